@@ -1,0 +1,42 @@
+# make demo   installs into .venv and runs the main job: a measured learning curve of real digits with its theories
+# make test   installs and runs the tests          make check  lint and types
+# make bench  the benchmarks                       make clean  removes .venv and caches (results stay)
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/orderparam run digits-learning-curve
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-dev
+	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+$(VENV)/.made:
+	@command -v $(PYTHON) >/dev/null || { echo "orderparam needs Python 3.11 or newer, and '$(PYTHON)' is not there: install it, or say make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "orderparam needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1): say make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv package (Debian, Ubuntu: apt install python3-venv)"; exit 1; }
+	@echo "making a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml $(VENV)/.made
+	@echo "installing orderparam and what it needs (about 600 MB with JAX; a minute or two)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . || { echo "the installation failed: is there a network connection?"; exit 1; }
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml $(VENV)/.made
+	@echo "installing orderparam with its test tools (about 700 MB with JAX; a minute or two)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' || { echo "the installation failed: is there a network connection?"; exit 1; }
+	@touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,63 @@
+"""Bracketed roots: accuracy, derivatives of all orders, and honesty when there is no root."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from orderparam.solve.root import decreasing_root
+
+
+def power(u, args):
+    base, exponent = args
+    return base - u**exponent
+
+
+@pytest.mark.parametrize(
+    ("function", "lower", "upper", "root"),
+    [
+        (lambda u, _: jnp.cos(u), 0.0, 3.0, np.pi / 2),
+        (lambda u, _: -jnp.tanh(1e3 * (u - 0.3)), -50.0, 700.0, 0.3),  # Newton overshoots from almost everywhere
+        (lambda u, _: 1e-200 * (5.0 - u), -1e3, 1e3, 5.0),  # no absolute size of the function matters
+        (lambda u, _: jnp.where(u < 1, 1.0, -1.0) * jnp.abs(u - 1) ** 0.25, -4.0, 9.0, 1.0),  # infinite slope at the root
+    ],
+)
+def test_roots_to_rounding(function, lower, upper, root):
+    found = decreasing_root(function, lower, upper)
+    assert float(found.value) == pytest.approx(root, rel=1e-12)
+
+
+def test_convergence_is_reported():
+    found = decreasing_root(power, 0.0, 9.0, (2.0, 3.0))
+    assert found.converged
+    assert found.residual < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("function", "lower", "upper"),
+    [
+        (lambda u, _: 1.0 + u**2, 0.0, 1.0),  # never zero
+        (lambda u, _: -1.0 - u, 0.0, 1.0),  # negative in the whole bracket
+        (lambda u, _: jnp.nan * u, 0.0, 1.0),
+        (lambda u, _: 1 - u, 0.0, jnp.nan),
+    ],
+)
+def test_a_root_that_is_not_there_is_not_reported_as_found(function, lower, upper):
+    assert not decreasing_root(function, lower, upper).converged
+
+
+def test_first_and_second_derivatives_are_those_of_the_root():
+    def root(base):
+        return decreasing_root(power, 0.0, 9.0, (base, 3.0)).value  # base^(1/3)
+
+    base = 2.0
+    assert float(jax.grad(root)(base)) == pytest.approx(base ** (-2 / 3) / 3, rel=1e-12)
+    assert float(jax.jacfwd(root)(base)) == pytest.approx(base ** (-2 / 3) / 3, rel=1e-12)
+    assert float(jax.grad(jax.grad(root))(base)) == pytest.approx(-2 / 9 * base ** (-5 / 3), rel=1e-11)
+
+
+def test_a_batch_gives_the_same_as_one_by_one():
+    bases = jnp.array([1e-6, 0.5, 2.0, 300.0])
+    batch = jax.jit(jax.vmap(lambda base: decreasing_root(power, 0.0, 9.0, (base, 3.0))))(bases)
+    np.testing.assert_allclose(batch.value, np.cbrt(bases), rtol=1e-12)
+    assert batch.converged.all()

@@ -1,0 +1,259 @@
+"""What a sweep runs, one block of grid points at a time: a theory (batched and compiled) or an experiment (one point each).
+
+A program travels to worker processes and keeps its compiled code there; it is the only thing an executor needs to know.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from orderparam.core.grid import Block, Grid, label, numeric, point_key
+from orderparam.core.result import Result
+from orderparam.core.system import System, is_number, replace
+
+MISSING, DONE, UNCONVERGED, FAILED = 0, 1, 2, 3
+STATUS_MEANINGS = ("missing", "done", "unconverged", "failed")
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One block of the grid, and for an experiment the positions of its seeds."""
+
+    block: Block
+    seeds: slice | None = None
+
+    @property
+    def region(self) -> Block:
+        """Where the outcome belongs in arrays whose leading dimensions are the grid's, then the seeds'."""
+        return self.block if self.seeds is None else (*self.block, self.seeds)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(part.stop - part.start for part in self.region)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Observables of one task, shaped (grid block, seeds, own dimensions), with the status of every point."""
+
+    values: dict[str, np.ndarray]
+    dims: dict[str, tuple[str, ...]]
+    status: np.ndarray
+    seconds: float
+    errors: tuple[str, ...] = ()
+
+    @classmethod
+    def failure(cls, task: Task, error: str, seconds: float = 0.0) -> "Outcome":
+        return cls({}, {}, np.full(task.shape, FAILED, np.int8), seconds, (error,))
+
+
+def _stack(results: Sequence[Result | None], shape: tuple[int, ...]) -> tuple[dict[str, np.ndarray], dict, np.ndarray]:
+    """Results of single points -> arrays over the block; points without a result are NaN (or zero) and marked failed."""
+    status = np.full(len(results), FAILED, np.int8)
+    model = next((result for result in results if result is not None), None)
+    if model is None:
+        return {}, {}, status.reshape(shape)
+    dims = type(model).dims()
+    values: dict[str, np.ndarray] = {}
+    for name in dims:
+        one = np.asarray(getattr(model, name))
+        blank = np.nan if np.issubdtype(one.dtype, np.inexact) else 0
+        values[name] = np.full((len(results), *one.shape), blank, one.dtype)
+    for i, result in enumerate(results):
+        if result is None:
+            continue
+        for name in dims:
+            values[name][i] = np.asarray(getattr(result, name))
+        status[i] = DONE if bool(np.all(getattr(result, "converged", True))) else UNCONVERGED
+    return {name: v.reshape((*shape, *v.shape[1:])) for name, v in values.items()}, dims, status.reshape(shape)
+
+
+def _checked(result: Any, fn: Callable) -> Result:
+    if not isinstance(result, Result):
+        raise TypeError(f"{describe(fn)} returned {type(result).__name__}, not a Result")
+    return result
+
+
+def describe(fn: Callable) -> str:
+    """`module.name(keyword=value)` of a function or `functools.partial`."""
+    inner = getattr(fn, "func", None)
+    if inner is not None:
+        arguments = [repr(a) for a in getattr(fn, "args", ())]
+        arguments += [f"{k}={v!r}" for k, v in sorted(getattr(fn, "keywords", {}).items())]
+        return f"{describe(inner)}({', '.join(arguments)})"
+    return f"{getattr(fn, '__module__', '?')}.{getattr(fn, '__qualname__', type(fn).__name__)}"
+
+
+def _words(point: dict[str, Any]) -> str:
+    parts = (f"{name} = {value if is_number(value) else label(value)}" for name, value in point.items())
+    return ", ".join(parts) or "the only point"
+
+
+def _message(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no message'}"
+
+
+def _as_arrays(system: System) -> System:
+    """Every number of the system as a float64 scalar, so that no change of a value compiles again."""
+
+    def convert(leaf: Any) -> Any:
+        if is_number(leaf):
+            return jnp.asarray(float(leaf))
+        return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
+
+    return jax.tree.map(convert, system)
+
+
+@dataclass
+class Theory:
+    """A theory over a grid. Numeric dimensions are vmapped inside one compiled program per combination of the others."""
+
+    fn: Callable[[System], Result]
+    system: System
+    grid: Grid
+    memory: int
+    _compiled: dict[Any, Any] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_compiled": {}}  # compiled code stays in its process
+
+    @property
+    def static_dims(self) -> tuple[str, ...]:
+        return tuple(name for name, values in self.grid.over.items() if not numeric(values) or self._is_static(name))
+
+    def _is_static(self, path: str) -> bool:
+        module: Any = self.system
+        *parents, last = path.split(".")
+        for name in parents:
+            module = getattr(module, name)
+        return bool(module.__dataclass_fields__[last].metadata.get("static", False))
+
+    def block_shape(self) -> tuple[int, ...]:
+        """As many points at a time as fit into `memory` bytes of temporaries and outputs, by the compiler's own account."""
+        shape = self.grid.block_shape(1024, self.static_dims)
+        first = next(iter(self.grid.blocks(shape)))
+        points = len(self.grid.points(first))
+        if points == 1:
+            return shape
+        try:
+            static, batch = self._split(self.grid.points(first))
+            analysis = self._program(static, tuple(batch), points)[0].memory_analysis()
+            used = (analysis.temp_size_in_bytes + analysis.output_size_in_bytes) if analysis else 0
+        except Exception:  # the block itself reports what is wrong, point by point
+            return shape
+        if used <= self.memory:
+            return shape
+        self._compiled.clear()
+        return self.grid.block_shape(max(1, int(points * self.memory / used)), self.static_dims)
+
+    def _split(self, points: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        static = {name: points[0][name] for name in self.static_dims}
+        batch = {n: np.asarray([float(p[n]) for p in points]) for n in self.grid.dims if n not in static}
+        return static, batch
+
+    def _program(self, static: dict[str, Any], batched: Sequence[str], size: int) -> tuple[Any, System]:
+        """The compiled theory for one combination of static values, and the system's numbers to call it with."""
+        signature = (size, tuple(label(value) for value in static.values()))
+        if signature not in self._compiled:
+            numbers, rest = eqx.partition(_as_arrays(replace(self.system, static)), eqx.is_array)
+
+            def at(numbers: System, column: dict[str, jax.Array]) -> Result:
+                return _checked(self.fn(replace(eqx.combine(numbers, rest), column)), self.fn)
+
+            columns = {name: jax.ShapeDtypeStruct((size,), jnp.float64) for name in batched}
+            function = jax.vmap(at, in_axes=(None, 0)) if columns else at
+            self._compiled[signature] = (jax.jit(function).lower(numbers, columns).compile(), numbers)
+        return self._compiled[signature]
+
+    def __call__(self, task: Task) -> Outcome:
+        start = time.perf_counter()
+        points = self.grid.points(task.block)
+        shape = task.shape
+        errors: tuple[str, ...] = ()
+        try:
+            values, dims, status = self._batched(points, shape)
+        except Exception as error:
+            values, dims, status, errors = self._one_by_one(points, shape, error)
+        return Outcome(values, dims, status, time.perf_counter() - start, errors)
+
+    def where(self, task: Task) -> str:
+        """The task in words."""
+        points = self.grid.points(task.block)
+        return f"{_words(points[0])} to {_words(points[-1])}" if len(points) > 1 else _words(points[0])
+
+    def _batched(self, points: list[dict[str, Any]], shape: tuple[int, ...]) -> tuple[dict, dict, np.ndarray]:
+        static, batch = self._split(points)
+        size = max([len(points), *(size for size, _ in self._compiled)])  # an edge block is padded: no second compilation
+        program, numbers = self._program(static, tuple(batch), size)
+        padded = {name: np.pad(column, (0, size - len(points)), mode="edge") for name, column in batch.items()}
+        result = jax.block_until_ready(program(numbers, padded))
+        dims = type(result).dims()
+        values = {}
+        for name in dims:
+            value = np.asarray(getattr(result, name))
+            value = value[: len(points)] if batch else value[None]
+            values[name] = value.reshape((*shape, *value.shape[1:]))
+        converged = values.get("converged", np.ones(shape, bool)).reshape((*shape, -1)).all(axis=-1)
+        return values, dims, np.where(converged, DONE, UNCONVERGED).astype(np.int8)
+
+    def _one_by_one(
+        self, points: list[dict[str, Any]], shape: tuple[int, ...], error: Exception
+    ) -> tuple[dict, dict, np.ndarray, tuple[str, ...]]:
+        """After the batch failed: each point alone, so that one bad point does not take the others with it."""
+        results: list[Result | None] = []
+        errors: list[str] = []
+        for point in points:
+            try:
+                results.append(_checked(self.fn(replace(self.system, point)), self.fn))
+            except Exception as single:
+                results.append(None)
+                errors.append(f"{_words(point)}: {_message(single)}")
+        if any(result is not None for result in results):
+            warnings.warn(
+                f"{describe(self.fn)} could not be batched ({_message(error)}); evaluated point by point", stacklevel=2
+            )
+        return (*_stack(results, shape), tuple(errors))
+
+
+@dataclass
+class Experiment:
+    """An experiment over a grid: one point and one seed a task, or all seeds of a point in one vmapped call."""
+
+    fn: Callable[[System, jax.Array], Result]
+    system: System
+    grid: Grid
+    seeds: tuple[int, ...]
+    batch_seeds: bool
+    paired: tuple[str, ...]
+
+    def _seeds(self, task: Task) -> tuple[int, ...]:
+        return self.seeds[task.seeds or slice(None)]
+
+    def block_shape(self) -> tuple[int, ...]:
+        return (*(1 for _ in self.grid.dims), len(self.seeds) if self.batch_seeds else 1)
+
+    def __call__(self, task: Task) -> Outcome:
+        start = time.perf_counter()
+        (point,) = self.grid.points(task.block)
+        keys = [point_key(seed, point, self.paired) for seed in self._seeds(task)]
+        try:
+            system = replace(self.system, point)
+            if self.batch_seeds:
+                batch = jax.block_until_ready(_checked(jax.vmap(lambda k: self.fn(system, k))(jnp.stack(keys)), self.fn))
+                results: list[Result | None] = [jax.tree.map(lambda leaf, i=i: leaf[i], batch) for i in range(len(keys))]
+            else:
+                results = [jax.block_until_ready(_checked(self.fn(system, key), self.fn)) for key in keys]
+            return Outcome(*_stack(results, task.shape), time.perf_counter() - start)
+        except Exception as error:
+            return Outcome.failure(task, f"{self.where(task)}: {_message(error)}", time.perf_counter() - start)
+
+    def where(self, task: Task) -> str:
+        """The task in words."""
+        return f"{_words(self.grid.points(task.block)[0])}, seed {', '.join(map(str, self._seeds(task)))}"

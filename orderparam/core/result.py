@@ -1,0 +1,75 @@
+"""A Result: named observables whose jaxtyping annotations are the schema of a labelled data set."""
+
+import typing
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+import xarray as xr
+
+
+class Result(eqx.Module):
+    """Base of all results. Every field is an annotated array; the annotation names its dimensions.
+
+        class BayesOptimal(Result):
+            "Order parameters and error of the Bayes-optimal learner."
+            overlap: Float[Array, "feature"]
+            error: Float[Array, ""]
+
+    `BayesOptimal.dims()` is `{"overlap": ("feature",), "error": ()}`. Iterative theories add `converged: Bool[Array, ""]` and
+    `residual: Float[Array, ""]`; a sweep counts and marks the points that did not converge.
+    """
+
+    @classmethod
+    def dims(cls) -> dict[str, tuple[str, ...]]:
+        """Field name -> names of its dimensions, in the order of the annotations."""
+        hints = typing.get_type_hints(cls)
+        dims: dict[str, tuple[str, ...]] = {}
+        for name in cls.__dataclass_fields__:
+            dim_str = getattr(hints[name], "dim_str", None)
+            if dim_str is None:
+                raise TypeError(f"{cls.__name__}.{name}: annotate it with jaxtyping, for example Float[Array, \"feature\"]")
+            dims[name] = tuple(dim_str.split())
+        return dims
+
+    def to_dataset(
+        self, leading: Sequence[str] = (), coords: Mapping[Hashable, Any] | None = None
+    ) -> xr.Dataset:
+        """The labelled data set of this result.
+
+        leading: names of extra dimensions in front of each field's own (for a batched result).
+        Raises `ValueError` when a field's rank does not fit its annotation.
+        """
+        variables = {}
+        for name, own in type(self).dims().items():
+            value = np.asarray(getattr(self, name))
+            dims = (*leading, *own)
+            if value.ndim != len(dims):
+                raise ValueError(
+                    f"{type(self).__name__}.{name} has shape {value.shape}, but its dimensions are {dims}: "
+                    "let the shape follow the annotation"
+                )
+            variables[name] = (dims, value)
+        return xr.Dataset(variables, coords=coords)
+
+    def __repr__(self) -> str:
+        rows = []
+        for name, dims in type(self).dims().items():
+            rows.append(f"  {name:<22}{_describe(getattr(self, name), dims)}")
+        return "\n".join([type(self).__name__, *rows])
+
+
+def _describe(value: Any, dims: tuple[str, ...]) -> str:
+    """A value in one line: the number itself, or its labelled shape with its first entries."""
+    if isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct) or not hasattr(value, "shape"):
+        return str(value)
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return f"{array[()]:.8g}" if np.issubdtype(array.dtype, np.floating) else str(array[()])
+    names = dims if len(dims) == array.ndim else tuple("batch" for _ in array.shape)
+    shape = ", ".join(f"{name} {size}" for name, size in zip(names, array.shape))
+    flat = array.ravel()[:4]
+    shown = " ".join(f"{x:.4g}" if np.issubdtype(array.dtype, np.floating) else str(x) for x in flat)
+    return f"({shape})  {shown}{' …' if array.size > 4 else ''}"

@@ -1,0 +1,163 @@
+"""The one verb: a theory or an experiment over a grid, as one labelled data set."""
+
+import hashlib
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import wadler_lindig as wl
+import xarray as xr
+
+import orderparam
+from orderparam.core.executor import in_process, resolve
+from orderparam.core.grid import Grid
+from orderparam.core.program import FAILED, UNCONVERGED, Experiment, Outcome, Task, Theory, describe
+from orderparam.core.progress import track
+from orderparam.core.store import MemoryStore, PointStore, ShapeMismatch
+from orderparam.core.system import System, replace
+
+
+class SweepError(RuntimeError):
+    """Every point of a sweep failed; the message is the first failure's."""
+
+
+def sweep(
+    fn: Callable[..., Any],
+    system: System,
+    over: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    seeds: int | Sequence[int] | None = None,
+    batch_seeds: bool = False,
+    paired: Sequence[str] = (),
+    store: str | Path | None = None,
+    executor: Any = None,
+    memory: int = 2**30,
+    progress: bool | None = None,
+) -> xr.Dataset:
+    """Evaluates a theory `fn(system)` or an experiment `fn(system, key)` over a grid.
+
+    over: field of the system (dotted names reach into nested modules) -> values. For a theory, dimensions of numbers are
+        vmapped and compiled, at most `memory` bytes at a time; all others (activations, architectures, static fields) loop.
+    seeds: None for a theory; for an experiment a number n (seeds 0 .. n-1) or the seeds themselves. `batch_seeds=True` runs all
+        seeds of a point in one `jax.vmap` over keys (the experiment must then be traceable in its key).
+    paired: dimensions along which points share their random numbers (see `point_key`).
+    store: folder (`.zarr`) where each finished point is kept at once; the same sweep again goes on where it stopped.
+    executor: None (here), a number of local processes, a Dask client, or a Dask scheduler's address.
+    progress: a progress bar on standard error; by default when that is a terminal.
+
+    Returns a data set with the grid dimensions first, `seed` next, the Result's own last, and the variable `status`: 1 done,
+    2 unconverged (the value is kept), 3 failed (NaN). One warning counts the marked points. Failed points are tried again when
+    a stored sweep is resumed.
+
+    Raises `ValueError` for unknown fields, values out of range, empty grids, a store of another sweep; `SweepError` when every
+    point failed.
+    """
+    grid = Grid.of(over)
+    for name, values in grid.over.items():
+        for value in values:
+            replace(system, {name: value})  # refuses unknown fields and values out of range before anything runs
+    program: Theory | Experiment
+    coords = grid.coords()
+    if seeds is None:
+        program = Theory(fn, system, grid, memory)
+    else:
+        numbers = _seed_numbers(seeds)
+        program = Experiment(fn, system, grid, numbers, batch_seeds, tuple(paired))
+        coords = {**coords, "seed": np.asarray(numbers)}
+    run = resolve(executor)
+    if run is not in_process and type(system).__module__ == "__main__":
+        raise ValueError(
+            f"{type(system).__name__} is defined in the running script or notebook, which worker processes cannot import: "
+            "move it into a .py file and import it from there, or leave out the executor"
+        )
+    attrs = {"function": describe(fn), "system": _fingerprint_text(system), "orderparam_version": orderparam.__version__}
+    keep: PointStore | MemoryStore
+    if store is None:
+        keep = MemoryStore(coords, program.block_shape())
+    else:
+        identity = _identity(fn, system, grid, coords.get("seed"), paired)
+        keep = PointStore(store, identity, coords, program.block_shape)
+    todo = [task for task in _tasks(program, grid, keep.chunks) if keep.unfinished(task)]
+    total = sum(int(np.prod(task.shape)) for task in todo)
+    errors: list[str] = []
+    with track(total, fn_name(fn), progress) as advance:
+        for task, outcome in run(program, todo):
+            errors.extend(outcome.errors)
+            try:
+                keep.write(task, outcome)
+            except ShapeMismatch as error:
+                outcome = Outcome.failure(task, str(error), outcome.seconds)
+                errors.extend(outcome.errors)
+                keep.write(task, outcome)
+            advance(int(np.prod(task.shape)), int(np.sum(outcome.status == FAILED)))
+    dataset = keep.dataset(attrs)
+    _report(dataset, fn, errors)
+    return dataset
+
+
+def fn_name(fn: Callable) -> str:
+    """Short name of a function or partial: the label of its curve."""
+    return describe(fn).split("(")[0].rsplit(".", 1)[-1].replace("_", " ")
+
+
+def _seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
+    if isinstance(seeds, bool) or (isinstance(seeds, int) and seeds < 1):
+        raise ValueError(f"seeds = {seeds}: give at least one")
+    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
+    if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0:
+        raise ValueError(f"seeds = {seeds}: give different integers >= 0, at least one")
+    return numbers
+
+
+def _tasks(program: Theory | Experiment, grid: Grid, shape: Sequence[int]) -> Iterator[Task]:
+    if isinstance(program, Theory):
+        for block in grid.blocks(shape):
+            yield Task(block)
+        return
+    step = shape[-1]
+    # Seeds outermost: an interrupted sweep has every point once before it has any point twice.
+    for start in range(0, len(program.seeds), step):
+        for block in grid.blocks(shape[:-1]):
+            yield Task(block, slice(start, min(start + step, len(program.seeds))))
+
+
+def _fingerprint_text(system: System) -> str:
+    """The system's fields in one line, arrays by shape, without memory addresses."""
+    return re.sub(r" at 0x[0-9a-f]+", "", wl.pformat(system, width=10**6, hide_defaults=False))
+
+
+def _identity(
+    fn: Callable, system: System, grid: Grid, seeds: np.ndarray | None, paired: Sequence[str]
+) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    for leaf in jax.tree.leaves(system):
+        digest.update(np.asarray(leaf).tobytes() if hasattr(leaf, "dtype") else repr(leaf).encode())
+    coords = {name: values.tolist() for name, values in grid.coords().items()}
+    return {
+        "function": re.sub(r" at 0x[0-9a-f]+", "", describe(fn)),
+        "system": _fingerprint_text(system),
+        "numbers": digest.hexdigest(),
+        "grid": coords,
+        "seeds": None if seeds is None else seeds.tolist(),
+        "paired": list(paired),
+    }
+
+
+def _report(dataset: xr.Dataset, fn: Callable, errors: Sequence[str]) -> None:
+    """Counts what is marked: one warning, or `SweepError` when nothing is left."""
+    status = dataset["status"].values
+    failed, unconverged = int(np.sum(status == FAILED)), int(np.sum(status == UNCONVERGED))
+    dataset.attrs.update(failed=failed, unconverged=unconverged, points=int(status.size))
+    if errors:
+        dataset.attrs["failures"] = list(errors[:20])
+    name = fn_name(fn)
+    if failed == status.size:
+        raise SweepError(f"{name}: every point failed; the first: {errors[0] if errors else 'unknown'}")
+    if failed or unconverged:
+        marks = [f"{n} {word}" for n, word in ((failed, "failed"), (unconverged, "did not converge")) if n]
+        first = f"; the first failure: {errors[0]}" if errors else ""
+        warnings.warn(f"{name}: of {status.size} points {' and '.join(marks)} (see `status`){first}", stacklevel=3)

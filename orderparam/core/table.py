@@ -1,0 +1,66 @@
+"""The agreement of theory and measurement as people read it: one table per experiment and observable."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+
+def tables(label: str, agreement: xr.Dataset) -> Iterator[Any]:
+    """Rich tables of one experiment: a row per measured point; measured mean ± s.e., then every theory.
+
+    Beside a theory's value: z = (mean - theory) / standard error, and the deviation of the mean from the theory in per cent.
+    """
+    from rich import box
+    from rich.table import Table
+
+    if not agreement.sizes:
+        return
+    grid = [str(dim) for dim in agreement["mean"].dims if dim not in ("theory", "observable")]
+    for observable in agreement["observable"].values:
+        part = agreement.sel(observable=observable).stack(point=grid) if grid else agreement.sel(observable=observable)
+        part = part if grid else part.expand_dims("point")
+        theories = [t for t in part["theory"].values if np.isfinite(part["theory_value"].sel(theory=t)).any()]
+        if not theories:
+            continue
+        title = f"{label}: {str(observable).replace('_', ' ')}"
+        table = Table(title=title, title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+        for name in grid:
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("measured", justify="right", no_wrap=True)
+        for theory in theories:
+            table.add_column(f"{theory}\nvalue     z       %", justify="right", no_wrap=True)
+        for i in range(part.sizes["point"]):
+            row = part.isel(point=i)
+            first = row.isel(theory=0)
+            cells = [f"{row[name].values[()]:g}" if row[name].dtype.kind in "if" else str(row[name].values) for name in grid]
+            cells.append(with_error(float(first["mean"]), float(first["standard_error"])))
+            for theory in theories:
+                one = row.sel(theory=theory)
+                value, z, relative = (float(one[k]) for k in ("theory_value", "z", "relative_deviation"))
+                cells.append(f"{value:.4g} {_signed(z, '+.1f'):>5} {_signed(100 * relative, '+.1f'):>6}")
+            table.add_row(*cells)
+        yield table
+
+
+def _signed(value: float, form: str) -> str:
+    """A number in the given form; a dash where there is none, a bound where it is too large to be told."""
+    if not np.isfinite(value):
+        return "–"
+    return format(value, form) if abs(value) < 1000 else (">999" if value > 0 else "<-999")
+
+
+def with_error(mean: float, error: float) -> str:
+    """`0.1234(56)`: a mean with the standard error of its last digits; the bare mean when no error is known."""
+    if not np.isfinite(mean):
+        return "failed"
+    if not np.isfinite(error) or error <= 0:
+        return f"{mean:.4g}"
+    digits = max(0, 1 - int(np.floor(np.log10(error))))
+    if digits > 6 or (mean != 0 and abs(mean) < 1e-3):
+        exponent = int(np.floor(np.log10(abs(mean)))) if mean else 0
+        return f"{with_error(mean / 10.0**exponent, error / 10.0**exponent)}e{exponent}" if exponent else f"{mean:.4g}"
+    if error >= 1:
+        return f"{mean:.4g}({error:.2g})"
+    return f"{mean:.{digits}f}({round(error * 10**digits)})"

@@ -1,0 +1,69 @@
+"""A paramagnet: the smallest system with a theory, an experiment and its failures, for the tests of the core."""
+
+import os
+import signal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.core.system import System, parameter, structure
+
+
+class Paramagnet(System):
+    """Independent spins in a field."""
+
+    temperature: float = parameter("temperature", above=0)
+    field: float = parameter("magnetic field", default=0.5)
+    spins: int = parameter("number of spins", default=400, minimum=1, integer=True)
+    shape: str = structure("magnetisation law", default="tanh")
+
+
+class Magnetisation(Result):
+    """Magnetisation per spin, and the occupation of the down and up states."""
+
+    magnetisation: Float[Array, ""]
+    occupation: Float[Array, "state"]
+    converged: Bool[Array, ""]
+
+
+def exact(system: Paramagnet) -> Magnetisation:
+    x = system.field / system.temperature
+    m = jnp.tanh(x) if system.shape == "tanh" else x
+    return Magnetisation(m, jnp.stack([1 - m, 1 + m]) / 2, jnp.asarray(system.temperature > 0.2))
+
+
+def sampled(system: Paramagnet, key: jax.Array) -> Magnetisation:
+    up = jax.nn.sigmoid(2 * system.field / system.temperature)
+    m = 2 * jax.random.bernoulli(key, up, (int(system.spins),)).mean() - 1
+    return Magnetisation(m, jnp.stack([1 - m, 1 + m]) / 2, jnp.asarray(True))
+
+
+def failing_at_two(system: Paramagnet, key: jax.Array) -> Magnetisation:
+    if system.temperature == 2.0:
+        raise RuntimeError("no spins left")
+    return sampled(system, key)
+
+
+def killing_its_process_once(system: Paramagnet, key: jax.Array) -> Magnetisation:
+    """Kills the process it runs in the first time it meets temperature 2 (a file remembers)."""
+    marker = os.environ["ORDERPARAM_TEST_MARKER"]
+    if system.temperature == 2.0 and not os.path.exists(marker):
+        with open(marker, "w"):
+            pass
+        os.kill(os.getpid(), signal.SIGKILL)
+    return sampled(system, key)
+
+
+def always_killing(system: Paramagnet, key: jax.Array) -> Magnetisation:
+    if system.temperature == 2.0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return sampled(system, key)
+
+
+def counted(system: Paramagnet, key: jax.Array) -> Magnetisation:
+    """Writes a line to a log for each evaluation, so that a test can count them."""
+    with open(os.environ["ORDERPARAM_TEST_LOG"], "a") as log:
+        log.write(f"{system.temperature} {jax.random.key_data(key).tolist()}\n")
+    return sampled(system, key)

@@ -1,0 +1,32 @@
+"""Real finite networks in every scaling; the same architecture object has the kernel of its infinite-width limit."""
+
+from orderparam.networks.architecture import Architecture, Network
+from orderparam.networks.composition import Serial, Sum
+from orderparam.networks.convolution import Convolution, LocallyConnected
+from orderparam.networks.convolutional import convolutional
+from orderparam.networks.dense import Dense, Nonlinearity
+from orderparam.networks.fully_connected import fully_connected, parse
+from orderparam.networks.normalization import LayerNorm
+from orderparam.networks.pooling import AveragePool, Flatten, GlobalAveragePool
+from orderparam.networks.random_kernels import RandomKernels, empirical_ntk, random_kernels
+
+__all__ = [
+    "Architecture",
+    "AveragePool",
+    "Convolution",
+    "Dense",
+    "Flatten",
+    "GlobalAveragePool",
+    "LayerNorm",
+    "LocallyConnected",
+    "Network",
+    "Nonlinearity",
+    "RandomKernels",
+    "Serial",
+    "Sum",
+    "convolutional",
+    "empirical_ntk",
+    "fully_connected",
+    "parse",
+    "random_kernels",
+]

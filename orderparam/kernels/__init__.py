@@ -1,0 +1,31 @@
+"""Kernels of infinitely wide networks, their spectra, and regression with them.
+
+The kernels themselves come from the architectures in `orderparam.networks`.
+"""
+
+from orderparam.kernels.covariance import Kernels
+from orderparam.kernels.effective_ridge import EffectiveRidge, effective_ridge
+from orderparam.kernels.gp import Conditioned, Posterior, Spectral, condition, diagonalise, gp_posterior
+from orderparam.kernels.gradient_flow import FlowPrediction, gradient_flow
+from orderparam.kernels.spectra import finite_rank, gaussian_rbf, hypercube, power_law, sphere
+from orderparam.kernels.spectrum import Spectrum
+
+__all__ = [
+    "Conditioned",
+    "EffectiveRidge",
+    "FlowPrediction",
+    "Kernels",
+    "Posterior",
+    "Spectral",
+    "Spectrum",
+    "condition",
+    "diagonalise",
+    "effective_ridge",
+    "finite_rank",
+    "gaussian_rbf",
+    "gp_posterior",
+    "gradient_flow",
+    "hypercube",
+    "power_law",
+    "sphere",
+]

@@ -1,0 +1,236 @@
+"""Gaussian-process regression: the posterior of an infinitely wide network at a temperature, for given kernel matrices.
+
+Training noise at temperature T on the loss L = (1/2) sum (f(x_mu) - y_mu)^2 samples exp(-L / T) times the prior. At
+infinite width the prior over functions is a Gaussian process with kernel K, and the posterior is (Rasmussen and Williams
+2006, section 2.2)
+
+    mean(x)      = k(x)^T (K + T)^{-1} y
+    cov(x, x')   = K(x, x') - k(x)^T (K + T)^{-1} k(x')          the variance of f itself, without observation noise
+    log evidence = -(1/2) y^T (K + T)^{-1} y - (1/2) log det(K + T) - (n/2) log 2 pi
+
+with T the ridge added to the Gram matrix (the `alpha` of scikit-learn, the `noise` of other packages).
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg as jsl
+import numpy as np
+from jaxtyping import Array, Float, Num
+
+from orderparam.core.result import Result
+from orderparam.core.system import is_number
+
+
+class Posterior(Result):
+    """Posterior of the network's output at test points, and what it says about the training set.
+
+    mean, variance: of f at the test points (without observation noise). fitted: posterior mean at the training points.
+    discrepancy: (K + T)^{-1} y = (y - fitted) / T. log_evidence: log p(y), with the Gaussian constants.
+    jitter: what was added to the diagonal of K besides T, because the caller asked for it.
+    """
+
+    mean: Float[Array, "test"]
+    variance: Float[Array, "test"]
+    fitted: Float[Array, "train"]
+    discrepancy: Float[Array, "train"]
+    log_evidence: Float[Array, ""]
+    jitter: Float[Array, ""]
+
+
+class Conditioned(eqx.Module):
+    """A Gaussian process conditioned on training data: one Cholesky factorisation, then any number of predictions.
+
+    cholesky: lower factor of K + T + jitter. discrepancy: (K + T)^{-1} y. fitted: posterior mean at the training points.
+    """
+
+    cholesky: Float[Array, "train train"]
+    discrepancy: Float[Array, "train"]
+    fitted: Float[Array, "train"]
+    log_evidence: Float[Array, ""]
+    jitter: Float[Array, ""]
+
+    @jax.jit
+    def mean(self, kernel_cross: Float[Array, "test train"]) -> Float[Array, "test"]:
+        """k(x)^T (K + T)^{-1} y."""
+        return kernel_cross @ self.discrepancy
+
+    @jax.jit
+    def variance(
+        self, kernel_cross: Float[Array, "test train"], kernel_diagonal: Float[Array, "test"]
+    ) -> Float[Array, "test"]:
+        """K(x, x) - k(x)^T (K + T)^{-1} k(x), at least zero."""
+        half = jsl.solve_triangular(self.cholesky, kernel_cross.T, lower=True)
+        return jnp.maximum(kernel_diagonal - jnp.sum(half**2, axis=0), 0.0)
+
+    @jax.jit
+    def covariance(
+        self, kernel_cross: Float[Array, "test train"], kernel_test: Float[Array, "test test"]
+    ) -> Float[Array, "test test"]:
+        """K(x, x') - k(x)^T (K + T)^{-1} k(x')."""
+        half = jsl.solve_triangular(self.cholesky, kernel_cross.T, lower=True)
+        return kernel_test - half.T @ half
+
+
+def condition(
+    kernel_train: Float[Array, "train train"],
+    targets: Float[Array, "train"],
+    temperature: Num[Array, ""] | float,
+    *,
+    jitter: float = 0.0,
+) -> Conditioned:
+    """Conditions the Gaussian process with kernel K on `targets` observed with noise variance `temperature`.
+
+    jitter: added to the diagonal on top of the temperature; it changes the posterior, and is never added unasked.
+
+    Raises `ValueError` for shapes that do not fit, a negative or NaN temperature or jitter, and when K + T is not positive
+    definite to working precision (two equal inputs at T = 0, say); under jit or vmap the result is NaN instead.
+    """
+    kernel_train, targets = _checked(kernel_train, targets)
+    for name, value in {"temperature": temperature, "jitter": jitter}.items():
+        if is_number(value) and not (0 <= float(value) < np.inf):
+            raise ValueError(f"{name} = {value}: must be a finite number >= 0")
+    conditioned = _condition(kernel_train, targets, jnp.asarray(temperature, float), jnp.asarray(jitter, float))
+    if not isinstance(conditioned.log_evidence, jax.core.Tracer) and bool(jnp.isnan(conditioned.log_evidence)):
+        raise ValueError(_why_singular(np.asarray(kernel_train), float(temperature), float(jitter)))
+    return conditioned
+
+
+@jax.jit
+def _condition(kernel: Array, targets: Array, temperature: Array, jitter: Array) -> Conditioned:
+    n = targets.shape[0]
+    ridge = temperature + jitter
+    cholesky = jnp.linalg.cholesky(kernel + ridge * jnp.eye(n), symmetrize_input=False)
+    pivots = jnp.diag(cholesky) ** 2
+    # A pivot at rounding level is noise: the factorisation went through by luck, and its solution has no correct digit.
+    singular = jnp.min(pivots) <= n * jnp.finfo(float).eps * jnp.max(pivots)
+    cholesky = jnp.where(singular, jnp.nan, cholesky)
+    discrepancy = jsl.cho_solve((cholesky, True), targets)
+    fitted = targets - ridge * discrepancy  # K (K + T)^{-1} y
+    log_det = 2 * jnp.sum(jnp.log(jnp.diag(cholesky)))
+    log_evidence = -(targets @ discrepancy + log_det + n * jnp.log(2 * jnp.pi)) / 2
+    return Conditioned(cholesky, discrepancy, fitted, log_evidence, jitter)
+
+
+def gp_posterior(
+    kernel_train: Float[Array, "train train"],
+    kernel_cross: Float[Array, "test train"],
+    kernel_test: Float[Array, "test"] | Float[Array, "test test"],
+    targets: Float[Array, "train"],
+    temperature: Num[Array, ""] | float,
+    *,
+    jitter: float = 0.0,
+) -> Posterior:
+    """Posterior mean and variance at test points, log evidence and discrepancy field, in one call.
+
+    kernel_cross: K(x_test, x_train). kernel_test: the diagonal K(x, x) of the test points, or their full matrix.
+    For the covariance between test points, or several predictions from one factorisation, use `condition`; for several
+    outputs, `jax.vmap` over the targets shares the factorisation. Raises `ValueError` as `condition` does.
+    """
+    kernel_cross, kernel_test = jnp.asarray(kernel_cross, float), jnp.asarray(kernel_test, float)
+    diagonal = jnp.diagonal(kernel_test) if kernel_test.ndim == 2 else kernel_test
+    expected = (diagonal.shape[0], jnp.shape(kernel_train)[0])
+    if kernel_cross.shape != expected:
+        raise ValueError(f"kernel_cross has shape {kernel_cross.shape}: must be (test, train) = {expected}")
+    conditioned = condition(kernel_train, targets, temperature, jitter=jitter)
+    return Posterior(
+        conditioned.mean(kernel_cross),
+        conditioned.variance(kernel_cross, diagonal),
+        conditioned.fitted,
+        conditioned.discrepancy,
+        conditioned.log_evidence,
+        conditioned.jitter,
+    )
+
+
+class Spectral(eqx.Module):
+    """The training kernel in its eigenbasis, K = U diag(eigenvalues) U^T: every further temperature costs O(n^2) only.
+
+    `jax.vmap` over the temperature of any method gives a whole sweep from one O(n^3) decomposition.
+    """
+
+    eigenvalues: Float[Array, "train"]
+    eigenvectors: Float[Array, "train train"]
+    targets: Float[Array, "train"]
+
+    def _weights(self, temperature: Num[Array, ""] | float) -> Float[Array, "train"]:
+        return 1 / (self.eigenvalues + temperature)
+
+    @jax.jit
+    def discrepancy(self, temperature: Num[Array, ""] | float) -> Float[Array, "train"]:
+        """(K + T)^{-1} y."""
+        return self.eigenvectors @ (self._weights(temperature) * (self.eigenvectors.T @ self.targets))
+
+    @jax.jit
+    def log_evidence(self, temperature: Num[Array, ""] | float) -> Float[Array, ""]:
+        """log p(y) of the training targets."""
+        weights = self._weights(temperature)
+        coefficients = self.eigenvectors.T @ self.targets
+        n = self.targets.shape[0]
+        return -(jnp.sum(weights * coefficients**2) - jnp.sum(jnp.log(weights)) + n * jnp.log(2 * jnp.pi)) / 2
+
+    @jax.jit
+    def leave_one_out(self, temperature: Num[Array, ""] | float) -> Float[Array, "train"]:
+        """y_mu minus the posterior mean at x_mu trained without it: discrepancy_mu / [(K + T)^{-1}]_mumu."""
+        inverse_diagonal = (self.eigenvectors**2) @ self._weights(temperature)
+        return self.discrepancy(temperature) / inverse_diagonal
+
+    @jax.jit
+    def posterior(
+        self,
+        kernel_cross: Float[Array, "test train"],
+        kernel_diagonal: Float[Array, "test"],
+        temperature: Num[Array, ""] | float,
+    ) -> Posterior:
+        """The same posterior as `gp_posterior`."""
+        rotated = kernel_cross @ self.eigenvectors
+        weights = self._weights(temperature)
+        coefficients = self.eigenvectors.T @ self.targets
+        return Posterior(
+            rotated @ (weights * coefficients),
+            jnp.maximum(kernel_diagonal - (rotated**2) @ weights, 0.0),
+            self.eigenvectors @ (self.eigenvalues * weights * coefficients),
+            self.discrepancy(temperature),
+            self.log_evidence(temperature),
+            jnp.zeros(()),
+        )
+
+
+def diagonalise(kernel_train: Float[Array, "train train"], targets: Float[Array, "train"]) -> Spectral:
+    """Eigendecomposition of the training kernel, for many temperatures. Eigenvalues below zero by rounding become zero.
+
+    A temperature must then be above the rounding error of the smallest eigenvalues, about 1e-16 of the largest times n.
+    Raises `ValueError` for shapes that do not fit, and for an eigenvalue that is negative beyond rounding.
+    """
+    kernel_train, targets = _checked(kernel_train, targets)
+    eigenvalues, eigenvectors = jnp.linalg.eigh(kernel_train, symmetrize_input=False)
+    if not isinstance(eigenvalues, jax.core.Tracer):
+        lowest, highest = float(eigenvalues[0]), float(eigenvalues[-1])
+        if lowest < -1e-10 * abs(highest):
+            raise ValueError(
+                f"kernel_train has the eigenvalue {lowest:.3g} (largest {highest:.3g}): a kernel has none below zero"
+            )
+    return Spectral(jnp.maximum(eigenvalues, 0.0), eigenvectors, targets)
+
+
+def _checked(kernel_train: Array, targets: Array) -> tuple[Array, Array]:
+    kernel_train, targets = jnp.asarray(kernel_train, float), jnp.asarray(targets, float)
+    if kernel_train.ndim != 2 or kernel_train.shape[0] != kernel_train.shape[1] or kernel_train.shape[0] == 0:
+        raise ValueError(f"kernel_train has shape {kernel_train.shape}: must be (train, train)")
+    if targets.shape != kernel_train.shape[:1]:
+        raise ValueError(f"targets has shape {targets.shape}: must be ({kernel_train.shape[0]},), one for each training point")
+    for name, array in {"kernel_train": kernel_train, "targets": targets}.items():
+        if not isinstance(array, jax.core.Tracer) and not bool(jnp.isfinite(array).all()):
+            raise ValueError(f"{name} contains NaN or infinity")
+    return kernel_train, targets
+
+
+def _why_singular(kernel: np.ndarray, temperature: float, jitter: float) -> str:
+    message = f"the training kernel plus temperature {temperature:g} plus jitter {jitter:g} is not positive definite"
+    scale = np.sqrt(np.outer(np.diag(kernel), np.diag(kernel)))
+    same = np.triu(np.abs(kernel - scale) <= 1e-14 * scale, 1) & np.isclose(np.diag(kernel)[:, None], np.diag(kernel))
+    if same.any():
+        first, second = np.argwhere(same)[0]
+        return f"{message}: training points {first} and {second} are the same input; remove one, or raise the temperature"
+    largest = float(np.linalg.eigvalsh(kernel)[-1])
+    return f"{message} to float64 precision (largest eigenvalue {largest:.3g}): raise the temperature, or ask for a jitter"

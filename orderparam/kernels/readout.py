@@ -1,0 +1,47 @@
+"""A linear read-out with a Gaussian prior, given the features it reads: its posterior is Gaussian and known exactly.
+
+f(x) = Phi(x) u with whitened read-out u ~ N(0, 1) and labels y = f + N(0, T), that is a loss |y - f|^2 / 2 at temperature T.
+With A = Phi Phi^T + T the posterior of u is N(Phi^T A^-1 y, 1 - Phi^T A^-1 Phi) (Rasmussen and Williams 2006, section 2.1).
+Averaging it away leaves the posterior of the hidden weights of a network, p(W | data) ∝ p(W) p(y | Phi_W): what samplers of
+networks need.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.scipy.linalg as jsl
+from jaxtyping import Array, Float
+
+
+class Readout(eqx.Module):
+    """Posterior of the read-out on given features; several outputs share the features and have independent read-outs.
+
+    half:         L^-1 Phi with A = L L^T; the posterior covariance of each output's u is 1 - half^T half.
+    discrepancy:  A^-1 y = (y - mean of f) / T at the training points.
+    mean:         Phi^T A^-1 y, the posterior mean of u.
+    log_evidence: log p(y | Phi), summed over the outputs, with the Gaussian constants.
+    """
+
+    half: Float[Array, "train feature"]
+    discrepancy: Float[Array, "train output"]
+    mean: Float[Array, "feature output"]
+    log_evidence: Float[Array, ""]
+
+    def variance(self, features: Float[Array, "test feature"]) -> Float[Array, "test"]:
+        """Posterior variance of f at points with these features, the same for every output."""
+        return jnp.sum(features**2, axis=1) - jnp.sum((features @ self.half.T) ** 2, axis=1)
+
+
+def condition_readout(
+    features: Float[Array, "train feature"], labels: Float[Array, "train output"], temperature: float | Float[Array, ""]
+) -> Readout:
+    """The read-out's posterior from one Cholesky factorisation of A. Unchecked, for use inside samplers: NaN if A is singular."""
+    count, outputs = labels.shape
+    cholesky = jnp.linalg.cholesky(features @ features.T + temperature * jnp.eye(count))
+    discrepancy = jsl.cho_solve((cholesky, True), labels)
+    log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(cholesky)))
+    return Readout(
+        half=jsl.solve_triangular(cholesky, features, lower=True),
+        discrepancy=discrepancy,
+        mean=features.T @ discrepancy,
+        log_evidence=-(jnp.sum(labels * discrepancy) + outputs * (log_det + count * jnp.log(2 * jnp.pi))) / 2,
+    )

@@ -1,0 +1,201 @@
+"""Spectra known in closed form: power laws, finite rank, and kernels on the sphere, the hypercube and Gaussian inputs."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
+from scipy.special import comb, gammaln, roots_legendre, zeta
+
+from orderparam.kernels.spectrum import Spectrum
+
+# A power law is resolved mode by mode up to here, and by _NODES levels per factor of two beyond.
+_RESOLVED = 128
+_NODES = 12
+
+
+def finite_rank(rank: float, eigenvalue: float, target_power: float = 1.0, tail: float = 0.0) -> Spectrum:
+    """`rank` modes with the same eigenvalue, which share the target power; all other modes have eigenvalue 0.
+
+    `tail` is the sum of the eigenvalues of many more modes, too small to be learned. The inputs x ~ N(0, I_d) of a linear
+    kernel x.x'/d have rank d and eigenvalue 1/d.
+    """
+    _positive("rank", rank)
+    return Spectrum(np.array([eigenvalue]), np.array([target_power]), np.array([rank]), tail)
+
+
+def power_law(capacity: float, source: float, modes: float = 1e12, *, infinite: bool = True) -> Spectrum:
+    """lambda_k = k^-alpha and y_k^2 = k^(-1 - 2 r alpha): capacity exponent alpha > 1 and source exponent r > 0.
+
+    (Caponnetto and De Vito 2007; Spigler, Geiger and Wyart 2020; Cui et al. 2021.) The first 128 modes are levels of their own.
+    Beyond, each octave of k is a dozen levels with weights: the Gauss quadrature of a sum over integers, whose nodes and weights
+    follow from the discrete Chebyshev polynomials, so that sums of smooth functions of k are exact to about 1e-14 at a cost that
+    grows as log(modes).
+
+    modes:    number of resolved modes.
+    infinite: whether the modes beyond are kept as the tail, sum_{k > modes} k^-alpha (Hurwitz zeta), or left out.
+    """
+    for name, value, least in (("capacity", capacity, 1), ("source", source, 0)):
+        if not (math.isfinite(value) and value > least):
+            raise ValueError(f"{name} = {value!r}: must be finite and > {least}")
+    if not (1 <= modes <= 1e15 and modes == math.floor(modes)):
+        raise ValueError(f"modes = {modes!r}: must be an integer from 1 to 1e15")
+    decay = 1 + 2 * source * capacity
+    nodes, weights = _octaves(int(modes))
+    return Spectrum(
+        nodes**-capacity,
+        weights * nodes**-decay,
+        weights,
+        tail=zeta(capacity, modes + 1) if infinite else 0.0,
+        tail_power=zeta(decay, modes + 1) if infinite else 0.0,
+    )
+
+
+def _octaves(modes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights with sum_k f(k) = sum_i w_i f(x_i) over k = 1 ... modes."""
+    nodes, weights = [np.arange(1.0, min(modes, _RESOLVED) + 1)], [np.ones(min(modes, _RESOLVED))]
+    first = _RESOLVED + 1
+    while first <= modes:
+        count = min(first - 1, modes - first + 1)
+        # Recurrence of the polynomials orthogonal on 0 ... N-1: b_n = n^2 (N^2 - n^2) / (4 (4 n^2 - 1))  (Szego 1975, 2.8).
+        size = min(_NODES, count)
+        n = np.arange(1.0, size)
+        off = np.sqrt(n**2 * (float(count) ** 2 - n**2) / (4 * (4 * n**2 - 1)))
+        offsets, vectors = np.linalg.eigh(np.diag(off, 1) + np.diag(off, -1))
+        nodes.append(first + (count - 1) / 2 + offsets)
+        weights.append(count * vectors[0] ** 2)
+        first += count
+    return np.concatenate(nodes), np.concatenate(weights)
+
+
+def sphere(
+    input_dim: int,
+    kernel_function: Callable[[Float[Array, "node"]], Float[Array, "node"]],
+    target_power: ArrayLike,
+    max_degree: int = 20,
+) -> Spectrum:
+    """Kernel K(x, x') = kernel_function(t), t = cos(angle between x and x'), for x uniform on the sphere in d = input_dim >= 2.
+
+        lambda_l = c_d int kernel_function(t) P_l(t) (1 - t^2)^((d-3)/2) dt,   P_l(1) = 1,   c_d int (1 - t^2)^((d-3)/2) dt = 1
+
+    with multiplicity (2l + d - 2)/l binom(l + d - 3, l - 1): the Funk-Hecke formula. The integral is taken over the angle, in
+    which arc-cosine and arcsine kernels are smooth. Degrees above max_degree, and eigenvalues too small to be told from rounding
+    (about 1e-15 of the kernel, a limit that few degrees pass when d is large), go into the tail,
+    kernel_function(1) - sum of the resolved eigenvalues.
+
+    kernel_function: of an array of cosines. target_power: power of the target on each degree 0, 1, ..., at most max_degree.
+    """
+    _integer("input_dim", input_dim, 2)
+    _integer("max_degree", max_degree, 0)
+    d = input_dim
+    # The weight sin^(d-2) is as narrow as d^-1/2.
+    points, weights = roots_legendre(256 + 16 * math.isqrt(d) + 4 * max_degree)
+    theta = np.pi / 2 * (1 + points)
+    t = np.cos(theta)
+    weights = weights * np.sin(theta) ** (d - 2)
+    weights /= weights.sum()
+    polynomials = [np.ones_like(t), t]
+    for l in range(2, max_degree + 1):
+        polynomials.append(((2 * l + d - 4) * t * polynomials[-1] - (l - 1) * polynomials[-2]) / (l + d - 3))
+    degrees = np.arange(max_degree + 1)
+    multiplicities = np.array([1.0, *((2 * l + d - 2) / l * comb(l + d - 3, l - 1) for l in degrees[1:])])
+    return _zonal(d, kernel_function, t, weights, np.array(polynomials[: max_degree + 1]), multiplicities, target_power)
+
+
+def hypercube(
+    input_dim: int,
+    kernel_function: Callable[[Float[Array, "node"]], Float[Array, "node"]],
+    target_power: ArrayLike,
+    max_degree: int | None = None,
+) -> Spectrum:
+    """Kernel K(x, x') = kernel_function(x.x'/d) for x uniform on {-1, +1}^d: the modes are the parities of k bits.
+
+        lambda_k = 2^-d sum_j K_j(k; d) kernel_function(1 - 2j/d),   multiplicity binom(d, k)
+
+    with K_j(k; d) the Krawtchouk polynomials. Degrees above max_degree (default: none), and eigenvalues too small to be told from
+    rounding, go into the tail.
+
+    kernel_function: of an array of overlaps. target_power: power of the target on each degree 0, 1, ..., at most max_degree.
+    """
+    _integer("input_dim", input_dim, 1)
+    d = input_dim
+    top = d if max_degree is None else max_degree
+    _integer("max_degree", top, 0)
+    if top > d:
+        raise ValueError(f"max_degree = {top}: must be at most input_dim = {d}")
+    flips = np.arange(d + 1.0)
+    weights = np.exp(gammaln(d + 1) - gammaln(flips + 1) - gammaln(d - flips + 1) - d * math.log(2))
+    # Polynomials normalised to 1 at j = 0; those of degree above d/2 are those below with alternating sign.
+    polynomials = [np.ones(d + 1), 1 - 2 * flips / d]
+    for k in range(1, d // 2):
+        polynomials.append(((d - 2 * flips) * polynomials[k] - k * polynomials[k - 1]) / (d - k))
+    degrees = np.arange(top + 1)
+    table = np.array([polynomials[k] if k <= d // 2 else (-1) ** flips * polynomials[d - k] for k in degrees])
+    return _zonal(d, kernel_function, 1 - 2 * flips / d, weights / weights.sum(), table, comb(d, degrees), target_power)
+
+
+def gaussian_rbf(
+    input_dim: int, target_power: ArrayLike, length_scale: float = 1.0, input_scale: float = 1.0, max_degree: int = 40
+) -> Spectrum:
+    """K(x, x') = exp(-|x - x'|^2 / (2 length_scale^2)) for x ~ N(0, input_scale^2 I) in d = input_dim dimensions.
+
+        lambda_k = (2a/A)^(d/2) B^k,   a = 1/(4 s^2),   b = 1/(2 l^2),   A = a + b + sqrt(a^2 + 2ab),   B = b/A
+
+    with multiplicity binom(k + d - 1, k) (Zhu, Williams, Rohwer and Morciniec 1998). Degrees above max_degree go into the tail.
+    target_power: power of the target on each degree 0, 1, ..., at most max_degree.
+    """
+    _integer("input_dim", input_dim, 1)
+    _integer("max_degree", max_degree, 0)
+    _positive("length_scale", length_scale)
+    _positive("input_scale", input_scale)
+    a, b = 1 / (4 * input_scale**2), 1 / (2 * length_scale**2)
+    total = a + b + math.sqrt(a**2 + 2 * a * b)
+    degrees = np.arange(max_degree + 1)
+    eigenvalues = (2 * a / total) ** (input_dim / 2) * (b / total) ** degrees
+    multiplicities = comb(degrees + input_dim - 1, degrees)
+    tail = max(1 - float(eigenvalues @ multiplicities), 0.0)
+    return Spectrum(eigenvalues, _padded(target_power, max_degree), multiplicities, tail)
+
+
+def _zonal(
+    input_dim: int,
+    kernel_function: Callable,
+    overlaps: np.ndarray,
+    weights: np.ndarray,
+    polynomials: np.ndarray,
+    multiplicities: np.ndarray,
+    target_power: ArrayLike,
+) -> Spectrum:
+    """Spectrum of a kernel of the overlap alone: lambda_k = E[kernel_function(t) P_k(t)] with P_k(1) = 1."""
+    values = np.asarray(kernel_function(overlaps), np.float64)
+    peak = float(np.asarray(kernel_function(np.ones(1)), np.float64)[0])
+    if values.shape != overlaps.shape or not np.all(np.isfinite(values)):
+        raise ValueError(f"kernel_function returned {values!r}: must be one finite number for each of {overlaps.size} overlaps")
+    eigenvalues = polynomials @ (weights * values)
+    # Rounding of the kernel and, through the power d of the sine or the binomials, of the weights.
+    rounding = np.finfo(np.float64).eps * (np.abs(polynomials) @ (weights * np.abs(values)))
+    noise = (64 + input_dim) * rounding
+    if np.any(eigenvalues < -1e3 * noise):
+        degree = int(np.argmax(eigenvalues < -1e3 * noise))
+        raise ValueError(f"kernel_function has the eigenvalue {eigenvalues[degree]:g} at degree {degree}: must be >= 0")
+    eigenvalues = np.where(eigenvalues > noise, eigenvalues, 0.0)
+    tail = max(peak - float(eigenvalues @ multiplicities), 0.0)
+    return Spectrum(eigenvalues, _padded(target_power, eigenvalues.size - 1), multiplicities, tail)
+
+
+def _padded(target_power: ArrayLike, max_degree: int) -> np.ndarray:
+    power = np.asarray(target_power, np.float64)
+    if power.ndim != 1 or power.size > max_degree + 1:
+        raise ValueError(f"target_power has shape {power.shape}: must be (degree,) with at most {max_degree + 1} entries")
+    return np.pad(power, (0, max_degree + 1 - power.size))
+
+
+def _integer(name: str, value: int, least: int) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} = {value!r}: must be an integer >= {least}")
+
+
+def _positive(name: str, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} = {value!r}: must be finite and > 0")

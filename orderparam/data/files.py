@@ -1,0 +1,170 @@
+"""The user's own data: `.npz`, `.npy`, `.csv`, `.tsv`. Reading a file never runs code from it."""
+
+import difflib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from orderparam.core.system import nearest
+from orderparam.data.dataset import Dataset, real_array
+from orderparam.data.locate import DataNotFound
+from orderparam.data.reading import read_npy, read_npz, reading
+from orderparam.data.table import Table, read_table
+
+SUFFIXES = (".npz", ".npy", ".csv", ".tsv")
+
+
+def load_file(path: str | os.PathLike[str], target: str | int | os.PathLike[str] | None = None) -> Dataset:
+    """A data set from a file; numbers are taken as they are.
+
+    path: decides by its ending.
+        `.npz`: `target` names the array of labels (default "y"); the inputs are the array "x" or "X", or the only other
+            array with at least two dimensions.
+        `.npy`: `target` is a second `.npy` file with the labels, or the index of the column that holds them (default:
+            the last).
+        `.csv`, `.tsv`: `target` is a column's name or its index, counted from 0, from the end if negative (default: "y"
+            if there is such a column, otherwise the last). Every other column is an input and must be numeric.
+    Arrays (examples, input_dim) are features; (examples, height, width) and (examples, height, width, channels) images.
+
+    Labels written as whole numbers or booleans become int64, other numbers float64, and words become classes 0, 1, .. in
+    alphabetical order with their `class_names`. The name of the data set is "file/target".
+
+    Raises `DataNotFound` for a file that does not exist, with the nearest name beside it, and `ValueError` naming the file
+    and the place in it for everything else that is wrong: a damaged or unknown format, an unknown target, pickled objects,
+    words among the inputs, missing or non-finite values, whole numbers beyond 2^53, ragged rows, repeated columns, fewer
+    than two examples, or a target that never changes.
+    """
+    path = _existing(path)
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(f"{path}: unknown format {path.suffix!r}; must be one of {', '.join(SUFFIXES)}")
+    if suffix == ".npz":
+        return _from_npz(path, target)
+    if suffix == ".npy":
+        return _from_npy(path, target)
+    return _from_table(path, target)
+
+
+def _existing(path: str | os.PathLike[str]) -> Path:
+    path = Path(path).expanduser()
+    if path.is_file():
+        return path
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: must be a file")
+    beside = [p.name for p in path.parent.iterdir() if p.suffix in SUFFIXES] if path.parent.is_dir() else []
+    raise DataNotFound(f"there is no file {path}{nearest(path.name, beside)}")
+
+
+def _from_npz(path: Path, target: str | int | os.PathLike[str] | None) -> Dataset:
+    arrays = read_npz(path)
+    with reading(path):
+        target = "y" if target is None else target
+        if not isinstance(target, str) or target not in arrays:
+            raise ValueError(_unknown("array", target, list(arrays)))
+        others = [name for name in arrays if name != target]
+        named = [name for name in others if name in ("x", "X")] or [name for name in others if arrays[name].ndim >= 2]
+        if len(named) != 1:
+            found = ", ".join(f"{name} {arrays[name].shape}" for name in others) or "none"
+            raise ValueError(
+                "which array holds the inputs? name it 'x', with shape (examples, input_dim); "
+                f"besides {target!r} there are: {found}"
+            )
+        return _from_arrays(path.stem, named[0], arrays[named[0]], target, arrays[target])
+
+
+def _from_npy(path: Path, target: str | int | os.PathLike[str] | None) -> Dataset:
+    array = read_npy(path)
+    if isinstance(target, str | os.PathLike) and not _is_index(target):
+        labels_path = _existing(target)
+        if labels_path.suffix.lower() != ".npy":
+            raise ValueError(f"target = {os.fspath(target)!r}: must be a .npy file, or the index of a column of {path}")
+        labels = read_npy(labels_path)
+        with reading(path):
+            return _from_arrays(path.stem, "the array", array, labels_path.stem, labels)
+    with reading(path):
+        if array.ndim != 2:
+            raise ValueError(f"has shape {array.shape}: without a separate target file it must be (examples, columns)")
+        column = _column(-1 if target is None else int(str(target)), array.shape[1])
+        inputs = np.delete(array, column, axis=1)
+        return _from_arrays(path.stem, "the array", inputs, f"column {column}", array[:, column])
+
+
+def _from_table(path: Path, target: str | int | os.PathLike[str] | None) -> Dataset:
+    table = read_table(path)
+    with reading(path):
+        name = _target_column(table, target)
+        features = [other for other in table.names if other != name]
+        if not features:
+            raise ValueError(f"has no column besides the target {name!r}")
+        if table.is_text(name):
+            labels = np.asarray(table.cells(name))
+        else:
+            labels = table.numbers(name)
+            if table.is_whole(name):
+                labels = labels.astype(np.int64)
+        inputs = np.stack([table.numbers(feature) for feature in features], axis=1)
+        return _from_arrays(path.stem, "the columns", inputs, name, labels)
+
+
+def _target_column(table: Table, target: str | int | os.PathLike[str] | None) -> str:
+    if target is None:
+        return "y" if "y" in table.names else table.names[-1]
+    if isinstance(target, str) and target in table.names:
+        return target
+    if _is_index(target):
+        return table.names[_column(int(str(target)), len(table.names))]
+    raise ValueError(_unknown("column", target, table.names))
+
+
+def _unknown(what: str, target: object, names: Sequence[str], shown: int = 30) -> str:
+    spelling = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(str(target).lower(), spelling, n=1, cutoff=0.5)
+    hint = f"; did you mean {spelling[close[0]]!r}?" if close else ";"
+    return f"has no {what} {str(target)!r}{hint} there are: {', '.join(names[:shown])}{', …' if len(names) > shown else ''}"
+
+
+def _is_index(target: object) -> bool:
+    if isinstance(target, bool):
+        return False
+    return isinstance(target, int) or (isinstance(target, str) and target.removeprefix("-").isdecimal())
+
+
+def _column(index: int, columns: int) -> int:
+    if not -columns <= index < columns:
+        raise ValueError(f"target = {index}: must be the index of a column, {-columns}..{columns - 1}")
+    return index % columns
+
+
+def _from_arrays(stem: str, input_name: str, inputs: np.ndarray, target: str, labels: np.ndarray) -> Dataset:
+    if not 2 <= inputs.ndim <= 4:
+        raise ValueError(
+            f"{input_name} has shape {inputs.shape}: must be (examples, input_dim), or images "
+            "(examples, height, width[, channels])"
+        )
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(f"{target} has shape {labels.shape}: must be one label per example, shape (examples,)")
+    if len(labels) != len(inputs):
+        raise ValueError(f"{target} has {len(labels)} labels for {len(inputs)} examples: must be one per example")
+    if len(inputs) < 2:
+        raise ValueError(f"{len(inputs)} examples: there must be at least two")
+    inputs = real_array(input_name, inputs)
+    class_names = None
+    if labels.dtype.kind in "US":
+        words, labels = np.unique(labels.astype(str), return_inverse=True)
+        class_names = tuple(words.tolist())
+    else:
+        real_array(target, labels)
+    if (labels == labels[0]).all():
+        value = labels[0] if class_names is None else class_names[0]
+        raise ValueError(f"{target} is {value} for every example: there is nothing to learn")
+    return Dataset(
+        inputs=inputs.reshape(len(inputs), -1),
+        labels=labels,
+        name=f"{stem}/{target}",
+        image_shape=inputs.shape[1:] if inputs.ndim > 2 else None,
+        class_names=class_names,
+    )

@@ -1,0 +1,7 @@
+"""Equilibrium sampling of posteriors: Langevin dynamics, MALA, HMC and NUTS with R-hat and effective sample size."""
+
+from orderparam.sampling.curvature import largest_curvature, variance_inflation
+from orderparam.sampling.estimate import Estimate, estimate
+from orderparam.sampling.posterior import Samples, sample
+
+__all__ = ["Estimate", "Samples", "estimate", "largest_curvature", "sample", "variance_inflation"]

@@ -1,0 +1,61 @@
+"""What every theory of kernel regression predicts and the experiment measures, averaged over random training sets."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+
+
+class LearningCurve(Result):
+    """One point of a learning curve. Errors are mean squares without a factor 1/2, of the posterior mean f, summed over outputs.
+
+    test_error:          E (f(x) - y(x))^2 at points outside the training set, against targets without noise. For an infinite
+                         population this is the population error.
+    population_error:    the same over the measure the training set is drawn from; on a pool it includes the training points.
+    train_error:         (1/P) sum (f - y_noisy)^2 over the training set.
+    bias, variance:      parts of the population error: E_x (E_D f - y)^2 and E_x Var_D f, over data sets D with noisy labels.
+    posterior_variance:  mean posterior variance of f over the population. The error of a single posterior sample (Gibbs error)
+                         exceeds that of the mean by this much.
+    effective_ridge:     P kappa: ridge plus posterior variance (see `orderparam.kernels.effective_ridge`).
+    effective_dimension: number of modes learned, E tr K (K + T)^-1 = P - T E tr (K + T)^-1.
+    target_learnability: E <f, y> / <y, y> over the population.
+    squared_discrepancy: mean of t^2 over the training set, t = (y_noisy - f)/T = (K + T)^-1 y_noisy. It is finite at T = 0
+                         while P is below the rank.
+    residual, converged: of the equation that was solved.
+    """
+
+    test_error: Float[Array, ""]
+    population_error: Float[Array, ""]
+    train_error: Float[Array, ""]
+    bias: Float[Array, ""]
+    variance: Float[Array, ""]
+    posterior_variance: Float[Array, ""]
+    effective_ridge: Float[Array, ""]
+    effective_dimension: Float[Array, ""]
+    target_learnability: Float[Array, ""]
+    squared_discrepancy: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+def held_out(
+    population_error: Float[Array, ""], clean_train_error: Float[Array, ""], sampled_fraction: Float[Array, ""]
+) -> Float[Array, ""]:
+    """Error outside the training set, which is the share p of the population: E = (E_population - p E_train) / (1 - p).
+
+    E_train is measured against targets without noise. Derived for this package, not in the cited papers.
+    """
+    return (population_error - sampled_fraction * clean_train_error) / (1 - sampled_fraction)
+
+
+def shrunk(shrinkage: Float[Array, "*input"], error: Float[Array, "*input"]) -> Float[Array, "*input"]:
+    """shrinkage^2 error, which is 0 without a ridge even where the error diverges."""
+    inside = shrinkage > 0
+    return jnp.where(inside, shrinkage**2 * jnp.where(inside, error, 0.0), 0.0)
+
+
+def ratio(numerator: float | Float[Array, ""], denominator: float | Float[Array, ""]) -> Float[Array, ""]:
+    """numerator / denominator, both >= 0, with 0 / 0 = 0 (no error, however much it is enlarged) and finite derivatives."""
+    numerator, denominator = jnp.asarray(numerator), jnp.asarray(denominator)
+    positive = denominator > 0
+    return jnp.where(positive, numerator / jnp.where(positive, denominator, 1.0), jnp.where(numerator > 0, jnp.inf, 0.0))

@@ -1,0 +1,183 @@
+"""Bayesian networks of finite width on a fixed training set: as many examples as hidden units (P ~ N), no average over the data.
+
+A network f with Gaussian weights is sampled at temperature T from
+
+    p(W) ~ exp{ -(1/T) (1/2) sum_mu |y_mu - f(x_mu)|^2 - (1/2) sum_l |W^l|^2 / variance_l }
+
+so that T is the variance of the observation noise and the prior does not depend on T. Where the energy is written with a weight
+decay, U = loss + (T/2) sum_l lambda_l |W^l|^2 at temperature T (Pacelli, Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023), the
+variances are 1/lambda_l. There are no biases.
+"""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Num
+
+from orderparam.core.system import System, is_number, parameter, structure
+from orderparam.gaussian import Activation, activation
+from orderparam.systems.proportional.patches import Sides, patch_grid, patches
+
+Number = Num[Array, ""] | float
+PerLayer = Num[Array, ""] | Num[Array, "layer"] | float
+
+
+def _option(meaning: str, default: Any) -> Any:
+    """A static field with a default that subclasses may precede with fields that have none."""
+    return eqx.field(default=default, static=True, kw_only=True, metadata={"meaning": meaning})
+
+
+def _concrete(value: Any) -> bool:
+    return isinstance(value, np.ndarray | jax.Array) and not isinstance(value, jax.core.Tracer)
+
+
+class OnData(System):
+    """A learning problem on given data: what the systems of this room have in common.
+
+    inputs, test_inputs:   (train, *input) and (test, *input); *input is (input_dim,), or (*grid, channel) for signals and images.
+    targets, test_targets: (train,) or (train, output), and the same for the test points. Errors are summed over the outputs.
+    n_train:               the first so many training examples are used; None uses all of them.
+    activation:            the nonlinearity: a name ("erf", "relu", "linear", ...) or an `Activation`.
+
+    Raises `ValueError` for shapes that do not belong together, entries that are not finite, and an unknown activation.
+    """
+
+    inputs: Float[Array, "train *input"]
+    targets: Float[Array, "train *output"]
+    test_inputs: Float[Array, "test *input"]
+    test_targets: Float[Array, "test *output"]
+    n_train: int | None = _option("number of training examples used, the first ones; None: all", None)
+    activation: str | Activation = _option("nonlinearity: a name or an Activation", "erf")
+
+    def __check_init__(self) -> None:
+        name = type(self).__name__
+        for field in ("inputs", "targets", "test_inputs", "test_targets"):
+            value = getattr(self, field)
+            if not hasattr(value, "shape"):
+                raise ValueError(f"{name}.{field} = {value!r}: must be an array")
+            if _concrete(value) and not np.isfinite(np.asarray(value, float)).all():
+                raise ValueError(f"{name}.{field} holds NaN or infinity: must be finite")
+        for inputs, targets in (("inputs", "targets"), ("test_inputs", "test_targets")):
+            x, y = getattr(self, inputs).shape, getattr(self, targets).shape
+            if len(x) < 2 or len(y) not in (1, 2) or x[0] != y[0] or 0 in x or 0 in y:
+                raise ValueError(
+                    f"{name}.{inputs} has shape {x} and {targets} {y}: must be (examples, ...) and (examples,) or "
+                    "(examples, output), with equally many examples"
+                )
+        train, test = (self.inputs.shape[1:], self.targets.shape[1:]), (self.test_inputs.shape[1:], self.test_targets.shape[1:])
+        if train != test:
+            raise ValueError(f"{name}: training examples map {train[0]} to {train[1]}, test examples {test[0]} to {test[1]}")
+        count = self.n_train
+        if count is not None and not (is_number(count) and 1 <= count <= self.inputs.shape[0] and int(count) == count):
+            raise ValueError(f"{name}.n_train = {count!r}: must be an integer from 1 to {self.inputs.shape[0]}, or None for all")
+        activation(self.activation)
+
+    @property
+    def train(self) -> tuple[Float[Array, "train *input"], Float[Array, "train *output"]]:
+        """Inputs and targets of the training examples that are used."""
+        count = self.inputs.shape[0] if self.n_train is None else int(self.n_train)
+        return jnp.asarray(self.inputs, float)[:count], jnp.asarray(self.targets, float)[:count]
+
+    @property
+    def phi(self) -> Activation:
+        """The nonlinearity."""
+        return activation(self.activation)
+
+
+class FullyConnected(OnData):
+    """h^1 = W^0 x / sqrt(d), h^{l+1} = W^l phi(h^l) / sqrt(N_l), f = W^L phi(h^L) / sqrt(N_L): `depth` = L hidden layers.
+
+    width and weight_variance may be arrays with one entry for each hidden layer; weight_variance[l] is the variance of the
+    weights that lead into hidden layer l + 1, readout_variance that of W^L.
+    """
+
+    width: PerLayer = parameter("hidden width N, of all hidden layers or of each", above=0)
+    temperature: Number = parameter("Langevin temperature T: variance of the observation noise", minimum=0)
+    weight_variance: PerLayer = parameter("prior variance 1/lambda_l of the hidden weights", above=0, default=1.0)
+    readout_variance: Number = parameter("prior variance 1/lambda_L of the read-out weights", above=0, default=1.0)
+    depth: int = structure("number L of hidden layers", default=1)
+
+    def __check_init__(self) -> None:
+        if not is_number(self.depth) or int(self.depth) != self.depth or self.depth < 1:
+            raise ValueError(f"FullyConnected.depth = {self.depth!r}: must be an integer >= 1")
+        if len(self.inputs.shape) != 2:
+            raise ValueError(f"FullyConnected.inputs has shape {self.inputs.shape}: must be (examples, input_dim)")
+        for field in ("width", "weight_variance"):
+            value = getattr(self, field)
+            if _concrete(value) and value.ndim > 0 and (value.shape != (self.depth,) or not bool(np.all(np.asarray(value) > 0))):
+                raise ValueError(f"FullyConnected.{field} = {value}: must be one number > 0, or {self.depth}, one a hidden layer")
+
+    @property
+    def widths(self) -> Float[Array, "layer"]:
+        """N_1 .. N_L."""
+        return jnp.broadcast_to(jnp.asarray(self.width, float), (int(self.depth),))
+
+    @property
+    def variances(self) -> Float[Array, "layer"]:
+        """Prior variances of the hidden weights W^0 .. W^{L-1}."""
+        return jnp.broadcast_to(jnp.asarray(self.weight_variance, float), (int(self.depth),))
+
+
+class PatchNetwork(OnData):
+    """One hidden layer of `channels` = N_c units at every patch x_i, i = 1..N_p, of d pixels, and a read-out of all of them:
+
+        f(x) = (1 / sqrt(N_c N_p)) sum_c sum_i v_ci phi(h_ci),    h_ci = W . x_i / sqrt(d)
+
+    mask, stride, padding: integers, or tuples with one for each axis of the grid. A patch includes all input channels.
+    """
+
+    channels: Number = parameter("number of hidden channels N_c", above=0)
+    temperature: Number = parameter("Langevin temperature T: variance of the observation noise", minimum=0)
+    mask: Sides = structure("side of the patches")
+    stride: Sides | None = structure("distance between patches; None: the mask, so that patches do not overlap", default=None)
+    padding: Sides = structure("zeros added on every side", default=0)
+    weight_variance: Number = parameter("prior variance 1/lambda_0 of the hidden weights", above=0, default=1.0)
+    readout_variance: Number = parameter("prior variance 1/lambda_1 of the read-out weights", above=0, default=1.0)
+
+    def __check_init__(self) -> None:
+        if self.targets.ndim != 1:
+            raise ValueError(f"{type(self).__name__}.targets has shape {self.targets.shape}: must be (examples,), one output")
+        self.patch_grid  # noqa: B018  raises for a mask, stride or padding that does not fit
+
+    @property
+    def steps(self) -> Sides:
+        """The stride."""
+        return self.mask if self.stride is None else self.stride
+
+    @property
+    def patch_grid(self) -> tuple[int, ...]:
+        """Shape of the grid of patches."""
+        return patch_grid(self.inputs.shape[1:], self.mask, self.steps, self.padding)
+
+    @property
+    def patch_count(self) -> int:
+        """N_p."""
+        return math.prod(self.patch_grid)
+
+    def patches(self, inputs: Float[Array, "example *input"]) -> Float[Array, "example patch pixel"]:
+        """x_i of every example."""
+        return patches(jnp.asarray(inputs, float), self.mask, self.steps, self.padding)
+
+
+class Convolutional(PatchNetwork):
+    """Weights shared between the patches: h_ci = W_c . x_i / sqrt(d)  (Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025).
+
+    readout: "dense" as above, or "average" for global average pooling, f = (1 / sqrt(N_c)) sum_c v_c (1/N_p) sum_i phi(h_ci).
+    """
+
+    readout: str = structure("dense or average", default="dense")
+
+    def __check_init__(self) -> None:
+        if self.readout not in ("dense", "average"):
+            raise ValueError(f"Convolutional.readout = {self.readout!r}: must be 'dense' or 'average'")
+
+
+class LocallyConnected(PatchNetwork):
+    """A convolutional network without weight sharing: h_ci = W_ci . x_i / sqrt(d), own weights at every patch."""
+
+
+Network = FullyConnected | PatchNetwork

@@ -1,0 +1,202 @@
+"""Fully connected networks of any depth at finite width, and in the limit of infinite width."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.systems.proportional.model import FullyConnected
+from orderparam.systems.proportional.theory import common_scale, mean_direction
+from orderparam.systems.proportional.theory.common_scale import Eigenbasis
+from orderparam.systems.proportional.theory.losses import Prediction, losses, reached, regression
+from orderparam.systems.proportional.theory.minimise import inverse, minimise
+from orderparam.systems.proportional.theory.recursion import Pairs, input_pairs, renormalised
+
+
+class RenormalisedNetwork(Prediction):
+    """A network of finite width: Gaussian-process regression with a kernel that the training set has renormalised.
+
+    order_parameters: Q_1 .. Q_L, all 1 at infinite width. At depth one, Q is the posterior average of |v|^2 / (N r), v the
+    read-out weights and r their prior variance.
+    mean_scale: factor kappa of the kernel along the mean of a non-odd activation (`mean_direction`); Q_L otherwise.
+    action: F at the order parameters, p(Q) ~ exp(-F/2). log_evidence: log p(y), -(F - sum_l N_l + P log 2 pi)/2.
+    residual: largest derivative of F with respect to log Q_l, divided by the smallest width. converged: residual < 1e-9.
+    """
+
+    order_parameters: Float[Array, "layer"]
+    mean_scale: Float[Array, ""]
+    action: Float[Array, ""]
+    log_evidence: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class Branches(Result):
+    """The minima of the effective action, by increasing action; NaN where there are fewer.
+
+    At depth one no more than one was found on real data. Deep networks have two at high temperature and strong signals.
+    """
+
+    order_parameters: Float[Array, "branch layer"]
+    action: Float[Array, "branch"]
+    residual: Float[Array, "branch"]
+    converged: Bool[Array, ""]
+
+
+def hidden_and_readout(system: FullyConnected) -> Float[Array, "layer"]:
+    """Variances of the weights that leave hidden layers 1 .. L."""
+    return jnp.append(system.variances[1:], system.readout_variance)
+
+
+def input_kernels(system: FullyConnected) -> tuple[Pairs, Pairs]:
+    """K^0 of the training set, and between test and training points."""
+    x, _ = system.train
+    test = jnp.asarray(system.test_inputs, float)
+    variance = system.variances[0]
+    return input_pairs(x, x, variance), input_pairs(test, x, variance)
+
+
+def kernels(
+    system: FullyConnected, scales: Float[Array, "layer"], closure: str
+) -> tuple[Float[Array, "train train"], Float[Array, "test train"], Float[Array, "test"]]:
+    """The renormalised kernel: on the training set, test against training points, and the variance of the test points."""
+    variances = hidden_and_readout(system)
+    train, test = (renormalised(pairs, system.phi, variances, scales, closure) for pairs in input_kernels(system))
+    return train.cross, test.cross, test.first
+
+
+def bare_basis(system: FullyConnected) -> Eigenbasis:
+    """The kernel of infinite width without the variance of the read-out, in its eigenbasis: the same for every width, temperature
+    and read-out variance."""
+    bare = system.with_(readout_variance=1.0)
+    return Eigenbasis.of(*kernels(bare, jnp.ones(int(system.depth)), "common"), system.train[1])
+
+
+def scaled(basis: Eigenbasis, factor: Float[Array, ""] | float) -> Eigenbasis:
+    """The basis of the kernel times a number."""
+    return Eigenbasis(
+        factor * basis.eigenvalues, basis.vectors, basis.targets, factor * basis.rows, factor * basis.diagonal
+    )
+
+
+def predict(
+    basis: Eigenbasis, temperature: Float[Array, ""], test_targets: Float[Array, "test *output"]
+) -> dict[str, Float[Array, "..."]]:
+    """The fields of `Prediction` (or `PredictionOfSeveral`) with the kernel of the basis."""
+    targets = basis.targets if basis.targets.ndim == 2 else basis.targets[:, None]
+    weights = 1 / (temperature + basis.eigenvalues)
+    count, outputs = targets.shape
+    mean = basis.rows @ (weights[:, None] * targets)
+    variance = jnp.maximum(basis.diagonal - basis.rows**2 @ weights, 0.0)[:, None] * jnp.ones(outputs)
+    shape = test_targets.shape
+    return losses(
+        jnp.sum((temperature * weights[:, None] * targets) ** 2) / count,
+        outputs * temperature * jnp.sum(basis.eigenvalues * weights) / count,
+        mean.reshape(shape),
+        variance.reshape(shape),
+        test_targets,
+    )
+
+
+def log_evidence(
+    action: Float[Array, ""], widths: Float[Array, "layer"] | Float[Array, ""], examples: int
+) -> Float[Array, ""]:
+    """-(F - sum_l N_l)/2 - (P/2) log 2 pi."""
+    return -(action - jnp.sum(widths)) / 2 - examples / 2 * np.log(2 * np.pi)
+
+
+def finite_width_vector(system: FullyConnected, closure: str) -> RenormalisedNetwork:
+    """One output."""
+    if system.phi.parity != "odd" and system.depth == 1:
+        return _with_mean(system)
+    if closure == "common" or system.depth == 1:
+        return _with_common_scale(system)
+    return _layer_by_layer(system, closure)
+
+
+def _temperature(system: FullyConnected) -> Float[Array, ""]:
+    return jnp.asarray(system.temperature, float)
+
+
+def _with_common_scale(system: FullyConnected) -> RenormalisedNetwork:
+    temperature, widths = _temperature(system), system.widths
+    basis = scaled(bare_basis(system), system.readout_variance)
+    lowest = jax.tree.map(lambda x: x[0], common_scale.minima(basis.eigenvalues, basis.power, temperature, widths))
+    renormalised_basis = scaled(basis, jnp.prod(lowest.order_parameters))
+    return RenormalisedNetwork(
+        **predict(renormalised_basis, temperature, jnp.asarray(system.test_targets, float)),
+        order_parameters=lowest.order_parameters,
+        mean_scale=lowest.order_parameters[-1],
+        action=lowest.action,
+        log_evidence=log_evidence(lowest.action, widths, basis.eigenvalues.shape[0]),
+        residual=lowest.residual,
+        converged=lowest.found & reached(lowest.residual),
+    )
+
+
+def _with_mean(system: FullyConnected) -> RenormalisedNetwork:
+    temperature, width = _temperature(system), system.widths[0]
+    bare = system.with_(readout_variance=1.0)
+    kernel, rows, diagonal = kernels(bare, jnp.ones(1), "common")
+    train, test = input_kernels(system)
+    mean, test_mean = system.phi.mean(train.first), system.phi.mean(test.first)
+    centred = Eigenbasis.of(
+        kernel - jnp.outer(mean, mean), rows - jnp.outer(test_mean, mean), diagonal - test_mean**2, system.train[1]
+    )
+    variance = jnp.asarray(system.readout_variance, float)
+    basis = scaled(centred, variance)
+    along, test_mean = jnp.sqrt(variance) * (centred.vectors.T @ mean), jnp.sqrt(variance) * test_mean
+    scale, kappa, residual = mean_direction.stationary(basis, along, temperature, width)
+    action = mean_direction.action(basis, along, temperature, width, scale, kappa)
+    test_targets = jnp.asarray(system.test_targets, float)
+    return RenormalisedNetwork(
+        **mean_direction.predict(basis, along, test_mean, temperature, scale, kappa, test_targets),
+        order_parameters=scale[None],
+        mean_scale=kappa,
+        action=action,
+        log_evidence=log_evidence(action, jnp.zeros(()), mean.shape[0]),  # F has no constant N here
+        residual=residual,
+        converged=reached(residual),
+    )
+
+
+def _layer_by_layer(system: FullyConnected, closure: str) -> RenormalisedNetwork:
+    temperature, widths = _temperature(system), system.widths
+    _, y = system.train
+    variances, start = hidden_and_readout(system), input_kernels(system)[0]
+    noise = temperature * jnp.eye(y.shape[0])
+
+    def kernel(logarithms: Float[Array, "layer"]) -> Float[Array, "train train"]:
+        return renormalised(start, system.phi, variances, jnp.exp(logarithms), closure).cross
+
+    def value(logarithms: Float[Array, "layer"]) -> Float[Array, ""]:
+        cholesky = jnp.linalg.cholesky(kernel(logarithms) + noise)
+        half = jax.scipy.linalg.solve_triangular(cholesky, y, lower=True)
+        prior = jnp.sum(widths * (jnp.exp(logarithms) - logarithms))
+        return prior + 2 * jnp.sum(jnp.log(jnp.diag(cholesky))) + half @ half
+
+    def gradient(logarithms: Float[Array, "layer"]) -> Float[Array, "layer"]:
+        """dF / d log Q_l = N_l (Q_l - 1) + tr (A^{-1} - a a^T) dK / d log Q_l, over the smallest width."""
+        matrix, pull_back = jax.vjp(kernel, logarithms)
+        inverted = inverse(matrix + noise)
+        dual = inverted @ y
+        (pulled,) = pull_back(inverted - jnp.outer(dual, dual))
+        return (widths * jnp.expm1(logarithms) + pulled) / jnp.min(widths)
+
+    # The closure with a common scale costs one eigendecomposition, has all its minima known, and starts Newton's method close by.
+    basis = scaled(bare_basis(system), system.readout_variance)
+    known = common_scale.minima(basis.eigenvalues, basis.power, temperature, widths)
+    logarithms = minimise(value, gradient, jnp.log(known.order_parameters[0]))
+    residual = jnp.max(jnp.abs(jax.lax.stop_gradient(gradient(logarithms))))
+    action = value(logarithms)
+    matrix, rows, diagonal = kernels(system, jnp.exp(logarithms), closure)
+    return RenormalisedNetwork(
+        **regression(matrix, rows, diagonal, y, jnp.asarray(system.test_targets, float), temperature),
+        order_parameters=jnp.exp(logarithms),
+        mean_scale=jnp.exp(logarithms[-1]),
+        action=action,
+        log_evidence=log_evidence(action, widths, y.shape[0]),
+        residual=residual,
+        converged=reached(residual),
+    )

@@ -1,0 +1,237 @@
+"""Facts about Bayesian networks of finite width: limits, symmetries, gradients, theory against sampling, and bad input."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import orderparam as op
+from orderparam.systems.proportional import (
+    Convolutional,
+    FullyConnected,
+    LocallyConnected,
+    finite_width,
+    infinite_width,
+    integrated_width,
+    langevin,
+    posterior,
+    predict_width,
+    similarity,
+)
+from orderparam.systems.proportional.patches import patches
+from orderparam.systems.proportional.tasks import dense, flat, patch_teacher
+
+SMALL = dense("digits", 40, 60, width=30, temperature=0.1)
+PATCHES = patch_teacher("shared", 40, 30)
+
+
+def convolutional(fields=PATCHES, kind=Convolutional, **options):
+    return kind(**fields, **({"channels": 20, "temperature": 0.1, "mask": 10} | options))
+
+
+def test_infinite_width_is_the_limit():
+    wide, limit = finite_width(SMALL.with_(width=1e8)), infinite_width(SMALL)
+    assert abs(wide.order_parameters[0] - 1) < 1e-6
+    assert wide.test_error == pytest.approx(float(limit.test_error), rel=1e-6)
+
+
+def test_finite_width_is_infinite_width_with_another_readout_variance():
+    """Aiudi et al. 2025: one scalar only rescales the prior of the last layer."""
+    result = finite_width(SMALL)
+    same = infinite_width(SMALL.with_(readout_variance=float(result.order_parameters[0])))
+    assert result.test_error == pytest.approx(float(same.test_error), rel=1e-12)
+    assert np.allclose(result.mean, same.mean, rtol=0, atol=1e-12)
+
+
+def test_zero_temperature_has_a_closed_form():
+    """Q = [1 - P/N + sqrt((1 - P/N)^2 + 4 y^T K^{-1} y / N)] / 2."""
+    from orderparam.systems.proportional.theory.fully_connected import kernels
+
+    system = SMALL.with_(temperature=1e-9)
+    kernel = np.asarray(kernels(system, jnp.ones(1), "nested")[0])
+    y = np.asarray(system.train[1])
+    ratio, power = 40 / 30, y @ np.linalg.solve(kernel, y) / 30
+    expected = (1 - ratio + np.sqrt((1 - ratio) ** 2 + 4 * power)) / 2
+    assert finite_width(system).order_parameters[0] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_closures_agree_for_homogeneous_activations():
+    system = SMALL.with_(depth=2, activation="relu", temperature=0.05)
+    values = [float(finite_width(system, closure).test_error) for closure in ("nested", "common", "linear")]
+    assert np.ptp(values) < 1e-11
+
+
+def test_one_output_is_a_special_case_of_several():
+    column = SMALL.with_(targets=SMALL.targets[:, None], test_targets=SMALL.test_targets[:, None], depth=2)
+    several, one = finite_width(column, "common"), finite_width(SMALL.with_(depth=2), "common")
+    assert several.action == pytest.approx(float(one.action), rel=1e-11)
+    assert several.test_error == pytest.approx(float(one.test_error), rel=1e-9)
+
+
+def test_rotated_labels_rotate_the_order_parameter():
+    rng = np.random.default_rng(0)
+    y, rotation = rng.normal(size=(40, 3)), np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    system = SMALL.with_(targets=y, test_targets=rng.normal(size=(60, 3)))
+    q = finite_width(system).order_parameters
+    rotated = finite_width(system.with_(targets=y @ rotation)).order_parameters
+    assert np.allclose(rotated, rotation.T @ q @ rotation, atol=1e-9)
+
+
+def test_one_patch_is_a_fully_connected_network():
+    whole = convolutional(flat(PATCHES) | {k: PATCHES[k] for k in ("inputs", "test_inputs")}, mask=40)
+    same = FullyConnected(**flat(PATCHES), width=20, temperature=0.1)
+    assert finite_width(whole).test_error == pytest.approx(float(finite_width(same).test_error), rel=1e-9)
+
+
+def test_permuted_patches_permute_the_order_parameter():
+    order = np.array([2, 0, 3, 1])
+
+    def permute(x):
+        return x.reshape(len(x), 4, 10, 1)[:, order].reshape(len(x), 40, 1)
+
+    swapped = PATCHES | {name: permute(PATCHES[name]) for name in ("inputs", "test_inputs")}
+    q, permuted = finite_width(convolutional()).order_parameters, finite_width(convolutional(swapped)).order_parameters
+    assert np.allclose(permuted, q[np.ix_(order, order)], atol=1e-9)
+
+
+def test_weight_sharing_can_only_lower_the_action():
+    assert finite_width(convolutional()).action < finite_width(convolutional(kind=LocallyConnected)).action
+
+
+def test_order_parameter_is_positive_definite_and_stationary():
+    result = finite_width(convolutional(temperature=1e-3, channels=5))
+    assert np.linalg.eigvalsh(result.order_parameters)[0] > 0
+    assert result.converged
+    assert np.allclose(result.order_parameters, result.order_parameters.T, atol=1e-13)
+
+
+def test_train_error_is_the_derivative_of_the_evidence():
+    """<sum (y - f)^2> = -2 d log Z / d beta with log Z = log p(y) + (P/2) log(2 pi T), also along the saddle."""
+
+    def partition(beta):
+        return finite_width(SMALL.with_(temperature=1 / beta)).log_evidence - 20 * jnp.log(beta)
+
+    derivative = jax.grad(partition)(jnp.asarray(10.0))
+    assert -2 * derivative / 40 == pytest.approx(float(finite_width(SMALL).train_error), rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        pytest.param(SMALL, id="one layer"),
+        pytest.param(SMALL.with_(depth=2), id="two layers", marks=pytest.mark.slow),
+        pytest.param(convolutional(), id="patches", marks=pytest.mark.slow),
+    ],
+)
+def test_implicit_derivatives(system):
+    @eqx.filter_jit
+    def error(temperature):
+        return finite_width(system.with_(temperature=temperature)).test_error
+
+    at, step = jnp.asarray(0.1), 1e-4
+    expected = (error(at + step) - error(at - step)) / (2 * step)
+    assert jax.grad(error)(at) == pytest.approx(float(expected), rel=2e-5)
+
+
+def test_saddle_point_of_a_linear_network_is_off_by_order_one_over_width():
+    linear = SMALL.with_(activation="linear")
+    gaps = [
+        float(abs(integrated_width(one).train_error - finite_width(one).train_error))
+        for one in (linear.with_(width=100), linear.with_(width=400))
+    ]
+    assert 2.5 < gaps[0] / gaps[1] < 5.5
+
+
+def test_sweep_equals_single_points():
+    swept = op.sweep(finite_width, SMALL, {"width": [10, 100], "temperature": [0.01, 1.0]})
+    one = finite_width(SMALL.with_(width=100, temperature=0.01))
+    assert float(swept["test_error"].sel(width=100, temperature=0.01)) == pytest.approx(float(one.test_error), rel=1e-12)
+
+
+def test_patches_of_any_mask_stride_and_padding():
+    image = jnp.arange(2 * 5 * 6 * 3.0).reshape(2, 5, 6, 3)
+    found = patches(image, (2, 3), (3, 2), (1, 0))
+    assert found.shape == (2, 2 * 2, 2 * 3 * 3)
+    padded = jnp.pad(image, [(0, 0), (1, 1), (0, 0), (0, 0)])
+    assert np.array_equal(found[1, 3], padded[1, 3:5, 2:5].ravel())
+
+
+def test_learning_aligns_the_hidden_kernel_with_the_targets():
+    result = similarity(SMALL)
+    assert result.posterior_alignment > result.prior_alignment
+
+
+@pytest.fixture(scope="module")
+def linear_posterior():
+    system = SMALL.with_(activation="linear", width=10)
+    return integrated_width(system), posterior(system, jax.random.key(1), warmup=120, samples=250, leapfrog_steps=10)
+
+
+def test_sampling_a_linear_network_gives_the_exact_posterior(linear_posterior):
+    exact, measured = linear_posterior
+    assert measured.converged
+    assert measured.train_error == pytest.approx(float(exact.train_error), rel=0.04)
+    assert measured.test_error == pytest.approx(float(exact.test_error), rel=0.04)
+
+
+def test_the_order_parameter_is_the_length_of_the_readout(linear_posterior):
+    exact, measured = linear_posterior
+    assert measured.order_parameters[0] == pytest.approx(float(exact.scale), rel=0.08)
+
+
+@pytest.mark.slow
+def test_langevin_samples_the_same_posterior(linear_posterior):
+    exact, _ = linear_posterior
+    system = SMALL.with_(activation="linear", width=10)
+    measured = langevin(system, jax.random.key(0), burn_in=4000, samples=400, thin=60)
+    assert measured.train_error == pytest.approx(float(exact.train_error), rel=0.1)
+
+
+@pytest.mark.slow
+def test_sampled_patches_agree_with_local_renormalisation():
+    system = convolutional()
+    theory, measured = finite_width(system), posterior(system, jax.random.key(0), warmup=120, samples=150, leapfrog_steps=10)
+    assert measured.test_error == pytest.approx(float(theory.test_error), rel=0.15)
+    upper = np.triu_indices(4)
+    assert np.abs(theory.order_parameters[upper] - measured.order_parameters[upper]).max() < 0.15
+
+
+def test_prediction_on_data():
+    from orderparam.data import apply_task, load, standardise
+
+    report = predict_width(*apply_task(standardise(load("digits")), "even-odd"), [20, 1e7], n_train=60, n_test=50)
+    assert float(report["gain"][1]) == pytest.approx(0, abs=1e-5)
+    assert "width" in report.attrs["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"width": 0}, "width"),
+        ({"temperature": -1.0}, "temperature"),
+        ({"depth": 0}, "depth"),
+        ({"n_train": 41}, "n_train"),
+        ({"activation": "erff"}, "erf"),
+        ({"width": np.array([3.0, 4.0])}, "width"),
+        ({"targets": np.ones(39)}, "targets"),
+        ({"inputs": np.full((40, 64), np.nan)}, "inputs"),
+    ],
+)
+def test_bad_dense_systems_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        SMALL.with_(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"), [({"mask": 41}, "mask"), ({"stride": 0}, "stride"), ({"padding": -1}, "padding")]
+)
+def test_bad_patches_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        convolutional(**changes)
+
+
+def test_unknown_closure_is_refused():
+    with pytest.raises(ValueError, match="nested"):
+        finite_width(SMALL, "nestd")

@@ -1,0 +1,114 @@
+"""One-pass SGD: the compiled network against a plain numpy loop, the flow against Euler steps, and the chain; interleaved.
+
+python benchmarks/online_sgd.py
+"""
+
+import time
+from collections.abc import Callable
+
+import jax
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy.special import erf
+
+from orderparam.systems.online_sgd import CommitteeSGD, network_sgd, overlap_chain, overlap_flow
+from orderparam.systems.online_sgd.flow import initial, switches, velocity
+
+WIDTH, TEACHER, DIM, SEEDS, REPEATS = 8, 4, 1000, 16, 5
+STEPS = 5000
+
+
+def numpy_network(steps: int) -> float:
+    """What one writes first: one sample a step, float64."""
+    rng = np.random.default_rng(0)
+    star = np.sqrt(DIM) * np.eye(TEACHER, DIM)
+    weights = 0.5 * rng.standard_normal((WIDTH, DIM))
+    for _ in range(steps):
+        x = rng.standard_normal(DIM)
+        fields = weights @ x / np.sqrt(DIM)
+        label = erf(star @ x / np.sqrt(2 * DIM)).mean() + 0.03 * rng.standard_normal()
+        error = label - erf(fields / np.sqrt(2)).mean()
+        slope = np.sqrt(2 / np.pi) * np.exp(-(fields**2) / 2)
+        weights += np.outer(slope * error, x) / np.sqrt(DIM)
+    return float(np.sum(weights**2))
+
+
+def bandwidth() -> float:
+    """Bytes a second that this machine copies (read and write counted)."""
+    source = np.ones(2**24)
+    target = np.empty_like(source)
+    start = time.perf_counter()
+    for _ in range(4):
+        np.copyto(target, source)
+    return 4 * 2 * source.nbytes / (time.perf_counter() - start)
+
+
+def euler(system: CommitteeSGD, horizon: float, step: float) -> float:
+    """Explicit Euler in Python over the compiled right-hand side."""
+    problem = (system, *switches("both"))
+    field = jax.jit(lambda order: jax.tree.map(lambda y, dy: y + step * dy, order, velocity(order, problem)))
+    state = field(initial(system))
+    start = time.perf_counter()
+    for _ in range(int(horizon / step)):
+        state = field(state)
+    jax.block_until_ready(state)
+    return time.perf_counter() - start
+
+
+def interleaved(tasks: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Median seconds of each task, every round running all of them."""
+    times: dict[str, list[float]] = {name: [] for name in tasks}
+    for round_ in range(REPEATS + 1):
+        for name, task in tasks.items():
+            start = time.perf_counter()
+            jax.block_until_ready(task())
+            if round_:  # the first round compiles
+                times[name].append(time.perf_counter() - start)
+    return {name: float(np.median(values)) for name, values in times.items()}
+
+
+def main() -> None:
+    system = CommitteeSGD(
+        input_dim=DIM, width=WIDTH, teacher_width=TEACHER, learning_rate=8.0, horizon=STEPS / DIM, records=2
+    )
+    keys = jax.random.split(jax.random.key(0), SEEDS)
+    flow_system = system.with_(horizon=1000.0)
+    flow = jax.jit(overlap_flow)
+    seconds = interleaved(
+        {
+            "numpy": lambda: numpy_network(STEPS),
+            "network": lambda: jax.vmap(lambda key: network_sgd(system, key).population_risk)(keys),
+            "chain": lambda: jax.vmap(lambda key: overlap_chain(system, key).population_risk)(keys),
+            "flow": lambda: flow(flow_system).population_risk,
+            "bandwidth": bandwidth,
+        }
+    )
+    rates = {"numpy": STEPS / seconds["numpy"]} | {x: SEEDS * STEPS / seconds[x] for x in ("network", "chain")}
+    # Each plain step reads the weights twice and writes them once, and writes and reads the input (float64).
+    traffic = 8 * DIM * (3 * WIDTH + 2)
+    limit = bandwidth() / traffic
+    table = Table(title=f"p = {WIDTH}, k = {TEACHER}, d = {DIM}; network and chain: {SEEDS} seeds at once")
+    for column in ("", "seed-steps / s", "x width x d / s", "ratio to numpy"):
+        table.add_column(column, justify="left" if not column else "right")
+    names = {"numpy": "numpy loop, one sample a step", "network": "network_sgd", "chain": "overlap_chain (no weights)"}
+    for name, words in names.items():
+        rate = rates[name]
+        table.add_row(words, f"{rate:,.0f}", f"{rate * WIDTH * DIM:.2e}", f"{rate / rates['numpy']:.1f}")
+    table.add_row(
+        "memory traffic of a plain float64 step",
+        f"{limit:,.0f}",
+        f"{limit * WIDTH * DIM:.2e}",
+        f"{limit / rates['numpy']:.1f}",
+    )
+    console = Console()
+    console.print(table)
+    plain = euler(flow_system, 20.0, 1 / 200) * 1000 / 20
+    console.print(
+        f"flow to n/d = 1000: {seconds['flow']:.2f} s adaptive, {plain:.1f} s by Euler steps of 1/200 "
+        f"(compiled right-hand side, extrapolated from n/d = 20): {plain / seconds['flow']:.0f} times"
+    )
+
+
+if __name__ == "__main__":
+    main()

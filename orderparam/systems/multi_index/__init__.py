@@ -1,0 +1,37 @@
+"""How long it takes to find a few hidden directions: exponents of a target, exit times of SGD, and what reuse of data
+changes."""
+
+from orderparam.systems.multi_index.experiment import exit_chain, network_sgd, overlap_chain
+from orderparam.systems.multi_index.exponents import Exponents, exponents, table
+from orderparam.systems.multi_index.model import ExitTime, OverlapPath, SphericalSGD
+from orderparam.systems.multi_index.tabulate import (
+    Hardness,
+    HermitePower,
+    WeakLearnability,
+    hardness,
+    measured_hermite_power,
+)
+from orderparam.systems.multi_index.target import Target, target
+from orderparam.systems.multi_index.theory import drift_and_spread, exit_time, overlap_flow
+
+__all__ = [
+    "ExitTime",
+    "Exponents",
+    "Hardness",
+    "HermitePower",
+    "OverlapPath",
+    "SphericalSGD",
+    "Target",
+    "WeakLearnability",
+    "drift_and_spread",
+    "exit_chain",
+    "exit_time",
+    "exponents",
+    "hardness",
+    "measured_hermite_power",
+    "network_sgd",
+    "overlap_chain",
+    "overlap_flow",
+    "table",
+    "target",
+]

@@ -1,0 +1,170 @@
+"""The real runs: the overlaps as an exact Markov chain at any d, and a neuron with all its weights.
+
+For Gaussian inputs the overlaps m = W* w of a unit vector are themselves Markov. With z* the hidden fields, xi the
+field along the part of w outside the hidden subspace (s = sqrt(1 - |m|^2), lambda = m.z* + s xi) and chi2 the squared
+length of everything else, d - r - 1 normal variables, the mean gradient over a batch has
+
+    T = sum_i e_i (z*_i - lambda_i m) / b,  U = sum_i e_i (xi_i - lambda_i s) / b,  V^2 = sum_i e_i^2 chi2 / b^2,
+
+and with a = learning_rate / d the step is m <- (m + a T) / sqrt(|m + a T|^2 + (s + a U)^2 + a^2 V^2). Derived for this
+package.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from orderparam.core.system import is_number
+from orderparam.systems.multi_index.model import ExitTime, OverlapPath, SphericalSGD
+
+_BLOCK = 64  # samples whose random numbers are drawn together, if they make at least _STEPS steps
+_STEPS = 4
+
+
+def _numbers(system: SphericalSGD) -> SphericalSGD:
+    """The system with arrays for numbers, so that a new value of one compiles nothing."""
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64) if is_number(leaf) else leaf, system)
+
+
+def _first(system: SphericalSGD, key: Array) -> Float[Array, "index"]:
+    """Overlaps of a uniformly random unit vector: r entries of a normalised Gaussian vector."""
+    count = system.teacher.dimension
+    normal_key, rest_key = jax.random.split(key)
+    z = jax.random.normal(normal_key, (count,))
+    rest = 2 * jax.random.gamma(rest_key, (system.input_dim - count) / 2)
+    m = z / jnp.sqrt(jnp.sum(z**2) + rest)
+    m = jnp.abs(m) if system.start == "positive" else m
+    return jnp.where(system.first_overlap > 0, system.first_overlap, m)
+
+
+def _draw(system: SphericalSGD, key: Array, batch: int) -> tuple[Array, Array, Array, Array]:
+    """Random numbers of a block of steps: z*, xi, label noise, and the squared length of the rest of the input."""
+    count = system.teacher.dimension
+    keys, steps = jax.random.split(key, 4), _block(batch)
+    return (
+        jax.random.normal(keys[0], (steps, batch, count)),
+        jax.random.normal(keys[1], (steps, batch)),
+        jax.random.normal(keys[2], (steps, batch)),
+        2 * jax.random.gamma(keys[3], (system.input_dim - count - 1) / 2, (steps,)),
+    )
+
+
+def _block(batch: int) -> int:
+    """Steps of a block."""
+    return max(_BLOCK // batch, _STEPS)
+
+
+def _step(system: SphericalSGD, m: Float[Array, "index"], drawn: tuple) -> Float[Array, "index"]:
+    stars, xi, noise, rest = drawn
+    outside = jnp.sqrt(jnp.maximum(1 - jnp.sum(m**2), 0.0))
+    field = stars @ m + outside * xi
+    label = system.teacher(stars) + jnp.sqrt(system.noise) * noise
+    length = (jnp.sum(stars**2, axis=-1) + xi**2 + rest) / system.input_dim  # read only when a batch is one sample
+    error = system.error_signal(field, label, length)
+    size = system.rate / system.input_dim
+    moved = m + size * error @ (stars - field[:, None] * m)
+    along = outside + size * error @ (xi - field * outside)
+    return moved / jnp.sqrt(jnp.sum(moved**2) + along**2 + size**2 * jnp.sum(error**2) * rest)
+
+
+def exit_chain(system: SphericalSGD, key: Array) -> ExitTime:
+    """One run of the chain until |m| >= exit_overlap or n = horizon d. Traceable in the key; its cost does not depend
+    on d."""
+    limit = int(system.horizon * system.input_dim / system.batch_size)
+    steps, found = _run_until(_numbers(system), jnp.asarray(limit), key, int(system.batch_size))
+    return ExitTime(steps * float(system.batch_size), steps, found)
+
+
+@eqx.filter_jit
+def _run_until(system: SphericalSGD, limit: Array, key: Array, batch: int) -> tuple[Array, Array]:
+    first_key, data_key = jax.random.split(key)
+
+    def unfinished(state: tuple) -> Array:
+        _, steps, found, _ = state
+        return (steps < limit) & ~found
+
+    def block(state: tuple) -> tuple:
+        m, steps, found, blocks = state
+
+        def one(carry: tuple, drawn: tuple) -> tuple:
+            m, steps, found = carry
+            active = ~found & (steps < limit)
+            m = jnp.where(active, _step(system, m, drawn), m)
+            return (m, steps + active, found | (jnp.linalg.norm(m) >= system.exit_overlap)), None
+
+        drawn = _draw(system, jax.random.fold_in(data_key, blocks), batch)
+        (m, steps, found), _ = jax.lax.scan(one, (m, steps, found), drawn)
+        return m, steps, found, blocks + 1
+
+    m = _first(system, first_key)
+    state = (m, jnp.asarray(0), jnp.linalg.norm(m) >= system.exit_overlap, jnp.asarray(0))
+    _, steps, found, _ = jax.lax.while_loop(unfinished, block, state)
+    return steps.astype(jnp.float64), found
+
+
+def overlap_chain(system: SphericalSGD, key: Array) -> OverlapPath:
+    """m along one run of the chain, at the records. Traceable in the key."""
+    steps = np.asarray(system.steps()).astype(np.int64)
+    path = _path(_numbers(system), jnp.asarray(steps), key, int(system.batch_size))
+    return _as_path(system, path)
+
+
+@eqx.filter_jit
+def _path(system: SphericalSGD, steps: Array, key: Array, batch: int) -> Array:
+    first_key, data_key = jax.random.split(key)
+
+    def segment(carry: tuple, count: Array) -> tuple:
+        def block(i: Array, carry: tuple) -> tuple:
+            m, blocks = carry
+
+            def one(m: Array, now: tuple) -> tuple:
+                number, drawn = now
+                return jnp.where(number < count - i * _block(batch), _step(system, m, drawn), m), None
+
+            drawn = _draw(system, jax.random.fold_in(data_key, blocks), batch)
+            return jax.lax.scan(one, m, (jnp.arange(_block(batch)), drawn))[0], blocks + 1
+
+        carry = jax.lax.fori_loop(0, (count + _block(batch) - 1) // _block(batch), block, carry)
+        return carry, carry[0]
+
+    start = (_first(system, first_key), jnp.zeros((), jnp.int64))
+    return jax.lax.scan(segment, start, jnp.diff(steps, prepend=0))[1]
+
+
+def network_sgd(system: SphericalSGD, key: Array) -> OverlapPath:
+    """m along one run of a neuron with `input_dim` weights on inputs drawn in full; the hidden directions are the first
+    coordinates (any others are the same by rotation). Traceable in the key."""
+    steps = np.asarray(system.steps()).astype(np.int64)
+    path = _train(_numbers(system), jnp.asarray(steps), key, int(system.input_dim), int(system.batch_size))
+    return _as_path(system, path)
+
+
+@eqx.filter_jit
+def _train(system: SphericalSGD, steps: Array, key: Array, dim: int, batch: int) -> Array:
+    count = system.teacher.dimension
+    first_key, rest_key, data_key = jax.random.split(key, 3)
+    m = _first(system, first_key)
+    rest = jax.random.normal(rest_key, (dim - count,))
+    weights = jnp.concatenate([m, jnp.sqrt(1 - jnp.sum(m**2)) * rest / jnp.linalg.norm(rest)])
+
+    def step(number: Array, weights: Array) -> Array:
+        input_key, noise_key = jax.random.split(jax.random.fold_in(data_key, number))
+        x = jax.random.normal(input_key, (batch, dim))
+        field = x @ weights
+        label = system.teacher(x[:, :count]) + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (batch,))
+        error = system.error_signal(field, label, jnp.sum(x**2, axis=-1) / dim)
+        moved = weights + system.rate / dim * error @ (x - field[:, None] * weights)
+        return moved / jnp.linalg.norm(moved)
+
+    def segment(weights: Array, ends: tuple) -> tuple:
+        weights = jax.lax.fori_loop(ends[0], ends[1], step, weights)
+        return weights, weights[:count]
+
+    return jax.lax.scan(segment, weights, (jnp.concatenate([jnp.zeros(1, steps.dtype), steps[:-1]]), steps))[1]
+
+
+def _as_path(system: SphericalSGD, overlap: Float[Array, "record index"]) -> OverlapPath:
+    times = system.steps() * system.batch_size / system.input_dim
+    return OverlapPath(times, overlap, jnp.linalg.norm(overlap, axis=-1), jnp.asarray(True))

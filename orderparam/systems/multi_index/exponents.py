@@ -1,0 +1,170 @@
+"""How hard a target is: its information, leap and generative exponents, and the sample complexity of kernels, SGD and
+the best algorithm.
+
+Single index, c_k = E[g h_k]: the information exponent is the first k >= 1 with c_k != 0 (Ben Arous, Gheissari,
+Jagannath 2021). Several indices: the first degree with a nonzero Hermite tensor, and the leap exponent, the highest
+stair that SGD climbs until it knows all directions (Abbe, Boix-Adsera, Misiakiewicz 2023). The generative exponent is
+the first k whose conditional moment E[h_k(z) | y] does not vanish (Damian et al. 2024): the best information exponent
+over all transformations of the label.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from orderparam.systems.multi_index.hermite_tensors import coefficients, staircase
+from orderparam.systems.multi_index.label_moments import label_moments
+from orderparam.systems.multi_index.target import Target, target
+
+_HIGHEST = 8
+
+
+@dataclass(frozen=True)
+class Exponents:
+    """The exponents of one target and what follows from them. Prints as a short report; `row()` is its row of the
+    table.
+
+    information, leap, generative: None when beyond `highest`, the last order looked at.
+    degree: degree of a polynomial, None for every other function. hermite: the root of the sum of c_a^2 over |a| = k, k
+    = 0 .. highest. stages: (degree climbed, number of new directions) of the staircase. label_signal: order 1, 2, ...
+    of `LabelMoments`. threshold: n / d above which the best algorithm finds a direction; 0 for order 1, infinite for
+    orders above 2. hermite_tolerance, label_tolerance: below these a coefficient counts as zero.
+    """
+
+    target: str
+    dimension: int
+    degree: int | None
+    information: int | None
+    leap: int | None
+    generative: int | None
+    threshold: float
+    hermite: tuple[float, ...]
+    stages: tuple[tuple[int, int], ...]
+    label_signal: tuple[float, ...]
+    hermite_tolerance: float
+    label_tolerance: float
+    label_method: str
+    highest: int
+
+    def row(self) -> dict[str, str]:
+        """Samples needed: kernels for the whole target (d^degree; no power of d is enough for what is not a
+        polynomial), one-pass SGD to find all directions, the best algorithm to find the first."""
+        return {
+            "target": self.target,
+            "kernels": "e^d" if self.degree is None else _power(self.degree),
+            "one-pass SGD": sgd_samples(self.leap, self.highest),
+            "best algorithm": self._best(),
+        }
+
+    def _best(self) -> str:
+        if self.generative is None:
+            return f">= d^{(self.highest + 1) / 2:g}"
+        return "d" if self.generative <= 2 else f"d^({self.generative}/2)"
+
+    def __str__(self) -> str:
+        beyond = f"> {self.highest}"
+        stairs = (
+            ", ".join(f"{n} direction{'s' * (n > 1)} by degree {degree}" for degree, n in self.stages) or "none found"
+        )
+        threshold = "infinite" if math.isinf(self.threshold) else f"{self.threshold:.6g}"
+        row = self.row()
+        return "\n".join(
+            [
+                f"{self.target}   ({self.dimension} {'index' if self.dimension == 1 else 'indices'})",
+                f"  information exponent  {self.information or beyond}",
+                f"  leap exponent         {self.leap or beyond}   ({stairs})",
+                f"  generative exponent   {self.generative or beyond}",
+                f"  weak recovery by the best algorithm from n/d = {threshold}",
+                f"  samples: kernels {row['kernels']}, one-pass SGD {row['one-pass SGD']}, best algorithm "
+                f"{row['best algorithm']}",
+                "  Hermite norms   " + "  ".join(f"{k}: {x:.6g}" for k, x in enumerate(self.hermite)),
+                "  label signal    " + "  ".join(f"{k}: {x:.6g}" for k, x in enumerate(self.label_signal, 1)),
+                f"  zero means below {self.hermite_tolerance:.1g} (Hermite) and {self.label_tolerance:.1g} "
+                f"(label signal, by {self.label_method})",
+            ]
+        )
+
+
+def _power(exponent: int) -> str:
+    return "d" if exponent <= 1 else f"d^{exponent}"
+
+
+def sgd_samples(leap: int | None, highest: int) -> str:
+    """d, d log d, d^(l-1) (Ben Arous, Gheissari, Jagannath 2021, theorem 1.3)."""
+    if leap is None:
+        return f">= d^{highest}"
+    return "d log d" if leap == 2 else _power(leap - 1)
+
+
+def exponents(
+    what: str | Callable[[Array], Array] | Target,
+    dimension: int | None = None,
+    *,
+    kinks: tuple[float, ...] = (),
+    highest: int = _HIGHEST,
+) -> Exponents:
+    """The exponents of a target: text such as `"z1*z2*z3"`, or a Python function of an array of shape (..., dimension).
+
+    See `target` for what may be written. A function with jumps or kinks: for one index name the places in `kinks`; for
+    several they are resolved exactly when they lie on coordinate planes, and otherwise show in `hermite_tolerance`.
+    Functions of several indices whose label is neither discrete nor a product of coordinates get their conditional
+    moments to about 1%. Raises `ValueError` for what is not a formula, a bad dimension or order, and for a constant
+    target.
+    """
+    if isinstance(highest, bool) or not isinstance(highest, int) or not 3 <= highest <= 12:
+        raise ValueError(f"highest = {highest!r}: must be an integer from 3 to 12 (last order looked at)")
+    with jax.ensure_compile_time_eval():  # numbers, also when called while something else is being traced
+        g = target(what, dimension, kinks)
+        c, tolerance = coefficients(g, highest + 1)
+        c = np.where(np.abs(c) > tolerance, c, 0.0)
+        total = np.indices(c.shape).sum(axis=0)
+        norms = tuple(float(np.sqrt(np.sum(c[total == k] ** 2))) for k in range(highest + 1))
+        information = next((k for k in range(1, highest + 1) if np.max(np.abs(c[total == k])) > tolerance), None)
+        stages, complete = staircase(g, highest + 1)
+        if information is None and complete:
+            raise ValueError(f"target {g.name!r}: is a constant; there is nothing to learn")
+        moments = label_moments(g, highest + 1)
+    generative = next((k for k, x in enumerate(moments.signal, 1) if x > moments.tolerance), None)
+    if generative is None and moments.method == "quantile bins":
+        generative = information  # the label itself is one of the transformations allowed
+    threshold = math.inf
+    if generative == 1:
+        threshold = 0.0
+    elif generative == 2:
+        threshold = 1 / moments.signal[1]
+    return Exponents(
+        target=g.name,
+        dimension=g.dimension,
+        degree=g.degree,
+        information=information,
+        leap=max(degree for degree, _ in stages) if complete and stages else None,
+        generative=generative,
+        threshold=threshold,
+        hermite=norms,
+        stages=tuple((degree, len(new)) for degree, new in stages),
+        label_signal=moments.signal,
+        hermite_tolerance=tolerance,
+        label_tolerance=moments.tolerance,
+        label_method=moments.method,
+        highest=highest,
+    )
+
+
+def table(rows: list[Exponents]) -> Any:
+    """A rich table of rows (print it with `rich.print`)."""
+    from rich.table import Table
+
+    columns = ("target", "kernels", "one-pass SGD", "best algorithm")
+    out = Table(*columns, "information", "leap", "generative", "n/d of weak recovery")
+    for found in rows:
+        row = found.row()
+        marks = [
+            str(x) if x is not None else f"> {found.highest}" for x in (found.information, found.leap, found.generative)
+        ]
+        out.add_row(*(row[column] for column in columns), *marks, f"{found.threshold:.6g}")
+    return out

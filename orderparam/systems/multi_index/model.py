@@ -1,0 +1,118 @@
+"""One neuron on the sphere that looks for a few hidden directions by SGD: the parameters and what is observed."""
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.core.system import System, is_number, parameter, structure
+from orderparam.systems.multi_index.target import Target, target
+
+
+class SphericalSGD(System):
+    """Spherical one-pass SGD of one neuron sigma(w.x), |w| = 1, x ~ N(0, 1_d), on y = g(W* x) + sqrt(noise) N(0, 1)
+    with r orthonormal hidden directions (Ben Arous, Gheissari, Jagannath 2021):
+
+        w <- (w + learning_rate / d e P x) / |...|,  P = 1 - w w^T,  e = sigma'(w.x) (y - sigma(w.x)).
+
+    gamma = learning_rate d^(-rate_exponent) stands for the first factor. loss "correlation" leaves out - sigma(w.x). A
+    batch of b samples a step uses the mean gradient, or the sum of gradients (gamma grows with b). With `repetition`
+    rho > 0 each sample is used twice: e is taken after the extra step w + rho / d e x on the same sample (Dandi et al.
+    2024, Arnaboldi et al. 2024), and every e in the equations of this room is that second one.
+
+    The order parameters are the overlaps m = W* w. They start at those of a random w, with positive signs for `start`
+    "positive", or all at `first_overlap` when that is not 0. A direction counts as found when |m| reaches
+    `exit_overlap`. Time is `sample_ratio` = n / d.
+    """
+
+    input_dim: int = parameter("input dimension d", minimum=8, default=256)
+    learning_rate: float = parameter("learning rate gamma", above=0, default=0.1)
+    rate_exponent: float = parameter("gamma = learning_rate d^-rate_exponent", minimum=0, default=0.0)
+    noise: float = parameter("label-noise variance", minimum=0, default=0.0)
+    batch_size: int = parameter("samples a step", minimum=1, integer=True, default=1)
+    repetition: float = parameter("step rho of the first look at a sample; 0: one look", minimum=0, default=0.0)
+    first_overlap: float = parameter("overlap at the start; 0: random", minimum=0, below=1, default=0.0)
+    exit_overlap: float = parameter("length of the overlap vector that counts as found", above=0, below=1, default=0.5)
+    horizon: float = parameter("samples per dimension at which one gives up", above=0, default=1000.0)
+    first_record: float = parameter("samples per dimension at the first record", above=0, default=0.1)
+    target: str = structure("target g, see `exponents`", default="He2(z)/sqrt(2)")
+    student: str = structure("activation sigma of the neuron, a formula in z", default="He2(z)/sqrt(2)")
+    loss: Literal["correlation", "squared"] = structure("loss", default="correlation")
+    gradient: Literal["mean", "sum"] = structure("gradient of a batch", default="mean")
+    start: Literal["positive", "signed"] = structure("signs of the first overlaps", default="positive")
+    records: int = structure("recorded times, evenly spaced in log n", default=25)
+
+    def __check_init__(self) -> None:
+        words = {"loss": ("correlation", "squared"), "gradient": ("mean", "sum"), "start": ("positive", "signed")}
+        for name, allowed in words.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"SphericalSGD.{name} = {getattr(self, name)!r}: must be one of {', '.join(allowed)}")
+        target(self.target)
+        if target(self.student).dimension != 1:
+            raise ValueError(f"SphericalSGD.student = {self.student!r}: must be a formula in z alone")
+        if isinstance(self.records, bool) or not isinstance(self.records, int) or self.records < 2:
+            raise ValueError(f"SphericalSGD.records = {self.records!r}: must be an integer >= 2")
+        if all(is_number(x) for x in (self.first_record, self.horizon)) and not self.first_record < self.horizon:
+            raise ValueError(f"SphericalSGD.first_record = {self.first_record}: must be < horizon = {self.horizon}")
+        if (
+            all(is_number(x) for x in (self.batch_size, self.repetition))
+            and self.batch_size > 1
+            and self.repetition > 0
+        ):
+            raise ValueError(
+                f"SphericalSGD.repetition = {self.repetition}: must be 0 when batch_size = {self.batch_size} > 1"
+            )
+
+    @property
+    def teacher(self) -> Target:
+        return target(self.target)
+
+    @property
+    def rate(self) -> Float[Array, ""]:
+        """The learning rate of one sample, gamma / batch_size (gamma for summed gradients)."""
+        gamma = self.learning_rate * jnp.asarray(self.input_dim, jnp.float64) ** -self.rate_exponent
+        return gamma / (self.batch_size if self.gradient == "mean" else 1)
+
+    def steps(self) -> Float[Array, "record"]:
+        """Whole numbers of steps at the records."""
+        first, last = (jnp.log(jnp.asarray(x, jnp.float64)) for x in (self.first_record, self.horizon))
+        return jnp.round(jnp.exp(jnp.linspace(first, last, self.records)) * self.input_dim / self.batch_size)
+
+    def error_signal(
+        self,
+        field: Float[Array, "*batch"],
+        label: Float[Array, "*batch"],
+        length: Float[Array, "*#batch"] | float,
+    ) -> Float[Array, "*batch"]:
+        """e of a sample with w.x = field, label y and |x|^2 / d = length."""
+        neuron = target(self.student)
+
+        def signal(field: Array) -> Array:
+            value, slope = jax.jvp(lambda z: neuron(z[..., None]) + 0 * z, (field,), (jnp.ones_like(field),))
+            return slope * (label - (value if self.loss == "squared" else 0.0))
+
+        return signal(field + self.repetition * length * signal(field))
+
+
+class OverlapPath(Result):
+    """The overlaps m = W* w along training, at `sample_ratio` = n / d; `norm` = |m|, the part of w inside the hidden
+    subspace."""
+
+    sample_ratio: Float[Array, "record"]
+    overlap: Float[Array, "record index"]
+    norm: Float[Array, "record"]
+    converged: Bool[Array, ""]
+
+
+class ExitTime(Result):
+    """How many samples it takes until |m| reaches `exit_overlap`. converged: it did so before the horizon.
+
+    exit_samples: n, the mean over starts and runs for a theory, one run's for an experiment. exit_steps: the same in
+    SGD steps.
+    """
+
+    exit_samples: Float[Array, ""]
+    exit_steps: Float[Array, ""]
+    converged: Bool[Array, ""]

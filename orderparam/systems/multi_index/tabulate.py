@@ -1,0 +1,82 @@
+"""The exponents of a target as a Result, and the same moments measured on random samples."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.core.system import System, structure
+from orderparam.systems.multi_index.exponents import exponents
+from orderparam.systems.multi_index.rules import hermite_values
+from orderparam.systems.multi_index.target import target
+
+_ORDERS = 4
+
+
+class WeakLearnability(System):
+    """A target whose hardness is asked for."""
+
+    target: str = structure("target g, see `exponents`", default="z")
+    samples: int = structure("random inputs of a measurement", default=200_000)
+
+    def __check_init__(self) -> None:
+        target(self.target)
+        if isinstance(self.samples, bool) or not isinstance(self.samples, int) or self.samples < 100:
+            raise ValueError(f"WeakLearnability.samples = {self.samples!r}: must be an integer >= 100")
+
+
+class Hardness(Result):
+    """information, leap, generative: the exponents, infinite when beyond order 8. degree: of a polynomial, infinite
+    otherwise.
+
+    threshold: n / d of weak recovery by the best algorithm. hermite_power: sum of c_a^2 over |a| = order, for orders 1
+    .. 4.
+    """
+
+    information: Float[Array, ""]
+    leap: Float[Array, ""]
+    generative: Float[Array, ""]
+    degree: Float[Array, ""]
+    threshold: Float[Array, ""]
+    hermite_power: Float[Array, "order"]
+    converged: Bool[Array, ""]
+
+
+class HermitePower(Result):
+    """hermite_power: sum of c_a^2 over |a| = order, for orders 1 .. 4, without bias."""
+
+    hermite_power: Float[Array, "order"]
+
+
+def hardness(system: WeakLearnability) -> Hardness:
+    """`exponents` of the target, computed when the program is compiled."""
+    found = exponents(system.target)
+
+    def number(x: float | None) -> Array:
+        return jnp.asarray(np.inf if x is None else float(x))
+
+    return Hardness(
+        information=number(found.information),
+        leap=number(found.leap),
+        generative=number(found.generative),
+        degree=number(found.degree),
+        threshold=number(found.threshold),
+        hermite_power=jnp.asarray(np.square(found.hermite[1 : _ORDERS + 1])),
+        converged=jnp.asarray(True),
+    )
+
+
+def measured_hermite_power(system: WeakLearnability, key: Array) -> HermitePower:
+    """From samples (z, y): products of the averages of y h_a(z) over two halves."""
+    g = target(system.target)
+    z = np.asarray(jax.random.normal(key, (2, system.samples // 2, g.dimension)))
+    features = np.ones((2, 1, z.shape[1]))
+    degrees = np.zeros(1, int)
+    for i in range(g.dimension):
+        h = np.moveaxis(hermite_values(_ORDERS + 1, z[..., i]), 0, 1)
+        features = (features[:, :, None] * h[:, None]).reshape(2, -1, z.shape[1])
+        degrees = np.add.outer(degrees, np.arange(_ORDERS + 1)).ravel()
+        features, degrees = features[:, degrees <= _ORDERS], degrees[degrees <= _ORDERS]
+    means = np.mean(features * g(z)[:, None], axis=-1)
+    return HermitePower(jnp.asarray([np.sum((means[0] * means[1])[degrees == k]) for k in range(1, _ORDERS + 1)]))

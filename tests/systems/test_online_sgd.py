@@ -1,0 +1,185 @@
+"""Facts about the flow of one-pass SGD that need no reference numbers: symmetries, limits, conventions, refusals."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from orderparam.gaussian import activation
+from orderparam.systems.online_sgd import (
+    CommitteeSGD,
+    PhasePoint,
+    SphereStart,
+    asymptotic_error,
+    averages,
+    network_sgd,
+    overlap_chain,
+    overlap_flow,
+    region,
+    time_exponent,
+)
+from orderparam.systems.online_sgd.chain import lower_root
+
+
+@pytest.fixture(scope="module")
+def fields():
+    """A generic covariance of three student and two teacher fields, and signed readouts."""
+    rng = np.random.default_rng(0)
+    student = 0.5 * rng.standard_normal((3, 6))
+    teacher = np.eye(6)[:2]
+    rows = np.concatenate([student, teacher])
+    return jnp.asarray(rows @ rows.T), jnp.asarray([-0.3, -0.5, 0.2, 0.6, 0.4])
+
+
+def sampled(name, fields, signed, count=2_000_000):
+    """Risk, learning and noise term (with label noise 0.1) by plain sampling, with standard errors."""
+    sigma = activation(name)
+    z = np.random.default_rng(1).standard_normal((count, 5)) @ np.asarray(averages.symmetric_root(fields))
+    error = np.asarray(sigma(z)) @ np.asarray(signed)
+    slopes = np.asarray(sigma.derivative(z[:, :3]))
+    learning = slopes.T @ (error[:, None] * z) / count
+    noise = (slopes * (error**2 + 0.1)[:, None]).T @ slopes / count
+    return np.mean(error**2) / 2, learning, noise
+
+
+@pytest.mark.parametrize("name", ["erf_scaled", "erf", "relu"])
+def test_averages_agree_with_sampling(name, fields):
+    """Two million samples: agreement to 2e-3 in absolute terms, about four standard errors."""
+    covariance, signed = fields
+    risk, learning, noise = sampled(name, covariance, signed)
+    sigma = activation(name)
+    assert float(averages.population_risk(sigma, covariance, signed)) == pytest.approx(risk, abs=2e-3)
+    np.testing.assert_allclose(averages.learning_term(sigma, covariance, signed, 3), learning, atol=2e-3)
+    np.testing.assert_allclose(averages.noise_term(sigma, covariance, signed, 3, jnp.asarray(0.1)), noise, atol=2e-3)
+
+
+def test_field_quadrature_agrees_with_the_closed_form(fields):
+    """The fallback of all other activations, on the one activation where it can be checked."""
+    covariance, signed = fields
+    sigma = activation("erf_scaled")
+    points = averages.field_points(5) @ averages.symmetric_root(covariance)
+    slopes, error = sigma.derivative(points[:, :3]), sigma(points) @ signed
+    quadrature = (slopes * error[:, None] ** 2).T @ slopes / len(points)
+    exact = averages.noise_term(sigma, covariance, signed, 3, jnp.asarray(0.0))
+    np.testing.assert_allclose(quadrature, exact, rtol=3e-3)
+
+
+def test_permuting_units_and_flipping_signs_leave_the_risk(fields):
+    covariance, signed = fields
+    order = jnp.asarray([2, 0, 1, 3, 4])
+    flip = jnp.asarray([1.0, -1.0, 1.0, 1.0, 1.0])
+    sigma = activation("erf_scaled")
+    risk = averages.population_risk(sigma, covariance, signed)
+    assert averages.population_risk(sigma, covariance[order][:, order], signed[order]) == pytest.approx(float(risk))
+    flipped = averages.population_risk(sigma, flip[:, None] * covariance * flip, flip * signed)
+    assert float(flipped) == pytest.approx(float(risk), rel=1e-13)
+
+
+def test_widths_and_rates_in_one_batch():
+    """Switched-off units are as if they were not there: a batch over widths equals runs of each width."""
+    wide = CommitteeSGD(input_dim=1e9, largest_width=3, width=3, horizon=5.0, records=3)
+    together = jax.vmap(lambda width, rate: overlap_flow(wide.with_(width=width, learning_rate=rate)).population_risk)(
+        jnp.asarray([2.0, 3.0]), jnp.asarray([2.0, 1.0])
+    )
+    alone = overlap_flow(CommitteeSGD(input_dim=1e9, width=2, learning_rate=2.0, horizon=5.0, records=3))
+    np.testing.assert_allclose(together[0], alone.population_risk, rtol=1e-7)
+
+
+def test_both_input_conventions_train_the_same_network():
+    system = CommitteeSGD(input_dim=60, horizon=2.0, records=3)
+    one, other = (network_sgd(system.with_(inputs=inputs), jax.random.key(1)) for inputs in ("unit", "scaled"))
+    np.testing.assert_allclose(one.self_overlap, other.self_overlap, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(one.teacher_overlap, other.teacher_overlap, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"readout_rate": 0.5},
+        {"repeats": 2},
+        {"batch_size": 4},
+        pytest.param({"activation": "relu"}, marks=pytest.mark.slow),
+    ],
+)
+def test_every_kind_of_training_follows_its_flow(changes):
+    """Trained readouts, repeated samples, batches, another activation: network and flow at d = 300, mean of 32 runs."""
+    system = CommitteeSGD(
+        input_dim=300, width=2, learning_rate=1.0, first_record=1.0, horizon=4.0, records=2, **changes
+    )
+    runs = np.asarray(
+        jax.vmap(lambda k: network_sgd(system, k).population_risk)(jax.random.split(jax.random.key(0), 32))
+    )
+    theory = np.asarray(overlap_flow(system).population_risk)
+    # 1/d corrections of one per cent are allowed on top of four standard errors.
+    assert np.all(np.abs(runs.mean(0) - theory) < 4 * runs.std(0, ddof=1) / np.sqrt(32) + 0.01 * theory)
+
+
+def test_batches_in_the_chain_have_the_law_of_the_network():
+    system = CommitteeSGD(
+        input_dim=40, width=2, batch_size=4, learning_rate=4.0, first_record=1.0, horizon=4.0, records=2
+    )
+    keys = jax.random.split(jax.random.key(0), 400)
+    runs = [
+        np.asarray(jax.vmap(lambda k, f=f: f(system, k).self_overlap[-1])(keys)) for f in (overlap_chain, network_sgd)
+    ]
+    means, spreads = [x.mean(0) for x in runs], [x.std(0) for x in runs]
+    assert np.all(np.abs(means[0] - means[1]) < 4 * np.hypot(*spreads) / 20)
+    np.testing.assert_allclose(spreads[0], spreads[1], rtol=0.25)
+
+
+def test_root_of_singular_covariances():
+    rows = np.random.default_rng(0).standard_normal((4, 2))
+    covariance = jnp.asarray(rows @ rows.T)
+    root = lower_root(covariance)
+    np.testing.assert_allclose(root @ root.T, covariance, atol=1e-12)
+    np.testing.assert_array_equal(np.triu(root, 1), 0)
+
+
+def test_random_starts_have_the_overlaps_of_random_vectors():
+    draws = jax.vmap(lambda seed: SphereStart(seed=seed).overlaps(2, 2, jnp.asarray(50.0)))(jnp.arange(4000))
+    np.testing.assert_allclose(jnp.diagonal(draws[0], axis1=1, axis2=2), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(jnp.var(draws[0][:, 0, 1]), 1 / 50, rtol=0.1)
+    np.testing.assert_allclose(jnp.var(draws[1], axis=0), 1 / 50, rtol=0.1)
+
+
+def test_regions_of_the_phase_diagram():
+    assert region(0.0, 0.5) == region(0.5, -0.25) == "perfect learning"
+    assert region(0.5, -0.5) == "Saad-Solla line"
+    assert region(0.25, -0.5) == "noise dominated"
+    assert region(0.0, -0.75) == "no differential equation"
+    assert [time_exponent(0.0, x) for x in (0.5, 0.0, -0.375, -0.75)] == [1.5, 1.0, 0.25, 0.0]
+    with pytest.raises(ValueError, match="width_exponent"):
+        region(-0.1, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"width": 0}, "width"),
+        ({"noise": -1.0}, "noise"),
+        ({"teacher_width": 0}, "teacher_width"),
+        ({"readout": "median"}, "readout"),
+        ({"activation": "reloo"}, "reloo"),
+        ({"first_record": 3.0, "horizon": 2.0}, "first_record"),
+        ({"width": 5, "largest_width": 4}, "largest_width"),
+        ({"repeats": 0}, "repeats"),
+    ],
+)
+def test_refusals_name_the_field(arguments, field):
+    with pytest.raises(ValueError, match=field):
+        CommitteeSGD(**arguments)
+
+
+def test_experiments_refuse_what_they_cannot_run():
+    with pytest.raises(ValueError, match="input_dim"):
+        overlap_chain(CommitteeSGD(input_dim=8), jax.random.key(0))
+    with pytest.raises(ValueError, match="repeats"):
+        overlap_chain(CommitteeSGD(batch_size=2, repeats=2), jax.random.key(0))
+    with pytest.raises(ValueError, match="horizon"):
+        network_sgd(CommitteeSGD(input_dim=10, first_record=1e-4, horizon=1e-3), jax.random.key(0))
+    with pytest.raises(ValueError, match="teacher_width"):
+        asymptotic_error(CommitteeSGD(width=3))
+    with pytest.raises(ValueError, match="terms"):
+        overlap_flow(CommitteeSGD(), terms="none")
+    with pytest.raises(ValueError, match="clock"):
+        PhasePoint(clock="sand")

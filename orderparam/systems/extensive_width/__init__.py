@@ -1,0 +1,77 @@
+"""Bayes-optimal learning of a two-layer teacher whose width grows with the input dimension, from n ~ d^2 noisy samples.
+
+Features are learned one after the other, each by a jump of its overlap; their number, the effective width k_c, sets the
+error, error ~ k_c d / n. Nguyen and Barbier 2026, "Sharp feature-learning transitions and Bayes-optimal neural scaling
+laws in extensive-width networks".
+"""
+
+from orderparam.systems.extensive_width.experiment import Posterior, TrainedStudent, adam_student, posterior_hmc
+from orderparam.systems.extensive_width.model import (
+    TANH_2,
+    HierarchicalTeacher,
+    QuadraticTeacher,
+    Teacher,
+    WeightedTeacher,
+    WidthLimitedStudent,
+)
+from orderparam.systems.extensive_width.theory import (
+    BayesOptimal,
+    Channel,
+    CollectiveOptimal,
+    CollectiveTransition,
+    Compressed,
+    FlatHierarchy,
+    Scaling,
+    Solutions,
+    Staircase,
+    Windows,
+    all_solutions,
+    bayes_optimal,
+    channel,
+    coexistence_windows,
+    collective_transition,
+    compressed,
+    effective_teacher,
+    flat_hierarchy,
+    informed_state,
+    limiting_profile,
+    quadratic_bayes_optimal,
+    staircase,
+    steep_hierarchy,
+)
+
+__all__ = [
+    "TANH_2",
+    "BayesOptimal",
+    "Channel",
+    "CollectiveOptimal",
+    "CollectiveTransition",
+    "Compressed",
+    "FlatHierarchy",
+    "HierarchicalTeacher",
+    "Posterior",
+    "QuadraticTeacher",
+    "Scaling",
+    "Solutions",
+    "Staircase",
+    "Teacher",
+    "TrainedStudent",
+    "WeightedTeacher",
+    "WidthLimitedStudent",
+    "Windows",
+    "adam_student",
+    "all_solutions",
+    "bayes_optimal",
+    "channel",
+    "coexistence_windows",
+    "collective_transition",
+    "compressed",
+    "effective_teacher",
+    "flat_hierarchy",
+    "informed_state",
+    "limiting_profile",
+    "posterior_hmc",
+    "quadratic_bayes_optimal",
+    "staircase",
+    "steep_hierarchy",
+]

@@ -1,0 +1,132 @@
+"""Teachers with an extensive number of hidden units: the network to be learned, its noise and the size of the data set.
+
+    y = sum_i v_i sigma(w_i . x / sqrt(d)) + sqrt(noise) z,    x ~ N(0, I_d), z ~ N(0, 1), |w_i|^2 = d,
+
+with width k of the order of the input dimension d, and n_train = n samples, of the order of d^2. The learner knows v, sigma
+and the noise, and its prior is w_i ~ N(0, I_d). Nguyen and Barbier 2026.
+
+The constant and the linear part of sigma are learned from O(d) samples, for free at this scale. Theories leave them out,
+and so does posterior sampling; students trained by gradient descent face the activation as it is.
+"""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from orderparam.core.system import System, parameter, structure
+from orderparam.gaussian import Activation, hermite_coefficients
+from orderparam.gaussian.arccosine import Relu
+from orderparam.gaussian.numerical import Numerical
+
+
+def _tanh_of_twice(z: Array) -> Array:
+    return jnp.tanh(2 * z)
+
+
+TANH_2 = Numerical(_tanh_of_twice, "tanh(2z)", parity="odd")
+
+
+class HierarchicalTeacher(System):
+    """Read-outs that fall as a power law, v_i proportional to i^(-decay), i = 1 .. width, sum_i v_i^2 = 1; decay 0: all equal.
+
+    `noise` is the variance Delta of the label noise, to be compared with E sigma(z)^2 < 1, the variance of the clean labels.
+    Raises `ValueError` for a width that is not a positive integer.
+    """
+
+    decreasing: ClassVar[bool] = True  # the read-outs come in decreasing order
+    input_dim: float = parameter("input dimension d", minimum=1)
+    width: int = structure("number of hidden units k")
+    decay: float = parameter("exponent beta of the read-outs, v_i ~ i^-beta", minimum=0)
+    noise: float = parameter("variance Delta of the label noise", above=0)
+    n_train: float = parameter("number of training samples n", above=0, default=10_000)
+    activation: Activation = structure("activation sigma", default=TANH_2)
+
+    def __check_init__(self) -> None:
+        if isinstance(self.width, bool) or not isinstance(self.width, int | np.integer) or self.width < 1:
+            raise ValueError(f"HierarchicalTeacher.width = {self.width!r}: must be an integer >= 1 (number of hidden units)")
+        _check_activation(self.activation)
+
+    @property
+    def readout(self) -> Float[Array, "feature"]:
+        rank = jnp.arange(1, self.width + 1, dtype=jnp.float64)
+        v = jnp.exp(-self.decay * jnp.log(rank))
+        return v / jnp.sqrt(jnp.sum(v**2))
+
+
+class WeightedTeacher(System):
+    """Read-outs given one by one, taken as they are: not normalised, in any order, zero or negative if wanted.
+
+    Multiplying all read-outs by c, the noise by c^2 multiplies the errors by c^2 and leaves the overlaps as they are.
+    Raises `ValueError` unless they are a vector of finite numbers, not all zero.
+    """
+
+    decreasing: ClassVar[bool] = False
+
+    input_dim: float = parameter("input dimension d", minimum=1)
+    readout: Float[Array, "feature"] = parameter("read-outs v, one per feature")
+    noise: float = parameter("variance Delta of the label noise", above=0)
+    n_train: float = parameter("number of training samples n", above=0, default=10_000)
+    activation: Activation = structure("activation sigma", default=TANH_2)
+
+    def __check_init__(self) -> None:
+        _check_activation(self.activation)
+        if isinstance(self.readout, jax.core.Tracer | jax.ShapeDtypeStruct):
+            return
+        if not isinstance(self.readout, np.ndarray | jax.Array):
+            raise ValueError(f"WeightedTeacher.readout = {self.readout!r}: must be an array (read-outs v)")
+        v = np.asarray(self.readout)
+        if v.ndim != 1 or v.size == 0 or not np.issubdtype(v.dtype, np.number) or not np.all(np.isfinite(v)) or not np.any(v):
+            raise ValueError(
+                f"WeightedTeacher.readout has shape {v.shape}: must be a vector of finite numbers, not all zero (read-outs v)"
+            )
+
+
+Teacher = HierarchicalTeacher | WeightedTeacher
+
+
+class WidthLimitedStudent(System):
+    """A student of smaller width than its teacher, from the same data: knowledge transfer to a smaller model.
+
+    It represents at most `width` features; those it leaves out act on it as additional Gaussian noise.
+    """
+
+    teacher: Teacher
+    width: float = parameter("number of hidden units p of the student", minimum=1)
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.teacher, Teacher):
+            raise ValueError(f"WidthLimitedStudent.teacher = {self.teacher!r}: must be a teacher with known read-outs")
+
+
+class QuadraticTeacher(System):
+    """Homogeneous read-outs v_i = 1/sqrt(k) and an activation with a quadratic component c_2, learned collectively.
+
+    Raises `ValueError` for sizes that are not positive integers, or an activation without a quadratic component.
+    """
+
+    input_dim: int = structure("input dimension d")
+    width: int = structure("number of hidden units k")
+    noise: float = parameter("variance Delta of the label noise", above=0)
+    n_train: float = parameter("number of training samples n", above=0, default=10_000)
+    activation: Activation = structure("activation sigma", default=Relu())
+
+    def __check_init__(self) -> None:
+        for name in ("input_dim", "width"):
+            size = getattr(self, name)
+            if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+                raise ValueError(f"QuadraticTeacher.{name} = {size!r}: must be an integer >= 1")
+        _check_activation(self.activation)
+        with jax.ensure_compile_time_eval():
+            quadratic = float(hermite_coefficients(self.activation, 3, 1.0, self.activation.kinks)[2])
+        if abs(quadratic) < 1e-10:
+            raise ValueError(
+                f"QuadraticTeacher.activation = {self.activation.name}: has no quadratic component; use HierarchicalTeacher"
+            )
+
+
+def _check_activation(activation: Activation) -> None:
+    if not isinstance(activation, Activation):
+        raise ValueError(f"activation = {activation!r}: must be an orderparam.gaussian Activation, such as TANH_2")

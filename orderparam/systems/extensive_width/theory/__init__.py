@@ -1,0 +1,42 @@
+"""The theory: Bayes-optimal states, their transitions, their limits, and students of limited width."""
+
+from orderparam.systems.extensive_width.theory.bayes import Solutions, all_solutions, bayes_optimal, informed_state
+from orderparam.systems.extensive_width.theory.channel import Channel, channel
+from orderparam.systems.extensive_width.theory.collective import CollectiveTransition, collective_transition
+from orderparam.systems.extensive_width.theory.compression import Compressed, compressed, effective_teacher
+from orderparam.systems.extensive_width.theory.limits import (
+    FlatHierarchy,
+    Scaling,
+    flat_hierarchy,
+    limiting_profile,
+    steep_hierarchy,
+)
+from orderparam.systems.extensive_width.theory.quadratic import CollectiveOptimal, quadratic_bayes_optimal
+from orderparam.systems.extensive_width.theory.state import BayesOptimal
+from orderparam.systems.extensive_width.theory.transitions import Staircase, Windows, coexistence_windows, staircase
+
+__all__ = [
+    "BayesOptimal",
+    "Channel",
+    "CollectiveOptimal",
+    "CollectiveTransition",
+    "Compressed",
+    "FlatHierarchy",
+    "Scaling",
+    "Solutions",
+    "Staircase",
+    "Windows",
+    "all_solutions",
+    "bayes_optimal",
+    "channel",
+    "coexistence_windows",
+    "collective_transition",
+    "compressed",
+    "effective_teacher",
+    "flat_hierarchy",
+    "informed_state",
+    "limiting_profile",
+    "quadratic_bayes_optimal",
+    "staircase",
+    "steep_hierarchy",
+]

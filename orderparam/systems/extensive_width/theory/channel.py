@@ -1,0 +1,217 @@
+"""One feature in its effective channel: which overlap q maximises F(lambda, q) = lambda g(q) + q + ln(1 - q).
+
+lambda is the feature's signal-to-noise ratio (n/d) v^2 / (Delta + error). F is stationary where lambda g'(q) = q / (1 - q),
+so that lambda is an explicit function of q, and it is inverted once and for all into a table. A state is a local maximum of
+F exactly where lambda(q) increases: each increasing stretch is a branch, born at a spinodal. The Bayes-optimal overlap
+m(lambda) is that of the branch with the largest F, and zero below the threshold lambda_sigma: the jump is the learning
+transition of the feature. Nguyen and Barbier 2026, eqs. 33-35 and appendix A; the branches and their table are derived for
+this package, not in the cited paper.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+from scipy.optimize import brentq
+
+from orderparam.gaussian import Activation
+from orderparam.systems.extensive_width.theory.signal import Signal, signal
+
+_CELLS = 4096
+
+
+class Segments(eqx.Module):
+    """A choice of branches: from ln(lambda) = start[j] on, branch number branch[j]."""
+
+    start: Float[Array, "segment"]
+    branch: Int[Array, "segment"]
+
+    @property
+    def threshold(self) -> Float[Array, ""]:
+        """ln(lambda) from which on the feature is learned."""
+        return self.start[0]
+
+
+class Channel(eqx.Module):
+    """Tables of an activation's channel over s = ln(lambda), cubic in t = sqrt(s - spinodal), in which every branch is analytic.
+
+    bayes:    the globally stable states: segments start where F ties (the first one, with q = 0: ln lambda_sigma).
+    informed: the state reached from q = 1, largest local maximum: segments start at the spinodals.
+    total:    g(1).
+    """
+
+    bayes: Segments
+    informed: Segments
+    total: Float[Array, ""]
+    birth: Float[Array, "branch"]
+    width: Float[Array, "branch"]
+    end: Float[Array, "branch"]
+    end_slope: Float[Array, "branch"]
+    cells: Float[Array, "cell 8"]
+
+    def state(
+        self, s: Float[Array, "*batch"], segments: Segments
+    ) -> tuple[Float[Array, "*batch"], Float[Array, "*batch"]]:
+        """u = -ln(1 - q) and W = lambda (g(1) - g(q)) of the learned state at s = ln(lambda); 1e-10 or better.
+
+        Below the threshold the branch is followed down to its spinodal. Above the table (q = 1 - 1e-19) u is linear in s and W
+        constant, their limits.
+        """
+        if len(segments.start) == 1:
+            branch: Array = segments.branch[0]
+        else:
+            branch = segments.branch[jnp.maximum(jnp.searchsorted(segments.start, s, side="right") - 1, 0)]
+        birth, width, end = self.birth[branch], self.width[branch], self.end[branch]
+        inside = s > birth
+        t = jnp.where(inside, jnp.sqrt(jnp.where(inside, jnp.minimum(s, end) - birth, 1.0)), 0.0) / width
+        cell = jnp.clip(jax.lax.stop_gradient(t).astype(jnp.int32), 0, _CELLS - 1)
+        x = t - cell
+        c = self.cells[branch * _CELLS + cell]
+        u = c[..., 0] + x * (c[..., 1] + x * (c[..., 2] + x * c[..., 3]))
+        w = c[..., 4] + x * (c[..., 5] + x * (c[..., 6] + x * c[..., 7]))
+        return u + self.end_slope[branch] * jnp.maximum(s - end, 0.0), w
+
+    def overlap(self, s: Float[Array, "*batch"], segments: Segments) -> Float[Array, "*batch"]:
+        """m(lambda): q of the learned state above the threshold, 0 below."""
+        return jnp.where(s >= segments.threshold, -jnp.expm1(-self.state(s, segments)[0]), 0.0)
+
+    def unexplained(self, s: Float[Array, "*batch"], segments: Segments) -> Float[Array, "*batch"]:
+        """W = lambda (g(1) - g(m(lambda))), which is lambda g(1) below the threshold."""
+        learned = s >= segments.threshold
+        return jnp.where(learned, self.state(s, segments)[1], jnp.exp(jnp.where(learned, 0.0, s)) * self.total)
+
+
+def _log_signal(g: Signal, u: np.ndarray) -> np.ndarray:
+    """ln(lambda) of the stationary point at u: lambda = q / ((1 - q) g'(q))."""
+    return np.log(-np.expm1(-u)) + u - np.log(g.slope(u))
+
+
+def _log_signal_slope(g: Signal, u: np.ndarray) -> np.ndarray:
+    """d ln(lambda) / du = (1 - q)/q + 1 - g''(q) (1 - q) / g'(q)."""
+    return np.exp(-u) / -np.expm1(-u) + 1 - g.curvature(u) * np.exp(-u) / g.slope(u)
+
+
+def _root(f: Callable[[np.ndarray], np.ndarray], a: float, b: float) -> float:
+    return brentq(lambda x: float(f(np.array([x]))[0]), a, b, xtol=1e-15, rtol=8.9e-16)
+
+
+class _Branch:
+    """One increasing stretch of ln(lambda) as a function of u, tabulated uniformly in t = sqrt(ln(lambda) - spinodal)."""
+
+    def __init__(self, g: Signal, low: float, high: float) -> None:
+        self.birth, self.end = (float(_log_signal(g, np.array([u]))[0]) for u in (low, high))
+        t = np.linspace(0.0, np.sqrt(self.end - self.birth), _CELLS + 1)
+        target = self.birth + t**2
+        coarse = np.linspace(low, high, 4 * _CELLS)
+        heights = np.maximum.accumulate(_log_signal(g, coarse))
+        u = np.interp(target, heights, coarse)
+        below, above = np.full_like(u, low), np.full_like(u, high)
+        for _ in range(60):  # Newton, halving the bracket where it would leave it: the spinodal is a double point
+            miss = _log_signal(g, u) - target
+            below, above = np.where(miss < 0, u, below), np.where(miss < 0, above, u)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                step = u - miss / _log_signal_slope(g, u)
+            new = np.where((step >= below) & (step <= above), step, (below + above) / 2)
+            if np.max(np.abs(new - u)) < 4e-14 * high:
+                break
+            u = new
+        u[0], u[-1] = low, high
+        slope = _log_signal_slope(g, u)
+        du = np.empty_like(u)
+        du[1:] = 2 * t[1:] / slope[1:]
+        du[0] = 2 * du[1] - du[2]  # 0/0 at the spinodal, where u is analytic in t
+        q = -np.expm1(-u)
+        self.u, self.unexplained = u, np.exp(target) * g.deficit(u)
+        dw = 2 * t * self.unexplained - q * du  # dW/ds = W - q du/ds
+        self.width = float(t[1])
+        self.end_slope = 1 / float(slope[-1])
+        self.cells = np.concatenate([_cubic(self.u, du * self.width), _cubic(self.unexplained, dw * self.width)], axis=1)
+        self.s = target
+        self.gain = g.total * np.exp(target) - self.unexplained + q - u  # F(lambda, q)
+
+    def free_energy(self, s: np.ndarray) -> np.ndarray:
+        """F on the branch, -inf where it does not exist; dF/ds = lambda g(q)."""
+        inside = (s >= self.birth) & (s <= self.end)
+        return np.where(inside, np.interp(s, self.s, self.gain), -np.inf)
+
+
+def _cubic(value: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """Coefficients of the Hermite cubic of each unit cell."""
+    a, b, da, db = value[:-1], value[1:], slope[:-1], slope[1:]
+    return np.stack([a, da, 3 * (b - a) - 2 * da - db, 2 * (a - b) + da + db], axis=1)
+
+
+def _free_energy(g: Signal, branch: _Branch, s: float) -> float:
+    """F(lambda, q) of a branch at one point, by its cubic (1e-12)."""
+    t = np.sqrt(max(s - branch.birth, 0.0)) / branch.width
+    cell = min(int(t), _CELLS - 1)
+    c, x = branch.cells[cell], t - cell
+    u = c[0] + x * (c[1] + x * (c[2] + x * c[3]))
+    w = c[4] + x * (c[5] + x * (c[6] + x * c[7]))
+    return float(np.exp(s) * g.total - w - np.expm1(-u) - u)
+
+
+def _global_segments(g: Signal, branches: list[_Branch]) -> Segments:
+    """Where each branch has the largest F, among all branches and the unlearned state F = 0."""
+    low, high = min(b.birth for b in branches), branches[-1].end
+    grid = np.union1d(np.linspace(low, high, 20000), np.linspace(low, low + 3, 20000))
+    heights = np.stack([np.zeros_like(grid), *(branch.free_energy(grid) for branch in branches)])
+    best = np.argmax(heights, axis=0)
+    starts, order = [], []
+    for i in np.flatnonzero(np.diff(best)):
+        old, new = best[i], best[i + 1]
+
+        def difference(s: float, old: int = old, new: int = new) -> float:
+            below = 0.0 if old == 0 else _free_energy(g, branches[old - 1], s)
+            return _free_energy(g, branches[new - 1], s) - below
+
+        starts.append(brentq(difference, grid[i] - 1e-6, grid[i + 1] + 1e-6, xtol=1e-15, rtol=8.9e-16))
+        order.append(new - 1)
+    return Segments(jnp.asarray(starts), jnp.asarray(order))
+
+
+def _informed_segments(branches: list[_Branch]) -> Segments:
+    """The branch of largest overlap that exists."""
+    starts: list[float] = []
+    order: list[int] = []
+    for number in reversed(range(len(branches))):
+        if not starts or branches[number].birth < starts[0]:
+            starts.insert(0, branches[number].birth)
+            order.insert(0, number)
+    return Segments(jnp.asarray(starts), jnp.asarray(order))
+
+
+@lru_cache(maxsize=32)
+def channel(activation: Activation) -> Channel:
+    """The channel of an activation with information exponent >= 3, apart from the He_1 component, which is learned first.
+
+    Raises `ValueError` when the quadratic component c_2 does not vanish (see `quadratic.py`), or when nothing beyond it exists.
+    """
+    g = signal(activation)
+    power = g.total + float(np.sum(g.coefficients**2))
+    if g.coefficients[2] ** 2 > 1e-20 * power:
+        raise ValueError(
+            f"activation = {activation.name}: its quadratic component c_2 = {g.coefficients[2]:.3g} does not vanish, so "
+            "features are learned collectively; use QuadraticTeacher"
+        )
+    if g.total <= 1e-12 * power:
+        raise ValueError(f"activation = {activation.name}: has no Hermite component of degree >= 3, so no feature can be told")
+    with jax.ensure_compile_time_eval():
+        u = np.unique(np.concatenate([np.geomspace(1e-3, 1.0, 4000), np.linspace(1.0, g.reach, 12000)]))
+        slope = _log_signal_slope(g, u)
+        turns = [_root(lambda x: _log_signal_slope(g, x), u[i], u[i + 1]) for i in np.flatnonzero(np.diff(np.sign(slope)))]
+        branches = [_Branch(g, low, high) for low, high in zip(turns[::2], [*turns[1::2], g.reach])]
+        return Channel(
+            bayes=_global_segments(g, branches),
+            informed=_informed_segments(branches),
+            total=jnp.asarray(g.total),
+            birth=jnp.asarray([branch.birth for branch in branches]),
+            width=jnp.asarray([branch.width for branch in branches]),
+            end=jnp.asarray([branch.end for branch in branches]),
+            end_slope=jnp.asarray([branch.end_slope for branch in branches]),
+            cells=jnp.asarray(np.concatenate([branch.cells for branch in branches])),
+        )

@@ -1,0 +1,204 @@
+"""Extensive-width teachers: limits and identities of the theory, the experiments against it, and refusals."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import orderparam as op
+from orderparam.gaussian import activation, hermite
+from orderparam.gaussian.numerical import Numerical
+from orderparam.gaussian.polynomials import Hermite, Polynomial
+from orderparam.systems.extensive_width import (
+    HierarchicalTeacher,
+    QuadraticTeacher,
+    WeightedTeacher,
+    WidthLimitedStudent,
+    adam_student,
+    all_solutions,
+    bayes_optimal,
+    channel,
+    compressed,
+    posterior_hmc,
+    quadratic_bayes_optimal,
+    staircase,
+    steep_hierarchy,
+)
+
+CUBIC = HierarchicalTeacher(input_dim=100, width=50, decay=0.6, noise=0.05, activation=Hermite(3))
+
+
+def test_no_data_no_feature():
+    found = bayes_optimal(CUBIC.with_(n_train=1.0))
+    np.testing.assert_allclose(found.error, 1.0, rtol=1e-12)
+    assert float(found.effective_width) == 0
+    assert not np.any(found.overlap)
+
+
+def test_many_data_count_parameters():
+    found = op.sweep(bayes_optimal, CUBIC, {"n_train": [1e5, 1e6, 1e7, 1e12]})
+    per_parameter = found["error"] * found["n_train"] / (50 * 100 * 0.05)
+    np.testing.assert_allclose(per_parameter, [1.0526362, 1.0050252, 1.0005003, 1.0], atol=1e-7)
+    sign = bayes_optimal(CUBIC.with_(n_train=1e9, activation=activation("sign")))
+    np.testing.assert_allclose(sign.error * 1e9 / (50 * 100 * 0.05), 2.0, rtol=1e-3)  # a jump counts each parameter twice
+
+
+NUMBERS = ("noise", "n_train", "decay", "input_dim")
+
+
+def error_and_information(x):
+    state = bayes_optimal(CUBIC.with_(**dict(zip(NUMBERS, x))))
+    return jnp.stack([state.error, state.mutual_information])
+
+
+@pytest.fixture(scope="module")
+def value_and_slopes():
+    slopes = jax.jit(jax.jacrev(error_and_information))
+    values = jax.jit(error_and_information)
+    return lambda *x: (np.asarray(values(jnp.array(x))), np.asarray(slopes(jnp.array(x))))
+
+
+def test_information_rises_by_what_a_new_label_tells(value_and_slopes):
+    """dI/dn = (1/2) ln(1 + error/Delta), with I per parameter."""
+    for n in (3000.0, 12000.0, 60000.0):
+        (error, _), slopes = value_and_slopes(0.05, n, 0.6, 100.0)
+        np.testing.assert_allclose(slopes[1, 1] * 50 * 100, 0.5 * np.log1p(error / 0.05), rtol=1e-9)
+
+
+def test_gradients_against_finite_differences(value_and_slopes):
+    at = np.array([0.05, 8000.0, 0.6, 100.0])
+    _, slopes = value_and_slopes(*at)
+    for i, value in enumerate(at):
+        step = np.where(np.arange(4) == i, 1e-5 * value, 0.0)
+        difference = value_and_slopes(*(at + step))[0] - value_and_slopes(*(at - step))[0]
+        np.testing.assert_allclose(slopes[:, i], difference / (2e-5 * value), rtol=1e-6)
+
+
+def test_almost_noiseless_data_suffice_at_the_number_of_parameters():
+    quiet = CUBIC.with_(noise=1e-8)
+    for n, width in ((4000, 16), (4900, 25), (5200, 50)):
+        found = bayes_optimal(quiet.with_(n_train=n))
+        assert float(found.effective_width) == width
+        assert found.converged
+    assert float(found.error) == pytest.approx(1e-8 * 5000 / 200, rel=0.02)
+
+
+def test_scaling_readouts_and_noise_together_and_their_order():
+    v = np.array([0.3, -1.0, 0.0, 0.7, 0.5])
+    first = bayes_optimal(WeightedTeacher(50, v, 0.1, 900.0, Hermite(3)))
+    scaled = bayes_optimal(WeightedTeacher(50, 3 * v[::-1], 0.9, 900.0, Hermite(3)))
+    np.testing.assert_allclose(scaled.error, 9 * first.error, rtol=1e-11)
+    np.testing.assert_allclose(scaled.overlap[::-1], first.overlap, rtol=1e-11)
+    assert float(first.overlap[2]) == 0
+    assert float(first.overlap[1]) == np.max(first.overlap) > 0.9
+
+
+def test_many_features_in_blocks_agree_with_one_by_one():
+    v = np.arange(1.0, 4097.0) ** -0.6
+    v /= np.linalg.norm(v)
+    direct = bayes_optimal(WeightedTeacher(8000, v, 0.01, 1.6e8))
+    blocks = bayes_optimal(WeightedTeacher(8000, np.append(v, 0.0), 0.01, 1.6e8))
+    assert 1500 < float(direct.effective_width) == float(blocks.effective_width) < 4000
+    np.testing.assert_allclose(blocks.error, direct.error, rtol=1e-10)
+    np.testing.assert_allclose(blocks.overlap[:-1], direct.overlap, atol=1e-10)
+    assert float(blocks.residual) < 1e-10
+
+
+def test_effective_width_grows_and_levels_rise_with_the_data():
+    found = op.sweep(bayes_optimal, CUBIC, {"n_train": list(np.geomspace(100, 1e6, 200))})
+    assert np.all(np.diff(found["effective_width"]) >= 0)
+    assert np.all(np.diff(found["level"]) > 0)
+    assert np.all(np.diff(found["overlap"], axis=1) <= 1e-12)
+    steps = staircase(CUBIC)
+    expected = np.searchsorted(steps.n_train, found["n_train"])
+    np.testing.assert_array_equal(found["effective_width"], np.concatenate([[0.0], steps.width_after])[expected])
+
+
+def test_an_activation_with_two_wells():
+    """h_3 with a little of h_25: first the cubic, then the sharper component is told, each by a jump."""
+
+    def mixed(z):
+        return hermite(3, z) + hermite(25, z)
+
+    tables = channel(Numerical(mixed, "h3 + h25", parity="odd"))
+    q = -np.expm1(-np.linspace(0, 20, 400_001))
+    for s in (0.3, 0.45, 0.6, 0.75, 1.1):
+        free_energy = np.exp(s) * (q**3 + q**25) + np.log1p(-q) + q
+        np.testing.assert_allclose(tables.overlap(jnp.asarray(s), tables.bayes), q[np.argmax(free_energy)], atol=2e-5)
+    assert len(tables.bayes.start) == 2
+
+
+def test_error_per_resolved_feature_tends_to_its_constant():
+    limit = steep_hierarchy(HierarchicalTeacher(2e6, 1_000_000, 1.0, 0.01, 4e12))
+    np.testing.assert_allclose(limit.collapse, 0.0307789, rtol=2e-6)
+    found = bayes_optimal(HierarchicalTeacher(2e6, 1_000_000, 1.0, 0.01, 4e12))
+    np.testing.assert_allclose(found.error * 4e12 / (found.effective_width * 2e6), 0.030856, rtol=2e-5)
+
+
+def test_a_student_wider_than_what_the_data_resolve_gains_nothing():
+    teacher = CUBIC.with_(n_train=3000.0)
+    wide, full = (compressed(WidthLimitedStudent(teacher, p)) for p in (40, 50))
+    resolved = float(bayes_optimal(teacher).effective_width)
+    assert 5 < resolved < 40
+    np.testing.assert_allclose(wide.error, full.error, rtol=1e-12)
+    assert float(compressed(WidthLimitedStudent(teacher, resolved - 4)).error) > float(full.error)
+
+
+def test_quadratic_component_universal_and_specialised():
+    relu = QuadraticTeacher(200, 100, 0.1)
+    found = op.sweep(quadratic_bayes_optimal, relu, {"n_train": [4e4 * a for a in (0.96, 1.96, 3.96, 5.0, 8.0)]})
+    np.testing.assert_allclose(found["universal_overlap"][:3], [0.621609, 0.784154, 0.883123], atol=2e-6)
+    np.testing.assert_allclose(found["universal_error"][:3], [0.0413790, 0.0284440, 0.0205684], atol=2e-7)
+    np.testing.assert_allclose(found["overlap"][3:], [0.813052, 0.926807], atol=3e-4)
+    np.testing.assert_allclose(found["error"][3:], [0.0137802, 0.00754474], rtol=6e-4)
+    assert np.all(found["converged"])
+
+    mixed = Polynomial((-0.5**0.5, -0.5, 0.5**0.5, 1 / 6))  # He_2 / sqrt2 + He_3 / 6
+    pure = QuadraticTeacher(200, 100, 1.25, 4e4 * 4, mixed)
+    state = quadratic_bayes_optimal(pure)
+    np.testing.assert_allclose([state.overlap, state.quadratic_overlap, state.error], [0.795684, 0.905907, 0.1768], rtol=2e-4)
+    assert float(state.free_entropy) > float(state.universal_free_entropy)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sampled_posterior_at_the_predicted_error_and_overlaps():
+    """Two data sets at a size where the theory is known to be off by a few per cent."""
+    system = HierarchicalTeacher(input_dim=24, width=8, decay=0.3, noise=0.04, n_train=1500)
+    theory = bayes_optimal(system)
+    runs = [posterior_hmc(system, jax.random.key(seed), draws=80) for seed in (0, 1)]
+    assert np.mean([float(run.error) for run in runs]) == pytest.approx(float(theory.error), rel=0.2)
+    assert np.mean([run.overlap for run in runs]) == pytest.approx(float(theory.overlap.mean()), abs=0.05)
+    for run in runs:
+        assert float(run.r_hat) < 1.1
+        assert float(run.posterior_mean_error) == pytest.approx(float(run.error), rel=0.2)  # Nishimori
+        assert 0.6 < float(run.acceptance) < 0.97
+
+
+def test_trained_student_learns_the_strongest_features():
+    teacher = HierarchicalTeacher(input_dim=20, width=10, decay=1.0, noise=0.01, n_train=1600)
+    trained = adam_student(WidthLimitedStudent(teacher, 5), jax.random.key(0), epochs=500)
+    assert float(trained.overlap[0]) > 0.95
+    assert float(trained.error) < 0.1 * float(trained.test_curve[0]) + 0.02
+    bound = compressed(WidthLimitedStudent(teacher, 5)).error
+    assert float(trained.error) > float(bound)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match=r"width = 0"):
+        HierarchicalTeacher(10, 0, 1.0, 0.1)
+    with pytest.raises(ValueError, match=r"noise = 0"):
+        HierarchicalTeacher(10, 5, 1.0, 0.0)
+    with pytest.raises(ValueError, match=r"readout has shape \(2, 2\)"):
+        WeightedTeacher(10, np.ones((2, 2)), 0.1)
+    with pytest.raises(ValueError, match=r"quadratic component"):
+        bayes_optimal(CUBIC.with_(activation=activation("relu")))
+    with pytest.raises(ValueError, match=r"no quadratic component"):
+        QuadraticTeacher(10, 5, 0.1, 100.0, Hermite(3))
+    with pytest.raises(ValueError, match=r"decay = 0.4"):
+        steep_hierarchy(CUBIC.with_(decay=0.4))
+    with pytest.raises(ValueError, match=r"must be <= 2048"):
+        all_solutions(CUBIC.with_(width=5000))
+    with pytest.raises(ValueError, match=r"n_train = 10.5"):
+        posterior_hmc(CUBIC.with_(n_train=10.5), jax.random.key(0))
+    with pytest.raises(ValueError, match=r"start = 'informd'"):
+        posterior_hmc(CUBIC, jax.random.key(0), start="informd")

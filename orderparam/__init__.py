@@ -1,0 +1,41 @@
+"""orderparam: the statistical physics of learning in neural networks, theory and measurement side by side.
+
+    import orderparam as op
+
+Everything below is imported on first use, so that `import orderparam` costs nothing. Importing it switches JAX to float64.
+"""
+
+import importlib
+import os
+import sys
+from typing import Any
+
+__version__ = "0.1.0"
+
+if "jax" in sys.modules:
+    sys.modules["jax"].config.update("jax_enable_x64", True)
+else:
+    os.environ["JAX_ENABLE_X64"] = "1"
+
+_ROOMS = ("core", "data", "gaussian", "kernels", "networks", "plotting", "sampling", "solve", "systems")
+_NAMES = {
+    "Result": "core.result",
+    "System": "core.system",
+    "sweep": "core.sweep",
+    "Study": "core.study",
+    "compare": "core.study",
+    "plot": "plotting",
+}
+__all__ = ["__version__", *_NAMES, *_ROOMS]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"orderparam.{name}")
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"orderparam.{_NAMES[name]}"), name)
+    raise AttributeError(f"module 'orderparam' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

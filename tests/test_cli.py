@@ -1,0 +1,219 @@
+"""The command line: what people meet, and what they meet when they are wrong (one line, exit status 2, nothing overwritten)."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from magnet import Paramagnet, exact, sampled
+from typer.testing import CliRunner
+
+from orderparam.cli import app
+from orderparam.core.study import Curve, _registry, load, study
+from orderparam.core.table import with_error
+
+
+def _draw(comparison):
+    import matplotlib.pyplot as plt
+
+    from orderparam.plotting import plot_panel
+
+    figure, axes = plt.subplots()
+    plot_panel(axes, comparison.theories(), comparison.experiments(), "temperature", "magnetisation", log="")
+    return figure
+
+
+@pytest.fixture(scope="module", autouse=True)
+def paramagnet_study():
+    @study(
+        "test-paramagnet",
+        title="A paramagnet",
+        source="Langevin 1905",
+        draw=_draw,
+        seconds=(1, 2),
+        observables=("magnetisation",),
+        full={"spins": 4000},
+    )
+    def build(field: float = 0.5, spins: int = 400, seeds: int = 3, temperatures: tuple[float, ...] = (1.0, 2.0)):
+        system = Paramagnet(1.0, field, spins)
+        return [
+            Curve("exact", exact, system, {"temperature": np.linspace(0.5, 3, 6)}),
+            Curve("Monte Carlo", sampled, system, {"temperature": temperatures}, seeds=seeds),
+        ]
+
+    yield build
+    _registry.pop("test-paramagnet")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        return CliRunner().invoke(app, list(arguments))
+
+    return call
+
+
+def test_help_is_fast_and_imports_nothing_heavy():
+    code = "import sys, orderparam.cli; sys.exit(any(m in sys.modules for m in ('jax', 'matplotlib', 'xarray', 'sklearn')))"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_list_names_every_study_with_source_and_time(run):
+    result = run("list")
+    assert result.exit_code == 0
+    assert "test-paramagnet" in result.stdout
+    assert "digits-learning-curve" in result.stdout
+
+
+def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_path):
+    first = run("run", "test-paramagnet", "--set", "field=0.7", "--seeds", "4")
+    assert first.exit_code == 0, first.output
+    assert "Monte Carlo: magnetisation" in first.stdout
+    folder = tmp_path / "results" / "test-paramagnet-field=0.7-seeds=4"
+    assert {"figure.png", "figure.pdf", "result.zarr", "summary.json"} <= {p.name for p in folder.iterdir()}
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["parameters"] == {"field": 0.7, "spins": 400, "seeds": 4, "temperatures": [1.0, 2.0]}
+    assert summary["versions"]["orderparam"]
+    assert [c["points"] for c in summary["curves"]] == [6, 8]
+    assert summary["agreement"]["Monte Carlo"][0]["points"] == 2
+    assert run("run", "test-paramagnet", "--set", "field=0.7", "--seeds", "4").exit_code == 0
+    comparison = load(folder)
+    assert float(comparison.curves["exact"]["magnetisation"].sel(temperature=1.0)) == pytest.approx(np.tanh(0.7))
+    shown = run("show", str(folder))
+    assert shown.exit_code == 0
+    assert "Monte Carlo: magnetisation" in shown.stdout
+    comparison.figure()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "test-paramagnte"], "did you mean 'test-paramagnet'"),
+        (["run", "nothing-of-the-kind"], "there is no study"),
+        (["run", "test-paramagnet", "--set", "feild=1"], "did you mean 'field'"),
+        (["run", "test-paramagnet", "--set", "field"], "write NAME=VALUE"),
+        (["run", "test-paramagnet", "--set", "=3"], "write NAME=VALUE"),
+        (["run", "test-paramagnet", "--set", "field=strong"], "give a value like 0.5"),
+        (["run", "test-paramagnet", "--set", "spins=2.5"], "give a value like 400"),
+        (["run", "test-paramagnet", "--set", "spins=0"], "must be an integer and >= 1"),
+        (["run", "test-paramagnet", "--set", "temperatures=1,hot"], "numbers separated by commas"),
+        (["run", "test-paramagnet", "--set", "temperatures=1,-1"], "must be > 0"),
+        (["run", "test-paramagnet", "--set", "temperatures=1,1"], "twice"),
+        (["run", "test-paramagnet", "--seeds", "0"], "at least one"),
+        (["run", "test-paramagnet", "--workers", "0"], "workers"),
+        (["run", "test-paramagnet", "--workers", "2", "--dask", "tcp://127.0.0.1:1"], "exclude one another"),
+        (["run", "test-paramagnet", "--dask", "nowhere"], "no Dask scheduler answers"),
+        (["run", "test-paramagnet", "--out", "occupied"], "is not empty and holds no result"),
+        (["run", "test-paramagnet", "--out", "file.txt"], "is a file"),
+        (["run", "test-paramagnet", "--out", "/proc/nowhere"], "cannot write"),
+        (["show", "missing"], "holds no result"),
+        (["show", "occupied"], "holds no result"),
+        (["predict", "missing.csv"], "there is no file"),
+        (["predict", "tabel.csv"], "did you mean 'table.csv'"),
+        (["predict", "file.txt"], "unknown format"),
+        (["predict", "table.csv", "--target", "prize"], "did you mean 'price'"),
+        (["predict", "table.csv", "--target", "price"], "at least 100"),
+        (["predict", "table.csv", "--target", "price", "--arch", "fc:3:erff"], "did you mean 'erf'"),
+        (["predict", "table.csv", "--target", "price", "--arch", "cnn:3:erf"], "unknown family"),
+        (["predict", "table.csv", "--target", "price", "--task", "a-vs-b"], "class"),
+        (["predict", "table.csv", "--target", "price", "--out", "occupied"], "is not empty"),
+        (["predict", "table.csv", "--temperature", "-1"], "temperature"),
+        (["predict", "table.csv", "--width", "wide"], "write one or more integers"),
+        (["predict", "table.csv", "--width", "0"], "at least 1"),
+        (["exponents", "__import__('os')"], "unknown function '__import__'"),
+        (["exponents", "z1**"], "is not a formula"),
+        (["rnu"], "No such command"),
+    ],
+)
+def test_a_mistake_ends_in_one_clear_line(run, tmp_path, arguments, message):
+    (tmp_path / "occupied").mkdir()
+    (tmp_path / "occupied" / "notes.txt").write_text("keep me")
+    (tmp_path / "file.txt").write_text("keep me too")
+    (tmp_path / "table.csv").write_text("area,rooms,price\n" + "\n".join(f"{50 + i},{i % 4},{100 + 2 * i}.5" for i in range(20)))
+    result = run(*arguments)
+    text = " ".join(result.output.replace("│", " ").split())
+    assert result.exit_code == 2, text
+    assert message in text
+    assert "Traceback" not in result.output
+    assert (tmp_path / "occupied" / "notes.txt").read_text() == "keep me"
+    assert (tmp_path / "file.txt").read_text() == "keep me too"
+
+
+def test_a_grid_of_labels_is_kept_and_shown_without_remarks(run, tmp_path, recwarn):
+    @study("test-shapes", title="t", source="s", draw=_draw_nothing, seconds=(1, 2), observables=("magnetisation",))
+    def build(seeds: int = 2):
+        grid = {"shape": ["tanh", "line"]}
+        return [Curve("exact", exact, Paramagnet(1.0), grid), Curve("runs", sampled, Paramagnet(1.0), grid, seeds=seeds)]
+
+    try:
+        assert run("run", "test-shapes", "--out", "shapes").exit_code == 0
+        comparison = load(tmp_path / "shapes")
+        assert run("show", "shapes").exit_code == 0
+    finally:
+        _registry.pop("test-shapes")
+    assert comparison.agreement["runs"]["shape"].values.tolist() == ["tanh", "line"]
+    assert not [w for w in recwarn if "Zarr" in str(w.message)]
+
+
+def _draw_nothing(comparison):
+    import matplotlib.pyplot as plt
+
+    return plt.figure()
+
+
+def test_exponents_of_a_parity(run):
+    result = run("exponents", "z1*z2*z3")
+    assert result.exit_code == 0
+    assert "information exponent  3" in result.stdout
+
+
+def test_a_result_with_other_parameters_is_not_overwritten(run, tmp_path):
+    assert run("run", "test-paramagnet", "--out", "kept").exit_code == 0
+    before = (tmp_path / "kept" / "summary.json").read_text()
+    result = run("run", "test-paramagnet", "--set", "field=0.1", "--out", "kept")
+    assert result.exit_code == 2
+    assert "other values of field" in result.output
+    assert (tmp_path / "kept" / "summary.json").read_text() == before
+    (tmp_path / "kept" / "summary.json").write_text("{")
+    damaged = run("show", "kept")
+    assert damaged.exit_code == 2
+    assert "damaged" in damaged.output
+
+
+def test_predict_finds_the_exponent_and_the_floor_of_known_data(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(260, 5))
+    y = x[:, 0] + 0.5 * x[:, 1] * x[:, 2] + 0.3 * rng.normal(size=260)
+    np.savetxt(tmp_path / "d.csv", np.c_[x, y], delimiter=",", header="a,b,c,d,e,y", comments="")
+    result = run("predict", "d.csv", "--target", "y", "--seeds", "4")
+    assert result.exit_code == 0, result.output
+    assert "100 x your data" in result.stdout
+    summary = json.loads((tmp_path / "results" / "predict-d" / "summary.json").read_text())
+    import xarray as xr
+
+    predicted = xr.open_zarr(tmp_path / "results" / "predict-d" / "forecast.zarr", group="predicted", consolidated=False)
+    noise = 0.09 / y.var()
+    at_the_end = predicted.isel(n_train=-1).load()
+    assert float(at_the_end["lower"]) < noise < float(at_the_end["upper"])
+    assert float(predicted["test_error"][0]) > 2 * noise
+    assert summary["deviation"] < 0.15
+    assert summary["exponent_interval"][0] < summary["exponent"] < summary["exponent_interval"][1]
+    assert run("predict", "d.csv", "--target", "y", "--out", "results/predict-d").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "text"),
+    [
+        (0.1234, 0.0056, "0.1234(56)"),
+        (12.3, 1.5, "12.3(1.5)"),
+        (0.5, 0.0, "0.5"),
+        (float("nan"), 1.0, "failed"),
+        (2.5e-5, 3e-6, "2.50(30)e-5"),
+        (3e-7, float("nan"), "3e-07"),
+    ],
+)
+def test_a_number_with_its_error(mean, error, text):
+    assert with_error(mean, error) == text

@@ -1,0 +1,48 @@
+"""Measurements repeated over seeds: dots with standard errors on any axes, and the power law through their means."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from orderparam.plotting.style import COLOURS, MARKERS
+
+
+def mean_and_error(values: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over the dimension `seed` and its standard error."""
+    return values.mean("seed").values, (values.std("seed", ddof=1) / np.sqrt(values.sizes["seed"])).values
+
+
+def dots(
+    axes: Any,
+    x: Any,
+    values: xr.DataArray,
+    number: int,
+    label: str | None = None,
+    *,
+    colour: str | None = None,
+    filled: bool = False,
+) -> None:
+    """Means over seeds with standard errors, in the marker and (unless given) the colour of curve `number`; open by default."""
+    mean, error = mean_and_error(values)
+    shade = colour or COLOURS[number % len(COLOURS)]
+    face = shade if filled else "white"
+    axes.errorbar(
+        x, mean, error, fmt=MARKERS[number % len(MARKERS)], color=shade, markerfacecolor=face, label=label, zorder=3
+    )
+
+
+def power_law(x: np.ndarray, values: xr.DataArray) -> tuple[float, float]:
+    """The exponent of mean(values) ~ x^exponent, and half its 95% interval.
+
+    Least squares in logarithms, weighted by the standard errors over seeds (at least 0.1% of the mean). Where the points scatter
+    about the line more than their errors say, the interval is widened by the square root of chi^2 per degree of freedom.
+    """
+    mean, error = mean_and_error(values)
+    weight = (mean / np.maximum(error, 1e-3 * mean)) ** 2
+    logs, heights = np.log(x), np.log(mean)
+    centre, level = (np.sum(weight * y) / np.sum(weight) for y in (logs, heights))
+    spread = np.sum(weight * (logs - centre) ** 2)
+    exponent = np.sum(weight * (logs - centre) * (heights - level)) / spread
+    misfit = np.sum(weight * (heights - level - exponent * (logs - centre)) ** 2) / max(len(logs) - 2, 1)
+    return float(exponent), float(1.96 * np.sqrt(max(1.0, misfit) / spread))

@@ -5,7 +5,8 @@ Single index, c_k = E[g h_k]: the information exponent is the first k >= 1 with 
 Jagannath 2021). Several indices: the first degree with a nonzero Hermite tensor, and the leap exponent, the highest
 stair that SGD climbs until it knows all directions (Abbe, Boix-Adsera, Misiakiewicz 2023). The generative exponent is
 the first k whose conditional moment E[h_k(z) | y] does not vanish (Damian et al. 2024): the best information exponent
-over all transformations of the label.
+over all transformations of the label. The generative leap is the highest such order on the way to all directions, those found
+before being known (Damian, Lee, Bruna 2025).
 """
 
 import math
@@ -18,7 +19,7 @@ import numpy as np
 from jaxtyping import Array
 
 from orderparam.systems.multi_index.hermite_tensors import coefficients, staircase
-from orderparam.systems.multi_index.label_moments import label_moments
+from orderparam.systems.multi_index.label_moments import generative_staircase, label_moments
 from orderparam.systems.multi_index.target import Target, target
 
 _HIGHEST = 8
@@ -31,9 +32,11 @@ class Exponents:
 
     information, leap, generative: None when beyond `highest`, the last order looked at.
     degree: degree of a polynomial, None for every other function. hermite: the root of the sum of c_a^2 over |a| = k, k
-    = 0 .. highest. stages: (degree climbed, number of new directions) of the staircase. label_signal: order 1, 2, ...
-    of `LabelMoments`. threshold: n / d above which the best algorithm finds a direction; 0 for order 1, infinite for
-    orders above 2. hermite_tolerance, label_tolerance: below these a coefficient counts as zero.
+    = 0 .. highest. stages: (degree climbed, number of new directions) of the staircase of SGD. generative_leap: highest
+    order of the staircase of the best algorithm, whose generative_stages are (order, number of new directions, n / d from
+    which they are seen when those before are known). label_signal: order 1, 2, ... of `LabelMoments`. threshold: n / d
+    above which the best algorithm finds a first direction; 0 for order 1, infinite for orders above 2.
+    hermite_tolerance, label_tolerance: below these a coefficient counts as zero.
     """
 
     target: str
@@ -42,9 +45,11 @@ class Exponents:
     information: int | None
     leap: int | None
     generative: int | None
+    generative_leap: int | None
     threshold: float
     hermite: tuple[float, ...]
     stages: tuple[tuple[int, int], ...]
+    generative_stages: tuple[tuple[int, int, float], ...]
     label_signal: tuple[float, ...]
     hermite_tolerance: float
     label_tolerance: float
@@ -53,7 +58,7 @@ class Exponents:
 
     def row(self) -> dict[str, str]:
         """Samples needed: kernels for the whole target (d^degree; no power of d is enough for what is not a
-        polynomial), one-pass SGD to find all directions, the best algorithm to find the first."""
+        polynomial), one-pass SGD and the best algorithm to find all directions."""
         return {
             "target": self.target,
             "kernels": "e^d" if self.degree is None else _power(self.degree),
@@ -62,14 +67,24 @@ class Exponents:
         }
 
     def _best(self) -> str:
-        if self.generative is None:
-            return f">= d^{(self.highest + 1) / 2:g}"
-        return "d" if self.generative <= 2 else f"d^({self.generative}/2)"
+        """d, or d^(k/2) for a generative leap k > 2 (Damian, Lee, Bruna 2025)."""
+        if self.generative_leap is None:
+            least = (self.generative or self.highest + 1) / 2
+            return f">= d^{least:g}" if least > 1 else ">= d"
+        half, odd = divmod(self.generative_leap, 2)
+        return f"d^({self.generative_leap}/2)" if odd and half else _power(half)
 
     def __str__(self) -> str:
         beyond = f"> {self.highest}"
         stairs = (
             ", ".join(f"{n} direction{'s' * (n > 1)} by degree {degree}" for degree, n in self.stages) or "none found"
+        )
+        label_stairs = (
+            ", ".join(
+                f"{n} direction{'s' * (n > 1)} by order {order}" + (f" from n/d = {seen:.6g}" if order == 2 else "")
+                for order, n, seen in self.generative_stages
+            )
+            or "none found"
         )
         threshold = "infinite" if math.isinf(self.threshold) else f"{self.threshold:.6g}"
         row = self.row()
@@ -79,6 +94,7 @@ class Exponents:
                 f"  information exponent  {self.information or beyond}",
                 f"  leap exponent         {self.leap or beyond}   ({stairs})",
                 f"  generative exponent   {self.generative or beyond}",
+                f"  generative leap       {self.generative_leap or beyond}   ({label_stairs})",
                 f"  weak recovery by the best algorithm from n/d = {threshold}",
                 f"  samples: kernels {row['kernels']}, one-pass SGD {row['one-pass SGD']}, best algorithm "
                 f"{row['best algorithm']}",
@@ -129,7 +145,8 @@ def exponents(
         if information is None and complete:
             raise ValueError(f"target {g.name!r}: is a constant; there is nothing to learn")
         moments = label_moments(g, highest + 1)
-    generative = next((k for k, x in enumerate(moments.signal, 1) if x > moments.tolerance), None)
+        stairs, climbed = generative_staircase(g, highest + 1, moments)
+    generative = next((k for k, x in enumerate(moments.signal, 1) if x), None)
     if generative is None and moments.method == "quantile bins":
         generative = information  # the label itself is one of the transformations allowed
     threshold = math.inf
@@ -144,9 +161,11 @@ def exponents(
         information=information,
         leap=max(degree for degree, _ in stages) if complete and stages else None,
         generative=generative,
+        generative_leap=max(stair.order for stair in stairs) if climbed and stairs else None,
         threshold=threshold,
         hermite=norms,
         stages=tuple((degree, len(new)) for degree, new in stages),
+        generative_stages=tuple((stair.order, len(stair.directions), stair.threshold) for stair in stairs),
         label_signal=moments.signal,
         hermite_tolerance=tolerance,
         label_tolerance=moments.tolerance,
@@ -160,11 +179,10 @@ def table(rows: list[Exponents]) -> Any:
     from rich.table import Table
 
     columns = ("target", "kernels", "one-pass SGD", "best algorithm")
-    out = Table(*columns, "information", "leap", "generative", "n/d of weak recovery")
+    out = Table(*columns, "information", "leap", "generative", "generative leap", "n/d of weak recovery")
     for found in rows:
         row = found.row()
-        marks = [
-            str(x) if x is not None else f"> {found.highest}" for x in (found.information, found.leap, found.generative)
-        ]
+        orders = (found.information, found.leap, found.generative, found.generative_leap)
+        marks = [str(x) if x is not None else f"> {found.highest}" for x in orders]
         out.add_row(*(row[column] for column in columns), *marks, f"{found.threshold:.6g}")
     return out

@@ -91,15 +91,15 @@ def staircase(target: Target, orders: int) -> tuple[list[tuple[int, Float[np.nda
     learned = np.zeros((0, size))
     stages: list[tuple[int, np.ndarray]] = []
     while len(learned) < size:
-        rest = _complement(learned)
+        rest = complement(learned)
         c, error = coefficients(target, orders, np.concatenate([learned, rest]).T)
         step = _lowest(c, len(learned), error)
         if step is None:
-            return stages, not _depends(target, rest)
+            return stages, not depends(target, rest)
         degree, unfolded = step
         _, singular, directions = np.linalg.svd(unfolded, full_matrices=False)
         new = directions[singular > max(10 * error, 1e-9 * singular[0])] @ rest
-        new = _aligned(new)
+        new = in_axes(new)
         stages.append((degree, new))
         learned = np.concatenate([learned, new])
     return stages, True
@@ -123,14 +123,14 @@ def _lowest(c: np.ndarray, known: int, error: float) -> tuple[int, np.ndarray] |
     return None
 
 
-def _complement(learned: np.ndarray) -> np.ndarray:
+def complement(learned: np.ndarray) -> np.ndarray:
     """Orthonormal directions orthogonal to the learned ones; coordinate axes where they are."""
     projector = np.eye(learned.shape[1]) - learned.T @ learned
     values, vectors = np.linalg.eigh(projector)
-    return _aligned(vectors[:, values > 0.5].T)
+    return in_axes(vectors[:, values > 0.5].T)
 
 
-def _aligned(directions: np.ndarray) -> np.ndarray:
+def in_axes(directions: np.ndarray) -> np.ndarray:
     """The same span written in coordinate axes where it is one of them: keeps kinks of the target on the grid's
     edges."""
     diagonal = np.diagonal(directions.T @ directions)
@@ -138,7 +138,7 @@ def _aligned(directions: np.ndarray) -> np.ndarray:
     return np.eye(directions.shape[1])[axes] if len(axes) == len(directions) else directions
 
 
-def _depends(target: Target, directions: np.ndarray) -> bool:
+def depends(target: Target, directions: np.ndarray) -> bool:
     """Whether the target changes along the given directions."""
     rng = np.random.default_rng(2)
     z, other = rng.standard_normal((2, 256, target.dimension))

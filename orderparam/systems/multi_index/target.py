@@ -39,7 +39,7 @@ _FUNCTIONS = (
 )
 _KINKED = ("sign", "abs", "relu", "step")  # not smooth where their argument vanishes
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
-_REACH = 12.0
+_LINE = np.linspace(-12.0, 12.0, 12011)  # where kinks along a line are looked for
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class Target:
     """A function g of r standard normal variables: `target(z)` with z of shape (..., r) gives y of shape (...).
 
     degree: of a polynomial; None for every other function (and for Python functions, which cannot be looked into).
-    kinks: places on the line where g is not smooth (r = 1). coordinate_product: g is z1 z2 ... zr up to a factor.
+    kinks: places on the line where g is not smooth (r = 1), all of them if kinks_known. switches: functions of z at whose zeros
+    g is not smooth (formulas only). coordinate_product: g is z1 z2 ... zr up to a factor.
     """
 
     name: str
@@ -56,12 +57,26 @@ class Target:
     degree: int | None = None
     kinks: tuple[float, ...] = ()
     coordinate_product: bool = False
+    kinks_known: bool = False
+    switches: tuple[Callable[[Any], Any], ...] = ()
 
     def __call__(self, z: Float[ArrayLike, "*batch index"]) -> Any:
         return self.function(z)
 
     def __hash__(self) -> int:
         return hash((self.name, self.dimension, self.function))
+
+    def slice(self, origin: Float[np.ndarray, "index"], axes: Float[np.ndarray, "axis index"]) -> "Target":
+        """x -> g(origin + x axes): the target with everything orthogonal to the axes held."""
+
+        def function(x: Any) -> Any:
+            return self.function(x @ axes + origin)
+
+        kinks: tuple[float, ...] = ()
+        if len(axes) == 1:
+            lines = (lambda x, switch=switch: switch(x[..., None] @ axes + origin) for switch in self.switches)
+            kinks = tuple(place for line in lines for place in sign_changes(line, _LINE))
+        return Target(f"{self.name}, sliced", len(axes), function, kinks=kinks, kinks_known=self.kinks_known)
 
 
 def target(
@@ -105,8 +120,10 @@ def target(
         probe = np.full(64, np.nan)
     if not np.all(np.isfinite(probe)) or np.shape(probe) != (64,):
         raise ValueError(f"target {what!r}: must be a finite number for every z")
-    found = tuple(_kinks(tree)) if size == 1 else ()
-    return Target(what.strip(), size, function, _degree(tree), found, _is_product(tree, size))
+    switches = tuple(_switches(tree))
+    lines = (lambda x, switch=switch: switch(x[..., None]) for switch in switches if size == 1)
+    kinks = tuple(place for line in lines for place in sign_changes(line, _LINE))
+    return Target(what.strip(), size, function, _degree(tree), kinks, _is_product(tree, size), True, switches)
 
 
 def _index(name: str) -> int | None:
@@ -256,9 +273,8 @@ def _is_product(node: ast.expr, dimension: int) -> bool:
     return dimension > 1 and sorted(x for x in seen if x is not None) == list(range(dimension))
 
 
-def _kinks(tree: ast.expr) -> Iterator[float]:
-    """Zeros, on the line, of everything whose sign matters."""
-    grid = np.linspace(-_REACH, _REACH, 12011)
+def _switches(tree: ast.expr) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
+    """Everything in the formula whose sign matters, as functions of z."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if node.func.id in _KINKED:
@@ -267,11 +283,7 @@ def _kinks(tree: ast.expr) -> Iterator[float]:
                 argument = ast.BinOp(left=node.args[0], op=ast.Sub(), right=node.args[1])
             else:
                 continue
-
-            def along(x: np.ndarray, argument: ast.expr = argument) -> np.ndarray:
-                return _value(argument, x[..., None], np) + 0 * x
-
-            yield from sign_changes(along, grid)
+            yield lambda z, argument=argument: _value(argument, z, np) + 0 * z[..., 0]
 
 
 def sign_changes(function: Callable[[np.ndarray], np.ndarray], grid: Float[np.ndarray, "point"]) -> list[float]:

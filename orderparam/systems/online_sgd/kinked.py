@@ -8,7 +8,8 @@ Odd subsets vanish. Gaussian integration by parts turns the others into averages
 is the covariance given lambda_q = 0 and D_qo = C_qq C_oo - C_qo^2):
 
     E[lambda_a lambda_b s_x s_y] = (2/pi) (C_ab asin rho_xy + [C_ax C_by|x + C_ay C_bx|y] / sqrt D_xy),
-    E[lambda_a lambda_b s_w s_x s_y s_z] = C_ab E[s_w s_x s_y s_z] + (2/pi)^2 sum_{q, o} C_aq C_bo|q asin(rho_rest|qo) / sqrt D_qo,
+    E[lambda_a lambda_b s_w s_x s_y s_z]
+        = C_ab E[s_w s_x s_y s_z] + (2/pi)^2 sum_{q, o} C_aq C_bo|q asin(rho_rest|qo) / sqrt D_qo,
 
 and the last average, the only one without a closed form, is an integral along the scaling rho -> t rho (Plackett 1954),
 

@@ -5,8 +5,8 @@ coefficients c_n(a) = E h_n(x) sigma(mu_a + s_a x), Mehler's formula gives
 
     E[sigma(a) sigma(b) | j, l] = sum_n rho_ab^n c_n(a) c_n(b).
 
-All averages are sums over evenly spaced points (Gauss-Hermite for polynomials): for a function that is analytic in a strip of half width w around the real
-line their error falls as exp(-2 pi w / step), faster than that of Gauss-Hermite rules.
+All averages are sums over evenly spaced points (Gauss-Hermite for polynomials): for a function that is analytic in a strip of
+half width w around the real line their error falls as exp(-2 pi w / step), faster than that of Gauss-Hermite rules.
 """
 
 import jax

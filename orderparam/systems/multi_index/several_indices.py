@@ -1,0 +1,161 @@
+"""E[h_a(z) | y] for several hidden indices: sums over discrete labels, products of coordinates, quantile bins for the rest."""
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from orderparam.systems.multi_index.conditional import LabelMoments
+from orderparam.systems.multi_index.hermite_tensors import NODES
+from orderparam.systems.multi_index.rules import grid, half_line_rule, hermite_values
+from orderparam.systems.multi_index.target import Target
+
+
+def _moments(
+    shares: np.ndarray, first: np.ndarray, second: np.ndarray, orders: int
+) -> tuple[list[np.ndarray], np.ndarray, list[float]]:
+    """Gram matrices, operator and powers of `LabelMoments` from P(y) and two independent estimates of all E[h_a | y], each
+    (label, *order)."""
+    dimension = first.ndim - 1
+    axes = np.eye(dimension, dtype=int)
+    one, other = (dict(zip(np.ndindex(x.shape[1:]), x.reshape(len(x), -1).T)) for x in (first, second))
+    grams = []
+    for order in range(1, orders):
+        gram = np.zeros((dimension, dimension))
+        for lower in np.ndindex((order,) * dimension):
+            if sum(lower) == order - 1:
+                rows = [
+                    np.stack([np.sqrt(lower[i] + 1) * x[tuple(lower + axes[i])] for i in range(dimension)])
+                    for x in (one, other)
+                ]
+                gram += (rows[0] * shares) @ rows[1].T
+        grams.append((gram + gram.T) / 2)
+    matrices = [_second_moments(x, axes) for x in (first, second)]
+    basis = np.stack([_symmetric_unit(dimension, i, j) for i, j in symmetric_pairs(dimension)])
+    operator = np.einsum("y,aij,yjk,bkl,yli->ab", shares, basis, matrices[0], basis, matrices[1])
+    total = np.indices(first.shape[1:]).sum(axis=0)
+    product = np.tensordot(shares, first * second, axes=(0, 0))
+    powers = [float(np.sum(product[total == k])) for k in range(1, orders)]
+    return grams, (operator + operator.T) / 2, powers
+
+
+def symmetric_pairs(dimension: int) -> list[tuple[int, int]]:
+    """The basis of symmetric matrices in which the operator of order 2 is written: i <= j."""
+    return [(i, j) for i in range(dimension) for j in range(i, dimension)]
+
+
+def _symmetric_unit(dimension: int, i: int, j: int) -> np.ndarray:
+    e = np.zeros((dimension, dimension))
+    e[i, j] = e[j, i] = 1.0 if i == j else np.sqrt(0.5)
+    return e
+
+
+def _second_moments(conditional: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """G(y) = E[z z^T - 1 | y] from E[h_a | y]: He2 = sqrt(2) h_2 on the diagonal, z_i z_j off it."""
+    dimension = conditional.ndim - 1
+    out = np.zeros((len(conditional), dimension, dimension))
+    for i in range(dimension):
+        for j in range(dimension):
+            out[:, i, j] = np.moveaxis(conditional, 0, -1)[tuple(axes[i] + axes[j])] * (np.sqrt(2) if i == j else 1.0)
+    return out
+
+
+def discrete(target: Target, orders: int) -> LabelMoments:
+    """A label with few values: sums over the grid, exact when the borders between the values are coordinate planes."""
+    found = []
+    for count in (NODES[target.dimension], NODES[target.dimension] - 4):
+        z, w = grid(target.dimension, count)
+        labels = np.round(np.asarray(target(z), float), 10)
+        basis = half_line_rule(count)[1] * hermite_values(orders, half_line_rule(count)[0])
+        shares, moments = [], []
+        for label in np.unique(labels):
+            indicator = (labels == label).astype(float)
+            shares.append(np.sum(w * indicator))
+            for _ in range(target.dimension):
+                indicator = np.moveaxis(np.tensordot(basis, indicator, axes=(1, 0)), 0, -1)
+            moments.append(indicator / shares[-1])
+        conditional = np.stack(moments)
+        found.append(_moments(np.array(shares), conditional, conditional, orders))
+    (grams, operator, powers), (_, other, coarse) = found
+    change = np.max(np.abs(np.subtract(powers, coarse))), np.max(np.abs(operator - other))
+    return LabelMoments(tuple(grams), operator, tuple(powers), max(10 * float(max(change)), 1e-12), "sums over the labels")
+
+
+def coordinate_product(dimension: int, orders: int) -> LabelMoments:
+    """y = z1 ... zr: the law of ln|y| is a convolution of those of ln|z|, by Fourier transform.
+
+    By symmetry G(y) = a(y) 1 for r > 2, with a(y) = E[z1^2 | y] - 1, and [[a, y], [y, a]] for r = 2: the eigenvalue is
+    E a^2, and 1 + E a^2 for r = 2 (there a = |y| K1(|y|) / K0(|y|) - 1; Troiani et al. 2024). E[z | y] = 0. Higher
+    orders are not needed: left at 0.
+    """
+    count, low, high = 2**14, -60.0, 20.0
+    u = low + (high - low) * np.arange(count) / count
+    step = u[1] - u[0]
+    # Density of ln|z|; the convolution of r of them starts at r * low, so the grid is long enough to hold all of it.
+    z = np.exp(u)
+    plain = 2 * z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    size = dimension * count
+    transforms = [np.fft.rfft(f, size) for f in (plain, z**2 * plain)]
+    density = np.fft.irfft(transforms[0] ** dimension, size) * step ** (dimension - 1)
+    weighted = np.fft.irfft(transforms[1] * transforms[0] ** (dimension - 1), size) * step ** (dimension - 1)
+    # Where the density has sunk into the rounding of the transform (1e-16 of its maximum) the ratio means nothing.
+    kept = density > 1e-13 * density.max()
+    excess = np.divide(weighted, density, out=np.ones_like(weighted), where=kept) - 1
+    share = float(np.sum(np.where(kept, density * excess**2, 0.0)) * step)
+    zero = np.zeros((dimension, dimension))
+    if dimension == 2:
+        operator = np.array([[share, 0.0, 1.0], [0.0, share + 1.0, 0.0], [1.0, 0.0, share]])
+        gram = (share + 1) * np.eye(2)
+    else:
+        operator, gram = share * np.eye(dimension * (dimension + 1) // 2), share * np.eye(dimension)
+    powers = (0.0, float(np.trace(gram)) / 2, *(0.0,) * (orders - 3))
+    return LabelMoments((zero, gram, *(zero,) * (orders - 3)), operator, powers, 1e-6, "convolution of ln|z|")
+
+
+def binned(target: Target, orders: int, log2_points: int = 18, pairs: int = 4, bins: int = 1024) -> LabelMoments:
+    """Any target: conditional averages in quantile bins of y over scrambled Sobol points.
+
+    Products of averages over two independent sets of points are free of the bias that the square of one has. What
+    remains is the width of the bins; the tolerance is four standard errors over the pairs and 1% of the largest signal.
+    Signs that leave y unchanged make the averages that are odd under them vanish exactly.
+    """
+    orders = min(orders, 5)
+    allowed = _invariant(target, orders)
+    found = []
+    for pair in range(pairs):
+        halves = []
+        for half in range(2):
+            engine = qmc.Sobol(target.dimension, scramble=True, seed=2 * pair + half)
+            z = ndtri(np.clip(engine.random_base2(log2_points), 1e-12, 1 - 1e-12))
+            halves.append((z, np.asarray(target(z), float)))
+        edges = np.quantile(halves[0][1], np.arange(1, bins) / bins)
+        shares, conditional = [], []
+        for z, y in halves:
+            label = np.searchsorted(edges, y, side="right")
+            features = np.ones((1, len(y)))
+            for i in range(target.dimension):
+                h = hermite_values(orders, z[:, i])
+                features = (features[:, None] * h[None]).reshape(-1, len(y))
+            occupied = np.bincount(label, minlength=bins)
+            sums = np.stack([np.bincount(label, weights=f, minlength=bins) for f in features])
+            averages = (sums / np.maximum(occupied, 1)).T.reshape(bins, *(orders,) * target.dimension)
+            shares.append(occupied / len(y))
+            conditional.append(np.where(allowed, averages, 0.0))
+        found.append(_moments((shares[0] + shares[1]) / 2, *conditional, orders))
+    grams = [np.mean([moments[0][k] for moments in found], axis=0) for k in range(orders - 1)]
+    operator = np.mean([moments[1] for moments in found], axis=0)
+    tops = np.array([[*moments[2], np.linalg.eigvalsh(moments[1])[-1]] for moments in found])
+    mean, error = tops.mean(axis=0), tops.std(axis=0, ddof=1) / np.sqrt(pairs)
+    tolerance = float(4 * error.max() + 0.01 * np.abs(mean).max())
+    return LabelMoments(tuple(grams), operator, tuple(mean[:-1]), tolerance, "quantile bins")
+
+
+def _invariant(target: Target, orders: int) -> np.ndarray:
+    """Which h_a may have a conditional average: those even under every flip of signs that leaves y as it is."""
+    u = np.random.default_rng(1).standard_normal((64, target.dimension))
+    value = np.asarray(target(u))
+    shape = (orders,) * target.dimension
+    powers, allowed = np.indices(shape), np.ones(shape, bool)
+    for flip in np.ndindex(*(2,) * target.dimension):
+        if np.allclose(np.asarray(target(u * (1 - 2 * np.array(flip)))), value, rtol=1e-10, atol=1e-10):
+            allowed &= np.tensordot(np.array(flip), powers, axes=(0, 0)) % 2 == 0
+    return allowed

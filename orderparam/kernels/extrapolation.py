@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.optimize import nnls
 
 from orderparam.kernels.effective_ridge import EffectiveRidge, effective_ridge
 from orderparam.kernels.spectrum import Spectrum
@@ -68,7 +67,7 @@ def fit_target(
     n_train: Float[np.ndarray, "size"],
     error: Float[np.ndarray, "size"],
     temperature: float,
-    with_noise: bool,
+    noise: float,
     head_share: float = 1 / 40,
 ) -> Continued:
     """The power law of the target that explains a measured learning curve within the self-consistent theory.
@@ -77,11 +76,12 @@ def fit_target(
 
         E(P) = [sum_k (1 - L_k)^2 Y_k + s2] / (1 - gamma),   Y_head from the pool,   sum_{j>k} y_j^2 = A k^-b beyond it.
 
-    A, s2 >= 0 are found by non-negative least squares in relative deviations for each b, the total power counting as one more
-    measurement (P = 0), and b by a scan.
+    A >= 0 is found by least squares in relative deviations for each b, the total power counting as one more measurement (P = 0),
+    and b by a scan.
 
     n_train, error: held-out error against labels as they are, at several training-set sizes with ridge `temperature`.
-    with_noise: whether s2 is fitted; otherwise it is 0. A floor and a slow power law look alike on a short curve: try both.
+    noise: s2, summed over outputs, from elsewhere (`Spectral.most_likely_noise`): on a short curve a floor and a slow power law
+    look alike.
     """
     power = np.asarray(pool.target_power)
     size = power.size
@@ -94,16 +94,17 @@ def fit_target(
     scale = np.concatenate([np.asarray(error, float), [power.sum()]])
     rest = scale - np.append(unlearned[:, :head] @ power[:head], power[:head].sum())
     # Noise is spread evenly over the modes of a pool: its share is taken out of the head.
-    noisy = np.append(enlarged - unlearned[:, :head].sum(axis=1) / size, 1 - head / size)
-    best: tuple[float, float, float, float] | None = None
+    rest -= noise * np.append(enlarged - unlearned[:, :head].sum(axis=1) / size, 1 - head / size)
+    best: tuple[float, float, float] | None = None
     for exponent in np.linspace(0.04, 4.0, 100):
         shape = _power_law_levels(lower, upper, head, exponent)
-        columns = np.stack([np.append(unlearned @ shape, shape.sum()), noisy * with_noise], axis=1)
-        (amplitude, noise), misfit = nnls(columns / scale[:, None], rest / scale)
+        column = np.append(unlearned @ shape, shape.sum()) / scale
+        amplitude = max(0.0, float(column @ (rest / scale) / (column @ column)))
+        misfit = float(np.linalg.norm(rest / scale - amplitude * column))
         if best is None or misfit < best[0]:
-            best = (float(misfit), float(exponent), float(amplitude), float(noise))
+            best = (misfit, float(exponent), amplitude)
     assert best is not None
-    misfit, exponent, amplitude, noise = best
+    misfit, exponent, amplitude = best
     shape = _power_law_levels(lower, upper, head, exponent)
     target = amplitude * shape
     target[:head] += np.maximum(power[:head] - noise / size, 0.0)

@@ -83,8 +83,9 @@ def condition(
 
     jitter: added to the diagonal on top of the temperature; it changes the posterior, and is never added unasked.
 
-    Raises `ValueError` for shapes that do not fit, a negative or NaN temperature or jitter, and when K + T is not positive
-    definite to working precision (two equal inputs at T = 0, say); under jit or vmap the result is NaN instead.
+    Raises `ValueError` for shapes that do not fit, a kernel that is not symmetric, a negative or NaN temperature or jitter, and
+    when K + T is not positive definite to working precision (two equal inputs at T = 0, say); under jit or vmap the result is NaN
+    instead.
     """
     kernel_train, targets = _checked(kernel_train, targets)
     for name, value in {"temperature": temperature, "jitter": jitter}.items():
@@ -127,9 +128,12 @@ def gp_posterior(
     For the covariance between test points, or several predictions from one factorisation, use `condition`; for several
     outputs, `jax.vmap` over the targets shares the factorisation. Raises `ValueError` as `condition` does.
     """
+    kernel_train, targets = _checked(kernel_train, targets)
     kernel_cross, kernel_test = jnp.asarray(kernel_cross, float), jnp.asarray(kernel_test, float)
     diagonal = jnp.diagonal(kernel_test) if kernel_test.ndim == 2 else kernel_test
-    expected = (diagonal.shape[0], jnp.shape(kernel_train)[0])
+    if diagonal.ndim != 1:
+        raise ValueError(f"kernel_test has shape {kernel_test.shape}: must be (test,) or (test, test)")
+    expected = (diagonal.shape[0], kernel_train.shape[0])
     if kernel_cross.shape != expected:
         raise ValueError(f"kernel_cross has shape {kernel_cross.shape}: must be (test, train) = {expected}")
     conditioned = condition(kernel_train, targets, temperature, jitter=jitter)
@@ -168,6 +172,25 @@ class Spectral(eqx.Module):
         coefficients = self.eigenvectors.T @ self.targets
         n = self.targets.shape[0]
         return -(jnp.sum(weights * coefficients**2) - jnp.sum(jnp.log(weights)) + n * jnp.log(2 * jnp.pi)) / 2
+
+    @jax.jit
+    def most_likely_noise(self) -> Float[Array, ""]:
+        """The variance of label noise that best explains the targets; the amplitude a of the prior covariance a K is free.
+
+        At fixed ratio g = s2/a of noise to amplitude the evidence is largest at a = y^T (K + g)^{-1} y / n; g is scanned from
+        1e-10 to 10 times the largest eigenvalue, 50 values a decade (type-II maximum likelihood: Rasmussen and Williams 2006,
+        section 5.4.1). Whatever this kernel could never explain counts as noise.
+        """
+        squares = (self.eigenvectors.T @ self.targets) ** 2
+        ratios = self.eigenvalues[-1] * jnp.geomspace(1e-10, 10.0, 551)
+
+        def profile(ratio: Array) -> tuple[Array, Array]:
+            weights = self._weights(ratio)
+            amplitude = jnp.mean(weights * squares)
+            return jnp.mean(jnp.log(weights)) - jnp.log(amplitude), amplitude * ratio
+
+        evidence, noise = jax.vmap(profile)(ratios)
+        return noise[jnp.argmax(evidence)]
 
     @jax.jit
     def leave_one_out(self, temperature: Num[Array, ""] | float) -> Float[Array, "train"]:
@@ -222,12 +245,16 @@ def _checked(kernel_train: Array, targets: Array) -> tuple[Array, Array]:
     for name, array in {"kernel_train": kernel_train, "targets": targets}.items():
         if not isinstance(array, jax.core.Tracer) and not bool(jnp.isfinite(array).all()):
             raise ValueError(f"{name} contains NaN or infinity")
+    if not isinstance(kernel_train, jax.core.Tracer):
+        asymmetry = float(jnp.max(jnp.abs(kernel_train - kernel_train.T)))
+        if asymmetry > 1e-10 * float(jnp.max(jnp.abs(kernel_train))):
+            raise ValueError(f"kernel_train differs from its transpose by {asymmetry:.3g}: must be symmetric")
     return kernel_train, targets
 
 
 def _why_singular(kernel: np.ndarray, temperature: float, jitter: float) -> str:
     message = f"the training kernel plus temperature {temperature:g} plus jitter {jitter:g} is not positive definite"
-    scale = np.sqrt(np.outer(np.diag(kernel), np.diag(kernel)))
+    scale = np.sqrt(np.maximum(np.outer(np.diag(kernel), np.diag(kernel)), 0.0))
     same = np.triu(np.abs(kernel - scale) <= 1e-14 * scale, 1) & np.isclose(np.diag(kernel)[:, None], np.diag(kernel))
     if same.any():
         first, second = np.argwhere(same)[0]

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.optimize
 import scipy.stats
 
 from orderparam.kernels.gp import condition, diagonalise, gp_posterior
@@ -37,6 +38,22 @@ def test_posterior_is_the_conditional_of_the_joint_gaussian(problem):
     outputs = jnp.stack([y, 2 * y])
     several = jax.vmap(lambda t: gp_posterior(nngp[:n, :n], nngp[n:, :n], nngp[n:, n:], t, 0.2))(outputs)
     np.testing.assert_allclose(several.mean, jnp.stack([posterior.mean, 2 * posterior.mean]), rtol=1e-13)
+
+
+def test_the_most_likely_noise_maximises_the_evidence_over_amplitude_and_noise():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 3))
+    kernel = np.asarray(fully_connected(1, None, "relu", 1.0, 0.1).kernel(jnp.asarray(x)).nngp)
+    y = np.linalg.cholesky(3 * kernel + 0.05 * np.eye(400)) @ rng.normal(size=400)
+    noise = float(diagonalise(kernel, y).most_likely_noise())
+    assert abs(noise / 0.05 - 1) < 4 * np.sqrt(2 / 400)
+
+    def cost(logs):
+        covariance = np.exp(logs[0]) * kernel + np.exp(logs[1]) * np.eye(400)
+        return -scipy.stats.multivariate_normal(np.zeros(400), covariance).logpdf(y)
+
+    best = scipy.optimize.minimize(cost, np.log([1.0, 0.1]), method="Nelder-Mead")
+    np.testing.assert_allclose(noise, np.exp(best.x[1]), rtol=0.025)  # half a step of the scan
 
 
 def test_eigenbasis_gives_the_same_posterior_at_every_temperature(problem):

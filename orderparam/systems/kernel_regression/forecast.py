@@ -28,7 +28,7 @@ from orderparam.data import (
     standardise_columns,
 )
 from orderparam.kernels.extrapolation import Continued, continue_eigenvalues, fit_target
-from orderparam.kernels.gp import diagonalise
+from orderparam.kernels.gp import Spectral, diagonalise
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.systems.kernel_regression.experiment import gp_regression
 from orderparam.systems.kernel_regression.model import KernelRegression, PoolRegression
@@ -46,7 +46,7 @@ class Forecast:
     measured: held-out error of random subsets, over (n_train, seed).
     temperature: ridge added to the Gram matrix; `best_temperature`: the one with the smallest leave-one-out error on all data.
     exponent: beta in error ~ n^-beta, the mean slope between the size of the data and ten times that, with its 95 % interval.
-    floor: part of the error that no amount of data removes with this kernel (label noise, as fitted).
+    floor: part of the error that no amount of data removes with this kernel: the label noise of largest evidence.
     effective_dimension: modes of the kernel that all the data determine.
     deviation: root mean square relative deviation of the prediction from the measured points.
     """
@@ -75,7 +75,8 @@ def user_pool(file: str, target: str | None, task: str | None) -> tuple[Dataset,
     """A user's file, or a standard data set by name, ready for a kernel: inputs and targets, in random order.
 
     Without a task: real targets are standardised, two classes become ±1, more classes one-hot with zero mean. Images (and other
-    inputs of one unit) are centred, tables standardised column by column; every input is then normalised to |x|^2 = input_dim.
+    inputs of one unit) are centred and normalised to |x|^2 = input_dim each, contrast being no part of what they show; tables are
+    standardised column by column and no more, because the length of a row does carry information.
     Raises `ValueError` as the functions of `orderparam.data` do.
     """
     data = load(file) if file in DATASETS and target is None else load_file(file, target)
@@ -87,10 +88,10 @@ def user_pool(file: str, target: str | None, task: str | None) -> tuple[Dataset,
             names = data.class_names or classes.tolist()
             task = f"{names[1]}-vs-{names[0]}" if len(classes) == 2 else "one-hot-zero-mean"
     chosen, targets = apply_task(data, task)
-    prepared = centre(chosen) if chosen.image_shape is not None else standardise_columns(chosen)
+    prepared = normalise(centre(chosen)) if chosen.image_shape is not None else standardise_columns(chosen)
     order = np.random.default_rng(0).permutation(chosen.examples)
     shuffled = dataclasses.replace(targets, name=task, rows=targets.rows[order], values=targets.values[order])
-    return normalise(prepared).take(order), shuffled
+    return prepared.take(order), shuffled
 
 
 def forecast(
@@ -106,9 +107,10 @@ def forecast(
     """Predicts the learning curve of Gaussian-process regression with `kernel` from the data at hand.
 
     The kernel's spectrum on the data is continued beyond the modes that the data resolve, the target's by the power law that
-    explains the measured held-out errors (`orderparam.kernels.extrapolation`); the self-consistent theory then gives the error
-    for any number of examples up to `reach` times the data. The interval (95 %, normal) is the spread over fits to the spectra of
-    random halves of the data and resampled measurements, together with the misfit of the theory at the measured points.
+    explains the measured held-out errors (`orderparam.kernels.extrapolation`) above the most likely label noise
+    (`Spectral.most_likely_noise`); the self-consistent theory then gives the error for any number of examples up to `reach`
+    times the data. The interval (95 %, normal) is the spread over fits to random halves of the data and resampled measurements,
+    together with the misfit of the theory at the measured points.
 
     kernel: inputs -> kernel matrix. temperature: None takes the best one by leave-one-out. Raises `ValueError` for fewer than 100
     examples, and where a kernel cannot be continued.
@@ -119,7 +121,8 @@ def forecast(
     order = np.random.default_rng(0).permutation(count)[:LARGEST_POOL]
     matrix = jnp.asarray(kernel(jnp.asarray(inputs)[order]))
     labels = jnp.asarray(targets, float).reshape(count, -1)[order]
-    best, loo = best_temperature(matrix, labels)
+    parts = _by_output(matrix, labels)
+    best, loo = _best_temperature(parts)
     chosen = best if temperature is None else float(temperature)
     pool = PoolRegression.from_kernel(matrix, labels, n_train=10, temperature=chosen)
     size = len(order)
@@ -128,28 +131,32 @@ def forecast(
     errors = measured["test_error"].values
     mean = errors.mean(axis=1)
     grid = np.unique(np.concatenate([np.geomspace(10, reach * count, 60), [count, 10 * count], sizes]).astype(float))
+    law = _Law(pool.spectrum, _noise(parts), sizes, mean, chosen, grid, count)
     rng = np.random.default_rng(1)
-    replicas = []
+    others = []
     for _ in range(REPLICAS):
         half = rng.permutation(size)[: size // 2]
-        spectrum = Spectrum.from_pool(matrix[np.ix_(half, half)], labels[half])
-        replicas.append((spectrum, errors[:, rng.integers(seeds, size=seeds)].mean(axis=1)))
-    laws = [_Law(pool.spectrum, replicas, sizes, mean, chosen, grid, count, floor) for floor in (False, True)]
-    # The simpler law unless a floor halves the misfit; the interval covers every law that fits about as well.
-    main = laws[1] if laws[1].fit.misfit < 0.5 * laws[0].fit.misfit else laws[0]
-    admitted = [law for law in laws if law.fit.misfit < 2 * main.fit.misfit]
-    upper = np.max([law.upper for law in admitted], axis=0)
+        part, values = matrix[np.ix_(half, half)], labels[half]
+        again = errors[:, rng.integers(seeds, size=seeds)].mean(axis=1)
+        others.append(
+            _Law(Spectrum.from_pool(part, values), _noise(_by_output(part, values)), sizes, again, chosen, grid, count)
+        )
+    spread = np.sqrt(np.mean([np.log(other.error / law.error) ** 2 for other in others], axis=0))
+    deviation = float(np.sqrt(np.mean((mean / np.interp(sizes, grid, law.error) - 1) ** 2)))
+    width = 1.96 * np.hypot(spread, deviation)
+    upper = law.error * np.exp(width)
     if temperature is None:
         upper = np.minimum.accumulate(upper)  # with the best ridge, more data do no harm
     predicted = xr.Dataset(
         {
-            "test_error": ("n_train", main.error),
-            "lower": ("n_train", np.min([law.lower for law in admitted], axis=0)),
+            "test_error": ("n_train", law.error),
+            "lower": ("n_train", law.error * np.exp(-width)),
             "upper": ("n_train", upper),
-            "effective_dimension": ("n_train", main.dimension),
+            "effective_dimension": ("n_train", law.dimension),
         },
         {"n_train": grid},
     )
+    error = 1.96 * float(np.sqrt(np.mean([(other.exponent - law.exponent) ** 2 for other in others])))
     return Forecast(
         predicted,
         measured,
@@ -157,45 +164,33 @@ def forecast(
         chosen,
         best,
         loo,
-        main.exponent,
-        (min(law.exponents[0] for law in admitted), max(law.exponents[1] for law in admitted)),
-        main.fit.noise,
-        float(np.interp(count, grid, main.dimension)),
-        main.deviation,
-        main.fit.capacity,
-        main.fit.source,
+        law.exponent,
+        (law.exponent - error, law.exponent + error),
+        law.fit.noise,
+        float(np.interp(count, grid, law.dimension)),
+        deviation,
+        law.fit.capacity,
+        law.fit.source,
     )
 
 
 class _Law:
-    """One form of the target's power law (with or without a floor), fitted, with its 95 % interval."""
+    """The target's power law, fitted to measured errors, with the learning curve that follows from it."""
 
     def __init__(
         self,
         pool: Spectrum,
-        replicas: list[tuple[Spectrum, np.ndarray]],
+        noise: float,
         sizes: np.ndarray,
         errors: np.ndarray,
         temperature: float,
         grid: np.ndarray,
         count: int,
-        floor: bool,
     ):
-        self.fit = _fit(pool, sizes, errors, temperature, floor)
+        continued, capacity = continue_eigenvalues(pool)
+        self.fit = fit_target(continued, capacity, pool, sizes, errors, temperature, noise)
         self.error, self.dimension = _curve(self.fit, temperature, grid)
-        others = [_curve(_fit(p, sizes, e, temperature, floor), temperature, grid)[0] for p, e in replicas]
-        spread = np.sqrt(np.mean((np.log(others) - np.log(self.error)) ** 2, axis=0))
-        self.deviation = float(np.sqrt(np.mean((errors / np.interp(sizes, grid, self.error) - 1) ** 2)))
-        width = 1.96 * np.hypot(spread, self.deviation)
-        self.lower, self.upper = self.error * np.exp(-width), self.error * np.exp(width)
         self.exponent = _exponent(grid, self.error, count)
-        error = 1.96 * float(np.sqrt(np.mean([(_exponent(grid, other, count) - self.exponent) ** 2 for other in others])))
-        self.exponents = (self.exponent - error, self.exponent + error)
-
-
-def _fit(pool: Spectrum, sizes: np.ndarray, errors: np.ndarray, temperature: float, floor: bool) -> Continued:
-    continued, capacity = continue_eigenvalues(pool)
-    return fit_target(continued, capacity, pool, sizes, errors, temperature, floor)
 
 
 def _curve(continued: Continued, temperature: float, n_train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -215,12 +210,18 @@ def _exponent(n_train: np.ndarray, error: np.ndarray, count: int) -> float:
     return float((first - last) / np.log(10))
 
 
-def best_temperature(
-    matrix: Float[jax.Array, "example example"], labels: Float[jax.Array, "example output"]
-) -> tuple[float, float]:
-    """The ridge with the smallest leave-one-out error on all the data, and that error; one eigendecomposition for all ridges."""
-    parts = [diagonalise(matrix, labels[:, 0])]
-    parts += [dataclasses.replace(parts[0], targets=labels[:, i]) for i in range(1, labels.shape[1])]
+def _by_output(matrix: Float[jax.Array, "example example"], labels: Float[jax.Array, "example output"]) -> list[Spectral]:
+    """The kernel in its eigenbasis with each output in turn, from one eigendecomposition."""
+    first = diagonalise(matrix, labels[:, 0])
+    return [dataclasses.replace(first, targets=labels[:, i]) for i in range(labels.shape[1])]
+
+
+def _noise(parts: list[Spectral]) -> float:
+    return float(sum(part.most_likely_noise() for part in parts))
+
+
+def _best_temperature(parts: list[Spectral]) -> tuple[float, float]:
+    """The ridge with the smallest leave-one-out error on all the data, and that error."""
     largest = float(parts[0].eigenvalues[-1])
     grid = jnp.geomspace(1e-10 * largest, 10 * largest, 200)
     squares = [jax.vmap(lambda t, part=part: jnp.mean(part.leave_one_out(t) ** 2))(grid) for part in parts]
@@ -247,7 +248,7 @@ def draw_forecast(result: Forecast, title: str) -> Any:
         axes.annotate("your data", (result.examples, 1), (3, -3), xycoords=("data", "axes fraction"),
                       textcoords="offset points", va="top", fontsize=8, color="0.4")  # fmt: skip
         if result.floor > 0 and result.floor > 0.02 * float(data["test_error"].min()):
-            axes.axhline(result.floor, color="0.5", linewidth=0.8, linestyle="--", label="floor (fitted label noise)")
+            axes.axhline(result.floor, color="0.5", linewidth=0.8, linestyle="--", label="floor (most likely label noise)")
         axes.set(xscale="log", yscale="log", xlabel=words("n_train"), ylabel=words("test_error"), title=title)
         axes.legend(loc="lower left")
         low, high = result.exponent_interval

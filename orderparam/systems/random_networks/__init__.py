@@ -1,0 +1,94 @@
+"""Random networks as random functions, before any training: exact at every width, with the corrections that depth brings.
+
+    import orderparam as op
+    from orderparam.systems.random_networks import RandomNetwork, cumulants, sampled_marginals, marginals
+
+    system = RandomNetwork(jnp.array([[1.0, 0.5], [-0.3, 2.0]]), width=5)
+    cumulants(system).fourth_cumulant
+    op.sweep(marginals, system, {"width": [1, 5, 500]})
+    op.sweep(sampled_marginals, system, {"width": [1, 5]}, seeds=4)
+"""
+
+from orderparam.systems.random_networks.depth import DeepCumulants, deep_cumulants, homogeneous_cumulants
+from orderparam.systems.random_networks.experiment import (
+    MeasuredDepth,
+    Sample,
+    deep_networks,
+    deep_networks_with_weights,
+    integrated_marginals,
+    sample,
+    sampled_covariance,
+    sampled_cumulants,
+    sampled_density,
+    sampled_marginals,
+)
+from orderparam.systems.random_networks.finite import angle_networks, correlation_networks, deep_correlation, kernel_spread
+from orderparam.systems.random_networks.infinite import (
+    AngleKernel,
+    CorrelationChain,
+    DeepCorrelation,
+    KernelSpread,
+    OrderChaos,
+    angle_kernel,
+    correlation_chain,
+    one_hidden_layer_spread,
+    one_input_spread,
+    order_chaos,
+)
+from orderparam.systems.random_networks.model import AngledPair, DeepNetwork, NetworkKernels, RandomNetwork
+from orderparam.systems.random_networks.theory import (
+    Covariance,
+    Cumulants,
+    Density,
+    Marginals,
+    covariance,
+    cumulants,
+    density,
+    exact_density,
+    marginals,
+    sixth_cumulant,
+)
+
+__all__ = [
+    "AngleKernel",
+    "AngledPair",
+    "CorrelationChain",
+    "Covariance",
+    "Cumulants",
+    "DeepCorrelation",
+    "DeepCumulants",
+    "DeepNetwork",
+    "Density",
+    "KernelSpread",
+    "Marginals",
+    "MeasuredDepth",
+    "NetworkKernels",
+    "OrderChaos",
+    "RandomNetwork",
+    "Sample",
+    "angle_kernel",
+    "angle_networks",
+    "correlation_chain",
+    "correlation_networks",
+    "covariance",
+    "cumulants",
+    "deep_correlation",
+    "deep_cumulants",
+    "deep_networks",
+    "deep_networks_with_weights",
+    "density",
+    "exact_density",
+    "homogeneous_cumulants",
+    "integrated_marginals",
+    "kernel_spread",
+    "marginals",
+    "one_hidden_layer_spread",
+    "one_input_spread",
+    "order_chaos",
+    "sample",
+    "sampled_covariance",
+    "sampled_cumulants",
+    "sampled_density",
+    "sampled_marginals",
+    "sixth_cumulant",
+]

@@ -1,0 +1,193 @@
+"""Networks really drawn, many at a time but never all: the random function's values, and the observables of the theory.
+
+Estimates of cumulants are free of bias: the mean of z is known to vanish, and products of averages are taken over pairs of
+different networks. The kurtosis is a ratio of two such estimates, with a bias of order 1 / networks.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from orderparam.core.result import Result
+from orderparam.networks import fully_connected
+from orderparam.systems.random_networks.model import DeepNetwork, RandomNetwork
+from orderparam.systems.random_networks.theory import (
+    READOUT_MOMENTS,
+    Covariance,
+    Cumulants,
+    Density,
+    Marginals,
+)
+
+_NUMBERS = 2**18  # random numbers held at a time
+
+
+class Sample(Result):
+    """value: z(x) of one network, at every input."""
+
+    value: Float[Array, "input"]
+
+
+class MeasuredDepth(Result):
+    """After l = 1 .. depth hidden layers, over random networks: see `depth.DeepCumulants`; vertex: n Var Khat_l."""
+
+    layers: Float[Array, "layer"]
+    mean_kernel: Float[Array, "layer"]
+    vertex: Float[Array, "layer"]
+    kurtosis: Float[Array, "layer"]
+    width_kurtosis: Float[Array, "layer"]
+
+
+def sample(system: RandomNetwork, key: PRNGKeyArray) -> Sample:
+    """One network."""
+    return Sample(outputs(system, key, 1)[0])
+
+
+def sampled_covariance(system: RandomNetwork, key: PRNGKeyArray, networks: int = 20_000) -> Covariance:
+    """K(x, x') over random networks."""
+    z = outputs(system, key, networks)
+    return Covariance(z.T @ z / networks)
+
+
+def sampled_cumulants(system: RandomNetwork, key: PRNGKeyArray, networks: int = 20_000) -> Cumulants:
+    """K and kappa4 over random networks, both free of bias.
+
+    kappa4 = mean(z z z z) - sum over the three pairings of (R K_ab K_cd - mean(z_a z_b z_c z_d)) / (R - 1), R networks.
+    """
+    z = outputs(system, key, networks)
+    points = z.shape[1]
+    products = (z[:, :, None] * z[:, None, :]).reshape(networks, points**2)
+    second = products.mean(axis=0).reshape(points, points)
+    fourth = (products.T @ products / networks).reshape((points,) * 4)
+    pairs = sum(jnp.einsum(f"{pair},{rest}->abcd", second, second) for pair, rest in (("ab", "cd"), ("ac", "bd"), ("ad", "bc")))
+    return Cumulants(second, fourth - (networks * pairs - 3 * fourth) / (networks - 1))
+
+
+def sampled_marginals(system: RandomNetwork, key: PRNGKeyArray, networks: int = 20_000) -> Marginals:
+    """Variance, kappa4 and kurtosis at each input over random networks. The kurtosis has a standard error sqrt(24 / networks),
+    whatever the width: beyond widths of about 30 use `integrated_marginals`."""
+    z = outputs(system, key, networks)
+    second, fourth = (jnp.mean(z**power, axis=0) for power in (2, 4))
+    kappa = fourth - 3 * (networks * second**2 - fourth) / (networks - 1)
+    return _marginals(system, second, kappa)
+
+
+def integrated_marginals(system: RandomNetwork, key: PRNGKeyArray, networks: int = 20_000) -> Marginals:
+    """The same from random hidden layers, each with its read-out averaged over its law instead of drawn.
+
+    Given the hidden layer, z has variance S = v sum_c phi_c^2, v = readout_variance / N, and fourth moment
+    3 S^2 + (m4 - 3) v^2 sum_c phi_c^4, so that kappa4 = 3 Var S + (m4 - 3) v^2 <sum_c phi_c^4>: an estimate whose relative error
+    does not grow with the width.
+    """
+    draw = eqx.Partial(_draw_sums, system)
+    squares, fourths = jnp.moveaxis(_in_chunks(draw, key, networks, int(system.width) * sum(system.inputs.shape)), -1, 0)
+    unit = system.readout_variance / int(system.width)
+    m4, _ = READOUT_MOMENTS[system.readout_law]
+    kappa = 3 * unit**2 * jnp.var(squares, axis=0, ddof=1) + (m4 - 3) * unit**2 * jnp.mean(fourths, axis=0)
+    return _marginals(system, unit * jnp.mean(squares, axis=0), kappa)
+
+
+def sampled_density(system: RandomNetwork, key: PRNGKeyArray, networks: int = 20_000) -> Density:
+    """Histogram of z(x) over random networks."""
+    z = outputs(system, key, networks)
+    edges = jnp.asarray(system.edges)
+    counts = jax.vmap(lambda column: jnp.histogram(column, edges)[0])(z.T)
+    return Density((edges[1:] + edges[:-1]) / 2, counts / networks / jnp.diff(edges))
+
+
+def deep_networks(system: DeepNetwork, key: PRNGKeyArray, networks: int = 20_000) -> MeasuredDepth:
+    """Random deep networks at one input, without their weight matrices: given Khat_l, the pre-activations of layer l are
+    independent N(0, Khat_l), exactly, so that a layer costs `width` random numbers."""
+    return _measured(system, _in_chunks(eqx.Partial(_draw_chain, system), key, networks, int(system.width)))
+
+
+def deep_networks_with_weights(system: DeepNetwork, key: PRNGKeyArray, networks: int = 2000) -> MeasuredDepth:
+    """The same observables from networks with weight matrices, other networks for each number of layers.
+
+    Raises `ValueError` when first_variance < bias_variance, which no input can have.
+    """
+    squared = (system.first_variance - system.bias_variance) / system.weight_variance
+    if squared < 0:
+        raise ValueError(
+            f"DeepNetwork.first_variance = {system.first_variance}: must be >= bias_variance = {system.bias_variance} "
+            "for an input to exist"
+        )
+    x = jnp.full((1, 1), np.sqrt(squared))
+    layers = []
+    for depth in range(1, system.depth + 1):
+        network = fully_connected(depth, int(system.width), system.activation, system.weight_variance, system.bias_variance)
+
+        def variance(key: PRNGKeyArray, network=network) -> Array:
+            return jnp.sum(network.features(network.draw(key, 1), x) ** 2)
+
+        keys = jax.random.split(jax.random.fold_in(key, depth), networks)
+        layers.append(jax.jit(lambda keys, variance=variance: jax.lax.map(variance, keys, batch_size=64))(keys))
+    return _measured(system, jnp.stack(layers, axis=1))
+
+
+def outputs(system: RandomNetwork, key: PRNGKeyArray, networks: int) -> Float[Array, "network input"]:
+    """z at all inputs of so many independent networks. Memory: those numbers, and a few megabytes of weights at a time."""
+    return _in_chunks(eqx.Partial(_draw_outputs, system), key, networks, int(system.width) * sum(system.inputs.shape))
+
+
+def _draw_outputs(system: RandomNetwork, key: PRNGKeyArray, count: int) -> Float[Array, "network input"]:
+    hidden_key, readout_key = jax.random.split(key)
+    readout = _weights(readout_key, system.readout_law, (count, int(system.width)))
+    scale = jnp.sqrt(system.readout_variance / int(system.width))
+    return scale * jnp.einsum("rc,rcp->rp", readout, _hidden(system, hidden_key, count))
+
+
+def _draw_sums(system: RandomNetwork, key: PRNGKeyArray, count: int) -> Float[Array, "network input 2"]:
+    """sum_c phi_c(x)^2 and sum_c phi_c(x)^4."""
+    squares = _hidden(system, key, count) ** 2
+    return jnp.stack([squares.sum(axis=1), (squares**2).sum(axis=1)], axis=-1)
+
+
+def _hidden(system: RandomNetwork, key: PRNGKeyArray, count: int) -> Float[Array, "network unit input"]:
+    x = jnp.asarray(system.inputs, jnp.float64)
+    weights = _weights(key, system.prior, (count, int(system.width), x.shape[1]))
+    return system.activation(jnp.sqrt(system.weight_variance / x.shape[1]) * weights @ x.T)
+
+
+def _weights(key: PRNGKeyArray, law: str, shape: tuple[int, ...]) -> Array:
+    """Independent numbers of mean 0 and variance 1."""
+    if law == "gaussian":
+        return jax.random.normal(key, shape)
+    if law == "uniform":
+        return jax.random.uniform(key, shape, minval=-np.sqrt(3), maxval=np.sqrt(3))
+    return jax.random.rademacher(key, shape, dtype=float)
+
+
+@eqx.filter_jit
+def _in_chunks(draw, key: PRNGKeyArray, networks: int, numbers: int) -> Array:
+    """`draw(key, count)` for `networks` networks of so many numbers each, stacked along the first axis."""
+    chunk = min(networks, max(1, _NUMBERS // numbers))
+    keys = jax.random.split(key, -(-networks // chunk))
+    parts = jax.lax.map(lambda key: draw(key, chunk), keys)
+    return parts.reshape(-1, *parts.shape[2:])[:networks]
+
+
+def _draw_chain(system: DeepNetwork, key: PRNGKeyArray, count: int) -> Float[Array, "network layer"]:
+    """Khat_1, .., Khat_depth."""
+
+    def layer(variance: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
+        z = jnp.sqrt(variance)[:, None] * jax.random.normal(key, (count, int(system.width)))
+        following = system.bias_variance + system.weight_variance * jnp.mean(system.activation(z) ** 2, axis=1)
+        return following, following
+
+    start = jnp.full(count, system.first_variance, jnp.float64)
+    return jax.lax.scan(layer, start, jax.random.split(key, system.depth))[1].T
+
+
+def _measured(system: DeepNetwork, variances: Float[Array, "network layer"]) -> MeasuredDepth:
+    mean, spread = variances.mean(axis=0), jnp.var(variances, axis=0, ddof=1)
+    kurtosis = 3 * spread / mean**2
+    n = int(system.width)
+    return MeasuredDepth(jnp.arange(1.0, system.depth + 1), mean, n * spread, kurtosis, n * kurtosis)
+
+
+def _marginals(system: RandomNetwork, second: Array, kappa: Array) -> Marginals:
+    kurtosis = kappa / second**2
+    return Marginals(second, kappa, kurtosis, int(system.width) * kurtosis)

@@ -1,0 +1,177 @@
+"""Kernels of infinitely wide networks against the angle between inputs and the depth; order, chaos, and what a finite width adds.
+
+    K^l(x, x') = bias_variance + weight_variance F(K^(l-1)),    Theta^l = K^l + weight_variance F'(K^(l-1)) Theta^(l-1)
+
+(Neal 1996; Lee et al. 2018; Jacot et al. 2018; Poole et al. 2016). All of it comes from the architectures of
+`orderparam.networks`; here are the observables.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.gaussian.quadrature import expectation_2d
+from orderparam.networks import fully_connected
+from orderparam.solve.fixed_point import fixed_point
+from orderparam.solve.root import decreasing_root
+from orderparam.systems.random_networks.depth import deep_cumulants
+from orderparam.systems.random_networks.model import AngledPair, DeepNetwork, NetworkKernels
+
+
+class AngleKernel(Result):
+    """Of two inputs of equal length: K(x, x') / K(x, x) and Theta(x, x') / Theta(x, x) of the output after all hidden layers."""
+
+    nngp_correlation: Float[Array, ""]
+    ntk_correlation: Float[Array, ""]
+
+
+class CorrelationChain(Result):
+    """correlation: K^l(x, x') / K^l(x, x) after l = 1 .. depth hidden layers. layers: l."""
+
+    layers: Float[Array, "layer"]
+    correlation: Float[Array, "layer"]
+
+
+class DeepCorrelation(Result):
+    """correlation: K(x, x') / sqrt(K(x, x) K(x', x')) after all hidden layers."""
+
+    correlation: Float[Array, ""]
+
+
+class OrderChaos(Result):
+    """Fixed points of the map of variances and of correlations, and which phase that is.
+
+    variance: q* = bias_variance + weight_variance E phi(z)^2, z ~ N(0, q*).
+    slope: chi_1 = weight_variance E phi'(z)^2, by which the distance of nearby inputs grows in a layer:
+        above 1 chaos, 1 its edge.
+    correlation: c*, to which correlations of different inputs tend: 1 in the ordered phase, below 1 in the chaotic one.
+    correlation_slope: dc_(l+1)/dc_l at c*; correlations approach c* as its l-th power.
+    """
+
+    variance: Float[Array, ""]
+    slope: Float[Array, ""]
+    correlation: Float[Array, ""]
+    correlation_slope: Float[Array, ""]
+    converged: Bool[Array, ""]
+    residual: Float[Array, ""]
+
+
+class KernelSpread(Result):
+    """Kernels of finite networks against those of infinite width, over all pairs of the given inputs.
+
+    *_bias: sum_ij (E Khat_ij - K_ij) K_ij / sum_ij K_ij^2. *_fluctuation: sqrt(sum_ij Var Khat_ij / sum_ij K_ij^2).
+    Khat is the NNGP kernel given the hidden layers, that is with the read-out averaged over its law; Theta likewise the tangent
+    kernel of one network, read-out drawn.
+    """
+
+    nngp_bias: Float[Array, ""]
+    nngp_fluctuation: Float[Array, ""]
+    ntk_bias: Float[Array, ""]
+    ntk_fluctuation: Float[Array, ""]
+
+
+def angle_kernel(system: AngledPair) -> AngleKernel:
+    """The two correlations at infinite width."""
+    network = fully_connected(system.depth, None, system.activation, system.weight_variance, system.bias_variance)
+    kernels = network.kernel(system.inputs)
+    return AngleKernel(kernels.nngp[0, 1] / kernels.nngp[0, 0], kernels.ntk[0, 1] / kernels.ntk[0, 0])
+
+
+def correlation_chain(system: AngledPair) -> CorrelationChain:
+    """The correlation after every layer, K^l(x, x') / K^l(x, x)."""
+
+    def layer(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:
+        following = _layer(system, *carry)
+        return following, following[1] / following[0]
+
+    overlap = jnp.cos(jnp.asarray(system.angle, jnp.float64))
+    start = tuple(system.bias_variance + system.weight_variance * cosine for cosine in (jnp.ones(()), overlap))
+    _, correlation = jax.lax.scan(layer, start, None, length=system.depth)
+    return CorrelationChain(jnp.arange(1.0, system.depth + 1), correlation)
+
+
+def order_chaos(system: AngledPair) -> OrderChaos:
+    """q*, chi_1 and c* of Poole et al. (2016), for an activation whose variance map has an attracting fixed point.
+
+    `angle` and `depth` play no part. For relu at weight_variance 2 without biases every variance is a fixed point: the one found
+    is that of the first layer. At the edge of chaos the variance may converge slowly: see `converged`.
+    """
+    phi = system.activation
+    numbers = (system.weight_variance, system.bias_variance)
+
+    def next_variance(q: Array, numbers: tuple[Array, Array]) -> Array:
+        return numbers[1] + numbers[0] * phi.two_point(q, q, q)
+
+    start = jnp.asarray(system.bias_variance + system.weight_variance, float)
+    found = fixed_point(next_variance, start, numbers, max_steps=20_000)
+    q = found.value
+    slope = system.weight_variance * phi.two_point_derivative(q, q, q)
+
+    def excess(c: Array, q: Array) -> Array:
+        return (system.bias_variance + system.weight_variance * phi.two_point(q, c * q, q)) / q - c
+
+    root = decreasing_root(excess, jnp.asarray(0.0), jnp.asarray(1 - 1e-6), q)
+    chaotic = (slope > 1) & (excess(jnp.asarray(1 - 1e-6), q) < 0)
+    at_zero = jnp.abs(excess(jnp.asarray(0.0), q)) < 1e-14  # an odd activation without biases
+    correlation = jnp.where(chaotic, jnp.where(at_zero, 0.0, root.value), 1.0)
+    correlation_slope = system.weight_variance * phi.two_point_derivative(q, correlation * q, q)
+    converged = found.converged & (root.converged | at_zero | ~chaotic)
+    return OrderChaos(q, slope, correlation, correlation_slope, converged, found.residual)
+
+
+def one_hidden_layer_spread(system: NetworkKernels) -> KernelSpread:
+    """Exact at every width for fully connected networks with one hidden layer, whose units are independent: no bias, and
+
+        Khat_ij  = bias_variance + weight_variance mean_c phi_i phi_j
+        Theta_ij = Khat_ij + weight_variance mean_c alpha^2 phi'_i phi'_j q_ij,
+
+    alpha ~ N(0, 1), q_ij = bias_variance + weight_variance x_i.x_j/d. Raises `ValueError` for other architectures.
+    """
+    if system.family != "fully connected" or system.depth != 1:
+        raise ValueError(f"NetworkKernels.depth = {system.depth}, family {system.family!r}: must be 1 and 'fully connected'")
+    x = jnp.asarray(system.inputs, jnp.float64)
+    q = system.bias_variance + system.weight_variance * x @ x.T / x.shape[1]
+    diagonal = jnp.diagonal(q)
+    phi = system.activation
+
+    def products(u: Array, v: Array) -> Array:
+        value, slope = phi(u) * phi(v), phi.derivative(u) * phi.derivative(v)
+        return jnp.stack([value, slope, value**2, value * slope, slope**2])
+
+    a, b = jnp.broadcast_arrays(diagonal[:, None], diagonal)
+    one, slope, square, mixed, slopes = expectation_2d(products, a, q, b, (phi.kinks, phi.kinks))
+    variance = square - one**2
+    tangent = variance + 2 * q * (mixed - one * slope) + q**2 * (3 * slopes - slope**2)
+    nngp = system.bias_variance + system.weight_variance * one
+    ntk = nngp + system.weight_variance * slope * q
+
+    def relative(spread: Array, kernel: Array) -> Array:
+        return system.weight_variance * jnp.sqrt(jnp.sum(spread) / system.width / jnp.sum(kernel**2))
+
+    zero = jnp.zeros(())
+    return KernelSpread(zero, relative(variance, nngp), zero, relative(tangent, ntk))
+
+
+def one_input_spread(system: NetworkKernels) -> KernelSpread:
+    """To first order in 1 / width for fully connected networks of any depth and a single input: bias K1 / (n K) and fluctuation
+    sqrt(V / n) / K of the NNGP kernel, see `depth`. NaN for the tangent kernel. Raises `ValueError` for anything else.
+    """
+    if system.family != "fully connected" or system.inputs.shape[0] != 1:
+        raise ValueError(f"NetworkKernels.inputs has shape {system.inputs.shape}: one input of a fully connected network")
+    first = system.bias_variance + system.weight_variance * jnp.mean(jnp.asarray(system.inputs) ** 2)
+    deep = deep_cumulants(
+        DeepNetwork(system.width, system.weight_variance, system.bias_variance, first, system.depth, system.activation)
+    )
+    kernel, unknown = deep.kernel[-1], jnp.full((), jnp.nan)
+    bias, fluctuation = deep.kernel_shift[-1] / system.width / kernel, jnp.sqrt(deep.vertex[-1] / system.width) / kernel
+    return KernelSpread(bias, fluctuation, unknown, unknown)
+
+
+def _layer(system: AngledPair, variance: Array, covariance: Array) -> tuple[Array, Array]:
+    """K(x, x) and K(x, x') one layer further, for inputs of equal length."""
+    rule = system.activation.two_point
+    return (
+        system.bias_variance + system.weight_variance * rule(variance, variance, variance),
+        system.bias_variance + system.weight_variance * rule(variance, covariance, variance),
+    )

@@ -1,0 +1,172 @@
+"""Networks with random weights, before any training: what is drawn, and where the random function is looked at.
+
+The prior over weights is a prior over functions (Neal 1996). Three ways to look at it: the values of a network with one hidden
+layer at some inputs (`RandomNetwork`), a deep network at one input (`DeepNetwork`), and the kernels of networks of finite
+width (`NetworkKernels`).
+"""
+
+from typing import Literal, get_args
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from orderparam.core.system import System, nearest, parameter, structure
+from orderparam.gaussian import Activation, activation
+from orderparam.networks import Architecture, convolutional, fully_connected
+
+Prior = Literal["uniform", "gaussian"]
+ReadoutPrior = Literal["uniform", "gaussian", "rademacher"]
+Family = Literal["fully connected", "convolutional"]
+
+
+class RandomNetwork(System):
+    """z(x) = sum_c a_c phi(w_c . x), c = 1 .. width, with independent weights of zero mean and
+
+        Var w_ci = weight_variance / input_dim,    Var a_c = readout_variance / width.
+
+    `prior` is the law of the w_ci and `readout_prior` that of the a_c (None: the same). The defaults are
+    w_ci ~ Uniform[-d^(-1/2), d^(-1/2)] and a_c ~ Uniform[-N^(-1/2), N^(-1/2)], whose variances are 1/(3d) and 1/(3N).
+    Values of the random function at `inputs` are what is observed; densities are averaged over `bins` equal bins of
+    [-half_range, half_range].
+
+    Raises `ValueError` for inputs that are not a matrix of finite numbers, an unknown prior, or an activation that is not one.
+    """
+
+    inputs: Float[Array, "point dim"] = parameter("inputs x, one in each row")
+    width: int = parameter("number N of hidden units", minimum=1, integer=True, default=100)
+    weight_variance: float = parameter("variance of a hidden weight times the input dimension", above=0, default=1 / 3)
+    readout_variance: float = parameter("variance of a read-out weight times the width", above=0, default=1 / 3)
+    half_range: float = parameter("densities cover [-half_range, half_range]", above=0, default=1.0)
+    prior: Prior = structure("law of the hidden weights", default="uniform")
+    readout_prior: ReadoutPrior | None = structure("law of the read-out weights; None: that of the hidden weights", default=None)
+    activation: Activation = structure("activation phi", default=activation("erf"))
+    bins: int = structure("number of bins of a density", default=40)
+
+    def __check_init__(self) -> None:
+        _check_inputs(self, self.inputs, 2, "(point, dim)")
+        _check_choice(self, "prior", get_args(Prior))
+        if self.readout_prior is not None:
+            _check_choice(self, "readout_prior", get_args(ReadoutPrior))
+        _check_activation(self)
+        _check_integer(self, "bins", 1)
+
+    @property
+    def readout_law(self) -> ReadoutPrior:
+        """The law of the read-out weights."""
+        return self.prior if self.readout_prior is None else self.readout_prior
+
+    @property
+    def edges(self) -> Float[Array, "edge"]:
+        """The edges of the bins."""
+        return self.half_range * np.linspace(-1, 1, self.bins + 1)
+
+
+class DeepNetwork(System):
+    """A deep network at one input: Gaussian weights of variance weight_variance / fan-in, biases of variance bias_variance.
+
+    first_variance is the variance K_0 = bias_variance + weight_variance |x|^2 / d of the first pre-activations. After l hidden
+    layers of `width` units, z^(l) is Gaussian given the layer before, with the random variance
+
+        Khat_l = bias_variance + weight_variance (1/width) sum_i phi(z_i^(l-1))^2,   l = 1 .. depth.
+    """
+
+    width: int = parameter("number n of units in every hidden layer", minimum=1, integer=True, default=100)
+    weight_variance: float = parameter("variance of a weight times its fan-in", above=0, default=2.0)
+    bias_variance: float = parameter("variance of a bias", minimum=0, default=0.0)
+    first_variance: float = parameter("variance of the first pre-activations", above=0, default=2.0)
+    depth: int = structure("number of hidden layers", default=3)
+    activation: Activation = structure("activation phi", default=activation("relu"))
+
+    def __check_init__(self) -> None:
+        _check_activation(self)
+        _check_integer(self, "depth", 1)
+
+
+class NetworkKernels(System):
+    """The kernels of random networks of finite width at the given inputs, Gaussian weights in the "ntk" scaling.
+
+    family "fully connected": inputs (point, dim); "convolutional": inputs (point, *grid, channel), windows of `window` pixels
+    with circular padding, the mean over pixels read out, and `width` channels. weight_variance is also the read-out's.
+    """
+
+    inputs: Float[Array, "point *shape"] = parameter("inputs x, one in each row")
+    width: int = parameter("units in every hidden layer (channels)", minimum=1, integer=True, default=100)
+    weight_variance: float = parameter("variance of a weight times its fan-in", above=0, default=2.0)
+    bias_variance: float = parameter("variance of a bias", minimum=0, default=0.0)
+    depth: int = structure("number of hidden layers", default=1)
+    activation: Activation = structure("activation phi", default=activation("relu"))
+    family: Family = structure("fully connected or convolutional", default="fully connected")
+    window: int = structure("pixels seen by one unit of a convolution", default=3)
+
+    def __check_init__(self) -> None:
+        _check_choice(self, "family", get_args(Family))
+        ranks = 2 if self.family == "fully connected" else 3
+        _check_inputs(self, self.inputs, ranks, "(point, dim)" if ranks == 2 else "(point, *grid, channel)")
+        _check_activation(self)
+        _check_integer(self, "depth", 1)
+        _check_integer(self, "window", 1)
+
+    def architecture(self, finite: bool = True) -> Architecture:
+        """The network itself; `finite` False leaves the width open."""
+        width = int(self.width) if finite else None
+        variances = {"weight_variance": self.weight_variance, "bias_variance": self.bias_variance}
+        if self.family == "fully connected":
+            return fully_connected(self.depth, width, self.activation, **variances)
+        pooled = {"padding": "circular", "readout": "global_average"}
+        return convolutional(self.depth, width, self.window, self.activation, **pooled, **variances)
+
+
+class AngledPair(System):
+    """Two inputs of length sqrt(d) at an angle, seen by a deep fully connected network.
+
+    K_0 = bias_variance + weight_variance x.x'/d at the first layer; `width` and `input_dim` matter to finite networks only.
+    """
+
+    angle: float = parameter("angle between the inputs, in radians", minimum=0, maximum=np.pi, default=np.pi / 2)
+    weight_variance: float = parameter("variance of a weight times its fan-in", above=0, default=2.0)
+    bias_variance: float = parameter("variance of a bias", minimum=0, default=0.0)
+    width: int = parameter("units in every hidden layer", minimum=1, integer=True, default=200)
+    depth: int = structure("number of hidden layers", default=3)
+    activation: Activation = structure("activation phi", default=activation("relu"))
+
+    def __check_init__(self) -> None:
+        _check_activation(self)
+        _check_integer(self, "depth", 1)
+
+    @property
+    def inputs(self) -> Float[Array, "point dim"]:
+        """The two inputs, in two dimensions."""
+        angle = jax.numpy.asarray(self.angle, float)
+        return np.sqrt(2.0) * jax.numpy.array([[1.0, 0.0], [jax.numpy.cos(angle), jax.numpy.sin(angle)]])
+
+
+def _check_inputs(system: System, inputs: object, ranks: int, words: str) -> None:
+    if isinstance(inputs, jax.core.Tracer | jax.ShapeDtypeStruct):
+        return
+    name = f"{type(system).__name__}.inputs"
+    if not isinstance(inputs, np.ndarray | jax.Array):
+        raise ValueError(f"{name} = {inputs!r}: must be an array of shape {words}")
+    array = np.asarray(inputs)
+    if (array.ndim != ranks if ranks == 2 else array.ndim < ranks) or array.size == 0:
+        raise ValueError(f"{name} has shape {array.shape}: must be {words}")
+    if not np.issubdtype(array.dtype, np.number) or not np.all(np.isfinite(array)):
+        raise ValueError(f"{name}: must be finite numbers")
+
+
+def _check_choice(system: System, name: str, allowed: tuple[str, ...]) -> None:
+    value = getattr(system, name)
+    if value not in allowed:
+        raise ValueError(f"{type(system).__name__}.{name} = {value!r}{nearest(str(value), list(allowed))}")
+
+
+def _check_activation(system: System) -> None:
+    value = getattr(system, "activation")  # noqa: B009
+    if not isinstance(value, Activation):
+        raise ValueError(f"{type(system).__name__}.activation = {value!r}: must be an orderparam.gaussian Activation")
+
+
+def _check_integer(system: System, name: str, minimum: int) -> None:
+    value = getattr(system, name)
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
+        raise ValueError(f"{type(system).__name__}.{name} = {value!r}: must be an integer >= {minimum}")

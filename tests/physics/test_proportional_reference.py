@@ -16,6 +16,7 @@ from orderparam.systems.proportional import (
     finite_width,
     infinite_width,
     integrated_width,
+    kernel_corrected,
 )
 from orderparam.systems.proportional.tasks import patch_teacher
 
@@ -66,7 +67,7 @@ def test_evidence_and_accuracy():
 def test_relu_has_a_second_order_parameter():
     result = finite_width(dense(100, width=100, temperature=0.01, activation="relu"))
     near(result.order_parameters, [1.88811968])
-    near(1 / result.mean_scale - 1, -0.47323165)
+    near(1 / result.mean_scales - 1, -0.47323165)
     near(result.action / 100, -0.08107402)
     near([result.test_bias, result.test_variance], [0.37831528, 0.06791021])
 
@@ -102,6 +103,17 @@ def test_unequal_widths_and_priors():
     near([result.train_error, result.test_bias, result.test_variance], [0.08477902, 0.38696171, 0.06055047])
 
 
+@pytest.mark.parametrize(
+    ("n_train", "options", "bias"),
+    [
+        (50, {"width": 20, "temperature": 0.1, "activation": "linear"}, 0.6122995),
+        (100, {"width": 200, "temperature": 0.01}, 0.40827),
+    ],
+)
+def test_predictor_with_the_corrected_kernel(n_train, options, bias):
+    near(kernel_corrected(dense(n_train, **options)).test_bias, bias, 7 if n_train == 50 else 5)
+
+
 def test_ten_outputs():
     result = finite_width(dense(200, ONE_HOT, width=100, temperature=0.05))
     eigenvalues = [0.508928, 0.568384, 0.593421, 0.630461, 0.648624, 0.662589, 0.725838, 0.754747, 0.806099, 0.856448]
@@ -121,12 +133,13 @@ def test_linear_networks_are_exact():
     near([deep.scale, deep.train_error, deep.test_bias, deep.test_variance], [1.2472042, 0.1159815, 0.5430334, 0.1291632], 7)
 
 
-def test_two_minima_at_high_temperature_and_strong_signal():
+@pytest.mark.parametrize("closure", ["common", "nested"])
+def test_two_minima_at_high_temperature_and_strong_signal(closure):
     one = np.ones((1, 1))
     system = FullyConnected(
         one, np.array([np.sqrt(1e7 * 50)]), one, np.ones(1), width=50, temperature=1e4, depth=2, activation="linear"
     )
-    found = branches(system)
+    found = branches(system, closure)
     near(found.order_parameters[:2, 0], [180.58781637, 1.12697173])
     near(found.action[:2] / 50, [585.672298, 1002.07209], 5)
     assert jnp.isnan(found.action[2])

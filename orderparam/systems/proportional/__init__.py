@@ -13,6 +13,7 @@ from orderparam.systems.proportional.experiment import (
     SampledNetwork,
     SampledOutputs,
     SampledPatches,
+    SampledPatchOutputs,
     langevin,
     posterior,
     sampled_similarity,
@@ -27,17 +28,19 @@ from orderparam.systems.proportional.theory import (
     RenormalisedNetwork,
     RenormalisedOutputs,
     RenormalisedPatches,
+    RenormalisedPatchOutputs,
     Similarity,
     branches,
     finite_width,
     infinite_width,
     integrated_width,
+    kernel_corrected,
     similarity,
 )
 
 __all__ = [
     "Branches", "Convolutional", "FullyConnected", "IntegratedNetwork", "LocallyConnected", "Prediction", "PredictionOfSeveral",
-    "RenormalisedNetwork", "RenormalisedOutputs", "RenormalisedPatches", "SampledNetwork", "SampledOutputs", "SampledPatches",
-    "Similarity", "branches", "finite_width", "infinite_width", "integrated_width", "langevin", "posterior", "predict_width",
-    "sampled_similarity", "similarity",
+    "RenormalisedNetwork", "RenormalisedOutputs", "RenormalisedPatchOutputs", "RenormalisedPatches", "SampledNetwork",
+    "SampledOutputs", "SampledPatchOutputs", "SampledPatches", "Similarity", "branches", "finite_width", "infinite_width",
+    "integrated_width", "kernel_corrected", "langevin", "posterior", "predict_width", "sampled_similarity", "similarity",
 ]  # fmt: skip

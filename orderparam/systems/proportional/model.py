@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Num
 
 from orderparam.core.system import System, is_number, parameter, structure
 from orderparam.gaussian import Activation, activation
-from orderparam.systems.proportional.patches import Sides, patch_grid, patches
+from orderparam.systems.proportional.patches import Sides, pad, patch_grid, patches
 
 Number = Num[Array, ""] | float
 PerLayer = Num[Array, ""] | Num[Array, "layer"] | float
@@ -139,8 +139,6 @@ class PatchNetwork(OnData):
     readout_variance: Number = parameter("prior variance 1/lambda_1 of the read-out weights", above=0, default=1.0)
 
     def __check_init__(self) -> None:
-        if self.targets.ndim != 1:
-            raise ValueError(f"{type(self).__name__}.targets has shape {self.targets.shape}: must be (examples,), one output")
         self.patch_grid  # noqa: B018  raises for a mask, stride or padding that does not fit
 
     @property
@@ -158,6 +156,15 @@ class PatchNetwork(OnData):
         """N_p."""
         return math.prod(self.patch_grid)
 
+    @property
+    def pooled(self) -> bool:
+        """Whether the read-out sees the mean over all patches only."""
+        return False
+
+    def padded(self, inputs: Float[Array, "example *input"]) -> Float[Array, "example *padded"]:
+        """The inputs with the zeros of the padding around them."""
+        return pad(jnp.asarray(inputs, float), self.padding)
+
     def patches(self, inputs: Float[Array, "example *input"]) -> Float[Array, "example patch pixel"]:
         """x_i of every example."""
         return patches(jnp.asarray(inputs, float), self.mask, self.steps, self.padding)
@@ -174,6 +181,10 @@ class Convolutional(PatchNetwork):
     def __check_init__(self) -> None:
         if self.readout not in ("dense", "average"):
             raise ValueError(f"Convolutional.readout = {self.readout!r}: must be 'dense' or 'average'")
+
+    @property
+    def pooled(self) -> bool:
+        return self.readout == "average"
 
 
 class LocallyConnected(PatchNetwork):

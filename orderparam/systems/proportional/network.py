@@ -1,69 +1,57 @@
-"""The real networks: hidden features of a fully connected, convolutional or locally connected network with given weights.
+"""The real networks of the room's systems, as architectures of `orderparam.networks`."""
 
-Weights are whitened, u ~ N(0, 1): a weight is its prior standard deviation times u. All networks read f(x) = Phi(x) u with u the
-whitened read-out, so that Phi Phi^T is the kernel of the network with its read-out averaged over the prior.
-"""
+from typing import Any
 
-from typing import Literal
-
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
-from orderparam.gaussian import Activation
+from orderparam.core.system import is_number
+from orderparam.networks import Architecture, convolutional, fully_connected
+from orderparam.networks.affine import Weights
 from orderparam.systems.proportional.model import Convolutional, FullyConnected, LocallyConnected, Network
 
-Kind = Literal["dense", "shared", "local", "pooled"]
-Weights = tuple[Float[Array, "..."], ...]
 
-
-class Features(eqx.Module):
-    """x -> Phi(x). scales, readout: prior standard deviations of hidden and read-out weights, over sqrt(fan-in)."""
-
-    scales: Float[Array, "layer"]
-    readout: Float[Array, ""]
-    kind: Kind = eqx.field(static=True)
-    phi: Activation = eqx.field(static=True)
-
-    def __call__(self, weights: Weights, x: Float[Array, "example *input"]) -> Float[Array, "example unit *patch"]:
-        """Phi(x), one column for each read-out weight: (unit,), or (channel, patch)."""
-        if self.kind == "dense":
-            for scale, weight in zip(self.scales, weights):
-                x = self.phi(scale * x @ weight.T)
-            return self.readout * x
-        pattern = "npd,cpd->ncp" if self.kind == "local" else "npd,cd->ncp"
-        hidden = self.phi(self.scales[0] * jnp.einsum(pattern, x, weights[0]))
-        return self.readout * (jnp.mean(hidden, axis=-1) if self.kind == "pooled" else hidden)
-
-
-def build(
-    system: Network,
-) -> tuple[Features, Float[Array, "train *input"], Float[Array, "test *input"], tuple[tuple[int, ...], ...]]:
-    """The features of a system's network, its training and test inputs (patches of images), the shapes of its hidden weights."""
-    x, _ = system.train
-    test = jnp.asarray(system.test_inputs, float)
-    readout = jnp.asarray(system.readout_variance, float)
+def architecture(system: Network) -> Architecture:
+    """The network of a system at its finite width, without biases; every number is an array, so that another compiles nothing."""
+    outputs = 1 if system.targets.ndim == 1 else system.targets.shape[1]
+    readout = float(system.readout_variance)
     if isinstance(system, FullyConnected):
-        widths = [int(width) for width in system.widths]
-        fans = [x.shape[1], *widths[:-1]]
-        scales = jnp.sqrt(system.variances / jnp.asarray(fans, float))
-        return Features(scales, jnp.sqrt(readout / widths[-1]), "dense", system.phi), x, test, tuple(zip(widths, fans))
-    assert isinstance(system, Convolutional | LocallyConnected)
-    patches, others = system.patches(x), system.patches(test)
-    count, pixels = patches.shape[1:]
-    channels = int(system.channels)
-    scales = jnp.sqrt(jnp.asarray(system.weight_variance, float) / pixels)[None]
-    if isinstance(system, LocallyConnected):
-        kind: Kind = "local"
-        shape: tuple[int, ...] = (channels, count, pixels)
+        widths, variances = [int(width) for width in system.widths], [float(variance) for variance in system.variances]
+        found = fully_connected(
+            int(system.depth), widths, system.phi, variances, readout_variance=readout, outputs=outputs
+        )
     else:
-        kind = "pooled" if system.readout == "average" else "shared"
-        shape = (channels, pixels)
-    units = channels if kind == "pooled" else channels * count
-    return Features(scales, jnp.sqrt(readout / units), kind, system.phi), patches, others, (shape,)
+        assert isinstance(system, Convolutional | LocallyConnected)
+        pooled = isinstance(system, Convolutional) and system.readout == "average"
+        found = convolutional(
+            1,
+            int(system.channels),
+            system.mask,
+            system.phi,
+            strides=system.steps,
+            padding="valid",
+            readout="global_average" if pooled else "flatten",
+            shared=isinstance(system, Convolutional),
+            weight_variance=float(system.weight_variance),
+            readout_variance=readout,
+            outputs=outputs,
+        )
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if is_number(leaf) else leaf, found)
 
 
-def draw(shapes: tuple[tuple[int, ...], ...], key: PRNGKeyArray) -> Weights:
-    """Hidden weights from the prior, whitened."""
-    return tuple(jax.random.normal(k, shape) for k, shape in zip(jax.random.split(key, len(shapes)), shapes))
+def inputs(system: Network) -> tuple[Float[Array, "train *input"], Float[Array, "test *input"]]:
+    """Training and test inputs of the network: images with the zeros of the padding around them."""
+    train, test = system.train[0], jnp.asarray(system.test_inputs, float)
+    if isinstance(system, FullyConnected):
+        return train, test
+    return system.padded(train), system.padded(test)
+
+
+def deviations(whitened: Any, network: Architecture) -> Any:
+    """Standard deviations of the weights in the papers' units, where the 1 / sqrt(fan-in) stands in the network's equations."""
+
+    def one(layer: Any, own: Any) -> Any:
+        return Weights(jnp.sqrt(layer.weight_variance), None) if isinstance(own, Weights) else ()
+
+    return tuple(one(layer, own) for layer, own in zip(network.layers.layers, whitened))

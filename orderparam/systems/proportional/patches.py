@@ -1,12 +1,13 @@
 """The patches of a signal or an image that the units of a convolutional layer see: any mask, stride and zero padding."""
 
-import itertools
 import math
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+
+from orderparam.kernels.window import Window
 
 Sides = int | tuple[int, ...]
 
@@ -29,25 +30,25 @@ def patch_grid(shape: tuple[int, ...], mask: Sides, stride: Sides, padding: Side
     if rank < 1:
         raise ValueError(f"inputs of shape {shape}: must be (*grid, channel), such as (8, 8, 1) for an image")
     masks, strides, paddings = sides("mask", mask, rank, 1), sides("stride", stride, rank, 1), sides("padding", padding, rank, 0)
-    for side, m, p in zip(shape, masks, paddings):
-        if m > side + 2 * p:
-            raise ValueError(f"mask = {mask!r}: must be at most {side + 2 * p}, the side of the input with its padding")
-    return tuple(1 + (side + 2 * p - m) // s for side, m, s, p in zip(shape, masks, strides, paddings))
+    padded = tuple(side + 2 * p for side, p in zip(shape, paddings))
+    for side, m in zip(padded, masks):
+        if m > side:
+            raise ValueError(f"mask = {mask!r}: must be at most {side}, the side of the input with its padding")
+    return Window(masks, strides, "valid").output_grid(padded)
+
+
+def pad(inputs: Float[Array, "example *input"], padding: Sides) -> Float[Array, "example *padded"]:
+    """The inputs with `padding` zeros on every side of their grid."""
+    paddings = sides("padding", padding, inputs.ndim - 2, 0)
+    return jnp.pad(inputs, [(0, 0), *((p, p) for p in paddings), (0, 0)])
 
 
 def patches(
     inputs: Float[Array, "example *input"], mask: Sides, stride: Sides, padding: Sides
 ) -> Float[Array, "example patch pixel"]:
     """x_i, i = 1..patches in row-major order; the pixels of a patch run over (*mask, channel). Outside the image x = 0."""
-    shape = inputs.shape[1:]
-    rank = len(shape) - 1
-    grid = patch_grid(shape, mask, stride, padding)
-    masks, strides, paddings = sides("mask", mask, rank, 1), sides("stride", stride, rank, 1), sides("padding", padding, rank, 0)
-    padded = jnp.pad(inputs, [(0, 0), *((p, p) for p in paddings), (0, 0)])
-    extent = padded.shape[1:-1]
-    rows = []
-    for corner in itertools.product(*(range(0, n * s, s) for n, s in zip(grid, strides))):
-        pixels = np.meshgrid(*(np.arange(c, c + m) for c, m in zip(corner, masks)), indexing="ij")
-        rows.append(np.ravel_multi_index([axis.ravel() for axis in pixels], extent))
-    flat = padded.reshape(inputs.shape[0], math.prod(extent), shape[-1])
-    return flat[:, np.stack(rows)].reshape(inputs.shape[0], len(rows), -1)
+    grid = patch_grid(inputs.shape[1:], mask, stride, padding)
+    padded = pad(inputs, padding)
+    window = Window(sides("mask", mask, len(grid), 1), sides("stride", stride, len(grid), 1), "valid")
+    seen = jnp.stack(list(window.shifted(padded, padded.shape[1:-1], 1)), axis=-2)
+    return seen.reshape(inputs.shape[0], math.prod(grid), -1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from orderparam.core.system import nearest
 from orderparam.data import Dataset, Targets, apply_task, load, standardise
-from orderparam.systems.proportional.model import FullyConnected, PatchNetwork
+from orderparam.systems.proportional.model import FullyConnected
 
 # Name -> data set and learning problem. MNIST and CIFAR-10 are looked for in $ORDERPARAM_DATA (`orderparam.data.load`).
 PROBLEMS = {"digits": ("digits", "even-odd"), "mnist": ("mnist", "0-vs-1"), "cifar10": ("cifar10", "automobile-vs-airplane")}
@@ -53,14 +53,6 @@ def as_images(fields: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
 def dense(data: str, n_train: int, n_test: int, width: float, temperature: float, **options: Any) -> FullyConnected:
     """A fully connected network on real images; `options` are fields of `FullyConnected`."""
     return FullyConnected(**image_data(data, n_train, n_test)[0], width=width, temperature=temperature, **options)
-
-
-def on_patches(
-    kind: type[PatchNetwork], data: str, n_train: int, n_test: int, channels: float, temperature: float, mask: int, **options: Any
-) -> PatchNetwork:
-    """A convolutional or locally connected network on real images."""
-    fields, shape = image_data(data, n_train, n_test)
-    return kind(**as_images(fields, shape), channels=channels, temperature=temperature, mask=mask, **options)
 
 
 def patch_teacher(target: str, n_train: int, n_test: int, patches: int = 4, pixels: int = 10, seed: int = 0) -> dict[str, Any]:

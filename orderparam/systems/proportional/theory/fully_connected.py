@@ -9,8 +9,7 @@ from orderparam.core.result import Result
 from orderparam.systems.proportional.model import FullyConnected
 from orderparam.systems.proportional.theory import common_scale, mean_direction
 from orderparam.systems.proportional.theory.common_scale import Eigenbasis
-from orderparam.systems.proportional.theory.losses import Prediction, losses, reached, regression
-from orderparam.systems.proportional.theory.minimise import inverse, minimise
+from orderparam.systems.proportional.theory.losses import Prediction, losses, reached
 from orderparam.systems.proportional.theory.recursion import Pairs, input_pairs, renormalised
 
 
@@ -19,13 +18,13 @@ class RenormalisedNetwork(Prediction):
 
     order_parameters: Q_1 .. Q_L, all 1 at infinite width. At depth one, Q is the posterior average of |v|^2 / (N r), v the
     read-out weights and r their prior variance.
-    mean_scale: factor kappa of the kernel along the mean of a non-odd activation (`mean_direction`); Q_L otherwise.
+    mean_scales: factors kappa_1 .. kappa_L of the kernels along the mean of a non-odd activation; Q_l where it is not apart.
     action: F at the order parameters, p(Q) ~ exp(-F/2). log_evidence: log p(y), -(F - sum_l N_l + P log 2 pi)/2.
     residual: largest derivative of F with respect to log Q_l, divided by the smallest width. converged: residual < 1e-9.
     """
 
     order_parameters: Float[Array, "layer"]
-    mean_scale: Float[Array, ""]
+    mean_scales: Float[Array, "layer"]
     action: Float[Array, ""]
     log_evidence: Float[Array, ""]
     residual: Float[Array, ""]
@@ -33,7 +32,7 @@ class RenormalisedNetwork(Prediction):
 
 
 class Branches(Result):
-    """The minima of the effective action, by increasing action; NaN where there are fewer.
+    """The minima of the effective action, by increasing action; NaN where there are fewer than three.
 
     At depth one no more than one was found on real data. Deep networks have two at high temperature and strong signals.
     """
@@ -106,28 +105,22 @@ def log_evidence(
     return -(action - jnp.sum(widths)) / 2 - examples / 2 * np.log(2 * np.pi)
 
 
-def finite_width_vector(system: FullyConnected, closure: str) -> RenormalisedNetwork:
-    """One output."""
+def finite_width_scalar(system: FullyConnected) -> RenormalisedNetwork:
+    """Depth one, or the closure with a common scale; one output."""
     if system.phi.parity != "odd" and system.depth == 1:
         return _with_mean(system)
-    if closure == "common" or system.depth == 1:
-        return _with_common_scale(system)
-    return _layer_by_layer(system, closure)
-
-
-def _temperature(system: FullyConnected) -> Float[Array, ""]:
-    return jnp.asarray(system.temperature, float)
+    return _with_common_scale(system)
 
 
 def _with_common_scale(system: FullyConnected) -> RenormalisedNetwork:
-    temperature, widths = _temperature(system), system.widths
+    temperature, widths = jnp.asarray(system.temperature, float), system.widths
     basis = scaled(bare_basis(system), system.readout_variance)
     lowest = jax.tree.map(lambda x: x[0], common_scale.minima(basis.eigenvalues, basis.power, temperature, widths))
     renormalised_basis = scaled(basis, jnp.prod(lowest.order_parameters))
     return RenormalisedNetwork(
         **predict(renormalised_basis, temperature, jnp.asarray(system.test_targets, float)),
         order_parameters=lowest.order_parameters,
-        mean_scale=lowest.order_parameters[-1],
+        mean_scales=lowest.order_parameters,
         action=lowest.action,
         log_evidence=log_evidence(lowest.action, widths, basis.eigenvalues.shape[0]),
         residual=lowest.residual,
@@ -136,7 +129,7 @@ def _with_common_scale(system: FullyConnected) -> RenormalisedNetwork:
 
 
 def _with_mean(system: FullyConnected) -> RenormalisedNetwork:
-    temperature, width = _temperature(system), system.widths[0]
+    temperature, width = jnp.asarray(system.temperature, float), system.widths[0]
     bare = system.with_(readout_variance=1.0)
     kernel, rows, diagonal = kernels(bare, jnp.ones(1), "common")
     train, test = input_kernels(system)
@@ -153,50 +146,9 @@ def _with_mean(system: FullyConnected) -> RenormalisedNetwork:
     return RenormalisedNetwork(
         **mean_direction.predict(basis, along, test_mean, temperature, scale, kappa, test_targets),
         order_parameters=scale[None],
-        mean_scale=kappa,
+        mean_scales=kappa[None],
         action=action,
         log_evidence=log_evidence(action, jnp.zeros(()), mean.shape[0]),  # F has no constant N here
-        residual=residual,
-        converged=reached(residual),
-    )
-
-
-def _layer_by_layer(system: FullyConnected, closure: str) -> RenormalisedNetwork:
-    temperature, widths = _temperature(system), system.widths
-    _, y = system.train
-    variances, start = hidden_and_readout(system), input_kernels(system)[0]
-    noise = temperature * jnp.eye(y.shape[0])
-
-    def kernel(logarithms: Float[Array, "layer"]) -> Float[Array, "train train"]:
-        return renormalised(start, system.phi, variances, jnp.exp(logarithms), closure).cross
-
-    def value(logarithms: Float[Array, "layer"]) -> Float[Array, ""]:
-        cholesky = jnp.linalg.cholesky(kernel(logarithms) + noise)
-        half = jax.scipy.linalg.solve_triangular(cholesky, y, lower=True)
-        prior = jnp.sum(widths * (jnp.exp(logarithms) - logarithms))
-        return prior + 2 * jnp.sum(jnp.log(jnp.diag(cholesky))) + half @ half
-
-    def gradient(logarithms: Float[Array, "layer"]) -> Float[Array, "layer"]:
-        """dF / d log Q_l = N_l (Q_l - 1) + tr (A^{-1} - a a^T) dK / d log Q_l, over the smallest width."""
-        matrix, pull_back = jax.vjp(kernel, logarithms)
-        inverted = inverse(matrix + noise)
-        dual = inverted @ y
-        (pulled,) = pull_back(inverted - jnp.outer(dual, dual))
-        return (widths * jnp.expm1(logarithms) + pulled) / jnp.min(widths)
-
-    # The closure with a common scale costs one eigendecomposition, has all its minima known, and starts Newton's method close by.
-    basis = scaled(bare_basis(system), system.readout_variance)
-    known = common_scale.minima(basis.eigenvalues, basis.power, temperature, widths)
-    logarithms = minimise(value, gradient, jnp.log(known.order_parameters[0]))
-    residual = jnp.max(jnp.abs(jax.lax.stop_gradient(gradient(logarithms))))
-    action = value(logarithms)
-    matrix, rows, diagonal = kernels(system, jnp.exp(logarithms), closure)
-    return RenormalisedNetwork(
-        **regression(matrix, rows, diagonal, y, jnp.asarray(system.test_targets, float), temperature),
-        order_parameters=jnp.exp(logarithms),
-        mean_scale=jnp.exp(logarithms[-1]),
-        action=action,
-        log_evidence=log_evidence(action, widths, y.shape[0]),
         residual=residual,
         converged=reached(residual),
     )

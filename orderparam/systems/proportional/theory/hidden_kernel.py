@@ -28,13 +28,22 @@ def alignment(kernel: Float[Array, "train train"], targets: Float[Array, "train"
 
 def posterior_mean(
     kernel: Float[Array, "train train"],
+    rows: Float[Array, "test train"],
+    diagonal: Float[Array, "test"],
     targets: Float[Array, "train"],
     scale: Float[Array, ""],
     temperature: Float[Array, ""],
     width: Float[Array, ""],
-) -> Float[Array, "train train"]:
-    """<K_emp> = K + (Q/N) [ K a a^T K - K A^{-1} K ], a = A^{-1} y, A = T + Q K: to first order in 1/N a spike along the fitted
-    targets, and less weight everywhere else (derived for this package from the dependence of the action on K)."""
-    fitted = jnp.linalg.solve(scale * kernel + temperature * jnp.eye(targets.size), jnp.column_stack([kernel, kernel @ targets]))
-    spike = fitted[:, -1]  # K A^{-1} y, as K and A commute
-    return kernel + scale / width * (jnp.outer(spike, spike) - kernel @ fitted[:, :-1])
+) -> tuple[Float[Array, "train train"], Float[Array, "test train"], Float[Array, "test"]]:
+    """<K_emp(x, x')> = K + (Q/N) [ (k(x) . a)(k(x') . a) - k(x)^T A^{-1} k(x') ] with a = A^{-1} y, A = T + Q K: to first order
+    in 1/N a spike along the fitted targets, and less weight everywhere else (derived for this package from the dependence of the
+    action on K). On the training set, of test points against it, and of every test point with itself."""
+    noisy = scale * kernel + temperature * jnp.eye(targets.size)
+    solved = jnp.linalg.solve(noisy, jnp.column_stack([kernel, rows.T, targets]))
+    train, test, dual = solved[:, : targets.size], solved[:, targets.size : -1], solved[:, -1]
+    spike, test_spike = kernel @ dual, rows @ dual
+    return (
+        kernel + scale / width * (jnp.outer(spike, spike) - kernel @ train),
+        rows + scale / width * (jnp.outer(test_spike, spike) - rows @ train),
+        diagonal + scale / width * (test_spike**2 - jnp.sum(rows.T * test, axis=0)),
+    )

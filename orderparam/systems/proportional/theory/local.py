@@ -1,6 +1,6 @@
 """Convolutional and locally connected networks: every pair of patches has its own order parameter (local kernel renormalisation).
 
-With x_i the i-th patch, C_ij = v_0 x_i . x_j'/d and K_ij = k(C_ii, C_ij, C_jj) between the patches of two images,
+With x_i the i-th patch and K_ij the kernel between the patches of two images (`local_kernels`),
 
     KR = (r / N_p) sum_ij Q_ij K_ij,     Q symmetric positive definite (patch, patch)
 
@@ -9,25 +9,31 @@ Without weight sharing the hidden units at different patches are independent, an
 (derived for this package, not in the cited papers; the action is exact for linear units). Under global average pooling one number
 Q multiplies (r / N_p^2) sum_ij K_ij.
 
-For an activation with a mean the terms of E phi are not treated apart (see `mean_direction`): Q_ij then multiplies the mean too.
+An activation with means m_i(x) = E phi(h_i) has a second matrix, as in `mean_direction`,
+
+    KR = (r / N_p) sum_ij [ Q_ij (K_ij - m_i m_j^T) + kappa_ij m_i m_j^T ],
+    S(Q, kappa) = -tr Q (kappa^{-1} - 1) - log det kappa + (1/N_c) [ log det(T + KR) + y^T (T + KR)^{-1} y ],
+
+stationary in both (derived for this package, not in the cited papers). Under average pooling and with several outputs the mean is
+part of the kernel, kappa = Q.
 """
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
+import jax.scipy.linalg as jsl
 from jaxtyping import Array, Bool, Float, Int
 
-from orderparam.gaussian import Activation
-from orderparam.systems.proportional.model import Convolutional, LocallyConnected, PatchNetwork
+from orderparam.solve.fixed_point import fixed_point
+from orderparam.systems.proportional.model import LocallyConnected, PatchNetwork
 from orderparam.systems.proportional.theory import common_scale, matrix_scale
 from orderparam.systems.proportional.theory.common_scale import Eigenbasis
 from orderparam.systems.proportional.theory.fully_connected import log_evidence, predict, scaled
+from orderparam.systems.proportional.theory.local_kernels import LocalKernels, patch_means, test_kernels, training_kernels
 from orderparam.systems.proportional.theory.losses import Prediction, reached, regression
-from orderparam.systems.proportional.theory.matrix_scale import Response
+from orderparam.systems.proportional.theory.matrix_scale import Prior, Response, Scale
 
-# Local kernels of the training set are kept in memory up to this many bytes.
-MEMORY_LIMIT = 8 * 2**30
+_SWEEPS = 3000
 
 
 class RenormalisedPatches(Prediction):
@@ -35,10 +41,13 @@ class RenormalisedPatches(Prediction):
 
     order_parameters: Q, the posterior average of (1 / (N_c r)) sum_c v_ci v_cj over the read-out weights, r their prior variance;
     with average pooling Q / N_p at every pair, so that KR = (r / N_p) sum_ij Q_ij K_ij in all cases.
-    action: N_c S(Q), p(Q) ~ exp(-action/2). residual: max |Q (dS/dQ) Q|. converged: residual < 1e-9. steps: evaluations it took.
+    mean_scales: kappa, of the means of a non-odd activation; Q where they are not apart.
+    action: N_c S, p(Q) ~ exp(-action/2). residual: max |Q (dS/dQ) Q| (with means: the last change of Q and kappa).
+    converged: residual < 1e-9. steps: evaluations it took.
     """
 
     order_parameters: Float[Array, "patch other"]
+    mean_scales: Float[Array, "patch other"]
     action: Float[Array, ""]
     log_evidence: Float[Array, ""]
     residual: Float[Array, ""]
@@ -46,162 +55,151 @@ class RenormalisedPatches(Prediction):
     steps: Int[Array, ""]
 
 
-class LocalKernels(eqx.Module):
-    """K_ij on the training set for the pairs i <= j (or i = j only), made symmetric in the images and packed: the upper triangle.
+class LocalKernel(eqx.Module):
+    """KR on the training set, of the test points against it, and of every test point with itself."""
 
-    Only symmetric combinations of K_ij ever enter, which takes a quarter of the memory of all pairs of patches and images:
-    N_p (N_p + 1) P (P + 1) / 4 numbers.
-    """
-
-    packed: Float[Array, "pair entry"]
-    patches: int = eqx.field(static=True)
-    examples: int = eqx.field(static=True)
-    diagonal: bool = eqx.field(static=True)
-
-    @property
-    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """i and j of every pair."""
-        return patch_pairs(self.patches, self.diagonal)
-
-    def combine(self, scale: Float[Array, "*index"]) -> Float[Array, "train train"]:
-        """sum_ij Q_ij K_ij."""
-        i, j = self.pairs
-        weights = scale if self.diagonal else scale[i, j] * jnp.where(i == j, 1.0, 2.0)
-        entries = weights @ self.packed
-        upper = jnp.zeros((self.examples, self.examples)).at[np.triu_indices(self.examples)].set(entries)
-        return upper + jnp.triu(upper, 1).T
-
-    def contract(self, *matrices: Float[Array, "train train"]) -> list[Float[Array, "*index"]]:
-        """tr(W K_ij) for symmetric W, all pairs of patches; one pass over the kernels for all W."""
-        row, column = np.triu_indices(self.examples)
-        weights = jnp.where(row == column, 1.0, 2.0)
-        columns = jnp.stack([weights * matrix[row, column] for matrix in matrices], axis=1)
-        values = self.packed @ columns
-        if self.diagonal:
-            return list(values.T)
-        i, j = self.pairs
-        full = jnp.zeros((self.patches, self.patches, len(matrices))).at[i, j].set(values).at[j, i].set(values)
-        return list(jnp.moveaxis(full, -1, 0))
+    train: Float[Array, "train other"]
+    rows: Float[Array, "test train"]
+    diagonal: Float[Array, "test"]
 
 
-def patch_pairs(patches: int, diagonal: bool) -> tuple[np.ndarray, np.ndarray]:
-    """i <= j, or i = j."""
-    return (np.arange(patches), np.arange(patches)) if diagonal else np.triu_indices(patches)
+def _numbers(system: PatchNetwork) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """T, N_c and r / N_p."""
+    variance = jnp.asarray(system.readout_variance, float) / system.patch_count
+    return jnp.asarray(system.temperature, float), jnp.asarray(system.channels, float), variance
 
 
-def _local(phi: Activation, variance: Float[Array, ""], first: Array, second: Array) -> Float[Array, "first second"]:
-    """k(C_ii, C_ij, C_jj) between the i-th patches of some images and the j-th of others."""
-    scale = variance / first.shape[-1]
-    a, b = scale * jnp.sum(first**2, axis=1), scale * jnp.sum(second**2, axis=1)
-    return phi.two_point(a[:, None], scale * first @ second.T, b[None, :])
+def _conditioned(
+    matrix: Float[Array, "train train"], y: Float[Array, "train"], temperature: Float[Array, ""]
+) -> tuple[Float[Array, ""], Float[Array, "train train"], Float[Array, "train"]]:
+    """log det A + y^T A^{-1} y, A^{-1} and a = A^{-1} y, A = T + K."""
+    one = jnp.eye(y.shape[0])
+    cholesky = jnp.linalg.cholesky(matrix + temperature * one)
+    inverse = jsl.cho_solve((cholesky, True), one)
+    dual = inverse @ y
+    return 2 * jnp.sum(jnp.log(jnp.diag(cholesky))) + y @ dual, inverse, dual
 
 
-def training_kernels(system: PatchNetwork, diagonal: bool) -> LocalKernels:
-    """K_ij of the training set. Raises `ValueError` when it does not fit into `MEMORY_LIMIT`."""
-    inputs, _ = system.train
-    x = jnp.moveaxis(system.patches(inputs), 1, 0)
-    patches, examples = x.shape[:2]
-    i, j = patch_pairs(patches, diagonal)
-    size = 8 * len(i) * examples * (examples + 1) // 2
-    if size > MEMORY_LIMIT:
-        raise ValueError(
-            f"{patches} patches of {examples} images: their local kernels take {size / 2**30:.1f} GiB; must be at most "
-            f"{MEMORY_LIMIT / 2**30:.0f} GiB (a larger mask or stride, or fewer training images)"
-        )
-    row, column = np.triu_indices(examples)
-    variance = jnp.asarray(system.weight_variance, float)
+def _minimum(system: PatchNetwork, kernels: LocalKernels) -> matrix_scale.Minimum:
+    """Q where the means, if any, are part of the kernels."""
+    temperature, channels, variance = _numbers(system)
+    y, count = system.train[1], system.patch_count
 
-    def one(pair: tuple[Array, Array]) -> Float[Array, "entry"]:
-        kernel = _local(system.phi, variance, x[pair[0]], x[pair[1]])
-        return ((kernel + kernel.T) / 2)[row, column]
+    def respond(scale: Scale) -> Response:
+        data, inverse, dual = _conditioned(variance * kernels.combine(scale), y, temperature)
+        spread, pull = kernels.contract(variance * inverse, variance * jnp.outer(dual, dual))
+        return Response(data, spread, pull)
 
-    return LocalKernels(jax.lax.map(one, (jnp.asarray(i), jnp.asarray(j))), patches, examples, diagonal)
-
-
-def test_kernels(
-    system: PatchNetwork, scale: Float[Array, "patch patch"], diagonal: bool
-) -> tuple[Float[Array, "test train"], Float[Array, "test"]]:
-    """sum_ij Q_ij K_ij between test and training images, and of every test image with itself; one pair at a time."""
-    inputs, _ = system.train
-    train, test = (jnp.moveaxis(system.patches(x), 1, 0) for x in (inputs, jnp.asarray(system.test_inputs, float)))
-    patches = train.shape[0]
-    grid = np.arange(patches) if diagonal else np.arange(patches**2)
-    i, j = (grid, grid) if diagonal else (grid // patches, grid % patches)
-    variance = jnp.asarray(system.weight_variance, float)
-    norms = variance / train.shape[-1] * jnp.sum(test**2, axis=-1)
-
-    def add(total: tuple[Array, Array], pair: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
-        first, second = pair
-        rows = _local(system.phi, variance, test[first], train[second])
-        inner = variance / train.shape[-1] * jnp.sum(test[first] * test[second], axis=-1)
-        own = system.phi.two_point(norms[first], inner, norms[second])
-        weight = scale[first, second]
-        return (total[0] + weight * rows, total[1] + weight * own), None
-
-    start = (jnp.zeros((test.shape[1], train.shape[1])), jnp.zeros(test.shape[1]))
-    return jax.lax.scan(add, start, (jnp.asarray(i), jnp.asarray(j)))[0]
+    return matrix_scale.minimise(respond, jnp.ones(count) if kernels.diagonal else jnp.eye(count), channels)
 
 
 def finite_width_patches(system: PatchNetwork) -> RenormalisedPatches:
-    """A convolutional (any read-out) or locally connected network."""
-    if isinstance(system, Convolutional) and system.readout == "average":
+    """A convolutional (any read-out) or locally connected network with one output."""
+    if system.pooled:
         return _pooled(system)
+    if system.phi.parity != "odd":
+        return _with_means(system)
     diagonal = isinstance(system, LocallyConnected)
-    _, y = system.train
-    temperature, channels = jnp.asarray(system.temperature, float), jnp.asarray(system.channels, float)
-    variance = jnp.asarray(system.readout_variance, float) / system.patch_count
     kernels = training_kernels(system, diagonal)
-    noise = temperature * jnp.eye(kernels.examples)
-
-    def respond(scale: Float[Array, "*index"]) -> Response:
-        cholesky = jnp.linalg.cholesky(variance * kernels.combine(scale) + noise)
-        inverse = jax.scipy.linalg.cho_solve((cholesky, True), jnp.eye(kernels.examples))
-        dual = inverse @ y
-        spread, pull = kernels.contract(variance * inverse, variance * jnp.outer(dual, dual))
-        return Response(2 * jnp.sum(jnp.log(jnp.diag(cholesky))) + y @ dual, spread, pull)
-
-    count = system.patch_count
-    minimum = matrix_scale.minimise(respond, jnp.ones(count) if diagonal else jnp.eye(count), channels)
+    minimum = _minimum(system, kernels)
     full = jnp.diag(minimum.scale) if diagonal else minimum.scale
+    variance = _numbers(system)[2]
     rows, own = test_kernels(system, full, diagonal)
-    action = channels * minimum.action
-    return RenormalisedPatches(
-        **regression(
-            variance * kernels.combine(minimum.scale), variance * rows, variance * own, y,
-            jnp.asarray(system.test_targets, float), temperature,
-        ),
-        order_parameters=full,
-        action=action,
-        log_evidence=log_evidence(action, channels * count, kernels.examples),
-        residual=minimum.residual,
-        converged=reached(minimum.residual),
-        steps=minimum.steps,
+    found = LocalKernel(variance * kernels.combine(minimum.scale), variance * rows, variance * own)
+    constants = system.channels * jnp.asarray(system.patch_count, float)
+    return _result(system, found, full, full, minimum.action, constants, minimum.residual, minimum.steps)
+
+
+def _with_means(system: PatchNetwork) -> RenormalisedPatches:
+    """From the solution without means: kappa by the majorised step of `matrix_scale`, then Q = kappa - kappa W kappa with
+
+    W_ij = (r / (N_p N_c)) [ m_i^T A^{-1} m_j - (m_i . a)(m_j . a) ], until both stand still.
+    """
+    temperature, channels, variance = _numbers(system)
+    diagonal, y = isinstance(system, LocallyConnected), system.train[1]
+    means = patch_means(system, system.train[0])
+    test_means = patch_means(system, jnp.asarray(system.test_inputs, float))
+    kernels = training_kernels(system, diagonal, means)
+
+    def full(scale: Scale) -> Float[Array, "patch patch"]:
+        return jnp.diag(scale) if diagonal else scale
+
+    def matrix(scale: Scale, kappa: Scale) -> Float[Array, "train train"]:
+        return variance * (kernels.combine(scale) + means.T @ full(kappa) @ means)
+
+    def step(state: tuple[Scale, Scale], _: None) -> tuple[Scale, Scale]:
+        scale, kappa = state
+        data, inverse, dual = _conditioned(matrix(scale, kappa), y, temperature)
+        spread, pull = kernels.contract(variance * inverse, variance * jnp.outer(dual, dual))
+        along = means @ dual
+        along_means = variance / channels * (means @ inverse @ means.T - jnp.outer(along, along))
+        weight = jnp.diag(along_means) if diagonal else along_means
+        kappa = matrix_scale.majorised_step(kappa, Response(data, spread, pull), channels, Prior())
+        return kappa - matrix_scale.times(kappa, weight, kappa), kappa
+
+    start = jax.lax.stop_gradient(_minimum(system, training_kernels(system, diagonal)).scale)
+    solved = fixed_point(step, (start, start), max_steps=_SWEEPS)
+    scale, kappa = solved.value
+    # rows of sum_ij Q_ij (K_ij - m_i m_j) + kappa_ij m_i m_j = sum_ij Q_ij K_ij + (kappa - Q)_ij m_i m_j
+    rows, own = test_kernels(system, full(scale), diagonal)
+    excess = full(kappa) - full(scale)
+    rows, own = rows + test_means.T @ excess @ means, own + jnp.einsum("im,ij,jm->m", test_means, excess, test_means)
+    found = LocalKernel(matrix(scale, kappa), variance * rows, variance * own)
+    inverse = jnp.linalg.inv(full(kappa))
+    prior = jnp.trace(full(scale)) - jnp.sum(full(scale) * inverse) + jnp.linalg.slogdet(inverse)[1]
+    data, _, _ = _conditioned(found.train, y, temperature)
+    return _result(
+        system, found, full(scale), full(kappa), prior + data / channels, jnp.zeros(()), solved.residual, solved.steps
     )  # fmt: skip
+
+
+def _result(
+    system: PatchNetwork,
+    found: LocalKernel,
+    scale: Float[Array, "patch patch"],
+    kappa: Float[Array, "patch patch"],
+    action: Float[Array, ""],
+    constants: Float[Array, ""],
+    residual: Float[Array, ""],
+    steps: Int[Array, ""],
+) -> RenormalisedPatches:
+    y, action = system.train[1], jnp.asarray(system.channels, float) * action
+    test_targets = jnp.asarray(system.test_targets, float)
+    return RenormalisedPatches(
+        **regression(found.train, found.rows, found.diagonal, y, test_targets, jnp.asarray(system.temperature, float)),
+        order_parameters=scale,
+        mean_scales=kappa,
+        action=action,
+        log_evidence=log_evidence(action, constants, y.shape[0]),
+        residual=residual,
+        converged=reached(residual),
+        steps=steps,
+    )
 
 
 def infinite_width_basis(system: PatchNetwork) -> Eigenbasis:
     """The kernel of infinitely many channels without the variance of the read-out, in its eigenbasis: (1/N_p) sum_i K_ii, or
     (1/N_p^2) sum_ij K_ij under average pooling."""
-    pooled = isinstance(system, Convolutional) and system.readout == "average"
     count = system.patch_count
-    scale = jnp.ones((count, count)) / count if pooled else jnp.eye(count)
-    diagonal = not pooled
+    scale = jnp.ones((count, count)) / count if system.pooled else jnp.eye(count)
+    diagonal = not system.pooled
     kernels = training_kernels(system, diagonal)
     train = kernels.combine(jnp.diag(scale) if diagonal else scale)
     rows, own = test_kernels(system, scale, diagonal)
     return Eigenbasis.of(train / count, rows / count, own / count, system.train[1])
 
 
-def _pooled(system: Convolutional) -> RenormalisedPatches:
+def _pooled(system: PatchNetwork) -> RenormalisedPatches:
     """Average pooling: the action of a fully connected network with the pooled kernel."""
-    temperature, channels = jnp.asarray(system.temperature, float), jnp.asarray(system.channels, float)
+    temperature, channels, _ = _numbers(system)
     basis = scaled(infinite_width_basis(system), jnp.asarray(system.readout_variance, float))
     lowest = jax.tree.map(lambda x: x[0], common_scale.minima(basis.eigenvalues, basis.power, temperature, channels[None]))
-    scale = lowest.order_parameters[0]
     count = system.patch_count
+    scale = lowest.order_parameters[0] * jnp.ones((count, count)) / count
     return RenormalisedPatches(
-        **predict(scaled(basis, scale), temperature, jnp.asarray(system.test_targets, float)),
-        order_parameters=scale * jnp.ones((count, count)) / count,
+        **predict(scaled(basis, lowest.order_parameters[0]), temperature, jnp.asarray(system.test_targets, float)),
+        order_parameters=scale,
+        mean_scales=scale,
         action=lowest.action,
         log_evidence=log_evidence(lowest.action, channels, basis.eigenvalues.shape[0]),
         residual=lowest.residual,

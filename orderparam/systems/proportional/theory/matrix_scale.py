@@ -74,7 +74,7 @@ def spectral(function: Callable[[Array], Array], matrix: Scale) -> Scale:
     return (vectors * function(values)) @ vectors.T
 
 
-def _times(*factors: Scale) -> Scale:
+def times(*factors: Scale) -> Scale:
     """Product of matrices (of diagonal ones)."""
     product = factors[0]
     for factor in factors[1:]:
@@ -109,10 +109,10 @@ def majorised_step(scale: Scale, response: Response, units: Float[Array, ""], pr
     """Q', the minimum of the majorant."""
     one = _identity(scale)
     root = spectral(jnp.sqrt, prior.slope(scale) + response.spread / units)
-    inner = _times(root, scale, response.pull, scale, root)
+    inner = times(root, scale, response.pull, scale, root)
     inverse_root = _inverse(root)
     square_root = spectral(lambda x: jnp.sqrt(1 + 4 / units * jnp.maximum(x, 0.0)), inner)
-    step = _times(inverse_root, (one + square_root) / 2, inverse_root)
+    step = times(inverse_root, (one + square_root) / 2, inverse_root)
     return _symmetric(step)
 
 
@@ -155,7 +155,7 @@ def minimise(
             value = action(state.scale, response, units, prior)
             accepted = value <= state.lowest + 1e-13 * (1 + jnp.abs(value))
             slope = gradient(state.scale, response, units, prior)
-            residual = jnp.max(jnp.abs(_times(state.scale, slope, state.scale)))
+            residual = jnp.max(jnp.abs(times(state.scale, slope, state.scale)))
             plain = majorised_step(state.scale, response, units, prior)
             point = spectral(jnp.log, state.scale).ravel()
             points = jnp.concatenate([point[None], state.points[:-1]])
@@ -199,5 +199,5 @@ def minimise(
     newton = cg(curvature, slope - lax.stop_gradient(slope), tol=1e-13, maxiter=1000)[0]
     scale = found - newton
     response = respond(scale)
-    slope = lax.stop_gradient(_times(scale, gradient(scale, response, units, prior), scale))
+    slope = lax.stop_gradient(times(scale, gradient(scale, response, units, prior), scale))
     return Minimum(scale, action(scale, response, units, prior), jnp.max(jnp.abs(slope)), steps)

@@ -8,6 +8,10 @@ the variance of the weights that leave layer l. The renormalised kernel at the o
     linear    prod_l (1 + (Q_l - 1) d/ds_l) C^{(L)} at s = 1: of first order in every layer
 
 They are inequivalent approximations, except at depth one and for activations with k(s a, s c, s b) = s k(a, c, b) (relu, linear).
+
+An activation with a mean m(x) = E phi(h(x)) has a second order parameter kappa_l in every layer, for the direction of the mean
+(at depth one: `mean_direction`); nested with it is C^{(l)} = r_l [Q_l (k(C^{(l-1)}) - m m^T) + kappa_l m m^T], `with_means`. The
+other two closures treat the mean as part of the kernel, kappa_l = Q_l.
 """
 
 from collections.abc import Callable
@@ -57,6 +61,17 @@ def input_pairs(
     """v x.x'/d."""
     scale = variance / x1.shape[-1]
     return Pairs(scale * jnp.sum(x1**2, axis=1), scale * x1 @ x2.T, scale * jnp.sum(x2**2, axis=1))
+
+
+def with_means(start: Pairs, phi: Activation, variances: Float[Array, "layer"], scales: Scales, kappas: Scales) -> Pairs:
+    """The nested kernel at Q_l = `scales` and kappa_l = `kappas` (derived for this package, not in the cited papers)."""
+    pairs = start
+    for variance, scale, kappa in zip(variances, scales, kappas):
+        first, second = phi.mean(pairs.first), phi.mean(pairs.second)
+        means = Pairs(first**2, jnp.outer(first, second), second**2)
+        kernel = pairs.map(phi.two_point)
+        pairs = jax.tree.map(lambda k, m, v=variance, q=scale, d=kappa - scale: v * (q * k + d * m), kernel, means)
+    return pairs
 
 
 def renormalised(

@@ -1,0 +1,152 @@
+"""What is sampled: log densities of the weights of a network, and the averages that each draw contributes."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from orderparam.kernels.readout import condition_readout
+from orderparam.networks import Architecture
+from orderparam.networks.affine import Weights
+from orderparam.systems.proportional.model import Network, PatchNetwork
+from orderparam.systems.proportional.network import architecture, inputs
+
+Hidden = Any  # whitened weights of the layers before the read-out
+
+
+class Moments(eqx.Module):
+    """Averages over the read-out at given hidden weights, or values at given weights of all layers."""
+
+    residual: Float[Array, "train output"]  # y - f
+    spread: Float[Array, ""]  # sum_mu Var f(x_mu), over the outputs too
+    mean: Float[Array, "test output"]
+    variance: Float[Array, "test"]
+    order: Float[Array, "index other"]  # v v^T / N for the read-outs of (patch, output), the patches slower
+
+
+class Problem(eqx.Module):
+    """A network with its data. patches: number of places whose features are read out separately (1: fully connected, pooled)."""
+
+    network: Architecture
+    x: Float[Array, "train *input"]
+    y: Float[Array, "train output"]
+    test: Float[Array, "test *input"]
+    temperature: Float[Array, ""]
+    patches: int = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, system: Network) -> "Problem":
+        """The network of a system and its data, padded."""
+        y = system.train[1]
+        local = isinstance(system, PatchNetwork) and not system.pooled
+        count = system.patch_count if local else 1
+        x, test = inputs(system)
+        return cls(architecture(system), x, y.reshape(y.shape[0], -1), test, jnp.asarray(system.temperature, float), count)
+
+    def draw(self, key: PRNGKeyArray) -> Any:
+        """Whitened weights of all layers from the prior."""
+        return self.network.draw(key, self.x.shape[1:])
+
+
+class Collapsed(eqx.Module):
+    """Hidden layers of a network whose read-out is averaged over its posterior, which is Gaussian:
+
+    log p(W) = -|W|^2 / 2 - (1/2) log det(T + Phi Phi^T) - (1/2) y^T (T + Phi Phi^T)^{-1} y   (W whitened; D outputs: D log det).
+    """
+
+    problem: Problem
+    readout: Weights  # of the shape of the read-out
+
+    @classmethod
+    def of(cls, system: Network) -> "Collapsed":
+        """The collapsed posterior of a system's network."""
+        problem = Problem.of(system)
+        shapes = jax.eval_shape(problem.draw, jax.random.key(0))
+        return cls(problem, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), shapes[-1]))
+
+    def draw(self, key: PRNGKeyArray) -> Hidden:
+        """Hidden weights from the prior."""
+        return self.problem.draw(key)[:-1]
+
+    def features(self, hidden: Hidden, x: Float[Array, "example *input"]) -> Float[Array, "example feature"]:
+        """Phi(x) with f = Phi u, u the whitened read-out."""
+        return self.problem.network.features((*hidden, self.readout), x)
+
+    def __call__(self, hidden: Hidden) -> Float[Array, ""]:
+        phi = self.features(hidden, self.problem.x)
+        return condition_readout(phi, self.problem.y, self.problem.temperature).log_evidence + whitened_prior(hidden)
+
+    def moments(self, hidden: Hidden) -> Moments:
+        """Averages over the read-out at these hidden weights."""
+        given = self.problem
+        phi, test = self.features(hidden, given.x), self.features(hidden, given.test)
+        posterior = condition_readout(phi, given.y, given.temperature)
+        spread = jnp.sum(posterior.half**2)  # tr Phi^T A^{-1} Phi
+        outputs = given.y.shape[1]
+        shared = posterior.half.reshape(phi.shape[0], given.patches, -1)
+        units = shared.shape[-1]
+        # Cov(u_ic, u_jc) = 1 - Phi^T A^{-1} Phi, the same for every output and averaged over the channels c
+        covariance = jnp.eye(given.patches) - jnp.einsum("mic,mjc->ij", shared, shared) / units
+        order = own_order(posterior.mean, given.patches) + jnp.kron(covariance, jnp.eye(outputs))
+        return Moments(
+            given.temperature * posterior.discrepancy,
+            outputs * given.temperature * spread,
+            test @ posterior.mean,
+            posterior.variance(test),
+            order,
+        )
+
+    def kernel_and_order(self, hidden: Hidden) -> tuple[Float[Array, "train train"], Float[Array, ""]]:
+        """Phi Phi^T, and the order parameter averaged over patches and outputs."""
+        phi = self.features(hidden, self.problem.x)
+        order = self.moments(hidden).order
+        return phi @ phi.T, jnp.trace(order) / order.shape[0]
+
+
+class Full(eqx.Module):
+    """All weights of a network: log p(W) = -|y - f|^2 / (2T) - |W|^2 / 2, whitened."""
+
+    problem: Problem
+
+    def __call__(self, whitened: Any) -> Float[Array, ""]:
+        given = self.problem
+        error = given.y - given.network.apply(whitened, given.x)
+        return -jnp.sum(error**2) / (2 * given.temperature) + whitened_prior(whitened)
+
+    def moments(self, whitened: Any) -> Moments:
+        """The network as it is."""
+        given = self.problem
+        mean = given.network.apply(whitened, given.test)
+        residual = given.y - given.network.apply(whitened, given.x)
+        order = own_order(whitened[-1].weight.T, given.patches)
+        return Moments(residual, jnp.zeros(()), mean, jnp.zeros(mean.shape[0]), order)
+
+
+def whitened_prior(weights: Any) -> Float[Array, ""]:
+    """-|u|^2 / 2."""
+    return -sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(weights)) / 2
+
+
+def own_order(readout: Float[Array, "feature output"], patches: int) -> Float[Array, "index other"]:
+    """(1/N_c) sum_c u_(i a)c u_(j b)c of one read-out, features numbered (patch i, channel c)."""
+    by_channel = readout.reshape(patches, -1, readout.shape[1])
+    units = by_channel.shape[1]
+    flat = jnp.moveaxis(by_channel, 1, 0).reshape(units, -1)
+    return flat.T @ flat / units
+
+
+def moments(potential: Collapsed | Full, weights: Any) -> Moments:
+    """`potential.moments`, as a function whose first argument is a pytree."""
+    return potential.moments(weights)
+
+
+def log_density(potential: Collapsed | Full, weights: Any) -> Float[Array, ""]:
+    """`potential`, as a function whose first argument is a pytree."""
+    return potential(weights)
+
+
+def kernel_and_order(potential: Collapsed, hidden: Hidden) -> tuple[Float[Array, "train train"], Float[Array, ""]]:
+    """`potential.kernel_and_order`, as a function whose first argument is a pytree."""
+    return potential.kernel_and_order(hidden)

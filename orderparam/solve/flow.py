@@ -38,7 +38,9 @@ def _solve(field: VectorField, start: PyTree, begin: Any, end: Any, args: PyTree
         None,
         start,
         args,
-        stepsize_controller=diffrax.PIDController(rtol=rtol, atol=options.pop("atol")),
+        stepsize_controller=diffrax.ClipStepSizeController(
+            diffrax.PIDController(rtol=rtol, atol=options.pop("atol")), step_ts=options.pop("step_ts", None)
+        ),
         throw=False,
         **options,
     )
@@ -71,6 +73,7 @@ def flow(
         atol=atol,
         solver=diffrax.Kvaerno5() if stiff else diffrax.Tsit5(),
         saveat=diffrax.SaveAt(ts=times),
+        step_ts=times,  # between steps that only stability limits the interpolation is far worse than the steps
         max_steps=max_steps,
     )
     return Flow(solution.ys, solution.result == diffrax.RESULTS.successful, solution.stats["num_steps"])

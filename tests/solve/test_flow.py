@@ -1,0 +1,88 @@
+"""Flows against solutions known in closed form: accuracy, events, and what happens when the solver cannot get there."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from orderparam.solve.flow import crossing, flow
+
+
+def oscillator(state, frequency):
+    """Position and velocity of a harmonic oscillator; from (1, 0) the position is cos(frequency t)."""
+    return {"x": state["v"], "v": -(frequency**2) * state["x"]}
+
+
+REST = {"x": jnp.asarray(1.0), "v": jnp.asarray(0.0)}
+
+
+def test_values_at_the_asked_times_are_good_to_the_tolerance():
+    times = jnp.asarray([0.1, 1.0, 5.0, 20.0])
+    found = flow(oscillator, REST, times, 2.0)
+    assert bool(found.converged)
+    np.testing.assert_allclose(found.value["x"], np.cos(2 * times), atol=2e-7)
+    loose = flow(oscillator, REST, times, 2.0, rtol=1e-4, atol=1e-4)
+    assert int(loose.steps) < int(found.steps) / 3
+    error = [float(jnp.max(jnp.abs(f.value["x"] - jnp.cos(2 * times)))) for f in (found, loose)]
+    assert 100 * error[0] < error[1] < 0.1
+
+
+def test_implicit_steps_on_a_stiff_relaxation():
+    """y' = -1e5 (y - cos t) follows cos t - 1e-5 sin t + ...: stability limits explicit steps, not implicit ones."""
+
+    def field(y, rate):
+        return jnp.stack([jnp.ones(()), -rate * (y[1] - jnp.cos(y[0]))])
+
+    start, times = jnp.asarray([0.0, 0.0]), jnp.asarray([1.0, 2.0])
+    plain, stiff = (flow(field, start, times, 1e5, stiff=s, rtol=1e-7, atol=1e-9) for s in (False, True))
+    exact = (1e10 * np.cos(times) + 1e5 * np.sin(times)) / (1e10 + 1)
+    for found in (plain, stiff):
+        assert bool(found.converged)
+        np.testing.assert_allclose(found.value[:, 1], exact, atol=2e-7)
+    assert int(stiff.steps) < int(plain.steps) / 100
+
+
+def test_batches_and_derivatives():
+    def end(rate):
+        return flow(lambda y, rate: -rate * y, jnp.asarray(1.0), jnp.asarray([1.5]), rate, max_steps=512).value[0]
+
+    rates = jnp.asarray([0.2, 1.0, 3.0])
+    np.testing.assert_allclose(jax.vmap(end)(rates), np.exp(-1.5 * rates), rtol=1e-8)
+    assert float(jax.grad(end)(1.0)) == pytest.approx(-1.5 * np.exp(-1.5), rel=1e-6)
+
+
+def test_failures_are_reported_not_raised():
+    """y' = y^2 from 1 is infinite at t = 1; and a budget of steps that is too small."""
+    exploded = flow(lambda y, _: y**2, jnp.asarray(1.0), jnp.asarray([0.5, 2.0]), max_steps=2000)
+    assert not bool(exploded.converged)
+    assert float(exploded.value[0]) == pytest.approx(2.0, rel=1e-7)  # what came before is kept
+    assert not bool(flow(oscillator, REST, jnp.asarray([1e3]), 2.0, max_steps=50).converged)
+
+
+def test_crossings_are_located_in_the_asked_direction():
+    def position(_, state, __):
+        return state["x"]
+
+    begin, until = jnp.asarray(0.0), jnp.asarray(10.0)
+    down = crossing(oscillator, REST, position, begin, until, 1.0, direction=-1.0)
+    up = crossing(oscillator, REST, position, begin, until, 1.0, direction=1.0)
+    assert bool(down.found)
+    assert bool(up.found)
+    np.testing.assert_allclose([down.time, up.time], [np.pi / 2, 3 * np.pi / 2], rtol=1e-8)
+    np.testing.assert_allclose([down.value["v"], up.value["v"]], [-1.0, 1.0], rtol=1e-7)
+    never = crossing(oscillator, REST, lambda t, state, _: state["x"] - 2, begin, until, 1.0)
+    assert not bool(never.found)
+    assert float(never.time) == 10.0
+    assert float(never.value["x"]) == pytest.approx(np.cos(10), abs=1e-7)
+
+
+def test_crossings_of_a_batch_depend_on_its_parameters():
+    """cos(w t) first vanishes at pi / (2 w); the condition may use the time and the parameters."""
+    times = jax.vmap(
+        lambda w: crossing(
+            oscillator, REST, lambda t, state, w: state["x"] * w, jnp.asarray(0.0), jnp.asarray(9.0), w, direction=-1.0
+        ).time
+    )(jnp.asarray([0.5, 1.0, 2.0]))
+    np.testing.assert_allclose(times, np.pi / 2 / np.asarray([0.5, 1.0, 2.0]), rtol=1e-8)
+    clock = crossing(oscillator, REST, lambda t, *_: t - 3.25, jnp.asarray(1.0), jnp.asarray(9.0), 1.0)
+    assert float(clock.time) == pytest.approx(3.25, rel=1e-9)

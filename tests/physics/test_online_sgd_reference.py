@@ -50,6 +50,15 @@ def test_linear_response_to_label_noise(units):
         assert float(found.critical_learning_rate) == pytest.approx(critical, rel=1e-9)
 
 
+def test_copies_of_a_unit_act_as_one_with_a_smaller_rate():
+    """Four units on a teacher of two, rate 4, noise 1e-3: integrated to n/d = 1e6 the flow ends at R = 1.1664076e-4."""
+    found = asymptotic_error(CommitteeSGD(width=4, teacher_width=2, learning_rate=4.0, noise=1e-3))
+    one = asymptotic_error(CommitteeSGD(width=2, teacher_width=2, learning_rate=2.0, noise=1e-3))
+    assert float(found.population_risk) == pytest.approx(float(one.population_risk), rel=1e-12)
+    assert float(found.critical_learning_rate) == pytest.approx(2 * float(one.critical_learning_rate), rel=1e-12)
+    assert float(found.population_risk) == pytest.approx(1.1664076e-4, rel=5e-3)  # to first order in the noise
+
+
 def test_critical_rate_and_small_rate_of_one_unit():
     found = asymptotic_error(CommitteeSGD(width=1, teacher_width=1, readout="sum", learning_rate=1.0, noise=1.0))
     assert float(found.critical_learning_rate) == pytest.approx(np.pi * np.sqrt(5 / 3), rel=1e-12)

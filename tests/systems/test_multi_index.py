@@ -71,6 +71,34 @@ def test_staircases():
     assert exponents("z1 + z1*He3(z2)", highest=4).leap == 3
 
 
+def test_staircases_of_the_best_algorithm():
+    """z1^2 shows z1, and with z1 known the sign of z2 z3; both thresholds are known (0.5751663526, pi^2 / 4)."""
+    found = exponents("z1**2 + sign(z1*z2*z3)", highest=4)
+    assert found.generative_leap == 2
+    assert [(order, new) for order, new, _ in found.generative_stages] == [(2, 1), (2, 2)]
+    assert [seen for *_, seen in found.generative_stages] == pytest.approx([0.5751663526, np.pi**2 / 4], rel=0.01)
+
+
+def test_a_stair_higher_than_the_first():
+    """z1 is free, and given z1 the other two are in z2 z3 (order 2) or in a sign of three (order 3)."""
+    found = exponents("z1 + z2*z3", highest=4)
+    assert (found.generative, found.generative_leap) == (1, 2)
+    assert found.generative_stages[1][2] == pytest.approx(0.5937510982, rel=0.02)
+    found = exponents("He2(z1) + 3*sign(z2*z3*z4)", highest=4)
+    assert (found.generative, found.generative_leap) == (2, 3)
+    assert found.row()["best algorithm"] == "d^(3/2)"
+
+
+def test_kinks_of_python_functions_are_found():
+    """A jump at 0.3 and a kink at -1, told or not told."""
+
+    def g(z):
+        return jnp.sign(z[..., 0] - 0.3) + jnp.abs(z[..., 0] + 1)
+
+    told, found = exponents(g, kinks=(0.3, -1.0), highest=4), exponents(g, highest=4)
+    assert found.label_signal == pytest.approx(told.label_signal, abs=1e-7)
+
+
 def test_report_and_table():
     found = exponents("z1*z2*z3")
     assert "leap exponent         3" in str(found)

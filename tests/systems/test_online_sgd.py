@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import integrate, stats
 
 from orderparam.gaussian import activation
 from orderparam.systems.online_sgd import (
@@ -19,6 +20,8 @@ from orderparam.systems.online_sgd import (
     time_exponent,
 )
 from orderparam.systems.online_sgd.chain import lower_root
+from orderparam.systems.online_sgd.kinked import four_points
+from orderparam.systems.online_sgd.smooth import signal_power
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +56,8 @@ def test_averages_agree_with_sampling(name, fields):
     np.testing.assert_allclose(averages.noise_term(sigma, covariance, signed, 3, jnp.asarray(0.1)), noise, atol=2e-3)
 
 
-def test_field_quadrature_agrees_with_the_closed_form(fields):
-    """The fallback of all other activations, on the one activation where it can be checked."""
+def test_quasi_random_fields_agree_with_the_closed_form(fields):
+    """The fallback of activations with unusual kinks, on one activation where it can be checked."""
     covariance, signed = fields
     sigma = activation("erf_scaled")
     points = averages.field_points(5) @ averages.symmetric_root(covariance)
@@ -62,6 +65,55 @@ def test_field_quadrature_agrees_with_the_closed_form(fields):
     quadrature = (slopes * error[:, None] ** 2).T @ slopes / len(points)
     exact = averages.noise_term(sigma, covariance, signed, 3, jnp.asarray(0.0))
     np.testing.assert_allclose(quadrature, exact, rtol=3e-3)
+
+
+def test_smooth_quadrature_agrees_with_the_closed_form(fields):
+    """Variances up to 2, and a student that copies the teacher (a singular covariance)."""
+    covariance, signed = fields
+    sigma = activation("erf_scaled")
+    rows = jnp.eye(2)[jnp.asarray([0, 1, 0, 0, 1])]
+    for law in (covariance, rows @ rows.T):
+        exact = averages.noise_term(sigma, law, signed, 3, jnp.asarray(0.0))
+        np.testing.assert_allclose(signal_power(sigma, law, signed, 3), exact, rtol=1e-6, atol=1e-9)
+
+
+def test_kinked_averages_of_equally_correlated_fields():
+    """Correlations 1/2: given the field they share, all fields are independent, and one integral over it is left."""
+    law = 0.5 * (jnp.ones((4, 4)) + jnp.eye(4))
+    low, high = 0.3, 1.2
+    found = four_points((low, high), law, 2)
+
+    def average(f):
+        return integrate.quad(lambda u: stats.norm.pdf(u) * f(u), -12, 12, epsabs=1e-13, limit=200)[0]
+
+    def slope(u, power=1):
+        return low**power + (high**power - low**power) * stats.norm.cdf(u)
+
+    def value(u, slopes=1):  # E[sigma'^(slopes - 1) sigma] of one field, given u
+        relu = (u * stats.norm.cdf(u) + stats.norm.pdf(u)) / np.sqrt(2)
+        return low**slopes * u / np.sqrt(2) + (high**slopes - low**slopes) * relu
+
+    def square(u, slopes=2):  # E[sigma'^(slopes - 2) sigma^2]
+        positive = ((u**2 + 1) * stats.norm.cdf(u) + u * stats.norm.pdf(u)) / 2
+        return low**slopes * (u**2 + 1) / 2 + (high**slopes - low**slopes) * positive
+
+    expected = {
+        (0, 1, 2, 3): lambda u: slope(u) ** 2 * value(u) ** 2,
+        (0, 0, 2, 3): lambda u: slope(u, 2) * value(u) ** 2,
+        (0, 1, 2, 2): lambda u: slope(u) ** 2 * square(u),
+        (0, 1, 0, 2): lambda u: value(u, 2) * slope(u) * value(u),
+        (0, 1, 0, 1): lambda u: value(u, 2) ** 2,
+        (0, 1, 1, 1): lambda u: slope(u) * square(u, 3),
+        (0, 0, 0, 2): lambda u: value(u, 3) * value(u),
+        (1, 1, 1, 1): lambda u: square(u, 4),
+    }
+    for index, f in expected.items():
+        assert float(found[index]) == pytest.approx(average(f), rel=1e-9), index
+    # Students that copy teachers, three fields in one: E[sigma'^2 sigma^2] and E[sigma' sigma]^2.
+    rows = jnp.eye(2)[jnp.asarray([0, 1, 0, 0, 1])]
+    copies = four_points((0.0, 1.0), rows @ rows.T, 3)
+    assert float(copies[0, 2, 0, 3]) == pytest.approx(0.5, abs=1e-4)
+    assert float(copies[0, 1, 3, 4]) == pytest.approx(1 / (2 * np.pi), abs=1e-4)
 
 
 def test_permuting_units_and_flipping_signs_leave_the_risk(fields):

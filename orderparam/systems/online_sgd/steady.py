@@ -34,17 +34,19 @@ class SteadyState(Result):
     converged: Bool[Array, ""]
 
 
-def steady_state(system: CommitteeSGD) -> SteadyState:
+def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
     """The fixed point that Levenberg-Marquardt steps (Newton's, kept inside a trust region) reach from where the flow
     is at the horizon.
 
     Start from `TeacherStart` for the end of learning, from `ReproducibleStart(teacher_overlap=0)` for the symmetric
-    plateau (a saddle: its growth rate sets how long the plateau lasts). Where solutions form a continuum (more student
-    than teacher units without noise), the one nearest to the flow's state is returned. Readouts are those of the flow
-    at the horizon, trained or not.
+    plateau (a saddle: its growth rate sets how long the plateau lasts). Readouts are those of the flow at the horizon, trained
+    or not. With more student than teacher units the end is a continuum (without label noise) or nearly one: the units
+    that share a teacher unit drift apart at no cost, and relax over 1e5 and more samples per dimension. Newton's steps are
+    lost there and `converged` says so, while the risk of the returned state is near its end long before: take a long
+    horizon with `stiff` (implicit steps), and `asymptotic_error` for the risk left by weak noise.
     """
     problem = (system, *switches("both"))
-    reached = flow(velocity, initial(system), jnp.asarray(system.horizon, jnp.float64)[None], problem)
+    reached = flow(velocity, initial(system), jnp.asarray(system.horizon, jnp.float64)[None], problem, stiff=stiff)
     last = jax.tree.map(lambda leaf: leaf[0], reached.value)
     flat, unravel = jax.flatten_util.ravel_pytree(last)
     live = jnp.arange(last.readout.size) < system.width
@@ -91,7 +93,7 @@ class AsymptoticError(Result):
 
 
 def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
-    """The error of a student of the teacher's width that has found the teacher.
+    """The error of a student that has found the teacher: of the teacher's width, or (readout "mean") a whole multiple of it.
 
     Only the weight error orthogonal to W* survives. Its covariance V_jl per dimension obeys (derived for this package,
     not in the cited papers; it is the linear response of the flow of Saad and Solla 1995)
@@ -100,12 +102,18 @@ def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
         H_jl = v_j v_l E sigma'_j sigma'_l,  T_jlmn = v_j v_l v_m v_n E sigma'_j sigma'_l sigma'_m sigma'_n,
 
     with independent unit fields, so that the averages are products of the moments of sigma'. The solution is stable
-    while H (x) 1 + 1 (x) H - eta T is positive. Raises `ValueError` if width and teacher_width differ.
+    while H (x) 1 + 1 (x) H - eta T is positive. In a student with c units for every teacher unit those c copies act as one
+    whose learning rate is eta / c (only their mean is restored; differences between them cost nothing to this order).
+    Raises `ValueError` for other widths.
     """
     units = system.teacher_width
-    if system.largest_width != units:
-        raise ValueError(f"CommitteeSGD.width = {system.largest_width}: must equal teacher_width = {units} here")
-    rate = jnp.asarray(system.learning_rate / system.batch_size, jnp.float64)
+    copies, left = divmod(system.largest_width, units)
+    if left or (copies > 1 and system.readout == "sum"):
+        raise ValueError(
+            f"CommitteeSGD.width = {system.largest_width}: must equal teacher_width = {units} here, or with readout 'mean' "
+            "be a multiple of it"
+        )
+    rate = jnp.asarray(system.learning_rate / (system.batch_size * copies), jnp.float64)
     readout = system.readouts()[1]
     sigma = system.sigma
 
@@ -131,7 +139,7 @@ def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
     factor = jnp.linalg.cholesky(damping)
     scaled = jax.scipy.linalg.solve_triangular(factor, quartic, lower=True)
     scaled = jax.scipy.linalg.solve_triangular(factor, scaled.T, lower=True)
-    critical = 1 / jnp.linalg.eigvalsh(scaled)[-1] * system.batch_size
+    critical = 1 / jnp.linalg.eigvalsh(scaled)[-1] * system.batch_size * copies
     return AsymptoticError(
         population_risk=0.5 * hessian.ravel() @ error,
         critical_learning_rate=critical,

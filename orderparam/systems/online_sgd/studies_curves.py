@@ -128,7 +128,7 @@ def sgd_trade_off(
     deltas: tuple[float, ...] = (0.0, 0.25, 0.375, 0.5),
     horizon: float = 1000.0,
     long_horizon: float = 1e5,
-    seeds: int = 4,
+    seeds: int = 6,
 ) -> list[Curve]:
     point = PhasePoint(
         input_dim=dim,

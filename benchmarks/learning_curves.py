@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.optimize import bisect, brentq
 
+from orderparam.kernels.compression import compress
 from orderparam.kernels.spectra import power_law
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.systems.kernel_regression.model import KernelRegression
@@ -62,7 +63,7 @@ def best_of(run: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
 
 
 def main() -> None:
-    table = Table("modes", "points", "method", "points / s", "times brentq", "largest relative deviation")
+    table = Table("modes", "points", "method", "points / s", "times brentq", "times bisect", "largest relative deviation")
     for modes, points in SIZES.items():
         k = np.arange(1.0, modes + 1)
         eigenvalues, power = k**-CAPACITY, k ** (-1 - 2 * SOURCE * CAPACITY)
@@ -79,15 +80,16 @@ def main() -> None:
             "scipy brentq, log kappa": lambda e=eigenvalues, y=power, g=grid: np.array([with_brentq(e, y, p) for p in g]),
             "scipy bisect, defaults": lambda e=eigenvalues, y=power, g=grid: np.array([with_bisection(e, y, p) for p in g]),
             "orderparam, mode by mode": curve(Spectrum(eigenvalues, power)),
+            "orderparam, compressed": curve(compress(Spectrum(eigenvalues, power))),
             "orderparam, power_law levels": curve(power_law(CAPACITY, SOURCE, modes, infinite=False)),
         }
         timed = {name: best_of(run) for name, run in methods.items()}
         reference, exact = timed["scipy brentq, log kappa"]
+        usual = timed["scipy bisect, defaults"][0]
         for name, (seconds, values) in timed.items():
             deviation = np.max(np.abs(values / exact - 1))
-            table.add_row(
-                f"{modes:,}", str(points), name, f"{points / seconds:,.0f}", f"{reference / seconds:.1f}", f"{deviation:.1e}"
-            )
+            ratios = (f"{other / seconds:.1f}" for other in (reference, usual))
+            table.add_row(f"{modes:,}", str(points), name, f"{points / seconds:,.0f}", *ratios, f"{deviation:.1e}")
         table.add_section()
     Console().print(table)
 

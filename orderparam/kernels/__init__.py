@@ -3,6 +3,7 @@
 The kernels themselves come from the architectures in `orderparam.networks`.
 """
 
+from orderparam.kernels.compression import compress
 from orderparam.kernels.covariance import Kernels
 from orderparam.kernels.effective_ridge import EffectiveRidge, effective_ridge
 from orderparam.kernels.gp import Conditioned, Posterior, Spectral, condition, diagonalise, gp_posterior
@@ -18,6 +19,7 @@ __all__ = [
     "Posterior",
     "Spectral",
     "Spectrum",
+    "compress",
     "condition",
     "diagonalise",
     "effective_ridge",

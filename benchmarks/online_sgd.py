@@ -1,10 +1,17 @@
 """One-pass SGD: the compiled network against a plain numpy loop, the flow against Euler steps, and the chain; interleaved.
 
 python benchmarks/online_sgd.py
+PHDIAG_SGD=/path/to/phdiag_sgd python benchmarks/online_sgd.py     (a checkout with its Cython modules built in place)
 """
 
+import contextlib
+import importlib
+import os
+import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -17,6 +24,7 @@ from orderparam.systems.online_sgd.flow import initial, switches, velocity
 
 WIDTH, TEACHER, DIM, SEEDS, REPEATS = 8, 4, 1000, 16, 5
 STEPS = 5000
+PEER = os.environ.get("PHDIAG_SGD")
 
 
 def numpy_network(steps: int) -> float:
@@ -54,6 +62,20 @@ def euler(system: CommitteeSGD, horizon: float, step: float) -> float:
         state = field(state)
     jax.block_until_ready(state)
     return time.perf_counter() - start
+
+
+def peer_flow(system: CommitteeSGD, horizon: float, steps_per_time: int) -> tuple[float, float]:
+    """Seconds and final risk of the Cython flow of Veiga et al. 2022 (github.com/rodsveiga/phdiag_sgd), Euler steps."""
+    sys.path.insert(0, str(Path(str(PEER)) / "ode"))
+    solver = importlib.import_module("ode").odecy(steps_per_time, WIDTH, TEACHER)
+    self_overlap, teacher_overlap = (np.array(part) for part in system.overlaps())
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(None):
+        solver.set_Q0(Q0=self_overlap)
+        solver.set_M0(M0=teacher_overlap)
+        solver.set_P(P=np.eye(TEACHER))
+        start = time.perf_counter()
+        _, risk = solver.fit(horizon, 0.0, 0.0, noise=float(system.noise), save_folder=f"{folder}/")
+    return time.perf_counter() - start, float(np.ravel(risk)[-1])
 
 
 def interleaved(tasks: dict[str, Callable[[], object]]) -> dict[str, float]:
@@ -107,6 +129,16 @@ def main() -> None:
     console.print(
         f"flow to n/d = 1000: {seconds['flow']:.2f} s adaptive, {plain:.1f} s by Euler steps of 1/200 "
         f"(compiled right-hand side, extrapolated from n/d = 20): {plain / seconds['flow']:.0f} times"
+    )
+    if PEER is None:
+        console.print("the Cython flow of Veiga et al.: skipped (PHDIAG_SGD is not set)")
+        return
+    took, risk = peer_flow(system, 10.0, 200)
+    took *= 100
+    exact = float(overlap_flow(system.with_(horizon=10.0)).population_risk[-1])
+    console.print(
+        f"the Cython flow of Veiga et al. to n/d = 1000 by Euler steps of 1/200: {took:.1f} s (extrapolated from n/d = 10, "
+        f"where its error is {abs(risk / exact - 1):.0e}): {took / seconds['flow']:.0f} times"
     )
 
 

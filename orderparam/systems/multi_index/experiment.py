@@ -151,7 +151,7 @@ def _train(system: SphericalSGD, steps: Array, key: Array, dim: int, batch: int)
 
     def step(number: Array, weights: Array) -> Array:
         input_key, noise_key = jax.random.split(jax.random.fold_in(data_key, number))
-        x = jax.random.normal(input_key, (batch, dim))
+        x = jax.random.normal(input_key, (batch, dim), jnp.float32).astype(jnp.float64)  # drawing is most of the work
         field = x @ weights
         label = system.teacher(x[:, :count]) + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (batch,))
         error = system.error_signal(field, label, jnp.sum(x**2, axis=-1) / dim)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
-from orderparam.networks import fully_connected
+from orderparam.networks import Architecture, fully_connected
 from orderparam.systems.random_networks.model import DeepNetwork, RandomNetwork
 from orderparam.systems.random_networks.theory import (
     READOUT_MOMENTS,
@@ -118,12 +118,8 @@ def deep_networks_with_weights(system: DeepNetwork, key: PRNGKeyArray, networks:
     layers = []
     for depth in range(1, system.depth + 1):
         network = fully_connected(depth, int(system.width), system.activation, system.weight_variance, system.bias_variance)
-
-        def variance(key: PRNGKeyArray, network=network) -> Array:
-            return jnp.sum(network.features(network.draw(key, 1), x) ** 2)
-
         keys = jax.random.split(jax.random.fold_in(key, depth), networks)
-        layers.append(jax.jit(lambda keys, variance=variance: jax.lax.map(variance, keys, batch_size=64))(keys))
+        layers.append(_variances(network, x, keys))
     return _measured(system, jnp.stack(layers, axis=1))
 
 
@@ -179,6 +175,16 @@ def _draw_chain(system: DeepNetwork, key: PRNGKeyArray, count: int) -> Float[Arr
 
     start = jnp.full(count, system.first_variance, jnp.float64)
     return jax.lax.scan(layer, start, jax.random.split(key, system.depth))[1].T
+
+
+@eqx.filter_jit
+def _variances(network: Architecture, x: Float[Array, "1 1"], keys: PRNGKeyArray) -> Float[Array, "network"]:
+    """The variance of the output of each network given its hidden layers."""
+
+    def one(key: PRNGKeyArray) -> Array:
+        return jnp.sum(network.features(network.draw(key, 1), x) ** 2)
+
+    return jax.lax.map(one, keys, batch_size=64)
 
 
 def _measured(system: DeepNetwork, variances: Float[Array, "network layer"]) -> MeasuredDepth:

@@ -126,7 +126,6 @@ def draw_deep(comparison: Comparison) -> Any:
         axes.set_xticks(runs["width"].values, [f"{n:g}" for n in runs["width"].values])
         axes.minorticks_off()
     relu.legend(ncols=2)
-    erf.legend(ncols=2, loc="lower right")
     runs = _one(comparison.experiments("relu"))
     for layer in range(runs.sizes["layer"]):
         ratio = (layer + 1) / runs["width"]
@@ -150,17 +149,16 @@ def draw_deep(comparison: Comparison) -> Any:
 def draw_kernels(comparison: Comparison) -> Any:
     """NNGP and tangent kernels against the angle in three phases; correlations against depth, and their fixed point."""
     p = comparison.parameters
-    panels = [panel for panel in comparison.panels if not panel.startswith(("layers", "phases"))]
+    panels = [panel.removeprefix("layers, ") for panel in comparison.panels if panel.startswith("layers")]
     figure, axes = plt.subplots(2, len(panels) + 1, figsize=(12.4, 6.2))
     for column, panel in enumerate(panels):
-        theory, runs = _one(comparison.theories(panel)), _one(comparison.experiments(panel))
-        for row, kernel in enumerate(("nngp", "ntk")):
-            ax, name = axes[row, column], f"{kernel}_correlation"
-            for number, depth in enumerate(p["depths"]):
-                ax.plot(theory["angle"] / np.pi, theory[name].sel(depth=depth), color=COLOURS[number])
-                label = f"depth {depth}" if row == 0 else None
-                _dots(ax, runs["angle"] / np.pi, runs[name].sel(depth=depth), number, label)
-            ax.set_ylim(-1.05, 1.05)
+        for number, depth in enumerate(p["depths"]):
+            at = f"{panel}, depth {depth}"
+            theory, runs = _one(comparison.theories(at)), _one(comparison.experiments(at))
+            for ax, name in zip(axes[:, column], ("nngp_correlation", "ntk_correlation")):
+                ax.plot(theory["angle"] / np.pi, theory[name], color=COLOURS[number])
+                _dots(ax, runs["angle"] / np.pi, runs[name], number, f"depth {depth}")
+                ax.set_ylim(-1.05, 1.05)
         axes[0, column].set_title(panel)
         axes[1, column].set_xlabel(r"angle $/\,\pi$")
     axes[0, 0].set_ylabel(r"NNGP  $K(\theta)/K(0)$")
@@ -181,9 +179,9 @@ def draw_kernels(comparison: Comparison) -> Any:
     _dots(phases, runs["weight_variance"], runs["correlation"], 0, f"$c$ after {p['layers']} layers")
     edge = float(np.interp(1.0, theory["slope"], x))
     phases.axvline(edge, color="0.6", linewidth=0.8, linestyle=":")
-    phases.annotate(f"edge of chaos\n{edge:.3f}", (edge, 0.12), (edge + 0.15, 0.12), fontsize=7, color="0.3")
-    phases.set(xlabel="weight variance (erf, bias variance 0.05)", ylabel="fixed point of the map of a layer", ylim=(0, 2))
-    phases.legend(loc="upper left")
+    phases.annotate(f"edge of chaos\n{edge:.3f}", (edge, 1.8), (edge + 0.12, 1.78), fontsize=7, color="0.3")
+    phases.set(xlabel="weight variance", ylabel="fixed point, and slope there", title="erf, bias variance 0.05", ylim=(0, 2))
+    phases.legend(loc="center right")
     caption(
         figure,
         "Two inputs of length sqrt(d), d = 2. Lines: infinite width. Weight and bias variance: relu 2, 0; ordered 0.8, 0.05; "
@@ -230,8 +228,8 @@ def draw_convergence(comparison: Comparison) -> Any:
         figure,
         f"erf, weight variance {p['weight_variance']:g}, bias variance 0.05. 1 layer and convolutional (2 layers, windows of 3 "
         "on 8 pixels, 2 input channels, global average): all pairs of 4 inputs; 3 layers: one input. Dots: "
-        f"{p['seeds']} seeds of {p['units']}/N networks, standard errors. Lines: exact for 1 layer, first order in 1/N for the "
-        "NNGP kernel of 3.",
+        f"{p['seeds']} seeds of {p['units']}/N networks ({p['convolutional_units']}/N). Lines: exact for 1 layer, "
+        "first order in 1/N for the NNGP kernel of 3.",
         width=130,
     )
     return figure

@@ -26,7 +26,8 @@ def correlation_networks(system: AngledPair, key: PRNGKeyArray, networks: int = 
     """
     start = system.bias_variance + system.weight_variance * system.inputs @ system.inputs.T / 2
     keys = jax.random.split(key, networks)
-    chains = _correlation_chains(system.with_(angle=0.0), start, keys)
+    numbers = {"weight_variance": jnp.asarray(system.weight_variance), "bias_variance": jnp.asarray(system.bias_variance)}
+    chains = _correlation_chains(system.with_(angle=0.0, **numbers), start, keys)  # arrays: no compilation for each value
     return CorrelationChain(jnp.arange(1.0, system.depth + 1), chains.mean(axis=0))
 
 
@@ -59,8 +60,11 @@ def _kernels(architecture: Architecture, key: PRNGKeyArray, x: Array, networks: 
         features = architecture.features(whitened, x)
         return features @ features.T, empirical_ntk(architecture.network_from_whitened(whitened), x)
 
-    width = max(leaf.shape[0] for leaf in jax.tree.leaves(jax.eval_shape(lambda: architecture.draw(key, x.shape[1:]))))
-    return jax.lax.map(one, jax.random.split(key, networks), batch_size=max(1, min(64, 2**20 // width**2)))
+    keys = jax.random.split(key, networks)
+    if x.ndim > 2:
+        return jax.lax.map(one, keys)  # a batch of convolutions with different weights is slower than one after the other
+    weights = sum(leaf.size for leaf in jax.tree.leaves(jax.eval_shape(lambda: architecture.draw(key, x.shape[1:]))))
+    return jax.lax.map(one, keys, batch_size=max(1, min(64, 2**21 // weights)))
 
 
 @eqx.filter_jit

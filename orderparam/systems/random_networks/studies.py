@@ -114,16 +114,16 @@ def deep_kurtosis(
     title="Kernels of deep networks against the angle between inputs: order, chaos and the edge between them",
     source="Neal 1996; Poole et al. 2016; Lee et al. 2018; Jacot et al. 2018",
     full={"width": 1000, "networks": 32, "seeds": 8, "pair_width": 4000, "pairs": 256},
-    seconds=(90, 20_000),
+    seconds=(80, 20_000),
     observables=("nngp_correlation", "ntk_correlation", "correlation"),
     draw=draw_kernels,
 )
 def kernel_depth(
-    depths: tuple[int, ...] = (1, 3, 10),
+    depths: tuple[int, ...] = (1, 3, 8),
     angles: tuple[float, ...] = (0.3, 0.8, 1.3, 1.9, 2.5, 3.1),
     width: int = 200,
     networks: int = 8,
-    seeds: int = 4,
+    seeds: int = 6,
     layers: int = 40,
     pair_width: int = 1000,
     pairs: int = 32,
@@ -134,11 +134,15 @@ def kernel_depth(
     for panel, (phi, weight, bias) in PHASES.items():
         pair = AngledPair(weight_variance=weight, bias_variance=bias, activation=phi, width=width)
         finite = partial(angle_networks, networks=networks)
+        for depth in depths:
+            name, deep = f"{panel}, depth {depth}", pair.with_(depth=depth)
+            curves += [
+                Curve(f"infinite, {name}", angle_kernel, deep, {"angle": fine}, panel=name),
+                Curve(f"networks, {name}", finite, deep, {"angle": angles}, seeds, panel=name),
+            ]
         chain = pair.with_(angle=np.pi / 3, depth=layers, width=pair_width)
         measured = partial(correlation_networks, networks=pairs)
         curves += [
-            Curve(f"infinite, {panel}", angle_kernel, pair, {"angle": fine, "depth": depths}, panel=panel),
-            Curve(f"networks, {panel}", finite, pair, {"angle": angles, "depth": depths}, seeds, panel=panel),
             Curve(f"layers, {panel}", correlation_chain, chain, {"angle": (np.pi / 3,)}, panel=f"layers, {panel}"),
             Curve(f"pairs, {panel}", measured, chain, {"angle": (np.pi / 3,)}, seeds, panel=f"layers, {panel}"),
         ]
@@ -155,13 +159,24 @@ def kernel_depth(
     "wide-network-convergence",
     title="How wide is wide: kernels of finite networks against their infinite-width limit",
     source="Jacot et al. 2018; Lee et al. 2019; Novak et al. 2019; Yaida 2020",
-    full={"widths": (8, 16, 32, 64, 128, 256, 512, 1024), "units": 2**18, "seeds": 8},
+    full={
+        "widths": (8, 16, 32, 64, 128, 256, 512, 1024),
+        "channels": (8, 16, 32, 64, 128, 256),
+        "units": 2**18,
+        "convolutional_units": 2**15,
+        "seeds": 8,
+    },
     seconds=(80, 20_000),
     observables=("nngp_fluctuation", "ntk_fluctuation", "nngp_bias", "ntk_bias"),
     draw=draw_convergence,
 )
 def wide_network_convergence(
-    widths: tuple[int, ...] = (8, 16, 32, 64, 128, 256), units: int = 2**15, seeds: int = 4, weight_variance: float = 1.5
+    widths: tuple[int, ...] = (8, 32, 128, 512),
+    channels: tuple[int, ...] = (8, 16, 32, 64),
+    units: int = 2**15,
+    convolutional_units: int = 2**12,
+    seeds: int = 6,
+    weight_variance: float = 1.5,
 ) -> list[Curve]:
     rng = np.random.default_rng(0)
     vectors, signals = jnp.asarray(rng.normal(size=(4, 6))), jnp.asarray(rng.normal(size=(4, 8, 2)))
@@ -171,12 +186,13 @@ def wide_network_convergence(
     images = NetworkKernels(signals, depth=2, family="convolutional", **variances)
     fine = _between(widths)
     over, measured = {"width": widths}, partial(kernel_spread, units=units)
+    few = partial(kernel_spread, units=convolutional_units)
     return [
         Curve("exact, 1 layer", one_hidden_layer_spread, shallow, fine, panel="1 layer"),
         Curve("networks, 1 layer", measured, shallow, over, seeds, panel="1 layer"),
         Curve("order 1/n, 3 layers", one_input_spread, deep, fine, panel="3 layers"),
         Curve("networks, 3 layers", measured, deep, over, seeds, panel="3 layers"),
-        Curve("networks, convolutional", measured, images, over, seeds, panel="convolutional"),
+        Curve("networks, convolutional", few, images, {"width": channels}, seeds, panel="convolutional"),
     ]
 
 

@@ -1,7 +1,8 @@
 """Spectra known in closed form: power laws, finite rank, and kernels on the sphere, the hypercube and Gaussian inputs."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -9,6 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import comb, gammaln, roots_legendre, zeta
 
 from orderparam.kernels.spectrum import Spectrum
+
+Values = TypeVar("Values", np.ndarray, Array)
 
 # A power law is resolved mode by mode up to here, and by _NODES levels per factor of two beyond.
 _RESOLVED = 128
@@ -95,12 +98,23 @@ def sphere(
     t = np.cos(theta)
     weights = weights * np.sin(theta) ** (d - 2)
     weights /= weights.sum()
-    polynomials = [np.ones_like(t), t]
-    for l in range(2, max_degree + 1):
-        polynomials.append(((2 * l + d - 4) * t * polynomials[-1] - (l - 1) * polynomials[-2]) / (l + d - 3))
+    polynomials = np.array(list(zonal_polynomials(t, d, max_degree)))
     degrees = np.arange(max_degree + 1)
     multiplicities = np.array([1.0, *((2 * l + d - 2) / l * comb(l + d - 3, l - 1) for l in degrees[1:])])
-    return _zonal(d, kernel_function, t, weights, np.array(polynomials[: max_degree + 1]), multiplicities, target_power)
+    return _zonal(d, kernel_function, t, weights, polynomials, multiplicities, target_power)
+
+
+def zonal_polynomials(cosines: Values, input_dim: int, max_degree: int) -> Iterator[Values]:
+    """P_0, ..., P_max_degree of the cosines, P_l(1) = 1: Legendre's polynomials in input_dim = 3, Gegenbauer's in general.
+
+    N_l P_l(x.x') is the sum of phi(x) phi(x') over the N_l spherical harmonics of degree l, and E P_l(x.x')^2 = 1/N_l.
+    """
+    previous, current = 1.0 + 0.0 * cosines, cosines
+    yield previous
+    for degree in range(1, max_degree + 1):
+        yield current
+        factor = (2 * degree + input_dim - 2) * cosines
+        previous, current = current, (factor * current - degree * previous) / (degree + input_dim - 2)
 
 
 def hypercube(

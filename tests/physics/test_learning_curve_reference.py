@@ -4,6 +4,7 @@ import os
 from decimal import Decimal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from orderparam.systems.kernel_regression.theory import (
     heteroscedastic,
     optimal_temperature,
     renormalization_group,
+    scaling_law,
     self_consistent,
 )
 
@@ -83,6 +85,11 @@ def test_self_consistent_table(temperature, n_train, kappa, gamma, error, train,
     assert float(curve.posterior_variance) == printed(variance)
     assert float(EQUIVALENT_KERNEL(system).test_error) == printed(ek)
     assert curve.converged
+
+
+def test_slope_of_the_threshold():
+    slope = eqx.filter_jit(jax.grad(lambda t: effective_ridge(MODES.spectrum, 100.0, t).threshold))(0.1)
+    assert float(slope) == printed("0.0143050197932555")
 
 
 @pytest.mark.parametrize(("n_train", "error"), [(20, "0.2273757568"), (100, "0.1150350967"), (200, "0.0966040999")])
@@ -231,6 +238,21 @@ def test_ridgeless_power_laws(capacity, source, errors):
         assert float(SELF_CONSISTENT(at(system, n_train, 0.0)).test_error) == printed(error)
 
 
+@pytest.mark.parametrize(
+    ("capacity", "source", "errors"),
+    [(1.5, 0.5, (".0037609016", "1.1893e-4", "3.76090e-6")), (2.0, 0.3, (".00904372590", "5.70620528e-4", "3.60037213e-5"))],
+)
+def test_asymptotes_of_ridgeless_power_laws(capacity, source, errors):
+    law = scaling_law(np.array([1e2, 1e3, 1e4]), capacity, source)
+    for found, error in zip(law.test_error, errors):
+        assert float(found) == printed(error)
+
+
+def test_a_steep_power_law_without_ridge():
+    spectrum = power_law(2.0, 1.5, 10**5, infinite=False)
+    assert float(SELF_CONSISTENT(KernelRegression(spectrum, 1e4, 0.0)).test_error) == printed("1.2878374719e-15")
+
+
 def test_threshold_of_a_power_law():
     spectrum = power_law(2.0, 0.5, 10**6, infinite=False)
     for n_train, kappa in zip((1e2, 1e3, 1e4), ("2.442711909e-4", "2.4629361436e-6", "2.4471148018e-8")):
@@ -244,10 +266,12 @@ def test_optimal_ridge_of_power_laws():
         assert float(one.test_error) == printed(error)
         assert float(one.temperature) == printed(temperature)
         assert one.converged
+    assert np.log10(float(found[1].test_error / found[0].test_error)) == printed("-.609")
     easy = at(KernelRegression(power_law(2.0, 1.5, 10**6, infinite=False), 1.0, 1.0), 1e3, 1.0, 0.1)
     found = BEST(easy), BEST(at(easy, 1e4, 1.0, 0.1))
     assert float(found[0].test_error) == printed(".000835892069")
     assert float(found[1].test_error) == printed("1.35502812e-4")
+    assert np.log10(float(found[1].test_error / found[0].test_error)) == printed("-.790")
 
 
 # Pools of real images
@@ -409,8 +433,9 @@ def test_three_against_eight():
     held_out = {100: ".2988", 200: ".2673", 400: ".2189"}
     for n_train, error in held_out.items():
         assert float(SELF_CONSISTENT(at(system, n_train, 1e-8)).test_error) == printed(error)
-    for temperature, error in ((1e-3, ".28281691"), (0.1, ".25382248")):
+    for temperature, error, ek in ((1e-3, ".28281691", ".011"), (0.1, ".25382248", ".168")):
         assert float(SELF_CONSISTENT(at(system, 100, temperature)).population_error) == printed(error)
+        assert float(EQUIVALENT_KERNEL(at(system, 100, temperature)).population_error) == printed(ek)
     decimated = {20: (188, ".39632594"), 50: (None, ".31862385"), 100: (1326, ".28378307")}
     for n_train, (modes, error) in decimated.items():
         curve = DECIMATED(at(system, n_train, 1e-8), jnp.asarray(0.01))

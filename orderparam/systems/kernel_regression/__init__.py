@@ -11,8 +11,10 @@ from orderparam.systems.kernel_regression.experiment import (
 from orderparam.systems.kernel_regression.forecast import Forecast, forecast
 from orderparam.systems.kernel_regression.images import image_pool
 from orderparam.systems.kernel_regression.model import KernelRegression, PoolRegression
+from orderparam.systems.kernel_regression.sphere import SphereRegression, self_consistent_by_degree, sphere_regression
 from orderparam.systems.kernel_regression.theory import (
     LearningCurve,
+    ScalingLaw,
     annealed,
     cavity,
     decimation_flow,
@@ -21,12 +23,15 @@ from orderparam.systems.kernel_regression.theory import (
     equivalent_kernel_on_pool,
     generalized_cross_validation,
     heteroscedastic,
+    local_renormalization,
     mode_decomposition,
     optimal_temperature,
     renormalization_group,
+    scaling_law,
     self_consistent,
     self_consistent_on_pool,
 )
+from orderparam.systems.kernel_regression.training import NetworkTraining, gaussian_process, hamiltonian, langevin
 
 __all__ = [
     "Forecast",
@@ -35,7 +40,10 @@ __all__ = [
     "MeasuredCurve",
     "NetworkCurve",
     "NetworkRegression",
+    "NetworkTraining",
     "PoolRegression",
+    "ScalingLaw",
+    "SphereRegression",
     "annealed",
     "cavity",
     "decimation_flow",
@@ -44,14 +52,21 @@ __all__ = [
     "equivalent_kernel_on_pool",
     "forecast",
     "gaussian_design",
+    "gaussian_process",
     "generalized_cross_validation",
     "gp_regression",
+    "hamiltonian",
     "heteroscedastic",
     "image_pool",
+    "langevin",
+    "local_renormalization",
     "mode_decomposition",
     "network_posterior",
     "optimal_temperature",
     "renormalization_group",
+    "scaling_law",
     "self_consistent",
+    "self_consistent_by_degree",
     "self_consistent_on_pool",
+    "sphere_regression",
 ]

@@ -45,7 +45,7 @@ def gp_regression(system: PoolRegression, key: PRNGKeyArray) -> MeasuredCurve:
     """
     if not isinstance(system, PoolRegression):
         raise ValueError(f"gp_regression needs a PoolRegression, a pool of real inputs, not a {type(system).__name__}")
-    count = _integer(system.n_train)
+    count = whole_number(system.n_train)
     subset_key, noise_key = jax.random.split(key)
     chosen = jax.random.permutation(subset_key, system.pool_size)[:count]
     targets = jnp.reshape(jnp.asarray(system.targets), (system.pool_size, -1))
@@ -94,7 +94,7 @@ def gaussian_design(system: KernelRegression, key: PRNGKeyArray) -> MeasuredCurv
     points and its target power as label noise. Population averages are exact sums over modes.
     Raises `ValueError` when n_train or a multiplicity is not an integer, or the design matrix would be too large.
     """
-    count = _integer(system.n_train)
+    count = whole_number(system.n_train)
     multiplicities = np.asarray(system.spectrum.multiplicities)
     if np.any(multiplicities != np.round(multiplicities)):
         raise ValueError("gaussian_design needs integer multiplicities: build the spectrum from single modes")
@@ -210,7 +210,7 @@ def network_posterior(
     """
     if not isinstance(system, NetworkRegression):
         raise ValueError(f"network_posterior needs a NetworkRegression, not a {type(system).__name__}")
-    count = _integer(system.n_train)
+    count = whole_number(system.n_train)
     subset_key, noise_key = jax.random.split(key)  # the training set of `gp_regression`
     sample_key = jax.random.fold_in(key, 1)
     order = jax.random.permutation(subset_key, system.pool_size)
@@ -222,7 +222,7 @@ def network_posterior(
     targets = jnp.reshape(jnp.asarray(system.targets), (system.pool_size, -1))
     noise = jnp.sqrt(system.noise / targets.shape[1]) * jax.random.normal(noise_key, (count, targets.shape[1]))
     labels = present[:, None] * (targets[train] + jnp.pad(noise, ((0, size - count), (0, 0))))
-    architecture = _of_width(system.architecture, int(system.width))
+    architecture = of_width(system.architecture, int(system.width))
     shape = system.inputs.shape[1:]
     problem = _Collapsed(
         architecture,
@@ -290,7 +290,7 @@ class _Collapsed(eqx.Module):
         }
 
 
-def _of_width(architecture: Architecture, width: int) -> Architecture:
+def of_width(architecture: Architecture, width: int) -> Architecture:
     """The architecture with its open widths filled in."""
 
     def fill(layer: Any) -> Any:
@@ -299,7 +299,8 @@ def _of_width(architecture: Architecture, width: int) -> Architecture:
     return jax.tree.map(fill, architecture, is_leaf=lambda layer: isinstance(layer, Dense))
 
 
-def _integer(n_train: Any) -> int:
+def whole_number(n_train: Any) -> int:
+    """The number of training examples as an int; `ValueError` when it is none."""
     count = int(n_train)
     if count != n_train:
         raise ValueError(f"n_train = {n_train}: an experiment needs an integer")

@@ -10,6 +10,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from orderparam.kernels.effective_ridge import effective_ridge, learnability
+from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.kernel_regression.model import PoolRegression
@@ -110,15 +111,29 @@ def cavity(system: PoolRegression) -> CavityCurve:
     everywhere this is the self-consistent theory. Still a few per cent low at small T and P. Cost: one Cholesky factorisation of
     the pool's kernel per iteration, some tens of iterations. Needs n_train < pool_size.
     """
+    return site_dependent_cavity(system, system.spectrum, system.kernel, jnp.zeros(system.pool_size))
+
+
+def site_dependent_cavity(
+    system: PoolRegression,
+    spectrum: Spectrum,
+    kernel: Float[Array, "pool pool"],
+    local: Float[Array, "pool"],
+) -> CavityCurve:
+    """`cavity` for a kernel matrix plus a diagonal one, `local`: variance that no other point tells anything about.
+
+    The diagonal part is a ridge that depends on the point, T(x) = T + local(x), in the equations of the kernel that is left; the
+    prediction error and variance of a point include it. `spectrum`: of `kernel`, from which the iteration starts.
+    """
     size, temperature, noise = system.pool_size, system.temperature, system.noise
     fraction = system.sampled_fraction
-    diagonal = jnp.diag(system.kernel)
-    typical = effective_ridge(system.spectrum, system.n_train, temperature)
-    homogeneous = typical.threshold * (system.spectrum.multiplicities @ typical.learnability)
+    diagonal = jnp.diag(kernel)
+    typical = effective_ridge(spectrum, system.n_train, temperature)
+    homogeneous = typical.threshold * (spectrum.multiplicities @ typical.learnability)
 
     def inverse_precision(variance: Float[Array, "pool"], args: tuple) -> Float[Array, "pool"]:
-        _, temperature, fraction = args
-        return (temperature + (1 - fraction) * variance) / fraction  # 1/Lambda
+        _, ridge, fraction = args
+        return (ridge + (1 - fraction) * variance) / fraction  # 1/Lambda
 
     def inverse(variance: Float[Array, "pool"], args: tuple) -> Float[Array, "pool pool"]:
         factor = jnp.linalg.cholesky(args[0] + jnp.diag(inverse_precision(variance, args)))
@@ -130,38 +145,41 @@ def cavity(system: PoolRegression) -> CavityCurve:
         g = inverse(jnp.exp(log_variance), args)
         return jnp.log(jnp.sum(args[0] * g, axis=1) / jnp.diag(g))
 
-    args = (system.kernel, jnp.asarray(temperature), fraction)
+    ridge = temperature + local
+    args = (kernel, ridge, fraction)
     start = jnp.log(diagonal * homogeneous / jnp.mean(diagonal))
     solution = fixed_point(step, start, args, tolerance=1e-11, max_steps=200)
-    variance = jnp.exp(solution.value)
-    scale = inverse_precision(variance, args)
-    g = inverse(variance, args)
+    learnable = jnp.exp(solution.value)
+    scale = inverse_precision(learnable, args)
+    g = inverse(learnable, args)
 
     targets = system.targets.reshape(size, -1)
-    mean_gap = -scale[:, None] * (g @ targets)
-    shrinkage = temperature / (temperature + variance)
-    z = 1 - fraction * (1 - shrinkage)
-    source = jnp.sum(mean_gap**2, axis=1) / z**2
-    coupling = (g * scale[:, None] * scale / (z[:, None] * z * (temperature + variance))) ** 2
+    variance = learnable + local
+    total = temperature + variance
+    shrinkage = temperature / total
+    z = 1 - fraction * learnable / total
+    outside = -(scale / z)[:, None] * (g @ targets)  # mean of f - y over the training sets without the point
+    coupling = (g * scale[:, None] * scale / (z[:, None] * z * total)) ** 2
     coupling = coupling - jnp.diag(jnp.diag(coupling))
     error = jnp.linalg.solve(
-        jnp.eye(size) - fraction * (1 - fraction) * coupling, source + fraction * noise * jnp.sum(coupling, axis=1)
+        jnp.eye(size) - fraction * (1 - fraction) * coupling,
+        jnp.sum(outside**2, axis=1) + fraction * noise * jnp.sum(coupling, axis=1),
     )
 
-    test_error = jnp.mean(error)
+    mean_gap = (1 - fraction * (1 - shrinkage))[:, None] * outside  # over all training sets
     population_error = jnp.mean(held_in(error, shrinkage, noise, fraction))
     bias = jnp.mean(jnp.sum(mean_gap**2, axis=1))
     return CavityCurve(
-        test_error=test_error,
+        test_error=jnp.mean(error),
         population_error=population_error,
         train_error=jnp.mean(shrinkage**2 * (error + noise)),
         bias=bias,
         variance=population_error - bias,
         posterior_variance=jnp.mean((1 - fraction + fraction * shrinkage) * variance),
-        effective_ridge=1 / jnp.mean(1 / (temperature + variance)),
+        effective_ridge=1 / jnp.mean(1 / total),
         effective_dimension=system.n_train * jnp.mean(1 - shrinkage),
         target_learnability=ratio(jnp.sum((targets + mean_gap) * targets), jnp.sum(targets**2)),
-        squared_discrepancy=jnp.mean((error + noise) / (temperature + variance) ** 2),
+        squared_discrepancy=jnp.mean((error + noise) / total**2),
         point_error=error,
         point_variance=variance,
         residual=solution.residual,

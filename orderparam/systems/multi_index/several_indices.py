@@ -140,7 +140,7 @@ def binned(target: Target, orders: int, log2_points: int = 18, pairs: int = 4, b
             averages = (sums / np.maximum(occupied, 1)).T.reshape(bins, *(orders,) * target.dimension)
             shares.append(occupied / len(y))
             conditional.append(np.where(allowed, averages, 0.0))
-        found.append(_moments((shares[0] + shares[1]) / 2, *conditional, orders))
+        found.append(_moments((shares[0] + shares[1]) / 2, conditional[0], conditional[1], orders))
     grams = [np.mean([moments[0][k] for moments in found], axis=0) for k in range(orders - 1)]
     operator = np.mean([moments[1] for moments in found], axis=0)
     tops = np.array([[*moments[2], np.linalg.eigvalsh(moments[1])[-1]] for moments in found])

@@ -88,7 +88,7 @@ def _draw_table(comparison: Comparison) -> Any:
     rows = []
     for name in names:
         one = theory.sel(target=name)
-        leap, generative, degree = (float(one[key]) for key in ("leap", "generative", "degree"))
+        leap, generative, degree = (float(one[key]) for key in ("leap", "generative_leap", "degree"))
         kernel = "$e^d$" if math.isinf(degree) else "$d$" if degree == 1 else f"$d^{{{degree:.0f}}}$"
         sgd = sgd_samples(None if math.isinf(leap) else int(leap), 8).replace("log", "\\log ").replace(" ", "\\,")
         best = "$d$" if generative <= 2 else f"$d^{{{generative:.0f}/2}}$"
@@ -108,7 +108,7 @@ def _draw_table(comparison: Comparison) -> Any:
         )
     figure, (top, bottom) = plt.subplots(2, 1, figsize=(7.6, 5.2), height_ratios=(1, 1.1))
     top.axis("off")
-    header = ["target", "information", "leap", "generative", "kernels", "one-pass SGD", "best algorithm", "its $n/d$"]
+    header = ["target", "information", "leap", "gen. leap", "kernels", "one-pass SGD", "best algorithm", "its $n/d$"]
     cells = top.table(rows, colLabels=header, loc="center", cellLoc="center", edges="horizontal")
     cells.scale(1, 1.35)
     cells.auto_set_column_width(range(len(header)))
@@ -131,9 +131,8 @@ def _draw_table(comparison: Comparison) -> Any:
     bottom.legend(ncols=4, loc="upper left")
     caption(
         figure,
-        "Samples needed to learn the whole target with a kernel, to find all directions with one-pass SGD, and "
-        "to find the first with the "
-        "best known efficient algorithm (last column: the n/d from which it does). Below: sum of squared Hermite "
+        "Samples needed to learn the whole target with a kernel, and to find all directions with one-pass SGD and with the "
+        "best known efficient algorithm (last column: the n/d from which it finds the first). Below: sum of squared Hermite "
         "coefficients of each "
         f"degree; bars: exact, dots: {comparison.parameters['seeds']} samples of "
         f"{comparison.parameters['samples']} points.",

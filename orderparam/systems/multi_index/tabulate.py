@@ -27,8 +27,8 @@ class WeakLearnability(System):
 
 
 class Hardness(Result):
-    """information, leap, generative: the exponents, infinite when beyond order 8. degree: of a polynomial, infinite
-    otherwise.
+    """information, leap, generative, generative_leap: the exponents, infinite when beyond order 8. degree: of a polynomial,
+    infinite otherwise.
 
     threshold: n / d of weak recovery by the best algorithm. hermite_power: sum of c_a^2 over |a| = order, for orders 1
     .. 4.
@@ -37,6 +37,7 @@ class Hardness(Result):
     information: Float[Array, ""]
     leap: Float[Array, ""]
     generative: Float[Array, ""]
+    generative_leap: Float[Array, ""]
     degree: Float[Array, ""]
     threshold: Float[Array, ""]
     hermite_power: Float[Array, "order"]
@@ -60,6 +61,7 @@ def hardness(system: WeakLearnability) -> Hardness:
         information=number(found.information),
         leap=number(found.leap),
         generative=number(found.generative),
+        generative_leap=number(found.generative_leap),
         degree=number(found.degree),
         threshold=number(found.threshold),
         hermite_power=jnp.asarray(np.square(found.hermite[1 : _ORDERS + 1])),

@@ -283,7 +283,11 @@ def _switches(tree: ast.expr) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
                 argument = ast.BinOp(left=node.args[0], op=ast.Sub(), right=node.args[1])
             else:
                 continue
-            yield lambda z, argument=argument: _value(argument, z, np) + 0 * z[..., 0]
+
+            def switch(z: np.ndarray, argument: ast.expr = argument) -> np.ndarray:
+                return _value(argument, z, np) + 0 * z[..., 0]
+
+            yield switch
 
 
 def sign_changes(function: Callable[[np.ndarray], np.ndarray], grid: Float[np.ndarray, "point"]) -> list[float]:

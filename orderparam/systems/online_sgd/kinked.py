@@ -123,17 +123,15 @@ def four_points(
     c = apart + jnp.diag(jnp.where(variance > 0, 0.0, 1.0))
     mean, half = (slopes[1] + slopes[0]) / 2, (slopes[1] - slopes[0]) / 2
     j, l, a, b = (jnp.asarray(x) for x in np.indices((units, units, size, size)))
-    two = {
-        (x, y): _two(c, (j, l, a, b)[x], (j, l, a, b)[y], a, b)
-        for x, y in _PAIRS
-    }  # fmt: skip
+    index = (j, l, a, b)
+    two = {(x, y): _two(c, index[x], index[y], a, b) for x, y in _PAIRS}
     distinct = np.array([len(set(x)) == 4 for x in np.ndindex(units, units, size, size)]).reshape(j.shape)
     # A sign twice is no sign: what is left is the average with the two others.
     four = jnp.zeros(j.shape)
-    for x, y in reversed(_PAIRS):
-        rest = tuple(i for i in range(4) if i not in (x, y))
-        four = jnp.where((j, l, a, b)[x] == (j, l, a, b)[y], two[rest], four)
+    for (x, y), rest in zip(reversed(_PAIRS), _PAIRS):  # combinations of two of four: the complement of the n-th from the end
+        four = jnp.where(index[x] == index[y], two[rest], four)
     where = np.nonzero(distinct)
     if where[0].size:
-        four = four.at[where].set(_four(c, tuple(jnp.asarray(x) for x in where)))
+        j, l, a, b = (jnp.asarray(x) for x in where)
+        four = four.at[where].set(_four(c, (j, l, a, b)))
     return mean**4 * c[a, b] + mean**2 * half**2 * sum(two.values()) + half**4 * four

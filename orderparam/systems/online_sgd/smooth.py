@@ -25,6 +25,7 @@ _ORDERS = 36  # terms of Mehler's series
 
 def _line(polynomial: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes and weights of the standard normal law, and h_n at the nodes times the weights."""
+    x: np.ndarray
     if polynomial:
         x, w = np.polynomial.hermite_e.hermegauss(_GAUSS)
         w = w / w.sum()

@@ -133,7 +133,7 @@ def test_linear_networks_are_exact():
     near([deep.scale, deep.train_error, deep.test_bias, deep.test_variance], [1.2472042, 0.1159815, 0.5430334, 0.1291632], 7)
 
 
-@pytest.mark.parametrize("closure", ["common", "nested"])
+@pytest.mark.parametrize("closure", ["common", pytest.param("nested", marks=pytest.mark.slow)])
 def test_two_minima_at_high_temperature_and_strong_signal(closure):
     one = np.ones((1, 1))
     system = FullyConnected(
@@ -151,7 +151,11 @@ IMAGES = X.reshape(-1, 8, 8, 1)
 @pytest.mark.parametrize(
     ("kind", "diagonal", "action", "train", "bias", "variance"),
     [
-        (Convolutional, [1.00960875, 1.10432032, 1.34878925, 1.00115906], 3.41120168, 0.10659651, 0.44719586, 0.06740627),
+        pytest.param(
+            *(Convolutional, [1.00960875, 1.10432032, 1.34878925, 1.00115906]),
+            *(3.41120168, 0.10659651, 0.44719586, 0.06740627),
+            marks=pytest.mark.slow,
+        ),
         (LocallyConnected, [1.00925650, 1.10481826, 1.35330813, 1.00447965], 3.42359328, 0.10723790, 0.44363792, 0.06754112),
     ],
 )
@@ -168,9 +172,9 @@ def test_four_patches(kind, diagonal, action, train, bias, variance):
     ("kind", "target", "first", "action"),
     [
         (Convolutional, "shared", 0.88777323, -0.87985200),
-        (LocallyConnected, "shared", 1.17001588, 0.74486018),
         (Convolutional, "one", 2.06142113, -0.81018724),
-        (LocallyConnected, "one", 2.06365916, -0.79852081),
+        pytest.param(LocallyConnected, "shared", 1.17001588, 0.74486018, marks=pytest.mark.slow),
+        pytest.param(LocallyConnected, "one", 2.06365916, -0.79852081, marks=pytest.mark.slow),
     ],
 )
 def test_patch_teachers(kind, target, first, action):

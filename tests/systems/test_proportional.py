@@ -17,6 +17,7 @@ from orderparam.systems.proportional import (
     langevin,
     posterior,
     predict_width,
+    renormalised_kernel,
     similarity,
 )
 from orderparam.systems.proportional.experiment.potentials import Collapsed
@@ -104,6 +105,15 @@ def test_patches_with_one_output_are_a_special_case_of_several():
     assert np.allclose(several.order_parameters[:, 0, :, 0], one.order_parameters, atol=1e-9)
     assert several.log_evidence == pytest.approx(float(one.log_evidence), rel=1e-10)
     assert several.test_error == pytest.approx(float(one.test_error), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [LocallyConnected, pytest.param(Convolutional, marks=pytest.mark.slow)])
+def test_predictions_are_regression_with_the_renormalised_kernel(kind):
+    """With the mean of relu apart."""
+    system = convolutional(kind=kind, activation="relu")
+    kernel, found = renormalised_kernel(system), finite_width(system)
+    weights = np.linalg.solve(kernel.train + 0.1 * np.eye(40), PATCHES["targets"])
+    assert np.allclose(kernel.rows @ weights, found.mean, atol=1e-9)
 
 
 def test_permuted_patches_permute_the_order_parameter():

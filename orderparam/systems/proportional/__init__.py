@@ -25,6 +25,7 @@ from orderparam.systems.proportional.theory import (
     IntegratedNetwork,
     Prediction,
     PredictionOfSeveral,
+    RenormalisedKernel,
     RenormalisedNetwork,
     RenormalisedOutputs,
     RenormalisedPatches,
@@ -35,12 +36,14 @@ from orderparam.systems.proportional.theory import (
     infinite_width,
     integrated_width,
     kernel_corrected,
+    renormalised_kernel,
     similarity,
 )
 
 __all__ = [
     "Branches", "Convolutional", "FullyConnected", "IntegratedNetwork", "LocallyConnected", "Prediction", "PredictionOfSeveral",
-    "RenormalisedNetwork", "RenormalisedOutputs", "RenormalisedPatchOutputs", "RenormalisedPatches", "SampledNetwork",
-    "SampledOutputs", "SampledPatchOutputs", "SampledPatches", "Similarity", "branches", "finite_width", "infinite_width",
-    "integrated_width", "kernel_corrected", "langevin", "posterior", "predict_width", "sampled_similarity", "similarity",
+    "RenormalisedKernel", "RenormalisedNetwork", "RenormalisedOutputs", "RenormalisedPatchOutputs", "RenormalisedPatches",
+    "SampledNetwork", "SampledOutputs", "SampledPatchOutputs", "SampledPatches", "Similarity", "branches", "finite_width",
+    "infinite_width", "integrated_width", "kernel_corrected", "langevin", "posterior", "predict_width", "renormalised_kernel",
+    "sampled_similarity", "similarity",
 ]  # fmt: skip

@@ -50,8 +50,8 @@ def draw_depth(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{p['data']}, P = {p['n_train']}, T = {p['temperature']:g}, erf, unit prior variances, {p['n_test']} test points. "
-        f"Lines: three closures of the theory, the same at depth 1. Dots: {_runs(p)}. The gap in the train error at small N is "
-        "of order 1/N at fixed P/N.",
+        f"Lines: three closures of the theory, the same at depth 1. Dots: {_runs(p)}. The gap in the train error at small N shrinks "
+        "as N grows at fixed P/N (docs/proportional.md).",
     )
     return figure
 
@@ -78,11 +78,12 @@ def draw_order(comparison: Comparison) -> Any:
     figure, axes = _figure(3)
     p = comparison.parameters
     names = {
-        "order_parameters": r"order parameter $Q = \langle |v|^2 \rangle / (N r)$",
+        "order_parameters": "order parameter $Q$",
         "test_error": "test error / infinite width",
         "train_error": "train error / infinite width",
     }
-    theories, experiments = {}, {}
+    theories: dict[str, Any] = {}
+    experiments: dict[str, Any] = {}
     for panel in comparison.panels:
         (limit,) = (data for label, data in comparison.theories(panel).items() if label.startswith("infinite"))
         for kind, curves in ((theories, comparison.theories(panel)), (experiments, comparison.experiments(panel))):
@@ -99,7 +100,8 @@ def draw_order(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{p['data']}, P = {p['n_train']}, {p['n_test']} test points, one hidden layer of erf units, unit prior variances; "
-        f"lines: minimum of the effective action, dots: {_runs(p)}; Q is measured as the squared length of the read-out.",
+        f"lines: minimum of the effective action, dots: {_runs(p)}; Q is measured as the squared length of the read-out, "
+        "<|v|^2> / (N r).",
     )
     return figure
 
@@ -115,7 +117,7 @@ def draw_priors(comparison: Comparison) -> Any:
         theories, measured = _short(comparison.theories(name)), _short(comparison.experiments(name))
         for column, loss in enumerate(("test_error", "train_error")):
             ax = axes[0, 2 * row + column]
-            plot_panel(ax, theories, measured, name, loss)
+            plot_panel(ax, theories, measured, name, loss, log="x")
             ax.set_xlabel(label)
             ax.set_ylabel(loss.replace("_", " "))
     _legend(figure, axes[0, 0])

@@ -119,8 +119,8 @@ def finite_width_order(
     n_test: int = 100,
     temperatures: tuple[float, ...] = (0.1, 1.0),
     measured_widths: tuple[int, ...] = (20, 40, 120),
-    samples: int = 250,
-    seeds: int = 2,
+    samples: int = 120,
+    seeds: int = 4,
 ) -> list[Curve]:
     system = dense(data, n_train, n_test, width=100, temperature=0.1)
     curves = []
@@ -150,8 +150,8 @@ def finite_width_priors(
     width: int = 40,
     temperature: float = 0.1,
     measured: tuple[float, ...] = (0.25, 1.0, 4.0),
-    samples: int = 250,
-    seeds: int = 2,
+    samples: int = 120,
+    seeds: int = 4,
 ) -> list[Curve]:
     system = dense(data, n_train, n_test, width=width, temperature=temperature)
     curves = []

@@ -40,8 +40,7 @@ class Problem(eqx.Module):
     def of(cls, system: Network) -> "Problem":
         """The network of a system and its data, padded."""
         y = system.train[1]
-        local = isinstance(system, PatchNetwork) and not system.pooled
-        count = system.patch_count if local else 1
+        count = system.patch_count if isinstance(system, PatchNetwork) and not system.pooled else 1
         x, test = inputs(system)
         return cls(architecture(system), x, y.reshape(y.shape[0], -1), test, jnp.asarray(system.temperature, float), count)
 
@@ -126,7 +125,7 @@ class Full(eqx.Module):
 
 def whitened_prior(weights: Any) -> Float[Array, ""]:
     """-|u|^2 / 2."""
-    return -sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(weights)) / 2
+    return -sum((jnp.sum(leaf**2) for leaf in jax.tree.leaves(weights)), jnp.zeros(())) / 2
 
 
 def own_order(readout: Float[Array, "feature output"], patches: int) -> Float[Array, "index other"]:

@@ -14,16 +14,36 @@ from orderparam.systems.proportional.theory import hidden_kernel, integrated, la
 from orderparam.systems.proportional.theory.fully_connected import Branches, RenormalisedNetwork
 from orderparam.systems.proportional.theory.hidden_kernel import Similarity
 from orderparam.systems.proportional.theory.integrated import IntegratedNetwork
-from orderparam.systems.proportional.theory.local import RenormalisedPatches, finite_width_patches, infinite_width_basis
+from orderparam.systems.proportional.theory.local import (
+    RenormalisedKernel,
+    RenormalisedPatches,
+    finite_width_patches,
+    infinite_width_basis,
+    local_kernel,
+)
 from orderparam.systems.proportional.theory.local_outputs import RenormalisedPatchOutputs, finite_width_patch_outputs
 from orderparam.systems.proportional.theory.losses import Prediction, PredictionOfSeveral, reached, regression
 from orderparam.systems.proportional.theory.recursion import Closure, check_closure
 from orderparam.systems.proportional.theory.several_outputs import RenormalisedOutputs
 
 __all__ = [
-    "Branches", "IntegratedNetwork", "Prediction", "PredictionOfSeveral", "RenormalisedNetwork", "RenormalisedOutputs",
-    "RenormalisedPatchOutputs", "RenormalisedPatches", "Similarity", "branches", "finite_width", "infinite_width",
-    "integrated_width", "kernel_corrected", "similarity",
+    "Branches",
+    "IntegratedNetwork",
+    "Prediction",
+    "PredictionOfSeveral",
+    "RenormalisedKernel",
+    "RenormalisedNetwork",
+    "RenormalisedOutputs",
+    "RenormalisedPatchOutputs",
+    "RenormalisedPatches",
+    "Similarity",
+    "branches",
+    "finite_width",
+    "infinite_width",
+    "integrated_width",
+    "kernel_corrected",
+    "renormalised_kernel",
+    "similarity",
 ]  # fmt: skip
 
 AnySystem = TypeVar("AnySystem", bound=OnData)
@@ -123,6 +143,19 @@ def similarity(system: FullyConnected) -> Similarity:
     return _similarity(_numbers(system))
 
 
+def renormalised_kernel(system: Network, closure: Closure = "nested") -> RenormalisedKernel:
+    """The kernel with which the network of finite width predicts: `finite_width` is Gaussian-process regression with it.
+
+    Raises `ValueError` for several outputs, where it is Q (x) K for fully connected networks.
+    """
+    check_closure(closure)
+    _check(system, OnData)
+    if system.targets.ndim != 1:
+        raise ValueError(f"{type(system).__name__}.targets has shape {system.targets.shape}: must be (examples,), one output")
+    found: Any = finite_width(system, closure)
+    return _kernel(_numbers(system), found.order_parameters, found.mean_scales, closure)
+
+
 @_compiled
 def _finite_patches(system: PatchNetwork) -> RenormalisedPatches:
     return finite_width_patches(system)
@@ -206,7 +239,16 @@ def _similarity(system: FullyConnected) -> Similarity:
 
 @_compiled
 def _corrected(system: FullyConnected) -> Prediction:
-    scale, _, after = _corrected_kernels(system)
+    scale, _, (kernel, rows, diagonal) = _corrected_kernels(system)
     test_targets = jnp.asarray(system.test_targets, float)
     temperature = jnp.asarray(system.temperature, float)
-    return Prediction(**regression(*(scale * one for one in after), system.train[1], test_targets, temperature))
+    found = (scale * kernel, scale * rows, scale * diagonal)
+    return Prediction(**regression(*found, system.train[1], test_targets, temperature))
+
+
+@_compiled
+def _kernel(system: Network, scales: jax.Array, kappas: jax.Array, closure: str) -> RenormalisedKernel:
+    if isinstance(system, PatchNetwork):
+        return local_kernel(system, scales, kappas)
+    closure = "nested" if system.depth == 1 else closure  # at depth one there is one closure
+    return RenormalisedKernel(*layer_by_layer.kernels_with_means(system, scales, kappas, closure))

@@ -56,6 +56,17 @@ def data_slope(system: FullyConnected, kernel: Kernel, unknowns: Float[Array, "u
     return pull_back(inverted - jnp.outer(dual, dual))[0]
 
 
+def kernels_with_means(
+    system: FullyConnected, scales: Float[Array, "layer"], kappas: Float[Array, "layer"], closure: str
+) -> tuple[Float[Array, "train train"], Float[Array, "test train"], Float[Array, "test"]]:
+    """As `fully_connected.kernels`, with the means of `nested` apart."""
+    if closure != "nested":
+        return kernels(system, scales, closure)
+    variances = hidden_and_readout(system)
+    train, test = (with_means(pairs, system.phi, variances, scales, kappas) for pairs in input_kernels(system))
+    return train.cross, test.cross, test.first
+
+
 def _action(system: FullyConnected, closure: str) -> tuple[Callable, Callable]:
     """F as a function of log Q_1 .. log Q_L, and its derivatives over the smallest width, N_l (Q_l - 1) + .."""
     widths, variances, start = system.widths, hidden_and_readout(system), input_kernels(system)[0]
@@ -86,7 +97,7 @@ def finite_width_layers(system: FullyConnected, closure: str) -> RenormalisedNet
 def _with_means(system: FullyConnected) -> RenormalisedNetwork:
     """F(Q, kappa) = sum_l N_l [ -Q_l (1/kappa_l - 1) - log kappa_l ] + log det A + y^T A^{-1} y, stationary in both."""
     widths, variances = system.widths, hidden_and_readout(system)
-    train, test = input_kernels(system)
+    train, _ = input_kernels(system)
     depth = widths.shape[0]
 
     def kernel(unknowns: Float[Array, "unknown"]) -> Float[Array, "train train"]:
@@ -104,10 +115,9 @@ def _with_means(system: FullyConnected) -> RenormalisedNetwork:
     ).value
     residual = jnp.max(jnp.abs(jax.lax.stop_gradient(slopes(solution))))
     scales, kappas = jnp.exp(solution[:depth]), jnp.exp(solution[depth:])
-    pairs = [with_means(one, system.phi, variances, scales, kappas) for one in (train, test)]
+    found = kernels_with_means(system, scales, kappas, "nested")
     prior = jnp.sum(widths * (-scales * (1 / kappas - 1) - jnp.log(kappas)))
-    action = prior + data_term(system, pairs[0].cross)
-    found = (pairs[0].cross, pairs[1].cross, pairs[1].first)
+    action = prior + data_term(system, found[0])
     return _result(system, found, scales, kappas, action, jnp.zeros(()), residual)  # F has no constants N_l here
 
 

@@ -18,12 +18,12 @@ stationary in both (derived for this package, not in the cited papers). Under av
 part of the kernel, kappa = Q.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 from jaxtyping import Array, Bool, Float, Int
 
+from orderparam.core.result import Result
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.systems.proportional.model import LocallyConnected, PatchNetwork
 from orderparam.systems.proportional.theory import common_scale, matrix_scale
@@ -55,7 +55,7 @@ class RenormalisedPatches(Prediction):
     steps: Int[Array, ""]
 
 
-class LocalKernel(eqx.Module):
+class RenormalisedKernel(Result):
     """KR on the training set, of the test points against it, and of every test point with itself."""
 
     train: Float[Array, "train other"]
@@ -104,8 +104,7 @@ def finite_width_patches(system: PatchNetwork) -> RenormalisedPatches:
     minimum = _minimum(system, kernels)
     full = jnp.diag(minimum.scale) if diagonal else minimum.scale
     variance = _numbers(system)[2]
-    rows, own = test_kernels(system, full, diagonal)
-    found = LocalKernel(variance * kernels.combine(minimum.scale), variance * rows, variance * own)
+    found = RenormalisedKernel(variance * kernels.combine(minimum.scale), *_test_kernel(system, full, full))
     constants = system.channels * jnp.asarray(system.patch_count, float)
     return _result(system, found, full, full, minimum.action, constants, minimum.residual, minimum.steps)
 
@@ -118,7 +117,6 @@ def _with_means(system: PatchNetwork) -> RenormalisedPatches:
     temperature, channels, variance = _numbers(system)
     diagonal, y = isinstance(system, LocallyConnected), system.train[1]
     means = patch_means(system, system.train[0])
-    test_means = patch_means(system, jnp.asarray(system.test_inputs, float))
     kernels = training_kernels(system, diagonal, means)
 
     def full(scale: Scale) -> Float[Array, "patch patch"]:
@@ -140,11 +138,7 @@ def _with_means(system: PatchNetwork) -> RenormalisedPatches:
     start = jax.lax.stop_gradient(_minimum(system, training_kernels(system, diagonal)).scale)
     solved = fixed_point(step, (start, start), max_steps=_SWEEPS)
     scale, kappa = solved.value
-    # rows of sum_ij Q_ij (K_ij - m_i m_j) + kappa_ij m_i m_j = sum_ij Q_ij K_ij + (kappa - Q)_ij m_i m_j
-    rows, own = test_kernels(system, full(scale), diagonal)
-    excess = full(kappa) - full(scale)
-    rows, own = rows + test_means.T @ excess @ means, own + jnp.einsum("im,ij,jm->m", test_means, excess, test_means)
-    found = LocalKernel(matrix(scale, kappa), variance * rows, variance * own)
+    found = RenormalisedKernel(matrix(scale, kappa), *_test_kernel(system, full(scale), full(kappa)))
     inverse = jnp.linalg.inv(full(kappa))
     prior = jnp.trace(full(scale)) - jnp.sum(full(scale) * inverse) + jnp.linalg.slogdet(inverse)[1]
     data, _, _ = _conditioned(found.train, y, temperature)
@@ -153,9 +147,35 @@ def _with_means(system: PatchNetwork) -> RenormalisedPatches:
     )  # fmt: skip
 
 
+def _test_kernel(
+    system: PatchNetwork, scale: Float[Array, "patch patch"], kappa: Float[Array, "patch patch"]
+) -> tuple[Float[Array, "test train"], Float[Array, "test"]]:
+    """(r / N_p) sum_ij [ Q_ij K_ij + (kappa - Q)_ij m_i m_j ] of the test points."""
+    variance = _numbers(system)[2]
+    rows, own = test_kernels(system, scale, isinstance(system, LocallyConnected))
+    if system.phi.parity != "odd":
+        means, test = patch_means(system, system.train[0]), patch_means(system, jnp.asarray(system.test_inputs, float))
+        excess = kappa - scale
+        rows, own = rows + test.T @ excess @ means, own + jnp.einsum("im,ij,jm->m", test, excess, test)
+    return variance * rows, variance * own
+
+
+def local_kernel(
+    system: PatchNetwork, scale: Float[Array, "patch patch"], kappa: Float[Array, "patch patch"]
+) -> RenormalisedKernel:
+    """KR at given order parameters."""
+    diagonal = isinstance(system, LocallyConnected)
+    kernels = training_kernels(system, diagonal)
+    train = kernels.combine(jnp.diag(scale) if diagonal else scale)
+    if system.phi.parity != "odd":
+        means = patch_means(system, system.train[0])
+        train = train + means.T @ (kappa - scale) @ means
+    return RenormalisedKernel(_numbers(system)[2] * train, *_test_kernel(system, scale, kappa))
+
+
 def _result(
     system: PatchNetwork,
-    found: LocalKernel,
+    found: RenormalisedKernel,
     scale: Float[Array, "patch patch"],
     kappa: Float[Array, "patch patch"],
     action: Float[Array, ""],

@@ -114,28 +114,30 @@ def draw_binary_images(comparison: Comparison) -> Any:
     """Held-out error against training examples: one column a task, one row a temperature."""
     p = comparison.parameters
     tasks, temperatures = comparison.panels, p["temperatures"]
-    lowest = min(
-        float(data["test_error"].mean("seed").min()) for task in tasks for data in comparison.experiments(task).values()
-    )
+    measured = {task: data["test_error"].mean("seed") for task in tasks for data in comparison.experiments(task).values()}
     figure, rows = plt.subplots(
-        len(temperatures), len(tasks), figsize=(2.3 * len(tasks) + 0.6, 1.9 * len(temperatures) + 1.3), sharex=True, sharey=True,
+        len(temperatures), len(tasks), figsize=(2.3 * len(tasks) + 0.6, 1.9 * len(temperatures) + 1.3), sharex=True, sharey="col",
         squeeze=False,
     )  # fmt: skip
     for row, temperature in zip(rows, temperatures):
         for axes, task in zip(row, tasks):
+            lowest, highest = 0.5 * float(measured[task].min()), 1.3 * float(measured[task].max())
             drawn = ((draw_line, comparison.theories(task)), (draw_dots, comparison.experiments(task)))
             for draw, curves in drawn:
                 for number, (label, data) in enumerate(curves.items()):
                     part = data.sel(temperature=temperature)
                     draw(axes, part, "n_train", "test_error", number, label.removesuffix(f", {task}"))
-                    if float(part["test_error"].max()) < 0.5 * lowest:
+                    if float(part["test_error"].max()) < lowest:
                         axes.text(
                             0.04, 0.04, f"{label.removesuffix(f', {task}')}: below {_power(part['test_error'])}",
                             transform=axes.transAxes, fontsize=7, color=COLOURS[number],
                         )  # fmt: skip
             axes.set_xscale("log")
             axes.set_yscale("log")
-            axes.set_ylim(0.5 * lowest, 1.3)
+            axes.set_ylim(lowest, highest)
+            ticks = [tick for tick in (0.05, 0.1, 0.2, 0.5, 1, 2) if lowest < tick < highest]
+            axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+            axes.set_yticks([], minor=True)
             if axes in rows[0]:
                 axes.set_title(task)
             if axes in rows[-1]:
@@ -186,7 +188,7 @@ def gpr_binary_images(
     temperatures: tuple[float, ...] = (1e-8, 1e-3, 0.1),
     n_train: tuple[int, ...] = (10, 20, 50, 100, 200, 400),
     threshold: float = 0.01,
-    seeds: int = 20,
+    seeds: int = 12,
 ) -> list[Curve]:
     common = (activation, depth, pool, temperatures, n_train, threshold, seeds)
     return [curve for text in tasks for curve in _task_curves(text, *common)]

@@ -23,7 +23,8 @@ def draw_staircase(comparison: Comparison) -> Any:
     for column, (panel, dim) in enumerate(zip(comparison.panels, p["input_dims"])):
         top, bottom = rows[0][column], rows[1][column]
         theories, experiments = comparison.theories(panel), comparison.experiments(panel)
-        plot_panel(top, theories, experiments, "n_train", "test_error", title=panel)
+        plot_panel(top, theories, experiments, "n_train", "test_error")
+        top.set_title(panel, loc="right")
         line, dots = next(iter(theories.values())), next(iter(experiments.values()))
         cubic = dim * (dim - 1) * (dim + 4) // 6  # harmonics of degree 3
         for number, degree in enumerate(DEGREES):
@@ -36,7 +37,7 @@ def draw_staircase(comparison: Comparison) -> Any:
             for size in (dim, cubic):
                 axes.axvline(size, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
         for size, name in ((dim, "$d$"), (cubic, "$N_3$")):
-            top.text(size * 1.06, 0.97, name, transform=top.get_xaxis_transform(), va="top", fontsize=8, color="0.4")
+            top.text(size, 1.01, name, transform=top.get_xaxis_transform(), ha="center", fontsize=8, color="0.4")
         top.axhline(p["cubic_power"], color="0.6", linewidth=0.8, linestyle="--", zorder=0)
         top.set_xlabel("")
         bottom.set_xlabel("training examples $P$")
@@ -44,7 +45,7 @@ def draw_staircase(comparison: Comparison) -> Any:
             axes.set_ylabel("" if column else name)
     handles, _ = rows[0][0].get_legend_handles_labels()
     rows[0][0].legend(handles, ["self-consistent theory", "measured"], loc="lower left")
-    rows[1][0].legend(loc="center left", bbox_to_anchor=(0, 0.7))
+    rows[1][0].legend(loc="lower right")
     caption(
         figure,
         f"{p['activation']} network kernel, one hidden layer, inputs uniform on the sphere in d dimensions; target: linear "
@@ -63,7 +64,6 @@ def draw_staircase(comparison: Comparison) -> Any:
     source="Bordelon, Canatar, Pehlevan 2020; Canatar, Bordelon, Pehlevan 2021; Ringel et al. 2025",
     draw=draw_staircase,
     seconds=(60, 1800),
-    observables=("test_error", "learnability"),
     full={
         "input_dims": (10, 20),
         "n_train": (5, 10, 20, 40, 100, 200, 500, 1000, 2000, 5000, 10_000),

@@ -50,8 +50,8 @@ def draw_depth(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{p['data']}, P = {p['n_train']}, T = {p['temperature']:g}, erf, unit prior variances, {p['n_test']} test points. "
-        f"Lines: three closures of the theory, the same at depth 1. Dots: {_runs(p)}. The gap in the train error at small N shrinks "
-        "as N grows at fixed P/N (docs/proportional.md).",
+        f"Lines: three closures of the theory, the same at depth 1. Dots: {_runs(p)}. The gap in the train error at small N "
+        "shrinks as N grows at fixed P/N (docs/proportional.md).",
     )
     return figure
 

@@ -6,9 +6,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
+from orderparam.kernels import common_scale
+from orderparam.kernels.common_scale import Eigenbasis
 from orderparam.systems.proportional.model import FullyConnected
-from orderparam.systems.proportional.theory import common_scale, mean_direction
-from orderparam.systems.proportional.theory.common_scale import Eigenbasis
+from orderparam.systems.proportional.theory import mean_direction
 from orderparam.systems.proportional.theory.losses import Prediction, losses, reached
 from orderparam.systems.proportional.theory.recursion import Pairs, input_pairs, renormalised
 

@@ -16,7 +16,7 @@ import numpy as np
 from jax.scipy.special import gammaln, logsumexp
 from jaxtyping import Array, Float
 
-from orderparam.systems.proportional.theory.common_scale import Eigenbasis, minima
+from orderparam.kernels.common_scale import Eigenbasis, minima
 from orderparam.systems.proportional.theory.losses import Prediction, losses
 
 _NODES = 1025

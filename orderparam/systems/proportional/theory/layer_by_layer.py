@@ -8,9 +8,10 @@ import jax.scipy.linalg as jsl
 import optimistix
 from jaxtyping import Array, Float
 
+from orderparam.kernels import common_scale
+from orderparam.kernels.common_scale import BRANCHES, Minima
+from orderparam.solve.minimum import minimise
 from orderparam.systems.proportional.model import FullyConnected
-from orderparam.systems.proportional.theory import common_scale
-from orderparam.systems.proportional.theory.common_scale import BRANCHES, Minima
 from orderparam.systems.proportional.theory.fully_connected import (
     Branches,
     RenormalisedNetwork,
@@ -22,7 +23,6 @@ from orderparam.systems.proportional.theory.fully_connected import (
     scaled,
 )
 from orderparam.systems.proportional.theory.losses import reached, regression
-from orderparam.systems.proportional.theory.minimise import inverse, minimise
 from orderparam.systems.proportional.theory.recursion import renormalised, with_means
 
 # The scan for further minima of `branches`: this many equal log Q_l in the range where minima were ever met.
@@ -31,6 +31,18 @@ _RANGE = (-9.0, 9.0)
 _SAME = 1e-6  # minima closer than this in every log Q_l are one
 
 Kernel = Callable[[Float[Array, "unknown"]], Float[Array, "train train"]]
+
+
+@jax.custom_jvp
+def inverse(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """A^{-1} of a symmetric positive definite matrix; dA^{-1} = -A^{-1} dA A^{-1}."""
+    return jsl.cho_solve((jnp.linalg.cholesky(matrix), True), jnp.eye(matrix.shape[-1]))
+
+
+@inverse.defjvp
+def _(primals, tangents):
+    inverted = inverse(primals[0])
+    return inverted, -inverted @ tangents[0] @ inverted
 
 
 def common_minima(system: FullyConnected) -> Minima:

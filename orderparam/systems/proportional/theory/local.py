@@ -24,10 +24,11 @@ import jax.scipy.linalg as jsl
 from jaxtyping import Array, Bool, Float, Int
 
 from orderparam.core.result import Result
+from orderparam.kernels import common_scale
+from orderparam.kernels.common_scale import Eigenbasis
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.systems.proportional.model import LocallyConnected, PatchNetwork
-from orderparam.systems.proportional.theory import common_scale, matrix_scale
-from orderparam.systems.proportional.theory.common_scale import Eigenbasis
+from orderparam.systems.proportional.theory import matrix_scale
 from orderparam.systems.proportional.theory.fully_connected import log_evidence, predict, scaled
 from orderparam.systems.proportional.theory.local_kernels import LocalKernels, patch_means, test_kernels, training_kernels
 from orderparam.systems.proportional.theory.losses import Prediction, reached, regression

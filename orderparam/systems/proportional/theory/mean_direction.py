@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optimistix
 from jaxtyping import Array, Float
 
-from orderparam.systems.proportional.theory.common_scale import Eigenbasis, minima
+from orderparam.kernels.common_scale import Eigenbasis, minima
 from orderparam.systems.proportional.theory.losses import losses
 
 

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from orderparam.kernels.common_scale import Eigenbasis, order_parameters
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.proportional.theory import matrix_scale
-from orderparam.systems.proportional.theory.common_scale import Eigenbasis, order_parameters
 from orderparam.systems.proportional.theory.losses import PredictionOfSeveral, losses
 from orderparam.systems.proportional.theory.matrix_scale import Minimum, Prior, Response, Scale, spectral
 

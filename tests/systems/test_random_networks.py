@@ -221,14 +221,11 @@ def test_order_and_chaos():
 def test_finite_kernels_fluctuate_as_predicted():
     x = jnp.asarray(np.random.default_rng(0).normal(size=(3, 4)))
     shallow = NetworkKernels(x, width=16, weight_variance=1.5, bias_variance=0.05, activation=ERF)
-    runs = [kernel_spread(shallow, jax.random.key(i), 2**13) for i in range(12)]
+    runs = [kernel_spread(shallow, jax.random.key(i), 2**12) for i in range(12)]
     theory = one_hidden_layer_spread(shallow)
     for name in ("nngp_fluctuation", "ntk_fluctuation", "nngp_bias", "ntk_bias"):
         values = np.array([getattr(run, name) for run in runs])
         assert within(values.mean(), getattr(theory, name), values, errors=6), name
-    deep = shallow.with_(inputs=x[:1])
-    one = one_input_spread(deep)
-    np.testing.assert_allclose(one.nngp_fluctuation, one_hidden_layer_spread(deep).nngp_fluctuation, rtol=1e-10)
 
 
 # ----------------------------------------------------------------------------------------------------------- refusals
@@ -241,7 +238,7 @@ def test_finite_kernels_fluctuate_as_predicted():
         ({"inputs": np.array([[np.nan, 1.0]])}, "finite"),
         ({"inputs": [[1.0]]}, "RandomNetwork.inputs"),
         ({"prior": "unifrom"}, "uniform"),
-        ({"readout_prior": "sign"}, "rademacher"),
+        ({"readout_prior": "sign"}, "RandomNetwork.readout_prior"),
         ({"width": 2.5}, "RandomNetwork.width"),
         ({"activation": "erf"}, "RandomNetwork.activation"),
         ({"bins": 0}, "RandomNetwork.bins"),

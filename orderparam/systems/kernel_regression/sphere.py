@@ -48,8 +48,8 @@ class SphereRegression(KernelRegression):
         def kernel_function(cosines: Float[Array, "node"]) -> Float[Array, "node"]:
             # Any two points of the plane at that angle: the kernel knows |x|^2/d and the angle only.
             angles = np.arccos(np.clip(cosines, -1, 1))
-            plane = np.sqrt(2) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-            return architecture.nngp(np.array([[np.sqrt(2), 0.0]]), plane)[0]
+            plane = jnp.sqrt(2) * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
+            return architecture.nngp(jnp.sqrt(2) * jnp.array([[1.0, 0.0]]), plane)[0]
 
         spectrum = sphere(input_dim, kernel_function, target_power, max_degree)
         return cls(spectrum, n_train, temperature, noise, architecture=architecture, input_dim=input_dim)

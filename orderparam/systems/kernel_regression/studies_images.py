@@ -129,13 +129,13 @@ def draw_binary_images(comparison: Comparison) -> Any:
                     draw(axes, part, "n_train", "test_error", number, label.removesuffix(f", {task}"))
                     if float(part["test_error"].max()) < lowest:
                         axes.text(
-                            0.04, 0.04, f"{label.removesuffix(f', {task}')}: below {_power(part['test_error'])}",
+                            0.04, 0.04, f"{label.removesuffix(f', {task}')}: below {_above(part['test_error'])}",
                             transform=axes.transAxes, fontsize=7, color=COLOURS[number],
                         )  # fmt: skip
             axes.set_xscale("log")
             axes.set_yscale("log")
             axes.set_ylim(lowest, highest)
-            ticks = [tick for tick in (0.05, 0.1, 0.2, 0.5, 1, 2) if lowest < tick < highest]
+            ticks = [tick for tick in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2) if lowest < tick < highest]
             axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
             axes.set_yticks([], minor=True)
             if axes in rows[0]:
@@ -147,7 +147,7 @@ def draw_binary_images(comparison: Comparison) -> Any:
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
     caption(
         figure,
-        f"Gaussian-process regression with the kernel of a {p['activation']} network, {p['depth']} hidden layer(s), on pools of "
+        f"Gaussian-process regression with the {p['activation']} network kernel of {p['depth']} hidden layer(s), on pools of "
         f"{p['pool']} images of two classes, y = ±1. Mean squared error on the images of the pool outside the training set. "
         f"Dots: mean over {p['seeds']} random training sets (the same at every T), bars: standard error. RG: modes of "
         f"learnability below {p['threshold']:g} integrated out. "
@@ -166,9 +166,12 @@ def _scientific(value: float) -> str:
     return f"${factor}10^{{{int(exponent)}}}$"
 
 
-def _power(values: xr.DataArray) -> str:
-    """The next power of ten above all values."""
-    return f"$10^{{{int(np.floor(np.log10(float(values.max())))) + 1}}}$"
+def _above(values: xr.DataArray) -> str:
+    """The next number of one digit above all values, or the next power of ten where they are tiny."""
+    highest = float(values.max())
+    if highest > 0.01:
+        return f"{np.ceil(10 * highest) / 10:g}"
+    return f"$10^{{{int(np.floor(np.log10(highest))) + 1}}}$"
 
 
 @study(

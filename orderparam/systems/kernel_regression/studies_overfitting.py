@@ -3,6 +3,7 @@
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 from orderparam.core.study import Comparison, Curve, study
 from orderparam.kernels import Spectrum, finite_rank
@@ -120,7 +121,8 @@ def benign_tail(
     grid = {"n_train": sample_sizes(max(n_train), min(n_train), 80)}
     for weight in weights:
         panel = f"tail of total weight $c$ = {weight:g}" if weight else "no tail"
-        tail = Spectrum([1 / rank, weight / tail_modes], [1.0, 0.0], [rank, tail_modes if weight else 0])
+        counts = np.array([rank, tail_modes if weight else 0])
+        tail = Spectrum(np.array([1 / rank, weight / tail_modes]), np.array([1.0, 0.0]), counts)
         systems = {"tail": KernelRegression(tail, 10, temperature, noise)}
         if weight:
             systems["ridge"] = KernelRegression(finite_rank(rank, 1 / rank), 10, weight, noise)

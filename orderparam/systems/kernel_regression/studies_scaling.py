@@ -44,11 +44,11 @@ def draw_regimes(comparison: Comparison) -> Any:
         theories, experiments = comparison.theories(panel), comparison.experiments(panel)
         plot_panel(axes, theories, experiments, "n_train", "test_error", title=panel)
         line = next(iter(theories.values()))
-        n = np.asarray(line["n_train"])
+        n = line["n_train"].values
         if panel == BEST:
             continue
         exponent, noise = _settings(p)[panel]
-        law = scaling_law(n, p["capacity"], p["source"], noise=noise, ridge_exponent=exponent)
+        law = scaling_law(jnp.asarray(n), p["capacity"], p["source"], noise=noise, ridge_exponent=exponent)
         axes.plot(n, law.test_error, color="0.55", linestyle=":", zorder=1)
         end = np.log(n) > np.log(n[-1]) - np.log(10)
         slope = np.polyfit(np.log(n[end]), np.log(line["test_error"].values[end]), 1)[0]
@@ -131,17 +131,22 @@ def kernel_scaling_regimes(
     resolved = Spectrum(k**-capacity, k ** (-1 - 2 * source * capacity), tail=rest.tail, tail_power=rest.tail_power)
     grid = {"n_train": sample_sizes(largest, min(n_train), 60)}
 
-    def curves(panel: str, level: float, wrap: Callable[[Callable], Callable]) -> list[Curve]:
+    def curves(panel: str, level: float, wrapper: Callable, **options: float) -> list[Curve]:
         theory, design = KernelRegression(infinite, 10, 0.0, level), KernelRegression(resolved, 10, 0.0, level)
         return [
-            Curve(f"self-consistent, {panel}", wrap(self_consistent), theory, grid, panel=panel),
-            Curve(f"Gaussian features, {panel}", wrap(gaussian_design), design, {"n_train": n_train}, seeds=seeds, panel=panel),
+            Curve(f"self-consistent, {panel}", partial(wrapper, run=self_consistent, **options), theory, grid, panel=panel),
+            Curve(
+                f"Gaussian features, {panel}",
+                partial(wrapper, run=gaussian_design, **options),
+                design,
+                {"n_train": n_train},
+                seeds=seeds,
+                panel=panel,
+            ),
         ]
 
     settings = _settings({"ridge_exponents": ridge_exponents, "noise": noise})
     regimes = [
-        curve
-        for panel, (exponent, level) in settings.items()
-        for curve in curves(panel, level, lambda run, exponent=exponent: partial(scheduled, run=run, exponent=exponent))
+        curve for panel, (exponent, level) in settings.items() for curve in curves(panel, level, scheduled, exponent=exponent)
     ]
-    return [*regimes, *curves(BEST, small_noise, lambda run: partial(at_best_ridge, run=run))]
+    return [*regimes, *curves(BEST, small_noise, at_best_ridge)]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 from orderparam.core.agreement import estimate
 from orderparam.core.study import Comparison, Curve, study
@@ -82,7 +83,7 @@ def staircase_gp(
 ) -> list[Curve]:
     curves = []
     architecture = fully_connected(1, None, activation)
-    power = [0, 1 - cubic_power, 0, cubic_power]
+    power = np.array([0, 1 - cubic_power, 0, cubic_power])
     for dim in input_dims:
         panel = f"$d$ = {dim}"
         system = SphereRegression.from_architecture(architecture, dim, power, 10, temperature, max_degree=max_degree)

@@ -17,7 +17,7 @@ if "jax" in sys.modules:
 else:
     os.environ["JAX_ENABLE_X64"] = "1"
 
-_ROOMS = ("core", "data", "gaussian", "kernels", "networks", "plotting", "sampling", "solve", "systems")
+_ROOMS = ("core", "data", "gaussian", "kernels", "losses", "networks", "plotting", "sampling", "solve", "systems")
 _NAMES = {
     "Result": "core.result",
     "System": "core.system",

@@ -19,11 +19,14 @@ from orderparam.systems.extensive_width import (
     bayes_optimal,
     channel,
     compressed,
+    gaussian_readouts,
     posterior_hmc,
     quadratic_bayes_optimal,
+    quadratic_posterior_hmc,
     staircase,
     steep_hierarchy,
 )
+from orderparam.systems.extensive_width.theory.matrix_channel import matrix_channel
 
 CUBIC = HierarchicalTeacher(input_dim=100, width=50, decay=0.6, noise=0.05, activation=Hermite(3))
 
@@ -144,20 +147,79 @@ def test_a_student_wider_than_what_the_data_resolve_gains_nothing():
     assert float(compressed(WidthLimitedStudent(teacher, resolved - 4)).error) > float(full.error)
 
 
+MIXED = Polynomial((-(0.5**0.5), -0.5, 0.5**0.5, 1 / 6))  # He_2 / sqrt(2) + He_3 / 6
+
+
+def brute_force_matrix_overlap(gamma, values, signal):
+    """m_S from the roots of the polynomial equation for the Stieltjes transform, on a fine grid of the spectrum."""
+    c = np.sqrt(gamma * signal)
+    density = []
+    grid = np.linspace(-12, 12, 6001)
+    for x in grid:
+        whole = np.poly1d([1.0])
+        for v in values:
+            whole = whole * np.poly1d([-c * v, gamma])
+        total = whole * np.poly1d([1.0, -x, 1.0])  # (h^2 - x h + 1) prod (gamma - c v h) + h sum_v ...
+        for j, v in enumerate(values):
+            others = np.poly1d([1.0])
+            for i, w in enumerate(values):
+                others = others if i == j else others * np.poly1d([-c * w, gamma])
+            total = total + np.poly1d([c * v * gamma / len(values), 0.0]) * others
+        density.append(np.max(np.abs(np.roots(total.coeffs).imag)) / np.pi)
+    cubes = np.sum(np.array(density) ** 3) * (grid[1] - grid[0])
+    return 1 - (1 - 4 * np.pi**2 / 3 * cubes) / signal
+
+
+@pytest.mark.parametrize("values", [(1.0,), (1.0, -1.0), (1.2, 1.2, -0.5, 0.3)])
+def test_matrix_channel_of_any_readouts_against_polynomial_roots(values):
+    values = tuple(np.array(values) / np.sqrt(np.mean(np.square(values))))
+    for signal in (0.7, 5.0):
+        expected = brute_force_matrix_overlap(0.5, values, signal)
+        np.testing.assert_allclose(matrix_channel(0.5, values).overlap(jnp.asarray(signal)), expected, atol=3e-5)
+
+
 def test_quadratic_component_universal_and_specialised():
     relu = QuadraticTeacher(200, 100, 0.1)
     found = op.sweep(quadratic_bayes_optimal, relu, {"n_train": [4e4 * a for a in (0.96, 1.96, 3.96, 5.0, 8.0)]})
-    np.testing.assert_allclose(found["universal_overlap"][:3], [0.621609, 0.784154, 0.883123], atol=2e-6)
+    np.testing.assert_allclose(found["universal_quadratic_overlap"][:3], [0.621609, 0.784154, 0.883123], atol=2e-6)
     np.testing.assert_allclose(found["universal_error"][:3], [0.0413790, 0.0284440, 0.0205684], atol=2e-7)
-    np.testing.assert_allclose(found["overlap"][3:], [0.813052, 0.926807], atol=3e-4)
+    np.testing.assert_allclose(found["overlap"][3:, 0], [0.813052, 0.926807], atol=3e-4)
     np.testing.assert_allclose(found["error"][3:], [0.0137802, 0.00754474], rtol=6e-4)
     assert np.all(found["converged"])
 
-    mixed = Polynomial((-0.5**0.5, -0.5, 0.5**0.5, 1 / 6))  # He_2 / sqrt2 + He_3 / 6
-    pure = QuadraticTeacher(200, 100, 1.25, 4e4 * 4, mixed)
+    pure = QuadraticTeacher(200, 100, 1.25, 4e4 * 4, MIXED)
     state = quadratic_bayes_optimal(pure)
-    np.testing.assert_allclose([state.overlap, state.quadratic_overlap, state.error], [0.795684, 0.905907, 0.1768], rtol=2e-4)
+    np.testing.assert_allclose([state.overlap[0], state.quadratic_overlap, state.error], [0.795684, 0.905907, 0.1768], rtol=2e-4)
     assert float(state.free_entropy) > float(state.universal_free_entropy)
+
+
+def test_free_entropy_of_every_branch_is_the_integral_of_what_a_new_label_tells():
+    """d(alpha f)/d(alpha) = -(1/2) ln(2 pi e (Delta + error)), for Gaussian read-outs, in every branch."""
+    teacher = QuadraticTeacher(200, 100, 1.25, 4e4, MIXED, gaussian_readouts(10))
+    alpha, step = 3.0, 1e-3
+    found = op.sweep(quadratic_bayes_optimal, teacher, {"n_train": [4e4 * a for a in (alpha - step, alpha, alpha + step)]})
+    assert np.all(found["converged"])
+    for branch in ("", "universal_", "specialised_"):
+        whole = found[f"{branch}free_entropy"].values * [alpha - step, alpha, alpha + step]
+        label = -0.5 * np.log(2 * np.pi * np.e * (1.25 + found[f"{branch}error"].values[1]))
+        np.testing.assert_allclose((whole[2] - whole[0]) / (2 * step), label, atol=2e-7)
+    overlaps = found["overlap"].values[1]
+    assert np.all(np.diff(overlaps) <= 1e-12)  # features of large |v| specialise first
+    assert overlaps[0] > 0.9
+    assert overlaps[-1] < 1e-6
+    assert found["free_entropy"][1] > found["universal_free_entropy"][1]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sampled_posterior_with_a_quadratic_component_specialises():
+    """At a size where the theory is off by some ten per cent: between the specialised error and the universal one."""
+    teacher = QuadraticTeacher(16, 6, 1.25, 1500.0, MIXED, (1.0, -1.0))
+    theory = quadratic_bayes_optimal(teacher)
+    found = quadratic_posterior_hmc(teacher, jax.random.key(0), draws=60, leapfrog_steps=15)
+    assert float(found.error) == pytest.approx(float(theory.error), rel=0.35)
+    assert float(found.error) < 0.7 * float(theory.universal_error)
+    assert float(found.overlap.mean()) == pytest.approx(float(theory.overlap.mean()), abs=0.12)
+    assert float(found.quadratic_overlap) == pytest.approx(float(theory.quadratic_overlap), abs=0.06)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -194,6 +256,10 @@ def test_refusals():
         bayes_optimal(CUBIC.with_(activation=activation("relu")))
     with pytest.raises(ValueError, match=r"no quadratic component"):
         QuadraticTeacher(10, 5, 0.1, 100.0, Hermite(3))
+    with pytest.raises(ValueError, match=r"width = 5: must be a multiple of 2"):
+        QuadraticTeacher(10, 5, 0.1, 100.0, readouts=(1.0, -1.0))
+    with pytest.raises(ValueError, match=r"must be finite and different from zero"):
+        QuadraticTeacher(10, 5, 0.1, 100.0, readouts=(0.0,))
     with pytest.raises(ValueError, match=r"decay = 0.4"):
         steep_hierarchy(CUBIC.with_(decay=0.4))
     with pytest.raises(ValueError, match=r"must be <= 2048"):

@@ -5,7 +5,15 @@ error, error ~ k_c d / n. Nguyen and Barbier 2026, "Sharp feature-learning trans
 laws in extensive-width networks".
 """
 
-from orderparam.systems.extensive_width.experiment import Posterior, TrainedStudent, adam_student, posterior_hmc
+from orderparam.systems.extensive_width.experiment import (
+    CollectivePosterior,
+    Posterior,
+    TrainedStudent,
+    adam_at_effective_width,
+    adam_student,
+    posterior_hmc,
+    quadratic_posterior_hmc,
+)
 from orderparam.systems.extensive_width.model import (
     TANH_2,
     HierarchicalTeacher,
@@ -13,6 +21,7 @@ from orderparam.systems.extensive_width.model import (
     Teacher,
     WeightedTeacher,
     WidthLimitedStudent,
+    gaussian_readouts,
 )
 from orderparam.systems.extensive_width.theory import (
     BayesOptimal,
@@ -45,6 +54,7 @@ __all__ = [
     "BayesOptimal",
     "Channel",
     "CollectiveOptimal",
+    "CollectivePosterior",
     "CollectiveTransition",
     "Compressed",
     "FlatHierarchy",
@@ -59,6 +69,7 @@ __all__ = [
     "WeightedTeacher",
     "WidthLimitedStudent",
     "Windows",
+    "adam_at_effective_width",
     "adam_student",
     "all_solutions",
     "bayes_optimal",
@@ -68,10 +79,12 @@ __all__ = [
     "compressed",
     "effective_teacher",
     "flat_hierarchy",
+    "gaussian_readouts",
     "informed_state",
     "limiting_profile",
     "posterior_hmc",
     "quadratic_bayes_optimal",
+    "quadratic_posterior_hmc",
     "staircase",
     "steep_hierarchy",
 ]

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.stats import norm
 
 from orderparam.core.system import System, parameter, structure
 from orderparam.gaussian import Activation, hermite_coefficients
@@ -102,9 +103,13 @@ class WidthLimitedStudent(System):
 
 
 class QuadraticTeacher(System):
-    """Homogeneous read-outs v_i = 1/sqrt(k) and an activation with a quadratic component c_2, learned collectively.
+    """An activation with a quadratic component c_2, through which the features are first learned together.
 
-    Raises `ValueError` for sizes that are not positive integers, or an activation without a quadratic component.
+    `readouts` are the values of sqrt(k) v_i, each taken by the same share of the hidden units: (1,) homogeneous, (1, -1)
+    Rademacher, `gaussian_readouts(m)` Gaussian. They are rescaled to a mean square of one, so that sum_i v_i^2 = 1.
+
+    Raises `ValueError` for sizes that are not positive integers, read-outs that are not finite numbers different from zero or
+    whose number does not divide the width, or an activation without a quadratic component.
     """
 
     input_dim: int = structure("input dimension d")
@@ -112,12 +117,21 @@ class QuadraticTeacher(System):
     noise: float = parameter("variance Delta of the label noise", above=0)
     n_train: float = parameter("number of training samples n", above=0, default=10_000)
     activation: Activation = structure("activation sigma", default=Relu())
+    readouts: tuple[float, ...] = structure("values of the read-outs, equally frequent", default=(1.0,))
 
     def __check_init__(self) -> None:
         for name in ("input_dim", "width"):
             size = getattr(self, name)
             if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
                 raise ValueError(f"QuadraticTeacher.{name} = {size!r}: must be an integer >= 1")
+        given = np.asarray(self.readouts)
+        if not isinstance(self.readouts, tuple) or given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iuf":
+            raise ValueError(f"QuadraticTeacher.readouts = {self.readouts!r}: must be a tuple of numbers, at least one")
+        if not np.all(np.isfinite(given)) or np.any(given == 0):
+            raise ValueError(f"QuadraticTeacher.readouts = {self.readouts!r}: must be finite and different from zero")
+        if self.width % len(self.readouts):
+            count = len(self.readouts)
+            raise ValueError(f"QuadraticTeacher.width = {self.width}: must be a multiple of {count}, the number of read-outs")
         _check_activation(self.activation)
         with jax.ensure_compile_time_eval():
             quadratic = float(hermite_coefficients(self.activation, 3, 1.0, self.activation.kinks)[2])
@@ -125,6 +139,25 @@ class QuadraticTeacher(System):
             raise ValueError(
                 f"QuadraticTeacher.activation = {self.activation.name}: has no quadratic component; use HierarchicalTeacher"
             )
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The values of sqrt(k) v, of mean square one, in decreasing order of their modulus."""
+        given = np.asarray(self.readouts, float)
+        given = given[np.argsort(-np.abs(given), kind="stable")]
+        return tuple((given / np.sqrt(np.mean(given**2))).tolist())
+
+    @property
+    def readout(self) -> Float[Array, "feature"]:
+        """v_i of every unit, in decreasing order of the modulus; sum_i v_i^2 = 1."""
+        return jnp.repeat(jnp.asarray(self.values), self.width // len(self.values)) / jnp.sqrt(self.width)
+
+
+def gaussian_readouts(count: int) -> tuple[float, ...]:
+    """`count` (even) equally likely values of a standard normal variable: its quantiles at (j - 1/2) / count."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 2 or count % 2:
+        raise ValueError(f"count = {count!r}: must be an even integer >= 2")
+    return tuple(norm.ppf((np.arange(count) + 0.5) / count).tolist())
 
 
 def _check_activation(activation: Activation) -> None:

@@ -7,13 +7,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.gaussian import Activation, hermite_coefficients
-from orderparam.systems.extensive_width.model import Teacher
+from orderparam.systems.extensive_width.model import QuadraticTeacher, Teacher
+
+Affine = tuple[Array | float, Array | float]
 
 TEST_POINTS = 8000  # the error of an average over them is 1.6 %
 
 
 class Data(NamedTuple):
-    """Teacher weights (rows of norm sqrt(d)), noisy training set, and a test set without noise."""
+    """Teacher weights, noisy training set, and a test set without noise."""
 
     weights: Float[Array, "feature input"]
     inputs: Float[Array, "sample input"]
@@ -28,10 +30,13 @@ def affine_part(activation: Activation) -> tuple[Float[Array, ""], Float[Array, 
     return c[0], c[1]
 
 
-def draw(teacher: Teacher, key: PRNGKeyArray, affine: tuple[Array | float, Array | float] = (0.0, 0.0)) -> Data:
+def draw(
+    teacher: Teacher | QuadraticTeacher, key: PRNGKeyArray, affine: Affine = (0.0, 0.0), orthogonal: bool = True
+) -> Data:
     """y = sum_i v_i (sigma(z_i) - c_0 - c_1 z_i) + sqrt(Delta) noise, z_i = w_i . x / sqrt(d), with `affine` = (c_0, c_1).
 
-    The teacher's rows are orthogonal where the width permits, otherwise independent on the sphere.
+    The teacher's rows are of norm sqrt(d), orthogonal where the width permits; with `orthogonal` False they are drawn from the
+    prior, as they must be where the spectrum of sum_i v_i w_i w_i^T matters.
     Raises `ValueError` for an input dimension or a number of samples that is not an integer.
     """
     sizes = {"input_dim": teacher.input_dim, "n_train": teacher.n_train}
@@ -43,9 +48,9 @@ def draw(teacher: Teacher, key: PRNGKeyArray, affine: tuple[Array | float, Array
     weight_key, input_key, noise_key, test_key = jax.random.split(key, 4)
     width = readout.shape[0]
     weights = jax.random.normal(weight_key, (width, dim))
-    if width <= dim:
-        weights = jnp.linalg.qr(weights.T)[0].T
-    weights = weights * jnp.sqrt(dim) / jnp.linalg.norm(weights, axis=1, keepdims=True)
+    if orthogonal:
+        rows = jnp.linalg.qr(weights.T)[0].T if width <= dim else weights
+        weights = rows * jnp.sqrt(dim) / jnp.linalg.norm(rows, axis=1, keepdims=True)
     inputs = jax.random.normal(input_key, (samples, dim))
     test_inputs = jax.random.normal(test_key, (TEST_POINTS, dim))
     noise = jnp.sqrt(teacher.noise) * jax.random.normal(noise_key, (samples,))
@@ -55,7 +60,7 @@ def draw(teacher: Teacher, key: PRNGKeyArray, affine: tuple[Array | float, Array
 
 def output(
     activation: Activation,
-    affine: tuple[Array | float, Array | float],
+    affine: Affine,
     readout: Float[Array, "feature"],
     weights: Float[Array, "feature input"],
     inputs: Float[Array, "sample input"],

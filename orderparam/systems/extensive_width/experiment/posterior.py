@@ -1,33 +1,22 @@
-"""Sampling the posterior of an extensive-width teacher with Hamiltonian Monte Carlo.
-
-    ln p(W | data) = -sum_mu (y_mu - sum_i v_i sigma(w_i . x_mu / sqrt(d)))^2 / (2 Delta) - |W|^2 / 2
-
-without the constant and the linear part of sigma. The rows are rescaled by their expected posterior widths, 1/sqrt(1 + n v_i^2
-E sigma'^2 / (d Delta)): the step size is then the same at every size and hierarchy (derived for this package).
-"""
+"""The posterior of an extensive-width teacher, sampled from several kinds of start."""
 
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import Partial
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
-from scipy.optimize import linear_sum_assignment
 
 from orderparam.core.result import Result
 from orderparam.core.system import nearest
-from orderparam.gaussian import Activation, expectation
-from orderparam.sampling import sample
-from orderparam.systems.extensive_width.experiment.data import affine_part, draw, output
-from orderparam.systems.extensive_width.model import Teacher, WidthLimitedStudent
+from orderparam.systems.extensive_width.experiment.chains import LEARNED, Network, matched, mean_prediction_error, run
+from orderparam.systems.extensive_width.experiment.data import affine_part, draw
+from orderparam.systems.extensive_width.model import QuadraticTeacher, Teacher, WidthLimitedStudent
 from orderparam.systems.extensive_width.theory.bayes import bayes_optimal
 from orderparam.systems.extensive_width.theory.compression import compressed, effective_teacher
 
 Start = Literal["informed", "partially_informed", "uninformed"]
 STARTS = ("informed", "partially_informed", "uninformed")
-# A learned feature appears with an overlap of 0.64 (h_3) or more, an unlearned one fluctuates by 1/sqrt(d).
-LEARNED = 0.5
 
 
 class Posterior(Result):
@@ -57,11 +46,11 @@ def posterior_hmc(
     system: Teacher | WidthLimitedStudent,
     key: PRNGKeyArray,
     start: Start = "informed",
-    chains: int = 2,
-    warmup: int = 150,
+    chains: int = 4,
+    warmup: int = 100,
     draws: int = 100,
-    thin: int = 2,
-    leapfrog_steps: int = 10,
+    thin: int = 1,
+    leapfrog_steps: int = 30,
 ) -> Posterior:
     """One teacher, one data set, and independent chains on its posterior.
 
@@ -77,15 +66,15 @@ def posterior_hmc(
     activation, the sign of an overlap carries no meaning and is dropped. Raises `ValueError` for an unknown start or sizes
     that are not integers.
     """
-    if start not in STARTS:
-        raise ValueError(f"start = {start!r} does not exist{nearest(str(start), list(STARTS))}")
+    check_start(start, STARTS)
+    if isinstance(system, QuadraticTeacher):
+        raise ValueError("system = QuadraticTeacher: has a quadratic component; use quadratic_posterior_hmc")
     teacher, seen = (system.teacher, effective_teacher(system)) if isinstance(system, WidthLimitedStudent) else (system, system)
     affine = affine_part(teacher.activation)
     data_key, start_key, chain_key = jax.random.split(key, 3)
     data = draw(teacher, data_key, affine)
     shown = np.asarray(seen.readout)
     rows = np.flatnonzero(shown != 0)
-    readout = jnp.asarray(shown[rows])
     truth = data.weights[rows]
 
     prior = jax.random.normal(start_key, (chains, *truth.shape))
@@ -95,30 +84,18 @@ def posterior_hmc(
         known = np.ones(len(rows), bool) if start == "informed" else np.asarray(_predicted_overlap(system))[rows] > 0
         positions = jnp.where(known[:, None], truth, prior)
 
-    slope = expectation(lambda z: (teacher.activation.derivative(z) - affine[1]) ** 2, 1.0, teacher.activation.kinks)
-    stiffness = teacher.n_train / teacher.input_dim * readout**2 * slope / seen.noise
-    samples = sample(
-        Partial(_log_posterior, teacher.activation, affine, readout, jnp.asarray(seen.noise), data.inputs, data.labels),
-        positions,
-        chain_key,
-        method="hmc",
-        warmup=warmup,
-        samples=draws,
-        thin=thin,
-        leapfrog_steps=leapfrog_steps,
-        scale=jnp.broadcast_to(1 / jnp.sqrt(1 + stiffness)[:, None], truth.shape),
-        observe=Partial(_observe, teacher.activation, affine, readout, truth, data.test_inputs, data.test_labels),
-    )
-    seen_by_draw = samples.observables
+    network = Network(teacher.activation, affine, jnp.asarray(shown[rows]), jnp.asarray(seen.noise))
+    lengths = {"warmup": warmup, "samples": draws, "thin": thin, "leapfrog_steps": leapfrog_steps}
+    samples = run(network, data, truth, positions, chain_key, **lengths)
     overlap = np.zeros(shown.shape)
-    overlap[rows] = _matched(np.asarray(seen_by_draw["overlaps"]), teacher.activation.parity == "even")
+    overlap[rows] = matched(np.asarray(samples.observables["overlaps"]), teacher.activation.parity == "even")
     estimate = samples.estimates["gibbs_error"]
     gibbs, left_out = estimate.mean, seen.noise - teacher.noise
     return Posterior(
         overlap=jnp.asarray(overlap),
         error=(gibbs + left_out) / 2,  # features left out are missing once from the mean and from the sample
         gibbs_error=gibbs,
-        posterior_mean_error=jnp.mean((jnp.mean(seen_by_draw["prediction"], axis=(0, 1)) - data.test_labels) ** 2),
+        posterior_mean_error=mean_prediction_error(samples, data),
         effective_width=jnp.asarray(float(np.sum(overlap > LEARNED))),
         acceptance=jnp.mean(samples.acceptance_rate),
         r_hat=estimate.r_hat,
@@ -127,50 +104,10 @@ def posterior_hmc(
     )
 
 
+def check_start(start: str, allowed: tuple[str, ...]) -> None:
+    if start not in allowed:
+        raise ValueError(f"start = {start!r} does not exist{nearest(str(start), list(allowed))}")
+
+
 def _predicted_overlap(system: Teacher | WidthLimitedStudent) -> Float[Array, "feature"]:
     return compressed(system).overlap if isinstance(system, WidthLimitedStudent) else bayes_optimal(system).overlap
-
-
-def _log_posterior(
-    activation: Activation,
-    affine: tuple[Array, Array],
-    readout: Array,
-    noise: Array,
-    inputs: Array,
-    labels: Array,
-    weights: Float[Array, "feature input"],
-) -> Float[Array, ""]:
-    misfit = labels - output(activation, affine, readout, weights, inputs)
-    return -jnp.sum(misfit**2) / (2 * noise) - jnp.sum(weights**2) / 2
-
-
-def _observe(
-    activation: Activation,
-    affine: tuple[Array, Array],
-    readout: Array,
-    truth: Array,
-    inputs: Array,
-    labels: Array,
-    weights: Float[Array, "feature input"],
-) -> dict[str, Array]:
-    prediction = output(activation, affine, readout, weights, inputs)
-    return {
-        "overlaps": weights @ truth.T / truth.shape[1],
-        "gibbs_error": jnp.mean((prediction - labels) ** 2),
-        "prediction": prediction,
-    }
-
-
-def _matched(overlaps: np.ndarray, even: bool) -> np.ndarray:
-    """Mean overlap of each teacher feature with the row that stands for it; overlaps: (chain, draw, row, feature)."""
-    found = []
-    for one in overlaps.mean(axis=1):
-        size = np.abs(one) if even else one
-        identity = 1e-3 * np.eye(len(one))  # rows that stand for no feature keep their own
-        row, feature = linear_sum_assignment(np.where(size > LEARNED, size, 0.0) + identity, maximize=True)
-        matched = np.empty(len(one))
-        matched[feature] = size[row, feature]
-        found.append(matched)
-    return np.mean(found, axis=0)
-
-

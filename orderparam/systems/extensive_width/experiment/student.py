@@ -9,16 +9,18 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.gaussian import Activation
 from orderparam.systems.extensive_width.experiment.data import draw
 from orderparam.systems.extensive_width.model import WidthLimitedStudent
+from orderparam.systems.extensive_width.theory.bayes import bayes_optimal
 
 FOUND = 0.7
-RECORDS = 50
+RECORDS = 40
 
 
 class TrainedStudent(Result):
@@ -28,7 +30,7 @@ class TrainedStudent(Result):
     error:           mean squared error against labels without noise, no factor 1/2.
     train_error:     mean squared error on the noisy training set.
     effective_width: number of teacher features with overlap above 0.7.
-    epoch, test_curve, train_curve: the same two errors during training.
+    epoch, test_curve, train_curve: the same two errors during training, about equidistant in the logarithm of the epoch.
     """
 
     overlap: Float[Array, "feature"]
@@ -49,7 +51,7 @@ def adam_student(
 ) -> TrainedStudent:
     """Adam on the mean squared error: minibatches in fixed order, rows uniform on (-1, 1)/d and read-outs p^(-1/2) at first.
 
-    Raises `ValueError` for a width that is not an integer, or fewer epochs than 50.
+    Raises `ValueError` for a width that is not an integer, or fewer epochs than 40.
     """
     width = int(system.width)
     if float(system.width) != width:
@@ -68,8 +70,10 @@ def adam_student(
         data.labels[:used].reshape(batches, -1),
     )
     test = (data.test_inputs, data.test_labels)
-    each = epochs // RECORDS
-    (weights, readout), (train, tested) = _train(teacher.activation, learning_rate, each, shaped, test, (weights, readout))
+    recorded = np.round(np.geomspace(1, epochs, RECORDS)).astype(int)
+    recorded = np.maximum(recorded, np.arange(1, RECORDS + 1))
+    passed = jnp.asarray(np.diff(recorded, prepend=0))
+    (weights, readout), (train, tested) = _train(teacher.activation, learning_rate, passed, shaped, test, (weights, readout))
     cosine = (data.weights / jnp.sqrt(dim)) @ weights.T
     overlap = jnp.max(jnp.abs(cosine) if teacher.activation.parity else cosine, axis=1)
     return TrainedStudent(
@@ -77,10 +81,19 @@ def adam_student(
         error=tested[-1],
         train_error=train[-1],
         effective_width=jnp.sum(overlap > FOUND).astype(float),
-        epoch=each * jnp.arange(1.0, RECORDS + 1),
+        epoch=jnp.asarray(recorded, float),
         test_curve=tested,
         train_curve=train,
     )
+
+
+def adam_at_effective_width(
+    system: WidthLimitedStudent, key: PRNGKeyArray, fraction: float = 1.0, epochs: int = 10_000
+) -> TrainedStudent:
+    """A student of `fraction` times the width k_c that the data resolve (at least 1), whatever `system.width` is."""
+    resolved = float(bayes_optimal(system.teacher).effective_width)
+    width = min(max(1.0, float(round(fraction * resolved))), float(system.teacher.readout.shape[0]))
+    return adam_student(system.with_(width=width), key, epochs)
 
 
 def _misfit(activation: Activation, network: tuple[Array, Array], inputs: Array, labels: Array) -> Float[Array, ""]:
@@ -88,16 +101,16 @@ def _misfit(activation: Activation, network: tuple[Array, Array], inputs: Array,
     return jnp.mean((activation(inputs @ weights.T) @ readout - labels) ** 2)
 
 
-@partial(jax.jit, static_argnums=(0, 2))
+@partial(jax.jit, static_argnums=0)
 def _train(
     activation: Activation,
     learning_rate: float,
-    each: int,
+    epochs: Int[Array, "record"],
     batches: tuple[Array, Array],
     test: tuple[Array, Array],
     network: tuple[Array, Array],
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """The network after `RECORDS` times `each` epochs, and its train and test errors at each record."""
+    """The network after so many epochs between records, and its train and test errors at each record."""
     optimiser = optax.adam(learning_rate)
 
     def step(state: tuple, batch: tuple[Array, Array]) -> tuple[tuple, None]:
@@ -106,15 +119,15 @@ def _train(
         update, moments = optimiser.update(gradient, moments)
         return (optax.apply_updates(network, update), moments), None
 
-    def epoch(state: tuple, _: None) -> tuple[tuple, None]:
+    def epoch(_: int, state: tuple) -> tuple:
         (network, moments), _ = jax.lax.scan(step, state, batches)
         weights, readout = network
-        return ((weights / jnp.linalg.norm(weights, axis=1, keepdims=True), readout), moments), None
+        return (weights / jnp.linalg.norm(weights, axis=1, keepdims=True), readout), moments
 
-    def record(state: tuple, _: None) -> tuple[tuple, tuple[Array, Array]]:
-        state, _ = jax.lax.scan(epoch, state, None, length=each)
+    def record(state: tuple, count: Array) -> tuple[tuple, tuple[Array, Array]]:
+        state = jax.lax.fori_loop(0, count, epoch, state)
         flat = (batches[0].reshape(-1, batches[0].shape[-1]), batches[1].ravel())
         return state, (_misfit(activation, state[0], *flat), _misfit(activation, state[0], *test))
 
-    (network, _), errors = jax.lax.scan(record, (network, optimiser.init(network)), None, length=RECORDS)
+    (network, _), errors = jax.lax.scan(record, (network, optimiser.init(network)), epochs)
     return network, errors

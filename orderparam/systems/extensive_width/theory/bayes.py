@@ -16,6 +16,7 @@ _COARSE = 256  # levels at which the free entropy is scanned, from the first lea
 _BEYOND = 48  # and beyond the last one
 _WITH_KINKS = 256  # teachers up to this width are scanned at every kink too
 _RIVALS = 4  # local maxima looked at closely
+_FINALISTS = 2  # and at full accuracy
 _POINTS = 17  # levels in one step of a zoom, which narrows the window eight times
 _ENUMERATED = 2048
 _BETWEEN = 8  # levels looked at between two kinks
@@ -83,19 +84,21 @@ def _ends(problem: Problem, level: Float[Array, "level"]) -> tuple[Float[Array, 
 
 def _highest(problem: Problem) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
     """Bracket of the solution of largest free entropy: a scan for its local maxima, a zoom into the highest few."""
-    scanned, _, m = _scan(problem)
+    rough = problem.rough
+    scanned, _, m = _scan(rough)
     lowest, highest = _ends(problem, scanned)
     level = jnp.concatenate([lowest[None], scanned, highest[None]])
-    edges = jax.vmap(problem.psi)(jnp.stack([lowest, highest]))
+    edges = jax.vmap(rough.psi)(jnp.stack([lowest, highest]))
     psi = jnp.concatenate([edges[:1], problem.free_entropy(scanned, m), edges[1:]])
     peak = (psi[1:-1] >= psi[:-2]) & (psi[1:-1] >= psi[2:])
     _, where = jax.lax.top_k(jnp.where(peak, psi[1:-1], -jnp.inf), _RIVALS)
-    low, high = level[where], level[where + 2]
 
-    low, high, best, value = jax.vmap(lambda low, high: _zoom(problem, low, high, 3))(low, high)
+    low, high, _, value = jax.vmap(lambda low, high: _zoom(rough, low, high, 1))(level[where], level[where + 2])
+    _, finalists = jax.lax.top_k(value, _FINALISTS)
+    low, high, best, value = jax.vmap(lambda low, high: _zoom(problem, low, high, 2))(low[finalists], high[finalists])
     winner = jnp.argmax(value)
     # Down to windows narrower than the distance of two kinks, which is about 1 / (number of features).
-    steps = math.ceil(math.log(10 * problem.features.count, 8))
+    steps = max(1, math.ceil(math.log(10 * problem.features.count / 512, 8)))
     low, high, best, _ = _zoom(problem, low[winner], high[winner], steps)
     return _best_neighbour(problem, *_around(problem, best, low, high))
 

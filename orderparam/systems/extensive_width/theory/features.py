@@ -8,15 +8,24 @@ the cited paper.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-DIRECT = 4096  # up to so many features are summed one by one
-_STRONGEST = 1024
-_BLOCKS = 768
+
+class Resolution(NamedTuple):
+    """Up to `direct` features are summed one by one; of more, the `strongest` ones, and the others in so many blocks."""
+
+    direct: int
+    strongest: int
+    blocks: int
+
+
+FINE = Resolution(4096, 1024, 768)  # 1e-9 or better
+ROUGH = Resolution(256, 64, 96)  # 1e-3 of the features of one block or better: to scan many levels
 _NODES = 6
 # A feature weaker than the strongest by more than this factor of v^2 is never learned here.
 _FAINTEST = float(np.exp(-80.0))
@@ -42,6 +51,7 @@ class Features(eqx.Module):
     node: Float[Array, "node"]
     prefix: Float[Array, "count node"]
     edge: Int[Array, "block"]
+    strongest: int = eqx.field(static=True)
 
     @classmethod
     def of(cls, readout: Float[Array, "feature"], decreasing: bool = False) -> "Features":
@@ -52,21 +62,28 @@ class Features(eqx.Module):
         present = power > _FAINTEST * power[0]
         log_power = jnp.where(present, jnp.log(jnp.where(present, power, 1.0)), _ABSENT)
         tail = jnp.concatenate([jnp.cumsum(power[::-1])[::-1], jnp.zeros(1)])
-        if count <= DIRECT:
-            return cls(order, log_power, tail, jnp.zeros(0), jnp.zeros((1, _NODES)), jnp.zeros(1, int))
-        rest = log_power[_STRONGEST:]
+        return cls(order, log_power, tail, jnp.zeros(0), jnp.zeros((1, _NODES)), jnp.zeros(1, int), count).at(FINE)
+
+    def at(self, resolution: Resolution) -> "Features":
+        """The same features, summed at another resolution."""
+        count, log_power = self.count, self.log_power
+        if count <= resolution.direct:
+            return Features(
+                self.order, log_power, self.tail, jnp.zeros(0), jnp.zeros((1, _NODES)), jnp.zeros(1, int), count
+            )
+        rest = log_power[resolution.strongest :]
         top, faintest = rest[0], jnp.min(jnp.where(rest > _ABSENT, rest, jnp.inf))
-        height = jnp.maximum((top - faintest) / _BLOCKS, 1e-12) * (1 + 1e-12)
+        height = jnp.maximum((top - faintest) / resolution.blocks, 1e-12) * (1 + 1e-12)
         position = (top - rest) / height
-        block = jnp.clip(jnp.floor(position), 0, _BLOCKS - 1)
+        block = jnp.clip(jnp.floor(position), 0, resolution.blocks - 1)
         x = 1 - 2 * (position - block)  # 1 at the top of the block, -1 at its bottom
         weights = _chebyshev(x) @ jnp.asarray(_POLYNOMIALS)
         weights = jnp.where(rest[:, None] > _ABSENT, weights, 0.0)
         prefix = jnp.concatenate([jnp.zeros((1, _NODES)), jnp.cumsum(weights, axis=0)])
-        edge = jnp.searchsorted(block, jnp.arange(_BLOCKS + 1))
-        centres = top - height * (jnp.arange(_BLOCKS) + 0.5)
+        edge = jnp.searchsorted(block, jnp.arange(resolution.blocks + 1))
+        centres = top - height * (jnp.arange(resolution.blocks) + 0.5)
         node = (centres[:, None] + height / 2 * _CHEBYSHEV).ravel()
-        return cls(order, log_power, tail, node, prefix, edge)
+        return Features(self.order, log_power, self.tail, node, prefix, edge, resolution.strongest)
 
     @property
     def count(self) -> int:
@@ -81,11 +98,11 @@ class Features(eqx.Module):
         return jnp.searchsorted(-self.log_power, level - threshold, side="right")
 
     def sum(self, f: Callable[[Array], Pair], level: Float[Array, ""], learned: Int[Array, ""]) -> Pair:
-        """Sums of both components of f(ln lambda_i) over the first `learned` features; 1e-9 or better for smooth f."""
-        if self.count <= DIRECT:
-            return _sum(f, level + self.log_power, jnp.arange(self.count) < learned)
-        strong = _sum(f, level + self.log_power[:_STRONGEST], jnp.arange(_STRONGEST) < learned)
-        ends = jnp.clip(learned - _STRONGEST, self.edge[:-1], self.edge[1:])
+        """Sums of both components of f(ln lambda_i) over the first `learned` features; 1e-9 or better for smooth f, if fine."""
+        strong = _sum(f, level + self.log_power[: self.strongest], jnp.arange(self.strongest) < learned)
+        if self.strongest == self.count:
+            return strong
+        ends = jnp.clip(learned - self.strongest, self.edge[:-1], self.edge[1:])
         weights = (self.prefix[ends] - self.prefix[self.edge[:-1]]).ravel()
         weak = _sum(f, level + self.node, weights)
         return strong[0] + weak[0], strong[1] + weak[1]

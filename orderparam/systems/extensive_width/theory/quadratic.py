@@ -1,20 +1,27 @@
 """Activations with a quadratic component: features learned collectively through a matrix, and one by one beyond it.
 
-With c_2 != 0 the data first determine S = sum_a w_a w_a^T / sqrt(k d), of overlap q_2, without resolving any single feature
+With c_2 != 0 the data first determine S = sum_a v_a w_a w_a^T / sqrt(k d), of overlap q_2, without resolving any single feature
 (universal branch, Q = 0: Maillard, Troiani, Martin, Krzakala and Zdeborova 2024 when nothing else is there). With more data
-the features specialise, with overlap Q. Barbier, Camilli, Nguyen, Pastore and Skerk 2025, "Statistical mechanics of
-extensive-width Bayesian neural networks near interpolation". Homogeneous read-outs v_i = 1/sqrt(k), Gaussian weights:
+features specialise, those of large v first, with overlaps Q(v). Barbier, Camilli, Nguyen, Pastore and Skerk 2025, "Statistical
+mechanics of extensive-width Bayesian neural networks near interpolation". With read-outs v / sqrt(k), E v^2 = 1, Gaussian
+weights, mu_2 = E sigma He_2, alpha = n/d^2 and gamma = k/d:
 
-    tau = m_S^-1(Q^2),   r_2 = alpha mu_2^2 / (Delta + error),   q_2 = m_S(tau + r_2),   Q = R / (1 + R),
-    error = (mu_2^2/2)(1 - q_2) + g(1) - g(Q),
-    R = (1/gamma) [ Q (q_2 - Q^2) / m_S'(tau) + alpha g'(Q) / (Delta + error) ],     mu_2 = E sigma He_2, alpha = n/d^2.
+    m_S(tau) = E v^2 Q(v)^2,   r_2 = alpha mu_2^2 / (Delta + error),   q_2 = m_S(tau + r_2),   Q(v) = R(v) / (1 + R(v)),
+    error = (mu_2^2/2)(1 - q_2) + g(1) - E v^2 g(Q(v)),
+    R(v) = (v^2/gamma) [ Q(v) (q_2 - E v^2 Q^2) / m_S'(tau) + alpha g'(Q(v)) / (Delta + error) ].
 
-Every solution is found, by following the equations along tau; the equilibrium is the one of largest free entropy.
+These are the stationarity of the free entropy per sample
+
+    f = -(1/2) ln(2 pi e (Delta + error))
+        + (1/2 alpha) [ (1 - q_2) r_2/2 - gamma E_v( Q R - R + ln(1 + R) ) - 2 (iota(tau + r_2) - iota(tau)) ],
+
+so that d(alpha f)/d(alpha) = -(1/2) ln(2 pi e (Delta + error)) along every solution.
 """
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
@@ -23,49 +30,58 @@ from orderparam.systems.extensive_width.theory.matrix_channel import MatrixChann
 from orderparam.systems.extensive_width.theory.signal import Signal, signal
 from orderparam.systems.extensive_width.theory.state import with_arrays
 
-_LEVELS = 768
-_BRANCHES = 4
-_HALVINGS = 80
-
-
-class Branch(Result):
-    """One solution. free_entropy: per sample, -(1/2) ln(2 pi) - 1/2 - ... (larger is better); others: see `CollectiveOptimal`."""
-
-    overlap: Float[Array, ""]
-    quadratic_overlap: Float[Array, ""]
-    error: Float[Array, ""]
-    free_entropy: Float[Array, ""]
+_STARTS = 24  # at most so many partially specialised starts
+_ITERATIONS = 800
+_NEWTON = 16
+_RESIDUAL = 1e-8
+_SPECIALISED = 1e-6  # below, an overlap is that of the universal branch
 
 
 class CollectiveOptimal(Result):
-    """The Bayes-optimal state, and the best specialised and the universal solution beside it.
+    """The Bayes-optimal state, and beside it the universal and the most specialised solution.
 
-    overlap:           Q, of every single feature: w_i . w_i^0 / d.   quadratic_overlap: q_2, of the matrix S.
-    error:             of the posterior mean; no factor 1/2, label noise not included. Universal: what is reached without
-                       specialisation, also by algorithms that do not find the specialised state.
-    free_entropy:      per sample. specialised_*: NaN where no solution with Q > 0 exists.
+    overlap:           Q(v_i) of every single feature, w_i . w_i^0 / d, in decreasing order of |v_i|.
+    quadratic_overlap: q_2, of the matrix S.
+    error:             of the posterior mean; no factor 1/2, label noise not included.
+    free_entropy:      f, per sample: of several solutions the one with the largest f is Bayes-optimal.
+    universal_*:       without specialisation: what algorithms reach that do not find the specialised state.
+    specialised_*:     reached from the teacher, perhaps metastable. NaN where nothing is left of it (Q < 1e-6).
+    solutions:         number of different solutions met, the universal one included.
     """
 
-    overlap: Float[Array, ""]
+    overlap: Float[Array, "feature"]
     quadratic_overlap: Float[Array, ""]
     error: Float[Array, ""]
     free_entropy: Float[Array, ""]
-    specialised_overlap: Float[Array, ""]
+    specialised_overlap: Float[Array, "feature"]
+    specialised_quadratic_overlap: Float[Array, ""]
     specialised_error: Float[Array, ""]
     specialised_free_entropy: Float[Array, ""]
-    universal_overlap: Float[Array, ""]
+    universal_quadratic_overlap: Float[Array, ""]
     universal_error: Float[Array, ""]
     universal_free_entropy: Float[Array, ""]
+    solutions: Float[Array, ""]
     residual: Float[Array, ""]
     converged: Bool[Array, ""]
 
 
 def quadratic_bayes_optimal(teacher: QuadraticTeacher) -> CollectiveOptimal:
-    """Both branches at any width ratio; accurate to about 1e-8. Grids over noise and samples are vmapped.
+    """All branches at any width ratio and for any read-outs, to about 1e-8. Grids over noise and samples are vmapped.
 
-    `converged`: the residual |Q - R/(1+R)| of the chosen state is below 1e-8.
+    Solutions are sought from the teacher, from a weak trace of it, and from states in which only the features of largest |v|
+    are known; each is iterated to a stable solution and polished by Newton steps. `residual`: of the equations at the chosen
+    one; `converged`: below 1e-8.
     """
     return _quadratic(with_arrays(teacher))
+
+
+class _State(eqx.Module):
+    """Q of every read-out value, and the observables."""
+
+    overlap: Float[Array, "value"]
+    quadratic_overlap: Float[Array, ""]
+    error: Float[Array, ""]
+    free_entropy: Float[Array, ""]
 
 
 class _Equations(eqx.Module):
@@ -74,88 +90,139 @@ class _Equations(eqx.Module):
     gamma: float = eqx.field(static=True)
     alpha: Float[Array, ""]
     noise: Float[Array, ""]
+    square: Float[Array, "value"]  # v^2
+    share: Float[Array, "value"]  # its probability
 
     @property
     def power(self) -> float:
         """mu_2^2 = 2 c_2^2."""
         return 2 * float(self.g.coefficients[2]) ** 2
 
-    def branch(self, tau: Float[Array, ""]) -> tuple[Branch, Float[Array, ""]]:
-        """The state at a given tau, and Q - R/(1+R), which vanishes at a solution."""
-        q = jnp.sqrt(self.matrix.overlap(tau))
-        g, slope = self.g.at(q)
+    def mean(self, values: Float[Array, "value"]) -> Float[Array, ""]:
+        """E v^2 (...)."""
+        return jnp.sum(self.share * self.square * values)
 
-        def error_at(r: Array) -> Array:
-            return self.power / 2 * (1 - self.matrix.overlap(tau + r)) + self.g.total - g
+    def fields(self, q: Array, tau: Array, log_r: Array) -> tuple[Array, Array, Array]:
+        """q_2, the error and R(v)."""
+        quadratic = self.matrix.overlap(tau + jnp.exp(log_r))
+        g, slope = jax.vmap(self.g.at)(q)
+        error = self.power / 2 * (1 - quadratic) + self.g.total - self.mean(g)
+        matrix = q * (quadratic - self.mean(q**2)) / self.matrix.slope(tau)
+        field = self.square / self.gamma * (matrix + self.alpha * slope / (self.noise + error))
+        return quadratic, error, field
 
-        # r (Delta + error(r)) grows with r: ln r by halving.
+    def signal(self, error: Array) -> Array:
+        """ln r_2."""
+        return jnp.log(self.alpha * self.power / (self.noise + error))
+
+    def misses(self, x: Float[Array, "unknown"]) -> Float[Array, "unknown"]:
+        """What vanishes at a solution x = (ln r_2, tau, Q(v))."""
+        log_r, tau, q = x[0], x[1], x[2:]
+        _, error, field = self.fields(q, tau, log_r)
+        first = jnp.stack([log_r - self.signal(error), self.matrix.overlap(tau) - self.mean(q**2)])
+        return jnp.concatenate([first, q - field / (1 + field)])
+
+    def solve(self, start: Float[Array, "value"]) -> tuple[_State, Array]:
+        """The solution that damped iteration reaches from given overlaps, and how well it solves the equations."""
+
+        def iterate(_: int, x: Array) -> Array:
+            log_r, q = x[0], x[2:]
+            tau = self.matrix.signal(self.mean(q**2))
+            _, error, field = self.fields(q, tau, log_r)
+            return (x + jnp.concatenate([jnp.stack([self.signal(error), tau]), field / (1 + field)])) / 2
+
+        def newton(_: int, x: Array) -> Array:
+            step = jnp.linalg.solve(jax.jacfwd(self.misses)(x), self.misses(x))
+            new = x - step
+            return jnp.where(jnp.all(jnp.isfinite(new)), new.at[1].set(jnp.maximum(new[1], x[1] / 8)), x)
+
+        worst = self.signal(self.power / 2 + self.g.total)
+        x = jnp.concatenate([jnp.stack([worst, self.matrix.signal(self.mean(start**2))]), start])
+        x = jax.lax.fori_loop(0, _ITERATIONS, iterate, x)
+        near = x
+        x = jax.lax.fori_loop(0, _NEWTON, newton, x)
+        # Newton's method may leave the solution that iteration was heading for.
+        x = jnp.where(jnp.max(jnp.abs(x[2:] - near[2:])) < 0.02, x, near)
+        return self.state(x[2:], x[1], x[0]), jnp.max(jnp.abs(self.misses(x)))
+
+    def universal(self) -> tuple[_State, Array]:
+        """The solution with Q = 0: ln r_2 by halving, since r_2 (Delta + error) grows with r_2."""
+
         def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
             middle = (ends[0] + ends[1]) / 2
-            short = jnp.exp(middle) * (self.noise + error_at(jnp.exp(middle))) < self.alpha * self.power
+            short = middle < self.signal(self.fields(nothing, jnp.zeros(()), middle)[1])
             return jnp.where(short, middle, ends[0]), jnp.where(short, ends[1], middle)
 
-        wanted = jnp.log(self.alpha * self.power)
-        largest = wanted - jnp.log(self.noise + self.g.total - g)
-        smallest = wanted - jnp.log(self.noise + self.g.total - g + self.power / 2)
-        low, high = jax.lax.fori_loop(0, _HALVINGS, halve, (smallest, largest))
-        r = jnp.exp((low + high) / 2)
-        overlap = self.matrix.overlap(tau + r)
-        error = error_at(r)
-        field = (q * (overlap - q**2) / self.matrix.slope(tau) + self.alpha * slope / (self.noise + error)) / self.gamma
+        nothing = jnp.zeros_like(self.square)
+        ends = (self.signal(self.power / 2 + self.g.total), self.signal(self.g.total))
+        low, high = jax.lax.fori_loop(0, 80, halve, ends)
+        log_r = (low + high) / 2
+        state = self.state(nothing, jnp.zeros(()), log_r)
+        return state, jnp.abs(log_r - self.signal(state.error))
+
+    def state(self, q: Array, tau: Array, log_r: Array) -> _State:
+        quadratic, error, field = self.fields(q, tau, log_r)
+        r = jnp.exp(log_r)
         free = (
-            (1 - overlap) * r / 2
-            - self.gamma * q * field
-            + self.gamma * (field - jnp.log1p(field))
+            (1 - quadratic) * r / 2
+            - self.gamma * jnp.sum(self.share * (q * field - field + jnp.log1p(field)))
             - 2 * (self.matrix.entropy(tau + r) - self.matrix.entropy(tau))
         ) / (2 * self.alpha)
         free = free - (jnp.log(2 * jnp.pi) + 1 + jnp.log(self.noise + error)) / 2
-        return Branch(q, overlap, error, free), q - field / (1 + field)
+        return _State(q, quadratic, error, free)
+
+
+def _starts(values: int) -> np.ndarray:
+    """Overlaps to start from: everything known, only the first m values known, and a trace of everything."""
+    known = np.unique(np.linspace(values, 1, min(values, _STARTS)).round().astype(int))[::-1]
+    partial = 0.95 * (np.arange(values) < known[:, None])
+    return np.concatenate([partial, np.full((1, values), 0.02)])
 
 
 @eqx.filter_jit
 def _quadratic(teacher: QuadraticTeacher) -> CollectiveOptimal:
     gamma = teacher.width / teacher.input_dim
+    modulus, share = np.unique(np.round(np.abs(teacher.values), 12), return_counts=True)
+    modulus, share = modulus[::-1], share[::-1] / len(teacher.values)
     equations = _Equations(
-        matrix_channel(gamma),
+        matrix_channel(gamma, teacher.values),
         signal(teacher.activation),
         gamma,
         jnp.asarray(teacher.n_train) / teacher.input_dim**2,
         jnp.asarray(teacher.noise),
+        jnp.asarray(modulus**2),
+        jnp.asarray(share),
     )
-    universal, _ = equations.branch(jnp.zeros(()))
-    tau = jnp.expm1(jnp.geomspace(1e-4, 12.0, _LEVELS))
-    miss = jax.lax.map(lambda tau: equations.branch(tau)[1], tau, batch_size=64)
-    # Stable solutions: iterating Q -> R/(1+R) raises Q below them and lowers it above.
-    stable = (miss[:-1] < 0) & (miss[1:] >= 0)
-    _, where = jax.lax.top_k(jnp.where(stable, jnp.arange(_LEVELS - 1) + 1, 0), _BRANCHES)
-    exists = stable[where]
-
-    def solve(low: Array, high: Array) -> tuple[Branch, Array]:
-        def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-            middle = (ends[0] + ends[1]) / 2
-            below = equations.branch(middle)[1] < 0
-            return jnp.where(below, middle, ends[0]), jnp.where(below, ends[1], middle)
-
-        low, high = jax.lax.fori_loop(0, _HALVINGS, halve, (low, high))
-        return equations.branch((low + high) / 2)
-
-    branches, misses = jax.lax.map(lambda ends: solve(*ends), (tau[where], tau[where + 1]))
-    best = jnp.argmax(jnp.where(exists, branches.free_entropy, -jnp.inf))
-    special = jax.tree.map(lambda part: jnp.where(exists[best], part[best], jnp.nan), branches)
-    wins = exists[best] & (special.free_entropy > universal.free_entropy)
-    chosen = jax.tree.map(lambda a, b: jnp.where(wins, a, b), special, universal)
-    residual = jnp.where(wins, jnp.abs(misses[best]), 0.0)
+    universal, universal_residual = equations.universal()
+    states, residuals = jax.lax.map(equations.solve, jnp.asarray(_starts(len(modulus))))
+    told = jnp.max(states.overlap, axis=1) > _SPECIALISED
+    exists = told & (residuals < _RESIDUAL)
+    values = jnp.where(exists, states.free_entropy, -jnp.inf)
+    best = jnp.argmax(values)
+    wins = values[best] > universal.free_entropy
+    chosen = jax.tree.map(lambda a, b: jnp.where(wins, a[best], b), states, universal)
+    special = jax.tree.map(lambda part: jnp.where(exists[0], part[0], jnp.nan), states)
+    same = jnp.max(jnp.abs(states.overlap[:, None] - states.overlap), axis=2) < 1e-6
+    new = exists & ~jnp.any(jnp.tril(same, -1) & exists, axis=1)
+    # A start that ended nowhere might have been the best one.
+    better = states.free_entropy > jnp.maximum(values[best], universal.free_entropy)
+    stray = jnp.max(jnp.where(told & ~exists & better, residuals, 0.0))
+    residual = jnp.maximum(jnp.where(wins, residuals[best], universal_residual), stray)
+    each = np.searchsorted(-modulus, -np.round(np.abs(teacher.values), 12))
+    features = np.repeat(each, teacher.width // len(teacher.values))
     return CollectiveOptimal(
-        overlap=chosen.overlap,
+        overlap=chosen.overlap[features],
         quadratic_overlap=chosen.quadratic_overlap,
         error=chosen.error,
         free_entropy=chosen.free_entropy,
-        specialised_overlap=special.overlap,
+        specialised_overlap=special.overlap[features],
+        specialised_quadratic_overlap=special.quadratic_overlap,
         specialised_error=special.error,
         specialised_free_entropy=special.free_entropy,
-        universal_overlap=universal.quadratic_overlap,
+        universal_quadratic_overlap=universal.quadratic_overlap,
         universal_error=universal.error,
         universal_free_entropy=universal.free_entropy,
+        solutions=1.0 + jnp.sum(new),
         residual=residual,
-        converged=residual < 1e-8,
+        converged=residual < _RESIDUAL,
     )

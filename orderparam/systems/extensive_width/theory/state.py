@@ -27,7 +27,7 @@ from orderparam.core.result import Result
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.extensive_width.model import Teacher
 from orderparam.systems.extensive_width.theory.channel import Channel, Segments, channel
-from orderparam.systems.extensive_width.theory.features import Features
+from orderparam.systems.extensive_width.theory.features import ROUGH, Features
 
 RESIDUAL = 1e-8
 
@@ -74,6 +74,11 @@ class Problem(eqx.Module):
             jnp.asarray(teacher.n_train, jnp.float64) / teacher.input_dim,
             jnp.asarray(teacher.noise, jnp.float64),
         )
+
+    @property
+    def rough(self) -> "Problem":
+        """The same with cheaper, less accurate sums over features."""
+        return eqx.tree_at(lambda problem: problem.features, self, self.features.at(ROUGH))
 
     @property
     def kinks(self) -> Float[Array, "feature"]:

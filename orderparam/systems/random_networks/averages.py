@@ -78,22 +78,25 @@ def _clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _tensor(rank: int, gaussian: bool, kinked: bool) -> tuple[Array, Array]:
     """A product rule for uniform components on [-1, 1] or standard normal ones, cut at the origin."""
-    if gaussian and rank == 1:
-        z, w = standard_normal_rule()
-    else:
-        s, w = _legendre(_TENSOR[rank])
-        z = 2 * s - 1
-        if kinked or gaussian:  # two halves; for a normal component up to `_REACH`
-            s, w = _legendre(_TENSOR[rank] // 2)
-            z, w = np.concatenate([-s[::-1], s]), np.concatenate([w[::-1], w]) / 2
-        if gaussian:
-            z = _REACH * z
-            w = 2 * _REACH * w * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-    nodes = jnp.stack([part.ravel() for part in jnp.meshgrid(*([jnp.asarray(z)] * rank), indexing="ij")], axis=1)
-    weights = jnp.asarray(w)
+    z, w = standard_normal_rule() if gaussian and rank == 1 else _component(_TENSOR[rank], gaussian, kinked)
+    nodes = jnp.stack([part.ravel() for part in jnp.meshgrid(*([z] * rank), indexing="ij")], axis=1)
+    weights = w
     for _ in range(rank - 1):
         weights = jnp.outer(weights, w).ravel()
     return nodes, weights
+
+
+def _component(count: int, gaussian: bool, kinked: bool) -> tuple[Array, Array]:
+    """One uniform component on [-1, 1], or a standard normal one up to `_REACH`."""
+    s, w = _legendre(count)
+    z = 2 * s - 1
+    if kinked or gaussian:  # two halves
+        s, w = _legendre(count // 2)
+        z, w = np.concatenate([-s[::-1], s]), np.concatenate([w[::-1], w]) / 2
+    if gaussian:
+        z = _REACH * z
+        w = 2 * _REACH * w * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    return jnp.asarray(z), jnp.asarray(w)
 
 
 def _pieces(cuts: Float[Array, "cut"], low: float, high: float) -> tuple[Array, Array]:
@@ -111,8 +114,8 @@ def _polar(x: Float[Array, "point 2"]) -> tuple[Array, Array]:
     s, w = _legendre(_RADII)
     radius = _REACH * s
     density = _REACH * w * radius * np.exp(-(radius**2) / 2) / (2 * np.pi)
-    nodes = radius[:, None, None] * jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=1)
-    return nodes.reshape(-1, 2), (density[:, None] * share).ravel()
+    nodes = jnp.asarray(radius)[:, None, None] * jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=1)
+    return nodes.reshape(-1, 2), (jnp.asarray(density)[:, None] * share).ravel()
 
 
 def _square(x: Float[Array, "point 2"]) -> tuple[Array, Array]:

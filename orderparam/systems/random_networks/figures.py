@@ -28,7 +28,8 @@ def draw_priors(comparison: Comparison) -> Any:
     """Sample surfaces above; law at a point, kurtosis and kernel below."""
     p = comparison.parameters
     figure = plt.figure(figsize=(10.4, 6.6))
-    above, below = figure.subfigures(2, 1, height_ratios=(1, 1.25))
+    parts: Any = figure.subfigures(2, 1, height_ratios=(1, 1.25))
+    above, below = parts
     _draw_samples(above, comparison)
     law, kurtosis, kernel = below.subplots(1, 3)
     _draw_law(law, comparison)
@@ -49,7 +50,7 @@ def draw_priors(comparison: Comparison) -> Any:
 def _draw_samples(figure: Any, comparison: Comparison) -> None:
     data = _one(comparison.experiments("samples"))
     p = comparison.parameters
-    axes = figure.subplots(1, len(p["widths"]), sharey=True)
+    axes = figure.subplots(1, len(p["widths"]), sharey=True, squeeze=False)[0]
     surfaces = data["value"].isel(seed=0).values.reshape(-1, p["resolution"], p["resolution"])
     limit = np.abs(surfaces).max()
     levels = np.linspace(-limit, limit, 17)
@@ -130,9 +131,9 @@ def draw_deep(comparison: Comparison) -> Any:
     for layer in range(runs.sizes["layer"]):
         ratio = (layer + 1) / runs["width"]
         _dots(collapse, ratio, runs["kurtosis"].isel(layer=layer), layer)
-    ratio = np.geomspace(1 / 300, (layer + 1) / runs["width"].values[0] * 1.1, 100)
-    collapse.plot(ratio, 3 * np.expm1(5 * ratio), color="black", label=r"$3(e^{5l/n} - 1)$", zorder=1)
-    collapse.plot(ratio, 15 * ratio, color="black", linestyle=":", label="$15\\,l/n$", zorder=1)
+    line = np.geomspace(1 / 300, (layer + 1) / runs["width"].values[0] * 1.1, 100)
+    collapse.plot(line, 3 * np.expm1(5 * line), color="black", label=r"$3(e^{5l/n} - 1)$", zorder=1)
+    collapse.plot(line, 15 * line, color="black", linestyle=":", label="$15\\,l/n$", zorder=1)
     collapse.set(xscale="log", yscale="log", xlabel="depth over width $l/n$", ylabel="excess kurtosis", title="relu")
     collapse.legend()
     p = comparison.parameters

@@ -86,8 +86,8 @@ def correlation_chain(system: AngledPair) -> CorrelationChain:
         return following, following[1] / following[0]
 
     overlap = jnp.cos(jnp.asarray(system.angle, jnp.float64))
-    start = tuple(system.bias_variance + system.weight_variance * cosine for cosine in (jnp.ones(()), overlap))
-    _, correlation = jax.lax.scan(layer, start, None, length=system.depth)
+    first, second = (system.bias_variance + system.weight_variance * cosine for cosine in (jnp.ones(()), overlap))
+    _, correlation = jax.lax.scan(layer, (first, second), None, length=system.depth)
     return CorrelationChain(jnp.arange(1.0, system.depth + 1), correlation)
 
 
@@ -160,9 +160,8 @@ def one_input_spread(system: NetworkKernels) -> KernelSpread:
     if system.family != "fully connected" or system.inputs.shape[0] != 1:
         raise ValueError(f"NetworkKernels.inputs has shape {system.inputs.shape}: one input of a fully connected network")
     first = system.bias_variance + system.weight_variance * jnp.mean(jnp.asarray(system.inputs) ** 2)
-    deep = deep_cumulants(
-        DeepNetwork(system.width, system.weight_variance, system.bias_variance, first, system.depth, system.activation)
-    )
+    one = DeepNetwork(system.width, system.weight_variance, system.bias_variance, 1.0, system.depth, system.activation)
+    deep = deep_cumulants(one.with_(first_variance=first))
     kernel, unknown = deep.kernel[-1], jnp.full((), jnp.nan)
     bias, fluctuation = deep.kernel_shift[-1] / system.width / kernel, jnp.sqrt(deep.vertex[-1] / system.width) / kernel
     return KernelSpread(bias, fluctuation, unknown, unknown)

@@ -8,6 +8,7 @@ width (`NetworkKernels`).
 from typing import Literal, get_args
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -59,7 +60,7 @@ class RandomNetwork(System):
     @property
     def edges(self) -> Float[Array, "edge"]:
         """The edges of the bins."""
-        return self.half_range * np.linspace(-1, 1, self.bins + 1)
+        return self.half_range * jnp.linspace(-1, 1, self.bins + 1)
 
 
 class DeepNetwork(System):
@@ -110,11 +111,18 @@ class NetworkKernels(System):
     def architecture(self, finite: bool = True) -> Architecture:
         """The network itself; `finite` False leaves the width open."""
         width = int(self.width) if finite else None
-        variances = {"weight_variance": self.weight_variance, "bias_variance": self.bias_variance}
         if self.family == "fully connected":
-            return fully_connected(self.depth, width, self.activation, **variances)
-        pooled = {"padding": "circular", "readout": "global_average"}
-        return convolutional(self.depth, width, self.window, self.activation, **pooled, **variances)
+            return fully_connected(self.depth, width, self.activation, self.weight_variance, self.bias_variance)
+        return convolutional(
+            self.depth,
+            width,
+            self.window,
+            self.activation,
+            padding="circular",
+            readout="global_average",
+            weight_variance=self.weight_variance,
+            bias_variance=self.bias_variance,
+        )
 
 
 class AngledPair(System):
@@ -137,8 +145,8 @@ class AngledPair(System):
     @property
     def inputs(self) -> Float[Array, "point dim"]:
         """The two inputs, in two dimensions."""
-        angle = jax.numpy.asarray(self.angle, float)
-        return np.sqrt(2.0) * jax.numpy.array([[1.0, 0.0], [jax.numpy.cos(angle), jax.numpy.sin(angle)]])
+        angle = jnp.asarray(self.angle, float)
+        return np.sqrt(2.0) * jnp.array([[1.0, 0.0], [jnp.cos(angle), jnp.sin(angle)]])
 
 
 def _check_inputs(system: System, inputs: object, ranks: int, words: str) -> None:

@@ -28,7 +28,7 @@ from orderparam.systems.random_networks.infinite import (
 from orderparam.systems.random_networks.model import AngledPair, DeepNetwork, NetworkKernels, RandomNetwork
 from orderparam.systems.random_networks.theory import covariance, density, exact_density, marginals
 
-PROBES = np.array([[1.0, 0.5], [-0.3, 2.0]])
+PROBES = jnp.array([[1.0, 0.5], [-0.3, 2.0]])
 ERF = activation("erf")
 PHASES = {  # panel -> activation, weight variance, bias variance
     "relu, edge of chaos": (activation("relu"), 2.0, 0.0),
@@ -57,9 +57,9 @@ def function_space_priors(
     hidden_layers: int = 4000,
     seeds: int = 8,
 ) -> list[Curve]:
-    axis = np.linspace(-reach, reach, resolution)
-    plane = np.stack([part.ravel() for part in np.meshgrid(axis, axis)], axis=1)
-    line = np.linspace(-reach, reach, 41)
+    axis = jnp.linspace(-reach, reach, resolution)
+    plane = jnp.stack([part.ravel() for part in jnp.meshgrid(axis, axis)], axis=1)
+    line = jnp.linspace(-reach, reach, 41)
     probes = RandomNetwork(PROBES)
     few = min(networks, 20_000)
     narrow = partial(sampled_covariance, networks=few)
@@ -72,7 +72,7 @@ def function_space_priors(
     ]
     for prior in ("uniform", "gaussian"):
         system, panel = RandomNetwork(PROBES, prior=prior), f"kurtosis, {prior}"
-        along = RandomNetwork(np.concatenate([PROBES[:1], line[:, None] * PROBES[:1]]), width=5, prior=prior)
+        along = RandomNetwork(jnp.concatenate([PROBES[:1], line[:, None] * PROBES[:1]]), width=5, prior=prior)
         drawn, integrated = partial(sampled_marginals, networks=networks), partial(integrated_marginals, networks=hidden_layers)
         curves += [
             Curve(f"exact, {prior}", marginals, system, {"width": (1, 1000)}, panel=panel),
@@ -172,18 +172,17 @@ def kernel_depth(
 )
 def wide_network_convergence(
     widths: tuple[int, ...] = (8, 32, 128, 512),
-    channels: tuple[int, ...] = (8, 16, 32, 64),
+    channels: tuple[int, ...] = (8, 16, 32),
     units: int = 2**15,
     convolutional_units: int = 2**12,
-    seeds: int = 6,
+    seeds: int = 4,
     weight_variance: float = 1.5,
 ) -> list[Curve]:
     rng = np.random.default_rng(0)
     vectors, signals = jnp.asarray(rng.normal(size=(4, 6))), jnp.asarray(rng.normal(size=(4, 8, 2)))
-    variances = {"weight_variance": weight_variance, "bias_variance": 0.05, "activation": ERF}
-    shallow = NetworkKernels(vectors, **variances)
-    deep = NetworkKernels(vectors[:1], depth=3, **variances)
-    images = NetworkKernels(signals, depth=2, family="convolutional", **variances)
+    shallow = NetworkKernels(vectors, weight_variance=weight_variance, bias_variance=0.05, activation=ERF)
+    deep = shallow.with_(inputs=vectors[:1], depth=3)
+    images = shallow.with_(inputs=signals, depth=2, family="convolutional")
     fine = _between(widths)
     over, measured = {"width": widths}, partial(kernel_spread, units=units)
     few = partial(kernel_spread, units=convolutional_units)

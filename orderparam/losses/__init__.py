@@ -1,0 +1,25 @@
+"""Losses with their proximal maps, laws of labels, and the averages of both over Gaussian fields."""
+
+from orderparam.losses.base import Loss
+from orderparam.losses.catalogue import loss, loss_names
+from orderparam.losses.channel import Channel, ChannelAverages, ChannelErrors, Fields
+from orderparam.losses.hinge import Hinge
+from orderparam.losses.labels import Labels, RealLabels, SignLabels
+from orderparam.losses.logistic import Logistic
+from orderparam.losses.square import Square
+
+__all__ = [
+    "Channel",
+    "ChannelAverages",
+    "ChannelErrors",
+    "Fields",
+    "Hinge",
+    "Labels",
+    "Logistic",
+    "Loss",
+    "RealLabels",
+    "SignLabels",
+    "Square",
+    "loss",
+    "loss_names",
+]

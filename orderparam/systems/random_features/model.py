@@ -1,0 +1,242 @@
+"""Learning with a fixed feature map: random features of Gaussian inputs, Gaussian features of any covariance, real data.
+
+The predictor f(x) = a.phi(x)/sqrt(p) has p features, and its weights minimise
+
+    sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2          penalty = "sum"
+    (1/n) sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2    penalty = "mean"
+
+over n training examples, with l = (y - f)^2/2 (square), log(1 + exp(-y f)) (logistic), max(0, 1 - y f) (hinge), and no intercept.
+In other conventions, with lambda the ridge of penalty = "sum" and F = phi/sqrt(p) the matrix that is fitted:
+
+    scikit-learn            Ridge(alpha=lambda), LogisticRegression(C=1/lambda), LinearSVC(loss="hinge", C=1/lambda), each with
+                            fit_intercept=False, on F
+    features without 1/sqrt(p) and (Phi^T Phi + lambda')^-1 Phi^T y:  lambda' = p lambda
+    (1/2n) sum (y - f)^2 + lambda' |a|^2:                             lambda = 2 n lambda'
+"""
+
+import abc
+import dataclasses
+from typing import Any, Literal, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Num
+
+from orderparam.core.system import System, parameter, structure
+from orderparam.gaussian import Activation
+from orderparam.gaussian import activation as find_activation
+from orderparam.losses import Channel, Labels, Loss, RealLabels
+from orderparam.losses import loss as find_loss
+from orderparam.systems.random_features.spectra import ExplicitSpectrum, FeatureSpectrum, MarchenkoPastur
+
+Penalty = Literal["sum", "mean"]
+PENALTIES = ("sum", "mean")
+
+
+class FeatureRegression(System):
+    """What all feature maps have in common: the number of examples, the penalty, the labels and the loss."""
+
+    n_train: float = parameter("number of training examples n; need not be an integer for a theory", above=0)
+    ridge: float = parameter("penalty on |a|^2 / 2, in the convention of `penalty`", above=0)
+    labels: Labels = dataclasses.field(kw_only=True)
+    loss: Loss = dataclasses.field(kw_only=True)
+    penalty: Penalty = structure("'sum': the ridge stands beside the summed loss; 'mean': beside the mean loss")
+
+    def __check_init__(self) -> None:
+        if self.penalty not in PENALTIES:
+            raise ValueError(f"{type(self).__name__}.penalty = {self.penalty!r}: must be 'sum' or 'mean'")
+        if not isinstance(self.labels, Labels):
+            raise ValueError(f"{type(self).__name__}.labels = {self.labels!r}: must be RealLabels(...) or SignLabels(...)")
+        Channel(self.loss, self.labels)
+
+    @property
+    def summed_ridge(self) -> Any:
+        """The ridge beside the summed loss, whatever the convention."""
+        return self.ridge * self.n_train if self.penalty == "mean" else self.ridge
+
+    def with_summed_ridge(self, ridge: Any) -> Self:
+        """The same problem with the ridge that stands beside the summed loss, converted into its own convention."""
+        return self.with_(ridge=ridge / self.n_train if self.penalty == "mean" else ridge)
+
+    @property
+    def channel(self) -> Channel:
+        """The loss and the law of the labels."""
+        return Channel(self.loss, self.labels)
+
+    @property
+    @abc.abstractmethod
+    def feature_count(self) -> Any:
+        """p."""
+
+    @property
+    @abc.abstractmethod
+    def teacher_power(self) -> Any:
+        """Variance rho of the teacher's field."""
+
+    @property
+    @abc.abstractmethod
+    def spectrum(self) -> FeatureSpectrum:
+        """Covariance of the (centred) features, and the teacher's projections."""
+
+    @property
+    def fits_mean(self) -> Any:
+        """Whether the features have a common mean, which acts as an intercept without penalty."""
+        return False
+
+
+class RandomFeatures(FeatureRegression):
+    """phi(x) = activation(W x) with W fixed: width rows uniform on the unit sphere; x ~ N(0, I), teacher's field nu = theta.x.
+
+    |theta| = 1, so that pre-activations and the teacher's field are standard normal. A target of several directions behaves as
+    one with its linear part c: link = c |..| along theta = c/|c|, everything else being noise (its power added to `noise`).
+    """
+
+    input_dim: float = parameter("input dimension d", above=0)
+    width: float = parameter("number of features p", above=0)
+    activation: Activation = structure("nonlinearity of the features")
+
+    def __init__(
+        self,
+        input_dim: Any,
+        width: Any,
+        n_train: Any,
+        ridge: Any,
+        activation: Any = "erf",
+        labels: Labels | None = None,
+        loss: Any = "square",
+        penalty: Penalty = "sum",
+    ) -> None:
+        self.input_dim, self.width, self.n_train, self.ridge = input_dim, width, n_train, ridge
+        self.activation = find_activation(activation)
+        self.labels = RealLabels() if labels is None else labels
+        self.loss, self.penalty = find_loss(loss), penalty
+
+    @property
+    def feature_count(self) -> Any:
+        return self.width
+
+    @property
+    def teacher_power(self) -> float:
+        return 1.0
+
+    @property
+    def gaussian_equivalent(self) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+        """(mu_0, mu_1, mu_*) of the features mu_0 + mu_1 W x + mu_* xi with the same errors, xi fresh noise for every input.
+
+        mu_0 = E s(z), mu_1 = E z s(z), mu_*^2 = E s(z)^2 - mu_0^2 - mu_1^2, z ~ N(0, 1) (Goldt et al. 2020; Hu, Lu 2020).
+        """
+        mean, linear = self.activation.hermite_coefficients(2)
+        return mean, linear, jnp.sqrt(jnp.maximum(self.activation.moment(2, 1.0) - mean**2 - linear**2, 0.0))
+
+    @property
+    def spectrum(self) -> MarchenkoPastur:
+        _, linear, nonlinear = self.gaussian_equivalent
+        return MarchenkoPastur(self.width / self.input_dim, linear**2, nonlinear**2)
+
+    @property
+    def fits_mean(self) -> Any:
+        return self.gaussian_equivalent[0] ** 2 > 1e-20
+
+
+class GaussianFeatures(FeatureRegression):
+    """Gaussian features of any covariance, correlated with a teacher's Gaussian field (the Gaussian covariate model)."""
+
+    explicit_spectrum: ExplicitSpectrum = dataclasses.field(kw_only=True)
+    teacher_variance: float = parameter("variance rho of the teacher's field", above=0)
+
+    def __init__(
+        self,
+        explicit_spectrum: ExplicitSpectrum,
+        teacher_variance: Any,
+        n_train: Any,
+        ridge: Any,
+        labels: Labels | None = None,
+        loss: Any = "square",
+        penalty: Penalty = "sum",
+    ) -> None:
+        self.explicit_spectrum, self.teacher_variance = explicit_spectrum, teacher_variance
+        self.n_train, self.ridge = n_train, ridge
+        self.labels = RealLabels() if labels is None else labels
+        self.loss, self.penalty = find_loss(loss), penalty
+
+    def __check_init__(self) -> None:
+        leaves = (*jax.tree.leaves(self.explicit_spectrum), self.teacher_variance)
+        if any(isinstance(leaf, jax.core.Tracer) or np.ndim(leaf) > 1 for leaf in leaves):
+            return
+        omega, signal = (np.asarray(leaf) for leaf in jax.tree.leaves(self.explicit_spectrum))
+        if omega.shape != signal.shape or omega.ndim != 1 or np.any(omega < 0) or np.any(signal < 0) or not np.any(omega):
+            raise ValueError(
+                f"GaussianFeatures.explicit_spectrum has eigenvalues of shape {omega.shape} and projections of shape "
+                f"{signal.shape}: must be of one shape (p,), >= 0, and not all zero"
+            )
+        kept = omega > 0
+        explained = np.sum(signal[kept] / omega[kept])
+        if np.any(signal[~kept] > 0) or explained > self.teacher_variance * (1 + 1e-9):
+            raise ValueError(
+                f"GaussianFeatures.teacher_variance = {self.teacher_variance}: must be >= {explained:g}, "
+                "the part sum_i s_i^2 / omega_i of it that the features explain"
+            )
+
+    @property
+    def feature_count(self) -> int:
+        return self.explicit_spectrum.eigenvalues.shape[-1]
+
+    @property
+    def teacher_power(self) -> Any:
+        return self.teacher_variance
+
+    @property
+    def spectrum(self) -> ExplicitSpectrum:
+        return self.explicit_spectrum
+
+
+class FeaturePool(GaussianFeatures):
+    """Features of real data with their targets: training sets are drawn from the pool, and the pool is the population.
+
+    features: (pool, feature), centred; targets: (pool,). The square loss knows of them only the covariance Omega = V^T V / N, the
+    correlation s = V^T y / N and the power of y: the teacher's field is y itself. Build it with `FeaturePool.from_data`.
+    """
+
+    features: Float[Array, "pool feature"] = dataclasses.field(kw_only=True)
+    targets: Float[Array, "pool"] = dataclasses.field(kw_only=True)
+
+    def __init__(
+        self,
+        explicit_spectrum: ExplicitSpectrum,
+        teacher_variance: Any,
+        n_train: Any,
+        ridge: Any,
+        features: Float[Array, "pool feature"],
+        targets: Float[Array, "pool"],
+        labels: Labels | None = None,
+        loss: Any = "square",
+        penalty: Penalty = "sum",
+    ) -> None:
+        super().__init__(explicit_spectrum, teacher_variance, n_train, ridge, labels, loss, penalty)
+        self.features, self.targets = features, targets
+
+    @classmethod
+    def from_data(
+        cls,
+        features: Num[ArrayLike, "pool feature"],
+        targets: Num[ArrayLike, "pool"],
+        n_train: Any,
+        ridge: Any,
+        noise: Any = 0.0,
+        penalty: Penalty = "sum",
+    ) -> Self:
+        """Centres the features and diagonalises their covariance. `noise`: variance of noise added to training and test labels.
+
+        Raises `ValueError` for arrays that are not finite or do not fit each other.
+        """
+        matrix, y = np.asarray(features, np.float64), np.asarray(targets, np.float64)
+        if matrix.ndim != 2 or y.shape != matrix.shape[:1] or matrix.size == 0:
+            raise ValueError(f"features has shape {matrix.shape} and targets {y.shape}: must be (pool, feature) and (pool,)")
+        if not (np.isfinite(matrix).all() and np.isfinite(y).all()):
+            raise ValueError("features and targets must be finite numbers")
+        matrix = matrix - matrix.mean(axis=0)
+        spectrum = ExplicitSpectrum.from_covariance(matrix.T @ matrix / len(y), matrix.T @ y / len(y))
+        labels = RealLabels("linear", noise)
+        arrays = (jnp.asarray(matrix), jnp.asarray(y))
+        return cls(spectrum, np.mean(y**2), n_train, ridge, *arrays, labels, penalty=penalty)

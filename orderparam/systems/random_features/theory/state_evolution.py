@@ -1,0 +1,126 @@
+"""The asymptotics of convex learning with Gaussian features, n and p large in proportion: two scalars for the spectrum, three for
+the loss.
+
+    D_i = ridge + Vh omega_i
+    V = (1/p) sum omega/D        q = qh (1/p) sum omega^2/D^2 + mh^2 sum s^2 omega/D^2        m = mh sum s^2/D
+    Vh = -(n/p) E dg/dw          qh = (n/p) E g^2                                             mh = (n/p) E sum_y (dZ/dM) g
+
+with the averages of `orderparam.losses.Channel`. Gerace, Loureiro, Krzakala, Mézard, Zdeborová 2020 (arXiv:2002.09339); Loureiro,
+Gerbelot, Cui, Goldt, Krzakala, Mézard, Zdeborová 2021 (arXiv:2102.08127). For random features of Gaussian inputs the spectrum is
+that of their Gaussian equivalent: Mei, Montanari 2019 (arXiv:1908.05355); Goldt et al. 2020; Hu, Lu 2020.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.losses import Fields, SignLabels, Square
+from orderparam.solve.fixed_point import fixed_point
+from orderparam.solve.root import Root, decreasing_root
+from orderparam.systems.random_features.model import FeatureRegression
+from orderparam.systems.random_features.spectra import FeatureSpectrum
+from orderparam.systems.random_features.theory.curve import FeatureCurve
+
+Scalar = Float[Array, ""]
+
+
+def asymptotics(system: FeatureRegression) -> FeatureCurve:
+    """Errors and order parameters in the proportional limit: closed for the square loss, by state evolution for the others."""
+    return _ridge(system) if isinstance(system.loss, Square) else state_evolution(system)
+
+
+def ridge_response(spectrum: FeatureSpectrum, ridge: Scalar | float, load: Scalar | float) -> Root:
+    """log V of least squares with load = n/p: V = (1/p) sum omega / (ridge + load omega / (1 + V)), one monotone equation."""
+
+    def excess(log_response: Scalar, args: tuple) -> Scalar:
+        spectrum, ridge, load = args
+        stiffness = load / (1 + jnp.exp(log_response))
+        return jnp.log(spectrum.averages(ridge, stiffness).response) - log_response
+
+    # The right-hand side increases with V, from V = 0 (stiffness = load) to V = infinity (stiffness = 0).
+    lower = jnp.log(spectrum.averages(ridge, load).response)
+    upper = jnp.log(spectrum.mean_eigenvalue / ridge)
+    return decreasing_root(excess, lower - 1e-6, upper + 1e-6, (spectrum, ridge, load))
+
+
+def _ridge(system: FeatureRegression) -> FeatureCurve:
+    """Least squares: V from its own equation, m explicit, and q from a linear one."""
+    spectrum, ridge, load = _problem(system)
+    root = ridge_response(spectrum, ridge, load)
+    response = jnp.exp(root.value)
+    labels = system.labels.moments(0.0, system.teacher_power)
+    stiffness = load / (1 + response)
+    pull = labels.slope * stiffness
+    averages = spectrum.averages(ridge, stiffness)
+    m = pull * averages.overlap
+    power = labels.power - jnp.where(jnp.asarray(system.fits_mean), labels.mean**2, 0.0)
+    spread = stiffness**2 / load * averages.power  # df_2 / n, below 1
+    q = (spread * (power - 2 * labels.slope * m) + pull**2 * averages.signal) / (1 - spread)
+    return _curve(system, response, q, m, root.residual, root.converged)
+
+
+def state_evolution(system: FeatureRegression, tolerance: float = 1e-11, max_steps: int = 3000) -> FeatureCurve:
+    """The fixed point of (V, q, m) for any loss by plain iteration; the minimisation is convex, and it has only one.
+
+    `converged` is False when max_steps were not enough, as happens close to the separability threshold at vanishing ridge.
+    """
+    spectrum, ridge, load = _problem(system)
+
+    def update(state: tuple[Scalar, Scalar, Scalar], args: tuple) -> tuple[Scalar, Scalar, Scalar]:
+        system, spectrum, ridge, load = args
+        response, q = jnp.exp(state[0]), jnp.exp(state[1])
+        channel = system.channel.averages(response, _fields(system, q, state[2]))
+        prior = spectrum.averages(ridge, load * channel.stiffness)
+        pull = load * channel.alignment
+        power = load * channel.power * prior.power + pull**2 * prior.signal
+        return jnp.log(prior.response), jnp.log(power), pull * prior.overlap
+
+    scale = jnp.asarray(system.teacher_power, jnp.float64)
+    start = (jnp.zeros(()), jnp.log(0.5 * scale), 0.1 * scale)
+    solved = fixed_point(update, start, (system, spectrum, ridge, load), tolerance=tolerance, max_steps=max_steps)
+    log_response, log_power, m = solved.value
+    return _curve(system, jnp.exp(log_response), jnp.exp(log_power), m, solved.residual, solved.converged)
+
+
+def _problem(system: FeatureRegression) -> tuple[FeatureSpectrum, Scalar, Scalar]:
+    """Spectrum, ridge beside the summed loss, and n/p."""
+    count = jnp.asarray(system.feature_count, jnp.float64)
+    return system.spectrum, jnp.asarray(system.summed_ridge, jnp.float64), system.n_train / count
+
+
+def _fields(system: FeatureRegression, q: Scalar, m: Scalar) -> Fields:
+    """The fields at an example; a mean of the labels is fitted where the features have a common mean."""
+    if isinstance(system.labels, SignLabels):
+        return Fields(q, system.teacher_power, m)
+    mean = jnp.where(jnp.asarray(system.fits_mean), system.labels.moments(0.0, system.teacher_power).mean, 0.0)
+    return Fields(q, system.teacher_power, m, student_mean=mean)
+
+
+def _curve(
+    system: FeatureRegression, response: Scalar, q: Scalar, m: Scalar, residual: Scalar, converged: Bool[Array, ""]
+) -> FeatureCurve:
+    spectrum, ridge, load = _problem(system)
+    fields = _fields(system, q, m)
+    channel = system.channel.averages(response, fields)
+    errors = system.channel.errors(response, fields)
+    stiffness, pull = load * channel.stiffness, load * channel.alignment
+    prior = spectrum.averages(ridge, stiffness)
+    dimension = system.feature_count * stiffness * prior.response
+    estimate = errors.test_error
+    if isinstance(system.loss, Square):
+        estimate = errors.train_error / (1 - dimension / system.n_train) ** 2
+    return FeatureCurve(
+        test_error=errors.test_error,
+        train_error=errors.train_error,
+        test_loss=errors.test_loss,
+        train_loss=errors.train_loss,
+        classification_error=errors.classification_error,
+        teacher_overlap=m,
+        self_overlap=q,
+        weight_power=load * channel.power * prior.weight_power + pull**2 * prior.weight_signal,
+        response=response,
+        effective_dimension=dimension,
+        effective_ridge=ridge / stiffness,
+        cross_validation=estimate,
+        residual=residual,
+        converged=converged,
+    )

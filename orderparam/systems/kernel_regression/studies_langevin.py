@@ -94,8 +94,8 @@ def langevin_vs_gp(
     widths: tuple[int, ...] = (4, 20, 100),
     curvature_step: float = 0.1,
     steps: tuple[float, ...] = (0.4, 0.8),
-    seeds: int = 8,
-    chains: int = 2,
+    seeds: int = 5,
+    chains: int = 4,
 ) -> list[Curve]:
     inputs = jax.random.normal(jax.random.key(0), (n_train + test_points, input_dim))
     targets = jnp.tanh(inputs[:n_train, 0]) - 0.5 * inputs[:n_train, -1]

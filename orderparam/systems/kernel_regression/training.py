@@ -93,7 +93,7 @@ def largest_curvature(system: NetworkTraining) -> Float[Array, ""]:
 
 
 def langevin(
-    system: NetworkTraining, key: PRNGKeyArray, *, chains: int = 2, samples: int = 180, thin: int = 60, warmup: int = 2400
+    system: NetworkTraining, key: PRNGKeyArray, *, chains: int = 4, samples: int = 180, thin: int = 60, warmup: int = 2400
 ) -> SampledPosterior:
     """Euler steps u <- u - dt grad U + sqrt(2 dt) xi, every step taken, from independent prior draws.
 
@@ -109,7 +109,7 @@ def langevin(
     )
 
 
-def hamiltonian(system: NetworkTraining, key: PRNGKeyArray, *, chains: int = 2, samples: int = 400) -> SampledPosterior:
+def hamiltonian(system: NetworkTraining, key: PRNGKeyArray, *, chains: int = 4, samples: int = 400) -> SampledPosterior:
     """The same posterior by Hamiltonian Monte Carlo on all weights, without discretisation error."""
     return _sampled(system, key, method="hmc", chains=chains, samples=samples, warmup=200, leapfrog_steps=12)
 

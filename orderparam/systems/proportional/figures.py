@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from orderparam.core.agreement import estimate
 from orderparam.core.study import Comparison
 from orderparam.plotting import plot_panel
-from orderparam.plotting.curves import caption
+from orderparam.plotting.curves import caption, draw_line, yerror
+from orderparam.plotting.style import COLOURS, MARKERS
 from orderparam.systems.proportional.tasks import image_data
 
 LOSSES = ("test_error", "test_bias", "test_variance", "train_error")
@@ -146,18 +148,24 @@ def draw_architectures(comparison: Comparison) -> Any:
                 limit = float(comparison.curves[f"{name} limit, {teacher}"]["test_error"].mean())
                 ratio = data.assign(test_error=data["test_error"] / limit)
                 relative[data.attrs["kind"]][name] = ratio.rename(channels="width") if "channels" in ratio.dims else ratio
-        plot_panel(ax, relative["theory"], relative["experiment"], "width", "test_error", log="x", title=teacher)
+        for number, (name, data) in enumerate(relative["theory"].items()):
+            draw_line(ax, data, "width", "test_error", number, name)
+            measured = relative["experiment"][name]
+            mean, error = estimate(measured, "test_error")
+            style = {"fmt": MARKERS[number], "color": COLOURS[number], "markerfacecolor": "white"}
+            ax.errorbar(measured["width"], mean, yerror(error), **style, zorder=3)
+        ax.set_xscale("log")
+        ax.set_title(teacher)
         ax.axhline(1.0, color="0.6", linewidth=0.8, zorder=1)
         ax.set_xlabel("width $N$ or channels $N_c$")
         ax.set_ylabel("test error / infinite width")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, [f"{x} ({'sampled' if i >= 3 else 'theory'})" for i, x in enumerate(labels)],
-                  loc="outside upper center", ncols=3)  # fmt: skip
+    _legend(figure, axes[0, 0])
     p = comparison.parameters
     caption(
         figure,
         "Teachers on four independent Gaussian patches of ten pixels: shared = the same filter on all patches, one = on the "
-        f"first. P = {p['n_train']}, T = {p['temperature']:g}, erf, unit prior variances, {p['n_test']} test points; {_runs(p)}.",
+        f"first. Lines: theory; symbols of the same colour: sampled. P = {p['n_train']}, T = {p['temperature']:g}, erf, "
+        f"unit prior variances, {p['n_test']} test points; {_runs(p)}.",
     )
     return figure
 

@@ -176,11 +176,11 @@ def finite_width_priors(
 )
 def finite_width_architectures(
     n_train: int = 50,
-    n_test: int = 200,
+    n_test: int = 100,
     temperature: float = 0.1,
     targets: tuple[str, ...] = ("shared", "one"),
     measured: tuple[int, ...] = (20,),
-    samples: int = 200,
+    samples: int = 150,
     seeds: int = 2,
 ) -> list[Curve]:
     curves = []

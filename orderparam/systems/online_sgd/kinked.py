@@ -132,6 +132,6 @@ def four_points(
         four = jnp.where(index[x] == index[y], two[rest], four)
     where = np.nonzero(distinct)
     if where[0].size:
-        j, l, a, b = (jnp.asarray(x) for x in where)
-        four = four.at[where].set(_four(c, (j, l, a, b)))
+        first, second, third, fourth = (jnp.asarray(x) for x in where)
+        four = four.at[where].set(_four(c, (first, second, third, fourth)))
     return mean**4 * c[a, b] + mean**2 * half**2 * sum(two.values()) + half**4 * four

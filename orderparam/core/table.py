@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+_ROW = " row"  # of a table; no dimension of a result is called so
+
 
 def tables(label: str, agreement: xr.Dataset) -> Iterator[Any]:
     """Rich tables of one experiment: a row per measured point; measured mean ± s.e., then every theory.
@@ -19,8 +21,8 @@ def tables(label: str, agreement: xr.Dataset) -> Iterator[Any]:
         return
     grid = [str(dim) for dim in agreement["mean"].dims if dim not in ("theory", "observable")]
     for observable in agreement["observable"].values:
-        part = agreement.sel(observable=observable).stack(point=grid) if grid else agreement.sel(observable=observable)
-        part = part if grid else part.expand_dims("point")
+        part = agreement.sel(observable=observable).stack({_ROW: grid}) if grid else agreement.sel(observable=observable)
+        part = part if grid else part.expand_dims(_ROW)
         theories = [t for t in part["theory"].values if np.isfinite(part["theory_value"].sel(theory=t)).any()]
         if not theories:
             continue
@@ -31,8 +33,8 @@ def tables(label: str, agreement: xr.Dataset) -> Iterator[Any]:
         table.add_column("measured", justify="right", no_wrap=True)
         for theory in theories:
             table.add_column(f"{theory}\nvalue     z       %", justify="right", no_wrap=True)
-        for i in range(part.sizes["point"]):
-            row = part.isel(point=i)
+        for i in range(part.sizes[_ROW]):
+            row = part.isel({_ROW: i})
             first = row.isel(theory=0)
             cells = [f"{row[name].values[()]:g}" if row[name].dtype.kind in "if" else str(row[name].values) for name in grid]
             cells.append(with_error(float(first["mean"]), float(first["standard_error"])))

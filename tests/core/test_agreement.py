@@ -18,6 +18,12 @@ def test_mean_and_standard_error_leave_out_failed_points():
     np.testing.assert_allclose(error, [1 / np.sqrt(3), 0.0])
 
 
+def test_a_dimension_may_have_any_name():
+    measured = xr.Dataset({"error": (("point", "seed"), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])}, {"point": [0, 1], "seed": range(3)})
+    (table,) = tables("runs", agreement({"theory": measured["error"].mean("seed").to_dataset()}, measured, ["error"]))
+    assert table.row_count == 2
+
+
 def test_z_and_relative_deviation_at_the_measured_points():
     theory = xr.Dataset({"error": ("n", [2.5, 1.0, 4.0])}, {"n": [10.0, 15.0, 20.0]})
     table = agreement({"theory": theory}, _measured([[1, 2, 3], [4, 5, 6]]), ["error", "unknown"])

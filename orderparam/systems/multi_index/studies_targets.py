@@ -52,7 +52,7 @@ def _draw_staircase(comparison: Comparison) -> Any:
     title="SGD climbs a staircase of directions",
     source="Abbe, Boix-Adsera, Misiakiewicz 2022, 2023",
     full={"dim": 100_000, "network_dim": 4096, "seeds": 64, "horizon": 200.0},
-    seconds=(60, 1800),
+    seconds=(45, 1800),
     observables=("overlap",),
     draw=_draw_staircase,
 )
@@ -145,7 +145,7 @@ def _draw_table(comparison: Comparison) -> Any:
     title="Kernels, one-pass SGD and the best algorithm, target by target",
     source="Abbe et al. 2023; Damian et al. 2024; Troiani et al. 2024",
     full={"samples": 2_000_000, "seeds": 16},
-    seconds=(20, 120),
+    seconds=(10, 300),
     observables=("hermite_power",),
     draw=_draw_table,
 )

@@ -61,7 +61,7 @@ def _draw_saad_solla(comparison: Comparison) -> Any:
         "seeds": 16,
         "noises": (0.0, 1e-4, 1e-3, 1e-2),
     },
-    seconds=(70, 20_000),
+    seconds=(60, 20_000),
     observables=("population_risk",),
     draw=_draw_saad_solla,
 )

@@ -89,7 +89,7 @@ def _draw_phases(comparison: Comparison) -> Any:
         "wide_large_dims": (256, 4096, 20_736, 65_536),
         "seeds": 64,
     },
-    seconds=(80, 3600),
+    seconds=(85, 3600),
     observables=("samples",),
     draw=_draw_phases,
 )
@@ -164,7 +164,7 @@ def _draw_perfect(comparison: Comparison) -> Any:
     title="Small learning rates learn perfectly: the residual risk falls as d^-delta",
     source=f"{_VEIGA}, Fig. 3",
     full={"dims": (64, 256, 1024, 4096), "seeds": 64, "width": 2, "horizon": 400.0},
-    seconds=(60, 10_000),
+    seconds=(45, 10_000),
     observables=("population_risk",),
     draw=_draw_perfect,
 )

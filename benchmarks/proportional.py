@@ -128,7 +128,7 @@ def main() -> None:
         target = np.sign(images[:, :14, :14, 0].mean((1, 2)))
         fields = (images[:examples], target[:examples], images[examples:], target[examples:])
         single(table, f"convolution, 49 patches, P = {examples}", Convolutional(*fields, channels=100, temperature=0.01, mask=4))
-    Console().print(table)
+    Console(width=160).print(table)
 
 
 if __name__ == "__main__":

@@ -45,3 +45,24 @@ def condition_readout(
         mean=features.T @ discrepancy,
         log_evidence=-(jnp.sum(labels * discrepancy) + outputs * (log_det + count * jnp.log(2 * jnp.pi))) / 2,
     )
+
+
+def log_evidence(
+    features: Float[Array, "train feature"], labels: Float[Array, "train output"], temperature: float | Float[Array, ""]
+) -> Float[Array, ""]:
+    """`condition_readout(..).log_evidence` alone, from the smaller of Phi Phi^T + T and Phi^T Phi + T (T > 0).
+
+    With B = Phi^T Phi + T: log det(Phi Phi^T + T) = log det B + (n - N) log T and (Phi Phi^T + T)^-1 = (1 - Phi B^-1 Phi^T) / T.
+    With n > N the quadratic form is a difference that loses digits as T falls: relative error 1e-16 |y|^2 / (T * form).
+    """
+    (count, units), outputs = features.shape, labels.shape[1]
+    wide = count <= units
+    gram = features @ features.T if wide else features.T @ features
+    cholesky = jnp.linalg.cholesky(gram + temperature * jnp.eye(gram.shape[0]))
+    log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(cholesky)))
+    half = jsl.solve_triangular(cholesky, labels if wide else features.T @ labels, lower=True)
+    form = jnp.sum(half**2)
+    if not wide:
+        log_det += (count - units) * jnp.log(temperature)
+        form = (jnp.sum(labels**2) - form) / temperature
+    return -(form + outputs * (log_det + count * jnp.log(2 * jnp.pi))) / 2

@@ -33,11 +33,11 @@ def _dots(axes: Any, data: xr.Dataset, x: Any, y: str, number: int, label: str, 
     axes.plot(np.ravel(x)[missed], np.ravel(mean)[missed], "x", color="0.6", markersize=9, zorder=2.5)
 
 
-def _unconverged(comparison: Comparison) -> str:
-    """How many runs missed the limits, in words."""
+def _unconverged(comparison: Comparison, marked: bool = True) -> str:
+    """How many runs missed the limits, in words; `marked`: with crosses in the figure."""
     runs = [data["status"].values for data in comparison.curves.values() if data.attrs["kind"] == "experiment"]
     missed, total = sum(int(np.sum(status == UNCONVERGED)) for status in runs), sum(status.size for status in runs)
-    return f"{missed} of {total} runs miss R-hat < 1.05 or 100 effective samples" + (" (crosses)." if missed else ".")
+    return f"{missed} of {total} runs miss R-hat < 1.05 or 100 effective samples" + (" (crosses)." if missed and marked else ".")
 
 
 def draw_collapse(comparison: Comparison) -> Any:
@@ -159,7 +159,7 @@ def draw_quadratic(comparison: Comparison) -> Any:
         top.set_yscale("log")
         top.set_title(f"{law} read-outs")
         bottom.set_xlabel("$n/d^2$")
-        bottom.set_ylim(-0.05, 1.1)
+        bottom.set_ylim(-0.3, 1.1)
         top.legend(fontsize=7)
         bottom.legend(fontsize=7, loc="lower right")
     axes[0, 0].set_ylabel(ERROR)
@@ -167,8 +167,8 @@ def draw_quadratic(comparison: Comparison) -> Any:
     parameters = comparison.parameters
     caption(
         figure,
-        f"{system_words(parameters)}, σ = He₂/√2 + He₃/6, Gaussian weights; {parameters['seeds']} data sets (informed) and 1 "
-        f"(uninformed), standard errors. Darker: larger |v|. {_unconverged(comparison)}",
+        f"{system_words(parameters)}, σ = He₂/√2 + He₃/6, Gaussian weights; informed HMC: {parameters['seeds']} data "
+        f"sets, standard errors; uninformed: 1. Darker: larger |v|. {_unconverged(comparison)}",
     )
     return figure
 
@@ -251,9 +251,9 @@ def draw_student_scaling(comparison: Comparison) -> Any:
         axes.axvline(complete, color="0.6", linewidth=0.8, linestyle=":")
         axes.annotate("$k_c = k$", (complete, 0.97), xycoords=("data", "axes fraction"), ha="right", va="top", fontsize=8)
     n = theory["teacher.n_train"].values
-    for power, ends in ((1 / (2 * parameters["decay"]) - 1, (n[0], n[len(n) // 2])), (-1.0, (n[2 * len(n) // 3], n[-1]))):
+    for power, ends in ((1 / (2 * parameters["decay"]) - 1, (n[0], n[len(n) // 4])), (-1.0, (n[2 * len(n) // 3], n[-1]))):
         at = float(theory["error"].interp({"teacher.n_train": ends[0]}))
-        line = 0.6 * at * (np.array(ends) / ends[0]) ** power
+        line = 0.5 * at * (np.array(ends) / ends[0]) ** power
         axes.plot(ends, line, color="0.6", linewidth=0.8)
         middle = (np.sqrt(ends[0] * ends[1]), np.sqrt(line[0] * line[1]))
         axes.annotate(f"$n^{{{power:g}}}$", middle, fontsize=7, va="top", ha="right")
@@ -289,7 +289,7 @@ def draw_effective_model(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{size}, tanh(2z), {parameters['seeds']} data sets, standard errors. Errors: theory "
-        f"{float(theory['error'].isel(width=-1)):.4f}, HMC {', '.join(errors)}. {_unconverged(comparison)}",
+        f"{float(theory['error'].isel(width=-1)):.4f}, HMC {', '.join(errors)}. {_unconverged(comparison, marked=False)}",
         78,
     )
     return figure

@@ -154,9 +154,11 @@ def quadratic_specialisation(
         grid = {"n_train": _samples(0.3 * input_dim**2, 9.0 * input_dim**2, points)}
         measured = {"n_train": [float(round(a * input_dim**2)) for a in ratios]}
         curves.append(Curve(f"theory, {name}", quadratic_bayes_optimal, system, grid, panel=name))
-        for start, count in (("informed", seeds), ("uninformed", 1)):
-            hmc = partial(quadratic_posterior_hmc, start=start, draws=draws, leapfrog_steps=20)
-            curves.append(Curve(f"HMC, {start}, {name}", hmc, system, measured, count, panel=name))
+        hmc = partial(quadratic_posterior_hmc, draws=draws, leapfrog_steps=20)
+        curves += [
+            Curve(f"HMC, informed, {name}", partial(hmc, start="informed"), system, measured, seeds, panel=name),
+            Curve(f"HMC, uninformed, {name}", partial(hmc, start="uninformed"), system, measured, 1, panel=name),
+        ]
     return curves
 
 

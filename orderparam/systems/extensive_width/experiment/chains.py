@@ -66,6 +66,9 @@ def run(
     )
 
 
+Known = tuple[Affine, Float[Array, "feature"]]
+
+
 class _Blocks(NamedTuple):
     """Samples in blocks of fixed number and size, so that few sizes are compiled; only the first `samples` count."""
 
@@ -84,17 +87,17 @@ def _padded(data: Data) -> _Blocks:
     return _Blocks(inputs.reshape(-1, _BLOCK, dim), labels.reshape(-1, _BLOCK), jnp.asarray(samples))
 
 
-def _log_posterior(activation: Activation, shared: tuple, noise: Array, data: _Blocks, weights: Array) -> Float[Array, ""]:
+def _log_posterior(activation: Activation, shared: Known, noise: Array, data: _Blocks, weights: Array) -> Float[Array, ""]:
     return -_misfit(activation, shared, data, weights) / noise - jnp.sum(weights**2) / 2
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _misfit(activation: Activation, shared: tuple, data: _Blocks, weights: Array) -> Float[Array, ""]:
+def _misfit(activation: Activation, shared: Known, data: _Blocks, weights: Array) -> Float[Array, ""]:
     """Half the sum of squared residuals, block by block as far as there are samples."""
     return _misfit_and_slope(activation, shared, data, weights)[0]
 
 
-def _misfit_and_slope(activation: Activation, shared: tuple, data: _Blocks, weights: Array) -> tuple[Array, Array]:
+def _misfit_and_slope(activation: Activation, shared: Known, data: _Blocks, weights: Array) -> tuple[Array, Array]:
     def of_block(weights: Array, number: Array) -> Array:
         residual = data.labels[number] - output(activation, *shared, weights, data.inputs[number])
         counts = number * _BLOCK + jnp.arange(_BLOCK) < data.samples
@@ -116,7 +119,7 @@ _misfit.defvjp(_misfit_and_slope, _backward)
 
 
 def _observe(
-    activation: Activation, shared: tuple, truth: Array, inputs: Array, labels: Array, weights: Float[Array, "feature input"]
+    activation: Activation, shared: Known, truth: Array, inputs: Array, labels: Array, weights: Float[Array, "feature input"]
 ) -> dict[str, Array]:
     prediction = output(activation, *shared, weights, inputs)
     readout, dim = shared[1], truth.shape[1]

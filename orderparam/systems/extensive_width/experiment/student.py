@@ -120,7 +120,7 @@ def _train(
         return (optax.apply_updates(network, update), moments), None
 
     def epoch(_: int, state: tuple) -> tuple:
-        (network, moments), _ = jax.lax.scan(step, state, batches)
+        network, moments = jax.lax.scan(step, state, batches)[0]
         weights, readout = network
         return (weights / jnp.linalg.norm(weights, axis=1, keepdims=True), readout), moments
 

@@ -111,7 +111,7 @@ class _Equations(eqx.Module):
         field = self.square / self.gamma * (matrix + self.alpha * slope / (self.noise + error))
         return quadratic, error, field
 
-    def signal(self, error: Array) -> Array:
+    def signal(self, error: Array | float) -> Array:
         """ln r_2."""
         return jnp.log(self.alpha * self.power / (self.noise + error))
 
@@ -128,7 +128,7 @@ class _Equations(eqx.Module):
         def iterate(_: int, x: Array) -> Array:
             log_r, q = x[0], x[2:]
             tau = self.matrix.signal(self.mean(q**2))
-            _, error, field = self.fields(q, tau, log_r)
+            error, field = self.fields(q, tau, log_r)[1:]
             return (x + jnp.concatenate([jnp.stack([self.signal(error), tau]), field / (1 + field)])) / 2
 
         def newton(_: int, x: Array) -> Array:
@@ -182,8 +182,8 @@ def _starts(values: int) -> np.ndarray:
 @eqx.filter_jit
 def _quadratic(teacher: QuadraticTeacher) -> CollectiveOptimal:
     gamma = teacher.width / teacher.input_dim
-    modulus, share = np.unique(np.round(np.abs(teacher.values), 12), return_counts=True)
-    modulus, share = modulus[::-1], share[::-1] / len(teacher.values)
+    modulus, count = np.unique(np.round(np.abs(teacher.values), 12), return_counts=True)
+    modulus, share = modulus[::-1], count[::-1] / len(teacher.values)
     equations = _Equations(
         matrix_channel(gamma, teacher.values),
         signal(teacher.activation),

@@ -1,0 +1,99 @@
+"""Gaussian weights: the variational theory (VGA, Gaussian feature learning), averaged over data, with all its minima.
+
+The covariance of w is s_perp (1 - w_* w_*^T) + s_* w_* w_*^T. With a = d s_*/v, b = d s_perp/v, v the weight variance,
+
+    F/N = [a - log a - 1 + (d-1)(b - log b - 1)] / 2 + y^T (M(a, b) + lambda)^{-1} y / (2N),     M = s E m m^T
+
+(Kullback-Leibler divergence from the prior per neuron, and the fit; F = y^T (M + lambda)^{-1} y / 2 at the prior). F is not
+convex: there can be two minima, and a true first-order transition with hysteresis inside this ansatz.
+
+Seroussi, Naveh, Ringel 2023, "Separation of scales and a thermodynamic description of feature learning in some CNNs"; Rubin,
+Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025.
+"""
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from orderparam.solve.minimum import minimise
+from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
+from orderparam.systems.kernel_adaptation.theory.plane import STANDARD_NODES, Plane
+from orderparam.systems.kernel_adaptation.theory.predictions import Prediction, regression, shares
+from orderparam.systems.kernel_adaptation.theory.ridge import Ridge, ridge
+
+Branch = Literal["lowest", "uninformed", "informed"]
+BRANCHES = ("lowest", "uninformed", "informed")
+_STARTS = 6
+_ACCURACY = 1e-8
+_RULE = np.polynomial.hermite_e.hermegauss(160)
+_Z, _W = _RULE[0][80:], _RULE[1][80:] / _RULE[1][80:].sum()  # of |z|, z ~ N(0, 1)
+
+
+class GaussianWeights(Prediction):
+    """A minimum of F. spread is a, perpendicular is b; action is F/N; branches: the number of different minima found."""
+
+    perpendicular: Float[Array, ""]
+    action: Float[Array, ""]
+    branches: Float[Array, ""]
+
+
+def gaussian_kernel(plane: Plane, degrees: tuple[int, ...], a: Array, b: Array) -> Float[Array, "mode mode"]:
+    """M for Gaussian weights of variances a v/d along w_* and b v/d across."""
+    scale = plane.variance / plane.dim
+    deviation = jnp.sqrt(2 / (plane.dim - 1))
+    log_q = jnp.log(plane.dim - 1) + deviation * STANDARD_NODES
+    log_weight = (plane.dim - 1) / 2 * log_q - jnp.exp(log_q) / 2
+    inner = jax.nn.softmax(log_weight)
+    signs = 1.0 if plane.even else np.array([1.0, -1.0])[:, None, None]
+    rho = jnp.asarray(signs * jnp.sqrt(a * scale) * _Z[:, None])
+    m = jnp.stack(plane.overlaps(degrees)(rho, rho**2 + b * scale * jnp.exp(log_q)))
+    weight = jnp.broadcast_to(_W[:, None] * inner, m.shape[1:]) / (1.0 if plane.even else 2.0)
+    flat = m.reshape(len(degrees), -1)
+    return plane.readout * (flat * weight.ravel()) @ flat.T
+
+
+def gaussian_weights(system: TwoLayerNetwork, branch: Branch = "lowest", ridge_kind: Ridge = "bare") -> GaussianWeights:
+    """The minimum of F of lowest action, or with the smallest ("uninformed") or the largest ("informed") variance along w_*.
+
+    Newton's method from six starts between the prior and weights of length sqrt 2 along w_*. Accurate to 1e-8. Raises
+    `ValueError` for an unknown branch or ridge.
+    """
+    if branch not in BRANCHES:
+        raise ValueError(f"branch = {branch!r}: must be one of {', '.join(BRANCHES)}")
+    degrees = system.kept
+    y = system.coefficients(degrees)
+    lam, ratio = ridge(system, ridge_kind)
+    plane = Plane.of(system)
+
+    def value(x: Array) -> Array:
+        a, b = jnp.exp(x)
+        tau, _ = regression(gaussian_kernel(plane, degrees, a, b), y, lam)
+        return (a - x[0] - 1 + (plane.dim - 1) * (b - x[1] - 1)) / 2 + y @ tau / (2 * plane.width)
+
+    def gradient(x: Array) -> Array:
+        return jax.grad(value)(x) / plane.dim
+
+    farthest = jnp.log(2 * plane.dim / plane.variance)
+    starts = jnp.stack([jnp.linspace(0.0, 1.0, _STARTS) * farthest, jnp.zeros(_STARTS)], axis=1)
+    found = jax.vmap(lambda start: minimise(value, gradient, start))(starts)
+    actions = jax.vmap(value)(found)
+    errors = jnp.max(jnp.abs(jax.vmap(gradient)(found)), axis=1)
+    good = errors < _ACCURACY
+    different = jnp.sum(good & jnp.concatenate([jnp.ones(1, bool), jnp.diff(jnp.sort(found[:, 0])) > 1e-6]))
+    key = {"lowest": actions, "uninformed": found[:, 0], "informed": -found[:, 0]}[branch]
+    best = jnp.argmin(jnp.where(good, key, jnp.inf))
+    a, b = jnp.exp(found[best])
+    _, output = regression(gaussian_kernel(plane, degrees, a, b), y, lam)
+    return GaussianWeights(
+        **shares(system, output),
+        spread=a,
+        ridge_ratio=ratio,
+        residual=errors[best],
+        converged=good[best],
+        perpendicular=b,
+        action=actions[best],
+        branches=different.astype(float),
+    )

@@ -1,0 +1,68 @@
+"""m_k(w) = E_x[phi(w . x) h_k(w_* . x)]: what one hidden unit contributes to each component of the output.
+
+With rho = w . w_*, q = |w|^2 and phi(sqrt(q) u) = sum_k c_k(q) h_k(u),
+
+    m_k = c_k(q) (rho / sqrt q)^k = (rho^k / sqrt k!) E phi^(k)(g),   g ~ N(0, q).
+
+Closed forms: erf(s z), odd k, m = (k-1)/2:  E phi^(k) = (2/sqrt pi) (-1)^m ((k-1)!/m!) s^k (1 + 2 s^2 q)^(-k/2);
+phi(cz) = c phi(z):  c_k(q) = sqrt(q) c_k(1).  Other activations: c_k(q) on Chebyshev nodes in log q.
+"""
+
+import math
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from orderparam.gaussian import Activation
+from orderparam.gaussian.arcsine import Erf
+from orderparam.systems.kernel_adaptation.model import HOMOGENEOUS
+
+_NODES = 64
+
+Overlaps = Callable[[Float[Array, "*batch"], Float[Array, "*batch"]], list[Float[Array, "*batch"]]]
+
+
+def overlaps(phi: Activation, degrees: tuple[int, ...], lowest: Array, highest: Array) -> Overlaps:
+    """(rho, q) -> [m_k for k in degrees], elementwise.
+
+    lowest, highest: the range of q, needed for activations without a closed form; q is kept inside it.
+    """
+    if isinstance(phi, Erf):
+        return lambda rho, q: _erf(phi.gain, degrees, rho, q)
+    if isinstance(phi, HOMOGENEOUS):
+        coefficients = phi.hermite_coefficients(max(degrees) + 1)
+
+        def homogeneous(rho: Array, q: Array) -> list[Array]:
+            root = jnp.sqrt(jnp.maximum(q, 1e-300))
+            return [coefficients[k] * root * (rho / root) ** k for k in degrees]
+
+        return homogeneous
+    middle, half = (jnp.log(highest) + jnp.log(lowest)) / 2, (jnp.log(highest) - jnp.log(lowest)) / 2
+    angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
+    values = phi.hermite_coefficients(max(degrees) + 1, jnp.exp(middle + half * np.cos(angles)))[:, np.asarray(degrees)]
+    series = jnp.asarray(np.cos(np.outer(np.arange(_NODES), angles)) * 2 / _NODES) @ values  # (order, mode)
+
+    def tabulated(rho: Array, q: Array) -> list[Array]:
+        x = jnp.clip((jnp.log(q) - middle) / half, -1.0, 1.0)
+        later, last = [jnp.zeros_like(x)] * len(degrees), [jnp.zeros_like(x)] * len(degrees)
+        for order in range(_NODES - 1, 0, -1):  # Clenshaw's recursion
+            later, last = [2 * x * a - b + series[order, j] for j, (a, b) in enumerate(zip(later, last))], later
+        cosine = rho / jnp.sqrt(q)
+        return [(x * a - b + series[0, j] / 2) * cosine**k for j, (k, a, b) in enumerate(zip(degrees, later, last))]
+
+    return tabulated
+
+
+def _erf(gain: float, degrees: tuple[int, ...], rho: Array, q: Array) -> list[Array]:
+    t = gain * rho / jnp.sqrt(1 + 2 * gain**2 * q)
+    found = []
+    for k in degrees:
+        if k % 2 == 0:
+            found.append(jnp.zeros_like(t))
+            continue
+        m = (k - 1) // 2
+        factor = 2 / math.sqrt(math.pi) * (-1) ** m * math.factorial(k - 1) / math.factorial(m) / math.sqrt(math.factorial(k))
+        found.append(factor * t**k)
+    return found

@@ -1,0 +1,67 @@
+"""Phases of feature learning, read off the density of rho = w . w_*.
+
+    0  GFL:      one maximum, at rho = 0: all neurons adapt a little
+    1  GMFL-I:   maxima at 0 and at +-rho*: most neurons stay, a few have specialised (coexistence inside one network)
+    2  GMFL-II:  no maximum at 0: all neurons have chosen a side (just after a continuous split at small rho*, too)
+
+(names of Rubin, Seroussi, Ringel 2024).
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from orderparam.core.result import Result
+
+GFL, COEXISTENCE, SPECIALISED = 0, 1, 2
+
+
+class Wells(Result):
+    """Shape of an even density p(rho).
+
+    phase: see above. well: rho*, the position of the highest maximum away from 0 (0 if there is none). barrier_position: the
+    minimum between 0 and rho* (0 if there is none). side_weight: probability of |rho| beyond it; 1 in phase 2, 0 in phase 0.
+    free_energy_gap: log p(0) - log p(rho*), > 0 where the centre is higher. barrier: log p(rho*) - log p(barrier_position), what
+    a specialised neuron has to climb to return.
+    """
+
+    phase: Int[Array, ""]
+    well: Float[Array, ""]
+    barrier_position: Float[Array, ""]
+    side_weight: Float[Array, ""]
+    free_energy_gap: Float[Array, ""]
+    barrier: Float[Array, ""]
+
+
+def wells(rho: Float[Array, "node"], log_density: Float[Array, "node"], weight: Float[Array, "node"]) -> Wells:
+    """rho: increasing nodes from 0; log_density: with respect to rho; weight: probability of each node, both sides together."""
+    inner = jnp.arange(1, rho.shape[0] - 1)
+    left, here, right = log_density[inner - 1], log_density[inner], log_density[inner + 1]
+    # Far out the density is zero to rounding; a maximum there is none.
+    tops = (here > left) & (here >= right) & (here > jnp.max(log_density) - 200.0)
+    centre: Bool[Array, ""] = log_density[0] >= log_density[1]
+    side = jnp.any(tops)
+    best = inner[jnp.argmax(jnp.where(tops, here, -jnp.inf))]
+    position = _vertex(rho, log_density, best)
+    before = jnp.arange(rho.shape[0]) <= best
+    lowest = jnp.argmin(jnp.where(before, log_density, jnp.inf))
+    phase = jnp.where(side, jnp.where(centre, COEXISTENCE, SPECIALISED), GFL)
+    mixed = phase == COEXISTENCE
+    beyond = jnp.sum(jnp.where(jnp.arange(rho.shape[0]) > lowest, weight, 0.0)) + weight[lowest] / 2
+    return Wells(
+        phase=phase,
+        well=jnp.where(side, position, 0.0),
+        barrier_position=jnp.where(mixed, rho[lowest], 0.0),
+        side_weight=jnp.where(mixed, beyond / jnp.sum(weight), jnp.where(side, 1.0, 0.0)),
+        free_energy_gap=jnp.where(side, log_density[0] - log_density[best], 0.0),
+        barrier=jnp.where(mixed, log_density[best] - log_density[lowest], 0.0),
+    )
+
+
+def _vertex(x: Array, y: Array, i: Array) -> Array:
+    """The maximum of the parabola through three neighbours."""
+    a, b, c = x[i - 1], x[i], x[i + 1]
+    up, down = (y[i] - y[i - 1]) / (b - a), (y[i + 1] - y[i]) / (c - b)
+    bend = up - down
+    found = (a + b) / 2 + up / jnp.where(bend == 0, 1.0, bend) * (c - a) / 2
+    return jax.lax.stop_gradient(jnp.clip(found, a, c))

@@ -1,0 +1,147 @@
+"""Averages over the weights of one neuron, as integrals over rho = w . w_* and q_perp = |w|^2 - rho^2.
+
+Under the prior rho ~ N(0, v/d) and q_perp ~ (v/d) chi^2_(d-1), v the weight variance. Interacting weights have the density
+
+    prior(rho, q_perp) exp{ (s/(2N)) (tau . m(rho, q_perp))^2 },      s the read-out variance.
+
+Rule: rho = R sinh(4u) / sinh 4 on a uniform grid in u; at every rho, log q_perp on a uniform grid around the maximum of the
+density there, in units of its width. The centre moves with tau, because specialised neurons shrink by many prior standard
+deviations: rules that are exact for the prior fail there in the second digit. Trapezoidal sums of analytic, decaying functions
+converge exponentially; the nodes here leave relative errors below 1e-9 for d from 10 to 3000.
+"""
+
+import math
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import gammaln
+from jaxtyping import Array, Float
+
+from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
+from orderparam.systems.kernel_adaptation.theory.overlaps import Overlaps, overlaps
+
+Norm = Literal["exact", "concentrated", "prior"]
+NORMS = ("exact", "concentrated", "prior")
+
+RHO_NODES = 801  # on a half line
+STEP = 0.5  # of log q_perp, in standard deviations
+_REACH = (-11.0, 8.0)
+_CENTRING = 8  # Newton steps towards the maximum in log q_perp
+STANDARD_NODES = np.arange(_REACH[0], _REACH[1] + STEP / 2, STEP)
+
+
+class Averages(eqx.Module):
+    """Averages <.> over interacting weights at given tau.
+
+    log_partition: N log E_prior exp{(s/2N) (tau . m)^2}. output: s <m (m . tau)>, its gradient. kernel: s <m m^T>.
+    curvature: its Hessian.
+    """
+
+    log_partition: Float[Array, ""]
+    output: Float[Array, "mode"]
+    kernel: Float[Array, "mode mode"]
+    curvature: Float[Array, "mode mode"]
+
+
+class Plane(eqx.Module):
+    """The quadrature rule of one system.
+
+    rho: nodes; log_measure: log of prior density times node weight. Where (tau . m)^2 is even in rho only rho >= 0 is covered,
+    and log_measure has the factor 2. norm: "exact", or q_perp fixed: "concentrated" at its prior mean v (d-1)/d, "prior" at v.
+    """
+
+    rho: Float[Array, "node"]
+    spacing: Float[Array, "node"]
+    log_measure: Float[Array, "node"]
+    dim: Float[Array, ""]
+    variance: Float[Array, ""]
+    width: Float[Array, ""]
+    readout: Float[Array, ""]
+    even: bool = eqx.field(static=True)
+    norm: Norm = eqx.field(static=True)
+    system: TwoLayerNetwork
+
+    @classmethod
+    def of(cls, system: TwoLayerNetwork, norm: Norm = "exact", within: float | Array | None = None) -> "Plane":
+        """within: only weights with |rho| < within (a restricted ensemble)."""
+        if norm not in NORMS:
+            raise ValueError(f"norm = {norm!r}: must be one of {', '.join(NORMS)}")
+        d, v = jnp.asarray(system.input_dim, float), jnp.asarray(system.weight_variance, float)
+        even = system.phi.parity in ("odd", "even")
+        u = jnp.linspace(0.0 if even else -1.0, 1.0, RHO_NODES if even else 2 * RHO_NODES - 1)
+        reach = jnp.maximum(3 * jnp.sqrt(v) + 2, 12 * jnp.sqrt(v / d)) * (3 if system.homogeneous else 1)  # those do not saturate
+        rho = reach * jnp.sinh(4 * u) / math.sinh(4)
+        spacing = reach * 4 * jnp.cosh(4 * u) / math.sinh(4) * (u[1] - u[0])
+        ends = jnp.ones_like(u).at[0].set(0.5).at[-1].set(0.5) * (2.0 if even else 1.0)
+        log_measure = jnp.log(spacing * ends) - d * rho**2 / (2 * v) + jnp.log(d / (2 * np.pi * v)) / 2
+        if within is not None:
+            log_measure = jnp.where(jnp.abs(rho) < within, log_measure, -jnp.inf)
+            log_measure -= jax.scipy.special.logsumexp(log_measure)
+        width, readout = jnp.asarray(system.width, float), jnp.asarray(system.readout_variance, float)
+        return cls(rho, spacing * ends, log_measure, d, v, width, readout, even, norm, system)
+
+    def overlaps(self, degrees: tuple[int, ...]) -> Overlaps:
+        """m_k of the system's activation over the range of this rule."""
+        deviation = jnp.sqrt(2 / (self.dim - 1))
+        lowest = self.variance * jnp.exp(-12 * deviation - 4)
+        return overlaps(self.system.phi, degrees, lowest, self.rho[-1] ** 2 + self.variance * jnp.exp(8 * deviation + 1))
+
+    def nodes(self, tau: Float[Array, "mode"], degrees: tuple[int, ...]) -> tuple[Array, Array]:
+        """q_perp and log(prior density times weight), both (node, inner): those of rho included."""
+        if self.norm != "exact":
+            q = self.variance * jnp.where(self.norm == "prior", 1.0, (self.dim - 1) / self.dim)
+            return jnp.full((self.rho.shape[0], 1), q), self.log_measure[:, None]
+        m = self.overlaps(degrees)
+        shape, rate = (self.dim - 1) / 2, self.dim / (2 * self.variance)
+        tau = jax.lax.stop_gradient(tau)
+
+        def tilt(log_q: Array) -> Array:
+            q = jnp.exp(log_q)
+            field = sum(t * value for t, value in zip(tau, m(self.rho, self.rho**2 + q)))
+            return shape * log_q - rate * q + self.readout / (2 * self.width) * field**2
+
+        def slope(log_q: Array) -> Array:
+            return jax.jvp(tilt, (log_q,), (jnp.ones_like(log_q),))[1]
+
+        centre, width = jnp.full_like(self.rho, 1.0) * jnp.log(shape / rate), jnp.zeros_like(self.rho)
+        for _ in range(_CENTRING):
+            change, bend = jax.jvp(slope, (centre,), (jnp.ones_like(centre),))
+            bend = jnp.maximum(-bend, 0.15 * shape)
+            centre = jnp.maximum(centre + jnp.clip(change / bend, -1.0, 1.0), jnp.log(shape / rate) - 6.0)
+            width = 1 / jnp.sqrt(bend)
+        centre, width = jax.lax.stop_gradient((centre, width))
+        log_q = centre[:, None] + width[:, None] * STANDARD_NODES
+        q = jnp.exp(log_q)
+        normalisation = shape * jnp.log(rate) - gammaln(shape)
+        inner = shape * log_q - rate * q + normalisation + jnp.log(width * STEP)[:, None]
+        return q, self.log_measure[:, None] + inner
+
+    def interacting(self, tau: Array, degrees: tuple[int, ...]) -> tuple[Array, Array, Array]:
+        """m (mode, node, inner), q_perp and log weights (node, inner) of the interacting density."""
+        q, log_prior = self.nodes(tau, degrees)
+        m = jnp.stack(self.overlaps(degrees)(self.rho[:, None], self.rho[:, None] ** 2 + q))
+        field = jnp.tensordot(tau, m, 1)
+        return m, q, log_prior + self.readout / (2 * self.width) * field**2
+
+    def averages(self, tau: Float[Array, "mode"], degrees: tuple[int, ...]) -> Averages:
+        """All averages from one pass over the nodes."""
+        m, _, log_weight = self.interacting(tau, degrees)
+        modes = len(degrees)
+        top = jax.lax.stop_gradient(jnp.max(log_weight))
+        weight = jnp.exp(log_weight - top)
+        total = jnp.sum(weight)
+        weight, flat = (weight / total).ravel(), m.reshape(modes, -1)
+        field = tau @ flat
+        kernel = (flat * weight) @ flat.T * self.readout
+        # second moment of g = s m (m . tau)
+        second = (flat * (weight * field**2)) @ flat.T * self.readout**2
+        output = kernel @ tau
+        curvature = kernel + (second - jnp.outer(output, output)) / self.width
+        return Averages(self.width * (jnp.log(total) + top), output, kernel, curvature)
+
+    def prior_kernel(self, degrees: tuple[int, ...]) -> Float[Array, "mode mode"]:
+        """M = s E_prior m m^T: the kernel of the infinitely wide network on the modes."""
+        return self.averages(jnp.zeros(len(degrees)), degrees).kernel

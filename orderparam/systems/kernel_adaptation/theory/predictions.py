@@ -1,0 +1,48 @@
+"""What every theory averaged over data returns, from the kernel on the modes."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
+
+
+class Prediction(Result):
+    """The mean output of the network on the modes h_k of the target direction.
+
+    degree:       k of each mode.
+    output:       f_k = E f h_k, f the posterior mean.
+    learnability: f_k / y_k; NaN where the target has no such component.
+    total_learnability: E f y / E y^2.
+    spread:       d <rho^2> / weight_variance, 1 without adaptation.
+    ridge_ratio:  effective ridge over T/n: above 1.1 the bare ridge is not reliable (see `theory.ridge`).
+    """
+
+    degree: Float[Array, "mode"]
+    output: Float[Array, "mode"]
+    learnability: Float[Array, "mode"]
+    total_learnability: Float[Array, ""]
+    spread: Float[Array, ""]
+    ridge_ratio: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+def shares(system: TwoLayerNetwork, output: Float[Array, "mode"]) -> dict[str, Array]:
+    """The fields that follow from f_k."""
+    degrees = system.kept
+    y = system.coefficients(degrees)
+    return {
+        "degree": jnp.asarray(degrees, float),
+        "output": output,
+        "learnability": jnp.where(y == 0, jnp.nan, output / jnp.where(y == 0, 1.0, y)),
+        "total_learnability": output @ y / system.power,
+    }
+
+
+def regression(
+    kernel: Float[Array, "mode mode"], y: Float[Array, "mode"], ridge: Float[Array, ""]
+) -> tuple[Float[Array, "mode"], Float[Array, "mode"]]:
+    """tau = (M + lambda)^{-1} y and f = y - lambda tau."""
+    tau = jnp.linalg.solve(kernel + ridge * jnp.eye(y.shape[0]), y)
+    return tau, kernel @ tau

@@ -49,11 +49,11 @@ def _line(least: float, most: float, points: int = 25) -> list[float]:
 def finite_width_depth(
     data: str = "digits",
     n_train: int = 40,
-    n_test: int = 200,
+    n_test: int = 100,
     temperature: float = 0.1,
     depths: tuple[int, ...] = (1, 2, 3),
     measured_widths: tuple[int, ...] = (20, 80),
-    samples: int = 150,
+    samples: int = 120,
     seeds: int = 2,
 ) -> list[Curve]:
     system = dense(data, n_train, n_test, width=100, temperature=temperature)

@@ -1,6 +1,13 @@
 """Random features and any other fixed feature map: exact errors of convex learners, measured and predicted."""
 
-from orderparam.systems.random_features.model import FeaturePool, FeatureRegression, GaussianFeatures, RandomFeatures
+from orderparam.systems.random_features.experiment import MeasuredCurve, learn, learn_at_optimal_ridge, learn_pool
+from orderparam.systems.random_features.model import (
+    FeaturePool,
+    FeatureRegression,
+    GaussianFeatures,
+    RandomFeatures,
+    gaussian_equivalent,
+)
 from orderparam.systems.random_features.spectra import ExplicitSpectrum, FeatureSpectrum, MarchenkoPastur
 from orderparam.systems.random_features.theory import (
     FeatureCurve,
@@ -19,9 +26,14 @@ __all__ = [
     "FeatureSpectrum",
     "GaussianFeatures",
     "MarchenkoPastur",
+    "MeasuredCurve",
     "OptimalRidge",
     "RandomFeatures",
     "asymptotics",
+    "gaussian_equivalent",
+    "learn",
+    "learn_at_optimal_ridge",
+    "learn_pool",
     "optimal_ridge",
     "ridge_response",
     "state_evolution",

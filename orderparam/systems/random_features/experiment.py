@@ -1,6 +1,8 @@
 """The real thing: features computed, a training set drawn, the risk minimised to rounding, errors measured on fresh examples."""
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import equinox as eqx
@@ -9,17 +11,24 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
-from orderparam.losses import Labels, Loss, SignLabels, Square
+from orderparam.gaussian import Activation
+from orderparam.losses import Loss, SignLabels, Square
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.random_features.minimise import Minimum, minimise
-from orderparam.systems.random_features.model import FeaturePool, FeatureRegression, GaussianFeatures, RandomFeatures
+from orderparam.systems.random_features.model import (
+    FeaturePool,
+    FeatureRegression,
+    GaussianFeatures,
+    RandomFeatures,
+    gaussian_equivalent,
+)
 from orderparam.systems.random_features.theory import optimal_ridge
 
 Features = Literal["real", "gaussian"]
 Batch = tuple[Float[Array, "example feature"], Float[Array, "example"]]  # features (with their 1/sqrt(p)), teacher's field
 Source = Callable[[PRNGKeyArray, int], Batch]
 
-BATCH = 500  # test examples held at a time
+BATCH = 1000  # test examples held at a time
 
 
 class MeasuredCurve(Result):
@@ -45,7 +54,7 @@ class MeasuredCurve(Result):
 def learn(
     system: RandomFeatures | GaussianFeatures, key: PRNGKeyArray, features: Features = "real", test_points: int = 4000
 ) -> MeasuredCurve:
-    """One learner on fresh inputs, weights W and labels; errors on `test_points` further inputs (rounded up to batches of 500).
+    """One learner on fresh inputs, weights W and labels; errors on `test_points` further inputs (rounded up to thousands).
 
     features: "real" computes activation(W x); "gaussian" its Gaussian equivalent mu_0 + mu_1 W x + mu_* xi, xi ~ N(0, I) drawn
     anew for every input. `GaussianFeatures` are Gaussian in either case. Raises `ValueError` for another word, for a
@@ -53,29 +62,66 @@ def learn(
     """
     if features not in ("real", "gaussian"):
         raise ValueError(f"features = {features!r}: must be 'real' or 'gaussian'")
-    if not isinstance(system, RandomFeatures | GaussianFeatures) or isinstance(system, FeaturePool):
+    count, world_key, train_key, label_key, test_key = whole("n_train", system.n_train), *jax.random.split(key, 4)
+    if isinstance(system, RandomFeatures):
+        source = _random_features(system, world_key, features)
+    elif isinstance(system, GaussianFeatures) and not isinstance(system, FeaturePool):
+        source = _gaussian_features(system)
+    else:
         raise ValueError(f"learn needs RandomFeatures or GaussianFeatures, not a {type(system).__name__}")
-    sizes = (_whole("n_train", system.n_train), _whole("width", system.feature_count), -(-test_points // BATCH))
-    dimension = _whole("input_dim", system.input_dim) if isinstance(system, RandomFeatures) else 0
-    return _learn(_numbers(system), key, features, *sizes, dimension)
+    matrix, teacher = source(train_key, count)
+    labels = system.labels.draw(teacher, label_key)
+    minimum = _minimise(system.loss, matrix, labels, jnp.asarray(system.summed_ridge, jnp.float64))
+    tested = []
+    for batch_key in jax.random.split(test_key, -(-test_points // BATCH)):
+        input_key, label_key = jax.random.split(batch_key)
+        test_matrix, teacher = source(input_key, BATCH)
+        tested.append(_means(system.loss, minimum.weights, test_matrix, teacher, system.labels.draw(teacher, label_key)))
+    means = {name: jnp.mean(jnp.stack([batch[name] for batch in tested])) for name in tested[0]}
+    if not isinstance(system.labels, SignLabels):
+        means["classification_error"] = jnp.full_like(means["classification_error"], jnp.nan)
+    return _measured(system.loss, minimum, labels, means)
 
 
 def learn_at_optimal_ridge(
     system: RandomFeatures | GaussianFeatures, key: PRNGKeyArray, features: Features = "real", test_points: int = 4000
 ) -> MeasuredCurve:
     """`learn` at the ridge that the theory finds best for the test error."""
-    best = _best_ridge(_numbers(system))
+    best = _best_ridge(jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), system))
     return learn(system.with_(ridge=float(best)), key, features, test_points)
 
 
 def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
-    """n_train examples drawn from the pool with replacement, as from a population; errors over the whole pool.
+    """n_train examples of the pool, each at most once; errors over the whole pool, training examples included.
 
-    The teacher's field is the target itself.
+    The pool stands for the population: that is right for n_train well below its size (with replacement duplicates would be
+    right at any size, but no longer like Gaussian features). The teacher's field is the target itself. Raises `ValueError` for
+    another system and an n_train that is not whole or exceeds the pool.
     """
     if not isinstance(system, FeaturePool):
         raise ValueError(f"learn_pool needs a FeaturePool, not a {type(system).__name__}")
-    return _learn_pool(_numbers(system), key, _whole("n_train", system.n_train))
+    count, size = whole("n_train", system.n_train), len(system.targets)
+    if count > size:
+        raise ValueError(f"n_train = {count}: must be at most {size}, the size of the pool")
+    draw_key, label_key = jax.random.split(key)
+    matrix = system.features / jnp.sqrt(system.feature_count)
+    chosen = jax.random.permutation(draw_key, size)[:count]
+    labels = system.labels.draw(system.targets[chosen], label_key)
+    minimum = _minimise(system.loss, matrix[chosen], labels, jnp.asarray(system.summed_ridge, jnp.float64))
+    means = _means(system.loss, minimum.weights, matrix, system.targets, system.targets)
+    noise = system.labels.moments(0.0, 1.0).power - 1  # labels are linear in the target
+    means |= {"test_error": means["test_error"] + noise, "test_loss": means["test_loss"] + noise / 2}
+    return _measured(system.loss, minimum, labels, means)
+
+
+def whole(name: str, value: Any) -> int:
+    """The value as an int; `ValueError` when it is none."""
+    if int(value) != value:
+        raise ValueError(f"{name} = {value}: an experiment needs a whole number")
+    return int(value)
+
+
+_minimise = eqx.filter_jit(minimise)
 
 
 @eqx.filter_jit
@@ -83,93 +129,98 @@ def _best_ridge(system: FeatureRegression) -> Float[Array, ""]:
     return optimal_ridge(system).ridge
 
 
-@eqx.filter_jit
-def _learn(
-    system: Any, key: PRNGKeyArray, features: Features, count: int, width: int, batches: int, dimension: int
-) -> MeasuredCurve:
-    world_key, train_key, label_key, test_key = jax.random.split(key, 4)
-    if isinstance(system, RandomFeatures):
-        source = _random_features(system, world_key, features, width, dimension)
-    else:
-        source = _gaussian_features(system, width)
-    matrix, teacher = source(train_key, count)
-    labels = system.labels.draw(teacher, label_key)
-    minimum = minimise(system.loss, matrix, labels, system.summed_ridge)
-
-    def test(key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
-        input_key, label_key = jax.random.split(key)
-        matrix, teacher = source(input_key, BATCH)
-        return _sums(system.loss, system.labels, matrix @ minimum.weights, teacher, system.labels.draw(teacher, label_key))
-
-    sums = jax.lax.map(test, jax.random.split(test_key, batches))
-    means = {name: jnp.mean(value) for name, value in sums.items()}
-    return _measured(system.loss, minimum, labels, means, width)
+@partial(jax.jit, static_argnums=1)
+def _stream(key: PRNGKeyArray, size: int) -> Float[Array, "size"]:
+    return jax.random.normal(key, (size,))
 
 
-@eqx.filter_jit
-def _learn_pool(system: FeaturePool, key: PRNGKeyArray, count: int) -> MeasuredCurve:
-    draw_key, label_key = jax.random.split(key)
-    matrix = system.features / jnp.sqrt(system.features.shape[1])
-    chosen = jax.random.randint(draw_key, (count,), 0, matrix.shape[0])
-    labels = system.labels.draw(system.targets[chosen], label_key)
-    minimum = minimise(system.loss, matrix[chosen], labels, system.summed_ridge)
-    means = _sums(system.loss, system.labels, matrix @ minimum.weights, system.targets, system.targets)
-    means["test_error"] += system.labels.noise  # type: ignore[attr-defined]
-    means["test_loss"] += system.labels.noise / 2  # type: ignore[attr-defined]
-    return _measured(system.loss, minimum, labels, means, matrix.shape[1])
+def _normal(key: PRNGKeyArray, *shape: int) -> Float[Array, "..."]:
+    """Standard normal numbers, cut from a stream of the next power of two: most of the compilation of a sweep over sizes is that
+    of random generators, and few are needed so."""
+    size = math.prod(shape)
+    return _stream(key, 1 << (size - 1).bit_length())[:size].reshape(shape)
 
 
-def _random_features(system: RandomFeatures, key: PRNGKeyArray, features: Features, width: int, dimension: int) -> Source:
+def _random_features(system: RandomFeatures, key: PRNGKeyArray, features: Features) -> Source:
     """The teacher is the first axis: W and x have no preferred direction."""
-    rows = jax.random.normal(key, (width, dimension))
-    rows = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
-    mean, linear, nonlinear = system.gaussian_equivalent
+    width, dimension = whole("width", system.width), whole("input_dim", system.input_dim)
+    rows = _normal(key, width, dimension)
+    equivalent = _equivalent(system.activation)
 
     def source(key: PRNGKeyArray, count: int) -> Batch:
         input_key, noise_key = jax.random.split(key)
-        x = jax.random.normal(input_key, (count, dimension))
-        z = x @ rows.T
+        x = _normal(input_key, count, dimension)
         if features == "real":
-            phi = system.activation(z)
-        else:
-            phi = mean + linear * z + nonlinear * jax.random.normal(noise_key, z.shape)
-        return phi / jnp.sqrt(width), x[:, 0]
+            return _activated(system.activation, rows, x), x[:, 0]
+        return _equivalent_features(equivalent, rows, x, _normal(noise_key, count, width)), x[:, 0]
 
     return source
 
 
-def _gaussian_features(system: GaussianFeatures, width: int) -> Source:
+@eqx.filter_jit
+def _equivalent(activation: Activation) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    return gaussian_equivalent(activation)
+
+
+def _on_sphere(rows: Float[Array, "feature input"]) -> Float[Array, "feature input"]:
+    return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@eqx.filter_jit
+def _activated(
+    activation: Activation, rows: Float[Array, "feature input"], x: Float[Array, "example input"]
+) -> Float[Array, "example feature"]:
+    return activation(x @ _on_sphere(rows).T) / jnp.sqrt(rows.shape[0])
+
+
+@jax.jit
+def _equivalent_features(
+    equivalent: tuple,
+    rows: Float[Array, "feature input"],
+    x: Float[Array, "example input"],
+    noise: Float[Array, "example feature"],
+) -> Float[Array, "example feature"]:
+    mean, linear, nonlinear = equivalent
+    return (mean + linear * x @ _on_sphere(rows).T + nonlinear * noise) / jnp.sqrt(rows.shape[0])
+
+
+def _gaussian_features(system: GaussianFeatures) -> Source:
     """In the eigenbasis of the covariance; what the features do not explain of the teacher's field is independent."""
     omega, signal = system.spectrum.eigenvalues, system.spectrum.projections
-    inside = omega > 0
-    deviation, along = jnp.sqrt(omega), jnp.where(inside, jnp.sqrt(signal / jnp.where(inside, omega, 1.0)), 0.0)
+    width = omega.size
+    along = jnp.where(omega > 0, jnp.sqrt(signal / jnp.where(omega > 0, omega, 1.0)), 0.0)
     rest = jnp.sqrt(jnp.maximum(system.teacher_variance - jnp.sum(along**2), 0.0))
 
     def source(key: PRNGKeyArray, count: int) -> Batch:
-        feature_key, rest_key = jax.random.split(key)
-        z = jax.random.normal(feature_key, (count, width))
-        return z * deviation / jnp.sqrt(width), z @ along + rest * jax.random.normal(rest_key, (count,))
+        z = _normal(key, count, width + 1)
+        return z[:, :width] * jnp.sqrt(omega / width), z[:, :width] @ along + rest * z[:, width]
 
     return source
 
 
-def _sums(
-    loss: Loss, law: Labels, fields: Float[Array, "example"], teacher: Float[Array, "example"], labels: Float[Array, "example"]
+@eqx.filter_jit
+def _means(
+    loss: Loss,
+    weights: Float[Array, "feature"],
+    matrix: Float[Array, "example feature"],
+    teacher: Float[Array, "example"],
+    labels: Float[Array, "example"],
 ) -> dict[str, Float[Array, ""]]:
-    """Means over test examples."""
-    wrong = jnp.mean(fields * labels < 0, dtype=float) if isinstance(law, SignLabels) else jnp.asarray(jnp.nan)
+    """Over test examples."""
+    fields = matrix @ weights
     return {
         "test_error": jnp.mean((labels - fields) ** 2),
         "test_loss": jnp.mean(loss(labels, fields)),
-        "classification_error": wrong,
+        "classification_error": jnp.mean(fields * labels < 0, dtype=float),
         "overlap": jnp.mean(teacher * fields),
         "mean": jnp.mean(fields),
         "square": jnp.mean(fields**2),
     }
 
 
+@eqx.filter_jit
 def _measured(
-    loss: Loss, minimum: Minimum, labels: Float[Array, "train"], means: dict[str, Float[Array, ""]], width: int
+    loss: Loss, minimum: Minimum, labels: Float[Array, "train"], means: dict[str, Float[Array, ""]]
 ) -> MeasuredCurve:
     return MeasuredCurve(
         test_error=means["test_error"],
@@ -179,7 +230,7 @@ def _measured(
         classification_error=means["classification_error"],
         teacher_overlap=means["overlap"],
         self_overlap=means["square"] - means["mean"] ** 2,
-        weight_power=jnp.sum(minimum.weights**2) / width,
+        weight_power=jnp.mean(minimum.weights**2),
         effective_dimension=minimum.effective_dimension,
         cross_validation=_cross_validation(loss, minimum, labels),
         residual=minimum.residual,
@@ -207,14 +258,3 @@ def _cross_validation(loss: Loss, minimum: Minimum, labels: Float[Array, "train"
     lower = jnp.log(minimum.effective_dimension / jnp.sum(curvature))
     response = jnp.exp(decreasing_root(missing, lower - 1e-6, lower + 40.0, (curvature, minimum.effective_dimension)).value)
     return jnp.mean((labels - minimum.fields - response * loss.slope(labels, minimum.fields)) ** 2)
-
-
-def _numbers(system: Any) -> Any:
-    """The system with its numbers as arrays, so that other values compile nothing anew."""
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), system)
-
-
-def _whole(name: str, value: Any) -> int:
-    if int(value) != value:
-        raise ValueError(f"{name} = {value}: an experiment needs a whole number")
-    return int(value)

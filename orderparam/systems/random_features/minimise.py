@@ -51,7 +51,7 @@ def minimise(
 def _newton(
     loss: Loss, matrix: Float[Array, "train feature"], labels: Float[Array, "train"], ridge: Float[Array, ""]
 ) -> Minimum:
-    """Newton steps, each as long as the best of 1, 1/2, 1/4 ...: the objective is convex, and its curvature at least the ridge."""
+    """Newton steps, each as long as the best of 1, 1/2, 1/4 ...; the objective is convex, with curvature >= ridge."""
     identity = jnp.eye(matrix.shape[1])
 
     def factor(fields: Float[Array, "train"]) -> Float[Array, "feature feature"]:

@@ -85,6 +85,17 @@ class FeatureRegression(System):
         return False
 
 
+def gaussian_equivalent(which: Any) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """(mu_0, mu_1, mu_*) of an activation s: features s(W x) have the same errors as mu_0 + mu_1 W x + mu_* xi, xi fresh noise.
+
+    mu_0 = E s(z), mu_1 = E z s(z), mu_*^2 = E s(z)^2 - mu_0^2 - mu_1^2, z ~ N(0, 1). Mei, Montanari 2019; Goldt et al. 2020; Hu,
+    Lu 2020: for sizes that grow in proportion, rows of W that are not close to one another, and targets of few directions.
+    """
+    activation = find_activation(which)
+    mean, linear = activation.hermite_coefficients(2)
+    return mean, linear, jnp.sqrt(jnp.maximum(activation.moment(2, 1.0) - mean**2 - linear**2, 0.0))
+
+
 class RandomFeatures(FeatureRegression):
     """phi(x) = activation(W x) with W fixed: width rows uniform on the unit sphere; x ~ N(0, I), teacher's field nu = theta.x.
 
@@ -121,22 +132,13 @@ class RandomFeatures(FeatureRegression):
         return 1.0
 
     @property
-    def gaussian_equivalent(self) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-        """(mu_0, mu_1, mu_*) of the features mu_0 + mu_1 W x + mu_* xi with the same errors, xi fresh noise for every input.
-
-        mu_0 = E s(z), mu_1 = E z s(z), mu_*^2 = E s(z)^2 - mu_0^2 - mu_1^2, z ~ N(0, 1) (Goldt et al. 2020; Hu, Lu 2020).
-        """
-        mean, linear = self.activation.hermite_coefficients(2)
-        return mean, linear, jnp.sqrt(jnp.maximum(self.activation.moment(2, 1.0) - mean**2 - linear**2, 0.0))
-
-    @property
     def spectrum(self) -> MarchenkoPastur:
-        _, linear, nonlinear = self.gaussian_equivalent
+        _, linear, nonlinear = gaussian_equivalent(self.activation)
         return MarchenkoPastur(self.width / self.input_dim, linear**2, nonlinear**2)
 
     @property
     def fits_mean(self) -> Any:
-        return self.gaussian_equivalent[0] ** 2 > 1e-20
+        return gaussian_equivalent(self.activation)[0] ** 2 > 1e-20
 
 
 class GaussianFeatures(FeatureRegression):

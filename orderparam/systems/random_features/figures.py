@@ -1,0 +1,130 @@
+"""How the studies of random features are drawn."""
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from orderparam.core.agreement import estimate
+from orderparam.core.study import Comparison
+from orderparam.plotting.curves import caption, draw_line, yerror
+from orderparam.plotting.style import COLOURS, MARKERS
+
+SHIFT = 1.06  # between marks that would cover one another
+
+
+def marks(
+    axes: Any, data: xr.Dataset, x: str, y: str, colour: str, marker: str = "o", filled: bool = True, label: str | None = None
+) -> None:
+    """Means over seeds with standard errors."""
+    mean, error = estimate(data, y)
+    face = colour if filled else "white"
+    axes.errorbar(
+        data[x], mean, yerror(error), fmt=marker, color=colour, markerfacecolor=face, markersize=4.2, label=label, zorder=3
+    )
+
+
+def draw_double_descent(comparison: Comparison) -> Any:
+    """Test error and effective number of parameters against features."""
+    p = comparison.parameters
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.7))
+    for number, panel in enumerate(comparison.panels):
+        colour = COLOURS[number]
+        (theory,) = comparison.theories(panel).values()
+        for axes, y in ((left, "test_error"), (right, "effective_dimension")):
+            draw_line(axes, theory, "width", y, number, panel)
+            for label, data in comparison.experiments(panel).items():
+                real = label.startswith("real")
+                shifted = data if real else data.assign_coords(width=data["width"] / SHIFT)
+                marks(axes, shifted, "width", y, colour, "o" if real else "s", real)
+        for label, data in comparison.experiments(panel).items():
+            if label.startswith("real"):
+                marks(left, data.assign_coords(width=SHIFT * data["width"]), "width", "cross_validation", colour, "x")
+    for axes in (left, right):
+        axes.axvline(p["n_train"], color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+        axes.set_xscale("log")
+        axes.set_xlabel(f"features $p$ ($n$ = {p['n_train']} examples)")
+    left.set_yscale("log")
+    left.yaxis.set_major_locator(FixedLocator([0.2, 0.3, 0.5, 1, 2, 3, 5, 10]))
+    left.yaxis.set_major_formatter("{x:g}")
+    left.yaxis.set_minor_locator(NullLocator())
+    left.set_ylabel(r"test error $E\,(y-f)^2$, noise included")
+    right.axhline(p["n_train"], color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+    widths = np.linspace(min(p["widths"]), p["n_train"], 50)
+    right.plot(widths, widths, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+    right.set_ylabel("effective number of parameters")
+    left.legend(loc="upper right")
+    for marker, filled, text in (("o", True, "real features"), ("s", False, "Gaussian equivalent"), ("x", False, "GCV (real)")):
+        right.plot([], [], marker, color="0.2", markerfacecolor="0.2" if filled else "white", label=text)
+    right.legend(loc="lower right")
+    caption(
+        figure,
+        f"Random features {p['activation']}(W x), d = {p['input_dim']}, y = θ·x + noise of variance {p['noise']:g}, square loss, "
+        f"ridge beside the summed loss. Lines: theory. Marks: mean of {p['seeds']} draws of W and data, bars: standard error. "
+        "GCV: train error / (1 − effective parameters/n)², known from the training set alone. Squares and crosses "
+        f"are shifted sideways by {100 * (SHIFT - 1):.0f} % for clarity. Dotted: n and p.",
+        130,
+    )
+    return figure
+
+
+def draw_equivalence(comparison: Comparison) -> Any:
+    """One panel a loss: error against examples for several activations."""
+    p = comparison.parameters
+    figure, row = plt.subplots(1, len(comparison.panels), figsize=(3.3 * len(comparison.panels), 3.7))
+    for axes, panel in zip(np.atleast_1d(row), comparison.panels):
+        y = "test_error" if panel.startswith("square") else "classification_error"
+        for number, (label, theory) in enumerate(comparison.theories(panel).items()):
+            activation = label.split(", ")[1]
+            draw_line(axes, theory, "n_train", y, number, activation)
+            for other, data in comparison.experiments(panel).items():
+                if other.split(", ")[1] == activation:
+                    real = other.startswith("real")
+                    shifted = data.assign_coords(n_train=(0.98 if real else 1.02) * data["n_train"])
+                    marks(axes, shifted, "n_train", y, COLOURS[number], MARKERS[number], real)
+        axes.set_title(panel)
+        axes.set_xscale("log")
+        axes.set_xlabel("training examples $n$")
+        axes.set_ylabel(r"test error $E\,(y-f)^2$" if y == "test_error" else r"test error $P(\mathrm{sign} f\neq y)$")
+    np.atleast_1d(row)[0].legend()
+    caption(
+        figure,
+        f"d = {p['input_dim']}, p = {p['width']}. Square loss: y = θ·x + noise of variance {p['noise']:g}, ridge {p['ridge']:g}; "
+        f"logistic and hinge: y = sign θ·x, ridge {p['ridge']:g} and {p['hinge_ridge']:g} (beside the summed loss). Lines: "
+        f"theory. Filled: real features activation(W x); open: Gaussian equivalent; mean of {p['seeds']} draws of W and data, "
+        "bars: standard error (the two shifted by ∓2 % for clarity).",
+        130,
+    )
+    return figure
+
+
+def draw_real_data(comparison: Comparison) -> Any:
+    """Test, train and cross-validated error against examples, one panel a ridge."""
+    p = comparison.parameters
+    figure, row = plt.subplots(1, len(comparison.panels), figsize=(3.3 * len(comparison.panels), 3.6), sharey=True)
+    styles = (("test_error", "test", "o"), ("train_error", "train", "s"))
+    for axes, panel in zip(np.atleast_1d(row), comparison.panels):
+        (theory,), (measured,) = comparison.theories(panel).values(), comparison.experiments(panel).values()
+        for number, (y, label, marker) in enumerate(styles):
+            draw_line(axes, theory, "n_train", y, number, f"{label}, theory")
+            marks(axes, measured, "n_train", y, COLOURS[number], marker, label=f"{label}, measured")
+        shifted = measured.assign_coords(n_train=1.05 * measured["n_train"])
+        marks(axes, shifted, "n_train", "cross_validation", COLOURS[2], "x", label="GCV, measured")
+        axes.axvline(p["width"], color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+        axes.set_title(panel)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("training examples $n$")
+    np.atleast_1d(row)[0].set_ylabel("mean squared error")
+    np.atleast_1d(row)[-1].legend()
+    caption(
+        figure,
+        f"{p['width']} random features {p['activation']}(W x) of {p['dataset']}, {p['task']} (y = ±1). Theory: the covariance of "
+        "the features over all images and their correlation with y, no fit. Measured: random training sets, error over all "
+        f"images; mean of {p['seeds']}, bars: standard error. GCV: train error / (1 − effective parameters/n)², from the "
+        "training set alone (shifted by 5 %). Dotted: n = p.",
+        125,
+    )
+    return figure

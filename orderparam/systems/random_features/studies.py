@@ -1,0 +1,114 @@
+"""The named figures of random features."""
+
+from functools import partial
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.losses import RealLabels, SignLabels
+from orderparam.systems.random_features.experiment import Features, learn, learn_at_optimal_ridge, learn_pool
+from orderparam.systems.random_features.figures import draw_double_descent, draw_equivalence, draw_real_data
+from orderparam.systems.random_features.images import image_features
+from orderparam.systems.random_features.model import RandomFeatures
+from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
+
+KINDS: tuple[Features, ...] = ("real", "gaussian")
+
+
+def _between(values: tuple[int, ...], points: int = 60) -> list[float]:
+    return list(np.unique(np.append(np.geomspace(min(values), max(values), points), values)))
+
+
+@study(
+    "random-features-double-descent",
+    title="Double descent in the number of random features, and the ridge that removes it",
+    source="Mei, Montanari 2019 (arXiv:1908.05355); Gerace et al. 2020 (arXiv:2002.09339)",
+    draw=draw_double_descent,
+    seconds=(60, 1500),
+    observables=("test_error", "train_error", "effective_dimension", "cross_validation"),
+    full={"input_dim": 1000, "n_train": 1500, "widths": (300, 600, 900, 1200, 1350, 1500, 1650, 2250, 3000, 7500), "seeds": 20},
+)
+def random_features_double_descent(
+    input_dim: int = 200,
+    n_train: int = 300,
+    widths: tuple[int, ...] = (60, 120, 180, 240, 300, 375, 600, 1200),
+    ridge: float = 1e-4,
+    noise: float = 0.1,
+    activation: str = "erf",
+    seeds: int = 12,
+) -> list[Curve]:
+    system = RandomFeatures(input_dim, min(widths), n_train, ridge, activation, RealLabels(noise=noise))
+    curves = []
+    for panel, theory, experiment in (
+        (f"ridge {ridge:g}", asymptotics, learn),
+        ("optimal ridge", optimal_ridge, learn_at_optimal_ridge),
+    ):
+        curves.append(Curve(f"theory, {panel}", theory, system, {"width": _between(widths)}, panel=panel))
+        for features in KINDS:
+            run = partial(experiment, features=features)
+            curves.append(Curve(f"{features} features, {panel}", run, system, {"width": widths}, seeds, panel=panel))
+    return curves
+
+
+@study(
+    "gaussian-equivalence",
+    title="Random features learn like Gaussian ones: square, logistic and hinge loss",
+    source="Goldt et al. 2020; Hu, Lu 2020; Gerace et al. 2020 (arXiv:2002.09339); Loureiro et al. 2021 (arXiv:2102.08127)",
+    draw=draw_equivalence,
+    seconds=(90, 3000),
+    observables=("test_error", "classification_error", "train_loss", "effective_dimension"),
+    full={"input_dim": 600, "width": 900, "n_train": (200, 450, 900, 1350, 1800, 2700), "seeds": 16},
+)
+def gaussian_equivalence(
+    input_dim: int = 150,
+    width: int = 225,
+    n_train: tuple[int, ...] = (60, 150, 300, 600),
+    activations: tuple[str, ...] = ("erf", "relu", "sign"),
+    ridge: float = 0.01,
+    hinge_ridge: float = 0.1,
+    noise: float = 0.1,
+    seeds: int = 6,
+) -> list[Curve]:
+    problems = {
+        "square loss": (RealLabels(noise=noise), "square", ridge),
+        "logistic loss": (SignLabels(), "logistic", ridge),
+        "hinge loss": (SignLabels(), "hinge", hinge_ridge),
+    }
+    curves = []
+    for panel, (labels, loss, penalty) in problems.items():
+        for activation in activations:
+            system = RandomFeatures(input_dim, width, min(n_train), penalty, activation, labels, loss)
+            name = f"{activation}, {panel}"
+            curves.append(Curve(f"theory, {name}", asymptotics, system, {"n_train": _between(n_train, 40)}, panel=panel))
+            for features in KINDS:
+                run = partial(learn, features=features)
+                curves.append(Curve(f"{features}, {name}", run, system, {"n_train": n_train}, seeds, panel=panel))
+    return curves
+
+
+@study(
+    "random-features-real-data",
+    title="Random features of real images: measured errors and the theory from covariances alone",
+    source="Loureiro et al. 2021 (arXiv:2102.08127)",
+    draw=draw_real_data,
+    seconds=(40, 900),
+    observables=("test_error", "train_error", "cross_validation", "effective_dimension"),
+    full={"dataset": "mnist", "n_train": (60, 180, 300, 450, 900, 1800), "seeds": 20},
+)
+def random_features_real_data(
+    dataset: str = "digits",
+    task: str = "even-odd",
+    activation: str = "erf",
+    width: int = 300,
+    ridges: tuple[float, ...] = (0.001, 0.01, 0.1),
+    n_train: tuple[int, ...] = (40, 100, 200, 300, 450),
+    seeds: int = 20,
+) -> list[Curve]:
+    curves = []
+    split = "test" if dataset == "mnist" else None
+    for ridge in ridges:
+        pool = image_features(dataset, task, activation, width, ridge=ridge, split=split)
+        panel = rf"ridge $\lambda$ = {ridge:g}"
+        curves.append(Curve(f"theory, {ridge:g}", asymptotics, pool, {"n_train": _between(n_train)}, panel=panel))
+        curves.append(Curve(f"measured, {ridge:g}", learn_pool, pool, {"n_train": n_train}, seeds, panel=panel))
+    return curves

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-_MAX_STEPS = 60
 _TOLERANCE = 1e-11
 _LONGEST = 1.0  # the unknowns are of order one: logarithms of positive quantities, for example
 _ROUNDING = 1e-12  # relative rounding error of the value, by which it may seem to rise next to its minimum
@@ -20,10 +19,12 @@ def minimise(
     gradient: Callable[[Vector], Vector],
     start: Vector,
     curvature: Callable[[Vector], Float[Array, "unknown unknown"]] | None = None,
+    max_steps: int = 40,
 ) -> Vector:
     """The minimum of `value` next to `start`. The gradient may carry any positive factor, of which it should be of order one.
 
     curvature: the derivative of `gradient`, where it is known in closed form; by default differentiated forward.
+    max_steps: evaluations, those of shortened steps included.
 
     Newton steps with the absolute values of the Hessian's eigenvalues, at most one long in each unknown, shortened until the
     value does not rise. Where the value is not a number nothing is accepted, so that barriers of a domain are respected: only the
@@ -43,13 +44,13 @@ def minimise(
             newton = newton * jnp.minimum(1.0, _LONGEST / jnp.max(jnp.abs(newton)))
             best = jnp.where(accepted, trial, best)
             direction = jnp.where(accepted, newton, direction)
-            scale = jnp.where(accepted, 1.0, scale / 4)
+            scale = jnp.where(accepted, jnp.minimum(1.0, 4 * scale), scale / 4)  # lengths that worked are remembered
             residual = jnp.where(accepted, jnp.max(jnp.abs(slope)), jnp.inf)
             return best + scale * direction, best, jnp.where(accepted, reached, lowest), direction, scale, residual, count + 1
 
         def unfinished(state: tuple) -> Array:
             *_, residual, count = state
-            return (residual > _TOLERANCE) & (count < _MAX_STEPS)
+            return (residual > _TOLERANCE) & (count < max_steps)
 
         infinity = jnp.asarray(jnp.inf)
         initial = (start, start, infinity, jnp.zeros_like(start), jnp.ones(()), infinity, jnp.asarray(0))

@@ -65,7 +65,7 @@ class SampledNetwork(Result):
     output:     E_x f h_k of the posterior mean f, over the whole input distribution (not over test points).
     spread:     d <(w . w_*)^2> / weight_variance. norm: <|w|^2>.
     density:    of w . w_* in bins of equal width over (-2.5, 2.5), centres `bin_centre`. outside: probability of |w . w_*| > 1/2.
-    r_hat, effective_samples: the worst over output, spread and outside, all chains together, half of which start with
+    r_hat, effective_samples: the worst over output and spread, all chains together, half of which start with
                     every neuron along w_*. converged: R-hat < 1.05 and at least 100 effective samples.
     start_gap:  the largest difference of an average between the chains from the prior and those from w_*, in standard errors.
     """

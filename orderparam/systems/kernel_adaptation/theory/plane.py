@@ -7,7 +7,7 @@ Under the prior rho ~ N(0, v/d) and q_perp ~ (v/d) chi^2_(d-1), v the weight var
 Rule: rho = R sinh(4u) / sinh 4 on a uniform grid in u; at every rho, log q_perp on a uniform grid around the maximum of the
 density there, in units of its width. The centre moves with tau, because specialised neurons shrink by many prior standard
 deviations: rules that are exact for the prior fail there in the second digit. Trapezoidal sums of analytic, decaying functions
-converge exponentially; the nodes here leave relative errors below 1e-9 for d from 10 to 3000.
+converge exponentially; the nodes here leave relative errors below 1e-9 for d from 10 to 2000.
 """
 
 import math
@@ -26,10 +26,10 @@ from orderparam.systems.kernel_adaptation.theory.overlaps import Overlaps, overl
 Norm = Literal["exact", "concentrated", "prior"]
 NORMS = ("exact", "concentrated", "prior")
 
-RHO_NODES = 801  # on a half line
-STEP = 0.5  # of log q_perp, in standard deviations
-_REACH = (-11.0, 8.0)
-_CENTRING = 8  # Newton steps towards the maximum in log q_perp
+RHO_NODES = 641  # on a half line
+STEP = 0.6  # of log q_perp, in standard deviations
+_REACH = (-10.2, 7.8)
+_CENTRING = 6  # Newton steps towards the maximum in log q_perp
 STANDARD_NODES = np.arange(_REACH[0], _REACH[1] + STEP / 2, STEP)
 
 

@@ -32,6 +32,7 @@ from orderparam.systems.kernel_adaptation.theory.ridge import Ridge, ridge
 from orderparam.systems.kernel_adaptation.theory.sphere import Sphere
 
 _ACCURACY = 1e-8
+_MAX_STEPS = 300  # far from the prior the start is poor, and many steps are shortened
 FEW_NEURONS = 5.0
 TRUNCATED = 0.05
 RIDGE_RATIO = 1.1
@@ -96,7 +97,7 @@ def adapted_weights(
 
     first, _ = regression(averages(jnp.zeros(len(degrees))).kernel, y, lam)
     start = first if sphere is None else sphere.inside(first)
-    found = minimise(value, gradient, start / unit, curvature)
+    found = minimise(value, gradient, start / unit, curvature, _MAX_STEPS)
     tau = unit * found
     error = jnp.max(jnp.abs(jax.lax.stop_gradient(gradient(found))))
     described = _described(system, plane, tau, y - lam * tau, value(found), error, ratio, ridge_kind)
@@ -146,7 +147,7 @@ def _described(
 def _folded(plane: Plane, log_density: Array, weight: Array) -> tuple[Array, Array, Array]:
     """Nodes rho >= 0, log of the even part of the density, and the probability of +-rho."""
     if plane.even:
-        return plane.rho, log_density - jnp.log(2.0), weight
+        return plane.rho, log_density, weight
     half = plane.rho.shape[0] // 2
     pairs = jnp.stack([log_density[half:], log_density[half::-1]])
     mass = (weight[half:] + weight[half::-1]).at[0].divide(2)

@@ -71,21 +71,24 @@ def draw_double_descent(comparison: Comparison) -> Any:
 
 
 def draw_equivalence(comparison: Comparison) -> Any:
-    """One panel a loss: error against examples for several activations."""
+    """One set of axes a loss: error against examples for several activations."""
     p = comparison.parameters
-    figure, row = plt.subplots(1, len(comparison.panels), figsize=(3.3 * len(comparison.panels), 3.7))
-    for axes, panel in zip(np.atleast_1d(row), comparison.panels):
-        y = "test_error" if panel.startswith("square") else "classification_error"
-        for number, (label, theory) in enumerate(comparison.theories(panel).items()):
-            activation = label.split(", ")[1]
+    losses = list(dict.fromkeys(panel.split(", ")[1] for panel in comparison.panels))
+    figure, row = plt.subplots(1, len(losses), figsize=(3.3 * len(losses), 3.7))
+    for axes, loss in zip(np.atleast_1d(row), losses):
+        y = "test_error" if loss == "square loss" else "classification_error"
+        for number, activation in enumerate(p["activations"]):
+            panel = f"{activation}, {loss}"
+            (theory,) = comparison.theories(panel).values()
             draw_line(axes, theory, "n_train", y, number, activation)
-            for other, data in comparison.experiments(panel).items():
-                if other.split(", ")[1] == activation:
-                    real = other.startswith("real")
-                    shifted = data.assign_coords(n_train=(0.98 if real else 1.02) * data["n_train"])
-                    marks(axes, shifted, "n_train", y, COLOURS[number], MARKERS[number], real)
-        axes.set_title(panel)
+            for label, data in comparison.experiments(panel).items():
+                real = label.startswith("real")
+                shifted = data.assign_coords(n_train=data["n_train"] * (1.0 if real else SHIFT))
+                marks(axes, shifted, "n_train", y, COLOURS[number], MARKERS[number], real)
+        axes.set_title(loss)
         axes.set_xscale("log")
+        axes.set_xticks(p["n_train"], [str(n) for n in p["n_train"]])
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("training examples $n$")
         axes.set_ylabel(r"test error $E\,(y-f)^2$" if y == "test_error" else r"test error $P(\mathrm{sign} f\neq y)$")
     np.atleast_1d(row)[0].legend()
@@ -94,7 +97,7 @@ def draw_equivalence(comparison: Comparison) -> Any:
         f"d = {p['input_dim']}, p = {p['width']}. Square loss: y = θ·x + noise of variance {p['noise']:g}, ridge {p['ridge']:g}; "
         f"logistic and hinge: y = sign θ·x, ridge {p['ridge']:g} and {p['hinge_ridge']:g} (beside the summed loss). Lines: "
         f"theory. Filled: real features activation(W x); open: Gaussian equivalent; mean of {p['seeds']} draws of W and data, "
-        "bars: standard error (the two shifted by ∓2 % for clarity).",
+        f"bars: standard error (open marks shifted by {100 * (SHIFT - 1):.0f} % for clarity).",
         130,
     )
     return figure

@@ -62,7 +62,7 @@ def random_features_double_descent(
 def gaussian_equivalence(
     input_dim: int = 150,
     width: int = 225,
-    n_train: tuple[int, ...] = (60, 150, 300, 600),
+    n_train: tuple[int, ...] = (75, 225, 600),
     activations: tuple[str, ...] = ("erf", "relu", "sign"),
     ridge: float = 0.01,
     hinge_ridge: float = 0.1,
@@ -75,14 +75,14 @@ def gaussian_equivalence(
         "hinge loss": (SignLabels(), "hinge", hinge_ridge),
     }
     curves = []
-    for panel, (labels, loss, penalty) in problems.items():
+    for name, (labels, loss, penalty) in problems.items():
         for activation in activations:
             system = RandomFeatures(input_dim, width, min(n_train), penalty, activation, labels, loss)
-            name = f"{activation}, {panel}"
-            curves.append(Curve(f"theory, {name}", asymptotics, system, {"n_train": _between(n_train, 40)}, panel=panel))
+            panel = f"{activation}, {name}"
+            curves.append(Curve(f"theory, {panel}", asymptotics, system, {"n_train": _between(n_train, 40)}, panel=panel))
             for features in KINDS:
                 run = partial(learn, features=features)
-                curves.append(Curve(f"{features}, {name}", run, system, {"n_train": n_train}, seeds, panel=panel))
+                curves.append(Curve(f"{features}, {panel}", run, system, {"n_train": n_train}, seeds, panel=panel))
     return curves
 
 

@@ -1,16 +1,24 @@
 """The penalty at which a feature map generalises best."""
 
+from collections.abc import Callable
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from orderparam.losses import Square
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.random_features.model import FeatureRegression
 from orderparam.systems.random_features.theory.curve import FeatureCurve
-from orderparam.systems.random_features.theory.state_evolution import asymptotics
+from orderparam.systems.random_features.theory.state_evolution import asymptotics, state_evolution
 
-# The ridge beside the summed loss is looked for between these, at so many points before the best is refined.
-LOWEST, HIGHEST, SCAN = 1e-8, 1e6, 57
+Theory = Callable[[FeatureRegression], FeatureCurve]
+
+# The ridge beside the summed loss is looked for at these powers of ten before the best is refined. Other losses than the square
+# one are iterated, slowly at small ridges, where their fields grow without bound.
+SQUARE, ITERATED = (-8.0, 6.0, 57), (-4.0, 4.0, 25)
+HALVINGS = 30
 
 
 class OptimalRidge(FeatureCurve):
@@ -23,22 +31,50 @@ class OptimalRidge(FeatureCurve):
 def optimal_ridge(system: FeatureRegression, objective: str = "test_error") -> OptimalRidge:
     """argmin over the ridge of an observable of `FeatureCurve`; the ridge of `system` is not used.
 
-    A scan over log ridge, then Newton's method on the derivative, by implicit differentiation of the saddle point.
-    `converged` is False when the best ridge lies outside 1e-8 .. 1e6 (as for a target of which nothing can be learned).
-    """
-    grid = jnp.linspace(jnp.log(LOWEST), jnp.log(HIGHEST), SCAN)
+    A scan over log ridge, then the root of the derivative, which follows from implicit differentiation of the saddle point: by
+    Newton's method for the square loss (and differentiable), by bisection to 1e-9 in log ridge for others, whose derivative is
+    known to the accuracy of the iteration only.
 
-    def error(log_ridge: Float[Array, ""], system: FeatureRegression) -> Float[Array, ""]:
-        return getattr(asymptotics(system.with_summed_ridge(jnp.exp(log_ridge))), objective)
+    `converged` is False when the best ridge lies outside 1e-8 .. 1e6 (square loss; others: 1e-4 .. 1e4), as for a target of which
+    nothing can be learned.
+    """
+    square = isinstance(system.loss, Square)
+    low, high, points = SQUARE if square else ITERATED
+    grid = jnp.log(10.0) * jnp.linspace(low, high, points)
+    coarse = asymptotics if square else partial(state_evolution, tolerance=1e-5, max_steps=300)
+
+    def error(log_ridge: Float[Array, ""], system: FeatureRegression, theory: Theory = asymptotics) -> Float[Array, ""]:
+        return getattr(theory(system.with_summed_ridge(jnp.exp(log_ridge))), objective)
 
     def downhill(log_ridge: Float[Array, ""], system: FeatureRegression) -> Float[Array, ""]:
         return -jax.jvp(lambda u: error(u, system), (log_ridge,), (jnp.ones_like(log_ridge),))[1]
 
-    best = jnp.argmin(jax.lax.map(lambda u: error(u, system), grid, batch_size=SCAN))
-    inside: Bool[Array, ""] = (best > 0) & (best < SCAN - 1)
-    root = decreasing_root(downhill, grid[jnp.maximum(best - 1, 0)], grid[jnp.minimum(best + 1, SCAN - 1)], system)
-    at_best = system.with_summed_ridge(jnp.exp(jnp.where(inside, root.value, grid[best])))
+    best = jnp.argmin(jax.vmap(lambda u: error(u, system, coarse))(grid))
+    inside: Bool[Array, ""] = (best > 0) & (best < points - 1)
+    left, right = grid[jnp.maximum(best - 1, 0)], grid[jnp.minimum(best + 1, points - 1)]
+    if square:
+        root = decreasing_root(downhill, left, right, system)
+        place, slope, found = root.value, root.residual, root.converged
+    else:
+        place, slope = _bisect(lambda u: downhill(u, system), left, right)
+        found = jnp.asarray(True)
+    place = jnp.where(inside, place, grid[best])
+    at_best = system.with_summed_ridge(jnp.exp(place))
     curve = asymptotics(at_best)
     fields = {name: getattr(curve, name) for name in type(curve).dims()}
-    fields["converged"] = curve.converged & inside & root.converged
-    return OptimalRidge(**fields, ridge=jnp.asarray(at_best.ridge), slope=root.residual)
+    fields["converged"] = curve.converged & inside & found
+    return OptimalRidge(**fields, ridge=jnp.asarray(at_best.ridge), slope=jnp.abs(slope))
+
+
+def _bisect(
+    decreasing: Callable[[Float[Array, ""]], Float[Array, ""]], low: Float[Array, ""], high: Float[Array, ""]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Where the function changes from positive to negative, and its value at the last point tried."""
+
+    def halve(_: int, ends: tuple) -> tuple:
+        middle = (ends[0] + ends[1]) / 2
+        value = decreasing(middle)
+        return jnp.where(value > 0, middle, ends[0]), jnp.where(value > 0, ends[1], middle), value
+
+    low, high, value = jax.lax.fori_loop(0, HALVINGS, halve, (low, high, jnp.zeros(())))
+    return (low + high) / 2, value

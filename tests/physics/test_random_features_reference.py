@@ -1,0 +1,156 @@
+"""Random features and Gaussian covariates against independently computed values, to the digits known.
+
+Ridge rows come from a matrix-free numerical prototype, the logistic and hinge ones from fixed-point iterations in NumPy with
+adaptive or 4000-node quadrature over explicit Marchenko-Pastur spectra.
+"""
+
+from decimal import Decimal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from orderparam.losses import RealLabels, SignLabels
+from orderparam.systems.random_features import (
+    ExplicitSpectrum,
+    GaussianFeatures,
+    RandomFeatures,
+    asymptotics,
+    gaussian_equivalent,
+    optimal_ridge,
+)
+
+DIMENSION = 200.0
+THEORY = eqx.filter_jit(lambda system: asymptotics(system))
+BEST = eqx.filter_jit(lambda system: optimal_ridge(system))
+
+
+def random_features(activation, aspect, load, ridge, labels, loss="square"):
+    """aspect = p/d, load = n/p."""
+    width = aspect * DIMENSION
+    numbers = (jnp.asarray(float(x)) for x in (DIMENSION, width, load * width, ridge))
+    return RandomFeatures(*numbers, activation, labels, loss)
+
+
+def real(noise):
+    return RealLabels(noise=jnp.asarray(float(noise)))
+
+
+def signs():
+    return SignLabels(jnp.asarray(0.0))
+
+
+@pytest.mark.parametrize(
+    ("activation", "linear", "nonlinear"),
+    [("erf", 0.6514700159, 0.2003643502), ("relu", 0.5, 0.3014051375), ("tanh", 0.6057055096, 0.1655757411)],
+)
+def test_gaussian_equivalents(activation, linear, nonlinear):
+    np.testing.assert_allclose(gaussian_equivalent(activation)[1:], (linear, nonlinear), rtol=0, atol=5.1e-11)
+
+
+RIDGE = [  # activation, p/d, n/p, ridge, noise: test error, train error, V, q, m
+    ("erf", 2.0, 1.5, 1e-2, 0.10, (0.3554511257, 0.0673028614, 1.2981225409, 1.0440453837, 0.8942971290)),
+    ("erf", 0.5, 4.0, 1e-3, 0.00, (0.7608079371, 0.4282904031, 0.3328103170, 0.6177900274, 0.4284910451)),
+    ("erf", 3.0, 0.5, 1e-4, 0.25, (0.9147320457, None, 479.5862336749, 1.4028542016, 0.8690610779)),
+    ("relu", 2.0, 1.5, 1e-2, 0.10, (0.7248728402, 0.1150632994, 1.5099351597, 1.1142984663, 0.7447128130)),
+    ("sign", 3.0, 0.5, 1e-4, 0.25, (1.1748913929, None, 3061.5046780, None, None)),
+]
+
+
+@pytest.mark.parametrize(("activation", "aspect", "load", "ridge", "noise", "values"), RIDGE)
+def test_least_squares_in_closed_form(activation, aspect, load, ridge, noise, values):
+    curve = THEORY(random_features(activation, aspect, load, ridge, real(noise)))
+    found = (curve.test_error, curve.train_error, curve.response, curve.self_overlap, curve.teacher_overlap)
+    for number, value in zip(found, values):
+        if value is not None:
+            assert float(number) == pytest.approx(value, rel=1e-9, abs=6e-11)
+    n, dimension = load * aspect * DIMENSION, float(curve.effective_dimension)
+    assert float(curve.response / (1 + curve.response)) == pytest.approx(dimension / n, rel=1e-12)
+    assert float(curve.cross_validation) == pytest.approx(float(curve.test_error), rel=1e-9)  # the GCV identity
+
+
+def test_the_same_map_by_its_explicit_eigenvalues():
+    """The Marchenko-Pastur averages against quadrature over its density, atom included (p > d)."""
+    linear, nonlinear = (float(x) ** 2 for x in gaussian_equivalent("erf")[1:])
+    aspect, nodes = 2.0, 4000
+    angle = (np.arange(nodes) + 0.5) * np.pi / nodes  # midpoint rule: spectrally accurate for sin^2 of a periodic function
+    x = 1 + aspect - 2 * np.sqrt(aspect) * np.cos(angle)
+    bulk = 4 * aspect * np.sin(angle) ** 2 / (2 * np.pi * x * aspect) * np.pi / nodes
+    assert bulk.sum() == pytest.approx(1 / aspect, rel=1e-12)
+    values, weights = np.append(x, 0.0), np.append(bulk, 1 - 1 / aspect)
+    curve = THEORY(random_features("erf", aspect, 1.5, 1e-2, real(0.1)))
+    omega = linear * values + nonlinear
+    stiffness = 1.5 / (1 + float(curve.response))
+    inverse = 1 / (1e-2 + stiffness * omega)
+    pull = stiffness * aspect * linear
+    m = pull * weights @ (values * inverse)
+    spread = stiffness**2 / 1.5 * weights @ (omega * inverse) ** 2
+    q = (spread * (1.1 - 2 * m) + stiffness * pull * weights @ (values * omega * inverse**2)) / (1 - spread)
+    assert float(curve.response) == pytest.approx(weights @ (omega * inverse), rel=1e-11)
+    assert (float(curve.teacher_overlap), float(curve.self_overlap)) == pytest.approx((m, q), rel=1e-11)
+    per_feature = 1.5 * 0.3554511257 / (1 + float(curve.response)) ** 2
+    weight = per_feature * weights @ (omega * inverse**2) + stiffness * pull * weights @ (values * inverse**2)
+    assert float(curve.weight_power) == pytest.approx(weight, rel=1e-9)
+
+
+DESCENT = [  # p/n: test error at ridge 1e-4, best ridge, test error there
+    (0.2, 1.04276043, 1.237099, 0.95007101),
+    (0.9, 2.25953485, 0.079766, 0.53156302),
+    (1.0, 3.79825269, 0.069179, 0.49796401),
+    (2.0, 0.46448012, 0.038092, 0.35187760),
+    (20.0, 0.24805327, 0.008963, 0.24667016),
+]
+
+
+@pytest.mark.parametrize(("ratio", "error", "ridge", "best"), DESCENT)
+def test_double_descent_and_the_ridge_that_removes_it(ratio, error, ridge, best):
+    system = random_features("erf", 1.5 * ratio, 1 / ratio, 1e-4, real(0.1))
+    assert float(THEORY(system).test_error) == pytest.approx(error, abs=6e-9)
+    optimum = BEST(system)
+    assert bool(optimum.converged)
+    assert float(optimum.test_error) == pytest.approx(best, abs=6e-9)
+    assert float(optimum.ridge) == pytest.approx(ridge, abs=6e-7)
+
+
+SIGNS = [  # loss, n/p, p/d, ridge: classification error, train loss, test loss, V, q, m
+    ("logistic", 2.0, 1.5, 1e-2, (0.209571086, 0.135152789, 0.468080831, 6.811763891, 12.776146661, 2.827258646)),
+    ("logistic", 0.8, 3.0, 1e-3, (0.190126023, 0.0174827556, 0.530132479, 98.94965426, 38.20159399, 5.110597297)),
+    ("square", 2.0, 1.5, 1e-2, (0.239092931, 0.113643983, 0.388770464, 0.849581228, 0.857819146, 0.676963981)),
+    ("hinge", 2.0, 1.5, 1e-1, (0.219436937, 0.176105952, 0.511146554, 0.825145859, 2.144674521, 1.130043586)),
+    ("hinge", 1.0, 2.0, 1e-2, (0.236176736, None, 0.551535706, 8.050310976, 3.439456690, 1.367079414)),
+]
+
+
+@pytest.mark.parametrize(("loss", "load", "aspect", "ridge", "values"), SIGNS)
+def test_classification_of_signs(loss, load, aspect, ridge, values):
+    curve = THEORY(random_features("erf", aspect, load, ridge, signs(), loss))
+    assert bool(curve.converged)
+    found = (curve.classification_error, curve.train_loss, curve.test_loss)
+    for number, value in zip((*found, curve.response, curve.self_overlap, curve.teacher_overlap), values):
+        if value is not None:
+            assert float(number) == pytest.approx(value, rel=2e-9, abs=6e-10)
+
+
+K = np.arange(1.0, 101)
+SIGNAL = K**-2.5 / np.sum(K**-2.5)
+RHO = 1.2 * np.sum(SIGNAL * K)
+COVARIATES = [  # loss, n/p, ridge: error, train error or loss, test loss, V, q, m
+    ("square", 0.5, 1e-3, ".8792830389 .0041790647 - 13.5052361269 1.8529023210 1.5665358127"),
+    ("square", 2.0, 1e-2, ".5193967622 .2078849207 - .5806587686 1.7831684630 1.7116120220"),
+    ("logistic", 0.5, 1e-3, ".228857282 .062711690 .511081626 23.871276 11.286670 3.714923"),
+    ("logistic", 2.0, 1e-2, ".180158637 .242377240 .384408233 1.809289 6.017202 3.042586"),
+]
+
+
+@pytest.mark.parametrize(("loss", "load", "ridge", "values"), COVARIATES)
+def test_explicit_covariances(loss, load, ridge, values):
+    assert pytest.approx(2.159452343216546, rel=1e-14) == RHO
+    labels = signs() if loss == "logistic" else real(0.0)
+    spectrum = ExplicitSpectrum(1 / K, SIGNAL)
+    curve = THEORY(GaussianFeatures(spectrum, RHO, jnp.asarray(100 * load), jnp.asarray(ridge), labels, loss))
+    first = (curve.classification_error, curve.train_loss) if loss == "logistic" else (curve.test_error, curve.train_error)
+    found = (*first, curve.test_loss, curve.response, curve.self_overlap, curve.teacher_overlap)
+    for number, text in zip(found, values.split()):
+        if text != "-":
+            assert float(number) == pytest.approx(float(text), rel=0, abs=0.501 * 10.0 ** Decimal(text).as_tuple().exponent)

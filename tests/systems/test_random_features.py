@@ -1,0 +1,158 @@
+"""Learning with fixed features: identities of the theory, the minimiser, and experiments against theory."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import LinearSVC
+
+from orderparam.core.sweep import sweep
+from orderparam.losses import RealLabels, SignLabels, loss
+from orderparam.systems.random_features import (
+    ExplicitSpectrum,
+    FeaturePool,
+    GaussianFeatures,
+    RandomFeatures,
+    asymptotics,
+    learn,
+    learn_pool,
+    optimal_ridge,
+    state_evolution,
+)
+from orderparam.systems.random_features.minimise import minimise
+
+THEORY = eqx.filter_jit(lambda system: asymptotics(system))
+
+
+def arrays(system):
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), system)
+
+
+def test_iteration_and_closed_form_agree_for_the_square_loss():
+    system = arrays(RandomFeatures(200, 300, 500, 0.03, "relu", SignLabels(0.1)))
+    closed, iterated = THEORY(system), eqx.filter_jit(lambda s: state_evolution(s))(system)
+    for name in type(closed).dims():
+        if name not in ("residual", "converged"):
+            assert float(getattr(iterated, name)) == pytest.approx(float(getattr(closed, name)), rel=1e-9), name
+
+
+def test_a_mean_penalty_is_a_sum_penalty_times_n():
+    mean = arrays(RandomFeatures(200, 300, 500, 0.01, penalty="mean"))
+    total = arrays(RandomFeatures(200, 300, 500, 5.0, penalty="sum"))
+    assert float(THEORY(mean).test_error) == pytest.approx(float(THEORY(total).test_error), rel=1e-13)
+    key = jax.random.key(0)
+    small = {"input_dim": 20, "width": 30, "n_train": 40}
+    runs = [learn(s.with_(**small, ridge=r), key, test_points=1000) for s, r in ((mean, 0.01), (total, 0.4))]
+    assert float(runs[0].test_error) == pytest.approx(float(runs[1].test_error), rel=1e-12)
+
+
+def test_linear_features_are_ridge_regression_on_the_inputs():
+    """sigma(z) = z with p >> d: W^T W / p = 1/d, so that the effective dimension is at most d; the peak is at n = d."""
+    wide = THEORY(arrays(RandomFeatures(100, 1e7, 300, 1e-9, "linear", RealLabels(noise=0.5))))
+    # Ordinary least squares with n > d: risk = noise * d / (n - d), plus the noise.
+    assert float(wide.test_error) == pytest.approx(0.5 * (1 + 100 / 200), rel=1e-6)
+    assert float(wide.effective_dimension) == pytest.approx(100, rel=1e-6)
+
+
+def test_even_features_learn_nothing_odd_and_the_intercept_is_free():
+    curve = THEORY(arrays(RandomFeatures(100, 200, 150, 0.1, "abs")))
+    assert float(curve.teacher_overlap) == 0
+    assert float(curve.test_error) >= 1
+    # A target of mean 1/sqrt(2 pi): relu features fit the mean, erf features cannot.
+    target = RealLabels("relu")
+    fitted, missed = (THEORY(arrays(RandomFeatures(100, 200, 150, 1e9, name, target))).test_error for name in ("relu", "erf"))
+    assert float(missed) == pytest.approx(0.5, rel=1e-6)
+    assert float(fitted) == pytest.approx(0.5 - 1 / (2 * np.pi), rel=1e-6)
+
+
+def test_the_best_ridge_is_a_minimum_for_any_loss_and_objective():
+    system = arrays(RandomFeatures(200, 300, 400, 1.0, "erf", SignLabels(0.1), "logistic"))
+    best = eqx.filter_jit(lambda s: optimal_ridge(s, "classification_error"))(system)
+    assert bool(best.converged)
+    for factor in (0.98, 1.02):
+        near = THEORY(system.with_(ridge=best.ridge * factor)).classification_error
+        assert float(best.classification_error) < float(near)
+
+
+@pytest.mark.parametrize(("examples", "features"), [(120, 40), (40, 120)])
+def test_minimisers_are_those_of_scikit_learn(examples, features):
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((examples, features)) / np.sqrt(features)
+    y = np.sign(matrix[:, 0] + 0.1 * rng.standard_normal(examples))
+    ridge = 0.05
+    models = {
+        "square": Ridge(alpha=ridge, fit_intercept=False),
+        "logistic": LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-10, max_iter=10_000),
+        "hinge": LinearSVC(loss="hinge", C=1 / ridge, fit_intercept=False, tol=1e-8, max_iter=1_000_000),
+    }
+    for name, model in models.items():
+        chosen = loss(name)
+        mine = minimise(chosen, jnp.asarray(matrix), jnp.asarray(y), jnp.asarray(ridge))
+        assert bool(mine.converged)
+        theirs = np.ravel(model.fit(matrix, y).coef_)
+
+        def risk(weights, chosen=chosen):
+            return float(np.sum(chosen(jnp.asarray(y), matrix @ weights)) + ridge / 2 * weights @ weights)
+
+        assert risk(mine.weights) <= risk(theirs) * (1 + 1e-12)
+        np.testing.assert_allclose(mine.weights, theirs, atol=2e-4 * np.abs(theirs).max())
+        np.testing.assert_allclose(mine.fields, matrix @ np.asarray(mine.weights), atol=1e-9)
+    on_margin = np.abs(y * np.asarray(mine.fields) - 1) < 1e-6
+    assert int(mine.effective_dimension) == on_margin.sum()
+
+
+CASES = {
+    "square, real": (RandomFeatures(120, 180, 260, 0.01, "erf", RealLabels(noise=0.1)), "real"),
+    "logistic, gaussian": (RandomFeatures(120, 180, 260, 0.05, "relu", SignLabels(0.05), "logistic"), "gaussian"),
+    "hinge, real": (RandomFeatures(120, 180, 260, 0.1, "erf", SignLabels(), "hinge"), "real"),
+    "covariates": (
+        GaussianFeatures(ExplicitSpectrum(1 / np.arange(1, 81), np.arange(1.0, 81) ** -2.5), 2.5, 120, 0.01),
+        "gaussian",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_experiments_agree_with_theory(name):
+    """Within 5 standard errors over 24 runs plus 3 % for the finite size (corrections of order 1/d)."""
+    system, features = CASES[name]
+    expected = THEORY(arrays(system))
+    runs = [learn(system, jax.random.key(seed), features, 2000) for seed in range(24)]
+    assert all(bool(run.converged) for run in runs)
+    for field in type(runs[0]).dims():
+        values = np.array([float(getattr(run, field)) for run in runs])
+        if field in ("residual", "converged") or np.isnan(values).any():
+            continue
+        value, error = float(getattr(expected, field)), values.std(ddof=1) / np.sqrt(len(values))
+        assert abs(values.mean() - value) < 5 * error + 0.03 * abs(value), (field, values.mean(), error, value)
+
+
+def test_a_pool_of_gaussian_data_is_predicted_from_its_own_covariance():
+    rng = np.random.default_rng(1)
+    features = rng.standard_normal((4000, 60)) / np.sqrt(np.arange(1, 61))
+    targets = np.sin(features @ rng.standard_normal(60) / 2) + 0.3
+    pool = FeaturePool.from_data(features, targets, 90, 0.02)
+    runs = sweep(learn_pool, pool, {"n_train": [90]}, seeds=30)
+    theory = sweep(asymptotics, pool, {"n_train": [90]})
+    for name in ("test_error", "train_error", "effective_dimension"):
+        mean, error = float(runs[name].mean()), float(runs[name].std(ddof=1)) / np.sqrt(30)
+        assert abs(mean - float(theory[name][0])) < 5 * error + 0.04 * mean, name
+
+
+def test_bad_input_is_refused_in_words():
+    with pytest.raises(ValueError, match="penalty = 'avg'"):
+        RandomFeatures(10, 20, 30, 0.1, penalty="avg")
+    with pytest.raises(ValueError, match="labels -1 and"):
+        RandomFeatures(10, 20, 30, 0.1, loss="hinge")
+    with pytest.raises(ValueError, match=r"ridge = 0.*must be > 0"):
+        RandomFeatures(10, 20, 30, 0)
+    with pytest.raises(ValueError, match=r"teacher_variance = 0.5.*>= 1"):
+        GaussianFeatures(ExplicitSpectrum([1.0], [1.0]), 0.5, 10, 0.1)
+    with pytest.raises(ValueError, match="not symmetric"):
+        ExplicitSpectrum.from_covariance([[1.0, 0.5], [0.0, 1.0]], [1.0, 0.0])
+    with pytest.raises(ValueError, match="features = 'fake'"):
+        learn(RandomFeatures(10, 20, 30, 0.1), jax.random.key(0), "fake")
+    with pytest.raises(ValueError, match="whole number"):
+        learn(RandomFeatures(10, 20.5, 30, 0.1), jax.random.key(0))

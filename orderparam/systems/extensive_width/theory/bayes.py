@@ -87,10 +87,12 @@ def _highest(problem: Problem) -> tuple[Float[Array, ""], Float[Array, ""], Arra
     rough = problem.rough
     scanned, _, m = _scan(rough)
     lowest, highest = _ends(problem, scanned)
-    level = jnp.concatenate([lowest[None], scanned, highest[None]])
-    edges = jax.vmap(rough.psi)(jnp.stack([lowest, highest]))
-    psi = jnp.concatenate([edges[:1], problem.free_entropy(scanned, m), edges[1:]])
-    peak = (psi[1:-1] >= psi[:-2]) & (psi[1:-1] >= psi[2:])
+    # With nothing learned the solution is the lower bound itself.
+    nothing = jnp.minimum(problem.bounds[0], scanned[0])
+    level = jnp.concatenate([jnp.stack([lowest, nothing]), scanned, highest[None]])
+    edges = jax.vmap(rough.psi)(jnp.stack([lowest, nothing, highest]))
+    psi = jnp.concatenate([edges[:2], problem.free_entropy(scanned, m), edges[2:]])
+    peak = (psi[1:-1] >= psi[:-2]) & (psi[1:-1] > psi[2:])
     _, where = jax.lax.top_k(jnp.where(peak, psi[1:-1], -jnp.inf), _RIVALS)
 
     low, high, _, value = jax.vmap(lambda low, high: _zoom(rough, low, high, 1))(level[where], level[where + 2])

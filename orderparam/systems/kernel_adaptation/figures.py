@@ -36,7 +36,7 @@ def draw_staircase(comparison: Comparison) -> Any:
     theories, (runs,) = comparison.theories(), comparison.experiments().values()
     rho = np.linspace(-2.2, 2.2, 441)
     variance = p["weight_variance"] / p["input_dim"]
-    for number, (label, data) in enumerate(theories.items()):
+    for number, data in enumerate(theories.values()):
         at = data.sel(n_train=shown)
         if "log_density" in data:
             density = np.exp(np.interp(np.abs(rho), at["overlap"], at["log_density"]))
@@ -56,8 +56,8 @@ def draw_staircase(comparison: Comparison) -> Any:
         figure,
         f"Erf network, d = {p['input_dim']}, N = {p['width']}, y = He1 {p['cubic']:+g} He3 of w*.x, |w*| = 1; temperature "
         f"{p['temperature']:g}, variance of sqrt(N) a {p['readout_variance']:g}, E|w|^2 = {p['weight_variance']:g}; constants "
-        f"chosen here. Lines: averaged over data, bare ridge T/n, modes h1, h3, h5, h7. Dots: posterior of the network by HMC, mean "
-        f"and standard error of {p['seeds']} data sets. Right: blue is the prior; Gaussian weights "
+        f"chosen here. Lines: averaged over data, bare ridge T/n, modes h1, h3, h5, h7. Dots: posterior of the network by HMC, "
+        f"mean and standard error of {p['seeds']} data sets. Right: blue is the prior; Gaussian weights "
         "cannot have side wells.",
         150,
     )
@@ -96,7 +96,8 @@ def draw_phases(comparison: Comparison) -> Any:
     caption(
         figure,
         f"Erf network, y = He1 {p['cubic']:+g} He3; d = 150 sqrt(beta), n = 3000 beta, N = 700 beta, T = t sqrt(beta)/chi, "
-        f"read-out variance 1/chi, chi = {p['chi']:g}, E|w|^2 = 0.5; constants chosen here. GMFL-I: a well at 0 and side wells coexist. "
+        f"read-out variance 1/chi, chi = {p['chi']:g}, E|w|^2 = 0.5; constants chosen here. "
+        "GMFL-I: a well at 0 and side wells coexist. "
         "Right: where side wells exist; below the dotted line fewer than 5 neurons are in them and the average over neurons is "
         "not reliable.",
         150,
@@ -142,7 +143,7 @@ def draw_hysteresis(comparison: Comparison) -> Any:
         figure,
         f"Erf network, y = He1 {p['cubic']:+g} He3; beta = {p['beta']:g}: d = 150 sqrt(beta), n = 3000 beta, N = 700 beta, "
         f"T = t sqrt(beta)/chi, read-out variance 1/chi, chi = {p['chi']:g}, v = E|w|^2 = 0.5; modes h1, h3; constants "
-        "chosen here. Where the two branches of Gaussian weights differ both are minima of F; the lower F is the equilibrium of that ansatz.",
+        "chosen here. Where the branches of Gaussian weights differ both are minima of F; the lower F is the equilibrium.",
         150,
     )
     return figure

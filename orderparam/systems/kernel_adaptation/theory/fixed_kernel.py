@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from orderparam.kernels.common_scale import minima
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.theory.plane import Plane
-from orderparam.systems.kernel_adaptation.theory.predictions import Prediction, regression, shares
+from orderparam.systems.kernel_adaptation.theory.predictions import Prediction, compiled, regression, shares
 from orderparam.systems.kernel_adaptation.theory.ridge import Ridge, ridge
 
 _ACCURACY = 1e-8
@@ -19,6 +19,7 @@ class ScaledKernel(Prediction):
     scale: Float[Array, ""]
 
 
+@compiled
 def gaussian_process(system: TwoLayerNetwork, ridge_kind: Ridge = "bare") -> ScaledKernel:
     """The infinitely wide network (NNGP): f = M (M + lambda)^{-1} y with the kernel M = s E_prior m m^T on the modes.
 
@@ -27,6 +28,7 @@ def gaussian_process(system: TwoLayerNetwork, ridge_kind: Ridge = "bare") -> Sca
     return _scaled(system, ridge_kind, jnp.ones(()), jnp.zeros(()))
 
 
+@compiled
 def kernel_scaling(system: TwoLayerNetwork, ridge_kind: Ridge = "bare") -> ScaledKernel:
     """The kernel renormalised by one number Q, the minimum of N (Q - log Q) + y^T (lambda + Q M)^{-1} y.
 

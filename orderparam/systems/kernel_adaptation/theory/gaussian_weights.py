@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 from orderparam.solve.minimum import minimise
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.theory.plane import STANDARD_NODES, Plane
-from orderparam.systems.kernel_adaptation.theory.predictions import Prediction, regression, shares
+from orderparam.systems.kernel_adaptation.theory.predictions import Prediction, compiled, regression, shares
 from orderparam.systems.kernel_adaptation.theory.ridge import Ridge, ridge
 
 Branch = Literal["lowest", "uninformed", "informed"]
@@ -55,6 +55,7 @@ def gaussian_kernel(plane: Plane, degrees: tuple[int, ...], a: Array, b: Array) 
     return plane.readout * (flat * weight.ravel()) @ flat.T
 
 
+@compiled
 def gaussian_weights(system: TwoLayerNetwork, branch: Branch = "lowest", ridge_kind: Ridge = "bare") -> GaussianWeights:
     """The minimum of F of lowest action, or with the smallest ("uninformed") or the largest ("informed") variance along w_*.
 

@@ -1,10 +1,30 @@
 """What every theory averaged over data returns, from the kernel on the modes."""
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
+from orderparam.core.system import is_number
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
+
+Theory = TypeVar("Theory", bound=Callable[..., Any])
+
+
+def compiled(theory: Theory) -> Theory:
+    """The theory compiled once for given options, whatever the numbers of the system."""
+    inner = eqx.filter_jit(theory)
+
+    @wraps(theory)
+    def call(system: Any, *args: Any, **options: Any) -> Any:
+        return inner(jax.tree.map(lambda leaf: jnp.asarray(leaf, float) if is_number(leaf) else leaf, system), *args, **options)
+
+    return call  # type: ignore[return-value]
 
 
 class Prediction(Result):

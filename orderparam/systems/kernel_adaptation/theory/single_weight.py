@@ -27,7 +27,7 @@ from orderparam.solve.minimum import minimise
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.theory.phases import Wells, wells
 from orderparam.systems.kernel_adaptation.theory.plane import Averages, Norm, Plane
-from orderparam.systems.kernel_adaptation.theory.predictions import Prediction, regression, shares
+from orderparam.systems.kernel_adaptation.theory.predictions import Prediction, compiled, regression, shares
 from orderparam.systems.kernel_adaptation.theory.ridge import Ridge, ridge
 from orderparam.systems.kernel_adaptation.theory.sphere import Sphere
 
@@ -59,6 +59,7 @@ class AdaptedWeights(Prediction, Wells):
     reliable: Bool[Array, ""]
 
 
+@compiled
 def adapted_weights(
     system: TwoLayerNetwork, ridge_kind: Ridge = "bare", norm: Norm = "exact", within: float | None = None
 ) -> AdaptedWeights:

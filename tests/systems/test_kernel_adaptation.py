@@ -1,0 +1,159 @@
+"""Kernel adaptation: limits, symmetries, convexity, independent quadratures, and the sampled network against its theory."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+from orderparam.gaussian import activation
+from orderparam.systems.kernel_adaptation import (
+    TwoLayerNetwork,
+    adapted_weights,
+    draw_network,
+    gaussian_process,
+    gaussian_weights,
+    gaussian_weights_on_data,
+    hermite_target,
+    kernel_scaling,
+    sampled_network,
+)
+from orderparam.systems.kernel_adaptation.theory.overlaps import overlaps
+from orderparam.systems.kernel_adaptation.theory.plane import Plane
+from orderparam.systems.kernel_adaptation.theory.sphere import Sphere
+
+ERF = TwoLayerNetwork(20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5)
+
+
+@pytest.mark.parametrize("name", ["erf", "erf_scaled", "relu", "tanh", "linear"])
+def test_overlaps_are_the_projections_of_one_unit(name):
+    """m_k = E phi(rho z + sqrt(q_perp) t) h_k(z), by a double integral."""
+    phi, rho, q_perp, degrees = activation(name), 0.6, 0.4, (0, 1, 2, 3)
+    found = overlaps(phi, degrees, jnp.asarray(1e-3), jnp.asarray(30.0))(jnp.asarray(rho), jnp.asarray(rho**2 + q_perp))
+    z, w = np.polynomial.hermite_e.hermegauss(60)
+    t = np.linspace(-9, 9, 4001)
+    values = np.asarray(phi(rho * z[:, None] + np.sqrt(q_perp) * t))
+    given_z = integrate.simpson(values * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi), x=t, axis=1)
+    for k, value in zip(degrees, found):
+        h = special.eval_hermitenorm(k, z) / np.sqrt(special.factorial(k))
+        assert float(value) == pytest.approx(np.sum(w * given_z * h) / np.sqrt(2 * np.pi), abs=2e-6)
+
+
+def test_infinite_width_and_strong_ridge():
+    wide = ERF.with_(width=1e12)
+    process = gaussian_process(wide)
+    for theory in (adapted_weights, gaussian_weights, kernel_scaling):
+        np.testing.assert_allclose(theory(wide).output, process.output, atol=1e-8)
+    assert float(jnp.max(jnp.abs(adapted_weights(ERF.with_(temperature=1e7)).output))) < 1e-4
+
+
+def test_units_of_the_target_do_not_matter():
+    factor = 3.0
+    other = ERF.with_(target=factor * ERF.target, temperature=factor**2 * 0.2, readout_variance=factor**2 * 0.015)
+    a, b = adapted_weights(ERF), adapted_weights(other)
+    np.testing.assert_allclose(a.output * factor, b.output, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(a.log_density[:300], b.log_density[:300], atol=1e-8)
+
+
+def test_the_dual_function_is_convex_and_its_derivatives_are_right():
+    degrees = ERF.kept
+    plane = Plane.of(ERF)
+    for tau in np.random.default_rng(1).standard_normal((2, len(degrees))) * 300:
+        found = plane.averages(jnp.asarray(tau), degrees)
+        np.testing.assert_allclose(
+            found.output, jax.grad(lambda t: plane.averages(t, degrees).log_partition)(jnp.asarray(tau)), rtol=1e-7
+        )
+        np.testing.assert_allclose(
+            found.curvature, jax.jacfwd(lambda t: plane.averages(t, degrees).output)(jnp.asarray(tau)), rtol=1e-6, atol=1e-9
+        )
+        assert np.linalg.eigvalsh(found.curvature).min() > -1e-12
+
+
+def test_density_of_the_weights_is_normalised_and_has_the_right_width():
+    found = adapted_weights(ERF.with_(n_train=1600))
+    rho, density = np.asarray(found.overlap), np.exp(np.asarray(found.log_density))
+    assert 2 * np.trapezoid(density, rho) == pytest.approx(1, abs=1e-4)
+    assert 2 * np.trapezoid(density * rho**2, rho) * 40 == pytest.approx(float(found.spread), rel=1e-4)
+
+
+def test_homogeneous_units_one_angle_or_the_plane():
+    system = TwoLayerNetwork(24, 188, 240, 1.0, hermite_target({1: 1.0}), absolute=0.3, activation="relu").scaling(30)
+    degrees = system.kept
+    tau = adapted_weights(system).tau
+    plane, sphere = Plane.of(system).averages(tau, degrees), Sphere.of(system, degrees).averages(tau)
+    for name in ("log_partition", "output", "kernel", "curvature"):
+        np.testing.assert_allclose(getattr(plane, name), getattr(sphere, name), rtol=2e-7, atol=1e-10)
+
+
+def test_linear_network_averaged_over_data_has_a_closed_form():
+    """1/s_* = d/v - tau^2 s/N with tau = 1/(lambda + s s_*): the weights stay Gaussian, and all theories agree."""
+    system = TwoLayerNetwork(30, 50, 200, 0.5, hermite_target({1: 1.0}), 1.0, 1.0, activation="linear")
+    a, b = adapted_weights(system), gaussian_weights(system)
+    c = kernel_scaling(system)
+    star = float(a.spread) / 30
+    tau = 1 / (0.5 / 200 + star)
+    assert 1 / star == pytest.approx(30 - tau**2 / 50, rel=1e-9)
+    for other in (b, c):
+        np.testing.assert_allclose(other.output, a.output, rtol=1e-9)
+    assert float(c.scale) == pytest.approx(float(a.spread), rel=1e-9)
+
+
+def test_the_metastable_state_without_specialised_neurons():
+    system = ERF.with_(n_train=1600)
+    full = adapted_weights(system)
+    inner = adapted_weights(system, within=0.6)
+    assert bool(inner.converged)
+    assert float(inner.action) > float(full.action)
+    assert abs(float(inner.learnability[1])) < abs(float(full.learnability[1]))
+
+
+def test_scaling_changes_adaptation_only():
+    other = ERF.scaling(5.0)
+    np.testing.assert_allclose(gaussian_process(other).output, gaussian_process(ERF).output, rtol=1e-12)
+    assert float(other.signal) == pytest.approx(float(ERF.signal))
+    assert float(other.adaptation) == pytest.approx(5 * float(ERF.adaptation))
+    assert float(ERF.scaling(5.0, rescale_noise=False).signal) == pytest.approx(float(ERF.signal) / 5)
+
+
+def test_gaussian_weights_on_data_turn_with_the_data():
+    system = draw_network(TwoLayerNetwork(5, 40, 30, 0.05, hermite_target({1: 1.0, 3: -0.1}), 0.1), jax.random.key(0), 50)
+    rotation = stats.ortho_group.rvs(5, random_state=1)
+    turned = system.with_(inputs=system.inputs @ rotation, test_inputs=system.test_inputs @ rotation)
+    a, b = gaussian_weights_on_data(system), gaussian_weights_on_data(turned)
+    np.testing.assert_allclose(b.mean, a.mean, atol=1e-6)
+    np.testing.assert_allclose(b.covariance, rotation.T @ a.covariance @ rotation, atol=1e-5)
+
+
+def test_sampled_network_agrees_with_its_theory():
+    """Within the scatter over data sets, and far from the infinitely wide network; both starts alike."""
+    system = TwoLayerNetwork(12, 60, 150, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5)
+    theory = adapted_weights(system)
+    runs = [sampled_network(system, jax.random.key(seed), samples=100, warmup=80) for seed in range(3)]
+    assert all(float(run.start_gap) < 6 for run in runs)
+    process = gaussian_process(system)
+    for observable in (lambda r: float(r.output[0]), lambda r: float(r.spread)):
+        values = [observable(run) for run in runs]
+        error = max(np.std(values, ddof=1) / np.sqrt(3), 0.04 * abs(observable(theory)))
+        assert abs(np.mean(values) - observable(theory)) < 5 * error
+        assert np.mean(values) > 1.3 * observable(process)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ERF.with_(temperature=0.0), "temperature"),
+        (lambda: ERF.with_(target=np.zeros(3)), "target"),
+        (lambda: ERF.with_(modes=(3, 1)), "modes"),
+        (lambda: ERF.with_(activation="erff"), "activation"),
+        (lambda: ERF.scaling(0.0), "chi"),
+        (lambda: hermite_target({-1: 1.0}), "degree"),
+        (lambda: adapted_weights(ERF, ridge_kind="none"), "ridge"),
+        (lambda: adapted_weights(ERF, norm="frozen"), "norm"),
+        (lambda: gaussian_weights(ERF, branch="best"), "branch"),
+        (lambda: sampled_network(ERF, jax.random.key(0), start="here"), "start"),
+        (lambda: sampled_network(ERF, jax.random.key(0), chains=1), "chains"),
+    ],
+)
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -21,7 +21,7 @@ _FEATURES = "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 
     source=f"{_GROKKING}; {_FEATURES}",
     draw=draw_staircase,
     seconds=(90, 1200),
-    observables=("learnability", "spread"),
+    observables=("output",),
     full={"n_train": (50, 100, 200, 400, 800, 1600), "seeds": 16, "draws": 400},
 )
 def staircase(
@@ -59,7 +59,7 @@ def scaling_set(beta: float, chi: float, cubic: float) -> TwoLayerNetwork:
     source=_GROKKING,
     draw=draw_phases,
     seconds=(40, 200),
-    observables=("learnability",),
+    observables=("output",),
     full={"betas": (1.0, 2.0, 4.0, 8.0), "points": 80},
 )
 def adaptation_phases(
@@ -84,7 +84,7 @@ def adaptation_phases(
     source=_FEATURES,
     draw=draw_relu,
     seconds=(90, 1200),
-    observables=("learnability", "spread"),
+    observables=("output",),
     full={"n_train": (48, 96, 240, 480, 960), "seeds": 16, "draws": 400},
 )
 def relu_adaptation(
@@ -92,14 +92,14 @@ def relu_adaptation(
     width: int = 188,
     chi: float = 30.0,
     absolute: float = 0.3,
-    n_train: tuple[int, ...] = (48, 120, 300),
+    n_train: tuple[int, ...] = (48, 120, 240),
     seeds: int = 3,
     draws: int = 120,
 ) -> list[Curve]:
     system = TwoLayerNetwork(input_dim, width, 100, 1.0, hermite_target({1: 1.0}), absolute=absolute, activation="relu").scaling(
         chi
     )
-    grid = {"n_train": np.geomspace(40, 2000, 24).tolist()}
+    grid = {"n_train": np.geomspace(40, 2000, 16).tolist()}
     measured = partial(sampled_network, samples=draws, warmup=90)
     return [
         Curve("infinitely wide (GP)", gaussian_process, system, grid),
@@ -117,7 +117,7 @@ def relu_adaptation(
     source=f"{_GROKKING}; {_FEATURES}",
     draw=draw_hysteresis,
     seconds=(25, 60),
-    observables=("learnability",),
+    observables=("output",),
     full={"points": 120},
 )
 def adaptation_hysteresis(beta: float = 4.0, chi: float = 20.0, cubic: float = -0.3, points: int = 40) -> list[Curve]:

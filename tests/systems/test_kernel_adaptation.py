@@ -101,9 +101,9 @@ def test_linear_network_averaged_over_data_has_a_closed_form():
 def test_the_metastable_state_without_specialised_neurons():
     system = ERF.with_(n_train=1600)
     full = adapted_weights(system)
-    inner = adapted_weights(system, within=0.6)
+    inner = adapted_weights(system, within=0.4)
     assert bool(inner.converged)
-    assert float(inner.action) > float(full.action)
+    assert float(inner.action) < float(full.action)  # minus the free energy
     assert abs(float(inner.learnability[1])) < abs(float(full.learnability[1]))
 
 
@@ -128,7 +128,7 @@ def test_sampled_network_agrees_with_its_theory():
     """Within the scatter over data sets, and far from the infinitely wide network; both starts alike."""
     system = TwoLayerNetwork(12, 60, 150, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5)
     theory = adapted_weights(system)
-    runs = [sampled_network(system, jax.random.key(seed), samples=100, warmup=80) for seed in range(3)]
+    runs = [sampled_network(system, jax.random.key(seed), samples=60, warmup=60) for seed in range(3)]
     assert all(float(run.start_gap) < 6 for run in runs)
     process = gaussian_process(system)
     for observable in (lambda r: float(r.output[0]), lambda r: float(r.spread)):

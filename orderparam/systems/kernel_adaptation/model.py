@@ -31,7 +31,7 @@ Number = Num[Array, ""] | float
 HOMOGENEOUS = (Relu, LeakyRelu, Abs, Linear)
 
 
-def hermite_target(coefficients: Mapping[int, float], normalised: bool = False) -> np.ndarray:
+def hermite_target(coefficients: Mapping[int, float], normalised: bool = False) -> Float[Array, "degree"]:
     """The array `target` of a system from {degree: coefficient}.
 
     normalised: whether the coefficients belong to h_k; otherwise to He_k = sqrt(k!) h_k, so that {1: 1, 3: -0.3} is
@@ -43,7 +43,7 @@ def hermite_target(coefficients: Mapping[int, float], normalised: bool = False) 
     found = np.zeros(max(coefficients, default=0) + 1)
     for degree, value in coefficients.items():
         found[degree] = value * (1.0 if normalised else math.sqrt(math.factorial(degree)))
-    return found
+    return jnp.asarray(found)
 
 
 def absolute_coefficients(count: int) -> np.ndarray:

@@ -41,7 +41,7 @@ RIDGE_RATIO = 1.1
 class AdaptedWeights(Prediction, Wells):
     """Solution of (1).
 
-    tau: (y - f)/lambda on the modes. action: G. norm: <|w|^2>.
+    tau: (y - f)/lambda on the modes. action: G at its minimum, minus the free energy. norm: <|w|^2>.
     omitted: what the weights contribute to the first mode that was left out (`next_degree`), over |y|.
     specialised: N side_weight, the number of specialised neurons.
     overlap, log_density: nodes rho >= 0 and log of the (even) density with respect to rho there.

@@ -11,14 +11,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from orderparam.kernels.spectra import power_law
+from orderparam.kernels.spectrum import Spectrum
 from orderparam.losses import RealLabels, SignLabels
 from orderparam.systems.random_features import (
     ExplicitSpectrum,
     GaussianFeatures,
     RandomFeatures,
+    ScalingPath,
+    SpectralFeatures,
     asymptotics,
+    deterministic_equivalent,
     gaussian_equivalent,
+    local_exponents,
     optimal_ridge,
+    scaling_exponents,
 )
 
 DIMENSION = 200.0
@@ -154,3 +161,46 @@ def test_explicit_covariances(loss, load, ridge, values):
     for number, text in zip(found, values.split()):
         if text != "-":
             assert float(number) == pytest.approx(float(text), rel=0, abs=0.501 * 10.0 ** Decimal(text).as_tuple().exponent)
+
+
+MODES = np.arange(1.0, 2001)
+EQUIVALENT = eqx.filter_jit(lambda system: deterministic_equivalent(system))
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "ridge", "bias", "variance"),
+    [
+        (200, 100, 1e-2, 0.04912844799, 0.08881073376),
+        (200, 200, 1e-2, 0.03492034627, 0.2059254502),
+        (200, 400, 1e-3, 0.01533754852, 0.1622478284),
+        (400, 150, 1.0, 0.02365596347, 0.01118966066),
+        (300, 300, 1e-8, 12.39140293, 190.4857271),  # the interpolation peak
+        (200, 1e12, 1e-3, 0.004544957971, 0.06808706922),  # kernel regression
+    ],
+)
+def test_deterministic_equivalent(n, p, ridge, bias, variance):
+    numbers = (jnp.asarray(float(x)) for x in (n, p, ridge, 0.1))
+    curve = EQUIVALENT(SpectralFeatures(Spectrum(MODES**-1.5, MODES**-2.2), *numbers))
+    assert bool(curve.converged)
+    assert (float(curve.bias), float(curve.variance)) == pytest.approx((bias, variance), rel=5e-10)
+
+
+def test_the_equivalent_without_dimension_contains_the_proportional_limit():
+    """Eigenvalues mu_1^2/d with multiplicity d, and a flat tail of mass mu_*^2: two independent sets of equations."""
+    linear, nonlinear = (x**2 for x in gaussian_equivalent("relu")[1:])
+    spectrum = Spectrum([linear / DIMENSION], [1.0], [DIMENSION], tail=nonlinear)
+    curve = EQUIVALENT(SpectralFeatures(spectrum, 600.0, 400.0, 0.01, 0.1))
+    expected = THEORY(random_features("relu", 2.0, 1.5, 1e-2, real(0.1)))
+    assert float(curve.excess_risk) + 0.1 == pytest.approx(float(expected.test_error), rel=1e-12)
+    assert float(curve.effective_dimension) == pytest.approx(float(expected.effective_dimension), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "source", "l", "q"),
+    [(1.5, 0.4, 0.6, 0.8), (2.0, 0.8, 0.6, 0.5), (2.0, 0.8, 1.6, 1.5), (1.5, 1.5, 0.5, 0.6), (1.5, 0.4, 3.0, 0.5)],
+)
+def test_exponents_of_power_laws(capacity, source, l, q):
+    found = local_exponents(ScalingPath(power_law(capacity, source, 1e15), l, q, 9.5))
+    expected = scaling_exponents(capacity, source, l, q)
+    assert float(found.bias_exponent) == pytest.approx(expected.bias, abs=0.01)  # corrections are powers of n
+    assert float(found.variance_exponent) == pytest.approx(expected.variance, abs=0.002)

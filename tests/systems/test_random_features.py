@@ -9,16 +9,20 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 from orderparam.core.sweep import sweep
+from orderparam.kernels.spectrum import Spectrum
 from orderparam.losses import RealLabels, SignLabels, loss
 from orderparam.systems.random_features import (
     ExplicitSpectrum,
     FeaturePool,
     GaussianFeatures,
     RandomFeatures,
+    SpectralFeatures,
     asymptotics,
+    deterministic_equivalent,
     learn,
     learn_pool,
     optimal_ridge,
+    spectral_learning,
     state_evolution,
 )
 from orderparam.systems.random_features.minimise import minimise
@@ -139,6 +143,18 @@ def test_a_pool_of_gaussian_data_is_predicted_from_its_own_covariance():
     for name in ("test_error", "train_error", "effective_dimension"):
         mean, error = float(runs[name].mean()), float(runs[name].std(ddof=1)) / np.sqrt(30)
         assert abs(mean - float(theory[name][0])) < 5 * error + 0.04 * mean, name
+
+
+@pytest.mark.parametrize(("n", "p"), [(60, 120), (120, 60)])
+def test_gaussian_modes_follow_the_deterministic_equivalent(n, p):
+    k = np.arange(1.0, 601)
+    system = SpectralFeatures(Spectrum(k**-1.5, k**-2.2), n, p, 0.05, 0.1)
+    expected = deterministic_equivalent(system)
+    runs = [spectral_learning(system, jax.random.key(seed)) for seed in range(40)]
+    for name in ("excess_risk", "effective_dimension"):
+        values = np.array([float(getattr(run, name)) for run in runs])
+        error = values.std(ddof=1) / np.sqrt(len(values))
+        assert abs(values.mean() - float(getattr(expected, name))) < 5 * error + 0.01 * values.mean()
 
 
 def test_bad_input_is_refused_in_words():

@@ -8,7 +8,9 @@ from orderparam.systems.random_features.model import (
     RandomFeatures,
     gaussian_equivalent,
 )
+from orderparam.systems.random_features.scaling import Exponents, ScalingPath, local_exponents, scaling_exponents
 from orderparam.systems.random_features.spectra import ExplicitSpectrum, FeatureSpectrum, MarchenkoPastur
+from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent, spectral_learning
 from orderparam.systems.random_features.theory import (
     FeatureCurve,
     OptimalRidge,
@@ -20,6 +22,7 @@ from orderparam.systems.random_features.theory import (
 
 __all__ = [
     "ExplicitSpectrum",
+    "Exponents",
     "FeatureCurve",
     "FeaturePool",
     "FeatureRegression",
@@ -29,12 +32,18 @@ __all__ = [
     "MeasuredCurve",
     "OptimalRidge",
     "RandomFeatures",
+    "ScalingPath",
+    "SpectralFeatures",
     "asymptotics",
+    "deterministic_equivalent",
     "gaussian_equivalent",
     "learn",
     "learn_at_optimal_ridge",
     "learn_pool",
+    "local_exponents",
     "optimal_ridge",
     "ridge_response",
+    "scaling_exponents",
+    "spectral_learning",
     "state_evolution",
 ]

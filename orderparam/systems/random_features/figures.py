@@ -11,6 +11,7 @@ from orderparam.core.agreement import estimate
 from orderparam.core.study import Comparison
 from orderparam.plotting.curves import caption, draw_line, yerror
 from orderparam.plotting.style import COLOURS, MARKERS
+from orderparam.systems.random_features.scaling import scaling_exponents
 
 SHIFT = 1.06  # between marks that would cover one another
 
@@ -97,7 +98,8 @@ def draw_equivalence(comparison: Comparison) -> Any:
         f"d = {p['input_dim']}, p = {p['width']}. Square loss: y = θ·x + noise of variance {p['noise']:g}, ridge {p['ridge']:g}; "
         f"logistic and hinge: y = sign θ·x, ridge {p['ridge']:g} and {p['hinge_ridge']:g} (beside the summed loss). Lines: "
         f"theory. Filled: real features activation(W x); open: Gaussian equivalent; mean of {p['seeds']} draws of W and data, "
-        f"bars: standard error (open marks shifted by {100 * (SHIFT - 1):.0f} % for clarity).",
+        f"bars: standard error (open marks shifted by {100 * (SHIFT - 1):.0f} % for clarity). "
+        "The panels share their draws: fluctuations are common.",
         130,
     )
     return figure
@@ -129,5 +131,59 @@ def draw_real_data(comparison: Comparison) -> Any:
         f"images; mean of {p['seeds']}, bars: standard error. GCV: train error / (1 − effective parameters/n)², from the "
         "training set alone (shifted by 5 %). Dotted: n = p.",
         125,
+    )
+    return figure
+
+
+def draw_scaling(comparison: Comparison) -> Any:
+    """Map of the local exponent over (l, q), the exponents against their prediction, and measured errors of finite problems."""
+    p = comparison.parameters
+    figure, (plane, slopes, errors) = plt.subplots(1, 3, figsize=(11.0, 3.7))
+    (data,) = comparison.theories("exponents").values()
+    data = data.where(data["status"] == 1)
+    ridge, width = data["ridge_exponent"].values, data["width_exponent"].values
+    shown = plane.pcolormesh(ridge, width, data["risk_exponent"].values.T, cmap="viridis", shading="gouraud")
+    figure.colorbar(shown, ax=plane, label=r"$-d\ln(\mathrm{excess\ risk})/d\ln n$")
+    predicted = {
+        name: np.array([[getattr(scaling_exponents(p["capacity"], p["source"], l, q), name) for q in width] for l in ridge])
+        for name in ("bias", "variance")
+    }
+    plane.contour(ridge, width, (predicted["bias"] - predicted["variance"]).T, levels=[0.0], colors="white", linewidths=1.2)
+    saturated = np.minimum(ridge / p["capacity"], 1)
+    plane.plot(ridge, saturated, color="white", linestyle="--", linewidth=1.0)
+    plane.set(xlim=(ridge.min(), ridge.max()), ylim=(width.min(), width.max()))
+    plane.set_xlabel(r"$l$: mean-loss ridge $n^{-l}$")
+    plane.set_ylabel(r"$q$: width $p = n^q$")
+    for number, name in enumerate(("bias", "variance")):
+        found = data[f"{name}_exponent"].values
+        slopes.plot(predicted[name].ravel(), found.ravel(), ".", color=COLOURS[number], markersize=3, label=name)
+    ends = [0, max(part.max() for part in predicted.values())]
+    slopes.plot(ends, ends, color="0.4", linewidth=0.8)
+    slopes.set_xlabel("predicted exponent")
+    slopes.set_ylabel(f"local exponent at $n = 10^{{{p['log10_examples']:g}}}$")
+    slopes.legend()
+    panels = [panel for panel in comparison.panels if panel != "exponents"]
+    for number, panel in enumerate(panels):
+        (theory,), (measured,) = comparison.theories(panel).values(), comparison.experiments(panel).values()
+        draw_line(errors, theory, "n_train", "excess_risk", number, panel)
+        marks(errors, measured, "n_train", "excess_risk", COLOURS[number], MARKERS[number])
+    errors.set_xscale("log")
+    errors.set_yscale("log")
+    errors.set_xticks(p["n_train"], [str(n) for n in p["n_train"]])
+    errors.xaxis.set_minor_locator(NullLocator())
+    errors.yaxis.set_major_locator(FixedLocator([0.02, 0.05, 0.1, 0.2, 0.5, 1]))
+    errors.yaxis.set_major_formatter("{x:g}")
+    errors.yaxis.set_minor_locator(NullLocator())
+    errors.set_xlabel("training examples $n$")
+    errors.set_ylabel(r"excess risk $E\,(f-f_*)^2$")
+    errors.legend()
+    caption(
+        figure,
+        f"Eigenvalues k^-{p['capacity']:g}, target power k^-{1 + 2 * p['source'] * p['capacity']:g}. Left and middle: "
+        f"deterministic equivalent, label noise 1, n = 1e{p['log10_examples']:g}; white line: bias and variance are predicted "
+        f"to fall alike; dashed: q = min(l/capacity, 1). Right: {p['modes']} modes, ridge {p['ridge']:g} beside the summed "
+        f"loss, label noise {p['noise']:g}; lines: theory, marks: mean of {p['seeds']} draws of Gaussian features and data, "
+        "bars: standard error.",
+        150,
     )
     return figure

@@ -5,11 +5,20 @@ from functools import partial
 import numpy as np
 
 from orderparam.core.study import Curve, study
+from orderparam.kernels import Spectrum
+from orderparam.kernels.spectra import power_law
 from orderparam.losses import RealLabels, SignLabels
 from orderparam.systems.random_features.experiment import Features, learn, learn_at_optimal_ridge, learn_pool
-from orderparam.systems.random_features.figures import draw_double_descent, draw_equivalence, draw_real_data
+from orderparam.systems.random_features.figures import (
+    draw_double_descent,
+    draw_equivalence,
+    draw_real_data,
+    draw_scaling,
+)
 from orderparam.systems.random_features.images import image_features
 from orderparam.systems.random_features.model import RandomFeatures
+from orderparam.systems.random_features.scaling import ScalingPath, local_exponents
+from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent, spectral_learning
 from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
 
 KINDS: tuple[Features, ...] = ("real", "gaussian")
@@ -111,4 +120,43 @@ def random_features_real_data(
         panel = rf"ridge $\lambda$ = {ridge:g}"
         curves.append(Curve(f"theory, {ridge:g}", asymptotics, pool, {"n_train": _between(n_train)}, panel=panel))
         curves.append(Curve(f"measured, {ridge:g}", learn_pool, pool, {"n_train": n_train}, seeds, panel=panel))
+    return curves
+
+
+@study(
+    "random-features-scaling",
+    title="How the error falls with examples when width and ridge are powers of them",
+    source="Defilippis, Loureiro, Misiakiewicz 2024 (arXiv:2405.15699)",
+    draw=draw_scaling,
+    seconds=(40, 1200),
+    observables=("excess_risk", "effective_dimension"),
+    full={"modes": 20_000, "n_train": (100, 300, 1000, 3000), "widths": (200, 1000, 5000), "points": 60},
+)
+def random_features_scaling(
+    capacity: float = 1.5,
+    source: float = 0.4,
+    log10_examples: float = 9.0,
+    points: int = 25,
+    modes: int = 1500,
+    n_train: tuple[int, ...] = (50, 100, 200, 400),
+    widths: tuple[int, ...] = (50, 200, 400),
+    ridge: float = 0.01,
+    noise: float = 0.1,
+    seeds: int = 12,
+) -> list[Curve]:
+    path = ScalingPath(power_law(capacity, source, 1e15), 1.0, 1.0, log10_examples)
+    plane = {
+        "ridge_exponent": list(np.linspace(0.1, 2 * capacity, points)),
+        "width_exponent": list(np.linspace(0.1, 1.6, points)),
+    }
+    curves = [Curve("local exponents", local_exponents, path, plane, panel="exponents")]
+    spectrum = power_law(capacity, source, modes, infinite=False)
+    k = np.arange(1.0, modes + 1)
+    single = Spectrum(k**-capacity, k ** (-1 - 2 * source * capacity))
+    for width in widths:
+        panel = f"$p$ = {width}"
+        theory, drawn = (SpectralFeatures(which, min(n_train), width, ridge, noise) for which in (spectrum, single))
+        grid = {"n_train": _between(n_train)}
+        curves.append(Curve(f"theory, p = {width}", deterministic_equivalent, theory, grid, panel=panel))
+        curves.append(Curve(f"measured, p = {width}", spectral_learning, drawn, {"n_train": n_train}, seeds, panel=panel))
     return curves

@@ -1,0 +1,67 @@
+"""Power laws of random-feature ridge regression: exponents of the error when width and ridge are powers of the sample size."""
+
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.core.system import System, parameter
+from orderparam.kernels.spectrum import Spectrum
+from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent
+
+
+class Exponents(NamedTuple):
+    """Bias ~ n^-bias, variance ~ n^-variance; total: of the excess risk with label noise, by the slower of the two."""
+
+    bias: float
+    variance: float
+    total: float
+
+
+def scaling_exponents(capacity: float, source: float, ridge_exponent: float, width_exponent: float) -> Exponents:
+    """For s_k = k^-capacity, b_k^2 = k^(-1 - 2 source capacity), ridge = n^(1 - l), p = n^q.
+
+    l = ridge_exponent is that of the ridge beside the mean loss, q = width_exponent. With k = min(l/capacity, q, 1): variance
+    1 - k, bias min(2 capacity k min(source, 1), 2 capacity k min(source, 1/2) + q - k). Derived from
+    `deterministic_equivalent` for this package and checked against its slopes.
+    """
+    k = min(ridge_exponent / capacity, width_exponent, 1.0)
+    infinite = 2 * capacity * k * min(source, 1.0)
+    bias = min(infinite, 2 * capacity * k * min(source, 0.5) + width_exponent - k)
+    return Exponents(bias, 1 - k, min(bias, 1 - k))
+
+
+class LocalExponents(Result):
+    """-d log(error) / d log n along p = n^q and ridge = n^(1-l)."""
+
+    bias_exponent: Float[Array, ""]
+    variance_exponent: Float[Array, ""]
+    risk_exponent: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class ScalingPath(System):
+    """p = n^width_exponent and ridge = n^(1 - ridge_exponent), label noise 1."""
+
+    spectrum: Spectrum
+    ridge_exponent: float = parameter("l: the ridge beside the mean loss falls as n^-l", minimum=0)
+    width_exponent: float = parameter("q: the width grows as n^q", above=0)
+    log10_examples: float = parameter("log10 of n", default=9.0)
+    noise: float = parameter("variance of the label noise", minimum=0, default=1.0)
+
+
+def local_exponents(path: ScalingPath) -> LocalExponents:
+    """By differentiation of `deterministic_equivalent` at one n."""
+
+    def logs(log_n: Float[Array, ""]) -> tuple[Array, ...]:
+        ridge, width = jnp.exp((1 - path.ridge_exponent) * log_n), jnp.exp(path.width_exponent * log_n)
+        sizes: Any = {"n_train": jnp.exp(log_n), "width": width, "ridge": ridge}
+        curve = deterministic_equivalent(SpectralFeatures(path.spectrum, **sizes, noise=path.noise))
+        return jnp.log(curve.bias), jnp.log(curve.variance), jnp.log(curve.excess_risk), curve.converged.astype(float)
+
+    at = jnp.asarray(path.log10_examples * math.log(10), jnp.float64)
+    values, slopes = jax.jvp(logs, (at,), (jnp.ones(()),))
+    return LocalExponents(-slopes[0], -slopes[1], -slopes[2], values[3] > 0.5)

@@ -1,5 +1,6 @@
 """How the studies of random features are drawn."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -25,6 +26,13 @@ def marks(
     axes.errorbar(
         data[x], mean, yerror(error), fmt=marker, color=colour, markerfacecolor=face, markersize=4.2, label=label, zorder=3
     )
+
+
+def ticks_at(axes: Any, sizes: Sequence[int]) -> None:
+    """Ticks of a logarithmic axis at the measured sizes and nowhere else."""
+    axes.set_xscale("log")
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def draw_double_descent(comparison: Comparison) -> Any:
@@ -87,9 +95,7 @@ def draw_equivalence(comparison: Comparison) -> Any:
                 shifted = data.assign_coords(n_train=data["n_train"] * (1.0 if real else SHIFT))
                 marks(axes, shifted, "n_train", y, COLOURS[number], MARKERS[number], real)
         axes.set_title(loss)
-        axes.set_xscale("log")
-        axes.set_xticks(p["n_train"], [str(n) for n in p["n_train"]])
-        axes.xaxis.set_minor_locator(NullLocator())
+        ticks_at(axes, p["n_train"])
         axes.set_xlabel("training examples $n$")
         axes.set_ylabel(r"test error $E\,(y-f)^2$" if y == "test_error" else r"test error $P(\mathrm{sign} f\neq y)$")
     np.atleast_1d(row)[0].legend()
@@ -119,7 +125,7 @@ def draw_real_data(comparison: Comparison) -> Any:
         marks(axes, shifted, "n_train", "cross_validation", COLOURS[2], "x", label="GCV, measured")
         axes.axvline(p["width"], color="0.6", linewidth=0.8, linestyle=":", zorder=0)
         axes.set_title(panel)
-        axes.set_xscale("log")
+        ticks_at(axes, p["n_train"])
         axes.set_yscale("log")
         axes.set_xlabel("training examples $n$")
     np.atleast_1d(row)[0].set_ylabel("mean squared error")
@@ -167,10 +173,8 @@ def draw_scaling(comparison: Comparison) -> Any:
         (theory,), (measured,) = comparison.theories(panel).values(), comparison.experiments(panel).values()
         draw_line(errors, theory, "n_train", "excess_risk", number, panel)
         marks(errors, measured, "n_train", "excess_risk", COLOURS[number], MARKERS[number])
-    errors.set_xscale("log")
+    ticks_at(errors, p["n_train"])
     errors.set_yscale("log")
-    errors.set_xticks(p["n_train"], [str(n) for n in p["n_train"]])
-    errors.xaxis.set_minor_locator(NullLocator())
     errors.yaxis.set_major_locator(FixedLocator([0.02, 0.05, 0.1, 0.2, 0.5, 1]))
     errors.yaxis.set_major_formatter("{x:g}")
     errors.yaxis.set_minor_locator(NullLocator())

@@ -66,7 +66,13 @@ def random_features_double_descent(
     draw=draw_equivalence,
     seconds=(90, 3000),
     observables=("test_error", "classification_error", "train_loss", "effective_dimension"),
-    full={"input_dim": 600, "width": 900, "n_train": (200, 450, 900, 1350, 1800, 2700), "seeds": 16},
+    full={
+        "input_dim": 600,
+        "width": 900,
+        "n_train": (200, 450, 900, 1350, 1800, 2700),
+        "seeds": 16,
+        "test_points": 4000,
+    },
 )
 def gaussian_equivalence(
     input_dim: int = 150,
@@ -76,7 +82,8 @@ def gaussian_equivalence(
     ridge: float = 0.01,
     hinge_ridge: float = 0.1,
     noise: float = 0.1,
-    seeds: int = 6,
+    seeds: int = 10,
+    test_points: int = 2000,
 ) -> list[Curve]:
     problems = {
         "square loss": (RealLabels(noise=noise), "square", ridge),
@@ -88,9 +95,9 @@ def gaussian_equivalence(
         for activation in activations:
             system = RandomFeatures(input_dim, width, min(n_train), penalty, activation, labels, loss)
             panel = f"{activation}, {name}"
-            curves.append(Curve(f"theory, {panel}", asymptotics, system, {"n_train": _between(n_train, 40)}, panel=panel))
+            curves.append(Curve(f"theory, {panel}", asymptotics, system, {"n_train": _between(n_train, 25)}, panel=panel))
             for features in KINDS:
-                run = partial(learn, features=features)
+                run = partial(learn, features=features, test_points=test_points)
                 curves.append(Curve(f"{features}, {panel}", run, system, {"n_train": n_train}, seeds, panel=panel))
     return curves
 

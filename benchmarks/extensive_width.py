@@ -2,14 +2,19 @@
 
     python benchmarks/extensive_width.py [--full]
 
-Ratios come from one run: repetitions of the competitors are interleaved, medians are compared.
+Ratios come from one run: repetitions of the competitors are interleaved, medians are compared. With SCALING_LAWS_CODE naming a
+folder that holds `func.py` of the programs published with the theory (github.com/Minh-Toan/scaling-laws), they are timed too.
 """
 
+import importlib.util
+import os
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from statistics import median
+from types import ModuleType
 
 import jax
 import jax.numpy as jnp
@@ -21,8 +26,17 @@ from scipy.optimize import brentq
 import orderparam as op
 from orderparam.gaussian import hermite_coefficients
 from orderparam.sampling import sample
-from orderparam.systems.extensive_width import TANH_2, HierarchicalTeacher, bayes_optimal
+from orderparam.systems.extensive_width import (
+    TANH_2,
+    HierarchicalTeacher,
+    QuadraticTeacher,
+    bayes_optimal,
+    quadratic_bayes_optimal,
+)
 from orderparam.systems.extensive_width.experiment.data import affine_part, draw, output
+from orderparam.systems.extensive_width.theory.matrix_channel import matrix_channel
+
+PUBLISHED = "SCALING_LAWS_CODE"
 
 
 class ScipySolver:
@@ -57,6 +71,10 @@ class ScipySolver:
         return [brentq(miss, a, b, xtol=1e-15) for a, b in pairs]
 
 
+def error(teacher: HierarchicalTeacher) -> jax.Array:
+    return bayes_optimal(teacher).error
+
+
 def timed(function: Callable[[], object]) -> float:
     start = time.perf_counter()
     jax.block_until_ready(function())
@@ -80,9 +98,9 @@ def theory(table: Table, repetitions: int) -> None:
         teacher = HierarchicalTeacher(2 * width, width, 1.0, 0.01, 4.0 * width**2)
         found = interleaved(
             {
-                "ours": lambda t=teacher: bayes_optimal(t).error,
-                "one": lambda t=teacher: solver.errors(t, 1),
-                "all": lambda t=teacher: solver.errors(t, 400),
+                "ours": partial(error, teacher),
+                "one": partial(solver.errors, teacher, 1),
+                "all": partial(solver.errors, teacher, 400),
             },
             repetitions,
         )
@@ -101,6 +119,64 @@ def theory(table: Table, repetitions: int) -> None:
         repetitions,
     )
     row(table, "theory, 1,000 features, 64 n at once", found, "all", "vmapped; scipy: all roots")
+
+
+def channel_by_roots(width_ratio: float, signals: np.ndarray, points: int = 400) -> np.ndarray:
+    """The overlap m_S of the matrix channel for equal read-outs: one cubic for the spectral density at each point."""
+    overlaps = []
+    for signal in signals:
+        c = np.sqrt(width_ratio * signal)
+        middle, half = (c + c / width_ratio) / 2, 3 + c + c / width_ratio
+        grid = np.linspace(middle - half, middle + half, points)
+        cubics = ([-c, width_ratio + c * x, c * width_ratio - c - width_ratio * x, width_ratio] for x in grid)
+        density = np.array([np.max(np.abs(np.roots(cubic).imag)) for cubic in cubics]) / np.pi
+        overlaps.append(1 - (1 - 4 * np.pi**2 / 3 * np.sum(density**3) * (grid[1] - grid[0])) / signal)
+    return np.array(overlaps)
+
+
+def quadratic(table: Table, repetitions: int) -> None:
+    """The table of the matrix channel, and the states that follow from it."""
+    signals = np.expm1(np.linspace(0, np.log1p(200), 161))[1:]
+    tables = {"ours": lambda: matrix_channel.__wrapped__(0.5).overlap_cells, "roots": lambda: channel_by_roots(0.5, signals)}
+    found = interleaved(tables, 1)
+    ours = np.asarray(matrix_channel(0.5).overlap(jnp.asarray(signals)))
+    worst = np.max(np.abs(channel_by_roots(0.5, signals) - ours))
+    row(table, "table of the matrix channel", found, "roots", f"numpy.roots, 160 signals of 400 points, off by {worst:.0e}")
+    teacher = QuadraticTeacher(200, 100, 0.1)
+    grid = jnp.geomspace(2e4, 4e5, 64)
+    many = jax.jit(jax.vmap(lambda n: quadratic_bayes_optimal(teacher.with_(n_train=n)).error))
+    seconds = interleaved({"ours": lambda: many(grid)}, repetitions)["ours"]
+    table.add_row("quadratic component, 64 n at once", f"{seconds * 1e3:.4g} ms", "", "", "both branches, ReLU, equal read-outs")
+
+
+def published(table: Table, repetitions: int) -> None:
+    """The published solver: an interpolated m(lambda), bisection on the error to 1e-6."""
+    folder = os.environ.get(PUBLISHED)
+    if not folder:
+        table.add_row("published programs", "", "", "", f"skipped: {PUBLISHED} is not set")
+        return
+    program = _loaded(Path(folder) / "func.py")
+    linear = float(hermite_coefficients(TANH_2, 2)[1])
+    start = time.perf_counter()
+    g, _, _, overlap, _, _ = program.sig_related(lambda x: np.tanh(2 * x) - linear * x)
+    prepared = time.perf_counter() - start
+    for width in (100, 1000):
+        teacher = HierarchicalTeacher(2 * width, width, 1.0, 0.01, 8.0 * width**2)
+        v = program.v_generate(width, 1.0)
+        solve = partial(program.solve, teacher.n_train, teacher.input_dim, teacher.noise, v, g, overlap)
+        found = interleaved({"ours": partial(error, teacher), "published": solve}, repetitions)
+        deviation = float(solve()[0]) / float(error(teacher)) - 1
+        what = f"theory, {width:,} features, one n"
+        row(table, what, found, "published", f"published: off by {deviation:+.0e}, after {prepared:.2g} s of tables")
+
+
+def _loaded(path: Path) -> ModuleType:
+    found = importlib.util.spec_from_file_location("published_program", path)
+    if found is None or found.loader is None or not path.exists():
+        raise SystemExit(f"{PUBLISHED}: there is no {path}")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
 
 
 def row(table: Table, what: str, seconds: dict[str, float], rival: str, remark: str) -> None:
@@ -144,6 +220,8 @@ def main(full: bool = False) -> None:
     for column in ("what", "ours", "straightforward", "ratio", "remark"):
         table.add_column(column)
     theory(table, 15 if full else 5)
+    quadratic(table, 5 if full else 3)
+    published(table, 15 if full else 5)
     posterior(table, 1000 if full else 250)
     Console(width=140).print(f"orderparam {op.__version__}, jax {jax.__version__}, {jax.devices()[0].device_kind}")
     Console(width=140).print(table)

@@ -16,7 +16,10 @@ UNCONVERGED = 2
 
 
 def _dots(axes: Any, data: xr.Dataset, x: Any, y: str, number: int, label: str, colour: str | None = None) -> None:
-    """Mean and standard error; a grey cross on the points some of whose runs missed R-hat < 1.05 or 100 effective samples."""
+    """Mean and standard error; a grey cross on the points some of whose runs missed R-hat < 1.05 or 100 effective samples.
+
+    Where chains hold different sets of features, every chain is a short line beside the mean.
+    """
     mean, error = estimate(data, y)
     bars = yerror(error)
     axes.errorbar(
@@ -31,13 +34,22 @@ def _dots(axes: Any, data: xr.Dataset, x: Any, y: str, number: int, label: str, 
     )
     missed = np.ravel((data["status"] == UNCONVERGED).any("seed"))
     axes.plot(np.ravel(x)[missed], np.ravel(mean)[missed], "x", color="0.6", markersize=9, zorder=2.5)
+    if y == "error" and "chain_error" in data:
+        for run in range(data.sizes["seed"]):
+            each = data["chain_error"].isel(seed=run).values.reshape(np.size(x), -1)
+            several = np.ravel(data["coexisting"].isel(seed=run)).astype(bool)
+            axes.plot(np.ravel(x)[several], each[several], "_", color=colour or "black", markersize=7, alpha=0.6, zorder=2.4)
 
 
 def _unconverged(comparison: Comparison, marked: bool = True) -> str:
     """How many runs missed the limits, in words; `marked`: with crosses in the figure."""
     runs = [data["status"].values for data in comparison.curves.values() if data.attrs["kind"] == "experiment"]
     missed, total = sum(int(np.sum(status == UNCONVERGED)) for status in runs), sum(status.size for status in runs)
-    return f"{missed} of {total} runs miss R-hat < 1.05 or 100 effective samples" + (" (crosses)." if missed and marked else ".")
+    several = sum(int(np.sum(data["coexisting"])) for data in comparison.curves.values() if "coexisting" in data)
+    words = f"{missed} of {total} runs miss R-hat < 1.05 or 100 effective samples" + (" (crosses)" if missed and marked else "")
+    if not several:
+        return f"{words}."
+    return f"{words}; in {several} the chains hold different sets of features" + (" (dashes: single chains)." if marked else ".")
 
 
 def draw_collapse(comparison: Comparison) -> Any:
@@ -56,7 +68,9 @@ def draw_collapse(comparison: Comparison) -> Any:
         anchor = float(first["error"].interp(n_train=float(first.attrs["label"].rsplit(" ", 1)[-1]) ** 2 * 0.05))
         slope = 1.8 * anchor * (guide / 0.05) ** (1 / (2 * beta) - 1)
         axes[0, column].loglog(guide, slope, color="0.5", linewidth=0.9)
-        axes[0, column].annotate(r"$n^{1/2\beta-1}$", (guide[1], slope[1]), fontsize=7, color="0.3")
+        axes[0, column].annotate(
+            r"$n^{1/2\beta-1}$", (guide[0], slope[0]), (0, 3), textcoords="offset points", fontsize=7, color="0.3", va="bottom"
+        )
         axes[0, column].set_title(rf"$\beta$ = {decay}")
         axes[0, column].set_xlabel("$n/d^2$")
         axes[1, column].set_xscale("log")
@@ -124,7 +138,7 @@ def draw_posterior(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{system_words(comparison.parameters)}, tanh(2z) without its linear part; {comparison.parameters['seeds']} data "
-        f"sets, standard errors; an uninformed chain stays in the hard phase. {_unconverged(comparison)}",
+        f"sets, standard errors; uninformed: 1. {_unconverged(comparison)}",
     )
     return figure
 
@@ -256,7 +270,7 @@ def draw_student_scaling(comparison: Comparison) -> Any:
         line = 0.5 * at * (np.array(ends) / ends[0]) ** power
         axes.plot(ends, line, color="0.6", linewidth=0.8)
         middle = (np.sqrt(ends[0] * ends[1]), np.sqrt(line[0] * line[1]))
-        axes.annotate(f"$n^{{{power:g}}}$", middle, fontsize=7, va="top", ha="right")
+        axes.annotate(f"$n^{{{power:g}}}$", middle, (-3, -3), textcoords="offset points", fontsize=7, va="top", ha="right")
     axes.set_xlabel(SAMPLES)
     axes.set_ylabel(ERROR)
     axes.legend(loc="lower left", fontsize=7)

@@ -139,7 +139,9 @@ def mean_prediction_error(samples: Samples, data: Data) -> Float[Array, ""]:
 
 
 def matched(overlaps: np.ndarray, even: bool) -> np.ndarray:
-    """Mean overlap of each teacher feature with the row that stands for it; overlaps: (chain, draw, row, feature).
+    """Of each chain the mean overlap of each teacher feature with the row that stands for it, (chain, feature).
+
+    overlaps: (chain, draw, row, feature).
 
     A row whose mean overlap with another feature exceeds 1/2 is counted there; rows that stand for no feature keep their own.
     For an even activation the sign of an overlap carries no meaning and is dropped.
@@ -152,4 +154,4 @@ def matched(overlaps: np.ndarray, even: bool) -> np.ndarray:
         one_by_feature = np.empty(len(one))
         one_by_feature[feature] = size[row, feature]
         found.append(one_by_feature)
-    return np.mean(found, axis=0)
+    return np.array(found)

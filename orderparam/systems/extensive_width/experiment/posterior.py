@@ -27,6 +27,10 @@ class Posterior(Result):
     gibbs_error:          mean of (f_W - f^0)^2 at new inputs over posterior samples W.
     posterior_mean_error: (<f_W> - f^0)^2 with the average over all draws: the same as `error` up to the draws' finite number.
     effective_width:      number of features with overlap above 1/2.
+    chain_error, chain_width: the same two of every chain alone.
+    coexisting:           whether chains hold different sets of features: at sizes where a feature is both stable and absent, each
+                          chain samples a state of its own. R-hat then tells how far apart these are, and the averages weigh
+                          them by how chains were started, not by their probabilities.
     r_hat, effective_samples: of the Gibbs error, over the chains.
     converged:            R-hat below 1.05 and at least 100 effective samples, of the Gibbs error.
     """
@@ -36,6 +40,9 @@ class Posterior(Result):
     gibbs_error: Float[Array, ""]
     posterior_mean_error: Float[Array, ""]
     effective_width: Float[Array, ""]
+    chain_error: Float[Array, "chain"]
+    chain_width: Float[Array, "chain"]
+    coexisting: Bool[Array, ""]
     acceptance: Float[Array, ""]
     r_hat: Float[Array, ""]
     effective_samples: Float[Array, ""]
@@ -87,16 +94,21 @@ def posterior_hmc(
     network = Network(teacher.activation, affine, jnp.asarray(shown[rows]), jnp.asarray(seen.noise))
     lengths = {"warmup": warmup, "samples": draws, "thin": thin, "leapfrog_steps": leapfrog_steps}
     samples = run(network, data, truth, positions, chain_key, **lengths)
-    overlap = np.zeros(shown.shape)
-    overlap[rows] = matched(np.asarray(samples.observables["overlaps"]), teacher.activation.parity == "even")
+    overlap = np.zeros((chains, *shown.shape))
+    overlap[:, rows] = matched(np.asarray(samples.observables["overlaps"]), teacher.activation.parity == "even")
     estimate = samples.estimates["gibbs_error"]
-    gibbs, left_out = estimate.mean, seen.noise - teacher.noise
+    gibbs, left_out = jnp.mean(samples.observables["gibbs_error"], axis=1), seen.noise - teacher.noise
+    learned = overlap > LEARNED
+    mean = overlap.mean(axis=0)
     return Posterior(
-        overlap=jnp.asarray(overlap),
-        error=(gibbs + left_out) / 2,  # features left out are missing once from the mean and from the sample
-        gibbs_error=gibbs,
+        overlap=jnp.asarray(mean),
+        error=(estimate.mean + left_out) / 2,  # features left out are missing once from the mean and from the sample
+        gibbs_error=estimate.mean,
         posterior_mean_error=mean_prediction_error(samples, data),
-        effective_width=jnp.asarray(float(np.sum(overlap > LEARNED))),
+        effective_width=jnp.asarray(float(np.sum(mean > LEARNED))),
+        chain_error=(gibbs + left_out) / 2,
+        chain_width=jnp.asarray(learned.sum(axis=1), float),
+        coexisting=jnp.asarray(bool(np.any(learned != learned[0]))),
         acceptance=jnp.mean(samples.acceptance_rate),
         r_hat=estimate.r_hat,
         effective_samples=estimate.ess,

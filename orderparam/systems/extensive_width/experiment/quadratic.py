@@ -68,8 +68,9 @@ def quadratic_posterior_hmc(
     own = data.weights @ data.weights.T / data.weights.shape[1]
     norm = system.readout @ own**2 @ system.readout - jnp.sum(system.readout) ** 2 / data.weights.shape[1]
     estimate = samples.estimates["gibbs_error"]
+    overlap = matched(np.asarray(samples.observables["overlaps"]), system.activation.parity == "even")
     return CollectivePosterior(
-        overlap=jnp.asarray(matched(np.asarray(samples.observables["overlaps"]), system.activation.parity == "even")),
+        overlap=jnp.asarray(np.mean(overlap, axis=0)),
         quadratic_overlap=samples.estimates["quadratic"].mean / norm,
         error=estimate.mean / 2,
         posterior_mean_error=mean_prediction_error(samples, data),

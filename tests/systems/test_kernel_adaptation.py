@@ -138,6 +138,11 @@ def test_sampled_network_agrees_with_its_theory():
         assert np.mean(values) > 1.3 * observable(process)
 
 
+def test_a_grid_is_one_batch():
+    many = jax.vmap(lambda n: gaussian_process(ERF.with_(n_train=n)).output)(jnp.asarray([100.0, 400.0]))
+    np.testing.assert_allclose(many[1], gaussian_process(ERF).output, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

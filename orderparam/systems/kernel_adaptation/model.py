@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
-from orderparam.core.system import System, parameter, structure
+from orderparam.core.system import System, is_number, parameter, structure
 from orderparam.gaussian import Activation, activation, hermite
 from orderparam.gaussian.arccosine import Abs, LeakyRelu, Relu
 from orderparam.gaussian.polynomials import Linear
@@ -107,8 +107,8 @@ class TwoLayerNetwork(TwoLayer):
     def __check_init__(self) -> None:
         target = self.target
         if isinstance(target, np.ndarray | jax.Array) and not isinstance(target, jax.core.Tracer) and target.ndim == 1:
-            zero = not isinstance(self.absolute, jax.core.Tracer) and np.ndim(self.absolute) == 0 and self.absolute == 0
-            if not np.all(np.isfinite(target)) or (zero and not np.any(target)):
+            values, zero = np.asarray(target), is_number(self.absolute) and float(self.absolute) == 0
+            if not np.all(np.isfinite(values)) or (zero and not np.any(values)):
                 raise ValueError(f"TwoLayerNetwork.target = {target}: must be finite numbers, not all zero")
         elif not isinstance(target, jax.core.Tracer | jax.ShapeDtypeStruct) and np.ndim(target) != 2:  # 2: batched
             raise ValueError(f"TwoLayerNetwork.target = {target!r}: must be a vector (degree,); see hermite_target")

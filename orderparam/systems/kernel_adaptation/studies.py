@@ -20,7 +20,7 @@ _FEATURES = "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 
     title="A network climbs from the linear to the cubic part of its target, where its infinitely wide limit cannot",
     source=f"{_GROKKING}; {_FEATURES}",
     draw=draw_staircase,
-    seconds=(90, 1200),
+    seconds=(120, 1800),
     observables=("output",),
     full={"n_train": (50, 100, 200, 400, 800, 1600), "seeds": 16, "draws": 400},
 )
@@ -83,7 +83,7 @@ def adaptation_phases(
     title="What adapts in a relu network: its kernel turns, where scaling it would not help",
     source=_FEATURES,
     draw=draw_relu,
-    seconds=(90, 1200),
+    seconds=(120, 1800),
     observables=("output",),
     full={"n_train": (48, 96, 240, 480, 960), "seeds": 16, "draws": 400},
 )

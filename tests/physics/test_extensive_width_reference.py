@@ -64,18 +64,20 @@ def test_steep_hierarchy_at_finite_size():
         80000: (31, 0.00242194775), 162893: (47, 0.00141899536), 331678: (69, 0.000768000406), 565363: (92, 0.000424070713),
         675352: (100, 0.000332742943), 1375132: (100, 0.000153206347), 2800000: (100, 7.32255781e-5),
     }  # fmt: skip
-    found = op.sweep(bayes_optimal, STEEP, {"n_train": list(reference)})
-    width, error = zip(*reference.values())
-    np.testing.assert_array_equal(found["effective_width"], width)
-    np.testing.assert_allclose(found["error"], error, rtol=5e-9)
-    assert bool((found["status"] == 1).all())
+    for n, (width, error) in reference.items():
+        found = bayes_optimal(STEEP.with_(n_train=n))
+        assert float(found.effective_width) == width
+        np.testing.assert_allclose(found.error, error, rtol=5e-9)
+        assert found.converged
 
 
 def test_flat_hierarchy_at_finite_size():
-    found = op.sweep(bayes_optimal, FLAT, {"n_train": [20000, 40000, 60000, 80000]})
-    np.testing.assert_array_equal(found["effective_width"], [5, 26, 100, 100])
-    np.testing.assert_allclose(found["error"], [0.0884146895, 0.0647048386, 0.0251813524, 0.0149930264], rtol=5e-9)
-    overlaps = found["overlap"].values[:, [0, 9, 49, 99]]
+    found = [bayes_optimal(FLAT.with_(n_train=n)) for n in (20000, 40000, 60000, 80000)]
+    np.testing.assert_array_equal([one.effective_width for one in found], [5, 26, 100, 100])
+    np.testing.assert_allclose(
+        [one.error for one in found], [0.0884146895, 0.0647048386, 0.0251813524, 0.0149930264], rtol=5e-9
+    )
+    overlaps = [one.overlap[np.array([0, 9, 49, 99])] for one in found]
     expected = [
         [0.955506886, 0, 0, 0],
         [0.984019081, 0.915854967, 0, 0],
@@ -192,3 +194,5 @@ def test_a_million_features():
         found = bayes_optimal(teacher.with_(n_train=alpha * 4e12))
         np.testing.assert_allclose([found.error, found.effective_width], [error, width], rtol=4e-6)
         assert found.converged
+        if alpha == 1.0:
+            np.testing.assert_allclose(found.error * 4e12 / (found.effective_width * 2e6), 0.030856, rtol=2e-5)

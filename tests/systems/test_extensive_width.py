@@ -1,5 +1,7 @@
 """Extensive-width teachers: limits and identities of the theory, the experiments against it, and refusals."""
 
+from functools import reduce
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,7 +28,7 @@ from orderparam.systems.extensive_width import (
     staircase,
     steep_hierarchy,
 )
-from orderparam.systems.extensive_width.theory.matrix_channel import matrix_channel
+from orderparam.systems.extensive_width.theory.matrix_channel import matrix_channel, quadrature
 
 CUBIC = HierarchicalTeacher(input_dim=100, width=50, decay=0.6, noise=0.05, activation=Hermite(3))
 
@@ -39,8 +41,7 @@ def test_no_data_no_feature():
 
 
 def test_many_data_count_parameters():
-    found = op.sweep(bayes_optimal, CUBIC, {"n_train": [1e5, 1e6, 1e7, 1e12]})
-    per_parameter = found["error"] * found["n_train"] / (50 * 100 * 0.05)
+    per_parameter = [bayes_optimal(CUBIC.with_(n_train=n)).error * n / (50 * 100 * 0.05) for n in (1e5, 1e6, 1e7, 1e12)]
     np.testing.assert_allclose(per_parameter, [1.0526362, 1.0050252, 1.0005003, 1.0], atol=1e-7)
     sign = bayes_optimal(CUBIC.with_(n_train=1e9, activation=activation("sign")))
     np.testing.assert_allclose(sign.error * 1e9 / (50 * 100 * 0.05), 2.0, rtol=1e-3)  # a jump counts each parameter twice
@@ -108,13 +109,23 @@ def test_many_features_in_blocks_agree_with_one_by_one():
 
 
 def test_effective_width_grows_and_levels_rise_with_the_data():
-    found = op.sweep(bayes_optimal, CUBIC, {"n_train": list(np.geomspace(100, 1e6, 200))})
+    found = op.sweep(bayes_optimal, CUBIC, {"n_train": list(np.geomspace(100, 1e6, 60))})
     assert np.all(np.diff(found["effective_width"]) >= 0)
     assert np.all(np.diff(found["level"]) > 0)
     assert np.all(np.diff(found["overlap"], axis=1) <= 1e-12)
     steps = staircase(CUBIC)
     expected = np.searchsorted(steps.n_train, found["n_train"])
     np.testing.assert_array_equal(found["effective_width"], np.concatenate([[0.0], steps.width_after])[expected])
+
+
+def test_equal_readouts_are_learned_all_at_once():
+    """Features are learned where the two solutions of the homogeneous theory have the same free entropy, and none before."""
+    equal = CUBIC.with_(decay=0.0, noise=0.04)
+    transition = 0.580812106 * 100**2
+    for n, width in ((0.5 * transition, 0), ((1 - 1e-7) * transition, 0), ((1 + 1e-7) * transition, 50)):
+        found = bayes_optimal(equal.with_(n_train=n))
+        assert float(found.effective_width) == width
+        assert found.converged
 
 
 def test_an_activation_with_two_wells():
@@ -134,8 +145,6 @@ def test_an_activation_with_two_wells():
 def test_error_per_resolved_feature_tends_to_its_constant():
     limit = steep_hierarchy(HierarchicalTeacher(2e6, 1_000_000, 1.0, 0.01, 4e12))
     np.testing.assert_allclose(limit.collapse, 0.0307789, rtol=2e-6)
-    found = bayes_optimal(HierarchicalTeacher(2e6, 1_000_000, 1.0, 0.01, 4e12))
-    np.testing.assert_allclose(found.error * 4e12 / (found.effective_width * 2e6), 0.030856, rtol=2e-5)
 
 
 def test_a_student_wider_than_what_the_data_resolve_gains_nothing():
@@ -153,21 +162,25 @@ MIXED = Polynomial((-(0.5**0.5), -0.5, 0.5**0.5, 1 / 6))  # He_2 / sqrt(2) + He_
 def brute_force_matrix_overlap(gamma, values, signal):
     """m_S from the roots of the polynomial equation for the Stieltjes transform, on a fine grid of the spectrum."""
     c = np.sqrt(gamma * signal)
-    density = []
-    grid = np.linspace(-12, 12, 6001)
-    for x in grid:
-        whole = np.poly1d([1.0])
-        for v in values:
-            whole = whole * np.poly1d([-c * v, gamma])
-        total = whole * np.poly1d([1.0, -x, 1.0])  # (h^2 - x h + 1) prod (gamma - c v h) + h sum_v ...
-        for j, v in enumerate(values):
-            others = np.poly1d([1.0])
-            for i, w in enumerate(values):
-                others = others if i == j else others * np.poly1d([-c * w, gamma])
-            total = total + np.poly1d([c * v * gamma / len(values), 0.0]) * others
-        density.append(np.max(np.abs(np.roots(total.coeffs).imag)) / np.pi)
-    cubes = np.sum(np.array(density) ** 3) * (grid[1] - grid[0])
-    return 1 - (1 - 4 * np.pi**2 / 3 * cubes) / signal
+    grid = np.linspace(-12, 12, 12001)
+    factors = [np.array([-c * v, gamma]) for v in values]
+
+    def product(parts):
+        return reduce(np.polymul, parts, np.ones(1))
+
+    # (h^2 - x h + 1) prod (gamma - c v h) + mean of c v gamma h prod over the others = 0
+    fixed = np.polymul([1.0, 0.0, 1.0], product(factors))
+    for j, v in enumerate(values):
+        others = product(factors[:j] + factors[j + 1 :])
+        fixed = np.polyadd(fixed, np.polymul([c * v * gamma / len(values), 0.0], others))
+    linear = np.concatenate([[0.0], product(factors), [0.0]])
+    coefficients = fixed - grid[:, None] * linear
+    degree = len(fixed) - 1
+    companion = np.zeros((len(grid), degree, degree))
+    companion[:, 0] = -coefficients[:, 1:] / coefficients[:, :1]
+    companion[:, np.arange(1, degree), np.arange(degree - 1)] = 1
+    density = np.abs(np.linalg.eigvals(companion).imag).max(axis=1) / np.pi
+    return 1 - (1 - 4 * np.pi**2 / 3 * np.sum(density**3) * (grid[1] - grid[0])) / signal
 
 
 @pytest.mark.parametrize("values", [(1.0,), (1.0, -1.0), (1.2, 1.2, -0.5, 0.3)])
@@ -175,7 +188,16 @@ def test_matrix_channel_of_any_readouts_against_polynomial_roots(values):
     values = tuple(np.array(values) / np.sqrt(np.mean(np.square(values))))
     for signal in (0.7, 5.0):
         expected = brute_force_matrix_overlap(0.5, values, signal)
-        np.testing.assert_allclose(matrix_channel(0.5, values).overlap(jnp.asarray(signal)), expected, atol=3e-5)
+        np.testing.assert_allclose(matrix_channel(0.5, values).overlap(jnp.asarray(signal)), expected, atol=3e-9)
+
+
+def test_tables_of_the_matrix_channel_where_gaps_of_its_spectrum_open():
+    """Between the nodes of the table, against quadrature; one gap opens at each of these read-out values."""
+    signals = np.geomspace(0.02, 300.0, 40) * np.pi / 3
+    for gamma, values in ((0.5, gaussian_readouts(6)), (0.1, (5.0, 1.0, 0.1)), (0.05, (1.0,))):
+        values = np.array(values) / np.sqrt(np.mean(np.square(values)))
+        found = matrix_channel(gamma, tuple(values)).overlap(jnp.asarray(signals))
+        np.testing.assert_allclose(found, quadrature(gamma, values, signals), atol=2e-9)
 
 
 def test_quadratic_component_universal_and_specialised():
@@ -215,7 +237,7 @@ def test_sampled_posterior_with_a_quadratic_component_specialises():
     """At a size where the theory is off by some ten per cent: between the specialised error and the universal one."""
     teacher = QuadraticTeacher(16, 6, 1.25, 1500.0, MIXED, (1.0, -1.0))
     theory = quadratic_bayes_optimal(teacher)
-    found = quadratic_posterior_hmc(teacher, jax.random.key(0), draws=60, leapfrog_steps=15)
+    found = quadratic_posterior_hmc(teacher, jax.random.key(0), chains=2, warmup=60, draws=60, leapfrog_steps=15)
     assert float(found.error) == pytest.approx(float(theory.error), rel=0.35)
     assert float(found.error) < 0.7 * float(theory.universal_error)
     assert float(found.overlap.mean()) == pytest.approx(float(theory.overlap.mean()), abs=0.12)
@@ -227,11 +249,13 @@ def test_sampled_posterior_at_the_predicted_error_and_overlaps():
     """Two data sets at a size where the theory is known to be off by a few per cent."""
     system = HierarchicalTeacher(input_dim=24, width=8, decay=0.3, noise=0.04, n_train=1500)
     theory = bayes_optimal(system)
-    runs = [posterior_hmc(system, jax.random.key(seed), draws=80) for seed in (0, 1)]
+    runs = [posterior_hmc(system, jax.random.key(seed), warmup=60, draws=80, leapfrog_steps=15) for seed in (0, 1)]
     assert np.mean([float(run.error) for run in runs]) == pytest.approx(float(theory.error), rel=0.2)
     assert np.mean([run.overlap for run in runs]) == pytest.approx(float(theory.overlap.mean()), abs=0.05)
     for run in runs:
         assert float(run.r_hat) < 1.1
+        assert not run.coexisting
+        np.testing.assert_allclose(run.chain_error.mean(), run.error, rtol=1e-12)
         assert float(run.posterior_mean_error) == pytest.approx(float(run.error), rel=0.2)  # Nishimori
         assert 0.6 < float(run.acceptance) < 0.97
 

@@ -26,7 +26,7 @@ from jaxtyping import Array, ArrayLike, Float, Num
 from orderparam.core.system import System, parameter, structure
 from orderparam.gaussian import Activation
 from orderparam.gaussian import activation as find_activation
-from orderparam.losses import Channel, Labels, Loss, RealLabels
+from orderparam.losses import Channel, Labels, Loss, RealLabels, Square
 from orderparam.losses import loss as find_loss
 from orderparam.systems.random_features.spectra import ExplicitSpectrum, FeatureSpectrum, MarchenkoPastur
 
@@ -217,6 +217,10 @@ class FeaturePool(GaussianFeatures):
     ) -> None:
         super().__init__(explicit_spectrum, teacher_variance, n_train, ridge, labels, loss, penalty)
         self.features, self.targets = features, targets
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.loss, Square) or not isinstance(self.labels, RealLabels):
+            raise ValueError(f"FeaturePool.loss = {self.loss.name!r}: must be 'square', with RealLabels (see the class)")
 
     @classmethod
     def from_data(

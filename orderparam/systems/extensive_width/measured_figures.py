@@ -146,7 +146,7 @@ def draw_posterior(comparison: Comparison) -> Any:
 def draw_quadratic(comparison: Comparison) -> Any:
     """Errors of the universal and of the Bayes-optimal state, with HMC; overlaps Q(v) below."""
     panels = comparison.panels
-    figure, axes = plt.subplots(2, len(panels), figsize=(2.8 * len(panels), 5.2), squeeze=False, sharex=True)
+    figure, axes = plt.subplots(2, len(panels), figsize=(2.8 * len(panels), 5.2), squeeze=False, sharex=True, sharey="row")
     dim = comparison.parameters["input_dim"]
     for column, law in enumerate(panels):
         (theory,) = comparison.theories(law).values()

@@ -138,13 +138,13 @@ def posterior_sampling(
     draw=measured_figures.draw_quadratic,
 )
 def quadratic_specialisation(
-    input_dim: int = 24,
-    width: int = 12,
+    input_dim: int = 16,
+    width: int = 8,
     noise: float = 1.25,
     ratios: tuple = (2.0, 6.0),
     draws: int = 80,
     seeds: int = 2,
-    points: int = 24,
+    points: int = 16,
 ) -> list[Curve]:
     mixed = Polynomial((-(0.5**0.5), -0.5, 0.5**0.5, 1 / 6))  # He_2 / sqrt(2) + He_3 / 6
     laws = {"homogeneous": (1.0,), "Rademacher": (1.0, -1.0), "Gaussian": gaussian_readouts(width - width % 2)}

@@ -200,7 +200,8 @@ def test_predict_finds_the_exponent_and_the_floor_of_known_data(run, tmp_path):
     at_the_end = predicted.isel(n_train=-1).load()
     assert float(at_the_end["lower"]) < noise < float(at_the_end["upper"]) < 2 * noise
     assert float(predicted["test_error"][0]) > 2 * noise
-    measured = xr.open_zarr(tmp_path / "results" / "predict-d" / "forecast.zarr", group="measured", consolidated=False)["test_error"]
+    folder = tmp_path / "results" / "predict-d" / "forecast.zarr"
+    measured = xr.open_zarr(folder, group="measured", consolidated=False)["test_error"]
     mean, error = measured.mean("seed"), measured.std("seed", ddof=1) / np.sqrt(measured.sizes["seed"])
     assert bool((abs(predicted["test_error"].sel(n_train=measured["n_train"]) - mean) < 4 * error + 0.1 * mean).all())
     assert summary["exponent_interval"][0] < summary["exponent"] < summary["exponent_interval"][1]

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from orderparam.kernels.covariance import Covariance
 
 _TILE = 256  # rows of a tile of vectors: a few temporaries of this size stay in cache
-_BYTES = 2**25  # of one temporary, for a tile of images
+_BYTES = 2**20  # of one temporary, for a tile of images: small enough to stay in cache
 
 Matrices = dict[str, tuple[Array, Array]]
 

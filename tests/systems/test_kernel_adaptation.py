@@ -18,6 +18,7 @@ from orderparam.systems.kernel_adaptation import (
     kernel_scaling,
     sampled_network,
 )
+from orderparam.systems.kernel_adaptation.experiment import Posterior
 from orderparam.systems.kernel_adaptation.theory.overlaps import overlaps
 from orderparam.systems.kernel_adaptation.theory.plane import Plane
 from orderparam.systems.kernel_adaptation.theory.sphere import Sphere
@@ -124,8 +125,32 @@ def test_gaussian_weights_on_data_turn_with_the_data():
     np.testing.assert_allclose(b.covariance, rotation.T @ a.covariance @ rotation, atol=1e-5)
 
 
+@pytest.mark.parametrize("units", [4, 30])
+def test_the_sampled_density_is_that_of_the_network(units):
+    """Prior d |w|^2 / (2 v) and read-outs of variance s/N integrated out, by SciPy in the weights themselves; fewer and more units
+    than examples."""
+    system = TwoLayerNetwork(3, units, 10, 0.3, hermite_target({1: 1.0}), 0.7, 0.5)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(10, 3)), rng.normal(size=10)
+    posterior = Posterior.of(system, jnp.asarray(x), jnp.asarray(y))
+
+    def exact(u):
+        w = u * np.sqrt(0.5 / 3)
+        phi = special.erf(x @ w.T)
+        covariance = 0.7 / units * phi @ phi.T + 0.3 * np.eye(10)
+        return stats.multivariate_normal(np.zeros(10), covariance).logpdf(y) - 3 * np.sum(w**2) / (2 * 0.5)
+
+    first, second = rng.normal(size=(2, units, 3))
+    change = float(posterior(jnp.asarray(first)) - posterior(jnp.asarray(second)))
+    np.testing.assert_allclose(change, exact(first) - exact(second), rtol=1e-9)
+    phi = special.erf(x @ (first * np.sqrt(0.5 / 3)).T)
+    a = np.linalg.solve(phi.T @ phi / 0.3 + np.eye(units) * units / 0.7, phi.T @ y / 0.3)
+    np.testing.assert_allclose(posterior.readout(jnp.asarray(first)), a, rtol=1e-9, atol=1e-12)
+
+
 def test_sampled_network_agrees_with_its_theory():
-    """Within the scatter over data sets, and far from the infinitely wide network; both starts alike."""
+    """Within a fifth, which tells it from the infinitely wide network and no more: the theory is up to 13 % off at such sizes
+    (docs/kernel_adaptation.md), and the density that is sampled is tested above. Both starts alike."""
     system = TwoLayerNetwork(12, 60, 150, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5)
     theory = adapted_weights(system)
     runs = [sampled_network(system, jax.random.key(seed), samples=60, warmup=60) for seed in range(3)]

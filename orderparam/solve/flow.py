@@ -113,5 +113,8 @@ def crossing(
             direction=True,
         ),
     )
-    last: Callable[[Array], Array] = lambda leaf: leaf[-1]  # noqa: E731
-    return Crossing(solution.ts[-1], jax.tree.map(last, solution.ys), solution.result == diffrax.RESULTS.event_occurred)
+    return Crossing(solution.ts[-1], jax.tree.map(_last, solution.ys), solution.result == diffrax.RESULTS.event_occurred)
+
+
+def _last(leaf: Array) -> Array:
+    return leaf[-1]

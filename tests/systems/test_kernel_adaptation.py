@@ -127,8 +127,7 @@ def test_gaussian_weights_on_data_turn_with_the_data():
 
 @pytest.mark.parametrize("units", [4, 30])
 def test_the_sampled_density_is_that_of_the_network(units):
-    """Prior d |w|^2 / (2 v) and read-outs of variance s/N integrated out, by SciPy in the weights themselves; fewer and more units
-    than examples."""
+    """Prior d |w|^2 / (2 v), read-outs of variance s/N integrated out, by SciPy; fewer and more units than examples."""
     system = TwoLayerNetwork(3, units, 10, 0.3, hermite_target({1: 1.0}), 0.7, 0.5)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(10, 3)), rng.normal(size=10)

@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from orderparam.core.agreement import estimate
 from orderparam.plotting.style import COLOURS, MARKERS
 
 
 def mean_and_error(values: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the dimension `seed` and its standard error."""
-    return values.mean("seed").values, (values.std("seed", ddof=1) / np.sqrt(values.sizes["seed"])).values
+    """Mean over the dimension `seed` and its standard error, failed runs left out: see `estimate`."""
+    mean, error = estimate(values.to_dataset(name="y"), "y")
+    return mean.values, error.values
 
 
 def dots(
@@ -22,14 +24,17 @@ def dots(
     *,
     colour: str | None = None,
     filled: bool = False,
+    **style: Any,
 ) -> None:
-    """Means over seeds with standard errors, in the marker and (unless given) the colour of curve `number`; open by default."""
+    """Means over seeds with standard errors, in the marker and (unless given) the colour of curve `number`; open by default.
+
+    style: further options of matplotlib's `errorbar`, which may replace these.
+    """
     mean, error = mean_and_error(values)
     shade = colour or COLOURS[number % len(COLOURS)]
     face = shade if filled else "white"
-    axes.errorbar(
-        x, mean, error, fmt=MARKERS[number % len(MARKERS)], color=shade, markerfacecolor=face, label=label, zorder=3
-    )
+    look = {"fmt": MARKERS[number % len(MARKERS)], "color": shade, "markerfacecolor": face, "zorder": 3, **style}
+    axes.errorbar(x, np.ravel(mean), np.ravel(error), label=label, **look)
 
 
 def power_law(x: np.ndarray, values: xr.DataArray) -> tuple[float, float]:

@@ -6,17 +6,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 
-from orderparam.core.agreement import estimate
 from orderparam.core.study import Comparison
 from orderparam.plotting.curves import caption
-from orderparam.plotting.style import COLOURS, MARKERS
-
-
-def _dots(axes: Any, x: Any, data: xr.DataArray, number: int, label: str | None = None, **style: Any) -> None:
-    """Mean over seeds with its standard error."""
-    mean, error = estimate(data.to_dataset(name="y"), "y")
-    look = {"fmt": MARKERS[number % 6], "color": COLOURS[number], "markerfacecolor": "white", "zorder": 3, **style}
-    axes.errorbar(x, np.ravel(mean), np.ravel(error), label=label, **look)
+from orderparam.plotting.measured import dots
+from orderparam.plotting.style import COLOURS
 
 
 def _one(curves: dict[str, xr.Dataset], start: str = "") -> xr.Dataset:
@@ -73,7 +66,7 @@ def _draw_law(axes: Any, comparison: Comparison) -> None:
         axes.plot(edgeworth["value"], shift * edgeworth["density"][0], color=COLOURS[number], linestyle="--", linewidth=1)
         measured = runs.sel(width=width)
         words = f"$N = {width}$" + (rf" ($\times 8^{{-{number}}}$)" if number else "")
-        _dots(axes, measured["value"].isel(seed=0), shift * measured["density"].isel(input=0), number, words, markersize=3)
+        dots(axes, measured["value"].isel(seed=0), shift * measured["density"].isel(input=0), number, words, markersize=3)
         gauss = theories["Gaussian process"].sel(width=width)
         axes.plot(gauss["value"], shift * gauss["density"][0], color="black", linestyle=":", linewidth=1)
     for style, words in (("-", "exact"), ("--", "Edgeworth"), (":", "Gaussian process")):
@@ -91,10 +84,10 @@ def _draw_kurtosis(axes: Any, comparison: Comparison) -> None:
         for point, words in enumerate(points):
             number = 2 * column + point
             axes.plot(exact["width"], exact["width_kurtosis"][:, point], color=COLOURS[number], zorder=1)
-            look = {"color": COLOURS[number]}
+            look: dict[str, Any] = {"color": COLOURS[number]}
             label = f"{prior}, {words}"
-            _dots(axes, averaged["width"], averaged["width_kurtosis"].isel(input=point), 0, label, **look)
-            _dots(axes, drawn["width"] * 1.12, drawn["width_kurtosis"].isel(input=point), 1, **look, markersize=3.5)
+            dots(axes, averaged["width"], averaged["width_kurtosis"].isel(input=point), 0, label, **look)
+            dots(axes, drawn["width"] * 1.12, drawn["width_kurtosis"].isel(input=point), 1, **look, markersize=3.5)
     axes.axhline(0, color="0.7", linewidth=0.7, zorder=0)
     axes.set(xscale="log", xlabel="width $N$", ylabel=r"$N \times$ excess kurtosis of $z(x)$")
     axes.set_ylim(top=1.5 * axes.get_ylim()[1])
@@ -107,7 +100,7 @@ def _draw_line(axes: Any, comparison: Comparison) -> None:
         theory = _one(comparison.theories(f"kernel, {prior}"))["kernel"].isel(width=0)
         measured = _one(comparison.experiments(f"kernel, {prior}"))["kernel"].isel(width=0)
         axes.plot(t, theory[0, 1:], color=COLOURS[2 * number], label=f"{prior}: exact at every $N$")
-        _dots(axes, t, measured.isel(first=0, second=slice(1, None)), 2 * number, "$N = 5$ networks", markersize=3)
+        dots(axes, t, measured.isel(first=0, second=slice(1, None)), 2 * number, "$N = 5$ networks", markersize=3)
     axes.set(xlabel="$t$", ylabel=r"$K(x, t\,x)$")
     axes.legend(fontsize=6.5)
 
@@ -122,7 +115,7 @@ def draw_deep(comparison: Comparison) -> Any:
             if panel == "relu":
                 exact = _one(comparison.theories(panel), "exact")
                 axes.plot(exact["width"], exact["width_kurtosis"][:, layer], color=COLOURS[layer])
-            _dots(axes, runs["width"], runs["width_kurtosis"].isel(layer=layer), layer, f"$l = {layer + 1}$")
+            dots(axes, runs["width"], runs["width_kurtosis"].isel(layer=layer), layer, f"$l = {layer + 1}$")
         axes.set(xscale="log", xlabel="width $n$", ylabel=r"$n \times$ excess kurtosis after $l$ layers", title=panel)
         axes.set_xticks(runs["width"].values, [f"{n:g}" for n in runs["width"].values])
         axes.minorticks_off()
@@ -130,7 +123,7 @@ def draw_deep(comparison: Comparison) -> Any:
     runs = _one(comparison.experiments("relu"))
     for layer in range(runs.sizes["layer"]):
         ratio = (layer + 1) / runs["width"]
-        _dots(collapse, ratio, runs["kurtosis"].isel(layer=layer), layer)
+        dots(collapse, ratio, runs["kurtosis"].isel(layer=layer), layer)
     line = np.geomspace(1 / 300, (layer + 1) / runs["width"].values[0] * 1.1, 100)
     collapse.plot(line, 3 * np.expm1(5 * line), color="black", label=r"$3(e^{5l/n} - 1)$", zorder=1)
     collapse.plot(line, 15 * line, color="black", linestyle=":", label="$15\\,l/n$", zorder=1)
@@ -158,7 +151,7 @@ def draw_kernels(comparison: Comparison) -> Any:
             theory, runs = _one(comparison.theories(at)), _one(comparison.experiments(at))
             for ax, name in zip(axes[:, column], ("nngp_correlation", "ntk_correlation")):
                 ax.plot(theory["angle"] / np.pi, theory[name], color=COLOURS[number])
-                _dots(ax, runs["angle"] / np.pi, runs[name], number, f"depth {depth}")
+                dots(ax, runs["angle"] / np.pi, runs[name], number, f"depth {depth}")
                 ax.set_ylim(-1.05, 1.05)
         axes[0, column].set_title(panel)
         axes[1, column].set_xlabel(r"angle $/\,\pi$")
@@ -170,14 +163,14 @@ def draw_kernels(comparison: Comparison) -> Any:
         theory, runs = _one(comparison.theories(f"layers, {panel}")), _one(comparison.experiments(f"layers, {panel}"))
         chain.plot(theory["layers"].isel(angle=0), theory["correlation"].isel(angle=0), color=COLOURS[3 + number])
         shown = runs.isel(angle=0, layer=slice(0, None, 3))
-        _dots(chain, shown["layers"].isel(seed=0), shown["correlation"], 3 + number, panel, markersize=3.5)
+        dots(chain, shown["layers"].isel(seed=0), shown["correlation"], 3 + number, panel, markersize=3.5)
     chain.set(xlabel="layer $l$", ylabel="correlation $c_l$", ylim=(0, 1.05), title=r"from an angle of $\pi/3$")
     chain.legend(loc="center right")
     theory, runs = _one(comparison.theories("phases")), _one(comparison.experiments("phases"))
     x = theory["weight_variance"]
     phases.plot(x, theory["correlation"], color=COLOURS[0], label="$c^*$")
     phases.plot(x, theory["slope"], color=COLOURS[1], linestyle="--", label=r"$\chi_1$")
-    _dots(phases, runs["weight_variance"], runs["correlation"], 0, f"$c$ after {p['layers']} layers")
+    dots(phases, runs["weight_variance"], runs["correlation"], 0, f"$c$ after {p['layers']} layers")
     edge = float(np.interp(1.0, theory["slope"], x))
     phases.axvline(edge, color="0.6", linewidth=0.8, linestyle=":")
     phases.annotate(f"edge of chaos\n{edge:.3f}", (edge, 1.8), (edge + 0.12, 1.78), fontsize=7, color="0.3")
@@ -207,7 +200,7 @@ def draw_convergence(comparison: Comparison) -> Any:
                 if observable == "fluctuation":
                     words += f": slope {_slope(runs['width'].values, runs[name]):.2f}"
                 x = runs["width"] * (1 + 0.04 * (number - 1) * row)
-                _dots(ax, x, runs[name], number, words)
+                dots(ax, x, runs[name], number, words)
                 for theory in comparison.theories(panel).values():
                     ax.plot(theory["width"], theory[name], color=COLOURS[number])
             ax.set_xscale("log")

@@ -1,6 +1,7 @@
 """How long it takes to find a few hidden directions: exponents of a target, exit times of SGD, and what reuse of data
 changes."""
 
+from orderparam.gaussian.target import Target, target
 from orderparam.systems.multi_index.experiment import exit_chain, network_sgd, overlap_chain
 from orderparam.systems.multi_index.exponents import Exponents, exponents, table
 from orderparam.systems.multi_index.model import ExitTime, OverlapPath, SphericalSGD
@@ -11,7 +12,6 @@ from orderparam.systems.multi_index.tabulate import (
     hardness,
     measured_hermite_power,
 )
-from orderparam.systems.multi_index.target import Target, target
 from orderparam.systems.multi_index.theory import drift_and_spread, exit_time, overlap_flow
 
 __all__ = [

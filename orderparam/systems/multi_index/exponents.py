@@ -18,9 +18,9 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
+from orderparam.gaussian.target import Target, target
 from orderparam.systems.multi_index.hermite_tensors import coefficients, staircase
 from orderparam.systems.multi_index.label_moments import generative_staircase, label_moments
-from orderparam.systems.multi_index.target import Target, target
 
 _HIGHEST = 8
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.rules import REACH, double_exponential, grid, half_line_rule, hermite_values
-from orderparam.systems.multi_index.target import Target
 
 NODES = {1: 40, 2: 40, 3: 20, 4: 12}  # Gauss nodes on each half line, by dimension
 _ROUNDING = 1e-12

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, parameter, structure
-from orderparam.systems.multi_index.target import Target, target
+from orderparam.gaussian.target import Target, target
 
 
 class SphericalSGD(System):

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtr
 
+from orderparam.gaussian.target import Target, sign_changes
 from orderparam.systems.multi_index.conditional import LabelMoments
 from orderparam.systems.multi_index.rules import REACH, double_exponential, hermite_values
-from orderparam.systems.multi_index.target import Target, sign_changes
 
 _CHUNK = 4096  # points whose slope is taken together: one shape, one compilation
 

@@ -4,10 +4,10 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.conditional import LabelMoments
 from orderparam.systems.multi_index.hermite_tensors import NODES
 from orderparam.systems.multi_index.rules import grid, half_line_rule, hermite_values
-from orderparam.systems.multi_index.target import Target
 
 
 def _moments(

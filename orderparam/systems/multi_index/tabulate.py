@@ -7,9 +7,9 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.system import System, structure
+from orderparam.gaussian.target import target
 from orderparam.systems.multi_index.exponents import exponents
 from orderparam.systems.multi_index.rules import hermite_values
-from orderparam.systems.multi_index.target import target
 
 _ORDERS = 4
 

@@ -9,44 +9,16 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
-from orderparam.kernels.readout import condition_readout, log_evidence
 from orderparam.sampling import estimate, sample
-from orderparam.systems.kernel_adaptation.model import NetworkOnData, TwoLayerNetwork
+from orderparam.systems.kernel_adaptation.experiment.data import draw_data
+from orderparam.systems.kernel_adaptation.experiment.posterior import Posterior, log_density, starts
+from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.theory.overlaps import overlaps
 
 Start = Literal["both", "prior", "informed"]
 STARTS = ("both", "prior", "informed")
 BINS = 81  # of rho, over (-REACH, REACH)
 REACH = 2.5
-_TEST_POINTS = 2000
-
-
-class Posterior(eqx.Module):
-    """Log density of whitened hidden weights u, w = sqrt(v/d) u:  -|u|^2/2 + log p(y | Phi), Phi = sqrt(s/N) phi(X w^T)."""
-
-    x: Float[Array, "train input"]
-    y: Float[Array, "train"]
-    temperature: Float[Array, ""]
-    scale: Float[Array, ""]
-    amplitude: Float[Array, ""]
-    system: TwoLayerNetwork | NetworkOnData
-
-    @classmethod
-    def of(cls, system: TwoLayerNetwork | NetworkOnData, x: Array, y: Array) -> "Posterior":
-        scale = jnp.sqrt(jnp.asarray(system.weight_variance, float) / x.shape[1])
-        amplitude = jnp.sqrt(jnp.asarray(system.readout_variance, float) / system.width)
-        return cls(x, y, jnp.asarray(system.temperature, float), scale, amplitude, system)
-
-    def features(self, u: Float[Array, "unit input"], x: Float[Array, "example input"]) -> Float[Array, "example unit"]:
-        """Phi at these points."""
-        return self.amplitude * self.system.phi(x @ (self.scale * u).T)
-
-    def __call__(self, u: Float[Array, "unit input"]) -> Float[Array, ""]:
-        return log_evidence(self.features(u, self.x), self.y[:, None], self.temperature) - jnp.sum(u**2) / 2
-
-    def readout(self, u: Float[Array, "unit input"]) -> Float[Array, "unit"]:
-        """Posterior mean of a_c."""
-        return self.amplitude * condition_readout(self.features(u, self.x), self.y[:, None], self.temperature).mean[:, 0]
 
 
 class Recorded(eqx.Module):
@@ -86,26 +58,6 @@ class SampledNetwork(Result):
     converged: Bool[Array, ""]
 
 
-def draw_data(system: TwoLayerNetwork, key: PRNGKeyArray, count: int) -> tuple[Array, Array]:
-    """x ~ N(0, 1_d), (count, input), and y without noise; w_* is the first axis."""
-    x = jax.random.normal(key, (count, int(system.input_dim)))
-    return x, system.label(x[:, 0])
-
-
-def draw_network(system: TwoLayerNetwork, key: PRNGKeyArray, n_test: int = _TEST_POINTS) -> NetworkOnData:
-    """The same network on a training set of its size drawn at random, w_* the first axis."""
-    train, test = jax.random.split(key)
-    return NetworkOnData(
-        *draw_data(system, train, int(system.n_train)),
-        *draw_data(system, test, n_test),
-        width=system.width,
-        temperature=system.temperature,
-        readout_variance=system.readout_variance,
-        weight_variance=system.weight_variance,
-        activation=system.activation,
-    )
-
-
 def sampled_network(
     system: TwoLayerNetwork,
     key: PRNGKeyArray,
@@ -130,8 +82,8 @@ def sampled_network(
     posterior = Posterior.of(system, *draw_data(system, data_key, int(system.n_train)))
     informed = chains // 2 if start == "both" else chains * (start == "informed")
     run = sample(
-        jax.tree_util.Partial(_log_density, posterior),
-        _starts(posterior, chains, informed, start_key),
+        jax.tree_util.Partial(log_density, posterior),
+        starts(posterior, chains, informed, start_key),
         run_key,
         warmup=warmup,
         samples=samples,
@@ -139,17 +91,6 @@ def sampled_network(
         observe=jax.tree_util.Partial(_record, posterior),
     )
     return _summary(system, run.observables, run.acceptance_rate, informed)
-
-
-def _log_density(posterior: Posterior, u: Array) -> Array:
-    return posterior(u)
-
-
-def _starts(posterior: Posterior, chains: int, informed: int, key: PRNGKeyArray) -> Float[Array, "chain unit input"]:
-    draws = jax.random.normal(key, (chains, int(posterior.system.width), posterior.x.shape[1]))
-    signs = jnp.where(jnp.arange(draws.shape[1]) % 2 == 0, 1.0, -1.0) / posterior.scale
-    planted = draws.at[:, :, 0].set(jnp.broadcast_to(signs, draws.shape[:2]))
-    return jnp.where((jnp.arange(chains) >= chains - informed)[:, None, None], planted, draws)
 
 
 def _record(posterior: Posterior, u: Array) -> Recorded:

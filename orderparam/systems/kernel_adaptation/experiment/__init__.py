@@ -1,0 +1,7 @@
+"""The experiments: the posterior of the network sampled."""
+
+from orderparam.systems.kernel_adaptation.experiment.data import draw_data, draw_network
+from orderparam.systems.kernel_adaptation.experiment.posterior import Posterior
+from orderparam.systems.kernel_adaptation.experiment.sampled import SampledNetwork, sampled_network
+
+__all__ = ["Posterior", "SampledNetwork", "draw_data", "draw_network", "sampled_network"]

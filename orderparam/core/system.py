@@ -126,6 +126,13 @@ def replace(module: Any, changes: dict[str, Any]) -> Any:
     return dataclasses.replace(module, **direct)
 
 
+def whole(name: str, value: Any) -> int:
+    """The value as an int; `ValueError` when it is none: theories take sizes of any value, experiments do not."""
+    if int(value) != value:
+        raise ValueError(f"{name} = {value}: an experiment needs a whole number")
+    return int(value)
+
+
 def nearest(word: str, choices: list[str]) -> str:
     """`"; did you mean 'x'?"`, or the choices when nothing is near. Ends every message about a wrong name."""
     close = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)

@@ -1,4 +1,5 @@
-"""Losses with their proximal maps, laws of labels, and the averages of both over Gaussian fields."""
+"""Losses with their proximal maps, laws of labels, the averages of both over Gaussian fields, and the
+minimiser of penalised losses."""
 
 from orderparam.losses.base import Loss
 from orderparam.losses.catalogue import loss, loss_names
@@ -6,6 +7,8 @@ from orderparam.losses.channel import Channel, ChannelAverages, ChannelErrors, F
 from orderparam.losses.hinge import Hinge
 from orderparam.losses.labels import Labels, RealLabels, SignLabels
 from orderparam.losses.logistic import Logistic
+from orderparam.losses.minimise import Minimum, minimise
+from orderparam.losses.risk import PenalisedRisk, Penalty
 from orderparam.losses.square import Square
 
 __all__ = [
@@ -17,9 +20,13 @@ __all__ = [
     "Labels",
     "Logistic",
     "Loss",
+    "Minimum",
+    "PenalisedRisk",
+    "Penalty",
     "RealLabels",
     "SignLabels",
     "Square",
     "loss",
     "loss_names",
+    "minimise",
 ]

@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 from orderparam.core.sweep import sweep
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.losses import RealLabels, SignLabels, loss
+from orderparam.losses import RealLabels, SignLabels, loss, minimise
 from orderparam.systems.random_features import (
     ExplicitSpectrum,
     FeaturePool,
@@ -25,7 +25,6 @@ from orderparam.systems.random_features import (
     spectral_learning,
     state_evolution,
 )
-from orderparam.systems.random_features.minimise import minimise
 
 THEORY = eqx.filter_jit(lambda system: asymptotics(system))
 

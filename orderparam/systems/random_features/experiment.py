@@ -1,9 +1,7 @@
 """The real thing: features computed, a training set drawn, the risk minimised to rounding, errors measured on fresh examples."""
 
-import math
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -11,10 +9,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
+from orderparam.core.system import whole
 from orderparam.gaussian import Activation
-from orderparam.losses import Loss, SignLabels, Square
+from orderparam.gaussian.draws import normal
+from orderparam.losses import Loss, Minimum, SignLabels, Square, minimise
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.random_features.minimise import Minimum, minimise
 from orderparam.systems.random_features.model import (
     FeaturePool,
     FeatureRegression,
@@ -114,13 +113,6 @@ def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
     return _measured(system.loss, minimum, labels, means)
 
 
-def whole(name: str, value: Any) -> int:
-    """The value as an int; `ValueError` when it is none."""
-    if int(value) != value:
-        raise ValueError(f"{name} = {value}: an experiment needs a whole number")
-    return int(value)
-
-
 _minimise = eqx.filter_jit(minimise)
 
 
@@ -129,30 +121,18 @@ def _best_ridge(system: FeatureRegression) -> Float[Array, ""]:
     return optimal_ridge(system).ridge
 
 
-@partial(jax.jit, static_argnums=1)
-def _stream(key: PRNGKeyArray, size: int) -> Float[Array, "size"]:
-    return jax.random.normal(key, (size,))
-
-
-def _normal(key: PRNGKeyArray, *shape: int) -> Float[Array, "..."]:
-    """Standard normal numbers, cut from a stream of the next power of two: most of the compilation of a sweep over sizes is that
-    of random generators, and few are needed so."""
-    size = math.prod(shape)
-    return _stream(key, 1 << (size - 1).bit_length())[:size].reshape(shape)
-
-
 def _random_features(system: RandomFeatures, key: PRNGKeyArray, features: Features) -> Source:
     """The teacher is the first axis: W and x have no preferred direction."""
     width, dimension = whole("width", system.width), whole("input_dim", system.input_dim)
-    rows = _normal(key, width, dimension)
+    rows = normal(key, width, dimension)
     equivalent = _equivalent(system.activation)
 
     def source(key: PRNGKeyArray, count: int) -> Batch:
         input_key, noise_key = jax.random.split(key)
-        x = _normal(input_key, count, dimension)
+        x = normal(input_key, count, dimension)
         if features == "real":
             return _activated(system.activation, rows, x), x[:, 0]
-        return _equivalent_features(equivalent, rows, x, _normal(noise_key, count, width)), x[:, 0]
+        return _equivalent_features(equivalent, rows, x, normal(noise_key, count, width)), x[:, 0]
 
     return source
 
@@ -192,7 +172,7 @@ def _gaussian_features(system: GaussianFeatures) -> Source:
     rest = jnp.sqrt(jnp.maximum(system.teacher_variance - jnp.sum(along**2), 0.0))
 
     def source(key: PRNGKeyArray, count: int) -> Batch:
-        z = _normal(key, count, width + 1)
+        z = normal(key, count, width + 1)
         return z[:, :width] * jnp.sqrt(omega / width), z[:, :width] @ along + rest * z[:, width]
 
     return source

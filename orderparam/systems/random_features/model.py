@@ -16,53 +16,29 @@ In other conventions, with lambda the ridge of penalty = "sum" and F = phi/sqrt(
 
 import abc
 import dataclasses
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Num
 
-from orderparam.core.system import System, parameter, structure
+from orderparam.core.system import parameter, structure
 from orderparam.gaussian import Activation
 from orderparam.gaussian import activation as find_activation
-from orderparam.losses import Channel, Labels, Loss, RealLabels, Square
+from orderparam.losses import Labels, PenalisedRisk, Penalty, RealLabels, Square
 from orderparam.losses import loss as find_loss
 from orderparam.systems.random_features.spectra import ExplicitSpectrum, FeatureSpectrum, MarchenkoPastur
 
-Penalty = Literal["sum", "mean"]
-PENALTIES = ("sum", "mean")
 
-
-class FeatureRegression(System):
-    """What all feature maps have in common: the number of examples, the penalty, the labels and the loss."""
+class FeatureRegression(PenalisedRisk):
+    """What all feature maps have in common: the number of examples beside the penalty, the labels and the loss."""
 
     n_train: float = parameter("number of training examples n; need not be an integer for a theory", above=0)
-    ridge: float = parameter("penalty on |a|^2 / 2, in the convention of `penalty`", above=0)
-    labels: Labels = dataclasses.field(kw_only=True)
-    loss: Loss = dataclasses.field(kw_only=True)
-    penalty: Penalty = structure("'sum': the ridge stands beside the summed loss; 'mean': beside the mean loss")
-
-    def __check_init__(self) -> None:
-        if self.penalty not in PENALTIES:
-            raise ValueError(f"{type(self).__name__}.penalty = {self.penalty!r}: must be 'sum' or 'mean'")
-        if not isinstance(self.labels, Labels):
-            raise ValueError(f"{type(self).__name__}.labels = {self.labels!r}: must be RealLabels(...) or SignLabels(...)")
-        Channel(self.loss, self.labels)
 
     @property
-    def summed_ridge(self) -> Any:
-        """The ridge beside the summed loss, whatever the convention."""
-        return self.ridge * self.n_train if self.penalty == "mean" else self.ridge
-
-    def with_summed_ridge(self, ridge: Any) -> Self:
-        """The same problem with the ridge that stands beside the summed loss, converted into its own convention."""
-        return self.with_(ridge=ridge / self.n_train if self.penalty == "mean" else ridge)
-
-    @property
-    def channel(self) -> Channel:
-        """The loss and the law of the labels."""
-        return Channel(self.loss, self.labels)
+    def examples(self) -> Any:
+        return self.n_train
 
     @property
     @abc.abstractmethod

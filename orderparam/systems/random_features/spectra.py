@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Num
 
+from orderparam.gaussian.marchenko_pastur import inverse_moments
+
 Scalar = Float[Array, ""]
 
 
@@ -46,9 +48,7 @@ class MarchenkoPastur(FeatureSpectrum):
     """Features mu_1 W x + mu_* xi: Omega = mu_1^2 W W^T + mu_*^2 I and s = mu_1 W theta.
 
     linear_power = mu_1^2, nonlinear_power = mu_*^2. W has p rows on the unit sphere in d dimensions, beta = aspect = p/d, and
-    theta is a unit vector. W W^T has the law of Marchenko and Pastur (1967) as p and d grow in proportion, with an atom at 0 when
-    p > d. Gamma = <1/D>, D = L + M x, solves beta L M Gamma^2 + (L + M - beta M) Gamma = 1, where L = penalty + mu_*^2 stiffness
-    and M = mu_1^2 stiffness; the other averages are algebraic in its positive root, here without differences of large numbers.
+    theta is a unit vector: D = penalty + mu_*^2 stiffness + mu_1^2 stiffness x with x an eigenvalue of W W^T.
     """
 
     aspect: Scalar | float
@@ -60,25 +60,15 @@ class MarchenkoPastur(FeatureSpectrum):
         return jnp.asarray(self.linear_power + self.nonlinear_power)
 
     def averages(self, penalty: Scalar | float, stiffness: Scalar | float) -> SpectralAverages:
-        beta, first, rest = self.aspect, self.linear_power, self.nonlinear_power
-        flat, slope = penalty + rest * stiffness, first * stiffness
-        b = flat + slope * (1 - beta)
-        root = jnp.sqrt(b**2 + 4 * beta * flat * slope)
-        negative = b < 0
-        small = jnp.where(negative, 2 * beta * flat * slope, 1.0)
-        inverse = jnp.where(negative, (root - b) / small, 2 / jnp.where(negative, 1.0, b + root))  # <1/D>
-        enhanced = 1 + beta * slope * inverse
-        linear = inverse / enhanced  # <x/D>
-        inverse_2 = inverse * enhanced / root  # <1/D^2>
-        linear_2 = linear / root  # <x/D^2>
-        square_2 = linear_2 * (1 + beta - 2 * beta * slope * linear)  # <x^2/D^2>
+        first, rest = self.linear_power, self.nonlinear_power
+        x = inverse_moments(self.aspect, penalty + rest * stiffness, first * stiffness)
         return SpectralAverages(
-            response=first * linear + rest * inverse,
-            power=first**2 * square_2 + 2 * first * rest * linear_2 + rest**2 * inverse_2,
-            weight_power=first * linear_2 + rest * inverse_2,
-            overlap=beta * first * linear,
-            signal=beta * first * (first * square_2 + rest * linear_2),
-            weight_signal=beta * first * linear_2,
+            response=first * x.linear + rest * x.inverse,
+            power=first**2 * x.square_2 + 2 * first * rest * x.linear_2 + rest**2 * x.inverse_2,
+            weight_power=first * x.linear_2 + rest * x.inverse_2,
+            overlap=self.aspect * first * x.linear,
+            signal=self.aspect * first * (first * x.square_2 + rest * x.linear_2),
+            weight_signal=self.aspect * first * x.linear_2,
         )
 
 

@@ -11,10 +11,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
-from orderparam.core.system import System, parameter
+from orderparam.core.system import System, parameter, whole
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.random_features.experiment import whole
 
 LARGEST_DESIGN = 4 * 10**8  # entries of a Gaussian matrix: 3.2 GB
 

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 from jaxtyping import Array, Bool, Float
 
-from orderparam.losses import Hinge, Loss
+from orderparam.losses.base import Loss
+from orderparam.losses.hinge import Hinge
 
 _NEWTON_STEPS, _INTERIOR_STEPS = 60, 80
 _HALVINGS = 12

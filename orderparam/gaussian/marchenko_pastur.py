@@ -1,0 +1,42 @@
+"""Averages over the eigenvalues x of W W^T for p random rows W in d dimensions: the law of Marchenko and Pastur (1967)."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Entry = Float[Array, "*#batch"] | float
+Average = Float[Array, "*batch"]
+
+
+class InverseMoments(NamedTuple):
+    """With D = flat + slope x: inverse <1/D>, linear <x/D>, inverse_2 <1/D^2>, linear_2 <x/D^2>, square_2 <x^2/D^2>."""
+
+    inverse: Average
+    linear: Average
+    inverse_2: Average
+    linear_2: Average
+    square_2: Average
+
+
+def inverse_moments(aspect: Entry, flat: Entry, slope: Entry) -> InverseMoments:
+    """Elementwise, for flat > 0, slope >= 0 and aspect beta = p/d; rows on the unit sphere or N(0, I/d), p and d large.
+
+    For p > d the p - d zeros are counted. Gamma = <1/D> is the positive root of
+    beta flat slope Gamma^2 + (flat + slope (1 - beta)) Gamma = 1; the other averages are algebraic in it, here without
+    differences of large numbers.
+    """
+    b = flat + slope * (1 - aspect)
+    root = jnp.sqrt(b**2 + 4 * aspect * flat * slope)
+    negative = b < 0
+    small = jnp.where(negative, 2 * aspect * flat * slope, 1.0)
+    inverse = jnp.where(negative, (root - b) / small, 2 / jnp.where(negative, 1.0, b + root))
+    enhanced = 1 + aspect * slope * inverse
+    linear, linear_2 = inverse / enhanced, inverse / enhanced / root
+    return InverseMoments(
+        inverse=inverse,
+        linear=linear,
+        inverse_2=inverse * enhanced / root,
+        linear_2=linear_2,
+        square_2=linear_2 * (1 + aspect - 2 * aspect * slope * linear),
+    )

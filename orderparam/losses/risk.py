@@ -1,0 +1,52 @@
+"""What is minimised: losses of the examples plus a penalty on the weights, and in which convention the penalty is counted.
+
+    sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2          penalty = "sum"
+    (1/n) sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2    penalty = "mean"
+"""
+
+import abc
+import dataclasses
+from typing import Any, Literal, Self
+
+from orderparam.core.system import System, parameter, structure
+from orderparam.losses.base import Loss
+from orderparam.losses.channel import Channel
+from orderparam.losses.labels import Labels
+
+Penalty = Literal["sum", "mean"]
+PENALTIES = ("sum", "mean")
+
+
+class PenalisedRisk(System):
+    """A convex problem in the weights a: the penalty, the labels and the loss. Subclasses know the number of examples."""
+
+    ridge: float = parameter("penalty on |a|^2 / 2, in the convention of `penalty`", above=0)
+    labels: Labels = dataclasses.field(kw_only=True)
+    loss: Loss = dataclasses.field(kw_only=True)
+    penalty: Penalty = structure("'sum': the ridge stands beside the summed loss; 'mean': beside the mean loss")
+
+    def __check_init__(self) -> None:
+        if self.penalty not in PENALTIES:
+            raise ValueError(f"{type(self).__name__}.penalty = {self.penalty!r}: must be 'sum' or 'mean'")
+        if not isinstance(self.labels, Labels):
+            raise ValueError(f"{type(self).__name__}.labels = {self.labels!r}: must be RealLabels(...) or SignLabels(...)")
+        Channel(self.loss, self.labels)
+
+    @property
+    @abc.abstractmethod
+    def examples(self) -> Any:
+        """n."""
+
+    @property
+    def summed_ridge(self) -> Any:
+        """The ridge beside the summed loss, whatever the convention."""
+        return self.ridge * self.examples if self.penalty == "mean" else self.ridge
+
+    def with_summed_ridge(self, ridge: Any) -> Self:
+        """The same problem with the ridge that stands beside the summed loss, converted into its own convention."""
+        return self.with_(ridge=ridge / self.examples if self.penalty == "mean" else ridge)
+
+    @property
+    def channel(self) -> Channel:
+        """The loss and the law of the labels."""
+        return Channel(self.loss, self.labels)

@@ -55,8 +55,8 @@ def absolute_coefficients(count: int) -> np.ndarray:
     return found
 
 
-class TwoLayer(System):
-    """What networks on given data and on random data have in common: the activation, and the scaling of the two variances."""
+class Network(System):
+    """What all networks here have in common: the activation, and the scaling of read-out variance and temperature."""
 
     def __check_init__(self) -> None:
         self.phi  # noqa: B018  refuses unknown activations
@@ -80,7 +80,7 @@ class TwoLayer(System):
         return self.with_(readout_variance=given.readout_variance / chi, temperature=temperature)
 
 
-class TwoLayerNetwork(TwoLayer):
+class TwoLayerNetwork(Network):
     """A two-layer network, averaged over Gaussian data.
 
     target:     (degree,) the coefficients y_k of h_k, k = 0, 1, ..: see `hermite_target`.
@@ -176,7 +176,7 @@ class TwoLayerNetwork(TwoLayer):
         return pull / (self.input_dim * jnp.asarray(self.width, float))
 
 
-class NetworkOnData(TwoLayer):
+class NetworkOnData(Network):
     """The same network on a given training set, with test points.
 
     inputs, test_inputs: (train, input) and (test, input). targets, test_targets: (train,) and (test,).
@@ -194,16 +194,17 @@ class NetworkOnData(TwoLayer):
     activation: str | Activation = structure("nonlinearity: a name or an Activation", default="erf")
 
     def __check_init__(self) -> None:
+        own = type(self).__name__
         for x, y in (("inputs", "targets"), ("test_inputs", "test_targets")):
             points, labels = getattr(self, x), getattr(self, y)
             if isinstance(points, jax.core.Tracer) or isinstance(labels, jax.core.Tracer) or not hasattr(points, "shape"):
                 continue
             if points.ndim != 2 or labels.shape != points.shape[:1] or points.shape[0] == 0:
-                raise ValueError(f"NetworkOnData.{x}, .{y} have shapes {points.shape}, {labels.shape}: must be (n, d) and (n,)")
+                raise ValueError(f"{own}.{x}, .{y} have shapes {points.shape}, {labels.shape}: must be (n, d) and (n,)")
             for name, array in ((x, points), (y, labels)):
                 if eqx.is_array_like(array) and not np.all(np.isfinite(np.asarray(array))):
-                    raise ValueError(f"NetworkOnData.{name} contains NaN or infinity")
+                    raise ValueError(f"{own}.{name} contains NaN or infinity")
         if getattr(self.inputs, "ndim", 0) == 2 and self.inputs.shape[1:] != self.test_inputs.shape[1:]:
             raise ValueError(
-                f"NetworkOnData.test_inputs has {self.test_inputs.shape[1:]} features: must be {self.inputs.shape[1:]}, as inputs"
+                f"{own}.test_inputs has {self.test_inputs.shape[1:]} features: must be {self.inputs.shape[1:]}, as inputs"
             )

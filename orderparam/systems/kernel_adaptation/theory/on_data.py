@@ -15,35 +15,22 @@ make the same prediction.
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
-import optax
 from jaxtyping import Array, Bool, Float
 
-from orderparam.core.result import Result
 from orderparam.kernels.common_scale import Eigenbasis, minima
 from orderparam.systems.kernel_adaptation.model import NetworkOnData
+from orderparam.systems.kernel_adaptation.theory.descent import TOLERANCE, descend
+from orderparam.systems.kernel_adaptation.theory.given_data import OnTestSet, on_test_set
 
-_MAX_STEPS = 600
-_TOLERANCE = 1e-8
 
+class DataPrediction(OnTestSet):
+    """action: F/N (theory dependent). scale: Q, by which the kernel of the infinitely wide network is multiplied (NaN if it is
+    not)."""
 
-class DataPrediction(Result):
-    """The posterior mean of the network's output at the test points, and how much of the target it holds.
-
-    mean: at the test points. total_learnability: mean . y / y . y there. test_error: mean of (mean - y)^2, without the variance.
-    action: F/N (theory dependent). scale: Q, by which the kernel of the infinitely wide network is multiplied (NaN if it is not).
-    eigenvalues: of d Sigma / v in decreasing order: 1 without adaptation. covariance: d Sigma / v.
-    """
-
-    mean: Float[Array, "test"]
-    total_learnability: Float[Array, ""]
-    test_error: Float[Array, ""]
     action: Float[Array, ""]
     scale: Float[Array, ""]
-    eigenvalues: Float[Array, "input"]
-    covariance: Float[Array, "input other"]
     residual: Float[Array, ""]
     converged: Bool[Array, ""]
 
@@ -63,16 +50,7 @@ def kernels(system: NetworkOnData, factor: Float[Array, "input input"]) -> tuple
 
 
 def _summary(system: NetworkOnData, mean: Array, factor: Array, **fields: Any) -> DataPrediction:
-    y = jnp.asarray(system.test_targets, float)
-    covariance = factor @ factor.T
-    return DataPrediction(
-        mean=mean,
-        total_learnability=mean @ y / (y @ y),
-        test_error=jnp.mean((mean - y) ** 2),
-        eigenvalues=jnp.linalg.eigvalsh(covariance)[::-1],
-        covariance=covariance,
-        **fields,
-    )
+    return DataPrediction(**on_test_set(system, mean, factor @ factor.T), **fields)
 
 
 @eqx.filter_jit
@@ -137,26 +115,10 @@ def gaussian_weights_on_data(system: NetworkOnData, fluctuations: bool = True) -
             fit += 2 * jnp.sum(jnp.log(jnp.diagonal(cholesky)))
         return jnp.sum(entries**2) / 2 - jnp.sum(jnp.log(jnp.abs(jnp.diagonal(root)))) + fit / (2 * width)
 
-    optimiser = optax.lbfgs(memory_size=20)
-    value_and_gradient = optax.value_and_grad_from_state(value)
-
-    def step(carry: tuple) -> tuple:
-        entries, state, count, _ = carry
-        reached, gradient = value_and_gradient(entries, state=state)
-        updates, state = optimiser.update(gradient, state, entries, value=reached, grad=gradient, value_fn=value)
-        return optax.apply_updates(entries, updates), state, count + 1, jnp.max(jnp.abs(optax.tree.get(state, "grad")))
-
-    def unfinished(carry: tuple) -> Array:
-        *_, count, size = carry
-        return (size > _TOLERANCE / 10) & (count < _MAX_STEPS)
-
-    start = jnp.eye(d)[lower]
-    entries, *_ = jax.lax.while_loop(unfinished, step, (start, optimiser.init(start), 0, jnp.asarray(jnp.inf)))
-    action, gradient = jax.value_and_grad(value)(entries)
+    entries, action, residual = descend(value, jnp.eye(d)[lower])
     root = factor(entries)
     kernel, rows, _ = kernels(system, root)
     mean = rows @ jsl.solve(kernel + temperature * jnp.eye(y.shape[0]), y, assume_a="pos")
-    residual = jnp.max(jnp.abs(gradient))
     return _summary(
         system,
         mean,
@@ -164,5 +126,5 @@ def gaussian_weights_on_data(system: NetworkOnData, fluctuations: bool = True) -
         action=action,
         scale=jnp.asarray(jnp.nan),
         residual=residual,
-        converged=residual < _TOLERANCE,
+        converged=residual < TOLERANCE,
     )

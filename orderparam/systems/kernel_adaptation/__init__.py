@@ -4,7 +4,14 @@ One call each for the infinitely wide network, the kernel rescaled by one number
 distribution (specialisation), averaged over data or on given data; and the sampled network itself.
 """
 
-from orderparam.systems.kernel_adaptation.experiment import SampledNetwork, draw_data, draw_network, sampled_network
+from orderparam.systems.kernel_adaptation.experiment import (
+    Gaussianity,
+    SampledNetwork,
+    draw_data,
+    draw_network,
+    gaussianity,
+    sampled_network,
+)
 from orderparam.systems.kernel_adaptation.model import NetworkOnData, TwoLayerNetwork, hermite_target
 from orderparam.systems.kernel_adaptation.theory import (
     AdaptedWeights,
@@ -26,6 +33,7 @@ __all__ = [
     "AdaptedWeights",
     "DataPrediction",
     "GaussianWeights",
+    "Gaussianity",
     "NetworkOnData",
     "Prediction",
     "SampledNetwork",
@@ -39,6 +47,7 @@ __all__ = [
     "gaussian_process_on_data",
     "gaussian_weights",
     "gaussian_weights_on_data",
+    "gaussianity",
     "hermite_target",
     "kernel_scaling",
     "kernel_scaling_on_data",

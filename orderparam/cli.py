@@ -1,4 +1,4 @@
-"""The command line: `orderparam list`, `run`, `show`, `predict`.
+"""The command line: what each command takes, and what it does with it.
 
 Nothing heavy is imported before a command needs it. What a person can get wrong ends in one line on standard error and exit
 status 2, never in a traceback.
@@ -8,15 +8,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 import orderparam
-
-if TYPE_CHECKING:
-    from orderparam.core.study import Comparison
-    from orderparam.systems.kernel_regression.forecast import Forecast
+from orderparam import printing
 
 app = typer.Typer(
     name="orderparam",
@@ -43,14 +40,8 @@ def _clear_errors() -> Iterator[None]:
         if not isinstance(error, ValueError | OSError | SweepError):
             raise
         text = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.filename else str(error)
-        Console(stderr=True, soft_wrap=True).print(f"[red]error:[/] {_plain(text)}", highlight=False)
+        Console(stderr=True, soft_wrap=True).print(f"[red]error:[/] {printing.plain(text)}", highlight=False)
         raise typer.Exit(2) from None
-
-
-def _plain(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
 
 
 @contextmanager
@@ -61,10 +52,6 @@ def _warnings_in_one_line() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
         yield
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _version(wanted: bool) -> None:
@@ -81,24 +68,20 @@ def _root(
 
 
 @app.command("list")
-def list_studies() -> None:
-    """What can be run: name, what it shows, source, time."""
-    from rich.console import Console
-    from rich.table import Table
-
+def list_studies(
+    word: Annotated[str | None, typer.Argument(help="A study, to see its parameters; or any word, to choose studies.")] = None,
+) -> None:
+    """What can be run, room by room: name, what it shows, source, time. With a name: the parameters of that study."""
     with _clear_errors():
-        from orderparam.core.study import studies
+        from orderparam.core.study import find, studies
 
-        console = Console()
-        table = Table(header_style="bold", show_lines=False, box=None, pad_edge=False)
-        for column in ("study", "what it shows", "source"):
-            table.add_column(column, no_wrap=column == "study")
-        for column in ("quick", "full"):
-            table.add_column(column, justify="right", no_wrap=True)
-        for name, study in studies().items():
-            quick, full = study.seconds
-            table.add_row(name, study.title, study.source, _duration(quick), _duration(full))
-        (console if console.is_terminal else Console(width=160)).print(table)
+        known = studies()
+        if word is None:
+            printing.study_list(known)
+        elif word not in known and (chosen := {name: study for name, study in known.items() if study.mentions(word)}):
+            printing.study_list(chosen)
+        else:
+            printing.one_study(find(word))
 
 
 @app.command()
@@ -126,7 +109,7 @@ def run(
         study.parameters(full, changes)
         folder = out or Path("results") / _folder(name, full, changes)
         comparison = compare(study, full=full, settings=changes, out=folder, executor=dask or workers, progress=None)
-        _print(comparison, folder)
+        printing.comparison(comparison, folder)
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -148,39 +131,7 @@ def show(result: Annotated[Path, typer.Argument(help="The folder of a finished r
     with _clear_errors():
         from orderparam.core.study import load
 
-        _print(load(result), result)
-
-
-def _print(comparison: "Comparison", folder: Path) -> None:
-    from rich.console import Console
-
-    from orderparam.core.table import tables
-
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)  # nothing is cut in a file or a pipe
-    summary: dict[str, Any] = comparison.summary
-    console.print(f"[bold]{_plain(summary['title'])}[/]  [dim]{_plain(summary['source'])}[/]")
-    settings = ", ".join(f"{key} = {_short(value)}" for key, value in summary["parameters"].items())
-    console.print(f"[dim]{_plain(settings)}[/]\n", highlight=False)
-    for label, table in comparison.agreement.items():
-        for one in tables(label, table):
-            console.print(one)
-            console.print()
-    for record in summary["curves"]:
-        if record["failed"] or record["unconverged"]:
-            console.print(
-                f"[yellow]{_plain(record['label'])}: of {record['points']} points {record['failed']} failed, "
-                f"{record['unconverged']} did not converge[/]"
-            )
-    console.print(f"{_duration(summary['seconds'])}; figure: {folder / 'figure.png'} (and .pdf)", highlight=False, soft_wrap=True)
-    console.print(f"data: {folder / 'result.zarr'}, summary: {folder / 'summary.json'}", highlight=False, soft_wrap=True)
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ",".join(_short(item) for item in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+        printing.comparison(load(result), result)
 
 
 @app.command()
@@ -216,13 +167,13 @@ def predict(
         result = forecast(data.inputs, targets.values, kernel, temperature=temperature, seeds=seeds)
         title = f"{name}: {targets.name}, {arch}"
         save_forecast(result, folder, title, {"data": name, "task": targets.name, "architecture": arch})
-        _print_forecast(result, title, folder)
+        printing.forecast(result, title, folder)
         if widths:
             from orderparam.systems.proportional.predict import predict_width
 
             _, size, activation = arch.split(":")
             depth = int(size.split("x")[0])
-            _print_widths(
+            printing.widths(
                 predict_width(data, targets, widths, temperature=result.temperature, depth=depth, activation=activation)
             )
 
@@ -235,24 +186,6 @@ def _widths(text: str | None) -> list[float]:
     if any(width < 1 for width in widths):
         raise ValueError(f"--width {text}: widths must be at least 1")
     return widths
-
-
-def _print_widths(report: Any) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for column in ("width", "test error", "gain over infinite width"):
-        table.add_column(column, justify="right")
-    for width in report["width"].values:
-        row = report.sel(width=width)
-        doubt = "" if bool(row["trusted"]) else " (theory unsure)"
-        table.add_row(f"{width:g}", f"{float(row['test_error']):.4g}", f"{float(row['gain']):+.1%}{doubt}")
-    table.add_row("infinite", f"{float(report['infinite_test_error']):.4g}", "")
-    console = Console()
-    console.print(f"\nfinite width, {report.attrs['n_train']} training examples, T = {report.attrs['temperature']:.3g}:")
-    console.print(table)
-    console.print(report.attrs["verdict"], highlight=False)
 
 
 @app.command()
@@ -270,38 +203,6 @@ def _new_folder(path: Path) -> Path:
     """The path itself, or with the first number that is free."""
     candidates = (path if i == 1 else path.with_name(f"{path.name}-{i}") for i in range(1, 10**6))
     return next(candidate for candidate in candidates if not candidate.exists())
-
-
-def _print_forecast(result: "Forecast", title: str, folder: Path) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from orderparam.core.agreement import estimate
-    from orderparam.core.table import with_error
-
-    console = Console()
-    console.print(f"[bold]{_plain(title)}[/]\n")
-    mean, error = estimate(result.measured, "test_error")
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for column in ("examples", "measured error", "predicted", "95 % interval"):
-        table.add_column(column, justify="right")
-    measured = [int(n) for n in result.measured["n_train"].values]
-    for n in [*measured, *(result.examples * k for k in (1, 3, 10, 30, 100))]:
-        value, low, high = result.at(n)
-        shown = with_error(float(mean.sel(n_train=n)), float(error.sel(n_train=n))) if n in measured else ""
-        times = f" ({n // result.examples} x your data)" if n not in measured and n > result.examples else ""
-        table.add_row(f"{n}{times}", shown, f"{value:.4g}", f"{low:.3g} to {high:.3g}")
-    console.print(table)
-    low, high = result.exponent_interval
-    lines = [
-        f"power law            error ~ n^-{result.exponent:.2f}  ({low:.2f} to {high:.2f}) over the next decade of data",
-        f"best ridge           {result.best_temperature:.3g}, leave-one-out error {result.leave_one_out:.4g}"
-        f" (used: {result.temperature:.3g})",
-        f"effective dimension  {result.effective_dimension:.0f} directions learned from {result.examples} examples",
-        f"check                prediction within {result.deviation:.1%} (root mean square) of the measured points",
-        f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'forecast.zarr'}",
-    ]
-    console.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)
 
 
 def main() -> None:

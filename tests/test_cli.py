@@ -68,6 +68,18 @@ def test_list_names_every_study_with_source_and_time(run):
     assert "digits-learning-curve" in result.stdout
 
 
+def test_list_of_a_word_is_shorter_and_of_a_study_shows_its_parameters(run):
+    chosen = run("list", "double descent").stdout
+    assert "random-features-double-descent" in chosen
+    assert "test-paramagnet" not in chosen
+    parameters = run("list", "random-features-double-descent").stdout
+    assert "300,600,900" in parameters
+    assert "input_dim" in parameters
+    wrong = run("list", "test-paramagnte")
+    assert wrong.exit_code == 2
+    assert "did you mean 'test-paramagnet'" in wrong.output
+
+
 def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_path):
     first = run("run", "test-paramagnet", "--set", "field=0.7", "--seeds", "4")
     assert first.exit_code == 0, first.output

@@ -93,6 +93,11 @@ class Study:
         """The room of `systems` it stands in."""
         return self.build.__module__.split(".")[-2]
 
+    def mentions(self, word: str) -> bool:
+        """Whether the word stands in its name, room, title or source."""
+        text = f"{self.name} {self.room} {self.title} {self.source}"
+        return word.lower().replace("_", " ") in text.lower().replace("_", " ")
+
     @cached_property
     def defaults(self) -> dict[str, Any]:
         """Parameter -> quick value."""

@@ -167,7 +167,7 @@ def predict(
         result = forecast(data.inputs, targets.values, kernel, temperature=temperature, seeds=seeds)
         title = f"{name}: {targets.name}, {arch}"
         save_forecast(result, folder, title, {"data": name, "task": targets.name, "architecture": arch})
-        printing.forecast(result, title, folder)
+        printing.forecast(result, title, folder, targets.scale)
         if widths:
             from orderparam.systems.proportional.predict import predict_width
 

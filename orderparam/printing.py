@@ -119,8 +119,8 @@ def widths(report: Any) -> None:
     console.print(report.attrs["verdict"], highlight=False)
 
 
-def forecast(result: "Forecast", title: str, folder: Path) -> None:
-    """A predicted learning curve beside the measured points."""
+def forecast(result: "Forecast", title: str, folder: Path, scale: float) -> None:
+    """A predicted learning curve beside the measured points; scale: the unit of the targets, in units of the labels."""
     from rich.table import Table
 
     from orderparam.core.agreement import estimate
@@ -146,6 +146,7 @@ def forecast(result: "Forecast", title: str, folder: Path) -> None:
         f" (used: {result.temperature:.3g})",
         f"effective dimension  {result.effective_dimension:.0f} directions learned from {result.examples} examples",
         f"check                prediction within {result.deviation:.1%} (root mean square) of the measured points",
+        *([f"unit                 errors are fractions of the target's variance, {scale**2:.4g}"] if scale != 1 else []),
         f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'forecast.zarr'}",
     ]
     console.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)

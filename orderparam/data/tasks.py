@@ -40,10 +40,6 @@ class Targets:
     offset: float = 0.0
     scale: float = 1.0
 
-    def in_original_units(self, values: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
-        """Predictions in the units of the labels: offset + scale * values."""
-        return self.offset + self.scale * values
-
 
 def _classes(labels: Labels) -> Int[np.ndarray, "examples"]:
     """Labels as whole numbers; real numbers that are all whole are accepted."""

@@ -75,7 +75,7 @@ def finite_width(
     Exact in the limit of large P and N at P/N of order one for linear units; for others the hidden units are taken as Gaussian
     after projection on the data, which is good for P/N up to about 1 and T not small (docs/proportional.md has measured
     errors). The mean of a non-odd activation has order parameters of its own, except in the closures `common` and `linear` of
-    deep networks, under average pooling, and with several outputs, where it is part of the kernel.
+    deep networks, where it is part of the kernel.
     """
     check_closure(closure)
     _check(system, OnData)
@@ -175,21 +175,9 @@ def _finite_vector(system: FullyConnected, closure: str) -> RenormalisedNetwork:
 
 @_compiled
 def _finite_outputs(system: FullyConnected) -> RenormalisedOutputs:
-    basis = dense.scaled(dense.bare_basis(system), system.readout_variance)
-    temperature, widths = jnp.asarray(system.temperature, float), system.widths
-    minimum = several_outputs.solve(basis, temperature, widths)
-    fields, covariance = several_outputs.predict(basis, minimum.scale, temperature, system.test_targets)
-    action = jnp.min(widths) * minimum.action
-    examples, outputs = basis.targets.shape
-    return RenormalisedOutputs(
-        **fields,
-        order_parameters=minimum.scale,
-        covariance=covariance,
-        action=action,
-        log_evidence=dense.log_evidence(action, widths * outputs, examples * outputs),
-        residual=minimum.residual,
-        converged=reached(minimum.residual),
-    )
+    apart = system.depth == 1 and system.phi.parity != "odd"
+    kernel = dense.centred_kernel(system) if apart else dense.scaled(dense.bare_basis(system), system.readout_variance)
+    return several_outputs.renormalised(kernel, jnp.asarray(system.temperature, float), system.widths, system.test_targets)
 
 
 @_compiled

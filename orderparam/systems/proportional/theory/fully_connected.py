@@ -11,6 +11,7 @@ from orderparam.kernels.common_scale import Eigenbasis
 from orderparam.systems.proportional.model import FullyConnected
 from orderparam.systems.proportional.theory import mean_direction
 from orderparam.systems.proportional.theory.losses import Prediction, losses, reached
+from orderparam.systems.proportional.theory.mean_direction import Centred
 from orderparam.systems.proportional.theory.recursion import Pairs, input_pairs, renormalised
 
 
@@ -131,25 +132,23 @@ def _with_common_scale(system: FullyConnected) -> RenormalisedNetwork:
 
 def _with_mean(system: FullyConnected) -> RenormalisedNetwork:
     temperature, width = jnp.asarray(system.temperature, float), system.widths[0]
-    bare = system.with_(readout_variance=1.0)
-    kernel, rows, diagonal = kernels(bare, jnp.ones(1), "common")
-    train, test = input_kernels(system)
-    mean, test_mean = system.phi.mean(train.first), system.phi.mean(test.first)
-    centred = Eigenbasis.of(
-        kernel - jnp.outer(mean, mean), rows - jnp.outer(test_mean, mean), diagonal - test_mean**2, system.train[1]
-    )
-    variance = jnp.asarray(system.readout_variance, float)
-    basis = scaled(centred, variance)
-    along, test_mean = jnp.sqrt(variance) * (centred.vectors.T @ mean), jnp.sqrt(variance) * test_mean
-    scale, kappa, residual = mean_direction.stationary(basis, along, temperature, width)
-    action = mean_direction.action(basis, along, temperature, width, scale, kappa)
-    test_targets = jnp.asarray(system.test_targets, float)
+    centred = centred_kernel(system)
+    scale, kappa, residual = mean_direction.stationary(centred, temperature, width)
+    action = mean_direction.action(centred, temperature, width, scale, kappa)
     return RenormalisedNetwork(
-        **mean_direction.predict(basis, along, test_mean, temperature, scale, kappa, test_targets),
+        **mean_direction.predict(centred, temperature, scale, kappa, jnp.asarray(system.test_targets, float)),
         order_parameters=scale[None],
         mean_scales=kappa[None],
         action=action,
-        log_evidence=log_evidence(action, jnp.zeros(()), mean.shape[0]),  # F has no constant N here
+        log_evidence=log_evidence(action, jnp.zeros(()), system.train[1].shape[0]),  # F has no constant N here
         residual=residual,
         converged=reached(residual),
     )
+
+
+def centred_kernel(system: FullyConnected) -> Centred:
+    """The kernel of one hidden layer with the mean of its activation apart."""
+    train, test = input_kernels(system)
+    root = jnp.sqrt(jnp.asarray(system.readout_variance, float))
+    means = root * system.phi.mean(train.first), root * system.phi.mean(test.first)
+    return Centred.of(*kernels(system, jnp.ones(1), "common"), *means, system.train[1])

@@ -14,8 +14,8 @@ An activation with means m_i(x) = E phi(h_i) has a second matrix, as in `mean_di
     KR = (r / N_p) sum_ij [ Q_ij (K_ij - m_i m_j^T) + kappa_ij m_i m_j^T ],
     S(Q, kappa) = -tr Q (kappa^{-1} - 1) - log det kappa + (1/N_c) [ log det(T + KR) + y^T (T + KR)^{-1} y ],
 
-stationary in both (derived for this package, not in the cited papers). Under average pooling and with several outputs the mean is
-part of the kernel, kappa = Q.
+stationary in both (derived for this package, not in the cited papers). Under average pooling the mean is (1/N_p) sum_i m_i, and
+Q and kappa are numbers.
 """
 
 import jax
@@ -26,15 +26,13 @@ from jaxtyping import Array, Bool, Float, Int
 from orderparam.core.result import Result
 from orderparam.kernels import common_scale
 from orderparam.kernels.common_scale import Eigenbasis
-from orderparam.solve.fixed_point import fixed_point
 from orderparam.systems.proportional.model import LocallyConnected, PatchNetwork
-from orderparam.systems.proportional.theory import matrix_scale
+from orderparam.systems.proportional.theory import matrix_scale, mean_direction
 from orderparam.systems.proportional.theory.fully_connected import log_evidence, predict, scaled
 from orderparam.systems.proportional.theory.local_kernels import LocalKernels, patch_means, test_kernels, training_kernels
 from orderparam.systems.proportional.theory.losses import Prediction, reached, regression
-from orderparam.systems.proportional.theory.matrix_scale import Prior, Response, Scale
-
-_SWEEPS = 3000
+from orderparam.systems.proportional.theory.matrix_scale import Response, Scale
+from orderparam.systems.proportional.theory.mean_direction import Centred
 
 
 class RenormalisedPatches(Prediction):
@@ -111,10 +109,7 @@ def finite_width_patches(system: PatchNetwork) -> RenormalisedPatches:
 
 
 def _with_means(system: PatchNetwork) -> RenormalisedPatches:
-    """From the solution without means: kappa by the majorised step of `matrix_scale`, then Q = kappa - kappa W kappa with
-
-    W_ij = (r / (N_p N_c)) [ m_i^T A^{-1} m_j - (m_i . a)(m_j . a) ], until both stand still.
-    """
+    """From the solution without means."""
     temperature, channels, variance = _numbers(system)
     diagonal, y = isinstance(system, LocallyConnected), system.train[1]
     means = patch_means(system, system.train[0])
@@ -126,26 +121,20 @@ def _with_means(system: PatchNetwork) -> RenormalisedPatches:
     def matrix(scale: Scale, kappa: Scale) -> Float[Array, "train train"]:
         return variance * (kernels.combine(scale) + means.T @ full(kappa) @ means)
 
-    def step(state: tuple[Scale, Scale], _: None) -> tuple[Scale, Scale]:
-        scale, kappa = state
+    def respond(scale: Scale, kappa: Scale) -> tuple[Response, Scale]:
         data, inverse, dual = _conditioned(matrix(scale, kappa), y, temperature)
         spread, pull = kernels.contract(variance * inverse, variance * jnp.outer(dual, dual))
         along = means @ dual
-        along_means = variance / channels * (means @ inverse @ means.T - jnp.outer(along, along))
-        weight = jnp.diag(along_means) if diagonal else along_means
-        kappa = matrix_scale.majorised_step(kappa, Response(data, spread, pull), channels, Prior())
-        return kappa - matrix_scale.times(kappa, weight, kappa), kappa
+        weight = variance * (means @ inverse @ means.T - jnp.outer(along, along))
+        return Response(data, spread, pull), jnp.diag(weight) if diagonal else weight
 
-    start = jax.lax.stop_gradient(_minimum(system, training_kernels(system, diagonal)).scale)
-    solved = fixed_point(step, (start, start), max_steps=_SWEEPS)
+    start = _minimum(system, training_kernels(system, diagonal)).scale
+    solved = mean_direction.stationary_matrices(respond, start, channels)
     scale, kappa = solved.value
     found = RenormalisedKernel(matrix(scale, kappa), *_test_kernel(system, full(scale), full(kappa)))
-    inverse = jnp.linalg.inv(full(kappa))
-    prior = jnp.trace(full(scale)) - jnp.sum(full(scale) * inverse) + jnp.linalg.slogdet(inverse)[1]
     data, _, _ = _conditioned(found.train, y, temperature)
-    return _result(
-        system, found, full(scale), full(kappa), prior + data / channels, jnp.zeros(()), solved.residual, solved.steps
-    )  # fmt: skip
+    action = mean_direction.prior_action(scale, kappa) + data / channels
+    return _result(system, found, full(scale), full(kappa), action, jnp.zeros(()), solved.residual, solved.steps)
 
 
 def _test_kernel(
@@ -198,32 +187,59 @@ def _result(
     )
 
 
-def infinite_width_basis(system: PatchNetwork) -> Eigenbasis:
-    """The kernel of infinitely many channels without the variance of the read-out, in its eigenbasis: (1/N_p) sum_i K_ii, or
-    (1/N_p^2) sum_ij K_ij under average pooling."""
+def infinite_width_kernel(
+    system: PatchNetwork,
+) -> tuple[Float[Array, "train train"], Float[Array, "test train"], Float[Array, "test"]]:
+    """The kernel of infinitely many channels without the variance of the read-out: (1/N_p) sum_i K_ii, or (1/N_p^2) sum_ij K_ij
+    under average pooling. On the training set, of the test points against it, and of every test point with itself."""
     count = system.patch_count
     scale = jnp.ones((count, count)) / count if system.pooled else jnp.eye(count)
     diagonal = not system.pooled
     kernels = training_kernels(system, diagonal)
     train = kernels.combine(jnp.diag(scale) if diagonal else scale)
     rows, own = test_kernels(system, scale, diagonal)
-    return Eigenbasis.of(train / count, rows / count, own / count, system.train[1])
+    return train / count, rows / count, own / count
+
+
+def infinite_width_basis(system: PatchNetwork) -> Eigenbasis:
+    """The same in its eigenbasis."""
+    return Eigenbasis.of(*infinite_width_kernel(system), system.train[1])
+
+
+def pooled_kernel(system: PatchNetwork) -> Centred:
+    """The kernel under average pooling, read-out included, with the mean of the activation apart."""
+    variance = jnp.asarray(system.readout_variance, float)
+    kernels = (variance * part for part in infinite_width_kernel(system))
+    points = system.train[0], jnp.asarray(system.test_inputs, float)
+    means = (jnp.sqrt(variance) * jnp.mean(patch_means(system, x), axis=0) for x in points)
+    return Centred.of(*kernels, *means, system.train[1])
 
 
 def _pooled(system: PatchNetwork) -> RenormalisedPatches:
     """Average pooling: the action of a fully connected network with the pooled kernel."""
     temperature, channels, _ = _numbers(system)
-    basis = scaled(infinite_width_basis(system), jnp.asarray(system.readout_variance, float))
-    lowest = jax.tree.map(lambda x: x[0], common_scale.minima(basis.eigenvalues, basis.power, temperature, channels[None]))
+    test_targets = jnp.asarray(system.test_targets, float)
+    if system.phi.parity == "odd":
+        basis = scaled(infinite_width_basis(system), jnp.asarray(system.readout_variance, float))
+        widths = channels[None]
+        lowest = jax.tree.map(lambda x: x[0], common_scale.minima(basis.eigenvalues, basis.power, temperature, widths))
+        scale = kappa = lowest.order_parameters[0]
+        action, constants, residual = lowest.action, channels, jnp.where(lowest.found, lowest.residual, jnp.inf)
+        fields = predict(scaled(basis, scale), temperature, test_targets)
+    else:
+        centred = pooled_kernel(system)
+        scale, kappa, residual = mean_direction.stationary(centred, temperature, channels)
+        action, constants = mean_direction.action(centred, temperature, channels, scale, kappa), jnp.zeros(())
+        fields = mean_direction.predict(centred, temperature, scale, kappa, test_targets)
     count = system.patch_count
-    scale = lowest.order_parameters[0] * jnp.ones((count, count)) / count
+    every_pair = jnp.ones((count, count)) / count
     return RenormalisedPatches(
-        **predict(scaled(basis, lowest.order_parameters[0]), temperature, jnp.asarray(system.test_targets, float)),
-        order_parameters=scale,
-        mean_scales=scale,
-        action=lowest.action,
-        log_evidence=log_evidence(lowest.action, channels, basis.eigenvalues.shape[0]),
-        residual=lowest.residual,
-        converged=lowest.found & reached(lowest.residual),
+        **fields,
+        order_parameters=scale * every_pair,
+        mean_scales=kappa * every_pair,
+        action=action,
+        log_evidence=log_evidence(action, constants, system.train[1].shape[0]),
+        residual=residual,
+        converged=reached(residual),
         steps=jnp.asarray(1),
     )

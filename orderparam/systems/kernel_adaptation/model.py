@@ -136,6 +136,16 @@ class TwoLayerNetwork(Network):
         return (0, 1, 2, 4) if isinstance(phi, HOMOGENEOUS) else (0, 1, 2, 3, 4)
 
     @property
+    def one_patch(self) -> "TwoLayerNetwork":
+        """This network: see `PatchNetwork`."""
+        return self
+
+    @property
+    def copies(self) -> Number:
+        """How many times every mode exists: see `PatchNetwork`."""
+        return 1.0
+
+    @property
     def homogeneous(self) -> bool:
         """Whether phi(cz) = c phi(z) for c > 0."""
         return isinstance(self.phi, HOMOGENEOUS)

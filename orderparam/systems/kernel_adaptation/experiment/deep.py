@@ -5,12 +5,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from orderparam.core.result import Result
 from orderparam.kernels.readout import condition_readout, log_evidence
 from orderparam.sampling import estimate, sample
-from orderparam.systems.kernel_adaptation.gaussianity import gaussianity_of_all
+from orderparam.systems.kernel_adaptation.experiment.gaussianity import gaussianity
 from orderparam.systems.kernel_adaptation.model_deep import DeepNetwork
-from orderparam.systems.kernel_adaptation.theory.deep import DeepPrediction
+from orderparam.systems.kernel_adaptation.theory.deep import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
 from orderparam.systems.kernel_adaptation.theory.given_data import OnTestSet, on_test_set
 
 DIRECTIONS = ("weights, teacher", "weights, random", "pre-activations, target", "pre-activations, random")
@@ -53,13 +52,14 @@ class _Recorded(eqx.Module):
 class SampledDeepNetwork(OnTestSet):
     """Posterior averages; fields as in `theory.deep.DeepPrediction`. Error bars are those of the Markov chains.
 
-    deviation: |H - H_theory| / |H_theory| (Frobenius norm) of each layer's pre-activations; prior_deviation: the same against
+    deviation: |H - H_theory| / |H| (Frobenius norm) of each layer's pre-activations; prior_deviation: the same against
         the infinitely wide network.
     Directions: weights of the first layer along the teacher (the first input axis) and along a random unit vector, times
     sqrt(d/v); pre-activations of the last hidden layer along the target y/|y| and along a random unit vector of the training set.
-        variance, variance_error, kurtosis, kurtosis_error: of the sampled neurons. expected: variance in theory; prior_variance:
-        that of the infinitely wide network. distance, effective_values, p_value: test against N(0, expected), see `Gaussianity`.
-        density: in bins of equal width over +-4 standard deviations of the theory.
+        variance, variance_error, excess_kurtosis, kurtosis_error: of the sampled neurons. expected: variance in theory;
+        prior_variance: that of the infinitely wide network. distance, independent, p_value: Kolmogorov-Smirnov test against
+        N(0, expected) and its number of independent values; p_value_of_shape: against a Gaussian of the sampled variance (see
+        `gaussianity`). density: of the values over sqrt(expected), in bins of equal width over +-4, centres bin_centre.
     r_hat, effective_samples: worst over learnabilities, spread and on_target. converged: R-hat < 1.05, 100 effective samples.
     """
 
@@ -74,13 +74,15 @@ class SampledDeepNetwork(OnTestSet):
     prior_deviation: Float[Array, "layer"]
     variance: Float[Array, "direction"]
     variance_error: Float[Array, "direction"]
-    kurtosis: Float[Array, "direction"]
+    excess_kurtosis: Float[Array, "direction"]
     kurtosis_error: Float[Array, "direction"]
     expected: Float[Array, "direction"]
     prior_variance: Float[Array, "direction"]
     distance: Float[Array, "direction"]
-    effective_values: Float[Array, "direction"]
+    independent: Float[Array, "direction"]
     p_value: Float[Array, "direction"]
+    p_value_of_shape: Float[Array, "direction"]
+    bin_centre: Float[Array, "bin"]
     density: Float[Array, "direction bin"]
     acceptance: Float[Array, ""]
     r_hat: Float[Array, ""]
@@ -93,7 +95,7 @@ REACH = 4.0
 
 
 def directions(system: DeepNetwork) -> tuple[Float[Array, "input two"], Float[Array, "train two"]]:
-    """Unit vectors: (w_*, random) for the input weights and (y/|y|, random) for the pre-activations; random but always the same."""
+    """Unit vectors: (w_*, random) for the input weights and (y/|y|, random) for pre-activations; random but always the same."""
     first, second = jax.random.split(jax.random.key(2023))
     train, dim = system.inputs.shape
     random, other = jax.random.normal(first, (dim,)), jax.random.normal(second, (train,))
@@ -112,17 +114,14 @@ def projected_variances(system: DeepNetwork, prediction: DeepPrediction) -> Floa
 def sampled_deep_network(
     system: DeepNetwork,
     key: PRNGKeyArray,
-    theory: DeepPrediction,
-    prior: DeepPrediction,
     chains: int = 2,
-    warmup: int = 200,
-    samples: int = 300,
+    warmup: int = 150,
+    samples: int = 200,
     leapfrog_steps: int = 10,
 ) -> SampledDeepNetwork:
-    """The network itself, with at least two hidden layers, chains from prior draws.
+    """The network itself, with at least two hidden layers, from prior draws; compared with both theories on the same data.
 
-    theory, prior: `deep_gaussian_layers(system)` and `deep_gaussian_process(system)`, with which the samples are compared.
-    Raises `ValueError` for a network of one hidden layer.
+    Not traceable. Raises `ValueError` for a network of one hidden layer.
     """
     if system.depth < 2:
         raise ValueError(
@@ -139,7 +138,7 @@ def sampled_deep_network(
         leapfrog_steps=leapfrog_steps,
         observe=jax.tree_util.Partial(_record, posterior),
     )
-    return _summary(system, run.observables, run.acceptance_rate, theory, prior)
+    return _summary(system, run.observables, run.acceptance_rate)
 
 
 def _log_density(posterior: DeepPosterior, u: Weights) -> Array:
@@ -168,23 +167,23 @@ def _record(posterior: DeepPosterior, u: Weights) -> _Recorded:
     )
 
 
-def _summary(
-    system: DeepNetwork, recorded: _Recorded, acceptance: Array, theory: DeepPrediction, prior: DeepPrediction
-) -> SampledDeepNetwork:
-    y = jnp.asarray(system.targets, float)
+def _summary(system: DeepNetwork, recorded: _Recorded, acceptance: Array) -> SampledDeepNetwork:
+    theory, prior = deep_gaussian_layers(system), deep_gaussian_process(system)
+    y, y_test = (jnp.asarray(labels, float) for labels in (system.targets, system.test_targets))
     averages = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)
-    learned = recorded.train_mean @ y / (y @ y)
-    on_target = jnp.einsum("cdlij,i,j->cdl", recorded.preactivations, y, y) / (y @ y)
-    tested = recorded.mean @ system.test_targets / (system.test_targets @ system.test_targets)
-    spread = recorded.covariance[..., 0, 0]
-    health = estimate(jnp.concatenate([jnp.stack([learned, spread, tested], axis=-1), on_target], axis=-1))
-    expected, wide = projected_variances(system, theory), projected_variances(system, prior)
-    parts = [
-        gaussianity_of_all(recorded.weights, expected[:2]),
-        gaussianity_of_all(recorded.hidden, expected[2:]),
+    values = [part[..., i] for part in (recorded.weights, recorded.hidden) for i in range(2)]
+    columns = [
+        recorded.train_mean @ y / (y @ y),
+        recorded.covariance[..., 0, 0],
+        recorded.mean @ y_test / (y_test @ y_test),
+        *(jnp.mean(value**2, axis=-1) for value in values),
+        *jnp.moveaxis(jnp.einsum("cdlij,i,j->cdl", recorded.preactivations, y, y) / (y @ y), -1, 0),
     ]
-    tests = {name: jnp.concatenate([getattr(part, name) for part in parts]) for name in type(parts[0]).dims()}
-    projections = [recorded.weights[..., 0], recorded.weights[..., 1], recorded.hidden[..., 0], recorded.hidden[..., 1]]
+    health = estimate(jnp.stack(columns, axis=-1))
+    expected = projected_variances(system, theory)
+    against_theory = [gaussianity(value, float(variance)) for value, variance in zip(values, expected)]
+    of_shape = [gaussianity(value) for value in values]
+    edges = jnp.linspace(-REACH, REACH, BINS + 1)
     return SampledDeepNetwork(
         **on_test_set(system, averages.mean, averages.covariance),
         train_mean=averages.train_mean,
@@ -192,13 +191,27 @@ def _summary(
         train_learnability_error=health.standard_error[0],
         spread_error=health.standard_error[1],
         preactivations=averages.preactivations,
-        on_target=health.mean[3:],
-        on_target_error=health.standard_error[3:],
+        on_target=health.mean[7:],
+        on_target_error=health.standard_error[7:],
         deviation=_distance(averages.preactivations, theory.preactivations),
         prior_deviation=_distance(averages.preactivations, prior.preactivations),
-        **tests,
-        prior_variance=wide,
-        density=jnp.stack([_histogram(values, jnp.sqrt(e)) for values, e in zip(projections, expected)]),
+        variance=health.mean[3:7],
+        variance_error=health.standard_error[3:7],
+        excess_kurtosis=jnp.stack([test.excess_kurtosis for test in of_shape]),
+        kurtosis_error=jnp.stack([test.kurtosis_error for test in of_shape]),
+        expected=expected,
+        prior_variance=projected_variances(system, prior),
+        distance=jnp.stack([test.distance for test in against_theory]),
+        independent=jnp.stack([test.effective_samples for test in against_theory]),
+        p_value=jnp.stack([test.p_value for test in against_theory]),
+        p_value_of_shape=jnp.stack([test.p_value for test in of_shape]),
+        bin_centre=(edges[1:] + edges[:-1]) / 2,
+        density=jnp.stack(
+            [
+                jnp.histogram(value.ravel() / jnp.sqrt(variance), edges)[0] / value.size / (edges[1] - edges[0])
+                for value, variance in zip(values, expected)
+            ]
+        ),
         acceptance=jnp.mean(acceptance),
         r_hat=jnp.max(health.r_hat),
         effective_samples=jnp.min(health.ess),
@@ -206,13 +219,8 @@ def _summary(
     )
 
 
-def _distance(found: Float[Array, "layer train second"], other: Float[Array, "layer train second"]) -> Float[Array, "layer"]:
+def _distance(found: Array, other: Array) -> Float[Array, "layer"]:
     def norm(matrices: Array) -> Array:
         return jnp.sqrt(jnp.sum(matrices**2, axis=(1, 2)))
 
-    return norm(found - other) / norm(other)
-
-
-def _histogram(values: Array, deviation: Array) -> Float[Array, "bin"]:
-    edges = deviation * jnp.linspace(-REACH, REACH, BINS + 1)
-    return jnp.histogram(values.ravel(), edges)[0] / values.size / (edges[1] - edges[0])
+    return norm(found - other) / norm(found)

@@ -19,10 +19,16 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from orderparam.solve.minimum import minimise
-from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.theory.plane import STANDARD_NODES, Plane
-from orderparam.systems.kernel_adaptation.theory.predictions import Prediction, compiled, regression, shares
-from orderparam.systems.kernel_adaptation.theory.ridge import Ridge, ridge
+from orderparam.systems.kernel_adaptation.theory.plane import STANDARD_NODES, Others, Plane
+from orderparam.systems.kernel_adaptation.theory.predictions import (
+    AveragedNetwork,
+    Prediction,
+    compiled,
+    eigenvalue_ratio,
+    regression,
+    shares,
+)
+from orderparam.systems.kernel_adaptation.theory.ridge import FixedRidge, ridge
 
 Branch = Literal["lowest", "uninformed", "informed"]
 BRANCHES = ("lowest", "uninformed", "informed")
@@ -40,8 +46,8 @@ class GaussianWeights(Prediction):
     branches: Float[Array, ""]
 
 
-def gaussian_kernel(plane: Plane, degrees: tuple[int, ...], a: Array, b: Array) -> Float[Array, "mode mode"]:
-    """M for Gaussian weights of variances a v/d along w_* and b v/d across."""
+def gaussian_kernel(plane: Plane, degrees: tuple[int, ...], a: Array, b: Array) -> tuple[Float[Array, "mode mode"], Others]:
+    """M, and the kernel outside the modes, for Gaussian weights of variances a v/d along w_* and b v/d across."""
     scale = plane.variance / plane.dim
     deviation = jnp.sqrt(2 / (plane.dim - 1))
     log_q = jnp.log(plane.dim - 1) + deviation * STANDARD_NODES
@@ -49,30 +55,44 @@ def gaussian_kernel(plane: Plane, degrees: tuple[int, ...], a: Array, b: Array) 
     inner = jax.nn.softmax(log_weight)
     signs = 1.0 if plane.even else np.array([1.0, -1.0])[:, None, None]
     rho = jnp.asarray(signs * jnp.sqrt(a * scale) * _Z[:, None])
-    m = jnp.stack(plane.overlaps(degrees)(rho, rho**2 + b * scale * jnp.exp(log_q)))
+    q_perp = b * scale * jnp.exp(log_q)
+    m = jnp.stack(plane.overlaps(degrees)(rho, rho**2 + q_perp))
     weight = jnp.broadcast_to(_W[:, None] * inner, m.shape[1:]) / (1.0 if plane.even else 2.0)
     flat = m.reshape(len(degrees), -1)
-    return plane.readout * (flat * weight.ravel()) @ flat.T
+    linear, rest = plane.others(m, rho, q_perp)
+    outside = Others(jnp.sum(weight * linear) * plane.readout / (plane.dim - 1), jnp.sum(weight * rest) * plane.readout)
+    return plane.readout * (flat * weight.ravel()) @ flat.T, outside
 
 
 @compiled
-def gaussian_weights(system: TwoLayerNetwork, branch: Branch = "lowest", ridge_kind: Ridge = "bare") -> GaussianWeights:
+def gaussian_weights(
+    system: AveragedNetwork, branch: Branch = "lowest", ridge_kind: FixedRidge = "bare", fluctuations: bool = False
+) -> GaussianWeights:
     """The minimum of F of lowest action, or with the smallest ("uninformed") or the largest ("informed") variance along w_*.
+
+    fluctuations: adds log det(1 + kernel/lambda)/(2N) to F/N, over all functions: the kept modes, d - 1 linear ones across, and
+        the trace of all others over lambda; for a `PatchNetwork` times the number of patches.
 
     Newton's method from six starts between the prior and weights of length sqrt 2 along w_*. Accurate to 1e-8. Raises
     `ValueError` for an unknown branch or ridge.
     """
     if branch not in BRANCHES:
         raise ValueError(f"branch = {branch!r}: must be one of {', '.join(BRANCHES)}")
+    copies, system = system.copies, system.one_patch
     degrees = system.kept
     y = system.coefficients(degrees)
-    lam, ratio = ridge(system, ridge_kind)
+    lam, ratio = ridge(system, ridge_kind, copies)
     plane = Plane.of(system)
 
     def value(x: Array) -> Array:
         a, b = jnp.exp(x)
-        tau, _ = regression(gaussian_kernel(plane, degrees, a, b), y, lam)
-        return (a - x[0] - 1 + (plane.dim - 1) * (b - x[1] - 1)) / 2 + y @ tau / (2 * plane.width)
+        kernel, outside = gaussian_kernel(plane, degrees, a, b)
+        tau, _ = regression(kernel, y, lam)
+        fit = y @ tau
+        if fluctuations:
+            fit += copies * (jnp.linalg.slogdet(jnp.eye(len(degrees)) + kernel / lam)[1] + outside.rest / lam)
+            fit += copies * (plane.dim - 1) * jnp.log1p(outside.perpendicular / lam)
+        return (a - x[0] - 1 + (plane.dim - 1) * (b - x[1] - 1)) / 2 + fit / (2 * plane.width)
 
     def gradient(x: Array) -> Array:
         return jax.grad(value)(x) / plane.dim
@@ -87,10 +107,12 @@ def gaussian_weights(system: TwoLayerNetwork, branch: Branch = "lowest", ridge_k
     key = {"lowest": actions, "uninformed": found[:, 0], "informed": -found[:, 0]}[branch]
     best = jnp.argmin(jnp.where(good, key, jnp.inf))
     a, b = jnp.exp(found[best])
-    _, output = regression(gaussian_kernel(plane, degrees, a, b), y, lam)
+    kernel, outside = gaussian_kernel(plane, degrees, a, b)
+    _, output = regression(kernel, y, lam)
     return GaussianWeights(
         **shares(system, output),
         spread=a,
+        eigenvalue_ratio=eigenvalue_ratio(degrees, kernel, outside.perpendicular),
         ridge_ratio=ratio,
         residual=errors[best],
         converged=good[best],

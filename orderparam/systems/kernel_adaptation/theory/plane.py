@@ -33,6 +33,24 @@ _CENTRING = 6  # Newton steps towards the maximum in log q_perp
 STANDARD_NODES = np.arange(_REACH[0], _REACH[1] + STEP / 2, STEP)
 
 
+class Fluctuations(eqx.Module):
+    """What fluctuations of the output add to the action of a weight: (s/2N) [m^T kernel m + perpendicular p + rest r].
+
+    p = |w_perp|^2 (m_1/rho)^2 is the power of one hidden unit on linear functions across w_*, r that on all other functions.
+    """
+
+    kernel: Float[Array, "mode mode"]
+    perpendicular: Float[Array, ""]
+    rest: Float[Array, ""]
+
+
+class Others(eqx.Module):
+    """The kernel outside the kept modes: perpendicular = s <p> / (d - 1), the eigenvalue of d - 1 linear modes; rest = s <r>."""
+
+    perpendicular: Float[Array, ""]
+    rest: Float[Array, ""]
+
+
 class Averages(eqx.Module):
     """Averages <.> over interacting weights at given tau.
 
@@ -119,16 +137,38 @@ class Plane(eqx.Module):
         inner = shape * log_q - rate * q + normalisation + jnp.log(width * STEP)[:, None]
         return q, self.log_measure[:, None] + inner
 
-    def interacting(self, tau: Array, degrees: tuple[int, ...]) -> tuple[Array, Array, Array]:
+    def others(self, m: Array, rho: Array, q_perp: Array) -> tuple[Array, Array]:
+        """p and r of `Fluctuations` at given weights, m their contributions to the modes."""
+        q = rho**2 + q_perp
+        (slope,) = self.overlaps((1,))(jnp.ones_like(q), q)  # m_1 is rho times a function of q
+        linear = q_perp * slope**2
+        return linear, self.system.phi.two_point(q, q, q) - jnp.sum(m**2, axis=0) - linear
+
+    def interacting(
+        self, tau: Array, degrees: tuple[int, ...], fluctuations: Fluctuations | None = None
+    ) -> tuple[Array, Array, Array]:
         """m (mode, node, inner), q_perp and log weights (node, inner) of the interacting density."""
         q, log_prior = self.nodes(tau, degrees)
         m = jnp.stack(self.overlaps(degrees)(self.rho[:, None], self.rho[:, None] ** 2 + q))
-        field = jnp.tensordot(tau, m, 1)
-        return m, q, log_prior + self.readout / (2 * self.width) * field**2
+        squared = jnp.tensordot(tau, m, 1) ** 2
+        if fluctuations is not None:
+            linear, rest = self.others(m, self.rho[:, None], q)
+            squared -= jnp.einsum("jk,jab,kab->ab", fluctuations.kernel, m, m)
+            squared -= fluctuations.perpendicular * linear + fluctuations.rest * rest
+        return m, q, log_prior + self.readout / (2 * self.width) * squared
 
-    def averages(self, tau: Float[Array, "mode"], degrees: tuple[int, ...]) -> Averages:
+    def outside(self, tau: Array, degrees: tuple[int, ...], fluctuations: Fluctuations | None = None) -> Others:
+        """The kernel outside the modes."""
+        m, q, log_weight = self.interacting(tau, degrees, fluctuations)
+        weight = jax.nn.softmax(log_weight, axis=(0, 1))
+        linear, rest = self.others(m, self.rho[:, None], q)
+        return Others(self.readout * jnp.sum(weight * linear) / (self.dim - 1), self.readout * jnp.sum(weight * rest))
+
+    def averages(
+        self, tau: Float[Array, "mode"], degrees: tuple[int, ...], fluctuations: Fluctuations | None = None
+    ) -> Averages:
         """All averages from one pass over the nodes."""
-        m, _, log_weight = self.interacting(tau, degrees)
+        m, _, log_weight = self.interacting(tau, degrees, fluctuations)
         modes = len(degrees)
         top = jax.lax.stop_gradient(jnp.max(log_weight))
         weight = jnp.exp(log_weight - top)

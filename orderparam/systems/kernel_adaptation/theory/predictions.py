@@ -12,7 +12,9 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.core.system import is_number
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
+from orderparam.systems.kernel_adaptation.model_patches import PatchNetwork
 
+AveragedNetwork = TwoLayerNetwork | PatchNetwork
 Theory = TypeVar("Theory", bound=Callable[..., Any])
 
 
@@ -35,6 +37,7 @@ class Prediction(Result):
     learnability: f_k / y_k; NaN where the target has no such component.
     total_learnability: E f y / E y^2.
     spread:       d <rho^2> / weight_variance, 1 without adaptation.
+    eigenvalue_ratio: of the kernel, on h_1 over on linear functions across w_*: 1 without adaptation; NaN where h_1 is not kept.
     ridge_ratio:  effective ridge over T/n: above 1.1 the bare ridge is not reliable (see `theory.ridge`).
     """
 
@@ -43,6 +46,7 @@ class Prediction(Result):
     learnability: Float[Array, "mode"]
     total_learnability: Float[Array, ""]
     spread: Float[Array, ""]
+    eigenvalue_ratio: Float[Array, ""]
     ridge_ratio: Float[Array, ""]
     residual: Float[Array, ""]
     converged: Bool[Array, ""]
@@ -58,6 +62,14 @@ def shares(system: TwoLayerNetwork, output: Float[Array, "mode"]) -> dict[str, A
         "learnability": jnp.where(y == 0, jnp.nan, output / jnp.where(y == 0, 1.0, y)),
         "total_learnability": output @ y / system.power,
     }
+
+
+def eigenvalue_ratio(degrees: tuple[int, ...], kernel: Float[Array, "mode mode"], perpendicular: Array) -> Float[Array, ""]:
+    """M_11 over the eigenvalue across w_*."""
+    if 1 not in degrees:
+        return jnp.asarray(jnp.nan)
+    first = degrees.index(1)
+    return kernel[first, first] / perpendicular
 
 
 def regression(

@@ -6,33 +6,50 @@ When the kernel of the hidden layer is self-averaging, the neurons are independe
 
 with m_k(w) = E phi(w . x) h_k(z), s the read-out variance, lambda = T/n. The attraction is proportional to the square of what is
 not yet learned, tau = (y - f)/lambda, and it is the only term of order one in the mean-field scaling (the fluctuations of the
-output are smaller by 1/chi and left out). Equations (1) are the stationarity of a strictly convex function,
+output are smaller by 1/chi). Equations (1) are the stationarity of a strictly convex function,
 
     G(tau) = -tau . y + (lambda/2) |tau|^2 + N log E_prior exp{ (s/2N) (tau . m)^2 }
 
 (log-sum-exp of convex functions; derived for this package), so that the equilibrium is unique: the first-order transition to
 specialised neurons shows in p(rho), as new wells and coexistence, and not in several solutions.
 
+The fluctuations of the output add (1/2) log det(1 + kernel/lambda) over all functions to the free energy, which is concave in
+the kernel: (tau . m)^2 in (1) becomes
+
+    (tau . m)^2 - m^T (M + lambda)^{-1} m - p/(lambda_perp + lambda) - r/lambda                                          (2)
+
+with p the power of phi(w . x) on the d - 1 linear functions across w_*, lambda_perp = s <p>/(d - 1) their eigenvalue, and r the
+power on all other functions, whose eigenvalues are taken to be small. The log det is replaced by its tangent, solved with as
+above, and so on: the free energy falls at every round, towards the minimum next to the prior.
+
 Rubin, Seroussi, Ringel 2024, "Grokking as a first order phase transition in two layer networks"; Rubin, Fischer, Lindner, Dahmen,
 Seroussi, Ringel, Krämer, Helias 2025, "From kernels to features".
 """
 
-import dataclasses
-
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.minimum import minimise
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.theory.phases import Wells, wells
-from orderparam.systems.kernel_adaptation.theory.plane import Averages, Norm, Plane
-from orderparam.systems.kernel_adaptation.theory.predictions import Prediction, compiled, regression, shares
-from orderparam.systems.kernel_adaptation.theory.ridge import Ridge, ridge
+from orderparam.systems.kernel_adaptation.theory.plane import Averages, Fluctuations, Norm, Others, Plane
+from orderparam.systems.kernel_adaptation.theory.predictions import (
+    AveragedNetwork,
+    Prediction,
+    compiled,
+    eigenvalue_ratio,
+    regression,
+    shares,
+)
+from orderparam.systems.kernel_adaptation.theory.ridge import RIDGES, Ridge, ridge, self_consistent_ridge
 from orderparam.systems.kernel_adaptation.theory.sphere import Sphere
 
 _ACCURACY = 1e-8
 _MAX_STEPS = 300  # far from the prior the start is poor, and many steps are shortened
+_MAX_ROUNDS = 200  # of weights and what surrounds them
 FEW_NEURONS = 5.0
 TRUNCATED = 0.05
 RIDGE_RATIO = 1.1
@@ -61,58 +78,136 @@ class AdaptedWeights(Prediction, Wells):
 
 @compiled
 def adapted_weights(
-    system: TwoLayerNetwork, ridge_kind: Ridge = "bare", norm: Norm = "exact", within: float | None = None
+    system: AveragedNetwork,
+    ridge_kind: Ridge = "bare",
+    norm: Norm = "exact",
+    within: float | None = None,
+    fluctuations: bool = False,
 ) -> AdaptedWeights:
     """Non-Gaussian weights (GMFL), averaged over data. Accurate to 1e-8; `side_weight` to 1e-3.
 
-    ridge_kind: "bare", T/n, or "effective" (`theory.ridge`).
+    ridge_kind: "bare", T/n, "effective" or "self-consistent" (`theory.ridge`).
     norm: "exact", or |w_perp|^2 frozen: "concentrated" at its prior mean, "prior" at weight_variance (the sextic Landau action
         of the literature). Frozen norms are visibly wrong where neurons specialise.
     within: weights restricted to |rho| < within, below the barrier: the metastable state without specialised neurons.
+    fluctuations: (2) below, what the fluctuations of the output add.
 
     Homogeneous activations are solved on one angle, exactly; others in the plane (rho, |w_perp|^2). Raises `ValueError` for an
-    unknown ridge or norm. Works under vmap, jit and grad.
+    unknown ridge or norm. Works under vmap and jit, and under grad with the bare and the effective ridge.
     """
-    degrees = system.kept
-    y = system.coefficients(degrees)
-    lam, ratio = ridge(system, ridge_kind)
+    if ridge_kind not in RIDGES:
+        raise ValueError(f"ridge = {ridge_kind!r}: must be one of {', '.join(RIDGES)}")
+    copies, system = system.copies, system.one_patch
     plane = Plane.of(system, norm, within)
     use_sphere = system.homogeneous and norm == "exact" and within is None
-    sphere = Sphere.of(system, degrees) if use_sphere else None
+    weights = _Weights(system, jnp.asarray(copies, float), plane, Sphere.of(system, system.kept) if use_sphere else None)
+    fixed, ratio = ridge(system, "bare" if ridge_kind == "self-consistent" else ridge_kind, copies)
+    if ridge_kind != "self-consistent" and not fluctuations:
+        return _described(weights, weights.equilibrium(fixed, None), fixed, None, ratio, ridge_kind)
 
-    def averages(tau: Array) -> Averages:
-        return plane.averages(tau, degrees) if sphere is None else sphere.averages(tau)
+    def around(surroundings: tuple) -> tuple[Array, Fluctuations | None]:
+        kernel, outside = surroundings
+        lam = fixed
+        if ridge_kind == "self-consistent":
+            lam = self_consistent_ridge(system, weights.copies, kernel, outside.perpendicular, outside.rest)
+        return lam, weights.fluctuations(kernel, outside, lam) if fluctuations else None
 
-    size = jnp.sqrt(y @ y)
-    size = jnp.where(size == 0, 1.0, size)
-    unit = size / lam  # tau = unit * (y - f) / |y|
+    def again(surroundings: tuple, _: None) -> tuple:
+        lam, loops = around(surroundings)
+        return weights.surroundings(weights.equilibrium(lam, loops), loops)
 
-    def value(v: Array) -> Array:
-        return averages(unit * v).log_partition - unit * (v @ y) + lam / 2 * unit**2 * (v @ v)
+    start = weights.surroundings(jnp.zeros(len(system.kept)), None)
+    found = fixed_point(again, start, None, tolerance=1e-10, max_steps=_MAX_ROUNDS)
+    lam, loops = around(found.value)
+    return _described(
+        weights,
+        weights.equilibrium(lam, loops),
+        lam,
+        loops,
+        lam / system.ridge if ridge_kind == "self-consistent" else ratio,
+        ridge_kind,
+        jnp.where(found.converged, 0.0, jnp.inf),
+    )
 
-    def gradient(v: Array) -> Array:
-        return (averages(unit * v).output - y) / size + v
 
-    def curvature(v: Array) -> Array:
-        return averages(unit * v).curvature / lam + jnp.eye(len(degrees))
+class _Weights(eqx.Module):
+    """The rule by which averages over weights are taken: on one angle, or in the plane."""
 
-    first, _ = regression(averages(jnp.zeros(len(degrees))).kernel, y, lam)
-    start = first if sphere is None else sphere.inside(first)
-    found = minimise(value, gradient, start / unit, curvature, _MAX_STEPS)
-    tau = unit * found
-    error = jnp.max(jnp.abs(jax.lax.stop_gradient(gradient(found))))
-    described = _described(system, plane, tau, y - lam * tau, value(found), error, ratio, ridge_kind)
-    if sphere is None:
-        return described
-    squared, norm_squared = sphere.second_moments(tau)
-    return dataclasses.replace(described, spread=plane.dim / plane.variance * squared, norm=norm_squared)
+    system: TwoLayerNetwork
+    copies: Array
+    plane: Plane
+    sphere: Sphere | None
+
+    def averages(self, tau: Array, loops: Fluctuations | None) -> Averages:
+        if self.sphere is None:
+            return self.plane.averages(tau, self.system.kept, loops)
+        return self.sphere.averages(tau, loops)
+
+    def surroundings(self, tau: Array, loops: Fluctuations | None) -> tuple[Array, Others]:
+        """The kernel on the modes, and outside."""
+        kernel = self.averages(tau, loops).kernel
+        if self.sphere is None:
+            return kernel, self.plane.outside(tau, self.system.kept, loops)
+        return kernel, self.sphere.outside(tau, loops)
+
+    def fluctuations(self, kernel: Array, outside: Others, lam: Array) -> Fluctuations:
+        inverse = jnp.linalg.inv(kernel + lam * jnp.eye(kernel.shape[0]))
+        return Fluctuations(self.copies * inverse, self.copies / (outside.perpendicular + lam), self.copies / lam)
+
+    def equilibrium(self, lam: Array, loops: Fluctuations | None) -> Array:
+        """tau at the minimum of G."""
+        y, _, unit = self._scales(lam)
+
+        def value(v: Array) -> Array:
+            return self.averages(unit * v, loops).log_partition - unit * (v @ y) + lam / 2 * unit**2 * (v @ v)
+
+        def curvature(v: Array) -> Array:
+            return self.averages(unit * v, loops).curvature / lam + jnp.eye(y.shape[0])
+
+        start, _ = regression(self.averages(jnp.zeros_like(y), loops).kernel, y, lam)
+        start = start if self.sphere is None else self.sphere.inside(start)
+        return unit * minimise(value, lambda v: self.slope(unit * v, lam, loops), start / unit, curvature, _MAX_STEPS)
+
+    def slope(self, tau: Array, lam: Array, loops: Fluctuations | None) -> Array:
+        """(dG/dtau) / |y|."""
+        y, size, unit = self._scales(lam)
+        return (self.averages(tau, loops).output - y) / size + tau / unit
+
+    def action(self, tau: Array, lam: Array, loops: Fluctuations | None) -> Array:
+        """Minus the free energy, relative to that of the prior without target."""
+        y, *_ = self._scales(lam)
+        averages = self.averages(tau, loops)
+        found = averages.log_partition - tau @ y + lam / 2 * (tau @ tau)
+        if loops is None:
+            return found
+        _, outside = self.surroundings(tau, loops)
+        fit = jnp.linalg.slogdet(jnp.eye(y.shape[0]) + averages.kernel / lam)[1] * self.copies
+        fit += self.copies * (self.plane.dim - 1) * jnp.log1p(outside.perpendicular / lam) + loops.rest * outside.rest
+        linear = jnp.sum(loops.kernel * averages.kernel) + (self.plane.dim - 1) * loops.perpendicular * outside.perpendicular
+        return found - (fit - linear - loops.rest * outside.rest) / 2
+
+    def _scales(self, lam: Array) -> tuple[Array, Array, Array]:
+        """y, |y|, and |y|/lambda: tau = unit * (y - f)/|y|."""
+        y = self.system.coefficients(self.system.kept)
+        size = jnp.sqrt(y @ y)
+        size = jnp.where(size == 0, 1.0, size)
+        return y, size, size / lam
 
 
 def _described(
-    system: TwoLayerNetwork, plane: Plane, tau: Array, output: Array, action: Array, error: Array, ratio: Array, kind: Ridge
+    weights: _Weights,
+    tau: Array,
+    lam: Array,
+    loops: Fluctuations | None,
+    ratio: Array,
+    kind: Ridge,
+    unsettled: Array | float = 0.0,
 ) -> AdaptedWeights:
+    system, plane = weights.system, weights.plane
     degrees = system.kept
-    m, q_perp, log_weight = plane.interacting(tau, degrees)
+    error = jnp.max(jnp.abs(jax.lax.stop_gradient(weights.slope(tau, lam, loops)))) + unsettled
+    kernel, outside = weights.surroundings(tau, loops)
+    m, q_perp, log_weight = plane.interacting(tau, degrees, loops)
     top = jnp.max(log_weight)
     weight = jnp.exp(log_weight - top)
     total = jnp.sum(weight)
@@ -127,16 +222,21 @@ def _described(
     reliable = (jnp.abs(left_out) < TRUNCATED) & ((shape.phase != 1) | (specialised >= FEW_NEURONS))
     if kind == "bare":
         reliable &= ratio < RIDGE_RATIO
+    if weights.sphere is None:
+        squared, norm = jnp.sum(at_rho * plane.rho**2), jnp.sum(weight * (q_perp + plane.rho[:, None] ** 2))
+    else:
+        squared, norm = weights.sphere.second_moments(tau, loops)
     return AdaptedWeights(
-        **shares(system, output),
+        **shares(system, system.coefficients(degrees) - lam * tau),
         **{name: getattr(shape, name) for name in Wells.dims()},
-        spread=plane.dim / plane.variance * jnp.sum(at_rho * plane.rho**2),
+        spread=plane.dim / plane.variance * squared,
+        eigenvalue_ratio=eigenvalue_ratio(degrees, kernel, outside.perpendicular),
         ridge_ratio=ratio,
         residual=error,
         converged=error < _ACCURACY,
         tau=tau,
-        action=action,
-        norm=jnp.sum(weight * (q_perp + plane.rho[:, None] ** 2)),
+        action=weights.action(tau, lam, loops),
+        norm=norm,
         omitted=jnp.abs(left_out),
         specialised=specialised,
         overlap=overlap,

@@ -4,6 +4,8 @@ m_k(w) = |w| g_k(u), u = rho/|w| = cos(theta), g_k(u) = c_k u^k with phi = sum_k
 
     r(u) = 1 - v s h^2 / (N d)        (v weight variance, s read-out variance)
 
+(fluctuations of the output subtract from h^2 what `plane.Fluctuations` says, at |w| = 1),
+
 N log E exp{(s/2N) (tau . m)^2} = N log of the average of r^(-d/2) over the sphere, and <|w|^2 | u> = v / r(u). Where r reaches
 zero the average diverges: a barrier that the solution cannot touch.
 """
@@ -15,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.theory.plane import Averages
+from orderparam.systems.kernel_adaptation.theory.plane import Averages, Fluctuations, Others
 
 _NODES = 4001
 
@@ -37,7 +39,30 @@ class Sphere(eqx.Module):
         coefficients = system.phi.hermite_coefficients(max(degrees) + 1)
         return cls(cosine, log_measure, jnp.stack([coefficients[k] * cosine**k for k in degrees]), system)
 
-    def averages(self, tau: Float[Array, "mode"]) -> Averages:
+    def others(self) -> tuple[Array, Array]:
+        """p and r of `plane.Fluctuations` at |w| = 1."""
+        linear = (1 - self.cosine**2) * self.system.phi.hermite_coefficients(2)[1] ** 2
+        one = jnp.ones(())
+        return linear, self.system.phi.two_point(one, one, one) - jnp.sum(self.features**2, axis=0) - linear
+
+    def _density(self, tau: Array, fluctuations: Fluctuations | None) -> tuple[Array, Array, Array]:
+        """r, log weights and their logarithm of the sum. NaN outside the domain r > 0."""
+        d, v, s, n = (
+            jnp.asarray(x, float)
+            for x in (
+                self.system.input_dim, self.system.weight_variance, self.system.readout_variance, self.system.width,
+            )
+        )  # fmt: skip
+        squared = (tau @ self.features) ** 2
+        if fluctuations is not None:
+            linear, rest = self.others()
+            squared -= jnp.einsum("jk,ja,ka->a", fluctuations.kernel, self.features, self.features)
+            squared -= fluctuations.perpendicular * linear + fluctuations.rest * rest
+        r = 1 - v * s * squared / (n * d)
+        log_weight = self.log_measure - d / 2 * jnp.log(jnp.where(r > 0, r, jnp.nan))
+        return r, log_weight, jax.scipy.special.logsumexp(log_weight)
+
+    def averages(self, tau: Float[Array, "mode"], fluctuations: Fluctuations | None = None) -> Averages:
         """NaN outside the domain r > 0."""
         d, v, s, n = (
             jnp.asarray(x, float)
@@ -46,9 +71,7 @@ class Sphere(eqx.Module):
             )
         )  # fmt: skip
         field = tau @ self.features
-        r = 1 - v * s * field**2 / (n * d)
-        log_weight = self.log_measure - d / 2 * jnp.log(jnp.where(r > 0, r, jnp.nan))
-        log_partition = jax.scipy.special.logsumexp(log_weight)
+        r, log_weight, log_partition = self._density(tau, fluctuations)
         weight = jnp.exp(log_weight - log_partition)
         kernel = s * (self.features * (weight * v / r)) @ self.features.T
         output = kernel @ tau
@@ -58,14 +81,21 @@ class Sphere(eqx.Module):
         curvature = kernel + within + (second - jnp.outer(output, output)) / n
         return Averages(n * log_partition, output, kernel, curvature)
 
-    def second_moments(self, tau: Float[Array, "mode"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def outside(self, tau: Float[Array, "mode"], fluctuations: Fluctuations | None = None) -> Others:
+        """The kernel outside the modes."""
+        r, log_weight, log_partition = self._density(tau, fluctuations)
+        norm = jnp.exp(log_weight - log_partition) * self.system.weight_variance / r
+        readout = jnp.asarray(self.system.readout_variance, float)
+        linear, rest = self.others()
+        return Others(readout * jnp.sum(norm * linear) / (self.system.input_dim - 1.0), readout * jnp.sum(norm * rest))
+
+    def second_moments(
+        self, tau: Float[Array, "mode"], fluctuations: Fluctuations | None = None
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """<rho^2> and <|w|^2>."""
-        field = tau @ self.features
-        given = self.system
-        r = 1 - given.weight_variance * jnp.asarray(given.readout_variance) * field**2 / (given.width * given.input_dim)
-        weight = jax.nn.softmax(self.log_measure - given.input_dim / 2 * jnp.log(r))
-        norm = given.weight_variance / r
-        return jnp.sum(weight * norm * self.cosine**2), jnp.sum(weight * norm)
+        r, log_weight, log_partition = self._density(tau, fluctuations)
+        norm = jnp.exp(log_weight - log_partition) * self.system.weight_variance / r
+        return jnp.sum(norm * self.cosine**2), jnp.sum(norm)
 
     def inside(self, tau: Float[Array, "mode"]) -> Float[Array, "mode"]:
         """tau, shortened until it is well inside the domain."""

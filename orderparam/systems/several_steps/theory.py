@@ -1,0 +1,178 @@
+"""Exact overlaps after several giant steps, in the limit of large input dimension.
+
+Fresh batches: a closed recursion for M = projections of w on the teacher's directions and o2 = |w|^2 - |M|^2. With z ~ N(0, I_r),
+h = M.z + sqrt(o2) G + bias, and a batch of sample_ratio d examples,
+
+    M  <- M + step E[y sigma'(h) z],
+    o2 <- o2 (1 + step E[y sigma''(h)])^2 + (step^2 / sample_ratio) E[y^2 sigma'(h)^2],         M = 0, o2 = 1 at the start.
+
+Derived for this package from the conditional law of a Gaussian batch given its fields; the picture (which directions are learned
+at which step) is that of Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270).
+
+The same batch twice: after the first step the field of an example contains the example's own label,
+
+    h1 = (1 + b) h0 + M1.z + sqrt(v) G + (step/sample_ratio) y sigma'(h0 + bias),      b = step E[y] E[sigma''],
+    v = step^2 E[y^2] E[sigma'^2] / sample_ratio,        M2 = M1 + step E[y z sigma'(h1 + bias)],
+
+so that sigma'(h1) is no longer a function of M1.z alone and a direction of any information exponent may grow: Dandi, Troiani,
+Arnaboldi, Pesce, Zdeborova, Krzakala 2024 (arXiv:2402.03220).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from orderparam.core.result import Result
+from orderparam.gaussian import Activation, standard_normal_rule
+from orderparam.gaussian.quadrature import LEAN
+from orderparam.systems.several_steps.model import SeveralSteps
+
+Scalar = Float[Array, ""]
+_ACROSS = 20  # Gauss-Hermite nodes in each direction across M: exact for polynomials g of degree up to 18
+
+
+class StepPath(Result):
+    """Along the steps, the start included.
+
+    overlap: M, projections of w on the teacher's directions. orthogonal: squared norm of the rest of w.
+    cosine_squared: M_k^2 / |w|^2.
+    """
+
+    overlap: Float[Array, "time direction"]
+    orthogonal: Float[Array, "time"]
+    cosine_squared: Float[Array, "time direction"]
+
+
+class ReusePath(Result):
+    """Overlaps M at the start and after one and two steps on the same batch."""
+
+    overlap: Float[Array, "time direction"]
+
+
+class _Slopes(NamedTuple):
+    """Averages of sigma'(centre + sqrt(variance) G) over G: mean, its derivative by the centre, and mean square."""
+
+    mean: Array
+    derivative: Array
+    square: Array
+
+
+def fresh_batches(system: SeveralSteps) -> StepPath:
+    """The recursion above, to 1e-9 for targets of one direction and for polynomials; for other targets of several directions to
+    what 20 Gauss-Hermite nodes give."""
+    directions = system.teacher.dimension
+
+    def step(state: tuple[Array, Scalar], _: None) -> tuple[tuple[Array, Scalar], tuple[Array, Scalar]]:
+        following = _fresh_step(system, *state)
+        return following, following
+
+    start = (jnp.zeros(directions), jnp.ones(()))
+    _, (overlap, orthogonal) = jax.lax.scan(step, start, length=system.steps)
+    overlap = jnp.concatenate([start[0][None], _cleared(overlap)])
+    orthogonal = jnp.concatenate([start[1][None], orthogonal])
+    power = jnp.sum(overlap**2, axis=1) + orthogonal
+    return StepPath(overlap, orthogonal, overlap**2 / power[:, None])
+
+
+def reused_batch(system: SeveralSteps) -> ReusePath:
+    """Two steps on one batch, for targets of one direction; `system.steps` is not used. Raises `ValueError` for others."""
+    target, step = system.teacher, system.step
+    if target.dimension != 1:
+        raise ValueError(f"target = {system.target!r}: the theory of a batch that is used twice needs a single direction")
+    z, weight = standard_normal_rule(list(dict.fromkeys((0.0, *target.kinks))), LEAN)
+    label = target(z[:, None])
+    field, density = standard_normal_rule([kink - jnp.asarray(system.bias) for kink in _bends(system.activation)], LEAN)
+    slope = system.activation.derivative(field + system.bias)
+    power = jnp.sum(weight * label**2) + system.noise
+    first = step * jnp.sum(weight * label * z) * jnp.sum(density * slope)
+    stretch = 1 + step * jnp.sum(weight * label) * jnp.sum(density * slope * field)
+    spread = step**2 / system.sample_ratio * power * jnp.sum(density * slope**2)
+
+    def line(total: Scalar, node: tuple[Scalar, Scalar, Scalar]) -> tuple[Scalar, None]:
+        h0, mass, own = node  # own: how much of an example's label is in its field
+        variance = spread + own**2 * system.noise
+        slopes = _slopes(system.activation, stretch * h0 + first * z + own * label + system.bias, variance)
+        # Label noise is Gaussian, and in the label and in the field at once: integration by parts.
+        return total + mass * jnp.sum(weight * z * (label * slopes.mean + system.noise * own * slopes.derivative)), None
+
+    nodes = (field, density, step / system.sample_ratio * slope)
+    second, _ = jax.lax.scan(line, jnp.zeros(()), nodes)
+    return ReusePath(_cleared(jnp.stack([jnp.zeros(()), first, first + step * second]))[:, None])
+
+
+def first_moments(system: SeveralSteps) -> tuple[Float[Array, "direction"], Scalar]:
+    """E[y z] and E[sigma'(w.x + bias)] at the start."""
+    directions = system.teacher.dimension
+    _, weight, pull, _, _ = _labels(system, jnp.zeros(directions), jnp.ones(()))
+    slope = _slopes(system.activation, jnp.asarray(system.bias, jnp.float64), jnp.ones(())).mean
+    return weight @ pull, slope
+
+
+def _fresh_step(system: SeveralSteps, overlap: Float[Array, "direction"], orthogonal: Scalar) -> tuple[Array, Scalar]:
+    u, weight, pull, mean, power = _labels(system, overlap, orthogonal)
+    centre = _length(overlap) * u + system.bias
+    slopes = _slopes(system.activation, centre, orthogonal)
+    growth = 1 + system.step * jnp.sum(weight * mean * slopes.derivative)
+    diffusion = system.step**2 / system.sample_ratio * jnp.sum(weight * power * slopes.square)
+    return overlap + system.step * (weight * slopes.mean) @ pull, orthogonal * growth**2 + diffusion
+
+
+def _labels(system: SeveralSteps, overlap: Float[Array, "direction"], orthogonal: Scalar) -> tuple[Array, ...]:
+    """Nodes u = M.z / |M| with their weights, and given u: E[y z], E y, E y^2."""
+    target, directions = system.teacher, system.teacher.dimension
+    length = _length(overlap)
+    along = jnp.where(length > 0, overlap / jnp.where(length > 0, length, 1.0), jnp.eye(directions)[0])
+    far = jnp.where(length > 0, length, 1e-12)
+    cuts = [jnp.zeros(()), *((bend - system.bias) / far for bend in _bends(system.activation))]
+    if directions == 1:
+        cuts += [kink * along[0] for kink in target.kinks]
+    u, weight = standard_normal_rule(cuts, LEAN)
+    frame = _frame(along)
+    across, mass = _across(directions - 1)
+    z = u[:, None, None] * frame[0] + across @ frame[1:]
+    label = target(z)
+    noisy = jnp.sum(mass * label**2, axis=1) + system.noise
+    return u, weight, jnp.einsum("n,un,unk->uk", mass, label, z), label @ mass, noisy
+
+
+def _slopes(activation: Activation, centre: Float[Array, "*node"], variance: Scalar) -> _Slopes:
+    deviation = jnp.sqrt(variance)
+    x, weight = standard_normal_rule([(bend - centre) / deviation for bend in _bends(activation)], LEAN)
+    slope = activation.derivative(centre[..., None] + deviation * x)
+    mean, derivative = jnp.sum(weight * slope, axis=-1), jnp.sum(weight * slope * x, axis=-1) / deviation
+    return _Slopes(mean, derivative, jnp.sum(weight * slope**2, axis=-1))
+
+
+def _bends(activation: Activation) -> tuple[float, ...]:
+    """Where sigma' has a kink or turns; everything that saturates does so around the origin."""
+    return tuple(dict.fromkeys((0.0, *activation.kinks)))
+
+
+def _cleared(overlap: Float[Array, "*entry"]) -> Float[Array, "*entry"]:
+    """Zeros in place of what is left of them by rounding."""
+    return jnp.where(jnp.abs(overlap) < 1e-14, 0.0, overlap)
+
+
+def _length(vector: Float[Array, "direction"]) -> Scalar:
+    return jnp.sqrt(jnp.sum(vector**2))
+
+
+def _frame(along: Float[Array, "direction"]) -> Float[Array, "direction direction"]:
+    """An orthogonal matrix whose first row is the unit vector: a reflection (Householder)."""
+    first = jnp.eye(len(along))[0]
+    sign = jnp.where(along[0] > 0, -1.0, 1.0)
+    mirror = along - sign * first  # never short
+    return sign * (jnp.eye(len(along)) - 2 * jnp.outer(mirror, mirror) / (mirror @ mirror))
+
+
+def _across(directions: int) -> tuple[np.ndarray, np.ndarray]:
+    """Tensor Gauss-Hermite nodes (node, direction) and their weights; one empty node for no direction."""
+    x, w = np.polynomial.hermite_e.hermegauss(_ACROSS)
+    nodes, weights = np.zeros((1, 0)), np.ones(1)
+    for _ in range(directions):
+        nodes = np.hstack([np.repeat(nodes, len(x), axis=0), np.tile(x, len(nodes))[:, None]])
+        weights = np.outer(weights, w / w.sum()).ravel()
+    return nodes, weights

@@ -6,14 +6,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from orderparam.core.system import is_number
 from orderparam.networks import Architecture, convolutional, fully_connected
 from orderparam.networks.affine import Weights
 from orderparam.systems.proportional.model import Convolutional, FullyConnected, LocallyConnected, Network
 
 
 def architecture(system: Network) -> Architecture:
-    """The network of a system at its finite width, without biases; every number is an array, so that another compiles nothing."""
+    """The network of a system at its finite width, without biases; variances are arrays, so that another compiles nothing."""
     outputs = 1 if system.targets.ndim == 1 else system.targets.shape[1]
     readout = float(system.readout_variance)
     if isinstance(system, FullyConnected):
@@ -37,7 +36,7 @@ def architecture(system: Network) -> Architecture:
             readout_variance=readout,
             outputs=outputs,
         )
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if is_number(leaf) else leaf, found)
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if isinstance(leaf, float) else leaf, found)
 
 
 def inputs(system: Network) -> tuple[Float[Array, "train *input"], Float[Array, "test *input"]]:

@@ -12,6 +12,7 @@ from orderparam.networks import Architecture
 from orderparam.networks.affine import Weights
 from orderparam.systems.proportional.model import Network, PatchNetwork
 from orderparam.systems.proportional.network import architecture, inputs
+from orderparam.systems.proportional.theory.evidence import data_term
 
 Hidden = Any  # whitened weights of the layers before the read-out
 
@@ -20,10 +21,13 @@ class Moments(eqx.Module):
     """Averages over the read-out at given hidden weights, or values at given weights of all layers."""
 
     residual: Float[Array, "train output"]  # y - f
-    spread: Float[Array, ""]  # sum_mu Var f(x_mu), over the outputs too
     mean: Float[Array, "test output"]
-    variance: Float[Array, "test"]
+    variance: Float[Array, "test"]  # of every output
+    train_error: Float[Array, ""]
+    test_error: Float[Array, ""]
+    length: Float[Array, ""]  # trace of `order`
     order: Float[Array, "index other"]  # v v^T / N for the read-outs of (patch, output), the patches slower
+    mean_scales: Float[Array, "index other"]  # their covariance over the units
 
 
 class Problem(eqx.Module):
@@ -33,6 +37,7 @@ class Problem(eqx.Module):
     x: Float[Array, "train *input"]
     y: Float[Array, "train output"]
     test: Float[Array, "test *input"]
+    test_y: Float[Array, "test output"]
     temperature: Float[Array, ""]
     patches: int = eqx.field(static=True)
 
@@ -42,11 +47,28 @@ class Problem(eqx.Module):
         y = system.train[1]
         count = system.patch_count if isinstance(system, PatchNetwork) and not system.pooled else 1
         x, test = inputs(system)
-        return cls(architecture(system), x, y.reshape(y.shape[0], -1), test, jnp.asarray(system.temperature, float), count)
+        y, test_y = (values.reshape(values.shape[0], -1) for values in (y, jnp.asarray(system.test_targets, float)))
+        return cls(architecture(system), x, y, test, test_y, jnp.asarray(system.temperature, float), count)
 
     def draw(self, key: PRNGKeyArray) -> Any:
         """Whitened weights of all layers from the prior."""
         return self.network.draw(key, self.x.shape[1:])
+
+    def moments(
+        self,
+        residual: Float[Array, "train output"],
+        spread: Float[Array, ""],
+        mean: Float[Array, "test output"],
+        variance: Float[Array, "test"],
+        order: Float[Array, "index other"],
+        total: Float[Array, "index other"],
+    ) -> Moments:
+        """The record. spread: sum_mu Var f(x_mu), over the outputs too; total: (sum_c v_c) (sum_c v_c)^T / N."""
+        units = jax.eval_shape(self.draw, jax.random.key(0))[-1].weight.size // order.shape[0]
+        train_error = (jnp.sum(residual**2) + spread) / self.y.shape[0]
+        test_error = jnp.mean(jnp.sum((mean - self.test_y) ** 2, axis=-1) + self.y.shape[1] * variance)
+        covariance = (units * order - total) / (units - 1)  # NaN for a single unit
+        return Moments(residual, mean, variance, train_error, test_error, jnp.trace(order), order, covariance)
 
 
 class Collapsed(eqx.Module):
@@ -74,27 +96,34 @@ class Collapsed(eqx.Module):
         return self.problem.network.features((*hidden, self.readout), x)
 
     def __call__(self, hidden: Hidden) -> Float[Array, ""]:
-        phi = self.features(hidden, self.problem.x)
-        return condition_readout(phi, self.problem.y, self.problem.temperature).log_evidence + whitened_prior(hidden)
+        given = self.problem
+        phi = self.features(hidden, given.x)
+        noisy = phi @ phi.T + given.temperature * jnp.eye(phi.shape[0])
+        return -data_term(noisy, given.y) / 2 + whitened_prior(hidden)
 
     def moments(self, hidden: Hidden) -> Moments:
         """Averages over the read-out at these hidden weights."""
         given = self.problem
         phi, test = self.features(hidden, given.x), self.features(hidden, given.test)
         posterior = condition_readout(phi, given.y, given.temperature)
-        spread = jnp.sum(posterior.half**2)  # tr Phi^T A^{-1} Phi
-        outputs = given.y.shape[1]
-        shared = posterior.half.reshape(phi.shape[0], given.patches, -1)
+        outputs, patches = given.y.shape[1], given.patches
+        # Cov(u_ic, u_jd) = 1 - Phi^T A^{-1} Phi, the same for every output
+        shared = posterior.half.reshape(phi.shape[0], patches, -1)
         units = shared.shape[-1]
-        # Cov(u_ic, u_jc) = 1 - Phi^T A^{-1} Phi, the same for every output and averaged over the channels c
-        covariance = jnp.eye(given.patches) - jnp.einsum("mic,mjc->ij", shared, shared) / units
-        order = own_order(posterior.mean, given.patches) + jnp.kron(covariance, jnp.eye(outputs))
-        return Moments(
+        over_units = jnp.sum(shared, axis=-1)
+        own = jnp.eye(patches) - jnp.einsum("mic,mjc->ij", shared, shared) / units
+        total = jnp.eye(patches) - over_units.T @ over_units / units
+        order, total = (
+            found + jnp.kron(covariance, jnp.eye(outputs))
+            for found, covariance in zip(readout_products(posterior.mean, patches), (own, total))
+        )
+        return given.moments(
             given.temperature * posterior.discrepancy,
-            outputs * given.temperature * spread,
+            outputs * given.temperature * jnp.sum(posterior.half**2),  # tr Phi^T A^{-1} Phi
             test @ posterior.mean,
             posterior.variance(test),
             order,
+            total,
         )
 
     def kernel_and_order(self, hidden: Hidden) -> tuple[Float[Array, "train train"], Float[Array, ""]]:
@@ -119,8 +148,8 @@ class Full(eqx.Module):
         given = self.problem
         mean = given.network.apply(whitened, given.test)
         residual = given.y - given.network.apply(whitened, given.x)
-        order = own_order(whitened[-1].weight.T, given.patches)
-        return Moments(residual, jnp.zeros(()), mean, jnp.zeros(mean.shape[0]), order)
+        products = readout_products(whitened[-1].weight.T, given.patches)
+        return given.moments(residual, jnp.zeros(()), mean, jnp.zeros(mean.shape[0]), *products)
 
 
 def whitened_prior(weights: Any) -> Float[Array, ""]:
@@ -128,12 +157,15 @@ def whitened_prior(weights: Any) -> Float[Array, ""]:
     return -sum((jnp.sum(leaf**2) for leaf in jax.tree.leaves(weights)), jnp.zeros(())) / 2
 
 
-def own_order(readout: Float[Array, "feature output"], patches: int) -> Float[Array, "index other"]:
-    """(1/N_c) sum_c u_(i a)c u_(j b)c of one read-out, features numbered (patch i, channel c)."""
+def readout_products(
+    readout: Float[Array, "feature output"], patches: int
+) -> tuple[Float[Array, "index other"], Float[Array, "index other"]]:
+    """(1/N_c) sum_c u_(i a)c u_(j b)c and (1/N_c) sum_cd u_(i a)c u_(j b)d; features are numbered (patch i, channel c)."""
     by_channel = readout.reshape(patches, -1, readout.shape[1])
     units = by_channel.shape[1]
     flat = jnp.moveaxis(by_channel, 1, 0).reshape(units, -1)
-    return flat.T @ flat / units
+    over_units = jnp.sum(flat, axis=0)
+    return flat.T @ flat / units, jnp.outer(over_units, over_units) / units
 
 
 def moments(potential: Collapsed | Full, weights: Any) -> Moments:

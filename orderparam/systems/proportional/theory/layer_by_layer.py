@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-import jax.scipy.linalg as jsl
 import optimistix
 from jaxtyping import Array, Float
 
@@ -12,6 +11,7 @@ from orderparam.kernels import common_scale
 from orderparam.kernels.common_scale import BRANCHES, Minima
 from orderparam.solve.minimum import minimise
 from orderparam.systems.proportional.model import FullyConnected
+from orderparam.systems.proportional.theory.evidence import data_term
 from orderparam.systems.proportional.theory.fully_connected import (
     Branches,
     RenormalisedNetwork,
@@ -30,20 +30,6 @@ _SCAN = 61
 _RANGE = (-9.0, 9.0)
 _SAME = 1e-6  # minima closer than this in every log Q_l are one
 
-Kernel = Callable[[Float[Array, "unknown"]], Float[Array, "train train"]]
-
-
-@jax.custom_jvp
-def inverse(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """A^{-1} of a symmetric positive definite matrix; dA^{-1} = -A^{-1} dA A^{-1}."""
-    return jsl.cho_solve((jnp.linalg.cholesky(matrix), True), jnp.eye(matrix.shape[-1]))
-
-
-@inverse.defjvp
-def _(primals, tangents):
-    inverted = inverse(primals[0])
-    return inverted, -inverted @ tangents[0] @ inverted
-
 
 def common_minima(system: FullyConnected) -> Minima:
     """All minima of the closure with a common scale, which costs one eigendecomposition: where the other closures start from."""
@@ -51,21 +37,9 @@ def common_minima(system: FullyConnected) -> Minima:
     return common_scale.minima(basis.eigenvalues, basis.power, jnp.asarray(system.temperature, float), system.widths)
 
 
-def data_term(system: FullyConnected, matrix: Float[Array, "train train"]) -> Float[Array, ""]:
-    """log det A + y^T A^{-1} y, A = T + K."""
-    _, y = system.train
-    cholesky = jnp.linalg.cholesky(matrix + jnp.asarray(system.temperature, float) * jnp.eye(y.shape[0]))
-    half = jsl.solve_triangular(cholesky, y, lower=True)
-    return 2 * jnp.sum(jnp.log(jnp.diag(cholesky))) + half @ half
-
-
-def data_slope(system: FullyConnected, kernel: Kernel, unknowns: Float[Array, "unknown"]) -> Float[Array, "unknown"]:
-    """Its derivative, tr (A^{-1} - a a^T) dK, a = A^{-1} y."""
-    _, y = system.train
-    matrix, pull_back = jax.vjp(kernel, unknowns)
-    inverted = inverse(matrix + jnp.asarray(system.temperature, float) * jnp.eye(y.shape[0]))
-    dual = inverted @ y
-    return pull_back(inverted - jnp.outer(dual, dual))[0]
+def noisy(system: FullyConnected, kernel: Float[Array, "train train"]) -> Float[Array, "train train"]:
+    """T + K."""
+    return kernel + jnp.asarray(system.temperature, float) * jnp.eye(kernel.shape[0])
 
 
 def kernels_with_means(
@@ -83,14 +57,12 @@ def _action(system: FullyConnected, closure: str) -> tuple[Callable, Callable]:
     """F as a function of log Q_1 .. log Q_L, and its derivatives over the smallest width, N_l (Q_l - 1) + .."""
     widths, variances, start = system.widths, hidden_and_readout(system), input_kernels(system)[0]
 
-    def kernel(logarithms: Float[Array, "layer"]) -> Float[Array, "train train"]:
-        return renormalised(start, system.phi, variances, jnp.exp(logarithms), closure).cross
-
     def value(logarithms: Float[Array, "layer"]) -> Float[Array, ""]:
-        return jnp.sum(widths * (jnp.exp(logarithms) - logarithms)) + data_term(system, kernel(logarithms))
+        kernel = renormalised(start, system.phi, variances, jnp.exp(logarithms), closure).cross
+        return jnp.sum(widths * (jnp.exp(logarithms) - logarithms)) + data_term(noisy(system, kernel), system.train[1])
 
     def gradient(logarithms: Float[Array, "layer"]) -> Float[Array, "layer"]:
-        return (widths * jnp.expm1(logarithms) + data_slope(system, kernel, logarithms)) / jnp.min(widths)
+        return jax.grad(value)(logarithms) / jnp.min(widths)
 
     return value, gradient
 
@@ -112,14 +84,14 @@ def _with_means(system: FullyConnected) -> RenormalisedNetwork:
     train, _ = input_kernels(system)
     depth = widths.shape[0]
 
-    def kernel(unknowns: Float[Array, "unknown"]) -> Float[Array, "train train"]:
+    def value(unknowns: Float[Array, "unknown"]) -> Float[Array, ""]:
         scales, kappas = jnp.split(jnp.exp(unknowns), 2)
-        return with_means(train, system.phi, variances, scales, kappas).cross
+        kernel = with_means(train, system.phi, variances, scales, kappas).cross
+        prior = jnp.sum(widths * (-scales * (1 / kappas - 1) - jnp.log(kappas)))
+        return prior + data_term(noisy(system, kernel), system.train[1])
 
     def slopes(unknowns: Float[Array, "unknown"], _: None = None) -> Float[Array, "unknown"]:
-        scales, kappas = jnp.split(jnp.exp(unknowns), 2)
-        prior = jnp.concatenate([widths * scales * (1 - 1 / kappas), widths * (scales / kappas - 1)])
-        return (prior + data_slope(system, kernel, unknowns)) / jnp.min(widths)
+        return jax.grad(value)(unknowns) / jnp.min(widths)
 
     start = jax.lax.stop_gradient(jnp.tile(jnp.log(common_minima(system).order_parameters[0]), 2))
     solution = optimistix.root_find(
@@ -128,9 +100,7 @@ def _with_means(system: FullyConnected) -> RenormalisedNetwork:
     residual = jnp.max(jnp.abs(jax.lax.stop_gradient(slopes(solution))))
     scales, kappas = jnp.exp(solution[:depth]), jnp.exp(solution[depth:])
     found = kernels_with_means(system, scales, kappas, "nested")
-    prior = jnp.sum(widths * (-scales * (1 / kappas - 1) - jnp.log(kappas)))
-    action = prior + data_term(system, found[0])
-    return _result(system, found, scales, kappas, action, jnp.zeros(()), residual)  # F has no constants N_l here
+    return _result(system, found, scales, kappas, value(solution), jnp.zeros(()), residual)  # F has no constants N_l here
 
 
 def _result(

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from blackjax.adaptation.step_size import dual_averaging_adaptation
 from jaxtyping import Array, Float, Key, PyTree
 
-from orderparam.sampling.transitions import TARGET_ACCEPTANCE, LogDensity, begin, move
+from orderparam.sampling.transitions import TARGET_ACCEPTANCE, Leapfrog, LogDensity, begin, move
 
 
 @eqx.filter_jit
@@ -22,7 +22,7 @@ def begin_chains(method: str, log_density: LogDensity, positions: PyTree) -> Any
 @eqx.filter_jit
 def burn_in(
     method: str,
-    leapfrog_steps: int,
+    leapfrog: Leapfrog,
     log_density: LogDensity,
     keys: Key[Array, "chain"],
     states: Any,
@@ -33,7 +33,7 @@ def burn_in(
 
     def one(key, state, step_size):
         def body(state, key):
-            return move(method, leapfrog_steps, log_density, key, state, step_size)[0], None
+            return move(method, leapfrog, log_density, key, state, step_size)[0], None
 
         return jax.lax.scan(body, state, jax.random.split(key, transitions))[0]
 
@@ -43,7 +43,7 @@ def burn_in(
 @eqx.filter_jit
 def adapt(
     method: str,
-    leapfrog_steps: int,
+    leapfrog: Leapfrog,
     log_density: LogDensity,
     keys: Key[Array, "chain"],
     states: Any,
@@ -65,7 +65,7 @@ def adapt(
             restarted = initialise(average(averaging) / 10)
             averaging = jax.tree.map(partial(jnp.where, index == transitions // 2), restarted, averaging)
             step_size = jnp.exp(averaging.log_step_size)
-            state, acceptance = move(method, leapfrog_steps, log_density, key, state, step_size)
+            state, acceptance = move(method, leapfrog, log_density, key, state, step_size)
             return (state, update(averaging, acceptance)), None
 
         start = jax.tree.map(partial(jnp.asarray, dtype=float), initialise(0.1))
@@ -88,7 +88,7 @@ class Record(eqx.Module):
 @eqx.filter_jit
 def record(
     method: str,
-    leapfrog_steps: int,
+    leapfrog: Leapfrog,
     log_density: LogDensity,
     observe: Callable[[PyTree], PyTree],
     keys: Key[Array, "chain"],
@@ -101,7 +101,7 @@ def record(
 
     def one(key, state, step_size):
         def transition(state, key):
-            return move(method, leapfrog_steps, log_density, key, state, step_size)
+            return move(method, leapfrog, log_density, key, state, step_size)
 
         def body(state, key):
             state, acceptance = jax.lax.scan(transition, state, jax.random.split(key, thin))

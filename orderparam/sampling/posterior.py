@@ -23,7 +23,7 @@ from orderparam.sampling.checks import (
 from orderparam.sampling.curvature import largest_curvature, variance_inflation
 from orderparam.sampling.estimate import estimate
 from orderparam.sampling.samples import Samples
-from orderparam.sampling.transitions import METHODS, LogDensity
+from orderparam.sampling.transitions import METHODS, Leapfrog, LogDensity
 
 SHORTEST_ADAPTATION = 20
 
@@ -41,6 +41,7 @@ def sample(
     observe: Callable[[PyTree], PyTree] | None = None,
     step_size: float | Float[Array, ""] | Float[Array, "chain"] | None = None,
     leapfrog_steps: int = 10,
+    trajectory: float | None = None,
     scale: PyTree | None = None,
 ) -> Samples:
     """Draw from p(u) ∝ exp(log_density(u)) with independent Markov chains, and say how far to trust the averages.
@@ -61,6 +62,8 @@ def sample(
     step_size:      its meaning is told in `orderparam.sampling.transitions`. A number, or one per chain: used as it is.
                     Left out in Langevin: 0.1/max(1, largest curvature), measured at the start and again after warm-up.
     leapfrog_steps: leapfrog steps of an HMC trajectory, whose step size is drawn anew within +-20 % for each.
+    trajectory:     length of an HMC trajectory instead, in units of the parameters (at most 100 steps): leapfrog_steps is then
+                    trajectory/(step size), rounded up. A direction of width s is forgotten at once if it is about pi s/2.
     scale:          pytree of one position with positive numbers or arrays that broadcast against it: the posterior widths
                     of the parameters. The chains run in u/scale, which amounts to the diagonal mass matrix 1/scale^2.
 
@@ -82,15 +85,19 @@ def sample(
     run shows in `variance_inflation` and `converged`.
 
     Raises `ValueError` for an unknown method; lengths that are not integers or too small (samples < 4, thin < 1, warmup < 20
-    where the step size is tuned); a step size or a scale that is not positive or does not fit; positions that are not real
-    arrays or differ in their chain axis; a log density that is not a scalar, or not finite (it or its gradient) where a chain
-    starts; observables that are not numbers; a Langevin step >= 2/(largest curvature where a chain starts).
+    where the step size is tuned); a trajectory that is not positive; a step size or a scale that is not positive or does not fit;
+    positions that are not real arrays or differ in their chain axis; a log density that is not a scalar, or not finite (it or
+    its gradient) where a chain starts; observables that are not numbers; a Langevin step >= 2/(largest curvature where a chain
+    starts).
     """
     if method not in METHODS:
         raise ValueError(f"method = {method!r} does not exist{nearest(str(method), list(METHODS))}")
     check_count("samples", samples, 4)
     check_count("thin", thin, 1)
     check_count("leapfrog_steps", leapfrog_steps, 1)
+    if trajectory is not None and not trajectory > 0:
+        raise ValueError(f"trajectory = {trajectory}: must be > 0")
+    leapfrog: Leapfrog = leapfrog_steps if trajectory is None else float(trajectory)
     if step_size is None and method != "langevin":
         check_count("warmup", warmup, SHORTEST_ADAPTATION, " to tune the step size (or give step_size)")
     else:
@@ -117,7 +124,7 @@ def sample(
     def burned_in(states: Any, step_sizes: Float[Array, "chain"]) -> Any:
         if warmup == 0:
             return states
-        return burn_in(method, leapfrog_steps, log_density, warmup_keys, states, step_sizes, warmup)
+        return burn_in(method, leapfrog, log_density, warmup_keys, states, step_sizes, warmup)
 
     if method == "langevin":
         at_start = curvatures(states)
@@ -127,12 +134,12 @@ def sample(
         if given is None:
             step_sizes = _langevin_step(curvatures(states))
     elif given is None:
-        states, step_sizes = adapt(method, leapfrog_steps, log_density, warmup_keys, states, warmup)
+        states, step_sizes = adapt(method, leapfrog, log_density, warmup_keys, states, warmup)
     else:
         step_sizes = given
         states = burned_in(states, step_sizes)
 
-    states, kept = record(method, leapfrog_steps, log_density, observe, draw_keys, states, step_sizes, samples, thin)
+    states, kept = record(method, leapfrog, log_density, observe, draw_keys, states, step_sizes, samples, thin)
 
     biased = method == "langevin"
     inflation = variance_inflation(step_sizes, curvatures(states)) if biased else jnp.ones(count)

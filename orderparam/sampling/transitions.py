@@ -24,6 +24,9 @@ METHODS = ("hmc", "mala", "nuts", "langevin")
 TARGET_ACCEPTANCE = {"hmc": 0.8, "mala": 0.574, "nuts": 0.8}
 
 LEAPFROG_JITTER = 0.2
+MOST_LEAPFROG_STEPS = 100  # where the length of a trajectory is given and the step size happens to be small
+
+Leapfrog = int | float  # a number of steps (int), or the length of a trajectory, their number times eps (float)
 
 LogDensity = Callable[[PyTree], Float[Array, ""]]
 
@@ -36,7 +39,7 @@ def begin(method: str, log_density: LogDensity, position: PyTree) -> Any:
 
 def move(
     method: str,
-    leapfrog_steps: int,
+    leapfrog: Leapfrog,
     log_density: LogDensity,
     key: PRNGKeyArray,
     state: Any,
@@ -53,8 +56,12 @@ def move(
     if method == "nuts":
         state, info = blackjax.nuts.build_kernel()(key, state, log_density, step_size, unit_mass)
         return state, info.acceptance_rate
+    if isinstance(leapfrog, int):
+        steps: int | Array = leapfrog
+    else:
+        steps = jnp.clip(jnp.ceil(leapfrog / step_size), 1, MOST_LEAPFROG_STEPS).astype(int)
     # Trajectories of one length return a harmonic mode of that period to where it was; so the length is drawn anew.
     jitter_key, key = jax.random.split(key)
     step_size = step_size * jax.random.uniform(jitter_key, minval=1 - LEAPFROG_JITTER, maxval=1 + LEAPFROG_JITTER)
-    state, info = blackjax.hmc.build_kernel()(key, state, log_density, step_size, unit_mass, leapfrog_steps)
+    state, info = blackjax.hmc.build_kernel()(key, state, log_density, step_size, unit_mass, steps)
     return state, info.acceptance_rate

@@ -263,6 +263,14 @@ def refused(message, *, log_density=gaussian, initial=None, **options):
         sample(log_density, initial, jax.random.key(0), **options)
 
 
+def test_length_of_a_trajectory_in_place_of_its_steps():
+    def last(**options):
+        start = jnp.ones((2, 3))
+        return sample(lambda u: -jnp.sum(u**4), start, jax.random.key(0), warmup=0, samples=4, step_size=0.3, **options).position
+
+    np.testing.assert_allclose(last(trajectory=2.0), last(leapfrog_steps=7), rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -273,6 +281,7 @@ def refused(message, *, log_density=gaussian, initial=None, **options):
         ({"warmup": 5}, "warmup = 5: must be an integer >= 20 to tune"),
         ({"warmup": -1, "step_size": 0.1}, "warmup = -1: must be an integer >= 0"),
         ({"leapfrog_steps": True}, "leapfrog_steps = True"),
+        ({"trajectory": 0.0}, "trajectory = 0.0: must be > 0"),
         ({"chains": 3}, "chains = 3: must be left out"),
         ({"step_size": jnp.ones(3)}, r"step_size has shape \(3,\): .* 2 chains"),
         ({"initial": {"weights": jnp.ones((3, 2)), "bias": jnp.ones(2)}}, "chain axes of sizes .* 2, .* 3"),

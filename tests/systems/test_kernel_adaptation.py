@@ -18,7 +18,7 @@ from orderparam.systems.kernel_adaptation import (
     kernel_scaling,
     sampled_network,
 )
-from orderparam.systems.kernel_adaptation.experiment import Posterior
+from orderparam.systems.kernel_adaptation.experiment.posterior import Posterior, Weights
 from orderparam.systems.kernel_adaptation.theory.overlaps import overlaps
 from orderparam.systems.kernel_adaptation.theory.plane import Plane
 from orderparam.systems.kernel_adaptation.theory.sphere import Sphere
@@ -127,24 +127,24 @@ def test_gaussian_weights_on_data_turn_with_the_data():
 
 @pytest.mark.parametrize("units", [4, 30])
 def test_the_sampled_density_is_that_of_the_network(units):
-    """Prior d |w|^2 / (2 v), read-outs of variance s/N integrated out, by SciPy; fewer and more units than examples."""
+    """In w and a themselves; and the read-out's mean given w, by SciPy, with fewer and more units than examples."""
     system = TwoLayerNetwork(3, units, 10, 0.3, hermite_target({1: 1.0}), 0.7, 0.5)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(10, 3)), rng.normal(size=10)
     posterior = Posterior.of(system, jnp.asarray(x), jnp.asarray(y))
 
-    def exact(u):
-        w = u * np.sqrt(0.5 / 3)
-        phi = special.erf(x @ w.T)
-        covariance = 0.7 / units * phi @ phi.T + 0.3 * np.eye(10)
-        return stats.multivariate_normal(np.zeros(10), covariance).logpdf(y) - 3 * np.sum(w**2) / (2 * 0.5)
+    def exact(w, a):
+        loss = np.sum((special.erf(x @ w.T) @ a - y) ** 2) / (2 * 0.3)
+        return -3 * np.sum(w**2) / (2 * 0.5) - units * np.sum(a**2) / (2 * 0.7) - loss
 
-    first, second = rng.normal(size=(2, units, 3))
-    change = float(posterior(jnp.asarray(first)) - posterior(jnp.asarray(second)))
-    np.testing.assert_allclose(change, exact(first) - exact(second), rtol=1e-9)
-    phi = special.erf(x @ (first * np.sqrt(0.5 / 3)).T)
+    (u, other_u), (v, other_v) = rng.normal(size=(2, units, 3)), rng.normal(size=(2, units))
+    in_units = np.sqrt(0.5 / 3), np.sqrt(0.7 / units)
+    change = float(posterior(Weights(*map(jnp.asarray, (u, v)))) - posterior(Weights(*map(jnp.asarray, (other_u, other_v)))))
+    expected = exact(u * in_units[0], v * in_units[1]) - exact(other_u * in_units[0], other_v * in_units[1])
+    np.testing.assert_allclose(change, expected, rtol=3e-6, atol=3e-5)
+    phi = special.erf(x @ (u * in_units[0]).T)
     a = np.linalg.solve(phi.T @ phi / 0.3 + np.eye(units) * units / 0.7, phi.T @ y / 0.3)
-    np.testing.assert_allclose(posterior.readout(jnp.asarray(first)), a, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(posterior.readout(jnp.asarray(u)), a, rtol=1e-9, atol=1e-12)
 
 
 def test_sampled_network_agrees_with_its_theory():
@@ -153,7 +153,7 @@ def test_sampled_network_agrees_with_its_theory():
     system = TwoLayerNetwork(12, 60, 150, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5)
     theory = adapted_weights(system)
     runs = [sampled_network(system, jax.random.key(seed), samples=60, warmup=60) for seed in range(3)]
-    assert all(float(run.start_gap) < 6 for run in runs)
+    assert all(float(run.start_gap) < 6 and float(run.r_hat) < 1.2 for run in runs)
     process = gaussian_process(system)
     for observable in (lambda r: float(r.output[0]), lambda r: float(r.spread)):
         values = [observable(run) for run in runs]

@@ -16,11 +16,11 @@ _TRIALS, _NODES = 8000, 401
 
 
 class Gaussianity(Result):
-    """How far samples x, of mean zero by symmetry, are from a Gaussian.
+    """How far samples x are from a Gaussian.
 
-    variance:          <x^2>.
-    excess_kurtosis:   <x^4> / <x^2>^2 - 3 and its standard error `kurtosis_error`, correlations included. 0 for a Gaussian,
-                       negative for two wells, positive for heavy tails: a few specialised neurons among many.
+    mean, variance:    <x> and <x^2> - <x>^2.
+    excess_kurtosis:   fourth central moment / variance^2 - 3 and its standard error `kurtosis_error`, correlations included.
+                       0 for a Gaussian, negative for two wells, positive for heavy tails: a few specialised neurons among many.
     distance:          the largest difference of the distribution functions of x and of the Gaussian (Kolmogorov-Smirnov).
     effective_samples: number of independent values with the same mean square error of the distribution function; at most as many
                        as there are values.
@@ -28,6 +28,7 @@ class Gaussianity(Result):
                        large where successive draws are correlated, whose distribution function errs more smoothly.
     """
 
+    mean: Float[Array, ""]
     variance: Float[Array, ""]
     excess_kurtosis: Float[Array, ""]
     kurtosis_error: Float[Array, ""]
@@ -37,13 +38,13 @@ class Gaussianity(Result):
 
 
 def gaussianity(values: Float[Array, "chain draw unit"], variance: float | None = None) -> Gaussianity:
-    """Tests the values of all units and draws together against N(0, variance).
+    """Tests the values of all units and draws together against N(0, variance), or against the Gaussian nearest to them.
 
     values:   x of one direction, for instance w_c . w_*, or v . h_c with the pre-activations h_c of neuron c on the training
               inputs and a fixed unit vector v.
-    variance: of the Gaussian, as a theory predicts it; None: <x^2> itself, which tests the shape alone. The null distribution of
-              the distance is then narrower than Kolmogorov's (Lilliefors 1967; its limit is Durbin 1973, simulated here with a
-              fixed seed). Finite numbers of samples as in Stephens 1970.
+    variance: of the Gaussian, as a theory predicts it. None: mean and variance of the values themselves, which tests the shape
+              alone; the distance is then smaller than Kolmogorov's (Lilliefors 1967; its limit is Durbin 1973, simulated here
+              with a fixed seed). Finite numbers of samples as in Stephens 1970.
 
     Not traceable. Raises `ValueError` for values that are not finite, or not (chain, draw, unit) with at least 4 draws; for a
     variance that is not positive.
@@ -53,26 +54,30 @@ def gaussianity(values: Float[Array, "chain draw unit"], variance: float | None 
         raise ValueError(f"values has shape {x.shape}: must be (chain, draw, unit), at least 4 draws, all finite")
     if variance is not None and not (variance > 0 and math.isfinite(variance)):
         raise ValueError(f"variance = {variance}: must be > 0")
-    second, fourth = float(np.mean(x**2)), float(np.mean(x**4))
+    mean = float(np.mean(x))
+    third, fourth = (float(np.mean((x - mean) ** power)) for power in (3, 4))
+    second = float(np.var(x))
     if second == 0:
-        raise ValueError("values are all zero: must have a variance")
-    gaussian = second if variance is None else variance
+        raise ValueError(f"values are all {mean}: must have a variance")
 
     ordered = np.sort(x, axis=None)
-    below = special.ndtr(ordered / math.sqrt(gaussian))
+    scores = (ordered - mean) / math.sqrt(second) if variance is None else ordered / math.sqrt(variance)
+    below = special.ndtr(scores)
     rank = np.arange(ordered.size + 1) / ordered.size
     distance = float(max(np.max(rank[1:] - below), np.max(below - rank[:-1])))
 
     thresholds = np.quantile(ordered, _LEVELS)
-    influence = x**4 / second**2 - 2 * fourth / second**3 * x**2  # its mean errs as the kurtosis does, to first order
+    central = x - mean  # the mean of its influence errs as the kurtosis does, to first order
+    influence = (central**4 - 4 * third * central) / second**2 - 2 * fourth / second**3 * central**2
     recorded = [np.mean(one, axis=-1) for one in (*(x <= t for t in thresholds), influence)]
     *errors, kurtosis_error = np.asarray(estimate(jnp.asarray(np.stack(recorded, axis=-1))).standard_error)
     variances = np.sum(_LEVELS * (1 - _LEVELS)), max(float(np.sum(np.square(errors))), 1e-300)
     effective = min(float(variances[0] / variances[1]), float(x.size))
     root = math.sqrt(effective)
     scaled = distance * (root + 0.12 + 0.11 / root)
-    p_value = special.kolmogorov(scaled) if variance is not None else np.mean(_null_of_own_variance() >= scaled)
+    p_value = special.kolmogorov(scaled) if variance is not None else np.mean(_null_of_nearest() >= scaled)
     return Gaussianity(
+        mean=jnp.asarray(mean),
         variance=jnp.asarray(second),
         excess_kurtosis=jnp.asarray(fourth / second**2 - 3),
         kurtosis_error=jnp.asarray(kurtosis_error),
@@ -83,16 +88,17 @@ def gaussianity(values: Float[Array, "chain draw unit"], variance: float | None 
 
 
 @functools.cache
-def _null_of_own_variance() -> np.ndarray:
-    """Draws of sup |B(s) - (z phi(z))(s) xi|, the limit of sqrt(n) times the distance when the variance is fitted.
+def _null_of_nearest() -> np.ndarray:
+    """Draws of the limit of sqrt(n) times the distance from the Gaussian of fitted mean and variance.
 
-    Covariance min(s, t) - s t - g(s) g(t) / 2 with g = z phi(z) at the quantile z of s (Durbin 1973, mean known).
+    The largest modulus of a Gaussian process of covariance min(s, t) - s t - p(s) p(t) - g(s) g(t) / 2, p = phi(z) and
+    g = z phi(z) at the quantile z of s (Durbin 1973).
     """
     level = np.arange(1, _NODES) / _NODES
     z = special.ndtri(level)
-    g = z * np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-    covariance = np.minimum.outer(level, level) - np.outer(level, level) - np.outer(g, g) / 2
-    values, vectors = np.linalg.eigh(covariance)
+    p = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    fitted = np.outer(p, p) + np.outer(z * p, z * p) / 2
+    values, vectors = np.linalg.eigh(np.minimum.outer(level, level) - np.outer(level, level) - fitted)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     draws = np.random.default_rng(0).standard_normal((_TRIALS, len(level)))
     return np.max(np.abs(draws @ root.T), axis=1)

@@ -8,6 +8,7 @@ from orderparam.systems.random_features.model import (
     RandomFeatures,
     gaussian_equivalent,
 )
+from orderparam.systems.random_features.polynomial import SphereFeatures, learn_on_sphere, polynomial_regime
 from orderparam.systems.random_features.scaling import Exponents, ScalingPath, local_exponents, scaling_exponents
 from orderparam.systems.random_features.spectra import ExplicitSpectrum, FeatureSpectrum, MarchenkoPastur
 from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent, spectral_learning
@@ -34,14 +35,17 @@ __all__ = [
     "RandomFeatures",
     "ScalingPath",
     "SpectralFeatures",
+    "SphereFeatures",
     "asymptotics",
     "deterministic_equivalent",
     "gaussian_equivalent",
     "learn",
     "learn_at_optimal_ridge",
+    "learn_on_sphere",
     "learn_pool",
     "local_exponents",
     "optimal_ridge",
+    "polynomial_regime",
     "ridge_response",
     "scaling_exponents",
     "spectral_learning",

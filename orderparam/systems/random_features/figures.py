@@ -11,7 +11,8 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from orderparam.core.agreement import estimate
 from orderparam.core.study import Comparison
 from orderparam.plotting.curves import caption, draw_line, yerror
-from orderparam.plotting.style import COLOURS, MARKERS
+from orderparam.plotting.style import COLOURS, DASHES, MARKERS
+from orderparam.systems.random_features.polynomial import multiplicities
 from orderparam.systems.random_features.scaling import scaling_exponents
 
 SHIFT = 1.06  # between marks that would cover one another
@@ -189,5 +190,45 @@ def draw_scaling(comparison: Comparison) -> Any:
         f"loss, label noise {p['noise']:g}; lines: theory, marks: mean of {p['seeds']} draws of Gaussian features and data, "
         "bars: standard error.",
         150,
+    )
+    return figure
+
+
+def draw_polynomial(comparison: Comparison) -> Any:
+    """Excess risk against examples at one dimension, and against log n / log d for growing dimensions."""
+    p = comparison.parameters
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.9))
+    limits = [panel for panel in comparison.panels if panel.startswith("$d$")]
+    for number, panel in enumerate(panel for panel in comparison.panels if panel not in limits):
+        (theory,) = comparison.theories(panel).values()
+        draw_line(left, theory, "n_train", "excess_risk", number, panel)
+        for measured in comparison.experiments(panel).values():
+            marks(left, measured, "n_train", "excess_risk", COLOURS[number], MARKERS[number])
+    for degree, count in enumerate(multiplicities(p["input_dim"], len(p["degree_power"]) - 1)[1:], 1):
+        left.axvline(count, color="0.7", linewidth=0.8, linestyle=":", zorder=0)
+        left.annotate(f"$B_{degree}$", (count, 1.0), xycoords=("data", "axes fraction"), fontsize=8, color="0.4")
+    for number, (panel, d) in enumerate(zip(limits, p["larger_dims"])):
+        (theory,) = comparison.theories(panel).values()
+        order = np.log(theory["n_train"]) / np.log(d)
+        colour = COLOURS[len(p["widths"]) + 1 + number]
+        right.plot(order, theory["excess_risk"], color=colour, linestyle=DASHES[number], label=panel)
+    for plateau in np.cumsum(p["degree_power"][::-1])[::-1]:
+        right.axhline(plateau, color="0.7", linewidth=0.8, linestyle=":", zorder=0)
+    left.set(xscale="log", yscale="log", xlabel="training examples $n$", ylabel=r"excess risk $E\,(f-f_*)^2$")
+    left.yaxis.set_major_locator(FixedLocator([0.1, 0.2, 0.5, 1, 2, 3]))
+    left.yaxis.set_major_formatter("{x:g}")
+    left.yaxis.set_minor_locator(NullLocator())
+    left.text(0.98, 0.96, f"$d$ = {p['input_dim']}", transform=left.transAxes, ha="right", va="top")
+    left.legend(loc="lower left")
+    right.set(xlabel=r"$\ln n/\ln d$", ylabel=r"excess risk $E\,(f-f_*)^2$", ylim=(0, None))
+    right.legend(loc="upper right", title=r"$p\to\infty$")
+    powers = ", ".join(f"{power:g}" for power in p["degree_power"])
+    caption(
+        figure,
+        f"Features {p['activation']}(W x {p['bias']:+g}) on the sphere, target with power {powers} in the degrees 0, 1, 2, ..., "
+        f"no noise, ridge {p['ridge']:g} beside the summed loss. Lines: deterministic equivalent. Marks: real features and "
+        f"inputs, mean of {p['seeds']} draws, bars: standard error. Dotted: left, the number of modes B_k of degree k; right, the "
+        "power that is left when all lower degrees are learned.",
+        140,
     )
     return figure

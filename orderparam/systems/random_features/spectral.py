@@ -118,7 +118,8 @@ def spectral_learning(system: SpectralFeatures, key: PRNGKeyArray) -> MeasuredRi
 
 
 @jax.jit
-def _solve(features: Array, labels: Array, ridge: Array) -> tuple[Array, Array]:
+def ridge_regression(features: Array, labels: Array, ridge: Array) -> tuple[Array, Array]:
+    """Weights and effective dimension tr F (F^T F + ridge)^-1 F^T, from the smaller of the two Gram matrices."""
     n, p = features.shape
     gram = features @ features.T if n <= p else features.T @ features
     values, vectors = jnp.linalg.eigh(gram)
@@ -135,5 +136,5 @@ def _spectral(system: SpectralFeatures, key: PRNGKeyArray, n: int, p: int) -> Me
     weights = jax.random.normal(weight_key, (p, modes)) * jnp.sqrt(system.spectrum.eigenvalues / p)
     inputs = jax.random.normal(input_key, (n, modes))
     labels = inputs @ target + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (n,))
-    readout, dimension = _solve(inputs @ weights.T, labels, jnp.asarray(system.ridge, jnp.float64))
+    readout, dimension = ridge_regression(inputs @ weights.T, labels, jnp.asarray(system.ridge, jnp.float64))
     return MeasuredRisk(jnp.sum((target - weights.T @ readout) ** 2), dimension)

@@ -12,15 +12,18 @@ from orderparam.systems.random_features.experiment import Features, learn, learn
 from orderparam.systems.random_features.figures import (
     draw_double_descent,
     draw_equivalence,
+    draw_polynomial,
     draw_real_data,
     draw_scaling,
 )
 from orderparam.systems.random_features.images import image_features
 from orderparam.systems.random_features.model import RandomFeatures
+from orderparam.systems.random_features.polynomial import SphereFeatures, learn_on_sphere, polynomial_regime
 from orderparam.systems.random_features.scaling import ScalingPath, local_exponents
 from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent, spectral_learning
 from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
 
+_INFINITE = 1e15  # a width that stands for kernel regression
 KINDS: tuple[Features, ...] = ("real", "gaussian")
 
 
@@ -166,4 +169,38 @@ def random_features_scaling(
         grid = {"n_train": _between(n_train)}
         curves.append(Curve(f"theory, p = {width}", deterministic_equivalent, theory, grid, panel=panel))
         curves.append(Curve(f"measured, p = {width}", spectral_learning, drawn, {"n_train": n_train}, seeds, panel=panel))
+    return curves
+
+
+@study(
+    "polynomial-staircase",
+    title="Random features learn a target degree by degree when n and p are powers of the dimension",
+    source="Mei, Misiakiewicz, Montanari 2022; Hu, Lu, Misiakiewicz 2024 (arXiv:2403.08160)",
+    draw=draw_polynomial,
+    seconds=(60, 1500),
+    observables=("excess_risk", "effective_dimension"),
+    full={"input_dim": 30, "widths": (300, 3000), "n_train": (15, 30, 100, 300, 1000, 3000, 10_000), "seeds": 20},
+)
+def polynomial_staircase(
+    input_dim: int = 20,
+    widths: tuple[int, ...] = (100, 800),
+    n_train: tuple[int, ...] = (10, 20, 50, 100, 200, 400, 800, 1600, 3200),
+    larger_dims: tuple[int, ...] = (20, 100, 1000),
+    degree_power: tuple[float, ...] = (0.0, 0.36, 0.36, 0.28),
+    ridge: float = 1e-3,
+    activation: str = "relu",
+    bias: float = -0.5,
+    seeds: int = 10,
+) -> list[Curve]:
+    curves = []
+    for width in (*widths, _INFINITE):
+        system = SphereFeatures(input_dim, width, min(n_train), ridge, degree_power, activation, bias)
+        panel = f"$p$ = {width}" if width < _INFINITE else r"$p\to\infty$"
+        curves.append(Curve(f"theory, {panel}", polynomial_regime, system, {"n_train": _between(n_train, 80)}, panel=panel))
+        if width < _INFINITE:
+            curves.append(Curve(f"measured, {panel}", learn_on_sphere, system, {"n_train": n_train}, seeds, panel=panel))
+    for dimension in larger_dims:
+        system = SphereFeatures(dimension, _INFINITE, 1.0, ridge, degree_power, activation, bias)
+        grid = {"n_train": list(float(dimension) ** np.linspace(0.3, 3.6, 80))}
+        curves.append(Curve(f"limit, d = {dimension}", polynomial_regime, system, grid, panel=f"$d$ = {dimension}"))
     return curves

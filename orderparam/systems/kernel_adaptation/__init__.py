@@ -1,7 +1,8 @@
-"""Feature learning as a kernel that adapts: Bayesian two-layer networks whose weights turn towards the target's direction.
+"""Feature learning as a kernel that adapts: Bayesian networks whose weights turn towards the target's direction.
 
 One call each for the infinitely wide network, the kernel rescaled by one number, Gaussian weights, weights with their full
-distribution (specialisation), averaged over data or on given data; and the sampled network itself.
+distribution (specialisation), averaged over data or on given data; deep networks on given data and convolutional ones on patches;
+and the sampled networks themselves.
 """
 
 from orderparam.systems.kernel_adaptation.experiment import (
@@ -12,7 +13,12 @@ from orderparam.systems.kernel_adaptation.experiment import (
     gaussianity,
     sampled_network,
 )
+from orderparam.systems.kernel_adaptation.experiment.deep import SampledDeepNetwork, sampled_deep_network
+from orderparam.systems.kernel_adaptation.experiment.on_data import SampledOnData, adapted_weights_on_data, sampled_on_data
+from orderparam.systems.kernel_adaptation.experiment.patches import SampledPatches, sampled_patches
 from orderparam.systems.kernel_adaptation.model import NetworkOnData, TwoLayerNetwork, hermite_target
+from orderparam.systems.kernel_adaptation.model_deep import DeepNetwork
+from orderparam.systems.kernel_adaptation.model_patches import PatchNetwork
 from orderparam.systems.kernel_adaptation.theory import (
     AdaptedWeights,
     DataPrediction,
@@ -28,19 +34,29 @@ from orderparam.systems.kernel_adaptation.theory import (
     kernel_scaling,
     kernel_scaling_on_data,
 )
+from orderparam.systems.kernel_adaptation.theory.deep import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
 
 __all__ = [
     "AdaptedWeights",
     "DataPrediction",
+    "DeepNetwork",
+    "DeepPrediction",
     "GaussianWeights",
     "Gaussianity",
     "NetworkOnData",
+    "PatchNetwork",
     "Prediction",
+    "SampledDeepNetwork",
     "SampledNetwork",
+    "SampledOnData",
+    "SampledPatches",
     "ScaledKernel",
     "TwoLayerNetwork",
     "Wells",
     "adapted_weights",
+    "adapted_weights_on_data",
+    "deep_gaussian_layers",
+    "deep_gaussian_process",
     "draw_data",
     "draw_network",
     "gaussian_process",
@@ -51,5 +67,8 @@ __all__ = [
     "hermite_target",
     "kernel_scaling",
     "kernel_scaling_on_data",
+    "sampled_deep_network",
     "sampled_network",
+    "sampled_on_data",
+    "sampled_patches",
 ]

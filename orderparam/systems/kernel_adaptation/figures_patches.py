@@ -47,8 +47,8 @@ def draw_transition(comparison: Comparison) -> Any:
     caption(
         figure,
         f"Linear units, N = 10 a patches of S = 50 a inputs, C = 1000 a channels, d = 500 a^2; temperature and read-out variance "
-        f"1/chi, chi = {p['chi']:g}, E|w|^2 = 1; target linear in every patch. Left and middle: averaged over data with the ridge "
-        f"T/P; thin lines: infinitely wide network (GP). Right: a = {min(p['sizes']):g}; dots: HMC, mean and standard error of "
+        f"1/chi, chi = {p['chi']:g}, E|w|^2 = 1; target linear in every patch. Left and middle: averaged over data, ridge T/P; "
+        f"thin lines: infinitely wide network (GP). Right: a = {min(p['sizes']):g}; dots: HMC, mean and standard error of "
         f"{p['seeds']} data sets.",
         150,
     )

@@ -12,7 +12,7 @@ smaller by N and whose modes exist once for each patch (Seroussi, Naveh, Ringel 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from orderparam.core.system import parameter, structure
+from orderparam.core.system import is_number, parameter, structure
 from orderparam.gaussian import Activation
 from orderparam.systems.kernel_adaptation.model import Network, Number, TwoLayerNetwork
 
@@ -40,7 +40,8 @@ class PatchNetwork(Network):
     def __check_init__(self) -> None:
         if self.phi.parity != "odd":
             raise ValueError(f"PatchNetwork.activation = {self.phi.name!r}: must be odd, such as linear or erf")
-        self.one_patch  # noqa: B018  refuses a target or modes that are wrong
+        if not is_number(self.patches) or self.patches > 0:
+            self.one_patch  # noqa: B018  refuses a target or modes that are wrong
 
     @property
     def one_patch(self) -> TwoLayerNetwork:

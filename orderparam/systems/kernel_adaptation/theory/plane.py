@@ -124,12 +124,16 @@ class Plane(eqx.Module):
         def slope(log_q: Array) -> Array:
             return jax.jvp(tilt, (log_q,), (jnp.ones_like(log_q),))[1]
 
-        centre, width = jnp.full_like(self.rho, 1.0) * jnp.log(shape / rate), jnp.zeros_like(self.rho)
-        for _ in range(_CENTRING):
+        prior = jnp.log(shape / rate)
+
+        def step(_: int, reached: tuple[Array, Array]) -> tuple[Array, Array]:
+            centre, _ = reached
             change, bend = jax.jvp(slope, (centre,), (jnp.ones_like(centre),))
             bend = jnp.maximum(-bend, 0.15 * shape)
-            centre = jnp.maximum(centre + jnp.clip(change / bend, -1.0, 1.0), jnp.log(shape / rate) - 6.0)
-            width = 1 / jnp.sqrt(bend)
+            return jnp.maximum(centre + jnp.clip(change / bend, -1.0, 1.0), prior - 6.0), 1 / jnp.sqrt(bend)
+
+        start = (jnp.ones_like(self.rho) * prior, jnp.zeros_like(self.rho) * prior)
+        centre, width = jax.lax.fori_loop(0, _CENTRING, step, start)
         centre, width = jax.lax.stop_gradient((centre, width))
         log_q = centre[:, None] + width[:, None] * STANDARD_NODES
         q = jnp.exp(log_q)

@@ -102,8 +102,9 @@ def adapted_weights(
     use_sphere = system.homogeneous and norm == "exact" and within is None
     weights = _Weights(system, jnp.asarray(copies, float), plane, Sphere.of(system, system.kept) if use_sphere else None)
     fixed, ratio = ridge(system, "bare" if ridge_kind == "self-consistent" else ridge_kind, copies)
+    at_prior = jnp.zeros(len(system.kept))
     if ridge_kind != "self-consistent" and not fluctuations:
-        return _described(weights, weights.equilibrium(fixed, None), fixed, None, ratio, ridge_kind)
+        return _described(weights, weights.equilibrium(fixed, None, at_prior), fixed, None, ratio, ridge_kind)
 
     def around(surroundings: tuple) -> tuple[Array, Fluctuations | None]:
         kernel, outside = surroundings
@@ -112,16 +113,18 @@ def adapted_weights(
             lam = self_consistent_ridge(system, weights.copies, kernel, outside.perpendicular, outside.rest)
         return lam, weights.fluctuations(kernel, outside, lam) if fluctuations else None
 
-    def again(surroundings: tuple, _: None) -> tuple:
+    def again(reached: tuple, _: None) -> tuple:
+        tau, surroundings = reached
         lam, loops = around(surroundings)
-        return weights.surroundings(weights.equilibrium(lam, loops), loops)
+        tau = weights.equilibrium(lam, loops, tau)
+        return tau, weights.surroundings(tau, loops)
 
-    start = weights.surroundings(jnp.zeros(len(system.kept)), None)
-    found = fixed_point(again, start, None, tolerance=1e-10, max_steps=_MAX_ROUNDS)
-    lam, loops = around(found.value)
+    found = fixed_point(again, (at_prior, weights.surroundings(at_prior, None)), None, tolerance=1e-10, max_steps=_MAX_ROUNDS)
+    tau, surroundings = found.value
+    lam, loops = around(surroundings)
     return _described(
         weights,
-        weights.equilibrium(lam, loops),
+        weights.equilibrium(lam, loops, tau),
         lam,
         loops,
         lam / system.ridge if ridge_kind == "self-consistent" else ratio,
@@ -154,8 +157,8 @@ class _Weights(eqx.Module):
         inverse = jnp.linalg.inv(kernel + lam * jnp.eye(kernel.shape[0]))
         return Fluctuations(self.copies * inverse, self.copies / (outside.perpendicular + lam), self.copies / lam)
 
-    def equilibrium(self, lam: Array, loops: Fluctuations | None) -> Array:
-        """tau at the minimum of G."""
+    def equilibrium(self, lam: Array, loops: Fluctuations | None, near: Array) -> Array:
+        """tau at the minimum of G, from the kernel of the weights at the tau `near`."""
         y, _, unit = self._scales(lam)
 
         def value(v: Array) -> Array:
@@ -164,7 +167,7 @@ class _Weights(eqx.Module):
         def curvature(v: Array) -> Array:
             return self.averages(unit * v, loops).curvature / lam + jnp.eye(y.shape[0])
 
-        start, _ = regression(self.averages(jnp.zeros_like(y), loops).kernel, y, lam)
+        start, _ = regression(self.averages(near, loops).kernel, y, lam)
         start = start if self.sphere is None else self.sphere.inside(start)
         return unit * minimise(value, lambda v: self.slope(unit * v, lam, loops), start / unit, curvature, _MAX_STEPS)
 

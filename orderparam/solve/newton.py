@@ -1,0 +1,79 @@
+"""Fixed points of a map of a few unknowns that one can afford to differentiate: Newton's method with a safe way out."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Bool, Float, PyTree
+
+from orderparam.solve.fixed_point import FixedPoint
+
+_PLAIN_STEPS = 4  # before the first Newton step
+_ENOUGH = 0.7  # a Newton step must shorten the residual to this, or it is undone
+
+Vector = Float[Array, "unknown"]
+
+
+def newton_fixed_point(
+    function: Callable[[PyTree, PyTree], PyTree],
+    start: PyTree[Float[Array, "..."]],
+    args: PyTree[Any] = None,
+    *,
+    damping: float = 0.3,
+    tolerance: float = 1e-12,
+    max_steps: int = 200,
+) -> FixedPoint:
+    """y = function(y, args). A few damped iterations, y <- damping * y + (1 - damping) * function(y, args), then Newton steps.
+
+    A Newton step that does not shorten the residual, or leads where the function is not a number, is undone and replaced by a
+    damped iteration. Stops when every entry of |function(y, args) - y| is below tolerance * (1 + |y|). Needs one Jacobian a step:
+    meant for tens of unknowns; `fixed_point` needs none. Derivatives of every order with respect to `args` follow from the
+    implicit function theorem. Works under `vmap` and `jit`. Never raises: look at `converged`.
+    """
+    flat_start, restore = ravel_pytree(start)
+
+    def flat(y: Vector, args: PyTree) -> Vector:
+        return ravel_pytree(function(restore(y), args))[0]
+
+    def size(y: Vector, change: Vector) -> Float[Array, ""]:
+        largest = jnp.max(jnp.abs(change) / (1 + jnp.abs(y)))
+        return jnp.where(jnp.isfinite(largest), largest, jnp.inf)
+
+    def solve(residual: Callable[[Vector], Vector], first: Vector) -> tuple[Vector, Array]:
+        def value_and_slopes(y: Vector) -> tuple[Vector, Float[Array, "unknown unknown"]]:
+            value, push = jax.linearize(residual, y)
+            return value, jax.vmap(push, out_axes=1)(jnp.eye(y.size))
+
+        def step(state: tuple) -> tuple:
+            trial, plain, base, change, reached, count = state
+            trial_change, slopes = value_and_slopes(trial)
+            trial_reached = size(trial, trial_change)
+            accepted = (plain & jnp.isfinite(trial_reached)) | (trial_reached < _ENOUGH * reached)
+            base, change = jnp.where(accepted, trial, base), jnp.where(accepted, trial_change, change)
+            reached = jnp.where(accepted, trial_reached, reached)
+            newton = trial - jnp.linalg.solve(slopes, trial_change)
+            use_newton = accepted & (count >= _PLAIN_STEPS)
+            following = jnp.where(use_newton, newton, base + (1 - damping) * change)
+            return following, ~use_newton, base, change, reached, count + 1
+
+        def unfinished(state: tuple) -> Bool[Array, ""]:
+            return (state[4] > tolerance) & (state[5] < max_steps)
+
+        infinity = jnp.asarray(jnp.inf)
+        initial = (first, jnp.asarray(True), first, jnp.zeros_like(first), infinity, jnp.asarray(0))
+        _, _, base, _, _, count = lax.while_loop(unfinished, step, initial)
+        return base, count.astype(float)  # custom_root cannot differentiate past an integer
+
+    def tangent(linear: Callable[[Vector], Vector], rhs: Vector) -> Vector:
+        return jnp.linalg.solve(jax.jacfwd(linear)(jnp.zeros_like(rhs)), rhs)
+
+    found, steps = lax.custom_root(
+        lambda y: flat(y, args) - y, lax.stop_gradient(flat_start), solve, tangent, has_aux=True
+    )
+    frozen, frozen_args = lax.stop_gradient((found, args))
+    change = flat(frozen, frozen_args) - frozen
+    steps = lax.stop_gradient(steps).astype(int)
+    return FixedPoint(restore(found), jnp.max(jnp.abs(change)), size(frozen, change) <= tolerance, steps)

@@ -1,0 +1,245 @@
+"""The real thing: a first layer trained by one step on a batch, and a read-out trained to rounding on fresh examples."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from orderparam.core.result import Result
+from orderparam.core.system import whole
+from orderparam.gaussian import Activation
+from orderparam.gaussian.draws import normal
+from orderparam.losses import Labels, Loss, Minimum, SignLabels, minimise
+from orderparam.systems.one_step.model import OneStep, SpikedFeatures, TwoLayerReadout
+from orderparam.systems.one_step.theory.curve import ReadoutCurve
+from orderparam.systems.one_step.theory.given_layer import TrainedLayer, given_layer
+
+BATCH = 1000  # inputs held at a time
+
+
+class FirstLayerWeights(eqx.Module):
+    """Weights (p, d) after the step; the direction v of the spike, after a step that of sum y_i x_i over the batch; the groups of
+    the neurons. The teacher is the first axis.
+    """
+
+    weights: Float[Array, "neuron input"]
+    spike: Float[Array, "input"]
+    groups: Int[np.ndarray, "neuron"]
+
+    @property
+    def teacher(self) -> Float[Array, "input"]:
+        return jnp.zeros(self.spike.size).at[0].set(1.0)
+
+
+class MeasuredReadout(Result):
+    """One network; every observable means what it means in `ReadoutCurve`.
+
+    given_test_error, given_train_error, given_classification_error: what `given_layer` predicts for this very first layer; NaN
+    when it was not asked for, or when several groups of neurons are beyond it.
+    residual, converged: of the minimisation.
+    """
+
+    test_error: Float[Array, ""]
+    train_error: Float[Array, ""]
+    test_loss: Float[Array, ""]
+    train_loss: Float[Array, ""]
+    classification_error: Float[Array, ""]
+    teacher_overlap: Float[Array, ""]
+    self_overlap: Float[Array, ""]
+    weight_power: Float[Array, ""]
+    effective_share: Float[Array, ""]
+    spike_overlap: Float[Array, ""]
+    spikes: Float[Array, "group"]
+    bulk_norms: Float[Array, "group"]
+    mean_weight: Float[Array, "group"]
+    spike_weight: Float[Array, "group"]
+    teacher_weight: Float[Array, "group"]
+    given_test_error: Float[Array, ""]
+    given_train_error: Float[Array, ""]
+    given_classification_error: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+def train_first_layer(system: OneStep, key: PRNGKeyArray) -> FirstLayerWeights:
+    """One gradient step on a fresh batch, from rows that are uniform on the sphere. Sizes are rounded to whole numbers."""
+    dimension, groups = whole("input_dim", system.input_dim), _groups(system)
+    batch = max(1, round(float(system.batch_ratio) * dimension))
+    row_key, *keys = jax.random.split(key, 1 + -(-batch // BATCH))
+    rows = _on_sphere(normal(row_key, len(groups), dimension))
+    pushes = float(system.step) * jnp.asarray(system.readout, jnp.float64)[groups]
+    gradient, total = jnp.zeros_like(rows), jnp.zeros(dimension)
+    for number, batch_key in enumerate(keys):
+        used = min(BATCH, batch - number * BATCH)
+        input_key, label_key = jax.random.split(batch_key)
+        x = normal(input_key, BATCH, dimension)
+        part, pointed = _gradient(system.activation, system.labels, rows, x, label_key, jnp.asarray(used))
+        gradient, total = gradient + part / batch, total + pointed / batch
+    return FirstLayerWeights(rows + pushes[:, None] * gradient, total / jnp.linalg.norm(total), groups)
+
+
+def plant_first_layer(system: SpikedFeatures, key: PRNGKeyArray) -> FirstLayerWeights:
+    """Rows c_s (uniform on the sphere) + u_s v."""
+    dimension, groups = whole("input_dim", system.input_dim), _groups(system)
+    spikes, norms = (jnp.asarray(part, jnp.float64)[groups] for part in (system.spikes, system.bulk_norms))
+    spike = jnp.zeros(dimension).at[:2].set(jnp.array([system.overlap, jnp.sqrt(1 - system.overlap**2)]))
+    rows = _on_sphere(normal(key, len(groups), dimension))
+    return FirstLayerWeights(norms[:, None] * rows + jnp.outer(spikes, spike), spike, groups)
+
+
+def _groups(system: TwoLayerReadout) -> Int[np.ndarray, "neuron"]:
+    """The group of each neuron, in order."""
+    width = max(1, round(float(system.width_ratio) * system.input_dim))
+    bounds = np.round(np.cumsum(np.asarray(system.fractions)) * width).astype(int)
+    return np.searchsorted(bounds, np.arange(width), side="right")
+
+
+def learn_after_step(system: OneStep, key: PRNGKeyArray, test_points: int = 4000, given: bool = True) -> MeasuredReadout:
+    """One step, then the minimiser on sample_ratio d fresh examples; errors on `test_points` further ones (whole thousands).
+
+    given: also predict them from the first layer by `given_layer`.
+    """
+    layer_key, key = jax.random.split(key)
+    return _learn(system, train_first_layer(system, layer_key), key, test_points, given)
+
+
+def learn_spiked(
+    system: SpikedFeatures, key: PRNGKeyArray, test_points: int = 4000, given: bool = False
+) -> MeasuredReadout:
+    """`learn_after_step` with a first layer that has been planted and not trained."""
+    layer_key, key = jax.random.split(key)
+    return _learn(system, plant_first_layer(system, layer_key), key, test_points, given)
+
+
+def _learn(
+    system: TwoLayerReadout, layer: FirstLayerWeights, key: PRNGKeyArray, test_points: int, given: bool
+) -> MeasuredReadout:
+    dimension = whole("input_dim", system.input_dim)
+    train_key, label_key, test_key = jax.random.split(key, 3)
+    examples = max(1, round(float(system.sample_ratio) * dimension))
+    matrix, teacher = features(system.activation, layer.weights, normal(train_key, examples, dimension))
+    labels = system.labels.draw(teacher, label_key)
+    ridge = jnp.asarray(system.summed_ridge, jnp.float64)
+    minimum = _minimise(system.loss, matrix, labels, ridge)
+    tested = []
+    for batch_key in jax.random.split(test_key, -(-test_points // BATCH)):
+        input_key, label_key = jax.random.split(batch_key)
+        tested_matrix, teacher = features(system.activation, layer.weights, normal(input_key, BATCH, dimension))
+        tested.append(_test_means(system.loss, minimum.weights, tested_matrix, teacher, system.labels.draw(teacher, label_key)))
+    means = {name: jnp.mean(jnp.stack([part[name] for part in tested])) for name in tested[0]}
+    if not isinstance(system.labels, SignLabels):
+        means["classification_error"] = jnp.asarray(jnp.nan)
+    geometry = _geometry(system, layer, minimum)
+    beyond = system.activation.parity != "odd" and len(np.unique(np.sign(np.asarray(geometry["spikes"])))) > 1
+    return MeasuredReadout(
+        **means,
+        train_error=jnp.mean((labels - minimum.fields) ** 2),
+        train_loss=jnp.mean(system.loss(labels, minimum.fields)),
+        weight_power=jnp.mean(minimum.weights**2),
+        effective_share=minimum.effective_dimension / examples,
+        **geometry,
+        **_predicted(system, layer, examples, given and not beyond),
+        residual=minimum.residual,
+        converged=minimum.converged,
+    )
+
+
+def layer_of(system: TwoLayerReadout, layer: FirstLayerWeights, examples: Any) -> TrainedLayer:
+    """The first layer as `given_layer` takes it, with the read-out's training of the system."""
+    return TrainedLayer.from_weights(
+        layer.weights,
+        layer.spike,
+        layer.teacher,
+        examples,
+        system.summed_ridge,
+        system.activation,
+        system.labels,
+        system.loss,
+    )
+
+
+def _predicted(
+    system: TwoLayerReadout, layer: FirstLayerWeights, examples: int, given: bool
+) -> dict[str, Float[Array, ""]]:
+    names = ("test_error", "train_error", "classification_error")
+    curve: ReadoutCurve | None = None
+    if given:
+        known = layer_of(system, layer, examples)
+        curve = _given_layer(jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), known))
+    return {f"given_{name}": jnp.asarray(jnp.nan) if curve is None else getattr(curve, name) for name in names}
+
+
+def _geometry(
+    system: TwoLayerReadout, layer: FirstLayerWeights, minimum: Minimum
+) -> dict[str, Float[Array, "..."]]:
+    """Spikes, bulk norms and the read-out's sums, by groups."""
+    teacher = layer.teacher
+    overlap = layer.spike @ teacher
+    direction = teacher - overlap * layer.spike
+    direction = direction / jnp.maximum(jnp.linalg.norm(direction), 1e-30)
+    member = jnp.asarray(layer.groups[None] == np.arange(len(np.asarray(system.fractions)))[:, None], float)
+    share = member / jnp.sum(member, axis=1, keepdims=True)
+    along = layer.weights @ layer.spike
+    spikes = share @ along
+    norms = jnp.sqrt(share @ (jnp.sum(layer.weights**2, axis=1) - along**2))
+    a = minimum.weights / jnp.sqrt(minimum.weights.size)
+    return {
+        "spike_overlap": overlap,
+        "spikes": spikes,
+        "bulk_norms": norms,
+        "mean_weight": member @ a,
+        "spike_weight": member @ (a * (along - spikes[layer.groups])) / norms,
+        "teacher_weight": member @ (a * (layer.weights @ direction)) / norms,
+    }
+
+
+_minimise = eqx.filter_jit(minimise)
+_given_layer = eqx.filter_jit(given_layer)
+
+
+@jax.jit
+def _on_sphere(rows: Float[Array, "neuron input"]) -> Float[Array, "neuron input"]:
+    return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@eqx.filter_jit
+def _gradient(
+    activation: Activation,
+    labels: Labels,
+    rows: Float[Array, "neuron input"],
+    x: Float[Array, "example input"],
+    key: PRNGKeyArray,
+    used: Int[Array, ""],
+) -> tuple[Float[Array, "neuron input"], Float[Array, "input"]]:
+    """sum_i y_i s'(w_j.x_i) x_i and sum_i y_i x_i over the first `used` examples."""
+    y = jnp.where(jnp.arange(len(x)) < used, labels.draw(x[:, 0], key), 0.0)
+    return (activation.derivative(rows @ x.T) * y) @ x, y @ x
+
+
+@eqx.filter_jit
+def features(
+    activation: Activation, weights: Float[Array, "neuron input"], x: Float[Array, "example input"]
+) -> tuple[Float[Array, "example neuron"], Float[Array, "example"]]:
+    """activation(W x)/sqrt(p), and the teacher's field."""
+    return activation(x @ weights.T) / jnp.sqrt(len(weights)), x[:, 0]
+
+
+@eqx.filter_jit
+def _test_means(
+    loss: Loss,
+    weights: Float[Array, "neuron"],
+    features: Float[Array, "example neuron"],
+    teacher: Float[Array, "example"],
+    labels: Float[Array, "example"],
+) -> dict[str, Float[Array, ""]]:
+    fields = features @ weights
+    return {
+        "test_error": jnp.mean((labels - fields) ** 2),
+        "test_loss": jnp.mean(loss(labels, fields)),
+        "classification_error": jnp.mean(fields * labels < 0, dtype=float),
+        "teacher_overlap": jnp.mean(teacher * fields),
+        "self_overlap": jnp.var(fields),
+    }

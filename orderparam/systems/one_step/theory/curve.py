@@ -1,0 +1,80 @@
+"""What the theories of a read-out on spiked features predict."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.losses import Channel
+from orderparam.solve.fixed_point import FixedPoint
+from orderparam.systems.one_step.theory.saddle import Data, errors
+
+
+class ReadoutCurve(Result):
+    """Errors and order parameters of the minimiser of loss + penalty.
+
+    test_error, train_error: mean of (y - f)^2 without 1/2, label noise included, at new and at training examples.
+    test_loss, train_loss:   mean of l(y, f) at new and at training examples.
+    classification_error:    P(sign f != y) at new examples; NaN for real labels.
+    teacher_overlap:         E nu f with the teacher's field nu. self_overlap: Var f.
+    weight_power:            |a|^2 / p.
+    effective_share:         (1/n) tr F (F^T H F + ridge)^-1 F^T H, H = diag l'': effective parameters per training example.
+    spike_overlap:           v.theta; spikes, bulk_norms: u_s and c_s of the groups of neurons.
+    mean_weight:             m_s = sum over the group of a_j/sqrt(p).
+    spike_weight:            zeta_s = sum of a_j w_j.v/sqrt(p), teacher_weight: psi_s = sum of a_j w_j.t/sqrt(p), with w_j the
+                             bulk in units of its norm and t the direction of the teacher orthogonal to v.
+    linear_response, rest_response, linear_power, rest_power: V1, V2, q1, q2 of `saddle`.
+    residual, converged:     of the equations that were solved.
+    """
+
+    test_error: Float[Array, ""]
+    train_error: Float[Array, ""]
+    test_loss: Float[Array, ""]
+    train_loss: Float[Array, ""]
+    classification_error: Float[Array, ""]
+    teacher_overlap: Float[Array, ""]
+    self_overlap: Float[Array, ""]
+    weight_power: Float[Array, ""]
+    effective_share: Float[Array, ""]
+    spike_overlap: Float[Array, ""]
+    spikes: Float[Array, "group"]
+    bulk_norms: Float[Array, "group"]
+    mean_weight: Float[Array, "group"]
+    spike_weight: Float[Array, "group"]
+    teacher_weight: Float[Array, "group"]
+    linear_response: Float[Array, "group other"]
+    rest_response: Float[Array, "group"]
+    linear_power: Float[Array, "group other"]
+    rest_power: Float[Array, "group"]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+def curve(data: Data, found: FixedPoint, channel: Channel, overlap: Any, spikes: Any, bulk_norms: Any) -> ReadoutCurve:
+    """The result at a fixed point of `saddle.solve`."""
+    level, bulk = found.value
+    of = errors(data, found.value, channel)
+    return ReadoutCurve(
+        test_error=of.errors.test_error,
+        train_error=of.errors.train_error,
+        test_loss=of.errors.test_loss,
+        train_loss=of.errors.train_loss,
+        classification_error=of.errors.classification_error,
+        teacher_overlap=of.teacher_overlap,
+        self_overlap=of.self_overlap,
+        weight_power=jnp.sum(bulk.rest_power),
+        effective_share=of.effective_share,
+        spike_overlap=jnp.asarray(overlap, jnp.float64),
+        spikes=jnp.asarray(spikes, jnp.float64),
+        bulk_norms=jnp.asarray(bulk_norms, jnp.float64),
+        mean_weight=data.coefficients @ level,
+        spike_weight=bulk.spike,
+        teacher_weight=bulk.teacher,
+        linear_response=bulk.response,
+        rest_response=bulk.rest_response,
+        linear_power=bulk.power,
+        rest_power=bulk.rest_power,
+        residual=found.residual,
+        converged=found.converged,
+    )

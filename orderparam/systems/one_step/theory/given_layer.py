@@ -1,0 +1,169 @@
+"""The read-out's errors for a first layer that has been trained already: no average over it, no assumption on its bulk.
+
+Rows W (p x d) with u_j = w_j.v along a direction v of the inputs: r = mean u_j, h_j = u_j - r, the rest of the row
+W' = W - u v^T, c its root mean square norm, and q_j = w_j'.t with t the teacher's direction orthogonal to v. With x_i the
+eigenvalues of W' W'^T/c^2, hh_i and qq_i the components of h/c and q/c there, D_i = L + M x_i, A_i = (zh hh_i + ph qq_i)/D_i,
+
+    V1 = (1/p) sum x/D      zeta = sum hh A      q1 = (1/p) sum (qh1 x + qh2) x/D^2 + sum x A^2
+    V2 = (1/p) sum 1/D      psi = sum qq A       q2 = (1/p) sum (qh1 x + qh2)/D^2 + sum A^2
+
+answer the data as `saddle` says. One eigendecomposition serves every n, ridge and loss. The spread h of the spikes counts to
+first order, for which it must be small beside c. Under an odd activation a neuron may be turned over with its weight in the
+read-out, and all are turned to u_j >= 0; under another one, neurons with spikes of different signs are beyond this theory.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Num
+
+from orderparam.core.system import parameter, structure
+from orderparam.gaussian import Activation
+from orderparam.gaussian import activation as find_activation
+from orderparam.losses import Channel, Labels, PenalisedRisk, Penalty, RealLabels
+from orderparam.losses import loss as find_loss
+from orderparam.systems.one_step.theory.conditional import moments
+from orderparam.systems.one_step.theory.curve import ReadoutCurve, curve
+from orderparam.systems.one_step.theory.saddle import Bulk, Pull, data, solve
+
+WIDEST = 0.5  # standard deviation of the spikes over the bulk's norm
+
+
+class LayerModes(NamedTuple):
+    """x_i, hh_i and qq_i of the module."""
+
+    eigenvalues: Float[Array, "neuron"]
+    along_spike: Float[Array, "neuron"]
+    along_teacher: Float[Array, "neuron"]
+
+
+class TrainedLayer(PenalisedRisk):
+    """A first layer and the training of a read-out on it. Build it with `TrainedLayer.from_weights`.
+
+    spike_overlap = v.theta, spike = r, bulk_norm = c, modes: see the module.
+    """
+
+    n_train: float = parameter("training examples of the read-out; need not be an integer", above=0)
+    spike_overlap: float = parameter("overlap of the spike with the teacher", minimum=-1, maximum=1)
+    spike: float = parameter("mean projection of the rows on the spike")
+    bulk_norm: float = parameter("root mean square norm of the rows without it", above=0)
+    modes: LayerModes = dataclasses.field(kw_only=True)
+    activation: Activation = structure("nonlinearity")
+
+    def __init__(
+        self,
+        n_train: Any,
+        ridge: Any,
+        spike_overlap: Any,
+        spike: Any,
+        bulk_norm: Any,
+        modes: LayerModes,
+        activation: Any = "tanh",
+        labels: Labels | None = None,
+        loss: Any = "square",
+        penalty: Penalty = "sum",
+    ) -> None:
+        self.n_train, self.ridge, self.spike_overlap = n_train, ridge, spike_overlap
+        self.spike, self.bulk_norm, self.modes = spike, bulk_norm, modes
+        self.activation = find_activation(activation)
+        self.labels = RealLabels() if labels is None else labels
+        self.loss, self.penalty = find_loss(loss), penalty
+
+    @property
+    def examples(self) -> Any:
+        return self.n_train
+
+    @classmethod
+    def from_weights(
+        cls,
+        weights: Num[ArrayLike, "neuron input"],
+        spike: Num[ArrayLike, "input"],
+        teacher: Num[ArrayLike, "input"],
+        n_train: Any,
+        ridge: Any,
+        activation: Any = "tanh",
+        labels: Labels | None = None,
+        loss: Any = "square",
+        penalty: Penalty = "sum",
+    ) -> Self:
+        """From the weights (p, d) that act on standard normal inputs, and the directions v and theta (d numbers, any length).
+
+        v: where the rows share a component: sum of y_i x_i over the batch after one step, or the mean row. Raises `ValueError`
+        for arrays that do not fit or are not finite, and for spikes that are spread by more than half the bulk's norm.
+        """
+        rows, v, theta = (np.asarray(part, np.float64) for part in (weights, spike, teacher))
+        if rows.ndim != 2 or rows.size == 0 or v.shape != rows.shape[1:] or theta.shape != rows.shape[1:]:
+            raise ValueError(
+                f"weights has shape {rows.shape}, spike {v.shape} and teacher {theta.shape}: must be (p, d), (d,) and (d,)"
+            )
+        if not all(np.isfinite(part).all() for part in (rows, v, theta)) or not v.any() or not theta.any():
+            raise ValueError("weights, spike and teacher must be finite numbers, and the directions not zero")
+        nonlinearity = find_activation(activation)
+        if nonlinearity.parity == "odd":
+            rows = rows * np.where(rows @ v < 0, -1.0, 1.0)[:, None]
+        overlap, strength, norm, modes = (jax.tree.map(np.asarray, part) for part in _decompose(rows, v, theta))
+        spread = float(np.linalg.norm(modes.along_spike) / np.sqrt(len(rows)))
+        if spread > WIDEST:
+            raise ValueError(
+                f"weights: their projections on the spike are spread by {spread:.2g} times the norm of the rest: must be at most "
+                f"{WIDEST} (see the module)"
+            )
+        numbers = (float(np.clip(overlap, -1, 1)), float(strength), float(norm))
+        return cls(n_train, ridge, *numbers, modes, nonlinearity, labels, loss, penalty)
+
+
+@jax.jit
+def _decompose(
+    rows: Float[Array, "neuron input"], spike: Float[Array, "input"], teacher: Float[Array, "input"]
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""], LayerModes]:
+    """v.theta, r, c and the modes."""
+    v, theta = spike / jnp.linalg.norm(spike), teacher / jnp.linalg.norm(teacher)
+    overlap = v @ theta
+    along = rows @ v
+    bulk = rows - along[:, None] * v
+    norm = jnp.sqrt(jnp.mean(jnp.sum(bulk**2, axis=1)))
+    rest = theta - overlap * v
+    direction = rest / jnp.maximum(jnp.linalg.norm(rest), 1e-30)
+    values, vectors = jnp.linalg.eigh(bulk @ bulk.T / norm**2)
+    projections = vectors.T @ jnp.stack([along - jnp.mean(along), bulk @ direction], axis=1) / norm
+    return overlap, jnp.mean(along), norm, LayerModes(jnp.maximum(values, 0.0), projections[:, 0], projections[:, 1])
+
+
+def given_layer(system: TrainedLayer) -> ReadoutCurve:
+    """Errors and order parameters of the read-out on this very layer, for large p and n. Groups are one."""
+    spike, norm = (jnp.asarray(number, jnp.float64) for number in (system.spike, system.bulk_norm))
+    modes = jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), system.modes)
+    load = system.n_train / modes.eigenvalues.size
+    channel = Channel(system.loss, system.labels)
+    problem = data(
+        channel,
+        system.spike_overlap,
+        load,
+        system.summed_ridge,
+        lambda k: moments(system.activation, spike * k[None], norm),
+    )
+    found = solve(problem, answer, jnp.ones(1), modes)
+    return curve(problem, found, channel, system.spike_overlap, spike[None], norm[None])
+
+
+def answer(asked: Pull, before: Bulk, modes: LayerModes) -> Bulk:
+    """The sums over modes; zh as it will be once zeta has moved."""
+    x, along, teacher = modes
+    inverse = 1 / (asked.penalty[0] + asked.stiffness[0, 0] * x)
+    own, mixed = jnp.sum(along**2 * inverse), jnp.sum(along * teacher * inverse)
+    bend, pull = asked.spike_stiffness[0, 0], asked.teacher[0]
+    spike = (own * (asked.spike[0] + bend * before.spike[0]) + mixed * pull) / (1 + own * bend)
+    spike_pull = asked.spike[0] + bend * (before.spike[0] - spike)
+    amplitude = (spike_pull * along + pull * teacher) * inverse
+    power = (asked.power[0, 0] * x + asked.rest_power[0]) * inverse**2
+    return Bulk(
+        response=jnp.mean(x * inverse)[None, None],
+        rest_response=jnp.mean(inverse)[None],
+        spike=spike[None],
+        teacher=jnp.sum(teacher * amplitude)[None],
+        power=(jnp.mean(power * x) + jnp.sum(x * amplitude**2))[None, None],
+        rest_power=(jnp.mean(power) + jnp.sum(amplitude**2))[None],
+    )

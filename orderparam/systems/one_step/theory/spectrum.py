@@ -1,0 +1,171 @@
+"""The spectrum of (1/p) Phi^T Phi before and after the step: n examples, p features, isotropic bulk, one group of neurons.
+
+At z = E + i epsilon, with load = n/p, beta = p/d and averages over the projection k on the spike,
+
+    Gamma = 1/(L + M/(1 + beta Gamma M)),   L = -z + load E mu_2^2/(1+V),   M = load E mu_1^2/(1+V),
+    V(k) = mu_1^2 V1 + mu_2^2 Gamma,        V1 = Gamma/(1 + beta Gamma M),
+
+the density is Im Gamma / pi. Apart from it stand p - n zeros when p > n, and the eigenvalue n E mu_0(k)^2 of the features'
+common mean, which grows with the sizes. Dandi et al. 2024 (arXiv:2410.18938); the random-feature case is Péché 2019, Benigni,
+Péché 2021.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.core.system import System, parameter, structure
+from orderparam.solve.newton import newton_fixed_point
+from orderparam.systems.one_step.model import OneStep, SpikedFeatures
+from orderparam.systems.one_step.theory.conditional import Moments, moments, projection_rule
+from orderparam.systems.one_step.theory.first_step import spiked, untrained
+
+Scalar = Float[Array, ""]
+
+_WIDTH = 1e-5  # imaginary part of z, as a fraction of E
+_PER_BIN = 3  # points of the density a bin is averaged over
+_SCAN = np.geomspace(1e-4, 1e3, 141)  # -Gamma, from far outside the bulk to its edge
+_REAL_STEPS = 100
+
+
+class FeatureMatrix(System):
+    """The features of a training set, before (`trained` False) or after the step, and the bins in which its spectrum is counted.
+
+    Bins have equal widths in log E from `lowest` to `highest`.
+    """
+
+    learner: OneStep
+    trained: bool = structure("whether the step has been taken", default=True)
+    bins: int = structure("number of bins", default=40)
+    lowest: float = parameter("lower end of the bins", above=0, default=1e-3)
+    highest: float = parameter("upper end of the bins", above=0, default=10.0)
+
+    def __check_init__(self) -> None:
+        if self.learner.fractions.shape[-1] != 1:
+            raise ValueError("FeatureMatrix.learner has several groups of neurons: must have one")
+
+    @property
+    def edges(self) -> Float[Array, "edge"]:
+        """Ends of the bins."""
+        return jnp.exp(jnp.linspace(jnp.log(self.lowest), jnp.log(self.highest), self.bins + 1))
+
+
+class FeatureSpectrum(Result):
+    """eigenvalue (geometric centre of a bin) and density there, per unit of eigenvalue, 1 in total with the zeros.
+
+    edge: largest eigenvalue but the one that belongs to the features' mean; mean_eigenvalue: that one, n E mu_0^2, 0 without it.
+    """
+
+    eigenvalue: Float[Array, "bin"]
+    density: Float[Array, "bin"]
+    edge: Float[Array, ""]
+    mean_eigenvalue: Float[Array, ""]
+    converged: Bool[Array, ""]
+    residual: Float[Array, ""]
+
+
+class _Bulk(NamedTuple):
+    load: Scalar
+    aspect: Scalar
+    weight: Float[Array, "node"]
+    features: Moments
+
+
+def feature_spectrum(system: FeatureMatrix) -> FeatureSpectrum:
+    """The bulk's density, averaged over the bins, its upper edge, and the eigenvalue of the mean."""
+    features = spiked(system.learner) if system.trained else untrained(system.learner)
+    bulk = _bulk(features)
+    edges = system.edges
+    shares = (jnp.arange(_PER_BIN) + 0.5) / _PER_BIN
+    points = edges[:-1, None] + (edges[1:] - edges[:-1])[:, None] * shares
+    found = jax.vmap(lambda value: _density(bulk, value))(points.ravel())
+    mean = bulk.load * (bulk.weight @ bulk.features.mean**2) * features.width_ratio * features.input_dim
+    return FeatureSpectrum(
+        eigenvalue=jnp.sqrt(edges[1:] * edges[:-1]),
+        density=jnp.mean(found.density.reshape(points.shape), axis=1),
+        edge=_edge(bulk),
+        mean_eigenvalue=mean,
+        converged=jnp.all(found.converged),
+        residual=jnp.max(found.residual),
+    )
+
+
+class SpectralDensity(Result):
+    """density: Im Gamma(E + i epsilon)/pi."""
+
+    density: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+def spectral_density(features: SpikedFeatures, eigenvalue: Any, width: Any = None) -> SpectralDensity:
+    """The density at one E > 0 with epsilon = width (1e-5 E if not given): in the bulk, its value up to terms of that order."""
+    return _density(_bulk(features), jnp.asarray(eigenvalue, jnp.float64), width)
+
+
+def _bulk(features: SpikedFeatures) -> _Bulk:
+    k, weight = projection_rule(features.labels, jnp.zeros(()))
+    spike, norm = (jnp.asarray(part, jnp.float64)[0] for part in (features.spikes, features.bulk_norms))
+    load, aspect = (jnp.asarray(number, jnp.float64) for number in (features.load, features.width_ratio))
+    return _Bulk(load, aspect, weight, moments(features.activation, spike * k, norm))
+
+
+def _next(bulk: _Bulk, z: Any, gamma: Any, response: Any) -> tuple[Any, Any]:
+    """Gamma and V1 from the equations of the module."""
+    features = bulk.features
+    share = bulk.load * bulk.weight / (1 + features.linear**2 * response + features.rest * gamma)
+    flat, slope = share @ features.rest - z, share @ features.linear**2
+    gamma = 1 / (flat + slope / (1 + bulk.aspect * gamma * slope))
+    return gamma, gamma / (1 + bulk.aspect * gamma * slope)
+
+
+def _density(bulk: _Bulk, eigenvalue: Scalar, width: Any = None) -> SpectralDensity:
+    z = eigenvalue + 1j * (_WIDTH * eigenvalue if width is None else width)
+
+    def update(state: Float[Array, "4"], args: tuple) -> Float[Array, "4"]:
+        bulk, z = args
+        gamma, response = _next(bulk, z, state[0] + 1j * state[1], state[2] + 1j * state[3])
+        inside = (state[1] > 0) & (state[3] > 0)  # the branch of a resolvent
+        return jnp.where(inside, jnp.stack([gamma.real, gamma.imag, response.real, response.imag]), jnp.nan)
+
+    start = -1 / (eigenvalue * (1 + 1j))
+    first = jnp.stack([start.real, start.imag, start.real, start.imag])
+    found = newton_fixed_point(update, first, (bulk, z), damping=0.3, tolerance=1e-10, max_steps=1000)
+    return SpectralDensity(found.value[1] / jnp.pi, found.residual, found.converged)
+
+
+def _edge(bulk: _Bulk) -> Scalar:
+    """Right of the bulk Gamma is real and negative, and E(Gamma) falls with -Gamma as far as the edge: its first minimum."""
+    features = bulk.features
+
+    def share(gamma: Scalar, response: Scalar) -> Float[Array, "node"]:
+        return bulk.load * bulk.weight / (1 + features.linear**2 * response + features.rest * gamma)
+
+    def value(log_gamma: Scalar) -> Scalar:
+        gamma = -jnp.exp(log_gamma)
+
+        def step(_: int, response: Scalar) -> Scalar:
+            return gamma / (1 + bulk.aspect * gamma * (share(gamma, response) @ features.linear**2))
+
+        response = jax.lax.fori_loop(0, _REAL_STEPS, step, gamma)
+        shares = share(gamma, response)
+        stiffness = shares @ features.linear**2
+        return shares @ features.rest + stiffness / (1 + bulk.aspect * gamma * stiffness) - 1 / gamma
+
+    scan = jnp.log(jnp.asarray(_SCAN))
+    values = jax.vmap(value)(scan)
+    turn = jnp.argmax(~(values[1:] < values[:-1]))
+    golden = (np.sqrt(5) - 1) / 2
+
+    def shrink(_: int, ends: tuple[Scalar, Scalar]) -> tuple[Scalar, Scalar]:
+        low, high = ends
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        falls = value(right) < value(left)
+        return jnp.where(falls, left, low), jnp.where(falls, high, right)
+
+    low, high = jax.lax.fori_loop(0, 40, shrink, (scan[jnp.maximum(turn - 1, 0)], scan[turn + 1]))
+    return value((low + high) / 2)

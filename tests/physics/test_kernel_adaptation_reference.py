@@ -95,6 +95,10 @@ def test_hysteresis_of_gaussian_weights():
     assert float(a.action - b.action) == pytest.approx(186.215346 - 184.800307, abs=2e-6)
     a, b = low(scaled(4, 0.30)), high(scaled(4, 0.30))
     np.testing.assert_allclose([a.spread, b.spread], [38.6328, 38.6328], atol=1e-4)
+    a, b = low(scaled(4, 0.40)), high(scaled(4, 0.40))  # metastable up to 0.41
+    np.testing.assert_allclose([a.spread, b.spread], [4.2261, 27.9018], atol=1e-4)
+    assert float(a.action) < float(b.action)
+    assert float(high(scaled(4, 0.42)).spread) < 5
 
 
 def test_relu_network():

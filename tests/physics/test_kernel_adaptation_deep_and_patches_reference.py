@@ -1,0 +1,99 @@
+"""Reference values of deep networks and networks on patches, computed by an independent prototype or in closed form."""
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from orderparam.systems.kernel_adaptation import (
+    DeepNetwork,
+    PatchNetwork,
+    adapted_weights,
+    deep_gaussian_layers,
+    gaussian_weights,
+    hermite_target,
+)
+
+LINEAR = PatchNetwork(10, 2, 200, 10, 0.01, hermite_target({1: 1.0}), 0.01, activation="linear")
+CUBIC = PatchNetwork(50, 1, 1000, 100, 0.01, hermite_target({1: 1.0, 3: 0.1}), 0.01, modes=(1, 3))
+
+
+def test_three_layers_of_erf_units():
+    random = np.random.default_rng(0)
+    x = random.standard_normal((40, 12))
+    y = x[:, 0] - 0.1 * (x[:, 0] ** 3 - 3 * x[:, 0])
+    system = DeepNetwork(x, y, x[:5], y[:5], width=80, temperature=0.1, hidden_variance=2.0)
+    expected = {
+        1.0: (25.88255538, 0.94673390, 1.2052250, 5.504295, 0.9144643),
+        20.0: (26.77644460, 0.97971829, 2.1339831, 15.577612, 1.0607456),
+    }
+    for chi, values in expected.items():
+        found = deep_gaussian_layers(system.scaling(chi))
+        assert bool(found.converged)
+        trace = np.trace(found.preactivations[0]) / 40
+        reached = [found.action, found.train_learnability, found.spread, found.on_target[0], trace]
+        np.testing.assert_allclose(reached, values, rtol=3e-7)
+
+
+LOOPS = {(0.2, 0.5): (0.254836480, 1.449197207), (0.2, 1.0): (0.507236751, 2.183853077), (1.0, 1.0): (0.431525660, 3.595803343)}
+
+
+@pytest.mark.parametrize("theory", [adapted_weights, pytest.param(gaussian_weights, marks=pytest.mark.slow)])
+def test_linear_patches_with_fluctuations(theory):
+    """N = 10 a, S = 50 a, C = 1000 a. The weights stay Gaussian: both theories agree."""
+    for (size, reduced), values in LOOPS.items():
+        n_train = reduced * (500 * size**2) ** 0.75
+        system = LINEAR.with_(patch_dim=50 * size, patches=10 * size, channels=1000 * size, n_train=n_train)
+        found = theory(system, fluctuations=True)
+        np.testing.assert_allclose([found.total_learnability, found.eigenvalue_ratio], values, rtol=2e-8)
+
+
+def test_large_linear_patches_learn_from_the_critical_number_of_examples_on():
+    """1 - P_c/P, P_c ~ d^(3/4), from above by an amount that falls as a^(-1/2)."""
+    errors = []
+    for size in (20.0, 200.0):
+        system = LINEAR.with_(patch_dim=50 * size, patches=10 * size, channels=1000 * size)
+        assert float(system.critical_examples) == pytest.approx((500 * size**2) ** 0.75 * 70.710678 / 500**0.75)
+        found = adapted_weights(system.with_(n_train=2 * system.critical_examples), fluctuations=True)
+        errors.append(float(found.total_learnability) - 0.5)
+    assert 0 < errors[0] < 0.02
+    assert errors[0] / errors[1] == pytest.approx(np.sqrt(10), rel=0.05)
+
+
+def test_linear_patches_without_fluctuations_at_strong_adaptation():
+    """In the mean-field limit the fluctuations are smaller by 1/chi; without them 1/s_* = S/v - (g/C) tau^2."""
+    gaps = []
+    for chi in (100.0, 1e6):
+        g = temperature = 1 / chi
+        found = adapted_weights(
+            LINEAR.with_(readout_variance=2 * g, temperature=temperature, channels=2 * chi), fluctuations=True
+        )
+        lam = temperature / 10
+
+        def closed(log_s, g=g, lam=lam, channels=2 * chi):
+            return 1 / np.exp(log_s) - 10 + g / channels / (lam + g * np.exp(log_s)) ** 2
+
+        star = np.exp(brentq(closed, -5, 3, xtol=1e-14))
+        gaps.append(abs(float(found.total_learnability) - g * star / (g * star + lam)))
+    assert gaps[0] > 1e-4
+    assert gaps[1] < 2e-4 * gaps[0]
+
+
+def test_linear_patches_with_a_self_consistent_ridge():
+    for n_train, learned, ratio in ((10, 0.3034228115, 1.5819676636), (40, 0.8130879046, 3.1193738575)):
+        found = adapted_weights(LINEAR.with_(n_train=n_train), ridge_kind="self-consistent")
+        np.testing.assert_allclose([found.total_learnability, found.eigenvalue_ratio], [learned, ratio], rtol=1e-8)
+
+
+def test_erf_patches():
+    """Learnability, f_1/y_1, f_3/y_3 and the ratio of the weights' variances along and across w_*."""
+    expected = {
+        (1, 100): (0.646100118, 0.690684377, -0.096970863, 2.85449547),
+        (1, 1600): (0.922962281, 0.968781583, 0.15930726, 4.77479659),
+        (10, 400): (0.638410453, 0.686695779, -0.166344986, 7.82666931),
+    }
+    for (patches, n_train), values in expected.items():
+        found = adapted_weights(CUBIC.with_(patches=patches, n_train=n_train))
+        across = (50 * float(found.norm) - float(found.spread)) / 49
+        np.testing.assert_allclose(
+            [found.total_learnability, *found.learnability, float(found.spread) / across], values, rtol=2e-8
+        )

@@ -1,0 +1,106 @@
+"""Networks on patches, the self-consistent ridge, and weights as particles on given data."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from orderparam.systems.kernel_adaptation import (
+    NetworkOnData,
+    PatchNetwork,
+    TwoLayerNetwork,
+    adapted_weights,
+    adapted_weights_on_data,
+    gaussian_weights_on_data,
+    hermite_target,
+    sampled_on_data,
+    sampled_patches,
+)
+from orderparam.systems.kernel_adaptation.experiment.on_data import Particles
+from orderparam.systems.kernel_adaptation.experiment.patches import PatchPosterior
+
+
+def test_the_density_on_patches_has_one_readout_for_each():
+    system = PatchNetwork(3, 2, 4, 6, 0.1, hermite_target({1: 1.0}), 0.3)
+    random = np.random.default_rng(0)
+    x, y, u = random.standard_normal((6, 2, 3)), random.standard_normal(6), random.standard_normal((4, 3))
+    kernel = sum(0.3 / 8 * (f := special.erf(x[:, i] @ u.T / np.sqrt(3))) @ f.T for i in range(2)) + 0.1 * np.eye(6)
+    exact = -(y @ np.linalg.solve(kernel, y) + np.linalg.slogdet(2 * np.pi * kernel)[1] + np.sum(u**2)) / 2
+    assert float(PatchPosterior(jnp.asarray(x), jnp.asarray(y), system)(jnp.asarray(u))) == pytest.approx(exact, rel=1e-10)
+
+
+def test_self_consistent_ridge_of_erf_units():
+    """Infinitely wide: against Gaussian-process regression on drawn data, 0.843(4) over 80 draws, where T/n gives 0.90."""
+    d, n, temperature = 20, 60, 0.1
+    system = TwoLayerNetwork(d, 1e12, n, temperature, hermite_target({1: 1.0}), weight_variance=0.5)
+    random, learned = np.random.default_rng(0), []
+
+    def kernel(a, b):
+        c, own, other = a @ b.T / (2 * d), np.sum(a**2, axis=1) / (2 * d), np.sum(b**2, axis=1) / (2 * d)
+        return 2 / np.pi * np.arcsin(2 * c / np.sqrt((1 + 2 * own)[:, None] * (1 + 2 * other)[None, :]))
+
+    for _ in range(40):
+        x, test = random.standard_normal((n, d)), random.standard_normal((1000, d))
+        mean = kernel(test, x) @ np.linalg.solve(kernel(x, x) + temperature * np.eye(n), x[:, 0])
+        learned.append(mean @ test[:, 0] / (test[:, 0] @ test[:, 0]))
+    found = adapted_weights(system, ridge_kind="self-consistent")
+    assert bool(found.converged)
+    assert abs(float(found.total_learnability) - np.mean(learned)) < 0.02
+    eigenvalue = 4 / np.pi * 0.5 / d / 2
+    assert eigenvalue / (eigenvalue + temperature / n) - np.mean(learned) > 0.04
+
+
+def on_data(activation: str) -> NetworkOnData:
+    random = np.random.default_rng(3)
+    x = random.standard_normal((30, 3))
+    parts = (jnp.asarray(x[:10]), jnp.asarray(x[:10, 0]), jnp.asarray(x[10:]), jnp.asarray(x[10:, 0]))
+    return NetworkOnData(*parts, width=20, temperature=0.05, readout_variance=0.1, activation=activation)
+
+
+def test_the_force_on_a_particle_is_that_of_the_self_consistent_action():
+    """-grad S with K and t of all particles; one replica is the posterior of the network."""
+    system = on_data("erf")
+    u = np.random.default_rng(0).standard_normal((60, 3))
+    found = np.asarray(jax.grad(Particles(system, 3))(jnp.asarray(u)))
+    x, y, scale = np.asarray(system.inputs), np.asarray(system.targets), np.sqrt(1 / 3)
+    phi = special.erf(scale * x @ u.T)
+    inverse = np.linalg.inv(0.1 / 60 * phi @ phi.T + 0.05 * np.eye(10))
+    dual = inverse @ y
+    slope = scale * 2 / np.sqrt(np.pi) * np.exp(-((scale * x @ u.T) ** 2))  # of phi with respect to x . u
+    force = 0.1 / 20 * ((np.outer(dual, dual) - inverse) @ phi * slope).T @ x - u
+    np.testing.assert_allclose(found, force, rtol=1e-9, atol=1e-11)
+    one, evidence = u[:20], []
+    for factor in (1, 2):
+        phi = special.erf(factor * scale * x @ one.T)
+        covariance = 0.1 / 20 * phi @ phi.T + 0.05 * np.eye(10)
+        evidence.append(stats.multivariate_normal(np.zeros(10), covariance).logpdf(y) - factor**2 * np.sum(one**2) / 2)
+    change = Particles(system, 1)(jnp.asarray(one)) - Particles(system, 1)(jnp.asarray(2 * one))
+    assert float(change) == pytest.approx(evidence[0] - evidence[1], rel=1e-9)
+
+
+@pytest.mark.slow
+def test_particles_of_a_linear_network_are_gaussian():
+    """exp(-S) is Gaussian for linear units: the variational solution is exact, and many particles reach it."""
+    system = on_data("linear")
+    exact = gaussian_weights_on_data(system)
+    found = adapted_weights_on_data(system, jax.random.key(0), replicas=24, samples=120, warmup=60, leapfrog_steps=8)
+    assert float(found.residual) < 0.01
+    assert abs(float(found.spread - exact.spread)) < 5 * float(found.spread_error) + 0.01 * float(exact.spread)
+    assert float(exact.spread) > 1.3
+    np.testing.assert_allclose(found.projections[0], exact.projections[0], atol=5 * float(found.projections_error[0]) + 2e-3)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PatchNetwork(10, 2, 20, 10, 0.1, hermite_target({1: 1.0}), activation="relu"), "activation"),
+        (lambda: PatchNetwork(10, 0, 20, 10, 0.1, hermite_target({1: 1.0})), "patches"),
+        (lambda: sampled_on_data(on_data("erf"), jax.random.key(0), replicas=0), "replicas"),
+        (lambda: sampled_on_data(on_data("erf"), jax.random.key(0), chains=3), "chains"),
+        (lambda: sampled_patches(PatchNetwork(5, 2, 9, 8, 0.1, hermite_target({1: 1.0})), jax.random.key(0), chains=1), "chains"),
+    ],
+)
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -9,7 +9,21 @@ from orderparam.core.study import Curve, study
 from orderparam.systems.kernel_adaptation.experiment import sampled_network
 from orderparam.systems.kernel_adaptation.figures import draw_hysteresis, draw_phases, draw_relu, draw_staircase
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork, hermite_target
+from orderparam.systems.kernel_adaptation.studies_data import relu_particles
+from orderparam.systems.kernel_adaptation.studies_deep import deep_preactivations
+from orderparam.systems.kernel_adaptation.studies_patches import patches_erf, patches_transition
 from orderparam.systems.kernel_adaptation.theory import adapted_weights, gaussian_process, gaussian_weights, kernel_scaling
+
+__all__ = [
+    "adaptation_hysteresis",
+    "adaptation_phases",
+    "deep_preactivations",
+    "patches_erf",
+    "patches_transition",
+    "relu_adaptation",
+    "relu_particles",
+    "staircase",
+]
 
 _GROKKING = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789"
 _FEATURES = "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, arXiv 2502.03210"

@@ -161,9 +161,7 @@ def predict(
         kernel, widths = parse(arch).nngp, _widths(width)
         data, targets = user_pool(file, target, task)
         name = data.name
-        folder = out or _new_folder(Path("results") / f"predict-{Path(name.split('/')[0]).stem}")
-        if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise ValueError(f"{out} is not empty; choose another folder with --out")
+        folder = _free_folder(out, f"predict-{Path(name.split('/')[0]).stem}")
         result = forecast(data.inputs, targets.values, kernel, temperature=temperature, seeds=seeds)
         title = f"{name}: {targets.name}, {arch}"
         save_forecast(result, folder, title, {"data": name, "task": targets.name, "architecture": arch})
@@ -176,6 +174,34 @@ def predict(
             printing.widths(
                 predict_width(data, targets, widths, temperature=result.temperature, depth=depth, activation=activation)
             )
+
+
+@app.command()
+def features(
+    file: Annotated[str, typer.Argument(metavar="FEATURES", help="Features, one row an example (.npy, .npz, .csv, .tsv).")],
+    targets: Annotated[
+        str | None, typer.Argument(metavar="[TARGETS]", help="Their targets: a .npy file, or a column or array of FEATURES.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", help="regression, even-odd, A-vs-B, A-vs-rest [default: from the target].")
+    ] = None,
+    loss: Annotated[str, typer.Option("--loss", help="square, logistic or hinge.")] = "square",
+    ridge: Annotated[
+        float | None, typer.Option("--ridge", help="Penalty beside the summed loss, for features / sqrt(p) [default: the best].")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=2, help="Random training sets per measured point.")] = 8,
+    out: Annotated[Path | None, typer.Option("--out", help="New folder of the result [default: results/features-NAME].")] = None,
+) -> None:
+    """Predict the learning curve and the best penalty of a linear model on your own features, such as a network's embeddings."""
+    with _clear_errors(), _warnings_in_one_line():
+        from orderparam.systems.random_features.forecast import forecast_features, save_features, user_features
+
+        data, chosen = user_features(file, targets, task)
+        folder = _free_folder(out, f"features-{Path(data.name.split('/')[0]).stem}")
+        result = forecast_features(data.inputs, chosen.values, loss, ridge, seeds)
+        title = f"{data.name}: {chosen.name}, {loss} loss"
+        save_features(result, folder, title, {"data": data.name, "task": chosen.name})
+        printing.features(result, title, folder)
 
 
 def _widths(text: str | None) -> list[float]:
@@ -199,10 +225,14 @@ def exponents(
         print(exponents_of(target))
 
 
-def _new_folder(path: Path) -> Path:
-    """The path itself, or with the first number that is free."""
-    candidates = (path if i == 1 else path.with_name(f"{path.name}-{i}") for i in range(1, 10**6))
-    return next(candidate for candidate in candidates if not candidate.exists())
+def _free_folder(out: Path | None, name: str) -> Path:
+    """Where a result may go: the folder asked for if it is empty, else results/NAME, with the first number that is free."""
+    if out is None:
+        candidates = (Path("results") / (name if i == 1 else f"{name}-{i}") for i in range(1, 10**6))
+        return next(candidate for candidate in candidates if not candidate.exists())
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ValueError(f"{out} is not empty; choose another folder with --out")
+    return out
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from orderparam.core.study import Comparison, Study
     from orderparam.systems.kernel_regression.forecast import Forecast
+    from orderparam.systems.random_features.forecast import FeatureForecast
 
 
 def _console() -> "Console":
@@ -149,4 +150,42 @@ def forecast(result: "Forecast", title: str, folder: Path, scale: float) -> None
         *([f"unit                 errors are fractions of the target's variance, {scale**2:.4g}"] if scale != 1 else []),
         f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'forecast.zarr'}",
     ]
+    console.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)
+
+
+def features(result: "FeatureForecast", title: str, folder: Path) -> None:
+    """The learning curve of a linear model in given features, predicted and measured, and the penalty."""
+    from rich.table import Table
+
+    from orderparam.core.agreement import estimate
+    from orderparam.core.table import with_error
+
+    console = _console()
+    console.print(f"[bold]{plain(title)}[/]\n")
+    table = Table(header_style="bold", box=None, pad_edge=False)
+    kind = "error" if result.error == "test_error" else "wrong signs"
+    for column in ("examples", "ridge", f"measured {kind}", "predicted", "effective parameters", "predicted"):
+        table.add_column(column, justify="right")
+    mean, error = estimate(result.measured, result.error)
+    used, spread = estimate(result.measured, "effective_dimension")
+    for n in result.measured["n_train"].values:
+        theory = result.predicted.sel(n_train=n)
+        table.add_row(
+            f"{n}",
+            f"{float(theory['ridge']):.3g}",
+            with_error(float(mean.sel(n_train=n)), float(error.sel(n_train=n))),
+            f"{float(theory[result.error]):.4g}",
+            with_error(float(used.sel(n_train=n)), float(spread.sel(n_train=n))),
+            f"{float(theory['effective_dimension']):.4g}",
+        )
+    console.print(table)
+    lines = [
+        "ridge        beside the summed loss, features divided by the root of their number; in scikit-learn",
+        f"             {result.other_penalty}",
+        f"errors       over all {result.examples} examples, training examples included",
+        f"check        prediction within {result.deviation:.1%} (root mean square) of the measured points",
+        f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'forecast.zarr'}",
+    ]
+    if result.loss != "square":
+        lines.insert(3, "approximate  classes are taken as two Gaussians of one covariance, which real data are not")
     console.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)

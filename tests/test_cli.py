@@ -135,6 +135,9 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["predict", "table.csv", "--temperature", "-1"], "temperature"),
         (["predict", "table.csv", "--width", "wide"], "write one or more integers"),
         (["predict", "table.csv", "--width", "0"], "at least 1"),
+        (["features", "missing.npy"], "there is no file"),
+        (["features", "table.csv", "price"], "at least 100"),
+        (["features", "table.csv", "rooms"], "4 classes; choose two sides"),
         (["exponents", "__import__('os')"], "unknown function '__import__'"),
         (["exponents", "z1**"], "is not a formula"),
         (["rnu"], "No such command"),
@@ -233,3 +236,19 @@ def test_predict_finds_the_exponent_and_the_floor_of_known_data(run, tmp_path):
 )
 def test_a_number_with_its_error(mean, error, text):
     assert with_error(mean, error) == text
+
+
+def test_features_of_a_user_are_predicted_and_measured(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("orderparam.systems.random_features.forecast.MEASURED", 2)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((300, 8))
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", x[:, 0] + 0.5 * rng.standard_normal(300))
+    result = run("features", "x.npy", "y.npy", "--ridge", "0.1", "--seeds", "2")
+    assert result.exit_code == 0, result.output
+    assert "Ridge(alpha = 8 x ridge" in result.stdout
+    assert {"figure.png", "figure.pdf", "forecast.zarr", "summary.json"} == {
+        p.name for p in (tmp_path / "results" / "features-x").iterdir()
+    }
+    summary = json.loads((tmp_path / "results" / "features-x" / "summary.json").read_text())
+    assert summary["feature_count"] == 8

@@ -4,6 +4,7 @@ minimiser of penalised losses."""
 from orderparam.losses.base import Loss
 from orderparam.losses.catalogue import loss, loss_names
 from orderparam.losses.channel import Channel, ChannelAverages, ChannelErrors, Fields
+from orderparam.losses.classes import ClassChannel, ClassLabels
 from orderparam.losses.hinge import Hinge
 from orderparam.losses.labels import Labels, RealLabels, SignLabels
 from orderparam.losses.logistic import Logistic
@@ -15,6 +16,8 @@ __all__ = [
     "Channel",
     "ChannelAverages",
     "ChannelErrors",
+    "ClassChannel",
+    "ClassLabels",
     "Fields",
     "Hinge",
     "Labels",

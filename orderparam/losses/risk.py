@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 from orderparam.core.system import System, parameter, structure
 from orderparam.losses.base import Loss
 from orderparam.losses.channel import Channel
+from orderparam.losses.classes import ClassChannel, ClassLabels
 from orderparam.losses.labels import Labels
 
 Penalty = Literal["sum", "mean"]
@@ -30,7 +31,7 @@ class PenalisedRisk(System):
             raise ValueError(f"{type(self).__name__}.penalty = {self.penalty!r}: must be 'sum' or 'mean'")
         if not isinstance(self.labels, Labels):
             raise ValueError(f"{type(self).__name__}.labels = {self.labels!r}: must be RealLabels(...) or SignLabels(...)")
-        Channel(self.loss, self.labels)
+        _ = self.channel  # refuses a loss and labels that do not fit
 
     @property
     @abc.abstractmethod
@@ -47,6 +48,8 @@ class PenalisedRisk(System):
         return self.with_(ridge=ridge / self.examples if self.penalty == "mean" else ridge)
 
     @property
-    def channel(self) -> Channel:
+    def channel(self) -> Channel | ClassChannel:
         """The loss and the law of the labels."""
+        if isinstance(self.labels, ClassLabels):
+            return ClassChannel(self.loss, self.labels)
         return Channel(self.loss, self.labels)

@@ -12,7 +12,7 @@ from orderparam.core.result import Result
 from orderparam.core.system import whole
 from orderparam.gaussian import Activation
 from orderparam.gaussian.draws import normal
-from orderparam.losses import Loss, Minimum, SignLabels, Square, minimise
+from orderparam.losses import Loss, Minimum, RealLabels, SignLabels, Square, minimise
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.random_features.model import (
     FeaturePool,
@@ -94,8 +94,8 @@ def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
     """n_train examples of the pool, each at most once; errors over the whole pool, training examples included.
 
     The pool stands for the population: that is right for n_train well below its size (with replacement duplicates would be
-    right at any size, but no longer like Gaussian features). The teacher's field is the target itself. Raises `ValueError` for
-    another system and an n_train that is not whole or exceeds the pool.
+    right at any size, but no longer like Gaussian features). Raises `ValueError` for another system and an n_train that is not
+    whole or exceeds the pool.
     """
     if not isinstance(system, FeaturePool):
         raise ValueError(f"learn_pool needs a FeaturePool, not a {type(system).__name__}")
@@ -105,11 +105,12 @@ def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
     draw_key, label_key = jax.random.split(key)
     matrix = system.features / jnp.sqrt(system.feature_count)
     chosen = jax.random.permutation(draw_key, size)[:count]
-    labels = system.labels.draw(system.targets[chosen], label_key)
+    labels = system.labels.draw(system.field[chosen], label_key)
     minimum = _minimise(system.loss, matrix[chosen], labels, jnp.asarray(system.summed_ridge, jnp.float64))
-    means = _means(system.loss, minimum.weights, matrix, system.targets, system.targets)
-    noise = system.labels.moments(0.0, 1.0).power - 1  # labels are linear in the target
-    means |= {"test_error": means["test_error"] + noise, "test_loss": means["test_loss"] + noise / 2}
+    means = _means(system.loss, minimum.weights, matrix, system.field, system.targets)
+    if isinstance(system.labels, RealLabels):
+        noise = system.labels.noise
+        means |= {"test_error": means["test_error"] + noise, "test_loss": means["test_loss"] + noise / 2}
     return _measured(system.loss, minimum, labels, means)
 
 

@@ -227,8 +227,8 @@ def draw_polynomial(comparison: Comparison) -> Any:
         figure,
         f"Features {p['activation']}(W x {p['bias']:+g}) on the sphere, target with power {powers} in the degrees 0, 1, 2, ..., "
         f"no noise, ridge {p['ridge']:g} beside the summed loss. Lines: deterministic equivalent. Marks: real features and "
-        f"inputs, mean of {p['seeds']} draws, bars: standard error. Dotted: left, the number of modes B_k of degree k; right, the "
-        "power that is left when all lower degrees are learned.",
+        f"inputs, mean of {p['seeds']} draws, bars: standard error. Dotted: left, the number of modes B_k of degree k; right, "
+        "the power that is left when all lower degrees are learned.",
         140,
     )
     return figure

@@ -22,6 +22,7 @@ def image_features(
     split: str | None = None,
     seed: int = 0,
     penalty: Penalty = "sum",
+    loss: str = "square",
 ) -> FeaturePool:
     """activation(W x) for all images of a standard data set, with the ±1 targets of a task of `orderparam.data`.
 
@@ -34,4 +35,4 @@ def image_features(
     x = x / np.sqrt(np.mean(x**2))
     rows = np.random.default_rng(seed).standard_normal((width, x.shape[1])) / np.sqrt(x.shape[1])
     features = find_activation(activation)(jnp.asarray(x @ rows.T))
-    return FeaturePool.from_data(features, targets.values, n_train, ridge, penalty=penalty)
+    return FeaturePool.from_data(features, targets.values, n_train, ridge, loss=loss, penalty=penalty)

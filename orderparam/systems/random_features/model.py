@@ -26,7 +26,7 @@ from jaxtyping import Array, ArrayLike, Float, Num
 from orderparam.core.system import parameter, structure
 from orderparam.gaussian import Activation
 from orderparam.gaussian import activation as find_activation
-from orderparam.losses import Labels, PenalisedRisk, Penalty, RealLabels, Square
+from orderparam.losses import ClassLabels, Labels, PenalisedRisk, Penalty, RealLabels, Square
 from orderparam.losses import loss as find_loss
 from orderparam.systems.random_features.spectra import ExplicitSpectrum, FeatureSpectrum, MarchenkoPastur
 
@@ -150,7 +150,8 @@ class GaussianFeatures(FeatureRegression):
             )
         kept = omega > 0
         explained = np.sum(signal[kept] / omega[kept])
-        if np.any(signal[~kept] > 0) or explained > self.teacher_variance * (1 + 1e-9):
+        bounded = not isinstance(self.labels, ClassLabels)  # classes may lie as far apart as they like
+        if np.any(signal[~kept] > 0) or (bounded and explained > self.teacher_variance * (1 + 1e-9)):
             raise ValueError(
                 f"GaussianFeatures.teacher_variance = {self.teacher_variance}: must be >= {explained:g}, "
                 "the part sum_i s_i^2 / omega_i of it that the features explain"
@@ -172,8 +173,11 @@ class GaussianFeatures(FeatureRegression):
 class FeaturePool(GaussianFeatures):
     """Features of real data with their targets: training sets are drawn from the pool, and the pool is the population.
 
-    features: (pool, feature), centred; targets: (pool,). The square loss knows of them only the covariance Omega = V^T V / N, the
-    correlation s = V^T y / N and the power of y: the teacher's field is y itself. Build it with `FeaturePool.from_data`.
+    features: (pool, feature), centred; targets: (pool,). Build it with `FeaturePool.from_data`.
+
+    The square loss knows of the data only the covariance Omega = V^T V / N, the correlation s = V^T y / N and the power of y: the
+    teacher's field is y itself. Logistic and hinge loss take labels ±1 and know more; here the features of each class are taken
+    to be Gaussian about the mean of their class, with one covariance (`ClassLabels`): approximate, as real classes are not.
     """
 
     features: Float[Array, "pool feature"] = dataclasses.field(kw_only=True)
@@ -195,8 +199,16 @@ class FeaturePool(GaussianFeatures):
         self.features, self.targets = features, targets
 
     def __check_init__(self) -> None:
-        if not isinstance(self.loss, Square) or not isinstance(self.labels, RealLabels):
-            raise ValueError(f"FeaturePool.loss = {self.loss.name!r}: must be 'square', with RealLabels (see the class)")
+        wanted = RealLabels if isinstance(self.loss, Square) else ClassLabels
+        if not isinstance(self.labels, wanted):
+            raise ValueError(f"FeaturePool.labels: the {self.loss.name} loss needs {wanted.__name__} here (see the class)")
+
+    @property
+    def field(self) -> Float[Array, "pool"]:
+        """The teacher's field of every example: y, for classes y centred and scaled to variance 1."""
+        if isinstance(self.labels, ClassLabels):
+            return (self.targets - self.labels.mean) / self.labels.scale
+        return self.targets
 
     @classmethod
     def from_data(
@@ -206,19 +218,32 @@ class FeaturePool(GaussianFeatures):
         n_train: Any,
         ridge: Any,
         noise: Any = 0.0,
+        loss: Any = "square",
         penalty: Penalty = "sum",
     ) -> Self:
-        """Centres the features and diagonalises their covariance. `noise`: variance of noise added to training and test labels.
+        """Centres the features and diagonalises their covariance. `noise`: variance of noise added to training and test labels
+        (square loss).
 
-        Raises `ValueError` for arrays that are not finite or do not fit each other.
+        Raises `ValueError` for arrays that are not finite or do not fit each other, and for a binary loss whose targets are not
+        -1 and +1.
         """
         matrix, y = np.asarray(features, np.float64), np.asarray(targets, np.float64)
         if matrix.ndim != 2 or y.shape != matrix.shape[:1] or matrix.size == 0:
             raise ValueError(f"features has shape {matrix.shape} and targets {y.shape}: must be (pool, feature) and (pool,)")
         if not (np.isfinite(matrix).all() and np.isfinite(y).all()):
             raise ValueError("features and targets must be finite numbers")
+        chosen = find_loss(loss)
         matrix = matrix - matrix.mean(axis=0)
-        spectrum = ExplicitSpectrum.from_covariance(matrix.T @ matrix / len(y), matrix.T @ y / len(y))
-        labels = RealLabels("linear", noise)
+        covariance, field = matrix.T @ matrix / len(y), y
+        labels: Labels = RealLabels("linear", noise)
+        if chosen.binary:
+            if set(np.unique(y)) != {-1.0, 1.0}:
+                raise ValueError(f"targets: the {chosen.name} loss needs labels -1 and +1, both of them")
+            labels = ClassLabels(y.mean())
+            field = (y - y.mean()) / y.std()
+        alignment = matrix.T @ field / len(y)
+        if chosen.binary:
+            covariance = covariance - np.outer(alignment, alignment)  # within classes
+        spectrum = ExplicitSpectrum.from_covariance(covariance, alignment)
         arrays = (jnp.asarray(matrix), jnp.asarray(y))
-        return cls(spectrum, np.mean(y**2), n_train, ridge, *arrays, labels, penalty=penalty)
+        return cls(spectrum, np.mean(field**2), n_train, ridge, *arrays, labels, chosen, penalty)

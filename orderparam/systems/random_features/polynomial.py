@@ -1,10 +1,10 @@
 """Random features beyond proportional sizes: n and p of the order of powers of d, and the staircase of polynomial degrees.
 
 Inputs x uniform on the sphere of radius sqrt(d), weights w on that of radius 1. The activation is a sum of Gegenbauer
-polynomials of t = w.x, orthonormal under its law: sigma(t + bias) = sum_k c_k q_k(t), so that degree k is a level of B(d, k) modes
-with eigenvalue c_k^2 / B(d, k) of the kernel, and the deterministic equivalent of `spectral` does the rest. About d^k examples and
-as many features are needed for degree k: Mei, Misiakiewicz, Montanari 2022; Xiao, Hu, Misiakiewicz, Lu, Pennington 2022; Hu, Lu,
-Misiakiewicz 2024 (arXiv:2403.08160).
+polynomials of t = w.x, orthonormal under its law: sigma(t + bias) = sum_k c_k q_k(t), so that degree k is a level of B(d, k)
+modes with eigenvalue c_k^2 / B(d, k) of the kernel, and the deterministic equivalent of `spectral` does the rest. About d^k
+examples and as many features are needed for degree k: Mei, Misiakiewicz, Montanari 2022; Xiao, Hu, Misiakiewicz, Lu, Pennington
+2022; Hu, Lu, Misiakiewicz 2024 (arXiv:2403.08160).
 """
 
 import math
@@ -134,8 +134,8 @@ def _on_sphere(points: Float[Array, "point input"], radius: float) -> Float[Arra
 
 def multiplicities(input_dim: int, highest: int) -> Float[np.ndarray, "degree"]:
     """B(d, k), the number of spherical harmonics of degree k = 0 .. highest."""
-    counts = [math.comb(input_dim + k - 1, k) - (math.comb(input_dim + k - 3, k - 2) if k > 1 else 0) for k in range(highest + 1)]
-    return np.array([float(count) for count in counts])
+    below = [0, 0, *(math.comb(input_dim + k - 3, k - 2) for k in range(2, highest + 1))]
+    return np.array([float(math.comb(input_dim + k - 1, k) - below[k]) for k in range(highest + 1)])
 
 
 @lru_cache(maxsize=64)

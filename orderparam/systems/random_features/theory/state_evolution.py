@@ -13,7 +13,7 @@ that of their Gaussian equivalent: Mei, Montanari 2019 (arXiv:1908.05355); Goldt
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from orderparam.losses import Fields, SignLabels, Square
+from orderparam.losses import ClassLabels, Fields, SignLabels, Square
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.root import Root, decreasing_root
 from orderparam.systems.random_features.model import FeatureRegression
@@ -115,7 +115,7 @@ def _curve(
         train_loss=errors.train_loss,
         classification_error=errors.classification_error,
         teacher_overlap=m,
-        self_overlap=q,
+        self_overlap=q + m**2 if isinstance(system.labels, ClassLabels) else q,
         weight_power=load * channel.power * prior.weight_power + pull**2 * prior.weight_signal,
         response=response,
         effective_dimension=dimension,

@@ -1,4 +1,5 @@
-"""Kernel adaptation: the non-Gaussian weights against scipy on the same equations, Gaussian weights on data, and the sampler.
+"""Kernel adaptation beside the straightforward NumPy and SciPy way: averaged over data, Gaussian weights on given data, and
+the samplers by effective samples a second.
 
     python benchmarks/kernel_adaptation.py
 """
@@ -13,16 +14,23 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 from scipy.optimize import minimize
-from scipy.special import logsumexp
+from scipy.special import erf, logsumexp
 
 import orderparam as op
+from orderparam.sampling import estimate
 from orderparam.systems.kernel_adaptation import (
+    DeepNetwork,
+    NetworkOnData,
+    PatchNetwork,
     TwoLayerNetwork,
     adapted_weights,
     draw_network,
     gaussian_weights_on_data,
     hermite_target,
+    sampled_deep_network,
     sampled_network,
+    sampled_on_data,
+    sampled_patches,
 )
 
 SYSTEM = TwoLayerNetwork(20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5, modes=(1, 3))
@@ -51,6 +59,71 @@ def straightforward(system: TwoLayerNetwork) -> np.ndarray:
     return y - minimize(dual, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-6}).x
 
 
+def gaussian_by_hand(system: NetworkOnData) -> tuple[float, int]:
+    """F/N of Gaussian weights with full covariance, by SciPy's L-BFGS with the gradient worked out on paper; its evaluations."""
+    x, y = np.asarray(system.inputs), np.asarray(system.targets)
+    (count, d), n, temperature = x.shape, float(system.width), float(system.temperature)
+    x = x * np.sqrt(float(system.weight_variance) / d)
+    lower = np.tril_indices(d)
+
+    def action(entries: np.ndarray) -> tuple[float, np.ndarray]:
+        factor = np.zeros((d, d))
+        factor[lower] = entries
+        c = (x @ factor) @ (x @ factor).T
+        root = np.sqrt(1 + 2 * np.diag(c))
+        ratio = 2 * c / np.outer(root, root)
+        kernel = float(system.readout_variance) * 2 / np.pi * np.arcsin(ratio)
+        inverse = np.linalg.inv(kernel + temperature * np.eye(count))
+        dual = inverse @ y
+        fit = y @ dual + np.linalg.slogdet(kernel + temperature * np.eye(count))[1]
+        slope = (inverse - np.outer(dual, dual)) * float(system.readout_variance) * 2 / np.pi / np.sqrt(1 - ratio**2)
+        to_c = slope * 2 / np.outer(root, root) - 2 * np.diag(np.sum(slope * ratio, axis=1) / root**2)
+        gradient = factor + x.T @ to_c @ x @ factor / n - np.diag(1 / np.diag(factor))
+        return np.sum(entries**2) / 2 - np.sum(np.log(np.diag(factor))) + fit / (2 * n), gradient[lower]
+
+    found = minimize(action, np.eye(d)[lower], jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-8, "maxiter": 600})
+    return float(found.fun), found.nfev
+
+
+def hmc_by_hand(system: TwoLayerNetwork, draws: int = 300, steps: int = 10) -> float:
+    """Effective samples of f_1 by HMC over both whitened layers in NumPy, 10 leapfrog steps a draw, as many draws of burn-in."""
+    random = np.random.default_rng(0)
+    d, n, units = int(system.input_dim), int(system.n_train), int(system.width)
+    x = random.standard_normal((n, d))
+    y = np.asarray(system.label(jnp.asarray(x[:, 0])))
+    w_scale, a_scale = np.sqrt(float(system.weight_variance) / d), np.sqrt(float(system.readout_variance) / units)
+    temperature = float(system.temperature)
+
+    def potential(u: np.ndarray, v: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        h = w_scale * x @ u.T
+        phi = erf(h)
+        gap = a_scale * phi @ v - y
+        force_v = v + a_scale * phi.T @ gap / temperature
+        force_u = u + ((2 / np.sqrt(np.pi) * np.exp(-(h**2)) * np.outer(gap, v)).T @ x) * a_scale * w_scale / temperature
+        return (np.sum(u**2) + np.sum(v**2) + gap @ gap / temperature) / 2, force_u, force_v
+
+    u, v, step = random.standard_normal((units, d)), random.standard_normal(units), 0.1
+    energy, force_u, force_v = potential(u, v)
+    first = []
+    for draw in range(2 * draws):
+        old, p, q = (u, v, energy, force_u, force_v), random.standard_normal(u.shape), random.standard_normal(units)
+        start, length = energy + (np.sum(p**2) + np.sum(q**2)) / 2, step * random.uniform(0.8, 1.2)
+        for _ in range(steps):
+            p, q = p - length / 2 * force_u, q - length / 2 * force_v
+            u, v = u + length * p, v + length * q
+            energy, force_u, force_v = potential(u, v)
+            p, q = p - length / 2 * force_u, q - length / 2 * force_v
+        acceptance = min(1.0, float(np.exp(min(0.0, start - energy - (np.sum(p**2) + np.sum(q**2)) / 2))))
+        if random.uniform() > acceptance:
+            u, v, energy, force_u, force_v = old
+        if draw < draws:
+            step *= np.exp((acceptance - 0.85) / np.sqrt(draw + 1))
+        else:
+            w = w_scale * u
+            first.append(a_scale * v @ (2 / np.sqrt(np.pi) * w[:, 0] / np.sqrt(1 + 2 * np.sum(w**2, axis=1))))
+    return float(estimate(jnp.asarray(first)[None, :, None]).ess[0])
+
+
 def timed(function: Callable[[], object], repetitions: int = 3) -> tuple[float, float]:
     """Seconds of the first call, and the median of the following ones."""
     seconds = []
@@ -61,31 +134,64 @@ def timed(function: Callable[[], object], repetitions: int = 3) -> tuple[float, 
     return seconds[0], median(seconds[1:])
 
 
+def samplers() -> dict[str, Callable[[], object]]:
+    """One run of each sampler, with the effective samples of its slowest observable in the result."""
+    key = jax.random.key(0)
+    relu = TwoLayerNetwork(16, 100, 48, 0.1, hermite_target({1: 1.0}), absolute=0.3, activation="relu").scaling(16)
+    given = draw_network(relu, key)
+    x = jax.random.normal(key, (40, 12))
+    deep = DeepNetwork(x, x[:, 0], x[:5], x[:5, 0], width=80, temperature=0.005, readout_variance=0.05, hidden_variance=2.0)
+    patches = PatchNetwork(10, 2, 200, 20, 0.01, hermite_target({1: 1.0}), 0.01, activation="linear")
+    return {
+        "two layers, erf, d = 20, N = 100, n = 400": lambda: sampled_network(SYSTEM, key),
+        "relu on given data, d = 16, N = 100, n = 48": lambda: sampled_on_data(given, key),
+        "the same, 4 N particles": lambda: sampled_on_data(given, key, replicas=4),
+        "three layers, d = 12, N = 80, n = 40": lambda: sampled_deep_network(deep, key),
+        "2 patches of 10, C = 200, P = 20": lambda: sampled_patches(patches, key),
+    }
+
+
 def main() -> None:
     table = Table(title="Kernel adaptation")
     for column in ("what", "first call", "then", "remark"):
         table.add_column(column)
-    first, then = timed(lambda: adapted_weights(SYSTEM).output)
-    table.add_row("adapted weights, one point", f"{first:.3g} s", f"{then:.3g} s", "d = 20, N = 100, n = 400")
-    found = straightforward(SYSTEM)
-    first, then = timed(lambda: straightforward(SYSTEM))
-    gap = float(np.max(np.abs(found - np.asarray(adapted_weights(SYSTEM).output))))
-    table.add_row("the same in numpy and scipy", f"{first:.3g} s", f"{then:.3g} s", f"BFGS; differs by {gap:.0e}")
+
+    def row(what: str, seconds: tuple[float, float], remark: str) -> None:
+        table.add_row(what, f"{seconds[0]:.3g} s", f"{seconds[1]:.3g} s", remark)
+
+    row("adapted weights, one point", timed(lambda: adapted_weights(SYSTEM).output), "d = 20, N = 100, n = 400")
+    gap = float(np.max(np.abs(straightforward(SYSTEM) - np.asarray(adapted_weights(SYSTEM).output))))
+    row("the same in NumPy and SciPy", timed(lambda: straightforward(SYSTEM)), f"BFGS; differs by {gap:.0e}")
     many = jax.jit(jax.vmap(lambda n: adapted_weights(SYSTEM.with_(n_train=n))))
     grid = jnp.geomspace(30, 1e4, 100)
-    first, then = timed(lambda: many(grid), 1)
-    reached = int(jnp.sum(many(grid).converged))
-    table.add_row("adapted weights, 100 points vmapped", f"{first:.3g} s", f"{then:.3g} s", f"n = 30 .. 1e4, {reached} converged")
+    seconds = timed(lambda: many(grid), 1)
+    row("adapted weights, 100 points vmapped", seconds, f"n = 30 .. 1e4, {int(jnp.sum(many(grid).converged))} converged")
+
     wide = TwoLayerNetwork(50, 1000, 500, 0.1, hermite_target({1: 1.0, 3: -0.1}), 0.1, 0.5)
     data = draw_network(wide, jax.random.key(0), 500)
-    first, then = timed(lambda: gaussian_weights_on_data(data).mean, 1)
-    table.add_row("Gaussian weights on data", f"{first:.3g} s", f"{then:.3g} s", "n = 500, d = 50, full covariance")
-    runs = []
-    first, then = timed(lambda: runs.append(sampled_network(SYSTEM, jax.random.key(0))) or runs[-1].output, 1)
-    rate = float(runs[-1].effective_samples) / then
-    table.add_row("network posterior, 2 x 240 moves", f"{first:.3g} s", f"{then:.3g} s", f"{rate:.3g} effective samples/s")
-    Console(width=140).print(f"orderparam {op.__version__}, jax {jax.__version__}, {jax.devices()[0].device_kind}")
-    Console(width=140).print(table)
+    row("Gaussian weights on data", timed(lambda: gaussian_weights_on_data(data).mean, 1), "n = 500, d = 50, full covariance")
+    start = time.perf_counter()
+    action, evaluations = gaussian_by_hand(data)
+    spent = time.perf_counter() - start
+    gap = abs(action - float(gaussian_weights_on_data(data).action))
+    row("the same in NumPy and SciPy", (spent, spent), f"gradient by hand, {evaluations} evaluations; F/N differs by {gap:.0e}")
+
+    for name, run in samplers().items():
+        found: list = []
+
+        def once(run: Callable = run, found: list = found) -> object:
+            found.append(run())
+            return found[-1].acceptance
+
+        seconds = timed(once, 1)
+        samples = float(found[-1].effective_samples)
+        row(f"HMC: {name}", seconds, f"{samples / seconds[1]:.3g} effective samples/s of the slowest observable")
+    start = time.perf_counter()
+    samples = hmc_by_hand(SYSTEM)
+    spent = time.perf_counter() - start
+    row("two layers, erf, in NumPy", (spent, spent), f"both layers sampled; {samples / spent:.3g} effective samples/s of f_1")
+    Console(width=150).print(f"orderparam {op.__version__}, jax {jax.__version__}, {jax.devices()[0].device_kind}")
+    Console(width=150).print(table)
 
 
 if __name__ == "__main__":

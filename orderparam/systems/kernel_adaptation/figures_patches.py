@@ -70,7 +70,7 @@ def draw_erf_patches(comparison: Comparison) -> Any:
             axes[2].plot(data["n_train"], data["eigenvalue_ratio"], **style)
         for label, data in comparison.experiments(panel).items():
             x, values = data["n_train"], data["learnability"]
-            look = {"colour": colour, "filled": True, "fmt": MARKERS[number]}
+            look: dict[str, Any] = {"colour": colour, "filled": True, "fmt": MARKERS[number]}
             dots(axes[0], x, values.isel(mode=0), number, label, **look)
             dots(axes[1], x, values.isel(mode=1), number, **look)
             dots(axes[2], x, data["eigenvalue_ratio"], number, **look)

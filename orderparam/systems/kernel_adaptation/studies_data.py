@@ -41,15 +41,14 @@ def relu_particles(
     system = draw_network(averaged, jax.random.key(0))
     grid = {"width": np.geomspace(min(widths) / 1.5, 2e4, 17).tolist()}
     measured = {"width": widths}
-    options = {"samples": draws, "warmup": draws}
     return [
         Curve("infinitely wide (GP)", gaussian_process_on_data, system, grid),
         Curve("rescaled kernel", kernel_scaling_on_data, system, grid),
         Curve("Gaussian weights (VGA)", gaussian_weights_on_data, system, grid),
-        Curve("sampled network", partial(sampled_on_data, **options), system, measured, seeds=seeds),
+        Curve("sampled network", partial(sampled_on_data, samples=draws, warmup=draws), system, measured, seeds=seeds),
         Curve(
             "adapted weights (particles)",
-            partial(adapted_weights_on_data, replicas=replicas, **options),
+            partial(adapted_weights_on_data, replicas=replicas, samples=draws, warmup=draws),
             system,
             measured,
             seeds=seeds,

@@ -127,7 +127,7 @@ class Plane(eqx.Module):
         prior = jnp.log(shape / rate)
 
         def step(_: int, reached: tuple[Array, Array]) -> tuple[Array, Array]:
-            centre, _ = reached
+            centre = reached[0]
             change, bend = jax.jvp(slope, (centre,), (jnp.ones_like(centre),))
             bend = jnp.maximum(-bend, 0.15 * shape)
             return jnp.maximum(centre + jnp.clip(change / bend, -1.0, 1.0), prior - 6.0), 1 / jnp.sqrt(bend)

@@ -34,8 +34,8 @@ def draw_particles(comparison: Comparison) -> Any:
         f"Relu network, d = {p['input_dim']}, n = {p['n_train']} (one training set), y = z {p['absolute']:+g} (|z| - E|z|), "
         f"z = w*.x; T = 0.1/chi, variance of sqrt(N) a 1/chi, chi = {p['chi']:g}, E|w|^2 = 1; constants chosen here. R_p: mean "
         f"output projected on He_p(z), over that of the target, on 2000 test points. Dots: HMC of the network; open diamonds: "
-        f"weights of the kernel-adaptation theory with their full distribution, by {p['replicas']} N particles; mean and standard "
-        f"error of {p['seeds']} runs.",
+        f"weights of the kernel-adaptation theory with their full distribution, by {p['replicas']} N particles; mean and "
+        f"standard error of {p['seeds']} runs.",
         150,
     )
     return figure

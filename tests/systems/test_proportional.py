@@ -94,15 +94,20 @@ def test_one_patch_of_an_activation_with_a_mean_is_a_fully_connected_network():
     fields = flat(PATCHES) | {k: PATCHES[k] for k in ("inputs", "test_inputs")}
     whole = finite_width(convolutional(fields, mask=40, activation="relu"))
     same = finite_width(FullyConnected(**flat(PATCHES), width=20, temperature=0.1, activation="relu"))
-    assert whole.mean_scales[0, 0] == pytest.approx(float(same.mean_scales[0]), rel=1e-9)
-    assert whole.log_evidence == pytest.approx(float(same.log_evidence), rel=1e-9)
-    assert whole.test_error == pytest.approx(float(same.test_error), rel=1e-9)
+    twice = fields | {name: np.concatenate([PATCHES[name]] * 2, axis=1) for name in ("inputs", "test_inputs")}
+    pooled = finite_width(convolutional(twice, mask=40, activation="relu", readout="average"))
+    for local in (whole, pooled):
+        assert len(local.mean_scales) * local.mean_scales[0, 0] == pytest.approx(float(same.mean_scales[0]), rel=1e-9)
+        assert local.log_evidence == pytest.approx(float(same.log_evidence), rel=1e-9)
+        assert local.test_error == pytest.approx(float(same.test_error), rel=1e-9)
 
 
 def test_patches_with_one_output_are_a_special_case_of_several():
-    column = convolutional(targets=PATCHES["targets"][:, None], test_targets=PATCHES["test_targets"][:, None])
-    several, one = finite_width(column), finite_width(convolutional())
+    targets = {name: PATCHES[name] + 1 for name in ("targets", "test_targets")}
+    one = finite_width(convolutional(activation="relu", **targets))
+    several = finite_width(convolutional(activation="relu", **{name: y[:, None] for name, y in targets.items()}))
     assert np.allclose(several.order_parameters[:, 0, :, 0], one.order_parameters, atol=1e-9)
+    assert np.allclose(several.mean_scales[:, 0, :, 0], one.mean_scales, atol=1e-9)
     assert several.log_evidence == pytest.approx(float(one.log_evidence), rel=1e-10)
     assert several.test_error == pytest.approx(float(one.test_error), rel=1e-9)
 
@@ -206,6 +211,24 @@ def test_the_sampled_network_sees_the_patches_of_the_theory():
 def test_learning_aligns_the_hidden_kernel_with_the_targets():
     result = similarity(SMALL)
     assert result.posterior_alignment > result.prior_alignment
+
+
+def test_similarity_of_patches_is_that_of_gaussian_units_with_the_readout_of_the_theory():
+    """As many channels as patches, v^T v / N_c = Q: the units given the targets are Gaussian, of 4 channels x 4 patches x P."""
+    system = convolutional(channels=4)
+    result, scale = similarity(system), finite_width(system).order_parameters
+    x = np.moveaxis(PATCHES["inputs"].reshape(40, 4, 10), 1, 0).reshape(160, 10)
+    norms = 1 + np.sum(x**2, 1) / 5
+    kernel = 2 / np.pi * np.arcsin(x @ x.T / 5 / np.sqrt(np.outer(norms, norms)))
+    prior = np.kron(np.eye(4), kernel)  # (channel, patch, example)
+    readout = np.linalg.cholesky(4 * scale).T
+    assert np.allclose(readout.T @ readout / 4, scale)
+    sums = np.kron(readout.reshape(1, 16) / 4, np.eye(40))  # f = sum v phi / sqrt(N_c N_p)
+    gain = np.linalg.solve(sums @ prior @ sums.T + 0.1 * np.eye(40), sums @ prior).T
+    mean = gain @ PATCHES["targets"]
+    moments = (prior - gain @ sums @ prior + np.outer(mean, mean)).reshape(16, 40, 16, 40)
+    assert np.allclose(result.posterior, np.einsum("umun->mn", moments) / 16, atol=1e-9)
+    assert np.allclose(result.renormalised, sums @ prior @ sums.T, atol=1e-9)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from orderparam.systems.proportional.experiment import (
     SampledOutputs,
     SampledPatches,
     SampledPatchOutputs,
+    SampledSimilarity,
     langevin,
     posterior,
     sampled_similarity,
@@ -41,9 +42,9 @@ from orderparam.systems.proportional.theory import (
 )
 
 __all__ = [
-    "Branches", "Convolutional", "FullyConnected", "IntegratedNetwork", "LocallyConnected", "Prediction", "PredictionOfSeveral",
-    "RenormalisedKernel", "RenormalisedNetwork", "RenormalisedOutputs", "RenormalisedPatchOutputs", "RenormalisedPatches",
-    "SampledNetwork", "SampledOutputs", "SampledPatchOutputs", "SampledPatches", "Similarity", "branches", "finite_width",
-    "infinite_width", "integrated_width", "kernel_corrected", "langevin", "posterior", "predict_width", "renormalised_kernel",
-    "sampled_similarity", "similarity",
+    "Branches", "Convolutional", "FullyConnected", "IntegratedNetwork", "LocallyConnected", "Prediction",
+    "PredictionOfSeveral", "RenormalisedKernel", "RenormalisedNetwork", "RenormalisedOutputs", "RenormalisedPatchOutputs",
+    "RenormalisedPatches", "SampledNetwork", "SampledOutputs", "SampledPatchOutputs", "SampledPatches", "SampledSimilarity",
+    "Similarity", "branches", "finite_width", "infinite_width", "integrated_width", "kernel_corrected", "langevin",
+    "posterior", "predict_width", "renormalised_kernel", "sampled_similarity", "similarity",
 ]  # fmt: skip

@@ -32,8 +32,15 @@ def _short(curves: Mapping[str, Any]) -> dict[str, Any]:
     return {label.split(", ")[0]: data for label, data in curves.items()}
 
 
-def _runs(parameters: Mapping[str, Any]) -> str:
-    return f"{parameters['seeds']} Hamiltonian Monte Carlo runs of 4 chains, standard error over runs"
+def _runs(comparison: Comparison) -> str:
+    """How the dots were measured, with the worst R-hat and effective sample size of all runs."""
+    measured = [data for panel in comparison.panels for data in comparison.experiments(panel).values()]
+    r_hat = max(float(data["r_hat"].max()) for data in measured)
+    least = min(float(data["effective_samples"].min()) for data in measured)
+    return (
+        f"{comparison.parameters['seeds']} runs of 4 chains, half of them from the prior and half from the bottom of the energy "
+        f"(R-hat at most {r_hat:.2f}, at least {least:.0f} effective samples a run), standard error over runs"
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ fully connected
@@ -52,8 +59,9 @@ def draw_depth(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{p['data']}, P = {p['n_train']}, T = {p['temperature']:g}, erf, unit prior variances, {p['n_test']} test points. "
-        f"Lines: three closures of the theory, the same at depth 1. Dots: {_runs(p)}. The gap in the train error at small N "
-        "shrinks as N grows at fixed P/N (docs/proportional.md).",
+        "Lines: three closures of the theory, the same at depth 1. Dots: "
+        f"Hamiltonian Monte Carlo, {_runs(comparison)}. The gap in the train error at small N shrinks as N grows at fixed P/N "
+        "(docs/proportional.md).",
     )
     return figure
 
@@ -69,7 +77,7 @@ def draw_temperature(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{p['data']}, P = {p['n_train']}, N = {p['width']}, one hidden layer of erf units, unit prior variances, "
-        f"{p['n_test']} test points; {_runs(p)}. Langevin: the discretisation of the papers, learning "
+        f"{p['n_test']} test points; {_runs(comparison)}. Langevin: the discretisation of the papers, learning "
         "rate 0.1 / (T * largest curvature). The scalar theory is known to fail at low temperature where P/N exceeds one.",
     )
     return figure
@@ -102,8 +110,8 @@ def draw_order(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{p['data']}, P = {p['n_train']}, {p['n_test']} test points, one hidden layer of erf units, unit prior variances; "
-        f"lines: minimum of the effective action, dots: {_runs(p)}; Q is measured as the squared length of the read-out, "
-        "<|v|^2> / (N r).",
+        "lines: minimum of the effective action, dots: "
+        f"Hamiltonian Monte Carlo, {_runs(comparison)}; Q is measured as the squared length of the read-out, <|v|^2> / (N r).",
     )
     return figure
 
@@ -127,7 +135,7 @@ def draw_priors(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{p['data']}, P = {p['n_train']}, N = {p['width']}, T = {p['temperature']:g}, one hidden layer of erf units, "
-        f"{p['n_test']} test points; the other variance is one. Dots: {_runs(p)}.",
+        f"{p['n_test']} test points; the other variance is one. Dots: Hamiltonian Monte Carlo, {_runs(comparison)}.",
     )
     return figure
 
@@ -165,7 +173,8 @@ def draw_architectures(comparison: Comparison) -> Any:
         figure,
         "Teachers on four independent Gaussian patches of ten pixels: shared = the same filter on all patches, one = on the "
         f"first. Lines: theory; symbols of the same colour: sampled. P = {p['n_train']}, T = {p['temperature']:g}, erf, "
-        f"unit prior variances, {p['n_test']} test points; {_runs(p)}.",
+        f"unit prior variances, {p['n_test']} test points; "
+        f"Hamiltonian Monte Carlo, {_runs(comparison)}.",
     )
     return figure
 
@@ -195,7 +204,7 @@ def draw_importance(comparison: Comparison) -> Any:
     caption(
         figure,
         f"One convolutional layer of {p['channels']} channels, P = {p['n_train']}, T = {p['temperature']:g}, erf. Infinite width "
-        f"is the unit matrix. Sampled: read-outs of {p['seeds']} Monte Carlo runs of 4 chains.",
+        f"is the unit matrix. Sampled: read-outs in Hamiltonian Monte Carlo, {_runs(comparison)}.",
         90,
     )
     return figure
@@ -213,32 +222,36 @@ def _entries(ax: Any, matrix: np.ndarray, limit: float) -> None:
 
 
 def draw_similarity(comparison: Comparison) -> Any:
-    """Hidden kernels before and after learning, examples ordered by class."""
-    (theory,), (measured,) = comparison.theories().values(), comparison.experiments().values()
-    at = theory.isel(width=0)
-    sampled = measured.isel(width=0).mean("seed")
-    p = comparison.parameters
+    """Hidden kernels before learning, and what learning adds, examples ordered by class; one row for each network."""
+    p, panels = comparison.parameters, comparison.panels
     y = np.asarray(image_data(p["data"], p["n_train"], 1)[0]["targets"])
     order = np.argsort(-y, kind="stable")
-    matrices = {
-        f"before learning\nalignment {float(at['prior_alignment']):.2f}": at["prior"],
-        f"after, theory\nalignment {float(at['posterior_alignment']):.2f}": at["posterior"],
-        f"after, sampled\nalignment {float(sampled['posterior_alignment']):.2f}": sampled["posterior"],
-    }
-    figure, axes = _figure(3, width=2.6, height=2.9)
-    limit = float(np.abs(at["prior"]).max())
-    for ax, (title, matrix) in zip(axes[0], matrices.items()):
-        image = ax.imshow(np.asarray(matrix)[np.ix_(order, order)], cmap="RdBu_r", vmin=-limit, vmax=limit)
-        ax.set_title(title)
-        ax.set_xlabel(r"example $\nu$")
-        ax.set_ylabel(r"example $\mu$")
-        ax.axhline((y > 0).sum() - 0.5, color="black", linewidth=0.6)
-        ax.axvline((y > 0).sum() - 0.5, color="black", linewidth=0.6)
-    figure.colorbar(image, ax=axes, label=r"$K(x_\mu, x_\nu)$ of the hidden layer", shrink=0.7)
+    figure, axes = _figure(3, len(panels), width=2.9, height=2.7)
+    for row, panel in enumerate(panels):
+        (theory,), (runs,) = comparison.theories(panel).values(), comparison.experiments(panel).values()
+        before, after = (np.asarray(theory[name]).squeeze() for name in ("prior", "posterior"))
+        measured = np.asarray((runs["posterior"] - runs["prior"]).mean("seed")).squeeze()
+        start, end = (theory[name].item() for name in ("prior_alignment", "posterior_alignment"))
+        gain = float(runs["posterior_alignment"].mean() / runs["prior_alignment"].mean())
+        titles = {
+            f"{panel}, before\nalignment {start:.2f}": before,
+            f"change, theory\nalignment x {end / start:.2f}": after - before,
+            f"change, sampled\nalignment x {gain:.2f}": measured,
+        }
+        for column, (title, matrix) in enumerate(titles.items()):
+            ax = axes[row, column]
+            limit = float(np.abs(before if column == 0 else after - before).max())
+            image = ax.imshow(matrix[np.ix_(order, order)], cmap="RdBu_r", vmin=-limit, vmax=limit)
+            ax.set_title(title, fontsize=9)
+            ax.set_xlabel(r"example $\nu$")
+            ax.set_ylabel(r"example $\mu$")
+            ax.axhline((y > 0).sum() - 0.5, color="black", linewidth=0.6)
+            ax.axvline((y > 0).sum() - 0.5, color="black", linewidth=0.6)
+            figure.colorbar(image, ax=ax, shrink=0.8)
     caption(
         figure,
-        f"{p['data']}, P = {p['n_train']}, N = {p['width']}, T = {p['temperature']:g}, erf; examples ordered by class (lines). "
-        f"Alignment y^T K y P / (|y|^2 tr K). Theory to first order in 1/N; {p['seeds']} Monte Carlo runs of 4 chains.",
-        90,
+        f"Kernel of the hidden layer, K(x_mu, x_nu), {p['data']}, P = {p['n_train']}, N = {p['width']} units or channels "
+        f"(patches of side {p['mask']}), T = {p['temperature']:g}, erf; examples ordered by class (lines). Alignment "
+        f"y^T K y P / (|y|^2 tr K). Theory to first order in 1/N; Hamiltonian Monte Carlo, {_runs(comparison)}.",
     )
     return figure

@@ -31,13 +31,16 @@ def predict_width(
 ) -> xr.Dataset:
     """Theory of the test error against the width, on the data themselves: the first n_train examples train, the last n_test test.
 
+    The test error is that of one network from the posterior, squared and summed over the outputs: test_bias, which is the error
+    of the average network (what kernel regression reports), plus test_variance.
+
     dataset, targets: from `orderparam.data.apply_task` (standardise the inputs first). n_train: by default four fifths of the
     examples, at most 1000; n_test: by default the others, at most 1000. architecture: "dense", or on images "convolutional" or
     "locally-connected" with patches of side `mask`; `widths` are then numbers of channels.
 
     Returns over `width`: test_error, test_bias, test_variance, train_error, accuracy, log_evidence, order_parameters,
     samples_per_unit = n_train / width, gain = 1 - test_error / (test error at infinite width), trusted (False where n_train >
-    width and T < 0.05), and the scalar infinite_test_error; the attribute `verdict` says it in a sentence.
+    width and T < 0.05), and the numbers infinite_test_error and infinite_test_bias; the attribute `verdict` says it in words.
     Raises `ValueError` for an unknown architecture, images that are none, and sizes that do not fit.
     """
     kinds = {"dense": FullyConnected, "convolutional": Convolutional, "locally-connected": LocallyConnected}
@@ -62,13 +65,15 @@ def predict_width(
     several = system.targets.ndim == 2
     theory = _common if several else finite_width
     found = sweep(theory, system, {axis: [float(width) for width in widths]}).rename({axis: "width"})
-    limit = float(infinite_width(system).test_error)
+    infinite = infinite_width(system)
+    limit = float(infinite.test_error)
     kept = ["test_error", "test_bias", "test_variance", "train_error", "accuracy", "log_evidence", "order_parameters", "status"]
     report = found[kept].assign(
         samples_per_unit=train / found["width"],
         gain=1 - found["test_error"] / limit,
         trusted=(found["width"] >= train) | (temperature >= LOW_TEMPERATURE),
         infinite_test_error=limit,
+        infinite_test_bias=float(infinite.test_bias),
     )
     best = int(np.argmin(report["test_error"].values))
     width, gain = float(report["width"][best]), float(report["gain"][best])

@@ -232,18 +232,33 @@ def local_feature_importance(
 
 @study(
     "finite-width-similarity",
-    title="Similarity matrices of a hidden layer before and after learning",
+    title="Similarity matrices of the hidden layer before and after learning, of a dense and a convolutional network",
     source=_AIUDI,
     draw=draw_similarity,
-    seconds=(40, 1200),
+    seconds=(60, 2400),
     observables=("prior_alignment", "posterior_alignment"),
     full={"n_train": 200, "width": 100, "samples": 300, "seeds": 4},
 )
 def finite_width_similarity(
-    data: str = "digits", n_train: int = 40, width: int = 30, temperature: float = 0.1, samples: int = 200, seeds: int = 2
+    data: str = "digits",
+    n_train: int = 40,
+    width: int = 30,
+    temperature: float = 0.1,
+    mask: int = 4,
+    samples: int = 200,
+    seeds: int = 2,
 ) -> list[Curve]:
-    system, over = dense(data, n_train, 10, width=width, temperature=temperature), {"width": [width]}
-    return [
-        Curve("first order in 1/N", similarity, system, over),
-        Curve("sampled", partial(sampled_similarity, samples=samples), system, over, seeds=seeds),
-    ]
+    fields, shape = image_data(data, n_train, 10)
+    images = as_images(fields, shape)
+    networks: dict[str, tuple[Any, str]] = {
+        "fully connected": (FullyConnected(**fields, width=width, temperature=temperature), "width"),
+        "convolutional": (Convolutional(**images, channels=width, temperature=temperature, mask=mask), "channels"),
+    }
+    curves = []
+    for panel, (system, axis) in networks.items():
+        over, sampler = {axis: [width]}, partial(sampled_similarity, samples=samples)
+        curves += [
+            Curve(f"first order in 1/N, {panel}", similarity, system, over, panel=panel),
+            Curve(f"sampled, {panel}", sampler, system, over, seeds=seeds, panel=panel),
+        ]
+    return curves

@@ -5,6 +5,7 @@ from orderparam.systems.proportional.experiment.measured import (
     SampledOutputs,
     SampledPatches,
     SampledPatchOutputs,
+    SampledSimilarity,
 )
 from orderparam.systems.proportional.experiment.runs import langevin, posterior, sampled_similarity
 
@@ -13,6 +14,7 @@ __all__ = [
     "SampledOutputs",
     "SampledPatchOutputs",
     "SampledPatches",
+    "SampledSimilarity",
     "langevin",
     "posterior",
     "sampled_similarity",

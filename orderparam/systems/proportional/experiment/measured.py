@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.sampling import Samples
 from orderparam.systems.proportional.experiment.potentials import Moments
 from orderparam.systems.proportional.model import FullyConnected, Network
+from orderparam.systems.proportional.theory.hidden_kernel import Similarity
 from orderparam.systems.proportional.theory.losses import Prediction, PredictionOfSeveral, losses
 
 
@@ -56,6 +57,14 @@ class SampledPatchOutputs(PredictionOfSeveral):
 
     order_parameters: Float[Array, "patch output other_patch other_output"]
     mean_scales: Float[Array, "patch output other_patch other_output"]
+    r_hat: Float[Array, ""]
+    effective_samples: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class SampledSimilarity(Similarity):
+    """Measured similarity matrices. r_hat, effective_samples, converged: of the alignment after learning."""
+
     r_hat: Float[Array, ""]
     effective_samples: Float[Array, ""]
     converged: Bool[Array, ""]

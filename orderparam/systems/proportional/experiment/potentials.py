@@ -13,6 +13,7 @@ from orderparam.networks.affine import Weights
 from orderparam.systems.proportional.model import Network, PatchNetwork
 from orderparam.systems.proportional.network import architecture, inputs
 from orderparam.systems.proportional.theory.evidence import data_term
+from orderparam.systems.proportional.theory.hidden_kernel import alignment
 
 Hidden = Any  # whitened weights of the layers before the read-out
 
@@ -126,11 +127,13 @@ class Collapsed(eqx.Module):
             total,
         )
 
-    def kernel_and_order(self, hidden: Hidden) -> tuple[Float[Array, "train train"], Float[Array, ""]]:
-        """Phi Phi^T, and the order parameter averaged over patches and outputs."""
+    def kernel_and_order(
+        self, hidden: Hidden
+    ) -> tuple[Float[Array, "train train"], Float[Array, ""], Float[Array, "index other"]]:
+        """Phi Phi^T, its alignment with the targets of one output, and the order parameters."""
         phi = self.features(hidden, self.problem.x)
-        order = self.moments(hidden).order
-        return phi @ phi.T, jnp.trace(order) / order.shape[0]
+        kernel = phi @ phi.T
+        return kernel, alignment(kernel, self.problem.y[:, 0]), self.moments(hidden).order
 
 
 class Full(eqx.Module):
@@ -178,6 +181,6 @@ def log_density(potential: Collapsed | Full, weights: Any) -> Float[Array, ""]:
     return potential(weights)
 
 
-def kernel_and_order(potential: Collapsed, hidden: Hidden) -> tuple[Float[Array, "train train"], Float[Array, ""]]:
+def kernel_and_order(potential: Collapsed, hidden: Hidden) -> tuple[Array, Array, Array]:
     """`potential.kernel_and_order`, as a function whose first argument is a pytree."""
     return potential.kernel_and_order(hidden)

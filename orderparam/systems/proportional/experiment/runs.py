@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.sampling import sample
-from orderparam.systems.proportional.experiment.measured import Measured, summary
+from orderparam.systems.proportional.experiment.measured import Measured, SampledSimilarity, summary
 from orderparam.systems.proportional.experiment.potentials import (
     Collapsed,
     Full,
@@ -22,7 +22,7 @@ from orderparam.systems.proportional.experiment.potentials import (
 )
 from orderparam.systems.proportional.model import Network
 from orderparam.systems.proportional.network import deviations
-from orderparam.systems.proportional.theory.hidden_kernel import Similarity, alignment
+from orderparam.systems.proportional.theory.hidden_kernel import alignment
 
 _DESCENT_STEPS = 150
 
@@ -127,11 +127,13 @@ def langevin(
 
 def sampled_similarity(
     system: Network, key: PRNGKeyArray, chains: int = 4, warmup: int = 150, samples: int = 200, leapfrog_steps: int = 8
-) -> Similarity:
+) -> SampledSimilarity:
     """Similarity matrices of the hidden layer averaged over the prior and over the posterior, measured.
 
-    The renormalised kernel is the average over hidden layers times the measured order parameter.
+    One output. The renormalised kernel is that of hidden layers from the prior with the measured order parameters.
     """
+    if system.targets.ndim != 1:
+        raise ValueError(f"{type(system).__name__}.targets has shape {system.targets.shape}: must be (examples,), one output")
     start_key, run_key, prior_key = jax.random.split(key, 3)
     potential = Collapsed.of(system)
     run = sample(
@@ -143,8 +145,31 @@ def sampled_similarity(
         leapfrog_steps=leapfrog_steps,
         observe=jax.tree_util.Partial(kernel_and_order, potential),
     )
-    after, order = (jnp.mean(values, axis=(0, 1)) for values in run.observables)
+    after, _, order = (jnp.mean(values, axis=(0, 1)) for values in run.observables)
+    health: Any = run.estimates[1]
     draws = _prior(potential, chains * samples, prior_key)
-    before = jnp.mean(jax.lax.map(lambda hidden: kernel_and_order(potential, hidden)[0], draws), axis=0)
+    before, renormalised = _prior_kernels(potential, draws, order)
     y = potential.problem.y[:, 0]
-    return Similarity(before, after, order * before, alignment(before, y), alignment(after, y))
+    aligned = alignment(before, y), alignment(after, y)
+    return SampledSimilarity(before, after, renormalised, *aligned, health.r_hat, health.ess, health.reliable)
+
+
+@eqx.filter_jit
+def _prior_kernels(
+    potential: Collapsed, draws: Hidden, order: Float[Array, "patch other"]
+) -> tuple[Float[Array, "train train"], Float[Array, "train train"]]:
+    """Averages over the draws of Phi Phi^T, and of sum_ij Q_ij Phi_i Phi_j^T over the patches."""
+    patches = potential.problem.patches
+
+    def one(hidden: Hidden) -> Float[Array, "patch other train train"]:
+        phi = potential.features(hidden, potential.problem.x)
+        own = phi.reshape(phi.shape[0], patches, -1)
+        return jnp.einsum("mic,njc->ijmn", own, own)
+
+    def add(total: Float[Array, "patch other train train"], hidden: Hidden) -> tuple[Array, None]:
+        return total + one(hidden), None
+
+    count = jax.tree.leaves(draws)[0].shape[0]
+    examples = potential.problem.x.shape[0]
+    total = jax.lax.scan(add, jnp.zeros((patches, patches, examples, examples)), draws)[0] / count
+    return jnp.einsum("iimn->mn", total), jnp.einsum("ij,ijmn->mn", order, total)

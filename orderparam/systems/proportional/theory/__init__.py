@@ -137,10 +137,23 @@ def _check_shallow(system: FullyConnected) -> None:
         raise ValueError(f"depth = {system.depth}, targets of shape {system.targets.shape}: must be one hidden layer, one output")
 
 
-def similarity(system: FullyConnected) -> Similarity:
-    """Similarity matrices of the training set in the hidden layer, before and after learning; depth one, one output."""
-    _check_shallow(system)
-    return _similarity(_numbers(system))
+def similarity(system: Network) -> Similarity:
+    """Similarity matrices of the training set in the hidden layer, before and after learning, to first order in 1/N.
+
+    One hidden layer, fully connected or local, and one output. Raises `ValueError` otherwise.
+    """
+    _check(system, OnData)
+    if isinstance(system, FullyConnected):
+        _check_shallow(system)
+    elif system.targets.ndim != 1:
+        raise ValueError(f"{type(system).__name__}.targets has shape {system.targets.shape}: must be (examples,), one output")
+    found: Any = finite_width(system)
+    scales = found.order_parameters, found.mean_scales
+    if isinstance(system, FullyConnected):
+        scales = tuple(scale[None] for scale in scales)
+    elif system.pooled:
+        scales = tuple(system.patch_count * scale[:1, :1] for scale in scales)
+    return _similarity(_numbers(system), *scales)
 
 
 def renormalised_kernel(system: Network, closure: Closure = "nested") -> RenormalisedKernel:
@@ -208,30 +221,24 @@ def _branches(system: FullyConnected, closure: str) -> Branches:
     )
 
 
-def _corrected_kernels(system: FullyConnected) -> tuple[jax.Array, tuple, tuple]:
-    """Q at depth one, and the kernels of infinite width and their first-order corrections."""
-    scale = dense.finite_width_scalar(system).order_parameters[0]
-    prior = dense.kernels(system, jnp.ones(1), "nested")
-    after = hidden_kernel.posterior_mean(
-        *prior, system.train[1], scale, jnp.asarray(system.temperature, float), system.widths[0]
-    )
-    return scale, prior, after
-
-
 @_compiled
-def _similarity(system: FullyConnected) -> Similarity:
-    scale, (kernel, _, _), (after, _, _) = _corrected_kernels(system)
-    _, y = system.train
-    return Similarity(kernel, after, scale * kernel, hidden_kernel.alignment(kernel, y), hidden_kernel.alignment(after, y))
+def _similarity(system: Network, scale: jax.Array, kappa: jax.Array) -> Similarity:
+    return hidden_kernel.similarity(system, scale, kappa)
 
 
 @_compiled
 def _corrected(system: FullyConnected) -> Prediction:
-    scale, _, (kernel, rows, diagonal) = _corrected_kernels(system)
-    test_targets = jnp.asarray(system.test_targets, float)
-    temperature = jnp.asarray(system.temperature, float)
-    found = (scale * kernel, scale * rows, scale * diagonal)
-    return Prediction(**regression(*found, system.train[1], test_targets, temperature))
+    scale = dense.finite_width_scalar(system).order_parameters[0]
+    temperature, (_, y) = jnp.asarray(system.temperature, float), system.train
+    train, rows, diagonal = dense.kernels(system, jnp.ones(1), "nested")
+    weight = hidden_kernel.pull(scale * train, y, temperature)
+
+    def change(left: jax.Array, right: jax.Array) -> jax.Array:
+        return hidden_kernel.correction(left[None], weight, right[None], scale[None, None] / system.widths[0])
+
+    after = train + change(train, train), rows + change(rows, train), diagonal + jnp.diag(change(rows, rows))
+    found = scale * after[0], scale * after[1], scale * after[2]
+    return Prediction(**regression(*found, y, jnp.asarray(system.test_targets, float), temperature))
 
 
 @_compiled

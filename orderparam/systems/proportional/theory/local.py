@@ -209,10 +209,10 @@ def infinite_width_basis(system: PatchNetwork) -> Eigenbasis:
 def pooled_kernel(system: PatchNetwork) -> Centred:
     """The kernel under average pooling, read-out included, with the mean of the activation apart."""
     variance = jnp.asarray(system.readout_variance, float)
-    kernels = (variance * part for part in infinite_width_kernel(system))
+    kernel, rows, diagonal = (variance * part for part in infinite_width_kernel(system))
     points = system.train[0], jnp.asarray(system.test_inputs, float)
-    means = (jnp.sqrt(variance) * jnp.mean(patch_means(system, x), axis=0) for x in points)
-    return Centred.of(*kernels, *means, system.train[1])
+    mean, test_mean = (jnp.sqrt(variance) * jnp.mean(patch_means(system, x), axis=0) for x in points)
+    return Centred.of(kernel, rows, diagonal, mean, test_mean, system.train[1])
 
 
 def _pooled(system: PatchNetwork) -> RenormalisedPatches:

@@ -107,15 +107,17 @@ def widths(report: Any) -> None:
     from rich.table import Table
 
     table = Table(header_style="bold", box=None, pad_edge=False)
-    for column in ("width", "test error", "gain over infinite width"):
+    for column in ("width", "error of the average network", "of one network", "gain over infinite width"):
         table.add_column(column, justify="right")
     for width in report["width"].values:
         row = report.sel(width=width)
         doubt = "" if bool(row["trusted"]) else " (theory unsure)"
-        table.add_row(f"{width:g}", f"{float(row['test_error']):.4g}", f"{float(row['gain']):+.1%}{doubt}")
-    table.add_row("infinite", f"{float(report['infinite_test_error']):.4g}", "")
+        errors = (f"{float(row[name]):.4g}" for name in ("test_bias", "test_error"))
+        table.add_row(f"{width:g}", *errors, f"{float(row['gain']):+.1%}{doubt}")
+    table.add_row("infinite", *(f"{float(report[f'infinite_{name}']):.4g}" for name in ("test_bias", "test_error")), "")
     console = _console()
-    console.print(f"\nfinite width, {report.attrs['n_train']} training examples, T = {report.attrs['temperature']:.3g}:")
+    console.print(f"\nfinite width, {report.attrs['n_train']} training examples, T = {report.attrs['temperature']:.3g},")
+    console.print("squared errors on held-out examples, summed over the outputs; gain: of one network from the posterior")
     console.print(table)
     console.print(report.attrs["verdict"], highlight=False)
 

@@ -59,6 +59,14 @@ def test_large_linear_patches_learn_from_the_critical_number_of_examples_on():
     assert errors[0] / errors[1] == pytest.approx(np.sqrt(10), rel=0.05)
 
 
+def test_the_action_with_fluctuations_is_a_free_energy():
+    """d(action)/dy = -tau, whatever else depends on y."""
+    system = LINEAR.with_(channels=20)
+    up, down = (adapted_weights(system.with_(target=factor * LINEAR.target), fluctuations=True) for factor in (1.001, 0.999))
+    slope = (up.action - down.action) / 0.002
+    assert float(slope) == pytest.approx(-float(adapted_weights(system, fluctuations=True).tau[0]), rel=1e-5)
+
+
 def test_linear_patches_without_fluctuations_at_strong_adaptation():
     """In the mean-field limit the fluctuations are smaller by 1/chi; without them 1/s_* = S/v - (g/C) tau^2."""
     gaps = []

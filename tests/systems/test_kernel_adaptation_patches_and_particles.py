@@ -104,3 +104,14 @@ def test_particles_of_a_linear_network_are_gaussian():
 def test_bad_input_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"fluctuations": True}, {"ridge_kind": "self-consistent", "fluctuations": True}])
+def test_fluctuations_on_one_angle_or_in_the_plane(options):
+    """Relu units; `within` a bound that no weight reaches is solved in the plane."""
+    system = TwoLayerNetwork(24, 188, 240, 1.0, hermite_target({1: 1.0}), absolute=0.3, activation="relu").scaling(30)
+    one, two = adapted_weights(system, **options), adapted_weights(system, within=50.0, **options)
+    np.testing.assert_allclose(two.output, one.output, atol=2e-8)
+    np.testing.assert_allclose([two.spread, two.eigenvalue_ratio], [one.spread, one.eigenvalue_ratio], rtol=1e-6)
+    assert float(one.action) == pytest.approx(float(two.action), rel=1e-8)

@@ -10,7 +10,7 @@ from orderparam.plotting.curves import caption, draw_dots, draw_line
 from orderparam.plotting.measured import dots
 from orderparam.plotting.style import COLOURS, DASHES, MARKERS
 
-_RATIO = r"kernel eigenvalue ratio along/across $w_*$"
+_RATIO = "kernel eigenvalue ratio"
 
 
 def measured_sizes(axes: Any, sizes: Any) -> None:
@@ -61,19 +61,19 @@ def draw_erf_patches(comparison: Comparison) -> Any:
     figure, axes = plt.subplots(1, 3, figsize=(11.0, 3.9))
     kinds = ((":", 0.9), ("--", 1.2), ("-", 1.5))
     for number, count in enumerate(p["patches"]):
-        panel = f"{count} patches"
-        colour = COLOURS[number]
-        for (label, data), (dash, thick) in zip(comparison.theories(panel).items(), kinds):
-            style = {"color": colour, "linestyle": dash, "linewidth": thick}
-            axes[0].plot(data["n_train"], data["learnability"].isel(mode=0), label=label, **style)
-            axes[1].plot(data["n_train"], data["learnability"].isel(mode=1), **style)
-            axes[2].plot(data["n_train"], data["eigenvalue_ratio"], **style)
-        for label, data in comparison.experiments(panel).items():
-            x, values = data["n_train"], data["learnability"]
-            look: dict[str, Any] = {"colour": colour, "filled": True, "fmt": MARKERS[number]}
-            dots(axes[0], x, values.isel(mode=0), number, label, **look)
+        name = f"$N$ = {count}"
+        for (label, data), (dash, thick) in zip(comparison.theories().items(), kinds):
+            at, style = data.sel(patches=count), {"color": COLOURS[number], "linestyle": dash, "linewidth": thick}
+            axes[0].plot(at["n_train"], at["learnability"].isel(mode=0), label=f"{label}, {name}", **style)
+            axes[1].plot(at["n_train"], at["learnability"].isel(mode=1), **style)
+            axes[2].plot(at["n_train"], at["eigenvalue_ratio"], **style)
+        for label, data in comparison.experiments().items():
+            at = data.sel(patches=count)
+            x, values = at["n_train"], at["learnability"]
+            look: dict[str, Any] = {"colour": COLOURS[number], "filled": True, "fmt": MARKERS[number]}
+            dots(axes[0], x, values.isel(mode=0), number, f"{label}, {name}", **look)
             dots(axes[1], x, values.isel(mode=1), number, **look)
-            dots(axes[2], x, data["eigenvalue_ratio"], number, **look)
+            dots(axes[2], x, at["eigenvalue_ratio"], number, **look)
     for panel, label in zip(axes, ("learnability of $h_1$", "learnability of $h_3$", _RATIO)):
         panel.set(xscale="log", xlabel="training examples $P$", ylabel=label)
         measured_sizes(panel, p["n_train"])

@@ -19,8 +19,8 @@ the kernel: (tau . m)^2 in (1) becomes
     (tau . m)^2 - m^T (M + lambda)^{-1} m - p/(lambda_perp + lambda) - r/lambda                                          (2)
 
 with p the power of phi(w . x) on the d - 1 linear functions across w_*, lambda_perp = s <p>/(d - 1) their eigenvalue, and r the
-power on all other functions, whose eigenvalues are taken to be small. The log det is replaced by its tangent, solved with as
-above, and so on: the free energy falls at every round, towards the minimum next to the prior.
+power on all other functions, whose eigenvalues are taken to be small. Around any kernel the log det lies below its tangent, with
+which G is convex again; repeated, this lowers the free energy at every round (at given lambda), to the minimum next to the prior.
 
 Rubin, Seroussi, Ringel 2024, "Grokking as a first order phase transition in two layer networks"; Rubin, Fischer, Lindner, Dahmen,
 Seroussi, Ringel, Krämer, Helias 2025, "From kernels to features".
@@ -90,7 +90,7 @@ def adapted_weights(
     norm: "exact", or |w_perp|^2 frozen: "concentrated" at its prior mean, "prior" at weight_variance (the sextic Landau action
         of the literature). Frozen norms are visibly wrong where neurons specialise.
     within: weights restricted to |rho| < within, below the barrier: the metastable state without specialised neurons.
-    fluctuations: (2) below, what the fluctuations of the output add.
+    fluctuations: whether those of the output are there, (2) of this module.
 
     Homogeneous activations are solved on one angle, exactly; others in the plane (rho, |w_perp|^2). Raises `ValueError` for an
     unknown ridge or norm. Works under vmap and jit, and under grad with the bare and the effective ridge.

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from orderparam.core.study import Comparison
+from orderparam.core.table import with_error
 from orderparam.plotting.curves import caption
 from orderparam.plotting.measured import dots, mean_and_error
 from orderparam.plotting.style import COLOURS, DASHES
@@ -61,13 +62,14 @@ def draw_reuse(comparison: Comparison) -> Any:
         right.axhline(limit, color=COLOURS[number], linestyle=DASHES[number])
         (against_step,) = comparison.experiments(f"{prefix}, step").values()
         (against_size,) = comparison.experiments(f"{prefix}, size").values()
-        dots(left, against_step["step"], against_step["overlap"].isel(last), number, label=f"{name}, measured")
-        dots(right, 1 / against_size["input_dim"], against_size["overlap"].isel(last), number)
+        dots(left, against_step["step"], against_step["overlap"].isel(last), number)
+        dots(right, 1 / against_size["input_dim"], against_size["overlap"].isel(last), number, label=f"{name}, measured")
     left.set_xlabel("step size $s$")
     left.set_ylabel("overlap after two steps, $w\\cdot\\theta$")
     left.set_title(f"$d$ = {p['input_dim']}")
-    left.set_ylim(top=0.06)
-    left.legend(ncols=2, loc="upper center", columnspacing=1.0)
+    left.set_ylim(top=0.05)
+    left.legend(loc="upper left")
+    right.legend(loc="upper left")
     right.set_xlabel("$1/d$")
     right.set_xlim(0, 1.08 / min(p["dimensions"]))
     right.locator_params(axis="x", nbins=5)
@@ -96,11 +98,11 @@ def draw_directions(comparison: Comparison) -> Any:
         axes.scatter(*cosine.values.T, s=6, color=COLOURS[0], alpha=0.6, linewidth=0, label=f"after {p['steps']} steps")
         axes.plot(np.cos(angle), np.sin(angle), color="0.8", linewidth=0.8)
         mean, error = mean_and_error(data["cosine_squared"].isel(step=0, time=-1))
-        text = ", ".join(f"{m:.3f} ± {e:.4f}" for m, e in zip(mean, error))
+        text = ", ".join(with_error(float(m), float(e)) for m, e in zip(mean, error))
         axes.set(aspect="equal", xlabel=f"$\\cos(w, \\theta_1)$\nmean squares {text}")
         axes.set_title(f"$y$ = {panel}", fontsize=9)
     row[0].set_ylabel("$\\cos(w, \\theta_2)$")
-    row[0].legend(loc="upper left")
+    row[0].legend(loc="lower center", bbox_to_anchor=(0.55, 0.12))
     caption(
         figure,
         f"Two-layer network of {p['neurons']} relu neurons with read-outs ±1, square loss, step {p['step']:g}, fresh batches "

@@ -139,7 +139,7 @@ def _labels(system: SeveralSteps, overlap: Float[Array, "direction"], orthogonal
 
 
 def _slopes(activation: Activation, centre: Float[Array, "*node"], variance: Scalar) -> _Slopes:
-    deviation = jnp.sqrt(variance)
+    deviation = jnp.sqrt(jnp.maximum(variance, 1e-30))  # a step of size zero
     x, weight = standard_normal_rule([(bend - centre) / deviation for bend in _bends(activation)], LEAN)
     slope = activation.derivative(centre[..., None] + deviation * x)
     mean, derivative = jnp.sum(weight * slope, axis=-1), jnp.sum(weight * slope * x, axis=-1) / deviation

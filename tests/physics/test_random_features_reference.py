@@ -20,11 +20,13 @@ from orderparam.systems.random_features import (
     RandomFeatures,
     ScalingPath,
     SpectralFeatures,
+    SphereFeatures,
     asymptotics,
     deterministic_equivalent,
     gaussian_equivalent,
     local_exponents,
     optimal_ridge,
+    polynomial_regime,
     scaling_exponents,
 )
 
@@ -204,3 +206,26 @@ def test_exponents_of_power_laws(capacity, source, l, q):
     expected = scaling_exponents(capacity, source, l, q)
     assert float(found.bias_exponent) == pytest.approx(expected.bias, abs=0.01)  # corrections are powers of n
     assert float(found.variance_exponent) == pytest.approx(expected.variance, abs=0.002)
+
+
+SPHERICAL = eqx.filter_jit(lambda system: polynomial_regime(system))
+SPHERE = [  # bias, width: excess risk at n = 24, 300, 6000; brentq on the equations, Gegenbauer coefficients cut at the kink
+    (0.0, 1500.0, (1.073338028, 0.7467841, 0.381408403)),
+    (-0.5, 1500.0, (0.961539555, 0.681073361, 0.322945524)),
+    (-0.5, 1e9, (0.948221872, 0.585912768, 0.073267045)),
+]
+
+
+@pytest.mark.parametrize(("bias", "width", "risks"), SPHERE)
+def test_polynomial_regime_on_the_sphere(bias, width, risks):
+    system = SphereFeatures(24, width, 1.0, 1e-3, (0, 0.36, 0.36, 0.28), "relu", bias)
+    for n, risk in zip((24.0, 300.0, 6000.0), risks):
+        curve = SPHERICAL(system.with_(n_train=jnp.asarray(n), width=jnp.asarray(width)))
+        assert float(curve.excess_risk) == pytest.approx(risk, abs=6e-10)
+
+
+def test_degrees_are_learned_one_after_another():
+    """In d = 1000 an infinitely wide map has learned degree 1 at n = d^1.5, and degree 2 at n = d^2.5."""
+    system = SphereFeatures(1000, 1e15, 1.0, 1e-3, (0, 0.36, 0.36, 0.28), "relu", -0.5)
+    for power, left in ((1.5, 0.64), (2.5, 0.28)):
+        assert float(SPHERICAL(system.with_(n_train=jnp.asarray(1000.0**power))).excess_risk) == pytest.approx(left, rel=0.1)

@@ -5,23 +5,27 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 from orderparam.core.sweep import sweep
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.losses import RealLabels, SignLabels, loss, minimise
+from orderparam.losses import ClassLabels, RealLabels, SignLabels, loss, minimise
 from orderparam.systems.random_features import (
     ExplicitSpectrum,
     FeaturePool,
     GaussianFeatures,
     RandomFeatures,
     SpectralFeatures,
+    SphereFeatures,
     asymptotics,
     deterministic_equivalent,
     learn,
+    learn_on_sphere,
     learn_pool,
     optimal_ridge,
+    polynomial_regime,
     spectral_learning,
     state_evolution,
 )
@@ -119,8 +123,10 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_experiments_agree_with_theory(name):
-    """Within 5 standard errors over 24 runs plus 3 % for the finite size (corrections of order 1/d)."""
+    """Within 5 standard errors over 24 runs and the finite size: relative corrections are (-0.3 to 0.8)/d for the effective
+    parameters and at most 2/d otherwise, measured over 48 other runs at d = 60 and 120 (without an input: at p = 80)."""
     system, features = CASES[name]
+    size = getattr(system, "input_dim", system.feature_count)
     expected = THEORY(arrays(system))
     runs = [learn(system, jax.random.key(seed), features, 2000) for seed in range(24)]
     assert all(bool(run.converged) for run in runs)
@@ -129,7 +135,8 @@ def test_experiments_agree_with_theory(name):
         if field in ("residual", "converged") or np.isnan(values).any():
             continue
         value, error = float(getattr(expected, field)), values.std(ddof=1) / np.sqrt(len(values))
-        assert abs(values.mean() - value) < 5 * error + 0.03 * abs(value), (field, values.mean(), error, value)
+        margin = (1.0 if field == "effective_dimension" else 2.0) / size * abs(value)
+        assert abs(values.mean() - value) < 5 * error + margin, (field, values.mean(), error, value)
 
 
 def test_a_pool_of_gaussian_data_is_predicted_from_its_own_covariance():
@@ -141,7 +148,7 @@ def test_a_pool_of_gaussian_data_is_predicted_from_its_own_covariance():
     theory = sweep(asymptotics, pool, {"n_train": [90]})
     for name in ("test_error", "train_error", "effective_dimension"):
         mean, error = float(runs[name].mean()), float(runs[name].std(ddof=1)) / np.sqrt(30)
-        assert abs(mean - float(theory[name][0])) < 5 * error + 0.04 * mean, name
+        assert abs(mean - float(theory[name][0])) < 5 * error + 2 * mean / 60, name  # corrections of order 1/p
 
 
 @pytest.mark.parametrize(("n", "p"), [(60, 120), (120, 60)])
@@ -153,7 +160,8 @@ def test_gaussian_modes_follow_the_deterministic_equivalent(n, p):
     for name in ("excess_risk", "effective_dimension"):
         values = np.array([float(getattr(run, name)) for run in runs])
         error = values.std(ddof=1) / np.sqrt(len(values))
-        assert abs(values.mean() - float(getattr(expected, name))) < 5 * error + 0.01 * values.mean()
+        margin = values.mean() / 100  # effective parameters: 0.1 to 0.5 % off, of the order of 1/(10 p)
+        assert abs(values.mean() - float(getattr(expected, name))) < 5 * error + margin
 
 
 def test_bad_input_is_refused_in_words():
@@ -171,3 +179,52 @@ def test_bad_input_is_refused_in_words():
         learn(RandomFeatures(10, 20, 30, 0.1), jax.random.key(0), "fake")
     with pytest.raises(ValueError, match="whole number"):
         learn(RandomFeatures(10, 20.5, 30, 0.1), jax.random.key(0))
+
+
+def test_two_classes_of_gaussian_features():
+    """Logistic loss with unequal classes: theory against the mixture itself, extrapolated to infinite size from two sizes."""
+    rng = np.random.default_rng(2)
+    levels, signs = 1 / (1 + np.arange(20) / 5), np.array([-1.0, 1.0])
+    places = (signs - 0.4) / np.sqrt(1 - 0.4**2)  # of the classes, with 30 % and 70 % of the examples
+    spectrum = ExplicitSpectrum(levels, 3 * levels / 20)
+    theory = THEORY(
+        arrays(FeaturePool(spectrum, 1.0, 40.0, 0.1, jnp.zeros((1, 20)), jnp.ones(1), ClassLabels(0.4), "logistic"))
+    )
+    found = []
+    for width in (40, 80):
+        omega = np.repeat(levels, width // 20)
+        mean = rng.choice(signs, width) * np.sqrt(3 * omega / width)
+        runs = []
+        for _ in range(6400 // width):
+            y = np.where(rng.random(2 * width) < 0.7, 1, -1)
+            x = rng.standard_normal((2 * width, width)) * np.sqrt(omega) + np.outer(places[(y + 1) // 2], mean)
+            fit = LogisticRegression(C=10.0, fit_intercept=False, tol=1e-8, max_iter=1000).fit(x / np.sqrt(width), y)
+            a = fit.coef_[0] / np.sqrt(width)
+            wrong = norm.cdf(-places * signs * (a @ mean) / np.sqrt(a**2 @ omega)) @ [0.3, 0.7]
+            runs.append((a @ mean, wrong, a @ a))
+        found.append((np.mean(runs, axis=0), np.std(runs, axis=0, ddof=1) / np.sqrt(len(runs))))
+    (small, first), (large, second) = found
+    expected = np.array([theory.teacher_overlap, theory.classification_error, theory.weight_power])
+    assert np.all(np.abs(2 * large - small - expected) < 5 * np.hypot(2 * second, first)), (small, large, expected)
+
+
+def test_a_pool_takes_labels_of_two_classes_only():
+    features = np.random.default_rng(0).standard_normal((50, 3))
+    with pytest.raises(ValueError, match="needs labels -1 and \\+1"):
+        FeaturePool.from_data(features, features[:, 0], 10, 0.1, loss="logistic")
+    balanced = FeaturePool.from_data(features, np.where(features[:, 0] > 0, 1.0, -1.0), 10, 0.1, loss="hinge")
+    np.testing.assert_array_equal(balanced.labels.draw(balanced.field, jax.random.key(0)), balanced.targets)
+    # Within classes: together with the distance of the classes the covariance of all examples.
+    covariance = np.cov(features.T, bias=True)
+    total = np.sum(np.asarray(balanced.spectrum.eigenvalues)) + np.sum(np.asarray(balanced.spectrum.projections))
+    assert np.trace(covariance) == pytest.approx(total, rel=1e-12)
+
+
+def test_features_on_the_sphere_learn_as_predicted():
+    system = SphereFeatures(12, 150, 300, 1e-2, (0, 0.5, 0.3, 0.2), "relu", -0.5, noise=0.1)
+    expected = polynomial_regime(system)
+    runs = [learn_on_sphere(system, jax.random.key(seed), 2000) for seed in range(24)]
+    for name in ("excess_risk", "effective_dimension"):
+        values = np.array([float(getattr(run, name)) for run in runs])
+        error = values.std(ddof=1) / np.sqrt(len(values))
+        assert abs(values.mean() - float(getattr(expected, name))) < 5 * error + values.mean() / 150  # of the order of 1/p

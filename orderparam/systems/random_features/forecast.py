@@ -140,9 +140,9 @@ def draw_features(result: FeatureForecast, title: str) -> Any:
         caption(
             figure,
             f"{result.loss} loss, {result.feature_count} features. Theory: from the features' covariance over all "
-            f"{result.examples} examples and their correlation with the targets, no fit{classes}. Measured: random training "
-            f"sets, error over all examples; bars: standard error over {result.measured.sizes['seed']} sets. Ridge beside the summed loss, "
-            f"features divided by √p: {result.other_penalty}.",
+            f"{result.examples} examples and their correlation with the targets, no fit{classes}. Measured: "
+            f"{result.measured.sizes['seed']} random training sets, error over all examples; bars: standard error. Ridge beside "
+            f"the summed loss, features divided by √p: {result.other_penalty}.",
             125,
         )
         return figure

@@ -6,11 +6,16 @@ and the sampled networks themselves.
 """
 
 from orderparam.systems.kernel_adaptation.experiment import (
+    Classifier,
     Gaussianity,
+    Pruned,
     SampledNetwork,
+    TrainedNetwork,
     draw_data,
     draw_network,
     gaussianity,
+    langevin_training,
+    pruned_classifier,
     sampled_network,
 )
 from orderparam.systems.kernel_adaptation.experiment.deep import SampledDeepNetwork, sampled_deep_network
@@ -19,6 +24,12 @@ from orderparam.systems.kernel_adaptation.experiment.patches import SampledPatch
 from orderparam.systems.kernel_adaptation.model import NetworkOnData, TwoLayerNetwork, hermite_target
 from orderparam.systems.kernel_adaptation.model_deep import DeepNetwork
 from orderparam.systems.kernel_adaptation.model_patches import PatchNetwork
+from orderparam.systems.kernel_adaptation.sample_complexity import (
+    ExamplesNeeded,
+    MeasuredExamplesNeeded,
+    examples_needed,
+    sampled_examples_needed,
+)
 from orderparam.systems.kernel_adaptation.theory import (
     AdaptedWeights,
     DataPrediction,
@@ -38,19 +49,24 @@ from orderparam.systems.kernel_adaptation.theory.deep import DeepPrediction, dee
 
 __all__ = [
     "AdaptedWeights",
+    "Classifier",
     "DataPrediction",
     "DeepNetwork",
     "DeepPrediction",
+    "ExamplesNeeded",
     "GaussianWeights",
     "Gaussianity",
+    "MeasuredExamplesNeeded",
     "NetworkOnData",
     "PatchNetwork",
     "Prediction",
+    "Pruned",
     "SampledDeepNetwork",
     "SampledNetwork",
     "SampledOnData",
     "SampledPatches",
     "ScaledKernel",
+    "TrainedNetwork",
     "TwoLayerNetwork",
     "Wells",
     "adapted_weights",
@@ -59,6 +75,7 @@ __all__ = [
     "deep_gaussian_process",
     "draw_data",
     "draw_network",
+    "examples_needed",
     "gaussian_process",
     "gaussian_process_on_data",
     "gaussian_weights",
@@ -67,7 +84,10 @@ __all__ = [
     "hermite_target",
     "kernel_scaling",
     "kernel_scaling_on_data",
+    "langevin_training",
+    "pruned_classifier",
     "sampled_deep_network",
+    "sampled_examples_needed",
     "sampled_network",
     "sampled_on_data",
     "sampled_patches",

@@ -12,16 +12,20 @@ from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork, hermite_
 from orderparam.systems.kernel_adaptation.studies_data import relu_particles
 from orderparam.systems.kernel_adaptation.studies_deep import deep_preactivations
 from orderparam.systems.kernel_adaptation.studies_patches import patches_erf, patches_transition
+from orderparam.systems.kernel_adaptation.studies_training import grokking, latent_pruning, sample_complexity
 from orderparam.systems.kernel_adaptation.theory import adapted_weights, gaussian_process, gaussian_weights, kernel_scaling
 
 __all__ = [
     "adaptation_hysteresis",
     "adaptation_phases",
     "deep_preactivations",
+    "grokking",
+    "latent_pruning",
     "patches_erf",
     "patches_transition",
     "relu_adaptation",
     "relu_particles",
+    "sample_complexity",
     "staircase",
 ]
 
@@ -34,9 +38,9 @@ _FEATURES = "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 
     title="A network climbs from the linear to the cubic part of its target, where its infinitely wide limit cannot",
     source=f"{_GROKKING}; {_FEATURES}",
     draw=draw_staircase,
-    seconds=(120, 1800),
+    seconds=(90, 1800),
     observables=("output",),
-    full={"n_train": (50, 100, 200, 400, 800, 1600), "seeds": 16, "draws": 400},
+    full={"n_train": (50, 100, 200, 400, 800, 1600, 3200), "seeds": 16, "draws": 500},
 )
 def staircase(
     input_dim: int = 20,
@@ -45,14 +49,14 @@ def staircase(
     temperature: float = 0.2,
     readout_variance: float = 0.015,
     weight_variance: float = 0.5,
-    n_train: tuple[int, ...] = (50, 150, 300, 600),
-    seeds: int = 3,
-    draws: int = 120,
+    n_train: tuple[int, ...] = (50, 200, 500, 1200),
+    seeds: int = 4,
+    draws: int = 400,
 ) -> list[Curve]:
     target = hermite_target({1: 1.0, 3: cubic})
     system = TwoLayerNetwork(input_dim, width, 100, temperature, target, readout_variance, weight_variance)
-    grid = {"n_train": np.geomspace(30, 3e5, 31).tolist()}
-    measured = partial(sampled_network, samples=draws, warmup=90)
+    grid = {"n_train": np.geomspace(30, 3e5, 21).tolist()}
+    measured = partial(sampled_network, samples=draws)
     return [
         Curve("infinitely wide (GP)", gaussian_process, system, grid),
         Curve("Gaussian weights (VGA)", gaussian_weights, system, grid),
@@ -97,7 +101,7 @@ def adaptation_phases(
     title="What adapts in a relu network: its kernel turns, where scaling it would not help",
     source=_FEATURES,
     draw=draw_relu,
-    seconds=(120, 1800),
+    seconds=(90, 1800),
     observables=("output",),
     full={"n_train": (48, 96, 240, 480, 960), "seeds": 16, "draws": 400},
 )
@@ -107,14 +111,14 @@ def relu_adaptation(
     chi: float = 30.0,
     absolute: float = 0.3,
     n_train: tuple[int, ...] = (48, 120, 240),
-    seeds: int = 3,
-    draws: int = 120,
+    seeds: int = 4,
+    draws: int = 250,
 ) -> list[Curve]:
     system = TwoLayerNetwork(input_dim, width, 100, 1.0, hermite_target({1: 1.0}), absolute=absolute, activation="relu").scaling(
         chi
     )
     grid = {"n_train": np.geomspace(40, 2000, 16).tolist()}
-    measured = partial(sampled_network, samples=draws, warmup=90)
+    measured = partial(sampled_network, samples=draws)
     return [
         Curve("infinitely wide (GP)", gaussian_process, system, grid),
         Curve("rescaled kernel", kernel_scaling, system, grid),

@@ -1,0 +1,172 @@
+"""Pruning a trained classifier in its latent kernel: how few directions of the hidden layer carry what was learned.
+
+A network f = A phi(h(x)) with two hidden layers is trained by gradient descent on the loss |f - y|^2 / (2T), with weight decay
+towards the weights u_0 of the start, |u - u_0|^2 / 2 in units of the prior; the read-out starts at zero. What no
+example determines keeps its random value, as it does at the equilibrium of noisy training. With the activations Phi (examples,
+units) of the last hidden layer on the training set and Phi^T Phi / examples = U diag(eigenvalues) U^T, rank k is kept by
+
+    Phi -> Phi U_k U_k^T,   folded into the read-out A -> A U_k U_k^T, without retraining.
+
+Seroussi, Naveh, Ringel 2023: what feature learning adds to the latent kernel lies in few directions, so that the bulk can go.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from orderparam.core.result import Result
+from orderparam.core.system import System, parameter
+
+
+class Classifier(System):
+    """A network with two hidden layers of `width` relu units that classifies given examples by regression on one-hot targets.
+
+    inputs: (train, input), of norm about sqrt(input). targets: (train, class). test_inputs, test_targets: likewise.
+    In units of the prior all weights are N(0, 1): h_1 = W_1 x / sqrt(input), h_2 = sqrt(2/width) W_2 phi(h_1) and
+    f = sqrt(1/(chi width)) A phi(h_2); temperature T/chi. So the infinitely wide network is the same for all chi.
+    chi: strength of adaptation, as in `TwoLayerNetwork.scaling`: 1 standard, ~ width mean-field; training turns lazy for
+    chi -> 0, where a small change of the weights suffices (Chizat, Oyallon, Bach 2019).
+    Raises `ValueError` for arrays that do not belong together.
+    """
+
+    inputs: Float[Array, "train input"]
+    targets: Float[Array, "train class"]
+    test_inputs: Float[Array, "test input"]
+    test_targets: Float[Array, "test class"]
+    width: int = parameter("units of each hidden layer", minimum=1, integer=True, default=200)
+    chi: float = parameter("strength of adaptation: read-out variance 1/chi, temperature T/chi", above=0, default=1.0)
+    temperature: float = parameter("temperature T in the standard scaling", above=0, default=0.01)
+
+    def __check_init__(self) -> None:
+        for x, y in (("inputs", "targets"), ("test_inputs", "test_targets")):
+            points, labels = jnp.shape(getattr(self, x)), jnp.shape(getattr(self, y))
+            if len(points) != 2 or len(labels) != 2 or points[0] != labels[0]:
+                raise ValueError(f"Classifier.{x}, .{y} have shapes {points}, {labels}: must be (n, input) and (n, class)")
+
+
+class Layers(NamedTuple):
+    """Weights in units of the prior."""
+
+    first: Float[Array, "unit input"]
+    second: Float[Array, "unit unit"]
+    readout: Float[Array, "class unit"]
+
+
+class Pruned(Result):
+    """One trained network, pruned to every rank.
+
+    accuracy:        share of the test set classified rightly with the `rank` leading directions of the latent kernel kept.
+    random_accuracy: with as many random orthonormal directions.
+    magnitude_accuracy: with the `rank` units of the largest read-out weights kept, all others switched off.
+    trace:           share of the trace of the latent kernel that the kept directions hold.
+    full_accuracy:   of the whole network. eigenvalues: of C, falling, over their sum.
+    participation:   (sum eigenvalues)^2 / sum eigenvalues^2, the number of directions in use.
+    moved:           |change of the hidden weights| / |hidden weights at the start|: small in lazy training.
+    train_accuracy:  converged: the gradient's norm is below a hundredth of the first.
+    """
+
+    rank: Float[Array, "kept"]
+    accuracy: Float[Array, "kept"]
+    random_accuracy: Float[Array, "kept"]
+    magnitude_accuracy: Float[Array, "kept"]
+    trace: Float[Array, "kept"]
+    full_accuracy: Float[Array, ""]
+    train_accuracy: Float[Array, ""]
+    eigenvalues: Float[Array, "direction"]
+    participation: Float[Array, ""]
+    moved: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+RANKS = (1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 24, 32, 64, 128)
+
+
+def pruned_classifier(
+    system: Classifier, key: PRNGKeyArray, steps: int = 1000, learning_rate: float = 0.02, train_hidden: bool = True
+) -> Pruned:
+    """Trains by Adam on the whole training set, the rate falling to zero as a cosine, and prunes the last hidden layer.
+
+    train_hidden: False trains the read-out alone, on the features of the start: the fixed kernel of a random network.
+    """
+    draw_key, random_key = jax.random.split(key)
+    width = int(system.width)
+    first_key, second_key = jax.random.split(draw_key)
+    start = Layers(
+        jax.random.normal(first_key, (width, system.inputs.shape[1])),
+        jax.random.normal(second_key, (width, width)),
+        jnp.zeros((system.targets.shape[1], width)),
+    )
+    data = jnp.asarray(system.inputs, jnp.float32), jnp.asarray(system.targets, jnp.float32)
+    chi, temperature = (jnp.asarray(number, jnp.float32) for number in (system.chi, system.temperature))
+    end, gradients = _train(start, data, chi, temperature, steps, learning_rate, train_hidden)
+    ranks = (*(k for k in RANKS if k < width), width)
+    train, test = (latent(end, jnp.asarray(x)) for x in (system.inputs, system.test_inputs))
+    values, vectors = jnp.linalg.eigh(train.T @ train / train.shape[0])
+    values, vectors = values[::-1], vectors[:, ::-1]
+    random = jnp.linalg.qr(jax.random.normal(random_key, (width, width)))[0]
+    largest = jnp.eye(width)[:, jnp.argsort(-jnp.sum(end.readout**2, axis=0))]
+    labels = jnp.argmax(system.test_targets, axis=1)
+
+    def accuracies(basis: Array) -> Array:
+        kept = [jnp.argmax(test @ basis[:, :k] @ (basis[:, :k].T @ end.readout.T), axis=1) == labels for k in ranks]
+        return jnp.mean(jnp.stack(kept), axis=1)
+
+    whole = jnp.argmax(test @ end.readout.T, axis=1) == labels
+    fitted = jnp.argmax(train @ end.readout.T, axis=1) == jnp.argmax(system.targets, axis=1)
+    hidden = [(b - a, a) for a, b in zip(start[:2], end[:2])]
+    moved = jnp.sqrt(sum(jnp.sum(change**2) for change, _ in hidden) / sum(jnp.sum(a**2) for _, a in hidden))
+    return Pruned(
+        rank=jnp.asarray(ranks, float),
+        accuracy=accuracies(vectors),
+        random_accuracy=accuracies(random),
+        magnitude_accuracy=accuracies(largest),
+        trace=jnp.cumsum(values)[jnp.asarray(ranks) - 1] / jnp.sum(values),
+        full_accuracy=jnp.mean(whole),
+        train_accuracy=jnp.mean(fitted),
+        eigenvalues=values / jnp.sum(values),
+        participation=jnp.sum(values) ** 2 / jnp.sum(values**2),
+        moved=moved,
+        converged=gradients[1] < 1e-2 * gradients[0],
+    )
+
+
+def latent(layers: Layers, x: Float[Array, "example input"]) -> Float[Array, "example unit"]:
+    """Activations of the last hidden layer."""
+    first, second = (weights.astype(x.dtype) for weights in layers[:2])
+    h = jax.nn.relu(x @ first.T / x.shape[1] ** 0.5)
+    return jax.nn.relu(h @ second.T * (2 / second.shape[1]) ** 0.5)
+
+
+@eqx.filter_jit
+def _train(
+    start: Layers, data: tuple[Array, Array], chi: Array, temperature: Array, steps: int, rate: float, train_hidden: bool
+) -> tuple[Layers, Float[Array, "2"]]:
+    """The trained weights, and the norms of the gradient at the start and at the end."""
+    x, y = data
+    optimiser = optax.adam(optax.cosine_decay_schedule(rate, steps))
+
+    first = jax.tree.map(lambda weights: weights.astype(x.dtype), start)
+
+    def energy(layers: Layers) -> Array:
+        phi = latent(layers, x)
+        f = phi @ layers.readout.T / jnp.sqrt(chi * phi.shape[1])
+        changed = sum(jnp.sum((b - a) ** 2) for a, b in zip(first, layers)) / 2
+        return jnp.sum((f - y) ** 2) * chi / (2 * temperature) + changed
+
+    def slope(layers: Layers) -> Layers:
+        found = jax.grad(energy)(layers)
+        still = jax.tree.map(jnp.zeros_like, found)
+        return found if train_hidden else still._replace(readout=found.readout)
+
+    def body(carry: tuple[Layers, optax.OptState], _: None) -> tuple[tuple[Layers, optax.OptState], None]:
+        layers, state = carry
+        updates, state = optimiser.update(slope(layers), state)
+        return (optax.apply_updates(layers, updates), state), None
+
+    (end, _), _ = jax.lax.scan(body, (first, optimiser.init(first)), length=steps)
+    norms = jnp.stack([optax.global_norm(slope(layers)) for layers in (first, end)])
+    return jax.tree.map(lambda weights: weights.astype(float), end), norms.astype(float)

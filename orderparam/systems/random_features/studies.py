@@ -13,6 +13,7 @@ from orderparam.systems.random_features.figures import (
     draw_double_descent,
     draw_equivalence,
     draw_polynomial,
+    draw_real_classes,
     draw_real_data,
     draw_scaling,
 )
@@ -130,6 +131,34 @@ def random_features_real_data(
         panel = rf"ridge $\lambda$ = {ridge:g}"
         curves.append(Curve(f"theory, {ridge:g}", asymptotics, pool, {"n_train": _between(n_train)}, panel=panel))
         curves.append(Curve(f"measured, {ridge:g}", learn_pool, pool, {"n_train": n_train}, seeds, panel=panel))
+    return curves
+
+
+@study(
+    "random-features-real-classes",
+    title="Logistic and hinge loss on features of real images: classes taken as Gaussian, and real ones",
+    source="Mignacco et al. 2020 (arXiv:2002.11544); Loureiro, Sicuro et al. 2021 (arXiv:2106.03791)",
+    draw=draw_real_classes,
+    seconds=(50, 900),
+    observables=("classification_error", "train_loss", "effective_dimension"),
+    full={"dataset": "mnist", "n_train": (50, 100, 200, 400, 800, 1600), "seeds": 10},
+)
+def random_features_real_classes(
+    dataset: str = "digits",
+    task: str = "even-odd",
+    activation: str = "erf",
+    widths: tuple[int, ...] = (100, 300),
+    n_train: tuple[int, ...] = (50, 100, 200, 400),
+    ridge: float = 0.1,
+    seeds: int = 6,
+) -> list[Curve]:
+    curves = []
+    for loss in ("logistic", "hinge"):
+        for width in widths:
+            pool = image_features(dataset, task, activation, width, min(n_train), ridge, loss=loss)
+            panel = f"{loss} loss, $p$ = {width}"
+            curves.append(Curve(f"theory, {panel}", asymptotics, pool, {"n_train": _between(n_train, 12)}, panel=panel))
+            curves.append(Curve(f"measured, {panel}", learn_pool, pool, {"n_train": n_train}, seeds, panel=panel))
     return curves
 
 

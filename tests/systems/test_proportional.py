@@ -75,6 +75,35 @@ def test_one_output_is_a_special_case_of_several():
     assert several.test_error == pytest.approx(float(one.test_error), rel=1e-9)
 
 
+def test_the_action_of_several_outputs_with_a_mean_is_stationary():
+    """-tr Q (kappa^{-1} - 1) - log det kappa + (1/N) [..] with the whole matrix of examples and outputs, by differences."""
+    rng = np.random.default_rng(0)
+    x, y, n, temperature = rng.normal(size=(12, 5)), rng.normal(size=(12, 2)) + 1, 9.0, 0.2
+    system = FullyConnected(x, y, x[:2], y[:2], width=n, temperature=temperature, activation="relu", readout_variance=0.7)
+    result = finite_width(system)
+    lengths = np.linalg.norm(x, axis=1)
+    cosine = np.clip(x @ x.T / np.outer(lengths, lengths), -1, 1)
+    shape = np.sqrt(1 - cosine**2) + cosine * (np.pi - np.arccos(cosine))
+    kernel = 0.7 / 5 * np.outer(lengths, lengths) / (2 * np.pi) * shape
+    along = 0.7 / 5 * np.outer(lengths, lengths) / (2 * np.pi)
+
+    def action(scale, kappa):
+        noisy = temperature * np.eye(24) + np.kron(scale, kernel - along) + np.kron(kappa, along)
+        flat = y.T.reshape(-1)
+        prior = np.trace(scale) - np.trace(scale @ np.linalg.inv(kappa)) - np.linalg.slogdet(kappa)[1]
+        return n * prior + np.linalg.slogdet(noisy)[1] + flat @ np.linalg.solve(noisy, flat)
+
+    scale, kappa = np.asarray(result.order_parameters), np.asarray(result.mean_scales)
+    assert result.action == pytest.approx(action(scale, kappa), rel=1e-10)
+    for entries in ([(0, 0)], [(1, 1)], [(0, 1), (1, 0)]):
+        step = np.zeros((2, 2))
+        step[tuple(zip(*entries))] = 1e-4
+        for change in ((step, 0 * step), (0 * step, step)):
+            up, down = (action(scale + sign * change[0], kappa + sign * change[1]) for sign in (1, -1))
+            assert abs(up - down) / 2e-4 < 1e-5
+    assert abs(scale - kappa).max() > 1e-3
+
+
 def test_rotated_labels_rotate_the_order_parameter():
     rng = np.random.default_rng(0)
     y, rotation = rng.normal(size=(40, 3)), np.linalg.qr(rng.normal(size=(3, 3)))[0]
@@ -82,12 +111,6 @@ def test_rotated_labels_rotate_the_order_parameter():
     q = finite_width(system).order_parameters
     rotated = finite_width(system.with_(targets=y @ rotation)).order_parameters
     assert np.allclose(rotated, rotation.T @ q @ rotation, atol=1e-9)
-
-
-def test_one_patch_is_a_fully_connected_network():
-    whole = convolutional(flat(PATCHES) | {k: PATCHES[k] for k in ("inputs", "test_inputs")}, mask=40)
-    same = FullyConnected(**flat(PATCHES), width=20, temperature=0.1)
-    assert finite_width(whole).test_error == pytest.approx(float(finite_width(same).test_error), rel=1e-9)
 
 
 def test_one_patch_of_an_activation_with_a_mean_is_a_fully_connected_network():

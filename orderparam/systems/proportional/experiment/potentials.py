@@ -127,7 +127,7 @@ class Collapsed(eqx.Module):
             total,
         )
 
-    def kernel_and_order(
+    def similarity_moments(
         self, hidden: Hidden
     ) -> tuple[Float[Array, "train train"], Float[Array, ""], Float[Array, "index other"]]:
         """Phi Phi^T, its alignment with the targets of one output, and the order parameters."""
@@ -181,6 +181,6 @@ def log_density(potential: Collapsed | Full, weights: Any) -> Float[Array, ""]:
     return potential(weights)
 
 
-def kernel_and_order(potential: Collapsed, hidden: Hidden) -> tuple[Array, Array, Array]:
-    """`potential.kernel_and_order`, as a function whose first argument is a pytree."""
-    return potential.kernel_and_order(hidden)
+def similarity_moments(potential: Collapsed, hidden: Hidden) -> tuple[Array, Array, Array]:
+    """`potential.similarity_moments`, as a function whose first argument is a pytree."""
+    return potential.similarity_moments(hidden)

@@ -16,9 +16,9 @@ from orderparam.systems.proportional.experiment.potentials import (
     Full,
     Hidden,
     Problem,
-    kernel_and_order,
     log_density,
     moments,
+    similarity_moments,
 )
 from orderparam.systems.proportional.model import Network
 from orderparam.systems.proportional.network import deviations
@@ -143,7 +143,7 @@ def sampled_similarity(
         warmup=warmup,
         samples=samples,
         leapfrog_steps=leapfrog_steps,
-        observe=jax.tree_util.Partial(kernel_and_order, potential),
+        observe=jax.tree_util.Partial(similarity_moments, potential),
     )
     after, _, order = (jnp.mean(values, axis=(0, 1)) for values in run.observables)
     health: Any = run.estimates[1]

@@ -9,6 +9,7 @@ from orderparam.core.study import Comparison
 from orderparam.plotting.curves import caption, draw_dots, draw_line
 from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, DASHES
+from orderparam.sampling.estimate import value_with_error
 
 SAMPLES = r"training examples $n$"
 OVERLAP = r"$\rho = w\cdot w_*$"
@@ -46,10 +47,18 @@ def draw_staircase(comparison: Comparison) -> Any:
         right.plot(rho, density, color=COLOURS[number], linestyle=DASHES[number], zorder=2)
     measured = runs.sel(n_train=shown)
     centres = measured["bin_centre"].values.reshape(-1, measured.sizes["bin"])[0]
-    mean, error = mean_and_error(measured["density"])
-    seen = mean > 0
-    right.errorbar(centres[seen], mean[seen], np.nan_to_num(error[seen]), fmt="o", color="black", markersize=2.5, zorder=3)
-    right.set(yscale="log", ylim=(2e-3, 4), xlim=(-2.2, 2.2), xlabel=OVERLAP, ylabel=f"density of the weights, $n$ = {shown}")
+    for name, label, look in (
+        ("across_density", "across", {"fmt": "s", "color": "0.55", "markerfacecolor": "white"}),
+        ("density", "along $w_*$", {"fmt": "o", "color": "black"}),
+    ):
+        mean, error = mean_and_error(measured[name])
+        seen = mean > 0
+        right.errorbar(centres[seen], mean[seen], np.nan_to_num(error[seen]), markersize=2.5, label=label, zorder=3, **look)
+    right.legend(loc="upper left", fontsize=7)
+    kurtosis = [
+        value_with_error(*(float(part) for part in mean_and_error(measured[name]))) for name in ("kurtosis", "across_kurtosis")
+    ]
+    right.set(yscale="log", ylim=(2e-3, 8), xlim=(-2.2, 2.2), xlabel=OVERLAP, ylabel=f"density of the weights, $n$ = {shown}")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=5)
     caption(
@@ -58,7 +67,7 @@ def draw_staircase(comparison: Comparison) -> Any:
         f"{p['temperature']:g}, variance of sqrt(N) a {p['readout_variance']:g}, E|w|^2 = {p['weight_variance']:g}; constants "
         f"chosen here. Lines: averaged over data, bare ridge T/n, modes h1, h3, h5, h7. Dots: posterior of the network by HMC, "
         f"mean and standard error of {p['seeds']} data sets. Right: blue is the prior; Gaussian weights "
-        "cannot have side wells.",
+        f"cannot have side wells. Excess kurtosis of the weights along w*: {kurtosis[0]}, across: {kurtosis[1]}.",
         150,
     )
     return figure

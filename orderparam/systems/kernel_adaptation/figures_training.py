@@ -28,17 +28,20 @@ def draw_grokking(comparison: Comparison) -> Any:
     for number, (name, label) in enumerate((("train_error", "training set"), ("test_error", "fresh inputs"))):
         _band(axes[0], time, run[name], number, label)
     axes[0].set(ylabel="mean squared error", ylim=(0, None))
+    level = theory["learnability"].squeeze()
     for mode, degree in ((0, 1), (1, 3)):
-        _band(axes[1], time, run["test_learnability"].isel(mode=mode), mode, f"$h_{degree}$")
-        level = theory["learnability"].isel(mode=mode).item()
-        axes[1].axhline(level, color=COLOURS[mode], linestyle=":", linewidth=1)
-    _band(axes[1], time, back["test_learnability"].isel(mode=1), 1, "$h_3$, from the target", linestyle="--")
-    _band(axes[1], time, run["train_learnability"].isel(mode=1), 2, "$h_3$ on the training set", linestyle="-.")
-    axes[1].set(ylabel="learnability $f_k/y_k$", ylim=(-0.1, 1.3))
+        share = run["test_learnability"].isel(mode=mode) / level[mode].item()
+        _band(axes[1], time, share, mode, f"$h_{degree}$")
+    share = back["test_learnability"].isel(mode=1) / level[1].item()
+    _band(axes[1], time, share, 1, "$h_3$, from the target", linestyle="--")
+    share = run["train_learnability"].isel(mode=1) / level[1].item()
+    _band(axes[1], time, share, 2, "$h_3$ on the training set", linestyle="-.")
+    axes[1].axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
+    axes[1].set(ylabel="component $f_k$ / its equilibrium (GMFL)", ylim=(-0.1, 1.8))
     for number, (label, data) in enumerate((("from the prior", run), ("from the target", back))):
         _band(axes[2], time, data["specialised"], number, label, linestyle=DASHES[number])
     axes[2].axhline(theory["specialised"].item(), color="0.3", linestyle=":", linewidth=1, label="GMFL, equilibrium")
-    axes[2].set(ylabel="neurons with $|w\\cdot w_*| > 1/2$", yscale="symlog", ylim=(0, 1.2 * p_width(p)))
+    axes[2].set(ylabel="neurons with $|w\\cdot w_*| > 1/2$", yscale="symlog", ylim=(0, None))
     for panel in axes[:3]:
         panel.set(xscale="log", xlabel="training time")
         panel.legend(loc="upper left" if panel is axes[1] else "best", fontsize=7)
@@ -48,34 +51,26 @@ def draw_grokking(comparison: Comparison) -> Any:
         f"Erf network trained by Langevin dynamics with weight decay on y = He1 {p['cubic']:+g} He3; time 1: that of the "
         f"weight decay alone. Left three: beta = {p['beta']:g}, d = 150 sqrt(beta), n = 3000 beta, N = 700 beta, T = "
         f"{p['reduced_temperature']:g} sqrt(beta)/chi, read-out variance 1/chi, chi = {p['chi']:g}, E|w|^2 = 0.5; from prior "
-        "weights unless said; dotted: GMFL at equilibrium, averaged over data. Right: d = 20, N = 100, "
-        f"n = {p['small_n_train']}, T = 0.2, second half of a run of {p['small_duration']:g}, and HMC on the same data sets. "
+        "weights unless said; GMFL averaged over data. Right: d = 20, N = 100, "
+        f"n = {p['small_n_train']}, T = 0.2, second half of a run of {p['small_duration']:g}, over HMC on the same data set. "
         f"Bands and bars: standard error of {p['seeds']} data sets.",
         180,
     )
     return figure
 
 
-def p_width(parameters: dict[str, Any]) -> float:
-    """Number of neurons of the larger network."""
-    return 700 * parameters["beta"]
-
-
 def _equilibrium(axes: Any, comparison: Comparison) -> None:
-    """Output components of trained and of sampled networks, over those of the theory."""
-    (theory,) = comparison.theories("equilibrium").values()
-    names = (("$f_1$", "output", 0), ("$f_3$", "output", 1), ("spread", "spread", None))
-    for number, (label, data) in enumerate(comparison.experiments("equilibrium").items()):
+    """Averages over a training run against the posterior on the same data set."""
+    *trained, (_, posterior) = comparison.experiments("equilibrium").items()
+    names = (("$f_1$", "output", 0), ("$f_3$", "output", 1), ("$d\\langle\\rho^2\\rangle/v$", "spread", None))
+    for number, (label, data) in enumerate(trained):
         for place, (_, name, mode) in enumerate(names):
-            values, value = data[name], theory[name]
-            if mode is not None:
-                values, value = values.isel(mode=mode), value.isel(mode=mode)
-            ratio = values / value.item()
-            dots(axes, [place + 0.18 * (number - 1)], ratio, number, label if place == 0 else None)
+            values, reference = (one[name] if mode is None else one[name].isel(mode=mode) for one in (data, posterior))
+            dots(axes, [place + 0.16 * (number - 0.5)], values / reference, number, label if place == 0 else None)
     axes.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
-    axes.set(xticks=range(len(names)), ylabel="average / adapted weights (GMFL)", xlim=(-0.5, 2.5))
+    axes.set(xticks=range(len(names)), ylabel="training / posterior by HMC", xlim=(-0.5, 2.5), ylim=(0.95, 1.05))
     axes.set_xticklabels([label for label, _, _ in names])
-    axes.legend(loc="best", fontsize=7)
+    axes.legend(loc="upper right", fontsize=7)
 
 
 def draw_sample_complexity(comparison: Comparison) -> Any:

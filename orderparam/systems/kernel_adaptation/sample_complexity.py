@@ -17,7 +17,7 @@ from orderparam.systems.kernel_adaptation.experiment.sampled import sampled_netw
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.theory.predictions import Prediction
 
-_STEPS = 14
+_STEPS = 18
 
 
 class ExamplesNeeded(Result):
@@ -35,12 +35,13 @@ def examples_needed(
     mode: int = 1,
     threshold: float = 0.15,
     units_per_input: float | None = None,
+    power: float = 1.0,
     most: float = 1e3,
 ) -> ExamplesNeeded:
-    """Of a theory averaged over data, searched between n = d and most d^2 by regula falsi in log n.
+    """Of a theory averaged over data, searched between n = d and most d^power by regula falsi in log n.
 
-    mode: index into the system's modes. units_per_input: N = units_per_input d in place of `width`. residual: learnability minus
-    threshold where the search ended; converged: below 1e-6.
+    mode: index into the system's modes. units_per_input: N = units_per_input d in place of `width`. power: 1 for weights that
+    adapt, k for a fixed kernel. residual: learnability minus threshold where the search ended; converged: below 1e-5.
     """
     d = jnp.asarray(system.input_dim, float)
     if units_per_input is not None:
@@ -60,12 +61,12 @@ def examples_needed(
         at_low = jnp.where(above, at_low / 2, value)
         return low, high, at_low, jnp.where(above, value, at_high / 2), new, value
 
-    low, high = jnp.log(d), jnp.log(most * d**2)
+    low, high = jnp.log(d), jnp.log(most * d**power)
     at_high = gap(high)
     found = jax.lax.fori_loop(0, _STEPS, narrow, (low, high, gap(low), at_high, high, at_high))
     log_n, value = found[-2:]
     residual = jnp.abs(jnp.expm1(value)) * threshold
-    return ExamplesNeeded(jnp.exp(log_n), jnp.exp(log_n) / d, residual, residual < 1e-6)
+    return ExamplesNeeded(jnp.exp(log_n), jnp.exp(log_n) / d, residual, residual < 1e-5)
 
 
 class MeasuredExamplesNeeded(ExamplesNeeded):

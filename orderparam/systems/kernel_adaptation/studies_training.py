@@ -36,8 +36,8 @@ def grokking(
     chi: float = 20.0,
     cubic: float = -0.3,
     reduced_temperature: float = 5.0,
-    duration: float = 12.0,
-    step: float = 0.01,
+    duration: float = 10.0,
+    step: float = 0.0125,
     small_n_train: int = 400,
     small_duration: float = 40.0,
     small_step: float = 0.005,
@@ -88,7 +88,7 @@ def sample_complexity(
     grid = {"input_dim": np.geomspace(8, 512, 7).tolist()}
     runs = partial(sampled_examples_needed, threshold=threshold, units_per_input=units_per_input, ratios=ratios)
     return [
-        Curve("infinitely wide (GP)", partial(needed, theory=gaussian_process), system, grid),
+        Curve("infinitely wide (GP)", partial(needed, theory=gaussian_process, power=3.0), system, grid),
         Curve("adapted weights (GMFL)", partial(needed, theory=adapted_weights), system, grid),
         Curve("sampled network", runs, system, {"input_dim": measured}, seeds=seeds),
     ]

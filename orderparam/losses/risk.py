@@ -6,7 +6,7 @@
 
 import abc
 import dataclasses
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from orderparam.core.system import System, parameter, structure
 from orderparam.losses.base import Loss
@@ -21,6 +21,8 @@ PENALTIES = ("sum", "mean")
 class PenalisedRisk(System):
     """A convex problem in the weights a: the penalty, the labels and the loss. Subclasses know the number of examples."""
 
+    takes_classes: ClassVar[bool] = False
+
     ridge: float = parameter("penalty on |a|^2 / 2, in the convention of `penalty`", above=0)
     labels: Labels = dataclasses.field(kw_only=True)
     loss: Loss = dataclasses.field(kw_only=True)
@@ -31,6 +33,8 @@ class PenalisedRisk(System):
             raise ValueError(f"{type(self).__name__}.penalty = {self.penalty!r}: must be 'sum' or 'mean'")
         if not isinstance(self.labels, Labels):
             raise ValueError(f"{type(self).__name__}.labels = {self.labels!r}: must be RealLabels(...) or SignLabels(...)")
+        if isinstance(self.labels, ClassLabels) and not self.takes_classes:
+            raise ValueError(f"{type(self).__name__}.labels: ClassLabels describe pools of real data only")
         _ = self.channel  # refuses a loss and labels that do not fit
 
     @property

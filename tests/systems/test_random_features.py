@@ -169,6 +169,8 @@ def test_bad_input_is_refused_in_words():
         RandomFeatures(10, 20, 30, 0.1, penalty="avg")
     with pytest.raises(ValueError, match="labels -1 and"):
         RandomFeatures(10, 20, 30, 0.1, loss="hinge")
+    with pytest.raises(ValueError, match="pools of real data only"):
+        RandomFeatures(10, 20, 30, 0.1, labels=ClassLabels(), loss="hinge")
     with pytest.raises(ValueError, match=r"ridge = 0.*must be > 0"):
         RandomFeatures(10, 20, 30, 0)
     with pytest.raises(ValueError, match=r"teacher_variance = 0.5.*>= 1"):

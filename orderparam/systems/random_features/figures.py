@@ -165,8 +165,8 @@ def draw_real_classes(comparison: Comparison) -> Any:
         figure,
         f"Random features {p['activation']}(W x) of {p['dataset']}, {p['task']} (y = ±1), ridge {p['ridge']:g} beside the summed "
         "loss. Theory: each class Gaussian about its mean with the covariance within classes, both measured over all images, no "
-        f"fit. Measured: random training sets, error over all images; mean of {p['seeds']}, bars: standard error. The theory errs "
-        "where real classes are no Gaussians.",
+        f"fit. Measured: random training sets, error over all images; mean of {p['seeds']}, bars: standard error. The theory "
+        "errs where real classes are no Gaussians.",
         120,
     )
     return figure

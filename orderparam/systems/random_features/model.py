@@ -16,7 +16,7 @@ In other conventions, with lambda the ridge of penalty = "sum" and F = phi/sqrt(
 
 import abc
 import dataclasses
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -179,6 +179,8 @@ class FeaturePool(GaussianFeatures):
     teacher's field is y itself. Logistic and hinge loss take labels ±1 and know more; here the features of each class are taken
     to be Gaussian about the mean of their class, with one covariance (`ClassLabels`): approximate, as real classes are not.
     """
+
+    takes_classes: ClassVar[bool] = True
 
     features: Float[Array, "pool feature"] = dataclasses.field(kw_only=True)
     targets: Float[Array, "pool"] = dataclasses.field(kw_only=True)

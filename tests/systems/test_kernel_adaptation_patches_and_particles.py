@@ -84,7 +84,7 @@ def test_particles_of_a_linear_network_are_gaussian():
     """exp(-S) is Gaussian for linear units: the variational solution is exact, and many particles reach it."""
     system = on_data("linear")
     exact = gaussian_weights_on_data(system)
-    found = adapted_weights_on_data(system, jax.random.key(0), replicas=24, samples=120, warmup=60, leapfrog_steps=8)
+    found = adapted_weights_on_data(system, jax.random.key(0), replicas=24, samples=120, warmup=60, trajectory=1.6)
     assert float(found.residual) < 0.01
     assert abs(float(found.spread - exact.spread)) < 5 * float(found.spread_error) + 0.01 * float(exact.spread)
     assert float(exact.spread) > 1.3

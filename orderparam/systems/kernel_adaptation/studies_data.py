@@ -33,7 +33,7 @@ def relu_particles(
     chi: float = 16.0,
     widths: tuple[int, ...] = (30, 60, 120),
     replicas: int = 4,
-    draws: int = 100,
+    draws: int = 80,
     seeds: int = 2,
 ) -> list[Curve]:
     target = hermite_target({1: 1.0})
@@ -45,10 +45,10 @@ def relu_particles(
         Curve("infinitely wide (GP)", gaussian_process_on_data, system, grid),
         Curve("rescaled kernel", kernel_scaling_on_data, system, grid),
         Curve("Gaussian weights (VGA)", gaussian_weights_on_data, system, grid),
-        Curve("sampled network", partial(sampled_on_data, samples=draws, warmup=draws), system, measured, seeds=seeds),
+        Curve("sampled network", partial(sampled_on_data, samples=draws, warmup=80), system, measured, seeds=seeds),
         Curve(
             "adapted weights (particles)",
-            partial(adapted_weights_on_data, replicas=replicas, samples=draws, warmup=draws),
+            partial(adapted_weights_on_data, replicas=replicas, samples=draws, warmup=80),
             system,
             measured,
             seeds=seeds,

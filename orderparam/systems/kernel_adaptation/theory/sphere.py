@@ -39,6 +39,13 @@ class Sphere(eqx.Module):
         coefficients = system.phi.hermite_coefficients(max(degrees) + 1)
         return cls(cosine, log_measure, jnp.stack([coefficients[k] * cosine**k for k in degrees]), system)
 
+    @property
+    def _numbers(self) -> tuple[Array, Array, Array, Array]:
+        """d, v, s, N."""
+        given = self.system
+        dim, variance = jnp.asarray(given.input_dim, float), jnp.asarray(given.weight_variance, float)
+        return dim, variance, jnp.asarray(given.readout_variance, float), jnp.asarray(given.width, float)
+
     def others(self) -> tuple[Array, Array]:
         """p and r of `plane.Fluctuations` at |w| = 1."""
         linear = (1 - self.cosine**2) * self.system.phi.hermite_coefficients(2)[1] ** 2
@@ -46,13 +53,8 @@ class Sphere(eqx.Module):
         return linear, self.system.phi.two_point(one, one, one) - jnp.sum(self.features**2, axis=0) - linear
 
     def _density(self, tau: Array, fluctuations: Fluctuations | None) -> tuple[Array, Array, Array]:
-        """r, log weights and their logarithm of the sum. NaN outside the domain r > 0."""
-        d, v, s, n = (
-            jnp.asarray(x, float)
-            for x in (
-                self.system.input_dim, self.system.weight_variance, self.system.readout_variance, self.system.width,
-            )
-        )  # fmt: skip
+        """r, log weights and the logarithm of their sum. NaN outside the domain r > 0."""
+        d, v, s, n = self._numbers
         squared = (tau @ self.features) ** 2
         if fluctuations is not None:
             linear, rest = self.others()
@@ -64,12 +66,7 @@ class Sphere(eqx.Module):
 
     def averages(self, tau: Float[Array, "mode"], fluctuations: Fluctuations | None = None) -> Averages:
         """NaN outside the domain r > 0."""
-        d, v, s, n = (
-            jnp.asarray(x, float)
-            for x in (
-                self.system.input_dim, self.system.weight_variance, self.system.readout_variance, self.system.width,
-            )
-        )  # fmt: skip
+        d, v, s, n = self._numbers
         field = tau @ self.features
         r, log_weight, log_partition = self._density(tau, fluctuations)
         weight = jnp.exp(log_weight - log_partition)
@@ -83,23 +80,24 @@ class Sphere(eqx.Module):
 
     def outside(self, tau: Float[Array, "mode"], fluctuations: Fluctuations | None = None) -> Others:
         """The kernel outside the modes."""
-        r, log_weight, log_partition = self._density(tau, fluctuations)
-        norm = jnp.exp(log_weight - log_partition) * self.system.weight_variance / r
-        readout = jnp.asarray(self.system.readout_variance, float)
-        linear, rest = self.others()
-        return Others(readout * jnp.sum(norm * linear) / (self.system.input_dim - 1.0), readout * jnp.sum(norm * rest))
+        d, _, s, _ = self._numbers
+        squared, (linear, rest) = self._squared_norm(tau, fluctuations), self.others()
+        return Others(s * jnp.sum(squared * linear) / (d - 1), s * jnp.sum(squared * rest))
 
     def second_moments(
         self, tau: Float[Array, "mode"], fluctuations: Fluctuations | None = None
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """<rho^2> and <|w|^2>."""
+        squared = self._squared_norm(tau, fluctuations)
+        return jnp.sum(squared * self.cosine**2), jnp.sum(squared)
+
+    def _squared_norm(self, tau: Array, fluctuations: Fluctuations | None) -> Float[Array, "node"]:
+        """<|w|^2 | u> times the probability of u."""
         r, log_weight, log_partition = self._density(tau, fluctuations)
-        norm = jnp.exp(log_weight - log_partition) * self.system.weight_variance / r
-        return jnp.sum(norm * self.cosine**2), jnp.sum(norm)
+        return jnp.exp(log_weight - log_partition) * self._numbers[1] / r
 
     def inside(self, tau: Float[Array, "mode"]) -> Float[Array, "mode"]:
         """tau, shortened until it is well inside the domain."""
         field = jnp.max(jnp.abs(tau @ self.features))
-        given = self.system
-        limit = 0.8 * jnp.sqrt(given.width * given.input_dim / (given.weight_variance * jnp.asarray(given.readout_variance)))
-        return tau * jnp.minimum(1.0, limit / jnp.maximum(field, 1e-300))
+        d, v, s, n = self._numbers
+        return tau * jnp.minimum(1.0, 0.8 * jnp.sqrt(n * d / (v * s)) / jnp.maximum(field, 1e-300))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from orderparam.gaussian.quadrature import LEAN, Panels, standard_normal_rule
+from orderparam.gaussian.quadrature import LEAN, standard_normal_rule
 from orderparam.losses.base import Loss
 from orderparam.losses.labels import Labels, RealLabels, SignLabels
 from orderparam.losses.square import Square
@@ -55,13 +55,11 @@ class ChannelErrors(eqx.Module):
 class Channel(eqx.Module):
     """A loss and the law of the labels. Square losses take any labels, in closed form; binary losses need `SignLabels`.
 
-    Averages by quadrature are accurate to 1e-11 of the mean of the absolute value, with the panels given here by default. Raises
-    `ValueError` when the two do not fit.
+    Averages by quadrature are accurate to 1e-11 of the mean of the absolute value. Raises `ValueError` when the two do not fit.
     """
 
     loss: Loss
     labels: Labels
-    panels: Panels = eqx.field(static=True, default=LEAN)
 
     def __check_init__(self) -> None:
         if not isinstance(self.loss, Square) and not isinstance(self.labels, SignLabels):
@@ -140,7 +138,7 @@ class Channel(eqx.Module):
             -mean / deviation,
             *((label * cut - mean) / deviation for cut in self.loss.cuts(jnp.asarray(variance, jnp.float64))),
         ]
-        z, weight = standard_normal_rule(cuts, self.panels)
+        z, weight = standard_normal_rule(cuts, LEAN)
         w = mean[..., None] + deviation[..., None] * z
         centre = jnp.asarray(fields.teacher_mean)[..., None] + gain[..., None] * z
         rest = jnp.maximum(fields.teacher_variance - gain**2, 1e-30)

@@ -64,16 +64,15 @@ def newton_fixed_point(
 
         infinity = jnp.asarray(jnp.inf)
         initial = (first, jnp.asarray(True), first, jnp.zeros_like(first), infinity, jnp.asarray(0))
-        _, _, base, _, _, count = lax.while_loop(unfinished, step, initial)
-        return base, count.astype(float)  # custom_root cannot differentiate past an integer
+        _, _, base, change, reached, count = lax.while_loop(unfinished, step, initial)
+        # custom_root cannot differentiate past an integer
+        return base, jnp.stack([jnp.max(jnp.abs(change)), reached, count.astype(float)])
 
     def tangent(linear: Callable[[Vector], Vector], rhs: Vector) -> Vector:
         return jnp.linalg.solve(jax.jacfwd(linear)(jnp.zeros_like(rhs)), rhs)
 
-    found, steps = lax.custom_root(
+    found, told = lax.custom_root(
         lambda y: flat(y, args) - y, lax.stop_gradient(flat_start), solve, tangent, has_aux=True
     )
-    frozen, frozen_args = lax.stop_gradient((found, args))
-    change = flat(frozen, frozen_args) - frozen
-    steps = lax.stop_gradient(steps).astype(int)
-    return FixedPoint(restore(found), jnp.max(jnp.abs(change)), size(frozen, change) <= tolerance, steps)
+    residual, reached, steps = lax.stop_gradient(told)
+    return FixedPoint(restore(found), residual, reached <= tolerance, steps.astype(int))

@@ -167,8 +167,7 @@ def _predicted(
     names = ("test_error", "train_error", "classification_error")
     curve: ReadoutCurve | None = None
     if given:
-        known = layer_of(system, layer, examples)
-        curve = _given_layer(jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), known))
+        curve = given_layer(layer_of(system, layer, examples))
     return {f"given_{name}": jnp.asarray(jnp.nan) if curve is None else getattr(curve, name) for name in names}
 
 
@@ -197,7 +196,6 @@ def _geometry(
 
 
 _minimise = eqx.filter_jit(minimise)
-_given_layer = eqx.filter_jit(given_layer)
 
 
 @jax.jit

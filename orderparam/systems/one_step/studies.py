@@ -98,8 +98,8 @@ def one_step_learning_curve(
     batch_ratio: float = 4.0,
     step: float = 3.0,
     ridge: float = 0.05,
-    seeds: int = 8,
-    points: int = 8,
+    seeds: int = 6,
+    points: int = 6,
 ) -> list[Curve]:
     curves = []
     for loss in ("square", "logistic"):

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
-from orderparam.losses import Channel
+from orderparam.losses import Labels
 from orderparam.solve.fixed_point import FixedPoint
 from orderparam.systems.one_step.theory.saddle import Data, errors
 
@@ -51,10 +51,10 @@ class ReadoutCurve(Result):
     converged: Bool[Array, ""]
 
 
-def curve(data: Data, found: FixedPoint, channel: Channel, overlap: Any, spikes: Any, bulk_norms: Any) -> ReadoutCurve:
+def curve(data: Data, found: FixedPoint, labels: Labels, overlap: Any, spikes: Any, bulk_norms: Any) -> ReadoutCurve:
     """The result at a fixed point of `saddle.solve`."""
     level, bulk = found.value
-    of = errors(data, found.value, channel)
+    of = errors(data, found.value, labels)
     return ReadoutCurve(
         test_error=of.errors.test_error,
         train_error=of.errors.train_error,

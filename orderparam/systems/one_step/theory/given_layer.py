@@ -23,7 +23,7 @@ from jaxtyping import Array, ArrayLike, Float, Num
 from orderparam.core.system import parameter, structure
 from orderparam.gaussian import Activation
 from orderparam.gaussian import activation as find_activation
-from orderparam.losses import Channel, Labels, PenalisedRisk, Penalty, RealLabels
+from orderparam.losses import Labels, PenalisedRisk, Penalty, RealLabels
 from orderparam.losses import loss as find_loss
 from orderparam.systems.one_step.theory.conditional import moments
 from orderparam.systems.one_step.theory.curve import ReadoutCurve, curve
@@ -137,16 +137,16 @@ def given_layer(system: TrainedLayer) -> ReadoutCurve:
     spike, norm = (jnp.asarray(number, jnp.float64) for number in (system.spike, system.bulk_norm))
     modes = jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), system.modes)
     load = system.n_train / modes.eigenvalues.size
-    channel = Channel(system.loss, system.labels)
     problem = data(
-        channel,
+        system.loss,
+        system.labels,
         system.spike_overlap,
         load,
         system.summed_ridge,
         lambda k: moments(system.activation, spike * k[None], norm),
     )
     found = solve(problem, answer, jnp.ones(1), modes)
-    return curve(problem, found, channel, system.spike_overlap, spike[None], norm[None])
+    return curve(problem, found, system.labels, system.spike_overlap, spike[None], norm[None])
 
 
 def answer(asked: Pull, before: Bulk, modes: LayerModes) -> Bulk:

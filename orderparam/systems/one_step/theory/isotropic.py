@@ -15,7 +15,6 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from orderparam.losses import Channel
 from orderparam.systems.one_step.model import SpikedFeatures
 from orderparam.systems.one_step.theory.conditional import moments
 from orderparam.systems.one_step.theory.curve import ReadoutCurve, curve
@@ -36,14 +35,15 @@ def spiked_asymptotics(system: SpikedFeatures) -> ReadoutCurve:
     problem = spiked_data(system)
     bulk = IsotropicBulk(jnp.asarray(system.width_ratio, jnp.float64), jnp.asarray(system.fractions, jnp.float64))
     found = solve(problem, answer, bulk.fractions, bulk)
-    return curve(problem, found, Channel(system.loss, system.labels), system.overlap, system.spikes, system.bulk_norms)
+    return curve(problem, found, system.labels, system.overlap, system.spikes, system.bulk_norms)
 
 
 def spiked_data(system: SpikedFeatures) -> Data:
     """The features of the system at nodes of k, with its labels and penalties."""
     spikes, norms = (jnp.asarray(part, jnp.float64)[:, None] for part in (system.spikes, system.bulk_norms))
     return data(
-        Channel(system.loss, system.labels),
+        system.loss,
+        system.labels,
         system.overlap,
         system.load,
         system.summed_ridge,

@@ -26,10 +26,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from orderparam.losses import Channel, ChannelErrors, Fields, Labels, Square
+from orderparam.losses import Channel, ChannelErrors, Fields, Labels, Loss, Square
 from orderparam.solve.fixed_point import FixedPoint
 from orderparam.solve.newton import newton_fixed_point
-from orderparam.systems.one_step.theory.conditional import PANELS, Moments, projection_rule
+from orderparam.systems.one_step.theory.conditional import Moments, projection_rule
 
 Scalar = Float[Array, ""]
 Groups = Float[Array, "group"]
@@ -111,23 +111,22 @@ def teacher_rest(overlap: Scalar) -> Scalar:
 
 
 def data(
-    channel: Channel, overlap: Any, load: Any, ridge: Any, features: Callable[[Float[Array, "node"]], Moments]
+    loss: Loss, labels: Labels, overlap: Any, load: Any, ridge: Any, features: Callable[[Float[Array, "node"]], Moments]
 ) -> Data:
     """features: k -> their moments, each (group, node)."""
     overlap, load, ridge = (jnp.asarray(number, jnp.float64) for number in (overlap, load, ridge))
-    k, weight = projection_rule(channel.labels, overlap)
+    k, weight = projection_rule(labels, overlap)
     mean, linear, rest = features(k)
     # Any basis of their span will do: its derivative is nothing to the result, and may not exist.
     gram, scale = jax.lax.stop_gradient(((mean * weight) @ mean.T, jnp.max((mean**2 + linear**2 + rest) @ weight)))
     values, vectors = jnp.linalg.eigh(gram)
     kept = values > _SMALLEST * scale
     coefficients = jnp.where(kept, vectors / jnp.sqrt(jnp.where(kept, values, 1.0)), 0.0)
-    if isinstance(channel.loss, Square):
-        table = channel.labels.moments(overlap * k, teacher_rest(overlap))
-        channel = Channel(channel.loss, TabulatedLabels(table))
-    else:
-        channel = Channel(channel.loss, channel.labels, PANELS)
-    return Data(channel, overlap, load, ridge, k, weight, mean, linear, rest, coefficients)
+    known = labels
+    if isinstance(loss, Square):
+        table = labels.moments(overlap * k, teacher_rest(overlap))
+        known = TabulatedLabels(jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), table))
+    return Data(Channel(loss, known), overlap, load, ridge, k, weight, mean, linear, rest, coefficients)
 
 
 def _paired(matrix: Matrix, functions: Float[Array, "group node"]) -> Float[Array, "node"]:
@@ -233,10 +232,11 @@ class ProjectedErrors(NamedTuple):
     effective_share: Scalar
 
 
-def errors(data: Data, state: State, channel: Channel) -> ProjectedErrors:
-    """effective_share: effective number of parameters over n."""
+@eqx.filter_jit
+def errors(data: Data, state: State, labels: Labels) -> ProjectedErrors:
+    """Of the fixed point. labels: as they are, not as tables. effective_share: effective number of parameters over n."""
     response, law = fields(data, state)
-    at_k = channel.errors(response, law)
+    at_k = Channel(data.channel.loss, labels).errors(response, law)
     averages = data.channel.averages(response, law)
     averaged = jax.tree.map(lambda part: part @ data.weight, at_k)
     centre = law.student_mean

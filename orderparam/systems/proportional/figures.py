@@ -33,14 +33,18 @@ def _short(curves: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _runs(comparison: Comparison) -> str:
-    """How the dots were measured, with the worst R-hat and effective sample size of all runs."""
+    """How the networks were sampled, with the worst R-hat and effective sample size of all runs."""
     measured = [data for panel in comparison.panels for data in comparison.experiments(panel).values()]
     r_hat = max(float(data["r_hat"].max()) for data in measured)
     least = min(float(data["effective_samples"].min()) for data in measured)
     return (
-        f"{comparison.parameters['seeds']} runs of 4 chains, half of them from the prior and half from the bottom of the energy "
-        f"(R-hat at most {r_hat:.2f}, at least {least:.0f} effective samples a run), standard error over runs"
+        f"{comparison.parameters['seeds']} Monte Carlo runs of 4 chains, half from the prior, half from the bottom of the energy "
+        f"(R-hat at most {r_hat:.2f}, at least {least:.0f} effective samples a run)"
     )
+
+
+def _dots(comparison: Comparison) -> str:
+    return f"{_runs(comparison)}, standard error over runs"
 
 
 # ------------------------------------------------------------------------------------------------------------ fully connected
@@ -59,9 +63,8 @@ def draw_depth(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{p['data']}, P = {p['n_train']}, T = {p['temperature']:g}, erf, unit prior variances, {p['n_test']} test points. "
-        "Lines: three closures of the theory, the same at depth 1. Dots: "
-        f"Hamiltonian Monte Carlo, {_runs(comparison)}. The gap in the train error at small N shrinks as N grows at fixed P/N "
-        "(docs/proportional.md).",
+        f"Lines: three closures of the theory, the same at depth 1. Dots: {_dots(comparison)}. "
+        "The gap in the train error at small N shrinks as N grows at fixed P/N (docs/proportional.md).",
     )
     return figure
 
@@ -77,7 +80,7 @@ def draw_temperature(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{p['data']}, P = {p['n_train']}, N = {p['width']}, one hidden layer of erf units, unit prior variances, "
-        f"{p['n_test']} test points; {_runs(comparison)}. Langevin: the discretisation of the papers, learning "
+        f"{p['n_test']} test points; {_dots(comparison)}. Langevin: the discretisation of the papers, learning "
         "rate 0.1 / (T * largest curvature). The scalar theory is known to fail at low temperature where P/N exceeds one.",
     )
     return figure
@@ -110,8 +113,8 @@ def draw_order(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{p['data']}, P = {p['n_train']}, {p['n_test']} test points, one hidden layer of erf units, unit prior variances; "
-        "lines: minimum of the effective action, dots: "
-        f"Hamiltonian Monte Carlo, {_runs(comparison)}; Q is measured as the squared length of the read-out, <|v|^2> / (N r).",
+        f"lines: minimum of the effective action, dots: {_dots(comparison)}; Q is measured as the squared length of the "
+        "read-out, <|v|^2> / (N r).",
     )
     return figure
 
@@ -135,7 +138,7 @@ def draw_priors(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{p['data']}, P = {p['n_train']}, N = {p['width']}, T = {p['temperature']:g}, one hidden layer of erf units, "
-        f"{p['n_test']} test points; the other variance is one. Dots: Hamiltonian Monte Carlo, {_runs(comparison)}.",
+        f"{p['n_test']} test points; the other variance is one. Dots: {_dots(comparison)}.",
     )
     return figure
 
@@ -174,7 +177,7 @@ def draw_architectures(comparison: Comparison) -> Any:
         "Teachers on four independent Gaussian patches of ten pixels: shared = the same filter on all patches, one = on the "
         f"first. Lines: theory; symbols of the same colour: sampled. P = {p['n_train']}, T = {p['temperature']:g}, erf, "
         f"unit prior variances, {p['n_test']} test points; "
-        f"Hamiltonian Monte Carlo, {_runs(comparison)}.",
+        f"{_dots(comparison)}.",
     )
     return figure
 
@@ -199,12 +202,13 @@ def draw_importance(comparison: Comparison) -> Any:
             ax.set_ylabel("patch $i$")
             ax.set_xticks(range(matrix.shape[0]))
             ax.set_yticks(range(matrix.shape[0]))
+            ax.tick_params(length=0)
     figure.colorbar(image, ax=axes, label=r"order parameter $Q_{ij}$", shrink=0.7)
     p = comparison.parameters
     caption(
         figure,
         f"One convolutional layer of {p['channels']} channels, P = {p['n_train']}, T = {p['temperature']:g}, erf. Infinite width "
-        f"is the unit matrix. Sampled: read-outs in Hamiltonian Monte Carlo, {_runs(comparison)}.",
+        f"is the unit matrix. Sampled: read-outs in {_runs(comparison)}.",
         90,
     )
     return figure
@@ -252,6 +256,6 @@ def draw_similarity(comparison: Comparison) -> Any:
         figure,
         f"Kernel of the hidden layer, K(x_mu, x_nu), {p['data']}, P = {p['n_train']}, N = {p['width']} units or channels "
         f"(patches of side {p['mask']}), T = {p['temperature']:g}, erf; examples ordered by class (lines). Alignment "
-        f"y^T K y P / (|y|^2 tr K). Theory to first order in 1/N; Hamiltonian Monte Carlo, {_runs(comparison)}.",
+        f"y^T K y P / (|y|^2 tr K). Theory to first order in 1/N; {_runs(comparison)}.",
     )
     return figure

@@ -113,24 +113,28 @@ def draw_equivalence(comparison: Comparison) -> Any:
 
 
 def draw_real_data(comparison: Comparison) -> Any:
-    """Test, train and cross-validated error against examples, one panel a ridge."""
+    """Test and cross-validated error above, train error below, against examples; one column a ridge."""
     p = comparison.parameters
-    figure, row = plt.subplots(1, len(comparison.panels), figsize=(3.3 * len(comparison.panels), 3.6), sharey=True)
-    styles = (("test_error", "test", "o"), ("train_error", "train", "s"))
-    for axes, panel in zip(np.atleast_1d(row), comparison.panels):
+    figure, rows = plt.subplots(
+        2, len(comparison.panels), figsize=(3.3 * len(comparison.panels), 5.2), sharex=True, sharey="row", squeeze=False
+    )
+    for (top, bottom), panel in zip(rows.T, comparison.panels):
         (theory,), (measured,) = comparison.theories(panel).values(), comparison.experiments(panel).values()
-        for number, (y, label, marker) in enumerate(styles):
-            draw_line(axes, theory, "n_train", y, number, f"{label}, theory")
-            marks(axes, measured, "n_train", y, COLOURS[number], marker, label=f"{label}, measured")
+        for number, (axes, y) in enumerate(((top, "test_error"), (bottom, "train_error"))):
+            draw_line(axes, theory, "n_train", y, number, "theory")
+            marks(axes, measured, "n_train", y, COLOURS[number], MARKERS[number], label="measured")
+            axes.axvline(p["width"], color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+            ticks_at(axes, p["n_train"])
         shifted = measured.assign_coords(n_train=1.05 * measured["n_train"])
-        marks(axes, shifted, "n_train", "cross_validation", COLOURS[2], "x", label="GCV, measured")
-        axes.axvline(p["width"], color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-        axes.set_title(panel)
-        ticks_at(axes, p["n_train"])
-        axes.set_yscale("log")
-        axes.set_xlabel("training examples $n$")
-    np.atleast_1d(row)[0].set_ylabel("mean squared error")
-    np.atleast_1d(row)[-1].legend()
+        marks(top, shifted, "n_train", "cross_validation", COLOURS[2], "x", label="GCV, measured")
+        top.set_title(panel)
+        top.set_ylim(bottom=0)
+        bottom.set_yscale("log")
+        bottom.set_xlabel("training examples $n$")
+    rows[0, 0].set_ylabel(r"test error $E\,(y-f)^2$")
+    rows[1, 0].set_ylabel(r"train error, mean $(y-f)^2$")
+    rows[0, -1].legend()
+    rows[1, -1].legend()
     caption(
         figure,
         f"{p['width']} random features {p['activation']}(W x) of {p['dataset']}, {p['task']} (y = ±1). Theory: the covariance of "

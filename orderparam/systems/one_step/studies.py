@@ -92,21 +92,21 @@ def one_step_spectrum(
     full={"input_dim": 600, "sample_ratios": (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0), "seeds": 16, "points": 40},
 )
 def one_step_learning_curve(
-    input_dim: int = 200,
+    input_dim: int = 150,
     sample_ratios: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0),
     width_ratio: float = 1.0,
     batch_ratio: float = 4.0,
     step: float = 3.0,
     ridge: float = 0.05,
-    seeds: int = 6,
-    points: int = 6,
+    seeds: int = 5,
+    points: int = 5,
 ) -> list[Curve]:
     curves = []
     for loss in ("square", "logistic"):
         system = OneStep(1.0, width_ratio, batch_ratio, step, ridge, "tanh", SignLabels(), loss, input_dim=input_dim)
         panel = f"{loss} loss"
         fine = {"sample_ratio": _between(sample_ratios, points)}
-        run = partial(learn_after_step, test_points=3000)
+        run = partial(learn_after_step, test_points=2000)
         curves += [
             Curve(f"one step, {panel}", one_step_asymptotics, system, fine, panel=panel),
             Curve(f"no step, {panel}", no_step_asymptotics, system, fine, panel=f"{panel}, no step"),

@@ -57,7 +57,7 @@ def test_pruning():
         for name in ("accuracy", "random_accuracy", "magnitude_accuracy"):
             assert float(getattr(one, name)[-1]) == float(one.full_accuracy)
         np.testing.assert_allclose([one.trace[-1], jnp.sum(one.eigenvalues)], 1, rtol=1e-9)
-        assert float(one.train_accuracy) == 1
+        assert float(one.train_accuracy) > 0.9
     assert float(lazy.moved) < 0.03 < 0.2 < float(rich.moved)
     fixed = pruned_classifier(classifier(10.0), jax.random.key(0), steps=20, train_hidden=False)
     assert float(fixed.moved) == 0

@@ -54,7 +54,8 @@ def examples_needed(
         """The end that stays has its value halved (Illinois), so that both ends close in."""
         del step
         low, high, at_low, at_high, _, _ = state
-        new = high - at_high * (high - low) / (at_high - at_low)
+        rise = at_high - at_low
+        new = high - at_high * (high - low) / jnp.where(rise == 0, 1.0, rise)
         value = gap(new)
         above = value > 0
         low, high = jnp.where(above, low, new), jnp.where(above, new, high)

@@ -168,5 +168,6 @@ def _train(
         return (optax.apply_updates(layers, updates), state), None
 
     (end, _), _ = jax.lax.scan(body, (first, optimiser.init(first)), length=steps)
-    norms = jnp.stack([optax.global_norm(slope(layers)) for layers in (first, end)])
+    slopes = [jax.tree.leaves(slope(layers)) for layers in (first, end)]
+    norms = jnp.sqrt(jnp.stack([sum(jnp.sum(leaf**2) for leaf in leaves) for leaves in slopes]))
     return jax.tree.map(lambda weights: weights.astype(float), end), norms.astype(float)

@@ -106,13 +106,13 @@ def reused_batch(system: SeveralSteps) -> ReusePath:
 def first_moments(system: SeveralSteps) -> tuple[Float[Array, "direction"], Scalar]:
     """E[y z] and E[sigma'(w.x + bias)] at the start."""
     directions = system.teacher.dimension
-    _, weight, pull, _, _ = _labels(system, jnp.zeros(directions), jnp.ones(()))
+    _, weight, pull, _, _ = _labels(system, jnp.zeros(directions))
     slope = _slopes(system.activation, jnp.asarray(system.bias, jnp.float64), jnp.ones(())).mean
     return weight @ pull, slope
 
 
 def _fresh_step(system: SeveralSteps, overlap: Float[Array, "direction"], orthogonal: Scalar) -> tuple[Array, Scalar]:
-    u, weight, pull, mean, power = _labels(system, overlap, orthogonal)
+    u, weight, pull, mean, power = _labels(system, overlap)
     centre = _length(overlap) * u + system.bias
     slopes = _slopes(system.activation, centre, orthogonal)
     growth = 1 + system.step * jnp.sum(weight * mean * slopes.derivative)
@@ -120,7 +120,7 @@ def _fresh_step(system: SeveralSteps, overlap: Float[Array, "direction"], orthog
     return overlap + system.step * (weight * slopes.mean) @ pull, orthogonal * growth**2 + diffusion
 
 
-def _labels(system: SeveralSteps, overlap: Float[Array, "direction"], orthogonal: Scalar) -> tuple[Array, ...]:
+def _labels(system: SeveralSteps, overlap: Float[Array, "direction"]) -> tuple[Array, ...]:
     """Nodes u = M.z / |M| with their weights, and given u: E[y z], E y, E y^2."""
     target, directions = system.teacher, system.teacher.dimension
     length = _length(overlap)

@@ -37,7 +37,7 @@ def _between(values: tuple[int, ...], points: int = 60) -> list[float]:
     title="Double descent in the number of random features, and the ridge that removes it",
     source="Mei, Montanari 2019 (arXiv:1908.05355); Gerace et al. 2020 (arXiv:2002.09339)",
     draw=draw_double_descent,
-    seconds=(60, 1500),
+    seconds=(80, 1500),
     observables=("test_error", "train_error", "effective_dimension", "cross_validation"),
     full={"input_dim": 1000, "n_train": 1500, "widths": (300, 600, 900, 1200, 1350, 1500, 1650, 2250, 3000, 7500), "seeds": 20},
 )
@@ -139,7 +139,7 @@ def random_features_real_data(
     title="Logistic and hinge loss on features of real images: classes taken as Gaussian, and real ones",
     source="Mignacco et al. 2020 (arXiv:2002.11544); Loureiro, Sicuro et al. 2021 (arXiv:2106.03791)",
     draw=draw_real_classes,
-    seconds=(50, 900),
+    seconds=(60, 900),
     observables=("classification_error", "train_loss", "effective_dimension"),
     full={"dataset": "mnist", "n_train": (50, 100, 200, 400, 800, 1600), "seeds": 10},
 )

@@ -92,7 +92,7 @@ def run(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a parameter; may be repeated.")
     ] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", help="Number of independent repetitions (--set seeds=N).")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of the result [default: results/NAME].")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder of the result (default: results/NAME).")] = None,
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Local processes for the experiments.")] = None,
     dask: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="Dask scheduler for the experiments.")] = None,
 ) -> None:
@@ -139,19 +139,19 @@ def predict(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Your data (.csv, .tsv, .npz, .npy), or: digits, mnist, cifar10.")],
     target: Annotated[str | None, typer.Option("--target", help="Column or array to predict.")] = None,
     task: Annotated[
-        str | None, typer.Option("--task", help="regression, even-odd, A-vs-B, A-vs-rest, one-hot [default: from the target].")
+        str | None, typer.Option("--task", help="regression, even-odd, A-vs-B, A-vs-rest, one-hot (default: from the target).")
     ] = None,
     arch: Annotated[
         str, typer.Option("--arch", help="Network whose infinite-width limit learns: fc:DEPTH[xWIDTH]:ACTIVATION.")
     ] = "fc:1:relu",
     temperature: Annotated[
-        float | None, typer.Option("--temperature", min=0, help="Ridge on the Gram matrix [default: the best by leave-one-out].")
+        float | None, typer.Option("--temperature", min=0, help="Ridge on the Gram matrix (default: the best by leave-one-out).")
     ] = None,
     width: Annotated[
         str | None, typer.Option("--width", metavar="N[,N...]", help="Also: what a Bayesian network of these widths would gain.")
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=2, help="Random training sets per measured point.")] = 8,
-    out: Annotated[Path | None, typer.Option("--out", help="New folder of the result [default: results/predict-NAME].")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="New folder of the result (default: results/predict-NAME).")] = None,
 ) -> None:
     """Predict the learning curve of your own data, out to 100 times as many examples as you have."""
     with _clear_errors(), _warnings_in_one_line():
@@ -180,17 +180,17 @@ def predict(
 def features(
     file: Annotated[str, typer.Argument(metavar="FEATURES", help="Features, one row an example (.npy, .npz, .csv, .tsv).")],
     targets: Annotated[
-        str | None, typer.Argument(metavar="[TARGETS]", help="Their targets: a .npy file, or a column or array of FEATURES.")
+        str | None, typer.Argument(metavar="TARGETS", help="Their targets: a .npy file, or a column or array of FEATURES.")
     ] = None,
     task: Annotated[
-        str | None, typer.Option("--task", help="regression, even-odd, A-vs-B, A-vs-rest [default: from the target].")
+        str | None, typer.Option("--task", help="regression, even-odd, A-vs-B, A-vs-rest (default: from the target).")
     ] = None,
     loss: Annotated[str, typer.Option("--loss", help="square, logistic or hinge.")] = "square",
     ridge: Annotated[
-        float | None, typer.Option("--ridge", help="Penalty beside the summed loss, for features / sqrt(p) [default: the best].")
+        float | None, typer.Option("--ridge", help="Penalty beside the summed loss, for features / sqrt(p) (default: the best).")
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=2, help="Random training sets per measured point.")] = 8,
-    out: Annotated[Path | None, typer.Option("--out", help="New folder of the result [default: results/features-NAME].")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="New folder of the result (default: results/features-NAME).")] = None,
 ) -> None:
     """Predict the learning curve and the best penalty of a linear model on your own features, such as a network's embeddings."""
     with _clear_errors(), _warnings_in_one_line():

@@ -5,8 +5,9 @@ the samplers by effective samples a second.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from statistics import median
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -134,7 +135,7 @@ def timed(function: Callable[[], object], repetitions: int = 3) -> tuple[float, 
     return seconds[0], median(seconds[1:])
 
 
-def samplers() -> dict[str, Callable[[], object]]:
+def samplers() -> dict[str, Callable[[], Any]]:
     """One run of each sampler, with the effective samples of its slowest observable in the result."""
     key = jax.random.key(0)
     relu = TwoLayerNetwork(16, 100, 48, 0.1, hermite_target({1: 1.0}), absolute=0.3, activation="relu").scaling(16)
@@ -143,55 +144,64 @@ def samplers() -> dict[str, Callable[[], object]]:
     deep = DeepNetwork(x, x[:, 0], x[:5], x[:5, 0], width=80, temperature=0.005, readout_variance=0.05, hidden_variance=2.0)
     patches = PatchNetwork(10, 2, 200, 20, 0.01, hermite_target({1: 1.0}), 0.01, activation="linear")
     return {
-        "two layers, erf, d = 20, N = 100, n = 400": lambda: sampled_network(SYSTEM, key),
-        "relu on given data, d = 16, N = 100, n = 48": lambda: sampled_on_data(given, key),
-        "the same, 4 N particles": lambda: sampled_on_data(given, key, replicas=4),
-        "three layers, d = 12, N = 80, n = 40": lambda: sampled_deep_network(deep, key),
-        "2 patches of 10, C = 200, P = 20": lambda: sampled_patches(patches, key),
+        "two layers, erf, d = 20, N = 100, n = 400": lambda: sampled_network(SYSTEM, key, samples=60, warmup=60),
+        "relu on given data, d = 16, N = 100, n = 48": lambda: sampled_on_data(given, key, samples=60, warmup=60),
+        "the same, 4 N particles": lambda: sampled_on_data(given, key, replicas=4, samples=60, warmup=60),
+        "three layers, d = 12, N = 80, n = 40": lambda: sampled_deep_network(deep, key, samples=60, warmup=60),
+        "2 patches of 10, C = 200, P = 20": lambda: sampled_patches(patches, key, samples=60, warmup=60),
     }
 
 
-def main() -> None:
-    table = Table(title="Kernel adaptation, CPU seconds")
-    for column in ("what", "first call", "then", "remark"):
-        table.add_column(column)
+Row = tuple[str, tuple[float, float], str]
 
-    def row(what: str, seconds: tuple[float, float], remark: str) -> None:
-        table.add_row(what, f"{seconds[0]:.3g} s", f"{seconds[1]:.3g} s", remark)
 
-    row("adapted weights, one point", timed(lambda: adapted_weights(SYSTEM).output), "d = 20, N = 100, n = 400")
+def averaged_over_data() -> Iterator[Row]:
+    yield "adapted weights, one point", timed(lambda: adapted_weights(SYSTEM).output), "d = 20, N = 100, n = 400"
     gap = float(np.max(np.abs(straightforward(SYSTEM) - np.asarray(adapted_weights(SYSTEM).output))))
-    row("the same in NumPy and SciPy", timed(lambda: straightforward(SYSTEM)), f"BFGS; differs by {gap:.0e}")
+    yield "the same in NumPy and SciPy", timed(lambda: straightforward(SYSTEM)), f"BFGS; differs by {gap:.0e}"
     many = jax.jit(jax.vmap(lambda n: adapted_weights(SYSTEM.with_(n_train=n))))
     grid = jnp.geomspace(30, 1e4, 100)
     seconds = timed(lambda: many(grid), 1)
-    row("adapted weights, 100 points vmapped", seconds, f"n = 30 .. 1e4, {int(jnp.sum(many(grid).converged))} converged")
+    yield "adapted weights, 100 points vmapped", seconds, f"n = 30 .. 1e4, {int(jnp.sum(many(grid).converged))} converged"
 
+
+def on_given_data() -> Iterator[Row]:
     wide = TwoLayerNetwork(50, 1000, 500, 0.1, hermite_target({1: 1.0, 3: -0.1}), 0.1, 0.5)
     data = draw_network(wide, jax.random.key(0), 500)
-    row("Gaussian weights on data", timed(lambda: gaussian_weights_on_data(data).mean, 1), "n = 500, d = 50, full covariance")
-    start = time.process_time()
-    action, evaluations = gaussian_by_hand(data)
-    spent = time.process_time() - start
+    seconds = timed(lambda: gaussian_weights_on_data(data).mean, 1)
+    yield "Gaussian weights on data", seconds, "n = 500, d = 50, full covariance"
+    (action, evaluations), spent = once(lambda: gaussian_by_hand(data))
     gap = abs(action - float(gaussian_weights_on_data(data).action))
-    row("the same in NumPy and SciPy", (spent, spent), f"gradient by hand, {evaluations} evaluations; F/N differs by {gap:.0e}")
+    yield "the same in NumPy and SciPy", (spent, spent), f"gradient by hand, {evaluations} evaluations; F/N differs by {gap:.0e}"
 
+
+def of_samplers() -> Iterator[Row]:
     for name, run in samplers().items():
-        found: list = []
+        (_, first), (found, then) = once(run), once(run)
+        rate = float(found.effective_samples) / then
+        yield f"HMC: {name}", (first, then), f"{rate:.3g} effective samples/s of the slowest observable"
+    samples, spent = once(lambda: hmc_by_hand(SYSTEM))
+    yield "two layers, erf, in NumPy", (spent, spent), f"both layers sampled; {samples / spent:.3g} effective samples/s of f_1"
 
-        def once(run: Callable = run, found: list = found) -> object:
-            found.append(run())
-            return found[-1].acceptance
 
-        seconds = timed(once, 1)
-        samples = float(found[-1].effective_samples)
-        row(f"HMC: {name}", seconds, f"{samples / seconds[1]:.3g} effective samples/s of the slowest observable")
+def once(function: Callable[[], Any]) -> tuple[Any, float]:
+    """The value, and the CPU seconds that it took."""
     start = time.process_time()
-    samples = hmc_by_hand(SYSTEM)
-    spent = time.process_time() - start
-    row("two layers, erf, in NumPy", (spent, spent), f"both layers sampled; {samples / spent:.3g} effective samples/s of f_1")
-    Console(width=150).print(f"orderparam {op.__version__}, jax {jax.__version__}, {jax.devices()[0].device_kind}")
-    Console(width=150).print(table)
+    value = jax.block_until_ready(function())
+    return value, time.process_time() - start
+
+
+def main() -> None:
+    console = Console(width=150)
+    console.print(f"orderparam {op.__version__}, jax {jax.__version__}, {jax.devices()[0].device_kind}")
+    parts = {"averaged over data": averaged_over_data, "on given data": on_given_data, "samplers": of_samplers}
+    for title, part in parts.items():
+        table = Table(title=f"Kernel adaptation, {title}: CPU seconds")
+        for column in ("what", "first call", "then", "remark"):
+            table.add_column(column)
+        for what, (first, then), remark in part():
+            table.add_row(what, f"{first:.3g} s", f"{then:.3g} s", remark)
+        console.print(table)
 
 
 if __name__ == "__main__":

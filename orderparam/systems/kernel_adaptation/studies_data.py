@@ -27,13 +27,13 @@ from orderparam.systems.kernel_adaptation.theory import (
     full={"input_dim": 24, "n_train": 96, "widths": (50, 100, 188, 400), "replicas": 8, "draws": 400, "seeds": 4},
 )
 def relu_particles(
-    input_dim: int = 16,
-    n_train: int = 48,
+    input_dim: int = 12,
+    n_train: int = 36,
     absolute: float = 0.3,
     chi: float = 16.0,
-    widths: tuple[int, ...] = (30, 60, 120),
+    widths: tuple[int, ...] = (25, 80),
     replicas: int = 4,
-    draws: int = 80,
+    draws: int = 110,
     seeds: int = 2,
 ) -> list[Curve]:
     target = hermite_target({1: 1.0})

@@ -66,7 +66,7 @@ class Pruned(Result):
     full_accuracy:   of the whole network. eigenvalues: of C, falling, over their sum.
     participation:   (sum eigenvalues)^2 / sum eigenvalues^2, the number of directions in use.
     moved:           |change of the hidden weights| / |hidden weights at the start|: small in lazy training.
-    train_accuracy:  converged: the gradient's norm is below a hundredth of the first.
+    train_accuracy:  of the whole network on its training set. converged: the gradient's norm is below a hundredth of the first.
     """
 
     rank: Float[Array, "kept"]
@@ -96,9 +96,9 @@ def pruned_classifier(
     width = int(system.width)
     first_key, second_key = jax.random.split(draw_key)
     start = Layers(
-        jax.random.normal(first_key, (width, system.inputs.shape[1])),
-        jax.random.normal(second_key, (width, width)),
-        jnp.zeros((system.targets.shape[1], width)),
+        jax.random.normal(first_key, (width, system.inputs.shape[1]), jnp.float32),
+        jax.random.normal(second_key, (width, width), jnp.float32),
+        jnp.zeros((system.targets.shape[1], width), jnp.float32),
     )
     data = jnp.asarray(system.inputs, jnp.float32), jnp.asarray(system.targets, jnp.float32)
     chi, temperature = (jnp.asarray(number, jnp.float32) for number in (system.chi, system.temperature))
@@ -149,12 +149,10 @@ def _train(
     x, y = data
     optimiser = optax.adam(optax.cosine_decay_schedule(rate, steps))
 
-    first = jax.tree.map(lambda weights: weights.astype(x.dtype), start)
-
     def energy(layers: Layers) -> Array:
         phi = latent(layers, x)
         f = phi @ layers.readout.T / jnp.sqrt(chi * phi.shape[1])
-        changed = sum(jnp.sum((b - a) ** 2) for a, b in zip(first, layers)) / 2
+        changed = sum(jnp.sum((b - a) ** 2) for a, b in zip(start, layers)) / 2
         return jnp.sum((f - y) ** 2) * chi / (2 * temperature) + changed
 
     def slope(layers: Layers) -> Layers:
@@ -167,7 +165,7 @@ def _train(
         updates, state = optimiser.update(slope(layers), state)
         return (optax.apply_updates(layers, updates), state), None
 
-    (end, _), _ = jax.lax.scan(body, (first, optimiser.init(first)), length=steps)
-    slopes = [jax.tree.leaves(slope(layers)) for layers in (first, end)]
+    (end, _), _ = jax.lax.scan(body, (start, optimiser.init(start)), length=steps)
+    slopes = [jax.tree.leaves(slope(layers)) for layers in (start, end)]
     norms = jnp.sqrt(jnp.stack([sum(jnp.sum(leaf**2) for leaf in leaves) for leaves in slopes]))
     return jax.tree.map(lambda weights: weights.astype(float), end), norms.astype(float)

@@ -239,7 +239,7 @@ def test_a_number_with_its_error(mean, error, text):
 
 
 def test_features_of_a_user_are_predicted_and_measured(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("orderparam.systems.random_features.forecast.MEASURED", 2)
+    monkeypatch.setattr("orderparam.systems.random_features.forecast.MEASURED", 1)
     rng = np.random.default_rng(0)
     x = rng.standard_normal((300, 8))
     np.save(tmp_path / "x.npy", x)

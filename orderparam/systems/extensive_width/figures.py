@@ -8,16 +8,7 @@ import numpy as np
 from orderparam.core.study import Comparison
 from orderparam.plotting.curves import caption
 from orderparam.plotting.style import COLOURS
-
-SAMPLES = r"training examples $n$"
-ERROR = r"error $\varepsilon$ (without label noise)"
-INDEX = r"feature index $i$"
-OVERLAP = r"overlap $q_i$"
-
-
-def system_words(parameters: dict[str, Any]) -> str:
-    names = {"input_dim": "d", "width": "k", "decay": "β", "noise": "Δ"}
-    return ", ".join(f"{short} = {parameters[name]:g}" for name, short in names.items() if name in parameters)
+from orderparam.systems.extensive_width.common import ERROR, INDEX, OVERLAP, SAMPLES, system_words
 
 
 def draw_staircase(comparison: Comparison) -> Any:

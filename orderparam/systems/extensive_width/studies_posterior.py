@@ -1,0 +1,140 @@
+"""The figures of the sampled posterior on top of the theory."""
+
+from functools import partial
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.gaussian.polynomials import Polynomial
+from orderparam.systems.extensive_width import figures_posterior
+from orderparam.systems.extensive_width.common import SOURCE, samples
+from orderparam.systems.extensive_width.experiment import posterior_hmc, quadratic_posterior_hmc
+from orderparam.systems.extensive_width.model import HierarchicalTeacher, QuadraticTeacher, WidthLimitedStudent, gaussian_readouts
+from orderparam.systems.extensive_width.theory import bayes_optimal, compressed, informed_state, quadratic_bayes_optimal
+
+
+@study(
+    "posterior-sampling",
+    title="Error and overlaps of sampled posteriors on top of the theory",
+    source=f"{SOURCE}, figure with decay 0.3",
+    seconds=(95, 90000),
+    observables=("error", "effective_width"),
+    full={"input_dim": 200, "width": 100, "warmup": 300, "draws": 400, "seeds": 8, "ratios": tuple(np.arange(1, 11) * 0.3)},
+    draw=figures_posterior.draw_posterior,
+)
+def posterior_sampling(
+    input_dim: int = 28,
+    width: int = 14,
+    decay: float = 0.3,
+    noise: float = 0.04,
+    ratios: tuple = (0.5, 1.0, 1.7, 2.5),
+    warmup: int = 100,
+    draws: int = 150,
+    seeds: int = 2,
+) -> list[Curve]:
+    system = HierarchicalTeacher(input_dim, width, decay, noise)
+    grid = {"n_train": samples(0.02 * input_dim**2, 3.0 * input_dim**2, 240)}
+    measured = [float(round(a * input_dim**2)) for a in ratios]
+    hmc = partial(posterior_hmc, warmup=warmup, draws=draws)
+    return [
+        Curve("Bayes-optimal", bayes_optimal, system, grid),
+        Curve("informed branch", informed_state, system, grid),
+        Curve("HMC, learned features informed", partial(hmc, start="partially_informed"), system, {"n_train": measured}, seeds),
+        Curve("HMC, uninformed", partial(hmc, start="uninformed"), system, {"n_train": measured[-1:]}, 1),
+    ]
+
+
+@study(
+    "quadratic-specialisation",
+    title="A quadratic component: one collective state, out of which features specialise",
+    source="Barbier, Camilli, Nguyen, Pastore and Skerk 2025, Statistical mechanics of extensive-width Bayesian neural networks",
+    seconds=(95, 40000),
+    observables=("error", "quadratic_overlap"),
+    full={"input_dim": 150, "width": 76, "ratios": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), "draws": 400, "seeds": 6, "points": 120},
+    draw=figures_posterior.draw_quadratic,
+)
+def quadratic_specialisation(
+    input_dim: int = 16,
+    width: int = 8,
+    noise: float = 1.25,
+    ratios: tuple = (2.0, 6.0),
+    draws: int = 80,
+    seeds: int = 2,
+    points: int = 16,
+) -> list[Curve]:
+    mixed = Polynomial((-(0.5**0.5), -0.5, 0.5**0.5, 1 / 6))  # He_2 / sqrt(2) + He_3 / 6
+    laws = {"homogeneous": (1.0,), "Rademacher": (1.0, -1.0), "Gaussian": gaussian_readouts(width - width % 2)}
+    curves = []
+    for name, values in laws.items():
+        system = QuadraticTeacher(input_dim, width - width % 2, noise, 1000.0, mixed, values)
+        grid = {"n_train": samples(0.3 * input_dim**2, 9.0 * input_dim**2, points)}
+        measured = {"n_train": [float(round(a * input_dim**2)) for a in ratios]}
+        curves.append(Curve(f"theory, {name}", quadratic_bayes_optimal, system, grid, panel=name))
+        hmc = partial(quadratic_posterior_hmc, draws=draws, leapfrog_steps=20)
+        last = {"n_train": measured["n_train"][-1:]}
+        curves += [
+            Curve(f"HMC, informed, {name}", partial(hmc, start="informed"), system, measured, seeds, panel=name),
+            Curve(f"HMC, uninformed, {name}", partial(hmc, start="uninformed"), system, last, 1, panel=name),
+        ]
+    return curves
+
+
+@study(
+    "effective-model",
+    title="The learned features alone, with the rest as noise, have the same posterior",
+    source=f"{SOURCE}, effective model",
+    seconds=(80, 20000),
+    observables=("error",),
+    full={"input_dim": 200, "width": 100, "warmup": 300, "draws": 400, "seeds": 8},
+    draw=figures_posterior.draw_effective_model,
+)
+def effective_model(
+    input_dim: int = 32,
+    width: int = 16,
+    decay: float = 0.8,
+    noise: float = 0.01,
+    ratio: float = 1.0,
+    warmup: int = 100,
+    draws: int = 200,
+    seeds: int = 3,
+) -> list[Curve]:
+    teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
+    resolved = max(1.0, float(bayes_optimal(teacher).effective_width))
+    full, effective = (WidthLimitedStudent(teacher, p) for p in (float(width), resolved))
+    hmc = partial(posterior_hmc, start="partially_informed", warmup=warmup, draws=draws)
+    return [
+        Curve("theory", compressed, full, {"width": [float(width), resolved]}),
+        Curve("HMC, whole model", hmc, full, {"width": [float(width)]}, seeds),
+        Curve("HMC, effective model", hmc, effective, {"width": [resolved]}, seeds),
+    ]
+
+
+@study(
+    "posterior-finite-size",
+    title="What is left between sampled posteriors and the theory falls as 1/d",
+    source=f"measured for this package on the model of {SOURCE}",
+    seconds=(90, 30000),
+    observables=("error", "posterior_mean_error"),
+    full={"input_dims": (16, 24, 32, 40, 48, 64, 96), "draws": 400, "seeds": 16},
+    draw=figures_posterior.draw_finite_size,
+)
+def posterior_finite_size(
+    input_dims: tuple = (16, 24, 32),
+    width_ratio: float = 0.5,
+    decay: float = 0.3,
+    noise: float = 0.04,
+    ratio: float = 1.0,
+    warmup: int = 120,
+    draws: int = 150,
+    seeds: int = 4,
+) -> list[Curve]:
+    curves = []
+    hmc = partial(posterior_hmc, start="partially_informed", warmup=warmup, draws=draws)
+    for dim in input_dims:
+        system = HierarchicalTeacher(dim, round(width_ratio * dim), decay, noise)
+        over = {"n_train": [float(round(ratio * dim**2))]}
+        curves += [
+            Curve(f"theory, dimension {dim:g}", bayes_optimal, system, over, panel=f"{dim:g}"),
+            Curve(f"HMC, dimension {dim:g}", hmc, system, over, seeds, panel=f"{dim:g}"),
+        ]
+    return curves

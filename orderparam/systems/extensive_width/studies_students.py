@@ -1,0 +1,155 @@
+"""The figures of trained students against the best possible, and the collapse of all errors."""
+
+from functools import partial
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.systems.extensive_width import figures_students
+from orderparam.systems.extensive_width.common import SOURCE, samples
+from orderparam.systems.extensive_width.experiment import adam_at_effective_width, adam_student, posterior_hmc
+from orderparam.systems.extensive_width.model import HierarchicalTeacher, WidthLimitedStudent
+from orderparam.systems.extensive_width.theory import bayes_optimal, compressed
+
+
+@study(
+    "bayes-error-collapse",
+    title="Two power laws of the error, one law in terms of the effective width",
+    source=SOURCE,
+    seconds=(70, 3000),
+    observables=("error",),
+    full={"input_dims": (200, 2000, 20000, 2000000), "points": 120, "measured_dim": 100, "epochs": 10000, "seeds": 4},
+    draw=figures_students.draw_collapse,
+)
+def bayes_error_collapse(
+    input_dims: tuple = (200, 20000),
+    decays: tuple = (0.7, 1.0, 1.5),
+    noise: float = 0.01,
+    points: int = 60,
+    measured_dim: int = 20,
+    measured_decay: float = 1.0,
+    measured_ratios: tuple = (1.0, 4.0),
+    epochs: int = 2000,
+    seeds: int = 2,
+) -> list[Curve]:
+    curves = []
+    for decay in decays:
+        for dim in input_dims:
+            over = {"n_train": list(np.geomspace(0.02, 3e3 if decay < 1.2 else 3e4, points) * float(dim) ** 2)}
+            system = HierarchicalTeacher(dim, int(dim) // 2, decay, noise)
+            curves.append(Curve(f"decay {decay:g}, dimension {dim:g}", bayes_optimal, system, over, panel=f"{decay:g}"))
+    measured = WidthLimitedStudent(
+        HierarchicalTeacher(measured_dim, measured_dim // 2, measured_decay, noise), float(measured_dim // 2)
+    )
+    ns = {"teacher.n_train": [float(round(ratio * measured_dim**2)) for ratio in measured_ratios]}
+    grid = {"teacher.n_train": list(np.geomspace(0.02, 3e3, points) * float(measured_dim) ** 2)}
+    hmc = partial(posterior_hmc, start="partially_informed", draws=150)
+    adam = partial(adam_at_effective_width, epochs=epochs)
+    return [
+        *curves,
+        Curve(f"dimension {measured_dim}, theory", compressed, measured, grid, panel="measured"),
+        Curve("HMC", hmc, measured, ns, seeds, panel="measured"),
+        Curve("Adam, width $k_c$", adam, measured, ns, seeds, batch_seeds=True, panel="measured"),
+    ]
+
+
+@study(
+    "student-training",
+    title="A student as narrow as what the data resolve ends below the full-width one",
+    source=f"{SOURCE}, figure of errors against epochs",
+    seconds=(40, 6000),
+    observables=("error",),
+    full={"input_dim": 200, "width": 100, "epochs": 10000, "seeds": 9},
+    draw=figures_students.draw_training,
+)
+def student_training(
+    input_dim: int = 32,
+    width: int = 16,
+    ratio: float = 1.0,
+    decay: float = 1.0,
+    noise: float = 0.01,
+    epochs: int = 4000,
+    seeds: int = 3,
+) -> list[Curve]:
+    teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
+    resolved = max(1.0, float(bayes_optimal(teacher).effective_width))
+    student, trained = WidthLimitedStudent(teacher, width), partial(adam_student, epochs=epochs)
+    widths = sorted({float(width), resolved, max(1.0, float(round(0.7 * resolved)))}, reverse=True)
+    return [
+        Curve("best possible", compressed, student, {"width": widths}),
+        Curve("Adam", trained, student, {"width": widths}, seeds, batch_seeds=True),
+    ]
+
+
+@study(
+    "student-width",
+    title="Knowledge transfer: the best student is about as wide as the features its data resolve",
+    source=f"{SOURCE}, experiments with Adam",
+    seconds=(80, 40000),
+    observables=("error",),
+    full={
+        "input_dim": 200, "width": 100, "epochs": 10000, "seeds": 9,
+        "widths": (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100), "ratios": (1.0, 2.0, 3.0, 5.0, 10.0),
+    },
+    draw=figures_students.draw_student_width,
+)  # fmt: skip
+def student_width(
+    input_dim: int = 32,
+    width: int = 16,
+    widths: tuple = (2, 4, 6, 9, 12, 16),
+    ratios: tuple = (1.0, 2.0, 6.0),
+    decay: float = 1.0,
+    noise: float = 0.01,
+    epochs: int = 2000,
+    seeds: int = 3,
+) -> list[Curve]:
+    curves = []
+    for ratio in ratios:
+        teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
+        student = WidthLimitedStudent(teacher, width)
+        panel = f"{ratio:g}"
+        every = {"width": [float(p) for p in range(1, width + 1)]}
+        some = {"width": [float(p) for p in widths]}
+        trained = partial(adam_student, epochs=epochs)
+        curves += [
+            Curve(f"best possible, n/d² = {ratio:g}", compressed, student, every, panel=panel),
+            Curve(f"Adam, n/d² = {ratio:g}", trained, student, some, seeds, batch_seeds=True, panel=panel),
+        ]
+    return curves
+
+
+@study(
+    "student-scaling",
+    title="Students of full and of effective width against the Bayes-optimal error",
+    source=f"{SOURCE}, figure with decay 1",
+    seconds=(100, 60000),
+    observables=("error",),
+    full={"input_dim": 200, "width": 100, "ratios": (2.0, 70.0), "points": 21, "epochs": 10000, "seeds": 9},
+    draw=figures_students.draw_student_scaling,
+)
+def student_scaling(
+    input_dim: int = 32,
+    width: int = 16,
+    decay: float = 1.0,
+    noise: float = 0.01,
+    ratios: tuple = (0.5, 16.0),
+    points: int = 5,
+    epochs: int = 2000,
+    seeds: int = 3,
+) -> list[Curve]:
+    teacher = HierarchicalTeacher(input_dim, width, decay, noise)
+    student = WidthLimitedStudent(teacher, width)
+    low, high = (ratio * input_dim**2 for ratio in ratios)
+    grid = {"teacher.n_train": samples(low / 2, 2 * high, 120)}
+    ns = samples(low, high, points)
+    partly = [n for n in ns if float(bayes_optimal(teacher.with_(n_train=n)).effective_width) < width]
+    wide, every = partial(adam_student, epochs=epochs), {"teacher.n_train": ns}
+    curves = [
+        Curve("Bayes-optimal", compressed, student, grid),
+        Curve("Adam, full width", wide, student, every, seeds, batch_seeds=True),
+    ]
+    for label, fraction in (("Adam, width $k_c$", 1.0), ("Adam, width $k_c$/2", 0.5)):
+        trained = partial(adam_at_effective_width, fraction=fraction, epochs=epochs)
+        over = {"teacher.n_train": partly} if fraction == 1.0 else every
+        curves.append(Curve(label, trained, student, over, seeds, batch_seeds=True))
+    return curves

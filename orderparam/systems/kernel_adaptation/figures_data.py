@@ -9,12 +9,14 @@ from orderparam.plotting.curves import caption, draw_line
 from orderparam.plotting.measured import dots
 from orderparam.plotting.style import COLOURS
 
+OPEN: dict[str, Any] = {"markersize": 9, "markerfacecolor": "none"}  # what lies below stays visible
+
 
 def draw_particles(comparison: Comparison) -> Any:
     """R_1, R_2 and the spread of the weights along w_* against the width."""
     p = comparison.parameters
     figure, axes = plt.subplots(1, 3, figsize=(11.0, 3.8))
-    labels = ("$R_1$", "$R_2$", r"spread of the weights along $w_*$, $d\langle\rho^2\rangle/\sigma_w^2$")
+    labels = ("$R_1$", "$R_2$", r"spread of $w\cdot w_*$, $d\langle\rho^2\rangle/\sigma_w^2$")
     for panel, (axis, label) in enumerate(zip(axes, labels)):
 
         def shown(data: Any, panel: int = panel) -> Any:
@@ -25,7 +27,7 @@ def draw_particles(comparison: Comparison) -> Any:
             draw_line(axis, shown(data), "width", name, number, theory)
         runs, particles = comparison.experiments().items()
         dots(axis, runs[1]["width"], shown(runs[1])[name], 0, runs[0], colour="black", filled=True)
-        dots(axis, particles[1]["width"], shown(particles[1])[name], 2, particles[0], colour=COLOURS[3], markersize=8)
+        dots(axis, particles[1]["width"], shown(particles[1])[name], 2, particles[0], colour=COLOURS[3], **OPEN)
         axis.set(xscale="log", xlabel="width $N$", ylabel=label)
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=5)

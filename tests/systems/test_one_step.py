@@ -81,6 +81,8 @@ def test_the_gradient_with_respect_to_the_step_is_that_of_the_error():
 
     slope = float(jax.jvp(of, (jnp.asarray(1.5),), (jnp.ones(()),))[1])
     assert slope == pytest.approx((float(of(1.5001)) - float(of(1.4999))) / 2e-4, rel=1e-6)
+    before = jax.jvp(of, (jnp.asarray(0.0),), (jnp.ones(()),))[1]  # no mean, which leaves an unknown without an equation
+    assert float(before) == pytest.approx((float(of(1e-4)) - float(of(-1e-4))) / 2e-4, abs=1e-6)
 
 
 def test_newton_steps_that_fail_are_undone():

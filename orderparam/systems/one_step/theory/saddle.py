@@ -152,9 +152,9 @@ def pull(data: Data, state: State) -> tuple[Groups, Pull]:
     stiffness, power = data.weight * averages.stiffness, data.weight * averages.power
     mean = data.weight * averages.mean
     bending = (basis * stiffness) @ basis.T
-    missing = jnp.diag((data.coefficients == 0).all(axis=0).astype(float))
+    missing = (data.coefficients == 0).all(axis=0)
     longest = _LONGEST * (1 + jnp.linalg.norm(state[0]))
-    move = jnp.clip(jnp.linalg.solve(bending + missing, basis @ mean), -longest, longest)
+    move = jnp.clip(jnp.linalg.solve(bending + jnp.diag(missing.astype(float)), basis @ mean), -longest, longest)
     asked = Pull(
         stiffness=data.load * (first * stiffness) @ first.T,
         penalty=data.ridge + data.load * rest @ stiffness,
@@ -164,7 +164,7 @@ def pull(data: Data, state: State) -> tuple[Groups, Pull]:
         power=data.load * (first * power) @ first.T,
         rest_power=data.load * rest @ power,
     )
-    return state[0] + move, asked
+    return jnp.where(missing, 0.0, state[0] + move), asked
 
 
 @eqx.filter_jit

@@ -128,6 +128,47 @@ def test_staircase_of_a_steep_hierarchy():
     np.testing.assert_allclose(flat.begin[-1], 57458.08, atol=6e-3)
 
 
+def jagged(rng: np.random.Generator, kind: str, count: int) -> np.ndarray:
+    """Read-outs of unit norm in no order: spread out, in clusters, or alike."""
+    if kind == "spread":
+        v = np.exp(rng.normal(size=count))
+    elif kind == "clusters":
+        v = rng.choice(np.exp(rng.normal(size=4)), size=count) * (1 + 0.02 * rng.normal(size=count))
+    else:
+        v = np.arange(1.0, count + 1) ** -0.3
+    return v / np.linalg.norm(v)
+
+
+def test_selected_branch_is_the_best_of_all_solutions():
+    """A scan of the free entropy against the enumeration of every interval between two kinks, at 300 features."""
+    rng, rivals = np.random.default_rng(0), 0
+    for case in range(18):
+        kind = ("spread", "clusters", "alike")[case % 3]
+        noise, alpha = 10 ** rng.uniform(-3, -1.5), 10 ** rng.uniform(-1, 1)
+        if kind == "alike":
+            noise, alpha = 0.01, rng.uniform(0.82, 0.88)
+        teacher = WeightedTeacher(600.0, jagged(rng, kind, 300), noise, alpha * 600**2)
+        chosen, every = bayes_optimal(teacher), all_solutions(teacher)
+        rivals += int(every.stable.sum()) > 1
+        assert float(chosen.effective_width) == float(every.effective_width[0])
+        np.testing.assert_allclose(chosen.error, every.error[0], rtol=1e-8)
+    assert rivals >= 3  # or the test would say nothing
+
+
+def test_both_sides_of_every_transition_of_clustered_readouts():
+    """Collective steps and single ones: the staircase is a chain, and the states beside each step are those it names."""
+    teacher = WeightedTeacher(600.0, jagged(np.random.default_rng(5), "clusters", 300), 0.003, 1.0)
+    steps = staircase(teacher)
+    assert np.all(np.diff(steps.n_train) > 0)
+    np.testing.assert_array_equal(steps.width_before[1:], steps.width_after[:-1])
+    gained = np.asarray(steps.width_after - steps.width_before)
+    assert gained.max() > 10
+    for step in np.argsort(-gained)[:8]:
+        for side, width in ((-1, steps.width_before[step]), (1, steps.width_after[step])):
+            found = bayes_optimal(teacher.with_(n_train=float(steps.n_train[step]) * (1 + side * 1e-4)))
+            assert float(found.effective_width) == float(width)
+
+
 def test_informed_branch():
     for teacher, alpha, error, width in ((FLAT, 1.4, 0.0299221, 100), (FLAT, 1.0, 0.0630471, 31), (STEEP, 2.0, 0.00238486, 33)):
         found = informed_state(teacher.with_(n_train=alpha * 200**2))

@@ -10,6 +10,7 @@ this package, not in the cited paper.
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -36,6 +37,14 @@ class Segments(eqx.Module):
         return self.start[0]
 
 
+class State(NamedTuple):
+    """A learned state of a feature: u = -ln(1 - q), W = lambda (g(1) - g(q)) and M = -W + q + ln(1 - q)."""
+
+    u: Float[Array, "*batch"]
+    unexplained: Float[Array, "*batch"]
+    potential: Float[Array, "*batch"]
+
+
 class Channel(eqx.Module):
     """Tables of an activation's channel over s = ln(lambda), cubic in t = sqrt(s - spinodal), in which every branch is analytic.
 
@@ -51,15 +60,13 @@ class Channel(eqx.Module):
     width: Float[Array, "branch"]
     end: Float[Array, "branch"]
     end_slope: Float[Array, "branch"]
-    cells: Float[Array, "cell 8"]
+    cells: Float[Array, "12 cell"]  # one array per coefficient: gathers of single numbers fuse with the arithmetic
 
-    def state(
-        self, s: Float[Array, "*batch"], segments: Segments
-    ) -> tuple[Float[Array, "*batch"], Float[Array, "*batch"]]:
-        """u = -ln(1 - q) and W = lambda (g(1) - g(q)) of the learned state at s = ln(lambda); 1e-10 or better.
+    def state(self, s: Float[Array, "*batch"], segments: Segments) -> State:
+        """The learned state at s = ln(lambda), to 1e-10 or better.
 
-        Below the threshold the branch is followed down to its spinodal. Above the table (q = 1 - 1e-19) u is linear in s and W
-        constant, their limits.
+        Below the threshold the branch is followed down to its spinodal. Above the table (q = 1 - 1e-19) u and M are linear in s
+        and W is constant, their limits.
         """
         if len(segments.start) == 1:
             branch: Array = segments.branch[0]
@@ -70,19 +77,23 @@ class Channel(eqx.Module):
         t = jnp.where(inside, jnp.sqrt(jnp.where(inside, jnp.minimum(s, end) - birth, 1.0)), 0.0) / width
         cell = jnp.clip(jax.lax.stop_gradient(t).astype(jnp.int32), 0, _CELLS - 1)
         x = t - cell
-        c = self.cells[branch * _CELLS + cell]
-        u = c[..., 0] + x * (c[..., 1] + x * (c[..., 2] + x * c[..., 3]))
-        w = c[..., 4] + x * (c[..., 5] + x * (c[..., 6] + x * c[..., 7]))
-        return u + self.end_slope[branch] * jnp.maximum(s - end, 0.0), w
+        place = branch * _CELLS + cell
+
+        def cubic(first: int) -> Array:
+            a, b, c, d = (self.cells[first + i].at[place].get(mode="promise_in_bounds") for i in range(4))
+            return a + x * (b + x * (c + x * d))
+
+        beyond = self.end_slope[branch] * jnp.maximum(s - end, 0.0)
+        return State(cubic(0) + beyond, cubic(4), cubic(8) - beyond)
 
     def overlap(self, s: Float[Array, "*batch"], segments: Segments) -> Float[Array, "*batch"]:
         """m(lambda): q of the learned state above the threshold, 0 below."""
-        return jnp.where(s >= segments.threshold, -jnp.expm1(-self.state(s, segments)[0]), 0.0)
+        return jnp.where(s >= segments.threshold, -jnp.expm1(-self.state(s, segments).u), 0.0)
 
     def unexplained(self, s: Float[Array, "*batch"], segments: Segments) -> Float[Array, "*batch"]:
         """W = lambda (g(1) - g(m(lambda))), which is lambda g(1) below the threshold."""
         learned = s >= segments.threshold
-        return jnp.where(learned, self.state(s, segments)[1], jnp.exp(jnp.where(learned, 0.0, s)) * self.total)
+        return jnp.where(learned, self.state(s, segments).unexplained, jnp.exp(jnp.where(learned, 0.0, s)) * self.total)
 
 
 def _log_signal(g: Signal, u: np.ndarray) -> np.ndarray:
@@ -125,13 +136,15 @@ class _Branch:
         du[1:] = 2 * t[1:] / slope[1:]
         du[0] = 2 * du[1] - du[2]  # 0/0 at the spinodal, where u is analytic in t
         q = -np.expm1(-u)
-        self.u, self.unexplained = u, np.exp(target) * g.deficit(u)
+        self.unexplained = np.exp(target) * g.deficit(u)
         dw = 2 * t * self.unexplained - q * du  # dW/ds = W - q du/ds
         self.width = float(t[1])
         self.end_slope = 1 / float(slope[-1])
-        self.cells = np.concatenate([_cubic(self.u, du * self.width), _cubic(self.unexplained, dw * self.width)], axis=1)
+        potential, dm = q - u - self.unexplained, -2 * t * self.unexplained  # dM/ds = -W
+        values = ((u, du), (self.unexplained, dw), (potential, dm))
+        self.cells = np.concatenate([_cubic(value, slope * self.width) for value, slope in values])
         self.s = target
-        self.gain = g.total * np.exp(target) - self.unexplained + q - u  # F(lambda, q)
+        self.gain = g.total * np.exp(target) + potential  # F(lambda, q)
 
     def free_energy(self, s: np.ndarray) -> np.ndarray:
         """F on the branch, -inf where it does not exist; dF/ds = lambda g(q)."""
@@ -140,19 +153,17 @@ class _Branch:
 
 
 def _cubic(value: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Coefficients of the Hermite cubic of each unit cell."""
+    """Coefficients of the Hermite cubic of each unit cell, (4, cell)."""
     a, b, da, db = value[:-1], value[1:], slope[:-1], slope[1:]
-    return np.stack([a, da, 3 * (b - a) - 2 * da - db, 2 * (a - b) + da + db], axis=1)
+    return np.stack([a, da, 3 * (b - a) - 2 * da - db, 2 * (a - b) + da + db])
 
 
 def _free_energy(g: Signal, branch: _Branch, s: float) -> float:
-    """F(lambda, q) of a branch at one point, by its cubic (1e-12)."""
+    """F(lambda, q) = lambda g(1) + M of a branch at one point, by its cubic (1e-12)."""
     t = np.sqrt(max(s - branch.birth, 0.0)) / branch.width
     cell = min(int(t), _CELLS - 1)
-    c, x = branch.cells[cell], t - cell
-    u = c[0] + x * (c[1] + x * (c[2] + x * c[3]))
-    w = c[4] + x * (c[5] + x * (c[6] + x * c[7]))
-    return float(np.exp(s) * g.total - w - np.expm1(-u) - u)
+    (a, b, c, d), x = branch.cells[8:, cell], t - cell
+    return float(np.exp(s) * g.total + a + x * (b + x * (c + x * d)))
 
 
 def _global_segments(g: Signal, branches: list[_Branch]) -> Segments:
@@ -213,5 +224,5 @@ def channel(activation: Activation) -> Channel:
             width=jnp.asarray([branch.width for branch in branches]),
             end=jnp.asarray([branch.end for branch in branches]),
             end_slope=jnp.asarray([branch.end_slope for branch in branches]),
-            cells=jnp.asarray(np.concatenate([branch.cells for branch in branches])),
+            cells=jnp.asarray(np.concatenate([branch.cells for branch in branches], axis=1)),
         )

@@ -135,7 +135,7 @@ def _on_grid(continuum: Continuum) -> tuple[Array, Array]:
 
 def _informed_samples(continuum: Continuum, s: float) -> float:
     """alpha / gamma of the metastable state of homogeneous read-outs: lambda Delta + W(lambda)."""
-    w = continuum.tables.state(jnp.asarray(s), continuum.tables.informed)[1]
+    w = continuum.tables.state(jnp.asarray(s), continuum.tables.informed).unexplained
     return float(jnp.exp(s) * continuum.noise + w)
 
 

@@ -27,7 +27,7 @@ _TAU, _WEIGHT = _panels()
 
 def mean_unexplained(tables: Channel, s: Float[Array, ""], beta: Float[Array, ""]) -> Float[Array, ""]:
     """int_0^1 W(e^s x^(-2 beta)) dx for s at or above the threshold."""
-    return jnp.sum(_WEIGHT * tables.state(s + 2 * beta * _TAU, tables.bayes)[1])
+    return jnp.sum(_WEIGHT * tables.state(s + 2 * beta * _TAU, tables.bayes).unexplained)
 
 
 class Continuum(eqx.Module):
@@ -46,10 +46,10 @@ class Continuum(eqx.Module):
         """Averages of W and M over the features."""
         fraction = self.learned(s)
         strongest = jnp.maximum(s, self.tables.bayes.threshold)
-        u, w = self.tables.state(strongest + 2 * self.beta * _TAU, self.tables.bayes)
+        state = self.tables.state(strongest + 2 * self.beta * _TAU, self.tables.bayes)
         unlearned = jnp.exp(s) * self.tables.total * (1 - fraction ** (1 - 2 * self.beta)) / (1 - 2 * self.beta)
-        w_mean = fraction * jnp.sum(_WEIGHT * w) + unlearned
-        m_mean = fraction * jnp.sum(_WEIGHT * (-w - jnp.expm1(-u) - u)) - unlearned
+        w_mean = fraction * jnp.sum(_WEIGHT * state.unexplained) + unlearned
+        m_mean = fraction * jnp.sum(_WEIGHT * state.potential) - unlearned
         return w_mean, m_mean
 
     def samples(self, s: Float[Array, ""]) -> Float[Array, ""]:

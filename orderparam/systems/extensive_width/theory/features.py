@@ -25,7 +25,7 @@ class Resolution(NamedTuple):
 
 
 FINE = Resolution(4096, 1024, 768)  # 1e-9 or better
-ROUGH = Resolution(256, 32, 32)  # 1e-3 of the features of one block or better: to scan many levels
+ROUGH = Resolution(1024, 32, 32)  # 1e-3 of the features of one block or better: to scan many levels
 _NODES = 6
 # A feature weaker than the strongest by more than this factor of v^2 is never learned here.
 _FAINTEST = float(np.exp(-80.0))

@@ -92,8 +92,8 @@ class Problem(eqx.Module):
         """sum_i W and sum_i M with the first `learned` features on their learned branch."""
 
         def learned_terms(s: Array) -> tuple[Array, Array]:
-            u, w = self.channel.state(s, self.segments)
-            return w, -w - jnp.expm1(-u) - u
+            state = self.channel.state(s, self.segments)
+            return state.unexplained, state.potential
 
         w, m = self.features.sum(learned_terms, level, learned)
         unlearned = jnp.exp(level) * self.channel.total * self.features.tail[learned]
@@ -116,12 +116,11 @@ class Problem(eqx.Module):
         worst = self.channel.total * self.features.tail[0]
         return jnp.log(self.samples / (self.noise + worst)), jnp.log(self.samples / self.noise)
 
-    def bracket(self, inside: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""], Int[Array, ""]]:
-        """The interval between the kinks next to a level, within the bounds, and the number of features learned in it."""
-        learned = self.learned(inside)
+    def between(self, learned: Int[Array, "*batch"]) -> tuple[Float[Array, "*batch"], Float[Array, "*batch"]]:
+        """The interval of levels with so many features learned: between two kinks, and within the bounds."""
         kinks = jnp.concatenate([jnp.array([-jnp.inf]), self.kinks, jnp.array([jnp.inf])])
         low, high = self.bounds
-        return jnp.maximum(low - 1e-3, kinks[learned]), jnp.minimum(high + 1e-3, kinks[learned + 1]), learned
+        return jnp.maximum(low - 1e-3, kinks[learned]), jnp.minimum(high + 1e-3, kinks[learned + 1])
 
 
 class Solution(NamedTuple):
@@ -155,7 +154,7 @@ def describe(problem: Problem, solution: Solution) -> BayesOptimal:
     total, m = problem.totals(level, learned)
     error = total / jnp.exp(level)
     s = level + problem.features.log_power
-    u, w = problem.channel.state(s, problem.segments)
+    u, w, _ = problem.channel.state(s, problem.segments)
     is_learned = jnp.arange(problem.features.count) < learned
     one_by_one = jnp.sum(jnp.where(is_learned, w, 0.0)) + jnp.exp(level) * problem.channel.total * problem.features.tail[learned]
     residual = jnp.abs(jnp.exp(level) * problem.noise + one_by_one - problem.samples) / problem.samples

@@ -7,6 +7,8 @@ learned; one over many is a collective first-order transition. Derived for this 
 Barbier 2026).
 """
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,7 +20,9 @@ from orderparam.systems.extensive_width.model import Teacher
 from orderparam.systems.extensive_width.theory.state import Problem, with_arrays
 
 _WIDEST = 2048
-_BETWEEN = 12
+_BETWEEN = 12  # levels from kink to kink,
+_SPACING = 0.005  # and nowhere further apart than this between the first and the last
+_FINE = 64  # by which they are divided around the touching points
 
 
 class Windows(Result):
@@ -70,8 +74,7 @@ def _windows(teacher: Teacher) -> Windows:
 
     begin = jax.lax.map(lambda at: samples(*at), (problem.kinks, number + 1), batch_size=64)
     end = jax.lax.map(lambda at: samples(*at), (problem.kinks, number), batch_size=64)
-    u, _ = problem.channel.state(problem.segments.threshold, problem.segments)
-    return Windows(begin, end, -jnp.expm1(-u))
+    return Windows(begin, end, problem.channel.overlap(problem.segments.threshold, problem.segments))
 
 
 def staircase(teacher: Teacher) -> Staircase:
@@ -83,30 +86,52 @@ def staircase(teacher: Teacher) -> Staircase:
     count = teacher.readout.shape[0]
     if count > _WIDEST:
         raise ValueError(f"width = {count}: must be <= {_WIDEST} for its whole staircase")
-    problem, level, concave = _envelope(teacher)
-    learned = jax.vmap(problem.learned)(level)
-    hull = _upper_hull(np.asarray(level), np.asarray(concave))
+    problem = _problem(teacher)
+    level = _levels(problem)
+    concave = _concave(problem, level)
+    hull = _upper_hull(level, concave)
+    gaps = np.diff(level, prepend=level[0], append=level[-1])
+    around = np.linspace(-1.0, 1.0, 2 * _FINE + 1)[:, None] * np.maximum(gaps[hull], gaps[hull + 1])
+    level = np.unique(np.concatenate([level[hull], (level[hull] + around).ravel()]))
+    concave = _concave(problem, level)
+    hull = _upper_hull(level, concave)
+    learned = np.asarray(jax.vmap(problem.learned)(jnp.asarray(level)))
     left, right = hull[:-1], hull[1:]
     # Touching points of a transition are on different branches; where the envelope is smooth, neighbours are on the same.
-    bridge = np.asarray(learned[left] < learned[right])
+    bridge = learned[left] < learned[right]
     left, right = left[bridge], right[bridge]
-    return _polish(problem, jnp.asarray(teacher.input_dim), level[left], level[right], learned[left], learned[right])
+    ends = (level[left], level[right], learned[left], learned[right])
+    return _polish(problem, jnp.asarray(teacher.input_dim), *(jnp.asarray(part) for part in ends))
 
 
 @eqx.filter_jit
-def _envelope(teacher: Teacher) -> tuple[Problem, Float[Array, "level"], Float[Array, "level"]]:
-    """c at and between all kinks, and beyond."""
-    problem = Problem.of(teacher)
-    kinks = jnp.where(problem.features.log_power > -1e3, problem.kinks, problem.kinks[0])
-    last = jnp.max(kinks)
-    anchor = jnp.concatenate([kinks[:1] - jnp.linspace(6.0, 0.01, 200), jnp.sort(kinks), last + jnp.linspace(0.01, 12.0, 400)])
-    parts = jnp.linspace(0.0, 1.0, _BETWEEN + 1)[:-1]
-    level = (anchor[:-1, None] + (anchor[1:] - anchor[:-1])[:, None] * parts).ravel()
+def _problem(teacher: Teacher) -> Problem:
+    return Problem.of(teacher)
 
+
+def _levels(problem: Problem) -> np.ndarray:
+    """Levels at and between all kinks, and beyond."""
+    kinks = np.asarray(problem.kinks)[np.asarray(problem.features.log_power) > -1e3]
+    first, last = kinks[0], kinks[-1]
+    parts = np.linspace(0.0, 1.0, _BETWEEN + 1)[:-1]
+    between = kinks[:-1, None] + np.diff(kinks)[:, None] * parts
+    uniform = np.linspace(first, last, int((last - first) / _SPACING) + 1)
+    outside = [first - np.geomspace(0.001, 6.0, 2000), last + np.geomspace(0.001, 12.0, 4000)]
+    return np.unique(np.concatenate([between.ravel(), kinks, uniform, *outside]))
+
+
+@eqx.filter_jit
+def _c(problem: Problem, level: Float[Array, "level"]) -> Float[Array, "level"]:
     def c(level: Array) -> Array:
         return problem.totals(level, problem.learned(level))[1] - jnp.exp(level) * problem.noise
 
-    return problem, level, jax.lax.map(c, level, batch_size=256)
+    return jax.lax.map(c, level, batch_size=256)
+
+
+def _concave(problem: Problem, level: np.ndarray) -> np.ndarray:
+    """c at given levels; padded, so that few different numbers of them are compiled."""
+    padded = np.resize(level, 2 ** math.ceil(math.log2(len(level))))
+    return np.asarray(_c(problem, jnp.asarray(padded)))[: len(level)]
 
 
 def _upper_hull(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -11,6 +11,8 @@ from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, DASHES
 from orderparam.systems.kernel_adaptation.experiment.deep import DIRECTIONS
 
+LEAST = 1e-3  # density below which nothing is drawn
+
 
 def draw_deep(comparison: Comparison) -> Any:
     """Learnability and the pre-activations' variance along the target against the width, and the law of the pre-activations."""
@@ -41,22 +43,23 @@ def draw_deep(comparison: Comparison) -> Any:
 
 
 def _laws(axes: Any, runs: Any, width: int) -> None:
-    """Densities of the first three directions at one width, each shifted by a decade, against the Gaussian of the theory."""
+    """Densities of all directions at one width, shifted by four decades each, against the Gaussians of both theories."""
     at = runs.sel(width=width)
     centres = at["bin_centre"].values.reshape(-1, at.sizes["bin"])[0]
-    x = np.linspace(-3.8, 3.8, 300)
+    x = np.linspace(-4, 4, 400)
     for number, name in enumerate(DIRECTIONS):
-        shift = 10.0 ** (-2 * number)
+        shift = 10.0 ** (-4 * number)
         mean, error = mean_and_error(at["density"].isel(direction=number))
         kurtosis = float(at["excess_kurtosis"].isel(direction=number).mean())
         p_value = float(at["p_value_of_shape"].isel(direction=number).median())
         ratio = float(np.sqrt((at["prior_variance"] / at["expected"]).isel(direction=number).mean()))
-        axes.plot(x, shift * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi), color=COLOURS[1], linestyle=DASHES[1], zorder=1)
-        wide = np.exp(-((x / ratio) ** 2) / 2) / np.sqrt(2 * np.pi) / ratio
-        axes.plot(x, shift * wide, color=COLOURS[0], linewidth=0.8, zorder=1)
-        seen = mean > 0
-        bars = shift * np.nan_to_num(error[seen])
+        for index, deviation in enumerate((ratio, 1.0)):
+            law = np.exp(-((x / deviation) ** 2) / 2) / np.sqrt(2 * np.pi) / deviation
+            shown = np.where(law > LEAST, shift * law, np.nan)
+            axes.plot(x, shown, color=COLOURS[index], linestyle=DASHES[index], zorder=1)
+        seen = mean > LEAST
+        bars = shift * np.minimum(np.nan_to_num(error[seen]), 0.9 * mean[seen])
         axes.errorbar(centres[seen], shift * mean[seen], bars, fmt="o", color="black", markersize=2)
-        axes.annotate(f"{name} ({kurtosis:+.2f}, p = {p_value:.2g})", (0, shift * 0.6), ha="center", va="bottom", fontsize=7)
-    axes.set(yscale="log", ylim=(3e-10, 4), xlim=(-4, 4), xlabel="value / standard deviation in theory")
-    axes.set_ylabel(f"density, $N$ = {width} (shifted by decades)")
+        axes.annotate(f"{name} ({kurtosis:+.2f}, p = {p_value:.2g})", (0, shift * 1.5), ha="center", va="bottom", fontsize=7)
+    axes.set(yscale="log", ylim=(3e-16, 30), xlim=(-4, 4), xlabel="value / standard deviation in theory")
+    axes.set_ylabel(f"density, $N$ = {width} (shifted by $10^{{-4}}$ each)")

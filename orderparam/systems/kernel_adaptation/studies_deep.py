@@ -28,7 +28,7 @@ def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500)
     title="Every layer of a deep network turns its pre-activations towards the target, as one covariance per layer says",
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383",
     draw=draw_deep,
-    seconds=(60, 1500),
+    seconds=(80, 1500),
     observables=("total_learnability", "train_learnability", "spread"),
     full={"measured_widths": (20, 40, 80, 160, 320), "draws": 1000, "seeds": 4},
 )

@@ -78,6 +78,7 @@ def draw_sample_complexity(comparison: Comparison) -> Any:
     p = comparison.parameters
     figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.7))
     theories, (runs,) = comparison.theories(), comparison.experiments().values()
+    adapted = theories["adapted weights (GMFL)"]
     notes = []
     for number, (label, data) in enumerate(theories.items()):
         d = data["input_dim"].values
@@ -89,11 +90,14 @@ def draw_sample_complexity(comparison: Comparison) -> Any:
     draw_dots(axes[0], runs, "input_dim", "examples", 0, "sampled network")
     draw_dots(axes[1], runs, "input_dim", "per_dimension", 0, None)
     exponent, half = power_law(runs["input_dim"].values.astype(float), runs["examples"])
-    d = theories["adapted weights (GMFL)"]["input_dim"].values
+    ends = [np.log(adapted["examples"].sel(input_dim=end).values.ravel()[0]) for end in (min(p["measured"]), max(p["measured"]))]
+    between = (ends[1] - ends[0]) / np.log(max(p["measured"]) / min(p["measured"]))
+    d = adapted["input_dim"].values
     wide = theories["infinitely wide (GP)"]["examples"].values
     axes[0].plot(d, wide[-1] * (d / d[-1]) ** 3, color="0.6", linewidth=0.8, linestyle=":", label="$d^3$")
     axes[0].set(xscale="log", yscale="log", xlabel="input dimension $d$", ylabel=f"$n$ for $f_3/y_3 = {p['threshold']:g}$")
-    axes[1].set(xscale="log", yscale="log", xlabel="input dimension $d$", ylabel="examples per dimension, $n/d$", ylim=(5, 1e3))
+    axes[1].set(xscale="log", xlabel="input dimension $d$", ylabel="examples per dimension, $n/d$", xlim=axes[0].get_xlim())
+    axes[1].set_ylim(0, 1.6 * float(adapted["per_dimension"].max()))
     axes[0].legend(loc="upper left")
     caption(
         figure,
@@ -101,7 +105,7 @@ def draw_sample_complexity(comparison: Comparison) -> Any:
         f"of sqrt(N) a {p['readout_variance']:g}, E|w|^2 = {p['weight_variance']:g}; constants chosen here. Lines: averaged over "
         f"data; local exponents: {', '.join(notes)}. Dots: posteriors by HMC at "
         f"n/d = {', '.join(f'{a:g}' for a in p['ratios'])}, between which n is interpolated; mean and standard error of "
-        f"{p['seeds']} data sets, exponent {exponent:.2f} +- {half:.2f} (95 %).",
+        f"{p['seeds']} data sets, exponent {exponent:.2f} +- {half:.2f} (95 %; GMFL between the same d {between:.2f}).",
         130,
     )
     return figure

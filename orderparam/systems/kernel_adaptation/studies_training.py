@@ -79,13 +79,13 @@ def sample_complexity(
     weight_variance: float = 0.5,
     units_per_input: float = 5.0,
     measured: tuple[int, ...] = (8, 16, 32),
-    ratios: tuple[float, ...] = (18.0, 40.0),
+    ratios: tuple[float, ...] = (15.0, 40.0),
     seeds: int = 3,
 ) -> list[Curve]:
     target = hermite_target({1: 1.0, 3: cubic})
     system = TwoLayerNetwork(20, 100, 100, temperature, target, readout_variance, weight_variance)
     needed = partial(examples_needed, threshold=threshold, units_per_input=units_per_input)
-    grid = {"input_dim": np.geomspace(8, 512, 7).tolist()}
+    grid = {"input_dim": [8.0 * 2**k for k in range(7)]}
     runs = partial(sampled_examples_needed, threshold=threshold, units_per_input=units_per_input, ratios=ratios)
     return [
         Curve("infinitely wide (GP)", partial(needed, theory=gaussian_process, power=3.0), system, grid),

@@ -90,7 +90,7 @@ def sampled_examples_needed(
     threshold: float = 0.15,
     units_per_input: float = 5.0,
     ratios: tuple[float, ...] = (18.0, 36.0),
-    samples: int = 200,
+    samples: int = 300,
 ) -> MeasuredExamplesNeeded:
     """Networks with N = units_per_input d sampled at n = ratio d for each of the increasing ratios, on independent data."""
     d = int(system.input_dim)

@@ -78,7 +78,7 @@ def sample_complexity(
     readout_variance: float = 0.015,
     weight_variance: float = 0.5,
     units_per_input: float = 5.0,
-    measured: tuple[int, ...] = (8, 16, 32),
+    measured: tuple[int, ...] = (8, 16, 24),
     ratios: tuple[float, ...] = (15.0, 40.0),
     seeds: int = 3,
 ) -> list[Curve]:

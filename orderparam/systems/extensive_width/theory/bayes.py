@@ -1,7 +1,6 @@
 """Bayes-optimal learning of an extensive-width teacher: overlaps, error, effective width, and every rival solution."""
 
 import math
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,17 +10,9 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.systems.extensive_width.model import Teacher
+from orderparam.systems.extensive_width.theory.search import highest, last
 from orderparam.systems.extensive_width.theory.state import BayesOptimal, Problem, describe, solve_between, stop, with_arrays
 
-_UNIFORM = 64  # levels of the scan between the first and the last learned feature,
-_QUANTILES = 256  # levels of the scan between two kinks, equidistant in the number of learned features,
-_BEYOND = 32  # and levels with everything learned
-_RIVALS = 12  # local maxima looked at closely
-_CELLS = 8  # of one step of a zoom, in level and in the number of learned features
-_NUMBERS = 9  # numbers of learned features looked at in the window of a rival,
-_SHORTLIST = 24  # the most promising of which are looked at again,
-_FINALISTS = 4  # and the best of these solved for
-_NEWTON = 3
 _ENUMERATED = 2048
 _BETWEEN = 8  # levels looked at between two kinks
 
@@ -33,7 +24,8 @@ def bayes_optimal(teacher: Teacher) -> BayesOptimal:
     second and grids over numbers are vmapped. Derivatives with respect to noise, samples, decay and read-outs are those of
     the implicit function theorem, on the branch that is selected. Solutions are found by a scan of the free entropy, whose
     highest maxima are resolved down to single features; the free entropies compared at the end are those of the solutions
-    themselves. Above 1024 features the scan is accurate to 1e-3, and a rival that close to the best one can be missed.
+    themselves. The twelve highest maxima of the scan are looked at closely; of more that tie, or above 1024 features, where the
+    scan is accurate to 1e-3, one that close to the best can be missed.
 
     Raises `ValueError` for activations with a quadratic component (use `quadratic_bayes_optimal`).
     """
@@ -43,7 +35,7 @@ def bayes_optimal(teacher: Teacher) -> BayesOptimal:
 @eqx.filter_jit
 def _bayes_optimal(teacher: Teacher) -> BayesOptimal:
     problem = Problem.of(teacher)
-    low, high, learned = _highest(stop(problem))
+    low, high, learned = highest(stop(problem))
     return describe(problem, solve_between(problem, low, high, learned))
 
 
@@ -60,180 +52,8 @@ def informed_state(teacher: Teacher) -> BayesOptimal:
 @eqx.filter_jit
 def _informed_state(teacher: Teacher) -> BayesOptimal:
     problem = Problem.of(teacher, informed=True)
-    low, high, learned = _last(stop(problem))
+    low, high, learned = last(stop(problem))
     return describe(problem, solve_between(problem, low, high, learned))
-
-
-def _scanned(problem: Problem) -> Float[Array, "level"]:
-    """Levels from the first kink on, which depend neither on the noise nor on the number of samples."""
-    kinks = problem.kinks
-    present = jnp.sum(problem.features.log_power > -1e3)
-    first, last = kinks[0], kinks[present - 1]
-    uniform = first + (last - first) * jnp.linspace(0.0, 1.0, _UNIFORM)
-    beyond = last + 45.0 * jnp.linspace(0.0, 1.0, _BEYOND + 1)[1:] ** 2
-    between = _between_kinks(problem, jnp.zeros(()), present, min(_QUANTILES, problem.features.count))
-    return jnp.sort(jnp.concatenate([uniform, between, beyond]))
-
-
-def _between_kinks(problem: Problem, first: Array, last: Array, count: int) -> Float[Array, "level"]:
-    """Levels midway between neighbouring kinks, for numbers of learned features spread evenly over first .. last."""
-    learned = jnp.round(jnp.linspace(first, last, count)).astype(int)
-    learned = jnp.clip(learned, 1, jnp.sum(problem.features.log_power > -1e3) - 1)
-    return (problem.kinks[learned - 1] + problem.kinks[learned]) / 2
-
-
-def _neighbours(level: Float[Array, "level"], at: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """The next lower and the next higher of sorted levels, some of which may be equal."""
-    below, above = jnp.searchsorted(level, at, side="left") - 1, jnp.searchsorted(level, at, side="right")
-    return level[jnp.maximum(below, 0)], level[jnp.minimum(above, len(level) - 1)]
-
-
-def _ends(problem: Problem, level: Float[Array, "level"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Levels below and above every solution and every scanned level."""
-    low, high = problem.bounds
-    return jnp.minimum(low, level[0]) - 0.01, jnp.maximum(high, level[-1]) + 0.01
-
-
-def _highest(problem: Problem) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
-    """Bracket of the solution of largest free entropy: a scan for its local maxima, a closer look at the highest few."""
-    rough = problem.rough
-    scanned = _scanned(problem)
-    m = jax.vmap(lambda level: rough.totals(level, rough.learned(level))[1])(scanned)
-    lowest, highest = _ends(problem, scanned)
-    # With nothing learned the solution is the lower bound itself.
-    nothing = jnp.minimum(problem.bounds[0], scanned[0])
-    level = jnp.concatenate([jnp.stack([lowest, nothing]), scanned, highest[None]])
-    edges = jax.vmap(rough.psi)(jnp.stack([lowest, nothing, highest]))
-    psi = jnp.concatenate([edges[:2], problem.free_entropy(scanned, m), edges[2:]])
-    peak = (psi[1:-1] >= psi[:-2]) & (psi[1:-1] > psi[2:])
-    _, where = jax.lax.top_k(jnp.where(peak, psi[1:-1], -jnp.inf), _RIVALS)
-
-    low, high = jax.vmap(lambda at: _neighbours(level, at))(level[1 + where])
-    # Down to windows of few kinks; those of the scan hold 2 / _QUANTILES of all.
-    steps = math.ceil(math.log(max(1.0, 2 * problem.features.count / _QUANTILES / (_NUMBERS - 1)), _CELLS / 2))
-    low, high = jax.vmap(lambda low, high: _zoom(problem, low, high, steps))(low, high)
-    candidates = jax.vmap(lambda low, high: _candidates(problem, low, high))(low, high)
-    real = jnp.where(peak[where][:, None], candidates.promise, -jnp.inf)
-    every = jax.tree.map(jnp.ravel, candidates._replace(promise=real))
-    shortlist = jax.vmap(lambda candidate: _second_look(problem, candidate))(_most_promising(every, _SHORTLIST))
-    solved = jax.vmap(lambda candidate: _solved(problem, candidate))(_most_promising(shortlist, _FINALISTS))
-    _, *bracket = (each[jnp.argmax(solved[0])] for each in solved)
-    low, high, learned = bracket
-    return low, high, learned
-
-
-class _Candidate(NamedTuple):
-    """A number of learned features, a level near its solution, F and its slope there, and the free entropy one can hope for.
-
-    low, high: the window in which the solution is sought.
-    """
-
-    promise: Array
-    number: Array
-    level: Array
-    excess: Array
-    slope: Array
-    low: Array
-    high: Array
-
-
-def _most_promising(candidates: _Candidate, count: int) -> _Candidate:
-    _, best = jax.lax.top_k(candidates.promise, count)
-    return jax.tree.map(lambda part: part[best], candidates)
-
-
-def _look(problem: Problem, candidate: _Candidate) -> _Candidate:
-    """F at the level, and the free entropy after one more Newton step with the given slope."""
-    w, m = problem.totals(candidate.level, candidate.number)
-    excess = jnp.exp(candidate.level) * problem.noise + w - problem.samples
-    step = _step(problem, candidate._replace(excess=excess))
-    gain = -excess * step - jnp.maximum(candidate.slope, 0.0) * step**2 / 2
-    return candidate._replace(promise=problem.free_entropy(candidate.level, m) + gain, excess=excess)
-
-
-def _step(problem: Problem, candidate: _Candidate) -> Array:
-    slope = jnp.where(candidate.slope > 0, candidate.slope, jnp.inf)
-    return jnp.clip(candidate.level - candidate.excess / slope, *problem.between(candidate.number)) - candidate.level
-
-
-def _second_look(problem: Problem, first: _Candidate) -> _Candidate:
-    """After the Newton step, with the slope of the secant."""
-    step = _step(problem, first)
-    second = _look(problem, first._replace(level=first.level + step))
-    secant = jnp.where(step == 0, first.slope, (second.excess - first.excess) / jnp.where(step == 0, 1.0, step))
-    found = _look(problem, second._replace(slope=secant))
-    return found._replace(promise=jnp.where(jnp.isfinite(first.promise), found.promise, -jnp.inf))
-
-
-def _candidates(problem: Problem, low: Array, high: Array) -> _Candidate:
-    """Numbers of learned features in a window, each in the middle of its interval; the slope is that in the middle of all."""
-    number = jnp.round(jnp.linspace(problem.learned(low), problem.learned(high), _NUMBERS)).astype(int)
-    new = jnp.concatenate([jnp.array([True]), number[1:] > number[:-1]])
-    bottom, top = problem.between(number)
-    level = (jnp.maximum(bottom, low) + jnp.minimum(top, high)) / 2
-    at = _NUMBERS // 2
-    slope = jax.jvp(lambda level: problem.excess(level, number[at]), (level[at],), (jnp.ones(()),))[1]
-
-    def one(number: Array, level: Array) -> _Candidate:
-        return _look(problem, _Candidate(jnp.zeros(()), number, level, jnp.zeros(()), slope, low, high))
-
-    found = jax.vmap(one)(number, level)
-    return found._replace(promise=jnp.where(new, found.promise, -jnp.inf))
-
-
-def _solved(problem: Problem, candidate: _Candidate) -> tuple[Array, Array, Array, Array]:
-    """The free entropy of a solution, and a bracket of it."""
-    low, high, learned = _around(problem, candidate.number, candidate.low, candidate.high)
-
-    def newton(_: int, level: Array) -> Array:
-        value, slope = jax.jvp(lambda level: problem.excess(level, learned), (level,), (jnp.ones(()),))
-        return jnp.clip(jnp.where(slope > 0, level - value / slope, level), low, high)
-
-    level = jax.lax.fori_loop(0, _NEWTON, newton, jnp.clip(candidate.level, low, high))
-    exists = (problem.excess(low, learned) < 0) & (problem.excess(high, learned) > 0) & (low < high)
-    value = problem.free_entropy(level, problem.totals(level, learned)[1])
-    return jnp.where(exists, value, -jnp.inf), low, high, learned
-
-
-def _zoom(problem: Problem, low: Array, high: Array, steps: int) -> tuple[Array, Array]:
-    """A narrow window around the largest free entropy in [low, high]."""
-
-    def step(window: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
-        low, high = window
-        between = _between_kinks(problem, problem.learned(low), problem.learned(high), _CELLS + 1)
-        level = jnp.sort(jnp.concatenate([jnp.linspace(low, high, _CELLS + 1), jnp.clip(between, low, high)]))
-        return _neighbours(level, level[jnp.argmax(jax.vmap(problem.psi)(level))]), None
-
-    return jax.lax.scan(step, (low, high), None, length=steps)[0]
-
-
-def _around(
-    problem: Problem, number: Array, low: Float[Array, ""], high: Float[Array, ""]
-) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
-    """The part of [low, high] between the kinks of a number of features, widened to those where F does not change sign."""
-    bottom, top = problem.between(number)
-    low, high = jnp.clip(low, bottom, top), jnp.clip(high, bottom, top)
-    low = jnp.where(problem.excess(low, number) < 0, low, bottom)
-    high = jnp.where(problem.excess(high, number) > 0, high, top)
-    return low, high, number
-
-
-def _last(problem: Problem) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
-    """Bracket of the solution of highest level: the last interval between two kinks in which F rises through zero."""
-    scanned = _scanned(problem)
-    lowest, highest = _ends(problem, scanned)
-    level = jnp.concatenate([lowest[None], scanned, highest[None]])
-    if problem.features.count <= _QUANTILES:  # every kink, and every interval between two
-        level = jnp.sort(jnp.concatenate([level, jnp.minimum(problem.kinks, scanned[-1])]))
-
-    # F just above and just below each scanned level: they differ at a kink.
-    learned = jax.vmap(problem.learned)(level)
-    above = jax.vmap(problem.excess)(level, learned)
-    below = jax.vmap(problem.excess)(level[1:], learned[:-1])
-    rises = (above[:-1] < 0) & (below >= 0)
-    where = jnp.max(jnp.where(rises, jnp.arange(len(rises)), 0))
-    low, high = level[where], level[where + 1]
-    return _around(problem, problem.learned((low + high) / 2), low, high)
 
 
 class Solutions(Result):

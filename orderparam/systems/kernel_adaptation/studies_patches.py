@@ -59,7 +59,7 @@ def patches_transition(
     title="Fewer patches, stronger features: an erf convolutional network on a cubic target",
     source=_SOURCE,
     draw=draw_erf_patches,
-    seconds=(70, 3600),
+    seconds=(80, 3600),
     observables=("learnability", "eigenvalue_ratio"),
     full={"patches": (1, 5, 10), "patch_dim": 50, "channels": 1000, "n_train": (100, 400), "seeds": 4, "draws": 300},
 )
@@ -74,7 +74,7 @@ def patches_erf(
     draws: int = 120,
 ) -> list[Curve]:
     system = PatchNetwork(patch_dim, 1, channels, 100, 1.0, hermite_target({1: 1.0, 3: cubic})).scaling(chi)
-    grid = {"patches": patches, "n_train": np.geomspace(min(n_train) / 2, 4 * max(n_train), 17).tolist()}
+    grid = {"patches": patches, "n_train": np.geomspace(min(n_train) / 2, 4 * max(n_train), 11).tolist()}
     sampler = partial(sampled_patches, samples=draws, warmup=120)
     return [
         Curve("GP", partial(gaussian_process, ridge_kind="effective"), system, grid),

@@ -41,7 +41,7 @@ def test_examples_that_the_linear_part_needs():
     needed = partial(examples_needed, theory=gaussian_process, mode=0, threshold=0.5)
     found = jax.vmap(lambda d: needed(system.with_(input_dim=d)))(jnp.asarray([30.0, 90.0]))
     assert bool(jnp.all(found.converged))
-    np.testing.assert_allclose(found.per_dimension, 0.5 / (0.7 * 0.4), rtol=3e-5)
+    np.testing.assert_allclose(found.per_dimension, 0.5 / (0.7 * 0.4), rtol=1e-9)
 
 
 def classifier(chi: float) -> Classifier:

@@ -13,11 +13,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
+from orderparam.solve.root import decreasing_root
 from orderparam.systems.kernel_adaptation.experiment.sampled import sampled_network
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.theory.predictions import Prediction
-
-_STEPS = 18
 
 
 class ExamplesNeeded(Result):
@@ -38,36 +37,20 @@ def examples_needed(
     power: float = 1.0,
     most: float = 1e3,
 ) -> ExamplesNeeded:
-    """Of a theory averaged over data, searched between n = d and most d^power by regula falsi in log n.
+    """Of a theory averaged over data, searched between n = d and most d^power, where learnability must be positive.
 
     mode: index into the system's modes. units_per_input: N = units_per_input d in place of `width`. power: 1 for weights that
-    adapt, k for a fixed kernel. residual: learnability minus threshold where the search ended; converged: below 1e-5.
+    adapt, k for a fixed kernel. residual: of log learnability.
     """
     d = jnp.asarray(system.input_dim, float)
     if units_per_input is not None:
         system = system.with_(width=units_per_input * d)
 
-    def gap(log_n: Array) -> Array:
-        return jnp.log(theory(system.with_(n_train=jnp.exp(log_n))).learnability[mode] / threshold)
+    def missing(log_n: Array, system: TwoLayerNetwork) -> Array:
+        return jnp.log(threshold / theory(system.with_(n_train=jnp.exp(log_n))).learnability[mode])
 
-    def narrow(step: int, state: tuple[Array, ...]) -> tuple[Array, ...]:
-        """The end that stays has its value halved (Illinois), so that both ends close in."""
-        del step
-        low, high, at_low, at_high, _, _ = state
-        rise = at_high - at_low
-        new = high - at_high * (high - low) / jnp.where(rise == 0, 1.0, rise)
-        value = gap(new)
-        above = value > 0
-        low, high = jnp.where(above, low, new), jnp.where(above, new, high)
-        at_low = jnp.where(above, at_low / 2, value)
-        return low, high, at_low, jnp.where(above, value, at_high / 2), new, value
-
-    low, high = jnp.log(d), jnp.log(most * d**power)
-    at_high = gap(high)
-    found = jax.lax.fori_loop(0, _STEPS, narrow, (low, high, gap(low), at_high, high, at_high))
-    log_n, value = found[-2:]
-    residual = jnp.abs(jnp.expm1(value)) * threshold
-    return ExamplesNeeded(jnp.exp(log_n), jnp.exp(log_n) / d, residual, residual < 1e-5)
+    root = decreasing_root(missing, jnp.log(d), jnp.log(most * d**power), system)
+    return ExamplesNeeded(jnp.exp(root.value), jnp.exp(root.value) / d, root.residual, root.converged)
 
 
 class MeasuredExamplesNeeded(ExamplesNeeded):

@@ -98,8 +98,8 @@ def one_step_learning_curve(
     batch_ratio: float = 4.0,
     step: float = 3.0,
     ridge: float = 0.05,
-    seeds: int = 5,
-    points: int = 5,
+    seeds: int = 4,
+    points: int = 4,
 ) -> list[Curve]:
     curves = []
     for loss in ("square", "logistic"):

@@ -78,7 +78,7 @@ def finite_width_depth(
     title="Losses of a Bayesian network against its temperature, by theory, Monte Carlo and noisy gradient descent",
     source=_BAGLIONI,
     draw=draw_temperature,
-    seconds=(70, 3600),
+    seconds=(90, 3600),
     observables=LOSSES,
     full={"data": "mnist", "n_train": 500, "n_test": 1000, "width": 500, "samples": 500, "seeds": 4, "langevin_steps": 1_000_000},
 )
@@ -90,7 +90,7 @@ def finite_width_temperature(
     measured: tuple[float, ...] = (0.01, 0.1, 1.0),
     samples: int = 250,
     seeds: int = 2,
-    langevin_steps: int = 20_000,
+    langevin_steps: int = 60_000,
 ) -> list[Curve]:
     system = dense(data, n_train, n_test, width=width, temperature=0.1)
     over = {"temperature": _line(1e-3, 10)}

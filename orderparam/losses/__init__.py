@@ -1,5 +1,5 @@
-"""Losses with their proximal maps, laws of labels, the averages of both over Gaussian fields, and the
-minimiser of penalised losses."""
+"""Losses with their proximal maps, laws of labels, the averages of both over Gaussian fields, the minimiser of penalised losses,
+and its errors on fresh examples."""
 
 from orderparam.losses.base import Loss
 from orderparam.losses.catalogue import loss, loss_names
@@ -11,6 +11,7 @@ from orderparam.losses.logistic import Logistic
 from orderparam.losses.minimise import Minimum, minimise
 from orderparam.losses.risk import PenalisedRisk, Penalty
 from orderparam.losses.square import Square
+from orderparam.losses.tested import field_means, tested
 
 __all__ = [
     "Channel",
@@ -29,7 +30,9 @@ __all__ = [
     "RealLabels",
     "SignLabels",
     "Square",
+    "field_means",
     "loss",
     "loss_names",
     "minimise",
+    "tested",
 ]

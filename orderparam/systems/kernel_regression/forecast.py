@@ -1,7 +1,6 @@
 """A learning curve before it is measured: what more data, or less, would do for a kernel or a wide network on given data."""
 
 import dataclasses
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
-from orderparam.core.store import StoreError
+from orderparam.core.folder import write_folder
 from orderparam.core.sweep import sweep
 from orderparam.data import (
     DATASETS,
@@ -262,21 +261,7 @@ def draw_forecast(result: Forecast, title: str) -> Any:
 
 
 def save_forecast(result: Forecast, out: Path, title: str, settings: dict[str, Any]) -> None:
-    """Writes `figure.png`, `figure.pdf`, `forecast.zarr` (groups `predicted`, `measured`) and `summary.json` into a new folder.
-
-    Raises `StoreError` when the folder holds anything already, or cannot be written.
-    """
-    from orderparam.plotting import save
-
-    try:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise StoreError(f"{out} is not empty; choose another folder with --out")
-        out.mkdir(parents=True, exist_ok=True)
-        result.predicted.to_zarr(out / "forecast.zarr", group="predicted", zarr_format=3, consolidated=False)
-        measured = result.measured.drop_attrs()
-        measured.to_zarr(out / "forecast.zarr", group="measured", zarr_format=3, consolidated=False)
-        save(draw_forecast(result, title), out / "figure")
-        values = {f.name: getattr(result, f.name) for f in dataclasses.fields(result) if f.name not in ("predicted", "measured")}
-        (out / "summary.json").write_text(json.dumps({**settings, **values}, indent=2) + "\n")
-    except OSError as error:
-        raise StoreError(f"cannot write {out}: {error.strerror or error}") from None
+    """Figure, predicted and measured curve, and summary in a new folder, see `orderparam.core.folder`."""
+    data = {"predicted": result.predicted, "measured": result.measured}
+    values = {f.name: getattr(result, f.name) for f in dataclasses.fields(result) if f.name not in data}
+    write_folder(out, data, lambda: draw_forecast(result, title), {**settings, **values})

@@ -12,7 +12,7 @@ from orderparam.core.result import Result
 from orderparam.core.system import whole
 from orderparam.gaussian import Activation
 from orderparam.gaussian.draws import normal
-from orderparam.losses import Labels, Loss, Minimum, SignLabels, minimise
+from orderparam.losses import Labels, Minimum, minimise, tested
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures, TwoLayerReadout
 from orderparam.systems.one_step.theory.curve import ReadoutCurve
 from orderparam.systems.one_step.theory.given_layer import TrainedLayer, given_layer
@@ -124,18 +124,19 @@ def _learn(
     labels = system.labels.draw(teacher, label_key)
     ridge = jnp.asarray(system.summed_ridge, jnp.float64)
     minimum = _minimise(system.loss, matrix, labels, ridge)
-    tested = []
-    for batch_key in jax.random.split(test_key, -(-test_points // BATCH)):
-        input_key, label_key = jax.random.split(batch_key)
-        tested_matrix, teacher = features(system.activation, layer.weights, normal(input_key, BATCH, dimension))
-        tested.append(_test_means(system.loss, minimum.weights, tested_matrix, teacher, system.labels.draw(teacher, label_key)))
-    means = {name: jnp.mean(jnp.stack([part[name] for part in tested])) for name in tested[0]}
-    if not isinstance(system.labels, SignLabels):
-        means["classification_error"] = jnp.asarray(jnp.nan)
+
+    def source(key: PRNGKeyArray, count: int) -> tuple[Float[Array, "example neuron"], Float[Array, "example"]]:
+        return features(system.activation, layer.weights, normal(key, count, dimension))
+
+    means = tested(system.loss, system.labels, minimum.weights, source, test_key, test_points)
     geometry = _geometry(system, layer, minimum)
     beyond = system.activation.parity != "odd" and len(np.unique(np.sign(np.asarray(geometry["spikes"])))) > 1
     return MeasuredReadout(
-        **means,
+        test_error=means["test_error"],
+        test_loss=means["test_loss"],
+        classification_error=means["classification_error"],
+        teacher_overlap=means["overlap"],
+        self_overlap=means["square"] - means["mean"] ** 2,
         train_error=jnp.mean((labels - minimum.fields) ** 2),
         train_loss=jnp.mean(system.loss(labels, minimum.fields)),
         weight_power=jnp.mean(minimum.weights**2),
@@ -223,21 +224,3 @@ def features(
 ) -> tuple[Float[Array, "example neuron"], Float[Array, "example"]]:
     """activation(W x)/sqrt(p), and the teacher's field."""
     return activation(x @ weights.T) / jnp.sqrt(len(weights)), x[:, 0]
-
-
-@eqx.filter_jit
-def _test_means(
-    loss: Loss,
-    weights: Float[Array, "neuron"],
-    features: Float[Array, "example neuron"],
-    teacher: Float[Array, "example"],
-    labels: Float[Array, "example"],
-) -> dict[str, Float[Array, ""]]:
-    fields = features @ weights
-    return {
-        "test_error": jnp.mean((labels - fields) ** 2),
-        "test_loss": jnp.mean(loss(labels, fields)),
-        "classification_error": jnp.mean(fields * labels < 0, dtype=float),
-        "teacher_overlap": jnp.mean(teacher * fields),
-        "self_overlap": jnp.var(fields),
-    }

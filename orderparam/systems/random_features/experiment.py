@@ -12,7 +12,8 @@ from orderparam.core.result import Result
 from orderparam.core.system import whole
 from orderparam.gaussian import Activation
 from orderparam.gaussian.draws import normal
-from orderparam.losses import Loss, Minimum, RealLabels, SignLabels, Square, minimise
+from orderparam.losses import Loss, Minimum, RealLabels, Square, field_means, minimise, tested
+from orderparam.losses.tested import Batch
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.random_features.model import (
     FeaturePool,
@@ -24,10 +25,7 @@ from orderparam.systems.random_features.model import (
 from orderparam.systems.random_features.theory import optimal_ridge
 
 Features = Literal["real", "gaussian"]
-Batch = tuple[Float[Array, "example feature"], Float[Array, "example"]]  # features (with their 1/sqrt(p)), teacher's field
 Source = Callable[[PRNGKeyArray, int], Batch]
-
-BATCH = 1000  # test examples held at a time
 
 
 class MeasuredCurve(Result):
@@ -71,14 +69,7 @@ def learn(
     matrix, teacher = source(train_key, count)
     labels = system.labels.draw(teacher, label_key)
     minimum = _minimise(system.loss, matrix, labels, jnp.asarray(system.summed_ridge, jnp.float64))
-    tested = []
-    for batch_key in jax.random.split(test_key, -(-test_points // BATCH)):
-        input_key, label_key = jax.random.split(batch_key)
-        test_matrix, teacher = source(input_key, BATCH)
-        tested.append(_means(system.loss, minimum.weights, test_matrix, teacher, system.labels.draw(teacher, label_key)))
-    means = {name: jnp.mean(jnp.stack([batch[name] for batch in tested])) for name in tested[0]}
-    if not isinstance(system.labels, SignLabels):
-        means["classification_error"] = jnp.full_like(means["classification_error"], jnp.nan)
+    means = tested(system.loss, system.labels, minimum.weights, source, test_key, test_points)
     return _measured(system.loss, minimum, labels, means)
 
 
@@ -107,7 +98,7 @@ def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
     chosen = jax.random.permutation(draw_key, size)[:count]
     labels = system.labels.draw(system.field[chosen], label_key)
     minimum = _minimise(system.loss, matrix[chosen], labels, jnp.asarray(system.summed_ridge, jnp.float64))
-    means = _means(system.loss, minimum.weights, matrix, system.field, system.targets)
+    means = field_means(system.loss, minimum.weights, matrix, system.field, system.targets)
     if isinstance(system.labels, RealLabels):
         noise = system.labels.noise
         means |= {"test_error": means["test_error"] + noise, "test_loss": means["test_loss"] + noise / 2}
@@ -177,26 +168,6 @@ def _gaussian_features(system: GaussianFeatures) -> Source:
         return z[:, :width] * jnp.sqrt(omega / width), z[:, :width] @ along + rest * z[:, width]
 
     return source
-
-
-@eqx.filter_jit
-def _means(
-    loss: Loss,
-    weights: Float[Array, "feature"],
-    matrix: Float[Array, "example feature"],
-    teacher: Float[Array, "example"],
-    labels: Float[Array, "example"],
-) -> dict[str, Float[Array, ""]]:
-    """Over test examples."""
-    fields = matrix @ weights
-    return {
-        "test_error": jnp.mean((labels - fields) ** 2),
-        "test_loss": jnp.mean(loss(labels, fields)),
-        "classification_error": jnp.mean(fields * labels < 0, dtype=float),
-        "overlap": jnp.mean(teacher * fields),
-        "mean": jnp.mean(fields),
-        "square": jnp.mean(fields**2),
-    }
 
 
 @eqx.filter_jit

@@ -1,6 +1,5 @@
 """The learning curve of a linear model in features that a user has: predicted from their covariance, and measured on subsets."""
 
-import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from orderparam.core.agreement import estimate
-from orderparam.core.store import StoreError
+from orderparam.core.folder import write_folder
 from orderparam.core.sweep import sweep
 from orderparam.data import Dataset, Targets, apply_task, load_file
 from orderparam.losses import loss as find_loss
@@ -149,21 +148,8 @@ def draw_features(result: FeatureForecast, title: str) -> Any:
 
 
 def save_features(result: FeatureForecast, out: Path, title: str, settings: dict[str, Any]) -> None:
-    """Writes `figure.png`, `figure.pdf`, `forecast.zarr` (groups `predicted`, `measured`) and `summary.json` into a new folder.
-
-    Raises `StoreError` when the folder holds anything already, or cannot be written.
-    """
-    from orderparam.plotting import save
-
-    try:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise StoreError(f"{out} is not empty; choose another folder with --out")
-        out.mkdir(parents=True, exist_ok=True)
-        for name, data in (("predicted", result.predicted), ("measured", result.measured)):
-            data.drop_attrs().to_zarr(out / "forecast.zarr", group=name, zarr_format=3, consolidated=False)
-        save(draw_features(result, title), out / "figure")
-        names = ("loss", "examples", "feature_count", "error", "deviation", "other_penalty")
-        values = {name: getattr(result, name) for name in names}
-        (out / "summary.json").write_text(json.dumps({**settings, **values}, indent=2) + "\n")
-    except OSError as error:
-        raise StoreError(f"cannot write {out}: {error.strerror or error}") from None
+    """Figure, predicted and measured curve, and summary in a new folder, see `orderparam.core.folder`."""
+    names = ("loss", "examples", "feature_count", "error", "deviation", "other_penalty")
+    summary = {**settings, **{name: getattr(result, name) for name in names}}
+    data = {"predicted": result.predicted, "measured": result.measured}
+    write_folder(out, data, lambda: draw_features(result, title), summary)

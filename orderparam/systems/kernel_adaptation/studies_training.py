@@ -79,7 +79,7 @@ def sample_complexity(
     weight_variance: float = 0.5,
     units_per_input: float = 5.0,
     measured: tuple[int, ...] = (8, 16, 24),
-    ratios: tuple[float, ...] = (15.0, 40.0),
+    ratios: tuple[float, ...] = (16.0, 24.0, 34.0),
     seeds: int = 3,
 ) -> list[Curve]:
     target = hermite_target({1: 1.0, 3: cubic})

@@ -38,7 +38,7 @@ _FEATURES = "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 
     title="A network climbs from the linear to the cubic part of its target, where its infinitely wide limit cannot",
     source=f"{_GROKKING}; {_FEATURES}",
     draw=draw_staircase,
-    seconds=(90, 1800),
+    seconds=(120, 1800),
     observables=("output",),
     full={"n_train": (50, 100, 200, 400, 800, 1600, 3200), "seeds": 16, "draws": 500},
 )
@@ -55,13 +55,53 @@ def staircase(
 ) -> list[Curve]:
     target = hermite_target({1: 1.0, 3: cubic})
     system = TwoLayerNetwork(input_dim, width, 100, temperature, target, readout_variance, weight_variance)
-    grid = {"n_train": np.geomspace(30, 3e5, 21).tolist()}
-    measured = partial(sampled_network, samples=draws)
+    return _theories_and_network(system, np.geomspace(30, 3e5, 21), n_train, seeds, draws)
+
+
+@study(
+    "staircase-mean-field",
+    title="Close to specialisation: mean-field networks in d = 50 with a small cubic part",
+    source=_GROKKING,
+    draw=draw_staircase,
+    seconds=(90, 7200),
+    observables=("output",),
+    full={
+        "width": 1000,
+        "temperature": 0.1,
+        "readout_variance": 0.1,
+        "n_train": (100, 400, 1600),
+        "seeds": 8,
+        "draws": 500,
+    },
+)
+def staircase_mean_field(
+    input_dim: int = 50,
+    width: int = 200,
+    cubic: float = 0.05,
+    temperature: float = 0.5,
+    readout_variance: float = 0.5,
+    weight_variance: float = 0.5,
+    n_train: tuple[int, ...] = (100, 400),
+    seeds: int = 2,
+    draws: int = 120,
+) -> list[Curve]:
+    """Mean-field scaling, temperature = readout_variance = 100/N: the theories of weights that adapt are the same for all N."""
+    target = hermite_target({1: 1.0, 3: cubic})
+    system = TwoLayerNetwork(input_dim, width, 100, temperature, target, readout_variance, weight_variance)
+    *theories, network = _theories_and_network(system, np.geomspace(30, 3e5, 17), n_train, seeds, draws)
+    consistent = partial(adapted_weights, ridge_kind="self-consistent")
+    return [*theories, Curve("GMFL, self-consistent ridge", consistent, system, theories[0].over), network]
+
+
+def _theories_and_network(
+    system: TwoLayerNetwork, lines: np.ndarray, n_train: tuple[int, ...], seeds: int, draws: int
+) -> list[Curve]:
+    grid = {"n_train": lines.tolist()}
     return [
         Curve("infinitely wide (GP)", gaussian_process, system, grid),
         Curve("Gaussian weights (VGA)", gaussian_weights, system, grid),
         Curve("adapted weights (GMFL)", adapted_weights, system, grid),
-        Curve("sampled network", measured, system, {"n_train": n_train}, seeds=seeds),
+        Curve("sampled network", partial(sampled_network, samples=draws), system, {"n_train": n_train}, seeds=seeds),
     ]
 
 

@@ -65,8 +65,8 @@ def draw_staircase(comparison: Comparison) -> Any:
         figure,
         f"Erf network, d = {p['input_dim']}, N = {p['width']}, y = He1 {p['cubic']:+g} He3 of w*.x, |w*| = 1; temperature "
         f"{p['temperature']:g}, variance of sqrt(N) a {p['readout_variance']:g}, E|w|^2 = {p['weight_variance']:g}; constants "
-        f"chosen here. Lines: averaged over data, ridge T/n unless said, modes h1, h3, h5, h7. Dots: posterior of the network by HMC, "
-        f"mean and standard error of {p['seeds']} data sets. Right: blue is the prior; Gaussian weights "
+        f"chosen here. Lines: averaged over data, ridge T/n unless said, modes h1, h3, h5, h7. Dots: posterior of the network by "
+        f"HMC, mean and standard error of {p['seeds']} data sets. Right: blue is the prior; Gaussian weights "
         f"cannot have side wells. Excess kurtosis of the weights along w*: {kurtosis[0]}, across: {kurtosis[1]}.",
         150,
     )

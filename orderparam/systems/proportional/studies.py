@@ -40,7 +40,7 @@ def _line(least: float, most: float, points: int = 25) -> list[float]:
     title="Train and test loss against the width of Bayesian networks with one to three layers",
     source=_PACELLI,
     draw=draw_depth,
-    seconds=(100, 7200),
+    seconds=(120, 7200),
     observables=LOSSES,
     full={
         "data": "mnist", "n_train": 500, "n_test": 1000, "measured_widths": (50, 100, 200, 500, 1000), "samples": 500, "seeds": 4

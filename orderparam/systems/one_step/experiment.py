@@ -6,15 +6,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from orderparam.core.result import Result
 from orderparam.core.system import whole
 from orderparam.gaussian import Activation
 from orderparam.gaussian.draws import normal
 from orderparam.losses import Labels, Minimum, minimise, tested
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures, TwoLayerReadout
-from orderparam.systems.one_step.theory.curve import ReadoutCurve
+from orderparam.systems.one_step.theory.curve import Readout, ReadoutCurve
 from orderparam.systems.one_step.theory.given_layer import TrainedLayer, given_layer
 
 BATCH = 1000  # inputs held at a time
@@ -34,34 +33,16 @@ class FirstLayerWeights(eqx.Module):
         return jnp.zeros(self.spike.size).at[0].set(1.0)
 
 
-class MeasuredReadout(Result):
-    """One network; every observable means what it means in `ReadoutCurve`.
+class MeasuredReadout(Readout):
+    """One network.
 
     given_test_error, given_train_error, given_classification_error: what `given_layer` predicts for this very first layer; NaN
     when it was not asked for, or when several groups of neurons are beyond it.
-    residual, converged: of the minimisation.
     """
 
-    test_error: Float[Array, ""]
-    train_error: Float[Array, ""]
-    test_loss: Float[Array, ""]
-    train_loss: Float[Array, ""]
-    classification_error: Float[Array, ""]
-    teacher_overlap: Float[Array, ""]
-    self_overlap: Float[Array, ""]
-    weight_power: Float[Array, ""]
-    effective_share: Float[Array, ""]
-    spike_overlap: Float[Array, ""]
-    spikes: Float[Array, "group"]
-    bulk_norms: Float[Array, "group"]
-    mean_weight: Float[Array, "group"]
-    spike_weight: Float[Array, "group"]
-    teacher_weight: Float[Array, "group"]
     given_test_error: Float[Array, ""]
     given_train_error: Float[Array, ""]
     given_classification_error: Float[Array, ""]
-    residual: Float[Array, ""]
-    converged: Bool[Array, ""]
 
 
 def train_first_layer(system: OneStep, key: PRNGKeyArray) -> FirstLayerWeights:

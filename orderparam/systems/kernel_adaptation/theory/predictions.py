@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -26,7 +26,7 @@ def compiled(theory: Theory) -> Theory:
     def call(system: Any, *args: Any, **options: Any) -> Any:
         return inner(jax.tree.map(lambda leaf: jnp.asarray(leaf, float) if is_number(leaf) else leaf, system), *args, **options)
 
-    return call  # type: ignore[return-value]
+    return cast(Theory, call)
 
 
 class Prediction(Result):

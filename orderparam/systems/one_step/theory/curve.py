@@ -11,8 +11,8 @@ from orderparam.solve.fixed_point import FixedPoint
 from orderparam.systems.one_step.theory.saddle import Data, errors
 
 
-class ReadoutCurve(Result):
-    """Errors and order parameters of the minimiser of loss + penalty.
+class Readout(Result):
+    """Errors and order parameters of the minimiser of loss + penalty: what theories and experiments have in common.
 
     test_error, train_error: mean of (y - f)^2 without 1/2, label noise included, at new and at training examples.
     test_loss, train_loss:   mean of l(y, f) at new and at training examples.
@@ -24,8 +24,7 @@ class ReadoutCurve(Result):
     mean_weight:             m_s = sum over the group of a_j/sqrt(p).
     spike_weight:            zeta_s = sum of a_j w_j.v/sqrt(p), teacher_weight: psi_s = sum of a_j w_j.t/sqrt(p), with w_j the
                              bulk in units of its norm and t the direction of the teacher orthogonal to v.
-    linear_response, rest_response, linear_power, rest_power: V1, V2, q1, q2 of `saddle`.
-    residual, converged:     of the equations that were solved.
+    residual, converged:     of the equations that were solved, or of the minimisation.
     """
 
     test_error: Float[Array, ""]
@@ -43,12 +42,17 @@ class ReadoutCurve(Result):
     mean_weight: Float[Array, "group"]
     spike_weight: Float[Array, "group"]
     teacher_weight: Float[Array, "group"]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class ReadoutCurve(Readout):
+    """A theory's. linear_response, rest_response, linear_power, rest_power: V1, V2, q1, q2 of `saddle`."""
+
     linear_response: Float[Array, "group other"]
     rest_response: Float[Array, "group"]
     linear_power: Float[Array, "group other"]
     rest_power: Float[Array, "group"]
-    residual: Float[Array, ""]
-    converged: Bool[Array, ""]
 
 
 def curve(data: Data, found: FixedPoint, labels: Labels, overlap: Any, spikes: Any, bulk_norms: Any) -> ReadoutCurve:

@@ -79,7 +79,7 @@ class TabulatedLabels(Labels):
         return self.table
 
     def draw(self, field: Any, key: Any) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError("a table of moments has no labels to draw")
 
 
 class Data(eqx.Module):

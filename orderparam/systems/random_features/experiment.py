@@ -6,9 +6,8 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.result import Result
 from orderparam.core.system import whole
 from orderparam.gaussian import Activation
 from orderparam.gaussian.draws import normal
@@ -23,29 +22,14 @@ from orderparam.systems.random_features.model import (
     gaussian_equivalent,
 )
 from orderparam.systems.random_features.theory import optimal_ridge
+from orderparam.systems.random_features.theory.curve import Minimiser
 
 Features = Literal["real", "gaussian"]
 Source = Callable[[PRNGKeyArray, int], Batch]
 
 
-class MeasuredCurve(Result):
-    """One training set's share of a curve; every observable means what it means in `theory.FeatureCurve`.
-
-    residual, converged: of the minimisation.
-    """
-
-    test_error: Float[Array, ""]
-    train_error: Float[Array, ""]
-    test_loss: Float[Array, ""]
-    train_loss: Float[Array, ""]
-    classification_error: Float[Array, ""]
-    teacher_overlap: Float[Array, ""]
-    self_overlap: Float[Array, ""]
-    weight_power: Float[Array, ""]
-    effective_dimension: Float[Array, ""]
-    cross_validation: Float[Array, ""]
-    residual: Float[Array, ""]
-    converged: Bool[Array, ""]
+class MeasuredCurve(Minimiser):
+    """One training set's."""
 
 
 def learn(

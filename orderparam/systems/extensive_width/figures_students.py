@@ -5,6 +5,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from orderparam.core.agreement import estimate
 from orderparam.core.study import Comparison
@@ -23,19 +24,14 @@ def draw_collapse(comparison: Comparison) -> Any:
             _collapsed(axes[:, column], data, dim, comparison.parameters["noise"], COLOURS[number % len(COLOURS)])
         if float(decay) == comparison.parameters["measured_decay"]:
             _collapse_measured(axes[:, column], comparison)
-        beta = float(decay)
-        first = next(iter(comparison.theories(decay).values()))
-        guide = np.array([0.05, 1.0])
-        anchor = float(first["error"].interp(n_train=float(first.attrs["label"].rsplit(" ", 1)[-1]) ** 2 * 0.05))
-        slope = 1.8 * anchor * (guide / 0.05) ** (1 / (2 * beta) - 1)
-        axes[0, column].loglog(guide, slope, color="0.5", linewidth=0.9)
-        axes[0, column].annotate(
-            r"$n^{1/2\beta-1}$", (guide[0], slope[0]), (0, 3), textcoords="offset points", fontsize=7, color="0.3", va="bottom"
-        )
+        _draw_law(axes[0, column], float(decay))
         axes[0, column].set_title(rf"$\beta$ = {decay}")
         axes[0, column].set_xlabel("$n/d^2$")
         axes[1, column].set_xscale("log")
         axes[1, column].set_yscale("log")
+        axes[1, column].yaxis.set_major_locator(FixedLocator([1, 2, 3, 5, 10]))
+        axes[1, column].yaxis.set_major_formatter("{x:g}")
+        axes[1, column].yaxis.set_minor_locator(NullLocator())
         axes[1, column].set_xlabel("$k_c/k$")
         axes[0, column].legend(loc="lower left", fontsize=6.5)
     axes[0, 0].set_ylabel(r"error $\varepsilon$")
@@ -44,8 +40,9 @@ def draw_collapse(comparison: Comparison) -> Any:
     caption(
         figure,
         f"k = d/2, Δ = {parameters['noise']:g}, tanh(2z). Below: tends to one constant while $k_c \\ll k$, and to 1 where all is "
-        f"learned. Measured: {parameters['seeds']} data sets, standard errors, $k_c$ of the theory; Adam: "
-        f"{parameters['epochs']} epochs. {unconverged(comparison)}",
+        f"learned. Measured (d = {parameters['measured_dim']}): {parameters['seeds']} data sets, standard errors, $k_c$ of the "
+        f"theory; Adam: {parameters['epochs']} epochs. {unconverged(comparison)}",
+        100,
     )
     return figure
 
@@ -58,6 +55,16 @@ def _collapsed(axes: Any, data: xr.Dataset, dim: float, noise: float, colour: st
     learned = data["effective_width"] > 0
     relative = data["effective_width"] / data.sizes["feature"]
     axes[1].plot(relative[learned], ratio[learned], ".", markersize=3, color=colour, alpha=0.8)
+
+
+def _draw_law(axes: Any, decay: float) -> None:
+    """The slope n^(1/2 beta - 1), above all that is drawn there."""
+    x = np.geomspace(0.05, 1.0, 20)
+    law = x ** (1 / (2 * decay) - 1)
+    drawn = [line.get_data() for line in axes.get_lines() if len(line.get_xdata())]
+    law = law * 1.5 * max(np.max(np.interp(x, *points) / law) for points in drawn)
+    axes.loglog(x, law, color="0.5", linewidth=0.9)
+    axes.annotate(r"$n^{1/2\beta-1}$", (x[10], law[10]), (2, 1), textcoords="offset points", fontsize=7, color="0.3")
 
 
 def _collapse_measured(axes: Any, comparison: Comparison) -> None:

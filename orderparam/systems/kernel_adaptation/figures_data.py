@@ -1,4 +1,4 @@
-"""How the study of theories on a given training set is drawn."""
+"""How the studies of theories on given training sets are drawn."""
 
 from typing import Any
 
@@ -39,5 +39,43 @@ def draw_particles(comparison: Comparison) -> Any:
         f"weights of the kernel-adaptation theory with their full distribution, by {p['replicas']} N particles; mean and "
         f"standard error of {p['seeds']} runs.",
         150,
+    )
+    return figure
+
+
+def draw_scaled(comparison: Comparison) -> Any:
+    """R_1 and R_2 against beta, a column for each n/d."""
+    p = comparison.parameters
+    columns = len(p["ratios"])
+    figure, axes = plt.subplots(2, columns, figsize=(3.6 * columns, 5.4), sharex=True, sharey="row", squeeze=False)
+    for column, ratio in enumerate(p["ratios"]):
+        for row, (mode, degree) in enumerate(((1, 1), (2, 2))):
+            axis = axes[row, column]
+            at = {"network.n_train": ratio * p["input_dim"]}
+            for label, data in comparison.theories().items():
+                draw_line(axis, data.sel(at).isel(mode=mode), "scale", "learnability", 2, label)
+            curves = comparison.experiments().items()
+            for number, (label, data) in enumerate(curves):
+                last = number == len(curves) - 1
+                colour, shift = ("black" if last else COLOURS[(0, 1, 3)[number]]), 1 + 0.02 * (number - 1.5)
+                values = data.sel(at).isel(mode=mode)["learnability"]
+                dots(axis, shift * data["scale"], values, number, label, colour=colour, filled=last)
+            axis.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
+            axis.set(xscale="log")
+            axis.set_xticks(p["betas"], [f"{beta:g}" for beta in p["betas"]])
+            axis.minorticks_off()
+            if column == 0:
+                axis.set_ylabel(f"$R_{degree} = f_{degree}/y_{degree}$")
+        axes[0, column].set_title(f"$n = {ratio} d$")
+        axes[1, column].set_xlabel(r"scale $\beta$")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    caption(
+        figure,
+        f"Relu network, d = {p['input_dim']} beta, N = {p['width']} beta, y = z {p['absolute']:+g} (|z| - E|z|), z = w*.x; T = "
+        f"0.1/chi, variance of sqrt(N) a 1/chi, chi = {p['chi']:g}, E|w|^2 = 1; constants chosen here. Symbols: theories and "
+        f"posterior of the network (HMC) on the same {p['seeds']} training sets a point, means and standard errors over them, "
+        f"moved sideways to be seen. Line: adapted weights averaged over data, effective ridge, modes h0, h1, h2, h4.",
+        130,
     )
     return figure

@@ -9,7 +9,7 @@ from orderparam.core.study import Curve, study
 from orderparam.systems.kernel_adaptation.experiment import sampled_network
 from orderparam.systems.kernel_adaptation.figures import draw_hysteresis, draw_phases, draw_relu, draw_staircase
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork, hermite_target
-from orderparam.systems.kernel_adaptation.studies_data import relu_particles
+from orderparam.systems.kernel_adaptation.studies_data import relu_particles, relu_scaling
 from orderparam.systems.kernel_adaptation.studies_deep import deep_preactivations
 from orderparam.systems.kernel_adaptation.studies_patches import patches_erf, patches_transition
 from orderparam.systems.kernel_adaptation.studies_training import grokking, latent_pruning, sample_complexity
@@ -25,6 +25,7 @@ __all__ = [
     "patches_transition",
     "relu_adaptation",
     "relu_particles",
+    "relu_scaling",
     "sample_complexity",
     "staircase",
 ]

@@ -14,15 +14,27 @@ def draw_data(system: TwoLayerNetwork, key: PRNGKeyArray, count: int) -> tuple[A
     return x, system.label(x[:, 0])
 
 
-def draw_network(system: TwoLayerNetwork, key: PRNGKeyArray, n_test: int = TEST_POINTS) -> NetworkOnData:
-    """The same network on a training set of its size drawn at random, w_* the first axis."""
-    train, test = jax.random.split(key)
+def training_set(system: TwoLayerNetwork, key: PRNGKeyArray) -> tuple[Array, Array]:
+    """The data on which the sampler with this key runs."""
+    return draw_data(system, jax.random.split(key, 3)[0], int(system.n_train))
+
+
+def network_on(system: TwoLayerNetwork, x: Array, y: Array, x_test: Array, y_test: Array) -> NetworkOnData:
+    """The same network on these data."""
     return NetworkOnData(
-        *draw_data(system, train, int(system.n_train)),
-        *draw_data(system, test, n_test),
+        x,
+        y,
+        x_test,
+        y_test,
         width=system.width,
         temperature=system.temperature,
         readout_variance=system.readout_variance,
         weight_variance=system.weight_variance,
         activation=system.activation,
     )
+
+
+def draw_network(system: TwoLayerNetwork, key: PRNGKeyArray, n_test: int = TEST_POINTS) -> NetworkOnData:
+    """The same network on a training set of its size drawn at random, w_* the first axis."""
+    train, test = jax.random.split(key)
+    return network_on(system, *draw_data(system, train, int(system.n_train)), *draw_data(system, test, n_test))

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.sampling import estimate, sample
-from orderparam.systems.kernel_adaptation.experiment.data import draw_data
+from orderparam.systems.kernel_adaptation.experiment.data import training_set
 from orderparam.systems.kernel_adaptation.experiment.gaussianity import gaussianity
 from orderparam.systems.kernel_adaptation.experiment.posterior import Posterior, Weights, log_density, starts
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
@@ -94,8 +94,8 @@ def sampled_network(
         raise ValueError(f"start = {start!r}: must be one of {', '.join(STARTS)}")
     if start == "both" and chains < 2:
         raise ValueError(f"chains = {chains}: must be at least 2 for start = 'both'")
-    data_key, start_key, run_key = jax.random.split(key, 3)
-    posterior = Posterior.of(system, *draw_data(system, data_key, int(system.n_train)))
+    _, start_key, run_key = jax.random.split(key, 3)
+    posterior = Posterior.of(system, *training_set(system, key))
     informed = chains // 2 if start == "both" else chains * (start == "informed")
     run = sample(
         jax.tree_util.Partial(log_density, posterior),

@@ -229,7 +229,7 @@ def test_predict_finds_the_exponent_and_the_floor_of_known_data(run, tmp_path):
         (0.1234, 0.0056, "0.1234(56)"),
         (12.3, 1.5, "12.3(1.5)"),
         (0.5, 0.0, "0.5"),
-        (float("nan"), 1.0, "failed"),
+        (float("nan"), 1.0, "–"),
         (2.5e-5, 3e-6, "2.50(30)e-5"),
         (3e-7, float("nan"), "3e-07"),
     ],

@@ -54,13 +54,14 @@ def _signed(value: float, form: str) -> str:
 
 
 def with_error(mean: float, error: float) -> str:
-    """`0.1234(56)`: a mean with the standard error of its last digits; the bare mean when no error is known."""
+    """`0.1234(56)`: a mean with the standard error of its last digits; the bare mean when no error is known, a dash for none
+    (every run failed, or the observable is not defined there)."""
     if not np.isfinite(mean):
-        return "failed"
+        return "–"
     if not np.isfinite(error) or error <= 0:
         return f"{mean:.4g}"
     digits = max(0, 1 - int(np.floor(np.log10(error))))
-    if digits > 6 or (mean != 0 and abs(mean) < 1e-3):
+    if abs(mean) < 1e-3 if mean else digits > 6:
         exponent = int(np.floor(np.log10(abs(mean)))) if mean else 0
         return f"{with_error(mean / 10.0**exponent, error / 10.0**exponent)}e{exponent}" if exponent else f"{mean:.4g}"
     if error >= 1:

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from orderparam.core.system import System, parameter, structure
 from orderparam.gaussian import Activation, hermite_coefficients
@@ -157,7 +157,7 @@ def gaussian_readouts(count: int) -> tuple[float, ...]:
     """`count` (even) equally likely values of a standard normal variable: its quantiles at (j - 1/2) / count."""
     if isinstance(count, bool) or not isinstance(count, int) or count < 2 or count % 2:
         raise ValueError(f"count = {count!r}: must be an even integer >= 2")
-    return tuple(norm.ppf((np.arange(count) + 0.5) / count).tolist())
+    return tuple(ndtri((np.arange(count) + 0.5) / count).tolist())
 
 
 def _check_activation(activation: Activation) -> None:

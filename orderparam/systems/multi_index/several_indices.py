@@ -2,7 +2,6 @@
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.conditional import LabelMoments
@@ -118,6 +117,8 @@ def binned(target: Target, orders: int, log2_points: int = 18, pairs: int = 4, b
     remains is the width of the bins; the tolerance is four standard errors over the pairs and 1% of the largest signal.
     Signs that leave y unchanged make the averages that are odd under them vanish exactly.
     """
+    from scipy.stats import qmc  # slow to import, and here alone
+
     orders = min(orders, 5)
     allowed = _invariant(target, orders)
     found = []

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from orderparam.gaussian import Activation
 from orderparam.gaussian.arccosine import Abs, LeakyRelu, Relu
@@ -136,6 +135,8 @@ def field_points(count: int) -> Float[np.ndarray, "point {count}"]:
     Fixed, so that the right-hand side of a flow is a smooth function; averages of smooth functions of a few variables
     are good to a few parts in a thousand, those of polynomials up to degree 3 exact.
     """
+    from scipy.stats import qmc  # slow to import, and here alone
+
     uniform = qmc.Sobol(count, scramble=True, seed=0).random_base2(_LOG2_POINTS)
     points = ndtri(np.clip(uniform, 1e-12, 1 - 1e-12))
     points = np.concatenate([points, -points])

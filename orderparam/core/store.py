@@ -8,7 +8,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +62,8 @@ class MemoryStore:
         self.status = np.full(self.shape, MISSING, np.int8)
         self.seconds = np.full(self.shape, np.nan)
 
-    def unfinished(self, task: Task) -> bool:
-        return True
+    def unfinished(self, tasks: Iterable[Task]) -> list[Task]:
+        return list(tasks)
 
     def write(self, task: Task, outcome: Outcome) -> None:
         for name, value in outcome.values.items():
@@ -100,6 +100,7 @@ class PointStore:
         self.path = Path(path)
         self.dims = tuple(coords)
         self.shape = tuple(len(values) for values in coords.values())
+        self._opened: dict[str, zarr.Array] = {}
         frozen: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **identity}))
         if self.path.exists() and any(self.path.iterdir() if self.path.is_dir() else [self.path]):
             self.group = self._open()
@@ -178,25 +179,34 @@ class PointStore:
             compressors=[ZstdCodec(), Crc32cCodec()],  # the checksum tells a damaged chunk from a result
         )
 
+    def _find(self, name: str) -> zarr.Array | None:
+        """The array of that name, opened once: its shape and chunks never change."""
+        if name not in self._opened:
+            array = self.group.get(name)
+            if not isinstance(array, zarr.Array):
+                return None
+            self._opened[name] = array
+        return self._opened[name]
+
     def _array(self, name: str) -> zarr.Array:
-        array = self.group.get(name)
-        if not isinstance(array, zarr.Array):
+        array = self._find(name)
+        if array is None:
             raise StoreError(f"{self.path} is damaged: its array {name!r} is gone; choose another place, or move it away")
         return array
 
     # -- points ----------------------------------------------------------------------------------------------------------
 
-    def unfinished(self, task: Task) -> bool:
-        """Whether the task has points that are missing or that failed when they were tried."""
-        status = self._read("status", task.region)
-        return bool(np.any((status == MISSING) | (status == FAILED)))
+    def unfinished(self, tasks: Iterable[Task]) -> list[Task]:
+        """The tasks with points that are missing or that failed when they were tried."""
+        status = self._read("status", ...)
+        return [task for task in tasks if np.isin(status[task.region], [MISSING, FAILED]).any()]
 
     def write(self, task: Task, outcome: Outcome) -> None:
         """Keeps one finished task. Raises `StoreError` when the disk is full or not writable; older points stay safe."""
         # Chunks of zeros are written too, so that a chunk that is not there is a chunk that was lost.
         with zarr.config.set({"array.write_empty_chunks": True}), self._writing():
             for name, value in outcome.values.items():
-                known = self._array(name) if name in self.group else None
+                known = self._find(name)
                 own = _own_shape(name, value, task, None if known is None else known.shape[len(self.shape) :])
                 if known is None:
                     dims = (*self.dims, *outcome.dims[name])

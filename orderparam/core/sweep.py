@@ -56,16 +56,12 @@ def sweep(
     Raises `ValueError` for unknown fields, values out of range, empty grids, a store of another sweep; `SweepError` when every
     point failed.
     """
-    grid = Grid.of(over)
-    for name, values in grid.over.items():
-        for value in values:
-            replace(system, {name: value})  # refuses unknown fields and values out of range before anything runs
+    grid, numbers = checked(system, over, seeds)
     program: Theory | Experiment
     coords = grid.coords()
-    if seeds is None:
+    if numbers is None:
         program = Theory(fn, system, grid, memory)
     else:
-        numbers = _seed_numbers(seeds)
         program = Experiment(fn, system, grid, numbers, batch_seeds, tuple(paired))
         coords = {**coords, "seed": np.asarray(numbers)}
     run = resolve(executor)
@@ -81,7 +77,7 @@ def sweep(
     else:
         identity = _identity(fn, system, grid, coords.get("seed"), paired)
         keep = PointStore(store, identity, coords, program.block_shape)
-    todo = [task for task in _tasks(program, grid, keep.chunks) if keep.unfinished(task)]
+    todo = keep.unfinished(_tasks(program, grid, keep.chunks))
     total = sum(int(np.prod(task.shape)) for task in todo)
     errors: list[str] = []
     with track(total, fn_name(fn), progress) as advance:
@@ -102,6 +98,17 @@ def sweep(
 def fn_name(fn: Callable) -> str:
     """Short name of a function or partial: the label of its curve."""
     return describe(fn).split("(")[0].rsplit(".", 1)[-1].replace("_", " ")
+
+
+def checked(
+    system: System, over: Mapping[str, Sequence[Any]] | None, seeds: int | Sequence[int] | None
+) -> tuple[Grid, tuple[int, ...] | None]:
+    """The grid and the seeds of a sweep; `ValueError` for all that can be refused before anything runs."""
+    grid = Grid.of(over)
+    for name, values in grid.over.items():
+        for value in values:
+            replace(system, {name: value})
+    return grid, None if seeds is None else _seed_numbers(seeds)
 
 
 def _seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:

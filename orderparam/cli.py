@@ -108,7 +108,8 @@ def run(
             changes["seeds"] = str(seeds)
         study.parameters(full, changes)
         folder = out or Path("results") / _folder(name, full, changes)
-        comparison = compare(study, full=full, settings=changes, out=folder, executor=dask or workers, progress=None)
+        executor = workers if dask is None else dask
+        comparison = compare(study, full=full, settings=changes, out=folder, executor=executor)
         printing.comparison(comparison, folder)
 
 

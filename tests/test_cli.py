@@ -35,10 +35,16 @@ def paramagnet_study():
         observables=("magnetisation",),
         full={"spins": 4000},
     )
-    def build(field: float = 0.5, spins: int = 400, seeds: int = 3, temperatures: tuple[float, ...] = (1.0, 2.0)):
+    def build(
+        field: float = 0.5,
+        spins: int = 400,
+        seeds: int = 3,
+        temperatures: tuple[float, ...] = (1.0, 2.0),
+        spacing: float = 0.5,
+    ):
         system = Paramagnet(1.0, field, spins)
         return [
-            Curve("exact", exact, system, {"temperature": np.linspace(0.5, 3, 6)}),
+            Curve("exact", exact, system, {"temperature": np.linspace(0.5, 3, round(3 / spacing))}),
             Curve("Monte Carlo", sampled, system, {"temperature": temperatures}, seeds=seeds),
         ]
 
@@ -87,7 +93,7 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
     folder = tmp_path / "results" / "test-paramagnet-field=0.7-seeds=4"
     assert {"figure.png", "figure.pdf", "result.zarr", "summary.json"} <= {p.name for p in folder.iterdir()}
     summary = json.loads((folder / "summary.json").read_text())
-    assert summary["parameters"] == {"field": 0.7, "spins": 400, "seeds": 4, "temperatures": [1.0, 2.0]}
+    assert summary["parameters"] == {"field": 0.7, "spins": 400, "seeds": 4, "temperatures": [1.0, 2.0], "spacing": 0.5}
     assert summary["versions"]["orderparam"]
     assert [c["points"] for c in summary["curves"]] == [6, 8]
     assert summary["agreement"]["Monte Carlo"][0]["points"] == 2
@@ -118,6 +124,9 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["run", "test-paramagnet", "--workers", "0"], "workers"),
         (["run", "test-paramagnet", "--workers", "2", "--dask", "tcp://127.0.0.1:1"], "exclude one another"),
         (["run", "test-paramagnet", "--dask", "nowhere"], "no Dask scheduler answers"),
+        (["run", "test-paramagnet", "--dask", ""], "no Dask scheduler answers"),
+        (["run", "test-paramagnet", "--set", "spacing=-1"], "test-paramagnet with spacing = -1.0: Number of samples"),
+        (["run", "test-paramagnet", "--set", "spacing=0"], "test-paramagnet with spacing = 0.0: ZeroDivisionError"),
         (["run", "test-paramagnet", "--out", "occupied"], "is not empty and holds no result"),
         (["run", "test-paramagnet", "--out", "file.txt"], "is a file"),
         (["run", "test-paramagnet", "--out", "/proc/nowhere"], "cannot write"),
@@ -155,6 +164,12 @@ def test_a_mistake_ends_in_one_clear_line(run, tmp_path, arguments, message):
     assert "Traceback" not in result.output
     assert (tmp_path / "occupied" / "notes.txt").read_text() == "keep me"
     assert (tmp_path / "file.txt").read_text() == "keep me too"
+
+
+def test_an_experiment_that_cannot_run_is_refused_before_its_theory_runs(run, tmp_path):
+    assert run("run", "test-paramagnet", "--seeds", "-1").exit_code == 2
+    assert run("run", "test-paramagnet", "--set", "temperatures=1,-1").exit_code == 2
+    assert not (tmp_path / "results").exists()
 
 
 def test_a_grid_of_labels_is_kept_and_shown_without_remarks(run, tmp_path, recwarn):

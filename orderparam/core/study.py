@@ -46,7 +46,7 @@ import orderparam
 from orderparam.core import agreement as agreement_module
 from orderparam.core.grid import numeric
 from orderparam.core.store import StoreError
-from orderparam.core.sweep import sweep
+from orderparam.core.sweep import checked, sweep
 from orderparam.core.system import System, nearest
 
 
@@ -244,10 +244,12 @@ def compare(
     chosen = find(what) if isinstance(what, str) else what
     parameters = chosen.parameters(full, settings)
     begin = time.perf_counter()
-    curves = chosen.build(**parameters)
+    curves = _curves(chosen, parameters, settings)
     labels = [curve.label for curve in curves]
     if len(set(labels)) < len(labels):
         raise ValueError(f"study {chosen.name!r}: its curves must have different labels, not {labels}")
+    for curve in curves:
+        checked(curve.system, curve.over, curve.seeds)
     root = _open_result(Path(out), chosen, parameters) if out is not None else None  # after all that can be refused
     results: dict[str, xr.Dataset] = {}
     timings: dict[str, float] = {}
@@ -274,6 +276,18 @@ def compare(
     if out is not None:
         _write(comparison, Path(out))
     return comparison
+
+
+def _curves(chosen: Study, parameters: Mapping[str, Any], settings: Mapping[str, Any] | None) -> list[Curve]:
+    """The curves of a study. What cannot be built is the fault of the settings, if there are any, and is said with them."""
+    try:
+        return chosen.build(**parameters)
+    except Exception as error:
+        if not settings or isinstance(error, OSError):
+            raise
+        given = ", ".join(f"{name} = {parameters[name]}" for name in settings)
+        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise ValueError(f"{chosen.name} with {given}: {reason}") from error
 
 
 def _agreements(chosen: Study, results: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:

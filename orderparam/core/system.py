@@ -134,8 +134,9 @@ def whole(name: str, value: Any) -> int:
 
 
 def nearest(word: str, choices: list[str]) -> str:
-    """`"; did you mean 'x'?"`, or the choices when nothing is near. Ends every message about a wrong name."""
+    """`"; did you mean 'x'?"`, or the choices (twenty of them) when nothing is near. Ends every message about a wrong name."""
     close = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
     if close:
         return f"; did you mean {close[0]!r}?"
-    return f"; there are: {', '.join(sorted(choices))}" if choices else ""
+    more = f" and {len(choices) - 20} more" if len(choices) > 20 else ""
+    return f"; there are: {', '.join(sorted(choices)[:20])}{more}" if choices else ""

@@ -118,7 +118,14 @@ def test_steady_states_at_finite_noise():
         assert float(found.population_risk) == pytest.approx(risk, rel=1e-9)
     # The same point in the other normalisation: gamma = K^2 eta, Delta = sigma^2 / K^2, R = eps / K^2.
     other = CommitteeSGD(width=2, teacher_width=2, learning_rate=2.0, noise=1e-3, start=TeacherStart(), horizon=50.0)
-    assert float(steady_state(other).population_risk) == pytest.approx(1.169867130e-4, rel=1e-8)
+    assert float(steady(other).population_risk) == pytest.approx(1.169867130e-4, rel=1e-8)
+    # Two units on one teacher unit drift apart at next to no cost. Reference: the flow at n/d = 1e8, by SciPy's LSODA.
+    copies = CommitteeSGD(width=2, teacher_width=1, learning_rate=1.0, noise=1e-3, horizon=1000.0)
+    found = steady(copies)
+    assert bool(found.converged)
+    assert -1e-4 < float(found.growth_rate) < 0
+    assert float(found.population_risk) == pytest.approx(5.237446886365e-5, rel=1e-10)
+    assert float(asymptotic_error(copies).population_risk) == pytest.approx(float(found.population_risk), rel=1e-3)
 
 
 def test_symmetric_plateau_is_a_saddle():

@@ -29,9 +29,9 @@ def rest_point(
 
     Pseudo-transient continuation (Kelley and Keyes 1998): y <- y + (1/dt - J)^-1 field(y), J the Jacobian, dt from `first_step`
     on as long as the field is straight over a step. It follows the flow, so that it does not lose its way where Newton's method
-    does, along directions with next to no slope, and ends as Newton's method. Start where the flow is at time t with first_step = t:
-    what relaxes algebraically changes at the rate 1/t. From close to a saddle it goes to the saddle, which the flow would leave: look
-    at the eigenvalues of J.
+    does, along directions with next to no slope, and ends as Newton's method. Where the flow is at time t start with
+    first_step = t: what relaxes algebraically changes at the rate 1/t. From close to a saddle it goes to the saddle, which the
+    flow would leave: look at the eigenvalues of J.
 
     Stops when no entry of |field| exceeds `tolerance`. One Jacobian a step: for tens of unknowns. Derivatives with respect to
     `args` follow from the implicit function theorem, at a rest point that is isolated. Works under `vmap` and `jit`. Never

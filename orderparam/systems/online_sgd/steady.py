@@ -35,14 +35,14 @@ class SteadyState(Result):
 
 
 def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
-    """The fixed point at which the flow comes to rest, followed from the horizon on by steps that grow into Newton's (`rest_point`).
+    """The fixed point at which the flow comes to rest: from the horizon on by steps that grow into Newton's (`rest_point`).
 
     Start from `TeacherStart` for the end of learning, from `ReproducibleStart(teacher_overlap=0)` for the symmetric
     plateau (a saddle: its growth rate sets how long the plateau lasts). Readouts are those of the flow at the horizon, trained
     or not. With more student than teacher units the end is nearly a continuum: units that share a teacher unit drift apart at
-    almost no cost and relax over 1e5 and more samples per dimension. Such a student may come to rest in several states of nearly
-    the same risk (1e-3 apart where tried), and from horizons below 1e3 end in another than the flow. Without label noise the end is a true
-    continuum; the state found is one of it. Differentiable but for `growth_rate` where rates coincide.
+    almost no cost and relax over 1e5 and more samples per dimension. Such a student may have several ends of nearly the same
+    risk (1e-3 apart where tried); from horizons below 1e3 another may be found than that of the flow. Without label noise the end
+    is a true continuum; the state found is one of it. Differentiable but for `growth_rate` where rates coincide.
     """
     problem = (system, *switches("both"))
     frozen = jax.lax.stop_gradient(problem)  # where the search starts does not change where it ends

@@ -83,7 +83,7 @@ def comparison(finished: "Comparison", folder: Path) -> None:
     settings = ", ".join(f"{key} = {_short(value)}" for key, value in summary["parameters"].items())
     console.print(f"[dim]{plain(settings)}[/]\n", highlight=False)
     for label, table in finished.agreement.items():
-        for one in tables(label, table):
+        for one in tables(label, table, console.width):
             console.print(one)
             console.print()
     for record in summary["curves"]:

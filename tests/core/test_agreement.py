@@ -1,8 +1,11 @@
 """How far theory and measurement are apart."""
 
+import io
+
 import numpy as np
 import pytest
 import xarray as xr
+from rich.console import Console
 
 from orderparam.core.agreement import agreement, estimate, summary
 from orderparam.core.table import tables
@@ -35,6 +38,19 @@ def test_z_and_relative_deviation_at_the_measured_points():
     assert record["rms_z"] == pytest.approx(np.sqrt((0.75 + 3) / 2))
     assert record["worst_relative_deviation"] == pytest.approx(0.25)
     assert len(list(tables("run", table))) == 1
+
+
+def test_a_narrow_terminal_gets_more_tables_and_loses_no_digit():
+    theories = {f"theory {i}": xr.Dataset({"error": ("n", [2.5, 4.0])}, {"n": [10, 20]}) for i in range(3)}
+    table = agreement(theories, _measured([[1, 2, 3], [4, 5, 6]]), ["error"])
+    assert len(list(tables("run", table, width=200))) == 1
+    for width, expected in ((70, 2), (45, 3)):
+        console = Console(width=width, file=io.StringIO())
+        found = list(tables("run", table, width))
+        assert len(found) == expected
+        console.print(*found)
+        assert "…" not in console.file.getvalue()
+        assert console.file.getvalue().count("5.00(58)") == expected
 
 
 def test_a_theory_over_other_dimensions_or_points_is_no_comparison():

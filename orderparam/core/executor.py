@@ -95,26 +95,31 @@ def dask_cluster(client: Any) -> Executor:
         from distributed import Client, as_completed
     except ImportError:
         raise ValueError("running on Dask needs the extra: pip install 'orderparam[cluster]'") from None
-    owned = isinstance(client, str)
-    if owned:
+    address = client if isinstance(client, str) else None
+
+    def connect() -> Any:
         try:
-            client = Client(client, timeout="10s", set_as_default=False)
+            return Client(address, timeout="10s", set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise ValueError(f"no Dask scheduler answers at {client!r}: {error}") from None
+            raise ValueError(f"no Dask scheduler answers at {address!r}: {error}") from None
+
+    if address is not None:
+        connect().close()  # an address where nothing answers is refused at once
 
     def run(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
+        cluster = client if address is None else connect()
         # A task's result, not scattered data: the scheduler makes it again when every worker that held it is gone.
-        shared = client.submit(_same, program, pure=False, retries=ATTEMPTS - 1)
+        shared = cluster.submit(_same, program, pure=False, retries=ATTEMPTS - 1)
         waiting = iter(tasks)
         running: dict[Any, Task] = {}
 
         def submit(task: Task) -> Any:
-            future = client.submit(_call, shared, task, pure=False, retries=ATTEMPTS - 1)
+            future = cluster.submit(_call, shared, task, pure=False, retries=ATTEMPTS - 1)
             running[future] = task
             return future
 
         # Twice as many as there are threads: no worker waits for this process, and no task graph piles up.
-        window = 2 * max(1, sum(client.nthreads().values()))
+        window = 2 * max(1, sum(cluster.nthreads().values()))
         completed = as_completed([submit(task) for task in itertools.islice(waiting, window)])
         try:
             for future in completed:
@@ -127,9 +132,9 @@ def dask_cluster(client: Any) -> Executor:
                 for following in itertools.islice(waiting, 1):
                     completed.add(submit(following))
         finally:
-            client.cancel(list(running), force=True)
-            if owned:
-                client.close()
+            cluster.cancel(list(running), force=True)
+            if address is not None:
+                cluster.close()
 
     return run
 

@@ -240,6 +240,7 @@ class PointStore:
 
     def dataset(self, attrs: Mapping[str, Any]) -> xr.Dataset:
         """Everything in the store as one data set in memory. Raises `StoreError` when a finished chunk is gone or damaged."""
+        self._opened.clear()  # what is on disk now counts
         done = np.isin(self._read("status", ...), [DONE, UNCONVERGED])
         chunks_done = sum(bool(done[region].any()) for region in _regions(self.shape, self.chunks))
         variables, coords = {}, {}

@@ -44,6 +44,7 @@ import zarr
 
 import orderparam
 from orderparam.core import agreement as agreement_module
+from orderparam.core.executor import resolve
 from orderparam.core.grid import numeric
 from orderparam.core.store import StoreError
 from orderparam.core.sweep import checked, sweep
@@ -250,6 +251,7 @@ def compare(
         raise ValueError(f"study {chosen.name!r}: its curves must have different labels, not {labels}")
     for curve in curves:
         checked(curve.system, curve.over, curve.seeds)
+    run = resolve(executor)
     root = _open_result(Path(out), chosen, parameters) if out is not None else None  # after all that can be refused
     results: dict[str, xr.Dataset] = {}
     timings: dict[str, float] = {}
@@ -264,7 +266,7 @@ def compare(
             batch_seeds=asked.batch_seeds,
             paired=asked.paired,
             store=None if root is None else root / _slug(curve.label),
-            executor=executor if curve.is_experiment else None,
+            executor=run if curve.is_experiment else None,
             progress=progress,
         )
         role = "experiment" if curve.is_experiment else "theory"

@@ -165,8 +165,8 @@ def predict(
         folder = _free_folder(out, f"predict-{Path(name.split('/')[0]).stem}")
         result = forecast(data.inputs, targets.values, kernel, temperature=temperature, seeds=seeds)
         title = f"{name}: {targets.name}, {arch}"
-        save_forecast(result, folder, title, {"data": name, "task": targets.name, "architecture": arch})
         printing.forecast(result, title, folder, targets.scale)
+        save_forecast(result, folder, title, {"data": name, "task": targets.name, "architecture": arch})
         if widths:
             from orderparam.systems.proportional.predict import predict_width
 
@@ -201,8 +201,8 @@ def features(
         folder = _free_folder(out, f"features-{Path(data.name.split('/')[0]).stem}")
         result = forecast_features(data.inputs, chosen.values, loss, ridge, seeds)
         title = f"{data.name}: {chosen.name}, {loss} loss"
-        save_features(result, folder, title, {"data": data.name, "task": chosen.name})
         printing.features(result, title, folder)
+        save_features(result, folder, title, {"data": data.name, "task": chosen.name})
 
 
 def _widths(text: str | None) -> list[float]:
@@ -227,13 +227,24 @@ def exponents(
 
 
 def _free_folder(out: Path | None, name: str) -> Path:
-    """Where a result may go: the folder asked for if it is empty, else results/NAME, with the first number that is free."""
+    """An empty folder for a result: the one asked for, else results/NAME, with the first number that is free.
+
+    It is made at once: what cannot be written is refused before anything is computed.
+    """
     if out is None:
         candidates = (Path("results") / (name if i == 1 else f"{name}-{i}") for i in range(1, 10**6))
-        return next(candidate for candidate in candidates if not candidate.exists())
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        out = next(candidate for candidate in candidates if _is_free(candidate))
+    elif not _is_free(out):
         raise ValueError(f"{out} is not empty; choose another folder with --out")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"cannot write {out}: {error.strerror or error}") from None
     return out
+
+
+def _is_free(folder: Path) -> bool:
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
 def main() -> None:

@@ -141,6 +141,7 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["predict", "table.csv", "--target", "price", "--arch", "cnn:3:erf"], "unknown family"),
         (["predict", "table.csv", "--target", "price", "--task", "a-vs-b"], "class"),
         (["predict", "table.csv", "--target", "price", "--out", "occupied"], "is not empty"),
+        (["predict", "table.csv", "--target", "price", "--out", "/proc/nowhere"], "cannot write"),
         (["predict", "table.csv", "--temperature", "-1"], "temperature"),
         (["predict", "table.csv", "--width", "wide"], "write one or more integers"),
         (["predict", "table.csv", "--width", "0"], "at least 1"),
@@ -169,6 +170,7 @@ def test_a_mistake_ends_in_one_clear_line(run, tmp_path, arguments, message):
 def test_an_experiment_that_cannot_run_is_refused_before_its_theory_runs(run, tmp_path):
     assert run("run", "test-paramagnet", "--seeds", "-1").exit_code == 2
     assert run("run", "test-paramagnet", "--set", "temperatures=1,-1").exit_code == 2
+    assert run("run", "test-paramagnet", "--dask", "nowhere").exit_code == 2
     assert not (tmp_path / "results").exists()
 
 

@@ -88,6 +88,7 @@ def standardise_columns(dataset: Dataset, pool: Dataset | None = None) -> Datase
     constant = inputs.min(0) == inputs.max(0)
     if constant.all():
         raise ValueError("inputs: no column changes from example to example")
-    deviation = np.where(constant, 1.0, inputs.std(0))
-    standardised = np.where(constant, 0.0, (dataset.inputs - _mean(inputs)) / deviation)
+    size = np.ldexp(1.0, np.frexp(np.abs(inputs).max(0))[1] - 1)  # a power of 2: squares neither overflow nor underflow
+    deviation = np.where(constant, 1.0, (inputs / size).std(0))
+    standardised = np.where(constant, 0.0, (dataset.inputs / size - _mean(inputs / size)) / deviation)
     return dataclasses.replace(dataset, inputs=standardised)

@@ -122,12 +122,13 @@ def regression(labels: Labels, standardise: bool = True) -> Targets:
 
 
 def _class_number(dataset: Dataset, text: str) -> int:
-    """A class by its name, or by its number."""
+    """A class by its name, or by its number; labels that are real numbers may be written as such (1.0 is class 1)."""
     names = list(dataset.class_names or ())
     if text in names:
         return names.index(text)
+    whole = text.removesuffix(".0") if dataset.labels.dtype.kind == "f" else text
     try:
-        return int(text)
+        return int(whole)
     except ValueError:
         known = names or [str(c) for c in np.unique(dataset.labels)[:20]]
         raise ValueError(f"there is no class {text!r}{nearest(text, known)}") from None

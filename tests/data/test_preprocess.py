@@ -82,6 +82,12 @@ def test_rounding_of_a_constant_column_is_not_blown_up():
     assert (inputs[:, 0] == 0).all()
 
 
+def test_units_may_be_huge_or_tiny():
+    column = np.array([1.0, 2.0, 4.0])
+    far = standardise_columns(data(np.stack([1e200 * column, 1e-200 * column], axis=1))).inputs
+    np.testing.assert_allclose(far, np.stack([(column - 7 / 3) / np.sqrt(14 / 9)] * 2, axis=1), rtol=1e-14)
+
+
 def test_a_column_that_is_constant_in_the_pool_stays_zero_outside():
     assert standardise_columns(data([[5.0, 1.0]]), data([[3.0, 0.0], [3.0, 2.0]])).inputs.tolist() == [[0, 0]]
 

@@ -82,6 +82,8 @@ def test_texts_name_tasks(digits, pets):
     signs = Dataset(np.ones((2, 1)), np.array([1, -1]))
     assert apply_task(signs, "1-vs--1")[1].values.tolist() == [1, -1]
     assert apply_task(signs, "regression")[1].values.tolist() == [1, -1]
+    reals = Dataset(np.ones((2, 1)), np.array([1.0, -1.0]))
+    assert apply_task(reals, "1.0-vs--1.0")[1].values.tolist() == [1, -1]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from orderparam.systems.kernel_regression.experiment import (
 )
 from orderparam.systems.kernel_regression.forecast import Forecast, forecast
 from orderparam.systems.kernel_regression.images import image_pool
-from orderparam.systems.kernel_regression.model import KernelRegression, PoolRegression
+from orderparam.systems.kernel_regression.model import HeteroscedasticRegression, KernelRegression, PoolRegression
 from orderparam.systems.kernel_regression.sphere import SphereRegression, self_consistent_by_degree, sphere_regression
 from orderparam.systems.kernel_regression.theory import (
     LearningCurve,
@@ -35,6 +35,7 @@ from orderparam.systems.kernel_regression.training import NetworkTraining, gauss
 
 __all__ = [
     "Forecast",
+    "HeteroscedasticRegression",
     "KernelRegression",
     "LearningCurve",
     "MeasuredCurve",

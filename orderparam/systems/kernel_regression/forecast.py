@@ -76,11 +76,16 @@ def user_pool(file: str, target: str | None, task: str | None) -> tuple[Dataset,
     Without a task: real targets are standardised, two classes become ±1, more classes one-hot with zero mean. Images (and other
     inputs of one unit) are centred and normalised to |x|^2 = input_dim each, contrast being no part of what they show; tables are
     standardised column by column and no more, because the length of a row does carry information.
-    Raises `ValueError` as the functions of `orderparam.data` do.
+    Raises `ValueError` as the functions of `orderparam.data` do, and for words that hardly ever occur twice: no classes.
     """
     data = load(file) if file in DATASETS and target is None else load_file(file, target)
     if task is None:
         classes = np.unique(data.labels)
+        if data.class_names is not None and 2 * len(classes) > data.examples:
+            raise ValueError(
+                f"{data.name}: {len(classes)} different words in {data.examples} rows, such as {data.class_names[0]!r}: "
+                "classes must have several examples each; a number is written without its unit"
+            )
         if data.labels.dtype.kind == "f" or (data.class_names is None and len(classes) > 20):
             task = "regression"
         else:

@@ -161,6 +161,11 @@ def test_refusals_name_the_field(arguments, field):
         SphericalSGD(**arguments)
 
 
+def test_a_target_without_a_mean_has_no_exponents():
+    with pytest.raises(ValueError, match="grows too fast"):
+        exponents("exp(exp(z1**2))")
+
+
 def test_exit_time_is_for_one_index():
     with pytest.raises(ValueError, match="one hidden index"):
         exit_time(SphericalSGD(target="z1*z2"))

@@ -137,6 +137,8 @@ def exponents(
     with jax.ensure_compile_time_eval():  # numbers, also when called while something else is being traced
         g = target(what, dimension, kinks)
         c, tolerance = coefficients(g, highest + 1)
+        if not np.all(np.isfinite(c)):
+            raise ValueError(f"target {g.name!r}: grows too fast to have a mean over normal z")
         c = np.where(np.abs(c) > tolerance, c, 0.0)
         total = np.indices(c.shape).sum(axis=0)
         norms = tuple(float(np.sqrt(np.sum(c[total == k] ** 2))) for k in range(highest + 1))

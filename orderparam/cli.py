@@ -143,7 +143,7 @@ def predict(
         str | None, typer.Option("--task", help="regression, even-odd, A-vs-B, A-vs-rest, one-hot (default: from the target).")
     ] = None,
     arch: Annotated[
-        str, typer.Option("--arch", help="Network whose infinite-width limit learns: fc:DEPTH[xWIDTH]:ACTIVATION.")
+        str, typer.Option("--arch", help="Network whose infinite-width limit learns: fc:DEPTH\\[xWIDTH]:ACTIVATION.")
     ] = "fc:1:relu",
     temperature: Annotated[
         float | None, typer.Option("--temperature", min=0, help="Ridge on the Gram matrix (default: the best by leave-one-out).")

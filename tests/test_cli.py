@@ -67,6 +67,10 @@ def test_help_is_fast_and_imports_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+def test_help_shows_brackets_as_they_are_typed(run):
+    assert "fc:DEPTH[xWIDTH]:ACTIVATION" in "".join(run("predict", "--help").output.replace("│", " ").split())
+
+
 def test_list_names_every_study_with_source_and_time(run):
     result = run("list")
     assert result.exit_code == 0

@@ -29,12 +29,12 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.installed: pyproject.toml $(VENV)/.made
-	@echo "installing orderparam and what it needs (about 600 MB with JAX; a minute or two)"
+	@echo "installing orderparam and what it needs (about 1 GB on disk, a third of it JAX; a minute or two)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . || { echo "the installation failed: is there a network connection?"; exit 1; }
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.made
-	@echo "installing orderparam with its test tools (about 700 MB with JAX; a minute or two)"
+	@echo "installing orderparam with its test tools (about 1.1 GB on disk, a third of it JAX; a minute or two)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' || { echo "the installation failed: is there a network connection?"; exit 1; }
 	@touch $@ $(VENV)/.installed
 

@@ -11,6 +11,7 @@ phi(cz) = c phi(z):  c_k(q) = sqrt(q) c_k(1).  Other activations: c_k(q) on Cheb
 import math
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -46,11 +47,15 @@ def overlaps(phi: Activation, degrees: tuple[int, ...], lowest: Array, highest: 
 
     def tabulated(rho: Array, q: Array) -> list[Array]:
         x = jnp.clip((jnp.log(q) - middle) / half, -1.0, 1.0)
-        later, last = [jnp.zeros_like(x)] * len(degrees), [jnp.zeros_like(x)] * len(degrees)
-        for order in range(_NODES - 1, 0, -1):  # Clenshaw's recursion
-            later, last = [2 * x * a - b + series[order, j] for j, (a, b) in enumerate(zip(later, last))], later
+
+        def step(reached: tuple[Array, Array], row: Array) -> tuple[tuple[Array, Array], None]:  # Clenshaw's recursion
+            later, last = reached
+            return (2 * x * later - last + jnp.expand_dims(row, range(1, x.ndim + 1)), later), None
+
+        zero = jnp.zeros((len(degrees), *x.shape))
+        (later, last), _ = jax.lax.scan(step, (zero, zero), series[:0:-1])
         cosine = rho / jnp.sqrt(q)
-        return [(x * a - b + series[0, j] / 2) * cosine**k for j, (k, a, b) in enumerate(zip(degrees, later, last))]
+        return [(x * a - b + first / 2) * cosine**k for k, a, b, first in zip(degrees, later, last, series[0])]
 
     return tabulated
 

@@ -1,15 +1,16 @@
 """Phases of feature learning, read off the density of rho = w . w_*.
 
     0  GFL:      one maximum, at rho = 0: all neurons adapt a little
-    1  GMFL-I:   maxima at 0 and at +-rho*: most neurons stay, a few have specialised (coexistence inside one network)
-    2  GMFL-II:  no maximum at 0: all neurons have chosen a side (just after a continuous split at small rho*, too)
+    1  GMFL-I:   maxima at 0 and at +-rho*: most neurons stay, a few have specialised (coexistence inside one network); the
+                 central maximum may itself have split in two
+    2  GMFL-II:  maxima at +-rho* alone: all neurons have chosen a side (just after a continuous split at small rho*, too)
 
 (names of Rubin, Seroussi, Ringel 2024).
 """
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from orderparam.core.result import Result
 
@@ -19,10 +20,10 @@ GFL, COEXISTENCE, SPECIALISED = 0, 1, 2
 class Wells(Result):
     """Shape of an even density p(rho).
 
-    phase: see above. well: rho*, the position of the highest maximum away from 0 (0 if there is none). barrier_position: the
-    minimum between 0 and rho* (0 if there is none). side_weight: probability of |rho| beyond it; 1 in phase 2, 0 in phase 0.
-    free_energy_gap: log p(0) - log p(rho*), > 0 where the centre is higher. barrier: log p(rho*) - log p(barrier_position), what
-    a specialised neuron has to climb to return.
+    phase: see above. well: rho*, the position of the highest maximum beyond the innermost one (in phase 2 of that one; 0 in
+    phase 0). barrier_position: the minimum between the innermost maximum and rho* (0 if there is none). side_weight: probability
+    of |rho| beyond it; 1 in phase 2, 0 in phase 0. free_energy_gap: log p(0) - log p(rho*), > 0 where the centre is higher.
+    barrier: log p(rho*) - log p(barrier_position), what a specialised neuron has to climb to return.
     """
 
     phase: Int[Array, ""]
@@ -39,15 +40,17 @@ def wells(rho: Float[Array, "node"], log_density: Float[Array, "node"], weight: 
     left, here, right = log_density[inner - 1], log_density[inner], log_density[inner + 1]
     # Far out the density is zero to rounding; a maximum there is none.
     tops = (here > left) & (here >= right) & (here > jnp.max(log_density) - 200.0)
-    centre: Bool[Array, ""] = log_density[0] >= log_density[1]
+    tops &= jnp.isfinite(right)  # nor is the edge of weights that were cut there
     side = jnp.any(tops)
-    best = inner[jnp.argmax(jnp.where(tops, here, -jnp.inf))]
+    innermost = jnp.where(log_density[0] >= log_density[1], 0, inner[jnp.argmax(tops)])
+    outer = tops & (inner > innermost)
+    mixed = jnp.any(outer)
+    best = inner[jnp.argmax(jnp.where(jnp.where(mixed, outer, tops), here, -jnp.inf))]
     position = _vertex(rho, log_density, best)
-    before = jnp.arange(rho.shape[0]) <= best
-    lowest = jnp.argmin(jnp.where(before, log_density, jnp.inf))
-    phase = jnp.where(side, jnp.where(centre, COEXISTENCE, SPECIALISED), GFL)
-    mixed = phase == COEXISTENCE
-    beyond = jnp.sum(jnp.where(jnp.arange(rho.shape[0]) > lowest, weight, 0.0)) + weight[lowest] / 2
+    index = jnp.arange(rho.shape[0])
+    lowest = jnp.argmin(jnp.where((index >= innermost) & (index <= best), log_density, jnp.inf))
+    phase = jnp.where(mixed, COEXISTENCE, jnp.where(side, SPECIALISED, GFL))
+    beyond = jnp.sum(jnp.where(index > lowest, weight, 0.0)) + weight[lowest] / 2
     return Wells(
         phase=phase,
         well=jnp.where(side, position, 0.0),

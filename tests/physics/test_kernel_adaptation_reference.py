@@ -50,6 +50,28 @@ def test_two_modes_are_not_enough_for_specialised_neurons():
     assert not bool(two.reliable)  # says so itself
 
 
+def test_few_inputs_and_many_examples():
+    """On wide grids of 10^6 nodes. With many examples the central maximum itself has split, while others have specialised."""
+    few = adapted_weights(SMALL.with_(input_dim=3, width=15, n_train=60, modes=None))
+    np.testing.assert_allclose(few.output, [0.641612847, -0.153122598, 0.064246194, -0.032316358], atol=5e-9)
+    np.testing.assert_allclose([few.spread, few.norm], [4.720564177, 0.990576871], rtol=3e-7)
+    many = adapted_weights(SMALL.with_(n_train=1e4, modes=None))
+    np.testing.assert_allclose(many.output, [1.033190805, -0.424796972, 0.200104113, -0.105150674], atol=2e-9)
+    assert int(many.phase) == 1
+    np.testing.assert_allclose([many.well, many.barrier_position], [1.162, 0.697], atol=5e-3)
+    assert float(many.specialised) == pytest.approx(24.69, abs=0.05)
+
+
+def test_the_limits_of_the_integration_are_known():
+    system = SMALL.with_(modes=None)
+    assert not bool(adapted_weights(system.with_(input_dim=1e5, n_train=8e6, width=5e5)).converged)  # wells too sharp
+    assert not bool(adapted_weights(system.with_(temperature=1e-6)).converged)
+    for width in (1e8, 1e10):
+        wide, process = adapted_weights(system.with_(width=width)), gaussian_process(system)
+        assert bool(wide.converged)
+        np.testing.assert_allclose(wide.output, process.output, atol=1e-4 * 1e6 / width)
+
+
 def test_frozen_norm_of_the_landau_action():
     found = adapted_weights(SMALL, norm="prior")
     np.testing.assert_allclose(found.output, [0.723530647, -0.074053371], atol=1e-9)

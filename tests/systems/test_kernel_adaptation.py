@@ -19,8 +19,10 @@ from orderparam.systems.kernel_adaptation import (
     sampled_network,
 )
 from orderparam.systems.kernel_adaptation.experiment.posterior import Posterior, Weights
+from orderparam.systems.kernel_adaptation.theory.gaussian_weights import gaussian_kernel
 from orderparam.systems.kernel_adaptation.theory.overlaps import overlaps
 from orderparam.systems.kernel_adaptation.theory.plane import Plane
+from orderparam.systems.kernel_adaptation.theory.single_weight import next_degree
 from orderparam.systems.kernel_adaptation.theory.sphere import Sphere
 
 ERF = TwoLayerNetwork(20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5)
@@ -104,8 +106,33 @@ def test_the_metastable_state_without_specialised_neurons():
     full = adapted_weights(system)
     inner = adapted_weights(system, within=0.4)
     assert bool(inner.converged)
+    assert (int(full.phase), int(inner.phase), float(inner.well)) == (1, 0, 0.0)  # where weights are cut there is no well
     assert float(inner.action) < float(full.action)  # minus the free energy
     assert abs(float(inner.learnability[1])) < abs(float(full.learnability[1]))
+
+
+def test_the_first_mode_that_is_left_out():
+    def first(kept, activation):
+        return next_degree(ERF.with_(modes=kept, activation=activation))
+
+    assert [first(kept, "erf") for kept in ((1, 3), (1, 2), (1, 5), (3,))] == [5, 3, 3, 1]
+    assert [first(kept, "relu") for kept in ((0, 1, 2, 4), (0, 1), (1, 2))] == [6, 2, 0]
+    assert (first(None, "abs"), first(None, "tanh"), first(None, "sigmoid"), first(None, "linear")) == (8, 9, 5, 3)
+
+
+@pytest.mark.parametrize(("a", "b"), [(6.0, 0.9), (4000.0, 0.005)])
+def test_kernel_of_gaussian_weights_short_and_long(a, b):
+    """Of erf units on a dense grid; long weights switch sign within a thousandth of their spread."""
+    found, _ = gaussian_kernel(Plane.of(ERF), (1, 3), jnp.asarray(a), jnp.asarray(b))
+    x = np.linspace(0, 1, 1501)
+    rho = 11 * np.sqrt(a / 40) * np.sinh(14 * x) / np.sinh(14)
+    log_q = np.linspace(np.log(19) - 5, np.log(19) + 2.5, 151)
+    weight = (np.cosh(14 * x) * np.exp(-20 * rho**2 / a))[:, None] * np.exp(9.5 * log_q - np.exp(log_q) / 2)
+    weight[0] /= 2
+    t = rho[:, None] / np.sqrt(1 + 2 * (rho[:, None] ** 2 + b / 40 * np.exp(log_q)))
+    m = 2 / np.sqrt(np.pi) * np.stack([t, -2 / np.sqrt(6) * t**3])
+    expected = 0.015 * np.einsum("ab,jab,kab->jk", weight, m, m) / np.sum(weight)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
 def test_scaling_changes_adaptation_only():
@@ -178,6 +205,7 @@ def test_a_grid_is_one_batch():
         (lambda: hermite_target({-1: 1.0}), "degree"),
         (lambda: adapted_weights(ERF, ridge_kind="none"), "ridge"),
         (lambda: adapted_weights(ERF, norm="frozen"), "norm"),
+        (lambda: adapted_weights(ERF, within=0.0), "within"),
         (lambda: gaussian_weights(ERF, branch="best"), "branch"),
         (lambda: sampled_network(ERF, jax.random.key(0), start="here"), "start"),
         (lambda: sampled_network(ERF, jax.random.key(0), chains=1), "chains"),

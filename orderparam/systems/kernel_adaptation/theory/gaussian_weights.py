@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from orderparam.solve.minimum import minimise
-from orderparam.systems.kernel_adaptation.theory.plane import STANDARD_NODES, Others, Plane
+from orderparam.systems.kernel_adaptation.theory.plane import LOG_STEPS, STANDARD_NODES, Others, Plane
 from orderparam.systems.kernel_adaptation.theory.predictions import (
     AveragedNetwork,
     Prediction,
@@ -34,8 +34,11 @@ Branch = Literal["lowest", "uninformed", "informed"]
 BRANCHES = ("lowest", "uninformed", "informed")
 _STARTS = 6
 _ACCURACY = 1e-8
-_RULE = np.polynomial.hermite_e.hermegauss(160)
-_Z, _W = _RULE[0][80:], _RULE[1][80:] / _RULE[1][80:].sum()  # of |z|, z ~ N(0, 1)
+# |z|, z ~ N(0, 1): nodes that crowd at 0, where units of large weights change from one side to the other
+_U = np.linspace(0, 1, 81)
+_Z = 11 * np.sinh(5 * _U) / np.sinh(5)
+_W = np.where(_U > 0, 1.0, 0.5) * np.cosh(5 * _U) * np.exp(-(_Z**2) / 2)
+_W /= _W.sum()
 
 
 class GaussianWeights(Prediction):
@@ -51,7 +54,7 @@ def gaussian_kernel(plane: Plane, degrees: tuple[int, ...], a: Array, b: Array) 
     scale = plane.variance / plane.dim
     deviation = jnp.sqrt(2 / (plane.dim - 1))
     log_q = jnp.log(plane.dim - 1) + deviation * STANDARD_NODES
-    log_weight = (plane.dim - 1) / 2 * log_q - jnp.exp(log_q) / 2
+    log_weight = (plane.dim - 1) / 2 * log_q - jnp.exp(log_q) / 2 + LOG_STEPS
     inner = jax.nn.softmax(log_weight)
     signs = 1.0 if plane.even else np.array([1.0, -1.0])[:, None, None]
     rho = jnp.asarray(signs * jnp.sqrt(a * scale) * _Z[:, None])
@@ -103,7 +106,8 @@ def gaussian_weights(
     actions = jax.vmap(value)(found)
     errors = jnp.max(jnp.abs(jax.vmap(gradient)(found)), axis=1)
     good = errors < _ACCURACY
-    different = jnp.sum(good & jnp.concatenate([jnp.ones(1, bool), jnp.diff(jnp.sort(found[:, 0])) > 1e-6]))
+    reached = jnp.sort(jnp.where(good, found[:, 0], jnp.inf))
+    different = good.any() + jnp.sum(jnp.isfinite(reached[1:]) & (jnp.diff(reached) > 1e-6))
     key = {"lowest": actions, "uninformed": found[:, 0], "informed": -found[:, 0]}[branch]
     best = jnp.argmin(jnp.where(good, key, jnp.inf))
     a, b = jnp.exp(found[best])

@@ -31,6 +31,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from orderparam.core.system import is_number
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.minimum import minimise
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
@@ -59,11 +60,12 @@ class AdaptedWeights(Prediction, Wells):
     """Solution of (1).
 
     tau: (y - f)/lambda on the modes. action: G at its minimum, minus the free energy. norm: <|w|^2>.
-    omitted: what the weights contribute to the first mode that was left out (`next_degree`), over |y|.
+    omitted: what the weights contribute to the first mode that was left out (`next_degree`), over |y|; its own y_k aside.
     specialised: N side_weight, the number of specialised neurons.
     overlap, log_density: nodes rho >= 0 and log of the (even) density with respect to rho there.
     reliable: omitted < 0.05, ridge_ratio < 1.1 or the effective ridge in use, and in GMFL-I at least 5 specialised neurons; where
-    it is False equations (1) are solved, but their assumptions do not hold.
+    it is False equations (1) are solved, but their assumptions do not hold. residual: of (1) over |y|; infinite where the nodes
+    of the integrals are too few for the density, as they are for specialised neurons from d of some 10^4 on.
     """
 
     tau: Float[Array, "mode"]
@@ -89,7 +91,8 @@ def adapted_weights(
     ridge_kind: "bare", T/n, "effective" or "self-consistent" (`theory.ridge`).
     norm: "exact", or |w_perp|^2 frozen: "concentrated" at its prior mean, "prior" at weight_variance (the sextic Landau action
         of the literature). Frozen norms are visibly wrong where neurons specialise.
-    within: weights restricted to |rho| < within, below the barrier: the metastable state without specialised neurons.
+    within: weights restricted to |rho| < within, such as the `barrier_position` of the equilibrium: the metastable state without
+        specialised neurons.
     fluctuations: whether those of the output are there, (2) of this module.
 
     Homogeneous activations are solved on one angle, exactly; others in the plane (rho, |w_perp|^2). Raises `ValueError` for an
@@ -98,6 +101,8 @@ def adapted_weights(
     if ridge_kind not in RIDGES:
         raise ValueError(f"ridge = {ridge_kind!r}: must be one of {', '.join(RIDGES)}")
     copies, system = system.copies, system.one_patch
+    if within is not None and is_number(within) and not within > 0:
+        raise ValueError(f"within = {within}: must be > 0")
     plane = Plane.of(system, norm, within)
     use_sphere = system.homogeneous and norm == "exact" and within is None
     weights = _Weights(system, jnp.asarray(copies, float), plane, Sphere.of(system, system.kept) if use_sphere else None)
@@ -208,9 +213,11 @@ def _described(
 ) -> AdaptedWeights:
     system, plane = weights.system, weights.plane
     degrees = system.kept
-    error = jnp.max(jnp.abs(jax.lax.stop_gradient(weights.slope(tau, lam, loops)))) + unsettled
     kernel, outside = weights.surroundings(tau, loops)
     m, q_perp, log_weight = plane.interacting(tau, degrees, loops)
+    resolved = plane.resolves(log_weight) if weights.sphere is None else weights.sphere.resolves(tau, loops)
+    error = jnp.max(jnp.abs(jax.lax.stop_gradient(weights.slope(tau, lam, loops)))) + unsettled
+    error += jnp.where(resolved, 0.0, jnp.inf)
     top = jnp.max(log_weight)
     weight = jnp.exp(log_weight - top)
     total = jnp.sum(weight)
@@ -259,8 +266,11 @@ def _folded(plane: Plane, log_density: Array, weight: Array) -> tuple[Array, Arr
 
 
 def next_degree(system: TwoLayerNetwork) -> int:
-    """The first degree after the kept modes on which phi has a component."""
-    last = system.kept[-1]
-    if system.phi.parity is not None or (system.homogeneous and last % 2 == 0):
-        return last + 2
-    return last + 1
+    """The first degree that is not kept and on which phi has a component (for linear units, might have one)."""
+    phi, kept = system.phi, system.kept
+
+    def absent(k: int) -> bool:
+        wrong = {"odd": k % 2 == 0, "even": k % 2 == 1}.get(phi.parity or "", False)
+        return wrong or (system.homogeneous and k % 2 == 1 and k > 1 and phi.parity != "odd")
+
+    return next(k for k in range(kept[-1] + 3) if k not in kept and not absent(k))

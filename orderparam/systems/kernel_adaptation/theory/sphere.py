@@ -14,10 +14,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.theory.plane import Averages, Fluctuations, Others
+from orderparam.systems.kernel_adaptation.theory.plane import Averages, Fluctuations, Others, log_mean, resolves
 
 _NODES = 4001
 
@@ -52,31 +52,30 @@ class Sphere(eqx.Module):
         one = jnp.ones(())
         return linear, self.system.phi.two_point(one, one, one) - jnp.sum(self.features**2, axis=0) - linear
 
-    def _density(self, tau: Array, fluctuations: Fluctuations | None) -> tuple[Array, Array, Array]:
-        """r, log weights and the logarithm of their sum. NaN outside the domain r > 0."""
+    def _density(self, tau: Array, fluctuations: Fluctuations | None) -> tuple[Array, Array]:
+        """r, and the exponent of the interaction. NaN outside the domain r > 0."""
         d, v, s, n = self._numbers
         squared = (tau @ self.features) ** 2
         if fluctuations is not None:
             linear, rest = self.others()
             squared -= jnp.einsum("jk,ja,ka->a", fluctuations.kernel, self.features, self.features)
             squared -= fluctuations.perpendicular * linear + fluctuations.rest * rest
-        r = 1 - v * s * squared / (n * d)
-        log_weight = self.log_measure - d / 2 * jnp.log(jnp.where(r > 0, r, jnp.nan))
-        return r, log_weight, jax.scipy.special.logsumexp(log_weight)
+        pull = v * s * squared / (n * d)
+        return 1 - pull, -d / 2 * jnp.log1p(jnp.where(pull < 1, -pull, jnp.nan))
 
     def averages(self, tau: Float[Array, "mode"], fluctuations: Fluctuations | None = None) -> Averages:
         """NaN outside the domain r > 0."""
         d, v, s, n = self._numbers
         field = tau @ self.features
-        r, log_weight, log_partition = self._density(tau, fluctuations)
-        weight = jnp.exp(log_weight - log_partition)
+        r, exponent = self._density(tau, fluctuations)
+        weight = jax.nn.softmax(self.log_measure + exponent)
         kernel = s * (self.features * (weight * v / r)) @ self.features.T
         output = kernel @ tau
         # derivative of <s v h g / r>: that of h / r, and that of the density
         within = 2 * v**2 * s**2 / (n * d) * (self.features * (weight * field**2 / r**2)) @ self.features.T
         second = v**2 * s**2 * (self.features * (weight * field**2 / r**2)) @ self.features.T
         curvature = kernel + within + (second - jnp.outer(output, output)) / n
-        return Averages(n * log_partition, output, kernel, curvature)
+        return Averages(n * log_mean(self.log_measure, exponent), output, kernel, curvature)
 
     def outside(self, tau: Float[Array, "mode"], fluctuations: Fluctuations | None = None) -> Others:
         """The kernel outside the modes."""
@@ -93,8 +92,12 @@ class Sphere(eqx.Module):
 
     def _squared_norm(self, tau: Array, fluctuations: Fluctuations | None) -> Float[Array, "node"]:
         """<|w|^2 | u> times the probability of u."""
-        r, log_weight, log_partition = self._density(tau, fluctuations)
-        return jnp.exp(log_weight - log_partition) * self._numbers[1] / r
+        r, exponent = self._density(tau, fluctuations)
+        return jax.nn.softmax(self.log_measure + exponent) * self._numbers[1] / r
+
+    def resolves(self, tau: Float[Array, "mode"], fluctuations: Fluctuations | None = None) -> Bool[Array, ""]:
+        """Whether the nodes are dense enough for the density at tau."""
+        return resolves(self.log_measure + self._density(tau, fluctuations)[1])
 
     def inside(self, tau: Float[Array, "mode"]) -> Float[Array, "mode"]:
         """tau, shortened until it is well inside the domain."""

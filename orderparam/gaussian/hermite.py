@@ -1,6 +1,7 @@
 """Normalised Hermite polynomials h_n = He_n / sqrt(n!), orthonormal under the standard normal law: E h_n(z) h_m(z) = delta_nm."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +31,12 @@ def hermite_coefficients(
     deviation = safe_sqrt(jnp.asarray(variance, jnp.float64))
     # h_n oscillates with wave number sqrt(n)
     z, weight = standard_normal_rule(scaled_cuts(kinks, deviation), refine=1 + int(np.sqrt(count) / 15))
-    values = weight * jnp.exp(z**2 / 4) * f(deviation[..., None] * z)
+    return _projections(weight * jnp.exp(z**2 / 4) * f(deviation[..., None] * z), z, count)
+
+
+@partial(jax.jit, static_argnames="count")  # compiled once a shape, also when called outside of other compiled code
+def _projections(values: Float[Array, "*batch node"], z: Float[Array, "*batch node"], count: int) -> Float[Array, "*batch {count}"]:
+    """Sums of values * h_n(z) exp(-z^2/4) over the nodes, for n < count."""
 
     def step(carry, n):
         previous, current = carry

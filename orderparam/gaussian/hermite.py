@@ -35,7 +35,9 @@ def hermite_coefficients(
 
 
 @partial(jax.jit, static_argnames="count")  # compiled once a shape, also when called outside of other compiled code
-def _projections(values: Float[Array, "*batch node"], z: Float[Array, "*batch node"], count: int) -> Float[Array, "*batch {count}"]:
+def _projections(
+    values: Float[Array, "*batch node"], z: Float[Array, "*batch node"], count: int
+) -> Float[Array, "*batch {count}"]:
     """Sums of values * h_n(z) exp(-z^2/4) over the nodes, for n < count."""
 
     def step(carry, n):

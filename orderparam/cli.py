@@ -4,6 +4,7 @@ Nothing heavy is imported before a command needs it. What a person can get wrong
 status 2, never in a traceback.
 """
 
+import hashlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,14 +70,16 @@ def _root(
 
 @app.command("list")
 def list_studies(
-    word: Annotated[str | None, typer.Argument(help="A study, to see its parameters; or any word, to choose studies.")] = None,
+    words: Annotated[
+        list[str] | None, typer.Argument(help="A study, to see its parameters; or any words, to choose studies.")
+    ] = None,
 ) -> None:
     """What can be run, room by room: name, what it shows, source, time. With a name: the parameters of that study."""
     with _clear_errors():
         from orderparam.core.study import find, studies
 
-        known = studies()
-        if word is None:
+        known, word = studies(), " ".join(words or [])
+        if not word:
             printing.study_list(known)
         elif word not in known and (chosen := {name: study for name, study in known.items() if study.mentions(word)}):
             printing.study_list(chosen)
@@ -123,7 +126,10 @@ def _setting(text: str) -> tuple[str, str]:
 def _folder(name: str, full: bool, changes: dict[str, str]) -> str:
     """A folder of its own for every choice of parameters."""
     parts = [name, *(["full"] if full else []), *(f"{key}={value}" for key, value in sorted(changes.items()))]
-    return "-".join(parts).replace("/", "_").replace(" ", "")
+    folder = "-".join(parts).replace("/", "_").replace(" ", "")
+    if len(folder.encode()) <= 200:
+        return folder
+    return f"{folder[:150]}-{hashlib.sha256(folder.encode()).hexdigest()[:8]}"  # file systems allow 255 bytes
 
 
 @app.command()

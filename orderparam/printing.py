@@ -33,11 +33,13 @@ def _duration(seconds: float) -> str:
 
 
 def study_list(studies: Mapping[str, "Study"]) -> None:
-    """The studies room by room: name, what it shows, source, time."""
+    """The studies room by room: name, what it shows, source (where the terminal has room for it), time."""
     from rich.table import Table
 
+    console = _console()
+    sources = console.width >= 110
     table = Table(header_style="bold", box=None, pad_edge=False)
-    for column in ("study", "what it shows", "source"):
+    for column in ("study", "what it shows", *(["source"] if sources else [])):
         table.add_column(column, no_wrap=column == "study")
     for column in ("quick", "full"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -48,10 +50,9 @@ def study_list(studies: Mapping[str, "Study"]) -> None:
         for name, study in studies.items():
             if study.room == room:
                 quick, full = map(_duration, study.seconds)
-                table.add_row(name, plain(study.title), plain(study.source), quick, full)
-    console = _console()
+                table.add_row(name, plain(study.title), *([plain(study.source)] if sources else []), quick, full)
     console.print(table)
-    console.print("\n[dim]orderparam list NAME shows the parameters of a study, orderparam run NAME runs it[/]")
+    console.print("\n[dim]orderparam list NAME shows a study's source and parameters, orderparam run NAME runs it[/]")
 
 
 def one_study(study: "Study") -> None:

@@ -9,7 +9,7 @@ import pytest
 from magnet import Paramagnet, exact, sampled
 from typer.testing import CliRunner
 
-from orderparam.cli import app
+from orderparam.cli import _folder, app
 from orderparam.core.study import Curve, _registry, load, study
 from orderparam.core.table import with_error
 
@@ -82,6 +82,7 @@ def test_list_of_a_word_is_shorter_and_of_a_study_shows_its_parameters(run):
     chosen = run("list", "double descent").stdout
     assert "random-features-double-descent" in chosen
     assert "test-paramagnet" not in chosen
+    assert run("list", "double", "descent").stdout == chosen
     parameters = run("list", "random-features-double-descent").stdout
     assert "300,600,900" in parameters
     assert "input_dim" in parameters
@@ -176,6 +177,14 @@ def test_an_experiment_that_cannot_run_is_refused_before_its_theory_runs(run, tm
     assert run("run", "test-paramagnet", "--set", "temperatures=1,-1").exit_code == 2
     assert run("run", "test-paramagnet", "--dask", "nowhere").exit_code == 2
     assert not (tmp_path / "results").exists()
+
+
+def test_a_folder_has_a_name_that_file_systems_take():
+    many = [{"n_train": ",".join(map(str, range(first, 200)))} for first in (1, 2)]
+    names = {_folder("study", False, changes) for changes in many}
+    assert len(names) == 2
+    assert max(map(len, names)) < 200
+    assert _folder("study", True, {"path": "a/b"}) == "study-full-path=a_b"
 
 
 def test_a_grid_of_labels_is_kept_and_shown_without_remarks(run, tmp_path, recwarn):

@@ -45,7 +45,12 @@ def tested(
     key: PRNGKeyArray,
     examples: int,
 ) -> Means:
-    """`field_means` over fresh examples, their number rounded up to thousands; classification_error is NaN for real labels."""
+    """`field_means` over fresh examples, their number rounded up to thousands; classification_error is NaN for real labels.
+
+    Raises `ValueError` for fewer than one.
+    """
+    if examples < 1:
+        raise ValueError(f"{examples} test examples: must be at least 1")
     batches = []
     for batch_key in jax.random.split(key, -(-examples // BATCH)):
         input_key, label_key = jax.random.split(batch_key)

@@ -45,7 +45,7 @@ def newton_fixed_point(
     def solve(residual: Callable[[Vector], Vector], first: Vector) -> tuple[Vector, Array]:
         def value_and_slopes(y: Vector) -> tuple[Vector, Float[Array, "unknown unknown"]]:
             value, push = jax.linearize(residual, y)
-            return value, jax.vmap(push, out_axes=1)(jnp.eye(y.size))
+            return value, lax.map(push, jnp.eye(y.size)).T  # one after another: a function may be large, the unknowns are few
 
         def step(state: tuple) -> tuple:
             trial, plain, base, change, reached, count = state

@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from orderparam.core.sweep import sweep
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.losses import ClassLabels, RealLabels, SignLabels, loss, minimise
+from orderparam.losses import ClassLabels, RealLabels, SignLabels, loss, minimise, tested
 from orderparam.systems.random_features import (
     ExplicitSpectrum,
     FeaturePool,
@@ -53,6 +53,15 @@ def test_a_mean_penalty_is_a_sum_penalty_times_n():
     small = {"input_dim": 20, "width": 30, "n_train": 40}
     runs = [learn(s.with_(**small, ridge=r), key, test_points=1000) for s, r in ((mean, 0.01), (total, 0.4))]
     assert float(runs[0].test_error) == pytest.approx(float(runs[1].test_error), rel=1e-12)
+
+
+def test_the_error_at_the_peak_grows_as_the_inverse_root_of_the_ridge():
+    """At n = p both 1 - df_1/n and 1 - df_2/n vanish, and neither may be a difference of ones."""
+    peak = [THEORY(arrays(RandomFeatures(200, 300, 300, ridge, labels=RealLabels(noise=0.1)))) for ridge in (1e-12, 1e-16)]
+    assert all(curve.converged for curve in peak)
+    assert float(peak[1].test_error / peak[0].test_error) == pytest.approx(100, rel=1e-4)
+    for curve in peak:
+        assert float(curve.cross_validation) == pytest.approx(float(curve.test_error), rel=1e-12)
 
 
 def test_linear_features_are_ridge_regression_on_the_inputs():
@@ -175,6 +184,12 @@ def test_bad_input_is_refused_in_words():
         RandomFeatures(10, 20, 30, 0)
     with pytest.raises(ValueError, match=r"teacher_variance = 0.5.*>= 1"):
         GaussianFeatures(ExplicitSpectrum([1.0], [1.0]), 0.5, 10, 0.1)
+    with pytest.raises(ValueError, match=r"finite, >= 0"):
+        GaussianFeatures(ExplicitSpectrum([1.0, np.nan], [0.1, 0.1]), 1.0, 10, 0.1)
+    with pytest.raises(ValueError, match=r"objective = 'test_eror'.*'test_error'"):
+        optimal_ridge(RandomFeatures(10, 20, 30, 0.1), "test_eror")
+    with pytest.raises(ValueError, match="0 test examples"):
+        tested(loss("square"), RealLabels(), jnp.zeros(1), lambda key, count: (), jax.random.key(0), 0)
     with pytest.raises(ValueError, match="not symmetric"):
         ExplicitSpectrum.from_covariance([[1.0, 0.5], [0.0, 1.0]], [1.0, 0.0])
     with pytest.raises(ValueError, match="features = 'fake'"):

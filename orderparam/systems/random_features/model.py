@@ -143,10 +143,10 @@ class GaussianFeatures(FeatureRegression):
         if any(isinstance(leaf, jax.core.Tracer) or np.ndim(leaf) > 1 for leaf in leaves):
             return
         omega, signal = (np.asarray(leaf) for leaf in jax.tree.leaves(self.explicit_spectrum))
-        if omega.shape != signal.shape or omega.ndim != 1 or np.any(omega < 0) or np.any(signal < 0) or not np.any(omega):
+        if omega.shape != signal.shape or omega.ndim != 1 or not (_not_negative(omega) and _not_negative(signal) and omega.any()):
             raise ValueError(
                 f"GaussianFeatures.explicit_spectrum has eigenvalues of shape {omega.shape} and projections of shape "
-                f"{signal.shape}: must be of one shape (p,), >= 0, and not all zero"
+                f"{signal.shape}: must be of one shape (p,), finite, >= 0, and not all zero"
             )
         kept = omega > 0
         explained = np.sum(signal[kept] / omega[kept])
@@ -168,6 +168,10 @@ class GaussianFeatures(FeatureRegression):
     @property
     def spectrum(self) -> ExplicitSpectrum:
         return self.explicit_spectrum
+
+
+def _not_negative(values: np.ndarray) -> bool:
+    return bool(np.all((values >= 0) & np.isfinite(values)))
 
 
 class FeaturePool(GaussianFeatures):

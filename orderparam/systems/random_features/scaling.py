@@ -26,8 +26,13 @@ def scaling_exponents(capacity: float, source: float, ridge_exponent: float, wid
 
     l = ridge_exponent is that of the ridge beside the mean loss, q = width_exponent. With k = min(l/capacity, q, 1): variance
     1 - k, bias min(2 capacity k min(source, 1), 2 capacity k min(source, 1/2) + q - k). Derived from
-    `deterministic_equivalent` for this package and checked against its slopes.
+    `deterministic_equivalent` for this package and checked against its slopes. Raises `ValueError` for numbers without meaning.
     """
+    if not (capacity > 0 and source > 0 and ridge_exponent >= 0 and width_exponent > 0):
+        raise ValueError(
+            f"capacity = {capacity}, source = {source}, ridge_exponent = {ridge_exponent}, width_exponent = {width_exponent}: "
+            "must be > 0, ridge_exponent >= 0"
+        )
     k = min(ridge_exponent / capacity, width_exponent, 1.0)
     infinite = 2 * capacity * k * min(source, 1.0)
     bias = min(infinite, 2 * capacity * k * min(source, 0.5) + width_exponent - k)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from orderparam.core.system import nearest
 from orderparam.losses import Square
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.random_features.model import FeatureRegression
@@ -33,11 +34,13 @@ def optimal_ridge(system: FeatureRegression, objective: str = "test_error") -> O
 
     A scan over log ridge, then the root of the derivative, which follows from implicit differentiation of the saddle point: by
     Newton's method for the square loss (and differentiable), by bisection to 1e-9 in log ridge for others, whose derivative is
-    known to the accuracy of the iteration only.
+    known to the accuracy of the iteration only. Raises `ValueError` for an observable that does not exist.
 
     `converged` is False when the best ridge lies outside 1e-8 .. 1e6 (square loss; others: 1e-4 .. 1e4), as for a target of which
     nothing can be learned.
     """
+    if objective not in FeatureCurve.dims():
+        raise ValueError(f"objective = {objective!r}{nearest(objective, list(FeatureCurve.dims()))}")
     square = isinstance(system.loss, Square)
     low, high, points = SQUARE if square else ITERATED
     grid = jnp.log(10.0) * jnp.linspace(low, high, points)

@@ -53,8 +53,9 @@ def _ridge(system: FeatureRegression) -> FeatureCurve:
     averages = spectrum.averages(ridge, stiffness)
     m = pull * averages.overlap
     power = labels.power - jnp.where(jnp.asarray(system.fits_mean), labels.mean**2, 0.0)
-    spread = stiffness**2 / load * averages.power  # df_2 / n, below 1
-    q = (spread * (power - 2 * labels.slope * m) + pull**2 * averages.signal) / (1 - spread)
+    spread = stiffness**2 / load * averages.power  # df_2 / n
+    rest = 1 / (1 + response) + stiffness * ridge / load * averages.weight_power  # 1 - df_2 / n, without cancellation
+    q = (spread * (power - 2 * labels.slope * m) + pull**2 * averages.signal) / rest
     return _curve(system, response, q, m, root.residual, root.converged)
 
 
@@ -107,7 +108,7 @@ def _curve(
     dimension = system.feature_count * stiffness * prior.response
     estimate = errors.test_error
     if isinstance(system.loss, Square):
-        estimate = errors.train_error / (1 - dimension / system.n_train) ** 2
+        estimate = errors.train_error * (1 + response) ** 2  # 1 - effective_dimension / n, without cancellation
     return FeatureCurve(
         test_error=errors.test_error,
         train_error=errors.train_error,

@@ -108,6 +108,15 @@ def test_many_features_in_blocks_agree_with_one_by_one():
     assert float(blocks.residual) < 1e-10
 
 
+def test_the_first_of_many_features_is_not_overlooked():
+    """Beside the transition, where free entropies with and without it are equal: between two levels of the scan."""
+    v = np.arange(1.0, 4097.0) ** -0.45
+    teacher = WeightedTeacher(8000, v / np.linalg.norm(v), 0.01, 233633.0709)
+    none, one = (bayes_optimal(teacher.with_(n_train=teacher.n_train * (1 + side))) for side in (-1e-6, 1e-6))
+    assert (float(none.effective_width), float(one.effective_width)) == (0, 1)
+    np.testing.assert_allclose(none.free_entropy, one.free_entropy, rtol=1e-5)
+
+
 def test_effective_width_grows_and_levels_rise_with_the_data():
     found = op.sweep(bayes_optimal, CUBIC, {"n_train": list(np.geomspace(100, 1e6, 60))})
     assert np.all(np.diff(found["effective_width"]) >= 0)

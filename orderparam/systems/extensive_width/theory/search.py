@@ -72,9 +72,13 @@ def highest(problem: Problem) -> tuple[Float[Array, ""], Float[Array, ""], Array
     real = jnp.where(peak[where][:, None], candidates.promise, -jnp.inf)
     every = jax.tree.map(jnp.ravel, candidates._replace(promise=real))
     shortlist = jax.vmap(lambda candidate: _second_look(problem, candidate))(_most_promising(every, _SHORTLIST))
-    solved = jax.vmap(lambda candidate: _solved(problem, candidate))(_most_promising(shortlist, _FINALISTS))
-    _, *bracket = (each[jnp.argmax(solved[0])] for each in solved)
-    low, high, learned = bracket
+    finalists = _most_promising(shortlist, _FINALISTS)
+    solved = jax.vmap(lambda candidate: _solved(problem, candidate))(finalists)
+    best = jax.tree.map(lambda part: part[jnp.argmax(solved[0])], finalists)
+    # With a feature more or less: their maxima may hide between two levels of the scan.
+    beside = jax.vmap(lambda number: _solved(problem, _with_number(problem, best, number)))(best.number + jnp.arange(-1, 2))
+    solved = jax.tree.map(lambda first, second: jnp.concatenate([first, second]), solved, beside)
+    _, low, high, learned = (each[jnp.argmax(solved[0])] for each in solved)
     return low, high, learned
 
 
@@ -149,6 +153,13 @@ def _solved(problem: Problem, candidate: _Candidate) -> tuple[Array, Array, Arra
     exists = (problem.excess(low, learned) < 0) & (problem.excess(high, learned) > 0) & (low < high)
     value = problem.free_entropy(level, problem.totals(level, learned)[1])
     return jnp.where(exists, value, -jnp.inf), low, high, learned
+
+
+def _with_number(problem: Problem, candidate: _Candidate, number: Array) -> _Candidate:
+    """Another number of learned features, wherever there is a solution with it."""
+    number = jnp.clip(number, 0, problem.features.count)
+    low, high = problem.between(number)
+    return candidate._replace(number=number, low=low, high=high)
 
 
 def _zoom(problem: Problem, low: Array, high: Array, steps: int) -> tuple[Array, Array]:

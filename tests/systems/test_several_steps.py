@@ -26,9 +26,12 @@ def test_label_noise_moves_neurons_sideways_only():
 
 def test_a_kinked_target_of_one_direction_is_integrated_exactly():
     """y = sign(z), one linear neuron: M grows by step sqrt(2/pi) at every step."""
-    path = FRESH(SeveralSteps(2.0, 0.7, target="sign(z)", activation="linear", steps=2))
+    system = SeveralSteps(2.0, 0.7, target="sign(z)", activation="linear", steps=2)
+    path = FRESH(system)
     np.testing.assert_allclose(path.overlap[:, 0], 0.7 * np.sqrt(2 / np.pi) * np.arange(3), rtol=1e-12)
     np.testing.assert_allclose(path.orthogonal, 1 + np.arange(3) * 0.49 / 2, rtol=1e-12)
+    pushed = jax.jit(lambda step: jax.jvp(lambda s: fresh_batches(system.with_(step=s)).overlap[:, 0], (step,), (1.0,))[1])(0.7)
+    np.testing.assert_allclose(pushed, np.sqrt(2 / np.pi) * np.arange(3), rtol=1e-12)
 
 
 def test_without_a_self_term_the_second_look_is_a_fresh_one():

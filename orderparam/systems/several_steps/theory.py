@@ -157,7 +157,9 @@ def _cleared(overlap: Float[Array, "*entry"]) -> Float[Array, "*entry"]:
 
 
 def _length(vector: Float[Array, "direction"]) -> Scalar:
-    return jnp.sqrt(jnp.sum(vector**2))
+    """|v|, with the derivative 0 at v = 0, where all overlaps start."""
+    square = jnp.sum(vector**2)
+    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
 
 
 def _frame(along: Float[Array, "direction"]) -> Float[Array, "direction direction"]:

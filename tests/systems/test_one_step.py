@@ -170,6 +170,12 @@ def test_bad_input_is_refused_in_words():
         OneStep(1, 1, 1, 1, 0.1, readout=(1.0, -1.0), fractions=(1.0,))
     with pytest.raises(ValueError, match="add up to 1"):
         SpikedFeatures(1, 1, 0.1, 0.5, (1.0, 2.0), fractions=(0.5, 0.6))
+    with pytest.raises(ValueError, match=r"readout = \[nan\].*finite"):
+        OneStep(1, 1, 1, 1, 0.1, readout=(np.nan,))
+    with pytest.raises(ValueError, match=r"bulk_norms = \[-1.0\].*> 0"):
+        SpikedFeatures(1, 1, 0.1, 0.5, (1.0,), (-1.0,))
+    with pytest.raises(ValueError, match=r"lowest = 2.0.*< highest"):
+        FeatureMatrix(TANH, lowest=2.0, highest=1.0)
     with pytest.raises(ValueError, match=r"overlap = 1.5.*<= 1"):
         SpikedFeatures(1, 1, 0.1, 1.5, 1.0)
     with pytest.raises(ValueError, match="several groups"):

@@ -40,15 +40,17 @@ def effective_step(learning_rate: Any, width: Any, readout: Any = 1.0, loss_fact
 
 
 def _check_groups(name: str, fractions: Any, **arrays: Any) -> None:
-    """Groups must be described by arrays of one length, and their fractions add up to 1."""
+    """Groups must be described by finite numbers, as many of each kind, and their fractions add up to 1."""
     if any(isinstance(leaf, jax.core.Tracer) for leaf in (fractions, *arrays.values())):
         return
     shares = np.asarray(fractions, float)
     for field, values in arrays.items():
         if shares.ndim == 1 and np.shape(values) != shares.shape:
             raise ValueError(f"{name}.{field} has shape {np.shape(values)}: must be {shares.shape}, as the fractions")
-    if shares.ndim == 1 and (np.any(shares <= 0) or abs(shares.sum() - 1) > 1e-9):
-        raise ValueError(f"{name}.fractions = {tuple(shares)}: must be > 0 and add up to 1")
+        if not np.all(np.isfinite(values)):
+            raise ValueError(f"{name}.{field} = {np.asarray(values).tolist()}: must be finite numbers")
+    if shares.ndim == 1 and not (np.all(shares > 0) and abs(shares.sum() - 1) <= 1e-9):
+        raise ValueError(f"{name}.fractions = {shares.tolist()}: must be > 0 and add up to 1")
 
 
 class TwoLayerReadout(PenalisedRisk):
@@ -139,6 +141,8 @@ class SpikedFeatures(TwoLayerReadout):
 
     def __check_init__(self) -> None:
         _check_groups("SpikedFeatures", self.fractions, spikes=self.spikes, bulk_norms=self.bulk_norms)
+        if not isinstance(self.bulk_norms, jax.core.Tracer) and np.any(np.asarray(self.bulk_norms) <= 0):
+            raise ValueError(f"SpikedFeatures.bulk_norms = {np.asarray(self.bulk_norms).tolist()}: must be > 0")
 
 
 def as_groups(values: Any) -> Any:

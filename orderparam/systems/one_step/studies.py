@@ -16,7 +16,7 @@ from orderparam.systems.one_step.theory.spectrum import FeatureMatrix, feature_s
 
 
 def _between(values: tuple[float, ...], points: int) -> list[float]:
-    return list(np.unique(np.append(np.geomspace(min(values), max(values), points), values)))
+    return list(np.unique(np.append(np.geomspace(min(values), max(values), points), values).round(12)))
 
 
 @study(
@@ -98,8 +98,8 @@ def one_step_learning_curve(
     batch_ratio: float = 4.0,
     step: float = 3.0,
     ridge: float = 0.05,
-    seeds: int = 4,
-    points: int = 4,
+    seeds: int = 6,
+    points: int = 7,
 ) -> list[Curve]:
     curves = []
     for loss in ("square", "logistic"):
@@ -109,7 +109,7 @@ def one_step_learning_curve(
         run = partial(learn_after_step, test_points=2000)
         curves += [
             Curve(f"one step, {panel}", one_step_asymptotics, system, fine, panel=panel),
-            Curve(f"no step, {panel}", no_step_asymptotics, system, {"sample_ratio": sample_ratios}, panel=f"{panel}, no step"),
+            Curve(f"no step, {panel}", no_step_asymptotics, system, fine, panel=f"{panel}, no step"),
             Curve(f"measured, {panel}", run, system, {"sample_ratio": sample_ratios}, seeds, panel=panel),
         ]
     return curves

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
-from orderparam.core.system import System, parameter, structure
+from orderparam.core.system import System, is_number, parameter, structure
 from orderparam.solve.newton import newton_fixed_point
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures
 from orderparam.systems.one_step.theory.conditional import Moments, moments, projection_rule
@@ -47,6 +47,10 @@ class FeatureMatrix(System):
     def __check_init__(self) -> None:
         if self.learner.fractions.shape[-1] != 1:
             raise ValueError("FeatureMatrix.learner has several groups of neurons: must have one")
+        if self.bins < 1:
+            raise ValueError(f"FeatureMatrix.bins = {self.bins}: must be at least 1")
+        if is_number(self.lowest) and is_number(self.highest) and not self.lowest < self.highest:
+            raise ValueError(f"FeatureMatrix.lowest = {self.lowest}: must be < highest = {self.highest}")
 
     @property
     def edges(self) -> Float[Array, "edge"]:

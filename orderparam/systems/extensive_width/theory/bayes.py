@@ -24,8 +24,8 @@ def bayes_optimal(teacher: Teacher) -> BayesOptimal:
     second and grids over numbers are vmapped. Derivatives with respect to noise, samples, decay and read-outs are those of
     the implicit function theorem, on the branch that is selected. Solutions are found by a scan of the free entropy, whose
     highest maxima are resolved down to single features; the free entropies compared at the end are those of the solutions
-    themselves, and of those with a feature more or less. The twelve highest maxima of the scan are looked at closely; of more that
-    tie, or above 1024 features, where the scan is accurate to 1e-3, one that close to the best can be missed.
+    themselves, and of those with a feature more or less. The twelve highest maxima of the scan are looked at closely; of more
+    that tie, or above 1024 features, where the scan is accurate to 1e-3, one that close to the best can be missed.
 
     Raises `ValueError` for activations with a quadratic component (use `quadratic_bayes_optimal`).
     """

@@ -40,24 +40,33 @@ def overlaps(phi: Activation, degrees: tuple[int, ...], lowest: Array, highest: 
             return [coefficients[k] * root * (rho / root) ** k for k in degrees]
 
         return homogeneous
+    table = interpolated(lambda q: phi.hermite_coefficients(max(degrees) + 1, q)[:, np.asarray(degrees)], lowest, highest)
+    return lambda rho, q: [c * (rho / jnp.sqrt(q)) ** k for k, c in zip(degrees, table(q))]
+
+
+def interpolated(values: Callable[[Array], Array], lowest: Array, highest: Array) -> Callable[[Array], Array]:
+    """q -> (function, *batch) from functions of a variance q that are given as (node, function): Chebyshev's series in log q.
+
+    Outside of [lowest, highest] they are continued as constants.
+    """
     middle, half = (jnp.log(highest) + jnp.log(lowest)) / 2, (jnp.log(highest) - jnp.log(lowest)) / 2
     angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
-    values = phi.hermite_coefficients(max(degrees) + 1, jnp.exp(middle + half * np.cos(angles)))[:, np.asarray(degrees)]
-    series = jnp.asarray(np.cos(np.outer(np.arange(_NODES), angles)) * 2 / _NODES) @ values  # (order, mode)
+    cosines = jnp.asarray(np.cos(np.outer(np.arange(_NODES), angles)) * 2 / _NODES)
+    series = cosines @ values(jnp.exp(middle + half * np.cos(angles)))  # (order, function)
 
-    def tabulated(rho: Array, q: Array) -> list[Array]:
+    def table(q: Array) -> Array:
         x = jnp.clip((jnp.log(q) - middle) / half, -1.0, 1.0)
+        rows = series.reshape(*series.shape, *(1 for _ in x.shape))
 
         def step(reached: tuple[Array, Array], row: Array) -> tuple[tuple[Array, Array], None]:  # Clenshaw's recursion
             later, last = reached
-            return (2 * x * later - last + jnp.expand_dims(row, range(1, x.ndim + 1)), later), None
+            return (2 * x * later - last + row, later), None
 
-        zero = jnp.zeros((len(degrees), *x.shape))
-        (later, last), _ = jax.lax.scan(step, (zero, zero), series[:0:-1])
-        cosine = rho / jnp.sqrt(q)
-        return [(x * a - b + first / 2) * cosine**k for k, a, b, first in zip(degrees, later, last, series[0])]
+        zero = jnp.zeros((series.shape[1], *x.shape))
+        (later, last), _ = jax.lax.scan(step, (zero, zero), rows[:0:-1])
+        return x * later - last + rows[0] / 2
 
-    return tabulated
+    return table
 
 
 def _erf(gain: float, degrees: tuple[int, ...], rho: Array, q: Array) -> list[Array]:

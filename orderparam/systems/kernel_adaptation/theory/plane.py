@@ -23,8 +23,9 @@ import numpy as np
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float
 
+from orderparam.gaussian.numerical import Numerical
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.theory.overlaps import Overlaps, overlaps
+from orderparam.systems.kernel_adaptation.theory.overlaps import Overlaps, interpolated, overlaps
 
 Norm = Literal["exact", "concentrated", "prior"]
 NORMS = ("exact", "concentrated", "prior")
@@ -126,9 +127,14 @@ class Plane(eqx.Module):
 
     def overlaps(self, degrees: tuple[int, ...]) -> Overlaps:
         """m_k of the system's activation over the range of this rule."""
+        return overlaps(self.system.phi, degrees, *self._range)
+
+    @property
+    def _range(self) -> tuple[Array, Array]:
+        """Of |w|^2, for activations that are tabulated."""
         deviation = jnp.sqrt(2 / (self.dim - 1))
-        lowest = self.variance * jnp.exp(-12 * deviation - 4)
-        return overlaps(self.system.phi, degrees, lowest, self.rho[-1] ** 2 + self.variance * jnp.exp(8 * deviation + 1))
+        highest = self.rho[-1] ** 2 + self.variance * jnp.exp(8 * deviation + 1)
+        return self.variance * jnp.exp(-12 * deviation - 4), highest
 
     def nodes(self, tau: Float[Array, "mode"], degrees: tuple[int, ...]) -> tuple[Array, Array]:
         """q_perp and log(prior density times weight), both (node, inner): those of rho included."""
@@ -169,7 +175,12 @@ class Plane(eqx.Module):
         q = rho**2 + q_perp
         (slope,) = self.overlaps((1,))(jnp.ones_like(q), q)  # m_1 is rho times a function of q
         linear = q_perp * slope**2
-        return linear, self.system.phi.two_point(q, q, q) - jnp.sum(m**2, axis=0) - linear
+        phi = self.system.phi
+        if isinstance(phi, Numerical):
+            (power,) = interpolated(lambda q: phi.moment(2, q)[:, None], *self._range)(q)
+        else:
+            power = phi.two_point(q, q, q)
+        return linear, power - jnp.sum(m**2, axis=0) - linear
 
     def interacting(
         self, tau: Array, degrees: tuple[int, ...], fluctuations: Fluctuations | None = None

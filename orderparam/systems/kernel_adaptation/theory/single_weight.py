@@ -96,7 +96,7 @@ def adapted_weights(
     fluctuations: whether those of the output are there, (2) of this module.
 
     Homogeneous activations are solved on one angle, exactly; others in the plane (rho, |w_perp|^2). Raises `ValueError` for an
-    unknown ridge or norm. Works under vmap and jit, and under grad with the bare and the effective ridge.
+    unknown ridge or norm, and a bound that is not positive. Works under vmap, jit and grad.
     """
     if ridge_kind not in RIDGES:
         raise ValueError(f"ridge = {ridge_kind!r}: must be one of {', '.join(RIDGES)}")

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import lineax
 import optimistix
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 
@@ -18,6 +19,13 @@ class FixedPoint(eqx.Module):
     residual: Float[Array, ""]
     converged: Bool[Array, ""]
     steps: Int[Array, ""]
+
+
+def _gmres(linear: Callable[[PyTree], PyTree], rhs: PyTree) -> PyTree:
+    """The y with linear(y) = rhs, NaN where it is not found: an error raised here would take a whole batch along."""
+    operator = lineax.FunctionLinearOperator(linear, jax.eval_shape(lambda: rhs))
+    found = lineax.linear_solve(operator, rhs, lineax.GMRES(rtol=1e-12, atol=1e-12), throw=False)
+    return jax.tree.map(lambda leaf: jnp.where(found.result == lineax.RESULTS.successful, leaf, jnp.nan), found.value)
 
 
 def fixed_point(
@@ -32,25 +40,28 @@ def fixed_point(
     """y = function(y, args), by y <- damping * y + (1 - damping) * function(y, args).
 
     Stops when every entry moves by less than tolerance * (1 + |y|). Take logarithms of positive unknowns. Derivatives with
-    respect to `args` follow from the implicit function theorem, by GMRES on products with the Jacobian. Never raises: look at
-    `converged`.
+    respect to `args` follow from the implicit function theorem, by GMRES on products with the Jacobian; NaN where that fails.
+    Never raises: look at `converged`.
     """
 
     def damped(y: PyTree, args: PyTree) -> PyTree:
         return jax.tree.map(lambda old, new: damping * old + (1 - damping) * new, y, function(y, args))
 
-    solution = optimistix.fixed_point(
-        damped,
-        optimistix.FixedPointIteration(rtol=tolerance, atol=tolerance),
-        start,
-        args,
-        max_steps=max_steps,
-        adjoint=optimistix.ImplicitAdjoint(linear_solver=lineax.GMRES(rtol=1e-12, atol=1e-12)),
-        throw=False,
-    )
-    frozen, frozen_args = jax.lax.stop_gradient((solution.value, args))
-    changes = jax.tree.map(lambda new, old: jnp.max(jnp.abs(new - old)), function(frozen, frozen_args), frozen)
+    def change(y: PyTree) -> PyTree:
+        return jax.tree.map(lambda new, old: new - old, function(y, args), y)
+
+    def solve(_: Callable, first: PyTree) -> tuple[PyTree, tuple]:
+        solver = optimistix.FixedPointIteration(rtol=tolerance, atol=tolerance)
+        found = optimistix.fixed_point(damped, solver, first, args, max_steps=max_steps, throw=False)
+        # custom_root cannot differentiate past an integer
+        success, steps = found.result == optimistix.RESULTS.successful, found.stats["num_steps"]
+        return found.value, (success.astype(float), steps.astype(float))
+
+    def tangent(linear: Callable[[PyTree], PyTree], rhs: PyTree) -> PyTree:
+        return lax.custom_linear_solve(linear, rhs, _gmres, _gmres)
+
+    value, told = lax.custom_root(change, jax.tree.map(jnp.asarray, start), solve, tangent, has_aux=True)
+    success, steps = lax.stop_gradient(told)
+    changes = jax.tree.map(lambda part: jnp.max(jnp.abs(part)), lax.stop_gradient(change(value)))
     residual = jax.tree.reduce(jnp.maximum, changes)
-    return FixedPoint(
-        solution.value, residual, solution.result == optimistix.RESULTS.successful, solution.stats["num_steps"]
-    )
+    return FixedPoint(value, residual, success > 0, steps.astype(int))

@@ -49,3 +49,14 @@ def test_damping_tames_an_alternating_iteration():
     assert damped.converged
     assert float(damped.value) == pytest.approx(1.0, abs=1e-11)
     assert 0 < damped.steps < 200
+
+
+def test_derivatives_that_do_not_exist_are_nan_and_leave_a_batch_alone():
+    """y = y + s (b - y): with s = 0 every y is a fixed point and none has a derivative."""
+
+    def total(source, slope):
+        return fixed_point(lambda y, b: y + slope * (b - y), jnp.zeros(2), source).value.sum()
+
+    found = jax.vmap(jax.grad(total), (None, 0))(jnp.array([1.0, 2.0]), jnp.array([0.5, 0.0]))
+    assert found[0].tolist() == pytest.approx([1.0, 1.0], rel=1e-9)
+    assert bool(jnp.all(jnp.isnan(found[1])))

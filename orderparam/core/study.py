@@ -288,7 +288,8 @@ def _curves(chosen: Study, parameters: Mapping[str, Any], settings: Mapping[str,
         if not settings or isinstance(error, OSError):
             raise
         given = ", ".join(f"{name} = {parameters[name]}" for name in settings)
-        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        what = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        reason = what + str(error).partition("\n")[0]
         raise ValueError(f"{chosen.name} with {given}: {reason}") from error
 
 

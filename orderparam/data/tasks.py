@@ -108,8 +108,8 @@ def one_hot(labels: Labels, zero_mean: bool = False) -> Targets:
 def regression(labels: Labels, standardise: bool = True) -> Targets:
     """y = (label - mean) / standard deviation over all examples (divisor: examples); y = label with `standardise=False`.
 
-    `offset` and `scale` of the result undo the transformation. Raises `ValueError` for labels that are not finite real numbers or
-    never change.
+    `offset` and `scale` of the result undo the transformation. Raises `ValueError` for labels that are not finite real numbers, never
+    change, or whose squares overflow.
     """
     real = label_array("labels", labels).astype(np.float64)
     rows = np.arange(len(real))
@@ -117,7 +117,11 @@ def regression(labels: Labels, standardise: bool = True) -> Targets:
         raise ValueError(f"regression: the target {f'is {real[0]} for every example' if len(real) else 'is empty'}")
     if not standardise:
         return Targets("regression in original units", rows, real)
-    offset, scale = float(real.mean()), float(real.std())
+    with np.errstate(over="ignore"):
+        offset, scale = float(real.mean()), float(real.std())
+        variance = np.square(scale)
+    if not 0 < variance < np.inf:
+        raise ValueError(f"regression: the target has variance {variance:g} in float64; write it in other units")
     return Targets("regression", rows, (real - offset) / scale, offset, scale)
 
 

@@ -122,6 +122,7 @@ def test_unknown_tasks(pets, task, message):
         (lambda: regression(np.array([2.0, 2.0])), "is 2.0 for every example"),
         (lambda: regression(np.array([1.0, np.inf])), r"labels\[1\] = inf"),
         (lambda: regression(np.array([])), "is empty"),
+        (lambda: regression(np.array([1e200, -1e200])), "variance inf in float64"),
     ],
 )
 def test_labels_that_do_not_fit(problem, message):

@@ -108,8 +108,8 @@ def one_hot(labels: Labels, zero_mean: bool = False) -> Targets:
 def regression(labels: Labels, standardise: bool = True) -> Targets:
     """y = (label - mean) / standard deviation over all examples (divisor: examples); y = label with `standardise=False`.
 
-    `offset` and `scale` of the result undo the transformation. Raises `ValueError` for labels that are not finite real numbers, never
-    change, or whose squares overflow.
+    `offset` and `scale` of the result undo the transformation. Raises `ValueError` for labels that are not finite real numbers,
+    never change, or whose squares overflow.
     """
     real = label_array("labels", labels).astype(np.float64)
     rows = np.arange(len(real))

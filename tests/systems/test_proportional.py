@@ -323,6 +323,11 @@ def test_bad_patches_are_refused(changes, message):
         convolutional(**changes)
 
 
+def test_half_a_unit_cannot_be_sampled():
+    with pytest.raises(ValueError, match=r"width = 3.5.*whole number"):
+        posterior(SMALL.with_(width=3.5), jax.random.key(0))
+
+
 def test_unknown_closure_is_refused():
     with pytest.raises(ValueError, match="nested"):
         finite_width(SMALL, "nestd")

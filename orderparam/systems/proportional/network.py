@@ -6,17 +6,22 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from orderparam.core.system import whole
 from orderparam.networks import Architecture, convolutional, fully_connected
 from orderparam.networks.affine import Weights
 from orderparam.systems.proportional.model import Convolutional, FullyConnected, LocallyConnected, Network
 
 
 def architecture(system: Network) -> Architecture:
-    """The network of a system at its finite width, without biases; variances are arrays, so that another compiles nothing."""
+    """The network of a system at its finite width, without biases; variances are arrays, so that another compiles nothing.
+
+    Raises `ValueError` for a width that is no whole number.
+    """
     outputs = 1 if system.targets.ndim == 1 else system.targets.shape[1]
     readout = float(system.readout_variance)
     if isinstance(system, FullyConnected):
-        widths, variances = [int(width) for width in system.widths], [float(variance) for variance in system.variances]
+        widths = [whole("width", width) for width in system.widths]
+        variances = [float(variance) for variance in system.variances]
         found = fully_connected(
             int(system.depth), widths, system.phi, variances, readout_variance=readout, outputs=outputs
         )
@@ -25,7 +30,7 @@ def architecture(system: Network) -> Architecture:
         pooled = isinstance(system, Convolutional) and system.readout == "average"
         found = convolutional(
             1,
-            int(system.channels),
+            whole("channels", system.channels),
             system.mask,
             system.phi,
             strides=system.steps,

@@ -44,7 +44,7 @@ def draw_learning_curve(comparison: Comparison) -> Any:
     p = comparison.parameters
     caption(
         figure,
-        f"{p['dataset']}, {p['task']}, {p['activation']} network with {p['depth']} hidden layer(s), T = {p['temperature']:g}. "
+        f"{p['dataset']}, {p['task']}, {p['activation']} network with {_layers(p['depth'])}, T = {p['temperature']:g}. "
         f"Dots: mean over {p['seeds']} random training sets (network: {p['network_seeds']}), bars: standard error; "
         "error on the images outside the training set.",
         95,
@@ -147,7 +147,7 @@ def draw_binary_images(comparison: Comparison) -> Any:
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
     caption(
         figure,
-        f"Gaussian-process regression with the {p['activation']} network kernel of {p['depth']} hidden layer(s), on pools of "
+        f"Gaussian-process regression with the {p['activation']} network kernel of {_layers(p['depth'])}, on pools of "
         f"{p['pool']} images of two classes, y = ±1. Mean squared error on the images of the pool outside the training set. "
         f"Dots: mean over {p['seeds']} random training sets (the same at every T), bars: standard error. RG: modes of "
         f"learnability below {p['threshold']:g} integrated out. "
@@ -155,6 +155,10 @@ def draw_binary_images(comparison: Comparison) -> Any:
         125,
     )
     return figure
+
+
+def _layers(depth: int) -> str:
+    return f"{depth} hidden layer{'s' if depth > 1 else ''}"
 
 
 def _scientific(value: float) -> str:

@@ -41,7 +41,7 @@ def _draw_staircase(comparison: Comparison) -> Any:
         f"overlaps = {p['first']:g}; open "
         f"circles: exact chain, d = {p['dim']}; filled squares: network with all weights, d = {p['network_dim']}; "
         f"means over {p['seeds']} "
-        "runs. With its stairs (leap 1) the target shows one direction after the other; without them (leap 3) "
+        "runs, standard errors. With its stairs (leap 1) the target shows one direction after the other; without them (leap 3) "
         "nothing moves in this time.",
     )
     return figure
@@ -132,8 +132,8 @@ def _draw_table(comparison: Comparison) -> Any:
     caption(
         figure,
         "Samples needed to learn the whole target with a kernel, and to find all directions with one-pass SGD and with the "
-        "best known efficient algorithm (last column: the n/d from which it finds the first). Below: sum of squared Hermite "
-        "coefficients of each "
+        "best known efficient algorithm (last column: the n/d from which it finds the first); e^d: more than any power. "
+        "Below: sum of squared Hermite coefficients of each "
         f"degree; bars: exact, dots: {comparison.parameters['seeds']} samples of "
         f"{comparison.parameters['samples']} points.",
     )

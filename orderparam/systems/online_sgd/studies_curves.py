@@ -15,7 +15,7 @@ from orderparam.systems.online_sgd.phases import PhasePoint, phase_chain, phase_
 from orderparam.systems.online_sgd.start import InSpanStart
 
 _VEIGA = "Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022"
-_RISK = "population risk $R$"
+_RISK = r"population risk $R = \frac{1}{2}\,\mathrm{E}(f^* - f)^2$"
 
 
 def _draw_saad_solla(comparison: Comparison) -> Any:

@@ -31,7 +31,7 @@ _REGION_COLOURS = {
     "no differential equation": "0.4",
 }
 _POINTS = ((0.0, 0.5), (0.25, 0.25), (0.0, 0.0), (0.25, -0.25), (0.0, -0.375), (0.25, -0.5), (0.0, -0.75))
-_RISK = "population risk $R$"
+_RISK = r"population risk $R = \frac{1}{2}\,\mathrm{E}(f^* - f)^2$"
 
 
 def _name(kappa: float, delta: float) -> str:
@@ -57,7 +57,7 @@ def _draw_phases(comparison: Comparison) -> Any:
         dims = runs["input_dim"].values
         slope, half = power_law(dims, runs["samples"])
         plane.plot(one, other, MARKERS[number % 6], color=colour, markersize=7, clip_on=False, zorder=5)
-        words = f"$({one:g}, {other:g})$: {slope:.2f}±{half:.2f} [{time_exponent(one, other):g}]"
+        words = f"$({one:g}, {other:g})$: {slope:z.2f}±{half:.2f} [{time_exponent(one, other):g}]"
         scaling.plot(theory["input_dim"], np.maximum(theory["samples"], 1), color=colour)
         dots(scaling, dims, runs["samples"], number, words, colour=colour, filled=not one)
     plane.set(xlim=(0, 1), ylim=(-1.5, 1), xlabel=r"width exponent $\kappa$", ylabel=r"learning-rate exponent $\delta$")
@@ -69,8 +69,8 @@ def _draw_phases(comparison: Comparison) -> Any:
     scaling.legend(loc="upper left", title=r"$(\kappa, \delta)$: measured exponent [predicted]", fontsize=7, ncols=1)
     caption(
         figure,
-        r"width $= p_0 d^\kappa$, learning rate $\propto d^{-\delta}$; teacher of 2 units, label noise 0.001. "
-        r"Right: lines: flow with both "
+        r"width $p = p_0 d^\kappa$, learning rate $p_0 d^{-\delta}$, $p_0 = 4$ for $\kappa = 0$, else 1; teacher of 2 units, "
+        "label noise 0.001. Right: change of the overlaps, root mean square over units; lines: flow with both "
         f"terms at finite d, dots: exact chain of the overlaps, {comparison.parameters['seeds']} runs; exponents with "
         "95% intervals. Below the noise-dominated phase one step is enough, and no flow describes it.",
         width=140,
@@ -227,14 +227,15 @@ def _draw_noise(comparison: Comparison) -> Any:
     deviation = np.abs(both.isel(record=-1)["population_risk"] - limit.isel(record=-1)["population_risk"])
     right.plot(dims, deviation, color=COLOURS[1], label="flow minus its limit")
     left.set(xscale="log", xlabel=r"$n / d^{1 + 2\delta}$", ylabel=_RISK)
-    right.set(xscale="log", yscale="log", xlabel="input dimension $d$", ylabel="at the last time")
+    right.set(xscale="log", yscale="log", xlabel="input dimension $d$", ylabel="deviation of $R$ at the last time")
     left.legend()
     right.legend()
     caption(
         figure,
         f"kappa = 0, delta = {p['delta']:g}, student of 4 and teacher of 2 units, label noise 0.001; {p['seeds']} "
         "runs of the exact chain, "
-        "standard errors. Finite-size effects fade slowly: the learning term is smaller than the noise by "
+        "standard errors. Right, dashed: d^-(1/2 + delta) through the first point. Finite-size effects fade slowly: the learning "
+        "term is smaller than the noise by "
         "d^delta only.",
     )
     return figure

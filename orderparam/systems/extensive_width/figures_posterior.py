@@ -63,14 +63,13 @@ def draw_quadratic(comparison: Comparison) -> Any:
             start = label.split(", ")[1]
             dots(top, data, data["n_train"].values / dim**2, "error", number, f"HMC, {start}", ("black", COLOURS[2])[number])
             if start == "informed":
-                mean, _ = estimate(data, "overlap")
                 for order, i in enumerate(sorted(distinct)):
                     same = np.flatnonzero(np.all(np.isclose(theory["overlap"].values.T, theory["overlap"].values.T[i]), axis=1))
                     colour = plt.get_cmap("viridis")(0.9 * order / max(len(distinct) - 1, 1))
-                    bottom.plot(
-                        data["n_train"] / dim**2, mean[:, same].mean("feature"), "o", color=colour,
-                        markersize=4, label="HMC, informed" if order == 0 else None,
-                    )  # fmt: skip
+                    mean, error = estimate(data.assign(group=data["overlap"].isel(feature=same).mean("feature")), "group")
+                    words = "HMC, informed" if order == 0 else None
+                    place = data["n_train"] / dim**2
+                    bottom.errorbar(place, mean, yerror(error), fmt="o", color=colour, markersize=4, label=words)
         top.set_yscale("log")
         top.set_title(f"{law} read-outs")
         bottom.set_xlabel("$n/d^2$")
@@ -83,7 +82,8 @@ def draw_quadratic(comparison: Comparison) -> Any:
     caption(
         figure,
         f"{system_words(parameters)}, σ = He₂/√2 + He₃/6, Gaussian weights; informed HMC: {parameters['seeds']} data "
-        f"sets, standard errors; uninformed: 1. Darker: larger |v|. {unconverged(comparison)}",
+        f"sets, standard errors; uninformed: 1. Darker: larger |v|. Single features are found less well than in large "
+        f"dimensions (docs/extensive_width.md). {unconverged(comparison)}",
     )
     return figure
 

@@ -21,7 +21,7 @@ def _figure(columns: int, rows: int = 1, width: float = 3.1, height: float = 2.9
     return plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False)
 
 
-def _legend(figure: Any, axes: Any, columns: int = 4) -> None:
+def _legend(figure: Any, axes: Any, columns: int = 5) -> None:
     """One legend above all panels."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), columns))
@@ -73,7 +73,8 @@ def draw_temperature(comparison: Comparison) -> Any:
     """Test loss with its parts, and train loss, against the temperature."""
     figure, axes = _figure(4, width=2.7)
     for column, name in enumerate(LOSSES):
-        plot_panel(axes[0, column], comparison.theories(), comparison.experiments(), "temperature", name)
+        log = "xy" if name == "train_error" else "x"
+        plot_panel(axes[0, column], comparison.theories(), comparison.experiments(), "temperature", name, log=log)
         axes[0, column].set_ylabel(name.replace("_", " "))
     _legend(figure, axes[0, 0])
     p = comparison.parameters
@@ -88,7 +89,7 @@ def draw_temperature(comparison: Comparison) -> Any:
 
 def draw_order(comparison: Comparison) -> Any:
     """Q, test and train loss against P / N."""
-    figure, axes = _figure(3)
+    figure, axes = _figure(3, height=3.4)
     p = comparison.parameters
     names = {
         "order_parameters": "order parameter $Q$",
@@ -149,7 +150,7 @@ def draw_priors(comparison: Comparison) -> Any:
 def draw_architectures(comparison: Comparison) -> Any:
     """Test loss of each architecture over that of its infinite limit."""
     targets = comparison.parameters["targets"]
-    figure, axes = _figure(len(targets), width=3.6)
+    figure, axes = _figure(len(targets), width=3.6, height=3.4)
     for ax, target in zip(axes[0], targets):
         teacher = f"teacher: {target}"
         relative: dict[str, dict[str, Any]] = {"theory": {}, "experiment": {}}

@@ -1,6 +1,7 @@
 """A sweep: theories batched, experiments seeded by their coordinates alone, failures marked, nothing lost."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -218,6 +219,15 @@ def test_a_foreign_or_damaged_store_is_refused_and_left_alone(tmp_path):
     chunk.unlink()
     with pytest.raises(StoreError, match="chunks of 'magnetisation' are gone"):
         op.sweep(sampled, SYSTEM, GRID, seeds=1, store=tmp_path / "s.zarr")
+
+
+def test_a_store_that_is_deleted_while_it_is_filled_is_missed(tmp_path):
+    def deleting(system, key):
+        shutil.rmtree(tmp_path / "s.zarr", ignore_errors=True)
+        return sampled(system, key)
+
+    with pytest.raises(StoreError, match="is gone"):
+        op.sweep(deleting, SYSTEM, {"temperature": [1.0]}, seeds=2, store=tmp_path / "s.zarr")
 
 
 def test_a_store_that_cannot_be_written_says_so(tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ from scipy.optimize import brentq
 from orderparam.systems.kernel_adaptation import (
     DeepNetwork,
     PatchNetwork,
+    TwoLayerNetwork,
     adapted_weights,
     deep_gaussian_layers,
     gaussian_weights,
@@ -90,6 +91,34 @@ def test_linear_patches_with_a_self_consistent_ridge():
     for n_train, learned, ratio in ((10, 0.3034228115, 1.5819676636), (40, 0.8130879046, 3.1193738575)):
         found = adapted_weights(LINEAR.with_(n_train=n_train), ridge_kind="self-consistent")
         np.testing.assert_allclose([found.total_learnability, found.eigenvalue_ratio], [learned, ratio], rtol=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("system", "options", "expected"),
+    [
+        (
+            TwoLayerNetwork(20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5),
+            {"ridge_kind": "self-consistent", "fluctuations": True},
+            (0.74108980, -0.08936089, 0.02228546, -0.00716105, 5.7635885, 5.6681783),
+        ),
+        (
+            PatchNetwork(15, 3, 100, 60, 0.01, hermite_target({1: 1.0, 3: 0.1}), 0.01),
+            {"ridge_kind": "self-consistent", "fluctuations": True},
+            (0.66364043, -0.07919933, 0.01768744, -0.00496829, 5.8456650, 7.1756835),
+        ),
+        (
+            TwoLayerNetwork(20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.1}), 0.05, 0.8, activation="tanh"),
+            {"fluctuations": True},
+            (0.85294331, -0.07067154, 0.01334267, -0.00349388, 3.5149436, 3.5740109),
+        ),
+    ],
+)
+def test_what_surrounds_the_weights(system, options, expected):
+    """Output, spread and ratio of eigenvalues, by plain iteration of weights, kernel and ridge on another grid."""
+    found = adapted_weights(system, **options)
+    assert bool(found.converged)
+    np.testing.assert_allclose([*found.output, found.spread, found.eigenvalue_ratio], expected, rtol=5e-8, atol=1e-8)
 
 
 def test_erf_patches():

@@ -253,9 +253,9 @@ def draw_polynomial(comparison: Comparison) -> Any:
     left.yaxis.set_major_formatter("{x:g}")
     left.yaxis.set_minor_locator(NullLocator())
     left.text(0.98, 0.96, f"$d$ = {p['input_dim']}", transform=left.transAxes, ha="right", va="top")
-    left.legend(loc="lower left")
+    left.legend(loc="lower left", bbox_to_anchor=(0.16, 0))  # right of B_1
     right.set(xlabel=r"$\ln n/\ln d$", ylabel=r"excess risk $E\,(f-f_*)^2$", ylim=(0, None))
-    right.legend(loc="upper right", title=r"$p\to\infty$")
+    right.legend(loc="lower left", title=r"$p\to\infty$")
     powers = ", ".join(f"{power:g}" for power in p["degree_power"])
     caption(
         figure,

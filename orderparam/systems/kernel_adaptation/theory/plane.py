@@ -114,7 +114,7 @@ class Plane(eqx.Module):
         d, v = jnp.asarray(system.input_dim, float), jnp.asarray(system.weight_variance, float)
         even = system.phi.parity in ("odd", "even")
         u = jnp.linspace(0.0 if even else -1.0, 1.0, RHO_NODES if even else 2 * RHO_NODES - 1)
-        reach = jnp.maximum(3 * jnp.sqrt(v) + 2, 12 * jnp.sqrt(v / d)) * (3 if system.homogeneous else 1)  # those do not saturate
+        reach = jnp.maximum(3 * jnp.sqrt(v) + 5, 12 * jnp.sqrt(v / d)) * (3 if system.homogeneous else 1)  # those do not saturate
         rho = reach * jnp.sinh(4 * u) / math.sinh(4)
         spacing = reach * 4 * jnp.cosh(4 * u) / math.sinh(4) * (u[1] - u[0])
         ends = jnp.ones_like(u).at[0].set(0.5).at[-1].set(0.5) * (2.0 if even else 1.0)

@@ -60,7 +60,7 @@ class AdaptedWeights(Prediction, Wells):
     """Solution of (1).
 
     tau: (y - f)/lambda on the modes. action: G at its minimum, minus the free energy. norm: <|w|^2>.
-    omitted: what the weights contribute to the first mode that was left out (`next_degree`), over |y|; its own y_k aside.
+    omitted: what the weights contribute to the first mode that was left out (`next_degree`), over |y|, whatever y_k is there.
     specialised: N side_weight, the number of specialised neurons.
     overlap, log_density: nodes rho >= 0 and log of the (even) density with respect to rho there.
     reliable: omitted < 0.05, ridge_ratio < 1.1 or the effective ridge in use, and in GMFL-I at least 5 specialised neurons; where

@@ -87,7 +87,7 @@ def one_step_spectrum(
     title="Learning curves of the read-out after one gradient step, square and logistic loss",
     source="Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro 2024 (arXiv:2402.04980)",
     draw=draw_learning_curves,
-    seconds=(90, 4000),
+    seconds=(100, 4000),
     observables=("classification_error", "train_loss", "teacher_overlap"),
     full={"input_dim": 600, "sample_ratios": (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0), "seeds": 16, "points": 40},
 )
@@ -98,7 +98,7 @@ def one_step_learning_curve(
     batch_ratio: float = 4.0,
     step: float = 3.0,
     ridge: float = 0.05,
-    seeds: int = 6,
+    seeds: int = 5,
     points: int = 7,
 ) -> list[Curve]:
     curves = []
@@ -109,7 +109,7 @@ def one_step_learning_curve(
         run = partial(learn_after_step, test_points=2000)
         curves += [
             Curve(f"one step, {panel}", one_step_asymptotics, system, fine, panel=panel),
-            Curve(f"no step, {panel}", no_step_asymptotics, system, fine, panel=f"{panel}, no step"),
+            Curve(f"no step, {panel}", no_step_asymptotics, system, {"sample_ratio": sample_ratios}, panel=f"{panel}, no step"),
             Curve(f"measured, {panel}", run, system, {"sample_ratio": sample_ratios}, seeds, panel=panel),
         ]
     return curves

@@ -6,6 +6,7 @@ the samplers by effective samples a second.
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -18,7 +19,8 @@ from scipy.optimize import minimize
 from scipy.special import erf, logsumexp
 
 import orderparam as op
-from orderparam.sampling import estimate
+from orderparam.sampling import Samples, estimate, sample
+from orderparam.sampling.estimate import value_with_error
 from orderparam.systems.kernel_adaptation import (
     DeepNetwork,
     NetworkOnData,
@@ -33,6 +35,9 @@ from orderparam.systems.kernel_adaptation import (
     sampled_on_data,
     sampled_patches,
 )
+from orderparam.systems.kernel_adaptation.experiment.data import training_set
+from orderparam.systems.kernel_adaptation.experiment.posterior import Posterior, log_density, starts
+from orderparam.systems.kernel_adaptation.experiment.sampled import record
 
 SYSTEM = TwoLayerNetwork(20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5, modes=(1, 3))
 
@@ -152,6 +157,21 @@ def samplers() -> dict[str, Callable[[], Any]]:
     }
 
 
+METHODS: dict[str, dict[str, Any]] = {
+    "hmc": {"warmup": 100, "samples": 300, "trajectory": 2.0},
+    "mala": {"warmup": 1000, "samples": 300, "thin": 10},
+    "langevin": {"warmup": 1000, "samples": 300, "thin": 10},
+}
+
+
+def by_method(method: str, **options: Any) -> Samples:
+    """The posterior of the erf network, two chains from the prior; 3000 gradients or a few more a chain."""
+    key = jax.random.key(0)
+    posterior = Posterior.of(SYSTEM, *training_set(SYSTEM, key))
+    density, observe = (jax.tree_util.Partial(function, posterior) for function in (log_density, record))
+    return sample(density, starts(posterior, 2, 0, key), key, method=method, observe=observe, **options)
+
+
 Row = tuple[str, tuple[float, float], str]
 
 
@@ -180,6 +200,14 @@ def of_samplers() -> Iterator[Row]:
         (_, first), (found, then) = once(run), once(run)
         rate = float(found.effective_samples) / then
         yield f"HMC: {name}", (first, then), f"{rate:.3g} effective samples/s of the slowest observable"
+    for method, options in METHODS.items():
+        run = partial(by_method, method, **options)
+        (_, first), (found, then) = once(run), once(run)
+        f_1 = jax.tree.map(lambda part: float(part[0]), found.estimates.output)
+        remark = f"f_1 = {value_with_error(f_1.mean, f_1.standard_error)}, {f_1.ess / then:.3g} effective samples/s of it"
+        if method == "langevin":
+            remark += f", variances up to {100 * float(jnp.max(found.variance_inflation)) - 100:.1f} % too large"
+        yield f"{method}: two layers, erf", (first, then), remark
     samples, spent = once(lambda: hmc_by_hand(SYSTEM))
     yield "two layers, erf, in NumPy", (spent, spent), f"both layers sampled; {samples / spent:.3g} effective samples/s of f_1"
 

@@ -37,16 +37,15 @@ def _line(least: float, most: float, points: int = 25) -> list[float]:
 
 @study(
     "finite-width-depth",
-    title="Train and test loss against the width of Bayesian networks with one hidden layer and more",
+    title="Train and test loss against the width of Bayesian networks with one to three layers",
     source=_PACELLI,
     draw=draw_depth,
-    seconds=(80, 7200),
+    seconds=(130, 7200),
     observables=LOSSES,
     full={
         "data": "mnist",
         "n_train": 500,
         "n_test": 1000,
-        "depths": (1, 2, 3),
         "measured_widths": (50, 100, 200, 500, 1000),
         "samples": 500,
         "seeds": 4,
@@ -57,7 +56,7 @@ def finite_width_depth(
     n_train: int = 40,
     n_test: int = 100,
     temperature: float = 0.1,
-    depths: tuple[int, ...] = (1, 2),
+    depths: tuple[int, ...] = (1, 2, 3),
     measured_widths: tuple[int, ...] = (20, 80),
     samples: int = 120,
     seeds: int = 2,

@@ -67,7 +67,7 @@ def grokking(
     title="A cubic component needs examples in proportion to d in a network that adapts, to d^3 in its fixed kernel",
     source=f"{_GROKKING}; Rubin et al. 2025, arXiv 2502.03210",
     draw=draw_sample_complexity,
-    seconds=(120, 1500),
+    seconds=(120, 4800),
     observables=("examples",),
     full={"measured": (8, 16, 32, 64), "seeds": 12, "ratios": (10.0, 15.0, 22.0, 33.0, 50.0)},
 )

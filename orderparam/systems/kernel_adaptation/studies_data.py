@@ -70,7 +70,7 @@ def relu_particles(
     title="Larger networks on more data: a kernel that only scales forgets the even part, one that turns learns it",
     source=_FEATURES,
     draw=draw_scaled,
-    seconds=(110, 7200),
+    seconds=(120, 7200),
     observables=("output",),
     full={"betas": (0.125, 0.25, 0.5, 1.0), "seeds": 8, "draws": 600},
 )

@@ -136,7 +136,8 @@ def exponents(
         raise ValueError(f"highest = {highest!r}: must be an integer from 3 to 12 (last order looked at)")
     with jax.ensure_compile_time_eval():  # numbers, also when called while something else is being traced
         g = target(what, dimension, kinks)
-        c, tolerance = coefficients(g, highest + 1)
+        with np.errstate(over="ignore", invalid="ignore"):  # said in words
+            c, tolerance = coefficients(g, highest + 1)
         if not np.all(np.isfinite(c)):
             raise ValueError(f"target {g.name!r}: grows too fast to have a mean over normal z")
         c = np.where(np.abs(c) > tolerance, c, 0.0)

@@ -6,11 +6,16 @@ from pathlib import Path
 
 import jax
 import pytest
+from hypothesis import settings
 
 CORE = str(Path(__file__).parent / "core")
 sys.path.insert(0, CORE)
 os.environ["PYTHONPATH"] = os.pathsep.join([CORE, *filter(None, [os.environ.get("PYTHONPATH")])])
 os.environ.setdefault("MPLBACKEND", "agg")
+
+# The same examples in every run: a failure is that of the change. `pytest --hypothesis-profile=default` draws others.
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 
 @pytest.fixture(autouse=True, scope="module")

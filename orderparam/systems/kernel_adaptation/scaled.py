@@ -87,7 +87,7 @@ def solved_on_drawn_data(
     quartets: number of test points / 4. Not traceable.
     """
     at = system.drawn
-    train, test = training_set(at, key), jax.random.fold_in(key, int(at.n_train))
+    train, test = training_set(at, key), jax.random.fold_in(key, 3)  # past the three keys of the sampler
     quarter = jax.random.normal(test, (quartets, int(at.input_dim)))
     flip = jnp.ones(quarter.shape[1]).at[0].set(-1.0)
     x = jnp.concatenate([quarter, -quarter, flip * quarter, -flip * quarter])

@@ -15,7 +15,7 @@ def draw_data(system: TwoLayerNetwork, key: PRNGKeyArray, count: int) -> tuple[A
 
 
 def training_set(system: TwoLayerNetwork, key: PRNGKeyArray) -> tuple[Array, Array]:
-    """The data on which the sampler with this key runs."""
+    """The data on which `sampled_network` and `langevin_training` run with this key."""
     return draw_data(system, jax.random.split(key, 3)[0], int(system.n_train))
 
 

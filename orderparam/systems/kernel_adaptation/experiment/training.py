@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from orderparam.core.result import Result
 from orderparam.gaussian import hermite
 from orderparam.sampling import sample
-from orderparam.systems.kernel_adaptation.experiment.data import TEST_POINTS, draw_data
+from orderparam.systems.kernel_adaptation.experiment.data import TEST_POINTS, draw_data, training_set
 from orderparam.systems.kernel_adaptation.experiment.posterior import Posterior, Weights, in_single, log_density, starts
 from orderparam.systems.kernel_adaptation.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.theory.overlaps import overlaps
@@ -109,7 +109,7 @@ def langevin_training(
     if start not in START:
         raise ValueError(f"start = {start!r}: must be one of {', '.join(START)}")
     data_key, start_key, run_key = jax.random.split(key, 3)
-    posterior = Posterior.of(system, *draw_data(system, data_key, int(system.n_train)))
+    posterior = Posterior.of(system, *training_set(system, key))
     fresh = draw_data(system, jax.random.fold_in(data_key, 1), TEST_POINTS)
     thin = max(1, round(duration / records / step))
     run = sample(

@@ -9,7 +9,8 @@ import pytest
 from magnet import Paramagnet, exact, sampled
 from typer.testing import CliRunner
 
-from orderparam.cli import _folder, app
+from orderparam.cli import app
+from orderparam.cli.arguments import result_folder
 from orderparam.core.study import Curve, _registry, load, study
 from orderparam.core.table import with_error
 
@@ -181,10 +182,10 @@ def test_an_experiment_that_cannot_run_is_refused_before_its_theory_runs(run, tm
 
 def test_a_folder_has_a_name_that_file_systems_take():
     many = [{"n_train": ",".join(map(str, range(first, 200)))} for first in (1, 2)]
-    names = {_folder("study", False, changes) for changes in many}
+    names = {result_folder("study", False, changes) for changes in many}
     assert len(names) == 2
     assert max(map(len, names)) < 200
-    assert _folder("study", True, {"path": "a/b"}) == "study-full-path=a_b"
+    assert result_folder("study", True, {"path": "a/b"}) == "study-full-path=a_b"
 
 
 def test_a_grid_of_labels_is_kept_and_shown_without_remarks(run, tmp_path, recwarn):

@@ -1,0 +1,3 @@
+from orderparam.cli import main
+
+main()

@@ -1,0 +1,32 @@
+"""How a finished study is printed; `run` and `show` share it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orderparam.cli.terminal import console, duration, plain, short
+
+if TYPE_CHECKING:
+    from orderparam.core.study import Comparison
+
+
+def print_comparison(finished: "Comparison", folder: Path) -> None:
+    """A finished study: its parameters, its agreement tables, what failed, and where the files are."""
+    from orderparam.core.table import tables
+
+    out = console()
+    summary: dict[str, Any] = finished.summary
+    out.print(f"[bold]{plain(summary['title'])}[/]  [dim]{plain(summary['source'])}[/]")
+    settings = ", ".join(f"{key} = {short(value)}" for key, value in summary["parameters"].items())
+    out.print(f"[dim]{plain(settings)}[/]\n", highlight=False)
+    for label, table in finished.agreement.items():
+        for one in tables(label, table, out.width):
+            out.print(one)
+            out.print()
+    for record in summary["curves"]:
+        if record["failed"] or record["unconverged"]:
+            out.print(
+                f"[yellow]{plain(record['label'])}: of {record['points']} points {record['failed']} failed, "
+                f"{record['unconverged']} did not converge[/]"
+            )
+    out.print(f"{duration(summary['seconds'])}; figure: {folder / 'figure.png'} (and .pdf)", highlight=False, soft_wrap=True)
+    out.print(f"data: {folder / 'result.zarr'}, summary: {folder / 'summary.json'}", highlight=False, soft_wrap=True)

@@ -1,0 +1,17 @@
+"""`orderparam exponents`: how hard a target is to find."""
+
+from typing import Annotated
+
+import typer
+
+from orderparam.cli.errors import clear_errors, warnings_in_one_line
+
+
+def exponents(
+    target: Annotated[str, typer.Argument(help='A function of z1, z2, ..., such as "z1*z2*z3" or "sign(z1*z2)".')],
+) -> None:
+    """How hard a target is to find: information, leap and generative exponents, and the sample sizes that follow."""
+    with clear_errors(), warnings_in_one_line():
+        from orderparam.systems.multi_index import exponents as exponents_of
+
+        print(exponents_of(target))

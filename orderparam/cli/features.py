@@ -1,0 +1,78 @@
+"""`orderparam features`: the learning curve of a linear model on a person's own features."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orderparam.cli.arguments import free_folder
+from orderparam.cli.errors import clear_errors, warnings_in_one_line
+from orderparam.cli.terminal import console, plain
+
+if TYPE_CHECKING:
+    from orderparam.systems.random_features.forecast import FeatureForecast
+
+
+def features(
+    file: Annotated[str, typer.Argument(metavar="FEATURES", help="Features, one row an example (.npy, .npz, .csv, .tsv).")],
+    targets: Annotated[
+        str | None, typer.Argument(metavar="TARGETS", help="Their targets: a .npy file, or a column or array of FEATURES.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", help="regression, even-odd, A-vs-B, A-vs-rest (default: from the target).")
+    ] = None,
+    loss: Annotated[str, typer.Option("--loss", help="square, logistic or hinge.")] = "square",
+    ridge: Annotated[
+        float | None, typer.Option("--ridge", help="Penalty beside the summed loss, for features / sqrt(p) (default: the best).")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=2, help="Random training sets per measured point.")] = 8,
+    out: Annotated[Path | None, typer.Option("--out", help="New folder of the result (default: results/features-NAME).")] = None,
+) -> None:
+    """Predict the learning curve and the best penalty of a linear model on your own features, such as a network's embeddings."""
+    with clear_errors(), warnings_in_one_line():
+        from orderparam.systems.random_features.forecast import forecast_features, save_features, user_features
+
+        data, chosen = user_features(file, targets, task)
+        folder = free_folder(out, f"features-{Path(data.name.split('/')[0]).stem}")
+        result = forecast_features(data.inputs, chosen.values, loss, ridge, seeds)
+        title = f"{data.name}: {chosen.name}, {loss} loss"
+        print_features(result, title, folder)
+        save_features(result, folder, title, {"data": data.name, "task": chosen.name})
+
+
+def print_features(result: "FeatureForecast", title: str, folder: Path) -> None:
+    """The learning curve of a linear model in given features, predicted and measured, and the penalty."""
+    from rich.table import Table
+
+    from orderparam.core.agreement import estimate
+    from orderparam.core.table import with_error
+
+    out = console()
+    out.print(f"[bold]{plain(title)}[/]\n")
+    table = Table(header_style="bold", box=None, pad_edge=False)
+    kind = "error" if result.error == "test_error" else "wrong signs"
+    for column in ("examples", "ridge", f"measured {kind}", "predicted", "effective parameters", "predicted"):
+        table.add_column(column, justify="right")
+    mean, error = estimate(result.measured, result.error)
+    used, spread = estimate(result.measured, "effective_dimension")
+    for n in result.measured["n_train"].values:
+        theory = result.predicted.sel(n_train=n)
+        table.add_row(
+            f"{n}",
+            f"{float(theory['ridge']):.3g}",
+            with_error(float(mean.sel(n_train=n)), float(error.sel(n_train=n))),
+            f"{float(theory[result.error]):.4g}",
+            with_error(float(used.sel(n_train=n)), float(spread.sel(n_train=n))),
+            f"{float(theory['effective_dimension']):.4g}",
+        )
+    out.print(table)
+    lines = [
+        "ridge        beside the summed loss, features divided by the root of their number; in scikit-learn",
+        f"             {result.other_penalty}",
+        f"errors       over all {result.examples} examples, training examples included",
+        f"check        prediction within {result.deviation:.1%} (root mean square) of the measured points",
+        f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'forecast.zarr'}",
+    ]
+    if result.loss != "square":
+        lines.insert(3, "approximate  classes are taken as two Gaussians of one covariance, which real data are not")
+    out.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)

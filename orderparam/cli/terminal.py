@@ -1,0 +1,31 @@
+"""The terminal: its width, and how values stand in it."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def console() -> "Console":
+    """As wide as the terminal; in a file or a pipe so wide that nothing is cut."""
+    from rich.console import Console
+
+    terminal = Console()
+    return terminal if terminal.is_terminal else Console(width=160)
+
+
+def plain(text: str) -> str:
+    """The text with nothing in it read as markup."""
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def short(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(short(item) for item in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -7,9 +7,9 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from orderparam.core.grid import Block, Grid, label, numeric, point_key
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, replace
+from orderparam.core.verb import Theory, unwrap
 
 MISSING, DONE, UNCONVERGED, FAILED = 0, 1, 2, 3
 STATUS_MEANINGS = ("missing", "done", "unconverged", "failed")
@@ -91,6 +92,11 @@ def describe(fn: Callable) -> str:
     return f"{getattr(fn, '__module__', '?')}.{getattr(fn, '__qualname__', type(fn).__name__)}"
 
 
+def fn_name(fn: Callable) -> str:
+    """Short name of a function or partial: the label of its curve."""
+    return describe(fn).split("(")[0].rsplit(".", 1)[-1].replace("_", " ")
+
+
 def _words(point: dict[str, Any]) -> str:
     parts = (f"{name} = {value if is_number(value) else label(value)}" for name, value in point.items())
     return ", ".join(parts) or "the only point"
@@ -100,29 +106,31 @@ def _message(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no message'}"
 
 
-def _as_arrays(system: System) -> System:
-    """Every number of the system as a float64 scalar, so that no change of a value compiles again."""
-
-    def convert(leaf: Any) -> Any:
-        if is_number(leaf):
-            return jnp.asarray(float(leaf))
-        return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
-
-    return jax.tree.map(convert, system)
-
-
 @dataclass
-class Theory:
+class TheoryRun:
     """A theory over a grid. Numeric dimensions are vmapped inside one compiled program per combination of the others."""
 
-    fn: Callable[[System], Result]
+    fn: Callable[..., Any]
     system: System
     grid: Grid
     memory: int
-    _compiled: dict[Any, Any] = field(default_factory=dict)
+    _sizes: set[int] = field(default_factory=set)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_compiled": {}}  # compiled code stays in its process
+        return {key: value for key, value in self.__dict__.items() if key != "bound"}
+
+    @cached_property
+    def bound(self) -> tuple[Theory, dict[str, Any]]:
+        """The theory and its options; a function without the decorator is taken as a theory for this sweep alone."""
+        verb, options = unwrap(self.fn)
+        if isinstance(verb, Theory):
+            return verb, options
+
+        def plain(system: System) -> Any:
+            return self.fn(system)
+
+        plain.__module__, plain.__qualname__ = type(self).__module__, fn_name(self.fn)
+        return Theory(plain, None, True, True), {}
 
     @property
     def static_dims(self) -> tuple[str, ...]:
@@ -140,7 +148,7 @@ class Theory:
         shape = self.grid.block_shape(1024, self.static_dims)
         first = next(iter(self.grid.blocks(shape)))
         points = len(self.grid.points(first))
-        if points == 1:
+        if points == 1 or not self.bound[0].traced:
             return shape
         try:
             static, batch = self._split(self.grid.points(first))
@@ -150,7 +158,7 @@ class Theory:
             return shape
         if used <= self.memory:
             return shape
-        self._compiled.clear()
+        self._sizes.clear()
         return self.grid.block_shape(max(1, int(points * self.memory / used)), self.static_dims)
 
     def _split(self, points: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -158,19 +166,12 @@ class Theory:
         batch = {n: np.asarray([float(p[n]) for p in points]) for n in self.grid.dims if n not in static}
         return static, batch
 
-    def _program(self, static: dict[str, Any], batched: Sequence[str], size: int) -> tuple[Any, System]:
+    def _program(self, static: dict[str, Any], batched: tuple[str, ...], size: int) -> tuple[Any, Any]:
         """The compiled theory for one combination of static values, and the system's numbers to call it with."""
-        signature = (size, tuple(label(value) for value in static.values()))
-        if signature not in self._compiled:
-            numbers, rest = eqx.partition(_as_arrays(replace(self.system, static)), eqx.is_array)
-
-            def at(numbers: System, column: dict[str, jax.Array]) -> Result:
-                return _checked(self.fn(replace(eqx.combine(numbers, rest), column)), self.fn)
-
-            columns = {name: jax.ShapeDtypeStruct((size,), jnp.float64) for name in batched}
-            function = jax.vmap(at, in_axes=(None, 0)) if columns else at
-            self._compiled[signature] = (jax.jit(function).lower(numbers, columns).compile(), numbers)
-        return self._compiled[signature]
+        theory, options = self.bound
+        made = theory.batched(replace(self.system, static), options, batched, size)
+        self._sizes.add(size)
+        return made
 
     def __call__(self, task: Task) -> Outcome:
         start = time.perf_counter()
@@ -178,7 +179,10 @@ class Theory:
         shape = task.shape
         errors: tuple[str, ...] = ()
         try:
-            values, dims, status = self._batched(points, shape)
+            if not self.bound[0].traced:
+                values, dims, status, errors = self._one_by_one(points, shape)
+            else:
+                values, dims, status = self._batched(points, shape)
         except Exception as error:
             values, dims, status, errors = self._one_by_one(points, shape, error)
         return Outcome(values, dims, status, time.perf_counter() - start, errors)
@@ -190,7 +194,7 @@ class Theory:
 
     def _batched(self, points: list[dict[str, Any]], shape: tuple[int, ...]) -> tuple[dict, dict, np.ndarray]:
         static, batch = self._split(points)
-        size = max([len(points), *(size for size, _ in self._compiled)])  # an edge block is padded: no second compilation
+        size = max([len(points), *self._sizes])  # an edge block is padded: no second compilation
         program, numbers = self._program(static, tuple(batch), size)
         padded = {name: np.pad(column, (0, size - len(points)), mode="edge") for name, column in batch.items()}
         result = jax.block_until_ready(program(numbers, padded))
@@ -204,9 +208,9 @@ class Theory:
         return values, dims, np.where(converged, DONE, UNCONVERGED).astype(np.int8)
 
     def _one_by_one(
-        self, points: list[dict[str, Any]], shape: tuple[int, ...], error: Exception
+        self, points: list[dict[str, Any]], shape: tuple[int, ...], error: Exception | None = None
     ) -> tuple[dict, dict, np.ndarray, tuple[str, ...]]:
-        """After the batch failed: each point alone, so that one bad point does not take the others with it."""
+        """Each point alone: host algorithms, and after a batch failed, so that one bad point does not take the others with it."""
         results: list[Result | None] = []
         errors: list[str] = []
         for point in points:
@@ -215,7 +219,7 @@ class Theory:
             except Exception as single:
                 results.append(None)
                 errors.append(f"{_words(point)}: {_message(single)}")
-        if any(result is not None for result in results):
+        if error is not None and any(result is not None for result in results):
             warnings.warn(
                 f"{describe(self.fn)} could not be batched ({_message(error)}); evaluated point by point", stacklevel=2
             )
@@ -223,7 +227,7 @@ class Theory:
 
 
 @dataclass
-class Experiment:
+class ExperimentRun:
     """An experiment over a grid: one point and one seed a task, or all seeds of a point in one vmapped call."""
 
     fn: Callable[[System, jax.Array], Result]
@@ -257,3 +261,6 @@ class Experiment:
     def where(self, task: Task) -> str:
         """The task in words."""
         return f"{_words(self.grid.points(task.block)[0])}, seed {', '.join(map(str, self._seeds(task)))}"
+
+
+Program = TheoryRun | ExperimentRun

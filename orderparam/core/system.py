@@ -1,6 +1,6 @@
 """A System: the physical parameters of one learning problem, documented, checked, and open to vmap and grad.
 
-Subclass `System`, and declare each number with `parameter`, which keeps its meaning and its allowed range beside it:
+Subclass `System`, and declare each field with `parameter`, `structure` or `part` (see `orderparam.core.fields`):
 
     class Ising(System):
         "Mean-field Ising model (Curie-Weiss)."
@@ -12,90 +12,53 @@ the computation (depth, activation, architecture) is declared with `structure` a
 """
 
 import dataclasses
-import difflib
-import math
-import numbers
+import functools
 from typing import Any, Self
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from orderparam.core.fields import Refused, declarations, is_number, nearest, parameter, part, structure
 
-def parameter(
-    meaning: str,
-    *,
-    default: Any = dataclasses.MISSING,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    above: float | None = None,
-    below: float | None = None,
-    integer: bool = False,
-) -> Any:
-    """Field of a `System` that holds a number (a leaf): its meaning and its range.
+__all__ = ["Record", "System", "as_arrays", "is_number", "nearest", "parameter", "part", "replace", "structure"]
 
-    minimum <= x <= maximum and above < x < below, as far as they are given. The range is checked whenever a System is built from
-    concrete numbers; traced and batched values pass through.
+
+class _Named(type(eqx.Module)):  # type: ignore[misc]
+    """Puts the name of the class that is built in front of what its fields refuse."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        try:
+            return super().__call__(*args, **fields)
+        except Refused as error:
+            raise ValueError(f"{cls.__name__}.{error}") from None
+
+
+class Record(eqx.Module, metaclass=_Named):
+    """A frozen record of declared fields: a System, or a part of one (a spectrum, a law of labels).
+
+    Raises `ValueError` naming the class, the field, the value and what is allowed; also for arrays whose dimensions of the same
+    name differ.
     """
-    limits = {"minimum": minimum, "maximum": maximum, "above": above, "below": below, "integer": integer}
-    return eqx.field(default=default, metadata={"meaning": meaning, "limits": limits})
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, field in list(cls.__dict__.items()):
+            if isinstance(field, dataclasses.Field) and "declaration" in field.metadata:
+                field.metadata["declaration"].bind(cls, name)
+        if "__check_init__" in cls.__dict__:  # checks between fields may rely on shapes that belong together
+            own = cls.__dict__["__check_init__"]
 
-def structure(meaning: str, *, default: Any = dataclasses.MISSING) -> Any:
-    """Static field of a `System`: a change of it changes the computation, so it is looped over and never batched."""
-    return eqx.field(default=default, static=True, metadata={"meaning": meaning})
+            @functools.wraps(own)
+            def check(self: Any) -> None:
+                _same_dimensions(self)
+                own(self)
 
-
-def _violation(value: float, limits: dict[str, Any]) -> str | None:
-    """What is allowed, in words, when `value` is not; otherwise None."""
-    allowed = []
-    if limits["integer"]:
-        allowed.append("an integer")
-    for key, word in {"minimum": ">=", "above": ">", "maximum": "<=", "below": "<"}.items():
-        if limits[key] is not None:
-            allowed.append(f"{word} {limits[key]:g}")
-    inside = (
-        not math.isnan(value)
-        and (not limits["integer"] or value == math.floor(value))
-        and (limits["minimum"] is None or value >= limits["minimum"])
-        and (limits["maximum"] is None or value <= limits["maximum"])
-        and (limits["above"] is None or value > limits["above"])
-        and (limits["below"] is None or value < limits["below"])
-    )
-    return None if inside else " and ".join(allowed) or "a number"
-
-
-def is_number(value: Any) -> bool:
-    """Whether `value` is one concrete real number (Python, NumPy or JAX scalar; a bool is not one)."""
-    if isinstance(value, jax.core.Tracer | bool | np.bool_):
-        return False
-    if isinstance(value, numbers.Real):
-        return True
-    return isinstance(value, np.ndarray | jax.Array) and value.ndim == 0 and np.issubdtype(value.dtype, np.number)
-
-
-class System(eqx.Module):
-    """Base of all systems: a frozen record whose declared ranges are checked when it is built.
-
-    Raises `ValueError` naming the field, the value and what is allowed.
-    """
+            cls.__check_init__ = check  # type: ignore[attr-defined]
 
     def __check_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            limits = field.metadata.get("limits")
-            if limits is None:
-                continue
-            value = getattr(self, field.name)
-            if is_number(value):
-                allowed = _violation(float(value), limits)
-                if allowed is not None:
-                    raise ValueError(
-                        f"{type(self).__name__}.{field.name} = {value}: must be {allowed} ({field.metadata['meaning']})"
-                    )
-            elif not isinstance(value, np.ndarray | jax.Array):  # a traced or batched value passes
-                raise ValueError(
-                    f"{type(self).__name__}.{field.name} = {value!r}: must be a number ({field.metadata['meaning']})"
-                )
+        _same_dimensions(self)
 
     def with_(self, **changes: Any) -> Self:
         """A copy with some fields changed, checked again. A dotted name reaches into a nested module.
@@ -103,6 +66,53 @@ class System(eqx.Module):
         `system.with_(n_train=100, **{"spectrum.tail": 0.1})`. Raises `ValueError` for a name that does not exist.
         """
         return replace(self, changes)
+
+
+class System(Record):
+    """Base of all systems: the physical parameters of one learning problem."""
+
+    def size(self, name: str) -> int:
+        """The field as an int: theories take sizes of any value, experiments do not.
+
+        Raises `ValueError` when it is not a whole number >= 0.
+        """
+        value = getattr(self, name)
+        if float(value) != int(value) or value < 0:
+            raise ValueError(f"{type(self).__name__}.{name} = {value}: an experiment needs a whole number")
+        return int(value)
+
+
+def _same_dimensions(record: Any) -> None:
+    """Dimensions of one name must have one extent in all arrays of the record."""
+    known: dict[str, tuple[int, str]] = {}
+    for name, declaration in declarations(record).items():
+        array = getattr(record, name)
+        if declaration.kind != "parameter" or not hasattr(array, "shape"):
+            continue
+        for dims in declaration.shapes:
+            if len(dims) != len(array.shape) or any(dim.startswith(("*", "#")) for dim in dims):
+                continue
+            for dim, extent in zip(dims, array.shape):
+                first, where = known.setdefault(dim, (extent, name))
+                if extent != first:
+                    raise Refused(
+                        f"{name} has shape {tuple(array.shape)}, ({', '.join(dims)}): must have {dim} = {first}, as {where} has"
+                    )
+
+
+def as_arrays(module: Any) -> Any:
+    """Every number as a float64 array, so that no change of a value compiles again; other leaves as they are."""
+
+    def convert(leaf: Any) -> Any:
+        if is_number(leaf):
+            return jnp.asarray(np.float64(leaf))
+        if isinstance(leaf, np.ndarray):
+            return jnp.asarray(leaf.astype(np.float64) if leaf.dtype.kind == "f" else leaf)
+        if isinstance(leaf, jax.Array) and (leaf.weak_type or leaf.dtype == jnp.float32):
+            return jax.lax.convert_element_type(leaf, jnp.float64) if jnp.issubdtype(leaf.dtype, jnp.number) else leaf
+        return leaf
+
+    return jax.tree.map(convert, module)
 
 
 def replace(module: Any, changes: dict[str, Any]) -> Any:
@@ -131,12 +141,3 @@ def whole(name: str, value: Any) -> int:
     if int(value) != value:
         raise ValueError(f"{name} = {value}: an experiment needs a whole number")
     return int(value)
-
-
-def nearest(word: str, choices: list[str]) -> str:
-    """`"; did you mean 'x'?"`, or the choices (twenty of them) when nothing is near. Ends every message about a wrong name."""
-    close = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    more = f" and {len(choices) - 20} more" if len(choices) > 20 else ""
-    return f"; there are: {', '.join(sorted(choices)[:20])}{more}" if choices else ""

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.system import System, parameter, structure
+from orderparam.core.verb import experiment, theory
 
 
 class Paramagnet(System):
@@ -28,24 +29,28 @@ class Magnetisation(Result):
     converged: Bool[Array, ""]
 
 
+@theory
 def exact(system: Paramagnet) -> Magnetisation:
     x = system.field / system.temperature
     m = jnp.tanh(x) if system.shape == "tanh" else x
     return Magnetisation(m, jnp.stack([1 - m, 1 + m]) / 2, jnp.asarray(system.temperature > 0.2))
 
 
+@experiment
 def sampled(system: Paramagnet, key: jax.Array) -> Magnetisation:
     up = jax.nn.sigmoid(2 * system.field / system.temperature)
     m = 2 * jax.random.bernoulli(key, up, (int(system.spins),)).mean() - 1
     return Magnetisation(m, jnp.stack([1 - m, 1 + m]) / 2, jnp.asarray(True))
 
 
+@experiment
 def failing_at_two(system: Paramagnet, key: jax.Array) -> Magnetisation:
     if system.temperature == 2.0:
         raise RuntimeError("no spins left")
     return sampled(system, key)
 
 
+@experiment
 def killing_its_process_once(system: Paramagnet, key: jax.Array) -> Magnetisation:
     """Kills the process it runs in the first time it meets temperature 2 (a file remembers)."""
     marker = os.environ["ORDERPARAM_TEST_MARKER"]
@@ -56,12 +61,14 @@ def killing_its_process_once(system: Paramagnet, key: jax.Array) -> Magnetisatio
     return sampled(system, key)
 
 
+@experiment
 def always_killing(system: Paramagnet, key: jax.Array) -> Magnetisation:
     if system.temperature == 2.0:
         os.kill(os.getpid(), signal.SIGKILL)
     return sampled(system, key)
 
 
+@experiment
 def counted(system: Paramagnet, key: jax.Array) -> Magnetisation:
     """Writes a line to a log for each evaluation, so that a test can count them."""
     with open(os.environ["ORDERPARAM_TEST_LOG"], "a") as log:

@@ -1,0 +1,311 @@
+"""The fields of a System: numbers, arrays, choices and parts, each with its meaning, what is allowed, and how it is read.
+
+    class Perceptron(System):
+        "A perceptron on given data."
+        inputs: Float[Array, "train input"] = parameter("training inputs")
+        noise: float = parameter("variance of the label noise", minimum=0, default=0.0)
+        loss: Literal["square", "hinge"] = structure("loss", default="square")
+        activation: Activation = structure("nonlinearity", convert=activation, default="erf")
+        spectrum: Spectrum = part("spectrum of the kernel")
+
+The annotation is the schema: `float` is one number, `Float[Array, "train input"]` an array of that rank, a `Literal` its choices,
+a class what a part must be. What does not fit is refused when the record is built, by name, with what is allowed.
+"""
+
+import dataclasses
+import difflib
+import math
+import numbers
+import types
+import typing
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+_LIMITS: dict[str, tuple[str, Callable[[Any, float], Any]]] = {
+    "minimum": (">=", lambda x, bound: x >= bound),
+    "above": (">", lambda x, bound: x > bound),
+    "maximum": ("<=", lambda x, bound: x <= bound),
+    "below": ("<", lambda x, bound: x < bound),
+}
+
+
+class Refused(ValueError):
+    """A field's value that is not allowed; the class that is being built puts its name in front."""
+
+
+def parameter(
+    meaning: str,
+    *,
+    default: Any = dataclasses.MISSING,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    integer: bool = False,
+    infinite: bool = False,
+    convert: Callable[[Any], Any] | None = None,
+    kw_only: bool = False,
+) -> Any:
+    """Field that holds a number or an array of numbers (a leaf): its meaning and its range.
+
+    minimum <= x <= maximum and above < x < below, as far as they are given, for every entry; infinite values only where `infinite`.
+    Numbers stay as they are; lists and arrays become float64 arrays of the annotation's rank. Traced values pass, and a field of
+    one number may hold an array of them (a batch), checked entry by entry. `convert` is applied first.
+    """
+    limits = {"minimum": minimum, "maximum": maximum, "above": above, "below": below}
+    return _declare("parameter", meaning, default, limits, integer, infinite, None, convert, kw_only)
+
+
+def structure(
+    meaning: str,
+    *,
+    default: Any = dataclasses.MISSING,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    choices: Sequence[str] | Callable[[], Sequence[str]] | None = None,
+    convert: Callable[[Any], Any] | None = None,
+    kw_only: bool = False,
+) -> Any:
+    """Static field: a change of it changes the computation, so it is looped over and never batched.
+
+    An `int` (or `tuple[int, ...]`) annotation asks for whole numbers, from `minimum` to `maximum`; a `Literal` annotation, or
+    `choices`, for one of a few words. `convert` reads what a person may give instead of the object itself (a name, say), and raises
+    `ValueError` for what it cannot read; `choices` then are the words it knows.
+    """
+    limits = {"minimum": minimum, "maximum": maximum, "above": None, "below": None}
+    return _declare("structure", meaning, default, limits, False, False, choices, convert, kw_only)
+
+
+def part(
+    meaning: str,
+    *,
+    default: Any = dataclasses.MISSING,
+    convert: Callable[[Any], Any] | None = None,
+    kw_only: bool = False,
+) -> Any:
+    """Field that holds a module with numbers of its own, of the class (or one of the classes) in the annotation."""
+    return _declare("part", meaning, default, {}, False, False, None, convert, kw_only)
+
+
+def _declare(
+    kind: Literal["parameter", "structure", "part"],
+    meaning: str,
+    default: Any,
+    limits: dict[str, float | None],
+    integer: bool,
+    infinite: bool,
+    choices: Any,
+    convert: Any,
+    kw_only: bool,
+) -> Any:
+    declaration = Declaration(kind, meaning, limits, integer, infinite, choices, convert)
+    static = kind == "structure"
+    return eqx.field(
+        default=default, static=static, kw_only=kw_only, converter=declaration, metadata={"declaration": declaration}
+    )
+
+
+class Declaration:
+    """What a field is declared to be. A list, a form or a page is made of these: see `declarations`.
+
+    kind: parameter, structure or part. name, owner: set when the class is made. Called with a value it returns the value to be
+    kept, or raises `Refused`.
+    """
+
+    def __init__(
+        self,
+        kind: Literal["parameter", "structure", "part"],
+        meaning: str,
+        limits: dict[str, float | None],
+        integer: bool,
+        infinite: bool,
+        choices: Any,
+        convert: Callable[[Any], Any] | None,
+    ) -> None:
+        self.kind, self.meaning, self.limits = kind, meaning, limits
+        self.integer, self.infinite, self.convert = integer, infinite, convert
+        self._choices = choices
+        self.name, self.owner = "?", object
+        # Large arrays that were checked once: a copy of the record with another number does not read them again.
+        self._passed: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+    def bind(self, owner: type, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    @property
+    def annotations(self) -> tuple[Any, ...]:
+        """The alternatives of the annotation; `float | None` has two."""
+        hint = typing.get_type_hints(self.owner).get(self.name, Any)
+        return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+
+    @property
+    def shapes(self) -> tuple[tuple[str, ...], ...]:
+        """The named dimensions that a parameter may have: `()` for one number."""
+        return tuple(tuple(getattr(kind, "dim_str", "").split()) for kind in self.annotations if kind is not type(None))
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """The words allowed, or known to `convert`; empty where there is no such list."""
+        if self._choices is not None:
+            return tuple(self._choices() if callable(self._choices) else self._choices)
+        return tuple(word for kind in self.annotations if typing.get_origin(kind) is Literal for word in typing.get_args(kind))
+
+    @property
+    def allowed(self) -> str:
+        """What a number may be, in words."""
+        words = ["an integer"] if self.integer else []
+        words += [f"{_LIMITS[key][0]} {bound:g}" for key, bound in self.limits.items() if bound is not None]
+        return " and ".join(words) or ("a number" if self.infinite else "a finite number")
+
+    def refuse(self, value: Any, allowed: str) -> Refused:
+        return Refused(f"{self.name} = {short(value)}: must be {allowed} ({self.meaning})")
+
+    def _refuse_array(self, fault: str, allowed: str) -> Refused:
+        return Refused(f"{self.name} {fault}: must be {allowed} ({self.meaning})")
+
+    def __call__(self, value: Any) -> Any:
+        if value is None and type(None) in self.annotations:
+            return None
+        if self.convert is not None:
+            try:
+                value = self.convert(value)
+            except (ValueError, TypeError) as error:
+                raise Refused(f"{self.name} = {short(value)}: {error} ({self.meaning})") from None
+        return getattr(self, f"_{self.kind}")(value)
+
+    # -- numbers and arrays ----------------------------------------------------------------------------------------------
+
+    def _parameter(self, value: Any) -> Any:
+        if is_number(value):
+            return self._number(value)
+        if isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct):
+            return value
+        if isinstance(value, np.ndarray | jax.Array | list | tuple):
+            return self._array(value)
+        raise self.refuse(value, "a number" if () in self.shapes else "an array of numbers")
+
+    def _number(self, value: Any) -> Any:
+        if () not in self.shapes:
+            raise self.refuse(value, f"an array of shape ({', '.join(self.shapes[0])})")
+        try:
+            real = float(value)
+        except OverflowError:
+            raise self.refuse(value, self.allowed) from None
+        if not self._inside(np.float64(real)):
+            raise self.refuse(value, self.allowed)
+        return value
+
+    def _array(self, value: Any) -> Any:
+        if self._passed.get(id(value)) is value:
+            return value
+        try:
+            array = np.asarray(value)
+        except ValueError:  # lists of unequal length
+            raise self.refuse(value, "an array of numbers") from None
+        if array.dtype.kind not in "iuf" or array.size == 0:
+            fault = "is empty" if array.size == 0 else f"holds {array.dtype}"
+            raise self._refuse_array(fault, "numbers, at least one")
+        ranks = [dims for dims in self.shapes if dims]
+        batch = () in self.shapes and not isinstance(value, list | tuple)
+        if not batch and not any(_fits(dims, array.ndim) for dims in ranks):
+            wanted = " or ".join(f"({', '.join(dims)})" for dims in ranks) or "one number"
+            raise self._refuse_array(f"has shape {array.shape}", wanted)
+        inside = self._inside(array)
+        if not np.all(inside):
+            raise self.refuse(array[~inside].flat[0], f"{self.allowed} in every entry")
+        kept = value if isinstance(value, jax.Array) and value.dtype == jnp.float64 else jnp.asarray(array.astype(np.float64))
+        if isinstance(kept, jax.Array) and not isinstance(kept, jax.core.Tracer):
+            self._passed[id(kept)] = kept
+        return kept
+
+    def _inside(self, array: Any) -> Any:
+        """Entry by entry: whether the number is allowed."""
+        inside = ~np.isnan(array) if self.infinite else np.isfinite(array)
+        for key, bound in self.limits.items():
+            if bound is not None:
+                inside &= _LIMITS[key][1](array, bound)
+        return inside & (np.floor(array) == array) if self.integer else inside
+
+    # -- structure and parts ---------------------------------------------------------------------------------------------
+
+    def _structure(self, value: Any) -> Any:
+        if self.convert is None and self.choices:
+            if isinstance(value, str) and value in self.choices:
+                return value
+            words = [word for word in self.choices if isinstance(word, str)]
+            raise self.refuse(value, f"one of {', '.join(words)}{nearest(value, words) if isinstance(value, str) else ''}")
+        kinds = self.annotations
+        if bool in kinds:
+            if not isinstance(value, bool | np.bool_):
+                raise self.refuse(value, "True or False")
+            return bool(value)
+        several = next((kind for kind in kinds if typing.get_origin(kind) is tuple), None)
+        if several is not None and isinstance(value, list | tuple | np.ndarray):
+            entry = typing.get_args(several)[0]
+            return tuple(self._entry(item, entry) for item in value)
+        if int in kinds or float in kinds:
+            return self._entry(value, int if int in kinds else float)
+        if several is not None:
+            raise self.refuse(value, "a sequence")
+        return value
+
+    def _entry(self, value: Any, kind: Any) -> Any:
+        if kind not in (int, float):
+            return value
+        bounds = "" if self.allowed == "a finite number" else f" {self.allowed}"
+        wanted = ("an integer" if kind is int else "a finite number") + bounds
+        fits = is_number(value) and abs(value) < 1e300 and bool(self._inside(np.float64(float(value))))
+        if not fits or (kind is int and float(value) != math.floor(float(value))):
+            raise self.refuse(value, wanted)
+        return kind(value)
+
+    def _part(self, value: Any) -> Any:
+        kinds = tuple(kind for kind in (typing.get_origin(kind) or kind for kind in self.annotations) if isinstance(kind, type))
+        # Values without content stand in for modules while JAX rebuilds a tree.
+        if kinds and not isinstance(value, kinds) and not isinstance(value, jax.core.Tracer):
+            raise self.refuse(value, f"a {' or '.join(kind.__name__ for kind in kinds if kind is not type(None))}")
+        return value
+
+
+def _fits(dims: tuple[str, ...], rank: int) -> bool:
+    """Whether an array of this rank can have these dimensions; `*name` stands for any number of them."""
+    fixed = sum(not dim.startswith("*") for dim in dims)
+    return rank == fixed if fixed == len(dims) else rank >= fixed
+
+
+def declarations(record: Any) -> dict[str, Declaration]:
+    """Field -> its declaration, of a record or its class; fields that are not declared are left out."""
+    fields = {field.name: field.metadata.get("declaration") for field in dataclasses.fields(record)}
+    return {name: declaration for name, declaration in fields.items() if declaration is not None}
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is one concrete real number (Python, NumPy or JAX scalar; a bool is not one)."""
+    if isinstance(value, jax.core.Tracer | bool | np.bool_):
+        return False
+    if isinstance(value, numbers.Real):
+        return True
+    return isinstance(value, np.ndarray | jax.Array) and value.ndim == 0 and value.dtype.kind in "iuf"
+
+
+def short(value: Any) -> str:
+    """A value in a message, cut where it is long."""
+    if isinstance(value, int) and abs(value) >= 10**20:
+        return "an integer of more than 20 digits"
+    text = str(value) if is_number(value) else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def nearest(word: str, choices: Sequence[str]) -> str:
+    """`"; did you mean 'x'?"`, or the choices (twenty of them) when nothing is near. Ends every message about a wrong name."""
+    close = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    more = f" and {len(choices) - 20} more" if len(choices) > 20 else ""
+    return f"; there are: {', '.join(sorted(choices)[:20])}{more}" if choices else ""

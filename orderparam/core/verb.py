@@ -1,0 +1,250 @@
+"""Theories and experiments as things: what they take and give, compiled once for a shape, and found by name.
+
+    @theory
+    def self_consistent(system: KernelRegression, *, branch: Literal["upper", "lower"] = "upper") -> LearningCurve: ...
+
+    @experiment
+    def gaussian_design(system: KernelRegression, key: PRNGKeyArray, *, test_points: int = 1000) -> LearningCurve: ...
+
+The decorated function is called as before. It refuses a system of another type and options that do not exist, makes every number
+of the system a float64 array, and runs a compiled program that is kept: the same call with other numbers compiles nothing.
+"""
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, overload
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from orderparam.core.fields import is_number, nearest, short
+from orderparam.core.result import Result
+from orderparam.core.system import System, as_arrays, replace
+
+
+class Verb:
+    """What theories and experiments have in common. Made by the decorators `theory` and `experiment`.
+
+    name:    `room.function`, by which it is found.
+    systems: the classes of systems it takes; results: the classes of what it returns.
+    options: the other arguments, name -> `inspect.Parameter` (annotation and default).
+    """
+
+    first: int = 1  # arguments before the options
+
+    def __init__(self, fn: Callable[..., Any], check: Callable[..., None] | None) -> None:
+        functools.update_wrapper(self, fn)
+        self.fn, self.check = fn, check
+        self._signature = inspect.signature(fn)
+        self.options: dict[str, inspect.Parameter] = dict(list(self._signature.parameters.items())[self.first :])
+        self.name = f"{room_of(fn.__module__)}.{fn.__name__}"
+
+    @functools.cached_property
+    def _hints(self) -> dict[str, Any]:
+        return typing.get_type_hints(self.fn)
+
+    @functools.cached_property
+    def _numbers(self) -> tuple[str, ...]:
+        """The options that are numbers."""
+        return tuple(name for name in self.options if float in _alternatives(self._hints.get(name, Any)))
+
+    @functools.cached_property
+    def systems(self) -> tuple[type[System], ...]:
+        return _classes(self._hints.get(next(iter(self._signature.parameters)), System))
+
+    @functools.cached_property
+    def results(self) -> tuple[type[Result], ...]:
+        return _classes(self._hints.get("return", Result))
+
+    def choices(self, option: str) -> tuple[Any, ...]:
+        """The words that an option may be; empty where its annotation names none."""
+        alternatives = _alternatives(self._hints.get(option, Any))
+        return tuple(w for kind in alternatives if typing.get_origin(kind) is Literal for w in typing.get_args(kind))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()} {self.name}{self._signature}>"
+
+    def __reduce__(self) -> str:
+        return self.fn.__qualname__  # found again by the name of the function, in whatever process
+
+    def accept(self, system: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options as they are passed on: `float` ones as arrays, the others static. Raises `ValueError` for what does not fit."""
+        if not isinstance(system, self.systems):
+            wanted = " or ".join(kind.__name__ for kind in self.systems)
+            raise ValueError(f"{self.name} takes a {wanted}, not a {type(system).__name__}")
+        read = {}
+        for name, value in options.items():
+            if name not in self.options:
+                raise ValueError(f"{self.name} has no option {name!r}{nearest(name, list(self.options))}")
+            words = self.choices(name)
+            if words and isinstance(value, str) and value not in words:
+                listed = ", ".join(map(str, words))
+                raise ValueError(f"{self.name}: {name} = {short(value)}: must be one of {listed}{nearest(value, words)}")
+            read[name] = value
+        for name in self._numbers:  # defaults too, so that a call with another value runs the same program
+            value = read.get(name, self.options[name].default)
+            if is_number(value):
+                read[name] = np.float64(value)
+        if self.check is not None and all(not isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)):
+            self.check(system, **options)
+        return read
+
+    def _bound(self, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Options given by position beside those given by name."""
+        if not arguments:
+            return dict(options)
+        if len(arguments) > len(self.options):
+            raise ValueError(f"{self.name} takes at most {len(self.options)} options, not {len(arguments)}")
+        return {**dict(zip(self.options, arguments)), **options}
+
+
+class Theory(Verb):
+    """A pure function of a system, compiled once for a shape; `jax.grad`, `jax.vmap` and `jax.jit` work over it.
+
+    traced: False for a host algorithm, which is neither compiled nor batched. differentiable: whether `jax.grad` gives the derivative.
+    """
+
+    def __init__(self, fn: Callable[..., Any], check: Callable[..., None] | None, traced: bool, differentiable: bool) -> None:
+        super().__init__(fn, check)
+        self.traced, self.differentiable = traced, traced and differentiable
+        self._compiled = eqx.filter_jit(fn)
+        self._batched: dict[Any, Any] = {}
+
+    def __call__(self, system: Any, *arguments: Any, **options: Any) -> Any:
+        read = self.accept(system, self._bound(arguments, options))
+        if not self.traced:
+            return self.fn(system, **read)
+        return self._compiled(as_arrays(system), **{k: jnp.asarray(v) if isinstance(v, np.float64) else v for k, v in read.items()})
+
+    def batched(
+        self, system: Any, options: Mapping[str, Any], columns: tuple[str, ...], size: int
+    ) -> tuple[Any, Any]:
+        """The compiled program for `size` points that differ in the numbers `columns`, and the system's arrays to call it with.
+
+        program(arrays, {column: (size,) array}) -> Result with a leading dimension (none without columns). It is kept, so that
+        another sweep over the same columns of a system of the same structure compiles nothing.
+        """
+        read = self.accept(system, options)
+        arrays, rest = eqx.partition(as_arrays(system), eqx.is_array)
+        leaves, tree = jax.tree.flatten(arrays)
+        static = jax.tree.flatten(rest)
+        shapes = tuple((leaf.shape, leaf.dtype.name) for leaf in leaves)
+        key: Any = (tree, shapes, tuple(static[0]), static[1], tuple(sorted(read.items())), columns, size)
+        try:
+            if key in self._batched:
+                return self._batched[key], arrays
+        except (TypeError, ValueError):  # a part that cannot be compared: compiled for this sweep alone
+            key = None
+
+        def at(arrays: Any, column: Mapping[str, jax.Array]) -> Result:
+            result = self.fn(replace(eqx.combine(arrays, rest), dict(column)), **read)
+            if not isinstance(result, Result):
+                raise TypeError(f"{self.name} returned {type(result).__name__}, not a Result")
+            return result
+
+        inputs = {name: jax.ShapeDtypeStruct((size,), jnp.float64) for name in columns}
+        function = jax.vmap(at, in_axes=(None, 0)) if columns else at
+        program = jax.jit(function).lower(arrays, inputs).compile()
+        if key is not None:
+            self._batched[key] = program
+        return program, arrays
+
+
+class Experiment(Verb):
+    """A function of a system and a key that really runs the network or the algorithm; never traced over its system."""
+
+    first = 2
+
+    def __call__(self, system: Any, key: jax.Array, *arguments: Any, **options: Any) -> Any:
+        return self.fn(as_arrays(system), key, **self.accept(system, self._bound(arguments, options)))
+
+
+_theories: dict[str, Theory] = {}
+_experiments: dict[str, Experiment] = {}
+
+
+@overload
+def theory(fn: Callable[..., Any]) -> Theory: ...
+@overload
+def theory(
+    *, traced: bool = True, differentiable: bool = True, check: Callable[..., None] | None = None
+) -> Callable[[Callable[..., Any]], Theory]: ...
+def theory(
+    fn: Callable[..., Any] | None = None,
+    *,
+    traced: bool = True,
+    differentiable: bool = True,
+    check: Callable[..., None] | None = None,
+) -> Any:
+    """Registers the decorated function `(system, *, options) -> Result` as a theory: see `Theory`.
+
+    check: called with the concrete system and the options before anything is compiled; raises `ValueError` for what this theory
+    cannot do.
+    """
+
+    def register(fn: Callable[..., Any]) -> Theory:
+        made = Theory(fn, check, traced, differentiable)
+        return _enter(_theories, made)
+
+    return register if fn is None else register(fn)
+
+
+@overload
+def experiment(fn: Callable[..., Any]) -> Experiment: ...
+@overload
+def experiment(*, check: Callable[..., None] | None = None) -> Callable[[Callable[..., Any]], Experiment]: ...
+def experiment(fn: Callable[..., Any] | None = None, *, check: Callable[..., None] | None = None) -> Any:
+    """Registers the decorated function `(system, key, *, options) -> Result` as an experiment: see `Experiment`."""
+
+    def register(fn: Callable[..., Any]) -> Experiment:
+        return _enter(_experiments, Experiment(fn, check))
+
+    return register if fn is None else register(fn)
+
+
+def _enter(registry: dict[str, Any], verb: Any) -> Any:
+    known = registry.get(verb.name)
+    if known is not None and known.__module__ != verb.__module__:
+        raise ValueError(f"two are called {verb.name!r}: in {known.__module__} and in {verb.__module__}")
+    registry[verb.name] = verb
+    return verb
+
+
+def forget_programs() -> None:
+    """Drops the compiled programs of all sweeps, which are otherwise kept as long as the process lives."""
+    for known in _theories.values():
+        known._batched.clear()
+
+
+def unwrap(fn: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
+    """A theory or an experiment and the options bound to it by `functools.partial`; `(fn, {})` for any other function."""
+    options: dict[str, Any] = {}
+    inner = fn
+    while isinstance(inner, functools.partial):
+        options = {**inner.keywords, **options}
+        if inner.args:
+            return fn, {}
+        inner = inner.func
+    return (inner, options) if isinstance(inner, Verb) else (fn, {})
+
+
+def room_of(module: str) -> str:
+    """The room a module stands in: below `systems` the folder's name, elsewhere the module's own."""
+    parts = module.split(".")
+    return parts[parts.index("systems") + 1] if "systems" in parts[:-1] else parts[-1]
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+
+
+def _classes(hint: Any) -> tuple[Any, ...]:
+    """The classes of an annotation; those of a type variable are its bounds."""
+    if isinstance(hint, typing.TypeVar):
+        hint = hint.__bound__ or typing.Union[hint.__constraints__]  # noqa: UP007
+    return tuple(kind for kind in (typing.get_origin(k) or k for k in _alternatives(hint)) if isinstance(kind, type))

@@ -35,9 +35,9 @@ from orderparam.systems.kernel_adaptation import (
     sampled_on_data,
     sampled_patches,
 )
-from orderparam.systems.kernel_adaptation.experiment.data import training_set
-from orderparam.systems.kernel_adaptation.experiment.posterior import Posterior, log_density, starts
-from orderparam.systems.kernel_adaptation.experiment.sampled import record
+from orderparam.systems.kernel_adaptation.two_layers.experiment.data import training_set
+from orderparam.systems.kernel_adaptation.two_layers.experiment.posterior import Posterior, log_density, starts
+from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import record
 
 SYSTEM = TwoLayerNetwork(20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5, modes=(1, 3))
 

@@ -13,7 +13,7 @@ from orderparam.systems.kernel_adaptation import (
     gaussian_weights_on_data,
     sampled_deep_network,
 )
-from orderparam.systems.kernel_adaptation.experiment.deep import DeepPosterior
+from orderparam.systems.kernel_adaptation.deep.experiment import DeepPosterior
 
 
 def network(**changes) -> DeepNetwork:

@@ -17,8 +17,8 @@ from orderparam.systems.kernel_adaptation import (
     sampled_on_data,
     sampled_patches,
 )
-from orderparam.systems.kernel_adaptation.experiment.on_data import Particles
-from orderparam.systems.kernel_adaptation.experiment.patches import PatchPosterior
+from orderparam.systems.kernel_adaptation.on_data.experiment import Particles
+from orderparam.systems.kernel_adaptation.patches.experiment import PatchPosterior
 
 
 def test_the_density_on_patches_has_one_readout_for_each():

@@ -5,32 +5,14 @@ distribution (specialisation), averaged over data or on given data; deep network
 and the sampled networks themselves.
 """
 
-from orderparam.systems.kernel_adaptation.experiment import (
-    Classifier,
-    Gaussianity,
-    Pruned,
-    SampledNetwork,
-    TrainedNetwork,
-    draw_data,
-    draw_network,
-    gaussianity,
-    langevin_training,
-    pruned_classifier,
-    sampled_network,
-)
-from orderparam.systems.kernel_adaptation.experiment.deep import SampledDeepNetwork, sampled_deep_network
-from orderparam.systems.kernel_adaptation.experiment.on_data import SampledOnData, adapted_weights_on_data, sampled_on_data
-from orderparam.systems.kernel_adaptation.experiment.patches import SampledPatches, sampled_patches
-from orderparam.systems.kernel_adaptation.model import NetworkOnData, TwoLayerNetwork, hermite_target
-from orderparam.systems.kernel_adaptation.model_deep import DeepNetwork
-from orderparam.systems.kernel_adaptation.model_patches import PatchNetwork
-from orderparam.systems.kernel_adaptation.sample_complexity import (
-    ExamplesNeeded,
-    MeasuredExamplesNeeded,
-    examples_needed,
-    sampled_examples_needed,
-)
-from orderparam.systems.kernel_adaptation.scaled import (
+from orderparam.systems.kernel_adaptation.deep.experiment import SampledDeepNetwork, sampled_deep_network
+from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
+from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
+from orderparam.systems.kernel_adaptation.dynamics.pruning import Classifier, Pruned, pruned_classifier
+from orderparam.systems.kernel_adaptation.dynamics.training import TrainedNetwork, langevin_training
+from orderparam.systems.kernel_adaptation.gaussianity import Gaussianity, gaussianity
+from orderparam.systems.kernel_adaptation.on_data.experiment import SampledOnData, adapted_weights_on_data, sampled_on_data
+from orderparam.systems.kernel_adaptation.on_data.scaled import (
     SampledOnDrawnData,
     ScaledNetwork,
     SolvedOnDrawnData,
@@ -38,22 +20,28 @@ from orderparam.systems.kernel_adaptation.scaled import (
     sampled_at_scale,
     solved_on_drawn_data,
 )
-from orderparam.systems.kernel_adaptation.theory import (
-    AdaptedWeights,
+from orderparam.systems.kernel_adaptation.on_data.theory import (
     DataPrediction,
-    GaussianWeights,
-    Prediction,
-    ScaledKernel,
-    Wells,
-    adapted_weights,
-    gaussian_process,
     gaussian_process_on_data,
-    gaussian_weights,
     gaussian_weights_on_data,
-    kernel_scaling,
     kernel_scaling_on_data,
 )
-from orderparam.systems.kernel_adaptation.theory.deep import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
+from orderparam.systems.kernel_adaptation.patches.experiment import SampledPatches, sampled_patches
+from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
+from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
+    ExamplesNeeded,
+    MeasuredExamplesNeeded,
+    examples_needed,
+    sampled_examples_needed,
+)
+from orderparam.systems.kernel_adaptation.two_layers.experiment.data import draw_data, draw_network
+from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import SampledNetwork, sampled_network
+from orderparam.systems.kernel_adaptation.two_layers.model import NetworkOnData, TwoLayerNetwork, hermite_target
+from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import AdaptedWeights, adapted_weights
+from orderparam.systems.kernel_adaptation.two_layers.theory.fixed_kernel import ScaledKernel, gaussian_process, kernel_scaling
+from orderparam.systems.kernel_adaptation.two_layers.theory.gaussian_weights import GaussianWeights, gaussian_weights
+from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import Prediction
+from orderparam.systems.kernel_adaptation.two_layers.theory.wells import Wells
 
 __all__ = [
     "AdaptedWeights",

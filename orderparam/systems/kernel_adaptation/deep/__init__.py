@@ -1,0 +1,1 @@
+"""Networks with several hidden layers, on given training sets."""

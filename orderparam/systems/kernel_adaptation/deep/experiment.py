@@ -1,0 +1,226 @@
+"""The posterior of a deep network on its training set, by HMC over all hidden weights; the read-out is integrated exactly."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from orderparam.kernels.readout import condition_readout, log_evidence
+from orderparam.sampling import estimate, sample
+from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
+from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
+from orderparam.systems.kernel_adaptation.gaussianity import gaussianity
+from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
+
+DIRECTIONS = ("weights, teacher", "weights, random", "pre-activations, target", "pre-activations, random")
+
+Weights = tuple[Float[Array, "unit fan_in"], ...]
+
+
+class DeepPosterior(eqx.Module):
+    """Log density of whitened weights: W_0 = sqrt(v/d) u_0, W_l = sqrt(hidden variance / N_l) u_l."""
+
+    system: DeepNetwork
+
+    def layers(self, u: Weights, x: Float[Array, "example input"]) -> list[Float[Array, "example unit"]]:
+        """Pre-activations of all hidden layers."""
+        system = self.system
+        h = [jnp.sqrt(jnp.asarray(system.weight_variance, float) / x.shape[1]) * x @ u[0].T]
+        for weights in u[1:]:
+            h.append(jnp.sqrt(jnp.asarray(system.hidden_variance, float) / weights.shape[1]) * system.phi(h[-1]) @ weights.T)
+        return h
+
+    def features(self, last: Float[Array, "example unit"]) -> Float[Array, "example unit"]:
+        """sqrt(read-out variance / N_L) phi(h_L), so that K = features features^T."""
+        return jnp.sqrt(jnp.asarray(self.system.readout_variance, float) / last.shape[1]) * self.system.phi(last)
+
+    def __call__(self, u: Weights) -> Float[Array, ""]:
+        system = self.system
+        evidence = log_evidence(self.features(self.layers(u, system.inputs)[-1]), system.targets[:, None], system.temperature)
+        return evidence - sum(jnp.sum(part**2) for part in u) / 2
+
+
+class _Recorded(eqx.Module):
+    train_mean: Float[Array, "train"]
+    mean: Float[Array, "test"]
+    covariance: Float[Array, "input other"]
+    preactivations: Float[Array, "layer train second"]
+    weights: Float[Array, "unit two"]
+    hidden: Float[Array, "unit two"]
+
+
+class SampledDeepNetwork(OnTestSet):
+    """Posterior averages; fields as in `theory.deep.DeepPrediction`. Error bars are those of the Markov chains.
+
+    deviation: |H - H_theory| / |H| (Frobenius norm) of each layer's pre-activations; prior_deviation: the same against
+        the infinitely wide network.
+    Directions: weights of the first layer along the teacher (the first input axis) and along a random unit vector, times
+    sqrt(d/v); pre-activations of the last hidden layer along the target y/|y| and along a random unit vector of the training set.
+        variance, variance_error, excess_kurtosis, kurtosis_error: of the sampled neurons. expected: variance in theory;
+        prior_variance: that of the infinitely wide network. distance, independent, p_value: Kolmogorov-Smirnov test against
+        N(0, expected) and its number of independent values; p_value_of_shape: against a Gaussian of the sampled variance (see
+        `gaussianity`). density: of the values over sqrt(expected), in bins of equal width over +-4, centres bin_centre.
+    r_hat, effective_samples: worst over learnabilities, spread and on_target. converged: R-hat < 1.05, 100 effective samples.
+    """
+
+    train_mean: Float[Array, "train"]
+    train_learnability: Float[Array, ""]
+    train_learnability_error: Float[Array, ""]
+    spread_error: Float[Array, ""]
+    preactivations: Float[Array, "layer train second"]
+    on_target: Float[Array, "layer"]
+    on_target_error: Float[Array, "layer"]
+    deviation: Float[Array, "layer"]
+    prior_deviation: Float[Array, "layer"]
+    variance: Float[Array, "direction"]
+    variance_error: Float[Array, "direction"]
+    excess_kurtosis: Float[Array, "direction"]
+    kurtosis_error: Float[Array, "direction"]
+    expected: Float[Array, "direction"]
+    prior_variance: Float[Array, "direction"]
+    distance: Float[Array, "direction"]
+    independent: Float[Array, "direction"]
+    p_value: Float[Array, "direction"]
+    p_value_of_shape: Float[Array, "direction"]
+    bin_centre: Float[Array, "bin"]
+    density: Float[Array, "direction bin"]
+    acceptance: Float[Array, ""]
+    r_hat: Float[Array, ""]
+    effective_samples: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+BINS = 41
+REACH = 4.0
+
+
+def directions(system: DeepNetwork) -> tuple[Float[Array, "input two"], Float[Array, "train two"]]:
+    """Unit vectors: (w_*, random) for the input weights and (y/|y|, random) for pre-activations; random but always the same."""
+    first, second = jax.random.split(jax.random.key(2023))
+    train, dim = system.inputs.shape
+    random, other = jax.random.normal(first, (dim,)), jax.random.normal(second, (train,))
+    y = jnp.asarray(system.targets, float)
+    unit = [jnp.eye(dim)[0], random / jnp.linalg.norm(random)], [y / jnp.linalg.norm(y), other / jnp.linalg.norm(other)]
+    return jnp.stack(unit[0], axis=1), jnp.stack(unit[1], axis=1)
+
+
+def projected_variances(system: DeepNetwork, prediction: DeepPrediction) -> Float[Array, "direction"]:
+    """Variances along `DIRECTIONS` in theory."""
+    inputs, points = directions(system)
+    on_weights = jnp.einsum("ij,ia,ja->a", prediction.covariance, inputs, inputs)
+    return jnp.concatenate([on_weights, jnp.einsum("ij,ia,ja->a", prediction.preactivations[-1], points, points)])
+
+
+def sampled_deep_network(
+    system: DeepNetwork,
+    key: PRNGKeyArray,
+    chains: int = 2,
+    warmup: int = 150,
+    samples: int = 200,
+    leapfrog_steps: int = 10,
+) -> SampledDeepNetwork:
+    """The network itself, with at least two hidden layers, from prior draws; compared with both theories on the same data.
+
+    Not traceable. Raises `ValueError` for a network of one hidden layer.
+    """
+    if system.depth < 2:
+        raise ValueError(
+            f"relative_widths = {system.relative_widths}: must have at least two hidden layers (see sampled_network)"
+        )
+    start_key, run_key = jax.random.split(key)
+    posterior = DeepPosterior(system)
+    run = sample(
+        jax.tree_util.Partial(_log_density, posterior),
+        _starts(system, chains, start_key),
+        run_key,
+        warmup=warmup,
+        samples=samples,
+        leapfrog_steps=leapfrog_steps,
+        observe=jax.tree_util.Partial(_record, posterior),
+    )
+    return _summary(system, run.observables, run.acceptance_rate)
+
+
+def _log_density(posterior: DeepPosterior, u: Weights) -> Array:
+    return posterior(u)
+
+
+def _starts(system: DeepNetwork, chains: int, key: PRNGKeyArray) -> Weights:
+    widths = [round(float(width)) for width in system.widths]
+    sizes = zip(jax.random.split(key, len(widths)), widths, [system.inputs.shape[1], *widths])
+    return tuple(jax.random.normal(own, (chains, width, fan_in)) for own, width, fan_in in sizes)
+
+
+def _record(posterior: DeepPosterior, u: Weights) -> _Recorded:
+    system = posterior.system
+    h, h_test = posterior.layers(u, system.inputs), posterior.layers(u, system.test_inputs)
+    features = posterior.features(h[-1])
+    readout = condition_readout(features, system.targets[:, None], system.temperature).mean[:, 0]
+    inputs, points = directions(system)
+    return _Recorded(
+        train_mean=features @ readout,
+        mean=posterior.features(h_test[-1]) @ readout,
+        covariance=u[0].T @ u[0] / u[0].shape[0],
+        preactivations=jnp.stack([layer @ layer.T / layer.shape[1] for layer in h[1:]]),
+        weights=u[0] @ inputs,
+        hidden=h[-1].T @ points,
+    )
+
+
+def _summary(system: DeepNetwork, recorded: _Recorded, acceptance: Array) -> SampledDeepNetwork:
+    theory, prior = deep_gaussian_layers(system), deep_gaussian_process(system)
+    y, y_test = (jnp.asarray(labels, float) for labels in (system.targets, system.test_targets))
+    averages = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)
+    values = [part[..., i] for part in (recorded.weights, recorded.hidden) for i in range(2)]
+    columns = [
+        recorded.train_mean @ y / (y @ y),
+        recorded.covariance[..., 0, 0],
+        recorded.mean @ y_test / (y_test @ y_test),
+        *(jnp.mean(value**2, axis=-1) for value in values),
+        *jnp.moveaxis(jnp.einsum("cdlij,i,j->cdl", recorded.preactivations, y, y) / (y @ y), -1, 0),
+    ]
+    health = estimate(jnp.stack(columns, axis=-1))
+    expected = projected_variances(system, theory)
+    against_theory = [gaussianity(value, float(variance)) for value, variance in zip(values, expected)]
+    of_shape = [gaussianity(value) for value in values]
+    edges = jnp.linspace(-REACH, REACH, BINS + 1)
+    return SampledDeepNetwork(
+        **on_test_set(system, averages.mean, averages.covariance),
+        train_mean=averages.train_mean,
+        train_learnability=health.mean[0],
+        train_learnability_error=health.standard_error[0],
+        spread_error=health.standard_error[1],
+        preactivations=averages.preactivations,
+        on_target=health.mean[7:],
+        on_target_error=health.standard_error[7:],
+        deviation=_distance(averages.preactivations, theory.preactivations),
+        prior_deviation=_distance(averages.preactivations, prior.preactivations),
+        variance=health.mean[3:7],
+        variance_error=health.standard_error[3:7],
+        excess_kurtosis=jnp.stack([test.excess_kurtosis for test in of_shape]),
+        kurtosis_error=jnp.stack([test.kurtosis_error for test in of_shape]),
+        expected=expected,
+        prior_variance=projected_variances(system, prior),
+        distance=jnp.stack([test.distance for test in against_theory]),
+        independent=jnp.stack([test.effective_samples for test in against_theory]),
+        p_value=jnp.stack([test.p_value for test in against_theory]),
+        p_value_of_shape=jnp.stack([test.p_value for test in of_shape]),
+        bin_centre=(edges[1:] + edges[:-1]) / 2,
+        density=jnp.stack(
+            [
+                jnp.histogram(value.ravel() / jnp.sqrt(variance), edges)[0] / value.size / (edges[1] - edges[0])
+                for value, variance in zip(values, expected)
+            ]
+        ),
+        acceptance=jnp.mean(acceptance),
+        r_hat=jnp.max(health.r_hat),
+        effective_samples=jnp.min(health.ess),
+        converged=jnp.all(health.reliable),
+    )
+
+
+def _distance(found: Array, other: Array) -> Float[Array, "layer"]:
+    def norm(matrices: Array) -> Array:
+        return jnp.sqrt(jnp.sum(matrices**2, axis=(1, 2)))
+
+    return norm(found - other) / norm(found)

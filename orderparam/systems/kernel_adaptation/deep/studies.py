@@ -1,0 +1,60 @@
+"""The named figure of deep networks: the pre-activations of their layers turn towards the target."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.systems.kernel_adaptation.deep.experiment import sampled_deep_network
+from orderparam.systems.kernel_adaptation.deep.figures import draw_deep
+from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
+from orderparam.systems.kernel_adaptation.deep.theory import deep_gaussian_layers, deep_gaussian_process
+
+Data = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
+
+
+def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500) -> Data:
+    """x, y, x_test, y_test with x ~ N(0, 1) and y = He_1 + cubic He_3 of the first axis; always the same draw."""
+    random = np.random.default_rng(0)
+    x, x_test = (jnp.asarray(random.standard_normal((count, input_dim))) for count in (n_train, n_test))
+    y, y_test = (z + cubic * (z**3 - 3 * z) for z in (x[:, 0], x_test[:, 0]))
+    return x, y, x_test, y_test
+
+
+@study(
+    "deep-preactivations",
+    title="Every layer of a deep network turns its pre-activations towards the target, as one covariance per layer says",
+    source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383",
+    draw=draw_deep,
+    seconds=(80, 1500),
+    observables=("total_learnability", "train_learnability", "spread"),
+    full={"measured_widths": (20, 40, 80, 160, 320), "draws": 1000, "seeds": 4},
+)
+def deep_preactivations(
+    depth: int = 2,
+    input_dim: int = 12,
+    n_train: int = 40,
+    cubic: float = -0.1,
+    activation: str = "erf",
+    chi: float = 20.0,
+    measured_widths: tuple[int, ...] = (20, 40, 80),
+    draws: int = 150,
+    seeds: int = 2,
+) -> list[Curve]:
+    system = DeepNetwork(
+        *one_direction(input_dim, n_train, cubic),
+        width=100,
+        temperature=0.1,
+        hidden_variance=2.0,
+        activation=activation,
+        relative_widths=(1.0,) * depth,
+    ).scaling(chi)
+    grid = {"width": np.geomspace(min(measured_widths) / 1.5, 3e4, 21).tolist()}
+    measured = partial(sampled_deep_network, samples=draws, warmup=150)
+    return [
+        Curve("infinitely wide (GP)", deep_gaussian_process, system, grid),
+        Curve("Gaussian layers", deep_gaussian_layers, system, grid),
+        Curve("sampled network", measured, system, {"width": measured_widths}, seeds=seeds),
+    ]

@@ -1,0 +1,153 @@
+"""Deep networks on a given training set: every layer's pre-activations Gaussian, with a covariance of its own.
+
+The input weights are N(0, Sigma) and the pre-activations of layer l = 2..L at the training points N(0, H_l), independently over
+its N_l neurons. Given the layer below, their prior has the covariance Q_l = (hidden variance) E phi phi^T. With
+K = (read-out variance) E phi phi^T over the last layer and KL the divergence between centred Gaussians,
+
+    F = N_1 KL(Sigma | prior) + sum_l N_l KL(H_l | Q_l) + [ y^T (K + T)^{-1} y + log det(K + T) ] / 2
+
+(Seroussi, Naveh, Ringel 2023). Stationarity: every layer feels the next one through
+
+    H_l^{-1} = Q_l^{-1} + (N_(l+1)/N_l) sum A_mu nu dQ_(l+1),mu nu / dH_l,    A = Q^{-1} - Q^{-1} H Q^{-1} of layer l+1,
+
+and the last one, with N_(L+1) = 1, the read-out through A = (K + T)^{-1} - (K + T)^{-1} y y^T (K + T)^{-1} and K for Q.
+
+Unknowns: Sigma = (v/d) L L^T and H_l = C_l M_l M_l^T C_l^T with C_l C_l^T = Q_l, so that KL(H | Q) = |M|^2/2 - sum log M_ii - n/2
+and the infinitely wide network is L = M_l = 1. Outside the training set the pre-activations follow their prior conditioned on
+those at the training points.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import jax.scipy.linalg as jsl
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from orderparam.solve.descent import TOLERANCE, descend
+from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
+from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
+from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import compiled
+
+_JITTER = 1e-10  # of the mean diagonal of Q: kernels of linear units are singular
+
+
+class DeepPrediction(OnTestSet):
+    """train_mean: posterior mean of f at the training points. train_learnability: train_mean . y / y . y.
+
+    preactivations: H_l, l = 2..L, at the training points. on_target: y^T H_l y / y . y.
+    action: F/N, without the constants of KL, so that it is (d + (L-1) n)/2 plus the fit for the infinitely wide network.
+    residual: largest entry of the gradient of F/N, below 1e-8 where converged.
+    """
+
+    train_mean: Float[Array, "train"]
+    train_learnability: Float[Array, ""]
+    preactivations: Float[Array, "layer train second"]
+    on_target: Float[Array, "layer"]
+    action: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+@compiled
+def deep_gaussian_process(system: DeepNetwork) -> DeepPrediction:
+    """The infinitely wide network (NNGP) of this depth."""
+    unknowns = _Unknowns(system)
+    start = unknowns.prior
+    return _described(system, unknowns.factors(start), unknowns.action(start), jnp.zeros(()))
+
+
+@compiled
+def deep_gaussian_layers(system: DeepNetwork) -> DeepPrediction:
+    """Gaussian pre-activations in all layers: the minimum of F next to the infinitely wide network, by L-BFGS, O(L n^3) a step.
+
+    Accurate to 1e-6. Works for every activation of the catalogue.
+    """
+    unknowns = _Unknowns(system)
+    found, action, residual = descend(unknowns.action, unknowns.prior)
+    return _described(system, unknowns.factors(found), action, residual)
+
+
+class _Unknowns:
+    """The lower triangles of L and of all M_l in one vector."""
+
+    def __init__(self, system: DeepNetwork) -> None:
+        self.system = system
+        train, dim = system.inputs.shape
+        self.sizes = (dim, *(train for _ in range(system.depth - 1)))
+        self.prior = jnp.concatenate([jnp.eye(size)[jnp.tril_indices(size)] for size in self.sizes])
+
+    def factors(self, unknowns: Array) -> list[Array]:
+        ends = np.cumsum([size * (size + 1) // 2 for size in self.sizes])[:-1]
+        return [
+            jnp.zeros((size, size)).at[jnp.tril_indices(size)].set(part)
+            for size, part in zip(self.sizes, jnp.split(unknowns, ends))
+        ]
+
+    def action(self, unknowns: Array) -> Array:
+        """F/N."""
+        system, factors = self.system, self.factors(unknowns)
+        divergence = sum(
+            ratio * (jnp.sum(factor**2) / 2 - jnp.sum(jnp.log(jnp.abs(jnp.diagonal(factor)))))
+            for ratio, factor in zip(system.relative_widths, factors)
+        )
+        y = jnp.asarray(system.targets, float)
+        cholesky = jnp.linalg.cholesky(_propagate(system, factors).kernel + system.temperature * jnp.eye(y.shape[0]))
+        fit = jnp.sum(jsl.solve_triangular(cholesky, y, lower=True) ** 2) + 2 * jnp.sum(jnp.log(jnp.diagonal(cholesky)))
+        return divergence + fit / (2 * jnp.asarray(system.width, float))
+
+
+class _Propagated(NamedTuple):
+    """H_l at the training points, and the kernel of the output there and between test and training points."""
+
+    preactivations: list[Array]
+    kernel: Array
+    rows: Array
+
+
+def _propagate(system: DeepNetwork, factors: list[Array], test: bool = False) -> _Propagated:
+    """test: whether the test points are carried along, with their covariances with the training points and their variances."""
+    scale = jnp.sqrt(jnp.asarray(system.weight_variance, float) / system.inputs.shape[1])
+    x, x_test = (scale * jnp.asarray(p, float) @ factors[0] for p in (system.inputs, system.test_inputs[: None if test else 0]))
+    own, cross, variance = x @ x.T, x_test @ x.T, jnp.sum(x_test**2, axis=1)
+    found = []
+    for factor in factors[1:]:
+        prior, rows, diagonal = _layer(system, system.hidden_variance, own, cross, variance)
+        root = jnp.linalg.cholesky(prior + _JITTER * jnp.mean(jnp.diagonal(prior)) * jnp.eye(prior.shape[0]))
+        own = (root @ factor) @ (root @ factor).T
+        found.append(own)
+        half = jsl.solve_triangular(root, rows.T, lower=True).T  # Q_* C^-T
+        turned = half @ factor
+        cross = turned @ (root @ factor).T
+        variance = jnp.maximum(diagonal - jnp.sum(half**2, axis=1), 0.0) + jnp.sum(turned**2, axis=1)
+    kernel, rows, _ = _layer(system, system.readout_variance, own, cross, variance)
+    return _Propagated(found, kernel, rows)
+
+
+def _layer(system: DeepNetwork, scale: Array | float, own: Array, cross: Array, variance: Array) -> tuple[Array, Array, Array]:
+    """scale * E phi phi^T at the training points, between test and training points, and on the diagonal of the test points."""
+    phi, scale = system.phi, jnp.asarray(scale, float)
+    diagonal = jnp.diagonal(own)
+    return (
+        scale * phi.two_point(diagonal[:, None], own, diagonal[None, :]),
+        scale * phi.two_point(variance[:, None], cross, diagonal[None, :]),
+        scale * phi.two_point(variance, variance, variance),
+    )
+
+
+def _described(system: DeepNetwork, factors: list[Array], action: Array, residual: Array) -> DeepPrediction:
+    y = jnp.asarray(system.targets, float)
+    reached = _propagate(system, factors, test=True)
+    dual = jsl.solve(reached.kernel + system.temperature * jnp.eye(y.shape[0]), y, assume_a="pos")
+    train_mean = reached.kernel @ dual
+    layers = jnp.stack(reached.preactivations) if reached.preactivations else jnp.zeros((0, y.shape[0], y.shape[0]))
+    return DeepPrediction(
+        **on_test_set(system, reached.rows @ dual, factors[0] @ factors[0].T),
+        train_mean=train_mean,
+        train_learnability=train_mean @ y / (y @ y),
+        preactivations=layers,
+        on_target=jnp.einsum("lij,i,j->l", layers, y, y) / (y @ y),
+        action=action,
+        residual=residual,
+        converged=residual < TOLERANCE,
+    )

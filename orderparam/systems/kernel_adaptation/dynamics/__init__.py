@@ -1,0 +1,1 @@
+"""Training in time, and what can be pruned from a trained network."""

@@ -1,0 +1,82 @@
+"""m_k(w) = E_x[phi(w . x) h_k(w_* . x)]: what one hidden unit contributes to each component of the output.
+
+With rho = w . w_*, q = |w|^2 and phi(sqrt(q) u) = sum_k c_k(q) h_k(u),
+
+    m_k = c_k(q) (rho / sqrt q)^k = (rho^k / sqrt k!) E phi^(k)(g),   g ~ N(0, q).
+
+Closed forms: erf(s z), odd k, m = (k-1)/2:  E phi^(k) = (2/sqrt pi) (-1)^m ((k-1)!/m!) s^k (1 + 2 s^2 q)^(-k/2);
+phi(cz) = c phi(z):  c_k(q) = sqrt(q) c_k(1).  Other activations: c_k(q) on Chebyshev nodes in log q.
+"""
+
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from orderparam.gaussian import Activation
+from orderparam.gaussian.arcsine import Erf
+from orderparam.systems.kernel_adaptation.two_layers.model import HOMOGENEOUS
+
+_NODES = 64
+
+Overlaps = Callable[[Float[Array, "*batch"], Float[Array, "*batch"]], list[Float[Array, "*batch"]]]
+
+
+def overlaps(phi: Activation, degrees: tuple[int, ...], lowest: Array, highest: Array) -> Overlaps:
+    """(rho, q) -> [m_k for k in degrees], elementwise.
+
+    lowest, highest: the range of q, needed for activations without a closed form; q is kept inside it.
+    """
+    if isinstance(phi, Erf):
+        return lambda rho, q: _erf(phi.gain, degrees, rho, q)
+    if isinstance(phi, HOMOGENEOUS):
+        coefficients = phi.hermite_coefficients(max(degrees) + 1)
+
+        def homogeneous(rho: Array, q: Array) -> list[Array]:
+            root = jnp.sqrt(jnp.maximum(q, 1e-300))
+            return [coefficients[k] * root * (rho / root) ** k for k in degrees]
+
+        return homogeneous
+    table = interpolated(lambda q: phi.hermite_coefficients(max(degrees) + 1, q)[:, np.asarray(degrees)], lowest, highest)
+    return lambda rho, q: [c * (rho / jnp.sqrt(q)) ** k for k, c in zip(degrees, table(q))]
+
+
+def interpolated(values: Callable[[Array], Array], lowest: Array, highest: Array) -> Callable[[Array], Array]:
+    """q -> (function, *batch) from functions of a variance q that are given as (node, function): Chebyshev's series in log q.
+
+    Outside of [lowest, highest] they are continued as constants.
+    """
+    middle, half = (jnp.log(highest) + jnp.log(lowest)) / 2, (jnp.log(highest) - jnp.log(lowest)) / 2
+    angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
+    cosines = jnp.asarray(np.cos(np.outer(np.arange(_NODES), angles)) * 2 / _NODES)
+    series = cosines @ values(jnp.exp(middle + half * np.cos(angles)))  # (order, function)
+
+    def table(q: Array) -> Array:
+        x = jnp.clip((jnp.log(q) - middle) / half, -1.0, 1.0)
+        rows = series.reshape(*series.shape, *(1 for _ in x.shape))
+
+        def step(reached: tuple[Array, Array], row: Array) -> tuple[tuple[Array, Array], None]:  # Clenshaw's recursion
+            later, last = reached
+            return (2 * x * later - last + row, later), None
+
+        zero = jnp.zeros((series.shape[1], *x.shape))
+        (later, last), _ = jax.lax.scan(step, (zero, zero), rows[:0:-1])
+        return x * later - last + rows[0] / 2
+
+    return table
+
+
+def _erf(gain: float, degrees: tuple[int, ...], rho: Array, q: Array) -> list[Array]:
+    t = gain * rho / jnp.sqrt(1 + 2 * gain**2 * q)
+    found = []
+    for k in degrees:
+        if k % 2 == 0:
+            found.append(jnp.zeros_like(t))
+            continue
+        m = (k - 1) // 2
+        factor = 2 / math.sqrt(math.pi) * (-1) ** m * math.factorial(k - 1) / math.factorial(m) / math.sqrt(math.factorial(k))
+        found.append(factor * t**k)
+    return found

@@ -1,0 +1,1 @@
+"""Two-layer networks on given training sets."""

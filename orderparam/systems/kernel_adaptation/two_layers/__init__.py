@@ -1,0 +1,1 @@
+"""Two-layer networks, averaged over Gaussian data."""

@@ -1,0 +1,1 @@
+"""From the kernel that never moves to weights with their full distribution."""

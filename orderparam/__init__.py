@@ -10,12 +10,15 @@ import os
 import sys
 from typing import Any
 
+from orderparam.core.jax_version import warn_of_deadlock
+
 __version__ = "0.1.0"
 
 if "jax" in sys.modules:
     sys.modules["jax"].config.update("jax_enable_x64", True)
 else:
     os.environ["JAX_ENABLE_X64"] = "1"
+warn_of_deadlock()
 
 _ROOMS = ("core", "data", "gaussian", "kernels", "losses", "networks", "plotting", "sampling", "solve", "systems")
 _NAMES = {

@@ -1,56 +1,43 @@
-"""Where the points of a sweep are kept as they finish: in memory, or on disk in a Zarr group that xarray opens.
+"""Where the points of a sweep are kept as they finish: in memory, and on disk in a Zarr group that xarray opens.
 
-On disk a task is one chunk. Its observables are written first and its status last, each by an atomic rename, so that a kill at
-any moment leaves every finished task whole and every other one missing. Chunks do not overlap: several writers may share a store.
+On disk a block (the points of one task) is one chunk of every array: the observables, `seconds`, `checksum` and `status`, each
+written whole by an atomic rename and the status last, so that a kill at any moment leaves every finished block whole and every
+other one missing. The checksum of a block is over all its files and its place; every other file follows from the root group's
+attributes (`Layout`), which are under a digest of their own. What is damaged is refused, and what was removed is written anew:
+to remove what is damaged is therefore the remedy. A power failure may cost the last seconds, which are then noticed too.
 """
 
-import contextlib
+import errno
 import json
 import os
+import platform
+import re
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
-import zarr
-from zarr.codecs import Crc32cCodec, ZstdCodec
 
-from orderparam.core.program import DONE, FAILED, MISSING, STATUS_MEANINGS, UNCONVERGED, Outcome, Task
+from orderparam.core.layout import CHECKSUM, ELSEWHERE, FLAGS, SECONDS, STATUS, Layout, Observable, StoreError, digest
+from orderparam.core.program import FAILED, MISSING, Outcome, Task
+from orderparam.core.zarr3 import METADATA, blank, chunk_file, decode, encode
 
-FORMAT = 1
-
-
-class StoreError(ValueError):
-    """A store that is damaged, foreign, of another sweep, or cannot be written. It is never overwritten."""
+__all__ = ["MemoryStore", "PointStore", "ShapeMismatch", "StoreError", "clear_leftovers", "make_whole", "read"]
 
 
 class ShapeMismatch(ValueError):
     """An observable has another shape at this point than at the others."""
 
 
-FLAGS: dict[str, Any] = {"flag_values": list(range(len(STATUS_MEANINGS))), "flag_meanings": " ".join(STATUS_MEANINGS)}
-
-
-def _blank(dtype: np.dtype) -> Any:
-    """What stands where nothing was measured."""
-    return np.nan if np.issubdtype(dtype, np.inexact) else np.zeros((), dtype)[()]
-
-
-def _own_shape(name: str, value: np.ndarray, task: Task, shape: Sequence[int] | None) -> tuple[int, ...]:
-    """Shape of the observable's own dimensions, which every point of a sweep must share."""
-    own = value.shape[len(task.shape) :]
-    if shape is not None and tuple(shape) != own:
-        raise ShapeMismatch(
-            f"{name} has shape {own} here and {tuple(shape)} at other points: "
-            "the observables of a sweep must keep their shape over the grid"
-        )
-    return own
-
-
 class MemoryStore:
-    """The points of a sweep in memory; the same interface as `PointStore`."""
+    """The points of a sweep in memory.
+
+    coords: the leading dimensions (grid, then seed); chunks: the extent of a task along them.
+    """
 
     def __init__(self, coords: Mapping[str, np.ndarray], chunks: Sequence[int]):
         self.coords = dict(coords)
@@ -62,32 +49,58 @@ class MemoryStore:
         self.status = np.full(self.shape, MISSING, np.int8)
         self.seconds = np.full(self.shape, np.nan)
 
+    def __enter__(self) -> "MemoryStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of what is held outside memory."""
+
     def unfinished(self, tasks: Iterable[Task]) -> list[Task]:
-        return list(tasks)
+        """The tasks with points that are missing or that failed when they were tried."""
+        return [task for task in tasks if np.isin(self.status[task.region], [MISSING, FAILED]).any()]
 
     def write(self, task: Task, outcome: Outcome) -> None:
+        """Keeps one finished task. Raises `ShapeMismatch`, and `ValueError` for an observable whose name is taken."""
         for name, value in outcome.values.items():
-            known = self.values.get(name)
-            own = _own_shape(name, value, task, None if known is None else known.shape[len(self.shape) :])
-            if known is None:
-                self.values[name] = np.full((*self.shape, *own), _blank(value.dtype), value.dtype)
-                self.own_dims[name] = outcome.dims[name]
+            if name in (*self.dims, STATUS, SECONDS, CHECKSUM):
+                raise ValueError(f"an observable is called {name!r}, as a dimension or a variable of every sweep: rename it")
+            own = value.shape[len(self.shape) :]
+            known = self.values[name].shape[len(self.shape) :] if name in self.values else own
+            if own != known:
+                raise ShapeMismatch(
+                    f"{name} has shape {own} here and {known} at other points: "
+                    "the observables of a sweep must keep their shape over the grid"
+                )
+        for name, value in outcome.values.items():
+            if name not in self.values:
+                self.new_observable(name, value.dtype, value.shape[len(self.shape) :], outcome.dims[name])
             self.values[name][task.region] = value
         self.seconds[task.region] = outcome.seconds / max(1, outcome.status.size)
         self.status[task.region] = outcome.status
 
+    def new_observable(self, name: str, dtype: np.dtype, own_shape: tuple[int, ...], own_dims: tuple[str, ...]) -> None:
+        """Room for an observable, blank everywhere."""
+        self.values[name] = np.full((*self.shape, *own_shape), blank(dtype), dtype)
+        self.own_dims[name] = tuple(own_dims)
+
     def dataset(self, attrs: Mapping[str, Any]) -> xr.Dataset:
         variables: dict[str, Any] = {n: ((*self.dims, *self.own_dims[n]), v) for n, v in self.values.items()}
-        variables["status"] = (self.dims, self.status, FLAGS)
-        variables["seconds"] = (self.dims, self.seconds)
+        variables[STATUS] = (self.dims, self.status, FLAGS)
+        variables[SECONDS] = (self.dims, self.seconds)
         return xr.Dataset(variables, self.coords, dict(attrs))
 
 
-class PointStore:
-    """The store of one sweep at `path` (a folder that ends in .zarr, or a group inside one).
+class PointStore(MemoryStore):
+    """The points of a sweep in memory and at `path` (a folder that ends in .zarr, or one inside such a folder).
 
     identity: what the sweep is (function, system, grid, seeds), in JSON types; the same sweep finds its points again.
     coords: the leading dimensions (grid, then seed); chunks: gives the extent of a task along them, asked for a new store only.
+
+    One process at a time holds a store, until `close`. Raises `StoreError` for a store that is damaged, foreign, of another
+    sweep, held by another process, or that cannot be written.
     """
 
     def __init__(
@@ -98,126 +111,121 @@ class PointStore:
         chunks: Callable[[], Sequence[int]],
     ):
         self.path = Path(path)
-        self.dims = tuple(coords)
-        self.shape = tuple(len(values) for values in coords.values())
-        self._opened: dict[str, zarr.Array] = {}
-        frozen: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **identity}))
-        if self.path.exists() and any(self.path.iterdir() if self.path.is_dir() else [self.path]):
-            self.group = self._open()
-            self._compare(frozen)
-        else:
-            self._create(frozen, coords, chunks())
-        self.chunks = tuple(self._array("status").chunks)
-
-    # -- opening ---------------------------------------------------------------------------------------------------------
-
-    def _open(self) -> zarr.Group:
-        try:
-            group = zarr.open_group(self.path, mode="r+")
-        except Exception as error:
-            raise StoreError(
-                f"{self.path} is there, but it is no result of a sweep ({type(error).__name__}); "
-                "choose another place, or move it away"
-            ) from None
-        if "orderparam" not in group.attrs:
-            raise StoreError(f"{self.path} was not written by orderparam; choose another place, or move it away")
-        return group
-
-    def _compare(self, identity: dict[str, Any]) -> None:
-        stored: Any = self.group.attrs["orderparam"]
-        if stored == identity:
-            return
-        differing = [key for key in identity if not isinstance(stored, dict) or stored.get(key) != identity[key]]
-        raise StoreError(
-            f"{self.path} holds another sweep (it differs in: {', '.join(differing)}); choose another place, or move it away"
+        self._lock: int | None = None
+        asked = Layout(
+            json.loads(json.dumps(dict(identity))), {name: values.tolist() for name, values in coords.items()}, ()
         )
-
-    def _create(self, identity: dict[str, Any], coords: Mapping[str, np.ndarray], chunks: Sequence[int]) -> None:
-        # Made aside and moved into place whole, so that no other process ever sees half a store.
-        aside = self.path.with_name(f".{self.path.name}.{os.getpid()}.new")
+        clear_leftovers(self.path)
+        if _is_free(self.path):
+            asked = Layout(asked.identity, asked.coords, tuple(max(1, int(n)) for n in chunks()))
+            with self._writing():
+                make_whole(self.path, lambda aside: _put_all(aside, asked.files))
+        _same_sweep(self.path, Layout.stored(self.path), asked)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            group = zarr.create_group(aside, attributes={"orderparam": identity})
-            for name, values in coords.items():
-                values = np.asarray(values)
-                if values.dtype.kind == "U":
-                    values = values.astype(np.dtypes.StringDType())
-                array = group.create_array(name, shape=values.shape, dtype=values.dtype, dimension_names=(name,))
-                array[...] = values
-            self._new_array(group, "status", self.shape, chunks, self.dims, np.dtype(np.int8), MISSING)
-            group["status"].attrs.update(FLAGS)
-            self._new_array(group, "seconds", self.shape, chunks, self.dims, np.dtype(np.float64), np.nan)
-            try:
-                aside.rename(self.path)
-            except OSError:  # another process was first
-                self.group = self._open()
-                self._compare(identity)
-                return
-        except OSError as error:
-            raise StoreError(f"cannot write {self.path}: {error.strerror or error}") from None
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
-        self.group = self._open()
+            self._hold()
+            self.layout = Layout.stored(self.path)  # once more: its last holder may have met new observables
+            super().__init__(self.layout.coordinates(), self.layout.chunks)
+            parent = self.path.parent / METADATA
+            self._parent = parent.read_bytes() if parent.is_file() else None  # the group that it lies in, if it lies in one
+            self._put_missing(_damaged(self.path, self.layout))
+            self._names = _load(self.path, self.layout, self)
+        except BaseException:
+            self.close()
+            raise
 
-    @staticmethod
-    def _new_array(
-        group: zarr.Group,
-        name: str,
-        shape: Sequence[int],
-        chunks: Sequence[int],
-        dims: Sequence[str],
-        dtype: np.dtype,
-        fill: Any,
-    ) -> None:
-        group.create_array(
-            name,
-            shape=tuple(shape),
-            chunks=tuple(max(1, n) for n in chunks),
-            dtype=dtype,
-            fill_value=fill,
-            dimension_names=tuple(dims),
-            compressors=[ZstdCodec(), Crc32cCodec()],  # the checksum tells a damaged chunk from a result
-        )
-
-    def _find(self, name: str) -> zarr.Array | None:
-        """The array of that name, opened once: its shape and chunks never change."""
-        if name not in self._opened:
-            array = self.group.get(name)
-            if not isinstance(array, zarr.Array):
-                return None
-            self._opened[name] = array
-        return self._opened[name]
-
-    def _array(self, name: str) -> zarr.Array:
-        array = self._find(name)
-        if array is None:
-            raise StoreError(f"{self.path} is damaged: its array {name!r} is gone; choose another place, or move it away")
-        return array
-
-    # -- points ----------------------------------------------------------------------------------------------------------
-
-    def unfinished(self, tasks: Iterable[Task]) -> list[Task]:
-        """The tasks with points that are missing or that failed when they were tried."""
-        status = self._read("status", ...)
-        return [task for task in tasks if np.isin(status[task.region], [MISSING, FAILED]).any()]
+    def close(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)  # and with it the lock
+            self._lock = None
 
     def write(self, task: Task, outcome: Outcome) -> None:
         """Keeps one finished task. Raises `StoreError` when the disk is full or not writable; older points stay safe."""
-        # Chunks of zeros are written too, so that a chunk that is not there is a chunk that was lost.
-        with zarr.config.set({"array.write_empty_chunks": True}), self._writing():
-            for name, value in outcome.values.items():
-                known = self._find(name)
-                own = _own_shape(name, value, task, None if known is None else known.shape[len(self.shape) :])
-                if known is None:
-                    dims = (*self.dims, *outcome.dims[name])
-                    shape, chunks = (*self.shape, *own), (*self.chunks, *own)
-                    with contextlib.suppress(zarr.errors.ContainsArrayError):  # another writer made it at the same moment
-                        self._new_array(self.group, name, shape, chunks, dims, value.dtype, _blank(value.dtype))
-                self._array(name)[task.region] = value
-            self._array("seconds")[task.region] = outcome.seconds / max(1, outcome.status.size)
-            self._array("status")[task.region] = outcome.status
+        super().write(task, outcome)
+        new = {
+            name: Observable(value.dtype.name, value.shape[len(self.shape) :], tuple(outcome.dims[name]))
+            for name, value in outcome.values.items()
+            if name not in self.layout.observables
+        }
+        index = tuple(part.start // step for part, step in zip(task.region, self.chunks))
+        self._names[index] = tuple(sorted(outcome.values))
+        with self._writing():
+            self._restore_if_gone()
+            if new:
+                # The root, which names them, last: an array that it does not name holds no finished point.
+                self.layout = self.layout.with_observables(new)
+                for file in [*(f"{name}/{METADATA}" for name in new), METADATA]:
+                    _put(self.path, file, self.layout.files[file])
+            self._put_block(index)
 
-    @contextlib.contextmanager
+    def dataset(self, attrs: Mapping[str, Any]) -> xr.Dataset:
+        with self._writing():
+            self._restore_if_gone()
+        return super().dataset(attrs)
+
+    # -- files -----------------------------------------------------------------------------------------------------------
+
+    def _put_block(self, index: tuple[int, ...]) -> None:
+        region, names = self.layout.region(index), self._names[index]
+        # A block that failed before is missing until it is whole again.
+        for name in (STATUS, *(name for name in self.layout.observables if name not in names)):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                os.unlink(_chunk(self.path, self.layout, name, index))
+        files = {}
+        for name in names:
+            own = self.values[name].shape[len(self.shape) :]
+            if 0 not in own:
+                files[name] = encode(self.values[name][region], (*self.chunks, *own))
+        files[SECONDS] = encode(self.seconds[region], self.chunks)
+        status = encode(self.status[region], self.chunks)
+        files[CHECKSUM] = _checksum(self.layout, index, {**files, STATUS: status})
+        files[STATUS] = status
+        for name, data in files.items():
+            _put(self.path, _chunk("", self.layout, name, index), data)
+
+    def _restore_if_gone(self) -> None:
+        """Notices a store that was removed while it is filled, and writes it anew with all that memory holds."""
+        assert self._lock is not None
+        gone = [file for file in self.layout.files if not os.path.exists(os.path.join(self.path, file))]
+        if not gone and os.fstat(self._lock).st_nlink > 0:
+            return
+        self.close()
+        if self._parent is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _put_all(self.path.parent, {METADATA: self._parent})
+        if _is_free(self.path):
+            make_whole(self.path, lambda aside: _put_all(aside, self.layout.files))
+        self._put_missing(gone)
+        self._hold()
+        for index in self._names:
+            self._put_block(index)
+
+    def _put_missing(self, files: Iterable[str]) -> None:
+        with self._writing():
+            for file in files:
+                _put(self.path, file, self.layout.files[file])
+
+    def _hold(self) -> None:
+        """Takes the lock, which the system takes back when this process ends in whatever way."""
+        try:
+            (self.path / STATUS).mkdir(exist_ok=True)
+            self._lock = os.open(self.path / STATUS / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise StoreError(f"cannot write {self.path}: {error.strerror or error}; {ELSEWHERE}") from None
+        if sys.platform == "win32":
+            return
+        import fcntl
+
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(
+                f"{self.path} is being filled by another process; wait until it ends, or choose another place"
+            ) from None
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):  # a file system without locks
+                raise StoreError(f"cannot lock {self.path}: {error.strerror or error}") from None
+
+    @contextmanager
     def _writing(self) -> Iterator[None]:
         try:
             yield
@@ -227,40 +235,161 @@ class PointStore:
                 "the same command goes on where it stopped"
             ) from None
 
-    def _read(self, name: str, region: Any) -> np.ndarray:
-        try:
-            return np.asarray(self._array(name)[region])
-        except StoreError:
-            raise
-        except Exception as error:
+
+def read(path: str | Path) -> xr.Dataset:
+    """A finished sweep from its store, every file of it checked. Raises `StoreError` when it is damaged or not finished."""
+    path = Path(path)
+    if not path.exists():
+        raise StoreError(f"{path} is not there: the same command computes it")
+    layout = Layout.stored(path)
+    gone = _damaged(path, layout)
+    if gone:
+        raise StoreError(f"{path} is damaged: {gone[0]} is gone; the command that made it puts it right")
+    memory = MemoryStore(layout.coordinates(), layout.chunks)
+    _load(path, layout, memory)
+    missing = int(np.sum(memory.status == MISSING))
+    if missing:
+        raise StoreError(f"{path}: {missing} of {memory.status.size} points are missing; the command that made it computes them")
+    return memory.dataset({})
+
+
+def _same_sweep(path: Path, stored: Layout, asked: Layout) -> None:
+    differing = [key for key in asked.identity if stored.identity.get(key) != asked.identity[key]]
+    if list(stored.coords.items()) != list(asked.coords.items()):
+        differing = differing or ["coordinates"]
+    if differing:
+        raise StoreError(f"{path} holds another sweep (it differs in: {', '.join(differing)}); {ELSEWHERE}")
+
+
+def _damaged(path: Path, layout: Layout) -> list[str]:
+    """Files of the layout that are gone. Raises `StoreError` for one that was altered."""
+    gone = []
+    for file, content in layout.files.items():
+        found = _get(path, file)
+        if found is None:
+            gone.append(file)
+        elif found != content:
             raise StoreError(
-                f"{self.path} is damaged: {name!r} cannot be read ({type(error).__name__}); "
-                "choose another place, or move it away"
-            ) from None
-
-    def dataset(self, attrs: Mapping[str, Any]) -> xr.Dataset:
-        """Everything in the store as one data set in memory. Raises `StoreError` when a finished chunk is gone or damaged."""
-        self._opened.clear()  # what is on disk now counts
-        done = np.isin(self._read("status", ...), [DONE, UNCONVERGED])
-        chunks_done = sum(bool(done[region].any()) for region in _regions(self.shape, self.chunks))
-        variables, coords = {}, {}
-        for name, array in self.group.arrays():
-            dims = tuple(getattr(array.metadata, "dimension_names", None) or ())
-            value = self._read(name, ...)
-            if value.dtype.kind == "T":
-                value = np.asarray(value.tolist())
-            if name in self.dims:
-                coords[name] = (dims, value)
-            elif array.nchunks_initialized < chunks_done:
-                raise StoreError(
-                    f"{self.path} is damaged: chunks of {name!r} are gone; choose another place, or move it away"
-                )
-            else:
-                variables[name] = (dims, value, dict(array.attrs))
-        return xr.Dataset(variables, coords, dict(attrs))
+                f"{path} is damaged: {file} was altered; remove that file and the same command writes it anew, or {ELSEWHERE}"
+            )
+    return gone
 
 
-def _regions(shape: Sequence[int], chunks: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-    """The region of every chunk."""
-    for corner in np.ndindex(*(-(-size // step) for size, step in zip(shape, chunks))):
-        yield tuple(slice(i * step, (i + 1) * step) for i, step in zip(corner, chunks))
+def _load(path: Path, layout: Layout, memory: MemoryStore) -> dict[tuple[int, ...], tuple[str, ...]]:
+    """Every finished block of the store into memory; returns index -> names of its observables.
+
+    Raises `StoreError` for blocks whose files do not fit their checksum.
+    """
+    for name, own in layout.observables.items():
+        memory.new_observable(name, np.dtype(own.dtype), own.shape, own.dims)
+    names: dict[tuple[int, ...], tuple[str, ...]] = {}
+    broken: list[str] = []
+    targets = {SECONDS: memory.seconds, STATUS: memory.status, **memory.values}
+    for index in layout.blocks():
+        status_file = _chunk("", layout, STATUS, index)
+        if _get(path, status_file) is None:
+            continue
+        files = {name: _get(path, _chunk("", layout, name, index)) for name in (*layout.observables, SECONDS, CHECKSUM, STATUS)}
+        there = {name: data for name, data in files.items() if data is not None and name != CHECKSUM}
+        if files[CHECKSUM] != _checksum(layout, index, there):
+            broken.append(status_file)
+            continue
+        region = layout.region(index)
+        for name, data in there.items():
+            target = targets[name]
+            chunks = (*layout.chunks, *target.shape[len(layout.shape) :])
+            target[region] = decode(data, target.dtype, chunks, target[region].shape)
+        names[index] = tuple(sorted(name for name in there if name in layout.observables))
+    if broken:
+        which = ", ".join(broken) if len(broken) <= 3 else f"the folder {STATUS}/c"
+        raise StoreError(
+            f"{path} is damaged: {len(broken)} of its blocks do not fit their checksum; remove {which} in it "
+            f"and the same command computes {'these' if len(broken) <= 3 else 'all'} points again, or {ELSEWHERE}"
+        )
+    return names
+
+
+def _checksum(layout: Layout, index: tuple[int, ...], files: Mapping[str, bytes]) -> bytes:
+    """File of the checksum of a block: over its place and over the names and contents of its other files."""
+    parts = (part for name in sorted(files) for part in (name.encode(), files[name]))
+    found = digest(layout.seal, json.dumps(index).encode(), *parts, size=8)
+    return encode(np.frombuffer(found, np.dtype("<u8")).reshape((1,) * len(index)), (1,) * len(index))
+
+
+def _chunk(path: str | Path, layout: Layout, name: str, index: tuple[int, ...]) -> str:
+    own = layout.observables[name].shape if name in layout.observables else ()
+    return os.path.join(path, name, chunk_file((*index, *(0 for _ in own))))
+
+
+def _get(path: Path, file: str) -> bytes | None:
+    try:
+        with open(os.path.join(path, file), "rb") as opened:
+            return opened.read()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    except OSError as error:
+        raise StoreError(f"cannot read {os.path.join(path, file)}: {error.strerror or error}; {ELSEWHERE}") from None
+
+
+def _put(path: Path, file: str, data: bytes) -> None:
+    """Writes a file of the store whole or not at all. One process writes, so that one name does for what is not whole yet."""
+    aside, place = os.path.join(path, STATUS, ".new"), os.path.join(path, file)
+    try:
+        with open(aside, "wb") as opened:
+            opened.write(data)
+        os.replace(aside, place)
+    except FileNotFoundError:  # the first file of a folder
+        os.makedirs(os.path.dirname(aside), exist_ok=True)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(aside, "wb") as opened:
+            opened.write(data)
+        os.replace(aside, place)
+
+
+def _put_all(path: Path, files: Mapping[str, bytes]) -> None:
+    for file, data in files.items():
+        place = path / file
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+
+
+def _is_free(path: Path) -> bool:
+    return not path.exists() or (path.is_dir() and not any(path.iterdir()))
+
+
+def make_whole(path: Path, fill: Callable[[Path], Any]) -> None:
+    """A folder that is there whole or not at all: `fill` writes it aside, then it moves into place.
+
+    Where another process was first, that process's folder stays.
+    """
+    aside = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.new")
+    try:
+        aside.mkdir(parents=True, exist_ok=True)
+        fill(aside)
+        try:
+            aside.rename(path)
+        except OSError:
+            if _is_free(path):
+                raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def clear_leftovers(path: Path) -> None:
+    """Removes what processes of this machine that are gone were writing aside for `path` when they were killed."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.(?:{re.escape(platform.node())}\.)?(\d+)(?:\.new)?")
+    with suppress(OSError):
+        for entry in os.scandir(path.parent):
+            found = pattern.fullmatch(entry.name)
+            if found and not _is_alive(int(found[1])):
+                shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,142 @@
+"""What a store must look like: every file that is not a point's follows from the sweep's identity, coordinates and observables."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orderparam.core.program import STATUS_MEANINGS
+from orderparam.core.zarr3 import METADATA, array_metadata, chunk_file, encode, group_metadata
+
+FORMAT = 2
+FLAGS: dict[str, Any] = {"flag_values": list(range(len(STATUS_MEANINGS))), "flag_meanings": " ".join(STATUS_MEANINGS)}
+STATUS, SECONDS, CHECKSUM = "status", "seconds", "checksum"
+
+
+class StoreError(ValueError):
+    """A store that is damaged, foreign, of another sweep, in use, or cannot be written. It is never overwritten."""
+
+
+ELSEWHERE = "move it away, or choose another place"
+
+
+def digest(*parts: bytes, size: int = 16) -> bytes:
+    """Of the parts and of where each ends."""
+    found = hashlib.blake2b(digest_size=size)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little"))
+        found.update(part)
+    return found.digest()
+
+
+@dataclass(frozen=True)
+class Observable:
+    """Type, own shape and own dimensions of an observable; the grid's and the seeds' come before them."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    dims: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The root group's attributes: they say all about the store, under a digest of their own.
+
+    identity: what the sweep is, in JSON types; coords: dimension -> values, in order; chunks: extent of a block, which is one
+    chunk in every array; observables: those met so far.
+    """
+
+    identity: Mapping[str, Any]
+    coords: Mapping[str, list[Any]]
+    chunks: tuple[int, ...]
+    observables: Mapping[str, Observable] = field(default_factory=dict)
+
+    def with_observables(self, observables: Mapping[str, Observable]) -> "Layout":
+        return replace(self, observables={**self.observables, **observables})
+
+    @cached_property
+    def dims(self) -> tuple[str, ...]:
+        return tuple(self.coords)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(values) for values in self.coords.values())
+
+    @cached_property
+    def seal(self) -> bytes:
+        """Digest of what never changes: goes into the checksum of every block."""
+        return digest(json.dumps([FORMAT, self.identity, list(self.coords.items()), self.chunks]).encode())
+
+    def coordinates(self) -> dict[str, np.ndarray]:
+        return {name: np.asarray(values) for name, values in self.coords.items()}
+
+    def blocks(self) -> Iterator[tuple[int, ...]]:
+        """Index of every block."""
+        return np.ndindex(*(-(-size // step) for size, step in zip(self.shape, self.chunks)))
+
+    def region(self, index: Sequence[int]) -> tuple[slice, ...]:
+        """Where the block lies in the arrays."""
+        return tuple(
+            slice(i * step, min((i + 1) * step, size)) for i, step, size in zip(index, self.chunks, self.shape)
+        )
+
+    @cached_property
+    def files(self) -> dict[str, bytes]:
+        """Every file of the store but the points': path -> content, the root first."""
+        files = {METADATA: group_metadata({"orderparam": self._attributes()})}
+        for name, values in self.coordinates().items():
+            files[f"{name}/{METADATA}"] = array_metadata(values.shape, values.shape, (name,), values.dtype)
+            files[f"{name}/{chunk_file((0,))}"] = encode(values, values.shape)
+        blocks = tuple(-(-size // step) for size, step in zip(self.shape, self.chunks))
+        files[f"{STATUS}/{METADATA}"] = array_metadata(self.shape, self.chunks, self.dims, np.dtype(np.int8), FLAGS)
+        files[f"{SECONDS}/{METADATA}"] = array_metadata(self.shape, self.chunks, self.dims, np.dtype(np.float64))
+        files[f"{CHECKSUM}/{METADATA}"] = array_metadata(
+            blocks, [1] * len(blocks), [f"{name}_block" for name in self.dims], np.dtype(np.uint64)
+        )
+        for name, own in self.observables.items():
+            files[f"{name}/{METADATA}"] = array_metadata(
+                (*self.shape, *own.shape), (*self.chunks, *own.shape), (*self.dims, *own.dims), np.dtype(own.dtype)
+            )
+        return files
+
+    def _attributes(self) -> dict[str, Any]:
+        said = {
+            "format": FORMAT,
+            "identity": self.identity,
+            "coords": self.coords,
+            "chunks": list(self.chunks),
+            "observables": {name: [own.dtype, own.shape, own.dims] for name, own in self.observables.items()},
+        }
+        return {**said, "digest": digest(json.dumps(said).encode()).hex()}
+
+    @classmethod
+    def stored(cls, path: Path) -> "Layout":
+        """That of the store at `path`. Raises `StoreError` where none, a foreign, an older or a damaged one is."""
+        try:
+            text = (path / METADATA).read_bytes()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise StoreError(f"{path} is there, but it is no result of a sweep; {ELSEWHERE}") from None
+        except OSError as error:
+            raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
+        try:
+            said = json.loads(text)["attributes"]["orderparam"]
+        except KeyError:
+            raise StoreError(f"{path} was not written by orderparam; {ELSEWHERE}") from None
+        except (ValueError, TypeError, RecursionError):
+            raise StoreError(f"{path} is damaged: its {METADATA} cannot be read; {ELSEWHERE}") from None
+        if isinstance(said, dict) and said.get("format") != FORMAT and "digest" not in said:
+            raise StoreError(f"{path} was written by an earlier version of orderparam; {ELSEWHERE}")
+        try:
+            observables = {name: Observable(dtype, tuple(n), tuple(d)) for name, (dtype, n, d) in said["observables"].items()}
+            layout = cls(said["identity"], said["coords"], tuple(said["chunks"]), observables)
+            sound = layout.files[METADATA] == text
+        except Exception:  # whatever altered text makes of the numbers above
+            sound = False
+        if not sound:
+            raise StoreError(f"{path} is damaged: its {METADATA} was altered; {ELSEWHERE}")
+        return layout

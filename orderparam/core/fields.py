@@ -13,7 +13,6 @@ a class what a part must be. What does not fit is refused when the record is bui
 """
 
 import dataclasses
-import difflib
 import math
 import numbers
 import types
@@ -26,6 +25,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from orderparam.core.names import nearest
 
 _LIMITS: dict[str, tuple[str, Callable[[Any, float], Any]]] = {
     "minimum": (">=", lambda x, bound: x >= bound),
@@ -54,8 +55,8 @@ def parameter(
 ) -> Any:
     """Field that holds a number or an array of numbers (a leaf): its meaning and its range.
 
-    minimum <= x <= maximum and above < x < below, as far as they are given, for every entry; infinite values only where `infinite`.
-    Numbers stay as they are; lists and arrays become float64 arrays of the annotation's rank. Traced values pass, and a field of
+    minimum <= x <= maximum and above < x < below, as far as they are given, for every entry; infinite values
+    only where `infinite`. Numbers stay as they are; lists and arrays become float64 arrays of the annotation's rank. Traced values pass, and a field of
     one number may hold an array of them (a batch), checked entry by entry. `convert` is applied first.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "below": below}
@@ -75,8 +76,8 @@ def structure(
     """Static field: a change of it changes the computation, so it is looped over and never batched.
 
     An `int` (or `tuple[int, ...]`) annotation asks for whole numbers, from `minimum` to `maximum`; a `Literal` annotation, or
-    `choices`, for one of a few words. `convert` reads what a person may give instead of the object itself (a name, say), and raises
-    `ValueError` for what it cannot read; `choices` then are the words it knows.
+    `choices`, for one of a few words. `convert` reads what a person may give instead of the object itself (a name, say), and
+    raises `ValueError` for what it cannot read; `choices` then are the words it knows.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": None, "below": None}
     return _declare("structure", meaning, default, limits, False, False, choices, convert, kw_only)
@@ -300,12 +301,3 @@ def short(value: Any) -> str:
         return "an integer of more than 20 digits"
     text = str(value) if is_number(value) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def nearest(word: str, choices: Sequence[str]) -> str:
-    """`"; did you mean 'x'?"`, or the choices (twenty of them) when nothing is near. Ends every message about a wrong name."""
-    close = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    more = f" and {len(choices) - 20} more" if len(choices) > 20 else ""
-    return f"; there are: {', '.join(sorted(choices)[:20])}{more}" if choices else ""

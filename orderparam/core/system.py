@@ -20,7 +20,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orderparam.core.fields import Refused, declarations, is_number, nearest, parameter, part, structure
+from orderparam.core.fields import Refused, declarations, is_number, parameter, part, structure
+from orderparam.core.names import nearest
 
 __all__ = ["Record", "System", "as_arrays", "is_number", "nearest", "parameter", "part", "replace", "structure"]
 

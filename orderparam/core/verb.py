@@ -22,7 +22,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orderparam.core.fields import is_number, nearest, short
+from orderparam.core.fields import is_number, short
+from orderparam.core.names import nearest
+from orderparam.core.registry import room_of
 from orderparam.core.result import Result
 from orderparam.core.system import System, as_arrays, replace
 
@@ -73,7 +75,7 @@ class Verb:
         return self.fn.__qualname__  # found again by the name of the function, in whatever process
 
     def accept(self, system: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options as they are passed on: `float` ones as arrays, the others static. Raises `ValueError` for what does not fit."""
+        """The options as they are passed on, `float` ones as `np.float64`. Raises `ValueError` for what does not fit."""
         if not isinstance(system, self.systems):
             wanted = " or ".join(kind.__name__ for kind in self.systems)
             raise ValueError(f"{self.name} takes a {wanted}, not a {type(system).__name__}")
@@ -106,7 +108,7 @@ class Verb:
 class Theory(Verb):
     """A pure function of a system, compiled once for a shape; `jax.grad`, `jax.vmap` and `jax.jit` work over it.
 
-    traced: False for a host algorithm, which is neither compiled nor batched. differentiable: whether `jax.grad` gives the derivative.
+    traced: False for a host algorithm, which is neither compiled nor batched. differentiable: whether `jax.grad` is the derivative.
     """
 
     def __init__(self, fn: Callable[..., Any], check: Callable[..., None] | None, traced: bool, differentiable: bool) -> None:
@@ -119,7 +121,8 @@ class Theory(Verb):
         read = self.accept(system, self._bound(arguments, options))
         if not self.traced:
             return self.fn(system, **read)
-        return self._compiled(as_arrays(system), **{k: jnp.asarray(v) if isinstance(v, np.float64) else v for k, v in read.items()})
+        numbers = {name: jnp.asarray(value) for name, value in read.items() if isinstance(value, np.float64)}
+        return self._compiled(as_arrays(system), **{**read, **numbers})
 
     def batched(
         self, system: Any, options: Mapping[str, Any], columns: tuple[str, ...], size: int
@@ -231,12 +234,6 @@ def unwrap(fn: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
             return fn, {}
         inner = inner.func
     return (inner, options) if isinstance(inner, Verb) else (fn, {})
-
-
-def room_of(module: str) -> str:
-    """The room a module stands in: below `systems` the folder's name, elsewhere the module's own."""
-    parts = module.split(".")
-    return parts[parts.index("systems") + 1] if "systems" in parts[:-1] else parts[-1]
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:

@@ -1,0 +1,13 @@
+"""What is said of a name that does not exist."""
+
+import difflib
+from collections.abc import Sequence
+
+
+def nearest(word: str, choices: Sequence[str]) -> str:
+    """`"; did you mean 'x'?"`, or the choices (twenty of them) when nothing is near. Ends every message about a wrong name."""
+    close = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    more = f" and {len(choices) - 20} more" if len(choices) > 20 else ""
+    return f"; there are: {', '.join(sorted(choices)[:20])}{more}" if choices else ""

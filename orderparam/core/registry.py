@@ -1,0 +1,216 @@
+"""Everything that can be named: the theories, experiments, systems and studies of the package and of whoever adds to it.
+
+Three places are looked in:
+
+    the rooms of `orderparam.systems`,
+    modules that installed packages name under the entry-point group `orderparam.rooms`,
+    a file by its path: `load_file("glass.py")`.
+
+A module that is imported registers what it decorates. So that a list costs no import, `index` reads the
+decorators from the source: a study's name, title, source and times are literals or constants of its file.
+"""
+
+import ast
+import functools
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from orderparam.core.names import nearest
+
+if TYPE_CHECKING:
+    from orderparam.core.system import System
+    from orderparam.core.verb import Experiment, Theory
+
+ENTRY_POINTS = "orderparam.rooms"
+_SYSTEMS = Path(__file__).parents[1] / "systems"
+_DECORATORS = ("theory", "experiment", "study")
+_DECORATED = re.compile(rf"^@(\w+\.)*({'|'.join(_DECORATORS)})\b", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a decorator says of the function below it, read from the source.
+
+    kind: theory, experiment or study. name: `room.function`, or the study's own. module: import it and the thing is registered.
+    details: the decorator's literal keyword arguments; summary: the first sentence of the docstring.
+    """
+
+    kind: str
+    name: str
+    module: str
+    room: str
+    details: dict[str, Any]
+    summary: str
+
+
+def room_of(module: str) -> str:
+    """The room a module stands in: below `systems` the folder's name, elsewhere the module's own."""
+    parts = module.split(".")
+    return parts[parts.index("systems") + 1] if "systems" in parts[:-1] else parts[-1]
+
+
+@functools.cache
+def index() -> tuple[Entry, ...]:
+    """Every entry of the rooms and of the installed packages, in the order of the files; nothing is imported."""
+    found: list[Entry] = []
+    for path in sorted(_SYSTEMS.rglob("*.py")):
+        name = ".".join(("orderparam", "systems", *path.relative_to(_SYSTEMS).with_suffix("").parts))
+        found.extend(_entries(name.removesuffix(".__init__"), path))
+    for point in entry_points(group=ENTRY_POINTS):
+        found.extend(_entries_of_package(point.module))
+    return tuple(found)
+
+
+def _entries_of_package(name: str) -> Iterator[Entry]:
+    """Entries of an installed module and, when it is a package, of all modules in it."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or spec.origin is None:
+        return
+    origin = Path(spec.origin)
+    if spec.submodule_search_locations is None:
+        yield from _entries(name, origin)
+        return
+    for path in sorted(origin.parent.rglob("*.py")):
+        inner = ".".join((name, *path.relative_to(origin.parent).with_suffix("").parts)).removesuffix(".__init__")
+        yield from _entries(inner, path)
+
+
+def _entries(module: str, path: Path) -> Iterator[Entry]:
+    """The decorated functions of one file."""
+    source = path.read_text(encoding="utf-8")
+    if not _DECORATED.search(source):
+        return
+    constants: dict[str, Any] = {}
+    for node in ast.parse(source, str(path)).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            constants[node.targets[0].id] = _literal(node.value, constants)
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        for decorator in node.decorator_list:
+            call = decorator if isinstance(decorator, ast.Call) else None
+            function = call.func if call else decorator
+            kind = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            if kind not in _DECORATORS:
+                continue
+            details = {word.arg: _literal(word.value, constants) for word in (call.keywords if call else []) if word.arg}
+            given = _literal(call.args[0], constants) if call and call.args else None
+            name = given if kind == "study" else f"{room_of(module)}.{node.name}"
+            summary = (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ").partition(". ")[0].rstrip(".")
+            if isinstance(name, str):
+                yield Entry(kind, name, module, room_of(module), details, summary)
+
+
+def _literal(node: ast.expr, constants: Mapping[str, Any]) -> Any:
+    """The value of a literal or of a constant of its file; None where it is computed."""
+    if isinstance(node, ast.Name):
+        return constants.get(node.id)
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+# -- importing what is named -----------------------------------------------------------------------------------------------
+
+
+def load_all() -> None:
+    """Imports every module that has an entry, so that all is registered. Raises `ValueError` for a package that cannot be."""
+    for module in dict.fromkeys(entry.module for entry in index()):
+        _import(module)
+
+
+def _import(module: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except Exception as error:
+        if module.startswith("orderparam."):
+            raise
+        raise ValueError(f"the installed module {module} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def load_entry(kind: str, name: str) -> None:
+    """Imports the module of one entry. Raises `ValueError` with the nearest name when there is none."""
+    known = {entry.name: entry for entry in index() if entry.kind == kind}
+    if name not in known:
+        raise ValueError(f"there is no {kind} {name!r}{nearest(name, list(known))}")
+    _import(known[name].module)
+
+
+def load_file(path: str | Path) -> ModuleType:
+    """Imports a person's own file, once, under its own name; what it decorates is registered.
+
+    Raises `ValueError` for a file that is not there, is no Python, or fails.
+    """
+    path = Path(path).expanduser().resolve()
+    if path.suffix != ".py" or not path.is_file():
+        raise ValueError(f"{path}: not a Python file")
+    name = path.stem
+    if not name.isidentifier():
+        raise ValueError(f"{path}: the name of the file must be a Python name, such as {name.replace('-', '_')}.py")
+    known = sys.modules.get(name)
+    if known is not None:
+        if getattr(known, "__file__", None) and Path(str(known.__file__)).resolve() == path:
+            return known
+        raise ValueError(f"{path}: there is a module {name!r} already; give the file another name")
+    # Its folder is where its worker processes find it.
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        sys.modules.pop(name, None)
+        raise ValueError(f"{path}: {type(error).__name__}: {error}") from error
+
+
+def theories() -> dict[str, "Theory"]:
+    """All theories by name, `room.function`."""
+    from orderparam.core import verb
+
+    load_all()
+    return dict(sorted(verb._theories.items()))
+
+
+def experiments() -> dict[str, "Experiment"]:
+    """All experiments by name, `room.function`."""
+    from orderparam.core import verb
+
+    load_all()
+    return dict(sorted(verb._experiments.items()))
+
+
+def systems() -> dict[str, type["System"]]:
+    """The systems that some theory or experiment takes, by `room.Class`."""
+    found = {}
+    for one in (*theories().values(), *experiments().values()):
+        for system in one.systems:
+            found[f"{room_of(system.__module__)}.{system.__name__}"] = system
+    return dict(sorted(found.items()))
+
+
+def find(name: str) -> Any:
+    """The theory or experiment of that name, `room.function` or `function` where one room alone has it.
+
+    Raises `ValueError` with the nearest name.
+    """
+    known = [entry for entry in index() if entry.kind in ("theory", "experiment")]
+    fitting = [entry for entry in known if name in (entry.name, entry.name.rpartition(".")[2])]
+    if not fitting:
+        raise ValueError(f"there is no theory or experiment {name!r}{nearest(name, [entry.name for entry in known])}")
+    if len(fitting) > 1:
+        raise ValueError(f"{name!r} is in several rooms: say {' or '.join(entry.name for entry in fitting)}")
+    (entry,) = fitting
+    _import(entry.module)
+    from orderparam.core import verb
+
+    return {**verb._theories, **verb._experiments}[entry.name]

@@ -2,23 +2,21 @@
 
     import orderparam as op
 
-Everything below is imported on first use, so that `import orderparam` costs nothing. Importing it switches JAX to float64.
+Everything below is imported on first use, so that `import orderparam` costs nothing, not even JAX. It switches JAX to float64 and
+keeps compiled programs on disk (`orderparam.core.compilation_cache`).
 """
 
 import importlib
-import os
-import sys
 from typing import Any
 
-from orderparam.core.jax_version import warn_of_deadlock
+from orderparam.core.compilation_cache import keep_programs
+from orderparam.core.jax_setup import set_jax, warn_of_deadlock
 
 __version__ = "0.1.0"
 
-if "jax" in sys.modules:
-    sys.modules["jax"].config.update("jax_enable_x64", True)
-else:
-    os.environ["JAX_ENABLE_X64"] = "1"
+set_jax("jax_enable_x64", True)
 warn_of_deadlock()
+keep_programs(__version__)
 
 _ROOMS = ("core", "data", "gaussian", "kernels", "losses", "networks", "plotting", "sampling", "solve", "systems")
 _NAMES = {

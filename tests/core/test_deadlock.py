@@ -11,7 +11,7 @@ import jaxlib
 import pytest
 from packaging.requirements import Requirement
 
-from orderparam.core.jax_version import warn_of_deadlock
+from orderparam.core.jax_setup import warn_of_deadlock
 
 SECONDS = 150  # 8 on an idle core
 

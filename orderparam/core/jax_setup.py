@@ -1,7 +1,25 @@
-"""What is to be said about the installed JAX before it is used."""
+"""Settings of JAX, made before it is imported or after, and what is to be said about the installed version."""
 
 import os
+import sys
 import warnings
+from typing import Any
+
+
+def jax_setting(name: str) -> Any:
+    """A setting of JAX such as `jax_enable_x64`; before JAX is imported the text of its environment variable, or None."""
+    jax = sys.modules.get("jax")
+    return os.environ.get(name.upper()) if jax is None else getattr(jax.config, name)
+
+
+def set_jax(name: str, value: Any) -> None:
+    """Sets it now, or for when JAX is imported, which this does not do."""
+    if "jax" in sys.modules:
+        sys.modules["jax"].config.update(name, value)
+    elif value is None:
+        os.environ.pop(name.upper(), None)
+    else:
+        os.environ[name.upper()] = str(value)
 
 
 def warn_of_deadlock() -> None:

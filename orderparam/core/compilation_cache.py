@@ -1,0 +1,142 @@
+"""Compiled programs are kept on disk from one process to the next, by JAX's persistent compilation cache.
+
+They lie in the user's cache folder or in the one that `$ORDERPARAM_CACHE` names (`off`: nowhere), in a sub-folder for what a
+compiled program depends on besides its own text: versions and processor. All sub-folders together are bounded; what was not
+used for longest goes first. Who has set JAX's own `JAX_COMPILATION_CACHE_DIR` has chosen: that folder is left to JAX.
+
+Nothing here imports JAX, and nothing that is wrong with the folder stops a program: it is then compiled.
+"""
+
+import atexit
+import hashlib
+import os
+import platform
+import sys
+import time
+import warnings
+import zlib
+from pathlib import Path
+
+from orderparam.core.jax_setup import jax_setting, set_jax
+
+ENVIRONMENT_VARIABLE = "ORDERPARAM_CACHE"
+BYTES = 2**30
+_INTERVAL = 3600.0  # seconds between two tidyings of a folder
+_WRITING = 60.0  # seconds; an entry younger than this may not be finished
+_FOLDERS = "orderparam-*-jaxlib-*"
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"
+
+
+def keep_programs(version: str) -> None:
+    """Turns the cache on for this process and those it starts, in the sub-folder of orderparam `version`.
+
+    Warns in one sentence when a folder that `$ORDERPARAM_CACHE` names cannot be used.
+    """
+    chosen = os.environ.get(ENVIRONMENT_VARIABLE, "")
+    theirs = jax_setting("jax_compilation_cache_dir")
+    if theirs and not Path(theirs).match(_FOLDERS):  # otherwise inherited from a process that ran this function
+        return
+    if chosen.lower() == "off" or not _loads_in_silence():
+        set_jax("jax_compilation_cache_dir", None)
+        return
+    import jaxlib
+
+    root = Path(chosen).expanduser().absolute() if chosen else _user_folder()
+    folder = root / f"orderparam-{version}-jaxlib-{jaxlib.__version__}-{_processor()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if chosen:
+            warnings.warn(f"${ENVIRONMENT_VARIABLE} = {chosen!r} cannot keep compiled programs: {error.strerror}", stacklevel=3)
+        set_jax("jax_compilation_cache_dir", None)
+        return
+    set_jax("jax_compilation_cache_dir", str(folder))
+    for name in ("jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_min_entry_size_bytes"):
+        if name.upper() not in os.environ:
+            set_jax(name, 0)  # small programs are many: together they take longest
+    # JAX compiles what it cannot read and keeps what it cannot write in memory; saying so for each program helps nobody.
+    warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
+    atexit.register(_tidy_now_and_then, root)
+
+
+def tidy(root: Path, limit: int = BYTES, since: float = 0.0) -> None:
+    """Removes what was damaged when it was written, among entries newer than the time `since`; then, until at most `limit` bytes
+    are left, the entries of all sub-folders not used for longest; then empty sub-folders.
+
+    Raises `OSError` where the folder cannot be read or changed.
+    """
+    entries = []
+    for path in root.glob(f"{_FOLDERS}/*-cache"):
+        status = path.stat()
+        if since < status.st_mtime < time.time() - _WRITING and not _whole(path):
+            path.unlink(missing_ok=True)
+        else:
+            entries.append((max(status.st_atime, status.st_mtime), status.st_size, path))
+    total = sum(size for _, size, _ in entries)
+    for _, size, path in sorted(entries):
+        if total <= limit:
+            break
+        path.unlink(missing_ok=True)
+        total -= size
+    for folder in root.glob(_FOLDERS):
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _tidy_now_and_then(root: Path) -> None:
+    if "jax" not in sys.modules:
+        return
+    stamp = root / ".tidied"
+    try:
+        last = stamp.stat().st_mtime if stamp.exists() else 0.0
+        if time.time() > last + _INTERVAL:
+            stamp.touch()
+            tidy(root, since=last - _WRITING)
+    except OSError:  # not ours to change, or another process is at it
+        pass
+
+
+def _whole(path: Path) -> bool:
+    """Whether an entry is complete: JAX compresses it, with a checksum at its end. (What zstandard compressed is believed.)"""
+    data = path.read_bytes()
+    if data.startswith(_ZSTANDARD):
+        return True
+    try:
+        zlib.decompress(data)
+    except zlib.error:
+        return False
+    return True
+
+
+def _user_folder() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("orderparam")) / "programs"
+
+
+def _processor() -> str:
+    """A short name of the instructions and the number of cores that XLA compiles for."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    try:
+        with open("/proc/cpuinfo") as lines:
+            features = next(line for line in lines if line.startswith(("flags", "Features")))
+    except (OSError, StopIteration):
+        features = platform.node()  # a processor that does not say what it can do is like itself alone
+    return hashlib.sha256(f"{platform.machine()} {cores} {features}".encode()).hexdigest()[:12]
+
+
+def _loads_in_silence() -> bool:
+    """Whether XLA loads programs without a page of errors for each; makes it so where that is still possible.
+
+    Until jaxlib 0.9, XLA compares a program's target with the processor it was compiled on, finds hints to the compiler that are
+    no instructions, and reports them as errors. Its log level is read when JAX is imported, and JAX sets it to 1.
+    """
+    import jaxlib
+
+    level = os.environ.get("TF_CPP_MIN_LOG_LEVEL")
+    if tuple(map(int, jaxlib.__version__.split(".")[:2])) >= (0, 10) or level == "3":
+        return True
+    if "jax" in sys.modules or level == "0":
+        return False
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    return True

@@ -1,0 +1,55 @@
+"""A few seconds of everything: the import, the command line, and one small study of each room. Run on every Python and JAX."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import orderparam as op
+from orderparam.core.study import compare, find, studies
+
+pytestmark = pytest.mark.smoke
+
+# room -> a study of it, and settings that make it small
+SMALL = {
+    "extensive_width": ("quadratic-specialisation", "input_dim=8 width=4 ratios=2 draws=20 points=4 seeds=2"),
+    "kernel_adaptation": ("deep-preactivations", "input_dim=6 n_train=10 measured_widths=10 draws=20 seeds=2"),
+    "kernel_regression": ("digits-learning-curve", "n_train=8,16 network_n_train=8 network_seeds=2 width=16 seeds=4"),
+    "multi_index": ("sgd-exit-times", "dims=64,128 cubic_dims=16,24 seeds=8"),
+    "one_step": ("one-step-groups", "input_dim=40 sample_ratios=1 seeds=2"),
+    "online_sgd": ("sgd-saad-solla", "dim=40 noises=0.01 horizon=10 long_horizon=20 seeds=2"),
+    "proportional": ("finite-width-order", "n_train=10 n_test=10 temperatures=0.1 measured_widths=10 samples=20 seeds=2"),
+    "random_features": ("random-features-real-data", "width=30 ridges=0.01 n_train=40 seeds=2"),
+    "random_networks": ("deep-kurtosis", "widths=16 depth=2 networks=500 seeds=2"),
+    "several_steps": ("giant-steps-directions", "input_dim=64 steps=2 neurons=16 seeds=2"),
+}
+
+
+def test_every_room_has_its_small_study():
+    assert set(SMALL) == {study.room.replace(" ", "_") for study in studies().values()}
+
+
+@pytest.mark.parametrize("room", SMALL)
+def test_a_small_study_gives_finite_numbers_and_a_figure(room, tmp_path):
+    name, words = SMALL[room]
+    settings = dict(word.split("=") for word in words.split())
+    comparison = compare(find(name), settings=settings, out=tmp_path / "result", progress=False)
+    assert (tmp_path / "result" / "figure.png").stat().st_size > 0
+    assert comparison.curves
+    for curve in comparison.curves.values():
+        numbers = [v.values for v in curve.data_vars.values() if np.issubdtype(v.dtype, np.floating)]
+        assert any(np.isfinite(values).any() for values in numbers)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["list"]])
+def test_the_command_line_answers(arguments):
+    answer = subprocess.run([sys.executable, "-m", "orderparam.cli", *arguments], capture_output=True, text=True, timeout=120)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stderr == ""
+    assert answer.stdout
+
+
+def test_every_public_name_is_there():
+    for name in op.__all__:
+        assert getattr(op, name) is not None

@@ -1,45 +1,14 @@
 """The command line: one module for each command, with what it takes and what it prints.
 
 Nothing heavy is imported before a command needs it. What a person can get wrong ends in one line on standard error and exit
-status 2, never in a traceback.
+status 2, never in a traceback; SIGINT and SIGTERM end it with one line and exit status 130 and 143.
 """
 
-from typing import Annotated
-
-import typer
-
-import orderparam
-from orderparam.cli.exponents import exponents
-from orderparam.cli.features import features
-from orderparam.cli.list import list_studies
-from orderparam.cli.predict import predict
-from orderparam.cli.run import run
-from orderparam.cli.show import show
-
-app = typer.Typer(
-    name="orderparam",
-    help="The statistical physics of learning in neural networks: theory and measurement side by side.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command("list")(list_studies)
-for command in (run, show, predict, features, exponents):
-    app.command()(command)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        print(f"orderparam {orderparam.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
-) -> None:
-    pass
+from orderparam.core.signals import end_on_signals
 
 
 def main() -> None:
+    end_on_signals()
+    from orderparam.cli.commands import app  # what is imported from here on may be interrupted
+
     app()

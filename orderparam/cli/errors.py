@@ -16,9 +16,6 @@ def clear_errors() -> Iterator[None]:
 
     try:
         yield
-    except KeyboardInterrupt:
-        print("interrupted; finished points are kept: the same command goes on where it stopped", file=sys.stderr)
-        raise typer.Exit(130) from None
     except Exception as error:
         from orderparam.core.sweep import SweepError
 

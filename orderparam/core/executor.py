@@ -4,16 +4,20 @@ An executor is a function `(program, tasks) -> iterator of (task, outcome)`, in 
 again on another; a task that kills `ATTEMPTS` workers is reported as failed and the sweep goes on.
 """
 
-import itertools
+import functools
+import logging
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
-from orderparam.core.program import Experiment, Outcome, Task, Theory
+from orderparam.core.program import Outcome, Program, Task
+from orderparam.core.workers import ATTEMPTS, run_in_workers
 
-Program = Theory | Experiment
 Executor = Callable[[Program, Iterable[Task]], Iterator[tuple[Task, Outcome]]]
 
-ATTEMPTS = 3
+WINDOW = 1024  # tasks that a Dask scheduler knows of: work for the largest cluster, so that an adaptive one grows, and no more
 
 
 def in_process(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
@@ -22,121 +26,94 @@ def in_process(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, 
         yield task, program(task)
 
 
-_program: Program | None = None  # the program of a worker process, installed once
-
-
-def _install(program: Program) -> None:
-    global _program
-    _program = program
-
-
-def _run(task: Task) -> Outcome:
-    assert _program is not None
-    return _program(task)
-
-
 def local_processes(workers: int) -> Executor:
-    """`workers` processes on this machine (loky: they start clean, and a killed one breaks nothing).
-
-    Raises `ValueError` for fewer than one worker.
-    """
+    """`workers` processes on this machine. Raises `ValueError` for fewer than one."""
     if workers < 1:
         raise ValueError(f"workers = {workers}: must be at least 1")
-
-    def run(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
-        from concurrent.futures import FIRST_COMPLETED, wait
-        from concurrent.futures.process import BrokenProcessPool
-
-        from loky import ProcessPoolExecutor
-
-        waiting, attempts = iter(tasks), dict[Task, int]()
-        again: list[Task] = []
-        while True:
-            pool = ProcessPoolExecutor(workers, initializer=_install, initargs=(program,))
-            running: dict[Any, Task] = {}
-            try:
-                while True:
-                    # No more than the workers hold: when the pool breaks, only these are in doubt.
-                    for task in itertools.islice(_drain(again, waiting), workers - len(running)):
-                        running[pool.submit(_run, task)] = task
-                    if not running:
-                        return
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        outcome = future.result()
-                        yield running.pop(future), outcome
-            except BrokenProcessPool:
-                for task in running.values():
-                    attempts[task] = attempts.get(task, 0) + 1
-                    if attempts[task] < ATTEMPTS:
-                        again.append(task)
-                    else:
-                        yield task, Outcome.failure(
-                            task, f"{program.where(task)}: its worker died {ATTEMPTS} times (out of memory?)"
-                        )
-            finally:
-                pool.shutdown(wait=False, kill_workers=True)
-
-    return run
-
-
-def _drain(again: list[Task], waiting: Iterator[Task]) -> Iterator[Task]:
-    while again:
-        yield again.pop()
-    yield from waiting
+    return functools.partial(run_in_workers, workers)
 
 
 def dask_cluster(client: Any) -> Executor:
     """A `dask.distributed.Client`, or the address of a scheduler such as `"tcp://10.0.0.1:8786"`.
 
     Workers need orderparam installed; results travel back to this process, which alone writes the store. Raises `ValueError`
-    when Dask is not installed or no scheduler answers.
+    when Dask is not installed or no scheduler answers, and `ConnectionError` when the scheduler is lost during a sweep.
     """
     try:
-        from distributed import Client, as_completed
+        from distributed import Client
     except ImportError:
         raise ValueError("running on Dask needs the extra: pip install 'orderparam[cluster]'") from None
-    address = client if isinstance(client, str) else None
+    if not isinstance(client, str):
+        return functools.partial(_on_dask, client)
+    address = client
 
     def connect() -> Any:
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # a scheduler that is lost is said once, below
         try:
             return Client(address, timeout="10s", set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise ValueError(f"no Dask scheduler answers at {address!r}: {error}") from None
 
-    if address is not None:
-        connect().close()  # an address where nothing answers is refused at once
+    connect().close()  # an address where nothing answers is refused at once
 
     def run(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
-        cluster = client if address is None else connect()
+        cluster = connect()
+        try:
+            yield from _on_dask(cluster, program, tasks)
+        finally:
+            cluster.close(timeout=2)
+
+    return run
+
+
+def _on_dask(client: Any, program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
+    from distributed import as_completed
+
+    waiting = iter(tasks)
+    running: dict[Any, Task] = {}
+
+    def submit(task: Task) -> Any:
+        future = client.submit(_call, shared, task, pure=False, retries=ATTEMPTS - 1)
+        running[future] = task
+        return future
+
+    with _connected(client):
+        if not client.nthreads():
+            warnings.warn(f"no worker has come to {client.scheduler.address} yet: waiting", stacklevel=2)
         # A task's result, not scattered data: the scheduler makes it again when every worker that held it is gone.
-        shared = cluster.submit(_same, program, pure=False, retries=ATTEMPTS - 1)
-        waiting = iter(tasks)
-        running: dict[Any, Task] = {}
-
-        def submit(task: Task) -> Any:
-            future = cluster.submit(_call, shared, task, pure=False, retries=ATTEMPTS - 1)
-            running[future] = task
-            return future
-
-        # Twice as many as there are threads: no worker waits for this process, and no task graph piles up.
-        window = 2 * max(1, sum(cluster.nthreads().values()))
-        completed = as_completed([submit(task) for task in itertools.islice(waiting, window)])
+        shared = client.submit(_same, program, pure=False, retries=ATTEMPTS - 1)
+        # The client's own loop: without it the default client is asked, and there may be none.
+        completed = as_completed([submit(task) for task in islice(waiting, WINDOW)], loop=client.loop)
         try:
             for future in completed:
-                task = running.pop(future)
+                if future.cancelled():  # nobody here cancels what still runs: the scheduler did, or is gone
+                    raise ConnectionError
                 error = future.exception()
+                task = running.pop(future)
                 if error is None:
                     yield task, future.result()
                 else:
                     yield task, Outcome.failure(task, f"{program.where(task)}: {type(error).__name__}: {error}")
-                for following in itertools.islice(waiting, 1):
+                for following in islice(waiting, 1):
                     completed.add(submit(following))
         finally:
-            cluster.cancel(list(running), force=True)
-            if address is not None:
-                cluster.close()
+            if client.status == "running":
+                client.cancel(list(running), force=True)
 
-    return run
+
+@contextmanager
+def _connected(client: Any) -> Iterator[None]:
+    """Whatever fails because the scheduler is gone, as one clear error."""
+    address = client.scheduler.address
+    try:
+        yield
+    except Exception as error:
+        if client.status == "running" and not isinstance(error, ConnectionError):
+            raise
+        raise ConnectionError(
+            f"the Dask scheduler at {address} is lost; finished points are kept: start it again, and the same command "
+            "goes on where it stopped"
+        ) from None
 
 
 def _same(program: Program) -> Program:

@@ -147,7 +147,6 @@ class PointStore(MemoryStore):
             if name not in self.layout.observables
         }
         index = tuple(part.start // step for part, step in zip(task.region, self.chunks))
-        self._names[index] = tuple(sorted(outcome.values))
         with self._writing():
             self._restore_if_gone()
             if new:
@@ -155,6 +154,7 @@ class PointStore(MemoryStore):
                 self.layout = self.layout.with_observables(new)
                 for file in [*(f"{name}/{METADATA}" for name in new), METADATA]:
                     _put(self.path, file, self.layout.files[file])
+            self._names[index] = tuple(sorted(outcome.values))
             self._put_block(index)
 
     def dataset(self, attrs: Mapping[str, Any]) -> xr.Dataset:

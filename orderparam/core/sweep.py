@@ -15,10 +15,10 @@ import xarray as xr
 import orderparam
 from orderparam.core.executor import in_process, resolve
 from orderparam.core.grid import Grid
-from orderparam.core.program import FAILED, UNCONVERGED, Experiment, Outcome, Task, Theory, describe
+from orderparam.core.program import FAILED, UNCONVERGED, ExperimentRun, Outcome, Program, Task, TheoryRun, describe, fn_name
 from orderparam.core.progress import track
 from orderparam.core.store import MemoryStore, PointStore, ShapeMismatch
-from orderparam.core.system import System, replace
+from orderparam.core.system import System, nearest, replace
 
 
 class SweepError(RuntimeError):
@@ -53,16 +53,17 @@ def sweep(
     2 unconverged (the value is kept), 3 failed (NaN). One warning counts the marked points. Failed points are tried again when
     a stored sweep is resumed.
 
-    Raises `ValueError` for unknown fields, values out of range, empty grids, a store of another sweep; `SweepError` when every
-    point failed.
+    Raises `ValueError` for unknown fields, values out of range, empty grids, a store of another sweep or one that another
+    process is filling; `SweepError` when every point failed.
     """
     grid, numbers = checked(system, over, seeds)
-    program: Theory | Experiment
+    _check_options(grid, paired, memory)
+    program: Program
     coords = grid.coords()
     if numbers is None:
-        program = Theory(fn, system, grid, memory)
+        program = TheoryRun(fn, system, grid, memory)
     else:
-        program = Experiment(fn, system, grid, numbers, batch_seeds, tuple(paired))
+        program = ExperimentRun(fn, system, grid, numbers, batch_seeds, tuple(paired))
         coords = {**coords, "seed": np.asarray(numbers)}
     run = resolve(executor)
     if run is not in_process and type(system).__module__ == "__main__":
@@ -71,33 +72,31 @@ def sweep(
             "move it into a .py file and import it from there, or leave out the executor"
         )
     attrs = {"function": describe(fn), "system": _fingerprint_text(system), "orderparam_version": orderparam.__version__}
-    keep: PointStore | MemoryStore
-    if store is None:
-        keep = MemoryStore(coords, program.block_shape())
-    else:
-        identity = _identity(fn, system, grid, coords.get("seed"), paired)
-        keep = PointStore(store, identity, coords, program.block_shape)
-    todo = keep.unfinished(_tasks(program, grid, keep.chunks))
-    total = sum(int(np.prod(task.shape)) for task in todo)
     errors: list[str] = []
-    with track(total, fn_name(fn), progress) as advance:
-        for task, outcome in run(program, todo):
-            errors.extend(outcome.errors)
-            try:
-                keep.write(task, outcome)
-            except ShapeMismatch as error:
-                outcome = Outcome.failure(task, str(error), outcome.seconds)
+    with _store(store, _identity(fn, system, grid, coords.get("seed"), paired), coords, program) as keep:
+        todo = keep.unfinished(_tasks(program, grid, keep.chunks))
+        total = sum(int(np.prod(task.shape)) for task in todo)
+        with track(total, fn_name(fn), progress) as advance:
+            for task, outcome in run(program, todo):
                 errors.extend(outcome.errors)
-                keep.write(task, outcome)
-            advance(int(np.prod(task.shape)), int(np.sum(outcome.status == FAILED)))
-    dataset = keep.dataset(attrs)
+                try:
+                    keep.write(task, outcome)
+                except ShapeMismatch as error:
+                    outcome = Outcome.failure(task, str(error), outcome.seconds)
+                    errors.extend(outcome.errors)
+                    keep.write(task, outcome)
+                advance(int(np.prod(task.shape)), int(np.sum(outcome.status == FAILED)))
+        dataset = keep.dataset(attrs)
     _report(dataset, fn, errors)
     return dataset
 
 
-def fn_name(fn: Callable) -> str:
-    """Short name of a function or partial: the label of its curve."""
-    return describe(fn).split("(")[0].rsplit(".", 1)[-1].replace("_", " ")
+def _store(
+    path: str | Path | None, identity: Mapping[str, Any], coords: Mapping[str, np.ndarray], program: Program
+) -> MemoryStore:
+    if path is None:
+        return MemoryStore(coords, program.block_shape())
+    return PointStore(path, identity, coords, program.block_shape)
 
 
 def checked(
@@ -111,17 +110,42 @@ def checked(
     return grid, None if seeds is None else _seed_numbers(seeds)
 
 
-def _seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    if isinstance(seeds, bool) or (isinstance(seeds, int) and seeds < 1):
-        raise ValueError(f"seeds = {seeds}: give at least one")
-    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
-    if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0:
-        raise ValueError(f"seeds = {seeds}: give different integers >= 0, at least one")
+def _seed_numbers(seeds: Any) -> tuple[int, ...]:
+    wrong = ValueError(
+        f"seeds = {seeds!r}: give their number, at least one and at most a million, or different integers >= 0 (and below 2^63)"
+    )
+    if _is_integer(seeds):
+        if not 1 <= seeds <= 10**6:
+            raise wrong
+        return tuple(range(int(seeds)))
+    listed = isinstance(seeds, Sequence) and not isinstance(seeds, str | bytes)
+    if not listed and not (isinstance(seeds, np.ndarray | jax.Array) and seeds.ndim == 1):
+        raise wrong
+    if not all(_is_integer(seed) and 0 <= seed < 2**63 for seed in seeds):
+        raise wrong
+    numbers = tuple(int(seed) for seed in seeds)
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise wrong
     return numbers
 
 
-def _tasks(program: Theory | Experiment, grid: Grid, shape: Sequence[int]) -> Iterator[Task]:
-    if isinstance(program, Theory):
+def _is_integer(value: Any) -> bool:
+    """A whole number of Python, NumPy or JAX: neither 0.5 nor "1" nor True."""
+    return not isinstance(value, bool) and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iu"
+
+
+def _check_options(grid: Grid, paired: Sequence[str], memory: int) -> None:
+    if isinstance(paired, str):
+        raise ValueError(f"paired = {paired!r}: give a sequence of dimensions, such as ({paired!r},)")
+    for name in paired:
+        if name not in grid.dims:
+            raise ValueError(f"paired names {name!r}, which is no dimension of this sweep{nearest(str(name), list(grid.dims))}")
+    if not _is_integer(memory) or memory < 1:
+        raise ValueError(f"memory = {memory!r}: give a number of bytes, at least 1")
+
+
+def _tasks(program: Program, grid: Grid, shape: Sequence[int]) -> Iterator[Task]:
+    if isinstance(program, TheoryRun):
         for block in grid.blocks(shape):
             yield Task(block)
         return

@@ -1,0 +1,141 @@
+"""Worker processes on this machine: each is sent a program once, then one task at a time, and answers with the outcome.
+
+A worker ends with the process that started it, however that ends: it sees the end of its standard input. It is in a session of
+its own, so that Ctrl-C in a terminal reaches the sweep alone.
+"""
+
+import os
+import pickle
+import queue
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from itertools import islice
+from typing import IO
+
+from orderparam.core.program import Outcome, Program, Task
+
+ATTEMPTS = 3
+
+
+def _send(stream: IO[bytes], message: bytes) -> None:
+    stream.write(struct.pack("<Q", len(message)) + message)
+    stream.flush()
+
+
+def _receive(stream: IO[bytes]) -> bytes:
+    """The next message. Raises `EOFError` when the other process is gone."""
+    head = stream.read(8)
+    message = stream.read(struct.unpack("<Q", head)[0]) if len(head) == 8 else b""
+    if not message:
+        raise EOFError
+    return message
+
+
+class Worker:
+    """A process that runs the pickled program. Raises `EOFError` or `OSError` where the process is gone."""
+
+    def __init__(self, program: bytes):
+        code = f"import sys; sys.path[:] = {sys.path!r}; from orderparam.core.workers import serve; serve()"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._requests, self._answers = self.process.stdin, self.process.stdout
+        self._program: bytes | None = program
+
+    def __call__(self, task: Task) -> Outcome:
+        """Raises `ValueError` when the program cannot be loaded there."""
+        if self._program is not None:
+            _send(self._requests, self._program)
+            self._program = None
+        _send(self._requests, pickle.dumps(task))
+        answer = pickle.loads(_receive(self._answers))
+        if isinstance(answer, str):
+            raise ValueError(f"worker processes cannot load what is to be run: {answer}")
+        return answer
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for stream in (self._requests, self._answers):
+            with suppress(OSError):
+                stream.close()
+
+
+def run_in_workers(workers: int, program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
+    """An executor (see `orderparam.core.executor`). A thread for each worker passes tasks on; where one dies, another starts."""
+    import cloudpickle
+
+    pickled = cloudpickle.dumps(program)
+    idle: list[Worker] = []
+    started: list[Worker] = []
+    changing, ended = threading.Lock(), False
+
+    def take() -> Worker:
+        with changing:
+            if ended:
+                raise EOFError
+            if not idle:
+                idle.append(Worker(pickled))
+                started.append(idle[-1])
+            return idle.pop()
+
+    def compute(task: Task) -> Outcome:
+        for _ in range(ATTEMPTS):
+            worker = take()
+            try:
+                outcome = worker(task)
+            except (EOFError, OSError):
+                worker.end()
+                continue
+            idle.append(worker)
+            return outcome
+        return Outcome.failure(task, f"{program.where(task)}: its worker died {ATTEMPTS} times (out of memory?)")
+
+    waiting = iter(tasks)
+    running: dict[Future[Outcome], Task] = {}
+    threads = ThreadPoolExecutor(workers)
+    try:
+        while True:
+            for task in islice(waiting, workers - len(running)):
+                running[threads.submit(compute, task)] = task
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()
+    finally:
+        with changing:
+            ended = True
+            for worker in started:
+                worker.process.kill()
+        threads.shutdown(cancel_futures=True)
+        for worker in started:
+            worker.end()
+
+
+def serve() -> None:
+    """What a worker process does."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what an experiment prints must not get between the answers
+    inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def listen() -> None:
+        with suppress(EOFError):
+            while True:
+                inbox.put(_receive(sys.stdin.buffer))
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    try:
+        program: Program = pickle.loads(inbox.get())
+    except Exception as error:
+        _send(answers, pickle.dumps(f"{type(error).__name__}: {error}"))
+        return
+    while True:
+        _send(answers, pickle.dumps(program(pickle.loads(inbox.get()))))

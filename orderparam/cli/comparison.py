@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def print_comparison(finished: "Comparison", folder: Path) -> None:
     """A finished study: its parameters, its agreement tables, what failed, and where the files are."""
-    from orderparam.core.table import tables
+    from orderparam.core.study.table import tables
 
     out = console()
     summary: dict[str, Any] = finished.summary

@@ -45,7 +45,7 @@ def print_features(result: "FeatureForecast", title: str, folder: Path) -> None:
     from rich.table import Table
 
     from orderparam.core.agreement import estimate
-    from orderparam.core.table import with_error
+    from orderparam.core.text import with_error
 
     out = console()
     out.print(f"[bold]{plain(title)}[/]\n")

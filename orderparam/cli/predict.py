@@ -59,7 +59,7 @@ def print_forecast(result: "Forecast", title: str, folder: Path, scale: float) -
     from rich.table import Table
 
     from orderparam.core.agreement import estimate
-    from orderparam.core.table import with_error
+    from orderparam.core.text import with_error
 
     out = console()
     out.print(f"[bold]{plain(title)}[/]\n")

@@ -5,86 +5,127 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy import stats
+
+from orderparam.core.program import DONE
+
+ENOUGH_RUNS = 4  # the scatter of fewer says too little about the error of their mean
 
 
 def estimate(measured: xr.Dataset, observable: str) -> tuple[xr.DataArray, xr.DataArray]:
-    """Mean over seeds of an observable and its standard error, std / sqrt(n) with n - 1 in the variance.
+    """Mean over seeds of an observable and the standard error of that mean.
 
-    Failed points (NaN) are left out; with fewer than two seeds the error is NaN.
+    The error is the scatter over seeds, std / sqrt(n) with n - 1 in the variance. Where the result carries a standard error of
+    its own for every run (`X_error` beside `X`, from the effective samples of its chains), their pooled value, sqrt(sum of
+    squares)/n, is a lower bound and stands in for the scatter of a single run. Failed points (NaN) are left out; a single run
+    without an error of its own has the error NaN.
     """
+    mean, scatter, own, _ = _pooled(measured, observable)
+    return mean, xr.where(own >= scatter, own, scatter).where(scatter.notnull(), own)
+
+
+def _pooled(measured: xr.Dataset, observable: str) -> tuple[xr.DataArray, ...]:
+    """Mean over seeds; its error by the scatter over seeds and by the runs' own errors (NaN where there is none); runs."""
     values = measured[observable].astype(float)
+    own = measured.get(f"{observable}_error")
+    own = xr.full_like(values, np.nan) if own is None or own.dims != values.dims else own.astype(float)
     if "seed" not in values.dims:
-        return values, xr.full_like(values, np.nan)
+        return values, xr.full_like(values, np.nan), own, values.notnull().astype(int)
     count = values.notnull().sum("seed")
-    error = values.std("seed", ddof=1, skipna=True) / np.sqrt(count) if values.sizes["seed"] > 1 else np.nan
-    return values.mean("seed", skipna=True), xr.zeros_like(count, float) + error
+    several = count.where(count > 1)
+    variance = ((values - values.mean("seed")) ** 2).sum("seed") / (several - 1)
+    known = (own.notnull() | values.isnull()).all("seed")
+    pooled = np.sqrt((own**2).where(values.notnull()).sum("seed")).where(known & (count > 0)) / count.where(count > 0)
+    return values.mean("seed"), np.sqrt(variance / several), pooled, count
 
 
-def agreement(theories: Mapping[str, xr.Dataset], measured: xr.Dataset, observables: Sequence[str]) -> xr.Dataset:
-    """Every theory against one measurement at the measured points.
+def agreement(
+    theories: Mapping[str, xr.Dataset], measured: xr.Dataset, observables: Sequence[str]
+) -> dict[str, xr.Dataset]:
+    """Every theory against one measurement at the measured points: observable -> table.
 
-    Returns a data set over (theory, observable, grid dimensions): `theory_value`, `mean`, `standard_error`,
-    `z` = (mean - theory) / standard_error and `relative_deviation` = mean / theory - 1. Observables that only one side has, and
-    theories that were not evaluated at the measured points, stand as NaN.
+    A table has the dimensions `theory` and those of the measured observable without `seed`: `theory_value`, `mean`,
+    `standard_error` (see `estimate`), `runs`, `z`, `relative_deviation` = mean / theory - 1, and `baseline` (theory).
+
+    z is (mean - theory) / standard_error as a normal deviate: an error from the scatter of n runs is itself uncertain, so that z
+    is the number of standard deviations which is as improbable as the deviation is in Student's distribution with n - 1 degrees
+    of freedom. It is NaN where fewer than four runs, and no errors of their own, say how far is far.
+
+    Observables that only one side has, theories over dimensions that were not measured, and theories without a converged value at
+    a measured point are left out.
     """
-    shared = [name for name in observables if name in measured and any(_fits(t, name, measured) for t in theories.values())]
-    tables = []
-    for theory in theories.values():
-        rows = []
-        for name in shared:
-            mean, error = estimate(measured, name)
-            value = _at(theory, name, mean)
-            rows.append(
-                xr.Dataset(
-                    {
-                        "theory_value": value,
-                        "mean": mean,
-                        "standard_error": error,
-                        "z": (mean - value) / error.where(error > 0),
-                        "relative_deviation": mean / value.where(value != 0) - 1,
-                    }
-                )
-            )
+    tables = {}
+    for name in observables:
+        if name not in measured:
+            continue
+        rows = {key: row for key, data in theories.items() if (row := _compared(data, measured, name)) is not None}
         if rows:
-            tables.append(xr.concat(rows, xr.Variable("observable", shared), join="outer"))
-    if not tables:
-        return xr.Dataset()
-    return xr.concat(tables, xr.Variable("theory", list(theories)), join="outer")
+            table = xr.concat(rows.values(), xr.Variable("theory", list(rows)), join="outer")
+            aside = [bool(theories[key].attrs.get("baseline", False)) for key in rows]
+            tables[name] = table.assign(baseline=("theory", aside))
+    return tables
 
 
-def _fits(theory: xr.Dataset, name: str, measured: xr.Dataset | xr.DataArray) -> bool:
-    """Whether a theory has the observable, along no dimension that was not measured (unless it has a single point there)."""
-    return name in theory and all(dim in measured.dims or theory.sizes[dim] == 1 for dim in theory[name].dims)
+def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset | None:
+    """One theory against the measurement, None where there is nothing to compare."""
+    if name not in theory or any(dim not in measured[name].dims and theory.sizes[dim] > 1 for dim in theory[name].dims):
+        return None
+    mean, scatter, own, runs = _pooled(measured, name)
+    value = _at(theory, name, mean)
+    if not value.notnull().any():
+        return None
+    deviation = mean - value
+    by_scatter = scatter.notnull() & ~(own >= scatter)
+    error = xr.where(by_scatter, scatter, own)
+    enough = ~by_scatter | (runs >= ENOUGH_RUNS)
+    ratio = (deviation / error.where(error > 0)).where(enough)
+    return xr.Dataset(
+        {
+            "theory_value": value,
+            "mean": mean,
+            "standard_error": error,
+            "runs": runs,
+            "z": xr.where(by_scatter, _normal_deviate(ratio, runs - 1), ratio),
+            "relative_deviation": deviation / value.where(value != 0),
+        }
+    )
+
+
+def _normal_deviate(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
+    """The normal deviate with the tail probability of Student's t; no more than 37, whose tail is the smallest number."""
+    tail = stats.t.sf(np.abs(t.values), np.maximum(freedom.values, 1))
+    return t.copy(data=np.sign(t.values) * stats.norm.isf(np.maximum(tail, np.finfo(float).tiny)))
 
 
 def _at(theory: xr.Dataset, name: str, like: xr.DataArray) -> xr.DataArray:
-    """The theory's value at the coordinates of a measurement, NaN where it has none."""
-    if not _fits(theory, name, like):
-        return xr.full_like(like, np.nan)
+    """The theory's converged value at the coordinates of a measurement, NaN where it has none."""
     value = theory[name].astype(float)
+    if "status" in theory:
+        value = value.where(theory["status"] == DONE)
     value = value.isel({dim: 0 for dim in value.dims if dim not in like.dims}, drop=True)
     shared: dict[Any, Any] = {dim: like[dim] for dim in value.dims if dim in like.dims and dim in like.coords}
-    return value.reindex(shared).broadcast_like(like).transpose(*like.dims, ...)
+    return value.reindex(shared).broadcast_like(like).transpose(*like.dims)
 
 
-def summary(table: xr.Dataset) -> list[dict[str, Any]]:
-    """One record per theory and observable: points compared, root mean square of z, median and worst relative deviation."""
+def summary(tables: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
+    """One record per theory and observable: points compared, how many of them with |z| > 3, root mean square of z, median and
+    worst relative deviation. A `baseline` is recorded as one and is no disagreement."""
     records = []
-    for theory in table["theory"].values if "theory" in table.coords else []:
-        for observable in table["observable"].values:
-            part = table.sel(theory=theory, observable=observable)
-            z, relative = part["z"].values.ravel(), part["relative_deviation"].values.ravel()
-            z, relative = z[np.isfinite(z)], relative[np.isfinite(relative)]
-            if relative.size == 0:
-                continue
+    for observable, table in tables.items():
+        for theory in table["theory"].values:
+            part = table.sel(theory=theory)
+            z, relative = (part[name].values[np.isfinite(part[name].values)] for name in ("z", "relative_deviation"))
             records.append(
                 {
                     "theory": str(theory),
-                    "observable": str(observable),
-                    "points": int(relative.size),
+                    "observable": observable,
+                    "baseline": bool(part["baseline"]),
+                    "points": int(np.isfinite((part["mean"] - part["theory_value"]).values).sum()),
+                    "points_with_z": int(z.size),
+                    "points_beyond_3": int(np.sum(np.abs(z) > 3)),
                     "rms_z": float(np.sqrt(np.mean(z**2))) if z.size else None,
-                    "median_relative_deviation": float(np.median(relative)),
-                    "worst_relative_deviation": float(relative[np.argmax(np.abs(relative))]),
+                    "median_relative_deviation": float(np.median(np.abs(relative))) if relative.size else None,
+                    "worst_relative_deviation": float(relative[np.argmax(np.abs(relative))]) if relative.size else None,
                 }
             )
     return records

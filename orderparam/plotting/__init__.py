@@ -1,6 +1,25 @@
-"""One look for all figures: the house style, lines for theories, dots with error bars for measurements."""
+"""One look for all figures: panels drawn from facets, lines for theories, marks with error bars for measurements."""
 
-from orderparam.plotting.curves import plot, plot_panel
+from orderparam.plotting.curves import plot_panel
+from orderparam.plotting.guides import curve, horizontal, slope, vertical
+from orderparam.plotting.layout import canvas, finish
+from orderparam.plotting.panel import Freehand, Panel, draw, plot
 from orderparam.plotting.style import house_style, save
+from orderparam.plotting.words import tex
 
-__all__ = ["house_style", "plot", "plot_panel", "save"]
+__all__ = [
+    "Freehand",
+    "Panel",
+    "canvas",
+    "curve",
+    "draw",
+    "finish",
+    "horizontal",
+    "house_style",
+    "plot",
+    "plot_panel",
+    "save",
+    "slope",
+    "tex",
+    "vertical",
+]

@@ -1,28 +1,15 @@
-"""Lines for theories, dots with error bars for measurements, labelled from the data themselves."""
+"""Lines and dots of rooms whose figures are not drawn from facets yet."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from orderparam.core.agreement import estimate
-from orderparam.plotting.style import COLOURS, DASHES, MARKERS, house_style
-
-WORDS = {
-    "n_train": "training examples $P$",
-    "sample_ratio": r"samples per dimension $\alpha = n/d$",
-    "temperature": "temperature $T$",
-    "width": "width $N$",
-    "test_error": "test error (mean squared)",
-    "train_error": "train error (mean squared)",
-}
-
-
-def words(name: str) -> str:
-    """A field or observable as an axis label."""
-    return WORDS.get(name, name.replace("_", " "))
+from orderparam.plotting.style import COLOURS, DASHES, MARKERS
+from orderparam.plotting.words import words
 
 
 def draw_line(axes: Any, data: xr.Dataset, x: str, y: str, number: int, label: str | None) -> None:
@@ -82,37 +69,3 @@ def plot_panel(
 def caption(figure: Any, text: str, width: int = 110) -> None:
     """The parameters below the figure, so that it can be read alone."""
     figure.supxlabel(textwrap.fill(text, width), fontsize=7, color="0.35", ha="center")
-
-
-def plot(*curves: xr.Dataset, y: str, x: str | None = None, log: str = "", ax: Any = None) -> Any:
-    """Sweeps on one set of axes: those with a `seed` dimension as dots with error bars, the others as lines.
-
-    x: the grid dimension of the axis (the only one when there is just one). Returns the axes. Raises `ValueError` for a missing
-    observable or an ambiguous axis.
-    """
-    import matplotlib.pyplot as plt
-
-    for data in curves:
-        if y not in data:
-            raise ValueError(f"{y!r} is not in this sweep; it has: {', '.join(map(str, data.data_vars))}")
-    chosen = x or _only_dimension(curves)
-    with house_style():
-        axes = ax or plt.subplots(figsize=(4.6, 3.4))[1]
-        theories: dict[str, xr.Dataset] = {}
-        experiments: dict[str, xr.Dataset] = {}
-        for number, data in enumerate(curves):
-            label = data.attrs.get("label") or str(data.attrs.get("function", f"curve {number}")).rsplit(".", 1)[-1]
-            kept = experiments if "seed" in data.dims else theories
-            kept[label if label not in kept else f"{label} ({number})"] = data
-        plot_panel(axes, theories, experiments, chosen, y, log)
-        axes.legend()
-    return axes
-
-
-def _only_dimension(curves: Sequence[xr.Dataset]) -> str:
-    dims = {str(dim) for data in curves for dim in data["status"].dims if dim != "seed" and data.sizes[dim] > 1}
-    if len(dims) != 1:
-        raise ValueError(f"x: name the axis, one of {', '.join(sorted(dims)) or 'no varied fields'}")
-    return dims.pop()
-
-

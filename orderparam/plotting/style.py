@@ -9,38 +9,58 @@ from typing import Any
 import matplotlib as mpl
 from cycler import cycler
 
-# Okabe and Ito's palette: told apart by colour-blind readers and in print.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
+# Okabe and Ito's palette: told apart by colour-blind readers and in print, on white and on black.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31")
 MARKERS = ("o", "s", "D", "^", "v", "P")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+GREY = "0.55"  # of guides and of curves for orientation, on white and on black
+COLUMN, PAGE = 3.4, 7.0  # inches: one column of a journal, and its page
 
 _STYLE: dict[Any, Any] = {
     "axes.prop_cycle": cycler(color=COLOURS),
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.labelsize": 10,
-    "axes.titlesize": 10,
+    "axes.labelsize": 9,
+    "axes.titlesize": 9,
     "errorbar.capsize": 2,
     "figure.constrained_layout.use": True,
     "figure.dpi": 110,
     "font.size": 9,
     "legend.fontsize": 8,
     "legend.frameon": False,
+    "legend.handlelength": 1.8,
     "lines.linewidth": 1.4,
     "lines.markersize": 4.5,
     "mathtext.fontset": "cm",
     "pdf.fonttype": 42,
     "savefig.dpi": 200,
     "xtick.direction": "in",
+    "xtick.labelsize": 8,
     "ytick.direction": "in",
+    "ytick.labelsize": 8,
+}
+_DARK: dict[Any, Any] = {
+    "axes.facecolor": "#16181d",
+    "figure.facecolor": "#16181d",
+    **{name: "0.9" for name in ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color")},
 }
 
 
 @contextmanager
-def house_style() -> Iterator[None]:
+def house_style(dark: bool = False) -> Iterator[None]:
     """Figures made inside look like all others of the package; nothing outside changes."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context({**_STYLE, **(_DARK if dark else {})}):
         yield
+
+
+def ink() -> str:
+    """The colour of text and of measurements: black, or nearly white on a dark ground."""
+    return mpl.rcParams["text.color"]
+
+
+def paper() -> str:
+    """The colour of the ground, which fills open marks."""
+    return mpl.rcParams["axes.facecolor"]
 
 
 def save(figure: Any, stem: str | Path) -> list[Path]:

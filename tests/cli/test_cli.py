@@ -9,10 +9,11 @@ import pytest
 from magnet import Paramagnet, exact, sampled
 from typer.testing import CliRunner
 
-from orderparam.cli import app
 from orderparam.cli.arguments import result_folder
-from orderparam.core.study import Curve, _registry, load, study
-from orderparam.core.table import with_error
+from orderparam.cli.commands import app
+from orderparam.core.study import Curve, load, study
+from orderparam.core.study.registry import _registry
+from orderparam.core.text import with_error
 
 
 def _draw(comparison):
@@ -64,7 +65,8 @@ def run(tmp_path, monkeypatch):
 
 
 def test_help_is_fast_and_imports_nothing_heavy():
-    code = "import sys, orderparam.cli; sys.exit(any(m in sys.modules for m in ('jax', 'matplotlib', 'xarray', 'sklearn')))"
+    heavy = ("jax", "matplotlib", "xarray", "sklearn")
+    code = f"import sys, orderparam.cli.commands; sys.exit(any(m in sys.modules for m in {heavy}))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
@@ -105,7 +107,7 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
     assert summary["agreement"]["Monte Carlo"][0]["points"] == 2
     assert run("run", "test-paramagnet", "--set", "field=0.7", "--seeds", "4").exit_code == 0
     comparison = load(folder)
-    assert float(comparison.curves["exact"]["magnetisation"].sel(temperature=1.0)) == pytest.approx(np.tanh(0.7))
+    assert float(comparison.curves()["exact"]["magnetisation"].sel(temperature=1.0)) == pytest.approx(np.tanh(0.7))
     shown = run("show", str(folder))
     assert shown.exit_code == 0
     assert "Monte Carlo: magnetisation" in shown.stdout
@@ -200,7 +202,7 @@ def test_a_grid_of_labels_is_kept_and_shown_without_remarks(run, tmp_path, recwa
         assert run("show", "shapes").exit_code == 0
     finally:
         _registry.pop("test-shapes")
-    assert comparison.agreement["runs"]["shape"].values.tolist() == ["tanh", "line"]
+    assert comparison.agreement["runs"]["magnetisation"]["shape"].values.tolist() == ["tanh", "line"]
     assert not [w for w in recwarn if "Zarr" in str(w.message)]
 
 

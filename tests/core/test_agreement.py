@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 from rich.console import Console
+from scipy import stats
 
 from orderparam.core.agreement import agreement, estimate, summary
-from orderparam.core.table import tables
+from orderparam.core.study.table import tables
 
 
 def _measured(values):
@@ -21,6 +22,15 @@ def test_mean_and_standard_error_leave_out_failed_points():
     np.testing.assert_allclose(error, [1 / np.sqrt(3), 0.0])
 
 
+def test_a_standard_error_of_their_own_bounds_the_scatter_over_runs_from_below():
+    measured = _measured([[1, 1.2], [1, 3]]).assign(error_error=(("n", "seed"), np.full((2, 2), 0.5)))
+    mean, error = estimate(measured, "error")
+    np.testing.assert_allclose(mean, [1.1, 2.0])
+    np.testing.assert_allclose(error, [np.sqrt(0.5) / 2, 1.0])
+    _, own = estimate(measured.isel(seed=[0]), "error")
+    np.testing.assert_allclose(own, [0.5, 0.5])
+
+
 def test_a_dimension_may_have_any_name():
     measured = xr.Dataset({"error": (("point", "seed"), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])}, {"point": [0, 1], "seed": range(3)})
     (table,) = tables("runs", agreement({"theory": measured["error"].mean("seed").to_dataset()}, measured, ["error"]))
@@ -29,15 +39,71 @@ def test_a_dimension_may_have_any_name():
 
 def test_z_and_relative_deviation_at_the_measured_points():
     theory = xr.Dataset({"error": ("n", [2.5, 1.0, 4.0])}, {"n": [10.0, 15.0, 20.0]})
-    table = agreement({"theory": theory}, _measured([[1, 2, 3], [4, 5, 6]]), ["error", "unknown"])
-    row = table.sel(theory="theory", observable="error")
+    found = agreement({"theory": theory}, _measured([[1, 2, 3, 2], [4, 5, 6, 5]]), ["error", "unknown"])
+    row = found["error"].sel(theory="theory")
+    t = np.array([-0.5, 1.0]) / np.sqrt(2 / 3 / 4)
     np.testing.assert_allclose(row["theory_value"], [2.5, 4.0])
-    np.testing.assert_allclose(row["z"], [-0.5 * np.sqrt(3), np.sqrt(3)])
+    np.testing.assert_allclose(stats.norm.sf(np.abs(row["z"])), stats.t.sf(np.abs(t), 3), rtol=1e-10)
+    np.testing.assert_allclose(np.sign(row["z"]), np.sign(t))
     np.testing.assert_allclose(row["relative_deviation"], [-0.2, 0.25])
-    (record,) = summary(table)
-    assert record["rms_z"] == pytest.approx(np.sqrt((0.75 + 3) / 2))
+    (record,) = summary(found)
+    assert record["rms_z"] == pytest.approx(float(np.sqrt(np.mean(row["z"] ** 2))))
     assert record["worst_relative_deviation"] == pytest.approx(0.25)
-    assert len(list(tables("run", table))) == 1
+    assert record["median_relative_deviation"] == pytest.approx(0.225)
+    assert (record["points"], record["points_beyond_3"]) == (2, 0)
+    assert len(list(tables("run", found))) == 1
+
+
+def test_three_runs_do_not_say_how_far_is_far_and_their_own_errors_do():
+    theory = xr.Dataset({"error": ("n", [2.5, 4.0])}, {"n": [10, 20]})
+    measured = _measured([[1, 1.001], [4, 4.001]])
+    found = agreement({"theory": theory}, measured, ["error"])
+    assert np.isnan(found["error"]["z"]).all()
+    assert "2 runs" in _printed(found)
+    (record,) = summary(found)
+    assert (record["points"], record["points_with_z"], record["rms_z"]) == (2, 0, None)
+    own = agreement({"theory": theory}, measured.assign(error_error=(("n", "seed"), np.full((2, 2), 0.1))), ["error"])
+    np.testing.assert_allclose(own["error"]["z"].squeeze("theory"), np.array([-1.4995, 0.0005]) / (0.1 / np.sqrt(2)))
+
+
+def test_a_number_is_one_row_beside_an_observable_with_a_dimension():
+    values = {"error": (("n", "seed"), np.ones((2, 4))), "overlap": (("n", "seed", "feature"), np.ones((2, 4, 3)))}
+    measured = xr.Dataset(values, {"n": [10, 20], "seed": range(4)})
+    found = agreement({"theory": measured.isel(seed=0, drop=True)}, measured, ["error", "overlap"])
+    assert [record["points"] for record in summary(found)] == [2, 6]
+    assert [table.row_count for table in tables("run", found)] == [2, 6]
+
+
+def test_what_is_nowhere_defined_is_no_row_and_not_counted():
+    measured = _measured([[1, 2, 3, 4], [np.nan] * 4])
+    found = agreement({"theory": xr.Dataset({"error": ("n", [2.5, np.nan])}, {"n": [10, 20]})}, measured, ["error"])
+    assert summary(found)[0]["points"] == 1
+    assert [table.row_count for table in tables("run", found)] == [1]
+    assert "nan" not in _printed(found)
+
+
+def test_an_unconverged_theory_says_nothing():
+    theory = xr.Dataset({"error": ("n", [2.5, 4.0]), "status": ("n", [1, 2])}, {"n": [10, 20]})
+    found = agreement({"theory": theory}, _measured([[1, 2, 3, 4], [4, 5, 6, 7]]), ["error"])
+    assert np.isfinite(found["error"]["z"]).values.tolist() == [[True, False]]
+
+
+def test_a_baseline_stands_apart():
+    values = {"error": ("n", [9.0, 9.0])}
+    theories = {
+        "fixed kernel": xr.Dataset(values, {"n": [10, 20]}, {"baseline": True}),
+        "theory": xr.Dataset(values, {"n": [10, 20]}, {"baseline": False}),
+    }
+    found = agreement(theories, _measured([[1, 2, 3, 4], [4, 5, 6, 7]]), ["error"])
+    assert {record["theory"]: record["baseline"] for record in summary(found)} == {"fixed kernel": True, "theory": False}
+    header = _printed(found)
+    assert header.index("theory") < header.index("fixed kernel (baseline)")
+
+
+def _printed(found):
+    console = Console(width=200, file=io.StringIO())
+    console.print(*tables("run", found, 200))
+    return console.file.getvalue()
 
 
 def test_a_narrow_terminal_gets_more_tables_and_loses_no_digit():
@@ -58,14 +124,12 @@ def test_a_theory_over_other_dimensions_or_points_is_no_comparison():
     elsewhere = xr.Dataset({"error": ("n", [1.0])}, {"n": [11.0]})
     good = xr.Dataset({"error": ("n", [1.0, 2.0])}, {"n": [10, 20]})
     table = agreement({"wider": wider, "elsewhere": elsewhere, "good": good}, _measured([[1, 2], [3, 4]]), ["error"])
-    assert np.isnan(table.sel(theory="wider")["z"]).all()
-    assert np.isnan(table.sel(theory="elsewhere")["z"]).all()
-    assert np.isfinite(table.sel(theory="good")["z"]).all()
-    assert agreement({"wider": wider}, _measured([[1, 2], [3, 4]]), ["error"]).sizes == {}
+    assert table["error"]["theory"].values.tolist() == ["good"]
+    assert agreement({"wider": wider}, _measured([[1, 2], [3, 4]]), ["error"]) == {}
 
 
 def test_one_seed_has_no_error_and_no_z():
     good = xr.Dataset({"error": ("n", [1.0, 2.0])}, {"n": [10, 20]})
     table = agreement({"good": good}, _measured([[1], [3]]), ["error"])
-    assert np.isnan(table["z"]).all()
-    np.testing.assert_allclose(table["relative_deviation"].squeeze(), [0.0, 0.5])
+    assert np.isnan(table["error"]["z"]).all()
+    np.testing.assert_allclose(table["error"]["relative_deviation"].squeeze(), [0.0, 0.5])

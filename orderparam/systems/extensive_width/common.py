@@ -56,9 +56,9 @@ def dots(axes: Any, data: xr.Dataset, x: Any, y: str, number: int, label: str, c
 
 def unconverged(comparison: Comparison, marked: bool = True) -> str:
     """How many of the sampled runs missed the limits, in words; `marked`: with crosses in the figure."""
-    runs = [data["status"].values for data in comparison.curves.values() if "r_hat" in data]
+    runs = [data["status"].values for data in comparison.curves().values() if "r_hat" in data]
     missed, total = sum(int(np.sum(status == UNCONVERGED)) for status in runs), sum(status.size for status in runs)
-    several = sum(int(np.sum(data["coexisting"])) for data in comparison.curves.values() if "coexisting" in data)
+    several = sum(int(np.sum(data["coexisting"])) for data in comparison.curves().values() if "coexisting" in data)
     words = f"{missed} of {total} runs miss R-hat < 1.05 or 100 effective samples" + (" (crosses)" if missed and marked else "")
     if not several:
         return f"{words}."

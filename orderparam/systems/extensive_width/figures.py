@@ -14,7 +14,7 @@ from orderparam.systems.extensive_width.common import ERROR, INDEX, OVERLAP, SAM
 def draw_staircase(comparison: Comparison) -> Any:
     """Overlaps of some features, and the effective width, against the number of samples."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.5))
-    bayes, informed = comparison.curves.values()
+    bayes, informed = comparison.curves().values()
     width = bayes.sizes["feature"]
     chosen = [i for i in (1, 2, 4, 8, 16, 32, 64, 128) if i <= width]
     colours = plt.get_cmap("viridis")(np.linspace(0, 0.9, len(chosen)))

@@ -32,7 +32,7 @@ def draw_learning_curve(comparison: Comparison) -> Any:
     top.set_xlabel("")
     top.legend(loc="lower left")
     for number, label in enumerate(experiments):
-        table = comparison.agreement[label].sel(observable="test_error")
+        table = comparison.agreement[label]["test_error"]
         for theory in table["theory"].values:
             deviation = table.sel(theory=theory)["relative_deviation"]
             if float(np.abs(deviation).max()) < 0.4:  # a theory that is off by more is told apart above

@@ -23,7 +23,7 @@ def _log_ticks(axes: Any, values: Sequence[float]) -> None:
 
 
 def _limit(axes: Any, comparison: Comparison, label: str, x: str, y: str, style: str, words: str) -> None:
-    data = comparison.curves[label]
+    data = comparison.curves()[label]
     axes.plot(data[x], data[y], color="0.35", linestyle=style, linewidth=1.0, label=words, zorder=1)
 
 
@@ -137,11 +137,11 @@ def draw_spectra(comparison: Comparison) -> Any:
     (theory,), (runs,) = comparison.theories("after").values(), comparison.experiments("after").values()
     top, top_error = mean_and_error(runs["mean_eigenvalue"])
     edges = {
-        panel: (*(float(part) for part in mean_and_error(comparison.curves[f"measured, {panel}"]["edge"])),)
+        panel: (*(float(part) for part in mean_and_error(comparison.curves()[f"measured, {panel}"]["edge"])),)
         for panel in ("before", "after")
     }
     said = ", ".join(
-        f"{panel} {value:.3f} ± {error:.3f} (theory {float(comparison.curves[f'theory, {panel}']['edge']):.3f})"
+        f"{panel} {value:.3f} ± {error:.3f} (theory {float(comparison.curves()[f'theory, {panel}']['edge']):.3f})"
         for panel, (value, error) in edges.items()
     )
     caption(

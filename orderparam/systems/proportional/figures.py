@@ -154,10 +154,10 @@ def draw_architectures(comparison: Comparison) -> Any:
     for ax, target in zip(axes[0], targets):
         teacher = f"teacher: {target}"
         relative: dict[str, dict[str, Any]] = {"theory": {}, "experiment": {}}
-        for label, data in comparison.curves.items():
+        for label, data in comparison.curves().items():
             name = label.split(", ")[0]
             if label.endswith(teacher) and not name.endswith("limit"):
-                limit = float(comparison.curves[f"{name} limit, {teacher}"]["test_error"].mean())
+                limit = float(comparison.curves()[f"{name} limit, {teacher}"]["test_error"].mean())
                 ratio = data.assign(test_error=data["test_error"] / limit)
                 relative[data.attrs["kind"]][name] = ratio.rename(channels="width") if "channels" in ratio.dims else ratio
         for number, (name, data) in enumerate(relative["theory"].items()):
@@ -187,7 +187,7 @@ def draw_importance(comparison: Comparison) -> Any:
     """Q_ij by theory and measured, for every data set."""
     panels = comparison.panels
     figure, axes = _figure(2, len(panels), width=3.2, height=2.6)
-    limit = max(float(np.abs(data["order_parameters"]).max()) for data in comparison.curves.values())
+    limit = max(float(np.abs(data["order_parameters"]).max()) for data in comparison.curves().values())
     for row, panel in enumerate(panels):
         pairs = [*comparison.theories(panel).values(), *comparison.experiments(panel).values()]
         for column, data in enumerate(pairs):

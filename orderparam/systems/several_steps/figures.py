@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from orderparam.core.study import Comparison
-from orderparam.core.table import with_error
+from orderparam.core.text import with_error
 from orderparam.plotting.curves import caption
 from orderparam.plotting.measured import dots, mean_and_error
 from orderparam.plotting.style import COLOURS, DASHES

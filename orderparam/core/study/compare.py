@@ -1,0 +1,108 @@
+"""A study is run: theories and experiments swept, their agreement computed, all of it kept."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from orderparam.core.agreement import agreement
+from orderparam.core.executor import resolve
+from orderparam.core.grid import numeric
+from orderparam.core.study.comparison import Comparison
+from orderparam.core.study.curve import Curve, agree, slug
+from orderparam.core.study.files import open_result, write
+from orderparam.core.study.registry import Study, find
+from orderparam.core.study.summary import summary_of
+from orderparam.core.sweep import checked, sweep
+
+
+def compare(
+    what: Study | str,
+    *,
+    full: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    executor: Any = None,
+    progress: bool | None = None,
+) -> Comparison:
+    """Runs a study: sweeps its theories and experiments, and reports how far they are apart.
+
+    full: the published sizes in place of the quick ones; settings: parameters to change (texts are read as numbers).
+    out: folder for `result.zarr` (points as they finish; the same command again goes on), `figure.png`, `figure.pdf` and
+    `summary.json`. Raises `ValueError` for wrong names and values and `StoreError` when `out` holds something else.
+    """
+    chosen = find(what) if isinstance(what, str) else what
+    parameters = chosen.parameters(full, settings)
+    begin = time.perf_counter()
+    curves = _curves(chosen, parameters, settings)
+    names = [slug(curve.key) for curve in curves]
+    if len(set(names)) < len(names):
+        raise ValueError(f"study {chosen.name!r}: its curves must differ in label or facets, not {[c.key for c in curves]}")
+    for curve in curves:
+        checked(curve.system, curve.over, curve.seeds)
+    run = resolve(executor)
+    root = open_result(Path(out), chosen, parameters) if out is not None else None  # after all that can be refused
+    results: dict[str, xr.Dataset] = {}
+    timings: dict[str, float] = {}
+    for curve in curves:
+        start = time.perf_counter()
+        asked = curve if curve.is_experiment else _united(curve, curves)
+        results[curve.key] = sweep(
+            asked.fn,
+            asked.system,
+            asked.over,
+            seeds=asked.seeds,
+            batch_seeds=asked.batch_seeds,
+            paired=asked.paired,
+            store=None if root is None else root / slug(curve.key),
+            executor=run if curve.is_experiment else None,
+            progress=progress,
+        )
+        role = "experiment" if curve.is_experiment else "theory"
+        results[curve.key].attrs.update(label=curve.label, facets=curve.facets, kind=role, baseline=curve.baseline)
+        timings[curve.key] = time.perf_counter() - start
+    tables = _agreements(chosen, results)
+    record = summary_of(chosen, parameters, full, results, tables, timings, time.perf_counter() - begin)
+    comparison = Comparison(chosen, parameters, results, tables, record)
+    if out is not None:
+        write(comparison, Path(out))
+    return comparison
+
+
+def _curves(chosen: Study, parameters: Mapping[str, Any], settings: Mapping[str, Any] | None) -> list[Curve]:
+    """The curves of a study. What cannot be built is the fault of the settings, if there are any, and is said with them."""
+    try:
+        return chosen.build(**parameters)
+    except Exception as error:
+        if not settings or isinstance(error, OSError):
+            raise
+        given = ", ".join(f"{name} = {parameters[name]}" for name in settings)
+        what = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        reason = what + str(error).partition("\n")[0]
+        raise ValueError(f"{chosen.name} with {given}: {reason}") from error
+
+
+def _united(curve: Curve, curves: Sequence[Curve]) -> Curve:
+    """A theory evaluated at the measured points too, so that the two can be compared without interpolation."""
+    over = dict(curve.over)
+    for other in curves:
+        if other.is_experiment and agree(other.facets, curve.facets):
+            for name, values in other.over.items():
+                if name in over and numeric(over[name]) and numeric(values):
+                    over[name] = sorted({float(v) for v in over[name]} | {float(v) for v in values})
+    return replace(curve, over=over)
+
+
+def _agreements(chosen: Study, results: Mapping[str, xr.Dataset]) -> dict[str, dict[str, xr.Dataset]]:
+    """Of every experiment, with the theories whose facets agree with its own."""
+    theories = {name: data for name, data in results.items() if data.attrs["kind"] == "theory"}
+    tables = {}
+    for name, measured in results.items():
+        if measured.attrs["kind"] == "experiment":
+            facets = measured.attrs["facets"]
+            beside = {key: data for key, data in theories.items() if agree(data.attrs["facets"], facets)}
+            tables[name] = agreement(beside, measured, chosen.observables)
+    return tables

@@ -1,0 +1,56 @@
+"""A finished study: the data set of every curve and the agreement of each experiment with its theories."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import xarray as xr
+
+from orderparam.core.study.registry import Study
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A finished study.
+
+    datasets: key of a curve -> its data set, whose attributes say `label`, `facets`, `kind` ("theory" or "experiment"),
+    `baseline`, `function` and `system`. agreement: key of an experiment -> observable -> table (see `core.agreement`).
+    `summary` is what `summary.json` holds; `figure()` draws it.
+    """
+
+    study: Study
+    parameters: dict[str, Any]
+    datasets: dict[str, xr.Dataset]
+    agreement: dict[str, dict[str, xr.Dataset]]
+    summary: dict[str, Any] = field(repr=False)
+
+    def curves(self, kind: str | None = None, **facets: Any) -> dict[str, xr.Dataset]:
+        """The curves of that kind ("theory", "experiment"; both by default) that carry all these facets, by key."""
+        return {
+            name: data
+            for name, data in self.datasets.items()
+            if kind in (None, data.attrs["kind"]) and facets.items() <= data.attrs["facets"].items()
+        }
+
+    def theories(self, panel: str | None = None, **facets: Any) -> dict[str, xr.Dataset]:
+        return self._in_panel(self.curves("theory", **facets), panel, facets)
+
+    def experiments(self, panel: str | None = None, **facets: Any) -> dict[str, xr.Dataset]:
+        return self._in_panel(self.curves("experiment", **facets), panel, facets)
+
+    def _in_panel(self, found: dict[str, xr.Dataset], panel: str | None, facets: Any) -> dict[str, xr.Dataset]:
+        """Until every room carries facets: without arguments those of no panel."""
+        return found if facets else {k: d for k, d in found.items() if d.attrs["facets"].get("panel", "") == (panel or "")}
+
+    @property
+    def panels(self) -> list[str]:
+        return list(dict.fromkeys(data.attrs["facets"].get("panel", "") for data in self.datasets.values()))
+
+    def figure(self, dark: bool = False) -> Any:
+        """The figure, in the house style (on a dark ground for pages that are dark)."""
+        from orderparam.plotting import draw, house_style
+
+        with house_style(dark):
+            if self.study.draw is not None:
+                return self.study.draw(self)
+            panels = self.study.panels(self.parameters) if callable(self.study.panels) else self.study.panels
+            return draw(self, panels, columns=self.study.columns, caption=self.study.caption)

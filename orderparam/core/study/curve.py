@@ -1,0 +1,67 @@
+"""A curve: one sweep of a study, and the facets that say what it is."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orderparam.core.system import System
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One sweep of a study: a theory (`seeds` None) or an experiment. `fn` to `paired` are the arguments of `sweep`.
+
+    label: what evaluates or measures ("self-consistent", "sampled network"). facets: for what, name -> number or text
+    (`{"width": 50, "loss": "logistic"}`). Figures choose, place and colour curves by facets, and an experiment is compared with
+    every theory whose facets agree with its own on all names that both carry. Label and facets together are different for all
+    curves of a study.
+
+    baseline: drawn for orientation only (a fixed kernel beside the theory of a learned one); what it differs from the
+    measurement is listed apart and never counted as a disagreement.
+    """
+
+    label: str
+    fn: Callable[..., Any]
+    system: System
+    over: Mapping[str, Sequence[Any]]
+    seeds: int | None = None
+    batch_seeds: bool = False
+    paired: tuple[str, ...] = ()
+    panel: str = ""  # until every room carries facets
+    facets: Mapping[str, Any] = field(default_factory=dict)
+    baseline: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facets", ({"panel": self.panel} if self.panel else {}) | dict(self.facets))
+
+    @property
+    def is_experiment(self) -> bool:
+        return self.seeds is not None
+
+    @property
+    def key(self) -> str:
+        """The curve's name in a comparison: "theory, width 50, logistic"."""
+        return key(self.label, self.facets)
+
+
+def key(label: str, facets: Mapping[str, Any]) -> str:
+    """Label and facets as one text: numbers as "name value", texts as they are."""
+    parts = [spelled(name, value) for name, value in facets.items() if name != "panel"]  # until every room carries facets
+    return ", ".join([label, *parts])
+
+
+def spelled(name: str, value: Any) -> str:
+    """A facet in words."""
+    if isinstance(value, str):
+        return value
+    return f"{name.replace('_', ' ')} {value:g}" if isinstance(value, float) else f"{name.replace('_', ' ')} {value}"
+
+
+def agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two sets of facets agree on all names that both carry."""
+    return all(one[name] == other[name] for name in one.keys() & other.keys())
+
+
+def slug(text: str) -> str:
+    """A text as the name of a folder."""
+    return "".join(c if c.isalnum() else "-" for c in text.lower()).strip("-")

@@ -1,0 +1,110 @@
+"""The folder of a study: its points as they finish, and what is made of them."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+import zarr
+
+from orderparam.core.store import StoreError, clear_leftovers, read
+from orderparam.core.study.comparison import Comparison
+from orderparam.core.study.curve import key, slug
+from orderparam.core.study.registry import Study, find
+
+_ATTRIBUTES = ("label", "facets", "kind", "baseline", "function", "system", "points", "failed", "unconverged")
+
+
+def open_result(out: Path, chosen: Study, parameters: dict[str, Any]) -> Path:
+    """The `result.zarr` inside `out`, new or of the very same run; anything else is refused."""
+    path = out / "result.zarr"
+    identity = json.loads(json.dumps({"study": chosen.name, "parameters": parameters}))
+    try:
+        if out.exists() and not out.is_dir():
+            raise StoreError(f"{out} is a file; choose another folder with --out")
+        clear_leftovers(path)
+        if not path.exists():
+            if out.exists() and any(not entry.name.startswith(".result.zarr.") for entry in out.iterdir()):
+                raise StoreError(f"{out} is not empty and holds no result; choose another folder with --out")
+            # Made aside and moved into place whole: a kill at any moment leaves a result or none.
+            aside = out / f".result.zarr.{os.getpid()}"
+            zarr.create_group(aside, attributes={"orderparam_study": identity}, overwrite=True)
+            aside.rename(path)
+            return path
+        stored: Any = zarr.open_group(path, mode="r").attrs.get("orderparam_study")
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {error.strerror or error}") from None
+    except StoreError:
+        raise
+    except Exception as error:
+        raise StoreError(f"{path} is damaged ({type(error).__name__}); choose another folder with --out") from None
+    if not isinstance(stored, dict) or "study" not in stored:
+        raise StoreError(f"{path} was not written by orderparam; choose another folder with --out")
+    if stored["study"] != identity["study"]:
+        raise StoreError(f"{out} holds a result of {stored['study']!r}; choose another folder with --out")
+    if stored["parameters"] != identity["parameters"]:
+        keys = set(identity["parameters"]) | set(stored["parameters"])
+        other = sorted(k for k in keys if stored["parameters"].get(k) != identity["parameters"].get(k))
+        raise StoreError(f"{out} holds a run with other values of {', '.join(other)}; choose another folder with --out")
+    return path
+
+
+def write(comparison: Comparison, out: Path) -> None:
+    """Agreement, figure and summary beside the points; each file whole or not at all."""
+    from orderparam.plotting import save
+
+    try:
+        for name, tables in comparison.agreement.items():
+            for observable, table in tables.items():
+                words = [name for name, values in table.coords.items() if values.dtype.kind in "UO"]
+                texts = {name: table[name].astype(np.dtypes.StringDType()) for name in words}
+                group = f"agreement-{slug(name)}/{observable}"
+                table.assign_coords(texts).to_zarr(
+                    out / "result.zarr", group=group, mode="w", zarr_format=3, consolidated=False
+                )
+        save(comparison.figure(), out / "figure")
+        text = json.dumps(comparison.summary, indent=2, default=_plain)
+        aside = out / ".summary.json.new"
+        aside.write_text(text + "\n")
+        aside.replace(out / "summary.json")
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {error.strerror or error}; the points are safe in result.zarr") from None
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def load(out: str | Path) -> Comparison:
+    """A finished comparison from its folder. Raises `StoreError` when there is none or it is damaged."""
+    out = Path(out)
+    if out.name in ("result.zarr", "summary.json"):
+        out = out.parent
+    if not (out / "result.zarr").is_dir():
+        raise StoreError(f"{out} holds no result of orderparam (no result.zarr in it)")
+    if not (out / "summary.json").is_file():
+        raise StoreError(f"{out} holds an unfinished run: the same command again goes on where it stopped")
+    try:
+        summary = json.loads((out / "summary.json").read_text())
+        curves, tables = {}, {}
+        for record in summary["curves"]:
+            name = key(record["label"], record["facets"])
+            data = read(out / "result.zarr" / slug(name))
+            data.attrs = {attribute: record[attribute] for attribute in _ATTRIBUTES}
+            curves[name] = data
+            if record["kind"] == "experiment":
+                tables[name] = {
+                    observable: xr.open_zarr(
+                        out / "result.zarr", group=f"agreement-{slug(name)}/{observable}", consolidated=False, chunks=None
+                    ).load()
+                    for observable in dict.fromkeys(entry["observable"] for entry in summary["agreement"][name])
+                }
+        chosen = find(summary["study"])
+        parameters = chosen.parameters(settings=summary["parameters"])
+    except StoreError:
+        raise
+    except Exception as error:
+        raise StoreError(f"{out} is damaged ({type(error).__name__}: {error})") from None
+    return Comparison(chosen, parameters, curves, tables, summary)

@@ -1,0 +1,170 @@
+"""The registry of studies: named, runnable figures.
+
+A study is a function from its parameters to the curves to compute. The parameters' defaults are the quick size; `full` holds
+those of the figure as published:
+
+    @study(
+        "double-descent",
+        title="Double descent of a finite-rank kernel",
+        source="Canatar, Bordelon, Pehlevan 2021, Fig. 1",
+        full={"repeats": 400},
+        seconds=(20, 600),
+        panels=[Panel("n_train", "test_error", log="xy")],
+        caption="Rank {rank}.",
+    )
+    def double_descent(rank: int = 50, repeats: int = 60) -> list[Curve]:
+        system = KernelRegression(...)
+        return [
+            Curve("self-consistent", self_consistent, system, {"n_train": ...}),
+            Curve("Gaussian design", gaussian_design, system, {"n_train": ...}, seeds=repeats),
+        ]
+
+Everything a person meets (the list, the command line, the gallery) is generated from this registry.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from orderparam.core.study.curve import Curve
+from orderparam.core.system import nearest
+
+if TYPE_CHECKING:
+    from orderparam.core.study.comparison import Comparison
+    from orderparam.plotting import Panel
+
+Panels = Sequence["Panel"] | Callable[[Mapping[str, Any]], Sequence["Panel"]]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A registered study; made by the decorator `study`.
+
+    name: what one types; seconds: expected time of the quick and of the full size on two cores; observables: what the agreement
+    table shows. The figure is drawn from `panels` (records, or a function from the parameters to them), in `columns` if given,
+    above a `caption` formatted with the parameters ("d = {input_dim}"); or by `draw`, from a finished `Comparison` to a figure.
+    """
+
+    name: str
+    title: str
+    source: str
+    build: Callable[..., list[Curve]]
+    full: Mapping[str, Any]
+    seconds: tuple[float, float]
+    observables: tuple[str, ...]
+    panels: Panels
+    caption: str
+    columns: int | None
+    draw: Callable[["Comparison"], Any] | None
+
+    @property
+    def room(self) -> str:
+        """The room of `orderparam.systems` it stands in, or the package or file that it comes from."""
+        names = self.build.__module__.split(".")
+        return names[2] if names[:2] == ["orderparam", "systems"] else names[0]
+
+    def mentions(self, word: str) -> bool:
+        """Whether the word stands in its name, room, title or source."""
+        text = f"{self.name} {self.room} {self.title} {self.source}"
+        return word.lower().replace("_", " ") in text.lower().replace("_", " ")
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """Parameter -> quick value."""
+        return {name: parameter.default for name, parameter in inspect.signature(self.build).parameters.items()}
+
+    def parameters(self, full: bool = False, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The parameters of one run. Texts are read as the type of the default; raises `ValueError` for what does not fit."""
+        chosen = {**self.defaults, **(self.full if full else {})}
+        for name, value in (settings or {}).items():
+            if name not in chosen:
+                raise ValueError(f"study {self.name!r} has no parameter {name!r}{nearest(name, list(chosen))}")
+            chosen[name] = _read(name, value, self.defaults[name])
+        return chosen
+
+
+def _read(name: str, value: Any, default: Any) -> Any:
+    """A value as the type of the default it replaces."""
+    text = value if isinstance(value, str) else None
+    try:
+        if isinstance(default, tuple):
+            items = text.split(",") if text is not None else list(value)
+            example = default[0] if default else 0.0
+            return tuple(_read(name, item.strip() if isinstance(item, str) else item, example) for item in items)
+        if isinstance(default, bool):
+            if text is not None:
+                return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
+            return bool(value)
+        if isinstance(default, int):
+            if float(value) != int(float(value)):
+                raise ValueError
+            return int(float(value))
+        if isinstance(default, float):
+            return float(value)
+        return value
+    except (ValueError, TypeError, KeyError, OverflowError):
+        wanted = f"a value like {default!r}"
+        if isinstance(default, tuple):
+            wanted = f"{'integers' if default and isinstance(default[0], int) else 'numbers'} separated by commas"
+        raise ValueError(f"parameter {name} = {value!r}: give {wanted}") from None
+
+
+_registry: dict[str, Study] = {}
+
+
+def study(
+    name: str,
+    *,
+    title: str,
+    source: str,
+    seconds: tuple[float, float],
+    observables: Sequence[str] = ("test_error",),
+    full: Mapping[str, Any] | None = None,
+    panels: Panels = (),
+    caption: str = "",
+    columns: int | None = None,
+    draw: Callable[["Comparison"], Any] | None = None,
+) -> Callable[[Callable[..., list[Curve]]], Study]:
+    """Registers the decorated function (parameters -> curves) as a study; see `Study` for the arguments.
+
+    Raises `ValueError` for a name that another module's study has, and where there is not one of `panels` and `draw`.
+    """
+    if (draw is None) == (panels == ()):
+        raise ValueError(f"study {name!r}: give either panels or draw")
+
+    def register(build: Callable[..., list[Curve]]) -> Study:
+        if name in _registry and _registry[name].build.__module__ != build.__module__:
+            raise ValueError(f"two studies are called {name!r}")
+        _registry[name] = Study(
+            name, title, source, build, dict(full or {}), seconds, tuple(observables), panels, caption, columns, draw
+        )
+        return _registry[name]
+
+    return register
+
+
+def studies() -> dict[str, Study]:
+    """All studies by name: every module called `studies` below `orderparam.systems` is imported."""
+    _import_studies(importlib.import_module("orderparam.systems"))
+    return dict(sorted(_registry.items()))
+
+
+def _import_studies(package: ModuleType) -> None:
+    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if found.ispkg:
+            _import_studies(importlib.import_module(found.name))
+        elif found.name.endswith(".studies"):
+            importlib.import_module(found.name)
+
+
+def find(name: str) -> Study:
+    """The study of that name; raises `ValueError` with the nearest one."""
+    known = studies()
+    if name not in known:
+        raise ValueError(f"there is no study {name!r}{nearest(name, list(known))}")
+    return known[name]

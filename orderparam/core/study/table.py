@@ -1,0 +1,81 @@
+"""The agreement of theory and measurement as people read it: one table per experiment and observable."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from orderparam.core.agreement import ENOUGH_RUNS
+from orderparam.core.text import with_error
+
+_ROW = " row"  # of a table; no dimension of a result is called so
+
+
+def tables(key: str, agreement: Mapping[str, xr.Dataset], width: int = 160) -> Iterator[Any]:
+    """Rich tables of one experiment: a row per measured point; measured mean ± s.e., then every theory.
+
+    Beside a theory's value: z, or how many runs there are where these are too few to tell z (see `core.agreement`), and the
+    deviation of the mean from the theory in per cent. Points where nothing is defined are left out. Baselines come last and are
+    called so. Theories that do not fit side by side into `width` characters follow in tables of their own.
+    """
+    for observable, table in agreement.items():
+        grid = [str(dim) for dim in table["mean"].dims if dim != "theory"]
+        part = table.stack({_ROW: grid}) if grid else table.expand_dims(_ROW)
+        defined = part["mean"].notnull().any("theory") | part["theory_value"].notnull().any("theory")
+        part = part.isel({_ROW: np.flatnonzero(defined)})
+        theories = sorted(part["theory"].values, key=lambda name: bool(part["baseline"].sel(theory=name)))
+        title = f"{key}: {observable.replace('_', ' ')}"
+        for beside in range(len(theories), 0, -1):
+            groups = [theories[i : i + beside] for i in range(0, len(theories), beside)]
+            found = [_table(title, part, grid, group) for group in groups]
+            if beside == 1 or all(_characters(table) <= width for table in found):
+                yield from found
+                break
+
+
+def _table(title: str, part: xr.Dataset, grid: list[str], theories: list[Any]) -> Any:
+    """One observable at every measured point, beside some of the theories."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in grid:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("measured", justify="right", no_wrap=True)
+    for theory in theories:
+        role = " (baseline)" if bool(part["baseline"].sel(theory=theory)) else ""
+        table.add_column(f"{theory}{role}\nvalue       z       %", justify="right", no_wrap=True)
+    for i in range(part.sizes[_ROW]):
+        row = part.isel({_ROW: i})
+        first = row.isel(theory=0)
+        cells = [f"{row[name].values[()]:g}" if row[name].dtype.kind in "if" else str(row[name].values) for name in grid]
+        cells.append(with_error(float(first["mean"]), float(first["standard_error"])))
+        for theory in theories:
+            one = row.sel(theory=theory)
+            value, z, relative = (float(one[name]) for name in ("theory_value", "z", "relative_deviation"))
+            shown = f"{value:.4g}" if np.isfinite(value) else "–"
+            cells.append(f"{shown} {_deviate(z, int(one['runs'])):>7} {_signed(100 * relative):>6}")
+        table.add_row(*cells)
+    return table
+
+
+def _characters(table: Any) -> int:
+    """How wide a table is when nothing in it is cut."""
+    from rich.console import Console
+
+    return Console(width=10**4).measure(table).maximum
+
+
+def _deviate(z: float, runs: int) -> str:
+    """z, or why there is none."""
+    if np.isfinite(z) or not 0 < runs < ENOUGH_RUNS:
+        return _signed(z)
+    return f"{runs} runs" if runs > 1 else "1 run"
+
+
+def _signed(value: float) -> str:
+    """A number with its sign; a dash where there is none, a bound where it is too large to be told."""
+    if not np.isfinite(value):
+        return "–"
+    return f"{value:+.1f}" if abs(value) < 1000 else (">999" if value > 0 else "<-999")

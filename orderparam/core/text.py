@@ -1,0 +1,21 @@
+"""Numbers as people read them."""
+
+import numpy as np
+
+
+def with_error(mean: float, error: float) -> str:
+    """`0.1234(56)`: a mean with the standard error of its last two digits; the bare mean when no error is known, a dash for none
+    (every run failed, or the observable is not defined there)."""
+    if not np.isfinite(mean):
+        return "–"
+    if not np.isfinite(error) or error <= 0:
+        return f"{mean:.4g}"
+    size = max(abs(mean), error)
+    if not 1e-3 <= size < 1e6:
+        exponent = int(np.floor(np.log10(size)))
+        return f"{with_error(mean / 10.0**exponent, error / 10.0**exponent)}e{exponent}"
+    digits = max(0, 1 - int(np.floor(np.log10(error))))
+    if digits > 8:
+        return f"{mean:.8g}"
+    shown = f"{error:.{digits}f}" if error >= 1 else round(error * 10**digits)
+    return f"{mean:.{digits}f}({shown})"

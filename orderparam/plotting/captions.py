@@ -1,0 +1,45 @@
+"""What stands below a figure: its parameters, and what its lines and marks are."""
+
+import string
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from orderparam.core.program import UNCONVERGED
+from orderparam.plotting.words import number
+
+
+class _Plain(string.Formatter):
+    """Numbers in few digits and lists with commas, unless a format is given."""
+
+    def format_field(self, value: Any, spec: str) -> str:
+        if not spec and isinstance(value, float):
+            return number(value)
+        if isinstance(value, tuple | list):
+            return ", ".join(self.format_field(one, spec) for one in value)
+        return super().format_field(value, spec)
+
+
+def filled(caption: str, parameters: Mapping[str, Any]) -> str:
+    """The caption with the parameters put in, "d = {input_dim}"; braces of mathematics are doubled. Raises `KeyError`."""
+    return _Plain().vformat(caption, (), parameters)
+
+
+def marks_sentence(drawn: Mapping[str, xr.Dataset]) -> str:
+    """What lines, marks, bars and grey curves of a figure are."""
+    theories = [data for data in drawn.values() if data.attrs["kind"] == "theory"]
+    measured = [data for data in drawn.values() if data.attrs["kind"] == "experiment"]
+    said = ["Lines: theory."] if any(not data.attrs["baseline"] for data in theories) else []
+    runs = sorted({data.sizes["seed"] for data in measured if "seed" in data.dims})
+    if runs and runs[-1] > 1:
+        count = f"{runs[0]} to {runs[-1]}" if len(runs) > 1 else str(runs[0])
+        said.append(f"Marks: means of {count} runs, bars: standard errors.")
+    elif runs:
+        said.append("Marks: one run.")
+    if any(data.attrs["baseline"] for data in drawn.values()):
+        said.append("Thin grey: for orientation.")
+    if any("status" in data and np.any(data["status"] == UNCONVERGED) for data in measured):
+        said.append("Grey crosses: a run did not converge.")
+    return " ".join(said)

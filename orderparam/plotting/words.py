@@ -1,0 +1,126 @@
+"""Names as people read them: fields and observables as axis labels, facets as legend entries, target formulas typeset."""
+
+import ast
+from typing import Any
+
+# name -> words and symbol; either may be missing
+WORDS: dict[str, tuple[str, str]] = {
+    "activation": ("activation", ""),
+    "acceptance_rate": ("acceptance rate", ""),
+    "batch_ratio": ("batch per dimension", r"n_B/d"),
+    "batch_size": ("batch size", "b"),
+    "capacity": ("capacity", r"\alpha"),
+    "channels": ("channels", "C"),
+    "classification_error": (r"classification error", r"P(\mathrm{sign} f\neq y)"),
+    "cross_validation": ("cross-validated error", ""),
+    "decay": ("decay", r"\beta"),
+    "degree": ("degree", "k"),
+    "depth": ("depth", "L"),
+    "effective_dimension": ("effective number of parameters", ""),
+    "effective_width": ("effective width", "k_c"),
+    "excess_risk": ("excess risk", r"E\,(f-f_*)^2"),
+    "exit_samples": ("samples until exit", "n"),
+    "exit_steps": ("steps until exit", "n/b"),
+    "horizon": ("horizon", ""),
+    "input_dim": ("input dimension", "d"),
+    "layer": ("layer", "l"),
+    "learnability": ("learnability", ""),
+    "learning_rate": ("learning rate", r"\eta"),
+    "n_test": ("test examples", r"n_\mathrm{test}"),
+    "n_train": ("training examples", "n"),
+    "noise": ("label noise", r"\Delta"),
+    "patches": ("patches", ""),
+    "population_risk": ("population risk", "R"),
+    "rate_exponent": ("learning-rate exponent", r"\delta"),
+    "readout_variance": ("read-out variance", ""),
+    "ridge": ("ridge", r"\lambda"),
+    "sample_ratio": ("samples per dimension", r"\alpha = n/d"),
+    "scale": ("scale", r"\beta"),
+    "step": ("step size", "s"),
+    "temperature": ("temperature", "T"),
+    "test_error": ("test error", r"E\,(y-f)^2"),
+    "train_error": ("train error", r"\overline{(y-f)^2}"),
+    "weight_variance": ("weight variance", r"\sigma_w^2"),
+    "width": ("width", "N"),
+}
+
+
+def words(name: str) -> str:
+    """A field or observable as an axis label."""
+    text, symbol = WORDS.get(name, (name.rsplit(".", 1)[-1].replace("_", " "), ""))
+    return f"{text} ${symbol}$" if symbol else text
+
+
+def value_words(name: str, value: Any) -> str:
+    """A facet as a title or a legend entry: "$N$ = 50", "square loss"; the formula of a facet called `target` is typeset."""
+    if isinstance(value, str):
+        return f"$y = {tex(value)}$" if name == "target" else value
+    text, symbol = WORDS.get(name, (name.rsplit(".", 1)[-1].replace("_", " "), ""))
+    symbol = symbol.split("=")[0].strip()
+    return f"${symbol}$ = {number(value)}" if symbol else f"{text} {number(value)}"
+
+
+def number(value: Any) -> str:
+    """A number of at most four digits, with a power of ten where it is very small or large."""
+    text = f"{value:.4g}" if isinstance(value, float) or hasattr(value, "dtype") else str(value)
+    if "inf" in text:
+        return text.replace("inf", r"$\infty$")
+    mantissa, e, exponent = text.partition("e")
+    if not e:
+        return text
+    factor = {"1": "", "-1": "-"}.get(mantissa, rf"{mantissa}\cdot")
+    return f"${factor}10^{{{int(exponent)}}}$"
+
+
+_UNARY = {ast.USub: "-", ast.UAdd: ""}
+_FUNCTIONS = {name: rf"\mathrm{{{name}}}" for name in ("sign", "erf", "relu", "sigmoid")} | {
+    name: rf"\{name}" for name in ("sin", "cos", "tan", "tanh", "sinh", "cosh", "exp", "log")
+}
+
+
+def tex(formula: str) -> str:
+    """A target formula such as `z1 + He3(z2)/sqrt(6)` as TeX, `z_1 + \\mathrm{He}_3(z_2)/\\sqrt{6}` (without dollars).
+
+    Raises `ValueError` for what is no formula of names, numbers, + - * / ** and functions.
+    """
+    try:
+        return _tex(ast.parse(formula, mode="eval").body, 0)
+    except SyntaxError:
+        raise ValueError(f"{formula!r} is no formula") from None
+
+
+def _tex(node: ast.AST, around: int) -> str:
+    """TeX of a part; `around` is the precedence of what stands about it: 1 sum, 2 product, 3 denominator or sign, 4 power."""
+    match node:
+        case ast.Constant(value=value):
+            return f"{value:g}" if isinstance(value, float) else str(value)
+        case ast.Name(id=name):
+            letters = name.rstrip("0123456789")
+            symbol = letters if len(letters) == 1 else rf"\{letters}" if letters == "pi" else rf"\mathrm{{{letters}}}"
+            return symbol + (f"_{{{name[len(letters) :]}}}" if name != letters else "")
+        case ast.UnaryOp(op=op, operand=operand):
+            return _bracketed(_UNARY[type(op)] + _tex(operand, 2), around > 2)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+            sign = "+" if isinstance(op, ast.Add) else "-"
+            return _bracketed(f"{_tex(left, 1)} {sign} {_tex(right, 1 if sign == '+' else 2)}", around > 1)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            between = r"\cdot " if isinstance(right, ast.Constant) else r"\," if isinstance(left, ast.BinOp | ast.Name) else ""
+            return _bracketed(_tex(left, 2) + between + _tex(right, 3), around > 2)
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return _bracketed(f"{_tex(left, 2)}/{_tex(right, 3)}", around > 2)
+        case ast.BinOp(left=left, op=ast.Pow(), right=right):
+            return f"{_tex(left, 4)}^{{{_tex(right, 0)}}}"
+        case ast.Call(func=ast.Name(id=name), args=[argument]):
+            inside = _tex(argument, 0)
+            if name == "sqrt":
+                return rf"\sqrt{{{inside}}}"
+            if name == "abs":
+                return f"|{inside}|"
+            if name.startswith("He"):
+                return rf"\mathrm{{He}}_{{{name[2:]}}}({inside})"
+            return rf"{_FUNCTIONS[name]}({inside})" if name in _FUNCTIONS else rf"\mathrm{{{name}}}({inside})"
+    raise ValueError(f"{ast.unparse(node)!r} is no formula")
+
+
+def _bracketed(text: str, needed: bool) -> str:
+    return f"({text})" if needed else text

@@ -5,13 +5,13 @@ from orderparam.losses.base import Loss
 from orderparam.losses.catalogue import loss, loss_names
 from orderparam.losses.channel import Channel, ChannelAverages, ChannelErrors, Fields
 from orderparam.losses.classes import ClassChannel, ClassLabels
+from orderparam.losses.fresh import field_means, fresh_means
 from orderparam.losses.hinge import Hinge
 from orderparam.losses.labels import Labels, RealLabels, SignLabels
 from orderparam.losses.logistic import Logistic
 from orderparam.losses.minimise import Minimum, minimise
 from orderparam.losses.risk import PenalisedRisk, Penalty
 from orderparam.losses.square import Square
-from orderparam.losses.tested import field_means, tested
 
 __all__ = [
     "Channel",
@@ -31,8 +31,8 @@ __all__ = [
     "SignLabels",
     "Square",
     "field_means",
+    "fresh_means",
     "loss",
     "loss_names",
     "minimise",
-    "tested",
 ]

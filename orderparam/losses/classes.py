@@ -39,7 +39,7 @@ class ClassLabels(Labels):
 class _Known(SignLabels):
     """A label that is known."""
 
-    value: float = 1.0
+    value: float = parameter("the label", default=1.0)
 
     def evidence(self, label: Entry, mean: Entry, variance: Entry) -> tuple[Average, Average]:
         likely = jnp.where(jnp.asarray(label) == self.value, 1.0, 0.0) + 0 * mean

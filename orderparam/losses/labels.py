@@ -1,16 +1,14 @@
 """How labels follow from the teacher's field nu: a function of it plus noise, or its sign with flips."""
 
 import abc
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.system import System, parameter, structure
-from orderparam.gaussian import Activation, activation
+from orderparam.core.system import Record, parameter, structure
+from orderparam.gaussian import Activation, activation, activation_names
 from orderparam.gaussian.quadrature import safe_sqrt, standard_normal_rule
 
 Entry = Float[Array, "*#batch"] | float
@@ -25,7 +23,7 @@ class Moments(eqx.Module):
     slope: Average
 
 
-class Labels(System):
+class Labels(Record):
     """The law P(y | nu) of labels given the teacher's field."""
 
     @abc.abstractmethod
@@ -43,12 +41,8 @@ class RealLabels(Labels):
     link: an `Activation`, its name, or a function (static).
     """
 
-    link: Activation = structure("function of the teacher's field", default="linear")
+    link: Activation = structure("function of the teacher's field", convert=activation, choices=activation_names, default="linear")
     noise: float = parameter("variance of the label noise", minimum=0, default=0.0)
-
-    def __init__(self, link: Any = "linear", noise: Any = 0.0) -> None:
-        self.link = activation(link)
-        self.noise = noise
 
     def moments(self, mean: Entry, variance: Entry) -> Moments:
         mean, variance = jnp.broadcast_arrays(jnp.asarray(mean, jnp.float64), jnp.asarray(variance, jnp.float64))

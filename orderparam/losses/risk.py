@@ -5,17 +5,16 @@
 """
 
 import abc
-import dataclasses
 from typing import Any, ClassVar, Literal, Self
 
-from orderparam.core.system import System, parameter, structure
+from orderparam.core.system import System, parameter, part, structure
 from orderparam.losses.base import Loss
+from orderparam.losses.catalogue import loss
 from orderparam.losses.channel import Channel
 from orderparam.losses.classes import ClassChannel, ClassLabels
-from orderparam.losses.labels import Labels
+from orderparam.losses.labels import Labels, RealLabels
 
 Penalty = Literal["sum", "mean"]
-PENALTIES = ("sum", "mean")
 
 
 class PenalisedRisk(System):
@@ -23,16 +22,12 @@ class PenalisedRisk(System):
 
     takes_classes: ClassVar[bool] = False
 
-    ridge: float = parameter("penalty on |a|^2 / 2, in the convention of `penalty`", above=0)
-    labels: Labels = dataclasses.field(kw_only=True)
-    loss: Loss = dataclasses.field(kw_only=True)
-    penalty: Penalty = structure("'sum': the ridge stands beside the summed loss; 'mean': beside the mean loss")
+    ridge: float = parameter("penalty on |a|^2 / 2, in the convention of `penalty`", above=0, kw_only=True)
+    labels: Labels = part("law of the labels given the teacher's field", default=RealLabels(), kw_only=True)
+    loss: Loss = part("loss of an example: square, logistic or hinge", convert=loss, default="square", kw_only=True)
+    penalty: Penalty = structure("whether the ridge stands beside the sum or the mean of the losses", default="sum", kw_only=True)
 
     def __check_init__(self) -> None:
-        if self.penalty not in PENALTIES:
-            raise ValueError(f"{type(self).__name__}.penalty = {self.penalty!r}: must be 'sum' or 'mean'")
-        if not isinstance(self.labels, Labels):
-            raise ValueError(f"{type(self).__name__}.labels = {self.labels!r}: must be RealLabels(...) or SignLabels(...)")
         if isinstance(self.labels, ClassLabels) and not self.takes_classes:
             raise ValueError(f"{type(self).__name__}.labels: ClassLabels describe pools of real data only")
         _ = self.channel  # refuses a loss and labels that do not fit

@@ -31,15 +31,14 @@ from orderparam.systems.random_features import (
 )
 
 DIMENSION = 200.0
-THEORY = eqx.filter_jit(lambda system: asymptotics(system))
-BEST = eqx.filter_jit(lambda system: optimal_ridge(system))
+THEORY = asymptotics
+BEST = optimal_ridge
 
 
 def random_features(activation, aspect, load, ridge, labels, loss="square"):
     """aspect = p/d, load = n/p."""
     width = aspect * DIMENSION
-    numbers = (jnp.asarray(float(x)) for x in (DIMENSION, width, load * width, ridge))
-    return RandomFeatures(*numbers, activation, labels, loss)
+    return RandomFeatures(DIMENSION, width, n_train=load * width, ridge=ridge, activation=activation, labels=labels, loss=loss)
 
 
 def real(noise):
@@ -157,7 +156,7 @@ def test_explicit_covariances(loss, load, ridge, values):
     assert pytest.approx(2.159452343216546, rel=1e-14) == RHO
     labels = signs() if loss == "logistic" else real(0.0)
     spectrum = ExplicitSpectrum(1 / K, SIGNAL)
-    curve = THEORY(GaussianFeatures(spectrum, RHO, jnp.asarray(100 * load), jnp.asarray(ridge), labels, loss))
+    curve = THEORY(GaussianFeatures(spectrum, RHO, n_train=jnp.asarray(100 * load), ridge=jnp.asarray(ridge), labels=labels, loss=loss))
     first = (curve.classification_error, curve.train_loss) if loss == "logistic" else (curve.test_error, curve.train_error)
     found = (*first, curve.test_loss, curve.response, curve.self_overlap, curve.teacher_overlap)
     for number, text in zip(found, values.split()):

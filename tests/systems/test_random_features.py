@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from orderparam.core.sweep import sweep
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.losses import ClassLabels, RealLabels, SignLabels, loss, minimise, tested
+from orderparam.losses import ClassLabels, RealLabels, SignLabels, fresh_means, loss, minimise
 from orderparam.systems.random_features import (
     ExplicitSpectrum,
     FeaturePool,
@@ -30,7 +30,7 @@ from orderparam.systems.random_features import (
     state_evolution,
 )
 
-THEORY = eqx.filter_jit(lambda system: asymptotics(system))
+THEORY = asymptotics
 
 
 def arrays(system):
@@ -38,16 +38,16 @@ def arrays(system):
 
 
 def test_iteration_and_closed_form_agree_for_the_square_loss():
-    system = arrays(RandomFeatures(200, 300, 500, 0.03, "relu", SignLabels(0.1)))
-    closed, iterated = THEORY(system), eqx.filter_jit(lambda s: state_evolution(s))(system)
+    system = arrays(RandomFeatures(200, 300, n_train=500, ridge=0.03, activation="relu", labels=SignLabels(0.1)))
+    closed, iterated = THEORY(system), state_evolution(system)
     for name in type(closed).dims():
         if name not in ("residual", "converged"):
             assert float(getattr(iterated, name)) == pytest.approx(float(getattr(closed, name)), rel=1e-9), name
 
 
 def test_a_mean_penalty_is_a_sum_penalty_times_n():
-    mean = arrays(RandomFeatures(200, 300, 500, 0.01, penalty="mean"))
-    total = arrays(RandomFeatures(200, 300, 500, 5.0, penalty="sum"))
+    mean = arrays(RandomFeatures(200, 300, n_train=500, ridge=0.01, penalty="mean"))
+    total = arrays(RandomFeatures(200, 300, n_train=500, ridge=5.0, penalty="sum"))
     assert float(THEORY(mean).test_error) == pytest.approx(float(THEORY(total).test_error), rel=1e-13)
     key = jax.random.key(0)
     small = {"input_dim": 20, "width": 30, "n_train": 40}
@@ -57,7 +57,7 @@ def test_a_mean_penalty_is_a_sum_penalty_times_n():
 
 def test_the_error_at_the_peak_grows_as_the_inverse_root_of_the_ridge():
     """At n = p both 1 - df_1/n and 1 - df_2/n vanish, and neither may be a difference of ones."""
-    peak = [THEORY(arrays(RandomFeatures(200, 300, 300, ridge, labels=RealLabels(noise=0.1)))) for ridge in (1e-12, 1e-16)]
+    peak = [THEORY(arrays(RandomFeatures(200, 300, n_train=300, ridge=ridge, labels=RealLabels(noise=0.1)))) for ridge in (1e-12, 1e-16)]
     assert all(curve.converged for curve in peak)
     assert float(peak[1].test_error / peak[0].test_error) == pytest.approx(100, rel=1e-4)
     for curve in peak:
@@ -66,25 +66,25 @@ def test_the_error_at_the_peak_grows_as_the_inverse_root_of_the_ridge():
 
 def test_linear_features_are_ridge_regression_on_the_inputs():
     """sigma(z) = z with p >> d: W^T W / p = 1/d, so that the effective dimension is at most d; the peak is at n = d."""
-    wide = THEORY(arrays(RandomFeatures(100, 1e7, 300, 1e-9, "linear", RealLabels(noise=0.5))))
+    wide = THEORY(arrays(RandomFeatures(100, 1e7, n_train=300, ridge=1e-9, activation="linear", labels=RealLabels(noise=0.5))))
     # Ordinary least squares with n > d: risk = noise * d / (n - d), plus the noise.
     assert float(wide.test_error) == pytest.approx(0.5 * (1 + 100 / 200), rel=1e-6)
     assert float(wide.effective_dimension) == pytest.approx(100, rel=1e-6)
 
 
 def test_even_features_learn_nothing_odd_and_the_intercept_is_free():
-    curve = THEORY(arrays(RandomFeatures(100, 200, 150, 0.1, "abs")))
+    curve = THEORY(arrays(RandomFeatures(100, 200, n_train=150, ridge=0.1, activation="abs")))
     assert float(curve.teacher_overlap) == 0
     assert float(curve.test_error) >= 1
     # A target of mean 1/sqrt(2 pi): relu features fit the mean, erf features cannot.
     target = RealLabels("relu")
-    fitted, missed = (THEORY(arrays(RandomFeatures(100, 200, 150, 1e9, name, target))).test_error for name in ("relu", "erf"))
+    fitted, missed = (THEORY(arrays(RandomFeatures(100, 200, n_train=150, ridge=1e9, activation=name, labels=target))).test_error for name in ("relu", "erf"))
     assert float(missed) == pytest.approx(0.5, rel=1e-6)
     assert float(fitted) == pytest.approx(0.5 - 1 / (2 * np.pi), rel=1e-6)
 
 
 def test_the_best_ridge_is_a_minimum_for_any_loss_and_objective():
-    system = arrays(RandomFeatures(200, 300, 400, 1.0, "erf", SignLabels(0.1), "logistic"))
+    system = arrays(RandomFeatures(200, 300, n_train=400, ridge=1.0, activation="erf", labels=SignLabels(0.1), loss="logistic"))
     best = eqx.filter_jit(lambda s: optimal_ridge(s, "classification_error"))(system)
     assert bool(best.converged)
     for factor in (0.98, 1.02):
@@ -120,11 +120,11 @@ def test_minimisers_are_those_of_scikit_learn(examples, features):
 
 
 CASES = {
-    "square, real": (RandomFeatures(120, 180, 260, 0.01, "erf", RealLabels(noise=0.1)), "real"),
-    "logistic, gaussian": (RandomFeatures(120, 180, 260, 0.05, "relu", SignLabels(0.05), "logistic"), "gaussian"),
-    "hinge, real": (RandomFeatures(120, 180, 260, 0.1, "erf", SignLabels(), "hinge"), "real"),
+    "square, real": (RandomFeatures(120, 180, n_train=260, ridge=0.01, activation="erf", labels=RealLabels(noise=0.1)), "real"),
+    "logistic, gaussian": (RandomFeatures(120, 180, n_train=260, ridge=0.05, activation="relu", labels=SignLabels(0.05), loss="logistic"), "gaussian"),
+    "hinge, real": (RandomFeatures(120, 180, n_train=260, ridge=0.1, activation="erf", labels=SignLabels(), loss="hinge"), "real"),
     "covariates": (
-        GaussianFeatures(ExplicitSpectrum(1 / np.arange(1, 81), np.arange(1.0, 81) ** -2.5), 2.5, 120, 0.01),
+        GaussianFeatures(ExplicitSpectrum(1 / np.arange(1, 81), np.arange(1.0, 81) ** -2.5), 2.5, n_train=120, ridge=0.01),
         "gaussian",
     ),
 }
@@ -175,27 +175,27 @@ def test_gaussian_modes_follow_the_deterministic_equivalent(n, p):
 
 def test_bad_input_is_refused_in_words():
     with pytest.raises(ValueError, match="penalty = 'avg'"):
-        RandomFeatures(10, 20, 30, 0.1, penalty="avg")
+        RandomFeatures(10, 20, n_train=30, ridge=0.1, penalty="avg")
     with pytest.raises(ValueError, match="labels -1 and"):
-        RandomFeatures(10, 20, 30, 0.1, loss="hinge")
+        RandomFeatures(10, 20, n_train=30, ridge=0.1, loss="hinge")
     with pytest.raises(ValueError, match="pools of real data only"):
-        RandomFeatures(10, 20, 30, 0.1, labels=ClassLabels(), loss="hinge")
+        RandomFeatures(10, 20, n_train=30, ridge=0.1, labels=ClassLabels(), loss="hinge")
     with pytest.raises(ValueError, match=r"ridge = 0.*must be > 0"):
-        RandomFeatures(10, 20, 30, 0)
+        RandomFeatures(10, 20, n_train=30, ridge=0)
     with pytest.raises(ValueError, match=r"teacher_variance = 0.5.*>= 1"):
-        GaussianFeatures(ExplicitSpectrum([1.0], [1.0]), 0.5, 10, 0.1)
-    with pytest.raises(ValueError, match=r"finite, >= 0"):
-        GaussianFeatures(ExplicitSpectrum([1.0, np.nan], [0.1, 0.1]), 1.0, 10, 0.1)
+        GaussianFeatures(ExplicitSpectrum([1.0], [1.0]), 0.5, n_train=10, ridge=0.1)
+    with pytest.raises(ValueError, match=r"eigenvalues = nan: must be >= 0"):
+        GaussianFeatures(ExplicitSpectrum([1.0, np.nan], [0.1, 0.1]), 1.0, n_train=10, ridge=0.1)
     with pytest.raises(ValueError, match=r"objective = 'test_eror'.*'test_error'"):
-        optimal_ridge(RandomFeatures(10, 20, 30, 0.1), "test_eror")
+        optimal_ridge(RandomFeatures(10, 20, n_train=30, ridge=0.1), objective="test_eror")
     with pytest.raises(ValueError, match="0 test examples"):
-        tested(loss("square"), RealLabels(), jnp.zeros(1), lambda key, count: (), jax.random.key(0), 0)
+        fresh_means(loss("square"), RealLabels(), jnp.zeros(1), lambda key, count: (), jax.random.key(0), 0)
     with pytest.raises(ValueError, match="not symmetric"):
         ExplicitSpectrum.from_covariance([[1.0, 0.5], [0.0, 1.0]], [1.0, 0.0])
     with pytest.raises(ValueError, match="features = 'fake'"):
-        learn(RandomFeatures(10, 20, 30, 0.1), jax.random.key(0), "fake")
+        learn(RandomFeatures(10, 20, n_train=30, ridge=0.1), jax.random.key(0), features="fake")
     with pytest.raises(ValueError, match="whole number"):
-        learn(RandomFeatures(10, 20.5, 30, 0.1), jax.random.key(0))
+        learn(RandomFeatures(10, 20.5, n_train=30, ridge=0.1), jax.random.key(0))
 
 
 def test_two_classes_of_gaussian_features():
@@ -205,7 +205,7 @@ def test_two_classes_of_gaussian_features():
     places = (signs - 0.4) / np.sqrt(1 - 0.4**2)  # of the classes, with 30 % and 70 % of the examples
     spectrum = ExplicitSpectrum(levels, 3 * levels / 20)
     theory = THEORY(
-        arrays(FeaturePool(spectrum, 1.0, 40.0, 0.1, jnp.zeros((1, 20)), jnp.ones(1), ClassLabels(0.4), "logistic"))
+        arrays(FeaturePool(spectrum, 1.0, n_train=40.0, ridge=0.1, features=jnp.zeros((1, 20)), targets=jnp.ones(1), labels=ClassLabels(0.4), loss="logistic"))
     )
     found = []
     for width in (40, 80):

@@ -8,15 +8,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.system import whole
+from orderparam.core.verb import experiment
 from orderparam.gaussian import Activation
 from orderparam.gaussian.draws import normal
-from orderparam.losses import Loss, Minimum, RealLabels, Square, field_means, minimise, tested
-from orderparam.losses.tested import Batch
+from orderparam.losses import Loss, Minimum, RealLabels, Square, field_means, fresh_means, minimise
+from orderparam.losses.fresh import Batch
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.random_features.model import (
     FeaturePool,
-    FeatureRegression,
     GaussianFeatures,
     RandomFeatures,
     gaussian_equivalent,
@@ -32,56 +31,58 @@ class MeasuredCurve(Minimiser):
     """One training set's."""
 
 
+def _no_pool(system: RandomFeatures | GaussianFeatures, **options: object) -> None:
+    if isinstance(system, FeaturePool):
+        raise ValueError("a FeaturePool has no examples beyond its own: use learn_pool")
+
+
+@experiment(check=_no_pool)
 def learn(
-    system: RandomFeatures | GaussianFeatures, key: PRNGKeyArray, features: Features = "real", test_points: int = 4000
+    system: RandomFeatures | GaussianFeatures, key: PRNGKeyArray, *, features: Features = "real", test_points: int = 4000
 ) -> MeasuredCurve:
     """One learner on fresh inputs, weights W and labels; errors on `test_points` further inputs (rounded up to thousands).
 
     features: "real" computes activation(W x); "gaussian" its Gaussian equivalent mu_0 + mu_1 W x + mu_* xi, xi ~ N(0, I) drawn
-    anew for every input. `GaussianFeatures` are Gaussian in either case. Raises `ValueError` for another word, for a
-    `FeaturePool` (see `learn_pool`), and for sizes that are not whole numbers.
+    anew for every input. `GaussianFeatures` are Gaussian in either case. Raises `ValueError` for a `FeaturePool` (see
+    `learn_pool`) and for sizes that are not whole numbers.
     """
-    if features not in ("real", "gaussian"):
-        raise ValueError(f"features = {features!r}: must be 'real' or 'gaussian'")
-    count, world_key, train_key, label_key, test_key = whole("n_train", system.n_train), *jax.random.split(key, 4)
+    count, world_key, train_key, label_key, test_key = system.size("n_train"), *jax.random.split(key, 4)
     if isinstance(system, RandomFeatures):
         source = _random_features(system, world_key, features)
-    elif isinstance(system, GaussianFeatures) and not isinstance(system, FeaturePool):
-        source = _gaussian_features(system)
     else:
-        raise ValueError(f"learn needs RandomFeatures or GaussianFeatures, not a {type(system).__name__}")
+        source = _gaussian_features(system)
     matrix, teacher = source(train_key, count)
     labels = system.labels.draw(teacher, label_key)
-    minimum = _minimise(system.loss, matrix, labels, jnp.asarray(system.summed_ridge, jnp.float64))
-    means = tested(system.loss, system.labels, minimum.weights, source, test_key, test_points)
+    minimum = _minimise(system.loss, matrix, labels, system.summed_ridge)
+    means = fresh_means(system.loss, system.labels, minimum.weights, source, test_key, test_points)
     return _measured(system.loss, minimum, labels, means)
 
 
+@experiment(check=_no_pool)
 def learn_at_optimal_ridge(
-    system: RandomFeatures | GaussianFeatures, key: PRNGKeyArray, features: Features = "real", test_points: int = 4000
+    system: RandomFeatures | GaussianFeatures, key: PRNGKeyArray, *, features: Features = "real", test_points: int = 4000
 ) -> MeasuredCurve:
     """`learn` at the ridge that the theory finds best for the test error."""
-    best = _best_ridge(jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), system))
-    return learn(system.with_(ridge=float(best)), key, features, test_points)
+    best = optimal_ridge(system).ridge
+    return learn(system.with_(ridge=best), key, features=features, test_points=test_points)
 
 
+@experiment
 def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
     """n_train examples of the pool, each at most once; errors over the whole pool, training examples included.
 
     The pool stands for the population: that is right for n_train well below its size (with replacement duplicates would be
-    right at any size, but no longer like Gaussian features). Raises `ValueError` for another system and an n_train that is not
-    whole or exceeds the pool.
+    right at any size, but no longer like Gaussian features). Raises `ValueError` for an n_train that is not whole or exceeds the
+    pool.
     """
-    if not isinstance(system, FeaturePool):
-        raise ValueError(f"learn_pool needs a FeaturePool, not a {type(system).__name__}")
-    count, size = whole("n_train", system.n_train), len(system.targets)
+    count, size = system.size("n_train"), len(system.targets)
     if count > size:
         raise ValueError(f"n_train = {count}: must be at most {size}, the size of the pool")
     draw_key, label_key = jax.random.split(key)
     matrix = system.features / jnp.sqrt(system.feature_count)
     chosen = jax.random.permutation(draw_key, size)[:count]
     labels = system.labels.draw(system.field[chosen], label_key)
-    minimum = _minimise(system.loss, matrix[chosen], labels, jnp.asarray(system.summed_ridge, jnp.float64))
+    minimum = _minimise(system.loss, matrix[chosen], labels, system.summed_ridge)
     means = field_means(system.loss, minimum.weights, matrix, system.field, system.targets)
     if isinstance(system.labels, RealLabels):
         noise = system.labels.noise
@@ -92,14 +93,9 @@ def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
 _minimise = eqx.filter_jit(minimise)
 
 
-@eqx.filter_jit
-def _best_ridge(system: FeatureRegression) -> Float[Array, ""]:
-    return optimal_ridge(system).ridge
-
-
 def _random_features(system: RandomFeatures, key: PRNGKeyArray, features: Features) -> Source:
     """The teacher is the first axis: W and x have no preferred direction."""
-    width, dimension = whole("width", system.width), whole("input_dim", system.input_dim)
+    width, dimension = system.size("width"), system.size("input_dim")
     rows = normal(key, width, dimension)
     equivalent = _equivalent(system.activation)
 

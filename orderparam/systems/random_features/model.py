@@ -15,7 +15,6 @@ In other conventions, with lambda the ridge of penalty = "sum" and F = phi/sqrt(
 """
 
 import abc
-import dataclasses
 from typing import Any, ClassVar, Self
 
 import jax
@@ -23,10 +22,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Num
 
-from orderparam.core.system import parameter, structure
-from orderparam.gaussian import Activation
-from orderparam.gaussian import activation as find_activation
-from orderparam.losses import ClassLabels, Labels, PenalisedRisk, Penalty, RealLabels, Square
+from orderparam.core.system import parameter, part, structure
+from orderparam.gaussian import Activation, activation, activation_names
+from orderparam.losses import ClassLabels, PenalisedRisk, Penalty, RealLabels, Square
 from orderparam.losses import loss as find_loss
 from orderparam.systems.random_features.spectra import ExplicitSpectrum, FeatureSpectrum, MarchenkoPastur
 
@@ -34,7 +32,7 @@ from orderparam.systems.random_features.spectra import ExplicitSpectrum, Feature
 class FeatureRegression(PenalisedRisk):
     """What all feature maps have in common: the number of examples beside the penalty, the labels and the loss."""
 
-    n_train: float = parameter("number of training examples n; need not be an integer for a theory", above=0)
+    n_train: float = parameter("number of training examples n; need not be an integer for a theory", above=0, kw_only=True)
 
     @property
     def examples(self) -> Any:
@@ -61,15 +59,15 @@ class FeatureRegression(PenalisedRisk):
         return False
 
 
-def gaussian_equivalent(which: Any) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+def gaussian_equivalent(which: str | Activation) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
     """(mu_0, mu_1, mu_*) of an activation s: features s(W x) have the same errors as mu_0 + mu_1 W x + mu_* xi, xi fresh noise.
 
     mu_0 = E s(z), mu_1 = E z s(z), mu_*^2 = E s(z)^2 - mu_0^2 - mu_1^2, z ~ N(0, 1). Mei, Montanari 2019; Goldt et al. 2020; Hu,
     Lu 2020: for sizes that grow in proportion, rows of W that are not close to one another, and targets of few directions.
     """
-    activation = find_activation(which)
-    mean, linear = activation.hermite_coefficients(2)
-    return mean, linear, jnp.sqrt(jnp.maximum(activation.moment(2, 1.0) - mean**2 - linear**2, 0.0))
+    phi = activation(which)
+    mean, linear = phi.hermite_coefficients(2)
+    return mean, linear, jnp.sqrt(jnp.maximum(phi.moment(2, 1.0) - mean**2 - linear**2, 0.0))
 
 
 class RandomFeatures(FeatureRegression):
@@ -81,23 +79,9 @@ class RandomFeatures(FeatureRegression):
 
     input_dim: float = parameter("input dimension d", above=0)
     width: float = parameter("number of features p", above=0)
-    activation: Activation = structure("nonlinearity of the features")
-
-    def __init__(
-        self,
-        input_dim: Any,
-        width: Any,
-        n_train: Any,
-        ridge: Any,
-        activation: Any = "erf",
-        labels: Labels | None = None,
-        loss: Any = "square",
-        penalty: Penalty = "sum",
-    ) -> None:
-        self.input_dim, self.width, self.n_train, self.ridge = input_dim, width, n_train, ridge
-        self.activation = find_activation(activation)
-        self.labels = RealLabels() if labels is None else labels
-        self.loss, self.penalty = find_loss(loss), penalty
+    activation: Activation = structure(
+        "nonlinearity of the features", convert=activation, choices=activation_names, default="erf", kw_only=True
+    )
 
     @property
     def feature_count(self) -> Any:
@@ -120,40 +104,22 @@ class RandomFeatures(FeatureRegression):
 class GaussianFeatures(FeatureRegression):
     """Gaussian features of any covariance, correlated with a teacher's Gaussian field (the Gaussian covariate model)."""
 
-    explicit_spectrum: ExplicitSpectrum = dataclasses.field(kw_only=True)
+    explicit_spectrum: ExplicitSpectrum = part("covariance of the features and its alignment with the teacher")
     teacher_variance: float = parameter("variance rho of the teacher's field", above=0)
-
-    def __init__(
-        self,
-        explicit_spectrum: ExplicitSpectrum,
-        teacher_variance: Any,
-        n_train: Any,
-        ridge: Any,
-        labels: Labels | None = None,
-        loss: Any = "square",
-        penalty: Penalty = "sum",
-    ) -> None:
-        self.explicit_spectrum, self.teacher_variance = explicit_spectrum, teacher_variance
-        self.n_train, self.ridge = n_train, ridge
-        self.labels = RealLabels() if labels is None else labels
-        self.loss, self.penalty = find_loss(loss), penalty
 
     def __check_init__(self) -> None:
         leaves = (*jax.tree.leaves(self.explicit_spectrum), self.teacher_variance)
         if any(isinstance(leaf, jax.core.Tracer) or np.ndim(leaf) > 1 for leaf in leaves):
             return
         omega, signal = (np.asarray(leaf) for leaf in jax.tree.leaves(self.explicit_spectrum))
-        if omega.shape != signal.shape or omega.ndim != 1 or not (_not_negative(omega) and _not_negative(signal) and omega.any()):
-            raise ValueError(
-                f"GaussianFeatures.explicit_spectrum has eigenvalues of shape {omega.shape} and projections of shape "
-                f"{signal.shape}: must be of one shape (p,), finite, >= 0, and not all zero"
-            )
+        if not omega.any():
+            raise ValueError(f"{type(self).__name__}.explicit_spectrum: its eigenvalues must not all be zero")
         kept = omega > 0
         explained = np.sum(signal[kept] / omega[kept])
         bounded = not isinstance(self.labels, ClassLabels)  # classes may lie as far apart as they like
         if np.any(signal[~kept] > 0) or (bounded and explained > self.teacher_variance * (1 + 1e-9)):
             raise ValueError(
-                f"GaussianFeatures.teacher_variance = {self.teacher_variance}: must be >= {explained:g}, "
+                f"{type(self).__name__}.teacher_variance = {self.teacher_variance}: must be >= {explained:g}, "
                 "the part sum_i s_i^2 / omega_i of it that the features explain"
             )
 
@@ -170,10 +136,6 @@ class GaussianFeatures(FeatureRegression):
         return self.explicit_spectrum
 
 
-def _not_negative(values: np.ndarray) -> bool:
-    return bool(np.all((values >= 0) & np.isfinite(values)))
-
-
 class FeaturePool(GaussianFeatures):
     """Features of real data with their targets: training sets are drawn from the pool, and the pool is the population.
 
@@ -186,23 +148,8 @@ class FeaturePool(GaussianFeatures):
 
     takes_classes: ClassVar[bool] = True
 
-    features: Float[Array, "pool feature"] = dataclasses.field(kw_only=True)
-    targets: Float[Array, "pool"] = dataclasses.field(kw_only=True)
-
-    def __init__(
-        self,
-        explicit_spectrum: ExplicitSpectrum,
-        teacher_variance: Any,
-        n_train: Any,
-        ridge: Any,
-        features: Float[Array, "pool feature"],
-        targets: Float[Array, "pool"],
-        labels: Labels | None = None,
-        loss: Any = "square",
-        penalty: Penalty = "sum",
-    ) -> None:
-        super().__init__(explicit_spectrum, teacher_variance, n_train, ridge, labels, loss, penalty)
-        self.features, self.targets = features, targets
+    features: Float[Array, "pool feature"] = parameter("centred features of the pool", kw_only=True)
+    targets: Float[Array, "pool"] = parameter("targets of the pool", kw_only=True)
 
     def __check_init__(self) -> None:
         wanted = RealLabels if isinstance(self.loss, Square) else ClassLabels
@@ -241,7 +188,7 @@ class FeaturePool(GaussianFeatures):
         chosen = find_loss(loss)
         matrix = matrix - matrix.mean(axis=0)
         covariance, field = matrix.T @ matrix / len(y), y
-        labels: Labels = RealLabels("linear", noise)
+        labels: RealLabels | ClassLabels = RealLabels("linear", noise)
         if chosen.binary:
             if set(np.unique(y)) != {-1.0, 1.0}:
                 raise ValueError(f"targets: the {chosen.name} loss needs labels -1 and +1, both of them")
@@ -251,5 +198,14 @@ class FeaturePool(GaussianFeatures):
         if chosen.binary:
             covariance = covariance - np.outer(alignment, alignment)  # within classes
         spectrum = ExplicitSpectrum.from_covariance(covariance, alignment)
-        arrays = (jnp.asarray(matrix), jnp.asarray(y))
-        return cls(spectrum, np.mean(field**2), n_train, ridge, *arrays, labels, chosen, penalty)
+        return cls(
+            spectrum,
+            np.mean(field**2),
+            n_train=n_train,
+            ridge=ridge,
+            features=matrix,
+            targets=y,
+            labels=labels,
+            loss=chosen,
+            penalty=penalty,
+        )

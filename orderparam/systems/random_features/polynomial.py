@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.system import System, parameter, structure, whole
-from orderparam.gaussian import Activation
-from orderparam.gaussian import activation as find_activation
+from orderparam.core.system import System, parameter, structure
+from orderparam.core.verb import experiment, theory
+from orderparam.gaussian import Activation, activation, activation_names
 from orderparam.gaussian.draws import normal
 from orderparam.kernels.spectra import zonal_polynomials
 from orderparam.kernels.spectrum import Spectrum
@@ -40,37 +40,20 @@ class SphereFeatures(System):
     degree_power: E f_k(x)^2 of the target's part of degree k = 0, 1, ...; each part a random polynomial of its degree.
     """
 
-    n_train: float = parameter("number of training examples n", above=0)
+    input_dim: int = structure("input dimension d", minimum=3)
     width: float = parameter("number of features p", above=0)
+    n_train: float = parameter("number of training examples n", above=0)
     ridge: float = parameter("penalty beside the summed loss", above=0)
-    noise: float = parameter("variance of the label noise", minimum=0)
-    input_dim: int = structure("input dimension d")
-    degree_power: tuple[float, ...] = structure("power of the target in each degree")
-    activation: Activation = structure("nonlinearity of the features")
-    bias: float = structure("bias of the features")
-
-    def __init__(
-        self,
-        input_dim: int,
-        width: Any,
-        n_train: Any,
-        ridge: Any,
-        degree_power: tuple[float, ...],
-        activation: Any = "relu",
-        bias: float = 0.0,
-        noise: Any = 0.0,
-    ) -> None:
-        self.n_train, self.width, self.ridge, self.noise = n_train, width, ridge, noise
-        self.input_dim, self.degree_power = input_dim, tuple(float(power) for power in degree_power)
-        self.activation, self.bias = find_activation(activation), float(bias)
+    degree_power: tuple[float, ...] = structure("power of the target in each degree", minimum=0)
+    activation: Activation = structure(
+        "nonlinearity of the features", convert=activation, choices=activation_names, default="relu"
+    )
+    bias: float = structure("bias of the features", default=0.0)
+    noise: float = parameter("variance of the label noise", minimum=0, default=0.0)
 
     def __check_init__(self) -> None:
-        if isinstance(self.input_dim, bool) or not isinstance(self.input_dim, int) or self.input_dim < 3:
-            raise ValueError(f"SphereFeatures.input_dim = {self.input_dim!r}: must be an integer >= 3")
-        if not 1 <= len(self.degree_power) <= HIGHEST + 1 or not all(0 <= x < math.inf for x in self.degree_power):
-            raise ValueError(
-                f"SphereFeatures.degree_power = {self.degree_power!r}: must be up to {HIGHEST + 1} numbers >= 0"
-            )
+        if not 1 <= len(self.degree_power) <= HIGHEST + 1:
+            raise ValueError(f"SphereFeatures.degree_power = {self.degree_power!r}: must be up to {HIGHEST + 1} numbers >= 0")
 
     @property
     def spectrum(self) -> Spectrum:
@@ -78,6 +61,7 @@ class SphereFeatures(System):
         return _spectrum(self.input_dim, self.activation, self.bias, self.degree_power)
 
 
+@theory
 def polynomial_regime(system: SphereFeatures) -> SpectralCurve:
     """`deterministic_equivalent` of the map; for an infinitely wide one (kernel regression) take width = 1e15."""
     return deterministic_equivalent(
@@ -85,12 +69,13 @@ def polynomial_regime(system: SphereFeatures) -> SpectralCurve:
     )
 
 
-def learn_on_sphere(system: SphereFeatures, key: PRNGKeyArray, test_points: int = 4000) -> MeasuredRisk:
+@experiment
+def learn_on_sphere(system: SphereFeatures, key: PRNGKeyArray, *, test_points: int = 4000) -> MeasuredRisk:
     """Ridge regression on real features; the error on `test_points` fresh inputs, without label noise.
 
     The target's part of degree k is sum_j a_j P_k(theta_j.x) with d random directions and Gaussian a_j, scaled to its power.
     """
-    n, p, d = whole("n_train", system.n_train), whole("width", system.width), system.input_dim
+    n, p, d = system.size("n_train"), system.size("width"), system.input_dim
     keys = jax.random.split(key, 6)
     rows, directions = (_on_sphere(normal(k, count, d), 1.0) for k, count in ((keys[0], p), (keys[1], d)))
     radius = math.sqrt(d)
@@ -108,7 +93,7 @@ def _measured(
         return system.activation(x @ rows.T + system.bias) / jnp.sqrt(len(rows))
 
     target = _targets(system, directions, weights)
-    readout, dimension = ridge_regression(features(train), target(train) + noise, jnp.asarray(system.ridge))
+    readout, dimension = ridge_regression(features(train), target(train) + noise, system.ridge)
     return MeasuredRisk(jnp.mean((target(test) - features(test) @ readout) ** 2), dimension)
 
 

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
-from orderparam.core.system import System, parameter
+from orderparam.core.system import System, parameter, part
+from orderparam.core.verb import theory
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent
 
@@ -51,22 +52,23 @@ class LocalExponents(Result):
 class ScalingPath(System):
     """p = n^width_exponent and ridge = n^(1 - ridge_exponent), label noise 1."""
 
-    spectrum: Spectrum
+    spectrum: Spectrum = part("spectrum of the kernel")
     ridge_exponent: float = parameter("l: the ridge beside the mean loss falls as n^-l", minimum=0)
     width_exponent: float = parameter("q: the width grows as n^q", above=0)
     log10_examples: float = parameter("log10 of n", default=9.0)
     noise: float = parameter("variance of the label noise", minimum=0, default=1.0)
 
 
-def local_exponents(path: ScalingPath) -> LocalExponents:
+@theory
+def local_exponents(system: ScalingPath) -> LocalExponents:
     """By differentiation of `deterministic_equivalent` at one n."""
 
     def logs(log_n: Float[Array, ""]) -> tuple[Array, ...]:
-        ridge, width = jnp.exp((1 - path.ridge_exponent) * log_n), jnp.exp(path.width_exponent * log_n)
+        ridge, width = jnp.exp((1 - system.ridge_exponent) * log_n), jnp.exp(system.width_exponent * log_n)
         sizes: Any = {"n_train": jnp.exp(log_n), "width": width, "ridge": ridge}
-        curve = deterministic_equivalent(SpectralFeatures(path.spectrum, **sizes, noise=path.noise))
+        curve = deterministic_equivalent(SpectralFeatures(system.spectrum, **sizes, noise=system.noise))
         return jnp.log(curve.bias), jnp.log(curve.variance), jnp.log(curve.excess_risk), curve.converged.astype(float)
 
-    at = jnp.asarray(path.log10_examples * math.log(10), jnp.float64)
+    at = system.log10_examples * math.log(10)
     values, slopes = jax.jvp(logs, (at,), (jnp.ones(()),))
     return LocalExponents(-slopes[0], -slopes[1], -slopes[2], values[3] > 0.5)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Num
 
+from orderparam.core.system import Record, parameter
 from orderparam.gaussian.marchenko_pastur import inverse_moments
 
 Scalar = Float[Array, ""]
@@ -31,7 +32,7 @@ class SpectralAverages(eqx.Module):
     weight_signal: Scalar
 
 
-class FeatureSpectrum(eqx.Module):
+class FeatureSpectrum(Record):
     """Spectrum of the features and the teacher's projections on it."""
 
     @abc.abstractmethod
@@ -51,9 +52,9 @@ class MarchenkoPastur(FeatureSpectrum):
     theta is a unit vector: D = penalty + mu_*^2 stiffness + mu_1^2 stiffness x with x an eigenvalue of W W^T.
     """
 
-    aspect: Scalar | float
-    linear_power: Scalar | float
-    nonlinear_power: Scalar | float
+    aspect: float = parameter("features per input dimension", above=0)
+    linear_power: float = parameter("mu_1^2", minimum=0)
+    nonlinear_power: float = parameter("mu_*^2", minimum=0)
 
     @property
     def mean_eigenvalue(self) -> Scalar:
@@ -75,12 +76,8 @@ class MarchenkoPastur(FeatureSpectrum):
 class ExplicitSpectrum(FeatureSpectrum):
     """Given eigenvalues omega_i >= 0 and squared projections s_i^2 of the teacher, both of shape (feature,)."""
 
-    eigenvalues: Float[Array, "feature"]
-    projections: Float[Array, "feature"]
-
-    def __init__(self, eigenvalues: Num[ArrayLike, "feature"], projections: Num[ArrayLike, "feature"]) -> None:
-        self.eigenvalues = jnp.asarray(eigenvalues, jnp.float64)
-        self.projections = jnp.asarray(projections, jnp.float64)
+    eigenvalues: Float[Array, "feature"] = parameter("eigenvalues of the covariance", minimum=0)
+    projections: Float[Array, "feature"] = parameter("squared projections of the teacher's field", minimum=0)
 
     @classmethod
     def from_covariance(

@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
-from orderparam.core.system import System, parameter, whole
+from orderparam.core.system import System, parameter, part
+from orderparam.core.verb import experiment, theory
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.root import decreasing_root
 
@@ -21,15 +22,11 @@ LARGEST_DESIGN = 4 * 10**8  # entries of a Gaussian matrix: 3.2 GB
 class SpectralFeatures(System):
     """min over a of sum_mu (y_mu - a.phi(x_mu)/sqrt(p))^2 + ridge |a|^2 with p = width features and n_train noisy labels."""
 
-    spectrum: Spectrum
+    spectrum: Spectrum = part("spectrum of the kernel that the features have in the mean")
     n_train: float = parameter("number of training examples n", above=0)
     width: float = parameter("number of features p", above=0)
     ridge: float = parameter("penalty beside the summed loss", above=0)
     noise: float = parameter("variance of the label noise", minimum=0, default=0.0)
-
-    def __check_init__(self) -> None:
-        if not isinstance(self.spectrum, Spectrum):
-            raise ValueError(f"SpectralFeatures.spectrum = {self.spectrum!r}: must be a Spectrum")
 
 
 class SpectralCurve(Result):
@@ -56,6 +53,7 @@ class MeasuredRisk(Result):
     effective_dimension: Float[Array, ""]
 
 
+@theory
 def deterministic_equivalent(system: SpectralFeatures) -> SpectralCurve:
     """nu_1, nu_2 from n - ridge/nu_1 = T(nu_2), p (1 - nu_1/nu_2) = T(nu_2), T(nu) = sum_k s_k/(s_k + nu).
 
@@ -67,8 +65,7 @@ def deterministic_equivalent(system: SpectralFeatures) -> SpectralCurve:
 
     The unresolved tail of the spectrum enters as infinitely many vanishing eigenvalues of the given sum.
     """
-    spectrum, n, p = system.spectrum, jnp.asarray(system.n_train, jnp.float64), jnp.asarray(system.width, jnp.float64)
-    ridge = jnp.asarray(system.ridge, jnp.float64)
+    spectrum, n, p, ridge = system.spectrum, system.n_train, system.width, system.ridge
     fewest = jnp.minimum(n, p)
 
     def learned(log_threshold: Float[Array, ""], spectrum: Spectrum) -> Float[Array, ""]:
@@ -103,6 +100,7 @@ def deterministic_equivalent(system: SpectralFeatures) -> SpectralCurve:
     return SpectralCurve(bias + variance, bias, variance, total, nu * ratio, nu, root.residual, root.converged)
 
 
+@experiment
 def spectral_learning(system: SpectralFeatures, key: PRNGKeyArray) -> MeasuredRisk:
     """Independent Gaussian psi_k and chi_k, ridge regression, and the exact error |b - weights of f|^2.
 
@@ -111,7 +109,7 @@ def spectral_learning(system: SpectralFeatures, key: PRNGKeyArray) -> MeasuredRi
     spectrum = system.spectrum
     if np.any(np.asarray(spectrum.multiplicities) != 1) or float(spectrum.tail) != 0:
         raise ValueError("spectral_learning needs a spectrum of single modes without a tail")
-    n, p, modes = whole("n_train", system.n_train), whole("width", system.width), len(spectrum.eigenvalues)
+    n, p, modes = system.size("n_train"), system.size("width"), len(spectrum.eigenvalues)
     if max(n, p) * modes > LARGEST_DESIGN:
         raise ValueError(f"{max(n, p)} x {modes} numbers are too many: at most {LARGEST_DESIGN}")
     return _spectral(system, key, n, p)
@@ -136,5 +134,5 @@ def _spectral(system: SpectralFeatures, key: PRNGKeyArray, n: int, p: int) -> Me
     weights = jax.random.normal(weight_key, (p, modes)) * jnp.sqrt(system.spectrum.eigenvalues / p)
     inputs = jax.random.normal(input_key, (n, modes))
     labels = inputs @ target + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (n,))
-    readout, dimension = ridge_regression(inputs @ weights.T, labels, jnp.asarray(system.ridge, jnp.float64))
+    readout, dimension = ridge_regression(inputs @ weights.T, labels, system.ridge)
     return MeasuredRisk(jnp.sum((target - weights.T @ readout) ** 2), dimension)

@@ -8,11 +8,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.system import nearest
+from orderparam.core.verb import theory
 from orderparam.losses import Square
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.random_features.model import FeatureRegression
 from orderparam.systems.random_features.theory.curve import FeatureCurve
-from orderparam.systems.random_features.theory.state_evolution import asymptotics, state_evolution
+from orderparam.systems.random_features.theory.state_evolution import asymptotics, iterate
 
 Theory = Callable[[FeatureRegression], FeatureCurve]
 
@@ -29,7 +30,8 @@ class OptimalRidge(FeatureCurve):
     slope: Float[Array, ""]
 
 
-def optimal_ridge(system: FeatureRegression, objective: str = "test_error") -> OptimalRidge:
+@theory
+def optimal_ridge(system: FeatureRegression, *, objective: str = "test_error") -> OptimalRidge:
     """argmin over the ridge of an observable of `FeatureCurve`; the ridge of `system` is not used.
 
     A scan over log ridge, then the root of the derivative, which follows from implicit differentiation of the saddle point: by
@@ -44,10 +46,10 @@ def optimal_ridge(system: FeatureRegression, objective: str = "test_error") -> O
     square = isinstance(system.loss, Square)
     low, high, points = SQUARE if square else ITERATED
     grid = jnp.log(10.0) * jnp.linspace(low, high, points)
-    coarse = asymptotics if square else partial(state_evolution, tolerance=1e-5, max_steps=300)
+    coarse = asymptotics if square else partial(iterate, tolerance=1e-5, max_steps=300)
 
-    def error(log_ridge: Float[Array, ""], system: FeatureRegression, theory: Theory = asymptotics) -> Float[Array, ""]:
-        return getattr(theory(system.with_summed_ridge(jnp.exp(log_ridge))), objective)
+    def error(log_ridge: Float[Array, ""], system: FeatureRegression, curve: Theory = asymptotics) -> Float[Array, ""]:
+        return getattr(curve(system.with_summed_ridge(jnp.exp(log_ridge))), objective)
 
     def downhill(log_ridge: Float[Array, ""], system: FeatureRegression) -> Float[Array, ""]:
         return -jax.jvp(lambda u: error(u, system), (log_ridge,), (jnp.ones_like(log_ridge),))[1]

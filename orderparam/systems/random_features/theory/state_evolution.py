@@ -13,6 +13,7 @@ that of their Gaussian equivalent: Mei, Montanari 2019 (arXiv:1908.05355); Goldt
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from orderparam.core.verb import theory
 from orderparam.losses import ClassLabels, Fields, SignLabels, Square
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.root import Root, decreasing_root
@@ -23,9 +24,10 @@ from orderparam.systems.random_features.theory.curve import FeatureCurve
 Scalar = Float[Array, ""]
 
 
+@theory
 def asymptotics(system: FeatureRegression) -> FeatureCurve:
     """Errors and order parameters in the proportional limit: closed for the square loss, by state evolution for the others."""
-    return _ridge(system) if isinstance(system.loss, Square) else state_evolution(system)
+    return _ridge(system) if isinstance(system.loss, Square) else iterate(system)
 
 
 def ridge_response(spectrum: FeatureSpectrum, ridge: Scalar | float, load: Scalar | float) -> Root:
@@ -59,7 +61,13 @@ def _ridge(system: FeatureRegression) -> FeatureCurve:
     return _curve(system, response, q, m, root.residual, root.converged)
 
 
-def state_evolution(system: FeatureRegression, tolerance: float = 1e-11, max_steps: int = 3000) -> FeatureCurve:
+@theory
+def state_evolution(system: FeatureRegression) -> FeatureCurve:
+    """`asymptotics` by state evolution for any loss, also the square one."""
+    return iterate(system)
+
+
+def iterate(system: FeatureRegression, tolerance: float = 1e-11, max_steps: int = 3000) -> FeatureCurve:
     """The fixed point of (V, q, m) for any loss by plain iteration; the minimisation is convex, and it has only one.
 
     `converged` is False when max_steps were not enough, as happens close to the separability threshold at vanishing ridge.

@@ -37,7 +37,7 @@ def field_means(
     }
 
 
-def tested(
+def fresh_means(
     loss: Loss,
     labels: Labels,
     weights: Float[Array, "feature"],

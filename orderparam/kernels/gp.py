@@ -20,6 +20,7 @@ from jaxtyping import Array, Float, Num
 
 from orderparam.core.result import Result
 from orderparam.core.system import is_number
+from orderparam.kernels.gram import checked_gram
 
 
 class Posterior(Result):
@@ -87,7 +88,7 @@ def condition(
     when K + T is not positive definite to working precision (two equal inputs at T = 0, say); under jit or vmap the result is NaN
     instead.
     """
-    kernel_train, targets = _checked(kernel_train, targets)
+    kernel_train, targets = checked_gram(kernel_train, targets, "kernel_train", outputs=False)
     for name, value in {"temperature": temperature, "jitter": jitter}.items():
         if is_number(value) and not (0 <= float(value) < np.inf):
             raise ValueError(f"{name} = {value}: must be a finite number >= 0")
@@ -128,7 +129,7 @@ def gp_posterior(
     For the covariance between test points, or several predictions from one factorisation, use `condition`; for several
     outputs, `jax.vmap` over the targets shares the factorisation. Raises `ValueError` as `condition` does.
     """
-    kernel_train, targets = _checked(kernel_train, targets)
+    kernel_train, targets = checked_gram(kernel_train, targets, "kernel_train", outputs=False)
     kernel_cross, kernel_test = jnp.asarray(kernel_cross, float), jnp.asarray(kernel_test, float)
     diagonal = jnp.diagonal(kernel_test) if kernel_test.ndim == 2 else kernel_test
     if diagonal.ndim != 1:
@@ -225,7 +226,7 @@ def diagonalise(kernel_train: Float[Array, "train train"], targets: Float[Array,
     A temperature must then be above the rounding error of the smallest eigenvalues, about 1e-16 of the largest times n.
     Raises `ValueError` for shapes that do not fit, and for an eigenvalue that is negative beyond rounding.
     """
-    kernel_train, targets = _checked(kernel_train, targets)
+    kernel_train, targets = checked_gram(kernel_train, targets, "kernel_train", outputs=False)
     eigenvalues, eigenvectors = jnp.linalg.eigh(kernel_train, symmetrize_input=False)
     if not isinstance(eigenvalues, jax.core.Tracer):
         lowest, highest = float(eigenvalues[0]), float(eigenvalues[-1])
@@ -234,22 +235,6 @@ def diagonalise(kernel_train: Float[Array, "train train"], targets: Float[Array,
                 f"kernel_train has the eigenvalue {lowest:.3g} (largest {highest:.3g}): a kernel has none below zero"
             )
     return Spectral(jnp.maximum(eigenvalues, 0.0), eigenvectors, targets)
-
-
-def _checked(kernel_train: Array, targets: Array) -> tuple[Array, Array]:
-    kernel_train, targets = jnp.asarray(kernel_train, float), jnp.asarray(targets, float)
-    if kernel_train.ndim != 2 or kernel_train.shape[0] != kernel_train.shape[1] or kernel_train.shape[0] == 0:
-        raise ValueError(f"kernel_train has shape {kernel_train.shape}: must be (train, train)")
-    if targets.shape != kernel_train.shape[:1]:
-        raise ValueError(f"targets has shape {targets.shape}: must be ({kernel_train.shape[0]},), one for each training point")
-    for name, array in {"kernel_train": kernel_train, "targets": targets}.items():
-        if not isinstance(array, jax.core.Tracer) and not bool(jnp.isfinite(array).all()):
-            raise ValueError(f"{name} contains NaN or infinity")
-    if not isinstance(kernel_train, jax.core.Tracer):
-        asymmetry = float(jnp.max(jnp.abs(kernel_train - kernel_train.T)))
-        if asymmetry > 1e-10 * float(jnp.max(jnp.abs(kernel_train))):
-            raise ValueError(f"kernel_train differs from its transpose by {asymmetry:.3g}: must be symmetric")
-    return kernel_train, targets
 
 
 def _why_singular(kernel: np.ndarray, temperature: float, jitter: float) -> str:

@@ -5,63 +5,42 @@ Mercer's expansion K(x, x') = sum_k lambda_k phi_k(x) phi_k(x') with E[phi_k phi
 
 from typing import Any, Self
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Num
 
+from orderparam.core.fields import declarations, parameter
+from orderparam.core.system import Record
+from orderparam.kernels.gram import checked_gram
+
 # Eigenvalues of a Gram matrix may come out this far below zero (relative to the largest) by rounding; further is an error.
 _NEGATIVE = 1e-8
 
 
-class Spectrum(eqx.Module):
-    """Eigenvalues of a kernel in levels of equal eigenvalue, with the target's power in each.
+class Spectrum(Record):
+    """Eigenvalues of a kernel in levels of equal eigenvalue, in any order, with the target's power in each.
 
-    eigenvalues:    (level,) lambda >= 0, in any order.
-    multiplicities: (level,) m >= 0, the number of modes in the level; need not be an integer (a quadrature weight, for example).
-    target_power:   (level,) Y = sum of y_k^2 over the modes of the level (summed over the outputs of a target that has several).
-                    A part of the target outside the kernel's range goes into a level with eigenvalue 0.
-    tail:           sum of the eigenvalues of all modes that are not resolved. They are too small to be learned one by one and act
-                    together as an additional ridge.
-    tail_power:     target power on the unresolved modes; it is never learned and acts as label noise.
-
-    Every entry is a leaf. Raises `ValueError` for shapes that differ, and for entries that are negative or not finite.
+    A multiplicity need not be an integer (a quadrature weight, for example). A part of the target outside the kernel's range goes
+    into a level with eigenvalue 0. The tail is too small to be learned mode by mode: its eigenvalues act together as an additional
+    ridge, and the target power on it, which is never learned, as label noise. Target powers are summed over the outputs of a
+    target that has several.
     """
 
-    eigenvalues: Float[Array, "level"]
-    multiplicities: Float[Array, "level"]
-    target_power: Float[Array, "level"]
-    tail: Float[Array, ""]
-    tail_power: Float[Array, ""]
+    eigenvalues: Float[Array, "level"] = parameter("eigenvalue lambda of every level", minimum=0)
+    target_power: Float[Array, "level"] = parameter("sum Y of y_k^2 over the modes of every level", minimum=0)
+    multiplicities: Float[Array, "level"] = parameter("number m of modes in every level", minimum=0)
+    tail: float = parameter("sum of the eigenvalues of all modes that are not resolved", minimum=0, default=0.0)
+    tail_power: float = parameter("target power on the modes that are not resolved", minimum=0, default=0.0)
 
     def __init__(
-        self,
-        eigenvalues: Num[ArrayLike, "level"],
-        target_power: Num[ArrayLike, "level"],
-        multiplicities: Num[ArrayLike, "level"] | None = None,
-        tail: Num[ArrayLike, ""] = 0.0,
-        tail_power: Num[ArrayLike, ""] = 0.0,
-    ):
+        self, eigenvalues: Any, target_power: Any, multiplicities: Any = None, tail: Any = 0.0, tail_power: Any = 0.0
+    ) -> None:
         """Multiplicities are 1 unless given."""
-        self.eigenvalues = _as_float("eigenvalues", eigenvalues)
-        self.target_power = _as_float("target_power", target_power)
-        self.multiplicities = (
-            jnp.ones_like(self.eigenvalues) if multiplicities is None else _as_float("multiplicities", multiplicities)
-        )
-        self.tail = _as_float("tail", tail)
-        self.tail_power = _as_float("tail_power", tail_power)
-
-    def __check_init__(self) -> None:
-        if self.eigenvalues.ndim != 1 or self.eigenvalues.size == 0:
-            raise ValueError(f"Spectrum.eigenvalues has shape {self.eigenvalues.shape}: must be (level,) with at least one level")
-        for name in ("target_power", "multiplicities"):
-            shape = getattr(self, name).shape
-            if shape != self.eigenvalues.shape:
-                raise ValueError(f"Spectrum.{name} has shape {shape}: must be that of the eigenvalues, {self.eigenvalues.shape}")
-        for name in ("eigenvalues", "multiplicities", "target_power", "tail", "tail_power"):
-            _check_range(name, getattr(self, name))
+        self.eigenvalues = declarations(Spectrum)["eigenvalues"](eigenvalues)
+        self.target_power = target_power
+        self.multiplicities = np.ones(self.eigenvalues.shape) if multiplicities is None else multiplicities
+        self.tail, self.tail_power = tail, tail_power
 
     @property
     def total(self) -> Float[Array, ""]:
@@ -88,7 +67,7 @@ class Spectrum(eqx.Module):
         kernel: (M, M) symmetric positive semi-definite; targets: (M,) or (M, outputs).
         Raises `ValueError` when the kernel is not that, or when the targets do not fit.
         """
-        gram, labels = check_pool(kernel, targets)
+        gram, labels = checked_gram(kernel, targets)
         size = gram.shape[0]
         eigenvalues, vectors = jnp.linalg.eigh(gram / size)
         if eigenvalues[0] < -_NEGATIVE * max(float(eigenvalues[-1]), 0.0):
@@ -98,41 +77,3 @@ class Spectrum(eqx.Module):
             )
         power = jnp.sum((vectors.T @ labels.reshape(size, -1)) ** 2, axis=1) / size
         return cls(jnp.maximum(eigenvalues, 0.0)[::-1], power[::-1])
-
-
-def check_pool(
-    kernel: Num[ArrayLike, "pool pool"], targets: Num[ArrayLike, "pool *output"]
-) -> tuple[Float[Array, "pool pool"], Float[Array, "pool *output"]]:
-    """Kernel matrix and targets of a pool in float64; `ValueError` for shapes, entries that are not finite, or asymmetry."""
-    gram, labels = _as_float("kernel", kernel), _as_float("targets", targets)
-    if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or gram.shape[0] == 0:
-        raise ValueError(f"kernel has shape {gram.shape}: must be (pool, pool)")
-    if labels.ndim not in (1, 2) or labels.shape[0] != gram.shape[0]:
-        raise ValueError(f"targets has shape {labels.shape}: must be ({gram.shape[0]},) or ({gram.shape[0]}, outputs)")
-    for name, value in (("kernel", gram), ("targets", labels)):
-        if not bool(jnp.all(jnp.isfinite(value))):
-            raise ValueError(f"{name} has entries that are not finite")
-    asymmetry = float(jnp.max(jnp.abs(gram - gram.T)))
-    if asymmetry > 1e-10 * float(jnp.max(jnp.abs(gram))):
-        raise ValueError(f"kernel differs from its transpose by {asymmetry:g}: must be symmetric")
-    return gram, labels
-
-
-def _as_float(name: str, value: Any) -> Array:
-    """`value` as a float64 array; `ValueError` where it holds no real numbers."""
-    try:
-        array = jnp.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} = {value!r}: must be an array of numbers") from error
-    if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
-        raise ValueError(f"{name} has entries of type {array.dtype}: must be real numbers")
-    return array.astype(jnp.float64)
-
-
-def _check_range(name: str, value: Array) -> None:
-    if isinstance(value, jax.core.Tracer):  # traced values pass: they were checked when they were concrete
-        return
-    array = np.asarray(value)
-    if not np.all(np.isfinite(array)) or np.any(array < 0):
-        bad = array[~(np.isfinite(array) & (array >= 0))].ravel()[0]
-        raise ValueError(f"Spectrum.{name} has the entry {bad:g}: must be finite and >= 0")

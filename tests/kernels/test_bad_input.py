@@ -41,7 +41,7 @@ def test_numbers_that_are_not_finite_are_refused(use, seed, bad, where, in_kerne
         kernel[where, 0] = kernel[0, where] = bad
     else:
         targets[where] = bad
-    with pytest.raises(ValueError, match="kernel.*(not finite|NaN or infinity)" if in_kernel else "targets.*(not finite|NaN)"):
+    with pytest.raises(ValueError, match="kernel.* contains NaN" if in_kernel else "targets contains NaN"):
         use(kernel, targets)
 
 

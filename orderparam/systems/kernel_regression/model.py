@@ -14,7 +14,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Num
 
 from orderparam.core.system import System, is_number, parameter
-from orderparam.kernels.spectrum import Spectrum, check_pool
+from orderparam.kernels.gram import checked_gram
+from orderparam.kernels.spectrum import Spectrum
 
 
 class KernelRegression(System):
@@ -115,7 +116,7 @@ class PoolRegression(KernelRegression):
         noise: Any = 0.0,
     ) -> Self:
         """The pool with this kernel matrix and these targets; one eigendecomposition, of cost O(pool^3)."""
-        gram, labels = check_pool(kernel, targets)
+        gram, labels = checked_gram(kernel, targets)
         return cls(Spectrum.from_pool(gram, labels), n_train, temperature, noise, kernel=gram, targets=labels)
 
     @property

@@ -1,8 +1,8 @@
 """How the command line ends when a person (SIGINT) or the system (SIGTERM) says so: one line, exit status 130 or 143."""
 
+import atexit
 import os
 import signal
-import sys
 import threading
 from types import FrameType
 
@@ -21,7 +21,7 @@ def end_on_signals() -> None:
 
     def end(number: int) -> None:
         if number in _WORDS and first.acquire(blocking=False):
-            clean = "\r\x1b[K\x1b[?25h" if sys.__stderr__ and sys.__stderr__.isatty() else ""  # a progress bar hides the cursor
+            clean = "\r\x1b[K\x1b[?25h" if os.isatty(2) else ""  # a progress bar hides the cursor
             line = f"{clean}{_WORDS[signal.Signals(number)]}; finished points are kept: the same command goes on where it stopped\n"
             try:
                 os.write(2, line.encode())
@@ -36,6 +36,11 @@ def end_on_signals() -> None:
             for number in os.read(receiving, 16):
                 end(number)
 
+    def ignore() -> None:
+        for number in _WORDS:
+            signal.signal(number, signal.SIG_IGN)
+
+    atexit.register(ignore)  # registered first, called last: all is done, and the interpreter would fall back to dying in silence
     receiving, sending = os.pipe()
     os.set_blocking(sending, False)
     signal.set_wakeup_fd(sending, warn_on_full_buffer=False)

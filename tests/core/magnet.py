@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import jax
 import jax.numpy as jnp
@@ -74,3 +75,27 @@ def counted(system: Paramagnet, key: jax.Array) -> Magnetisation:
     with open(os.environ["ORDERPARAM_TEST_LOG"], "a") as log:
         log.write(f"{system.temperature} {jax.random.key_data(key).tolist()}\n")
     return sampled(system, key)
+
+
+def unhurried(system: Paramagnet, key: jax.Array) -> Magnetisation:
+    """Takes as many seconds as ORDERPARAM_TEST_SECONDS says."""
+    time.sleep(float(os.environ.get("ORDERPARAM_TEST_SECONDS", "0")))
+    return sampled(system, key)
+
+
+def shouting(system: Paramagnet, key: jax.Array) -> Magnetisation:
+    print("an experiment speaks", flush=True)
+    return sampled(system, key)
+
+
+class Homebound(Paramagnet):
+    """Cannot be unpickled in another process."""
+
+    def __reduce__(self):
+        return _only_in, (os.getpid(),)
+
+
+def _only_in(pid: int) -> Paramagnet:
+    if os.getpid() != pid:
+        raise RuntimeError("only here")
+    return Paramagnet(1.0)

@@ -1,0 +1,95 @@
+"""Executors: here, in local processes, on a Dask cluster; with workers and schedulers that die."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cluster import cluster
+from magnet import Paramagnet, Homebound, always_killing, killing_its_process_once, sampled, shouting
+from sweeping import SEEDS
+
+import orderparam as op
+
+SYSTEM = Paramagnet(1.0)
+GRID = {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}
+HERE = Path(__file__).parent
+
+
+def test_local_processes_survive_a_killed_worker(tmp_path, monkeypatch):
+    monkeypatch.setenv("ORDERPARAM_TEST_MARKER", str(tmp_path / "killed"))
+    here = op.sweep(sampled, SYSTEM, GRID, seeds=2)
+    away = op.sweep(killing_its_process_once, SYSTEM, GRID, seeds=2, executor=2)
+    assert (tmp_path / "killed").exists()
+    np.testing.assert_array_equal(here["magnetisation"], away["magnetisation"])
+    assert (away["status"] == 1).all()
+
+
+def test_a_task_that_always_kills_its_worker_is_marked_and_the_rest_completes():
+    with pytest.warns(UserWarning, match=r"1 failed.*temperature = 2\.0.*its worker died 3 times"):
+        data = op.sweep(always_killing, SYSTEM, {"temperature": [1.0, 2.0]}, seeds=1, executor=1)
+    assert data["status"].values.ravel().tolist() == [1, 3]
+
+
+def test_what_an_experiment_prints_does_not_get_between_the_answers(capfd):
+    data = op.sweep(shouting, SYSTEM, {"temperature": [1.0]}, seeds=3, executor=1)
+    assert (data["status"] == 1).all()
+    printed = capfd.readouterr()
+    assert printed.err.count("an experiment speaks") == 3
+    assert not printed.out
+
+
+def test_what_worker_processes_cannot_load_is_said():
+    with pytest.raises(ValueError, match="worker processes cannot load what is to be run: RuntimeError: only here"):
+        op.sweep(sampled, Homebound(1.0), {"temperature": [1.0]}, seeds=1, executor=1)
+
+
+def test_workers_end_when_the_sweep_does(tmp_path):
+    command = [sys.executable, "sweeping.py", str(tmp_path / "s.zarr"), "2"]
+    process = subprocess.Popen(command, cwd=HERE, env={**os.environ, "ORDERPARAM_TEST_SECONDS": "0.2"})
+    while not (tmp_path / "s.zarr" / "status" / "c").exists() and process.poll() is None:
+        time.sleep(0.02)
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    workers = [int(line.split()[0]) for line in listed.splitlines() if int(line.split()[1]) == process.pid]
+    assert len(workers) == 2
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    deadline = time.time() + 10
+    while any(_alive(pid) for pid in workers) and time.time() < deadline:
+        time.sleep(0.02)
+    assert not any(_alive(pid) for pid in workers)
+
+
+def _alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+# -- Dask -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_dask_cluster_whose_worker_is_killed_ends_complete(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("ORDERPARAM_TEST_MARKER", str(tmp_path / "killed"))
+    here = op.sweep(sampled, SYSTEM, GRID, seeds=6)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+        distributed.Client(local, set_as_default=False) as client,
+    ):
+        away = op.sweep(killing_its_process_once, SYSTEM, GRID, seeds=6, executor=client, store=tmp_path / "s.zarr")
+    assert (tmp_path / "killed").exists()
+    np.testing.assert_array_equal(here["magnetisation"], away["magnetisation"])
+    assert (away["status"] == 1).all()
+
+
+def test_a_scheduler_that_is_not_there_is_refused_at_once():
+    pytest.importorskip("distributed")
+    with pytest.raises(ValueError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
+        op.sweep(sampled, SYSTEM, GRID, seeds=1, executor="tcp://127.0.0.1:9")

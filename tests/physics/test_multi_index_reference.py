@@ -38,14 +38,14 @@ def test_exponents_and_threshold(formula):
     assert found.threshold == pytest.approx(threshold, rel=2e-8)
 
 
-def test_label_signals_of_one_index():
+def test_label_powers_of_one_index():
     for formula, values in {
         "He3(z)": (0.6678316716, 2 * 0.6230459462),
         "sign(z)": (2 / math.pi, 0.0),
         "relu(z)": (1 / math.pi + 0.5, 1.0),
         "sign(He3(z))": (0.19520521, 0.0),
     }.items():
-        assert exponents(formula).label_signal[:2] == pytest.approx(values, abs=1e-8)
+        assert exponents(formula).label_eigenvalues[:2] == pytest.approx(values, abs=1e-8)
 
 
 def test_hermite_norms():
@@ -71,7 +71,7 @@ def test_fourth_label_moment_by_another_route():
         return y * moment**2 / density
 
     value, _ = integrate.quad(integrand, -40, -1, points=[-1.001, -1.1, -2, -5, -10, -20], limit=400)
-    assert exponents("z**2*exp(-z**2)").label_signal[3] == pytest.approx(value, rel=1e-5)
+    assert exponents("z**2*exp(-z**2)").label_power[3] == pytest.approx(value, rel=1e-5)
 
 
 def test_two_products_by_bessel_functions():
@@ -80,7 +80,7 @@ def test_two_products_by_bessel_functions():
         lambda y: 2 / math.pi * special.k0(y) * (y * special.k1(y) / special.k0(y) - 1) ** 2, 0, 60, limit=400
     )
     assert value == pytest.approx(0.6842074111, rel=1e-7)
-    assert exponents("z1*z2").label_signal[1] == pytest.approx(1 + value, rel=1e-7)
+    assert exponents("z1*z2").label_eigenvalues[1] == pytest.approx(1 + value, rel=1e-7)
 
 
 def test_table_of_sample_complexities():
@@ -101,7 +101,7 @@ def test_targets_without_closed_form_are_good_to_their_tolerance():
     for formula, signal in {"z1**2 + z2**2": 1.0, "z1**2 + sign(z1*z2*z3)": 1 / 0.5751663526}.items():
         found = exponents(formula, highest=4)
         assert found.generative == 2
-        assert abs(found.label_signal[1] - signal) < found.label_tolerance
+        assert abs(found.label_eigenvalues[1] - signal) < found.label_tolerance
         assert found.label_tolerance < 0.03
 
 

@@ -51,7 +51,7 @@ def test_formulas_mean_the_same_in_numpy_and_jax():
 def test_python_functions_and_formulas_agree():
     found = exponents(lambda z: z[..., 0] * z[..., 1], 2, highest=4)
     assert (found.information, found.leap, found.generative) == (2, 2, 2)
-    assert found.label_signal[1] == pytest.approx(exponents("z1*z2").label_signal[1], abs=found.label_tolerance)
+    assert found.label_eigenvalues[1] == pytest.approx(exponents("z1*z2").label_eigenvalues[1], abs=found.label_tolerance)
     kinked = exponents(lambda z: jnp.abs(z[..., 0] - 0.5), kinks=(0.5,))
     assert kinked.hermite == pytest.approx(exponents("abs(z - 0.5)").hermite, abs=1e-11)
 
@@ -61,7 +61,7 @@ def test_rotated_targets_have_the_same_exponents():
     plain, turned = exponents("z1*z2", highest=4), exponents("(z1**2 - z2**2)/2", highest=4)
     assert (plain.information, plain.leap, plain.generative) == (turned.information, turned.leap, turned.generative)
     assert plain.hermite == pytest.approx(turned.hermite, abs=1e-10)
-    assert turned.label_signal[1] == pytest.approx(plain.label_signal[1], abs=turned.label_tolerance)
+    assert turned.label_eigenvalues[1] == pytest.approx(plain.label_eigenvalues[1], abs=turned.label_tolerance)
 
 
 def test_staircases():
@@ -96,7 +96,7 @@ def test_kinks_of_python_functions_are_found():
         return jnp.sign(z[..., 0] - 0.3) + jnp.abs(z[..., 0] + 1)
 
     told, found = exponents(g, kinks=(0.3, -1.0), highest=4), exponents(g, highest=4)
-    assert found.label_signal == pytest.approx(told.label_signal, abs=1e-7)
+    assert found.label_power == pytest.approx(told.label_power, abs=1e-7)
 
 
 def test_report_and_table():

@@ -24,9 +24,15 @@ class LabelMoments:
 
     @property
     def signal(self) -> tuple[float, ...]:
-        """Order k = 1, 2, ...: the largest eigenvalue of E[m m^T], of the operator, then the powers; 0 below the tolerance."""
-        tops = (np.linalg.eigvalsh(matrix)[-1] for matrix in (self.grams[0], self.operator))
-        return tuple(float(x) if abs(x) > self.tolerance else 0.0 for x in (*tops, *self.powers[2:]))
+        """The powers, 0 below the tolerance."""
+        return tuple(power if abs(power) > self.tolerance else 0.0 for power in self.powers)
+
+    @property
+    def eigenvalues(self) -> tuple[float, float]:
+        """The largest eigenvalues of E[m m^T] and of the operator, 0 below the tolerance; for one index lambda_1^2 and
+        2 lambda_2^2. The best algorithm sees order 2 from n / d = 1 / the second."""
+        first, second = (float(np.linalg.eigvalsh(matrix)[-1]) for matrix in (self.grams[0], self.operator))
+        return first if first > self.tolerance else 0.0, second if second > self.tolerance else 0.0
 
     @classmethod
     def average(cls, weights: np.ndarray, parts: "list[LabelMoments]") -> "LabelMoments":

@@ -21,8 +21,11 @@ from jaxtyping import Array
 from orderparam.gaussian.target import Target, target
 from orderparam.systems.multi_index.hermite_tensors import coefficients, staircase
 from orderparam.systems.multi_index.label_moments import generative_staircase, label_moments
+from orderparam.systems.multi_index.rules import NODES
+from orderparam.systems.multi_index.second_moment import normalised
 
 _HIGHEST = 8
+_COARSEST = 0.1  # accuracy of coefficients, in units of the spread, beyond which none is told from zero
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,11 @@ class Exponents:
     degree: degree of a polynomial, None for every other function. hermite: the root of the sum of c_a^2 over |a| = k, k
     = 0 .. highest. stages: (degree climbed, number of new directions) of the staircase of SGD. generative_leap: highest
     order of the staircase of the best algorithm, whose generative_stages are (order, number of new directions, n / d from
-    which they are seen when those before are known). label_signal: order 1, 2, ... of `LabelMoments`. threshold: n / d
-    above which the best algorithm finds a first direction; 0 for order 1, infinite for orders above 2.
+    which they are seen when those before are known). label_power: order k = 1, 2, ...: the sum over |a| = k of
+    E_y[zeta_a^2], zeta_a(y) = E[h_a(z) | y] with normalised h_a, for one index lambda_k^2 <= 1. label_eigenvalues: the largest
+    eigenvalues of E_y[m m^T], m = E[z | y], and of X -> E_y[G X G], G = E[z z^T - 1 | y]; for one index lambda_1^2 and
+    2 lambda_2^2. threshold: n / d above which the best algorithm finds a first direction: 0 for order 1, 1 / the second
+    eigenvalue for order 2, infinite for orders above 2.
     hermite_tolerance, label_tolerance: below these a coefficient counts as zero.
     """
 
@@ -50,7 +56,8 @@ class Exponents:
     hermite: tuple[float, ...]
     stages: tuple[tuple[int, int], ...]
     generative_stages: tuple[tuple[int, int, float], ...]
-    label_signal: tuple[float, ...]
+    label_power: tuple[float, ...]
+    label_eigenvalues: tuple[float, float]
     hermite_tolerance: float
     label_tolerance: float
     label_method: str
@@ -99,9 +106,9 @@ class Exponents:
                 f"  samples: kernels {row['kernels']}, one-pass SGD {row['one-pass SGD']}, best algorithm "
                 f"{row['best algorithm']}",
                 "  Hermite norms   " + "  ".join(f"{k}: {x:.6g}" for k, x in enumerate(self.hermite)),
-                "  label signal    " + "  ".join(f"{k}: {x:.6g}" for k, x in enumerate(self.label_signal, 1)),
+                "  label power     " + "  ".join(f"{k}: {x:.6g}" for k, x in enumerate(self.label_power, 1)),
                 f"  zero means below {self.hermite_tolerance:.1g} (Hermite) and {self.label_tolerance:.1g} "
-                f"(label signal, by {self.label_method})",
+                f"(label power, by {self.label_method})",
             ]
         )
 
@@ -129,24 +136,26 @@ def exponents(
     See `target` for what may be written. A function with jumps or kinks: for one index name the places in `kinks`; for
     several they are resolved exactly when they lie on coordinate planes, and otherwise show in `hermite_tolerance`.
     Functions of several indices whose label is neither discrete nor a product of coordinates get their conditional
-    moments to about 1%. Raises `ValueError` for what is not a formula, a bad dimension or order, and for a constant
-    target.
+    moments to about 1%. What counts as zero is measured against the spread of the target. Raises `ValueError` for what is not a
+    formula, a bad dimension or order, a constant target, one without second moment, and one that oscillates or jumps too much
+    for the quadrature.
     """
     if isinstance(highest, bool) or not isinstance(highest, int) or not 3 <= highest <= 12:
         raise ValueError(f"highest = {highest!r}: must be an integer from 3 to 12 (last order looked at)")
-    with jax.ensure_compile_time_eval():  # numbers, also when called while something else is being traced
-        g = target(what, dimension, kinks)
-        with np.errstate(over="ignore", invalid="ignore"):  # said in words
-            c, tolerance = coefficients(g, highest + 1)
-        if not np.all(np.isfinite(c)):
-            raise ValueError(f"target {g.name!r}: grows too fast to have a mean over normal z")
+    # Numbers, also when called while something else is being traced; what is not finite is said in words.
+    with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
+        g, spread = normalised(target(what, dimension, kinks))
+        c, tolerance = coefficients(g, highest + 1)
+        if not tolerance < _COARSEST:
+            raise ValueError(
+                f"target {g.name!r}: oscillates or jumps too much for {2 * NODES[g.dimension]} points a direction: its "
+                f"coefficients are known to {tolerance:.1g} of its spread only"
+            )
         c = np.where(np.abs(c) > tolerance, c, 0.0)
         total = np.indices(c.shape).sum(axis=0)
-        norms = tuple(float(np.sqrt(np.sum(c[total == k] ** 2))) for k in range(highest + 1))
-        information = next((k for k in range(1, highest + 1) if np.max(np.abs(c[total == k])) > tolerance), None)
+        norms = [float(np.sqrt(np.sum(c[total == k] ** 2))) for k in range(highest + 1)]
+        information = next((k for k in range(1, highest + 1) if norms[k]), None)
         stages, complete = staircase(g, highest + 1)
-        if information is None and complete:
-            raise ValueError(f"target {g.name!r}: is a constant; there is nothing to learn")
         moments = label_moments(g, highest + 1)
         stairs, climbed = generative_staircase(g, highest + 1, moments)
     generative = next((k for k, x in enumerate(moments.signal, 1) if x), None)
@@ -156,7 +165,7 @@ def exponents(
     if generative == 1:
         threshold = 0.0
     elif generative == 2:
-        threshold = 1 / moments.signal[1]
+        threshold = 1 / moments.eigenvalues[1]
     return Exponents(
         target=g.name,
         dimension=g.dimension,
@@ -166,11 +175,12 @@ def exponents(
         generative=generative,
         generative_leap=max(stair.order for stair in stairs) if climbed and stairs else None,
         threshold=threshold,
-        hermite=norms,
+        hermite=tuple(norm * spread for norm in norms),
         stages=tuple((degree, len(new)) for degree, new in stages),
         generative_stages=tuple((stair.order, len(stair.directions), stair.threshold) for stair in stairs),
-        label_signal=moments.signal,
-        hermite_tolerance=tolerance,
+        label_power=moments.signal,
+        label_eigenvalues=moments.eigenvalues,
+        hermite_tolerance=tolerance * spread,
         label_tolerance=moments.tolerance,
         label_method=moments.method,
         highest=highest,

@@ -11,10 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from orderparam.gaussian.target import Target
-from orderparam.systems.multi_index.rules import REACH, double_exponential, grid, half_line_rule, hermite_values
+from orderparam.systems.multi_index.rules import NODES, REACH, double_exponential, grid, half_line_rule, hermite_values
 
-NODES = {1: 40, 2: 40, 3: 20, 4: 12}  # Gauss nodes on each half line, by dimension
-_ROUNDING = 1e-12
+_ROUNDING = 1e-13  # of the norm
 
 
 def project(values: Float[np.ndarray, "*node"], nodes: int, orders: int) -> Float[np.ndarray, "*order"]:
@@ -29,28 +28,26 @@ def project(values: Float[np.ndarray, "*node"], nodes: int, orders: int) -> Floa
 def coefficients(
     target: Target, orders: int, rotation: Float[np.ndarray, "index new_index"] | None = None
 ) -> tuple[Float[np.ndarray, "*order"], float]:
-    """All c_a with |a| < orders, in the coordinates z = rotation u, and their absolute accuracy (from a coarser rule,
-    and rounding).
+    """All c_a with |a| < orders of a target of spread 1, in the coordinates z = rotation u, and their absolute accuracy (from
+    a coarser rule, and rounding).
 
-    Signs under which g is even or odd make coefficients vanish exactly; these are set to zero.
+    Signs under which g less its mean is even or odd make coefficients vanish exactly; these are set to zero.
     """
     dimension = target.dimension
     turn = np.eye(dimension) if rotation is None else rotation
     if dimension == 1:
         cuts = {-REACH, 0.0, REACH, *(turn[0, 0] * kink for kink in target.kinks)}
         # A jump or kink that is not in `kinks` shows when the line is cut at places of no meaning.
-        found, moved = (
+        found, other = (
             _on_the_line(target, turn[0, 0], orders, np.array(sorted(cuts | more))) for more in (set(), {-0.83, 0.3717})
         )
-        scale = float(np.sqrt(np.sum(found**2)) + 1.0)
-        error = max(10 * float(np.max(np.abs(found - moved))), _ROUNDING * scale)
     else:
         rules = (NODES[dimension], NODES[dimension] - 4)
-        fine, coarse = (project(_tabulate(target, nodes, turn), nodes, orders) for nodes in rules)
-        found, scale = fine, float(np.sqrt(np.sum(fine**2)) + 1.0)
-        error = max(10 * float(np.max(np.abs(fine - coarse))), _ROUNDING * scale)
-    total = sum(np.indices(found.shape))
-    return np.where((total < orders) & _allowed(target, turn, found.shape), found, 0.0), error
+        found, other = (project(_tabulate(target, nodes, turn), nodes, orders) for nodes in rules)
+    mean = float(found[(0,) * dimension])
+    error = max(10 * float(np.max(np.abs(found - other))), _ROUNDING * (1 + abs(mean)))
+    allowed = _allowed(target, turn, found.shape, mean)
+    return np.where((sum(np.indices(found.shape)) < orders) & allowed, found, 0.0), error
 
 
 def _on_the_line(target: Target, sign: float, orders: int, cuts: np.ndarray) -> np.ndarray:
@@ -64,18 +61,19 @@ def _tabulate(target: Target, nodes: int, turn: np.ndarray) -> np.ndarray:
     return np.asarray(target(z @ turn.T), float)
 
 
-def _allowed(target: Target, turn: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Which c_a the symmetries g(S u) = ± g(u) leave, S flipping signs of coordinates."""
+def _allowed(target: Target, turn: np.ndarray, shape: tuple[int, ...], mean: float) -> np.ndarray:
+    """Which c_a, a != 0, the symmetries g(S u) - mean = ± (g(u) - mean) leave, S flipping signs of coordinates."""
     u = np.random.default_rng(1).standard_normal((64, target.dimension))
-    value = np.asarray(target(u @ turn.T))
+    value = np.asarray(target(u @ turn.T)) - mean
     allowed = np.ones(shape, bool)
     powers = np.indices(shape)
     for flip in itertools.product((1, -1), repeat=target.dimension):
-        other = np.asarray(target((u * flip) @ turn.T))
+        other = np.asarray(target((u * flip) @ turn.T)) - mean
         parity = np.prod(np.stack([np.where(s < 0, (-1) ** p, 1) for s, p in zip(flip, powers)]), axis=0)
         for sign in (1, -1):
-            if np.allclose(other, sign * value, rtol=1e-10, atol=1e-10):
+            if np.all(np.abs(other - sign * value) <= _ROUNDING * (1 + abs(mean) + np.abs(value))):
                 allowed &= parity == sign
+    allowed[(0,) * target.dimension] = True
     return allowed
 
 
@@ -98,7 +96,7 @@ def staircase(target: Target, orders: int) -> tuple[list[tuple[int, Float[np.nda
             return stages, not depends(target, rest)
         degree, unfolded = step
         _, singular, directions = np.linalg.svd(unfolded, full_matrices=False)
-        new = directions[singular > max(10 * error, 1e-9 * singular[0])] @ rest
+        new = directions[singular > max(min(10 * error, singular[0] / 2), 1e-9 * singular[0])] @ rest
         new = in_axes(new)
         stages.append((degree, new))
         learned = np.concatenate([learned, new])

@@ -62,8 +62,8 @@ def generative_staircase(target: Target, orders: int, first: LabelMoments) -> tu
             return stairs, not depends(target, rest)
         values, vectors = np.linalg.eigh(moments.grams[order - 1])
         # The directions of an order 2 that is there are those above the accuracy; noise of quantile bins is below 1%.
-        new = in_axes(vectors[:, values > max(moments.tolerance, 1e-9 * values[-1])].T @ rest)
-        threshold = 0.0 if order == 1 else 1 / moments.signal[1] if order == 2 else np.inf
+        new = in_axes(vectors[:, values > max(min(moments.tolerance, values[-1] / 2), 1e-9 * values[-1])].T @ rest)
+        threshold = 0.0 if order == 1 else 1 / moments.eigenvalues[1] if order == 2 else np.inf
         stairs.append(Stair(order, new, float(threshold)))
         known = np.concatenate([known, new])
         if len(known) == size or not depends(target, complement(known)):

@@ -1,12 +1,14 @@
 """E[h_a(z) | y] for several hidden indices: sums over discrete labels, products of coordinates, quantile bins for the rest."""
 
+import itertools
+import math
+
 import numpy as np
 from scipy.special import ndtri
 
 from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.conditional import LabelMoments
-from orderparam.systems.multi_index.hermite_tensors import NODES
-from orderparam.systems.multi_index.rules import grid, half_line_rule, hermite_values
+from orderparam.systems.multi_index.rules import NODES, grid, half_line_rule, hermite_values
 
 
 def _moments(
@@ -82,32 +84,49 @@ def discrete(target: Target, orders: int) -> LabelMoments:
 def coordinate_product(dimension: int, orders: int) -> LabelMoments:
     """y = z1 ... zr: the law of ln|y| is a convolution of those of ln|z|, by Fourier transform.
 
-    By symmetry G(y) = a(y) 1 for r > 2, with a(y) = E[z1^2 | y] - 1, and [[a, y], [y, a]] for r = 2: the eigenvalue is
-    E a^2, and 1 + E a^2 for r = 2 (there a = |y| K1(|y|) / K0(|y|) - 1; Troiani et al. 2024). E[z | y] = 0. Higher
-    orders are not needed: left at 0.
+    Signs leave zeta_a = 0 unless all a_i are even, or all odd; exchanges make every gram k powers[k - 1] / r times 1. By the same
+    symmetries G(y) = a(y) 1 for r > 2, with a(y) = E[z1^2 | y] - 1, and [[a, y], [y, a]] for r = 2: the eigenvalue is E a^2, and
+    1 + E a^2 for r = 2 (there a = |y| K1(|y|) / K0(|y|) - 1; Troiani et al. 2024).
     """
-    count, low, high = 2**14, -60.0, 20.0
-    u = low + (high - low) * np.arange(count) / count
-    step = u[1] - u[0]
-    # Density of ln|z|; the convolution of r of them starts at r * low, so the grid is long enough to hold all of it.
-    z = np.exp(u)
-    plain = 2 * z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-    size = dimension * count
-    transforms = [np.fft.rfft(f, size) for f in (plain, z**2 * plain)]
-    density = np.fft.irfft(transforms[0] ** dimension, size) * step ** (dimension - 1)
-    weighted = np.fft.irfft(transforms[1] * transforms[0] ** (dimension - 1), size) * step ** (dimension - 1)
-    # Where the density has sunk into the rounding of the transform (1e-16 of its maximum) the ratio means nothing.
-    kept = density > 1e-13 * density.max()
-    excess = np.divide(weighted, density, out=np.ones_like(weighted), where=kept) - 1
-    share = float(np.sum(np.where(kept, density * excess**2, 0.0)) * step)
-    zero = np.zeros((dimension, dimension))
+    powers, share = _product_powers(dimension, orders, 2**14, 1e-13)
+    coarse, _ = _product_powers(dimension, orders, 2**13, 1e-12)
     if dimension == 2:
         operator = np.array([[share, 0.0, 1.0], [0.0, share + 1.0, 0.0], [1.0, 0.0, share]])
-        gram = (share + 1) * np.eye(2)
     else:
-        operator, gram = share * np.eye(dimension * (dimension + 1) // 2), share * np.eye(dimension)
-    powers = (0.0, float(np.trace(gram)) / 2, *(0.0,) * (orders - 3))
-    return LabelMoments((zero, gram, *(zero,) * (orders - 3)), operator, powers, 1e-6, "convolution of ln|z|")
+        operator = share * np.eye(dimension * (dimension + 1) // 2)
+    grams = tuple(k * power / dimension * np.eye(dimension) for k, power in enumerate(powers, 1))
+    tolerance = max(10 * float(np.max(np.abs(np.subtract(powers, coarse)))), 1e-12)
+    return LabelMoments(grams, operator, powers, tolerance, "convolution of ln|z|")
+
+
+def _product_powers(dimension: int, orders: int, count: int, smallest: float) -> tuple[tuple[float, ...], float]:
+    """The powers of z1 ... zr, and E a^2; `count` points of ln|z|, where the density of ln|y| is above `smallest`."""
+    low, high = -60.0, 20.0
+    u = low + (high - low) * np.arange(count) / count
+    step = u[1] - u[0]
+    # Density of ln|z| times h_n; the convolution of r of them starts at r * low, so the grid is long enough to hold all of it.
+    z = np.exp(u)
+    density = 2 * z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    transforms = np.fft.rfft(hermite_values(orders, z) * density, dimension * count)
+
+    def label_density(powers: tuple[int, ...]) -> np.ndarray:
+        """The density of ln|y| times E[h_a | y], up to the sign of y."""
+        return np.fft.irfft(np.prod(transforms[list(powers)], axis=0), dimension * count) * step ** (dimension - 1)
+
+    plain = label_density((0,) * dimension)
+    # Where the density has sunk into the rounding of the transform (1e-16 of its maximum) the ratio means nothing.
+    kept = plain > smallest * plain.max()
+
+    def square(powers: tuple[int, ...]) -> float:
+        """E_y[zeta_a^2]"""
+        return float(np.sum(label_density(powers)[kept] ** 2 / plain[kept]) * step)
+
+    found = np.zeros(orders)
+    for powers in itertools.combinations_with_replacement(range(orders), dimension):
+        if 0 < sum(powers) < orders and len({power % 2 for power in powers}) == 1:
+            copies = math.factorial(dimension) / math.prod(math.factorial(powers.count(n)) for n in set(powers))
+            found[sum(powers)] += copies * square(powers)
+    return tuple(float(x) for x in found[1:]), 2 * square((0,) * (dimension - 1) + (2,))
 
 
 def binned(target: Target, orders: int, log2_points: int = 18, pairs: int = 4, bins: int = 1024) -> LabelMoments:
@@ -132,15 +151,14 @@ def binned(target: Target, orders: int, log2_points: int = 18, pairs: int = 4, b
         shares, conditional = [], []
         for z, y in halves:
             label = np.searchsorted(edges, y, side="right")
-            features = np.ones((1, len(y)))
-            for i in range(target.dimension):
-                h = hermite_values(orders, z[:, i])
-                features = (features[:, None] * h[None]).reshape(-1, len(y))
             occupied = np.bincount(label, minlength=bins)
-            sums = np.stack([np.bincount(label, weights=f, minlength=bins) for f in features])
-            averages = (sums / np.maximum(occupied, 1)).T.reshape(bins, *(orders,) * target.dimension)
+            basis = [hermite_values(orders, z[:, i]) for i in range(target.dimension)]
+            averages = np.zeros((bins, *allowed.shape))
+            for powers in zip(*np.nonzero(allowed)):
+                feature = np.prod([h[n] for h, n in zip(basis, powers)], axis=0)
+                averages[:, *powers] = np.bincount(label, weights=feature, minlength=bins) / np.maximum(occupied, 1)
             shares.append(occupied / len(y))
-            conditional.append(np.where(allowed, averages, 0.0))
+            conditional.append(averages)
         found.append(_moments((shares[0] + shares[1]) / 2, conditional[0], conditional[1], orders))
     grams = [np.mean([moments[0][k] for moments in found], axis=0) for k in range(orders - 1)]
     operator = np.mean([moments[1] for moments in found], axis=0)
@@ -151,11 +169,12 @@ def binned(target: Target, orders: int, log2_points: int = 18, pairs: int = 4, b
 
 
 def _invariant(target: Target, orders: int) -> np.ndarray:
-    """Which h_a may have a conditional average: those even under every flip of signs that leaves y as it is."""
+    """Which h_a, |a| < orders, may have a conditional average: those even under every flip of signs that leaves y as it is."""
     u = np.random.default_rng(1).standard_normal((64, target.dimension))
     value = np.asarray(target(u))
     shape = (orders,) * target.dimension
-    powers, allowed = np.indices(shape), np.ones(shape, bool)
+    powers = np.indices(shape)
+    allowed = powers.sum(axis=0) < orders
     for flip in np.ndindex(*(2,) * target.dimension):
         if np.allclose(np.asarray(target(u * (1 - 2 * np.array(flip)))), value, rtol=1e-10, atol=1e-10):
             allowed &= np.tensordot(np.array(flip), powers, axes=(0, 0)) % 2 == 0

@@ -1,0 +1,216 @@
+"""Formulas in standard normal variables: a small grammar, read into array operations and never evaluated as Python."""
+
+import ast
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import special
+
+from orderparam.core.system import nearest
+
+_LONGEST = 400  # characters of an expression
+LARGEST_DIMENSION = 4
+_CONSTANTS = {"pi": math.pi, "e": math.e}
+_FUNCTIONS = (
+    "sign",
+    "abs",
+    "exp",
+    "log",
+    "sqrt",
+    "sin",
+    "cos",
+    "tan",
+    "tanh",
+    "erf",
+    "relu",
+    "step",
+    "maximum",
+    "minimum",
+)
+_KINKED = ("sign", "abs", "relu", "step")  # not smooth where their argument vanishes
+_BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+
+
+def index(name: str) -> int | None:
+    """Which coordinate a name means: z and z1 the first."""
+    match = re.fullmatch(r"z([1-9]?)", name)
+    return None if match is None else int(match[1] or 1) - 1
+
+
+def parse(text: str) -> ast.expr:
+    """The tree of a formula; `ValueError` for what is not one."""
+    if len(text) > _LONGEST:
+        raise ValueError(f"target of {len(text)} characters: must be at most {_LONGEST}")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # ValueError: null bytes
+        raise ValueError(f"target {text!r}: is not a formula; write for example 'z1*z2 + sign(z3)'") from None
+    _check(tree, text)
+    return tree
+
+
+def _check(node: ast.AST, text: str) -> None:
+    """Refuses everything outside the grammar."""
+    match node:
+        case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
+            return
+        case ast.Name(id=name):
+            place = index(name)
+            if place is not None and place >= LARGEST_DIMENSION:
+                raise ValueError(f"target {text!r}: {name} is beyond z{LARGEST_DIMENSION}, the last variable")
+            if place is None and name not in _CONSTANTS:
+                raise ValueError(
+                    f"target {text!r}: unknown name {name!r}{nearest(name, ['z', 'z1', 'z2', 'z3', 'z4', 'pi', 'e'])}"
+                )
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=inner):
+            _check(inner, text)
+        case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _BINARY:
+            if isinstance(operation, ast.Pow) and any(
+                index(n.id) is not None for n in ast.walk(right) if isinstance(n, ast.Name)
+            ):
+                raise ValueError(f"target {text!r}: an exponent must be a number")
+            _check(left, text)
+            _check(right, text)
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            if name not in _FUNCTIONS and not re.fullmatch(r"He[1-9]", name):
+                raise ValueError(
+                    f"target {text!r}: unknown function {name!r}{nearest(name, [*_FUNCTIONS, 'He2', 'He3'])}"
+                )
+            wanted = 2 if name in ("maximum", "minimum") else 1
+            if len(arguments) != wanted:
+                raise ValueError(
+                    f"target {text!r}: {name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}"
+                )
+            for argument in arguments:
+                _check(argument, text)
+        case _:
+            raise ValueError(f"target {text!r}: {type(node).__name__} is not allowed in a formula")
+
+
+def value(node: ast.expr, z: Any, xp: Any) -> Any:
+    """The formula on arrays of numpy or jax.numpy."""
+    match node:
+        case ast.Constant(value=number):
+            return float(number)  # type: ignore[arg-type]
+        case ast.Name(id=name):
+            place = index(name)
+            return _CONSTANTS[name] if place is None else z[..., place]
+        case ast.UnaryOp(op=operation, operand=inner):
+            return -value(inner, z, xp) if isinstance(operation, ast.USub) else value(inner, z, xp)
+        case ast.BinOp(left=left, op=operation, right=right):
+            a, b = value(left, z, xp), value(right, z, xp)
+            if isinstance(operation, ast.Pow):
+                whole = isinstance(b, float) and b.is_integer() and abs(b) <= 64
+                return a ** int(b) if whole else xp.power(a, b)
+            return _arithmetic(operation, a, b)
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return _function(name, [value(argument, z, xp) for argument in arguments], xp)
+    raise AssertionError(node)
+
+
+def _arithmetic(operation: ast.operator, a: Any, b: Any) -> Any:
+    match operation:
+        case ast.Add():
+            return a + b
+        case ast.Sub():
+            return a - b
+        case ast.Mult():
+            return a * b
+    return a / b
+
+
+def _function(name: str, values: list[Any], xp: Any) -> Any:
+    if name.startswith("He"):
+        previous, current = xp.ones_like(values[0]), values[0]
+        for n in range(1, int(name[2:])):
+            previous, current = current, values[0] * current - n * previous
+        return current
+    if name == "erf":
+        return jax.scipy.special.erf(values[0]) if xp is jnp else special.erf(values[0])
+    if name == "relu":
+        return xp.maximum(values[0], 0.0)
+    if name == "step":
+        return xp.heaviside(values[0], 0.5)
+    return getattr(xp, name)(*values)
+
+
+def degree(node: ast.expr) -> int | None:
+    """Degree of a polynomial, None for anything else."""
+    match node:
+        case ast.Constant():
+            return 0
+        case ast.Name(id=name):
+            return 0 if index(name) is None else 1
+        case ast.UnaryOp(operand=inner):
+            return degree(inner)
+        case ast.BinOp(left=left, op=operation, right=right):
+            a, b = degree(left), degree(right)
+            if a is None or b is None:
+                return None
+            if isinstance(operation, ast.Pow):
+                power = value(right, np.zeros(LARGEST_DIMENSION), np)
+                return int(a * power) if power >= 0 and float(power).is_integer() else (0 if a == 0 else None)
+            if isinstance(operation, ast.Mult):
+                return a + b
+            if isinstance(operation, ast.Div):
+                return a if b == 0 else None
+            return max(a, b)
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            degrees = [degree(argument) for argument in arguments]
+            if degrees[0] is not None and name.startswith("He"):
+                return degrees[0] * int(name[2:])
+            return 0 if all(one == 0 for one in degrees) else None
+    return None
+
+
+def is_product(node: ast.expr, dimension: int) -> bool:
+    """Whether the formula is z1 * z2 * ... * zr, each once, times numbers."""
+    factors, seen = [node], []
+    while factors:
+        factor = factors.pop()
+        if isinstance(factor, ast.BinOp) and isinstance(factor.op, ast.Mult):
+            factors += [factor.left, factor.right]
+        elif isinstance(factor, ast.UnaryOp):
+            factors.append(factor.operand)
+        elif isinstance(factor, ast.Name) and index(factor.id) is not None:
+            seen.append(index(factor.id))
+        elif degree(factor) != 0:
+            return False
+    return dimension > 1 and sorted(x for x in seen if x is not None) == list(range(dimension))
+
+
+def switches(tree: ast.expr) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
+    """Everything in the formula whose sign matters, as functions of z."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[argument]) if name in _KINKED:
+                yield _function_of_z(argument)
+            case ast.Call(func=ast.Name(id="maximum" | "minimum"), args=[first, second]):
+                yield _function_of_z(ast.BinOp(left=first, op=ast.Sub(), right=second))
+
+
+def poles(tree: ast.expr) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
+    """Everything in the formula at whose zeros it may be infinite, as functions of z: denominators, bases of powers that are no
+    whole positive numbers, arguments of logarithms, cosines below tangents."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.BinOp(op=ast.Div(), right=below) if degree(below) != 0:
+                yield _function_of_z(below)
+            case ast.BinOp(left=base, op=ast.Pow()) if degree(base) != 0 and degree(node) is None:
+                yield _function_of_z(base)
+            case ast.Call(func=ast.Name(id="log"), args=[argument]):
+                yield _function_of_z(argument)
+            case ast.Call(func=ast.Name(id="tan"), args=[argument]):
+                yield _function_of_z(ast.Call(func=ast.Name(id="cos"), args=[argument], keywords=[]))
+
+
+def _function_of_z(node: ast.expr) -> Callable[[np.ndarray], np.ndarray]:
+    def function(z: np.ndarray) -> np.ndarray:
+        return value(node, z, np) + 0 * z[..., 0]
+
+    return function

@@ -48,7 +48,8 @@ def dask_cluster(client: Any) -> Executor:
     address = client
 
     def connect() -> Any:
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # a scheduler that is lost is said once, below
+        for logger in ("distributed", "distributed.client"):
+            logging.getLogger(logger).setLevel(logging.CRITICAL)  # a scheduler that is lost is said once, below
         try:
             return Client(address, timeout="10s", set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:

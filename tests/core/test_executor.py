@@ -14,6 +14,7 @@ from magnet import Paramagnet, Homebound, always_killing, killing_its_process_on
 from sweeping import SEEDS
 
 import orderparam as op
+from orderparam.core.store import read
 
 SYSTEM = Paramagnet(1.0)
 GRID = {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}
@@ -93,3 +94,52 @@ def test_a_scheduler_that_is_not_there_is_refused_at_once():
     pytest.importorskip("distributed")
     with pytest.raises(ValueError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
         op.sweep(sampled, SYSTEM, GRID, seeds=1, executor="tcp://127.0.0.1:9")
+
+
+@pytest.fixture
+def dask(tmp_path, monkeypatch):
+    """A scheduler and two workers in processes of their own; each point takes a moment there."""
+    pytest.importorskip("distributed")
+    monkeypatch.setenv("ORDERPARAM_TEST_SECONDS", "0.1")
+    with cluster(tmp_path) as started:
+        started.scheduler, started.workers = started.start_scheduler(), [started.start_worker() for _ in range(2)]
+        yield started
+
+
+def points(store):
+    return len(list(store.glob("status/c/*/*/*")))
+
+
+def run_on(address, store, then=lambda: None):
+    """The sweep of sweeping.py on the cluster; `then` is done when some of its points are there. Returns status and errors."""
+    command, before = [sys.executable, "sweeping.py", str(store), address], points(store)
+    process = subprocess.Popen(command, cwd=HERE, stderr=subprocess.PIPE, text=True)
+    while points(store) < before + 10 and process.poll() is None:
+        time.sleep(0.02)
+    then()
+    error = process.communicate(timeout=200)[1]
+    return process.returncode, error
+
+
+def test_an_address_is_all_that_dask_needs_and_a_killed_worker_costs_nothing(tmp_path, dask):
+    store = tmp_path / "s.zarr"
+    assert run_on(dask.address, store, dask.workers[0].kill) == (0, "")
+    truth = op.sweep(sampled, SYSTEM, GRID, seeds=SEEDS)
+    np.testing.assert_array_equal(read(store)["magnetisation"], truth["magnetisation"])
+
+
+@pytest.mark.slow
+def test_a_killed_scheduler_is_one_line_and_the_same_command_goes_on(tmp_path, dask):
+    store = tmp_path / "s.zarr"
+    code, error = run_on(dask.address, store, dask.scheduler.kill)
+    assert code == 2
+    assert error.startswith(f"error: the Dask scheduler at {dask.address} is lost; finished points are kept")
+    assert error.count("\n") == 1
+    assert 10 <= points(store) < 120
+    for worker in dask.workers:
+        worker.kill()
+    dask.start_scheduler()
+    dask.start_worker()
+    assert run_on(dask.address, store)[0] == 0
+    truth = op.sweep(sampled, SYSTEM, GRID, seeds=SEEDS)
+    np.testing.assert_array_equal(read(store)["magnetisation"], truth["magnetisation"])

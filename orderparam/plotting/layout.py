@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.plotting.style import COLUMN, PAGE, ink
+from orderparam.plotting.style import COLUMN, PAGE
 
 _TITLE, _CAPTION, _GAP = 10, 9, 0.08  # points, points, inches
 _HEIGHTS = {1: 2.6, 2: 2.55, 3: 2.05, 4: 1.75}  # of one set of axes, by the number of columns
@@ -28,8 +28,8 @@ def finish(figure: Any, title: str = "", handles: Mapping[str, Any] | None = Non
     """Puts a title and a legend (text -> handle) above the axes and a caption below; the figure grows by what they need."""
     width, height = figure.get_size_inches()
     inside = width - 2 * _GAP
-    head = [figure.text(0, 0, wrapped(figure, title, inside, _TITLE), size=_TITLE, weight="bold", va="top")] if title else []
-    foot = [figure.text(0, 0, wrapped(figure, caption, inside, _CAPTION), size=_CAPTION, va="top")] if caption else []
+    head = [_text(figure, title, inside, _TITLE, "bold")] if title else []
+    foot = [_text(figure, caption, inside, _CAPTION, "normal")] if caption else []
     legend = _legend(figure, handles, inside) if handles else None
     tall = [_height(figure, text) + _GAP for text in (*head, *foot)]
     above = (tall[0] if head else 0) + (_height(figure, legend) + 0.5 * _GAP if legend else 0)
@@ -47,27 +47,41 @@ def finish(figure: Any, title: str = "", handles: Mapping[str, Any] | None = Non
             artist.set_in_layout(False)
 
 
+def fit_labels(axes: Any) -> None:
+    """Breaks the labels of axes that are longer than the axes, which must have their final size."""
+    size = axes.get_window_extent().size / axes.figure.dpi
+    for label, room in ((axes.xaxis.label, size[0]), (axes.yaxis.label, size[1])):
+        if max(label.get_window_extent().size) / axes.figure.dpi > 1.1 * room:
+            label.set_text(wrapped(axes.figure, label.get_text(), room, label.get_size()))
+
+
 def _legend(figure: Any, handles: Mapping[str, Any], inside: float) -> Any:
     """The legend in as many columns as fit side by side."""
     for columns in range(len(handles), 0, -1):
         legend = figure.legend(
             list(handles.values()), list(handles), loc="upper center", ncols=columns, borderaxespad=0, columnspacing=1.4
         )
-        if columns == 1 or legend.get_window_extent(figure.canvas.get_renderer()).width / figure.dpi <= inside:
+        if columns == 1 or legend.get_window_extent().width / figure.dpi <= inside:
             return legend
         legend.remove()
     return None
 
 
 def _height(figure: Any, artist: Any) -> float:
-    return artist.get_window_extent(figure.canvas.get_renderer()).height / figure.dpi
+    return artist.get_window_extent().height / figure.dpi
 
 
-def wrapped(figure: Any, text: str, width: float, size: float) -> str:
+def _text(figure: Any, text: str, width: float, size: float, weight: str) -> Any:
+    return figure.text(0, 0, wrapped(figure, text, width, size, weight), size=size, weight=weight, va="top")
+
+
+def wrapped(figure: Any, text: str, width: float, size: float, weight: str = "normal") -> str:
     """The text in lines of at most `width` inches at that size; formulas stay whole, and no last line is a lonely word."""
     words = re.findall(r"(?:\$[^$]*\$|[^\s$])+", text)
-    lengths = [_length(figure, word, size) for word in words]
-    space = _length(figure, "n n", size) - 2 * _length(figure, "n", size)
+    probe = figure.text(0, 0, "", size=size, weight=weight)
+    lengths = [_length(probe, word) for word in words]
+    space = _length(probe, "n n") - 2 * _length(probe, "n")
+    probe.remove()
     lines = _lines(lengths, space, width)
     if len(lines) > 1 and _extent(lines[-1], lengths, space) < 0.3 * width:
         for narrower in np.linspace(width, 0.6 * width, 30):
@@ -94,9 +108,7 @@ def _lines(lengths: list[float], space: float, width: float) -> list[list[int]]:
     return lines
 
 
-def _length(figure: Any, text: str, size: float) -> float:
-    """Inches that a text takes."""
-    artist = figure.text(0, 0, text, size=size, color=ink())
-    extent = artist.get_window_extent(figure.canvas.get_renderer()).width / figure.dpi
-    artist.remove()
-    return float(extent)
+def _length(probe: Any, text: str) -> float:
+    """Inches that a text takes in the font of the probe."""
+    probe.set_text(text)
+    return float(probe.get_window_extent().width / probe.figure.dpi)

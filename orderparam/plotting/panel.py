@@ -28,7 +28,7 @@ from orderparam.core.program import DONE, UNCONVERGED
 from orderparam.core.study.curve import agree
 from orderparam.plotting.captions import filled, marks_sentence
 from orderparam.plotting.guides import Guide, draw_guide
-from orderparam.plotting.layout import canvas, finish
+from orderparam.plotting.layout import canvas, finish, fit_labels
 from orderparam.plotting.style import COLOURS, DASHES, GREY, MARKERS, ink, paper
 from orderparam.plotting.ticks import readable_ticks
 from orderparam.plotting.words import value_words, words
@@ -107,11 +107,13 @@ def draw(
     for axes in flat[len(places) :]:
         axes.remove()
     _share(flat[: len(places)], places, per_row)
+    _say_once(flat[: len(places)], per_row)
     study = comparison.study
     text = " ".join(part for part in (filled(caption, comparison.parameters), marks_sentence(look.drawn)) if part)
     finish(figure, study.title, look.legend(), text)
     figure.draw_without_rendering()
     for axes in flat[: len(places)]:
+        fit_labels(axes)
         readable_ticks(axes)
     return figure
 
@@ -169,6 +171,17 @@ def _share(flat: Any, places: Sequence[tuple[Any, Any]], per_row: int) -> None:
             axes.sharey(first)
             axes.set_ylim(limits[:, 0].min(), limits[:, 1].max())
             axes.set_ylabel("")
+
+
+def _say_once(flat: Any, per_row: int) -> None:
+    """Axes below one another say once above what they show and once below what x is."""
+    columns = list(zip(flat, flat[per_row:]))
+    for above, below in columns:
+        if above.get_xlabel() == below.get_xlabel():
+            above.set_xlabel("")
+    for above, below in reversed(columns):
+        if above.get_title() == below.get_title():
+            below.set_title("")
 
 
 class Look:

@@ -1,5 +1,6 @@
 """The named figures of random features."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -8,24 +9,19 @@ from orderparam.core.study import Curve, study
 from orderparam.kernels import Spectrum
 from orderparam.kernels.spectra import power_law
 from orderparam.losses import RealLabels, SignLabels
+from orderparam.plotting import Freehand, Panel, curve, horizontal, vertical
 from orderparam.systems.random_features.experiment import Features, learn, learn_at_optimal_ridge, learn_pool
-from orderparam.systems.random_features.figures import (
-    draw_double_descent,
-    draw_equivalence,
-    draw_polynomial,
-    draw_real_classes,
-    draw_real_data,
-    draw_scaling,
-)
+from orderparam.systems.random_features.figures import draw_exponents, draw_plane
 from orderparam.systems.random_features.images import image_features
 from orderparam.systems.random_features.model import RandomFeatures
-from orderparam.systems.random_features.polynomial import SphereFeatures, learn_on_sphere, polynomial_regime
+from orderparam.systems.random_features.polynomial import SphereFeatures, learn_on_sphere, multiplicities, polynomial_regime
 from orderparam.systems.random_features.scaling import ScalingPath, local_exponents
 from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent, spectral_learning
 from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
 
 _INFINITE = 1e15  # a width that stands for kernel regression
-KINDS: tuple[Features, ...] = ("real", "gaussian")
+KINDS: dict[str, Features] = {"real features": "real", "Gaussian features": "gaussian"}
+WIDTH = "features $p$"
 
 
 def _between(values: tuple[int, ...], points: int = 60) -> list[float]:
@@ -36,7 +32,24 @@ def _between(values: tuple[int, ...], points: int = 60) -> list[float]:
     "random-features-double-descent",
     title="Double descent in the number of random features, and the ridge that removes it",
     source="Mei, Montanari 2019 (arXiv:1908.05355); Gerace et al. 2020 (arXiv:2002.09339)",
-    draw=draw_double_descent,
+    panels=lambda p: [
+        Panel("width", "test_error", by="ridge", log="xy", xlabel=WIDTH, reference=[vertical(p["n_train"], "$p = n$")]),
+        Panel("width", "cross_validation", by="ridge", log="xy", xlabel=WIDTH, where={"label": ("theory", "real features")}),
+        Panel(
+            "width",
+            "effective_dimension",
+            by="ridge",
+            log="x",
+            xlabel=WIDTH,
+            reference=[horizontal(p["n_train"], "$n$"), curve(lambda width: np.minimum(width, p["n_train"]))],
+        ),
+    ],
+    caption=r"""
+        Random features {activation}$(Wx)$, $d$ = {input_dim}, $n$ = {n_train}, $y = \theta\cdot x$ and noise of variance
+        {noise}, square loss, ridge beside the summed loss. Gaussian: features of the same covariances. Cross-validated
+        (GCV): train error over $(1 - $effective parameters$/n)^2$, known from the training set alone. Dotted: $n$ and
+        $p$.
+    """,
     seconds=(80, 1500),
     observables=("test_error", "train_error", "effective_dimension", "cross_validation"),
     full={"input_dim": 1000, "n_train": 1500, "widths": (300, 600, 900, 1200, 1350, 1500, 1650, 2250, 3000, 7500), "seeds": 20},
@@ -50,16 +63,19 @@ def random_features_double_descent(
     activation: str = "erf",
     seeds: int = 12,
 ) -> list[Curve]:
-    system = RandomFeatures(input_dim, min(widths), n_train, ridge, activation, RealLabels(noise=noise))
+    system = RandomFeatures(
+        input_dim, min(widths), n_train=n_train, ridge=ridge, activation=activation, labels=RealLabels(noise=noise)
+    )
     curves = []
-    for panel, theory, experiment in (
+    for choice, theory, experiment in (
         (f"ridge {ridge:g}", asymptotics, learn),
         ("optimal ridge", optimal_ridge, learn_at_optimal_ridge),
     ):
-        curves.append(Curve(f"theory, {panel}", theory, system, {"width": _between(widths)}, panel=panel))
-        for features in KINDS:
+        facets = {"ridge": choice}
+        curves.append(Curve("theory", theory, system, {"width": _between(widths)}, facets=facets))
+        for label, features in KINDS.items():
             run = partial(experiment, features=features)
-            curves.append(Curve(f"{features} features, {panel}", run, system, {"width": widths}, seeds, panel=panel))
+            curves.append(Curve(label, run, system, {"width": widths}, seeds, facets=facets))
     return curves
 
 
@@ -67,7 +83,22 @@ def random_features_double_descent(
     "gaussian-equivalence",
     title="Random features learn like Gaussian ones: square, logistic and hinge loss",
     source="Goldt et al. 2020; Hu, Lu 2020; Gerace et al. 2020 (arXiv:2002.09339); Loureiro et al. 2021 (arXiv:2102.08127)",
-    draw=draw_equivalence,
+    panels=[
+        Panel("n_train", "test_error", by="activation", log="x", where={"loss": "square loss"}, title="square loss"),
+        Panel(
+            "n_train",
+            "classification_error",
+            facet="loss",
+            by="activation",
+            log="x",
+            where={"loss": ("logistic loss", "hinge loss")},
+        ),
+    ],
+    caption=r"""
+        $d$ = {input_dim}, $p$ = {width}. Square loss: $y = \theta\cdot x$ and noise of variance {noise}, ridge {ridge};
+        logistic and hinge: $y = \mathrm{{sign}}\,\theta\cdot x$, ridge {ridge} and {hinge_ridge} (beside the summed
+        loss). The panels share their draws: fluctuations are common.
+    """,
     seconds=(90, 3000),
     observables=("test_error", "classification_error", "train_loss", "effective_dimension"),
     full={
@@ -97,12 +128,14 @@ def gaussian_equivalence(
     curves = []
     for name, (labels, loss, penalty) in problems.items():
         for activation in activations:
-            system = RandomFeatures(input_dim, width, min(n_train), penalty, activation, labels, loss)
-            panel = f"{activation}, {name}"
-            curves.append(Curve(f"theory, {panel}", asymptotics, system, {"n_train": _between(n_train, 25)}, panel=panel))
-            for features in KINDS:
+            system = RandomFeatures(
+                input_dim, width, n_train=min(n_train), ridge=penalty, activation=activation, labels=labels, loss=loss
+            )
+            facets = {"activation": activation, "loss": name}
+            curves.append(Curve("theory", asymptotics, system, {"n_train": _between(n_train, 25)}, facets=facets))
+            for label, features in KINDS.items():
                 run = partial(learn, features=features, test_points=test_points)
-                curves.append(Curve(f"{features}, {panel}", run, system, {"n_train": n_train}, seeds, panel=panel))
+                curves.append(Curve(label, run, system, {"n_train": n_train}, seeds, facets=facets))
     return curves
 
 
@@ -110,7 +143,15 @@ def gaussian_equivalence(
     "random-features-real-data",
     title="Random features of real images: measured errors and the theory from covariances alone",
     source="Loureiro et al. 2021 (arXiv:2102.08127)",
-    draw=draw_real_data,
+    panels=lambda p: [
+        Panel("n_train", y, facet="ridge", log=log, reference=[vertical(p["width"], "$n = p$")])
+        for y, log in (("test_error", "x"), ("cross_validation", "x"), ("train_error", "xy"))
+    ],
+    caption=r"""
+        {width} random features {activation}$(Wx)$ of {dataset}, {task} ($y=\pm 1$). Theory: the covariance of the
+        features over all images and their correlation with $y$, no fit. Measured: random training sets, error over all
+        images. Cross-validated (GCV): from the training set alone.
+    """,
     seconds=(40, 900),
     observables=("test_error", "train_error", "cross_validation", "effective_dimension"),
     full={"dataset": "mnist", "n_train": (60, 180, 300, 450, 900, 1800), "seeds": 20},
@@ -128,9 +169,9 @@ def random_features_real_data(
     split = "test" if dataset == "mnist" else None
     for ridge in ridges:
         pool = image_features(dataset, task, activation, width, ridge=ridge, split=split)
-        panel = rf"ridge $\lambda$ = {ridge:g}"
-        curves.append(Curve(f"theory, {ridge:g}", asymptotics, pool, {"n_train": _between(n_train)}, panel=panel))
-        curves.append(Curve(f"measured, {ridge:g}", learn_pool, pool, {"n_train": n_train}, seeds, panel=panel))
+        facets = {"ridge": ridge}
+        curves.append(Curve("theory", asymptotics, pool, {"n_train": _between(n_train)}, facets=facets))
+        curves.append(Curve("measured", learn_pool, pool, {"n_train": n_train}, seeds, facets=facets))
     return curves
 
 
@@ -138,7 +179,15 @@ def random_features_real_data(
     "random-features-real-classes",
     title="Logistic and hinge loss on features of real images: classes taken as Gaussian, and real ones",
     source="Mignacco et al. 2020 (arXiv:2002.11544); Loureiro, Sicuro et al. 2021 (arXiv:2106.03791)",
-    draw=draw_real_classes,
+    panels=lambda p: [
+        Panel("n_train", y, facet="loss", by="width", log="x", text={width: f"$p$ = {width}" for width in p["widths"]})
+        for y in ("classification_error", "effective_dimension")
+    ],
+    caption=r"""
+        Random features {activation}$(Wx)$ of {dataset}, {task} ($y=\pm 1$), ridge {ridge} beside the summed loss. Theory:
+        each class Gaussian about its mean with the covariance within classes, both measured over all images, no fit; it
+        errs where real classes are no Gaussians. Measured: random training sets, error over all images.
+    """,
     seconds=(60, 900),
     observables=("classification_error", "train_loss", "effective_dimension"),
     full={"dataset": "mnist", "n_train": (50, 100, 200, 400, 800, 1600), "seeds": 10},
@@ -156,9 +205,9 @@ def random_features_real_classes(
     for loss in ("logistic", "hinge"):
         for width in widths:
             pool = image_features(dataset, task, activation, width, min(n_train), ridge, loss=loss)
-            panel = f"{loss} loss, $p$ = {width}"
-            curves.append(Curve(f"theory, {panel}", asymptotics, pool, {"n_train": _between(n_train, 12)}, panel=panel))
-            curves.append(Curve(f"measured, {panel}", learn_pool, pool, {"n_train": n_train}, seeds, panel=panel))
+            facets = {"loss": f"{loss} loss", "width": width}
+            curves.append(Curve("theory", asymptotics, pool, {"n_train": _between(n_train, 12)}, facets=facets))
+            curves.append(Curve("measured", learn_pool, pool, {"n_train": n_train}, seeds, facets=facets))
     return curves
 
 
@@ -166,7 +215,17 @@ def random_features_real_classes(
     "random-features-scaling",
     title="How the error falls with examples when width and ridge are powers of them",
     source="Defilippis, Loureiro, Misiakiewicz 2024 (arXiv:2405.15699)",
-    draw=draw_scaling,
+    panels=lambda p: [
+        Freehand(draw_plane, "local exponent"),
+        Freehand(draw_exponents, "its bias and variance"),
+        Panel("n_train", "excess_risk", by="width", log="xy", text={width: f"$p$ = {width}" for width in p["widths"]}),
+    ],
+    caption=r"""
+        Eigenvalues $k^{{-\alpha}}$ and target power $k^{{-1-2r\alpha}}$, $\alpha$ = {capacity}, $r$ = {source}. Left and
+        middle: deterministic equivalent, label noise 1, $n = 10^{log10_examples:g}$; white: bias and variance are
+        predicted to fall alike; white dashed: $q = \min(l/\alpha, 1)$. Right: {modes} modes, ridge {ridge} beside the
+        summed loss, noise {noise}; Gaussian features and data.
+    """,
     seconds=(40, 1200),
     observables=("excess_risk", "effective_dimension"),
     full={"modes": 20_000, "n_train": (100, 300, 1000, 3000), "widths": (200, 1000, 5000), "points": 60},
@@ -188,16 +247,15 @@ def random_features_scaling(
         "ridge_exponent": list(np.linspace(0.1, 2 * capacity, points)),
         "width_exponent": list(np.linspace(0.1, 1.6, points)),
     }
-    curves = [Curve("local exponents", local_exponents, path, plane, panel="exponents")]
+    curves = [Curve("local exponents", local_exponents, path, plane)]
     spectrum = power_law(capacity, source, modes, infinite=False)
     k = np.arange(1.0, modes + 1)
     single = Spectrum(k**-capacity, k ** (-1 - 2 * source * capacity))
     for width in widths:
-        panel = f"$p$ = {width}"
         theory, drawn = (SpectralFeatures(which, min(n_train), width, ridge, noise) for which in (spectrum, single))
-        grid = {"n_train": _between(n_train)}
-        curves.append(Curve(f"theory, p = {width}", deterministic_equivalent, theory, grid, panel=panel))
-        curves.append(Curve(f"measured, p = {width}", spectral_learning, drawn, {"n_train": n_train}, seeds, panel=panel))
+        grid, facets = {"n_train": _between(n_train)}, {"width": width}
+        curves.append(Curve("theory", deterministic_equivalent, theory, grid, facets=facets))
+        curves.append(Curve("measured", spectral_learning, drawn, {"n_train": n_train}, seeds, facets=facets))
     return curves
 
 
@@ -205,7 +263,36 @@ def random_features_scaling(
     "polynomial-staircase",
     title="Random features learn a target degree by degree when n and p are powers of the dimension",
     source="Mei, Misiakiewicz, Montanari 2022; Hu, Lu, Misiakiewicz 2024 (arXiv:2403.08160)",
-    draw=draw_polynomial,
+    panels=lambda p: [
+        Panel(
+            "n_train",
+            "excess_risk",
+            by="width",
+            log="xy",
+            where={"label": ("theory", "measured")},
+            title=f"$d$ = {p['input_dim']}",
+            text={width: f"$p$ = {width:g}" for width in p["widths"]} | {math.inf: r"$p\to\infty$"},
+            reference=[
+                vertical(count, f"$B_{degree}$")
+                for degree, count in enumerate(multiplicities(p["input_dim"], len(p["degree_power"]) - 1)[1:], 1)
+            ],
+        ),
+        Panel(
+            (r"$\ln n/\ln d$", lambda data: np.log(data["n_train"]) / np.log(data.attrs["facets"]["input_dim"])),
+            "excess_risk",
+            by="input_dim",
+            where={"label": "growing dimension"},
+            title=r"$p\to\infty$",
+            ylim=(0, None),
+            reference=[horizontal(plateau) for plateau in np.cumsum(p["degree_power"][::-1])[::-1]],
+        ),
+    ],
+    caption="""
+        Features {activation}$(Wx${bias:+g}$)$ on the sphere, target with power {degree_power} in the degrees 0, 1, 2,
+        ..., no noise, ridge {ridge} beside the summed loss. Theory: deterministic equivalent; measured: real features and
+        inputs. Dotted: left, the number of modes $B_k$ of degree $k$; right, the power that is left when all lower
+        degrees are learned.
+    """,
     seconds=(60, 1500),
     observables=("excess_risk", "effective_dimension"),
     full={"input_dim": 30, "widths": (300, 3000), "n_train": (15, 30, 100, 300, 1000, 3000, 10_000), "seeds": 20},
@@ -222,14 +309,15 @@ def polynomial_staircase(
     seeds: int = 10,
 ) -> list[Curve]:
     curves = []
-    for width in (*widths, _INFINITE):
-        system = SphereFeatures(input_dim, width, min(n_train), ridge, degree_power, activation, bias)
-        panel = f"$p$ = {width}" if width < _INFINITE else r"$p\to\infty$"
-        curves.append(Curve(f"theory, {panel}", polynomial_regime, system, {"n_train": _between(n_train, 80)}, panel=panel))
-        if width < _INFINITE:
-            curves.append(Curve(f"measured, {panel}", learn_on_sphere, system, {"n_train": n_train}, seeds, panel=panel))
+    for width in (*widths, math.inf):
+        system = SphereFeatures(input_dim, min(width, _INFINITE), min(n_train), ridge, degree_power, activation, bias)
+        grid, facets = {"n_train": _between(n_train, 80)}, {"input_dim": input_dim, "width": width}
+        curves.append(Curve("theory", polynomial_regime, system, grid, facets=facets))
+        if width < math.inf:
+            curves.append(Curve("measured", learn_on_sphere, system, {"n_train": n_train}, seeds, facets=facets))
     for dimension in larger_dims:
         system = SphereFeatures(dimension, _INFINITE, 1.0, ridge, degree_power, activation, bias)
         grid = {"n_train": list(float(dimension) ** np.linspace(0.3, 3.6, 80))}
-        curves.append(Curve(f"limit, d = {dimension}", polynomial_regime, system, grid, panel=f"$d$ = {dimension}"))
+        facets = {"input_dim": dimension, "width": math.inf}
+        curves.append(Curve("growing dimension", polynomial_regime, system, grid, facets=facets))
     return curves

@@ -42,6 +42,22 @@ def test_implicit_steps_on_a_stiff_relaxation():
     assert int(stiff.steps) < int(plain.steps) / 100
 
 
+def test_long_implicit_steps_near_rest_are_not_refused():
+    """Two modes that die out at rates 1 and 1e-3 around (1, 1): by t = 1e6 only rounding moves the state. A step grows tenfold at
+    most, so that 400 steps are what accuracy asks for, with room."""
+
+    def field(y, rates):
+        fast, slow = y[0] + y[1] - 2, y[0] - y[1]
+        return jnp.stack([-rates[0] * fast - rates[1] * slow, -rates[0] * fast + rates[1] * slow]) * jnp.exp(y[0] / 7)
+
+    start, rates = jnp.asarray([0.3, 0.9]), jnp.asarray([0.5, 5e-4])
+    times = jnp.asarray([10.0, 1e3, 1e6])
+    found = flow(field, start, times, rates, stiff=True, max_steps=400)
+    assert bool(found.converged)
+    np.testing.assert_allclose(found.value[:2], flow(field, start, times[:2], rates, rtol=1e-11).value, rtol=2e-8)
+    np.testing.assert_allclose(found.value[2], 1.0, rtol=1e-12)
+
+
 def test_batches_and_derivatives():
     def end(rate):
         return flow(lambda y, rate: -rate * y, jnp.asarray(1.0), jnp.asarray([1.5]), rate, max_steps=512).value[0]

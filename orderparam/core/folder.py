@@ -7,23 +7,25 @@ from typing import Any
 
 import xarray as xr
 
-from orderparam.core.store import StoreError
+from orderparam.core.store import StoreError, clear_leftovers, is_free, make_whole
 
 
 def write_folder(out: Path, data: Mapping[str, xr.Dataset], draw: Callable[[], Any], summary: Mapping[str, Any]) -> None:
     """Writes `figure.png`, `figure.pdf`, `forecast.zarr` (a group for each data set) and `summary.json` into a new folder.
 
-    Raises `StoreError` when the folder holds anything already, or cannot be written.
+    The folder is there whole or not at all. Raises `StoreError` when the folder holds anything already, or cannot be written.
     """
     from orderparam.plotting import save
 
-    try:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise StoreError(f"{out} is not empty; choose another folder with --out")
-        out.mkdir(parents=True, exist_ok=True)
+    def fill(aside: Path) -> None:
         for name, one in data.items():
-            one.drop_attrs().to_zarr(out / "forecast.zarr", group=name, zarr_format=3, consolidated=False)
-        save(draw(), out / "figure")
-        (out / "summary.json").write_text(json.dumps(dict(summary), indent=2) + "\n")
+            one.drop_attrs().to_zarr(aside / "forecast.zarr", group=name, zarr_format=3, consolidated=False)
+        save(draw(), aside / "figure")
+        (aside / "summary.json").write_text(json.dumps(dict(summary), indent=2) + "\n")
+
+    clear_leftovers(out)
+    try:
+        if not is_free(out) or not make_whole(out, fill):
+            raise StoreError(f"{out} is not empty; choose another folder with --out")
     except OSError as error:
         raise StoreError(f"cannot write {out}: {error.strerror or error}") from None

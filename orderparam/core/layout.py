@@ -1,4 +1,4 @@
-"""What a store must look like: every file that is not a point's follows from the sweep's identity, coordinates and observables."""
+"""What a store must look like: all files but the points' follow from the sweep's identity, coordinates and observables."""
 
 import hashlib
 import json

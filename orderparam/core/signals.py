@@ -22,9 +22,9 @@ def end_on_signals() -> None:
     def end(number: int) -> None:
         if number in _WORDS and first.acquire(blocking=False):
             clean = "\r\x1b[K\x1b[?25h" if os.isatty(2) else ""  # a progress bar hides the cursor
-            line = f"{clean}{_WORDS[signal.Signals(number)]}; finished points are kept: the same command goes on where it stopped\n"
+            line = f"{_WORDS[signal.Signals(number)]}; finished points are kept: the same command goes on where it stopped"
             try:
-                os.write(2, line.encode())
+                os.write(2, f"{clean}{line}\n".encode())
             finally:
                 os._exit(128 + number)
 

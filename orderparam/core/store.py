@@ -26,7 +26,7 @@ from orderparam.core.layout import CHECKSUM, ELSEWHERE, FLAGS, SECONDS, STATUS, 
 from orderparam.core.program import FAILED, MISSING, Outcome, Task
 from orderparam.core.zarr3 import METADATA, blank, chunk_file, decode, encode
 
-__all__ = ["MemoryStore", "PointStore", "ShapeMismatch", "StoreError", "clear_leftovers", "make_whole", "read"]
+__all__ = ["MemoryStore", "PointStore", "ShapeMismatch", "StoreError", "clear_leftovers", "is_free", "make_whole", "read"]
 
 
 class ShapeMismatch(ValueError):
@@ -116,7 +116,7 @@ class PointStore(MemoryStore):
             json.loads(json.dumps(dict(identity))), {name: values.tolist() for name, values in coords.items()}, ()
         )
         clear_leftovers(self.path)
-        if _is_free(self.path):
+        if is_free(self.path):
             asked = Layout(asked.identity, asked.coords, tuple(max(1, int(n)) for n in chunks()))
             with self._writing():
                 make_whole(self.path, lambda aside: _put_all(aside, asked.files))
@@ -192,7 +192,7 @@ class PointStore(MemoryStore):
         if self._parent is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _put_all(self.path.parent, {METADATA: self._parent})
-        if _is_free(self.path):
+        if is_free(self.path):
             make_whole(self.path, lambda aside: _put_all(aside, self.layout.files))
         self._put_missing(gone)
         self._hold()
@@ -353,15 +353,17 @@ def _put_all(path: Path, files: Mapping[str, bytes]) -> None:
         place.write_bytes(data)
 
 
-def _is_free(path: Path) -> bool:
+def is_free(path: Path) -> bool:
+    """Whether nothing is there, or an empty folder."""
     return not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
-def make_whole(path: Path, fill: Callable[[Path], Any]) -> None:
+def make_whole(path: Path, fill: Callable[[Path], Any]) -> bool:
     """A folder that is there whole or not at all: `fill` writes it aside, then it moves into place.
 
-    Where another process was first, that process's folder stays.
+    False where another process was first, whose folder stays.
     """
+    path = Path(os.path.abspath(path))
     aside = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.new")
     try:
         aside.mkdir(parents=True, exist_ok=True)
@@ -369,14 +371,17 @@ def make_whole(path: Path, fill: Callable[[Path], Any]) -> None:
         try:
             aside.rename(path)
         except OSError:
-            if _is_free(path):
+            if is_free(path):
                 raise
+            return False
+        return True
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
 
 def clear_leftovers(path: Path) -> None:
     """Removes what processes of this machine that are gone were writing aside for `path` when they were killed."""
+    path = Path(os.path.abspath(path))
     pattern = re.compile(rf"\.{re.escape(path.name)}\.(?:{re.escape(platform.node())}\.)?(\d+)(?:\.new)?")
     with suppress(OSError):
         for entry in os.scandir(path.parent):

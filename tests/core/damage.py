@@ -1,9 +1,16 @@
 """Random damage to a folder, as disks, people and other programs do it."""
 
 import random
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import xarray as xr
+
+from orderparam.core.store import StoreError, read
+
+REMEDY = r"move it away|the same command|the command that made it"
 KINDS = ("flip", "cut", "empty", "grow", "delete", "delete folder", "swap", "copy", "digit")
 
 
@@ -44,3 +51,25 @@ def damage(folder: Path, draw: random.Random) -> str:
         what += f" from {other.relative_to(folder)}"
         file.write_bytes(other.read_bytes())
     return what
+
+
+def silent(store: Path, pristine: Path, truth: xr.Dataset, resume: Callable[..., xr.Dataset], draw: random.Random) -> str | None:
+    """Damages a copy of a finished store, reads it, and runs its sweep again.
+
+    Returns what was done if wrong numbers, or anything but one line that names the store and the remedy, come of it.
+    """
+    shutil.rmtree(store, ignore_errors=True)
+    shutil.copytree(pristine, store)
+    what = damage(store, draw)
+    for look in (lambda: read(store), lambda: resume(store=store)):
+        try:
+            found = look()
+        except StoreError as error:
+            if str(store) in str(error) and re.search(REMEDY, str(error)) and "\n" not in str(error):
+                continue
+            return f"{what}: {error}"
+        except Exception as error:
+            return f"{what}: {type(error).__name__}: {error}"
+        if not found.drop_attrs().drop_vars("seconds").identical(truth.drop_attrs().drop_vars("seconds")):
+            return f"{what}: wrong numbers"
+    return None

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cluster import cluster
-from magnet import Paramagnet, Homebound, always_killing, killing_its_process_once, sampled, shouting
+from magnet import Homebound, Paramagnet, always_killing, killing_its_process_once, sampled, shouting
 from sweeping import SEEDS
 
 import orderparam as op

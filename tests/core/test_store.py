@@ -1,5 +1,6 @@
 """The store of a sweep: nothing lost, nothing computed twice, nothing damaged believed."""
 
+import functools
 import os
 import random
 import re
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
-from damage import damage
+from damage import silent
 from jaxtyping import Array, Bool, Complex, Float, Int
 from magnet import Paramagnet, counted, exact, sampled
 
@@ -25,7 +26,6 @@ from orderparam.core.sweep import _identity
 
 SYSTEM = Paramagnet(1.0)
 GRID = {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}
-REMEDY = r"move it away|the same command|the command that made it"
 
 
 @pytest.fixture
@@ -158,9 +158,10 @@ def test_the_coordinates_are_checked_and_what_was_removed_is_written_anew(tmp_pa
     first = op.sweep(sampled, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
     axis = tmp_path / "s.zarr" / "temperature" / "c" / "0"
     axis.write_bytes(np.asarray([0.5, 1.0, 3.0]).tobytes() + axis.read_bytes()[-4:])
-    for command in (lambda: read(tmp_path / "s.zarr"), lambda: op.sweep(sampled, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")):
-        with pytest.raises(StoreError, match="temperature/c/0 was altered; remove that file"):
-            command()
+    with pytest.raises(StoreError, match="temperature/c/0 was altered; remove that file"):
+        read(tmp_path / "s.zarr")
+    with pytest.raises(StoreError, match="temperature/c/0 was altered; remove that file"):
+        op.sweep(sampled, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
     axis.unlink()
     (tmp_path / "s.zarr" / "occupation" / "zarr.json").unlink()
     with pytest.raises(StoreError, match=r"temperature/c/0 is gone"):
@@ -170,30 +171,12 @@ def test_the_coordinates_are_checked_and_what_was_removed_is_written_anew(tmp_pa
     xr.testing.assert_identical(read(tmp_path / "s.zarr").drop_attrs(), first.drop_attrs())
 
 
-def silent(store, pristine, truth, draw):
-    """Damages a copy of a finished store; returns what was done if a wrong number, or anything but one clear error, comes of it."""
-    shutil.rmtree(store, ignore_errors=True)
-    shutil.copytree(pristine, store)
-    what = damage(store, draw)
-    for look in (lambda: read(store), lambda: op.sweep(sampled, SYSTEM, GRID, seeds=2, store=store)):
-        try:
-            found = look()
-        except StoreError as error:
-            if str(store) in str(error) and re.search(REMEDY, str(error)) and "\n" not in str(error):
-                continue
-            return f"{what}: {error}"
-        except Exception as error:
-            return f"{what}: {type(error).__name__}: {error}"
-        if not found.drop_attrs().drop_vars("seconds").identical(truth.drop_attrs().drop_vars("seconds")):
-            return f"{what}: wrong numbers"
-    return None
-
-
 def test_no_damage_passes_in_silence(tmp_path):
     """Sixty of the two thousand of tests/attacks."""
     truth = op.sweep(sampled, SYSTEM, GRID, seeds=2, store=tmp_path / "pristine")
     draw = random.Random(1)
-    assert not [what for _ in range(60) if (what := silent(tmp_path / "s.zarr", tmp_path / "pristine", truth, draw))]
+    resume = functools.partial(op.sweep, sampled, SYSTEM, GRID, seeds=2)
+    assert not [what for _ in range(60) if (what := silent(tmp_path / "s.zarr", tmp_path / "pristine", truth, resume, draw))]
 
 
 # -- in use ---------------------------------------------------------------------------------------------------------------

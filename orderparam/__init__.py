@@ -20,12 +20,24 @@ keep_programs(__version__)
 
 _ROOMS = ("core", "data", "gaussian", "kernels", "losses", "networks", "plotting", "sampling", "solve", "systems")
 _NAMES = {
+    "Curve": "core.study",
+    "Panel": "plotting",
     "Result": "core.result",
-    "System": "core.system",
-    "sweep": "core.sweep",
     "Study": "core.study",
+    "System": "core.system",
     "compare": "core.study",
+    "experiment": "core.verb",
+    "experiments": "core.registry",
+    "load": "core.study",
+    "parameter": "core.fields",
+    "part": "core.fields",
     "plot": "plotting",
+    "structure": "core.fields",
+    "studies": "core.study",
+    "study": "core.study",
+    "sweep": "core.sweep",
+    "theories": "core.registry",
+    "theory": "core.verb",
 }
 __all__ = ["__version__", *_NAMES, *_ROOMS]
 

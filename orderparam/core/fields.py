@@ -56,8 +56,8 @@ def parameter(
     """Field that holds a number or an array of numbers (a leaf): its meaning and its range.
 
     minimum <= x <= maximum and above < x < below, as far as they are given, for every entry; infinite values
-    only where `infinite`. Numbers stay as they are; lists and arrays become float64 arrays of the annotation's rank. Traced values pass, and a field of
-    one number may hold an array of them (a batch), checked entry by entry. `convert` is applied first.
+    only where `infinite`. Numbers stay as they are; lists and arrays become float64 arrays of the annotation's rank. Traced values
+    pass, and a field of one number may hold an array of them (a batch), checked entry by entry. `convert` is applied first.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "below": below}
     return _declare("parameter", meaning, default, limits, integer, infinite, None, convert, kw_only)

@@ -108,7 +108,7 @@ class Verb:
 class Theory(Verb):
     """A pure function of a system, compiled once for a shape; `jax.grad`, `jax.vmap` and `jax.jit` work over it.
 
-    traced: False for a host algorithm, which is neither compiled nor batched. differentiable: whether `jax.grad` is the derivative.
+    traced: False for a host algorithm, which is neither compiled nor batched. differentiable: whether `jax.grad` is right.
     """
 
     def __init__(self, fn: Callable[..., Any], check: Callable[..., None] | None, traced: bool, differentiable: bool) -> None:
@@ -120,7 +120,7 @@ class Theory(Verb):
     def __call__(self, system: Any, *arguments: Any, **options: Any) -> Any:
         read = self.accept(system, self._bound(arguments, options))
         if not self.traced:
-            return self.fn(system, **read)
+            return self.fn(as_arrays(system), **read)
         numbers = {name: jnp.asarray(value) for name, value in read.items() if isinstance(value, np.float64)}
         return self._compiled(as_arrays(system), **{**read, **numbers})
 

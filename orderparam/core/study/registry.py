@@ -22,17 +22,15 @@ those of the figure as published:
 Everything a person meets (the list, the command line, the gallery) is generated from this registry.
 """
 
-import importlib
 import inspect
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from orderparam.core import registry
+from orderparam.core.names import nearest
 from orderparam.core.study.curve import Curve
-from orderparam.core.system import nearest
 
 if TYPE_CHECKING:
     from orderparam.core.study.comparison import Comparison
@@ -64,9 +62,8 @@ class Study:
 
     @property
     def room(self) -> str:
-        """The room of `orderparam.systems` it stands in, or the package or file that it comes from."""
-        names = self.build.__module__.split(".")
-        return names[2] if names[:2] == ["orderparam", "systems"] else names[0]
+        """The room of `orderparam.systems` it stands in, or the module that it comes from."""
+        return registry.room_of(self.build.__module__)
 
     def mentions(self, word: str) -> bool:
         """Whether the word stands in its name, room, title or source."""
@@ -149,22 +146,26 @@ def study(
 
 
 def studies() -> dict[str, Study]:
-    """All studies by name: every module called `studies` below `orderparam.systems` is imported."""
-    _import_studies(importlib.import_module("orderparam.systems"))
+    """All studies by name: those of the rooms, of installed packages, and of files that were loaded."""
+    registry.load_all()
     return dict(sorted(_registry.items()))
 
 
-def _import_studies(package: ModuleType) -> None:
-    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        if found.ispkg:
-            _import_studies(importlib.import_module(found.name))
-        elif found.name.endswith(".studies"):
-            importlib.import_module(found.name)
-
-
 def find(name: str) -> Study:
-    """The study of that name; raises `ValueError` with the nearest one."""
-    known = studies()
-    if name not in known:
-        raise ValueError(f"there is no study {name!r}{nearest(name, list(known))}")
-    return known[name]
+    """The study of that name, or `path/to/file.py:NAME` of a person's own file (`:NAME` may be left out when it has only one).
+
+    Only its own module is imported. Raises `ValueError` with the nearest name.
+    """
+    path, colon, own = name.rpartition(":") if ".py:" in name else (name, "", "")
+    if path.endswith(".py"):
+        module = registry.load_file(path)
+        known = {study.name: study for study in _registry.values() if study.build.__module__ == module.__name__}
+        if not own and len(known) == 1:
+            return next(iter(known.values()))
+        if own not in known:
+            missing = f"has no study {own!r}" if own else f"has {len(known)} studies: say {path}:NAME"
+            raise ValueError(f"{path} {missing}{nearest(own, list(known))}")
+        return known[own]
+    if name not in _registry:
+        registry.load_entry("study", name)
+    return _registry[name]

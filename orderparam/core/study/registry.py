@@ -156,7 +156,7 @@ def find(name: str) -> Study:
 
     Only its own module is imported. Raises `ValueError` with the nearest name.
     """
-    path, colon, own = name.rpartition(":") if ".py:" in name else (name, "", "")
+    path, _, own = name.rpartition(":") if ".py:" in name else (name, "", "")
     if path.endswith(".py"):
         module = registry.load_file(path)
         known = {study.name: study for study in _registry.values() if study.build.__module__ == module.__name__}

@@ -1,0 +1,66 @@
+"""How many threads linear algebra uses: one inside a batched program, whose rows already fill the cores; outside, all of them.
+
+XLA's factorisations on a CPU are those of the BLAS library that SciPy brings, which starts its own threads in each of XLA's. For
+the small matrices of a batch they spend their time waiting for one another; one large matrix needs them.
+"""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+_CHOSEN_BY = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+_lock = threading.Lock()
+_inside = 0
+_before: list[tuple[Any, int]] = []
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Inside, BLAS libraries use one thread; after it (the outermost, of all Python threads), as many as before.
+
+    The result must be there before it ends (`jax.block_until_ready`): the count belongs to the process, not to a call. Nothing is
+    changed where the user has chosen a number in the environment (`OPENBLAS_NUM_THREADS`, `OMP_NUM_THREADS`, `MKL_NUM_THREADS`,
+    `BLIS_NUM_THREADS`, `VECLIB_MAXIMUM_THREADS`); a limit of threadpoolctl is never raised, and is back afterwards. Libraries are
+    looked for once; from then on it takes microseconds.
+    """
+    global _inside, _before
+    with _lock:
+        if _inside == 0:
+            _before = [(library, library.get_num_threads()) for library in _libraries()]
+            for library, _ in _before:
+                _set(library, 1)
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                for library, count in _before:
+                    _set(library, count)
+
+
+def _set(library: Any, count: int) -> None:
+    """From whichever Python thread: threadpoolctl 3.8 lets only the first one change OpenBLAS until it gives that up."""
+    give_up = getattr(library, "clear_controlling_thread", None)
+    if give_up:
+        give_up(force=True)
+    library.set_num_threads(count)
+    if give_up:
+        give_up(force=True)
+
+
+@cache
+def _libraries() -> tuple[Any, ...]:
+    """The BLAS libraries whose number of threads is ours to choose."""
+    if any(os.environ.get(name) for name in _CHOSEN_BY):
+        return ()
+    import numpy  # noqa: F401, both bring a library, which must be loaded to be found
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)

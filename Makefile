@@ -1,17 +1,28 @@
 # make demo   installs into .venv and runs the main job: a measured learning curve of real digits with its theories
-# make test   installs and runs the tests          make check  lint and types
-# make bench  the benchmarks                       make clean  removes .venv and caches (results stay)
+# make test   installs and runs the everyday tests make test-all  all of them, the long ones too
+# make smoke  a few seconds of every room          make check     lint and types
+# make bench  the benchmarks                       make clean     removes .venv and caches (results stay)
 PYTHON ?= python3
-VENV   := .venv
+VENV   ?= .venv
 BIN    := $(VENV)/bin
+# a file of pip constraints, for the tests alone
+CONSTRAINTS ?=
+# one file of tests after the other in each of two processes: what a file has compiled serves all its tests
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: demo test check bench clean
+.PHONY: demo test test-all smoke check bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/orderparam run digits-learning-curve
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(PYTEST)
+
+test-all: $(VENV)/.installed-dev
+	$(PYTEST) -m ""
+
+smoke: $(VENV)/.installed-test
+	$(PYTEST) --dist load -m smoke
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -33,10 +44,14 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.made
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . || { echo "the installation failed: is there a network connection?"; exit 1; }
 	@touch $@
 
+$(VENV)/.installed-test: pyproject.toml $(VENV)/.made
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix -c ,$(CONSTRAINTS)) -e '.[test]' || { echo "the installation failed: is there a network connection?"; exit 1; }
+	@touch $@
+
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.made
 	@echo "installing orderparam with its test tools (about 1.1 GB on disk, a third of it JAX; a minute or two)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' || { echo "the installation failed: is there a network connection?"; exit 1; }
 	@touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

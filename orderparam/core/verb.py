@@ -84,9 +84,10 @@ class Verb:
             if name not in self.options:
                 raise ValueError(f"{self.name} has no option {name!r}{nearest(name, list(self.options))}")
             words = self.choices(name)
-            if words and isinstance(value, str) and value not in words:
-                listed = ", ".join(map(str, words))
-                raise ValueError(f"{self.name}: {name} = {short(value)}: must be one of {listed}{nearest(value, words)}")
+            kinds = tuple({type(word) for word in words})
+            if words and isinstance(value, kinds) and value not in words:
+                listed, near = ", ".join(map(str, words)), nearest(value, words) if isinstance(value, str) else ""
+                raise ValueError(f"{self.name}: {name} = {short(value)}: must be one of {listed}{near}")
             read[name] = value
         for name in self._numbers:  # defaults too, so that a call with another value runs the same program
             value = read.get(name, self.options[name].default)

@@ -236,11 +236,11 @@ def test_finite_kernels_fluctuate_as_predicted():
     [
         ({"inputs": np.zeros(3)}, "must be"),
         ({"inputs": np.array([[np.nan, 1.0]])}, "finite"),
-        ({"inputs": [[1.0]]}, "RandomNetwork.inputs"),
+        ({"inputs": [["a"]]}, "RandomNetwork.inputs"),
         ({"prior": "unifrom"}, "uniform"),
         ({"readout_prior": "sign"}, "RandomNetwork.readout_prior"),
         ({"width": 2.5}, "RandomNetwork.width"),
-        ({"activation": "erf"}, "RandomNetwork.activation"),
+        ({"activation": "erff"}, "RandomNetwork.activation"),
         ({"bins": 0}, "RandomNetwork.bins"),
     ],
 )
@@ -255,7 +255,7 @@ def test_integrals_that_there_are_not():
     with pytest.raises(ValueError, match="kink"):
         cumulants(RandomNetwork(jnp.eye(3), activation=activation("relu")))
     with pytest.raises(ValueError, match="order"):
-        density(UNIFORM, 3)
+        density(UNIFORM, order=3)
     with pytest.raises(ValueError, match="rademacher"):
         exact_density(UNIFORM.with_(readout_prior="rademacher"))
     with pytest.raises(ValueError, match="one input"):

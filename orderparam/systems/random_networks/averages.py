@@ -26,7 +26,7 @@ def unit_average(system: RandomNetwork) -> Rule:
 
     Raises `ValueError` in more than three dimensions, and for kinks away from the origin or, in three dimensions, anywhere.
     """
-    x = jnp.asarray(system.inputs, jnp.float64)
+    x = system.inputs
     points, dim = x.shape
     gaussian = system.prior == "gaussian"
     if gaussian and points < dim:
@@ -55,7 +55,7 @@ def one_point_average(system: RandomNetwork) -> tuple[Float[Array, "point node"]
 
     Raises `ValueError` for a uniform law where `unit_average` does.
     """
-    x = jnp.asarray(system.inputs, jnp.float64)
+    x = system.inputs
     if system.prior == "uniform":
         u, weights = unit_average(system)
         return u.T, jnp.broadcast_to(weights, u.T.shape)

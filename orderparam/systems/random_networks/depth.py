@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from orderparam.core.result import Result
+from orderparam.core.verb import theory
 from orderparam.systems.random_networks.model import DeepNetwork
 
 
@@ -34,6 +35,7 @@ class DeepCumulants(Result):
     width_kurtosis: Float[Array, "layer"]
 
 
+@theory
 def deep_cumulants(system: DeepNetwork) -> DeepCumulants:
     """The recursion above to first order in 1 / width; exact for one hidden layer."""
 
@@ -62,6 +64,7 @@ def deep_cumulants(system: DeepNetwork) -> DeepCumulants:
     return DeepCumulants(number, kernel, vertex, shift, mean_kernel, kurtosis / system.width, kurtosis)
 
 
+@theory
 def homogeneous_cumulants(system: DeepNetwork) -> DeepCumulants:
     """Exact at every width, for phi(cz) = c phi(z), c > 0, such as relu, and no biases (Hanin and Nica 2019 for relu).
 

@@ -4,6 +4,8 @@ Estimates of cumulants are free of bias: the mean of z is known to vanish, and p
 different networks. The kurtosis is a ratio of two such estimates, with a bias of order 1 / networks.
 """
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
+from orderparam.core.verb import experiment
 from orderparam.networks import Architecture, fully_connected
 from orderparam.systems.random_networks.model import DeepNetwork, RandomNetwork
 from orderparam.systems.random_networks.theory import (
@@ -40,18 +43,21 @@ class MeasuredDepth(Result):
     width_kurtosis: Float[Array, "layer"]
 
 
+@experiment
 def sample(system: RandomNetwork, key: PRNGKeyArray) -> Sample:
     """One network."""
     return Sample(outputs(system, key, 1)[0])
 
 
-def sampled_covariance(system: RandomNetwork, key: PRNGKeyArray, networks: int = 20_000) -> Covariance:
+@experiment
+def sampled_covariance(system: RandomNetwork, key: PRNGKeyArray, *, networks: int = 20_000) -> Covariance:
     """K(x, x') over random networks."""
     z = outputs(system, key, networks)
     return Covariance(z.T @ z / networks)
 
 
-def sampled_cumulants(system: RandomNetwork, key: PRNGKeyArray, networks: int = 20_000) -> Cumulants:
+@experiment
+def sampled_cumulants(system: RandomNetwork, key: PRNGKeyArray, *, networks: int = 20_000) -> Cumulants:
     """K and kappa4 over random networks, both free of bias.
 
     kappa4 = mean(z z z z) - sum over the three pairings of (R K_ab K_cd - mean(z_a z_b z_c z_d)) / (R - 1), R networks.
@@ -65,7 +71,8 @@ def sampled_cumulants(system: RandomNetwork, key: PRNGKeyArray, networks: int = 
     return Cumulants(second, fourth - (networks * pairs - 3 * fourth) / (networks - 1))
 
 
-def sampled_marginals(system: RandomNetwork, key: PRNGKeyArray, networks: int = 20_000) -> Marginals:
+@experiment
+def sampled_marginals(system: RandomNetwork, key: PRNGKeyArray, *, networks: int = 20_000) -> Marginals:
     """Variance, kappa4 and kurtosis at each input over random networks. The kurtosis has a standard error sqrt(24 / networks),
     whatever the width: beyond widths of about 30 use `integrated_marginals`."""
     z = outputs(system, key, networks)
@@ -74,36 +81,40 @@ def sampled_marginals(system: RandomNetwork, key: PRNGKeyArray, networks: int = 
     return _marginals(system, second, kappa)
 
 
-def integrated_marginals(system: RandomNetwork, key: PRNGKeyArray, networks: int = 20_000) -> Marginals:
+@experiment
+def integrated_marginals(system: RandomNetwork, key: PRNGKeyArray, *, networks: int = 20_000) -> Marginals:
     """The same from random hidden layers, each with its read-out averaged over its law instead of drawn.
 
     Given the hidden layer, z has variance S = v sum_c phi_c^2, v = readout_variance / N, and fourth moment
     3 S^2 + (m4 - 3) v^2 sum_c phi_c^4, so that kappa4 = 3 Var S + (m4 - 3) v^2 <sum_c phi_c^4>: an estimate whose relative error
     does not grow with the width.
     """
-    draw = eqx.Partial(_draw_sums, system)
-    squares, fourths = jnp.moveaxis(_in_chunks(draw, key, networks, int(system.width) * sum(system.inputs.shape)), -1, 0)
-    unit = system.readout_variance / int(system.width)
+    squares, fourths = jnp.moveaxis(_draws(_draw_sums, system, key, networks), -1, 0)
+    unit = system.readout_variance / system.width
     m4, _ = READOUT_MOMENTS[system.readout_law]
     kappa = 3 * unit**2 * jnp.var(squares, axis=0, ddof=1) + (m4 - 3) * unit**2 * jnp.mean(fourths, axis=0)
     return _marginals(system, unit * jnp.mean(squares, axis=0), kappa)
 
 
-def sampled_density(system: RandomNetwork, key: PRNGKeyArray, networks: int = 20_000) -> Density:
+@experiment
+def sampled_density(system: RandomNetwork, key: PRNGKeyArray, *, networks: int = 20_000) -> Density:
     """Histogram of z(x) over random networks."""
     z = outputs(system, key, networks)
-    edges = jnp.asarray(system.edges)
+    edges = system.edges
     counts = jax.vmap(lambda column: jnp.histogram(column, edges)[0])(z.T)
     return Density((edges[1:] + edges[:-1]) / 2, counts / networks / jnp.diff(edges))
 
 
-def deep_networks(system: DeepNetwork, key: PRNGKeyArray, networks: int = 20_000) -> MeasuredDepth:
+@experiment
+def deep_networks(system: DeepNetwork, key: PRNGKeyArray, *, networks: int = 20_000) -> MeasuredDepth:
     """Random deep networks at one input, without their weight matrices: given Khat_l, the pre-activations of layer l are
     independent N(0, Khat_l), exactly, so that a layer costs `width` random numbers."""
-    return _measured(system, _in_chunks(eqx.Partial(_draw_chain, system), key, networks, int(system.width)))
+    width = system.size("width")
+    return _measured(system, _in_chunks(eqx.Partial(_draw_chain, system, width=width), key, networks, width))
 
 
-def deep_networks_with_weights(system: DeepNetwork, key: PRNGKeyArray, networks: int = 2000) -> MeasuredDepth:
+@experiment
+def deep_networks_with_weights(system: DeepNetwork, key: PRNGKeyArray, *, networks: int = 2000) -> MeasuredDepth:
     """The same observables from networks with weight matrices, other networks for each number of layers.
 
     Raises `ValueError` when first_variance < bias_variance, which no input can have.
@@ -117,7 +128,7 @@ def deep_networks_with_weights(system: DeepNetwork, key: PRNGKeyArray, networks:
     x = jnp.full((1, 1), np.sqrt(squared))
     layers = []
     for depth in range(1, system.depth + 1):
-        network = fully_connected(depth, int(system.width), system.activation, system.weight_variance, system.bias_variance)
+        network = fully_connected(depth, system.size("width"), system.activation, system.weight_variance, system.bias_variance)
         keys = jax.random.split(jax.random.fold_in(key, depth), networks)
         layers.append(_variances(network, x, keys))
     return _measured(system, jnp.stack(layers, axis=1))
@@ -125,25 +136,30 @@ def deep_networks_with_weights(system: DeepNetwork, key: PRNGKeyArray, networks:
 
 def outputs(system: RandomNetwork, key: PRNGKeyArray, networks: int) -> Float[Array, "network input"]:
     """z at all inputs of so many independent networks. Memory: those numbers, and a few megabytes of weights at a time."""
-    return _in_chunks(eqx.Partial(_draw_outputs, system), key, networks, int(system.width) * sum(system.inputs.shape))
+    return _draws(_draw_outputs, system, key, networks)
 
 
-def _draw_outputs(system: RandomNetwork, key: PRNGKeyArray, count: int) -> Float[Array, "network input"]:
+def _draws(draw: Callable[..., Array], system: RandomNetwork, key: PRNGKeyArray, networks: int) -> Array:
+    width = system.size("width")
+    return _in_chunks(eqx.Partial(draw, system, width=width), key, networks, width * sum(system.inputs.shape))
+
+
+def _draw_outputs(system: RandomNetwork, key: PRNGKeyArray, count: int, width: int) -> Float[Array, "network input"]:
     hidden_key, readout_key = jax.random.split(key)
-    readout = _weights(readout_key, system.readout_law, (count, int(system.width)))
-    scale = jnp.sqrt(system.readout_variance / int(system.width))
-    return scale * jnp.einsum("rc,rcp->rp", readout, _hidden(system, hidden_key, count))
+    readout = _weights(readout_key, system.readout_law, (count, width))
+    scale = jnp.sqrt(system.readout_variance / width)
+    return scale * jnp.einsum("rc,rcp->rp", readout, _hidden(system, hidden_key, count, width))
 
 
-def _draw_sums(system: RandomNetwork, key: PRNGKeyArray, count: int) -> Float[Array, "network input 2"]:
+def _draw_sums(system: RandomNetwork, key: PRNGKeyArray, count: int, width: int) -> Float[Array, "network input 2"]:
     """sum_c phi_c(x)^2 and sum_c phi_c(x)^4."""
-    squares = _hidden(system, key, count) ** 2
+    squares = _hidden(system, key, count, width) ** 2
     return jnp.stack([squares.sum(axis=1), (squares**2).sum(axis=1)], axis=-1)
 
 
-def _hidden(system: RandomNetwork, key: PRNGKeyArray, count: int) -> Float[Array, "network unit input"]:
-    x = jnp.asarray(system.inputs, jnp.float64)
-    weights = _weights(key, system.prior, (count, int(system.width), x.shape[1]))
+def _hidden(system: RandomNetwork, key: PRNGKeyArray, count: int, width: int) -> Float[Array, "network unit input"]:
+    x = system.inputs
+    weights = _weights(key, system.prior, (count, width, x.shape[1]))
     return system.activation(jnp.sqrt(system.weight_variance / x.shape[1]) * weights @ x.T)
 
 
@@ -165,15 +181,15 @@ def _in_chunks(draw, key: PRNGKeyArray, networks: int, numbers: int) -> Array:
     return parts.reshape(-1, *parts.shape[2:])[:networks]
 
 
-def _draw_chain(system: DeepNetwork, key: PRNGKeyArray, count: int) -> Float[Array, "network layer"]:
+def _draw_chain(system: DeepNetwork, key: PRNGKeyArray, count: int, width: int) -> Float[Array, "network layer"]:
     """Khat_1, .., Khat_depth."""
 
     def layer(variance: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
-        z = jnp.sqrt(variance)[:, None] * jax.random.normal(key, (count, int(system.width)))
+        z = jnp.sqrt(variance)[:, None] * jax.random.normal(key, (count, width))
         following = system.bias_variance + system.weight_variance * jnp.mean(system.activation(z) ** 2, axis=1)
         return following, following
 
-    start = jnp.full(count, system.first_variance, jnp.float64)
+    start = jnp.full(count, system.first_variance)
     return jax.lax.scan(layer, start, jax.random.split(key, system.depth))[1].T
 
 
@@ -190,10 +206,10 @@ def _variances(network: Architecture, x: Float[Array, "1 1"], keys: PRNGKeyArray
 def _measured(system: DeepNetwork, variances: Float[Array, "network layer"]) -> MeasuredDepth:
     mean, spread = variances.mean(axis=0), jnp.var(variances, axis=0, ddof=1)
     kurtosis = 3 * spread / mean**2
-    n = int(system.width)
+    n = system.width
     return MeasuredDepth(jnp.arange(1.0, system.depth + 1), mean, n * spread, kurtosis, n * kurtosis)
 
 
 def _marginals(system: RandomNetwork, second: Array, kappa: Array) -> Marginals:
     kurtosis = kappa / second**2
-    return Marginals(second, kappa, kurtosis, int(system.width) * kurtosis)
+    return Marginals(second, kappa, kurtosis, system.width * kurtosis)

@@ -5,20 +5,23 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.core.verb import experiment
 from orderparam.networks import Architecture, empirical_ntk, fully_connected
 from orderparam.systems.random_networks.infinite import AngleKernel, CorrelationChain, DeepCorrelation, KernelSpread
 from orderparam.systems.random_networks.model import AngledPair, NetworkKernels
 
 
-def angle_networks(system: AngledPair, key: PRNGKeyArray, networks: int = 16) -> AngleKernel:
+@experiment
+def angle_networks(system: AngledPair, key: PRNGKeyArray, *, networks: int = 16) -> AngleKernel:
     """Both correlations from kernels averaged over random networks: the NNGP kernel Phi Phi^T of their last hidden features, and
     the tangent kernel of the whole network."""
-    network = fully_connected(system.depth, int(system.width), system.activation, system.weight_variance, system.bias_variance)
+    network = fully_connected(system.depth, system.size("width"), system.activation, system.weight_variance, system.bias_variance)
     nngp, ntk = (kernels.mean(axis=0) for kernels in _kernels(network, key, system.inputs, networks))
     return AngleKernel(_correlation(nngp), _correlation(ntk))
 
 
-def correlation_networks(system: AngledPair, key: PRNGKeyArray, networks: int = 16) -> CorrelationChain:
+@experiment
+def correlation_networks(system: AngledPair, key: PRNGKeyArray, *, networks: int = 16) -> CorrelationChain:
     """The correlation Khat_12 / sqrt(Khat_11 Khat_22) after every layer, averaged over random networks.
 
     Given the 2 x 2 matrix Khat of one layer, the pre-activations of the next are independent N(0, Khat) pairs: no weight
@@ -26,24 +29,25 @@ def correlation_networks(system: AngledPair, key: PRNGKeyArray, networks: int = 
     """
     start = system.bias_variance + system.weight_variance * system.inputs @ system.inputs.T / 2
     keys = jax.random.split(key, networks)
-    numbers = {"weight_variance": jnp.asarray(system.weight_variance), "bias_variance": jnp.asarray(system.bias_variance)}
-    chains = _correlation_chains(system.with_(angle=0.0, **numbers), start, keys)  # arrays: no compilation for each value
+    chains = _correlation_chains(system, system.size("width"), start, keys)
     return CorrelationChain(jnp.arange(1.0, system.depth + 1), chains.mean(axis=0))
 
 
-def deep_correlation(system: AngledPair, key: PRNGKeyArray, networks: int = 16) -> DeepCorrelation:
+@experiment
+def deep_correlation(system: AngledPair, key: PRNGKeyArray, *, networks: int = 16) -> DeepCorrelation:
     """The correlation after the last hidden layer, see `correlation_networks`."""
-    return DeepCorrelation(correlation_networks(system, key, networks).correlation[-1])
+    return DeepCorrelation(correlation_networks(system, key, networks=networks).correlation[-1])
 
 
-def kernel_spread(system: NetworkKernels, key: PRNGKeyArray, units: int = 2**14) -> KernelSpread:
+@experiment
+def kernel_spread(system: NetworkKernels, key: PRNGKeyArray, *, units: int = 2**14) -> KernelSpread:
     """Bias and fluctuations of the kernels of random networks. The bias is linear in the measured kernel, hence unbiased itself;
     the fluctuation is the root of an unbiased variance, low by a fraction of about 1 / (4 networks).
 
     units: as many networks are drawn as have so many units in one hidden layer together, but at least 32.
     """
-    networks = max(32, units // int(system.width))
-    x = jnp.asarray(system.inputs, jnp.float64)
+    networks = max(32, units // system.size("width"))
+    x = system.inputs
     limit = system.architecture(finite=False).kernel(x)
     nngp, ntk = _kernels(system.architecture(), key, x, networks)
     bias, fluctuation = _spread(nngp, limit.nngp)
@@ -68,9 +72,7 @@ def _kernels(architecture: Architecture, key: PRNGKeyArray, x: Array, networks: 
 
 
 @eqx.filter_jit
-def _correlation_chains(system: AngledPair, start: Array, keys: PRNGKeyArray) -> Float[Array, "network layer"]:
-    width = int(system.width)
-
+def _correlation_chains(system: AngledPair, width: int, start: Array, keys: PRNGKeyArray) -> Float[Array, "network layer"]:
     def layer(kernel: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
         a, c, b = kernel[0, 0], kernel[0, 1], kernel[1, 1]
         g = jax.random.normal(key, (2, width))

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
+from orderparam.core.verb import theory
 from orderparam.gaussian.quadrature import expectation_2d
 from orderparam.networks import fully_connected
 from orderparam.solve.fixed_point import fixed_point
@@ -71,6 +72,7 @@ class KernelSpread(Result):
     ntk_fluctuation: Float[Array, ""]
 
 
+@theory
 def angle_kernel(system: AngledPair) -> AngleKernel:
     """The two correlations at infinite width."""
     network = fully_connected(system.depth, None, system.activation, system.weight_variance, system.bias_variance)
@@ -78,6 +80,7 @@ def angle_kernel(system: AngledPair) -> AngleKernel:
     return AngleKernel(kernels.nngp[0, 1] / kernels.nngp[0, 0], kernels.ntk[0, 1] / kernels.ntk[0, 0])
 
 
+@theory
 def correlation_chain(system: AngledPair) -> CorrelationChain:
     """The correlation after every layer, K^l(x, x') / K^l(x, x)."""
 
@@ -85,12 +88,13 @@ def correlation_chain(system: AngledPair) -> CorrelationChain:
         following = _layer(system, *carry)
         return following, following[1] / following[0]
 
-    overlap = jnp.cos(jnp.asarray(system.angle, jnp.float64))
+    overlap = jnp.cos(system.angle)
     first, second = (system.bias_variance + system.weight_variance * cosine for cosine in (jnp.ones(()), overlap))
     _, correlation = jax.lax.scan(layer, (first, second), None, length=system.depth)
     return CorrelationChain(jnp.arange(1.0, system.depth + 1), correlation)
 
 
+@theory
 def order_chaos(system: AngledPair) -> OrderChaos:
     """q*, chi_1 and c* of Poole et al. (2016), for an activation whose variance map has an attracting fixed point.
 
@@ -103,7 +107,7 @@ def order_chaos(system: AngledPair) -> OrderChaos:
     def next_variance(q: Array, numbers: tuple[Array, Array]) -> Array:
         return numbers[1] + numbers[0] * phi.two_point(q, q, q)
 
-    start = jnp.asarray(system.bias_variance + system.weight_variance, float)
+    start = system.bias_variance + system.weight_variance
     found = fixed_point(next_variance, start, numbers, max_steps=20_000)
     q = found.value
     slope = system.weight_variance * phi.two_point_derivative(q, q, q)
@@ -120,6 +124,12 @@ def order_chaos(system: AngledPair) -> OrderChaos:
     return OrderChaos(q, slope, correlation, correlation_slope, converged, found.residual)
 
 
+def _one_hidden_layer(system: NetworkKernels) -> None:
+    if system.family != "fully connected" or system.depth != 1:
+        raise ValueError(f"NetworkKernels.depth = {system.depth}, family {system.family!r}: must be 1 and 'fully connected'")
+
+
+@theory(check=_one_hidden_layer)
 def one_hidden_layer_spread(system: NetworkKernels) -> KernelSpread:
     """Exact at every width for fully connected networks with one hidden layer, whose units are independent: no bias, and
 
@@ -128,9 +138,7 @@ def one_hidden_layer_spread(system: NetworkKernels) -> KernelSpread:
 
     alpha ~ N(0, 1), q_ij = bias_variance + weight_variance x_i.x_j/d. Raises `ValueError` for other architectures.
     """
-    if system.family != "fully connected" or system.depth != 1:
-        raise ValueError(f"NetworkKernels.depth = {system.depth}, family {system.family!r}: must be 1 and 'fully connected'")
-    x = jnp.asarray(system.inputs, jnp.float64)
+    x = system.inputs
     q = system.bias_variance + system.weight_variance * x @ x.T / x.shape[1]
     diagonal = jnp.diagonal(q)
     phi = system.activation
@@ -153,13 +161,17 @@ def one_hidden_layer_spread(system: NetworkKernels) -> KernelSpread:
     return KernelSpread(zero, relative(variance, nngp), zero, relative(tangent, ntk))
 
 
+def _one_input(system: NetworkKernels) -> None:
+    if system.family != "fully connected" or system.inputs.shape[0] != 1:
+        raise ValueError(f"NetworkKernels.inputs has shape {system.inputs.shape}: one input of a fully connected network")
+
+
+@theory(check=_one_input)
 def one_input_spread(system: NetworkKernels) -> KernelSpread:
     """To first order in 1 / width for fully connected networks of any depth and a single input: bias K1 / (n K) and fluctuation
     sqrt(V / n) / K of the NNGP kernel, see `depth`. NaN for the tangent kernel. Raises `ValueError` for anything else.
     """
-    if system.family != "fully connected" or system.inputs.shape[0] != 1:
-        raise ValueError(f"NetworkKernels.inputs has shape {system.inputs.shape}: one input of a fully connected network")
-    first = system.bias_variance + system.weight_variance * jnp.mean(jnp.asarray(system.inputs) ** 2)
+    first = system.bias_variance + system.weight_variance * jnp.mean(system.inputs**2)
     one = DeepNetwork(system.width, system.weight_variance, system.bias_variance, 1.0, system.depth, system.activation)
     deep = deep_cumulants(one.with_(first_variance=first))
     kernel, unknown = deep.kernel[-1], jnp.full((), jnp.nan)

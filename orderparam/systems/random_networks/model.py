@@ -5,15 +5,14 @@ layer at some inputs (`RandomNetwork`), a deep network at one input (`DeepNetwor
 width (`NetworkKernels`).
 """
 
-from typing import Literal, get_args
+from typing import Literal
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from orderparam.core.system import System, nearest, parameter, structure
-from orderparam.gaussian import Activation, activation
+from orderparam.core.system import System, parameter, structure
+from orderparam.gaussian import Activation, activation, activation_names
 from orderparam.networks import Architecture, convolutional, fully_connected
 
 Prior = Literal["uniform", "gaussian"]
@@ -30,8 +29,6 @@ class RandomNetwork(System):
     w_ci ~ Uniform[-d^(-1/2), d^(-1/2)] and a_c ~ Uniform[-N^(-1/2), N^(-1/2)], whose variances are 1/(3d) and 1/(3N).
     Values of the random function at `inputs` are what is observed; densities are averaged over `bins` equal bins of
     [-half_range, half_range].
-
-    Raises `ValueError` for inputs that are not a matrix of finite numbers, an unknown prior, or an activation that is not one.
     """
 
     inputs: Float[Array, "point dim"] = parameter("inputs x, one in each row")
@@ -41,16 +38,8 @@ class RandomNetwork(System):
     half_range: float = parameter("densities cover [-half_range, half_range]", above=0, default=1.0)
     prior: Prior = structure("law of the hidden weights", default="uniform")
     readout_prior: ReadoutPrior | None = structure("law of the read-out weights; None: that of the hidden weights", default=None)
-    activation: Activation = structure("activation phi", default=activation("erf"))
-    bins: int = structure("number of bins of a density", default=40)
-
-    def __check_init__(self) -> None:
-        _check_inputs(self, self.inputs, 2, "(point, dim)")
-        _check_choice(self, "prior", get_args(Prior))
-        if self.readout_prior is not None:
-            _check_choice(self, "readout_prior", get_args(ReadoutPrior))
-        _check_activation(self)
-        _check_integer(self, "bins", 1)
+    activation: Activation = structure("activation phi", convert=activation, choices=activation_names, default="erf")
+    bins: int = structure("number of bins of a density", minimum=1, default=40)
 
     @property
     def readout_law(self) -> ReadoutPrior:
@@ -76,12 +65,8 @@ class DeepNetwork(System):
     weight_variance: float = parameter("variance of a weight times its fan-in", above=0, default=2.0)
     bias_variance: float = parameter("variance of a bias", minimum=0, default=0.0)
     first_variance: float = parameter("variance of the first pre-activations", above=0, default=2.0)
-    depth: int = structure("number of hidden layers", default=3)
-    activation: Activation = structure("activation phi", default=activation("relu"))
-
-    def __check_init__(self) -> None:
-        _check_activation(self)
-        _check_integer(self, "depth", 1)
+    depth: int = structure("number of hidden layers", minimum=1, default=3)
+    activation: Activation = structure("activation phi", convert=activation, choices=activation_names, default="relu")
 
 
 class NetworkKernels(System):
@@ -95,22 +80,20 @@ class NetworkKernels(System):
     width: int = parameter("units in every hidden layer (channels)", minimum=1, integer=True, default=100)
     weight_variance: float = parameter("variance of a weight times its fan-in", above=0, default=2.0)
     bias_variance: float = parameter("variance of a bias", minimum=0, default=0.0)
-    depth: int = structure("number of hidden layers", default=1)
-    activation: Activation = structure("activation phi", default=activation("relu"))
+    depth: int = structure("number of hidden layers", minimum=1, default=1)
+    activation: Activation = structure("activation phi", convert=activation, choices=activation_names, default="relu")
     family: Family = structure("fully connected or convolutional", default="fully connected")
-    window: int = structure("pixels seen by one unit of a convolution", default=3)
+    window: int = structure("pixels seen by one unit of a convolution", minimum=1, default=3)
 
     def __check_init__(self) -> None:
-        _check_choice(self, "family", get_args(Family))
-        ranks = 2 if self.family == "fully connected" else 3
-        _check_inputs(self, self.inputs, ranks, "(point, dim)" if ranks == 2 else "(point, *grid, channel)")
-        _check_activation(self)
-        _check_integer(self, "depth", 1)
-        _check_integer(self, "window", 1)
+        ranks = len(self.inputs.shape)
+        if ranks != 2 if self.family == "fully connected" else ranks < 3:
+            wanted = "(point, dim)" if self.family == "fully connected" else "(point, *grid, channel)"
+            raise ValueError(f"{type(self).__name__}.inputs has shape {self.inputs.shape}: must be {wanted}")
 
     def architecture(self, finite: bool = True) -> Architecture:
         """The network itself; `finite` False leaves the width open."""
-        width = int(self.width) if finite else None
+        width = self.size("width") if finite else None
         if self.family == "fully connected":
             return fully_connected(self.depth, width, self.activation, self.weight_variance, self.bias_variance)
         return convolutional(
@@ -135,46 +118,10 @@ class AngledPair(System):
     weight_variance: float = parameter("variance of a weight times its fan-in", above=0, default=2.0)
     bias_variance: float = parameter("variance of a bias", minimum=0, default=0.0)
     width: int = parameter("units in every hidden layer", minimum=1, integer=True, default=200)
-    depth: int = structure("number of hidden layers", default=3)
-    activation: Activation = structure("activation phi", default=activation("relu"))
-
-    def __check_init__(self) -> None:
-        _check_activation(self)
-        _check_integer(self, "depth", 1)
+    depth: int = structure("number of hidden layers", minimum=1, default=3)
+    activation: Activation = structure("activation phi", convert=activation, choices=activation_names, default="relu")
 
     @property
     def inputs(self) -> Float[Array, "point dim"]:
         """The two inputs, in two dimensions."""
-        angle = jnp.asarray(self.angle, float)
-        return np.sqrt(2.0) * jnp.array([[1.0, 0.0], [jnp.cos(angle), jnp.sin(angle)]])
-
-
-def _check_inputs(system: System, inputs: object, ranks: int, words: str) -> None:
-    if isinstance(inputs, jax.core.Tracer | jax.ShapeDtypeStruct):
-        return
-    name = f"{type(system).__name__}.inputs"
-    if not isinstance(inputs, np.ndarray | jax.Array):
-        raise ValueError(f"{name} = {inputs!r}: must be an array of shape {words}")
-    array = np.asarray(inputs)
-    if (array.ndim != ranks if ranks == 2 else array.ndim < ranks) or array.size == 0:
-        raise ValueError(f"{name} has shape {array.shape}: must be {words}")
-    if not np.issubdtype(array.dtype, np.number) or not np.all(np.isfinite(array)):
-        raise ValueError(f"{name}: must be finite numbers")
-
-
-def _check_choice(system: System, name: str, allowed: tuple[str, ...]) -> None:
-    value = getattr(system, name)
-    if value not in allowed:
-        raise ValueError(f"{type(system).__name__}.{name} = {value!r}{nearest(str(value), list(allowed))}")
-
-
-def _check_activation(system: System) -> None:
-    value = getattr(system, "activation")  # noqa: B009
-    if not isinstance(value, Activation):
-        raise ValueError(f"{type(system).__name__}.activation = {value!r}: must be an orderparam.gaussian Activation")
-
-
-def _check_integer(system: System, name: str, minimum: int) -> None:
-    value = getattr(system, name)
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
-        raise ValueError(f"{type(system).__name__}.{name} = {value!r}: must be an integer >= {minimum}")
+        return np.sqrt(2.0) * jnp.array([[1.0, 0.0], [jnp.cos(self.angle), jnp.sin(self.angle)]])

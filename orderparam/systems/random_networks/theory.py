@@ -10,6 +10,8 @@ Odd cumulants vanish because the law of the read-out is even. The excess kurtosi
 read-out (it is 3 <phi^4> / <phi^2>^2 - 3 over N), and may be for a uniform one, m4 = 9/5, or signs, m4 = 1.
 """
 
+from typing import Literal
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +19,7 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
 from orderparam.core.result import Result
+from orderparam.core.verb import theory
 from orderparam.systems.random_networks.averages import one_point_average, unit_average
 from orderparam.systems.random_networks.model import RandomNetwork
 
@@ -54,16 +57,18 @@ class Density(Result):
     density: Float[Array, "input bin"]
 
 
+@theory
 def covariance(system: RandomNetwork) -> Covariance:
     """K alone: in closed form, for any input dimension, if the hidden weights are Gaussian."""
     if system.prior == "gaussian":
-        x = jnp.asarray(system.inputs, jnp.float64)
+        x = system.inputs
         gram = system.weight_variance * x @ x.T / x.shape[1]
         diagonal = jnp.diagonal(gram)
         return Covariance(system.readout_variance * system.activation.two_point(diagonal[:, None], gram, diagonal))
     return Covariance(system.readout_variance * _features(system)[0])
 
 
+@theory
 def cumulants(system: RandomNetwork) -> Cumulants:
     """K and the whole fourth cumulant, exact at every width; accuracy and errors as for `averages.unit_average`."""
     second, fourth = _features(system)
@@ -77,6 +82,7 @@ def cumulants(system: RandomNetwork) -> Cumulants:
     return Cumulants(covariance(system).kernel, variance**2 / system.width * (m4 * fourth - pairs))
 
 
+@theory
 def marginals(system: RandomNetwork) -> Marginals:
     """Variance, fourth cumulant and kurtosis at each input, exact at every width; Gaussian weights: for any input dimension."""
     u, weights = one_point_average(system)
@@ -99,22 +105,20 @@ def sixth_cumulant(system: RandomNetwork) -> Float[Array, "input"]:
     return second**3 / system.width**2 * (m6 - 15 * m4 + 30)
 
 
-def density(system: RandomNetwork, order: int = 1) -> Density:
+@theory
+def density(system: RandomNetwork, *, order: Literal[0, 1, 2] = 1) -> Density:
     """The density of z(x), with corrections to the Gaussian up to width^-order: Edgeworth's series, for order 0, 1 or 2.
 
     p(z) = N(z; 0, K) [1 + l4/24 He_4 + l6/720 He_6 + l4^2/1152 He_8],  l4 = kappa4/K^2, l6 = kappa6/K^3, He of z/sqrt(K),
 
     the first correction being order 1 and the others order 2 (Blinnikov and Moessner 1998). Integrated over each bin, hence as
     exact as the cumulants. Order 0 is the Gaussian process of infinite width. It may be negative where it is not valid.
-    Raises `ValueError` for another order.
     """
-    if order not in (0, 1, 2):
-        raise ValueError(f"order = {order!r}: must be 0 (Gaussian), 1 or 2")
     second, m4, m6 = _standardised(system)
     deviation = jnp.sqrt(second)[:, None]
     fourth = (m4 - 3)[:, None] / system.width
     sixth = (m6 - 15 * m4 + 30)[:, None] / system.width**2
-    z = jnp.asarray(system.edges) / deviation
+    z = system.edges / deviation
     polynomial = jnp.zeros_like(z)
     if order > 0:
         polynomial += fourth / 24 * _he(z, 3)
@@ -123,20 +127,24 @@ def density(system: RandomNetwork, order: int = 1) -> Density:
     return _binned(system, norm.cdf(z) - norm.pdf(z) * polynomial)
 
 
+def _smooth(system: RandomNetwork) -> None:
+    if system.readout_law == "rademacher":
+        raise ValueError("RandomNetwork.readout_prior = 'rademacher': the law of z has no smooth density at small width")
+
+
+@theory(check=_smooth)
 def exact_density(system: RandomNetwork) -> Density:
     """The density of z(x) at any width, from the characteristic function of one hidden unit to the power `width`.
 
     P(z < t) = 1/2 + (1/pi) int_0^inf dk sin(kt)/k <E_alpha cos(k a phi)>^N  (Gil-Pelaez 1951), for k up to 2000 / sqrt(K) and
     a period of 24 sqrt(K). Bins of width 0.05 sqrt(K) are good to 1e-8 of the peak for N >= 3, and 3e-3 for N = 1, where the
     density diverges at 0 like a logarithm.
-    Raises `ValueError` for a Rademacher read-out with fewer than 3 units, whose characteristic function does not decay.
+    Raises `ValueError` for a Rademacher read-out, whose characteristic function does not decay at small width.
     """
-    if system.readout_law == "rademacher":
-        raise ValueError("RandomNetwork.readout_prior = 'rademacher': the law of z has no smooth density at small width")
     u, weights = one_point_average(system)
     second = system.readout_variance * jnp.sum(weights * system.activation(u) ** 2, axis=1)
     amplitude = jnp.sqrt(system.readout_variance / system.width) * system.activation(u)
-    edges = jnp.asarray(system.edges)
+    edges = system.edges
 
     def one_point(columns: tuple[Array, Array, Array]) -> Array:
         amplitude, weights, second = columns
@@ -185,5 +193,5 @@ def _he(z: Array, degree: int) -> Array:
 
 
 def _binned(system: RandomNetwork, distribution: Float[Array, "point edge"]) -> Density:
-    edges = jnp.asarray(system.edges)
+    edges = system.edges
     return Density((edges[1:] + edges[:-1]) / 2, jnp.diff(distribution, axis=1) / jnp.diff(edges))

@@ -97,7 +97,7 @@ def test_units_with_a_mean_against_the_exact_integral_over_readouts():
     gaps = []
     for width in (50.0, 200.0):
         result = finite_width(system.with_(width=np.array([width])))
-        found = [float(result.order_parameters[0]), float(result.mean_scales[0]), float(result.train_error)]
+        found = [float(result.order_parameters.squeeze()), float(result.mean_scales.squeeze()), float(result.train_error)]
         assert found == pytest.approx(exact(width), rel=0.5 / width)
         gaps.append(abs(np.array(found) - exact(width)))
     assert np.all(gaps[0] > 2 * gaps[1])
@@ -112,16 +112,16 @@ def test_units_with_a_mean_against_the_exact_integral_over_readouts():
     ],
 )
 def test_two_hidden_layers(closure, scales, action, bias, variance):
-    result = finite_width(dense(100, width=100, temperature=0.01, depth=2), closure)
-    near(result.order_parameters, scales)
+    result = finite_width(dense(100, width=100, temperature=0.01, depth=2), closure=closure)
+    near(result.order_parameters.squeeze(), scales)
     near(result.action, action)
     near([result.test_bias, result.test_variance], [bias, variance])
 
 
 @pytest.mark.slow
 def test_three_hidden_layers():
-    result = finite_width(dense(100, width=100, temperature=0.01, depth=3), "linear")
-    near(result.order_parameters, [1.48152407, 1.52370817, 1.60093872])
+    result = finite_width(dense(100, width=100, temperature=0.01, depth=3), closure="linear")
+    near(result.order_parameters.squeeze(), [1.48152407, 1.52370817, 1.60093872])
     near(result.action, 274.22907907)
 
 
@@ -129,7 +129,7 @@ def test_three_hidden_layers():
 def test_unequal_widths_and_priors():
     options = {"width": np.array([50.0, 200.0]), "weight_variance": np.array([1.0, 2.0]), "readout_variance": 0.5}
     result = finite_width(dense(200, temperature=0.1, depth=2, **options))
-    near(result.order_parameters, [1.65897718, 1.30003851])
+    near(result.order_parameters.squeeze(), [1.65897718, 1.30003851])
     near(result.action, 143.43139403)
     near([result.train_error, result.test_bias, result.test_variance], [0.08477902, 0.38696171, 0.06055047])
 
@@ -148,8 +148,8 @@ def test_predictor_with_the_corrected_kernel(n_train, options, bias):
 def test_ten_outputs():
     result = finite_width(dense(200, ONE_HOT, width=100, temperature=0.05))
     eigenvalues = [0.508928, 0.568384, 0.593421, 0.630461, 0.648624, 0.662589, 0.725838, 0.754747, 0.806099, 0.856448]
-    near(np.linalg.eigvalsh(result.order_parameters), eigenvalues, 6)
-    near(result.order_parameters[0, 1], 0.02836302)
+    near(np.linalg.eigvalsh(result.order_parameters.squeeze()), eigenvalues, 6)
+    near(result.order_parameters.squeeze()[0, 1], 0.02836302)
     near(result.action / 100, -32.32824)
     near(result.train_error, 0.21102642)
     near([result.test_bias / 10, result.test_variance / 10], [0.03706425, 0.02813857])
@@ -170,7 +170,7 @@ def test_two_minima_at_high_temperature_and_strong_signal(closure):
     system = FullyConnected(
         one, np.array([np.sqrt(1e7 * 50)]), one, np.ones(1), width=50, temperature=1e4, depth=2, activation="linear"
     )
-    found = branches(system, closure)
+    found = branches(system, closure=closure)
     near(found.order_parameters[:2, 0], [180.58781637, 1.12697173])
     near(found.action[:2] / 50, [585.672298, 1002.07209], 5)
     assert jnp.isnan(found.action[2])
@@ -193,7 +193,7 @@ IMAGES = X.reshape(-1, 8, 8, 1)
 def test_four_patches(kind, diagonal, action, train, bias, variance):
     system = kind(IMAGES[:100], Y[:100], IMAGES[-500:], Y[-500:], channels=50, temperature=0.1, mask=4)
     result = finite_width(system)
-    near(np.diag(result.order_parameters), diagonal)
+    near(np.diag(result.order_parameters.squeeze()), diagonal)
     near(result.action / 50, action)
     near([result.train_error, result.test_bias, result.test_variance], [train, bias, variance])
     assert result.converged
@@ -210,7 +210,7 @@ def test_four_patches(kind, diagonal, action, train, bias, variance):
 )
 def test_patch_teachers(kind, target, first, action):
     result = finite_width(kind(**patch_teacher(target, 100, 300), channels=20, temperature=0.05, mask=10))
-    near(result.order_parameters[0, 0], first)
+    near(result.order_parameters.squeeze()[0, 0], first)
     near(result.action / 20, action)
 
 

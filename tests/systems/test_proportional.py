@@ -14,13 +14,13 @@ from orderparam.systems.proportional import (
     finite_width,
     infinite_width,
     integrated_width,
-    langevin,
-    posterior,
+    langevin_training,
     predict_width,
     renormalised_kernel,
+    sampled_network,
     similarity,
 )
-from orderparam.systems.proportional.experiment.potentials import Collapsed
+from orderparam.systems.proportional.network import Collapsed
 from orderparam.systems.proportional.patches import patches
 from orderparam.systems.proportional.tasks import dense, flat, patch_teacher
 
@@ -34,35 +34,35 @@ def convolutional(fields=PATCHES, kind=Convolutional, **options):
 
 def test_infinite_width_is_the_limit():
     wide, limit = finite_width(SMALL.with_(width=1e8)), infinite_width(SMALL)
-    assert abs(wide.order_parameters[0] - 1) < 1e-6
+    assert abs(wide.order_parameters.item() - 1) < 1e-6
     assert wide.test_error == pytest.approx(float(limit.test_error), rel=1e-6)
 
 
 def test_finite_width_is_infinite_width_with_another_readout_variance():
     """Aiudi et al. 2025: one scalar only rescales the prior of the last layer."""
     result = finite_width(SMALL)
-    same = infinite_width(SMALL.with_(readout_variance=float(result.order_parameters[0])))
+    same = infinite_width(SMALL.with_(readout_variance=result.order_parameters.item()))
     assert result.test_error == pytest.approx(float(same.test_error), rel=1e-12)
     assert np.allclose(result.mean, same.mean, rtol=0, atol=1e-12)
 
 
 def test_zero_temperature_has_a_closed_form():
     """Q = [1 - P/N + sqrt((1 - P/N)^2 + 4 y^T K^{-1} y / N)] / 2."""
-    from orderparam.systems.proportional.theory.fully_connected import kernels
+    from orderparam.systems.proportional.theory.deep import prior_kernels
 
     system = SMALL.with_(temperature=1e-9)
-    kernel = np.asarray(kernels(system, jnp.ones(1), "nested")[0])
-    y = np.asarray(system.train[1])
+    kernel = np.asarray(prior_kernels(system)[0])
+    y = np.asarray(system.train[1])[:, 0]
     ratio, power = 40 / 30, y @ np.linalg.solve(kernel, y) / 30
     expected = (1 - ratio + np.sqrt((1 - ratio) ** 2 + 4 * power)) / 2
-    assert finite_width(system).order_parameters[0] == pytest.approx(expected, rel=1e-6)
+    assert finite_width(system).order_parameters.item() == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.slow
 def test_closures_agree_for_homogeneous_activations():
     """Nested treats the mean of relu apart, which on balanced labels changes little."""
     system = SMALL.with_(depth=2, activation="relu", temperature=0.05)
-    common, linear, nested = (finite_width(system, closure) for closure in ("common", "linear", "nested"))
+    common, linear, nested = (finite_width(system, closure=closure) for closure in ("common", "linear", "nested"))
     assert linear.test_error == pytest.approx(float(common.test_error), rel=1e-10)
     assert nested.converged
     assert nested.test_error == pytest.approx(float(common.test_error), rel=1e-3)
@@ -70,7 +70,7 @@ def test_closures_agree_for_homogeneous_activations():
 
 def test_one_output_is_a_special_case_of_several():
     column = SMALL.with_(targets=SMALL.targets[:, None], test_targets=SMALL.test_targets[:, None], depth=2)
-    several, one = finite_width(column, "common"), finite_width(SMALL.with_(depth=2), "common")
+    several, one = finite_width(column, closure="common"), finite_width(SMALL.with_(depth=2), closure="common")
     assert several.action == pytest.approx(float(one.action), rel=1e-11)
     assert several.test_error == pytest.approx(float(one.test_error), rel=1e-9)
 
@@ -93,7 +93,7 @@ def test_the_action_of_several_outputs_with_a_mean_is_stationary():
         prior = np.trace(scale) - np.trace(scale @ np.linalg.inv(kappa)) - np.linalg.slogdet(kappa)[1]
         return n * prior + np.linalg.slogdet(noisy)[1] + flat @ np.linalg.solve(noisy, flat)
 
-    scale, kappa = np.asarray(result.order_parameters), np.asarray(result.mean_scales)
+    scale, kappa = np.asarray(result.order_parameters).squeeze(), np.asarray(result.mean_scales).squeeze()
     assert result.action == pytest.approx(action(scale, kappa), rel=1e-10)
     for entries in ([(0, 0)], [(1, 1)], [(0, 1), (1, 0)]):
         step = np.zeros((2, 2))
@@ -108,8 +108,8 @@ def test_rotated_labels_rotate_the_order_parameter():
     rng = np.random.default_rng(0)
     y, rotation = rng.normal(size=(40, 3)), np.linalg.qr(rng.normal(size=(3, 3)))[0]
     system = SMALL.with_(targets=y, test_targets=rng.normal(size=(60, 3)))
-    q = finite_width(system).order_parameters
-    rotated = finite_width(system.with_(targets=y @ rotation)).order_parameters
+    q = finite_width(system).order_parameters.squeeze()
+    rotated = finite_width(system.with_(targets=y @ rotation)).order_parameters.squeeze()
     assert np.allclose(rotated, rotation.T @ q @ rotation, atol=1e-9)
 
 
@@ -120,7 +120,7 @@ def test_one_patch_of_an_activation_with_a_mean_is_a_fully_connected_network():
     twice = fields | {name: np.concatenate([PATCHES[name]] * 2, axis=1) for name in ("inputs", "test_inputs")}
     pooled = finite_width(convolutional(twice, mask=40, activation="relu", readout="average"))
     for local in (whole, pooled):
-        assert len(local.mean_scales) * local.mean_scales[0, 0] == pytest.approx(float(same.mean_scales[0]), rel=1e-9)
+        assert local.mean_scales.item() == pytest.approx(same.mean_scales.item(), rel=1e-9)
         assert local.log_evidence == pytest.approx(float(same.log_evidence), rel=1e-9)
         assert local.test_error == pytest.approx(float(same.test_error), rel=1e-9)
 
@@ -129,8 +129,8 @@ def test_patches_with_one_output_are_a_special_case_of_several():
     targets = {name: PATCHES[name] + 1 for name in ("targets", "test_targets")}
     one = finite_width(convolutional(activation="relu", **targets))
     several = finite_width(convolutional(activation="relu", **{name: y[:, None] for name, y in targets.items()}))
-    assert np.allclose(several.order_parameters[:, 0, :, 0], one.order_parameters, atol=1e-9)
-    assert np.allclose(several.mean_scales[:, 0, :, 0], one.mean_scales, atol=1e-9)
+    assert np.allclose(several.order_parameters, one.order_parameters, atol=1e-9)
+    assert np.allclose(several.mean_scales, one.mean_scales, atol=1e-9)
     assert several.log_evidence == pytest.approx(float(one.log_evidence), rel=1e-10)
     assert several.test_error == pytest.approx(float(one.test_error), rel=1e-9)
 
@@ -141,7 +141,7 @@ def test_predictions_are_regression_with_the_renormalised_kernel(kind):
     system = convolutional(kind=kind, activation="relu")
     kernel, found = renormalised_kernel(system), finite_width(system)
     weights = np.linalg.solve(kernel.train + 0.1 * np.eye(40), PATCHES["targets"])
-    assert np.allclose(kernel.rows @ weights, found.mean, atol=1e-9)
+    assert np.allclose(kernel.rows @ weights, found.mean[:, 0], atol=1e-9)
 
 
 def test_permuted_patches_permute_the_order_parameter():
@@ -151,7 +151,9 @@ def test_permuted_patches_permute_the_order_parameter():
         return x.reshape(len(x), 4, 10, 1)[:, order].reshape(len(x), 40, 1)
 
     swapped = PATCHES | {name: permute(PATCHES[name]) for name in ("inputs", "test_inputs")}
-    q, permuted = finite_width(convolutional()).order_parameters, finite_width(convolutional(swapped)).order_parameters
+    q, permuted = (
+        finite_width(convolutional(fields)).order_parameters.squeeze() for fields in (PATCHES, swapped)
+    )
     assert np.allclose(permuted, q[np.ix_(order, order)], atol=1e-9)
 
 
@@ -161,9 +163,10 @@ def test_weight_sharing_can_only_lower_the_action():
 
 def test_order_parameter_is_positive_definite_and_stationary():
     result = finite_width(convolutional(temperature=1e-3, channels=5))
-    assert np.linalg.eigvalsh(result.order_parameters)[0] > 0
+    q = result.order_parameters.squeeze()
+    assert np.linalg.eigvalsh(q)[0] > 0
     assert result.converged
-    assert np.allclose(result.order_parameters, result.order_parameters.T, atol=1e-13)
+    assert np.allclose(q, q.T, atol=1e-13)
 
 
 def test_train_error_is_the_derivative_of_the_evidence():
@@ -239,7 +242,7 @@ def test_learning_aligns_the_hidden_kernel_with_the_targets():
 def test_similarity_of_patches_is_that_of_gaussian_units_with_the_readout_of_the_theory():
     """As many channels as patches, v^T v / N_c = Q: the units given the targets are Gaussian, of 4 channels x 4 patches x P."""
     system = convolutional(channels=4)
-    result, scale = similarity(system), finite_width(system).order_parameters
+    result, scale = similarity(system, units="gaussian"), finite_width(system).order_parameters.squeeze()
     x = np.moveaxis(PATCHES["inputs"].reshape(40, 4, 10), 1, 0).reshape(160, 10)
     norms = 1 + np.sum(x**2, 1) / 5
     kernel = 2 / np.pi * np.arcsin(x @ x.T / 5 / np.sqrt(np.outer(norms, norms)))
@@ -257,7 +260,7 @@ def test_similarity_of_patches_is_that_of_gaussian_units_with_the_readout_of_the
 @pytest.fixture(scope="module")
 def linear_posterior():
     system = SMALL.with_(activation="linear", width=10)
-    return integrated_width(system), posterior(system, jax.random.key(1), warmup=120, samples=300)
+    return integrated_width(system), sampled_network(system, jax.random.key(1), warmup=120, samples=300)
 
 
 def test_sampling_a_linear_network_gives_the_exact_posterior(linear_posterior):
@@ -269,24 +272,24 @@ def test_sampling_a_linear_network_gives_the_exact_posterior(linear_posterior):
 
 def test_the_order_parameter_is_the_length_of_the_readout(linear_posterior):
     exact, measured = linear_posterior
-    assert measured.order_parameters[0] == pytest.approx(float(exact.scale), rel=0.08)
+    assert measured.order_parameters.item() == pytest.approx(float(exact.scale), rel=0.08)
 
 
 @pytest.mark.slow
 def test_langevin_samples_the_same_posterior(linear_posterior):
     exact, _ = linear_posterior
     system = SMALL.with_(activation="linear", width=10)
-    measured = langevin(system, jax.random.key(0), burn_in=4000, samples=400, thin=60)
+    measured = langevin_training(system, jax.random.key(0), burn_in=4000, samples=400, thin=60)
     assert measured.train_error == pytest.approx(float(exact.train_error), rel=0.1)
 
 
 @pytest.mark.slow
 def test_sampled_patches_agree_with_local_renormalisation():
     system = convolutional()
-    theory, measured = finite_width(system), posterior(system, jax.random.key(0), warmup=120, samples=200)
+    theory, measured = finite_width(system), sampled_network(system, jax.random.key(0), warmup=120, samples=200)
     assert measured.test_error == pytest.approx(float(theory.test_error), rel=0.15)
     upper = np.triu_indices(4)
-    assert np.abs(theory.order_parameters[upper] - measured.order_parameters[upper]).max() < 0.15
+    assert np.abs((theory.order_parameters - measured.order_parameters).squeeze()[upper]).max() < 0.15
 
 
 def test_prediction_on_data():
@@ -325,9 +328,9 @@ def test_bad_patches_are_refused(changes, message):
 
 def test_half_a_unit_cannot_be_sampled():
     with pytest.raises(ValueError, match=r"width = 3.5.*whole number"):
-        posterior(SMALL.with_(width=3.5), jax.random.key(0))
+        sampled_network(SMALL.with_(width=3.5), jax.random.key(0))
 
 
 def test_unknown_closure_is_refused():
     with pytest.raises(ValueError, match="nested"):
-        finite_width(SMALL, "nestd")
+        finite_width(SMALL, closure="nestd")

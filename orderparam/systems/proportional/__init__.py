@@ -1,50 +1,39 @@
 """Bayesian networks of finite width on a fixed training set: kernel renormalisation at P ~ N, theory beside sampling.
 
     import orderparam as op
-    from orderparam.systems.proportional import FullyConnected, finite_width, infinite_width, posterior
+    from orderparam.systems.proportional import FullyConnected, finite_width, infinite_width, sampled_network
 
     system = FullyConnected(x, y, x_test, y_test, width=200, temperature=0.1)
     finite_width(system).test_error, infinite_width(system).test_error
     op.sweep(finite_width, system, {"width": [20, 50, 100, 200, 500], "temperature": [0.01, 0.1]})
-    op.sweep(posterior, system, {"width": [20, 100]}, seeds=2)
+    op.sweep(sampled_network, system, {"width": [20, 100]}, seeds=4)
 """
 
 from orderparam.systems.proportional.experiment import (
     SampledNetwork,
-    SampledOutputs,
-    SampledPatches,
-    SampledPatchOutputs,
     SampledSimilarity,
-    langevin,
-    posterior,
+    langevin_training,
+    sampled_network,
     sampled_similarity,
 )
 from orderparam.systems.proportional.model import Convolutional, FullyConnected, LocallyConnected
 from orderparam.systems.proportional.predict import predict_width
-from orderparam.systems.proportional.theory import (
+from orderparam.systems.proportional.theory.deep import branches
+from orderparam.systems.proportional.theory.finite_width import finite_width, infinite_width, renormalised_kernel
+from orderparam.systems.proportional.theory.integrated import integrated_width
+from orderparam.systems.proportional.theory.results import (
     Branches,
     IntegratedNetwork,
+    PredictedSimilarity,
     Prediction,
-    PredictionOfSeveral,
     RenormalisedKernel,
     RenormalisedNetwork,
-    RenormalisedOutputs,
-    RenormalisedPatches,
-    RenormalisedPatchOutputs,
-    Similarity,
-    branches,
-    finite_width,
-    infinite_width,
-    integrated_width,
-    kernel_corrected,
-    renormalised_kernel,
-    similarity,
 )
+from orderparam.systems.proportional.theory.similarity import kernel_corrected, similarity
 
 __all__ = [
-    "Branches", "Convolutional", "FullyConnected", "IntegratedNetwork", "LocallyConnected", "Prediction",
-    "PredictionOfSeveral", "RenormalisedKernel", "RenormalisedNetwork", "RenormalisedOutputs", "RenormalisedPatchOutputs",
-    "RenormalisedPatches", "SampledNetwork", "SampledOutputs", "SampledPatchOutputs", "SampledPatches", "SampledSimilarity",
-    "Similarity", "branches", "finite_width", "infinite_width", "integrated_width", "kernel_corrected", "langevin",
-    "posterior", "predict_width", "renormalised_kernel", "sampled_similarity", "similarity",
+    "Branches", "Convolutional", "FullyConnected", "IntegratedNetwork", "LocallyConnected", "PredictedSimilarity", "Prediction",
+    "RenormalisedKernel", "RenormalisedNetwork", "SampledNetwork", "SampledSimilarity", "branches", "finite_width",
+    "infinite_width", "integrated_width", "kernel_corrected", "langevin_training", "predict_width", "renormalised_kernel",
+    "sampled_network", "sampled_similarity", "similarity",
 ]  # fmt: skip

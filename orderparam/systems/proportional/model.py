@@ -10,60 +10,43 @@ variances are 1/lambda_l. There are no biases.
 """
 
 import math
-from typing import Any
+from typing import Literal
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float, Num
+from jaxtyping import Array, Float
 
-from orderparam.core.system import System, is_number, parameter, structure
-from orderparam.gaussian import Activation, activation
+from orderparam.core.system import System, parameter, structure
+from orderparam.gaussian import Activation, activation, activation_names
 from orderparam.systems.proportional.patches import Sides, pad, patch_grid, patches
 
-Number = Num[Array, ""] | float
-PerLayer = Num[Array, ""] | Num[Array, "layer"] | float
 
-
-def _option(meaning: str, default: Any) -> Any:
-    """A static field with a default that subclasses may precede with fields that have none."""
-    return eqx.field(default=default, static=True, kw_only=True, metadata={"meaning": meaning})
-
-
-def _concrete(value: Any) -> bool:
-    return isinstance(value, np.ndarray | jax.Array) and not isinstance(value, jax.core.Tracer)
-
-
-class OnData(System):
-    """A learning problem on given data: what the systems of this room have in common.
+class BayesianNetwork(System):
+    """A network on given data: what the systems of this room have in common.
 
     inputs, test_inputs:   (train, *input) and (test, *input); *input is (input_dim,), or (*grid, channel) for signals and images.
     targets, test_targets: (train,) or (train, output), and the same for the test points. Errors are summed over the outputs.
     n_train:               the first so many training examples are used; None uses all of them.
     activation:            the nonlinearity: a name ("erf", "relu", "linear", ...) or an `Activation`.
 
-    Raises `ValueError` for shapes that do not belong together, entries that are not finite, and an unknown activation.
+    Raises `ValueError` for shapes that do not belong together.
     """
 
-    inputs: Float[Array, "train *input"]
-    targets: Float[Array, "train *output"]
-    test_inputs: Float[Array, "test *input"]
-    test_targets: Float[Array, "test *output"]
-    n_train: int | None = _option("number of training examples used, the first ones; None: all", None)
-    activation: str | Activation = _option("nonlinearity: a name or an Activation", "erf")
+    inputs: Float[Array, "train *input"] = parameter("training inputs")
+    targets: Float[Array, "train"] | Float[Array, "train output"] = parameter("their targets")
+    test_inputs: Float[Array, "test *input"] = parameter("test inputs")
+    test_targets: Float[Array, "test"] | Float[Array, "test output"] = parameter("their targets")
+    n_train: int | None = structure(
+        "number of training examples used, the first ones; None: all", minimum=1, default=None, kw_only=True
+    )
+    activation: Activation = structure(
+        "nonlinearity", convert=activation, choices=activation_names, default="erf", kw_only=True
+    )
 
     def __check_init__(self) -> None:
         name = type(self).__name__
-        for field in ("inputs", "targets", "test_inputs", "test_targets"):
-            value = getattr(self, field)
-            if not hasattr(value, "shape"):
-                raise ValueError(f"{name}.{field} = {value!r}: must be an array")
-            if _concrete(value) and not np.isfinite(np.asarray(value, float)).all():
-                raise ValueError(f"{name}.{field} holds NaN or infinity: must be finite")
         for inputs, targets in (("inputs", "targets"), ("test_inputs", "test_targets")):
             x, y = getattr(self, inputs).shape, getattr(self, targets).shape
-            if len(x) < 2 or len(y) not in (1, 2) or x[0] != y[0] or 0 in x or 0 in y:
+            if len(x) < 2 or x[0] != y[0]:
                 raise ValueError(
                     f"{name}.{inputs} has shape {x} and {targets} {y}: must be (examples, ...) and (examples,) or "
                     "(examples, output), with equally many examples"
@@ -71,58 +54,62 @@ class OnData(System):
         train, test = (self.inputs.shape[1:], self.targets.shape[1:]), (self.test_inputs.shape[1:], self.test_targets.shape[1:])
         if train != test:
             raise ValueError(f"{name}: training examples map {train[0]} to {train[1]}, test examples {test[0]} to {test[1]}")
-        count = self.n_train
-        if count is not None and not (is_number(count) and 1 <= count <= self.inputs.shape[0] and int(count) == count):
-            raise ValueError(f"{name}.n_train = {count!r}: must be an integer from 1 to {self.inputs.shape[0]}, or None for all")
-        activation(self.activation)
+        if self.n_train is not None and self.n_train > self.inputs.shape[0]:
+            raise ValueError(f"{name}.n_train = {self.n_train}: must be at most {self.inputs.shape[0]}, the examples there are")
 
     @property
-    def train(self) -> tuple[Float[Array, "train *input"], Float[Array, "train *output"]]:
-        """Inputs and targets of the training examples that are used."""
-        count = self.inputs.shape[0] if self.n_train is None else int(self.n_train)
-        return jnp.asarray(self.inputs, float)[:count], jnp.asarray(self.targets, float)[:count]
+    def train(self) -> tuple[Float[Array, "train *input"], Float[Array, "train output"]]:
+        """Inputs and targets of the training examples that are used; one output is a column."""
+        x, y = self.inputs[: self.n_train], self.targets[: self.n_train]
+        return x, y.reshape(y.shape[0], -1)
 
     @property
-    def phi(self) -> Activation:
-        """The nonlinearity."""
-        return activation(self.activation)
+    def test(self) -> tuple[Float[Array, "test *input"], Float[Array, "test output"]]:
+        """Inputs and targets of the test points; one output is a column."""
+        return self.test_inputs, self.test_targets.reshape(self.test_targets.shape[0], -1)
+
+    @property
+    def outputs(self) -> int:
+        """D."""
+        return 1 if self.targets.ndim == 1 else self.targets.shape[1]
 
 
-class FullyConnected(OnData):
+class FullyConnected(BayesianNetwork):
     """h^1 = W^0 x / sqrt(d), h^{l+1} = W^l phi(h^l) / sqrt(N_l), f = W^L phi(h^L) / sqrt(N_L): `depth` = L hidden layers.
 
     width and weight_variance may be arrays with one entry for each hidden layer; weight_variance[l] is the variance of the
     weights that lead into hidden layer l + 1, readout_variance that of W^L.
     """
 
-    width: PerLayer = parameter("hidden width N, of all hidden layers or of each", above=0)
-    temperature: Number = parameter("Langevin temperature T: variance of the observation noise", minimum=0)
-    weight_variance: PerLayer = parameter("prior variance 1/lambda_l of the hidden weights", above=0, default=1.0)
-    readout_variance: Number = parameter("prior variance 1/lambda_L of the read-out weights", above=0, default=1.0)
-    depth: int = structure("number L of hidden layers", default=1)
+    width: float | Float[Array, "layer"] = parameter("hidden width N, of all hidden layers or of each", above=0)
+    temperature: float = parameter("Langevin temperature T: variance of the observation noise", minimum=0)
+    weight_variance: float | Float[Array, "layer"] = parameter(
+        "prior variance 1/lambda_l of the hidden weights", above=0, default=1.0
+    )
+    readout_variance: float = parameter("prior variance 1/lambda_L of the read-out weights", above=0, default=1.0)
+    depth: int = structure("number L of hidden layers", minimum=1, default=1)
+
+    places = 1
 
     def __check_init__(self) -> None:
-        if not is_number(self.depth) or int(self.depth) != self.depth or self.depth < 1:
-            raise ValueError(f"FullyConnected.depth = {self.depth!r}: must be an integer >= 1")
-        if len(self.inputs.shape) != 2:
+        if self.inputs.ndim != 2:
             raise ValueError(f"FullyConnected.inputs has shape {self.inputs.shape}: must be (examples, input_dim)")
         for field in ("width", "weight_variance"):
-            value = getattr(self, field)
-            if _concrete(value) and value.ndim > 0 and (value.shape != (self.depth,) or not bool(np.all(np.asarray(value) > 0))):
-                raise ValueError(f"FullyConnected.{field} = {value}: must be one number > 0, or {self.depth}, one a hidden layer")
+            if isinstance(value := getattr(self, field), Array) and value.ndim > 0 and value.shape != (self.depth,):
+                raise ValueError(f"FullyConnected.{field} = {value}: must be one number, or {self.depth}, one a hidden layer")
 
     @property
     def widths(self) -> Float[Array, "layer"]:
         """N_1 .. N_L."""
-        return jnp.broadcast_to(jnp.asarray(self.width, float), (int(self.depth),))
+        return jnp.broadcast_to(jnp.asarray(self.width, float), (self.depth,))
 
     @property
     def variances(self) -> Float[Array, "layer"]:
         """Prior variances of the hidden weights W^0 .. W^{L-1}."""
-        return jnp.broadcast_to(jnp.asarray(self.weight_variance, float), (int(self.depth),))
+        return jnp.broadcast_to(jnp.asarray(self.weight_variance, float), (self.depth,))
 
 
-class PatchNetwork(OnData):
+class PatchNetwork(BayesianNetwork):
     """One hidden layer of `channels` = N_c units at every patch x_i, i = 1..N_p, of d pixels, and a read-out of all of them:
 
         f(x) = (1 / sqrt(N_c N_p)) sum_c sum_i v_ci phi(h_ci),    h_ci = W . x_i / sqrt(d)
@@ -130,16 +117,25 @@ class PatchNetwork(OnData):
     mask, stride, padding: integers, or tuples with one for each axis of the grid. A patch includes all input channels.
     """
 
-    channels: Number = parameter("number of hidden channels N_c", above=0)
-    temperature: Number = parameter("Langevin temperature T: variance of the observation noise", minimum=0)
-    mask: Sides = structure("side of the patches")
-    stride: Sides | None = structure("distance between patches; None: the mask, so that patches do not overlap", default=None)
-    padding: Sides = structure("zeros added on every side", default=0)
-    weight_variance: Number = parameter("prior variance 1/lambda_0 of the hidden weights", above=0, default=1.0)
-    readout_variance: Number = parameter("prior variance 1/lambda_1 of the read-out weights", above=0, default=1.0)
+    channels: float = parameter("number of hidden channels N_c", above=0)
+    temperature: float = parameter("Langevin temperature T: variance of the observation noise", minimum=0)
+    mask: Sides = structure("side of the patches", minimum=1)
+    stride: Sides | None = structure(
+        "distance between patches; None: the mask, so that patches do not overlap", minimum=1, default=None
+    )
+    padding: Sides = structure("zeros added on every side", minimum=0, default=0)
+    weight_variance: float = parameter("prior variance 1/lambda_0 of the hidden weights", above=0, default=1.0)
+    readout_variance: float = parameter("prior variance 1/lambda_1 of the read-out weights", above=0, default=1.0)
+
+    depth = 1
 
     def __check_init__(self) -> None:
         self.patch_grid  # noqa: B018  raises for a mask, stride or padding that does not fit
+
+    @property
+    def widths(self) -> Float[Array, "layer"]:
+        """N_c, of the one layer."""
+        return jnp.asarray(self.channels, float)[None]
 
     @property
     def steps(self) -> Sides:
@@ -161,13 +157,18 @@ class PatchNetwork(OnData):
         """Whether the read-out sees the mean over all patches only."""
         return False
 
+    @property
+    def places(self) -> int:
+        """Number of places whose features are read out separately: patches, or one under pooling."""
+        return 1 if self.pooled else self.patch_count
+
     def padded(self, inputs: Float[Array, "example *input"]) -> Float[Array, "example *padded"]:
         """The inputs with the zeros of the padding around them."""
-        return pad(jnp.asarray(inputs, float), self.padding)
+        return pad(inputs, self.padding)
 
     def patches(self, inputs: Float[Array, "example *input"]) -> Float[Array, "example patch pixel"]:
         """x_i of every example."""
-        return patches(jnp.asarray(inputs, float), self.mask, self.steps, self.padding)
+        return patches(inputs, self.mask, self.steps, self.padding)
 
 
 class Convolutional(PatchNetwork):
@@ -176,11 +177,7 @@ class Convolutional(PatchNetwork):
     readout: "dense" as above, or "average" for global average pooling, f = (1 / sqrt(N_c)) sum_c v_c (1/N_p) sum_i phi(h_ci).
     """
 
-    readout: str = structure("dense or average", default="dense")
-
-    def __check_init__(self) -> None:
-        if self.readout not in ("dense", "average"):
-            raise ValueError(f"Convolutional.readout = {self.readout!r}: must be 'dense' or 'average'")
+    readout: Literal["dense", "average"] = structure("what the read-out sees", default="dense")
 
     @property
     def pooled(self) -> bool:
@@ -191,4 +188,4 @@ class LocallyConnected(PatchNetwork):
     """A convolutional network without weight sharing: h_ci = W_ci . x_i / sqrt(d), own weights at every patch."""
 
 
-Network = FullyConnected | PatchNetwork
+Network = FullyConnected | Convolutional | LocallyConnected

@@ -1,10 +1,8 @@
 """The patches of a signal or an image that the units of a convolutional layer see: any mask, stride and zero padding."""
 
 import math
-from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from orderparam.kernels.window import Window
@@ -12,13 +10,12 @@ from orderparam.kernels.window import Window
 Sides = int | tuple[int, ...]
 
 
-def sides(name: str, value: Any, rank: int, minimum: int) -> tuple[int, ...]:
-    """One integer for every axis, or the same for all. Raises `ValueError` naming what does not fit."""
-    values = (value,) * rank if isinstance(value, int | np.integer) and not isinstance(value, bool) else value
-    fits = isinstance(values, tuple) and len(values) == rank
-    if not fits or not all(isinstance(v, int | np.integer) and not isinstance(v, bool) and v >= minimum for v in values):
-        raise ValueError(f"{name} = {value!r}: must be an integer >= {minimum}, or a tuple of {rank}, one for each axis")
-    return tuple(int(v) for v in values)
+def sides(name: str, value: Sides, rank: int) -> tuple[int, ...]:
+    """One integer for every axis. Raises `ValueError` naming a tuple of another length."""
+    values = (value,) * rank if isinstance(value, int) else value
+    if len(values) != rank:
+        raise ValueError(f"{name} = {value!r}: must be an integer, or a tuple of {rank}, one for each axis")
+    return values
 
 
 def patch_grid(shape: tuple[int, ...], mask: Sides, stride: Sides, padding: Sides) -> tuple[int, ...]:
@@ -29,7 +26,7 @@ def patch_grid(shape: tuple[int, ...], mask: Sides, stride: Sides, padding: Side
     rank = len(shape) - 1
     if rank < 1:
         raise ValueError(f"inputs of shape {shape}: must be (*grid, channel), such as (8, 8, 1) for an image")
-    masks, strides, paddings = sides("mask", mask, rank, 1), sides("stride", stride, rank, 1), sides("padding", padding, rank, 0)
+    masks, strides, paddings = sides("mask", mask, rank), sides("stride", stride, rank), sides("padding", padding, rank)
     padded = tuple(side + 2 * p for side, p in zip(shape, paddings))
     for side, m in zip(padded, masks):
         if m > side:
@@ -39,7 +36,7 @@ def patch_grid(shape: tuple[int, ...], mask: Sides, stride: Sides, padding: Side
 
 def pad(inputs: Float[Array, "example *input"], padding: Sides) -> Float[Array, "example *padded"]:
     """The inputs with `padding` zeros on every side of their grid."""
-    paddings = sides("padding", padding, inputs.ndim - 2, 0)
+    paddings = sides("padding", padding, inputs.ndim - 2)
     return jnp.pad(inputs, [(0, 0), *((p, p) for p in paddings), (0, 0)])
 
 
@@ -49,6 +46,6 @@ def patches(
     """x_i, i = 1..patches in row-major order; the pixels of a patch run over (*mask, channel). Outside the image x = 0."""
     grid = patch_grid(inputs.shape[1:], mask, stride, padding)
     padded = pad(inputs, padding)
-    window = Window(sides("mask", mask, len(grid), 1), sides("stride", stride, len(grid), 1), "valid")
+    window = Window(sides("mask", mask, len(grid)), sides("stride", stride, len(grid)), "valid")
     seen = jnp.stack(list(window.shifted(padded, padded.shape[1:-1], 1)), axis=-2)
     return seen.reshape(inputs.shape[0], math.prod(grid), -1)

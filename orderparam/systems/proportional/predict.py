@@ -1,16 +1,16 @@
 """What a Bayesian network of finite width would gain or lose against its infinite limit on a user's own data."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import xarray as xr
 
-from orderparam.core.result import Result
 from orderparam.core.sweep import sweep
 from orderparam.data import Dataset, Targets
-from orderparam.systems.proportional.model import Convolutional, FullyConnected, LocallyConnected, Network
+from orderparam.systems.proportional.model import BayesianNetwork, Convolutional, FullyConnected, LocallyConnected
 from orderparam.systems.proportional.tasks import as_images, split
-from orderparam.systems.proportional.theory import finite_width, infinite_width
+from orderparam.systems.proportional.theory.finite_width import finite_width, infinite_width
 
 # Where the theory was found to be off by 5 to 20 % against sampling: many examples per hidden unit at low temperature.
 LOW_TEMPERATURE = 0.05
@@ -50,7 +50,7 @@ def predict_width(
     train = min(1000, examples * 4 // 5) if n_train is None else n_train
     test = min(1000, examples - train) if n_test is None else n_test
     fields = split(dataset, targets, train, test)
-    system: Network
+    system: BayesianNetwork
     if architecture == "dense":
         axis = "width"
         system = FullyConnected(**fields, width=1.0, temperature=temperature, depth=depth, activation=activation)
@@ -62,8 +62,7 @@ def predict_width(
         system = kinds[architecture](
             **as_images(fields, shape), channels=1.0, temperature=temperature, mask=mask, activation=activation
         )
-    several = system.targets.ndim == 2
-    theory = _common if several else finite_width
+    theory = partial(finite_width, closure="nested" if system.outputs == 1 else "common")  # at any depth
     found = sweep(theory, system, {axis: [float(width) for width in widths]}).rename({axis: "width"})
     infinite = infinite_width(system)
     limit = float(infinite.test_error)
@@ -85,8 +84,3 @@ def predict_width(
         verdict = f"width hardly matters: the best test error, at width {width:g}, is within 0.5 % of that of infinite width"
     report.attrs = {"verdict": verdict, "n_train": train, "n_test": test, "temperature": temperature, "data": dataset.name}
     return report
-
-
-def _common(system: Network) -> Result:
-    """Several outputs: the closure that exists at every depth."""
-    return finite_width(system, "common")

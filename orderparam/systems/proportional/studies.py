@@ -6,41 +6,47 @@ from typing import Any
 import numpy as np
 
 from orderparam.core.study import Curve, study
-from orderparam.systems.proportional.experiment import langevin, posterior, sampled_similarity
-from orderparam.systems.proportional.figures import (
-    LOSSES,
-    draw_architectures,
-    draw_depth,
-    draw_importance,
-    draw_order,
-    draw_priors,
-    draw_similarity,
-    draw_temperature,
-)
-from orderparam.systems.proportional.model import Convolutional, FullyConnected, LocallyConnected
+from orderparam.plotting import Freehand, Panel, horizontal
+from orderparam.systems.proportional.experiment import langevin_training, sampled_network, sampled_similarity
+from orderparam.systems.proportional.figures import patch_matrix, similarity_matrix
+from orderparam.systems.proportional.model import BayesianNetwork, Convolutional, FullyConnected, LocallyConnected
 from orderparam.systems.proportional.tasks import as_images, dense, flat, image_data, patch_teacher
-from orderparam.systems.proportional.theory import finite_width, infinite_width, similarity
-from orderparam.systems.proportional.theory.recursion import Closure
+from orderparam.systems.proportional.theory.deep import Closure
+from orderparam.systems.proportional.theory.finite_width import finite_width, infinite_width
+from orderparam.systems.proportional.theory.similarity import similarity
 
 _PACELLI = "Pacelli, Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023"
 _BAGLIONI = "Baglioni, Pacelli, Aiudi, Di Renzo, Vezzani, Burioni, Rotondo 2024"
 _AIUDI = "Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025"
 
-
-def _sampler(samples: int) -> Any:
-    return partial(posterior, samples=samples)
+LOSSES = ("test_error", "test_bias", "test_variance", "train_error")
+_CHAINS = "Sampled: Hamiltonian Monte Carlo, {seeds} runs of 4 chains, half from the prior, half from the bottom of the energy."
 
 
 def _line(least: float, most: float, points: int = 25) -> list[float]:
     return [float(x) for x in np.geomspace(least, most, points)]
 
 
+def _compared(
+    system: BayesianNetwork, axis: str, line: Any, measured: Any, samples: int, seeds: int, facets: dict[str, Any]
+) -> list[Curve]:
+    """Theory at finite and at infinite width, and sampled networks, along one axis."""
+    sampler = partial(sampled_network, samples=samples)
+    return [
+        Curve("finite width", finite_width, system, {axis: line}, facets=facets),
+        Curve("infinite width", infinite_width, system, {axis: line}, facets=facets, baseline=True),
+        Curve("sampled", sampler, system, {axis: measured}, seeds=seeds, facets=facets),
+    ]
+
+
 @study(
     "finite-width-depth",
     title="Train and test loss against the width of Bayesian networks with one to three layers",
     source=_PACELLI,
-    draw=draw_depth,
-    seconds=(130, 7200),
+    panels=[Panel("width", y, facet="depth", log="x") for y in ("test_error", "train_error")],
+    caption="{data}, $P$ = {n_train}, $T$ = {temperature}, erf, unit prior variances, {n_test} test points. Nested, common, "
+    f"linear: three closures of the theory, the same at depth 1. {_CHAINS}",
+    seconds=(200, 7200),
     observables=LOSSES,
     full={
         "data": "mnist",
@@ -48,7 +54,6 @@ def _line(least: float, most: float, points: int = 25) -> list[float]:
         "n_test": 1000,
         "measured_widths": (50, 100, 200, 500, 1000),
         "samples": 500,
-        "seeds": 4,
     },
 )
 def finite_width_depth(
@@ -59,22 +64,20 @@ def finite_width_depth(
     depths: tuple[int, ...] = (1, 2, 3),
     measured_widths: tuple[int, ...] = (20, 80),
     samples: int = 120,
-    seeds: int = 2,
+    seeds: int = 4,
 ) -> list[Curve]:
     system = dense(data, n_train, n_test, width=100, temperature=temperature)
     widths = _line(min(measured_widths) / 2, 2000, 12)
     curves = []
     for depth in depths:
-        deep, panel = system.with_(depth=depth), f"depth {depth}"
-        curves += [
-            Curve(f"nested, {panel}", partial(finite_width, closure="nested"), deep, {"width": widths}, panel=panel),
-            Curve(f"infinite width, {panel}", infinite_width, deep, {"width": widths}, panel=panel),
-        ]
-        others: tuple[Closure, ...] = ("common", "linear") if depth > 1 else ()  # at depth one there is one closure
-        for closure in others:
-            theory = partial(finite_width, closure=closure)
-            curves.append(Curve(f"{closure}, {panel}", theory, deep, {"width": widths}, panel=panel))
-        curves.append(Curve(f"sampled, {panel}", _sampler(samples), deep, {"width": measured_widths}, seeds=seeds, panel=panel))
+        nested, *others = _compared(
+            system.with_(depth=depth), "width", widths, measured_widths, samples, seeds, facets={"depth": depth}
+        )
+        closures: tuple[Closure, ...] = ("nested", "common", "linear") if depth > 1 else ("nested",)
+        for closure in closures:
+            fn = partial(finite_width, closure=closure)
+            curves.append(Curve(closure, fn, nested.system, nested.over, facets=nested.facets))
+        curves += others
     return curves
 
 
@@ -82,10 +85,13 @@ def finite_width_depth(
     "finite-width-temperature",
     title="Losses of a Bayesian network against its temperature, by theory, Monte Carlo and noisy gradient descent",
     source=_BAGLIONI,
-    draw=draw_temperature,
-    seconds=(90, 3600),
+    panels=[Panel("temperature", y, log="xy" if y == "train_error" else "x") for y in LOSSES],
+    caption="{data}, $P$ = {n_train}, $N$ = {width}, one hidden layer of erf units, unit prior variances, {n_test} test points. "
+    f"{_CHAINS} Gradient descent: the discretisation of the paper, learning rate 0.1 / ($T$ times the largest curvature).",
+    columns=4,
+    seconds=(120, 3600),
     observables=LOSSES,
-    full={"data": "mnist", "n_train": 500, "n_test": 1000, "width": 500, "samples": 500, "seeds": 4, "langevin_steps": 1_000_000},
+    full={"data": "mnist", "n_train": 500, "n_test": 1000, "width": 500, "samples": 500, "langevin_steps": 1_000_000},
 )
 def finite_width_temperature(
     data: str = "digits",
@@ -94,18 +100,15 @@ def finite_width_temperature(
     width: int = 40,
     measured: tuple[float, ...] = (0.01, 0.1, 1.0),
     samples: int = 250,
-    seeds: int = 2,
+    seeds: int = 4,
     langevin_steps: int = 60_000,
 ) -> list[Curve]:
     system = dense(data, n_train, n_test, width=width, temperature=0.1)
-    over = {"temperature": _line(1e-3, 10)}
     noisy = [t for t in measured if t >= 0.1]
-    descent = partial(langevin, burn_in=langevin_steps // 5, samples=200, thin=max(1, langevin_steps // 200))
+    descent = partial(langevin_training, burn_in=langevin_steps // 5, samples=200, thin=max(1, langevin_steps // 200))
     return [
-        Curve("finite width", finite_width, system, over),
-        Curve("infinite width", infinite_width, system, over),
-        Curve("Hamiltonian Monte Carlo", _sampler(samples), system, {"temperature": measured}, seeds=seeds),
-        Curve("Langevin", descent, system, {"temperature": noisy}, seeds=seeds),
+        *_compared(system, "temperature", _line(1e-3, 10), measured, samples, seeds, facets={}),
+        Curve("noisy gradient descent", descent, system, {"temperature": noisy}, seeds=seeds),
     ]
 
 
@@ -113,10 +116,23 @@ def finite_width_temperature(
     "finite-width-order",
     title="The order parameter of kernel renormalisation, test and train loss against samples per hidden unit",
     source=_PACELLI,
-    draw=draw_order,
+    panels=lambda p: [
+        Panel(
+            ("samples per hidden unit $P/N$", lambda data: p["n_train"] / data["width"]),
+            y,
+            by="temperature",
+            log="x",
+            reference=[horizontal(1.0)],
+            ratio_to="" if y == "order_parameters" else "infinite width",
+            ylabel="order parameter $Q$" if y == "order_parameters" else f"{y.replace('_', ' ')} / infinite width",
+        )
+        for y in ("order_parameters", "test_error", "train_error")
+    ],
+    caption="{data}, $P$ = {n_train}, {n_test} test points, one hidden layer of erf units, unit prior variances. $Q$ is measured "
+    rf"as the squared length of the read-out, $\langle |v|^2 \rangle / (N r)$. {_CHAINS}",
     seconds=(60, 1800),
     observables=("order_parameters", "test_error", "train_error"),
-    full={"n_train": 200, "n_test": 500, "measured_widths": (50, 100, 200, 400, 800), "samples": 400, "seeds": 4},
+    full={"n_train": 200, "n_test": 500, "measured_widths": (50, 100, 200, 400, 800), "samples": 400},
 )
 def finite_width_order(
     data: str = "digits",
@@ -130,12 +146,10 @@ def finite_width_order(
     system = dense(data, n_train, n_test, width=100, temperature=0.1)
     curves = []
     for temperature in temperatures:
-        one, panel = system.with_(temperature=temperature), f"T = {temperature:g}"
-        curves += [
-            Curve(f"theory, {panel}", finite_width, one, {"width": _line(5, 4000)}, panel=panel),
-            Curve(f"infinite width, {panel}", infinite_width, one, {"width": [4000.0]}, panel=panel),
-            Curve(f"sampled, {panel}", _sampler(samples), one, {"width": measured_widths}, seeds=seeds, panel=panel),
-        ]
+        one, facets = system.with_(temperature=temperature), {"temperature": temperature}
+        theory, limit, runs = _compared(one, "width", _line(5, 4000), measured_widths, samples, seeds, facets)
+        at_once = Curve(limit.label, limit.fn, one, {"width": [4000.0]}, facets=facets, baseline=True)  # the same at every width
+        curves += [theory, at_once, runs]
     return curves
 
 
@@ -143,10 +157,20 @@ def finite_width_order(
     "finite-width-priors",
     title="Losses of a Bayesian network against the prior variances of its layers",
     source=_BAGLIONI,
-    draw=draw_priors,
+    panels=[
+        Panel(prior, y, where={"varied": prior}, log="x", xlabel=label)
+        for y in ("test_error", "train_error")
+        for prior, label in (
+            ("weight_variance", r"hidden prior variance $1/\lambda_0$"),
+            ("readout_variance", r"read-out prior variance $1/\lambda_1$"),
+        )
+    ],
+    caption="{data}, $P$ = {n_train}, $N$ = {width}, $T$ = {temperature}, one hidden layer of erf units, {n_test} test points; "
+    f"the other variance is one. {_CHAINS}",
+    columns=2,
     seconds=(60, 1800),
     observables=("test_error", "train_error"),
-    full={"data": "mnist", "n_train": 500, "n_test": 1000, "width": 500, "samples": 500, "seeds": 4},
+    full={"data": "mnist", "n_train": 500, "n_test": 1000, "width": 500, "samples": 500},
 )
 def finite_width_priors(
     data: str = "digits",
@@ -159,78 +183,101 @@ def finite_width_priors(
     seeds: int = 4,
 ) -> list[Curve]:
     system = dense(data, n_train, n_test, width=width, temperature=temperature)
-    curves = []
-    for prior in ("weight_variance", "readout_variance"):
-        line = {prior: _line(0.1, 10)}
-        curves += [
-            Curve(f"finite width, {prior}", finite_width, system, line, panel=prior),
-            Curve(f"infinite width, {prior}", infinite_width, system, line, panel=prior),
-            Curve(f"sampled, {prior}", _sampler(samples), system, {prior: measured}, seeds=seeds, panel=prior),
-        ]
-    return curves
+    return [
+        curve
+        for prior in ("weight_variance", "readout_variance")
+        for curve in _compared(system, prior, _line(0.1, 10), measured, samples, seeds, facets={"varied": prior})
+    ]
+
+
+def _units(data: Any) -> Any:
+    """Hidden units of a fully connected network, channels of the others."""
+    return data["channels"] if "channels" in data.coords else data["width"]
 
 
 @study(
     "finite-width-architectures",
     title="Convolutional, locally connected and fully connected networks: finite against infinite width",
     source=_AIUDI,
-    draw=draw_architectures,
-    seconds=(80, 3600),
+    panels=[
+        Panel(
+            ("width $N$ or channels $N_c$", _units),
+            "test_error",
+            facet="teacher",
+            by="architecture",
+            log="x",
+            ratio_to="infinite width",
+            ylabel="test error / infinite width",
+            reference=[horizontal(1.0)],
+            text={"shared": "teacher: one filter on all patches", "one": "teacher: a filter on one patch"},
+        )
+    ],
+    caption="Teachers on four independent Gaussian patches of ten pixels. $P$ = {n_train}, $T$ = {temperature}, erf, unit prior "
+    f"variances, {{n_test}} test points. {_CHAINS}",
+    seconds=(200, 3600),
     observables=LOSSES,
-    full={"n_train": 200, "n_test": 1000, "measured": (10, 20, 50, 100, 400), "samples": 400, "seeds": 4},
+    full={"n_train": 200, "n_test": 1000, "measured": (10, 20, 50, 100, 400), "samples": 400},
 )
 def finite_width_architectures(
     n_train: int = 50,
     n_test: int = 100,
     temperature: float = 0.1,
     targets: tuple[str, ...] = ("shared", "one"),
-    measured: tuple[int, ...] = (20,),
+    measured: tuple[int, ...] = (10, 40),
     samples: int = 150,
-    seeds: int = 2,
+    seeds: int = 4,
 ) -> list[Curve]:
     curves = []
-    grid = _line(5, 2000, 14)
     for target in targets:
-        fields, panel = patch_teacher(target, n_train, n_test), f"teacher: {target}"
-        systems: dict[str, tuple[Any, str]] = {
+        fields = patch_teacher(target, n_train, n_test)
+        patches = fields | {"channels": 10, "temperature": temperature, "mask": 10}
+        systems: dict[str, tuple[BayesianNetwork, str]] = {
             "fully connected": (FullyConnected(**flat(fields), width=10, temperature=temperature), "width"),
-            "convolutional": (Convolutional(**fields, channels=10, temperature=temperature, mask=10), "channels"),
-            "locally connected": (LocallyConnected(**fields, channels=10, temperature=temperature, mask=10), "channels"),
+            "convolutional": (Convolutional(**patches), "channels"),
+            "locally connected": (LocallyConnected(**patches), "channels"),
         }
         for name, (system, axis) in systems.items():
-            own = f"{name}, {panel}"
-            curves += [
-                Curve(f"{name}, {panel}", finite_width, system, {axis: grid}, panel=own),
-                Curve(f"{name} limit, {panel}", infinite_width, system, {axis: [grid[0]]}, panel=own),
-                Curve(f"{name}, sampled, {panel}", _sampler(samples), system, {axis: measured}, seeds=seeds, panel=own),
-            ]
+            facets = {"teacher": target, "architecture": name}
+            theory, limit, runs = _compared(system, axis, _line(5, 2000, 14), measured, samples, seeds, facets)
+            at_once = Curve(limit.label, limit.fn, system, {axis: [10.0]}, facets=facets, baseline=True)
+            curves += [theory, at_once, runs]
     return curves
+
+
+_CASES = ("shared filter", "one patch", "digits, parity")
 
 
 @study(
     "local-feature-importance",
     title="The local order parameters of a convolutional network: which pairs of patches it learns to use",
     source=_AIUDI,
-    draw=draw_importance,
-    seconds=(60, 1200),
+    panels=[
+        Freehand(partial(patch_matrix, label=label, problem=case), f"{case}: {label}")
+        for case in _CASES
+        for label in ("theory", "sampled")
+    ],
+    caption="Order parameters $Q_{{ij}}$ of one convolutional layer of {channels} channels, $P$ = {n_train}, "
+    f"$T$ = {{temperature}}, erf; infinite width is the unit matrix. {_CHAINS}",
+    columns=2,
+    seconds=(90, 1200),
     observables=("order_parameters",),
-    full={"n_train": 200, "n_test": 500, "samples": 500, "seeds": 4},
+    full={"n_train": 200, "n_test": 500, "samples": 500},
 )
 def local_feature_importance(
-    n_train: int = 60, n_test: int = 50, channels: int = 20, temperature: float = 0.1, samples: int = 200, seeds: int = 2
+    n_train: int = 60, n_test: int = 50, channels: int = 20, temperature: float = 0.1, samples: int = 200, seeds: int = 4
 ) -> list[Curve]:
     digits, shape = image_data("digits", n_train, n_test)
-    cases = {
-        "shared filter": (patch_teacher("shared", n_train, n_test), 10),
-        "one patch": (patch_teacher("one", n_train, n_test), 10),
-        "digits, parity": (as_images(digits, shape), 4),
-    }
+    problems = [
+        (patch_teacher("shared", n_train, n_test), 10),
+        (patch_teacher("one", n_train, n_test), 10),
+        (as_images(digits, shape), 4),
+    ]
     curves = []
-    for name, (fields, mask) in cases.items():
+    for case, (fields, mask) in zip(_CASES, problems):
         system, over = Convolutional(**fields, channels=channels, temperature=temperature, mask=mask), {"channels": [channels]}
         curves += [
-            Curve(f"theory, {name}", finite_width, system, over, panel=name),
-            Curve(f"sampled, {name}", _sampler(samples), system, over, seeds=seeds, panel=name),
+            Curve("theory", finite_width, system, over, facets={"problem": case}),
+            Curve("sampled", partial(sampled_network, samples=samples), system, over, seeds=seeds, facets={"problem": case}),
         ]
     return curves
 
@@ -238,32 +285,49 @@ def local_feature_importance(
 @study(
     "finite-width-similarity",
     title="Similarity matrices of the hidden layer before and after learning, of a dense and a convolutional network",
-    source=_AIUDI,
-    draw=draw_similarity,
-    seconds=(60, 2400),
+    source=f"fourth moments of the units: derived here; Gaussian units: {_AIUDI}",
+    panels=[
+        Freehand(partial(similarity_matrix, label=label, architecture=architecture), f"{architecture}:\n{title}")
+        for architecture in ("fully connected", "convolutional")
+        for label, title in (
+            ("", "before learning"),
+            ("first order in 1/N", "change, first order in $1/N$"),
+            ("Gaussian hidden units", "change, Gaussian hidden units"),
+            ("sampled", "change, sampled"),
+        )
+    ],
+    caption=r"Kernel of the hidden layer $K(x_\mu, x_\nu)$, {data}, $P$ = {n_train}, $N$ = {width} units or channels (patches of "
+    r"side {mask}), $T$ = {temperature}, erf; examples ordered by class (lines); $A = P\, y^T K y / (|y|^2 \mathrm{{tr}} K)$. "
+    + _CHAINS,
+    columns=4,
+    seconds=(120, 2400),
     observables=("prior_alignment", "posterior_alignment"),
-    full={"n_train": 200, "width": 100, "samples": 300, "seeds": 4},
+    full={"n_train": 200, "width": 100, "samples": 300},
 )
 def finite_width_similarity(
     data: str = "digits",
     n_train: int = 40,
-    width: int = 30,
+    width: int = 120,
     temperature: float = 0.1,
     mask: int = 4,
     samples: int = 200,
-    seeds: int = 2,
+    seeds: int = 4,
 ) -> list[Curve]:
     fields, shape = image_data(data, n_train, 10)
-    images = as_images(fields, shape)
-    networks: dict[str, tuple[Any, str]] = {
+    networks: dict[str, tuple[BayesianNetwork, str]] = {
         "fully connected": (FullyConnected(**fields, width=width, temperature=temperature), "width"),
-        "convolutional": (Convolutional(**images, channels=width, temperature=temperature, mask=mask), "channels"),
+        "convolutional": (
+            Convolutional(**as_images(fields, shape), channels=width, temperature=temperature, mask=mask),
+            "channels",
+        ),
     }
     curves = []
-    for panel, (system, axis) in networks.items():
-        over, sampler = {axis: [width]}, partial(sampled_similarity, samples=samples)
+    for name, (system, axis) in networks.items():
+        over, facets = {axis: [width]}, {"architecture": name}
+        sampler = partial(sampled_similarity, samples=samples)
         curves += [
-            Curve(f"first order in 1/N, {panel}", similarity, system, over, panel=panel),
-            Curve(f"sampled, {panel}", sampler, system, over, seeds=seeds, panel=panel),
+            Curve("first order in 1/N", similarity, system, over, facets=facets),
+            Curve("Gaussian hidden units", partial(similarity, units="gaussian"), system, over, facets=facets, baseline=True),
+            Curve("sampled", sampler, system, over, seeds=seeds, facets=facets),
         ]
     return curves

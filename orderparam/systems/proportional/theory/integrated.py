@@ -12,29 +12,28 @@ For other activations this is the closure `common` with the fluctuations of the 
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.special import gammaln, logsumexp
 from jaxtyping import Array, Float
 
-from orderparam.kernels.common_scale import Eigenbasis, minima
-from orderparam.systems.proportional.theory.losses import Prediction, losses
+from orderparam.core.verb import theory
+from orderparam.kernels.common_scale import minima
+from orderparam.systems.proportional.model import FullyConnected
+from orderparam.systems.proportional.theory.deep import check_one_output, prior_basis
+from orderparam.systems.proportional.theory.results import IntegratedNetwork, log_evidence, losses
 
 _NODES = 1025
 # Half width of the grid in standard deviations of log p; the left tail, exp(N t / 2), is longer than a normal one.
 _REACH = 16.0
 
 
-class IntegratedNetwork(Prediction):
-    """The posterior averaged over the scale of the kernel. scale: mean of p = q_1 .. q_L. log_evidence: log p(y)."""
+@theory(check=check_one_output)
+def integrated_width(system: FullyConnected) -> IntegratedNetwork:
+    """A fully connected network with one output, averaged over the scale of its kernel: exact for linear units at any width.
 
-    scale: Float[Array, ""]
-    log_evidence: Float[Array, ""]
-
-
-def integrate(
-    basis: Eigenbasis, temperature: Float[Array, ""], widths: Float[Array, "layer"], test_targets: Float[Array, "test"]
-) -> IntegratedNetwork:
-    """Trapezoidal rule in log p, centred at the saddle point. basis: of the kernel at p = 1."""
+    For other units the closure `common` with fluctuations. By the trapezoidal rule in log p, centred at the saddle point.
+    Raises `ValueError` for several outputs.
+    """
+    basis, temperature, widths = prior_basis(system), system.temperature, system.widths
     centre = jax.tree.map(lambda x: x[0], minima(basis.eigenvalues, basis.power, temperature, widths))
     at = jax.lax.stop_gradient(centre.order_parameters)
     shift = jnp.min(widths) * (jax.lax.stop_gradient(jnp.exp(centre.log_scale[None])[0]) - 1) / 2
@@ -55,25 +54,25 @@ def integrate(
     log_scale = jnp.sum(jnp.log(at)) + x
     log_prior = jnp.log(jnp.maximum(density, 1e-300)) + jnp.sum(peaks) + shift * log_scale
 
-    scales = jnp.exp(log_scale)
+    scales, targets = jnp.exp(log_scale), basis.targets[:, 0]
     spectrum = temperature + scales[:, None] * basis.eigenvalues
     log_likelihood = -jnp.sum(jnp.log(spectrum) + basis.power / spectrum, axis=1) / 2
     log_posterior = log_prior + log_likelihood
     total = logsumexp(log_posterior)
     weights = jnp.exp(log_posterior - total)
 
-    count = basis.eigenvalues.shape[0]
-    means = (scales[:, None] * basis.targets / spectrum) @ basis.rows.T
+    count = targets.size
+    means = (scales[:, None] * targets / spectrum) @ basis.rows.T
     mean = weights @ means
     variances = jnp.maximum(scales[:, None] * basis.diagonal - (scales[:, None] ** 2 / spectrum) @ (basis.rows**2).T, 0.0)
     variance = weights @ (variances + (means - mean) ** 2)
-    fitted_residuals = temperature * basis.targets / spectrum
+    fitted_residuals = temperature * targets / spectrum
     average_residual = weights @ fitted_residuals
     train_bias = jnp.sum(average_residual**2) / count
     own = jnp.sum(temperature * scales[:, None] * basis.eigenvalues / spectrum, axis=1)
     train_variance = weights @ (own + jnp.sum((fitted_residuals - average_residual) ** 2, axis=1)) / count
     return IntegratedNetwork(
-        **losses(train_bias, train_variance, mean, variance, test_targets),
+        **losses(train_bias, train_variance, mean[:, None], variance[:, None], jnp.mean(variance)[None, None], system.test[1]),
         scale=weights @ scales,
-        log_evidence=total + jnp.log(step) - count / 2 * np.log(2 * np.pi),
+        log_evidence=log_evidence(-2 * (total + jnp.log(step)), 0.0, count),
     )

@@ -1,0 +1,227 @@
+"""The kernel of the features that the read-out sees, and regression with it once the training set has renormalised it.
+
+The features stand at places i: the patches of a convolutional or locally connected network; one place in a fully connected
+network and under average pooling. Between places they have kernels K_ij and means m_i = E phi(h_i), in which the variance of the read-out
+is included. With outputs a and b,
+
+    KR_(mu a)(nu b) = sum_ij [ Q_(ia)(jb) (K_ij - m_i m_j^T) + kappa_(ia)(jb) m_i m_j^T ](x_mu, x_nu)
+
+where Q and kappa are symmetric positive definite over (place, output), the places slower  (one number: Pacelli et al. 2023;
+outputs: Baglioni, Giambagli, Vezzani, Burioni, Rotondo, Pacelli 2024; patches: Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025;
+outputs of patches, and means of more than one number, were derived for this package). Without weight sharing the units at
+different places are independent: Q and kappa vanish between them.
+
+`OnePlace` works in the eigenbasis of its kernel, where nothing larger than output x output is ever factorised; `Places`
+factorises the kernel of all examples and outputs.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from orderparam.kernels.common_scale import Eigenbasis
+from orderparam.systems.proportional.model import LocallyConnected, PatchNetwork
+from orderparam.systems.proportional.theory.evidence import conditioned
+from orderparam.systems.proportional.theory.patch_kernels import PatchKernels, patch_means, weighted_kernels
+from orderparam.systems.proportional.theory.results import losses, regression
+
+Matrix = Float[Array, "index other"]  # over (place, output)
+
+
+class Response(eqx.Module):
+    """What the data say at Q and kappa, with A = T + KR and a = A^{-1} y.
+
+    data: log det A + y^T a. spread and pull: derivatives with respect to Q of log det A and of -y^T a, that is
+    G_IJ = tr A^{-1} (K - m m^T)_IJ and B_IJ = a^T (K - m m^T)_IJ a. mean_spread, mean_pull: the same for kappa and m m^T.
+    """
+
+    data: Float[Array, ""]
+    spread: Matrix
+    pull: Matrix
+    mean_spread: Matrix
+    mean_pull: Matrix
+
+
+@jax.custom_jvp
+def resolvents(
+    temperature: Float[Array, ""], eigenvalues: Float[Array, "train"], scale: Float[Array, "output output"]
+) -> Float[Array, "train output output"]:
+    """(T + k_i Q)^{-1} for every eigenvalue k_i, from one decomposition of Q; differentiable where its eigenvalues meet, too."""
+    strengths, axes = jnp.linalg.eigh(scale)
+    return jnp.einsum("ak,ik,bk->iab", axes, 1 / (temperature + eigenvalues[:, None] * strengths), axes)
+
+
+@resolvents.defjvp
+def _(primals, tangents):
+    _, eigenvalues, scale = primals
+    inverse = resolvents(*primals)
+    change = tangents[0] * jnp.eye(scale.shape[0]) + tangents[1][:, None, None] * scale
+    return inverse, -inverse @ (change + eigenvalues[:, None, None] * tangents[2]) @ inverse
+
+
+class _Blocks(eqx.Module):
+    """A = T + Q (x) diag(k) + kappa (x) m m^T by Woodbury's formula, in the eigenbasis of K - m m^T; all arrays small in P D^2.
+
+    inverse: (T + k_i Q)^{-1}. weighted: m_i times it. total: their sum with m_i again. core: (kappa^{-1} + total)^{-1}.
+    dual: A^{-1} y.
+    """
+
+    inverse: Float[Array, "train output output"]
+    weighted: Float[Array, "train output output"]
+    total: Float[Array, "output output"]
+    core: Float[Array, "output output"]
+    dual: Float[Array, "train output"]
+
+    @property
+    def diagonal(self) -> Float[Array, "train output output"]:
+        """Blocks of A^{-1} on its diagonal."""
+        return self.inverse - self.weighted @ self.core @ self.weighted
+
+
+class OnePlace(eqx.Module):
+    """Features at one place. basis: of K - m m^T; mean: U^T m of the training set; test_mean: m of the test points."""
+
+    basis: Eigenbasis
+    mean: Float[Array, "train"]
+    test_mean: Float[Array, "test"]
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Float[Array, "train train"],
+        rows: Float[Array, "test train"],
+        diagonal: Float[Array, "test"],
+        mean: Float[Array, "train"],
+        test_mean: Float[Array, "test"],
+        targets: Float[Array, "train output"],
+    ) -> "OnePlace":
+        """From K on the training set, of the test points against it, of every test point with itself, and the means."""
+        centred = kernel - jnp.outer(mean, mean), rows - jnp.outer(test_mean, mean), diagonal - test_mean**2
+        basis = Eigenbasis.of(*centred, targets)
+        return cls(basis, basis.vectors.T @ mean, test_mean)
+
+    @property
+    def size(self) -> int:
+        """Rows of Q."""
+        return self.basis.targets.shape[1]
+
+    def _blocks(self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""]) -> _Blocks:
+        inverse = resolvents(temperature, self.basis.eigenvalues, scale)
+        weighted = self.mean[:, None, None] * inverse
+        total = jnp.einsum("i,iab->ab", self.mean, weighted)
+        core = jnp.linalg.solve(jnp.eye(self.size) + kappa @ total, kappa)
+        plain = jnp.einsum("iab,ib->ia", inverse, self.basis.targets)
+        dual = plain - jnp.einsum("iab,b->ia", weighted, core @ (self.mean @ plain))
+        return _Blocks(inverse, weighted, total, core, dual)
+
+    def respond(self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""]) -> Response:
+        """`Response`, at O(P D^3)."""
+        eigenvalues, blocks = self.basis.eigenvalues, self._blocks(scale, kappa, temperature)
+        along = self.mean @ blocks.dual
+        log_det = jnp.linalg.slogdet(jnp.eye(self.size) + kappa @ blocks.total)[1]
+        log_det += jnp.sum(jnp.log(temperature + eigenvalues[:, None] * jnp.linalg.eigvalsh(scale)))
+        return Response(
+            log_det + jnp.sum(blocks.dual * self.basis.targets),
+            jnp.einsum("i,iab->ab", eigenvalues, blocks.diagonal),
+            jnp.einsum("i,ia,ib->ab", eigenvalues, blocks.dual, blocks.dual),
+            blocks.total - blocks.total @ blocks.core @ blocks.total,
+            jnp.outer(along, along),
+        )
+
+    def predict(
+        self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""], test_targets: Float[Array, "test output"]
+    ) -> dict[str, Array]:
+        """The fields of `Prediction`."""
+        basis, mean = self.basis, self.mean
+        blocks = self._blocks(scale, kappa, temperature)
+        count = mean.size
+        found = basis.rows @ blocks.dual @ scale + jnp.outer(self.test_mean, kappa @ (mean @ blocks.dual))
+        # Every test point against the training set is c_i = Q r_i + kappa m m_i; explained is c A^{-1} c^T.
+        own = self.test_mean[:, None, None]
+        square = jnp.tensordot(basis.rows**2, blocks.inverse, 1)
+        inner = jnp.tensordot(basis.rows, blocks.weighted, 1)
+        cross = own * (scale @ inner @ kappa)
+        along = scale @ inner + own * (kappa @ blocks.total)
+        explained = scale @ square @ scale + cross + jnp.swapaxes(cross, 1, 2) + own**2 * (kappa @ blocks.total @ kappa)
+        explained -= along @ blocks.core @ jnp.swapaxes(along, 1, 2)
+        covariance = basis.diagonal[:, None, None] * scale + own**2 * kappa - explained
+        shared = jnp.einsum("i,ab,iba->", basis.eigenvalues, scale, blocks.diagonal)
+        shared += jnp.sum(kappa * (blocks.total - blocks.total @ blocks.core @ blocks.total))  # with it, tr KR A^{-1}
+        return losses(
+            temperature**2 * jnp.sum(blocks.dual**2) / count,
+            temperature * shared / count,
+            found,
+            jnp.maximum(jnp.diagonal(covariance, axis1=1, axis2=2), 0.0),
+            jnp.mean(covariance, axis=0),
+            test_targets,
+        )
+
+
+class Places(eqx.Module):
+    """Features at several places. kernels: K_ij - m_i m_j^T; means, test_means: m_i of the training set, of the test points."""
+
+    system: PatchNetwork
+    kernels: PatchKernels
+    means: Float[Array, "place train"]
+    test_means: Float[Array, "place test"]
+    targets: Float[Array, "train output"]
+
+    @classmethod
+    def of(cls, system: PatchNetwork, apart: bool) -> "Places":
+        """apart: whether the activation has means. Raises `ValueError` when the kernels do not fit into memory."""
+        x, y = system.train
+        root = jnp.sqrt(system.readout_variance / system.patch_count) if apart else 0.0
+        means, test_means = (root * patch_means(system, points) for points in (x, system.test_inputs))
+        return cls(system, PatchKernels.of(system, means), means, test_means, y)
+
+    @property
+    def size(self) -> int:
+        """Rows of Q."""
+        return self.means.shape[0] * self.targets.shape[1]
+
+    def _split(self, matrix: Matrix) -> Float[Array, "place output other_place other_output"]:
+        shape = self.means.shape[0], self.targets.shape[1]
+        return matrix.reshape(*shape, *shape)
+
+    def matrix(self, scale: Matrix, kappa: Matrix) -> Float[Array, "entry other"]:
+        """KR on the training set, between entries (example, output)."""
+        along = jnp.einsum("iajb,im,jn->manb", self._split(kappa), self.means, self.means)
+        return self.kernels.combine(self._split(scale)) + along.reshape(self.targets.size, self.targets.size)
+
+    def rows(self, scale: Matrix, kappa: Matrix) -> tuple[Float[Array, "test output entry"], Float[Array, "test output output"]]:
+        """KR of the test points against the training set, and of every test point with itself."""
+        weights, excess = self._split(scale), self._split(kappa - scale)
+        same = isinstance(self.system, LocallyConnected)
+        rows, own = weighted_kernels(self.system, self.system.test_inputs, jnp.moveaxis(weights, 2, 1), same)
+        rows += jnp.einsum("iajb,it,jm->abtm", excess, self.test_means, self.means)
+        own += jnp.einsum("iajb,it,jt->abt", excess, self.test_means, self.test_means)
+        return jnp.einsum("abtm->tamb", rows).reshape(*own.shape[:0:-1], -1), jnp.moveaxis(own, -1, 0)
+
+    def respond(self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""]) -> Response:
+        """`Response`, at O((P D)^3)."""
+        data, inverse, dual = conditioned(self.matrix(scale, kappa), self.targets.reshape(-1), temperature)
+        shape = *self.targets.shape, *self.targets.shape
+        spread, pull = self.kernels.contract(inverse.reshape(shape), jnp.outer(dual, dual).reshape(shape))
+        along = (self.means @ dual.reshape(self.targets.shape)).reshape(-1)
+        around = jnp.einsum("im,manb,jn->iajb", self.means, inverse.reshape(shape), self.means)
+        together = jnp.kron(self.together, jnp.ones((self.targets.shape[1],) * 2))
+        return Response(
+            data,
+            spread.reshape(self.size, -1),
+            pull.reshape(self.size, -1),
+            together * around.reshape(self.size, -1),
+            together * jnp.outer(along, along),
+        )
+
+    @property
+    def together(self) -> Float[Array, "place place"]:
+        """One where the units at two places have weights in common."""
+        count = self.means.shape[0]
+        return jnp.eye(count) if isinstance(self.system, LocallyConnected) else jnp.ones((count, count))
+
+    def predict(
+        self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""], test_targets: Float[Array, "test output"]
+    ) -> dict[str, Array]:
+        """The fields of `Prediction`."""
+        return regression(self.matrix(scale, kappa), *self.rows(scale, kappa), self.targets, test_targets, temperature)

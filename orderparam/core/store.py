@@ -301,7 +301,7 @@ def _load(path: Path, layout: Layout, memory: MemoryStore) -> dict[tuple[int, ..
             target[region] = decode(data, target.dtype, chunks, target[region].shape)
         names[index] = tuple(sorted(name for name in there if name in layout.observables))
     if broken:
-        which = ", ".join(broken) if len(broken) <= 3 else f"the folder {STATUS}/c"
+        which = ", ".join(broken) if len(broken) <= 3 else f"the files {STATUS}/c.*"
         raise StoreError(
             f"{path} is damaged: {len(broken)} of its blocks do not fit their checksum; remove {which} in it "
             f"and the same command computes {'these' if len(broken) <= 3 else 'all'} points again, or {ELSEWHERE}"

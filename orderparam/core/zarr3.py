@@ -35,7 +35,7 @@ def array_metadata(
             "shape": list(shape),
             "data_type": "string" if dtype.kind == "U" else dtype.name,
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [max(1, n) for n in chunks]}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
             "fill_value": _fill(dtype),
             "codecs": [
                 {"name": "vlen-utf8"} if dtype.kind == "U" else {"name": "bytes", "configuration": {"endian": "little"}},
@@ -64,8 +64,8 @@ def _fill(dtype: np.dtype) -> Any:
 
 
 def chunk_file(index: Sequence[int]) -> str:
-    """Where the chunk lies in its array's folder."""
-    return "/".join(["c", *map(str, index)])
+    """Its name in its array's folder: one folder an array, since folders cost more than files."""
+    return ".".join(["c", *map(str, index)])
 
 
 def encode(value: np.ndarray, chunks: Sequence[int]) -> bytes:

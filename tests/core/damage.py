@@ -53,23 +53,39 @@ def damage(folder: Path, draw: random.Random) -> str:
     return what
 
 
-def silent(store: Path, pristine: Path, truth: xr.Dataset, resume: Callable[..., xr.Dataset], draw: random.Random) -> str | None:
-    """Damages a copy of a finished store, reads it, and runs its sweep again.
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def put_back(folder: Path, files: dict[Path, bytes]) -> None:
+    """The folder as it was."""
+    for name in contents(folder):
+        if name not in files:
+            (folder / name).unlink()
+    for name, data in files.items():
+        path = folder / name
+        if not path.exists() or path.read_bytes() != data:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+
+
+def silent(store: Path, truth: xr.Dataset, resume: Callable[..., xr.Dataset], draw: random.Random) -> str | None:
+    """Damages a finished store, reads it, runs its sweep again, and puts it back.
 
     Returns what was done if wrong numbers, or anything but one line that names the store and the remedy, come of it.
     """
-    shutil.rmtree(store, ignore_errors=True)
-    shutil.copytree(pristine, store)
-    what = damage(store, draw)
+    whole = contents(store)
+    what, found = damage(store, draw), ""
     for look in (lambda: read(store), lambda: resume(store=store)):
         try:
-            found = look()
+            data = look()
         except StoreError as error:
-            if str(store) in str(error) and re.search(REMEDY, str(error)) and "\n" not in str(error):
-                continue
-            return f"{what}: {error}"
+            if not (str(store) in str(error) and re.search(REMEDY, str(error)) and "\n" not in str(error)):
+                found = f"{what}: {error}"
         except Exception as error:
-            return f"{what}: {type(error).__name__}: {error}"
-        if not found.drop_attrs().drop_vars("seconds").identical(truth.drop_attrs().drop_vars("seconds")):
-            return f"{what}: wrong numbers"
-    return None
+            found = f"{what}: {type(error).__name__}: {error}"
+        else:
+            if not data.drop_attrs().drop_vars("seconds").identical(truth.drop_attrs().drop_vars("seconds")):
+                found = f"{what}: wrong numbers"
+    put_back(store, whole)
+    return found or None

@@ -158,13 +158,13 @@ def test_the_coordinates_are_checked_and_what_was_removed_is_written_anew(tmp_pa
     first = op.sweep(sampled, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
     axis = tmp_path / "s.zarr" / "temperature" / "c.0"
     axis.write_bytes(np.asarray([0.5, 1.0, 3.0]).tobytes() + axis.read_bytes()[-4:])
-    with pytest.raises(StoreError, match="temperature/c.0 was altered; remove that file"):
+    with pytest.raises(StoreError, match=r"temperature/c\.0 was altered; remove that file"):
         read(tmp_path / "s.zarr")
-    with pytest.raises(StoreError, match="temperature/c.0 was altered; remove that file"):
+    with pytest.raises(StoreError, match=r"temperature/c\.0 was altered; remove that file"):
         op.sweep(sampled, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
     axis.unlink()
     (tmp_path / "s.zarr" / "occupation" / "zarr.json").unlink()
-    with pytest.raises(StoreError, match=r"temperature/c.0 is gone"):
+    with pytest.raises(StoreError, match=r"temperature/c\.0 is gone"):
         read(tmp_path / "s.zarr")
     again = op.sweep(sampled, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
     xr.testing.assert_identical(again.drop_attrs(), first.drop_attrs())

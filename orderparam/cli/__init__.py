@@ -4,6 +4,8 @@ Nothing heavy is imported before a command needs it. What a person can get wrong
 status 2, never in a traceback; SIGINT and SIGTERM end it with one line and exit status 130 and 143.
 """
 
+import sys
+
 from orderparam.core.signals import end_on_signals
 
 
@@ -11,4 +13,16 @@ def main() -> None:
     end_on_signals()
     from orderparam.cli.commands import app  # what is imported from here on may be interrupted
 
-    app()
+    try:
+        app()
+    finally:
+        _end_zarr()
+
+
+def _end_zarr() -> None:
+    """Stops the thread in which Zarr reads and writes. At exit Zarr itself waits 0.2 s for it, and on a busy machine then closes
+    the event loop while it runs, which prints a traceback."""
+    zarr = sys.modules.get("zarr.core.sync")
+    if zarr is not None and zarr.loop[0] is not None and zarr.iothread[0] is not None:
+        zarr.loop[0].call_soon_threadsafe(zarr.loop[0].stop)
+        zarr.iothread[0].join(10)

@@ -1,10 +1,19 @@
 """What is typed behind a command, read and checked; and the folder that a result goes to."""
 
 import hashlib
+import math
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orderparam.cli.limits import DEPTH, WIDTH
+
+if TYPE_CHECKING:
+    from orderparam.networks import Architecture
 
 
 def setting(text: str) -> tuple[str, str]:
+    """The name and the value in "NAME=VALUE"."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise ValueError(f"--set {text}: write NAME=VALUE")
@@ -12,13 +21,30 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def widths_of(text: str | None) -> list[float]:
+    """The widths in "50,200"."""
     try:
-        widths = [float(int(part)) for part in text.split(",")] if text else []
+        widths = [int(part) for part in text.split(",")] if text else []
     except ValueError:
         raise ValueError(f"--width {text}: write one or more integers, such as 50,200,1000") from None
-    if any(width < 1 for width in widths):
-        raise ValueError(f"--width {text}: widths must be at least 1")
-    return widths
+    if any(not 1 <= width <= WIDTH for width in widths):
+        raise ValueError(f"--width {text}: widths must be at least 1 and at most {WIDTH}")
+    return [float(width) for width in widths]
+
+
+def architecture(text: str) -> "Architecture":
+    """`orderparam.networks.parse`, with bounds on its numbers; they are checked before a layer is made."""
+    from orderparam.networks import parse
+
+    sizes = re.fullmatch(r"[^:]*:([0-9]+)(?:x([0-9]+))?:.*", text)
+    for name, digits, limit in zip(("depth", "width"), sizes.groups() if sizes else (), (DEPTH, WIDTH)):
+        if digits and (len(digits) > 30 or int(digits) > limit):
+            raise ValueError(f"architecture {text!r}: the {name} must be at most {limit}")
+    return parse(text)
+
+
+def check_finite(option: str, value: float | None) -> None:
+    if value is not None and not math.isfinite(value):
+        raise ValueError(f"{option} {value}: must be a finite number")
 
 
 def result_folder(name: str, full: bool, changes: dict[str, str]) -> str:

@@ -5,22 +5,25 @@ from typing import Annotated
 import typer
 
 import orderparam
+from orderparam.cli.errors import Commands
 from orderparam.cli.exponents import exponents
 from orderparam.cli.features import features
 from orderparam.cli.list import list_studies
+from orderparam.cli.new_system import new_system
 from orderparam.cli.predict import predict
 from orderparam.cli.run import run
 from orderparam.cli.show import show
 
 app = typer.Typer(
     name="orderparam",
+    cls=Commands,
     help="The statistical physics of learning in neural networks: theory and measurement side by side.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.command("list")(list_studies)
-for command in (run, show, predict, features, exponents):
+for command in (run, show, predict, features, exponents, new_system):
     app.command()(command)
 
 

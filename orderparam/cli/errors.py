@@ -3,26 +3,57 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from orderparam.cli.terminal import plain
+
+
+class Commands(TyperGroup):
+    """Commands whose mistakes in names, options and values end in one line too."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        try:
+            status = super().main(*args, **{**options, "standalone_mode": False})
+        except typer.Abort:
+            status = 130
+        except Exception as error:
+            if not hasattr(error, "format_message"):  # a usage error, of Click or of the copy of it that Typer brings
+                raise
+            if message := error.format_message():  # empty where no command is given: the help is printed
+                _report(message)
+            status = 2
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _report(text: str) -> None:
+    from rich.console import Console
+
+    line = " ".join(text.split())
+    Console(stderr=True, soft_wrap=True).print(f"[red]error:[/] {plain(line)}", highlight=False)
 
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Mistakes of the user and of the machine as one line; exit status 2."""
-    from rich.console import Console
-
     try:
         yield
     except Exception as error:
         from orderparam.core.sweep import SweepError
 
-        if not isinstance(error, ValueError | OSError | SweepError):
+        if isinstance(error, MemoryError):
+            text = f"not enough memory: {error or 'make it smaller'}"
+        elif isinstance(error, OSError) and error.filename:
+            text = f"{error.strerror}: {error.filename}"
+        elif isinstance(error, ValueError | OSError | SweepError):
+            text = str(error)
+        elif "RESOURCE_EXHAUSTED" in str(error):  # JAX's own error when memory is refused
+            text = f"not enough memory: {error}"
+        else:
             raise
-        text = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.filename else str(error)
-        Console(stderr=True, soft_wrap=True).print(f"[red]error:[/] {plain(text)}", highlight=False)
+        _report(text)
         raise typer.Exit(2) from None
 
 

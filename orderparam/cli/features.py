@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orderparam.cli.arguments import free_folder
+from orderparam.cli.arguments import check_finite, free_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
+from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.terminal import console, plain
 
 if TYPE_CHECKING:
@@ -25,13 +26,14 @@ def features(
     ridge: Annotated[
         float | None, typer.Option("--ridge", help="Penalty beside the summed loss, for features / sqrt(p) (default: the best).")
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=2, help="Random training sets per measured point.")] = 8,
+    seeds: Annotated[int, typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point.")] = 8,
     out: Annotated[Path | None, typer.Option("--out", help="New folder of the result (default: results/features-NAME).")] = None,
 ) -> None:
     """Predict the learning curve and the best penalty of a linear model on your own features, such as a network's embeddings."""
-    with clear_errors(), warnings_in_one_line():
+    with clear_errors(), warnings_in_one_line(), within_memory():
         from orderparam.systems.random_features.forecast import forecast_features, save_features, user_features
 
+        check_finite("--ridge", ridge)
         data, chosen = user_features(file, targets, task)
         folder = free_folder(out, f"features-{Path(data.name.split('/')[0]).stem}")
         result = forecast_features(data.inputs, chosen.values, loss, ridge, seeds)

@@ -1,13 +1,14 @@
 """`orderparam list`: what can be run, and the parameters of one study."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orderparam.cli.errors import clear_errors
 from orderparam.cli.terminal import console, duration, plain, short
+from orderparam.core.registry import Entry, index
 
 if TYPE_CHECKING:
     from orderparam.core.study import Study
@@ -20,18 +21,23 @@ def list_studies(
 ) -> None:
     """What can be run, room by room: name, what it shows, source, time. With a name: the parameters of that study."""
     with clear_errors():
-        from orderparam.core.study import find, studies
-
-        known, word = studies(), " ".join(words or [])
-        if not word:
-            study_list(known)
-        elif word not in known and (chosen := {name: study for name, study in known.items() if study.mentions(word)}):
+        known, word = [entry for entry in index() if entry.kind == "study"], " ".join(words or [])
+        chosen = [entry for entry in known if not word or _mentions(entry, word)]
+        if chosen and word not in {entry.name for entry in known}:
             study_list(chosen)
-        else:
-            one_study(find(word))
+            return
+        from orderparam.core.study import find
+
+        one_study(find(word))
 
 
-def study_list(studies: Mapping[str, "Study"]) -> None:
+def _mentions(entry: Entry, word: str) -> bool:
+    """Whether the word stands in a study's name, room, title or source."""
+    text = f"{entry.name} {entry.room} {entry.details.get('title')} {entry.details.get('source')}"
+    return word.lower().replace("_", " ") in text.lower().replace("_", " ")
+
+
+def study_list(studies: Sequence[Entry]) -> None:
     """The studies room by room: name, what it shows, source (where the terminal has room for it), time."""
     from rich.table import Table
 
@@ -42,14 +48,15 @@ def study_list(studies: Mapping[str, "Study"]) -> None:
         table.add_column(column, no_wrap=column == "study")
     for column in ("quick", "full"):
         table.add_column(column, justify="right", no_wrap=True)
-    for i, room in enumerate(sorted({study.room for study in studies.values()})):
+    for i, room in enumerate(sorted({study.room for study in studies})):
         if i:
             table.add_row()
         table.add_row(f"[bold cyan]{room.replace('_', ' ')}[/]")
-        for name, study in studies.items():
+        for study in sorted(studies, key=lambda study: study.name):
             if study.room == room:
-                quick, full = map(duration, study.seconds)
-                table.add_row(name, plain(study.title), *([plain(study.source)] if sources else []), quick, full)
+                title, source, seconds = (study.details.get(name) for name in ("title", "source", "seconds"))
+                times = map(duration, seconds) if seconds else ("", "")
+                table.add_row(study.name, plain(title or ""), *([plain(source or "")] if sources else []), *times)
     out.print(table)
     out.print("\n[dim]orderparam list NAME shows a study's source and parameters, orderparam run NAME runs it[/]")
 

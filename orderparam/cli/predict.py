@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orderparam.cli.arguments import free_folder, widths_of
+from orderparam.cli.arguments import architecture, check_finite, free_folder, widths_of
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
+from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.terminal import console, plain
 
 if TYPE_CHECKING:
@@ -28,15 +29,15 @@ def predict(
     width: Annotated[
         str | None, typer.Option("--width", metavar="N[,N...]", help="Also: what a Bayesian network of these widths would gain.")
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=2, help="Random training sets per measured point.")] = 8,
+    seeds: Annotated[int, typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point.")] = 8,
     out: Annotated[Path | None, typer.Option("--out", help="New folder of the result (default: results/predict-NAME).")] = None,
 ) -> None:
     """Predict the learning curve of your own data, out to 100 times as many examples as you have."""
-    with clear_errors(), warnings_in_one_line():
-        from orderparam.networks import parse
+    with clear_errors(), warnings_in_one_line(), within_memory():
         from orderparam.systems.kernel_regression.forecast import forecast, save_forecast, user_pool
 
-        kernel, widths = parse(arch).nngp, widths_of(width)
+        kernel, widths = architecture(arch).nngp, widths_of(width)
+        check_finite("--temperature", temperature)
         data, targets = user_pool(file, target, task)
         name = data.name
         folder = free_folder(out, f"predict-{Path(name.split('/')[0]).stem}")

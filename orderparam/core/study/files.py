@@ -12,7 +12,7 @@ import zarr
 from orderparam.core.store import StoreError, clear_leftovers, read
 from orderparam.core.study.comparison import Comparison
 from orderparam.core.study.curve import key, slug
-from orderparam.core.study.registry import Study, find
+from orderparam.core.study.registry import Study, absent, find, known
 
 _ATTRIBUTES = ("label", "facets", "kind", "baseline", "function", "system", "points", "failed", "unconverged")
 
@@ -101,7 +101,7 @@ def load(out: str | Path) -> Comparison:
                     ).load()
                     for observable in dict.fromkeys(entry["observable"] for entry in summary["agreement"][name])
                 }
-        chosen = find(summary["study"])
+        chosen = find(summary["study"]) if known(summary["study"]) else absent(summary)
         parameters = chosen.parameters(settings=summary["parameters"])
     except StoreError:
         raise

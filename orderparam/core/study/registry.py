@@ -151,6 +151,24 @@ def studies() -> dict[str, Study]:
     return dict(sorted(_registry.items()))
 
 
+def known(name: str) -> bool:
+    """Whether there is a study of that name without loading anybody's file."""
+    return name in _registry or any(entry.kind == "study" and entry.name == name for entry in registry.index())
+
+
+def absent(summary: Mapping[str, Any]) -> Study:
+    """Stands for the study of a file that is not loaded: its results can be read, and not be drawn."""
+
+    def build(**_: Any) -> list[Curve]:
+        raise ValueError(f"study {summary['study']!r} is not known here: load its file first, by `find('FILE.py:NAME')`")
+
+    made = Study(
+        summary["study"], summary["title"], summary["source"], build, {}, (0, 0), (), (), "", None, lambda _: build()
+    )
+    made.__dict__["defaults"] = dict(summary["parameters"])
+    return made
+
+
 def find(name: str) -> Study:
     """The study of that name, or `path/to/file.py:NAME` of a person's own file (`:NAME` may be left out when it has only one).
 
@@ -159,13 +177,13 @@ def find(name: str) -> Study:
     path, _, own = name.rpartition(":") if ".py:" in name else (name, "", "")
     if path.endswith(".py"):
         module = registry.load_file(path)
-        known = {study.name: study for study in _registry.values() if study.build.__module__ == module.__name__}
-        if not own and len(known) == 1:
-            return next(iter(known.values()))
-        if own not in known:
-            missing = f"has no study {own!r}" if own else f"has {len(known)} studies: say {path}:NAME"
-            raise ValueError(f"{path} {missing}{nearest(own, list(known))}")
-        return known[own]
+        there = {study.name: study for study in _registry.values() if study.build.__module__ == module.__name__}
+        if not own and len(there) == 1:
+            return next(iter(there.values()))
+        if own not in there:
+            missing = f"has no study {own!r}" if own else f"has {len(there)} studies: say {path}:NAME"
+            raise ValueError(f"{path} {missing}{nearest(own, list(there))}")
+        return there[own]
     if name not in _registry:
         registry.load_entry("study", name)
     return _registry[name]

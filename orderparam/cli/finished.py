@@ -1,0 +1,33 @@
+"""Finding a finished run by what a person remembers of its folder."""
+
+import json
+from pathlib import Path
+
+from orderparam.core.names import nearest
+
+
+def finished_run(wanted: Path) -> Path:
+    """The folder meant: itself if it is there; else, beside it (for a bare name: in `results`), the newest finished run of the
+    study of that name, or the newest whose folder begins so.
+
+    Raises `ValueError` with the nearest finished runs.
+    """
+    if wanted.exists():
+        return wanted
+    root = Path("results") if wanted.parent == Path() else wanted.parent
+    runs = sorted(root.glob("*/summary.json"), key=lambda file: file.stat().st_mtime, reverse=True) if root.is_dir() else []
+    names = [file.parent.name for file in runs]
+    chosen = [file for file in runs if _study(file) == wanted.name] or [
+        file for file, name in zip(runs, names) if wanted.name and name.startswith(wanted.name)
+    ]
+    if not chosen:
+        there = nearest(wanted.name, names) or f"; {root} holds no finished run"
+        raise ValueError(f"there is no result {wanted}{there}")
+    return chosen[0].parent
+
+
+def _study(summary: Path) -> str | None:
+    try:
+        return json.loads(summary.read_text()).get("study")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None

@@ -1,0 +1,67 @@
+"""How much may be asked for: every number has an upper bound, and memory that the machine does not have is refused.
+
+A size is bounded by the largest that its study is known to run with; what the sizes together make of memory cannot be known
+before a study builds its arrays, so it is the request for memory itself that is refused, before the machine runs out of it.
+"""
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from orderparam.core.study import Study
+
+SEEDS = 10_000
+WIDTH = 1_000_000
+DEPTH = 1000
+_TIMES = 1000  # beyond the largest size of a study, quick or full
+_VALUES = 10_000  # of one parameter
+
+
+def check_parameters(study: "Study", parameters: Mapping[str, Any], names: Mapping[str, Any]) -> None:
+    """Refuses values of the named parameters that are no finite numbers, too many, or sizes beyond 1000 times the study's own."""
+    full = study.parameters(full=True)
+    for name in names:
+        values = _listed(parameters[name])
+        if len(values) > _VALUES:
+            raise ValueError(f"parameter {name} has {len(values)} values: must be at most {_VALUES}")
+        known = [*_listed(study.defaults[name]), *_listed(full[name])]
+        sizes = [x for x in known if isinstance(x, int) and not isinstance(x, bool)]
+        for value in values:
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"parameter {name} = {value}: must be a finite number")
+            if sizes and isinstance(value, int) and abs(value) > (limit := _TIMES * max(1, *map(abs, sizes))):
+                raise ValueError(f"parameter {name} = {value}: must be at most {limit}, {_TIMES} times the study's largest")
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def check_workers(workers: int | None) -> None:
+    """At most four processes for each processor."""
+    limit = 4 * (os.cpu_count() or 1)
+    if workers is not None and workers > limit:
+        raise ValueError(f"--workers {workers}: must be at most {limit} (four for each processor)")
+
+
+@contextmanager
+def within_memory() -> Iterator[None]:
+    """Inside, a request for more memory than the machine has fails with `MemoryError` (where the system can say so) instead of
+    taking the machine down."""
+    try:
+        import resource
+
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        limits = [limit for limit in (soft, hard, machine) if limit != resource.RLIM_INFINITY]
+        resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+    except (ImportError, ValueError, OSError):  # not on this system
+        yield
+        return
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))

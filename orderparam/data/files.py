@@ -9,7 +9,7 @@ import numpy as np
 
 from orderparam.core.system import nearest
 from orderparam.data.dataset import Dataset, real_array
-from orderparam.data.locate import DataNotFound
+from orderparam.data.locate import DataNotFound, expanded
 from orderparam.data.reading import read_npy, read_npz, reading
 from orderparam.data.table import Table, read_table
 
@@ -48,7 +48,7 @@ def load_file(path: str | os.PathLike[str], target: str | int | os.PathLike[str]
 
 
 def _existing(path: str | os.PathLike[str]) -> Path:
-    path = Path(path).expanduser()
+    path = expanded(path)
     if path.is_file():
         return path
     if path.is_dir():

@@ -34,15 +34,23 @@ def cache_folder() -> Path:
     return Path(pooch.os_cache("orderparam"))
 
 
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """The path with ~ and ~NAME as home folders. Raises `DataNotFound` for a user who does not exist."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise DataNotFound(f"{os.fspath(path)}: there is no such user") from None
+
+
 def search_folders(folder: str | os.PathLike[str] | None, subfolders: Sequence[str]) -> list[Path]:
     """The existing folders to look in, in order. Raises `DataNotFound` for a named folder that does not exist."""
     roots: list[Path] = []
     named = {"folder": folder, f"${ENVIRONMENT_VARIABLE}": os.environ.get(ENVIRONMENT_VARIABLE)}
     for origin, given in named.items():
         if given:
-            if not Path(given).expanduser().is_dir():
+            if not expanded(given).is_dir():
                 raise DataNotFound(f"{origin} = {os.fspath(given)!r}: there is no such folder")
-            roots.append(Path(given).expanduser())
+            roots.append(expanded(given))
     roots.append(cache_folder())
     candidates = [root / subfolder for root in roots for subfolder in ("", *subfolders)]
     return [candidate for candidate in candidates if candidate.is_dir()]

@@ -138,7 +138,7 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["run", "test-paramagnet", "--out", "occupied"], "is not empty and holds no result"),
         (["run", "test-paramagnet", "--out", "file.txt"], "is a file"),
         (["run", "test-paramagnet", "--out", "/proc/nowhere"], "cannot write"),
-        (["show", "missing"], "holds no result"),
+        (["show", "missing"], "there is no result missing"),
         (["show", "occupied"], "holds no result"),
         (["predict", "missing.csv"], "there is no file"),
         (["predict", "tabel.csv"], "did you mean 'table.csv'"),

@@ -1,0 +1,83 @@
+"""A person's own file: written by `new-system`, found, run, read again; and modules of installed packages."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import orderparam as op
+from orderparam.cli.commands import app
+from orderparam.core import registry
+from orderparam.core.study import find
+
+
+def orderparam(*words):
+    return CliRunner().invoke(app, list(words))
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A fresh folder with `own_magnet.py` in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert orderparam("new-system", "own_magnet").exit_code == 0
+    yield tmp_path
+    sys.modules.pop("own_magnet", None)
+
+
+def test_the_file_that_is_written_runs_and_agrees_with_its_theory(own):
+    chosen = find("own_magnet.py:own-magnet")
+    comparison = op.compare(chosen, settings={"spins": "300", "sweeps": "150"}, out="result")
+    theory = comparison.curves("theory")["mean field"]["magnetisation"]
+    assert float(theory.sel(temperature=0.5)) == pytest.approx(0.9575040241, abs=1e-9)
+    deviation = comparison.agreement["Glauber dynamics"]["magnetisation"]["relative_deviation"]
+    assert float(np.abs(deviation).max()) < 0.1  # finite-size corrections of order 1/n below T = 1
+    assert (Path("result") / "figure.png").stat().st_size > 5000
+
+
+def test_its_result_is_read_where_the_file_is_not_loaded(own):
+    run = subprocess.run(
+        [sys.executable, "-m", "orderparam.cli", "run", "own_magnet.py", "--set", "spins=50", "--set", "sweeps=20"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    shown = orderparam("show", "own-magnet")
+    assert shown.exit_code == 0
+    assert "Spontaneous magnetisation" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("run", "own_magnet.py:own-magnt"), "did you mean 'own-magnet'"),
+        (("run", "nowhere.py"), "not a Python file"),
+        (("new-system", "own_magnet"), "is there already"),
+        (("new-system", "Own-Magnet"), "lower-case letters"),
+    ],
+)
+def test_mistakes_are_one_line(own, words, message):
+    done = orderparam(*words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_rooms_of_an_installed_package_are_in_every_list(own, monkeypatch):
+    class Point:
+        module = "own_magnet"
+
+    monkeypatch.syspath_prepend(str(own))
+    monkeypatch.setattr(registry, "entry_points", lambda group: [Point] if group == "orderparam.rooms" else [])
+    registry.index.cache_clear()
+    try:
+        names = {(entry.kind, entry.name) for entry in registry.index()}
+        assert {("theory", "own_magnet.mean_field"), ("experiment", "own_magnet.glauber"), ("study", "own-magnet")} <= names
+        assert registry.find("own_magnet.mean_field").systems[0].__name__ == "OwnMagnet"
+        assert "own-magnet" in orderparam("list", "magnet").output
+    finally:
+        registry.index.cache_clear()

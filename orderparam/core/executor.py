@@ -27,9 +27,9 @@ def in_process(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, 
 
 
 def local_processes(workers: int) -> Executor:
-    """`workers` processes on this machine. Raises `ValueError` for fewer than one."""
-    if workers < 1:
-        raise ValueError(f"workers = {workers}: must be at least 1")
+    """`workers` processes on this machine. Raises `ValueError` for fewer than one or more than 1024."""
+    if not 1 <= workers <= 1024:
+        raise ValueError(f"workers = {workers}: must be at least 1 and at most 1024")
     return functools.partial(run_in_workers, workers)
 
 

@@ -3,7 +3,8 @@
 import hashlib
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,8 @@ def sweep(
     with _store(store, _identity(fn, system, grid, coords.get("seed"), paired), coords, program) as keep:
         todo = keep.unfinished(_tasks(program, grid, keep.chunks))
         total = sum(int(np.prod(task.shape)) for task in todo)
-        with track(total, fn_name(fn), progress) as advance:
-            for task, outcome in run(program, todo):
+        with track(total, fn_name(fn), progress) as advance, _closing(run(program, todo)) as outcomes:
+            for task, outcome in outcomes:
                 errors.extend(outcome.errors)
                 try:
                     keep.write(task, outcome)
@@ -89,6 +90,16 @@ def sweep(
         dataset = keep.dataset(attrs)
     _report(dataset, fn, errors)
     return dataset
+
+
+@contextmanager
+def _closing(outcomes: Iterator[tuple[Task, Outcome]]) -> Iterator[Iterator[tuple[Task, Outcome]]]:
+    """Ends what an executor has running at once, however the sweep ends: a traceback would keep it."""
+    try:
+        yield outcomes
+    finally:
+        if isinstance(outcomes, Generator):
+            outcomes.close()
 
 
 def _store(

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cluster import cluster
-from magnet import Homebound, Paramagnet, always_killing, killing_its_process_once, sampled, shouting
+from magnet import Homebound, Paramagnet, always_killing, killing_its_process_once, sampled, shouting, unhurried
 from sweeping import SEEDS
 
 import orderparam as op
-from orderparam.core.store import read
+from orderparam.core.store import StoreError, read
 
 SYSTEM = Paramagnet(1.0)
 GRID = {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}
@@ -63,6 +63,47 @@ def test_workers_end_when_the_sweep_does(tmp_path):
     while any(_alive(pid) for pid in workers) and time.time() < deadline:
         time.sleep(0.02)
     assert not any(_alive(pid) for pid in workers)
+
+
+def test_an_executor_is_ended_when_the_disk_is_full_though_the_error_is_kept(tmp_path, monkeypatch):
+    ended = []
+
+    def run(program, tasks):
+        try:
+            for task in tasks:
+                yield task, program(task)
+        finally:
+            ended.append(True)
+
+    def full(aside, place):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(StoreError) as caught:
+        op.sweep(sampled, SYSTEM, GRID, seeds=1, executor=run, store=tmp_path / "s.zarr")
+    assert caught.value.__traceback__ is not None
+    assert ended
+
+
+def test_workers_end_when_another_cannot_start(monkeypatch):
+    monkeypatch.setenv("ORDERPARAM_TEST_SECONDS", "20")
+    started = []
+
+    def start(*arguments, **options):
+        started.append(popen(*arguments, **options))
+        if len(started) == 2:
+            raise OSError(11, "Resource temporarily unavailable")
+        return started[-1]
+
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", start)
+    begin = time.time()
+    with pytest.raises(OSError, match="temporarily") as caught:
+        op.sweep(unhurried, SYSTEM, GRID, seeds=1, executor=2)
+    assert time.time() - begin < 15
+    assert started[0].poll() is not None
+    started[1].kill()
+    del caught
 
 
 def _alive(pid):

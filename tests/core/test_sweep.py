@@ -130,6 +130,7 @@ def test_an_experiment_agrees_with_its_theory_within_error_bars():
         ({"temperature": [1.0]}, {"memory": -1}, "number of bytes"),
         ({"temperature": [1.0]}, {"memory": 1.5}, "number of bytes"),
         ({"temperature": [1.0]}, {"executor": 0}, "at least 1"),
+        ({"temperature": [1.0]}, {"executor": 2**70}, "at most 1024"),
         ({"temperature": [1.0]}, {"executor": 1.5}, "give None, a number of processes"),
     ],
 )

@@ -51,7 +51,7 @@ def fit_labels(axes: Any) -> None:
     """Breaks the labels of axes that are longer than the axes, which must have their final size."""
     size = axes.get_window_extent().size / axes.figure.dpi
     for label, room in ((axes.xaxis.label, size[0]), (axes.yaxis.label, size[1])):
-        if max(label.get_window_extent().size) / axes.figure.dpi > 1.1 * room:
+        if "\n" not in label.get_text() and max(label.get_window_extent().size) / axes.figure.dpi > 1.1 * room:
             label.set_text(wrapped(axes.figure, label.get_text(), room, label.get_size()))
 
 

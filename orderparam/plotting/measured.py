@@ -38,12 +38,20 @@ def dots(
 
 
 def power_law(x: np.ndarray, values: xr.DataArray) -> tuple[float, float]:
-    """The exponent of mean(values) ~ x^exponent, and half its 95% interval.
+    """The exponent of mean(values) ~ x^exponent over seeds, and half its 95% interval; see `fitted_power`."""
+    return fitted_power(np.asarray(x, float), *mean_and_error(values))
 
-    Least squares in logarithms, weighted by the standard errors over seeds (at least 0.1% of the mean). Where the points scatter
-    about the line more than their errors say, the interval is widened by the square root of chi^2 per degree of freedom.
+
+def fitted_power(x: np.ndarray, mean: np.ndarray, error: np.ndarray) -> tuple[float, float]:
+    """The exponent of mean ~ x^exponent, and half its 95% interval; NaN with fewer than two positive points.
+
+    Least squares in logarithms, weighted by the standard errors (at least 0.1% of the mean). Where the points scatter about the
+    line more than their errors say, the interval is widened by the square root of chi^2 per degree of freedom.
     """
-    mean, error = mean_and_error(values)
+    known = (mean > 0) & (x > 0)
+    if np.sum(known) < 2:
+        return np.nan, np.nan
+    x, mean, error = x[known], mean[known], np.nan_to_num(error[known])
     weight = (mean / np.maximum(error, 1e-3 * mean)) ** 2
     logs, heights = np.log(x), np.log(mean)
     centre, level = (np.sum(weight * y) / np.sum(weight) for y in (logs, heights))

@@ -29,6 +29,7 @@ from orderparam.core.study.curve import agree
 from orderparam.plotting.captions import filled, marks_sentence
 from orderparam.plotting.guides import Guide, draw_guide
 from orderparam.plotting.layout import canvas, finish, fit_labels
+from orderparam.plotting.measured import fitted_power
 from orderparam.plotting.style import COLOURS, DASHES, GREY, MARKERS, ink, paper
 from orderparam.plotting.ticks import readable_ticks
 from orderparam.plotting.words import value_words, words
@@ -45,15 +46,18 @@ _DENSE = 40  # measured points beyond which a band stands for marks
 class Panel:
     """One set of axes, or one for each value of a facet.
 
-    x, y: a name, or (axis label, function of the data set). A dimension without coordinates counts from 1. `seed` is averaged
-        over; all other dimensions must be x, `by`, `facet`, in `where`, or of one point.
+    x, y: a name, or (axis label, function of the data set to an array). `seed` is averaged over; all other dimensions must be x,
+        `by`, `facet`, in `where`, or of one point.
     facet: what has one set of axes for each of its values: a facet of the curves, or a dimension. by: what is told apart by
-        colour, likewise. A curve that does not carry the facet is drawn in all of them.
+        colour, likewise. A curve that does not carry the facet is drawn in all of them. Readers see dimensions without
+        coordinates counted from 1.
     where: facets, `label`, `kind` or dimensions -> the value, or tuple of values, that is shown; of dimensions without
         coordinates the index or a slice.
     log: the logarithmic axes, "", "x", "y" or "xy". reference: guides (`horizontal`, `vertical`, `slope`, `curve`).
     ratio_to: label of a curve; all others are divided by it, point by point (or by its only point), and it is not drawn itself.
     jump: an observable, such as the index of a phase, at whose changes the line of a theory is interrupted.
+    fit: symbol of x. A legend in the axes gives the exponent of the power law through every measurement with its 95 % interval,
+        and in brackets the slope of its theory over the same x.
     text: value of `by`, of `facet`, or label -> what a reader sees for it.
     """
 
@@ -71,6 +75,7 @@ class Panel:
     ylim: tuple[float | None, float | None] | None = None
     ratio_to: str = ""
     jump: str = ""
+    fit: str = ""
     text: Mapping[Any, str] = field(default_factory=dict)
 
 
@@ -232,7 +237,8 @@ class Look:
         """One set of axes: the panel at one value of its facet."""
         axes.set_xscale("log" if "x" in panel.log else "linear")
         axes.set_yscale("log" if "y" in panel.log else "linear")
-        points = []
+        points: list[np.ndarray] = []
+        fitted: dict[Any, dict[str, tuple[Any, Any, Any]]] = {}
         shown = {key: _select(data, panel.facet, value) for key, data in self._shown(panel).items()}
         for key, data in shown.items():
             if data is None or data.attrs["label"] == panel.ratio_to:
@@ -244,10 +250,11 @@ class Look:
                     y, error = y / level, None if error is None else error / np.abs(level)
                 self._put(axes, panel, one, colour, x, y, error)
                 points.append(np.column_stack([np.atleast_1d(x).astype(float), np.atleast_1d(y)]))
+                fitted.setdefault(colour, {})[data.attrs["kind"]] = (x, y, error)
                 self.drawn[key] = data
         parts = [panel.title] if panel.title else []
         if value is not None:
-            parts.append(panel.text.get(value, value_words(panel.facet, value)))
+            parts.append(self._said(panel, panel.facet, value))
         axes.set_title(", ".join(parts))
         axes.set_xlabel(panel.xlabel or (words(panel.x) if isinstance(panel.x, str) else panel.x[0]))
         axes.set_ylabel(panel.ylabel or (words(panel.y) if isinstance(panel.y, str) else panel.y[0]))
@@ -255,6 +262,8 @@ class Look:
         axes.set_ylim(panel.ylim)
         if panel.xlim is None and points:
             axes.set_xlim(axes.get_xlim())
+        if panel.fit:
+            _say_exponents(axes, panel.fit, fitted)
         for guide in panel.reference:
             draw_guide(axes, guide, value, np.concatenate(points) if points else np.empty((0, 2)))
 
@@ -267,8 +276,15 @@ class Look:
             colour = self._colours.get((panel.by, value))
             one = _select(data, panel.by, value)
             if colour is not None and one is not None:
-                self._entry(0, panel.text.get(value, value_words(panel.by, value)), colour, "-", MARKERS[0], True)
+                self._entry(0, self._said(panel, panel.by, value), colour, "-", MARKERS[0], True)
                 yield one, colour
+
+    def _said(self, panel: Panel, name: str, value: Any) -> str:
+        """What a reader sees for a value of a facet or dimension."""
+        if value in panel.text:
+            return panel.text[value]
+        counted = not any(name in _carried(data) or name in data.coords for data in self.datasets.values())
+        return value_words(name, value + 1 if counted else value)
 
     def _own_colour(self, data: xr.Dataset) -> Any:
         """Of a curve that is not told apart by `by` here: that of its facet where other panels tell it apart, or of its label."""
@@ -345,6 +361,26 @@ class Look:
         raise ValueError(f"ratio_to: {key!r} has no curve {panel.ratio_to!r} with the same facets")
 
 
+def _say_exponents(axes: Any, symbol: str, fitted: Mapping[Any, Mapping[str, tuple[Any, Any, Any]]]) -> None:
+    """A legend of power laws: of each measurement, with the slope of the theory of the same colour in brackets."""
+    from matplotlib.lines import Line2D
+
+    entries = {}
+    for colour, curves in fitted.items():
+        if "experiment" not in curves:
+            continue
+        x, y, error = (np.ravel(part) if part is not None else np.zeros(1) for part in curves["experiment"])
+        exponent, half = fitted_power(x.astype(float), y, np.broadcast_to(error, y.shape))
+        text = rf"${symbol}^{{{exponent:z.2f}\pm{half:.2f}}}$"
+        if "theory" in curves:
+            at, level, _ = curves["theory"]
+            inside = (at >= x.min()) & (at <= x.max()) & (level > 0)
+            if np.sum(inside) > 1:
+                text += f" [{np.polyfit(np.log(at[inside]), np.log(level[inside]), 1)[0]:z.2f}]"
+        entries[text] = Line2D([], [], color=colour, marker=MARKERS[0], linestyle="none")
+    axes.legend(list(entries.values()), list(entries), title="fit [theory]", title_fontsize=8)
+
+
 def _role(data: xr.Dataset) -> str:
     return "baseline" if data.attrs["baseline"] else data.attrs["kind"]
 
@@ -380,6 +416,8 @@ def _select(data: xr.Dataset, name: str, value: Any) -> xr.Dataset | None:
         return data if (own in value if several else own == value) else None
     if name not in data.dims:
         return data
+    if name not in data.coords and not several and not isinstance(value, slice) and value >= data.sizes[name]:
+        return None
     if isinstance(value, slice) or name not in data.coords:
         return data.isel({name: list(value) if several else value})
     wanted = [one for one in (value if several else [value]) if one in data[name].values]
@@ -398,7 +436,7 @@ def _values(curves: Iterable[xr.Dataset], name: str) -> list[Any]:
     measured = [data for data in having if data.attrs["kind"] == "experiment"] or having
     if name in measured[0].coords:
         return list(dict.fromkeys(value for data in measured for value in data[name].values.tolist()))
-    return list(range(measured[0].sizes[name]))
+    return list(range(max(data.sizes[name] for data in measured)))
 
 
 def _sequence(values: Sequence[Any]) -> list[Any]:
@@ -428,13 +466,15 @@ def _points(panel: Panel, data: xr.Dataset, key: str) -> tuple[Any, Any, Any]:
         if "status" in data and set(data["status"].dims) <= set(values.dims):
             values = values.where(data["status"] == DONE)
     else:
-        named = data if isinstance(panel.y, str) else data.assign(y=values)
-        values, error = estimate(named, panel.y if isinstance(panel.y, str) else "y")
+        named, name = (data, panel.y) if isinstance(panel.y, str) else (values.to_dataset(name="y"), "y")
+        values, error = estimate(named, name)
     x = _get(data, panel.x)
     x = x.mean("seed") if "seed" in x.dims else x
     keep = [dim for dim in x.dims if data.sizes.get(dim, 2) > 1 or x.ndim == 1]
     x = x.isel({dim: 0 for dim in x.dims if dim not in keep})
     left = [dim for dim in values.dims if dim not in x.dims and values.sizes[dim] > 1]
+    if len(left) == x.ndim == 1 and x.dims[0] not in data.dims and x.size == values.sizes[left[0]]:  # a plain array
+        x, left = x.rename({x.dims[0]: left[0]}), []
     if left or x.ndim > 1:
         raise ValueError(f"{key}: {_name(panel.y)} along {', '.join(map(str, left or x.dims))} is neither x nor by nor in where")
     drop = {dim: 0 for dim in values.dims if dim not in x.dims}

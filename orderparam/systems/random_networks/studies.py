@@ -7,6 +7,7 @@ import numpy as np
 
 from orderparam.core.study import Curve, study
 from orderparam.gaussian import activation
+from orderparam.plotting import Freehand, Panel, curve, horizontal, slope
 from orderparam.systems.random_networks.depth import deep_cumulants, homogeneous_cumulants
 from orderparam.systems.random_networks.experiment import (
     deep_networks,
@@ -16,7 +17,7 @@ from orderparam.systems.random_networks.experiment import (
     sampled_density,
     sampled_marginals,
 )
-from orderparam.systems.random_networks.figures import draw_convergence, draw_deep, draw_kernels, draw_priors
+from orderparam.systems.random_networks.figures import draw_order_and_chaos, draw_sample
 from orderparam.systems.random_networks.finite import angle_networks, correlation_networks, deep_correlation, kernel_spread
 from orderparam.systems.random_networks.infinite import (
     angle_kernel,
@@ -28,13 +29,15 @@ from orderparam.systems.random_networks.infinite import (
 from orderparam.systems.random_networks.model import AngledPair, DeepNetwork, NetworkKernels, RandomNetwork
 from orderparam.systems.random_networks.theory import covariance, density, exact_density, marginals
 
-PROBES = jnp.array([[1.0, 0.5], [-0.3, 2.0]])
+POINTS = ((1.0, 0.5), (-0.3, 2.0))
+LINE = 41  # inputs t x along which the kernel is shown
 ERF = activation("erf")
-PHASES = {  # panel -> activation, weight variance, bias variance
+PHASES = {  # name -> activation, weight variance, bias variance
     "relu, edge of chaos": (activation("relu"), 2.0, 0.0),
     "erf, ordered": (ERF, 0.8, 0.05),
     "erf, chaotic": (ERF, 4.0, 0.05),
 }
+ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
 
 
 @study(
@@ -44,7 +47,36 @@ PHASES = {  # panel -> activation, weight variance, bias variance
     full={"resolution": 200, "networks": 400_000, "hidden_layers": 50_000, "seeds": 32},
     seconds=(60, 3600),
     observables=("width_kurtosis",),
-    draw=draw_priors,
+    columns=4,
+    panels=lambda p: [
+        *(Freehand(partial(draw_sample, width), f"$N$ = {width}") for width in p["widths"]),
+        Panel(
+            "value",
+            ("probability density", lambda data: data["density"] * 8.0 ** -p["density_widths"].index(data["width"].item())),
+            by="width",
+            where={"part": "density", "input": 0},
+            log="y",
+            xlabel=f"$z(x)$ at $x$ = {POINTS[0]}",
+            ylim=(1e-3 * 8.0 ** -len(p["density_widths"]), None),
+        ),
+        Panel(
+            "width", "width_kurtosis", facet="prior", by="input", where={"part": "kurtosis"}, log="x",
+            text={number: f"$x$ = {point}" for number, point in enumerate(POINTS)}, reference=[horizontal(0.0)],
+        ),
+        Panel(
+            ("$t$", lambda data: np.linspace(-p["reach"], p["reach"], LINE)),
+            ("kernel $K(x, t\\,x)$", lambda data: data["kernel"].isel(first=0, second=slice(1, None))),
+            by="prior",
+            where={"part": "kernel"},
+        ),
+    ],
+    caption=r"""
+        $z(x) = \sum_c a_c\,\mathrm{{erf}}(w_c\cdot x)$, two inputs; $w_{{ci}}$ uniform in $[-1/\sqrt{{2}},
+        1/\sqrt{{2}}]$, $a_c$ in $[-1/\sqrt{{N}}, 1/\sqrt{{N}}]$, or Gaussian with the same variances. Above: one network
+        each, one colour scale. Densities are divided by 8 from one width to the next. Kurtosis: everything drawn
+        ({networks} networks a seed), or {hidden_layers} hidden layers a seed with the read-out averaged exactly. Kernel
+        at $x$ = (1, 0.5), the same at every width.
+    """,
 )
 def function_space_priors(
     widths: tuple[int, ...] = (1, 5, 500, 1000),
@@ -59,27 +91,31 @@ def function_space_priors(
 ) -> list[Curve]:
     axis = jnp.linspace(-reach, reach, resolution)
     plane = jnp.stack([part.ravel() for part in jnp.meshgrid(axis, axis)], axis=1)
-    line = jnp.linspace(-reach, reach, 41)
-    probes = RandomNetwork(PROBES)
+    line = jnp.linspace(-reach, reach, LINE)
+    inputs = jnp.array(POINTS)
+    probes = RandomNetwork(inputs)
     few = min(networks, 20_000)
-    narrow = partial(sampled_covariance, networks=few)
+    samples, laws = {"part": "samples"}, {"part": "density"}
+    over = {"width": density_widths}
     curves = [
-        Curve("samples", sample, RandomNetwork(plane), {"width": widths}, seeds=1, panel="samples"),
-        Curve("exact law", exact_density, probes, {"width": density_widths}, panel="density"),
-        Curve("Edgeworth, order 1/N", density, probes, {"width": density_widths}, panel="density"),
-        Curve("Gaussian process", partial(density, order=0), probes, {"width": density_widths}, panel="density"),
-        Curve("networks", partial(sampled_density, networks=few), probes, {"width": density_widths}, seeds, panel="density"),
+        Curve("networks", sample, RandomNetwork(plane), {"width": widths}, seeds=1, facets=samples),
+        Curve("exact", exact_density, probes, over, facets=laws),
+        Curve("order 1/N", density, probes, over, facets=laws),
+        Curve("Gaussian process", partial(density, order=0), probes, over, facets=laws, baseline=True),
+        Curve("networks", partial(sampled_density, networks=few), probes, over, seeds, facets=laws),
     ]
     for prior in ("uniform", "gaussian"):
-        system, panel = RandomNetwork(PROBES, prior=prior), f"kurtosis, {prior}"
-        along = RandomNetwork(jnp.concatenate([PROBES[:1], line[:, None] * PROBES[:1]]), width=5, prior=prior)
+        system = RandomNetwork(inputs, prior=prior)
+        along = RandomNetwork(jnp.concatenate([inputs[:1], line[:, None] * inputs[:1]]), width=5, prior=prior)
         drawn, integrated = partial(sampled_marginals, networks=networks), partial(integrated_marginals, networks=hidden_layers)
+        narrow = partial(sampled_covariance, networks=few)
+        kurtosis, kernel = ({"part": part, "prior": prior} for part in ("kurtosis", "kernel"))
         curves += [
-            Curve(f"exact, {prior}", marginals, system, {"width": (1, 1000)}, panel=panel),
-            Curve(f"networks, {prior}", drawn, system, {"width": drawn_widths}, seeds, panel=panel),
-            Curve(f"read-out averaged, {prior}", integrated, system, {"width": integrated_widths}, seeds, panel=panel),
-            Curve(f"kernel, {prior}", covariance, along, {"width": (5,)}, panel=f"kernel, {prior}"),
-            Curve(f"N = 5, {prior}", narrow, along, {"width": (5,)}, seeds, panel=f"kernel, {prior}"),
+            Curve("exact", marginals, system, {"width": (1, 1000)}, facets=kurtosis),
+            Curve("networks", drawn, system, {"width": drawn_widths}, seeds, facets=kurtosis),
+            Curve("read-out averaged", integrated, system, {"width": integrated_widths}, seeds, facets=kurtosis),
+            Curve("exact", covariance, along, {"width": (5,)}, facets=kernel),
+            Curve("networks", narrow, along, {"width": (5,)}, seeds, facets=kernel),
         ]
     return curves
 
@@ -91,7 +127,23 @@ def function_space_priors(
     full={"networks": 400_000, "seeds": 32, "widths": (16, 32, 64, 128, 256, 512, 1024)},
     seconds=(40, 3600),
     observables=("width_kurtosis", "mean_kernel"),
-    draw=draw_deep,
+    panels=[
+        Panel("width", "width_kurtosis", facet="activation", by="layer", log="x"),
+        Panel(
+            ("depth over width $l/N$", lambda data: data["layers"] / data["width"]),
+            "kurtosis",
+            by="layer",
+            where={"activation": "relu", "kind": "experiment"},
+            log="xy",
+            title="relu",
+            reference=[curve(lambda x: 3 * np.expm1(5 * x), "$3(e^{5l/N}-1)$"), curve(lambda x: 15 * x)],
+        ),
+    ],
+    caption=r"""
+        One input; pre-activations after $l$ hidden layers of $N$ units. relu: weight variance 2, no biases; erf: 1.5 and
+        bias variance 0.05, first variance 1. {networks} networks a run. Exact for relu: $3N[(1+5/N)^l-1]$. Right,
+        straight: $15\,l/N$.
+    """,
 )
 def deep_kurtosis(
     widths: tuple[int, ...] = (16, 32, 64, 128, 256), depth: int = 4, networks: int = 20_000, seeds: int = 8
@@ -100,12 +152,13 @@ def deep_kurtosis(
     erf = DeepNetwork(depth=depth, weight_variance=1.5, bias_variance=0.05, first_variance=1.0, activation=ERF)
     drawn = partial(deep_networks, networks=networks)
     fine = _between(widths)
+    on_relu, on_erf = {"activation": "relu"}, {"activation": "erf"}
     return [
-        Curve("order 1/n, relu", deep_cumulants, relu, fine, panel="relu"),
-        Curve("exact, relu", homogeneous_cumulants, relu, fine, panel="relu"),
-        Curve("networks, relu", drawn, relu, {"width": widths}, seeds, panel="relu"),
-        Curve("order 1/n, erf", deep_cumulants, erf, fine, panel="erf"),
-        Curve("networks, erf", drawn, erf, {"width": widths}, seeds, panel="erf"),
+        Curve("exact", homogeneous_cumulants, relu, fine, facets=on_relu),
+        Curve("order 1/N", deep_cumulants, relu, fine, facets=on_relu),
+        Curve("networks", drawn, relu, {"width": widths}, seeds, facets=on_relu),
+        Curve("order 1/N", deep_cumulants, erf, fine, facets=on_erf),
+        Curve("networks", drawn, erf, {"width": widths}, seeds, facets=on_erf),
     ]
 
 
@@ -116,7 +169,19 @@ def deep_kurtosis(
     full={"width": 1000, "networks": 32, "seeds": 8, "pair_width": 4000, "pairs": 256},
     seconds=(80, 20_000),
     observables=("nngp_correlation", "ntk_correlation", "correlation"),
-    draw=draw_kernels,
+    columns=4,
+    panels=[
+        Panel(ANGLE, "nngp_correlation", facet="phase", by="depth", where={"part": "angles"}),
+        Panel("layers", "correlation", by="phase", where={"part": "layers", "layer": slice(None, None, 3)}, title=r"at $\pi/3$"),
+        Panel(ANGLE, "ntk_correlation", facet="phase", by="depth", where={"part": "angles"}),
+        Freehand(draw_order_and_chaos, "erf, bias variance 0.05"),
+    ],
+    caption=r"""
+        Two inputs of length $\sqrt{{d}}$, $d$ = 2. Theory: infinite width. Weight and bias variance: relu 2, 0; ordered
+        0.8, 0.05; chaotic 4, 0.05. Left: {networks} networks of width {width} a run, tangent kernels by differentiation.
+        Last column: {pairs} networks of width {pair_width} a run; near the edge correlations reach their fixed point ever
+        more slowly, and {layers} layers are too few.
+    """,
 )
 def kernel_depth(
     depths: tuple[int, ...] = (1, 3, 8),
@@ -131,27 +196,28 @@ def kernel_depth(
 ) -> list[Curve]:
     fine = tuple(float(angle) for angle in np.linspace(0, np.pi, 81))
     curves = []
-    for panel, (phi, weight, bias) in PHASES.items():
+    for phase, (phi, weight, bias) in PHASES.items():
         pair = AngledPair(weight_variance=weight, bias_variance=bias, activation=phi, width=width)
         finite = partial(angle_networks, networks=networks)
         for depth in depths:
-            name, deep = f"{panel}, depth {depth}", pair.with_(depth=depth)
+            facets, deep = {"part": "angles", "phase": phase, "depth": depth}, pair.with_(depth=depth)
             curves += [
-                Curve(f"infinite, {name}", angle_kernel, deep, {"angle": fine}, panel=name),
-                Curve(f"networks, {name}", finite, deep, {"angle": angles}, seeds, panel=name),
+                Curve("infinite width", angle_kernel, deep, {"angle": fine}, facets=facets),
+                Curve("networks", finite, deep, {"angle": angles}, seeds, facets=facets),
             ]
-        chain = pair.with_(angle=np.pi / 3, depth=layers, width=pair_width)
-        measured = partial(correlation_networks, networks=pairs)
+        chain, over = pair.with_(angle=np.pi / 3, depth=layers, width=pair_width), {"angle": (np.pi / 3,)}
+        measured, facets = partial(correlation_networks, networks=pairs), {"part": "layers", "phase": phase}
         curves += [
-            Curve(f"layers, {panel}", correlation_chain, chain, {"angle": (np.pi / 3,)}, panel=f"layers, {panel}"),
-            Curve(f"pairs, {panel}", measured, chain, {"angle": (np.pi / 3,)}, seeds, panel=f"layers, {panel}"),
+            Curve("infinite width", correlation_chain, chain, over, facets=facets),
+            Curve("networks", measured, chain, over, seeds, facets=facets),
         ]
-    phase = AngledPair(angle=np.pi / 3, bias_variance=0.05, activation=ERF, depth=layers, width=pair_width)
-    final = partial(deep_correlation, networks=pairs)
+    final, facets = partial(deep_correlation, networks=pairs), {"part": "fixed point"}
+    at_angle = AngledPair(angle=np.pi / 3, bias_variance=0.05, activation=ERF, depth=layers, width=pair_width)
+    along = {"weight_variance": tuple(np.linspace(0.3, 6, 115).tolist())}
     return [
         *curves,
-        Curve("fixed point", order_chaos, phase, {"weight_variance": tuple(np.linspace(0.3, 6, 115).tolist())}, panel="phases"),
-        Curve("deep pairs", final, phase, {"weight_variance": variances}, seeds, panel="phases"),
+        Curve("infinite width", order_chaos, at_angle, along, facets=facets),
+        Curve("networks", final, at_angle, {"weight_variance": variances}, seeds, facets=facets),
     ]
 
 
@@ -168,7 +234,19 @@ def kernel_depth(
     },
     seconds=(80, 20_000),
     observables=("nngp_fluctuation", "ntk_fluctuation", "nngp_bias", "ntk_bias"),
-    draw=draw_convergence,
+    columns=2,
+    panels=[
+        *(
+            Panel("width", f"{kernel}_fluctuation", by="network", log="xy", fit="N", reference=[slope(-0.5, "$N^{-1/2}$")])
+            for kernel in ("nngp", "ntk")
+        ),
+        *(Panel("width", f"{kernel}_bias", by="network", log="x", reference=[horizontal(0.0)]) for kernel in ("nngp", "ntk")),
+    ],
+    caption="""
+        erf, weight variance {weight_variance}, bias variance 0.05, $N$ units or channels. 1 layer and convolutional (2
+        layers, windows of 3 on 8 pixels, 2 input channels, global average): all pairs of 4 inputs; 3 layers: one input.
+        {units}$/N$ networks a run ({convolutional_units}$/N$ convolutional ones).
+    """,
 )
 def wide_network_convergence(
     widths: tuple[int, ...] = (8, 32, 128, 512),
@@ -186,12 +264,13 @@ def wide_network_convergence(
     fine = _between(widths)
     over, measured = {"width": widths}, partial(kernel_spread, units=units)
     few = partial(kernel_spread, units=convolutional_units)
+    one, three, convolutional = ({"network": name} for name in ("1 layer", "3 layers", "convolutional"))
     return [
-        Curve("exact, 1 layer", one_hidden_layer_spread, shallow, fine, panel="1 layer"),
-        Curve("networks, 1 layer", measured, shallow, over, seeds, panel="1 layer"),
-        Curve("order 1/n, 3 layers", one_input_spread, deep, fine, panel="3 layers"),
-        Curve("networks, 3 layers", measured, deep, over, seeds, panel="3 layers"),
-        Curve("networks, convolutional", few, images, {"width": channels}, seeds, panel="convolutional"),
+        Curve("exact", one_hidden_layer_spread, shallow, fine, facets=one),
+        Curve("networks", measured, shallow, over, seeds, facets=one),
+        Curve("order 1/N", one_input_spread, deep, fine, facets=three),
+        Curve("networks", measured, deep, over, seeds, facets=three),
+        Curve("networks", few, images, {"width": channels}, seeds, facets=convolutional),
     ]
 
 

@@ -3,10 +3,12 @@
 from functools import partial
 
 import numpy as np
+import xarray as xr
 
 from orderparam.core.study import Curve, study
+from orderparam.plotting import Freehand, Panel, horizontal, tex
 from orderparam.systems.several_steps.experiment import correlation_steps, square_loss_steps
-from orderparam.systems.several_steps.figures import draw_directions, draw_reuse, draw_staircase
+from orderparam.systems.several_steps.figures import draw_directions
 from orderparam.systems.several_steps.model import SeveralSteps
 from orderparam.systems.several_steps.theory import fresh_batches, reused_batch
 
@@ -17,13 +19,35 @@ _STAIRS = (
     ("z1 + He3(z2)/sqrt(6)", "relu", 0.5, 2.0),
 )
 _CUBIC = "He3(z)/sqrt(6)"
+_DIRECTIONS = {0: r"$\theta_1$", 1: r"$\theta_2$", 2: r"$\theta_3$"}
+_LAST = {"time": -1, "direction": 0}
+_STEPS = ("steps", lambda data: xr.DataArray(np.arange(data.sizes["time"]), dims=["time"]))
+_PLANE = ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2")
 
 
 @study(
     "giant-steps-staircase",
     title="Several giant steps learn a hierarchy of directions, one step after another",
     source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270); Abbe, Boix-Adsera, Misiakiewicz 2022",
-    draw=draw_staircase,
+    panels=lambda p: [
+        Panel(_STEPS, "overlap", facet="target", by="direction", where={"loss": "correlation"}, text=_DIRECTIONS),
+        Panel(
+            _STEPS,
+            ("mean $\\cos^2(w, \\theta_k)$", lambda data: data["cosine_squared"]),
+            facet="target",
+            by="direction",
+            where={"loss": "square"},
+            log="y",
+            text=_DIRECTIONS,
+            reference=[horizontal(1 / p["input_dim"], "$1/d$")],
+        ),
+    ],
+    caption=r"""
+        Fresh batches of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}. From left to right: relu, step 3; erf with
+        bias 1, step 2; relu with bias 0.5, step 2. Above: correlation loss, exact recursion for $d\to\infty$ and
+        {neurons} neurons, {repeats} draws of the batches a run. Below: square loss, neurons with read-outs $\pm 1$ (no
+        theory); $1/d$ is a random direction.
+    """,
     seconds=(60, 1800),
     observables=("overlap",),
     full={"input_dim": 1024, "repeats": 16, "seeds": 32},
@@ -36,10 +60,13 @@ def giant_steps_staircase(
         system = SeveralSteps(sample_ratio, step, bias, 0.0, input_dim, target, activation, steps)
         over = {"step": (step,)}
         run = partial(correlation_steps, neurons=neurons, repeats=repeats)
-        curves.append(Curve(f"recursion, {target}", fresh_batches, system, over, panel=target))
-        curves.append(Curve(f"correlation loss, {target}", run, system, over, seeds, panel=target))
         square = partial(square_loss_steps, neurons=4 * neurons)
-        curves.append(Curve(f"square loss, {target}", square, system, over, seeds, panel=f"square loss, {target}"))
+        facets = {"target": target, "loss": "correlation"}
+        curves += [
+            Curve("recursion", fresh_batches, system, over, facets=facets),
+            Curve("networks", run, system, over, seeds, facets=facets),
+            Curve("networks", square, system, over, seeds, facets=facets | {"loss": "square"}),
+        ]
     return curves
 
 
@@ -47,7 +74,22 @@ def giant_steps_staircase(
     "giant-steps-batch-reuse",
     title="A batch that is used twice shows what fresh batches hide: the information exponent is broken",
     source="Dandi, Troiani, Arnaboldi, Pesce, Zdeborova, Krzakala 2024 (arXiv:2402.03220)",
-    draw=draw_reuse,
+    panels=lambda p: [
+        Panel("step", "overlap", by="batches", where={"part": "step size", **_LAST}, title=f"$d$ = {p['input_dim']}"),
+        Panel(
+            ("$1/d$", lambda data: 1 / data["input_dim"]),
+            "overlap",
+            by="batches",
+            where={"part": "dimension", **_LAST},
+            title=f"$s$ = {p['step']:g}",
+            xlim=(0, None),
+        ),
+    ],
+    caption=r"""
+        $y = \mathrm{{He}}_3(z)/\sqrt{{6}}$ (information exponent 3), {activation} neurons, correlation loss, batches of
+        $n$ = {sample_ratio} $d$. Theory: exact for $d\to\infty$; fresh batches learn nothing of such a target in a finite
+        number of steps. {neurons} neurons and {repeats} draws of the batches a run.
+    """,
     seconds=(70, 1500),
     observables=("overlap",),
     full={"dimensions": (50, 100, 200, 400, 800), "repeats": 400, "seeds": 24},
@@ -66,12 +108,15 @@ def giant_steps_batch_reuse(
     system = SeveralSteps(sample_ratio, step, 0.0, 0.0, input_dim, _CUBIC, activation, 2)
     grid = list(np.linspace(0.0, max(step_sizes), 33))
     curves = []
-    for label, reuse, theory in (("same batch", True, reused_batch), ("fresh batches", False, fresh_batches)):
+    for batches, reuse, theory in (("same batch twice", True, reused_batch), ("fresh batches", False, fresh_batches)):
         run = partial(correlation_steps, reuse=reuse, neurons=neurons, repeats=repeats)
-        for name, values, line in (("step", step_sizes, grid), ("size", dimensions, dimensions)):
-            field, panel = ("step" if name == "step" else "input_dim"), f"{label}, {name}"
-            curves.append(Curve(f"d to infinity, {panel}", theory, system, {field: line}, panel=panel))
-            curves.append(Curve(f"measured, {panel}", run, system, {field: values}, seeds, panel=panel))
+        along, across = ({"batches": batches, "part": part} for part in ("step size", "dimension"))
+        curves += [
+            Curve("infinite dimension", theory, system, {"step": grid}, facets=along),
+            Curve("networks", run, system, {"step": step_sizes}, seeds, facets=along),
+            Curve("infinite dimension", theory, system, {"input_dim": dimensions}, facets=across),
+            Curve("networks", run, system, {"input_dim": dimensions}, seeds, facets=across),
+        ]
     return curves
 
 
@@ -79,7 +124,12 @@ def giant_steps_batch_reuse(
     "giant-steps-directions",
     title="Where neurons point after several giant steps: close to the first one, or apart in the teacher's plane",
     source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270)",
-    draw=draw_directions,
+    panels=[Freehand(partial(draw_directions, target), f"$y = {tex(target)}$") for target in _PLANE],
+    caption=r"""
+        Two-layer network of {neurons} relu neurons with read-outs $\pm 1$, square loss, step {step}, fresh batches of $n$
+        = {sample_ratio} $d$ examples, $d$ = {input_dim}. Dots: neurons of one of {seeds} runs; line: the direction
+        $\mathrm{{E}}[y z]$, all that one step finds; below: mean squared cosines with standard errors.
+    """,
     seconds=(20, 900),
     observables=("cosine_squared",),
     full={"input_dim": 4096, "sample_ratio": 1.0, "neurons": 1024, "seeds": 2},
@@ -88,8 +138,8 @@ def giant_steps_directions(
     input_dim: int = 512, sample_ratio: float = 4.0, step: float = 2.0, steps: int = 6, neurons: int = 256, seeds: int = 4
 ) -> list[Curve]:
     curves = []
-    for target in ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2"):
+    for target in _PLANE:
         system = SeveralSteps(sample_ratio, step, 0.0, 0.0, input_dim, target, "relu", steps)
         run = partial(square_loss_steps, neurons=neurons)
-        curves.append(Curve(f"square loss, y = {target}", run, system, {"step": (step,)}, seeds, panel=target))
+        curves.append(Curve("networks", run, system, {"step": (step,)}, seeds, facets={"target": target}))
     return curves

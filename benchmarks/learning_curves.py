@@ -19,8 +19,7 @@ from scipy.optimize import bisect, brentq
 from orderparam.kernels.compression import compress
 from orderparam.kernels.spectra import power_law
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.systems.kernel_regression.model import KernelRegression
-from orderparam.systems.kernel_regression.theory import self_consistent
+from orderparam.systems.kernel_regression import KernelRegression, self_consistent
 
 CAPACITY, SOURCE, TEMPERATURE = 2.0, 0.4, 1e-6
 SIZES = {1_000: 200, 100_000: 40}  # modes: grid points

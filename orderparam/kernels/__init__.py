@@ -5,6 +5,7 @@ The kernels themselves come from the architectures in `orderparam.networks`.
 
 from orderparam.kernels.compression import compress
 from orderparam.kernels.covariance import Kernels
+from orderparam.kernels.cross_validation import CrossValidation, generalized_cross_validation
 from orderparam.kernels.effective_ridge import EffectiveRidge, effective_ridge
 from orderparam.kernels.gp import Conditioned, Posterior, Spectral, condition, diagonalise, gp_posterior
 from orderparam.kernels.gradient_flow import FlowPrediction, gradient_flow
@@ -13,6 +14,7 @@ from orderparam.kernels.spectrum import Spectrum
 
 __all__ = [
     "Conditioned",
+    "CrossValidation",
     "EffectiveRidge",
     "FlowPrediction",
     "Kernels",
@@ -25,6 +27,7 @@ __all__ = [
     "effective_ridge",
     "finite_rank",
     "gaussian_rbf",
+    "generalized_cross_validation",
     "gp_posterior",
     "gradient_flow",
     "hypercube",

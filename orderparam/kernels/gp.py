@@ -51,6 +51,12 @@ class Conditioned(eqx.Module):
     log_evidence: Float[Array, ""]
     jitter: Float[Array, ""]
 
+    @property
+    def inverse_diagonal(self) -> Float[Array, "train"]:
+        """[(K + T)^{-1}]_mumu."""
+        half = jsl.solve_triangular(self.cholesky, jnp.eye(self.cholesky.shape[0]), lower=True)
+        return jnp.sum(half**2, axis=0)
+
     @jax.jit
     def mean(self, kernel_cross: Float[Array, "test train"]) -> Float[Array, "test"]:
         """k(x)^T (K + T)^{-1} y."""

@@ -22,7 +22,7 @@ class Spectrum(Record):
     """Eigenvalues of a kernel in levels of equal eigenvalue, in any order, with the target's power in each.
 
     A multiplicity need not be an integer (a quadrature weight, for example). A part of the target outside the kernel's range goes
-    into a level with eigenvalue 0. The tail is too small to be learned mode by mode: its eigenvalues act together as an additional
+    into a level with eigenvalue 0. The tail is too small to be learned mode by mode: its eigenvalues act together as a further
     ridge, and the target power on it, which is never learned, as label noise. Target powers are summed over the outputs of a
     target that has several.
     """

@@ -11,19 +11,21 @@ import pytest
 
 from orderparam.data import binary, centre, load, normalise, parity
 from orderparam.gaussian.activations import activation
+from orderparam.kernels.cross_validation import generalized_cross_validation
 from orderparam.kernels.effective_ridge import effective_ridge
 from orderparam.kernels.spectra import finite_rank, power_law, sphere
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.networks import fully_connected
-from orderparam.systems.kernel_regression.model import HeteroscedasticRegression, KernelRegression, PoolRegression
-from orderparam.systems.kernel_regression.theory import (
+from orderparam.systems.kernel_regression import (
+    HeteroscedasticRegression,
+    KernelRegression,
+    PoolRegression,
     annealed,
     cavity,
     decimation_flow,
     equivalent_kernel,
     equivalent_kernel_corrected,
     equivalent_kernel_on_pool,
-    generalized_cross_validation,
     heteroscedastic,
     optimal_temperature,
     renormalization_group,

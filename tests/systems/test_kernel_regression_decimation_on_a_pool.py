@@ -1,6 +1,5 @@
 """Renormalisation with a position-dependent ridge on a pool: its limits, and a pool on which a uniform ridge fails."""
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,14 +8,11 @@ from orderparam.data import centre, load, normalise, parity
 from orderparam.networks import fully_connected
 from orderparam.systems.kernel_regression import PoolRegression, cavity, local_renormalization, renormalization_group
 
-CAVITY = eqx.filter_jit(lambda system: cavity(system))
-LOCAL = eqx.filter_jit(lambda system, threshold: local_renormalization(system, threshold=threshold))
 SIZE = 400
 
 
 def at(pool, n_train, temperature, noise=0.0):
-    numbers = {"n_train": n_train, "temperature": temperature, "noise": noise}
-    return pool.with_(**{name: jnp.asarray(float(value)) for name, value in numbers.items()})
+    return pool.with_(n_train=n_train, temperature=temperature, noise=noise)
 
 
 def measured(pool, repeats=40):
@@ -53,7 +49,7 @@ def patchy():
 @pytest.mark.parametrize(("n_train", "temperature", "noise"), [(50, 0.1, 0.0), (200, 0.1, 0.2), (40, 2.0, 0.0)])
 def test_few_modes_and_a_local_ridge_replace_the_whole_pool_of_digits(digits, n_train, temperature, noise):
     system = at(digits, n_train, temperature, noise)
-    whole, part = CAVITY(system), LOCAL(system, 0.01)
+    whole, part = cavity(system), local_renormalization(system, threshold=0.01)
     for name in ("test_error", "population_error", "train_error", "posterior_variance", "effective_dimension"):
         assert float(getattr(part, name)) == pytest.approx(float(getattr(whole, name)), rel=0.01), name
     np.testing.assert_allclose(part.point_error, whole.point_error, rtol=0.05, atol=0.01)
@@ -68,7 +64,7 @@ def test_a_pool_on_which_a_uniform_ridge_is_wrong_by_far(patchy):
     pool, _ = patchy
     system = at(pool, 80, 1e-3)
     mean, error = measured(system)
-    local = LOCAL(system, 0.1)
+    local = local_renormalization(system, threshold=0.1)
     uniform = renormalization_group(system, threshold=0.1, residual="self_consistent_on_pool")
     assert float(local.test_error) == pytest.approx(mean, abs=4 * error + 0.2 * mean)
     assert float(uniform.test_error) > 5 * mean
@@ -76,7 +72,7 @@ def test_a_pool_on_which_a_uniform_ridge_is_wrong_by_far(patchy):
 
 def test_the_local_ridge_is_the_variance_that_was_integrated_out(patchy):
     pool, local = patchy
-    curve = LOCAL(at(pool, 20, 1e-3), 0.3)
+    curve = local_renormalization(at(pool, 20, 1e-3), threshold=0.3)
     assert int(curve.mode_count) <= 20
     assert np.corrcoef(curve.local_ridge, local)[0, 1] > 0.9
     eigenvalues = np.asarray(pool.spectrum.eigenvalues)[int(curve.mode_count) :]
@@ -88,7 +84,7 @@ def test_the_local_ridge_is_the_variance_that_was_integrated_out(patchy):
 
 def test_without_unlearnable_modes_it_is_the_cavity_theory(digits):
     system = at(digits, 300, 1e-6)
-    whole, part = CAVITY(system), LOCAL(system, 1e-6)
+    whole, part = cavity(system), local_renormalization(system, threshold=1e-6)
     assert int(part.mode_count) == SIZE
     np.testing.assert_allclose(part.point_error, whole.point_error, rtol=1e-6, atol=1e-10)
     assert float(part.neglected) == 0
@@ -96,8 +92,8 @@ def test_without_unlearnable_modes_it_is_the_cavity_theory(digits):
 
 def test_a_cut_off_that_throws_away_learned_modes_is_told(digits):
     system = at(digits, 50, 0.1)
-    neglected = [float(LOCAL(system, threshold).neglected) for threshold in (0.01, 0.1, 0.3)]
+    neglected = [float(local_renormalization(system, threshold=threshold).neglected) for threshold in (0.01, 0.1, 0.3)]
     assert neglected == sorted(neglected)
-    assert not bool(LOCAL(system, 0.3).valid)
+    assert not bool(local_renormalization(system, threshold=0.3).valid)
     with pytest.raises(ValueError, match=r"threshold = 1\.5: must be between 0 and 1"):
         local_renormalization(system, threshold=1.5)

@@ -100,7 +100,7 @@ def small_problem():
 def test_integrating_the_read_out_changes_nothing(small_problem):
     """The collapsed posterior and HMC on all weights, for the same narrow network and training set."""
     key = jax.random.key(7)
-    collapsed = network_posterior(small_problem, key, samples=400)
+    collapsed = network_posterior(small_problem, key, draws=400)
     order = jax.random.permutation(jax.random.split(key)[0], 28)
     train, test = order[:8], order[8:]
     architecture = fully_connected(1, 20, "erf")
@@ -131,9 +131,9 @@ def test_integrating_the_read_out_changes_nothing(small_problem):
 
 def test_a_wide_network_is_the_gaussian_process(small_problem):
     key = jax.random.key(2)
-    wide = network_posterior(small_problem.with_(width=400), key, samples=200)
+    wide = network_posterior(small_problem.with_(width=400), key, draws=200)
     infinite = gp_regression(small_problem, key)
-    narrow = network_posterior(small_problem.with_(width=4), key, samples=200)
+    narrow = network_posterior(small_problem.with_(width=4), key, draws=200)
     assert float(wide.test_error) == pytest.approx(float(infinite.test_error), rel=0.08)
     assert abs(float(wide.test_error - infinite.test_error)) < abs(float(narrow.test_error - infinite.test_error))
 
@@ -141,11 +141,11 @@ def test_a_wide_network_is_the_gaussian_process(small_problem):
 @pytest.mark.parametrize(
     ("experiment", "system", "message"),
     [
-        (gp_regression, KernelRegression(finite_rank(6, 0.5), 10, 0.1), "needs a PoolRegression"),
-        (gaussian_design, KernelRegression(finite_rank(6, 0.5), 10.5, 0.1), "needs an integer"),
-        (gaussian_design, KernelRegression(finite_rank(6.5, 0.5), 10, 0.1), "integer multiplicities"),
+        (gp_regression, KernelRegression(finite_rank(6, 0.5), 10, 0.1), "gp_regression takes a PoolRegression, not a KernelRegression"),
+        (gaussian_design, KernelRegression(finite_rank(6, 0.5), 10.5, 0.1), "n_train = 10.5: an experiment needs a whole number"),
+        (gaussian_design, KernelRegression(finite_rank(6.5, 0.5), 10, 0.1), "multiplicities: a Gaussian design needs integers"),
         (gaussian_design, KernelRegression(finite_rank(10**8, 0.5), 10, 0.1), "too large"),
-        (network_posterior, KernelRegression(finite_rank(6, 0.5), 10, 0.1), "needs a NetworkRegression"),
+        (network_posterior, KernelRegression(finite_rank(6, 0.5), 10, 0.1), "takes a NetworkRegression, not a KernelRegression"),
     ],
 )
 def test_a_system_that_the_experiment_cannot_run_is_refused(experiment, system, message):

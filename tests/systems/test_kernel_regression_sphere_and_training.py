@@ -1,6 +1,5 @@
 """Regression on the sphere with exact averages, power-law asymptotes, and noisy training against the Gaussian process."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,10 +21,10 @@ from orderparam.systems.kernel_regression import (
     self_consistent_by_degree,
     sphere_regression,
 )
-from orderparam.systems.kernel_regression.training import largest_curvature
+from orderparam.systems.kernel_regression.training.experiment import _Problem
+from orderparam.systems.kernel_regression.training.theory import largest_curvature
 
 ERF = fully_connected(1, None, "erf")
-SELF_CONSISTENT = eqx.filter_jit(lambda system: self_consistent(system))
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +91,7 @@ def test_power_laws_approach_their_asymptotes(capacity, source, noise, exponent)
     spectrum, deviations = power_law(capacity, source, 1e13), []
     for n in (1e5, 1e7):
         temperature = 0.0 if np.isinf(exponent) else n ** (1 - exponent)
-        numbers = (jnp.asarray(float(value)) for value in (n, temperature, noise))
-        curve = SELF_CONSISTENT(KernelRegression(spectrum, *numbers))
+        curve = self_consistent(KernelRegression(spectrum, n, temperature, noise))
         law = scaling_law(np.array([n]), capacity, source, noise=noise, ridge_exponent=exponent)
         deviations.append(abs(float(curve.test_error) / float(law.test_error[0]) - 1))
     assert deviations[1] < max(deviations[0] / 2, 1e-4)
@@ -138,8 +136,6 @@ def test_infinite_width_is_gaussian_process_regression(task):
 
 def test_the_stiffest_direction_is_that_of_the_tangent_kernel(task):
     """With all weights sampled; the kernel of the read-out alone would give about half of it."""
-    from orderparam.systems.kernel_regression.training import _Problem
-
     wide = fully_connected(1, 4000, "erf")
     problem = _Problem(wide, task.inputs, task.targets, task.test_inputs, jnp.asarray(0.1))
     density = jax.tree_util.Partial(_Problem.log_density, problem)
@@ -150,7 +146,7 @@ def test_the_stiffest_direction_is_that_of_the_tangent_kernel(task):
 
 
 def test_noisy_training_of_a_network_reaches_the_gaussian_process(task):
-    run = langevin(task, jax.random.key(5), chains=16, samples=120)
+    run = langevin(task, jax.random.key(5), chains=16, draws=120)
     assert float(run.r_hat) < 1.1
     assert 1 < float(run.inflation) < 1.15
     process = gaussian_process(task)
@@ -164,9 +160,9 @@ def test_training_problems_that_make_no_sense_are_refused(task):
     for changes, message in (
         ({"curvature_step": 2.0}, "curvature_step = 2.0: must be > 0 and < 2"),
         ({"temperature": 0.0}, "temperature = 0.0: must be > 0"),
-        ({"targets": task.targets[:3]}, r"'targets': \(3,\).*must be \(train, input_dim\), \(train,\)"),
+        ({"targets": task.targets[:3]}, r"targets has shape \(3,\), \(train\): must have train = 8, as inputs has"),
     ):
         with pytest.raises(ValueError, match=message):
             task.with_(**changes)
-    with pytest.raises(ValueError, match="needs a SphereRegression"):
+    with pytest.raises(ValueError, match="takes a SphereRegression, not a KernelRegression"):
         sphere_regression(KernelRegression(power_law(1.5, 0.5), 10, 0.1), jax.random.key(0))

@@ -1,44 +1,53 @@
-"""Gaussian-process and kernel regression on random training sets: learning curves, measured and from three theories."""
+"""Gaussian-process and kernel regression on random training sets: learning curves, measured and predicted.
 
-from orderparam.systems.kernel_regression.experiment import (
-    MeasuredCurve,
-    NetworkCurve,
-    NetworkRegression,
-    gaussian_design,
-    gp_regression,
-    network_posterior,
-)
+    spectrum/         a kernel by its spectrum: the theories and their own assumption, Gaussian features
+    pool/             random subsets of a pool of real inputs, and finite networks that learn them
+    renormalization/  modes too small to be learned, integrated out of either
+    heteroscedastic/  ridge and label noise that depend on the input, as integrated modes leave them
+    sphere/           inputs on the sphere, degree by degree
+    training/         noisy training of a network on one training set
+    forecast.py       a learning curve continued from the data at hand
+"""
+
 from orderparam.systems.kernel_regression.forecast import Forecast, forecast
-from orderparam.systems.kernel_regression.images import image_pool
-from orderparam.systems.kernel_regression.model import HeteroscedasticRegression, KernelRegression, PoolRegression
-from orderparam.systems.kernel_regression.sphere import SphereRegression, self_consistent_by_degree, sphere_regression
-from orderparam.systems.kernel_regression.theory import (
-    LearningCurve,
-    ScalingLaw,
-    annealed,
-    cavity,
-    decimation_flow,
+from orderparam.systems.kernel_regression.heteroscedastic.experiment import heteroscedastic_design
+from orderparam.systems.kernel_regression.heteroscedastic.model import HeteroscedasticRegression
+from orderparam.systems.kernel_regression.heteroscedastic.theory import heteroscedastic
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve, MeasuredLearningCurve
+from orderparam.systems.kernel_regression.pool.experiment import NetworkCurve, gp_regression, network_posterior
+from orderparam.systems.kernel_regression.pool.images import image_pool
+from orderparam.systems.kernel_regression.pool.model import NetworkRegression, PoolRegression
+from orderparam.systems.kernel_regression.pool.theory.cavity import cavity
+from orderparam.systems.kernel_regression.pool.theory.equivalent_kernel import equivalent_kernel_on_pool
+from orderparam.systems.kernel_regression.pool.theory.self_consistent import self_consistent_on_pool
+from orderparam.systems.kernel_regression.renormalization.local import local_renormalization
+from orderparam.systems.kernel_regression.renormalization.uniform import decimation_flow, renormalization_group
+from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design
+from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
+from orderparam.systems.kernel_regression.spectrum.theory.equivalent_kernel import (
     equivalent_kernel,
     equivalent_kernel_corrected,
-    equivalent_kernel_on_pool,
-    generalized_cross_validation,
-    heteroscedastic,
-    local_renormalization,
-    mode_decomposition,
-    optimal_temperature,
-    renormalization_group,
-    scaling_law,
-    self_consistent,
-    self_consistent_on_pool,
 )
-from orderparam.systems.kernel_regression.training import NetworkTraining, gaussian_process, hamiltonian, langevin
+from orderparam.systems.kernel_regression.spectrum.theory.optimal import optimal_temperature
+from orderparam.systems.kernel_regression.spectrum.theory.power_laws import ScalingLaw, scaling_law
+from orderparam.systems.kernel_regression.spectrum.theory.self_consistent import (
+    annealed,
+    mode_decomposition,
+    self_consistent,
+)
+from orderparam.systems.kernel_regression.sphere.experiment import sphere_regression
+from orderparam.systems.kernel_regression.sphere.model import SphereRegression
+from orderparam.systems.kernel_regression.sphere.theory import self_consistent_by_degree
+from orderparam.systems.kernel_regression.training.experiment import hamiltonian, langevin
+from orderparam.systems.kernel_regression.training.model import NetworkTraining
+from orderparam.systems.kernel_regression.training.theory import gaussian_process
 
 __all__ = [
     "Forecast",
     "HeteroscedasticRegression",
     "KernelRegression",
     "LearningCurve",
-    "MeasuredCurve",
+    "MeasuredLearningCurve",
     "NetworkCurve",
     "NetworkRegression",
     "NetworkTraining",
@@ -54,10 +63,10 @@ __all__ = [
     "forecast",
     "gaussian_design",
     "gaussian_process",
-    "generalized_cross_validation",
     "gp_regression",
     "hamiltonian",
     "heteroscedastic",
+    "heteroscedastic_design",
     "image_pool",
     "langevin",
     "local_renormalization",

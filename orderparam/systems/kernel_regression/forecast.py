@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from orderparam.core.folder import write_folder
 from orderparam.core.sweep import sweep
@@ -29,9 +28,10 @@ from orderparam.data import (
 from orderparam.kernels.extrapolation import Continued, continue_eigenvalues, fit_target
 from orderparam.kernels.gp import Spectral, diagonalise
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.systems.kernel_regression.experiment import gp_regression
-from orderparam.systems.kernel_regression.model import KernelRegression, PoolRegression
-from orderparam.systems.kernel_regression.theory import LearningCurve, self_consistent
+from orderparam.systems.kernel_regression.pool.experiment import gp_regression
+from orderparam.systems.kernel_regression.pool.model import PoolRegression
+from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
+from orderparam.systems.kernel_regression.spectrum.theory.self_consistent import self_consistent
 
 LARGEST_POOL = 1500  # more data are thinned out: an eigendecomposition of this size takes a second
 REPLICAS = 12  # resampled fits that give the interval
@@ -199,13 +199,9 @@ class _Law:
 
 def _curve(continued: Continued, temperature: float, n_train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Error against labels as they are (noise included), and effective dimension."""
-    curve = _batched(KernelRegression(continued.spectrum, 1.0, temperature, continued.noise), jnp.asarray(n_train))
+    system = KernelRegression(continued.spectrum, 1.0, temperature, continued.noise)
+    curve = jax.vmap(lambda n: self_consistent(system.with_(n_train=n)))(jnp.asarray(n_train))
     return np.asarray(curve.test_error) + continued.noise, np.asarray(curve.effective_dimension)
-
-
-@eqx.filter_jit
-def _batched(system: KernelRegression, n_train: Float[Array, "size"]) -> LearningCurve:
-    return jax.vmap(lambda n: self_consistent(system.with_(n_train=n)))(n_train)
 
 
 def _exponent(n_train: np.ndarray, error: np.ndarray, count: int) -> float:

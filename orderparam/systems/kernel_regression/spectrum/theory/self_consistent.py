@@ -5,16 +5,18 @@ The same equations were found as Gaussian-process learning curves (Sollich 1999)
 """
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
+from orderparam.core.verb import theory
 from orderparam.kernels.effective_ridge import EffectiveRidge, effective_ridge, learnability
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.fixed_point import fixed_point
-from orderparam.systems.kernel_regression.model import KernelRegression
-from orderparam.systems.kernel_regression.theory.learning_curve import LearningCurve, held_out, ratio, shrunk
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve, clean_train_error, held_out, ratio, shrunk
+from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 
 
+@theory
 def self_consistent(system: KernelRegression) -> LearningCurve:
     """Learning curve of the self-consistent theory, with s2 the label noise.
 
@@ -31,15 +33,17 @@ def self_consistent(system: KernelRegression) -> LearningCurve:
 def from_ridge(system: KernelRegression, ridge: EffectiveRidge) -> LearningCurve:
     """The learning curve that belongs to a solved effective ridge; the temperature enters through `ridge` alone."""
     spectrum, n_train, noise = system.spectrum, system.n_train, system.noise
-    bias = _bias(system, ridge)
+    bias = _bias(spectrum, ridge)
     noisy = ratio(bias + noise, ridge.complement)
     # Of the samples the ridge takes, T/kappa + tail/kappa, only the first part shrinks the training error.
     tail = ratio(spectrum.tail, ridge.threshold)
     shrinkage = (ridge.unused - tail) / n_train
-    clean_train = shrunk(shrinkage, noisy - noise) + (1 - shrinkage) ** 2 * noise
     dimension = spectrum.multiplicities @ ridge.learnability
+    # E_noisy / kappa^2, with the bias divided mode by mode: it stays finite where kappa and the bias vanish together.
+    divided = ratio(spectrum.target_power, (spectrum.eigenvalues + ridge.threshold) ** 2)
+    discrepancy = jnp.sum(divided) + ratio(spectrum.tail_power + noise, ridge.threshold**2)
     return LearningCurve(
-        test_error=held_out(noisy - noise, clean_train, system.sampled_fraction),
+        test_error=held_out(noisy - noise, clean_train_error(shrinkage, noisy - noise, noise), system.sampled_fraction),
         population_error=noisy - noise,
         train_error=shrunk(shrinkage, noisy),
         bias=bias,
@@ -48,10 +52,14 @@ def from_ridge(system: KernelRegression, ridge: EffectiveRidge) -> LearningCurve
         effective_ridge=n_train * ridge.threshold,
         effective_dimension=dimension + tail,
         target_learnability=ratio(ridge.learnability @ spectrum.target_power, spectrum.total_power),
-        squared_discrepancy=ratio(noisy, (n_train * ridge.threshold) ** 2),
+        squared_discrepancy=ratio(discrepancy, ridge.complement) / n_train**2,
         residual=ridge.residual,
         converged=ridge.converged,
     )
+
+
+def _bias(spectrum: Spectrum, ridge: EffectiveRidge) -> Float[Array, ""]:
+    return (1 - ridge.learnability) ** 2 @ spectrum.target_power + spectrum.tail_power
 
 
 class ModeDecomposition(Result):
@@ -66,24 +74,26 @@ class ModeDecomposition(Result):
     learnability: Float[Array, "level"]
     bias: Float[Array, "level"]
     variance: Float[Array, "level"]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
 
 
+@theory
 def mode_decomposition(system: KernelRegression) -> ModeDecomposition:
     """Learnability, bias and variance of every level (Simon et al. 2021; Canatar, Bordelon and Pehlevan 2021)."""
     spectrum = system.spectrum
     ridge = effective_ridge(spectrum, system.n_train, system.temperature)
-    noisy = ratio(_bias(system, ridge) + system.noise, ridge.complement)
+    noisy = ratio(_bias(spectrum, ridge) + system.noise, ridge.complement)
     return ModeDecomposition(
         learnability=ridge.learnability,
         bias=(1 - ridge.learnability) ** 2 * spectrum.target_power,
         variance=spectrum.multiplicities * ridge.learnability**2 * noisy / system.n_train,
+        residual=ridge.residual,
+        converged=ridge.converged,
     )
 
 
-def _bias(system: KernelRegression, ridge: EffectiveRidge) -> Float[Array, ""]:
-    return (1 - ridge.learnability) ** 2 @ system.spectrum.target_power + system.spectrum.tail_power
-
-
+@theory
 def annealed(system: KernelRegression) -> LearningCurve:
     """Mean-field theory without replicas: the ridge is enlarged by the whole squared discrepancy instead of its thermal part.
 
@@ -93,8 +103,7 @@ def annealed(system: KernelRegression) -> LearningCurve:
     ridge, and the variance over data sets is missing (`variance` is 0). Of several solutions the one with the largest T_eff is
     returned.
     """
-    spectrum, n_train, noise = system.spectrum, jnp.asarray(system.n_train), jnp.asarray(system.noise)
-    temperature = jnp.asarray(system.temperature)
+    spectrum, n_train, noise, temperature = system.spectrum, system.n_train, system.noise, system.temperature
 
     def errors(ridge: Float[Array, ""], spectrum: Spectrum, n_train: Array) -> tuple[Array, Array, Array]:
         learned = learnability(spectrum.eigenvalues, ridge / n_train)
@@ -111,11 +120,10 @@ def annealed(system: KernelRegression) -> LearningCurve:
     solution = fixed_point(enlarge, start, (spectrum, n_train, temperature, noise), tolerance=1e-13, max_steps=10_000)
     ridge = jnp.exp(solution.value)
     learned, bias, posterior_variance = errors(ridge, spectrum, n_train)
-    train_error = (temperature / ridge) ** 2 * (bias + noise)
     return LearningCurve(
         test_error=bias,
         population_error=bias,
-        train_error=train_error,
+        train_error=(temperature / ridge) ** 2 * (bias + noise),
         bias=bias,
         variance=jnp.zeros_like(bias),
         posterior_variance=posterior_variance,

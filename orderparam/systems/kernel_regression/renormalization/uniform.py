@@ -4,8 +4,7 @@ A decimated mode leaves two traces: its variance is a ridge for the remaining mo
 (Howard, Jefferson, Maiti and Ringel 2024).
 """
 
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,13 +12,20 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.system import is_number
+from orderparam.core.verb import theory
 from orderparam.kernels.effective_ridge import effective_ridge, learnability
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.systems.kernel_regression.model import KernelRegression
-from orderparam.systems.kernel_regression.theory.finite_pool import self_consistent_on_pool
-from orderparam.systems.kernel_regression.theory.learning_curve import LearningCurve, ratio
-from orderparam.systems.kernel_regression.theory.mean_field import self_consistent
-from orderparam.systems.kernel_regression.theory.perturbation import equivalent_kernel
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve, ratio
+from orderparam.systems.kernel_regression.pool.theory.self_consistent import self_consistent_on_pool
+from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
+from orderparam.systems.kernel_regression.spectrum.theory.equivalent_kernel import equivalent_kernel
+from orderparam.systems.kernel_regression.spectrum.theory.self_consistent import self_consistent
+
+_RESIDUALS = {
+    "self_consistent": self_consistent,
+    "self_consistent_on_pool": self_consistent_on_pool,
+    "equivalent_kernel": equivalent_kernel,
+}
 
 
 class RenormalizedCurve(LearningCurve):
@@ -51,12 +57,21 @@ class DecimationFlow(Result):
     noise: Float[Array, "level"]
     exact_ridge: Float[Array, "level"]
     exact_noise: Float[Array, "level"]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
 
 
+def check_threshold(system: KernelRegression, threshold: float = 0.01, **options: str) -> None:
+    """`ValueError` unless it is a share; a traced value passes."""
+    if is_number(threshold) and not 0 < threshold < 1:
+        raise ValueError(f"threshold = {threshold}: must be between 0 and 1")
+
+
+@theory(check=check_threshold)
 def renormalization_group(
     system: KernelRegression,
     *,
-    threshold: float | Float[Array, ""] = 0.01,
+    threshold: float = 0.01,
     cutoff: Literal["self_consistent", "bare"] = "self_consistent",
     residual: Literal["self_consistent", "self_consistent_on_pool", "equivalent_kernel"] = "self_consistent",
 ) -> RenormalizedCurve:
@@ -74,20 +89,11 @@ def renormalization_group(
         much larger than n_train). The equivalent kernel is far too optimistic unless T' is large, because modes
         slightly above the threshold still renormalise the ridge.
     """
-    residuals: dict[str, Callable[[Any], LearningCurve]] = {
-        "self_consistent": self_consistent,
-        "self_consistent_on_pool": self_consistent_on_pool,
-        "equivalent_kernel": equivalent_kernel,
-    }
-    if residual not in residuals:
-        raise ValueError(f"residual = {residual!r}: must be one of {sorted(residuals)}")
-    if is_number(threshold) and not 0 < threshold < 1:  # a traced value passes
-        raise ValueError(f"threshold = {threshold!r}: must be between 0 and 1")
     spectrum = system.spectrum
     if cutoff == "self_consistent":
         learned = effective_ridge(spectrum, system.n_train, system.temperature).learnability
         kept = learned >= threshold
-    elif cutoff == "bare":
+    else:
         order = jnp.argsort(-spectrum.eigenvalues)
         eigenvalues = spectrum.eigenvalues[order]
         removed = _above(spectrum.multiplicities[order] * eigenvalues)
@@ -95,11 +101,9 @@ def renormalization_group(
         unlearnable = learnability(eigenvalues, ridge / system.n_train) < threshold
         first = jnp.where(jnp.any(unlearnable), jnp.argmax(unlearnable), unlearnable.size)
         kept = jnp.argsort(order) < first
-    else:
-        raise ValueError(f"cutoff = {cutoff!r}: must be 'self_consistent' or 'bare'")
 
     reduced = decimate(spectrum, kept)
-    curve = residuals[residual](eqx.tree_at(lambda s: s.spectrum, system, reduced))
+    curve = _RESIDUALS[residual](eqx.tree_at(lambda s: s.spectrum, system, reduced))
     return RenormalizedCurve(
         **{name: getattr(curve, name) for name in LearningCurve.dims()},
         mode_count=jnp.sum(jnp.where(kept, spectrum.multiplicities, 0.0)),
@@ -124,6 +128,7 @@ def decimate(spectrum: Spectrum, kept: Bool[Array, "level"]) -> Spectrum:
     )
 
 
+@theory
 def decimation_flow(system: KernelRegression) -> DecimationFlow:
     """Ridge and noise along the decimation, to leading order and exactly within the self-consistent theory.
 
@@ -148,6 +153,8 @@ def decimation_flow(system: KernelRegression) -> DecimationFlow:
     return DecimationFlow(
         mode_count=jnp.cumsum(spectrum.multiplicities[order]),
         **{name: start[name.removeprefix("exact_")] + _above(values[order]) for name, values in per_level.items()},
+        residual=solved.residual,
+        converged=solved.converged,
     )
 
 

@@ -9,79 +9,13 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
-from orderparam.kernels.effective_ridge import effective_ridge, learnability
+from orderparam.core.verb import theory
+from orderparam.kernels.effective_ridge import effective_ridge
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.fixed_point import fixed_point
-from orderparam.solve.root import decreasing_root
-from orderparam.systems.kernel_regression.model import PoolRegression
-from orderparam.systems.kernel_regression.theory.learning_curve import LearningCurve, ratio
-
-
-def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
-    """The self-consistent theory for subsets of a pool drawn without replacement, with all points alike.
-
-    With p = P/M, D = sum_k m_k L_k, L_k = lambda_k / (lambda_k + kappa) and gamma = (1/P) sum_k m_k L_k^2,
-
-        P = P T/R + D,   kappa = (p T + (1-p) R) / P,   z = 1 - p D/P,   q = (1-p) (gamma - p (D/P)^2) / z^2
-        test_error e = [B / z^2 + s2 q/(1-p)] / (1 - q),   train_error = (T/R)^2 (e + s2)
-
-    where R = T + V is the effective ridge and V the posterior variance outside the training set. It is the average of `cavity`
-    over a pool whose points are all equivalent, at the cost of `self_consistent`, to which it reduces for p -> 0, and with
-    which it agrees for any p at T = 0. Derived for this package, not in the cited papers.
-    """
-    spectrum, n_train, temperature, noise = system.spectrum, system.n_train, system.temperature, system.noise
-    fraction = system.sampled_fraction
-    infinite = effective_ridge(spectrum, n_train, temperature)
-    determined = infinite.threshold <= 0  # no ridge, and the data fix every mode: R = 0
-
-    def excess(log_ridge: Float[Array, ""], args: tuple) -> Float[Array, ""]:
-        spectrum, n_train, temperature, fraction = args
-        ridge = jnp.exp(log_ridge)
-        threshold = (fraction * temperature + (1 - fraction) * ridge) / n_train
-        dimension = spectrum.multiplicities @ learnability(spectrum.eigenvalues, threshold) + spectrum.tail / threshold
-        return jnp.log(temperature * jnp.exp(-log_ridge) + dimension / n_train)
-
-    # P kappa of the infinite population bounds R from below, and (p T + (1-p) R) from above.
-    lower = jnp.where(determined, 1.0, n_train * infinite.threshold)
-    upper = jnp.where(determined, 1.0, (lower - fraction * temperature) / (1 - fraction))
-    args = (spectrum, jnp.asarray(n_train), jnp.asarray(temperature), fraction)
-    root = decreasing_root(excess, jnp.log(lower) - 1e-6, jnp.log(upper) + 1e-6, args)
-    ridge = jnp.where(determined, 0.0, jnp.exp(root.value))
-
-    threshold = (fraction * temperature + (1 - fraction) * ridge) / n_train
-    learned = learnability(spectrum.eigenvalues, threshold)
-    dimension = spectrum.multiplicities @ learned + ratio(spectrum.tail, threshold)
-    shrinkage = 1 - dimension / n_train  # T/R
-    z = 1 - fraction * dimension / n_train
-    spread = spectrum.multiplicities @ learned**2 / n_train
-    q = (1 - fraction) * (spread - fraction * (dimension / n_train) ** 2) / z**2
-    bias = (1 - learned) ** 2 @ spectrum.target_power + spectrum.tail_power
-    error = ratio(bias / z**2 + noise * q / (1 - fraction), 1 - q)
-    population_error = held_in(error, shrinkage, noise, fraction)
-    return LearningCurve(
-        test_error=error,
-        population_error=population_error,
-        train_error=shrinkage**2 * (error + noise),
-        bias=bias,
-        variance=population_error - bias,
-        posterior_variance=(1 - fraction + fraction * shrinkage) * (ridge - temperature),
-        effective_ridge=ridge,
-        effective_dimension=dimension,
-        target_learnability=ratio(learned @ spectrum.target_power, spectrum.total_power),
-        squared_discrepancy=ratio(error + noise, ridge**2),
-        residual=jnp.where(determined, 0.0, root.residual),
-        converged=jnp.where(determined, True, root.converged),
-    )
-
-
-def held_in(
-    error: Float[Array, "*pool"], shrinkage: Float[Array, "*pool"], noise: float | Float[Array, ""], fraction: Float[Array, ""]
-) -> Float[Array, "*pool"]:
-    """Error over all points, from that outside the training set: a share p of points has been pulled towards its noisy label.
-
-    At a training point f - y = (T/R) (f - y)_outside + (1 - T/R) (label noise), with T/R the shrinkage.
-    """
-    return (1 - fraction) * error + fraction * (shrinkage**2 * error + (1 - shrinkage) ** 2 * noise)
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve, ratio
+from orderparam.systems.kernel_regression.pool.model import PoolRegression
+from orderparam.systems.kernel_regression.pool.theory.self_consistent import held_in
 
 
 class CavityCurve(LearningCurve):
@@ -95,6 +29,7 @@ class CavityCurve(LearningCurve):
     point_variance: Float[Array, "pool"]
 
 
+@theory
 def cavity(system: PoolRegression) -> CavityCurve:
     """Held-out error of every point of the pool, averaged over random training sets.
 
@@ -109,7 +44,8 @@ def cavity(system: PoolRegression) -> CavityCurve:
 
     test_error is the mean of e, train_error the mean of (T/(T+V_x))^2 (e_x + s2). For small p and a kernel that is the same
     everywhere this is the self-consistent theory. Still a few per cent low at small T and P. Cost: one Cholesky factorisation of
-    the pool's kernel per iteration, some tens of iterations. Needs n_train < pool_size.
+    the pool's kernel per iteration, some tens of iterations. `converged` is False, too, where the linear system has no solution
+    e >= 0: the error grows without bound.
     """
     return site_dependent_cavity(system, system.spectrum, system.kernel, jnp.zeros(system.pool_size))
 
@@ -153,7 +89,7 @@ def site_dependent_cavity(
     scale = inverse_precision(learnable, args)
     g = inverse(learnable, args)
 
-    targets = system.targets.reshape(size, -1)
+    targets = system.columns
     variance = learnable + local
     total = temperature + variance
     shrinkage = temperature / total
@@ -183,5 +119,5 @@ def site_dependent_cavity(
         point_error=error,
         point_variance=variance,
         residual=solution.residual,
-        converged=solution.converged,
+        converged=solution.converged & jnp.all(error >= 0),
     )

@@ -5,10 +5,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
+from orderparam.core.verb import theory
 from orderparam.kernels.effective_ridge import at_threshold, effective_ridge
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.kernel_regression.model import KernelRegression
-from orderparam.systems.kernel_regression.theory.mean_field import from_ridge
+from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
+from orderparam.systems.kernel_regression.spectrum.theory.self_consistent import from_ridge
 
 # Points at which the error is looked up before the best is refined: it may have several minima in T.
 _SCAN = 256
@@ -23,6 +24,7 @@ class OptimalTemperature(Result):
     converged: Bool[Array, ""]
 
 
+@theory
 def optimal_temperature(system: KernelRegression) -> OptimalTemperature:
     """argmin of the self-consistent test error over T >= 0; the temperature of `system` is not used.
 

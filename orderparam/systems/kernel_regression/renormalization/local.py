@@ -7,12 +7,12 @@ reweighs the loss over the input space (Howard, Jefferson, Maiti and Ringel 2024
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from orderparam.core.system import is_number
+from orderparam.core.verb import theory
 from orderparam.kernels.effective_ridge import effective_ridge
-from orderparam.systems.kernel_regression.model import PoolRegression
-from orderparam.systems.kernel_regression.theory.decimation import decimate
-from orderparam.systems.kernel_regression.theory.finite_pool import CavityCurve, site_dependent_cavity
-from orderparam.systems.kernel_regression.theory.learning_curve import ratio
+from orderparam.systems.kernel_regression.learning_curve import ratio
+from orderparam.systems.kernel_regression.pool.model import PoolRegression
+from orderparam.systems.kernel_regression.pool.theory.cavity import CavityCurve, site_dependent_cavity
+from orderparam.systems.kernel_regression.renormalization.uniform import check_threshold, decimate
 
 # Relative change at the next order up to which a curve counts as valid.
 _VALID = 0.05
@@ -41,9 +41,8 @@ class LocallyRenormalizedCurve(CavityCurve):
     valid: Bool[Array, ""]
 
 
-def local_renormalization(
-    system: PoolRegression, *, threshold: float | Float[Array, ""] = 0.01
-) -> LocallyRenormalizedCurve:
+@theory(check=check_threshold)
+def local_renormalization(system: PoolRegression, *, threshold: float = 0.01) -> LocallyRenormalizedCurve:
     """Integrates out the modes of a pool whose self-consistent learnability is below `threshold`, keeping where they act.
 
         T'(x) = T + sum_{k>n} lambda_k phi_k(x)^2,   s2'(x) = s2 + (sum_{k>n} y_k phi_k(x))^2
@@ -55,8 +54,6 @@ def local_renormalization(
     The flow of T'(x) is that of Howard et al. (2024, arXiv:2405.06008); its solution on a pool was derived for this package. No
     derivatives with respect to a kernel with equal eigenvalues.
     """
-    if is_number(threshold) and not 0 < threshold < 1:  # a traced value passes
-        raise ValueError(f"threshold = {threshold!r}: must be between 0 and 1")
     size, temperature = system.pool_size, system.temperature
     eigenvalues, vectors = jnp.linalg.eigh(system.kernel / size)
     eigenvalues, vectors = jnp.maximum(eigenvalues, 0.0)[::-1], vectors[:, ::-1]  # in the order of the spectrum
@@ -64,7 +61,7 @@ def local_renormalization(
     kept = (full.learnability >= threshold).at[0].set(True)
 
     local = vectors**2 @ jnp.where(kept, 0.0, size * eigenvalues)
-    targets = system.targets.reshape(size, -1)
+    targets = system.columns
     missed = vectors @ (jnp.where(kept, 0.0, 1.0)[:, None] * (vectors.T @ targets))
     kernel = (vectors * jnp.where(kept, size * eigenvalues, 0.0)) @ vectors.T
     curve = site_dependent_cavity(system, decimate(system.spectrum, kept), kernel, local)

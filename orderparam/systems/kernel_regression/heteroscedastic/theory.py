@@ -1,14 +1,16 @@
-"""Kernel regression whose ridge and label noise depend on the input, as after integrating out non-Gaussian modes."""
+"""The self-consistent theory of a ridge and a label noise that depend on the input. Derived for this package."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from orderparam.core.verb import theory
 from orderparam.kernels.effective_ridge import learnability
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.kernel_regression.model import HeteroscedasticRegression
-from orderparam.systems.kernel_regression.theory.learning_curve import LearningCurve, ratio, shrunk
+from orderparam.systems.kernel_regression.heteroscedastic.model import HeteroscedasticRegression
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve, ratio, shrunk
 
 
+@theory
 def heteroscedastic(system: HeteroscedasticRegression) -> LearningCurve:
     """Self-consistent theory with ridge T(x) and label noise s2(x) that are independent of the learnable features.
 
@@ -44,9 +46,7 @@ def heteroscedastic(system: HeteroscedasticRegression) -> LearningCurve:
     inverse = n_train * jnp.sum(jnp.where(solved_ridge > 0, weights / jnp.where(solved_ridge > 0, solved_ridge, 1.0), 0.0))
     lower = 0.5 * (1 - taken) * jnp.minimum(ratio(1.0, inverse), ratio(smallest, taken))
     upper = (spectrum.eigenvalues @ spectrum.multiplicities + jnp.max(solved_ridge)) / n_train
-    root = decreasing_root(
-        excess, jnp.log(lower), jnp.log(upper) + 1e-6, (spectrum, solved_ridge, weights, jnp.asarray(n_train))
-    )
+    root = decreasing_root(excess, jnp.log(lower), jnp.log(upper) + 1e-6, (spectrum, solved_ridge, weights, n_train))
 
     threshold = jnp.where(determined, 0.0, jnp.exp(root.value))
     safe_threshold = jnp.where(determined, 1.0, threshold)

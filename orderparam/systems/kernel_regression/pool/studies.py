@@ -1,0 +1,135 @@
+"""Figures of learning curves on real images."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.plotting import Panel, horizontal
+from orderparam.plotting.words import number
+from orderparam.systems.kernel_regression.pool.experiment import gp_regression, network_posterior
+from orderparam.systems.kernel_regression.pool.images import image_pool
+from orderparam.systems.kernel_regression.pool.theory.cavity import cavity
+from orderparam.systems.kernel_regression.pool.theory.self_consistent import self_consistent_on_pool
+from orderparam.systems.kernel_regression.renormalization.uniform import renormalization_group
+from orderparam.systems.kernel_regression.spectrum.theory.equivalent_kernel import equivalent_kernel
+
+CLOSE = ("effective ridge", "RG decimation", "cavity", "Gaussian process", "network")
+
+
+@study(
+    "digits-learning-curve",
+    title="Measured learning curve of real digits with three theories, and a finite network's posterior",
+    source="Canatar, Bordelon, Pehlevan 2021; Howard et al. 2024; Ringel et al. 2025, Fig. 2.1",
+    panels=[
+        Panel("n_train", "test_error", log="xy"),
+        Panel(
+            "n_train",
+            "test_error",
+            where={"label": CLOSE},
+            log="x",
+            ratio_to="effective ridge",
+            ylabel="test error / effective ridge",
+            reference=[horizontal(1.0)],
+        ),
+    ],
+    caption="{dataset}, {task}; {activation} network with {depth} hidden layers, {width} wide where it is finite; $T$ = "
+    "{temperature}. Error on the images outside the random training set.",
+    seconds=(60, 900),
+    observables=("test_error", "train_error"),
+    full={
+        "n_train": (8, 16, 32, 64, 128, 256, 512, 800),
+        "with_cavity": True,
+        "seeds": 100,
+        "network_n_train": (8, 16, 32, 64, 128, 256),
+        "network_seeds": 8,
+        "width": 512,
+    },
+)
+def digits_learning_curve(
+    dataset: str = "digits",
+    task: str = "even-odd",
+    activation: str = "relu",
+    depth: int = 1,
+    temperature: float = 0.1,
+    n_train: tuple[int, ...] = (8, 16, 32, 64, 128, 256, 512),
+    seeds: int = 20,
+    width: int = 64,
+    network_n_train: tuple[int, ...] = (8, 16, 32),
+    network_seeds: int = 12,
+    with_cavity: bool = False,
+) -> list[Curve]:
+    pool = image_pool(dataset, task, activation, depth, temperature=temperature, width=width)
+    grid, measured = {"n_train": np.geomspace(5, max(n_train), 40)}, {"n_train": n_train}
+    return [
+        Curve("effective ridge", self_consistent_on_pool, pool, grid),
+        Curve("RG decimation", partial(renormalization_group, residual="self_consistent_on_pool"), pool, grid),
+        Curve("equivalent kernel", equivalent_kernel, pool, grid),
+        *([Curve("cavity", cavity, pool, measured)] if with_cavity else []),
+        Curve("Gaussian process", gp_regression, pool, measured, seeds),
+        Curve("network", network_posterior, pool, {"n_train": network_n_train}, network_seeds),
+    ]
+
+
+@study(
+    "gpr-binary-images",
+    title="Regression on four binary image tasks: effective ridge and RG follow the data, the equivalent kernel does not",
+    source="Cohen, Malka, Ringel 2021; Howard et al. 2024; Ringel et al. 2025, Fig. 2.1",
+    panels=lambda p: [
+        Panel(
+            "n_train",
+            "test_error",
+            facet="task",
+            where={"temperature": temperature},
+            log="xy",
+            ylim=(0.1, 1.6),
+            ylabel=f"test error, $T$ = {number(temperature)}",
+        )
+        for temperature in p["temperatures"]
+    ],
+    caption="Gaussian-process regression with the {activation} network kernel of {depth} hidden layers, on pools of up to {pool} "
+    "images of two classes, $y$ = ±1; the same random training sets at every $T$; error on the images outside of them. RG: modes "
+    "of learnability below {threshold} integrated out. Equivalent-kernel lines leave the axes where their error is too small.",
+    seconds=(85, 3600),
+    observables=("test_error", "population_error"),
+    full={"pool": 10_000, "n_train": (10, 30, 100, 300, 1000, 3000), "seeds": 20},
+)
+def gpr_binary_images(
+    tasks: tuple[str, ...] = ("mnist:3-vs-8", "mnist:4-vs-9", "cifar10:cat-vs-dog", "cifar10:airplane-vs-ship"),
+    activation: str = "erf",
+    depth: int = 1,
+    pool: int = 1200,
+    temperatures: tuple[float, ...] = (1e-8, 1e-3, 0.1),
+    n_train: tuple[int, ...] = (10, 20, 50, 100, 200, 400),
+    threshold: float = 0.01,
+    seeds: int = 12,
+) -> list[Curve]:
+    group = partial(renormalization_group, threshold=threshold, residual="self_consistent_on_pool")
+    curves = []
+    for text in tasks:
+        dataset, colon, task = text.partition(":")
+        if not colon:
+            raise ValueError(f"tasks = {text!r}: write DATASET:TASK, such as mnist:3-vs-8")
+        system = image_pool(dataset, task, activation, depth, pool, min(n_train), temperatures[0])
+        sizes = _fitting(n_train, len(system.inputs), text)
+        grid = {"temperature": temperatures, "n_train": np.geomspace(min(sizes), max(sizes), 25)}
+        measured = {"temperature": temperatures, "n_train": sizes}
+        facets = {"task": f"{'MNIST' if dataset == 'mnist' else dataset.upper()}, {task.replace('-', ' ')}"}
+        curves += [
+            Curve("effective ridge", self_consistent_on_pool, system, grid, facets=facets),
+            Curve("RG decimation", group, system, grid, facets=facets),
+            Curve("equivalent kernel", equivalent_kernel, system, grid, facets=facets),
+            Curve("measured", gp_regression, system, measured, seeds, paired=("temperature",), facets=facets),
+        ]
+    return curves
+
+
+def _fitting(n_train: tuple[int, ...], images: int, task: str) -> tuple[int, ...]:
+    """The sizes that leave images of the pool to test on; says which do not."""
+    fitting = tuple(n for n in n_train if n < images)
+    if not fitting:
+        raise ValueError(f"n_train = {n_train}: {task} has {images} images, of which some must be left to test on")
+    if left_out := sorted(set(n_train) - set(fitting)):
+        warnings.warn(f"{task}: {images} images are here; left out: n_train = {left_out}", stacklevel=2)
+    return fitting

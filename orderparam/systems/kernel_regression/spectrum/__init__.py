@@ -1,0 +1,1 @@
+"""A kernel by its spectrum over the inputs, of which the training set is a random sample."""

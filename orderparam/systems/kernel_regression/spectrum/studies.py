@@ -1,0 +1,210 @@
+"""Figures of overfitting, of the tails of a spectrum that make it harmless, and of the exponents of learning curves."""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import PRNGKeyArray
+
+from orderparam.core.study import Curve, study
+from orderparam.kernels import Spectrum, finite_rank, power_law
+from orderparam.plotting import Panel, curve, horizontal, vertical
+from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design
+from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
+from orderparam.systems.kernel_regression.spectrum.theory.optimal import optimal_temperature
+from orderparam.systems.kernel_regression.spectrum.theory.power_laws import scaling_law
+from orderparam.systems.kernel_regression.spectrum.theory.self_consistent import self_consistent
+
+
+@study(
+    "double-descent-finite-rank",
+    title="Overfitting at the interpolation threshold of a finite-rank kernel, and the ridge that removes it",
+    source="Canatar, Bordelon, Pehlevan 2021",
+    panels=lambda p: [
+        Panel("n_train", "test_error", facet="temperature", log="xy", reference=[vertical(p["rank"], "rank")]),
+    ],
+    caption="{rank} modes of eigenvalue 1/{rank}, target power 1, label noise {noise}, measured on Gaussian features. The ridge "
+    "$T$ = {noise} is the best one at every $n$.",
+    seconds=(25, 300),
+    observables=("test_error", "train_error"),
+    full={"seeds": 1000},
+)
+def double_descent_finite_rank(
+    rank: int = 50,
+    noise: float = 0.25,
+    temperatures: tuple[float, ...] = (0.01, 0.1, 0.25),
+    n_train: tuple[int, ...] = (10, 20, 30, 40, 50, 60, 80, 120, 200),
+    seeds: int = 60,
+) -> list[Curve]:
+    curves = []
+    for temperature in temperatures:
+        system = KernelRegression(finite_rank(rank, 1 / rank), 10, temperature, noise)
+        grid, facets = {"n_train": np.geomspace(5, max(n_train), 80)}, {"temperature": temperature}
+        curves += [
+            Curve("self-consistent", self_consistent, system, grid, facets=facets),
+            Curve("measured", gaussian_design, system, {"n_train": n_train}, seeds, batch_seeds=True, facets=facets),
+        ]
+    return curves
+
+
+def _tail_panels(p: Mapping[str, Any]) -> list[Panel]:
+    words = {weight: f"tail of weight $c$ = {weight:g}" if weight else "no tail" for weight in p["weights"]}
+    words |= {"tail": "many tiny modes of total weight $c$", "ridge": "a ridge $T = c$ in their place"}
+    rank = [vertical(p["rank"], "rank")]
+    return [
+        Panel("n_train", "test_error", facet="weight", by="with", log="xy", reference=rank, text=words, ylim=(0.06, 40)),
+        Panel("n_train", "train_error", facet="weight", by="with", log="xy", reference=rank, text=words),
+    ]
+
+
+@study(
+    "benign-tail",
+    title="Many tiny modes are a ridge: noise is interpolated, and the interpolation peak is gone",
+    source="Canatar, Bordelon, Pehlevan 2021; Howard et al. 2024; Bartlett, Long, Lugosi, Tsigler 2020",
+    panels=_tail_panels,
+    caption="{rank} modes of eigenvalue 1/{rank} with target power 1, label noise {noise}. Tail: {tail_modes} modes without "
+    "target, $T$ = {temperature}. Measured on Gaussian features; without a tail not at $n$ = {rank}, where the mean does not "
+    "exist. With the tail the labels, noise included, are fitted; the test error is that of the ridge up to terms of order "
+    "$n$/(tail modes).",
+    seconds=(60, 1200),
+    observables=("test_error", "train_error"),
+    full={"tail_modes": 20_000, "seeds": 400},
+)
+def benign_tail(
+    rank: int = 50,
+    noise: float = 0.25,
+    weights: tuple[float, ...] = (0.0, 0.05, 0.5),
+    tail_modes: int = 4000,
+    temperature: float = 1e-8,
+    n_train: tuple[int, ...] = (10, 20, 35, 50, 70, 100, 200),
+    seeds: int = 40,
+) -> list[Curve]:
+    curves = []
+    grid = {"n_train": np.geomspace(min(n_train), max(n_train), 80)}
+    for weight in weights:
+        counts = np.array([rank, tail_modes if weight else 0])
+        tail = Spectrum(np.array([1 / rank, weight / tail_modes]), np.array([1.0, 0.0]), counts)
+        systems = {"tail": KernelRegression(tail, 10, temperature, noise)}
+        if weight:
+            systems["ridge"] = KernelRegression(finite_rank(rank, 1 / rank), 10, weight, noise)
+        sizes = {"n_train": n_train if weight else tuple(size for size in n_train if size != rank)}
+        for name, system in systems.items():
+            facets = {"weight": weight, "with": name}
+            curves += [
+                Curve("self-consistent", self_consistent, system, grid, facets=facets),
+                Curve("measured", gaussian_design, system, sizes, seeds, facets=facets),
+            ]
+    return curves
+
+
+BEST = "best ridge"
+
+
+def scheduled(system: KernelRegression, *key: PRNGKeyArray, run: Callable, exponent: float) -> Any:
+    """A theory or an experiment at ridge T = n n^-exponent (none for an infinite exponent)."""
+    temperature = 0.0 * system.n_train if math.isinf(exponent) else system.n_train ** (1 - exponent)
+    return run(system.with_(temperature=temperature), *key)
+
+
+def at_best_ridge(system: KernelRegression, *key: PRNGKeyArray, run: Callable) -> Any:
+    """The same at the temperature that minimises the self-consistent test error."""
+    return run(system.with_(temperature=optimal_temperature(system).temperature), *key)
+
+
+def _regimes(p: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Regime -> ridge exponent and noise."""
+    small, large = p["ridge_exponents"]
+    return {
+        f"ridge $l$ = {small:g}, no noise": (small, 0.0),
+        f"ridge $l$ = {small:g}, noise": (small, p["noise"]),
+        f"ridge $l$ = {large:g}, no noise": (large, 0.0),
+        f"ridge $l$ = {large:g}, noise": (large, p["noise"]),
+    }
+
+
+def _local_slope(data: xr.Dataset) -> xr.DataArray:
+    return data["test_error"].copy(data=np.gradient(np.log(data["test_error"]), np.log(data["n_train"])))
+
+
+def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
+    panels = []
+    for regime, (exponent, noise) in _regimes(p).items():
+
+        def law(n: np.ndarray, exponent: float = exponent, noise: float = noise) -> Any:
+            return scaling_law(n, p["capacity"], p["source"], noise=noise, ridge_exponent=exponent)
+
+        end = law(np.array([p["largest"]]))
+        plateau = float(end.test_error[0]) if end.exponent == 0 else None
+        panels.append(
+            Panel(
+                "n_train",
+                "test_error",
+                where={"regime": regime},
+                log="xy",
+                title=regime,
+                reference=[curve(lambda n, law=law: law(n).test_error, f"$n^{{{-float(end.exponent):.3g}}}$")],
+                ylim=(plateau / 4, 4 * plateau) if plateau else None,
+            )
+        )
+    rate = 2 * p["capacity"] * min(p["source"], 1)
+    return [
+        *panels,
+        Panel("n_train", "test_error", where={"regime": BEST}, log="xy", title=BEST),
+        Panel(
+            "n_train",
+            ("local slope d log error / d log $n$", _local_slope),
+            where={"regime": BEST, "kind": "theory"},
+            log="x",
+            title=BEST,
+            reference=[horizontal(-rate, "noiseless"), horizontal(-rate / (1 + rate), "noisy")],
+        ),
+    ]
+
+
+@study(
+    "kernel-scaling-regimes",
+    title="Power-law spectrum and target: four regimes of the excess error, and the crossover at the best ridge",
+    source="Caponnetto, De Vito 2007; Spigler, Geiger, Wyart 2020; Cui, Loureiro, Krzakala, Zdeborova 2021",
+    panels=_regime_panels,
+    columns=3,
+    caption=r"$\lambda_k = k^{{-\alpha}}$, $y_k^2 = k^{{-1-2r\alpha}}$, $\alpha$ = {capacity}, $r$ = {source}; ridge "
+    "$T = n\\,n^{{-l}}$. Excess error over the label noise, which is {noise}, or {small_noise} at the best ridge. Dotted: "
+    "asymptotes. Measured on Gaussian features, {modes} modes and the rest as their tail; the smallest sizes see a few modes "
+    "only, and the theory is exact for many.",
+    seconds=(70, 900),
+    full={"n_train": (16, 32, 64, 128, 256, 512, 1024), "modes": 20_000, "seeds": 50},
+)
+def kernel_scaling_regimes(
+    capacity: float = 1.5,
+    source: float = 0.5,
+    ridge_exponents: tuple[float, ...] = (1.0, 3.0),
+    noise: float = 0.5,
+    small_noise: float = 1e-3,
+    n_train: tuple[int, ...] = (16, 32, 64, 128, 256),
+    modes: int = 4000,
+    largest: float = 1e6,
+    seeds: int = 20,
+) -> list[Curve]:
+    small, large = ridge_exponents
+    if not 0 < small < capacity < large:
+        raise ValueError(f"ridge_exponents = {ridge_exponents}: one must be below and one above the capacity, {capacity}")
+    infinite = power_law(capacity, source)
+    rest, k = power_law(capacity, source, modes), np.arange(1.0, modes + 1)
+    resolved = Spectrum(k**-capacity, k ** (-1 - 2 * source * capacity), tail=rest.tail, tail_power=rest.tail_power)
+    grid = {"n_train": np.geomspace(min(n_train), largest, 60)}
+
+    def curves(regime: str, level: float, wrapper: Callable, **options: float) -> list[Curve]:
+        smooth, design = KernelRegression(infinite, 10, 0.0, level), KernelRegression(resolved, 10, 0.0, level)
+        at, facets = partial(partial, wrapper, **options), {"regime": regime}
+        return [
+            Curve("self-consistent", at(run=self_consistent), smooth, grid, facets=facets),
+            Curve("measured", at(run=gaussian_design), design, {"n_train": n_train}, seeds, facets=facets),
+        ]
+
+    found = curves(BEST, small_noise, at_best_ridge)
+    for regime, (exponent, level) in _regimes({"ridge_exponents": ridge_exponents, "noise": noise}).items():
+        found += curves(regime, level, scheduled, exponent=exponent)
+    return found

@@ -1,0 +1,1 @@
+"""Theories of a learning curve from a spectrum, one set of assumptions a file."""

@@ -1,0 +1,1 @@
+"""Inputs on a sphere: polynomials are learned degree by degree."""

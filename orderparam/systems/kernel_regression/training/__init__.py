@@ -1,0 +1,1 @@
+"""Noisy training of a network on one fixed training set."""

@@ -1,0 +1,43 @@
+"""Noisy training of a finite network on one fixed training set, and the Gaussian process that it samples at infinite width.
+
+Langevin training at temperature T with weight decay T / (prior variance) on the loss L = 1/2 sum_mu (f(x_mu) - y_mu)^2,
+
+    d theta = -(gamma theta + dL/d theta) dt + sqrt(2T) dB,
+
+has the stationary density exp(-L/T) times the prior of the weights: the Bayesian posterior at noise variance T.
+"""
+
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.core.system import System, parameter, part
+from orderparam.networks.architecture import Architecture
+
+
+class NetworkTraining(System):
+    """One training set, a network that learns it at a temperature, and the test points at which its output is recorded."""
+
+    inputs: Float[Array, "train input"] = parameter("training inputs")
+    targets: Float[Array, "train"] = parameter("their targets")
+    test_inputs: Float[Array, "test input"] = parameter("inputs at which the output is recorded")
+    architecture: Architecture = part("one output, ntk scaling; where it leaves widths open, `width` fills them")
+    temperature: float = parameter("Langevin temperature T, the noise variance of the posterior", above=0)
+    width: int = parameter("width of all hidden layers that the architecture leaves open", minimum=1, integer=True, default=100)
+    curvature_step: float = parameter(
+        "Langevin step dt times the largest curvature, 1 + (largest eigenvalue of the tangent kernel)/T",
+        above=0,
+        below=2,
+        default=0.1,
+    )
+
+
+class FunctionPosterior(Result):
+    """Posterior of the network's output f at the test points: its mean, its variance and its covariance.
+
+    converged: whether K + T could be factorised, or the chains mixed.
+    """
+
+    mean: Float[Array, "test"]
+    variance: Float[Array, "test"]
+    covariance: Float[Array, "test other_test"]
+    converged: Bool[Array, ""]

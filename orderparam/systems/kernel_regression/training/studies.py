@@ -1,0 +1,75 @@
+"""Figure of noisy training at equilibrium: finite networks sample the posterior of a Gaussian process."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from orderparam.core.study import Curve, study
+from orderparam.networks.fully_connected import fully_connected
+from orderparam.plotting import Panel
+from orderparam.systems.kernel_regression.training.experiment import hamiltonian, langevin
+from orderparam.systems.kernel_regression.training.model import NetworkTraining
+from orderparam.systems.kernel_regression.training.theory import gaussian_process
+
+POINT = {i: f"test point {i + 1}" for i in range(20)}
+
+
+@study(
+    "langevin-vs-gp",
+    title="Noisy training of finite networks at equilibrium against the Gaussian process of infinite width",
+    source="Neal 1996; Naveh, Ben-David, Sompolinsky, Ringel 2021; Ringel et al. 2025",
+    panels=[
+        *(
+            Panel("width", y, by="test", where={"part": "width"}, log="x", ylabel=f"posterior {y} of $f(x)$", text=POINT)
+            for y in ("mean", "variance")
+        ),
+        Panel(
+            ("Langevin step $dt\\,A$ (largest curvature $A$)", lambda data: data["curvature_step"]),
+            "variance",
+            by="test",
+            where={"part": "step"},
+            ylabel="posterior variance of $f(x)$",
+            text=POINT,
+        ),
+    ],
+    columns=3,
+    caption="{activation} network with one hidden layer, {n_train} training points in $d$ = {input_dim}, $T$ = {temperature}. "
+    "All weights are sampled, from prior draws, by {chains} chains a run: Langevin with $dt\\,A$ = {curvature_step} (right: at "
+    "the largest width), whose step inflates the variance of the stiffest mode by $1/(1-dt\\,A/2)$, and Hamiltonian Monte Carlo.",
+    seconds=(85, 900),
+    observables=("mean", "variance"),
+    full={"widths": (3, 10, 30, 100, 300, 1000), "steps": (0.1, 0.2, 0.4, 0.6, 0.8, 1.0), "seeds": 16, "chains": 4},
+)
+def langevin_vs_gp(
+    input_dim: int = 3,
+    n_train: int = 8,
+    test_points: int = 4,
+    activation: str = "erf",
+    temperature: float = 0.1,
+    widths: tuple[int, ...] = (4, 20, 100),
+    curvature_step: float = 0.1,
+    steps: tuple[float, ...] = (0.4, 0.8),
+    seeds: int = 5,
+    chains: int = 4,
+) -> list[Curve]:
+    inputs = jax.random.normal(jax.random.key(0), (n_train + test_points, input_dim))
+    targets = jnp.tanh(inputs[:n_train, 0]) - 0.5 * inputs[:n_train, -1]
+    system = NetworkTraining(
+        inputs[:n_train],
+        targets,
+        inputs[n_train:],
+        fully_connected(1, None, activation),
+        temperature,
+        max(widths),
+        curvature_step,
+    )
+    noisy, exact = partial(langevin, chains=chains), partial(hamiltonian, chains=chains)
+    across, at_steps = {"width": widths}, {"curvature_step": steps}
+    return [
+        Curve("Gaussian process", gaussian_process, system, across, facets={"part": "width"}),
+        Curve("Langevin", noisy, system, across, seeds, batch_seeds=True, facets={"part": "width"}),
+        Curve("Hamiltonian Monte Carlo", exact, system, across, seeds, batch_seeds=True, facets={"part": "width"}),
+        Curve("Gaussian process", gaussian_process, system, at_steps, facets={"part": "step"}),
+        Curve("Langevin", noisy, system, at_steps, seeds, batch_seeds=True, facets={"part": "step"}),
+    ]

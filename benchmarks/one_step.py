@@ -23,7 +23,7 @@ from scipy.stats import norm
 from orderparam.losses import SignLabels
 from orderparam.systems.one_step import OneStep, TrainedLayer, first_layer, given_layer, one_step_asymptotics, train_first_layer
 
-SYSTEM = OneStep(2.0, 1.0, 1.0, 3.0, 0.1, "tanh", SignLabels())
+SYSTEM = OneStep(2.0, 1.0, 1.0, 3.0, ridge=0.1, activation="tanh", labels=SignLabels())
 BATCHES = np.geomspace(0.5, 64.0, 256)
 REPEATS = 3
 

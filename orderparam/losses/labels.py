@@ -1,6 +1,7 @@
 """How labels follow from the teacher's field nu: a function of it plus noise, or its sign with flips."""
 
 import abc
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -41,7 +42,9 @@ class RealLabels(Labels):
     link: an `Activation`, its name, or a function (static).
     """
 
-    link: Activation = structure("function of the teacher's field", convert=activation, choices=activation_names, default="linear")
+    link: Activation = structure(
+        "function of the teacher's field", convert=activation, choices=activation_names, default="linear"
+    )
     noise: float = parameter("variance of the label noise", minimum=0, default=0.0)
 
     def moments(self, mean: Entry, variance: Entry) -> Moments:

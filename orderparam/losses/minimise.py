@@ -1,6 +1,6 @@
 """Empirical risk minimisation to rounding: Newton's method for smooth losses, an interior-point method for the hinge.
 
-    min over a of  sum_mu l(y_mu, F_mu.a) + (ridge/2) |a|^2
+min over a of  sum_mu l(y_mu, F_mu.a) + (ridge/2) |a|^2
 """
 
 import equinox as eqx
@@ -49,9 +49,7 @@ def minimise(
     return eqx.tree_at(lambda minimum: minimum.weights, reduced, weights)
 
 
-def _newton(
-    loss: Loss, matrix: Float[Array, "train feature"], labels: Float[Array, "train"], ridge: Float[Array, ""]
-) -> Minimum:
+def _newton(loss: Loss, matrix: Float[Array, "train feature"], labels: Float[Array, "train"], ridge: Float[Array, ""]) -> Minimum:
     """Newton steps, each as long as the best of 1, 1/2, 1/4 ...; the objective is convex, with curvature >= ridge."""
     identity = jnp.eye(matrix.shape[1])
 
@@ -87,9 +85,7 @@ def _newton(
     return Minimum(weights, fields, dimension, residual, residual < 1e-6)
 
 
-def _interior_point(
-    matrix: Float[Array, "train feature"], labels: Float[Array, "train"], ridge: Float[Array, ""]
-) -> Minimum:
+def _interior_point(matrix: Float[Array, "train feature"], labels: Float[Array, "train"], ridge: Float[Array, ""]) -> Minimum:
     """The dual: min over 0 <= alpha <= 1 of alpha Q alpha / (2 ridge) - sum alpha, Q = y F F^T y; a = F^T (alpha y) / ridge.
 
     Predictor and corrector after Mehrotra (1992). z and v belong to alpha >= 0 and alpha <= 1: where both alpha < 1 and z < alpha

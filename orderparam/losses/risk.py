@@ -1,7 +1,7 @@
 """What is minimised: losses of the examples plus a penalty on the weights, and in which convention the penalty is counted.
 
-    sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2          penalty = "sum"
-    (1/n) sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2    penalty = "mean"
+sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2          penalty = "sum"
+(1/n) sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2    penalty = "mean"
 """
 
 import abc

@@ -44,12 +44,17 @@ def of(curve, *names):
     return np.array([float(np.ravel(getattr(curve, name))[0]) for name in names])
 
 
+def tanh_features(numbers, labels, loss="square"):
+    n, p, ridge, overlap, spike, norm = numbers
+    return SpikedFeatures(n, p, overlap, spike, norm, ridge=ridge, labels=labels, loss=loss)
+
+
 ORDER = ("linear_response", "rest_response", "mean_weight", "spike_weight", "teacher_weight", "linear_power", "rest_power")
 
 
 @pytest.mark.parametrize(("labels", "numbers", "values"), SQUARE)
 def test_least_squares_on_spiked_features(labels, numbers, values):
-    curve = spiked_asymptotics(SpikedFeatures(*numbers, "tanh", labels))
+    curve = spiked_asymptotics(tanh_features(numbers, labels))
     assert bool(curve.converged)
     np.testing.assert_allclose(of(curve, "test_error", "train_error"), values[:2], rtol=0, atol=6e-11)
     np.testing.assert_allclose(of(curve, *ORDER), values[2:], rtol=0, atol=2e-8)
@@ -58,7 +63,7 @@ def test_least_squares_on_spiked_features(labels, numbers, values):
 def test_without_a_spike_there_are_random_features():
     """Whatever the overlap: p/d = 2, n/p = 1.5 in the closed form of random features."""
     for overlap in (0.0, 0.7):
-        system = SpikedFeatures(3, 2, 0.01, overlap, 0.0, activation="erf", labels=RealLabels(noise=0.1))
+        system = SpikedFeatures(3, 2, overlap, 0.0, ridge=0.01, activation="erf", labels=RealLabels(noise=0.1))
         curve = spiked_asymptotics(system)
         found = of(curve, "test_error", "train_error", "self_overlap", "teacher_overlap")
         np.testing.assert_allclose(found, (0.3554511257, 0.0673028614, 1.0440453837, 0.8942971290), rtol=1e-9)
@@ -66,9 +71,9 @@ def test_without_a_spike_there_are_random_features():
 
 def test_two_signs_let_relu_features_learn_an_even_function():
     """The first from quadrature with nodes at the kink of relu, to three digits."""
-    numbers = {"activation": "relu", "labels": RealLabels("abs")}
-    both = spiked_asymptotics(SpikedFeatures(2, 1, 0.1, 0.9, (1.5, -1.5), **numbers))
-    one = spiked_asymptotics(SpikedFeatures(2, 1, 0.1, 0.9, 1.5, **numbers))
+    numbers = {"ridge": 0.1, "activation": "relu", "labels": RealLabels("abs")}
+    both = spiked_asymptotics(SpikedFeatures(2, 1, 0.9, (1.5, -1.5), **numbers))
+    one = spiked_asymptotics(SpikedFeatures(2, 1, 0.9, 1.5, **numbers))
     np.testing.assert_allclose(of(both, "test_error", "train_error"), (0.1594, 0.0593), atol=2e-4)
     np.testing.assert_allclose(of(one, "test_error", "train_error"), (0.580, 0.456), atol=6e-4)
 
@@ -77,7 +82,7 @@ def test_two_signs_let_relu_features_learn_an_even_function():
 def test_three_groups_of_neurons():
     target = RealLabels(lambda z: jnp.sin(2 * z))
     spikes, norms, fractions = (0.5, 2.0, -1.0), (1.0, 1.1, 1.0), (0.4, 0.4, 0.2)
-    curve = spiked_asymptotics(SpikedFeatures(2, 1, 0.05, 0.9, spikes, norms, "tanh", target, fractions=fractions))
+    curve = spiked_asymptotics(SpikedFeatures(2, 1, 0.9, spikes, norms, ridge=0.05, labels=target, fractions=fractions))
     np.testing.assert_allclose(of(curve, "test_error", "train_error"), (0.34242025, 0.13146620), atol=6e-9)
     np.testing.assert_allclose(curve.rest_response, (1.43990683, 2.13545793, 0.88017803), atol=6e-9)
 
@@ -97,7 +102,7 @@ SIGNS = [  # n/d, p/d, ridge, overlap, spike, bulk norm: classification error, t
 @pytest.mark.slow
 def test_logistic_regression_on_spiked_features():
     for numbers, values in SIGNS:
-        curve = spiked_asymptotics(SpikedFeatures(*numbers, "tanh", SignLabels(), "logistic"))
+        curve = spiked_asymptotics(tanh_features(numbers, SignLabels(), "logistic"))
         assert bool(curve.converged)
         names = ("classification_error", "train_loss", "test_loss", *ORDER[2:4], *ORDER[:2], *ORDER[5:])
         np.testing.assert_allclose(of(curve, *names), values, rtol=1e-6, atol=1e-6)
@@ -105,15 +110,15 @@ def test_logistic_regression_on_spiked_features():
 
 @pytest.mark.slow
 def test_hinge_loss_on_spiked_features():
-    curve = spiked_asymptotics(SpikedFeatures(1.5, 2, 0.2, 0.9, 2, 1, "tanh", SignLabels(), "hinge"))
+    curve = spiked_asymptotics(SpikedFeatures(1.5, 2, 0.9, 2, 1, ridge=0.2, activation="tanh", labels=SignLabels(), loss="hinge"))
     assert bool(curve.converged)
     found = of(curve, "classification_error", "train_loss", "test_loss", "mean_weight")
     np.testing.assert_allclose(found[:3], (0.1270, 0.0787, 0.3039), atol=1e-4)
     assert found[3] == pytest.approx(1.840, abs=1e-3)
 
 
-TANH = OneStep(2, 1, 1.0, 1.0, 0.01, "tanh", RealLabels("tanh"))
-SIGN = OneStep(2, 1, 1.0, 3.0, 0.1, "tanh", SignLabels())
+TANH = OneStep(2, 1, 1.0, 1.0, ridge=0.01, activation="tanh", labels=RealLabels("tanh"))
+SIGN = OneStep(2, 1, 1.0, 3.0, ridge=0.1, activation="tanh", labels=SignLabels())
 
 
 @pytest.mark.parametrize(
@@ -145,7 +150,7 @@ def test_larger_batches_and_the_best_linear_predictor(system, errors, untrained,
 
 def test_spectral_density_of_random_features():
     """At a finite distance 1e-4 from the real axis, as the reference."""
-    system = SpikedFeatures(2, 1, 1.0, 0.5, 0.0)
+    system = SpikedFeatures(2, 1, 0.5, 0.0, ridge=1.0)
     density = jax.jit(lambda value: spectral_density(system, value, 1e-4).density)
     values = {0.05: 2.937252, 0.2: 0.9148576, 1.0: 0.2369115, 2.0: 0.1125913}
     np.testing.assert_allclose([float(density(value)) for value in values], list(values.values()), atol=6e-7)

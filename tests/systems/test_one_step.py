@@ -27,7 +27,7 @@ from orderparam.systems.one_step import (
 )
 from orderparam.systems.one_step.theory.conditional import moments
 
-TANH = OneStep(2.0, 1.0, 4.0, 1.0, 0.05, "tanh", RealLabels("tanh", 0.1), input_dim=100)
+TANH = OneStep(2.0, 1.0, 4.0, 1.0, ridge=0.05, activation="tanh", labels=RealLabels("tanh", 0.1), input_dim=100)
 
 
 def error(system):
@@ -52,15 +52,15 @@ def test_features_given_the_spike_in_closed_form():
 
 def test_turning_or_splitting_groups_changes_nothing_under_an_odd_activation():
     numbers = {"labels": RealLabels("sin"), "fractions": (0.3, 0.7)}
-    one = error(SpikedFeatures(2, 1, 0.05, 0.9, 1.2, 1.1, labels=RealLabels("sin")))
-    assert error(SpikedFeatures(2, 1, 0.05, 0.9, -1.2, 1.1, labels=RealLabels("sin"))) == pytest.approx(one, rel=1e-11)
+    one = error(SpikedFeatures(2, 1, 0.9, 1.2, 1.1, ridge=0.05, labels=RealLabels("sin")))
+    assert error(SpikedFeatures(2, 1, 0.9, -1.2, 1.1, ridge=0.05, labels=RealLabels("sin"))) == pytest.approx(one, rel=1e-11)
     for spikes in ((1.2, 1.2), (1.2, -1.2)):
-        assert error(SpikedFeatures(2, 1, 0.05, 0.9, spikes, (1.1, 1.1), **numbers)) == pytest.approx(one, rel=1e-10)
+        assert error(SpikedFeatures(2, 1, 0.9, spikes, (1.1, 1.1), ridge=0.05, **numbers)) == pytest.approx(one, rel=1e-10)
 
 
 def test_an_endless_batch_finds_the_teacher():
     """c_1 = E y theta.x = sqrt(2/pi) for signs: overlap 1, no noise in the bulk, spike = step E s' c_1."""
-    layer = first_layer(OneStep(1, 1, 1e12, 2.0, 0.1, "erf", SignLabels()))
+    layer = first_layer(OneStep(1, 1, 1e12, 2.0, ridge=0.1, activation="erf", labels=SignLabels()))
     assert float(layer.spike_overlap) == pytest.approx(1, abs=1e-11)
     assert float(layer.bulk_norms[0]) == pytest.approx(1, abs=1e-11)
     assert float(layer.spikes[0]) == pytest.approx(2 * 2 / np.sqrt(3 * np.pi) * np.sqrt(2 / np.pi), rel=1e-9)
@@ -122,7 +122,7 @@ def test_a_given_layer_knows_its_own_network(runs):
 
 
 def test_given_layers_that_are_isotropic_are_the_isotropic_theory():
-    system = SpikedFeatures(2.0, 1.0, 0.1, 0.8, 1.5, labels=RealLabels("sin"), input_dim=100)
+    system = SpikedFeatures(2.0, 1.0, 0.8, 1.5, ridge=0.1, labels=RealLabels("sin"), input_dim=100)
     errors = []
     for seed in range(12):
         layer = plant_first_layer(system, jax.random.key(seed))
@@ -133,7 +133,7 @@ def test_given_layers_that_are_isotropic_are_the_isotropic_theory():
 
 
 def test_the_prediction_goes_to_drawn_layers_when_the_bulk_is_not_isotropic():
-    system = OneStep(2.0, 1.0, 0.25, 3.0, 0.1, "tanh", SignLabels(), input_dim=100)
+    system = OneStep(2.0, 1.0, 0.25, 3.0, ridge=0.1, activation="tanh", labels=SignLabels(), input_dim=100)
     with pytest.warns(UserWarning, match="anisotropic"):
         drawn = predict_read_out(system, layers=3)
     closed = one_step_asymptotics(system)
@@ -145,7 +145,7 @@ def test_the_prediction_goes_to_drawn_layers_when_the_bulk_is_not_isotropic():
 
 @pytest.mark.slow
 def test_spectra_are_normalised_and_agree_with_trained_networks():
-    learner = OneStep(2.0, 1.0, 8.0, 3.0, 0.1, "tanh", SignLabels(), input_dim=200)
+    learner = OneStep(2.0, 1.0, 8.0, 3.0, ridge=0.1, activation="tanh", labels=SignLabels(), input_dim=200)
     system = FeatureMatrix(learner, True, 12, 5e-3, 4.0)
     theory = jax.jit(lambda s: feature_spectrum(s))(jax.tree.map(lambda leaf: jnp.asarray(leaf, float), system))
     assert bool(theory.converged)
@@ -166,20 +166,20 @@ def test_a_step_of_the_convention_of_a_training_script():
 
 
 def test_bad_input_is_refused_in_words():
-    with pytest.raises(ValueError, match=r"OneStep.readout has shape \(2,\)"):
-        OneStep(1, 1, 1, 1, 0.1, readout=(1.0, -1.0), fractions=(1.0,))
+    with pytest.raises(ValueError, match=r"OneStep.readout has shape \(2,\).*group = 1"):
+        OneStep(1, 1, 1, 1, ridge=0.1, readout=(1.0, -1.0), fractions=(1.0,))
     with pytest.raises(ValueError, match="add up to 1"):
-        SpikedFeatures(1, 1, 0.1, 0.5, (1.0, 2.0), fractions=(0.5, 0.6))
-    with pytest.raises(ValueError, match=r"readout = \[nan\].*finite"):
-        OneStep(1, 1, 1, 1, 0.1, readout=(np.nan,))
-    with pytest.raises(ValueError, match=r"bulk_norms = \[-1.0\].*> 0"):
-        SpikedFeatures(1, 1, 0.1, 0.5, (1.0,), (-1.0,))
+        SpikedFeatures(1, 1, 0.5, (1.0, 2.0), ridge=0.1, fractions=(0.5, 0.6))
+    with pytest.raises(ValueError, match=r"readout = nan.*finite"):
+        OneStep(1, 1, 1, 1, ridge=0.1, readout=(np.nan,))
+    with pytest.raises(ValueError, match=r"bulk_norms = -1.0.*> 0"):
+        SpikedFeatures(1, 1, 0.5, (1.0,), (-1.0,), ridge=0.1)
     with pytest.raises(ValueError, match=r"lowest = 2.0.*< highest"):
         FeatureMatrix(TANH, lowest=2.0, highest=1.0)
     with pytest.raises(ValueError, match=r"overlap = 1.5.*<= 1"):
-        SpikedFeatures(1, 1, 0.1, 1.5, 1.0)
+        SpikedFeatures(1, 1, 1.5, 1.0, ridge=0.1)
     with pytest.raises(ValueError, match="several groups"):
-        FeatureMatrix(OneStep(1, 1, 1, 1, 0.1, readout=(1.0, -1.0)))
+        FeatureMatrix(OneStep(1, 1, 1, 1, ridge=0.1, readout=(1.0, -1.0)))
     weights = np.random.default_rng(0).standard_normal((6, 4))
     with pytest.raises(ValueError, match=r"weights has shape \(6, 4\)"):
         TrainedLayer.from_weights(weights, np.ones(3), np.ones(4), 10, 0.1)

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from orderparam.core.system import whole
+from orderparam.core.verb import experiment
 from orderparam.gaussian import Activation
 from orderparam.gaussian.draws import normal
-from orderparam.losses import Labels, Minimum, minimise, tested
+from orderparam.losses import Labels, Minimum, fresh_means, minimise
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures, TwoLayerReadout
 from orderparam.systems.one_step.theory.curve import Readout, ReadoutCurve
 from orderparam.systems.one_step.theory.given_layer import TrainedLayer, given_layer
@@ -47,11 +47,11 @@ class MeasuredReadout(Readout):
 
 def train_first_layer(system: OneStep, key: PRNGKeyArray) -> FirstLayerWeights:
     """One gradient step on a fresh batch, from rows that are uniform on the sphere. Sizes are rounded to whole numbers."""
-    dimension, groups = whole("input_dim", system.input_dim), _groups(system)
+    dimension, groups = system.size("input_dim"), _groups(system)
     batch = max(1, round(float(system.batch_ratio) * dimension))
     row_key, *keys = jax.random.split(key, 1 + -(-batch // BATCH))
     rows = _on_sphere(normal(row_key, len(groups), dimension))
-    pushes = float(system.step) * jnp.asarray(system.readout, jnp.float64)[groups]
+    pushes = system.step * jnp.asarray(system.readout)[groups]
     gradient, total = jnp.zeros_like(rows), jnp.zeros(dimension)
     for number, batch_key in enumerate(keys):
         used = min(BATCH, batch - number * BATCH)
@@ -64,8 +64,8 @@ def train_first_layer(system: OneStep, key: PRNGKeyArray) -> FirstLayerWeights:
 
 def plant_first_layer(system: SpikedFeatures, key: PRNGKeyArray) -> FirstLayerWeights:
     """Rows c_s (uniform on the sphere) + u_s v."""
-    dimension, groups = whole("input_dim", system.input_dim), _groups(system)
-    spikes, norms = (jnp.asarray(part, jnp.float64)[groups] for part in (system.spikes, system.bulk_norms))
+    dimension, groups = system.size("input_dim"), _groups(system)
+    spikes, norms = (part[groups] for part in (system.spikes, system.norms))
     spike = jnp.zeros(dimension).at[:2].set(jnp.array([system.overlap, jnp.sqrt(1 - system.overlap**2)]))
     rows = _on_sphere(normal(key, len(groups), dimension))
     return FirstLayerWeights(norms[:, None] * rows + jnp.outer(spikes, spike), spike, groups)
@@ -73,12 +73,13 @@ def plant_first_layer(system: SpikedFeatures, key: PRNGKeyArray) -> FirstLayerWe
 
 def _groups(system: TwoLayerReadout) -> Int[np.ndarray, "neuron"]:
     """The group of each neuron, in order."""
-    width = max(1, round(float(system.width_ratio) * system.input_dim))
-    bounds = np.round(np.cumsum(np.asarray(system.fractions)) * width).astype(int)
+    width = max(1, round(float(system.width_ratio * system.input_dim)))
+    bounds = np.round(np.cumsum(np.asarray(system.shares)) * width).astype(int)
     return np.searchsorted(bounds, np.arange(width), side="right")
 
 
-def learn_after_step(system: OneStep, key: PRNGKeyArray, test_points: int = 4000, given: bool = True) -> MeasuredReadout:
+@experiment
+def learn_after_step(system: OneStep, key: PRNGKeyArray, *, test_points: int = 4000, given: bool = True) -> MeasuredReadout:
     """One step, then the minimiser on sample_ratio d fresh examples; errors on `test_points` further ones (whole thousands).
 
     given: also predict them from the first layer by `given_layer`.
@@ -87,9 +88,8 @@ def learn_after_step(system: OneStep, key: PRNGKeyArray, test_points: int = 4000
     return _learn(system, train_first_layer(system, layer_key), key, test_points, given)
 
 
-def learn_spiked(
-    system: SpikedFeatures, key: PRNGKeyArray, test_points: int = 4000, given: bool = False
-) -> MeasuredReadout:
+@experiment
+def learn_spiked(system: SpikedFeatures, key: PRNGKeyArray, *, test_points: int = 4000, given: bool = False) -> MeasuredReadout:
     """`learn_after_step` with a first layer that has been planted and not trained."""
     layer_key, key = jax.random.split(key)
     return _learn(system, plant_first_layer(system, layer_key), key, test_points, given)
@@ -98,18 +98,17 @@ def learn_spiked(
 def _learn(
     system: TwoLayerReadout, layer: FirstLayerWeights, key: PRNGKeyArray, test_points: int, given: bool
 ) -> MeasuredReadout:
-    dimension = whole("input_dim", system.input_dim)
+    dimension = system.size("input_dim")
     train_key, label_key, test_key = jax.random.split(key, 3)
     examples = max(1, round(float(system.sample_ratio) * dimension))
     matrix, teacher = features(system.activation, layer.weights, normal(train_key, examples, dimension))
     labels = system.labels.draw(teacher, label_key)
-    ridge = jnp.asarray(system.summed_ridge, jnp.float64)
-    minimum = _minimise(system.loss, matrix, labels, ridge)
+    minimum = _minimise(system.loss, matrix, labels, jnp.asarray(system.summed_ridge))
 
     def source(key: PRNGKeyArray, count: int) -> tuple[Float[Array, "example neuron"], Float[Array, "example"]]:
         return features(system.activation, layer.weights, normal(key, count, dimension))
 
-    means = tested(system.loss, system.labels, minimum.weights, source, test_key, test_points)
+    means = fresh_means(system.loss, system.labels, minimum.weights, source, test_key, test_points)
     geometry = _geometry(system, layer, minimum)
     beyond = system.activation.parity != "odd" and len(np.unique(np.sign(np.asarray(geometry["spikes"])))) > 1
     return MeasuredReadout(
@@ -143,9 +142,7 @@ def layer_of(system: TwoLayerReadout, layer: FirstLayerWeights, examples: Any) -
     )
 
 
-def _predicted(
-    system: TwoLayerReadout, layer: FirstLayerWeights, examples: int, given: bool
-) -> dict[str, Float[Array, ""]]:
+def _predicted(system: TwoLayerReadout, layer: FirstLayerWeights, examples: int, given: bool) -> dict[str, Float[Array, ""]]:
     names = ("test_error", "train_error", "classification_error")
     curve: ReadoutCurve | None = None
     if given:
@@ -153,15 +150,13 @@ def _predicted(
     return {f"given_{name}": jnp.asarray(jnp.nan) if curve is None else getattr(curve, name) for name in names}
 
 
-def _geometry(
-    system: TwoLayerReadout, layer: FirstLayerWeights, minimum: Minimum
-) -> dict[str, Float[Array, "..."]]:
+def _geometry(system: TwoLayerReadout, layer: FirstLayerWeights, minimum: Minimum) -> dict[str, Float[Array, "..."]]:
     """Spikes, bulk norms and the read-out's sums, by groups."""
     teacher = layer.teacher
     overlap = layer.spike @ teacher
     direction = teacher - overlap * layer.spike
     direction = direction / jnp.maximum(jnp.linalg.norm(direction), 1e-30)
-    member = jnp.asarray(layer.groups[None] == np.arange(len(np.asarray(system.fractions)))[:, None], float)
+    member = jnp.asarray(layer.groups[None] == np.arange(system.groups)[:, None], float)
     share = member / jnp.sum(member, axis=1, keepdims=True)
     along = layer.weights @ layer.spike
     spikes = share @ along

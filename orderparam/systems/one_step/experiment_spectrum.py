@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
-from orderparam.core.system import whole
+from orderparam.core.verb import experiment
 from orderparam.gaussian.draws import normal
 from orderparam.systems.one_step.experiment import features, train_first_layer
 from orderparam.systems.one_step.theory.conditional import moments
@@ -22,13 +22,14 @@ class MeasuredSpectrum(Result):
     mean_eigenvalue: Float[Array, ""]
 
 
+@experiment
 def measured_spectrum(system: FeatureMatrix, key: PRNGKeyArray) -> MeasuredSpectrum:
     """Eigenvalues of (1/p) Phi^T Phi counted in bins: a real step on a real batch, then fresh inputs."""
     layer_key, input_key = jax.random.split(key)
     learner = system.learner
     taken = learner if system.trained else learner.with_(step=0.0)
     layer = train_first_layer(taken, layer_key)
-    dimension = whole("input_dim", learner.input_dim)
+    dimension = learner.size("input_dim")
     inputs = normal(input_key, max(1, round(float(learner.sample_ratio) * dimension)), dimension)
     matrix, _ = features(learner.activation, layer.weights, inputs)
     width = len(layer.weights)

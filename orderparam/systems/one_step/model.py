@@ -15,7 +15,7 @@ Labels follow from the teacher's field theta.x, |theta| = 1. Errors are E (y - f
 1/2, or P(sign f != y). `effective_step` converts a learning rate.
 """
 
-import dataclasses
+import abc
 from typing import Any
 
 import jax
@@ -24,10 +24,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from orderparam.core.system import parameter, structure
-from orderparam.gaussian import Activation
-from orderparam.gaussian import activation as find_activation
-from orderparam.losses import Labels, PenalisedRisk, Penalty, RealLabels
-from orderparam.losses import loss as find_loss
+from orderparam.gaussian import Activation, activation, activation_names
+from orderparam.losses import PenalisedRisk
+
+
+def as_groups(values: Any) -> Any:
+    """One number is one group."""
+    return np.atleast_1d(values) if values is not None and not isinstance(values, jax.Array) else values
 
 
 def effective_step(learning_rate: Any, width: Any, readout: Any = 1.0, loss_factor: Any = 0.5) -> Any:
@@ -39,28 +42,35 @@ def effective_step(learning_rate: Any, width: Any, readout: Any = 1.0, loss_fact
     return 2 * loss_factor * learning_rate * readout / width
 
 
-def _check_groups(name: str, fractions: Any, **arrays: Any) -> None:
-    """Groups must be described by finite numbers, as many of each kind, and their fractions add up to 1."""
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in (fractions, *arrays.values())):
-        return
-    shares = np.asarray(fractions, float)
-    for field, values in arrays.items():
-        if shares.ndim == 1 and np.shape(values) != shares.shape:
-            raise ValueError(f"{name}.{field} has shape {np.shape(values)}: must be {shares.shape}, as the fractions")
-        if not np.all(np.isfinite(values)):
-            raise ValueError(f"{name}.{field} = {np.asarray(values).tolist()}: must be finite numbers")
-    if shares.ndim == 1 and not (np.all(shares > 0) and abs(shares.sum() - 1) <= 1e-9):
-        raise ValueError(f"{name}.fractions = {shares.tolist()}: must be > 0 and add up to 1")
-
-
 class TwoLayerReadout(PenalisedRisk):
     """What all of these systems have in common: the read-out's training set, and the sizes in units of the input dimension."""
 
     sample_ratio: float = parameter("training examples of the read-out per input dimension, alpha = n/d", above=0)
     width_ratio: float = parameter("hidden units per input dimension, beta = p/d", above=0)
-    input_dim: float = parameter("input dimension d: of experiments, and of a penalty beside the mean loss", above=0)
-    activation: Activation = structure("nonlinearity")
-    fractions: Float[Array, "group"] = dataclasses.field(kw_only=True)
+    activation: Activation = structure("nonlinearity", convert=activation, choices=activation_names, default="tanh", kw_only=True)
+    fractions: Float[Array, "group"] | None = parameter(
+        "share of the neurons in each group; None: equal shares", convert=as_groups, above=0, default=None, kw_only=True
+    )
+    input_dim: float = parameter(
+        "input dimension d: of experiments, and of a penalty beside the mean loss", above=0, default=500, kw_only=True
+    )
+
+    def __check_init__(self) -> None:
+        if self.fractions is None or isinstance(self.fractions, jax.core.Tracer):
+            return
+        total = float(np.sum(np.asarray(self.fractions)))
+        if abs(total - 1) > 1e-9:
+            raise ValueError(f"{type(self).__name__}.fractions add up to {total:.12g}: must add up to 1")
+
+    @property
+    @abc.abstractmethod
+    def groups(self) -> int:
+        """Number of groups of neurons."""
+
+    @property
+    def shares(self) -> Float[Array, "group"]:
+        """The share of the neurons in each group."""
+        return jnp.full(self.groups, 1 / self.groups) if self.fractions is None else self.fractions
 
     @property
     def examples(self) -> Any:
@@ -77,32 +87,13 @@ class OneStep(TwoLayerReadout):
 
     batch_ratio: float = parameter("examples of the gradient step per input dimension, n_B/d", above=0)
     step: float = parameter("effective step size: see the equation above and `effective_step`")
-    readout: Float[Array, "group"] = dataclasses.field(kw_only=True)
+    readout: Float[Array, "group"] = parameter(
+        "a_j^0 during the step, of each group", convert=as_groups, default=(1.0,), kw_only=True
+    )
 
-    def __init__(
-        self,
-        sample_ratio: Any,
-        width_ratio: Any,
-        batch_ratio: Any,
-        step: Any,
-        ridge: Any,
-        activation: Any = "tanh",
-        labels: Labels | None = None,
-        loss: Any = "square",
-        penalty: Penalty = "sum",
-        readout: Any = (1.0,),
-        fractions: Any = None,
-        input_dim: Any = 500,
-    ) -> None:
-        self.sample_ratio, self.width_ratio, self.batch_ratio = sample_ratio, width_ratio, batch_ratio
-        self.step, self.ridge, self.input_dim = step, ridge, input_dim
-        self.activation = find_activation(activation)
-        self.labels = RealLabels() if labels is None else labels
-        self.loss, self.penalty = find_loss(loss), penalty
-        self.readout, self.fractions = as_groups(readout), equal_fractions(readout) if fractions is None else as_groups(fractions)
-
-    def __check_init__(self) -> None:
-        _check_groups("OneStep", self.fractions, readout=self.readout)
+    @property
+    def groups(self) -> int:
+        return self.readout.shape[-1]
 
 
 class SpikedFeatures(TwoLayerReadout):
@@ -112,47 +103,14 @@ class SpikedFeatures(TwoLayerReadout):
     """
 
     overlap: float = parameter("overlap of the spike with the teacher, v.theta", minimum=-1, maximum=1)
-    spikes: Float[Array, "group"] = dataclasses.field(kw_only=True)
-    bulk_norms: Float[Array, "group"] = dataclasses.field(kw_only=True)
+    spikes: Float[Array, "group"] = parameter("u_s, of each group", convert=as_groups)
+    bulk_norms: Float[Array, "group"] | None = parameter("c_s, of each group; None: 1", convert=as_groups, above=0, default=None)
 
-    def __init__(
-        self,
-        sample_ratio: Any,
-        width_ratio: Any,
-        ridge: Any,
-        overlap: Any,
-        spikes: Any,
-        bulk_norms: Any = None,
-        activation: Any = "tanh",
-        labels: Labels | None = None,
-        loss: Any = "square",
-        penalty: Penalty = "sum",
-        fractions: Any = None,
-        input_dim: Any = 500,
-    ) -> None:
-        self.sample_ratio, self.width_ratio, self.overlap = sample_ratio, width_ratio, overlap
-        self.ridge, self.input_dim = ridge, input_dim
-        self.activation = find_activation(activation)
-        self.labels = RealLabels() if labels is None else labels
-        self.loss, self.penalty = find_loss(loss), penalty
-        self.spikes = as_groups(spikes)
-        self.bulk_norms = jnp.ones(np.shape(self.spikes)) if bulk_norms is None else as_groups(bulk_norms)
-        self.fractions = equal_fractions(spikes) if fractions is None else as_groups(fractions)
+    @property
+    def groups(self) -> int:
+        return self.spikes.shape[-1]
 
-    def __check_init__(self) -> None:
-        _check_groups("SpikedFeatures", self.fractions, spikes=self.spikes, bulk_norms=self.bulk_norms)
-        if not isinstance(self.bulk_norms, jax.core.Tracer) and np.any(np.asarray(self.bulk_norms) <= 0):
-            raise ValueError(f"SpikedFeatures.bulk_norms = {np.asarray(self.bulk_norms).tolist()}: must be > 0")
-
-
-def as_groups(values: Any) -> Any:
-    """One number is one group; a list of numbers an array."""
-    if isinstance(values, jax.Array | np.ndarray) and np.ndim(values) > 0:
-        return values
-    return jnp.atleast_1d(jnp.asarray(values, float))
-
-
-def equal_fractions(values: Any) -> Any:
-    """As many neurons in each group."""
-    count = np.shape(as_groups(values))[-1]
-    return jnp.full(count, 1 / count)
+    @property
+    def norms(self) -> Float[Array, "group"]:
+        """c_s."""
+        return jnp.ones(self.groups) if self.bulk_norms is None else self.bulk_norms

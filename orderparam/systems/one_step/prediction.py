@@ -5,6 +5,7 @@ import warnings
 import jax
 import jax.numpy as jnp
 
+from orderparam.core.verb import theory
 from orderparam.systems.one_step.experiment import layer_of, train_first_layer
 from orderparam.systems.one_step.model import OneStep
 from orderparam.systems.one_step.theory.curve import ReadoutCurve
@@ -12,7 +13,8 @@ from orderparam.systems.one_step.theory.first_step import first_layer, one_step_
 from orderparam.systems.one_step.theory.given_layer import given_layer
 
 
-def predict_read_out(system: OneStep, layers: int = 4) -> ReadoutCurve:
+@theory(traced=False)
+def predict_read_out(system: OneStep, *, layers: int = 4) -> ReadoutCurve:
     """`one_step_asymptotics`, or, where `first_layer` says that the bulk is not isotropic, `given_layer` averaged over `layers`
     first layers of the system's input dimension, drawn with keys 0, 1, ...; a `UserWarning` says so.
 

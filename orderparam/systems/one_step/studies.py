@@ -36,8 +36,12 @@ def one_step_batch_size(
     seeds: int = 8,
 ) -> list[Curve]:
     problems = {
-        "tanh target": OneStep(sample_ratio, width_ratio, 1.0, 1.0, 0.01, "tanh", RealLabels("tanh"), input_dim=input_dim),
-        "sign target": OneStep(sample_ratio, width_ratio, 1.0, 3.0, 0.1, "tanh", SignLabels(), input_dim=input_dim),
+        "tanh target": OneStep(
+            sample_ratio, width_ratio, 1.0, 1.0, ridge=0.01, activation="tanh", labels=RealLabels("tanh"), input_dim=input_dim
+        ),
+        "sign target": OneStep(
+            sample_ratio, width_ratio, 1.0, 3.0, ridge=0.1, activation="tanh", labels=SignLabels(), input_dim=input_dim
+        ),
     }
     curves = []
     for panel, system in problems.items():
@@ -71,7 +75,9 @@ def one_step_spectrum(
     bins: int = 36,
     seeds: int = 6,
 ) -> list[Curve]:
-    learner = OneStep(sample_ratio, width_ratio, batch_ratio, step, 0.1, "tanh", SignLabels(), input_dim=input_dim)
+    learner = OneStep(
+        sample_ratio, width_ratio, batch_ratio, step, ridge=0.1, activation="tanh", labels=SignLabels(), input_dim=input_dim
+    )
     curves = []
     for panel, trained in (("before", False), ("after", True)):
         system = FeatureMatrix(learner, trained, bins, 5e-3, 6.0)
@@ -103,7 +109,17 @@ def one_step_learning_curve(
 ) -> list[Curve]:
     curves = []
     for loss in ("square", "logistic"):
-        system = OneStep(1.0, width_ratio, batch_ratio, step, ridge, "tanh", SignLabels(), loss, input_dim=input_dim)
+        system = OneStep(
+            1.0,
+            width_ratio,
+            batch_ratio,
+            step,
+            ridge=ridge,
+            activation="tanh",
+            labels=SignLabels(),
+            loss=loss,
+            input_dim=input_dim,
+        )
         panel = f"{loss} loss"
         fine = {"sample_ratio": _between(sample_ratios, points)}
         run = partial(learn_after_step, test_points=2000)
@@ -138,12 +154,10 @@ def one_step_groups(
     curves = []
     for panel, spikes in (("no spike", (0.0,)), ("one sign", (spike,)), ("both signs", (spike, -spike))):
         system = SpikedFeatures(
-            1.0, width_ratio, ridge, overlap, spikes, activation="relu", labels=labels, input_dim=input_dim
+            1.0, width_ratio, overlap, spikes, ridge=ridge, activation="relu", labels=labels, input_dim=input_dim
         )
         curves += [
-            Curve(
-                f"theory, {panel}", spiked_asymptotics, system, {"sample_ratio": _between(sample_ratios, 25)}, panel=panel
-            ),
+            Curve(f"theory, {panel}", spiked_asymptotics, system, {"sample_ratio": _between(sample_ratios, 25)}, panel=panel),
             Curve(f"measured, {panel}", learn_spiked, system, {"sample_ratio": sample_ratios}, seeds, panel=panel),
         ]
     return curves

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
+from orderparam.core.verb import experiment
 from orderparam.systems.several_steps.model import SeveralSteps
 from orderparam.systems.several_steps.theory import StepPath, first_moments
 
@@ -22,8 +23,9 @@ class NetworkPath(Result):
     train_error: Float[Array, "batch"]
 
 
+@experiment
 def correlation_steps(
-    system: SeveralSteps, key: PRNGKeyArray, reuse: bool = False, neurons: int = 64, repeats: int = 1, control: bool = True
+    system: SeveralSteps, key: PRNGKeyArray, *, reuse: bool = False, neurons: int = 64, repeats: int = 1, control: bool = True
 ) -> StepPath:
     """Independent neurons on the correlation loss: means over neurons, and over `repeats` draws of the batches.
 
@@ -31,14 +33,15 @@ def correlation_steps(
     a mean is that over seeds. control: their largest part, step E[sigma'] (mean(y z) - E[y z]) with E[sigma'] at the start, is
     subtracted from the overlaps (not from the cosines); its mean is zero.
     """
-    shape = (int(system.input_dim), system.batch, neurons, reuse, control)
+    shape = (system.size("input_dim"), system.batch, neurons, reuse, control)
     return _correlation(system, jax.random.split(key, repeats), *shape)
 
 
-def square_loss_steps(system: SeveralSteps, key: PRNGKeyArray, reuse: bool = False, neurons: int = 200) -> NetworkPath:
+@experiment
+def square_loss_steps(system: SeveralSteps, key: PRNGKeyArray, *, reuse: bool = False, neurons: int = 200) -> NetworkPath:
     """f = (1/p) sum_j a_j sigma(w_j.x + bias) with p = neurons read-outs that alternate between +1 and -1, square loss
     (1/2n) sum (y - f)^2, learning rate p * step: |step| is that of the model. Fresh batches, or one for all steps."""
-    return _network(system, key, int(system.input_dim), system.batch, neurons, reuse)
+    return _network(system, key, system.size("input_dim"), system.batch, neurons, reuse)
 
 
 @eqx.filter_jit
@@ -69,9 +72,7 @@ def _correlation(
 
 
 @eqx.filter_jit
-def _network(
-    system: SeveralSteps, key: PRNGKeyArray, dimension: int, batch: int, neurons: int, reuse: bool
-) -> NetworkPath:
+def _network(system: SeveralSteps, key: PRNGKeyArray, dimension: int, batch: int, neurons: int, reuse: bool) -> NetworkPath:
     directions = system.teacher.dimension
     weight_key, batch_key = jax.random.split(key)
     rows = _rows(weight_key, neurons, dimension)

@@ -10,14 +10,11 @@ bias)/p and learning rate eta for the mean loss, step = eta a_j / p: a neuron wi
 square loss (y - f)^2/2 the label is replaced by y - f.
 """
 
-from typing import Any
-
 import jax
 import numpy as np
 
 from orderparam.core.system import System, parameter, structure
-from orderparam.gaussian import Activation
-from orderparam.gaussian import activation as find_activation
+from orderparam.gaussian import Activation, activation, activation_names
 from orderparam.gaussian.target import Target
 from orderparam.gaussian.target import target as find_target
 
@@ -37,26 +34,10 @@ class SeveralSteps(System):
     noise: float = parameter("variance of the label noise", minimum=0, default=0.0)
     input_dim: int = parameter("input dimension d of an experiment", minimum=4, integer=True, default=256)
     target: str = structure("target g, a formula", default="z1 + z1*z2")
-    activation: Activation = structure("activation sigma", default="relu")
-    steps: int = structure("number of steps", default=4)
-
-    def __init__(
-        self,
-        sample_ratio: Any = 4.0,
-        step: Any = 1.0,
-        bias: Any = 0.0,
-        noise: Any = 0.0,
-        input_dim: Any = 256,
-        target: str = "z1 + z1*z2",
-        activation: Any = "relu",
-        steps: int = 4,
-    ) -> None:
-        self.sample_ratio, self.step, self.bias, self.noise, self.input_dim = sample_ratio, step, bias, noise, input_dim
-        self.target, self.activation, self.steps = target, find_activation(activation), steps
+    activation: Activation = structure("activation sigma", convert=activation, choices=activation_names, default="relu")
+    steps: int = structure("number of steps", minimum=1, default=4)
 
     def __check_init__(self) -> None:
-        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
-            raise ValueError(f"SeveralSteps.steps = {self.steps!r}: must be an integer >= 1")
         teacher = self.teacher
         if teacher.dimension > _LARGEST_DIMENSION:
             raise ValueError(f"SeveralSteps.target = {self.target!r}: has more than {_LARGEST_DIMENSION} directions")

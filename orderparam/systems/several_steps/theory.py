@@ -26,6 +26,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from orderparam.core.result import Result
+from orderparam.core.verb import theory
 from orderparam.gaussian import Activation, standard_normal_rule
 from orderparam.gaussian.quadrature import LEAN
 from orderparam.systems.several_steps.model import SeveralSteps
@@ -60,6 +61,7 @@ class _Slopes(NamedTuple):
     square: Array
 
 
+@theory
 def fresh_batches(system: SeveralSteps) -> StepPath:
     """The recursion above, to 1e-9 for targets of one direction and for polynomials; for other targets of several directions to
     what 20 Gauss-Hermite nodes give."""
@@ -77,14 +79,18 @@ def fresh_batches(system: SeveralSteps) -> StepPath:
     return StepPath(overlap, orthogonal, overlap**2 / power[:, None])
 
 
+def _one_direction(system: SeveralSteps) -> None:
+    if system.teacher.dimension != 1:
+        raise ValueError(f"target = {system.target!r}: the theory of a batch that is used twice needs a single direction")
+
+
+@theory(check=_one_direction)
 def reused_batch(system: SeveralSteps) -> ReusePath:
     """Two steps on one batch, for targets of one direction; `system.steps` is not used. Raises `ValueError` for others."""
     target, step = system.teacher, system.step
-    if target.dimension != 1:
-        raise ValueError(f"target = {system.target!r}: the theory of a batch that is used twice needs a single direction")
     z, weight = standard_normal_rule(list(dict.fromkeys((0.0, *target.kinks))), LEAN)
     label = target(z[:, None])
-    field, density = standard_normal_rule([kink - jnp.asarray(system.bias) for kink in _bends(system.activation)], LEAN)
+    field, density = standard_normal_rule([kink - system.bias for kink in _bends(system.activation)], LEAN)
     slope = system.activation.derivative(field + system.bias)
     power = jnp.sum(weight * label**2) + system.noise
     first = step * jnp.sum(weight * label * z) * jnp.sum(density * slope)

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
+from orderparam.core.verb import theory
 from orderparam.gaussian.quadrature import expectation
 from orderparam.losses import RealLabels, SignLabels
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures
@@ -51,13 +52,14 @@ class FirstLayer(Result):
     unfitted_mean: Float[Array, ""]
 
 
+@theory
 def first_layer(system: OneStep) -> FirstLayer:
     """The spike and the bulk of the module's equations, and whether they can be trusted."""
     labels = system.labels.moments(0.0, 1.0)
     linear, power, mean = labels.slope, labels.power, labels.mean
     slope, tilt, spread = _slopes(system)
     reach = jnp.sqrt(linear**2 + power / system.batch_ratio)
-    pushes = system.step * jnp.asarray(system.readout, jnp.float64)
+    pushes = system.step * system.readout
     noise = pushes**2 * power * spread / system.batch_ratio
     bulk = (1 + pushes * mean * tilt) ** 2 + noise
     quadratic, fourth = _even_moments(system)
@@ -85,16 +87,16 @@ def spiked(system: OneStep) -> SpikedFeatures:
     return SpikedFeatures(
         system.sample_ratio,
         system.width_ratio,
-        system.ridge,
         layer.spike_overlap,
         layer.spikes,
         layer.bulk_norms,
-        system.activation,
-        system.labels,
-        system.loss,
-        system.penalty,
-        system.fractions,
-        system.input_dim,
+        ridge=system.ridge,
+        activation=system.activation,
+        labels=system.labels,
+        loss=system.loss,
+        penalty=system.penalty,
+        fractions=system.fractions,
+        input_dim=system.input_dim,
     )
 
 
@@ -106,11 +108,13 @@ def untrained(system: OneStep) -> SpikedFeatures:
     return spiked(system).with_(**changes)
 
 
+@theory
 def one_step_asymptotics(system: OneStep) -> ReadoutCurve:
     """The read-out's errors after the step, in the limit of large sizes and for an isotropic bulk: see `first_layer`."""
     return spiked_asymptotics(spiked(system))
 
 
+@theory
 def no_step_asymptotics(system: OneStep) -> ReadoutCurve:
     """The read-out's errors without the step: random features."""
     return spiked_asymptotics(untrained(system))
@@ -122,6 +126,7 @@ class LinearLimit(Result):
     test_error: Float[Array, ""]
 
 
+@theory
 def best_linear(system: OneStep) -> LinearLimit:
     """E y^2 - (E[y theta.x])^2, and less (E y)^2 where the activation is not odd, so that the read-out fits a mean."""
     labels = system.labels.moments(0.0, 1.0)

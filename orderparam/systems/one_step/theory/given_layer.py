@@ -12,7 +12,6 @@ first order, for which it must be small beside c. Under an odd activation a neur
 read-out, and all are turned to u_j >= 0; under another one, neurons with spikes of different signs are beyond this theory.
 """
 
-import dataclasses
 from typing import Any, NamedTuple, Self
 
 import jax
@@ -20,11 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Num
 
-from orderparam.core.system import parameter, structure
-from orderparam.gaussian import Activation
+from orderparam.core.system import parameter, part, structure
+from orderparam.core.verb import theory
+from orderparam.gaussian import Activation, activation_names
 from orderparam.gaussian import activation as find_activation
 from orderparam.losses import Labels, PenalisedRisk, Penalty, RealLabels
-from orderparam.losses import loss as find_loss
 from orderparam.systems.one_step.theory.conditional import moments
 from orderparam.systems.one_step.theory.curve import ReadoutCurve, curve
 from orderparam.systems.one_step.theory.saddle import Bulk, Pull, data, solve
@@ -50,27 +49,10 @@ class TrainedLayer(PenalisedRisk):
     spike_overlap: float = parameter("overlap of the spike with the teacher", minimum=-1, maximum=1)
     spike: float = parameter("mean projection of the rows on the spike")
     bulk_norm: float = parameter("root mean square norm of the rows without it", above=0)
-    modes: LayerModes = dataclasses.field(kw_only=True)
-    activation: Activation = structure("nonlinearity")
-
-    def __init__(
-        self,
-        n_train: Any,
-        ridge: Any,
-        spike_overlap: Any,
-        spike: Any,
-        bulk_norm: Any,
-        modes: LayerModes,
-        activation: Any = "tanh",
-        labels: Labels | None = None,
-        loss: Any = "square",
-        penalty: Penalty = "sum",
-    ) -> None:
-        self.n_train, self.ridge, self.spike_overlap = n_train, ridge, spike_overlap
-        self.spike, self.bulk_norm, self.modes = spike, bulk_norm, modes
-        self.activation = find_activation(activation)
-        self.labels = RealLabels() if labels is None else labels
-        self.loss, self.penalty = find_loss(loss), penalty
+    modes: LayerModes = part("the modes of the rows, and the projections on them")
+    activation: Activation = structure(
+        "nonlinearity", convert=find_activation, choices=activation_names, default="tanh", kw_only=True
+    )
 
     @property
     def examples(self) -> Any:
@@ -85,7 +67,7 @@ class TrainedLayer(PenalisedRisk):
         n_train: Any,
         ridge: Any,
         activation: Any = "tanh",
-        labels: Labels | None = None,
+        labels: Labels = RealLabels(),
         loss: Any = "square",
         penalty: Penalty = "sum",
     ) -> Self:
@@ -112,7 +94,7 @@ class TrainedLayer(PenalisedRisk):
                 f"{WIDEST} (see the module)"
             )
         numbers = (float(np.clip(overlap, -1, 1)), float(strength), float(norm))
-        return cls(n_train, ridge, *numbers, modes, nonlinearity, labels, loss, penalty)
+        return cls(n_train, *numbers, modes, ridge=ridge, activation=nonlinearity, labels=labels, loss=loss, penalty=penalty)
 
 
 @jax.jit
@@ -132,10 +114,10 @@ def _decompose(
     return overlap, jnp.mean(along), norm, LayerModes(jnp.maximum(values, 0.0), projections[:, 0], projections[:, 1])
 
 
+@theory
 def given_layer(system: TrainedLayer) -> ReadoutCurve:
     """Errors and order parameters of the read-out on this very layer, for large p and n. Groups are one."""
-    spike, norm = (jnp.asarray(number, jnp.float64) for number in (system.spike, system.bulk_norm))
-    modes = jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), system.modes)
+    spike, norm, modes = system.spike, system.bulk_norm, system.modes
     load = system.n_train / modes.eigenvalues.size
     problem = data(
         system.loss,

@@ -15,6 +15,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from orderparam.core.verb import theory
 from orderparam.systems.one_step.model import SpikedFeatures
 from orderparam.systems.one_step.theory.conditional import moments
 from orderparam.systems.one_step.theory.curve import ReadoutCurve, curve
@@ -30,17 +31,18 @@ class IsotropicBulk(eqx.Module):
     fractions: Float[Array, "group"]
 
 
+@theory
 def spiked_asymptotics(system: SpikedFeatures) -> ReadoutCurve:
     """Errors and order parameters of the read-out as d, p, n grow in proportion. `converged` is False where iteration failed."""
     problem = spiked_data(system)
-    bulk = IsotropicBulk(jnp.asarray(system.width_ratio, jnp.float64), jnp.asarray(system.fractions, jnp.float64))
+    bulk = IsotropicBulk(system.width_ratio, system.shares)
     found = solve(problem, answer, bulk.fractions, bulk)
-    return curve(problem, found, system.labels, system.overlap, system.spikes, system.bulk_norms)
+    return curve(problem, found, system.labels, system.overlap, system.spikes, system.norms)
 
 
 def spiked_data(system: SpikedFeatures) -> Data:
     """The features of the system at nodes of k, with its labels and penalties."""
-    spikes, norms = (jnp.asarray(part, jnp.float64)[:, None] for part in (system.spikes, system.bulk_norms))
+    spikes, norms = (part[:, None] for part in (system.spikes, system.norms))
     return data(
         system.loss,
         system.labels,

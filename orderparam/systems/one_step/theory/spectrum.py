@@ -18,7 +18,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
-from orderparam.core.system import System, is_number, parameter, structure
+from orderparam.core.system import System, is_number, parameter, part, structure
+from orderparam.core.verb import theory
 from orderparam.solve.newton import newton_fixed_point
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures
 from orderparam.systems.one_step.theory.conditional import Moments, moments, projection_rule
@@ -38,17 +39,15 @@ class FeatureMatrix(System):
     Bins have equal widths in log E from `lowest` to `highest`.
     """
 
-    learner: OneStep
+    learner: OneStep = part("the network, its step and the training set of its read-out")
     trained: bool = structure("whether the step has been taken", default=True)
-    bins: int = structure("number of bins", default=40)
+    bins: int = structure("number of bins", minimum=1, default=40)
     lowest: float = parameter("lower end of the bins", above=0, default=1e-3)
     highest: float = parameter("upper end of the bins", above=0, default=10.0)
 
     def __check_init__(self) -> None:
-        if self.learner.fractions.shape[-1] != 1:
+        if self.learner.groups != 1:
             raise ValueError("FeatureMatrix.learner has several groups of neurons: must have one")
-        if self.bins < 1:
-            raise ValueError(f"FeatureMatrix.bins = {self.bins}: must be at least 1")
         if is_number(self.lowest) and is_number(self.highest) and not self.lowest < self.highest:
             raise ValueError(f"FeatureMatrix.lowest = {self.lowest}: must be < highest = {self.highest}")
 
@@ -79,6 +78,7 @@ class _Bulk(NamedTuple):
     features: Moments
 
 
+@theory
 def feature_spectrum(system: FeatureMatrix) -> FeatureSpectrum:
     """The bulk's density, averaged over the bins, its upper edge, and the eigenvalue of the mean."""
     features = spiked(system.learner) if system.trained else untrained(system.learner)
@@ -106,16 +106,16 @@ class SpectralDensity(Result):
     converged: Bool[Array, ""]
 
 
-def spectral_density(features: SpikedFeatures, eigenvalue: Any, width: Any = None) -> SpectralDensity:
+@theory
+def spectral_density(system: SpikedFeatures, eigenvalue: float, width: float | None = None) -> SpectralDensity:
     """The density at one E > 0 with epsilon = width (1e-5 E if not given): in the bulk, its value up to terms of that order."""
-    return _density(_bulk(features), jnp.asarray(eigenvalue, jnp.float64), width)
+    return _density(_bulk(system), eigenvalue, width)
 
 
 def _bulk(features: SpikedFeatures) -> _Bulk:
     k, weight = projection_rule(features.labels, jnp.zeros(()))
-    spike, norm = (jnp.asarray(part, jnp.float64)[0] for part in (features.spikes, features.bulk_norms))
-    load, aspect = (jnp.asarray(number, jnp.float64) for number in (features.load, features.width_ratio))
-    return _Bulk(load, aspect, weight, moments(features.activation, spike * k, norm))
+    spike, norm = (features.spikes[0], features.norms[0])
+    return _Bulk(features.load, features.width_ratio, weight, moments(features.activation, spike * k, norm))
 
 
 def _next(bulk: _Bulk, z: Any, gamma: Any, response: Any) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ from orderparam.systems.kernel_adaptation import (
 from orderparam.systems.kernel_adaptation.modes.overlaps import overlaps
 from orderparam.systems.kernel_adaptation.modes.plane import Plane
 from orderparam.systems.kernel_adaptation.modes.sphere import Sphere
-from orderparam.systems.kernel_adaptation.two_layers.experiment.posterior import Posterior, Weights
+from orderparam.systems.kernel_adaptation.two_layers.experiment.posterior import TwoLayerPosterior, TwoLayerWeights
 from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import next_degree
 from orderparam.systems.kernel_adaptation.two_layers.theory.gaussian_weights import gaussian_kernel
 
@@ -59,17 +59,16 @@ def test_units_of_the_target_do_not_matter():
 
 
 def test_the_dual_function_is_convex_and_its_derivatives_are_right():
-    degrees = ERF.kept
-    plane = Plane.of(ERF)
-    for tau in np.random.default_rng(1).standard_normal((2, len(degrees))) * 300:
-        found = plane.averages(jnp.asarray(tau), degrees)
-        np.testing.assert_allclose(
-            found.output, jax.grad(lambda t: plane.averages(t, degrees).log_partition)(jnp.asarray(tau)), rtol=1e-7
-        )
-        np.testing.assert_allclose(
-            found.curvature, jax.jacfwd(lambda t: plane.averages(t, degrees).output)(jnp.asarray(tau)), rtol=1e-6, atol=1e-9
-        )
-        assert np.linalg.eigvalsh(found.curvature).min() > -1e-12
+    plane = Plane.of(ERF.hidden)
+
+    def derivative(order):
+        return jax.jit(lambda tau: plane.density(tau).derivatives[order])
+
+    for tau in np.random.default_rng(1).standard_normal((2, 4)) * 300:
+        _, output, curvature = plane.density(jnp.asarray(tau)).derivatives
+        np.testing.assert_allclose(output, jax.grad(derivative(0))(jnp.asarray(tau)), rtol=1e-7)
+        np.testing.assert_allclose(curvature, jax.jacfwd(derivative(1))(jnp.asarray(tau)), rtol=1e-6, atol=1e-9)
+        assert np.linalg.eigvalsh(curvature).min() > -1e-12
 
 
 def test_density_of_the_weights_is_normalised_and_has_the_right_width():
@@ -81,11 +80,10 @@ def test_density_of_the_weights_is_normalised_and_has_the_right_width():
 
 def test_homogeneous_units_one_angle_or_the_plane():
     system = TwoLayerNetwork(24, 188, 240, 1.0, hermite_target({1: 1.0}), absolute=0.3, activation="relu").scaling(30)
-    degrees = system.kept
     tau = adapted_weights(system).tau
-    plane, sphere = Plane.of(system).averages(tau, degrees), Sphere.of(system, degrees).averages(tau)
-    for name in ("log_partition", "output", "kernel", "curvature"):
-        np.testing.assert_allclose(getattr(plane, name), getattr(sphere, name), rtol=2e-7, atol=1e-10)
+    plane, sphere = (rule.of(system.hidden).density(tau) for rule in (Plane, Sphere))
+    for one, other in zip((*plane.derivatives, plane.kernel.modes), (*sphere.derivatives, sphere.kernel.modes)):
+        np.testing.assert_allclose(one, other, rtol=2e-7, atol=1e-10)
 
 
 def test_linear_network_averaged_over_data_has_a_closed_form():
@@ -113,7 +111,7 @@ def test_the_metastable_state_without_specialised_neurons():
 
 def test_the_first_mode_that_is_left_out():
     def first(kept, activation):
-        return next_degree(ERF.with_(modes=kept, activation=activation))
+        return next_degree(ERF.with_(modes=kept, activation=activation).hidden)
 
     assert [first(kept, "erf") for kept in ((1, 3), (1, 2), (1, 5), (3,))] == [5, 3, 3, 1]
     assert [first(kept, "relu") for kept in ((0, 1, 2, 4), (0, 1), (1, 2))] == [6, 2, 0]
@@ -123,7 +121,7 @@ def test_the_first_mode_that_is_left_out():
 @pytest.mark.parametrize(("a", "b"), [(6.0, 0.9), (4000.0, 0.005)])
 def test_kernel_of_gaussian_weights_short_and_long(a, b):
     """Of erf units on a dense grid; long weights switch sign within a thousandth of their spread."""
-    found, _ = gaussian_kernel(Plane.of(ERF), (1, 3), jnp.asarray(a), jnp.asarray(b))
+    found = gaussian_kernel(Plane.of(ERF.with_(modes=(1, 3)).hidden), jnp.asarray(a), jnp.asarray(b)).modes
     x = np.linspace(0, 1, 1501)
     rho = 11 * np.sqrt(a / 40) * np.sinh(14 * x) / np.sinh(14)
     log_q = np.linspace(np.log(19) - 5, np.log(19) + 2.5, 151)
@@ -158,7 +156,7 @@ def test_the_sampled_density_is_that_of_the_network(units):
     system = TwoLayerNetwork(3, units, 10, 0.3, hermite_target({1: 1.0}), 0.7, 0.5)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(10, 3)), rng.normal(size=10)
-    posterior = Posterior.of(system, jnp.asarray(x), jnp.asarray(y))
+    posterior = TwoLayerPosterior(system.hidden, jnp.asarray(x), jnp.asarray(y))
 
     def exact(w, a):
         loss = np.sum((special.erf(x @ w.T) @ a - y) ** 2) / (2 * 0.3)
@@ -166,9 +164,9 @@ def test_the_sampled_density_is_that_of_the_network(units):
 
     (u, other_u), (v, other_v) = rng.normal(size=(2, units, 3)), rng.normal(size=(2, units))
     in_units = np.sqrt(0.5 / 3), np.sqrt(0.7 / units)
-    change = float(posterior(Weights(*map(jnp.asarray, (u, v)))) - posterior(Weights(*map(jnp.asarray, (other_u, other_v)))))
+    one, other = (posterior(TwoLayerWeights(*map(jnp.asarray, pair))) for pair in ((u, v), (other_u, other_v)))
     expected = exact(u * in_units[0], v * in_units[1]) - exact(other_u * in_units[0], other_v * in_units[1])
-    np.testing.assert_allclose(change, expected, rtol=3e-6, atol=3e-5)
+    np.testing.assert_allclose(one - other, expected, rtol=3e-6, atol=3e-5)
     phi = special.erf(x @ (u * in_units[0]).T)
     a = np.linalg.solve(phi.T @ phi / 0.3 + np.eye(units) * units / 0.7, phi.T @ y / 0.3)
     np.testing.assert_allclose(posterior.readout(jnp.asarray(u)), a, rtol=1e-9, atol=1e-12)

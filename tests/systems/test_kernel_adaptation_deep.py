@@ -90,7 +90,7 @@ def test_sampled_layers_are_those_of_the_theory_and_not_of_the_prior():
     [
         (lambda: network(relative_widths=(1.0, -1.0)), "relative_widths"),
         (lambda: network(hidden_variance=0.0), "hidden_variance"),
-        (lambda: network().with_(targets=jnp.ones(3)), "DeepNetwork.inputs"),
+        (lambda: network().with_(targets=jnp.ones(3)), "DeepNetwork.targets"),
         (lambda: sampled_deep_network(network(relative_widths=(1.0,)), jax.random.key(0)), "relative_widths"),
     ],
 )

@@ -11,7 +11,6 @@ from orderparam.systems.kernel_adaptation import (
     PatchNetwork,
     TwoLayerNetwork,
     adapted_weights,
-    adapted_weights_on_data,
     gaussian_weights_on_data,
     hermite_target,
     sampled_on_data,
@@ -27,7 +26,7 @@ def test_the_density_on_patches_has_one_readout_for_each():
     x, y, u = random.standard_normal((6, 2, 3)), random.standard_normal(6), random.standard_normal((4, 3))
     kernel = sum(0.3 / 8 * (f := special.erf(x[:, i] @ u.T / np.sqrt(3))) @ f.T for i in range(2)) + 0.1 * np.eye(6)
     exact = -(y @ np.linalg.solve(kernel, y) + np.linalg.slogdet(2 * np.pi * kernel)[1] + np.sum(u**2)) / 2
-    assert float(PatchPosterior(jnp.asarray(x), jnp.asarray(y), system)(jnp.asarray(u))) == pytest.approx(exact, rel=1e-10)
+    assert float(PatchPosterior(system.hidden, jnp.asarray(x), jnp.asarray(y))(jnp.asarray(u))) == pytest.approx(exact, rel=1e-10)
 
 
 def test_self_consistent_ridge_of_erf_units():
@@ -84,7 +83,7 @@ def test_particles_of_a_linear_network_are_gaussian():
     """exp(-S) is Gaussian for linear units: the variational solution is exact, and many particles reach it."""
     system = on_data("linear")
     exact = gaussian_weights_on_data(system)
-    found = adapted_weights_on_data(system, jax.random.key(0), replicas=24, samples=120, warmup=60, trajectory=1.6)
+    found = sampled_on_data(system, jax.random.key(0), replicas=24, samples=120, warmup=60, trajectory=1.6)
     assert float(found.residual) < 0.01
     assert abs(float(found.spread - exact.spread)) < 5 * float(found.spread_error) + 0.01 * float(exact.spread)
     assert float(exact.spread) > 1.3

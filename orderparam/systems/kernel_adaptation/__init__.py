@@ -8,20 +8,23 @@ and the sampled networks themselves.
 from orderparam.systems.kernel_adaptation.deep.experiment import SampledDeepNetwork, sampled_deep_network
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
 from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
-from orderparam.systems.kernel_adaptation.dynamics.pruning import Classifier, Pruned, pruned_classifier
+from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
+from orderparam.systems.kernel_adaptation.dynamics.pruning import Pruned, pruned_classifier
 from orderparam.systems.kernel_adaptation.dynamics.training import TrainedNetwork, langevin_training
 from orderparam.systems.kernel_adaptation.gaussianity import Gaussianity, gaussianity
-from orderparam.systems.kernel_adaptation.on_data.experiment import SampledOnData, adapted_weights_on_data, sampled_on_data
-from orderparam.systems.kernel_adaptation.on_data.scaled import (
+from orderparam.systems.kernel_adaptation.modes.network import hermite_target
+from orderparam.systems.kernel_adaptation.on_data.drawn import (
     SampledOnDrawnData,
-    ScaledNetwork,
     SolvedOnDrawnData,
-    averaged_at_scale,
+    draw_network,
     sampled_at_scale,
     solved_on_drawn_data,
 )
+from orderparam.systems.kernel_adaptation.on_data.experiment import SampledOnData, sampled_on_data
+from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
 from orderparam.systems.kernel_adaptation.on_data.theory import (
     DataPrediction,
+    ScaledKernelOnData,
     gaussian_process_on_data,
     gaussian_weights_on_data,
     kernel_scaling_on_data,
@@ -34,9 +37,9 @@ from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
     examples_needed,
     sampled_examples_needed,
 )
-from orderparam.systems.kernel_adaptation.two_layers.experiment.data import draw_data, draw_network
+from orderparam.systems.kernel_adaptation.two_layers.experiment.data import draw_data
 from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import SampledNetwork, sampled_network
-from orderparam.systems.kernel_adaptation.two_layers.model import NetworkOnData, TwoLayerNetwork, hermite_target
+from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import AdaptedWeights, adapted_weights
 from orderparam.systems.kernel_adaptation.two_layers.theory.fixed_kernel import ScaledKernel, gaussian_process, kernel_scaling
 from orderparam.systems.kernel_adaptation.two_layers.theory.gaussian_weights import GaussianWeights, gaussian_weights
@@ -63,14 +66,13 @@ __all__ = [
     "SampledOnDrawnData",
     "SampledPatches",
     "ScaledKernel",
+    "ScaledKernelOnData",
     "ScaledNetwork",
     "SolvedOnDrawnData",
     "TrainedNetwork",
     "TwoLayerNetwork",
     "Wells",
     "adapted_weights",
-    "adapted_weights_on_data",
-    "averaged_at_scale",
     "deep_gaussian_layers",
     "deep_gaussian_process",
     "draw_data",

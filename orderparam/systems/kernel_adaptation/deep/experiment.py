@@ -3,41 +3,21 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.core.verb import experiment
 from orderparam.kernels.readout import condition_readout, log_evidence
-from orderparam.sampling import estimate, sample
+from orderparam.sampling import Samples, estimate, sample
+from orderparam.systems.kernel_adaptation.chains import FromChains, of_chains
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
 from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
 from orderparam.systems.kernel_adaptation.gaussianity import gaussianity
 from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
 
 DIRECTIONS = ("weights, teacher", "weights, random", "pre-activations, target", "pre-activations, random")
+BINS, REACH = 41, 4.0
 
-Weights = tuple[Float[Array, "unit fan_in"], ...]
-
-
-class DeepPosterior(eqx.Module):
-    """Log density of whitened weights: W_0 = sqrt(v/d) u_0, W_l = sqrt(hidden variance / N_l) u_l."""
-
-    system: DeepNetwork
-
-    def layers(self, u: Weights, x: Float[Array, "example input"]) -> list[Float[Array, "example unit"]]:
-        """Pre-activations of all hidden layers."""
-        system = self.system
-        h = [jnp.sqrt(jnp.asarray(system.weight_variance, float) / x.shape[1]) * x @ u[0].T]
-        for weights in u[1:]:
-            h.append(jnp.sqrt(jnp.asarray(system.hidden_variance, float) / weights.shape[1]) * system.phi(h[-1]) @ weights.T)
-        return h
-
-    def features(self, last: Float[Array, "example unit"]) -> Float[Array, "example unit"]:
-        """sqrt(read-out variance / N_L) phi(h_L), so that K = features features^T."""
-        return jnp.sqrt(jnp.asarray(self.system.readout_variance, float) / last.shape[1]) * self.system.phi(last)
-
-    def __call__(self, u: Weights) -> Float[Array, ""]:
-        system = self.system
-        evidence = log_evidence(self.features(self.layers(u, system.inputs)[-1]), system.targets[:, None], system.temperature)
-        return evidence - sum(jnp.sum(part**2) for part in u) / 2
+HiddenWeights = tuple[Float[Array, "unit fan_in"], ...]
 
 
 class _Recorded(eqx.Module):
@@ -49,7 +29,61 @@ class _Recorded(eqx.Module):
     hidden: Float[Array, "unit two"]
 
 
-class SampledDeepNetwork(OnTestSet):
+class DeepPosterior(eqx.Module):
+    """Log density of whitened weights: W_0 = sqrt(v/d) u_0, W_l = sqrt(hidden variance / N_l) u_l."""
+
+    system: DeepNetwork
+
+    def layers(self, u: HiddenWeights, x: Float[Array, "example input"]) -> list[Float[Array, "example unit"]]:
+        """Pre-activations of all hidden layers."""
+        system = self.system
+        h = [jnp.sqrt(system.weight_variance / x.shape[1]) * x @ u[0].T]
+        for weights in u[1:]:
+            h.append(jnp.sqrt(system.hidden_variance / weights.shape[1]) * system.activation(h[-1]) @ weights.T)
+        return h
+
+    def features(self, last: Float[Array, "example unit"]) -> Float[Array, "example unit"]:
+        """sqrt(read-out variance / N_L) phi(h_L), so that K = features features^T."""
+        return jnp.sqrt(self.system.readout_variance / last.shape[1]) * self.system.activation(last)
+
+    def __call__(self, u: HiddenWeights) -> Float[Array, ""]:
+        system = self.system
+        evidence = log_evidence(self.features(self.layers(u, system.inputs)[-1]), system.targets[:, None], system.temperature)
+        return evidence - sum(jnp.sum(part**2) for part in u) / 2
+
+    def record(self, u: HiddenWeights) -> _Recorded:
+        """One draw."""
+        system = self.system
+        h, h_test = self.layers(u, system.inputs), self.layers(u, system.test_inputs)
+        features = self.features(h[-1])
+        readout = condition_readout(features, system.targets[:, None], system.temperature).mean[:, 0]
+        inputs, points = directions(system)
+        return _Recorded(
+            train_mean=features @ readout,
+            mean=self.features(h_test[-1]) @ readout,
+            covariance=u[0].T @ u[0] / u[0].shape[0],
+            preactivations=jnp.stack([layer @ layer.T / layer.shape[1] for layer in h[1:]]),
+            weights=u[0] @ inputs,
+            hidden=h[-1].T @ points,
+        )
+
+    def starts(self, chains: int, key: PRNGKeyArray) -> HiddenWeights:
+        """Prior draws."""
+        widths = [round(float(width)) for width in self.system.widths]
+        sizes = zip(jax.random.split(key, len(widths)), widths, [self.system.inputs.shape[1], *widths])
+        return tuple(jax.random.normal(own, (chains, width, fan_in)) for own, width, fan_in in sizes)
+
+
+def directions(system: DeepNetwork) -> tuple[Float[Array, "input two"], Float[Array, "train two"]]:
+    """Unit vectors: (w_*, random) for the input weights and (y/|y|, random) for pre-activations; random but always the same."""
+    first, second = jax.random.split(jax.random.key(2023))
+    train, dim = system.inputs.shape
+    random, other = jax.random.normal(first, (dim,)), jax.random.normal(second, (train,))
+    inputs, points = (jnp.eye(dim)[0], random), (system.targets, other)
+    return tuple(jnp.stack([v / jnp.linalg.norm(v) for v in pair], axis=1) for pair in (inputs, points))
+
+
+class SampledDeepNetwork(OnTestSet, FromChains):
     """Posterior averages; fields as in `theory.deep.DeepPrediction`. Error bars are those of the Markov chains.
 
     deviation: |H - H_theory| / |H| (Frobenius norm) of each layer's pre-activations; prior_deviation: the same against
@@ -60,7 +94,7 @@ class SampledDeepNetwork(OnTestSet):
         prior_variance: that of the infinitely wide network. distance, independent, p_value: Kolmogorov-Smirnov test against
         N(0, expected) and its number of independent values; p_value_of_shape: against a Gaussian of the sampled variance (see
         `gaussianity`). density: of the values over sqrt(expected), in bins of equal width over +-4, centres bin_centre.
-    r_hat, effective_samples: worst over learnabilities, spread and on_target. converged: R-hat < 1.05, 100 effective samples.
+    r_hat, effective_samples: over learnabilities, spread, on_target and variance.
     """
 
     train_mean: Float[Array, "train"]
@@ -84,24 +118,6 @@ class SampledDeepNetwork(OnTestSet):
     p_value_of_shape: Float[Array, "direction"]
     bin_centre: Float[Array, "bin"]
     density: Float[Array, "direction bin"]
-    acceptance: Float[Array, ""]
-    r_hat: Float[Array, ""]
-    effective_samples: Float[Array, ""]
-    converged: Bool[Array, ""]
-
-
-BINS = 41
-REACH = 4.0
-
-
-def directions(system: DeepNetwork) -> tuple[Float[Array, "input two"], Float[Array, "train two"]]:
-    """Unit vectors: (w_*, random) for the input weights and (y/|y|, random) for pre-activations; random but always the same."""
-    first, second = jax.random.split(jax.random.key(2023))
-    train, dim = system.inputs.shape
-    random, other = jax.random.normal(first, (dim,)), jax.random.normal(second, (train,))
-    y = jnp.asarray(system.targets, float)
-    unit = [jnp.eye(dim)[0], random / jnp.linalg.norm(random)], [y / jnp.linalg.norm(y), other / jnp.linalg.norm(other)]
-    return jnp.stack(unit[0], axis=1), jnp.stack(unit[1], axis=1)
 
 
 def projected_variances(system: DeepNetwork, prediction: DeepPrediction) -> Float[Array, "direction"]:
@@ -111,9 +127,18 @@ def projected_variances(system: DeepNetwork, prediction: DeepPrediction) -> Floa
     return jnp.concatenate([on_weights, jnp.einsum("ij,ia,ja->a", prediction.preactivations[-1], points, points)])
 
 
+def _check(system: DeepNetwork, **_: object) -> None:
+    if system.depth < 2:
+        raise ValueError(
+            f"relative_widths = {system.relative_widths}: must have at least two hidden layers (see sampled_on_data)"
+        )
+
+
+@experiment(check=_check)
 def sampled_deep_network(
     system: DeepNetwork,
     key: PRNGKeyArray,
+    *,
     chains: int = 2,
     warmup: int = 150,
     samples: int = 200,
@@ -121,55 +146,25 @@ def sampled_deep_network(
 ) -> SampledDeepNetwork:
     """The network itself, with at least two hidden layers, from prior draws; compared with both theories on the same data.
 
-    Not traceable. Raises `ValueError` for a network of one hidden layer.
+    Raises `ValueError` for a network of one hidden layer.
     """
-    if system.depth < 2:
-        raise ValueError(
-            f"relative_widths = {system.relative_widths}: must have at least two hidden layers (see sampled_network)"
-        )
     start_key, run_key = jax.random.split(key)
     posterior = DeepPosterior(system)
     run = sample(
-        jax.tree_util.Partial(_log_density, posterior),
-        _starts(system, chains, start_key),
+        posterior,
+        posterior.starts(chains, start_key),
         run_key,
         warmup=warmup,
         samples=samples,
         leapfrog_steps=leapfrog_steps,
-        observe=jax.tree_util.Partial(_record, posterior),
+        observe=posterior.record,
     )
-    return _summary(system, run.observables, run.acceptance_rate)
+    return _summary(system, run)
 
 
-def _log_density(posterior: DeepPosterior, u: Weights) -> Array:
-    return posterior(u)
-
-
-def _starts(system: DeepNetwork, chains: int, key: PRNGKeyArray) -> Weights:
-    widths = [round(float(width)) for width in system.widths]
-    sizes = zip(jax.random.split(key, len(widths)), widths, [system.inputs.shape[1], *widths])
-    return tuple(jax.random.normal(own, (chains, width, fan_in)) for own, width, fan_in in sizes)
-
-
-def _record(posterior: DeepPosterior, u: Weights) -> _Recorded:
-    system = posterior.system
-    h, h_test = posterior.layers(u, system.inputs), posterior.layers(u, system.test_inputs)
-    features = posterior.features(h[-1])
-    readout = condition_readout(features, system.targets[:, None], system.temperature).mean[:, 0]
-    inputs, points = directions(system)
-    return _Recorded(
-        train_mean=features @ readout,
-        mean=posterior.features(h_test[-1]) @ readout,
-        covariance=u[0].T @ u[0] / u[0].shape[0],
-        preactivations=jnp.stack([layer @ layer.T / layer.shape[1] for layer in h[1:]]),
-        weights=u[0] @ inputs,
-        hidden=h[-1].T @ points,
-    )
-
-
-def _summary(system: DeepNetwork, recorded: _Recorded, acceptance: Array) -> SampledDeepNetwork:
-    theory, prior = deep_gaussian_layers(system), deep_gaussian_process(system)
-    y, y_test = (jnp.asarray(labels, float) for labels in (system.targets, system.test_targets))
+def _summary(system: DeepNetwork, run: Samples) -> SampledDeepNetwork:
+    theory, prior, recorded = deep_gaussian_layers(system), deep_gaussian_process(system), run.observables
+    y, y_test = system.targets, system.test_targets
     averages = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)
     values = [part[..., i] for part in (recorded.weights, recorded.hidden) for i in range(2)]
     columns = [
@@ -186,6 +181,7 @@ def _summary(system: DeepNetwork, recorded: _Recorded, acceptance: Array) -> Sam
     edges = jnp.linspace(-REACH, REACH, BINS + 1)
     return SampledDeepNetwork(
         **on_test_set(system, averages.mean, averages.covariance),
+        **of_chains(run, health),
         train_mean=averages.train_mean,
         train_learnability=health.mean[0],
         train_learnability_error=health.standard_error[0],
@@ -212,10 +208,6 @@ def _summary(system: DeepNetwork, recorded: _Recorded, acceptance: Array) -> Sam
                 for value, variance in zip(values, expected)
             ]
         ),
-        acceptance=jnp.mean(acceptance),
-        r_hat=jnp.max(health.r_hat),
-        effective_samples=jnp.min(health.ess),
-        converged=jnp.all(health.reliable),
     )
 
 

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from orderparam.core.study import Curve, study
+from orderparam.plotting import Freehand, Panel
 from orderparam.systems.kernel_adaptation.deep.experiment import sampled_deep_network
-from orderparam.systems.kernel_adaptation.deep.figures import draw_deep
+from orderparam.systems.kernel_adaptation.deep.figures import draw_laws
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
 from orderparam.systems.kernel_adaptation.deep.theory import deep_gaussian_layers, deep_gaussian_process
 
@@ -27,10 +28,17 @@ def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500)
     "deep-preactivations",
     title="Every layer of a deep network turns its pre-activations towards the target, as one covariance per layer says",
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383",
-    draw=draw_deep,
-    seconds=(80, 1500),
+    panels=[
+        Panel("width", "total_learnability", log="x", ylabel="learnability on test points"),
+        Panel("width", "on_target", where={"layer": -1}, log="x", ylabel=r"variance along the target, $y^\top H_L\,y/|y|^2$"),
+        Freehand(draw_laws),
+    ],
+    caption="{depth} hidden layers of $N$ {activation} units, $d$ = {input_dim}, $n$ = {n_train} (one training set), $y = He_1 "
+    "{cubic:+g} He_3$ of the first axis; $T = 0.1/\\chi$, variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}. Right: weights "
+    "and last pre-activations along one direction, shifted; in brackets excess kurtosis and the p-value of being Gaussian.",
+    seconds=(150, 1500),
     observables=("total_learnability", "train_learnability", "spread"),
-    full={"measured_widths": (20, 40, 80, 160, 320), "draws": 1000, "seeds": 4},
+    full={"measured_widths": (20, 40, 80, 160, 320), "draws": 1000},
 )
 def deep_preactivations(
     depth: int = 2,
@@ -41,7 +49,7 @@ def deep_preactivations(
     chi: float = 20.0,
     measured_widths: tuple[int, ...] = (20, 40, 80),
     draws: int = 150,
-    seeds: int = 2,
+    seeds: int = 4,
 ) -> list[Curve]:
     system = DeepNetwork(
         *one_direction(input_dim, n_train, cubic),
@@ -54,7 +62,7 @@ def deep_preactivations(
     grid = {"width": np.geomspace(min(measured_widths) / 1.5, 3e4, 21).tolist()}
     measured = partial(sampled_deep_network, samples=draws, warmup=150)
     return [
-        Curve("infinitely wide (GP)", deep_gaussian_process, system, grid),
+        Curve("infinitely wide (GP)", deep_gaussian_process, system, grid, baseline=True),
         Curve("Gaussian layers", deep_gaussian_layers, system, grid),
         Curve("sampled network", measured, system, {"width": measured_widths}, seeds=seeds),
     ]

@@ -24,10 +24,10 @@ import jax.scipy.linalg as jsl
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from orderparam.solve.descent import TOLERANCE, descend
+from orderparam.core.verb import theory
+from orderparam.solve.minimum import lbfgs_minimum
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
 from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
-from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import compiled
 
 _JITTER = 1e-10  # of the mean diagonal of Q: kernels of linear units are singular
 
@@ -49,23 +49,22 @@ class DeepPrediction(OnTestSet):
     converged: Bool[Array, ""]
 
 
-@compiled
+@theory
 def deep_gaussian_process(system: DeepNetwork) -> DeepPrediction:
     """The infinitely wide network (NNGP) of this depth."""
     unknowns = _Unknowns(system)
-    start = unknowns.prior
-    return _described(system, unknowns.factors(start), unknowns.action(start), jnp.zeros(()))
+    return _described(system, unknowns, unknowns.prior, jnp.zeros(()))
 
 
-@compiled
+@theory
 def deep_gaussian_layers(system: DeepNetwork) -> DeepPrediction:
     """Gaussian pre-activations in all layers: the minimum of F next to the infinitely wide network, by L-BFGS, O(L n^3) a step.
 
     Accurate to 1e-6. Works for every activation of the catalogue.
     """
     unknowns = _Unknowns(system)
-    found, action, residual = descend(unknowns.action, unknowns.prior)
-    return _described(system, unknowns.factors(found), action, residual)
+    found = lbfgs_minimum(unknowns.action, unknowns.prior)
+    return _described(system, unknowns, found.value, found.residual)
 
 
 class _Unknowns:
@@ -86,15 +85,14 @@ class _Unknowns:
 
     def action(self, unknowns: Array) -> Array:
         """F/N."""
-        system, factors = self.system, self.factors(unknowns)
+        system, factors, y = self.system, self.factors(unknowns), self.system.targets
         divergence = sum(
             ratio * (jnp.sum(factor**2) / 2 - jnp.sum(jnp.log(jnp.abs(jnp.diagonal(factor)))))
             for ratio, factor in zip(system.relative_widths, factors)
         )
-        y = jnp.asarray(system.targets, float)
         cholesky = jnp.linalg.cholesky(_propagate(system, factors).kernel + system.temperature * jnp.eye(y.shape[0]))
         fit = jnp.sum(jsl.solve_triangular(cholesky, y, lower=True) ** 2) + 2 * jnp.sum(jnp.log(jnp.diagonal(cholesky)))
-        return divergence + fit / (2 * jnp.asarray(system.width, float))
+        return divergence + fit / (2 * system.width)
 
 
 class _Propagated(NamedTuple):
@@ -107,8 +105,8 @@ class _Propagated(NamedTuple):
 
 def _propagate(system: DeepNetwork, factors: list[Array], test: bool = False) -> _Propagated:
     """test: whether the test points are carried along, with their covariances with the training points and their variances."""
-    scale = jnp.sqrt(jnp.asarray(system.weight_variance, float) / system.inputs.shape[1])
-    x, x_test = (scale * jnp.asarray(p, float) @ factors[0] for p in (system.inputs, system.test_inputs[: None if test else 0]))
+    scale = jnp.sqrt(system.weight_variance / system.inputs.shape[1])
+    x, x_test = (scale * points @ factors[0] for points in (system.inputs, system.test_inputs[: None if test else 0]))
     own, cross, variance = x @ x.T, x_test @ x.T, jnp.sum(x_test**2, axis=1)
     found = []
     for factor in factors[1:]:
@@ -124,10 +122,9 @@ def _propagate(system: DeepNetwork, factors: list[Array], test: bool = False) ->
     return _Propagated(found, kernel, rows)
 
 
-def _layer(system: DeepNetwork, scale: Array | float, own: Array, cross: Array, variance: Array) -> tuple[Array, Array, Array]:
+def _layer(system: DeepNetwork, scale: Array, own: Array, cross: Array, variance: Array) -> tuple[Array, Array, Array]:
     """scale * E phi phi^T at the training points, between test and training points, and on the diagonal of the test points."""
-    phi, scale = system.phi, jnp.asarray(scale, float)
-    diagonal = jnp.diagonal(own)
+    phi, diagonal = system.activation, jnp.diagonal(own)
     return (
         scale * phi.two_point(diagonal[:, None], own, diagonal[None, :]),
         scale * phi.two_point(variance[:, None], cross, diagonal[None, :]),
@@ -135,19 +132,19 @@ def _layer(system: DeepNetwork, scale: Array | float, own: Array, cross: Array, 
     )
 
 
-def _described(system: DeepNetwork, factors: list[Array], action: Array, residual: Array) -> DeepPrediction:
-    y = jnp.asarray(system.targets, float)
+def _described(system: DeepNetwork, unknowns: _Unknowns, found: Array, residual: Array) -> DeepPrediction:
+    y, factors = system.targets, unknowns.factors(found)
     reached = _propagate(system, factors, test=True)
     dual = jsl.solve(reached.kernel + system.temperature * jnp.eye(y.shape[0]), y, assume_a="pos")
-    train_mean = reached.kernel @ dual
+    train_mean, mean = reached.kernel @ dual, reached.rows @ dual
     layers = jnp.stack(reached.preactivations) if reached.preactivations else jnp.zeros((0, y.shape[0], y.shape[0]))
     return DeepPrediction(
-        **on_test_set(system, reached.rows @ dual, factors[0] @ factors[0].T),
+        **on_test_set(system, mean, factors[0] @ factors[0].T),
         train_mean=train_mean,
         train_learnability=train_mean @ y / (y @ y),
         preactivations=layers,
         on_target=jnp.einsum("lij,i,j->l", layers, y, y) / (y @ y),
-        action=action,
+        action=unknowns.action(found),
         residual=residual,
-        converged=residual < TOLERANCE,
+        converged=(residual < 1e-8) & jnp.all(jnp.isfinite(mean)),
     )

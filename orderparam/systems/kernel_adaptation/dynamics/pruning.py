@@ -19,36 +19,11 @@ import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
-from orderparam.core.system import System, parameter
+from orderparam.core.verb import experiment
+from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
 
 
-class Classifier(System):
-    """A network with two hidden layers of `width` relu units that classifies given examples by regression on one-hot targets.
-
-    inputs: (train, input), of norm about sqrt(input). targets: (train, class). test_inputs, test_targets: likewise.
-    In units of the prior all weights are N(0, 1): h_1 = W_1 x / sqrt(input), h_2 = sqrt(2/width) W_2 phi(h_1) and
-    f = sqrt(1/(chi width)) A phi(h_2); temperature T/chi. So the infinitely wide network is the same for all chi.
-    chi: strength of adaptation, as in `TwoLayerNetwork.scaling`: 1 standard, ~ width mean-field; training turns lazy for
-    chi -> 0, where a small change of the weights suffices (Chizat, Oyallon, Bach 2019).
-    Raises `ValueError` for arrays that do not belong together.
-    """
-
-    inputs: Float[Array, "train input"]
-    targets: Float[Array, "train class"]
-    test_inputs: Float[Array, "test input"]
-    test_targets: Float[Array, "test class"]
-    width: int = parameter("units of each hidden layer", minimum=1, integer=True, default=200)
-    chi: float = parameter("strength of adaptation: read-out variance 1/chi, temperature T/chi", above=0, default=1.0)
-    temperature: float = parameter("temperature T in the standard scaling", above=0, default=0.01)
-
-    def __check_init__(self) -> None:
-        for x, y in (("inputs", "targets"), ("test_inputs", "test_targets")):
-            points, labels = jnp.shape(getattr(self, x)), jnp.shape(getattr(self, y))
-            if len(points) != 2 or len(labels) != 2 or points[0] != labels[0]:
-                raise ValueError(f"Classifier.{x}, .{y} have shapes {points}, {labels}: must be (n, input) and (n, class)")
-
-
-class Layers(NamedTuple):
+class ClassifierWeights(NamedTuple):
     """Weights in units of the prior."""
 
     first: Float[Array, "unit input"]
@@ -85,17 +60,18 @@ class Pruned(Result):
 RANKS = (1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 24, 32, 64, 128)
 
 
+@experiment
 def pruned_classifier(
-    system: Classifier, key: PRNGKeyArray, steps: int = 1000, learning_rate: float = 0.02, train_hidden: bool = True
+    system: Classifier, key: PRNGKeyArray, *, steps: int = 1000, learning_rate: float = 0.02, train_hidden: bool = True
 ) -> Pruned:
     """Trains by Adam on the whole training set, the rate falling to zero as a cosine, and prunes the last hidden layer.
 
     train_hidden: False trains the read-out alone, on the features of the start: the fixed kernel of a random network.
     """
     draw_key, random_key = jax.random.split(key)
-    width = int(system.width)
+    width = system.size("width")
     first_key, second_key = jax.random.split(draw_key)
-    start = Layers(
+    start = ClassifierWeights(
         jax.random.normal(first_key, (width, system.inputs.shape[1]), jnp.float32),
         jax.random.normal(second_key, (width, width), jnp.float32),
         jnp.zeros((system.targets.shape[1], width), jnp.float32),
@@ -115,7 +91,6 @@ def pruned_classifier(
         kept = [jnp.argmax(test @ basis[:, :k] @ (basis[:, :k].T @ end.readout.T), axis=1) == labels for k in ranks]
         return jnp.mean(jnp.stack(kept), axis=1)
 
-    whole = jnp.argmax(test @ end.readout.T, axis=1) == labels
     fitted = jnp.argmax(train @ end.readout.T, axis=1) == jnp.argmax(system.targets, axis=1)
     hidden = [(b - a, a) for a, b in zip(start[:2], end[:2])]
     moved = jnp.sqrt(sum(jnp.sum(change**2) for change, _ in hidden) / sum(jnp.sum(a**2) for _, a in hidden))
@@ -125,7 +100,7 @@ def pruned_classifier(
         random_accuracy=accuracies(random),
         magnitude_accuracy=accuracies(largest),
         trace=jnp.cumsum(values)[jnp.asarray(ranks) - 1] / jnp.sum(values),
-        full_accuracy=jnp.mean(whole),
+        full_accuracy=jnp.mean(jnp.argmax(test @ end.readout.T, axis=1) == labels),
         train_accuracy=jnp.mean(fitted),
         eigenvalues=values / jnp.sum(values),
         participation=jnp.sum(values) ** 2 / jnp.sum(values**2),
@@ -134,7 +109,7 @@ def pruned_classifier(
     )
 
 
-def latent(layers: Layers, x: Float[Array, "example input"]) -> Float[Array, "example unit"]:
+def latent(layers: ClassifierWeights, x: Float[Array, "example input"]) -> Float[Array, "example unit"]:
     """Activations of the last hidden layer."""
     first, second = (weights.astype(x.dtype) for weights in layers[:2])
     h = jax.nn.relu(x @ first.T / x.shape[1] ** 0.5)
@@ -143,24 +118,30 @@ def latent(layers: Layers, x: Float[Array, "example input"]) -> Float[Array, "ex
 
 @eqx.filter_jit
 def _train(
-    start: Layers, data: tuple[Array, Array], chi: Array, temperature: Array, steps: int, rate: float, train_hidden: bool
-) -> tuple[Layers, Float[Array, "2"]]:
+    start: ClassifierWeights,
+    data: tuple[Array, Array],
+    chi: Array,
+    temperature: Array,
+    steps: int,
+    rate: float,
+    train_hidden: bool,
+) -> tuple[ClassifierWeights, Float[Array, "2"]]:
     """The trained weights, and the norms of the gradient at the start and at the end."""
     x, y = data
     optimiser = optax.adam(optax.cosine_decay_schedule(rate, steps))
 
-    def energy(layers: Layers) -> Array:
+    def energy(layers: ClassifierWeights) -> Array:
         phi = latent(layers, x)
         f = phi @ layers.readout.T / jnp.sqrt(chi * phi.shape[1])
         changed = sum(jnp.sum((b - a) ** 2) for a, b in zip(start, layers)) / 2
         return jnp.sum((f - y) ** 2) * chi / (2 * temperature) + changed
 
-    def slope(layers: Layers) -> Layers:
+    def slope(layers: ClassifierWeights) -> ClassifierWeights:
         found = jax.grad(energy)(layers)
         still = jax.tree.map(jnp.zeros_like, found)
         return found if train_hidden else still._replace(readout=found.readout)
 
-    def body(carry: tuple[Layers, optax.OptState], _: None) -> tuple[tuple[Layers, optax.OptState], None]:
+    def body(carry: tuple[ClassifierWeights, optax.OptState], _: None) -> tuple[tuple[ClassifierWeights, optax.OptState], None]:
         layers, state = carry
         updates, state = optimiser.update(slope(layers), state)
         return (optax.apply_updates(layers, updates), state), None

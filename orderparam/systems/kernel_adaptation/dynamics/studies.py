@@ -1,7 +1,9 @@
-"""Figures of training in time, of the examples it needs, and of what can be pruned from a trained network."""
+"""Figures of training in time, and of what can be pruned from a trained network."""
 
 import math
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,25 +12,35 @@ import numpy as np
 from orderparam.core.study import Curve, study
 from orderparam.data import load, subsample
 from orderparam.data.tasks import one_hot
-from orderparam.systems.kernel_adaptation.dynamics.figures import draw_grokking, draw_pruning, draw_sample_complexity
-from orderparam.systems.kernel_adaptation.dynamics.pruning import Classifier, pruned_classifier
+from orderparam.plotting import Freehand, Panel, vertical
+from orderparam.systems.kernel_adaptation.dynamics.figures import (
+    draw_components,
+    draw_equilibrium,
+    draw_errors,
+    draw_selections,
+    draw_specialised,
+)
+from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
+from orderparam.systems.kernel_adaptation.dynamics.pruning import pruned_classifier
 from orderparam.systems.kernel_adaptation.dynamics.training import langevin_training
-from orderparam.systems.kernel_adaptation.two_layers.examples_needed import examples_needed, sampled_examples_needed
+from orderparam.systems.kernel_adaptation.modes.network import hermite_target
 from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import sampled_network
-from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork, hermite_target
+from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import adapted_weights
-from orderparam.systems.kernel_adaptation.two_layers.theory.fixed_kernel import gaussian_process
-
-_GROKKING = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789"
-EQUILIBRIUM = "equilibrium"
 
 
 @study(
     "grokking",
     title="Training waits at the linear part of its target until neurons specialise, and then learns the cubic part",
-    source=_GROKKING,
-    draw=draw_grokking,
-    seconds=(90, 1500),
+    source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789",
+    panels=[Freehand(draw) for draw in (draw_errors, draw_components, draw_specialised, draw_equilibrium)],
+    columns=2,
+    caption="Erf network, Langevin dynamics with weight decay on $y = He_1 {cubic:+g} He_3$; time 1: that of the weight decay "
+    "alone. First three: $\\beta$ = {beta}, $d = 150\\sqrt{{\\beta}}$, $n = 3000\\beta$, $N = 700\\beta$, $T$ = "
+    "{reduced_temperature} $\\sqrt{{\\beta}}/\\chi$, read-out variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 0.5; from prior "
+    "weights unless said. Last: $d$ = 20, $N$ = 100, $n$ = {small_n_train}, $T$ = 0.2, second half of a run, over HMC on the "
+    "same data. Bands: standard errors.",
+    seconds=(120, 1500),
     observables=("output", "spread"),
     full={"beta": 1.0, "duration": 40.0, "small_duration": 200.0, "seeds": 6},
 )
@@ -42,7 +54,7 @@ def grokking(
     small_n_train: int = 400,
     small_duration: float = 40.0,
     small_step: float = 0.005,
-    seeds: int = 3,
+    seeds: int = 4,
 ) -> list[Curve]:
     root, target = math.sqrt(beta), hermite_target({1: 1.0, 3: cubic})
     system = TwoLayerNetwork(
@@ -52,46 +64,15 @@ def grokking(
     here, there = {"temperature": [system.temperature]}, {"n_train": [small_n_train]}
     training = partial(langevin_training, duration=duration, step=step)
     long = partial(langevin_training, duration=small_duration, step=small_step, records=200)
+    large, compared = {"part": "in time"}, {"part": "equilibrium"}
     return [
-        Curve("equilibrium (GMFL)", adapted_weights, system, here),
-        Curve("from the prior", training, system, here, seeds=seeds),
-        Curve("from the target", partial(training, start="informed"), system, here, seeds=seeds),
-        Curve("adapted weights (GMFL)", adapted_weights, small, there, panel=EQUILIBRIUM),
-        Curve("trained, from the prior", long, small, there, seeds=seeds, panel=EQUILIBRIUM),
-        Curve("trained, from the target", partial(long, start="informed"), small, there, seeds=seeds, panel=EQUILIBRIUM),
-        Curve("posterior by HMC", partial(sampled_network, samples=300), small, there, seeds=seeds, panel=EQUILIBRIUM),
-    ]
-
-
-@study(
-    "sample-complexity",
-    title="A cubic component needs examples in proportion to d in a network that adapts, to d^3 in its fixed kernel",
-    source=f"{_GROKKING}; Rubin et al. 2025, arXiv 2502.03210",
-    draw=draw_sample_complexity,
-    seconds=(120, 4800),
-    observables=("examples",),
-    full={"measured": (8, 16, 32, 64), "seeds": 12, "ratios": (10.0, 15.0, 22.0, 33.0, 50.0)},
-)
-def sample_complexity(
-    cubic: float = -0.3,
-    threshold: float = 0.15,
-    temperature: float = 0.2,
-    readout_variance: float = 0.015,
-    weight_variance: float = 0.5,
-    units_per_input: float = 5.0,
-    measured: tuple[int, ...] = (8, 16, 24),
-    ratios: tuple[float, ...] = (16.0, 24.0, 34.0),
-    seeds: int = 3,
-) -> list[Curve]:
-    target = hermite_target({1: 1.0, 3: cubic})
-    system = TwoLayerNetwork(20, 100, 100, temperature, target, readout_variance, weight_variance)
-    needed = partial(examples_needed, threshold=threshold, units_per_input=units_per_input)
-    grid = {"input_dim": [8.0 * 2**k for k in range(7)]}
-    runs = partial(sampled_examples_needed, threshold=threshold, units_per_input=units_per_input, ratios=ratios)
-    return [
-        Curve("infinitely wide (GP)", partial(needed, theory=gaussian_process, power=3.0), system, grid),
-        Curve("adapted weights (GMFL)", partial(needed, theory=adapted_weights), system, grid),
-        Curve("sampled network", runs, system, {"input_dim": measured}, seeds=seeds),
+        Curve("adapted weights (GMFL)", adapted_weights, system, here, facets=large),
+        Curve("from the prior", training, system, here, seeds=seeds, facets=large),
+        Curve("from the target", partial(training, start="informed"), system, here, seeds=seeds, facets=large),
+        Curve("adapted weights (GMFL)", adapted_weights, small, there, facets=compared),
+        Curve("from the prior", long, small, there, seeds=seeds, facets=compared),
+        Curve("from the target", partial(long, start="informed"), small, there, seeds=seeds, facets=compared),
+        Curve("posterior by HMC", partial(sampled_network, samples=300), small, there, seeds=seeds, facets=compared),
     ]
 
 
@@ -104,11 +85,31 @@ def digits(n_train: int, n_test: int) -> tuple[jax.Array, jax.Array, jax.Array, 
     return jnp.asarray(x[:n_train]), jnp.asarray(y[:n_train]), jnp.asarray(x[n_train:]), jnp.asarray(y[n_train:])
 
 
+def _pruning_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
+    classes = vertical(9)
+    return [
+        Panel("rank", "accuracy", by="chi", log="x", xlabel="directions kept $k$", ylabel="test accuracy"),
+        Freehand(draw_selections, f"trained, $\\chi$ = {p['chis'][-1]:g}"),
+        Panel(
+            ("order", lambda data: np.arange(1, data.sizes["direction"] + 1)),
+            "eigenvalues",
+            by="chi",
+            log="xy",
+            ylabel="latent eigenvalue / trace",
+            ylim=(1e-5, 1),
+            reference=[classes],
+        ),
+    ]
+
+
 @study(
     "latent-pruning",
     title="What a network has learned lies in few directions of its latent kernel, and the rest can be pruned",
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383; Chizat, Oyallon, Bach 2019",
-    draw=draw_pruning,
+    panels=_pruning_panels,
+    caption="Digits 8 x 8, {n_train} training and {n_test} test examples; two hidden layers of {width} relu units, one-hot "
+    "targets, temperature {temperature}$/\\chi$, read-out variance $1/\\chi$. Pruned without retraining; {seeds} networks on "
+    "one split. Dotted: number of classes minus one.",
     seconds=(40, 400),
     observables=("accuracy",),
     full={"width": 512, "n_train": 1000, "n_test": 797, "seeds": 16, "steps": 4000},
@@ -124,7 +125,5 @@ def latent_pruning(
 ) -> list[Curve]:
     system = Classifier(*digits(n_train, n_test), width=width, temperature=temperature)
     trained = partial(pruned_classifier, steps=steps)
-    return [
-        Curve("first features", partial(trained, train_hidden=False), system, {"chi": [chis[0]]}, seeds=seeds),
-        Curve("trained", trained, system, {"chi": chis}, seeds=seeds),
-    ]
+    start = Curve("features of the start", partial(trained, train_hidden=False), system, {"chi": [chis[0]]}, seeds=seeds)
+    return [Curve("trained", trained, system, {"chi": chis}, seeds=seeds), start]

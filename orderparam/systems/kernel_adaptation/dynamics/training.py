@@ -17,20 +17,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
+from orderparam.core.verb import experiment
 from orderparam.gaussian import hermite
 from orderparam.sampling import sample
-from orderparam.systems.kernel_adaptation.modes.overlaps import overlaps
+from orderparam.systems.kernel_adaptation.modes.observables import over
 from orderparam.systems.kernel_adaptation.two_layers.experiment.data import TEST_POINTS, draw_data, training_set
-from orderparam.systems.kernel_adaptation.two_layers.experiment.posterior import (
-    Posterior,
-    Weights,
-    in_single,
-    log_density,
-    starts,
-)
+from orderparam.systems.kernel_adaptation.two_layers.experiment.posterior import TwoLayerPosterior, TwoLayerWeights
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
 
-START = ("prior", "informed")
+STARTS = ("prior", "informed")
 
 
 class Snapshot(eqx.Module):
@@ -71,36 +66,31 @@ class TrainedNetwork(Result):
 
 
 class _Recorder(eqx.Module):
-    posterior: Posterior
+    posterior: TwoLayerPosterior
     test_inputs: Float[Array, "test input"]
     test_targets: Float[Array, "test"]
-    boundary: float
+    boundary: Float[Array, ""]
 
-    def __call__(self, weights: Weights) -> Snapshot:
-        posterior, system = self.posterior, self.posterior.system
-        assert isinstance(system, TwoLayerNetwork)
-        w, a = posterior.scale * weights.hidden, posterior.amplitude * weights.readout
-        rho, q = w[:, 0], jnp.sum(w**2, axis=1)
-        m = overlaps(system.phi, system.kept, jnp.min(q), jnp.max(q))(rho, q)
-        train, test = (self._outputs(x, w, a) for x in (posterior.x, self.test_inputs))
-        h = jnp.stack([hermite(k, posterior.x[:, 0]) for k in system.kept])
+    def __call__(self, weights: TwoLayerWeights) -> Snapshot:
+        posterior = self.posterior
+        rho = posterior.scale * weights.hidden[:, 0]
+        train, test = (posterior.output(weights, x).astype(float) for x in (posterior.x, self.test_inputs))
+        h = jnp.stack([hermite(k, posterior.x[:, 0]) for k in posterior.layer.degrees])
         return Snapshot(
-            output=jnp.stack([a @ one for one in m]),
+            output=posterior.mode_outputs(weights.hidden, posterior.amplitude * weights.readout),
             train_learnability=(h @ train) / (h @ posterior.y),
             train_error=jnp.mean((train - posterior.y) ** 2),
             test_error=jnp.mean((test - self.test_targets) ** 2),
-            spread=jnp.mean(rho**2) / posterior.scale**2,
+            spread=jnp.mean(weights.hidden[:, 0] ** 2),
             specialised=jnp.sum(jnp.abs(rho) > self.boundary).astype(float),
         )
 
-    def _outputs(self, x: Array, w: Array, a: Array) -> Array:
-        x, w, a = (array.astype(jnp.float32) for array in (x, w, a))
-        return (in_single(self.posterior.system.phi)(x @ w.T) @ a).astype(float)
 
-
+@experiment
 def langevin_training(
     system: TwoLayerNetwork,
     key: PRNGKeyArray,
+    *,
     duration: float = 20.0,
     step: float = 0.004,
     records: int = 100,
@@ -110,32 +100,30 @@ def langevin_training(
     """Langevin training on one random training set, recorded `records` times at equal intervals.
 
     start: "prior", or "informed", every neuron at w = +-w_* plus a prior draw across. The training set depends on the key alone
-    and is that of `sampled_network`. Raises `ValueError` for an unknown start, and a step at which training is unstable.
+    and is that of `sampled_network`. Raises `ValueError` for a step at which training is unstable.
     """
-    if start not in START:
-        raise ValueError(f"start = {start!r}: must be one of {', '.join(START)}")
     data_key, start_key, run_key = jax.random.split(key, 3)
-    posterior = Posterior.of(system, *training_set(system, key))
+    layer = system.hidden
+    posterior = TwoLayerPosterior(layer, *training_set(system, key))
     fresh = draw_data(system, jax.random.fold_in(data_key, 1), TEST_POINTS)
     thin = max(1, round(duration / records / step))
     run = sample(
-        jax.tree_util.Partial(log_density, posterior),
-        starts(posterior, 1, int(start == "informed"), start_key),
-        jax.random.fold_in(run_key, START.index(start)),
+        posterior,
+        posterior.starts(1, int(start == "informed"), start_key),
+        jax.random.fold_in(run_key, STARTS.index(start)),
         method="langevin",
         step_size=step,
         warmup=0,
         samples=records,
         thin=thin,
-        observe=_Recorder(posterior, *fresh, boundary),
+        observe=_Recorder(posterior, *fresh, jnp.asarray(boundary)),
     )
     path = jax.tree.map(lambda values: values[0], run.observables)
-    y = system.coefficients(system.kept)
     late = slice(records // 2, None)
     return TrainedNetwork(
-        degree=jnp.asarray(system.kept, float),
+        degree=jnp.asarray(layer.degrees, float),
         time=step * thin * jnp.arange(1, records + 1),
-        test_learnability=jnp.where(y == 0, jnp.nan, path.output / jnp.where(y == 0, 1.0, y)),
+        test_learnability=over(path.output, layer.y),
         train_learnability=path.train_learnability,
         train_error=path.train_error,
         test_error=path.test_error,

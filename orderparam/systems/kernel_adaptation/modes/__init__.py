@@ -1,1 +1,1 @@
-"""What the systems share: one neuron's weights averaged on the modes h_k of the target's direction, and the ridge that data leave."""
+"""What the systems share: the weights of one neuron averaged on the modes h_k, and the ridge that data leave to a kernel."""

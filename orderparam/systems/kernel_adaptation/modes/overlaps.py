@@ -18,14 +18,14 @@ from jaxtyping import Array, Float
 
 from orderparam.gaussian import Activation
 from orderparam.gaussian.arcsine import Erf
-from orderparam.systems.kernel_adaptation.two_layers.model import HOMOGENEOUS
+from orderparam.systems.kernel_adaptation.modes.network import HOMOGENEOUS, Degrees
 
 _NODES = 64
 
 Overlaps = Callable[[Float[Array, "*batch"], Float[Array, "*batch"]], list[Float[Array, "*batch"]]]
 
 
-def overlaps(phi: Activation, degrees: tuple[int, ...], lowest: Array, highest: Array) -> Overlaps:
+def overlaps(phi: Activation, degrees: Degrees, lowest: Array, highest: Array) -> Overlaps:
     """(rho, q) -> [m_k for k in degrees], elementwise.
 
     lowest, highest: the range of q, needed for activations without a closed form; q is kept inside it.
@@ -69,7 +69,7 @@ def interpolated(values: Callable[[Array], Array], lowest: Array, highest: Array
     return table
 
 
-def _erf(gain: float, degrees: tuple[int, ...], rho: Array, q: Array) -> list[Array]:
+def _erf(gain: float, degrees: Degrees, rho: Array, q: Array) -> list[Array]:
     t = gain * rho / jnp.sqrt(1 + 2 * gain**2 * q)
     found = []
     for k in degrees:

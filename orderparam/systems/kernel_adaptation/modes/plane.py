@@ -20,15 +20,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import gammaln
+from jax.scipy.special import gammaln, logsumexp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.gaussian.numerical import Numerical
+from orderparam.systems.kernel_adaptation.modes.network import Degrees, HiddenLayer
 from orderparam.systems.kernel_adaptation.modes.overlaps import Overlaps, interpolated, overlaps
-from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
 
 Norm = Literal["exact", "concentrated", "prior"]
-NORMS = ("exact", "concentrated", "prior")
+Tau = Float[Array, "mode"]
 
 RHO_NODES = 641  # on a half line
 _STEP = 0.5
@@ -50,24 +50,16 @@ class Fluctuations(eqx.Module):
     rest: Float[Array, ""]
 
 
-class Others(eqx.Module):
-    """The kernel outside the kept modes: perpendicular = s <p> / (d - 1), the eigenvalue of d - 1 linear modes; rest = s <r>."""
+class Kernel(eqx.Module):
+    """The kernel of the hidden layer at some density of its weights.
 
-    perpendicular: Float[Array, ""]
-    rest: Float[Array, ""]
-
-
-class Averages(eqx.Module):
-    """Averages <.> over interacting weights at given tau.
-
-    log_partition: N log E_prior exp{(s/2N) (tau . m)^2}. output: s <m (m . tau)>, its gradient. kernel: s <m m^T>.
-    curvature: its Hessian.
+    modes: s <m m^T>. perpendicular: s <p> / (d - 1), the eigenvalue of d - 1 linear functions across w_*. rest: s <r>, the trace
+    of all others.
     """
 
-    log_partition: Float[Array, ""]
-    output: Float[Array, "mode"]
-    kernel: Float[Array, "mode mode"]
-    curvature: Float[Array, "mode mode"]
+    modes: Float[Array, "mode mode"]
+    perpendicular: Float[Array, ""]
+    rest: Float[Array, ""]
 
 
 def log_mean(log_weight: Array, exponent: Array) -> Float[Array, ""]:
@@ -75,7 +67,7 @@ def log_mean(log_weight: Array, exponent: Array) -> Float[Array, ""]:
     weight = jax.nn.softmax(log_weight.ravel()).reshape(log_weight.shape)
     small = jnp.max(jnp.abs(exponent)) < 1
     little = jnp.log1p(jnp.sum(weight * jnp.expm1(jnp.where(small, exponent, 0.0))))
-    much = jax.scipy.special.logsumexp(log_weight + exponent) - jax.scipy.special.logsumexp(log_weight)
+    much = logsumexp(log_weight + exponent) - logsumexp(log_weight)
     return jnp.where(small, little, much)
 
 
@@ -89,66 +81,59 @@ def resolves(log_weight: Float[Array, "node *inner"], axis: int = 0, error: floa
 
 
 class Plane(eqx.Module):
-    """The quadrature rule of one system.
+    """The quadrature rule of one hidden layer.
 
     rho: nodes; log_measure: log of prior density times node weight. Where (tau . m)^2 is even in rho only rho >= 0 is covered,
     and log_measure has the factor 2. norm: "exact", or q_perp fixed: "concentrated" at its prior mean v (d-1)/d, "prior" at v.
     """
 
+    layer: HiddenLayer
     rho: Float[Array, "node"]
     spacing: Float[Array, "node"]
     log_measure: Float[Array, "node"]
-    dim: Float[Array, ""]
-    variance: Float[Array, ""]
-    width: Float[Array, ""]
-    readout: Float[Array, ""]
     even: bool = eqx.field(static=True)
     norm: Norm = eqx.field(static=True)
-    system: TwoLayerNetwork
 
     @classmethod
-    def of(cls, system: TwoLayerNetwork, norm: Norm = "exact", within: float | Array | None = None) -> "Plane":
+    def of(cls, layer: HiddenLayer, norm: Norm = "exact", within: float | Array | None = None) -> "Plane":
         """within: only weights with |rho| < within (a restricted ensemble)."""
-        if norm not in NORMS:
-            raise ValueError(f"norm = {norm!r}: must be one of {', '.join(NORMS)}")
-        d, v = jnp.asarray(system.input_dim, float), jnp.asarray(system.weight_variance, float)
-        even = system.phi.parity in ("odd", "even")
+        d, v = layer.dim, layer.weight_variance
+        even = layer.phi.parity in ("odd", "even")
         u = jnp.linspace(0.0 if even else -1.0, 1.0, RHO_NODES if even else 2 * RHO_NODES - 1)
-        reach = jnp.maximum(3 * jnp.sqrt(v) + 5, 12 * jnp.sqrt(v / d)) * (3 if system.homogeneous else 1)  # those do not saturate
+        reach = jnp.maximum(3 * jnp.sqrt(v) + 5, 12 * jnp.sqrt(v / d)) * (3 if layer.homogeneous else 1)  # those do not saturate
         rho = reach * jnp.sinh(4 * u) / math.sinh(4)
         spacing = reach * 4 * jnp.cosh(4 * u) / math.sinh(4) * (u[1] - u[0])
-        ends = jnp.ones_like(u).at[0].set(0.5).at[-1].set(0.5) * (2.0 if even else 1.0)
-        log_measure = jnp.log(spacing * ends) - d * rho**2 / (2 * v) + jnp.log(d / (2 * np.pi * v)) / 2
+        spacing *= jnp.ones_like(u).at[0].set(0.5).at[-1].set(0.5) * (2.0 if even else 1.0)
+        log_measure = jnp.log(spacing) - d * rho**2 / (2 * v) + jnp.log(d / (2 * np.pi * v)) / 2
         if within is not None:
             log_measure = jnp.where(jnp.abs(rho) < within, log_measure, -jnp.inf)
-            log_measure -= jax.scipy.special.logsumexp(log_measure)
-        width, readout = jnp.asarray(system.width, float), jnp.asarray(system.readout_variance, float)
-        return cls(rho, spacing * ends, log_measure, d, v, width, readout, even, norm, system)
+            log_measure -= logsumexp(log_measure)
+        return cls(layer, rho, spacing, log_measure, even, norm)
 
-    def overlaps(self, degrees: tuple[int, ...]) -> Overlaps:
-        """m_k of the system's activation over the range of this rule."""
-        return overlaps(self.system.phi, degrees, *self._range)
+    def overlaps(self, degrees: Degrees) -> Overlaps:
+        """m_k of the activation over the range of this rule."""
+        return overlaps(self.layer.phi, degrees, *self._range)
 
     @property
     def _range(self) -> tuple[Array, Array]:
         """Of |w|^2, for activations that are tabulated."""
-        deviation = jnp.sqrt(2 / (self.dim - 1))
-        highest = self.rho[-1] ** 2 + self.variance * jnp.exp(8 * deviation + 1)
-        return self.variance * jnp.exp(-12 * deviation - 4), highest
+        deviation, v = jnp.sqrt(2 / (self.layer.dim - 1)), self.layer.weight_variance
+        return v * jnp.exp(-12 * deviation - 4), self.rho[-1] ** 2 + v * jnp.exp(8 * deviation + 1)
 
-    def nodes(self, tau: Float[Array, "mode"], degrees: tuple[int, ...]) -> tuple[Array, Array]:
+    def nodes(self, tau: Tau) -> tuple[Array, Array]:
         """q_perp and log(prior density times weight), both (node, inner): those of rho included."""
+        layer = self.layer
         if self.norm != "exact":
-            q = self.variance * jnp.where(self.norm == "prior", 1.0, (self.dim - 1) / self.dim)
+            q = layer.weight_variance * (1.0 if self.norm == "prior" else (layer.dim - 1) / layer.dim)
             return jnp.full((self.rho.shape[0], 1), q), self.log_measure[:, None]
-        m = self.overlaps(degrees)
-        shape, rate = (self.dim - 1) / 2, self.dim / (2 * self.variance)
+        m = self.overlaps(layer.degrees)
+        shape, rate = (layer.dim - 1) / 2, layer.dim / (2 * layer.weight_variance)
         tau = jax.lax.stop_gradient(tau)
 
         def tilt(log_q: Array) -> Array:
             q = jnp.exp(log_q)
             field = sum(t * value for t, value in zip(tau, m(self.rho, self.rho**2 + q)))
-            return shape * log_q - rate * q + self.readout / (2 * self.width) * field**2
+            return shape * log_q - rate * q + layer.readout_variance / (2 * layer.width) * field**2
 
         def slope(log_q: Array) -> Array:
             return jax.jvp(tilt, (log_q,), (jnp.ones_like(log_q),))[1]
@@ -162,8 +147,7 @@ class Plane(eqx.Module):
             return jnp.maximum(centre + jnp.clip(change / bend, -1.0, 1.0), prior - 6.0), 1 / jnp.sqrt(bend)
 
         start = (jnp.ones_like(self.rho) * prior, jnp.zeros_like(self.rho) * prior)
-        centre, width = jax.lax.fori_loop(0, _CENTRING, step, start)
-        centre, width = jax.lax.stop_gradient((centre, width))
+        centre, width = jax.lax.stop_gradient(jax.lax.fori_loop(0, _CENTRING, step, start))
         log_q = centre[:, None] + width[:, None] * STANDARD_NODES
         q = jnp.exp(log_q)
         normalisation = shape * jnp.log(rate) - gammaln(shape)
@@ -172,67 +156,93 @@ class Plane(eqx.Module):
 
     def others(self, m: Array, rho: Array, q_perp: Array) -> tuple[Array, Array]:
         """p and r of `Fluctuations` at given weights, m their contributions to the modes."""
-        q = rho**2 + q_perp
+        q, phi = rho**2 + q_perp, self.layer.phi
         (slope,) = self.overlaps((1,))(jnp.ones_like(q), q)  # m_1 is rho times a function of q
         linear = q_perp * slope**2
-        phi = self.system.phi
         if isinstance(phi, Numerical):
             (power,) = interpolated(lambda q: phi.moment(2, q)[:, None], *self._range)(q)
         else:
             power = phi.two_point(q, q, q)
         return linear, power - jnp.sum(m**2, axis=0) - linear
 
-    def interacting(
-        self, tau: Array, degrees: tuple[int, ...], fluctuations: Fluctuations | None = None
-    ) -> tuple[Array, Array, Array]:
-        """m (mode, node, inner), q_perp and log weights (node, inner) of the interacting density."""
-        m, q, log_prior, exponent = self._terms(tau, degrees, fluctuations)
-        return m, q, log_prior + exponent
+    def kernel(self, m: Array, rho: Array, q_perp: Array, weight: Array) -> Kernel:
+        """At weights of these probabilities."""
+        layer, flat = self.layer, m.reshape(m.shape[0], -1)
+        linear, rest = (jnp.sum(weight * power) * layer.readout_variance for power in self.others(m, rho, q_perp))
+        return Kernel((flat * weight.ravel()) @ flat.T * layer.readout_variance, linear / (layer.dim - 1), rest)
 
-    def _terms(
-        self, tau: Array, degrees: tuple[int, ...], fluctuations: Fluctuations | None
-    ) -> tuple[Array, Array, Array, Array]:
-        """m, q_perp, log prior weights, and the exponent of the interaction."""
-        q, log_prior = self.nodes(tau, degrees)
-        m = jnp.stack(self.overlaps(degrees)(self.rho[:, None], self.rho[:, None] ** 2 + q))
+    def density(self, tau: Tau, loops: Fluctuations | None = None) -> "PlaneDensity":
+        """The density of interacting weights."""
+        layer = self.layer
+        q, log_prior = self.nodes(tau)
+        rho = self.rho[:, None]
+        m = jnp.stack(self.overlaps(layer.degrees)(rho, rho**2 + q))
         squared = jnp.tensordot(tau, m, 1) ** 2
-        if fluctuations is not None:
-            linear, rest = self.others(m, self.rho[:, None], q)
-            squared -= jnp.einsum("jk,jab,kab->ab", fluctuations.kernel, m, m)
-            squared -= fluctuations.perpendicular * linear + fluctuations.rest * rest
-        return m, q, log_prior, self.readout / (2 * self.width) * squared
+        if loops is not None:
+            linear, rest = self.others(m, rho, q)
+            squared -= jnp.einsum("jk,jab,kab->ab", loops.kernel, m, m) + loops.perpendicular * linear + loops.rest * rest
+        return PlaneDensity(self, tau, m, q, log_prior, layer.readout_variance / (2 * layer.width) * squared)
 
-    def resolves(self, log_weight: Float[Array, "node inner"]) -> Bool[Array, ""]:
+
+class PlaneDensity(eqx.Module):
+    """Interacting weights on the nodes of the rule, and averages <.> over them.
+
+    m: (mode, node, inner). log_prior: of prior density times node weight. exponent: (s/2N) [(tau . m)^2 - ..].
+    """
+
+    plane: Plane
+    tau: Tau
+    m: Float[Array, "mode node inner"]
+    q_perp: Float[Array, "node inner"]
+    log_prior: Float[Array, "node inner"]
+    exponent: Float[Array, "node inner"]
+
+    @property
+    def weight(self) -> Float[Array, "node inner"]:
+        """Probability of each node."""
+        return jax.nn.softmax(self.log_prior + self.exponent, axis=(0, 1))
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.plane.kernel(self.m, self.plane.rho[:, None], self.q_perp, self.weight)
+
+    @property
+    def derivatives(self) -> tuple[Float[Array, ""], Float[Array, "mode"], Float[Array, "mode mode"]]:
+        """N log E_prior exp{(s/2N) (tau . m)^2}, its gradient s <m (m . tau)> and its Hessian in tau."""
+        layer, weight, flat = self.plane.layer, self.weight.ravel(), self.m.reshape(self.m.shape[0], -1)
+        kernel = (flat * weight) @ flat.T * layer.readout_variance
+        output = kernel @ self.tau
+        second = (flat * (weight * (self.tau @ flat) ** 2)) @ flat.T * layer.readout_variance**2
+        curvature = kernel + (second - jnp.outer(output, output)) / layer.width
+        return layer.width * log_mean(self.log_prior, self.exponent), output, curvature
+
+    @property
+    def second_moments(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """<rho^2> and <|w|^2>."""
+        squared = self.plane.rho[:, None] ** 2
+        return jnp.sum(self.weight * squared), jnp.sum(self.weight * (squared + self.q_perp))
+
+    @property
+    def resolved(self) -> Bool[Array, ""]:
         """Whether the nodes are dense enough for these weights and reach far enough."""
-        along = jax.scipy.special.logsumexp(log_weight, axis=1)
-        ends = along[-1] if self.even else jnp.maximum(along[0], along[-1])
+        log_weight = self.log_prior + self.exponent
+        along = logsumexp(log_weight, axis=1)
+        ends = along[-1] if self.plane.even else jnp.maximum(along[0], along[-1])
         found = resolves(along[1:-1]) & (ends < jnp.max(along) + _NOTHING)
-        if self.norm != "exact":
+        if self.plane.norm != "exact":
             return found
         ends = jnp.max(log_weight[:, jnp.array([0, -1])])
         return found & resolves(log_weight, axis=1, error=5e-6) & (ends < jnp.max(log_weight) + _NOTHING)
 
-    def outside(self, tau: Array, degrees: tuple[int, ...], fluctuations: Fluctuations | None = None) -> Others:
-        """The kernel outside the modes."""
-        m, q, log_weight = self.interacting(tau, degrees, fluctuations)
-        weight = jax.nn.softmax(log_weight, axis=(0, 1))
-        linear, rest = self.others(m, self.rho[:, None], q)
-        return Others(self.readout * jnp.sum(weight * linear) / (self.dim - 1), self.readout * jnp.sum(weight * rest))
-
-    def averages(
-        self, tau: Float[Array, "mode"], degrees: tuple[int, ...], fluctuations: Fluctuations | None = None
-    ) -> Averages:
-        """All averages from one pass over the nodes."""
-        m, _, log_prior, exponent = self._terms(tau, degrees, fluctuations)
-        weight, flat = jax.nn.softmax((log_prior + exponent).ravel()), m.reshape(len(degrees), -1)
-        field = tau @ flat
-        kernel = (flat * weight) @ flat.T * self.readout
-        # second moment of g = s m (m . tau)
-        second = (flat * (weight * field**2)) @ flat.T * self.readout**2
-        output = kernel @ tau
-        curvature = kernel + (second - jnp.outer(output, output)) / self.width
-        return Averages(self.width * log_mean(log_prior, exponent), output, kernel, curvature)
-
-    def prior_kernel(self, degrees: tuple[int, ...]) -> Float[Array, "mode mode"]:
-        """M = s E_prior m m^T: the kernel of the infinitely wide network on the modes."""
-        return self.averages(jnp.zeros(len(degrees)), degrees).kernel
+    @property
+    def along(self) -> tuple[Float[Array, "half"], Float[Array, "half"], Float[Array, "half"]]:
+        """Nodes rho >= 0, log of the even part of the density with respect to rho, and the probability of +-rho."""
+        log_weight, plane = self.log_prior + self.exponent, self.plane
+        log_density = logsumexp(log_weight, axis=1) - logsumexp(log_weight) - jnp.log(plane.spacing)
+        mass = jnp.sum(self.weight, axis=1)
+        if plane.even:
+            return plane.rho, log_density, mass
+        half = plane.rho.shape[0] // 2
+        pairs = jnp.stack([log_density[half:], log_density[half::-1]])
+        mass = (mass[half:] + mass[half::-1]).at[0].divide(2)
+        return plane.rho[half:], logsumexp(pairs, axis=0) - jnp.log(2.0), mass

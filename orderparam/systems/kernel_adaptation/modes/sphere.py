@@ -14,10 +14,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import logsumexp
 from jaxtyping import Array, Bool, Float
 
-from orderparam.systems.kernel_adaptation.modes.plane import Averages, Fluctuations, Others, log_mean, resolves
-from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
+from orderparam.systems.kernel_adaptation.modes.network import HiddenLayer
+from orderparam.systems.kernel_adaptation.modes.plane import Fluctuations, Kernel, Tau, log_mean, resolves
 
 _NODES = 4001
 
@@ -25,82 +26,87 @@ _NODES = 4001
 class Sphere(eqx.Module):
     """The trapezoidal rule in theta, exact to rounding for d up to 10^5. features: g_k at the nodes."""
 
+    layer: HiddenLayer
     cosine: Float[Array, "node"]
     log_measure: Float[Array, "node"]
     features: Float[Array, "mode node"]
-    system: TwoLayerNetwork
 
     @classmethod
-    def of(cls, system: TwoLayerNetwork, degrees: tuple[int, ...]) -> "Sphere":
+    def of(cls, layer: HiddenLayer) -> "Sphere":
         theta = np.linspace(0, np.pi, _NODES)[1:-1]
-        log_measure = (system.input_dim - 2) * jnp.log(jnp.sin(theta))
-        log_measure -= jax.scipy.special.logsumexp(log_measure)
+        log_measure = (layer.dim - 2) * jnp.log(jnp.sin(theta))
+        log_measure -= logsumexp(log_measure)
         cosine = jnp.cos(theta)
-        coefficients = system.phi.hermite_coefficients(max(degrees) + 1)
-        return cls(cosine, log_measure, jnp.stack([coefficients[k] * cosine**k for k in degrees]), system)
-
-    @property
-    def _numbers(self) -> tuple[Array, Array, Array, Array]:
-        """d, v, s, N."""
-        given = self.system
-        dim, variance = jnp.asarray(given.input_dim, float), jnp.asarray(given.weight_variance, float)
-        return dim, variance, jnp.asarray(given.readout_variance, float), jnp.asarray(given.width, float)
+        coefficients = layer.phi.hermite_coefficients(max(layer.degrees) + 1)
+        return cls(layer, cosine, log_measure, jnp.stack([coefficients[k] * cosine**k for k in layer.degrees]))
 
     def others(self) -> tuple[Array, Array]:
         """p and r of `plane.Fluctuations` at |w| = 1."""
-        linear = (1 - self.cosine**2) * self.system.phi.hermite_coefficients(2)[1] ** 2
-        one = jnp.ones(())
-        return linear, self.system.phi.two_point(one, one, one) - jnp.sum(self.features**2, axis=0) - linear
+        phi, one = self.layer.phi, jnp.ones(())
+        linear = (1 - self.cosine**2) * phi.hermite_coefficients(2)[1] ** 2
+        return linear, phi.two_point(one, one, one) - jnp.sum(self.features**2, axis=0) - linear
 
-    def _density(self, tau: Array, fluctuations: Fluctuations | None) -> tuple[Array, Array]:
-        """r, and the exponent of the interaction. NaN outside the domain r > 0."""
-        d, v, s, n = self._numbers
+    @property
+    def _pull(self) -> Float[Array, ""]:
+        """v s / (N d)."""
+        layer = self.layer
+        return layer.weight_variance * layer.readout_variance / (layer.width * layer.dim)
+
+    def density(self, tau: Tau, loops: Fluctuations | None = None) -> "SphereDensity":
+        """The density of interacting weights; NaN outside the domain r > 0."""
         squared = (tau @ self.features) ** 2
-        if fluctuations is not None:
+        if loops is not None:
             linear, rest = self.others()
-            squared -= jnp.einsum("jk,ja,ka->a", fluctuations.kernel, self.features, self.features)
-            squared -= fluctuations.perpendicular * linear + fluctuations.rest * rest
-        pull = v * s * squared / (n * d)
-        return 1 - pull, -d / 2 * jnp.log1p(jnp.where(pull < 1, -pull, jnp.nan))
+            squared -= jnp.einsum("jk,ja,ka->a", loops.kernel, self.features, self.features)
+            squared -= loops.perpendicular * linear + loops.rest * rest
+        pull = self._pull * squared
+        return SphereDensity(self, tau, 1 - pull, -self.layer.dim / 2 * jnp.log1p(jnp.where(pull < 1, -pull, jnp.nan)))
 
-    def averages(self, tau: Float[Array, "mode"], fluctuations: Fluctuations | None = None) -> Averages:
-        """NaN outside the domain r > 0."""
-        d, v, s, n = self._numbers
-        field = tau @ self.features
-        r, exponent = self._density(tau, fluctuations)
-        weight = jax.nn.softmax(self.log_measure + exponent)
-        kernel = s * (self.features * (weight * v / r)) @ self.features.T
-        output = kernel @ tau
-        # derivative of <s v h g / r>: that of h / r, and that of the density
-        within = 2 * v**2 * s**2 / (n * d) * (self.features * (weight * field**2 / r**2)) @ self.features.T
-        second = v**2 * s**2 * (self.features * (weight * field**2 / r**2)) @ self.features.T
-        curvature = kernel + within + (second - jnp.outer(output, output)) / n
-        return Averages(n * log_mean(self.log_measure, exponent), output, kernel, curvature)
-
-    def outside(self, tau: Float[Array, "mode"], fluctuations: Fluctuations | None = None) -> Others:
-        """The kernel outside the modes."""
-        d, _, s, _ = self._numbers
-        squared, (linear, rest) = self._squared_norm(tau, fluctuations), self.others()
-        return Others(s * jnp.sum(squared * linear) / (d - 1), s * jnp.sum(squared * rest))
-
-    def second_moments(
-        self, tau: Float[Array, "mode"], fluctuations: Fluctuations | None = None
-    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """<rho^2> and <|w|^2>."""
-        squared = self._squared_norm(tau, fluctuations)
-        return jnp.sum(squared * self.cosine**2), jnp.sum(squared)
-
-    def _squared_norm(self, tau: Array, fluctuations: Fluctuations | None) -> Float[Array, "node"]:
-        """<|w|^2 | u> times the probability of u."""
-        r, exponent = self._density(tau, fluctuations)
-        return jax.nn.softmax(self.log_measure + exponent) * self._numbers[1] / r
-
-    def resolves(self, tau: Float[Array, "mode"], fluctuations: Fluctuations | None = None) -> Bool[Array, ""]:
-        """Whether the nodes are dense enough for the density at tau."""
-        return resolves(self.log_measure + self._density(tau, fluctuations)[1])
-
-    def inside(self, tau: Float[Array, "mode"]) -> Float[Array, "mode"]:
+    def inside(self, tau: Tau) -> Tau:
         """tau, shortened until it is well inside the domain."""
         field = jnp.max(jnp.abs(tau @ self.features))
-        d, v, s, n = self._numbers
-        return tau * jnp.minimum(1.0, 0.8 * jnp.sqrt(n * d / (v * s)) / jnp.maximum(field, 1e-300))
+        return tau * jnp.minimum(1.0, 0.8 / jnp.sqrt(self._pull) / jnp.maximum(field, 1e-300))
+
+
+class SphereDensity(eqx.Module):
+    """Interacting weights on the angles of the rule, and averages as of `plane.PlaneDensity`.
+
+    r: as above. exponent: of the interaction, their norm integrated out.
+    """
+
+    sphere: Sphere
+    tau: Tau
+    r: Float[Array, "node"]
+    exponent: Float[Array, "node"]
+
+    @property
+    def _squared(self) -> Float[Array, "node"]:
+        """<|w|^2 | u> times the probability of u."""
+        return jax.nn.softmax(self.sphere.log_measure + self.exponent) * self.sphere.layer.weight_variance / self.r
+
+    @property
+    def kernel(self) -> Kernel:
+        sphere, layer, squared = self.sphere, self.sphere.layer, self._squared
+        linear, rest = (layer.readout_variance * jnp.sum(squared * power) for power in sphere.others())
+        return Kernel(layer.readout_variance * (sphere.features * squared) @ sphere.features.T, linear / (layer.dim - 1), rest)
+
+    @property
+    def derivatives(self) -> tuple[Float[Array, ""], Float[Array, "mode"], Float[Array, "mode mode"]]:
+        layer, features = self.sphere.layer, self.sphere.features
+        n, squared = layer.width, self._squared
+        kernel = layer.readout_variance * (features * squared) @ features.T
+        output = kernel @ self.tau
+        # derivative of <s v h g / r>: that of h / r, and that of the density
+        bent = squared * (self.tau @ features) ** 2 / self.r * layer.weight_variance * layer.readout_variance**2
+        second = (1 + 2 / layer.dim) * (features * bent) @ features.T
+        curvature = kernel + (second - jnp.outer(output, output)) / n
+        return n * log_mean(self.sphere.log_measure, self.exponent), output, curvature
+
+    @property
+    def second_moments(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        return jnp.sum(self._squared * self.sphere.cosine**2), jnp.sum(self._squared)
+
+    @property
+    def resolved(self) -> Bool[Array, ""]:
+        """Whether the nodes are dense enough."""
+        return resolves(self.sphere.log_measure + self.exponent)

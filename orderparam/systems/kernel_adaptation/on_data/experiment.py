@@ -15,19 +15,26 @@ posterior of the network itself with its read-out integrated exactly. So one sam
 error of kernel adaptation, which no ansatz for the weights enters (the construction is this package's).
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.core.verb import experiment
 from orderparam.kernels.readout import log_evidence
-from orderparam.sampling import estimate, sample
+from orderparam.sampling import Samples, estimate, sample
+from orderparam.systems.kernel_adaptation.chains import FromChains, of_chains
+from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
 from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
 from orderparam.systems.kernel_adaptation.on_data.theory import gaussian_weights_on_data
-from orderparam.systems.kernel_adaptation.two_layers.model import NetworkOnData
+
+
+class _Recorded(eqx.Module):
+    mean: Float[Array, "test"]
+    covariance: Float[Array, "input other"]
+    kernel: Float[Array, "train second"]
+    dual: Float[Array, "train"]
 
 
 class Particles(eqx.Module):
@@ -38,109 +45,90 @@ class Particles(eqx.Module):
 
     def features(self, u: Float[Array, "particle input"], x: Float[Array, "example input"]) -> Float[Array, "example particle"]:
         """sqrt(s/(R N)) phi(w . x)."""
-        scale = jnp.sqrt(jnp.asarray(self.system.weight_variance, float) / x.shape[1])
-        amplitude = jnp.sqrt(jnp.asarray(self.system.readout_variance, float) / u.shape[0])
-        return amplitude * self.system.phi(x @ (scale * u).T)
+        scale = jnp.sqrt(self.system.weight_variance / x.shape[1])
+        return jnp.sqrt(self.system.readout_variance / u.shape[0]) * self.system.activation(x @ (scale * u).T)
 
     def __call__(self, u: Float[Array, "particle input"]) -> Float[Array, ""]:
         system = self.system
         evidence = log_evidence(self.features(u, system.inputs), system.targets[:, None], system.temperature)
         return self.replicas * evidence - jnp.sum(u**2) / 2
 
+    def record(self, u: Float[Array, "particle input"]) -> _Recorded:
+        """One draw."""
+        system = self.system
+        features = self.features(u, system.inputs)
+        kernel = features @ features.T
+        dual = jsl.solve(kernel + system.temperature * jnp.eye(kernel.shape[0]), system.targets, assume_a="pos")
+        mean = self.features(u, system.test_inputs) @ (features.T @ dual)
+        return _Recorded(mean, u.T @ u / u.shape[0], kernel, dual)
 
-class _Recorded(eqx.Module):
-    mean: Float[Array, "test"]
-    covariance: Float[Array, "input other"]
-    kernel: Float[Array, "train second"]
-    dual: Float[Array, "train"]
 
-
-class SampledOnData(OnTestSet):
-    """Averages over particles. total_error, projections_error, spread_error: standard errors of the Markov chains.
+class SampledOnData(OnTestSet, FromChains):
+    """Averages over particles. .._error: standard errors of the Markov chains.
 
     residual: |(<K_R> + T) <t> - y| / |y|, t = (K_R + T)^{-1} y: by how much (1) is missed because K_R fluctuates; falls as 1/R.
-    r_hat, effective_samples: worst over learnability, R_1, R_2 and spread of all chains, half of which start from the prior and
-    half from the Gaussian weights of the variational theory. converged: R-hat < 1.05 and 100 effective samples.
+    r_hat, effective_samples: over learnability, R_1, R_2 and spread of all chains, half of which start from the prior and half
+    from the Gaussian weights of the variational theory.
     """
 
-    total_error: Float[Array, ""]
+    total_learnability_error: Float[Array, ""]
     projections_error: Float[Array, "degree"]
     spread_error: Float[Array, ""]
     residual: Float[Array, ""]
-    acceptance: Float[Array, ""]
-    r_hat: Float[Array, ""]
-    effective_samples: Float[Array, ""]
-    converged: Bool[Array, ""]
 
 
+def _check(system: NetworkOnData, replicas: int = 1, chains: int = 2, **_: object) -> None:
+    if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 1:
+        raise ValueError(f"replicas = {replicas!r}: must be an integer >= 1")
+    if chains < 2 or chains % 2:
+        raise ValueError(f"chains = {chains}: must be even and at least 2")
+
+
+@experiment(check=_check)
 def sampled_on_data(
     system: NetworkOnData,
     key: PRNGKeyArray,
+    *,
     replicas: int = 1,
     chains: int = 2,
     warmup: int = 100,
     samples: int = 120,
     trajectory: float = 2.5,
 ) -> SampledOnData:
-    """The posterior of the network by HMC (replicas R = 1), or of R N particles with R times the evidence.
+    """The posterior of the network by HMC (replicas R = 1), or of R N particles with R times the evidence: the solution of (1),
+    weights with their full distribution on a given training set, to order 1/R.
 
     trajectory: length of an HMC trajectory in units of the prior widths; the weights are wider by sqrt(spread) along w_*.
-    Raises `ValueError` unless replicas is an integer >= 1 and chains is even.
+    Raises `ValueError` unless replicas is an integer >= 1, chains is even and the width is a whole number.
     """
-    if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 1:
-        raise ValueError(f"replicas = {replicas!r}: must be an integer >= 1")
-    if chains < 2 or chains % 2:
-        raise ValueError(f"chains = {chains}: must be even and at least 2")
     start_key, run_key = jax.random.split(key)
     particles = Particles(system, replicas)
-    draws = jax.random.normal(start_key, (chains, replicas * round(float(system.width)), system.inputs.shape[1]))
+    draws = jax.random.normal(start_key, (chains, replicas * system.size("width"), system.inputs.shape[1]))
     root = jnp.linalg.cholesky(gaussian_weights_on_data(system).covariance)
     run = sample(
-        jax.tree_util.Partial(_log_density, particles),
+        particles,
         jnp.concatenate([draws[: chains // 2], draws[chains // 2 :] @ root.T]),
         run_key,
         warmup=warmup,
         samples=samples,
         trajectory=trajectory,
-        observe=jax.tree_util.Partial(_record, particles),
+        observe=particles.record,
     )
-    return _summary(system, run.observables, run.acceptance_rate)
+    return _summary(system, run)
 
 
-def adapted_weights_on_data(system: NetworkOnData, key: PRNGKeyArray, replicas: int = 8, **options: Any) -> SampledOnData:
-    """The solution of (1): weights with their full distribution on a given training set. options: see `sampled_on_data`."""
-    return sampled_on_data(system, key, replicas, **options)
-
-
-def _log_density(particles: Particles, u: Array) -> Array:
-    return particles(u)
-
-
-def _record(particles: Particles, u: Array) -> _Recorded:
-    system = particles.system
-    features = particles.features(u, system.inputs)
-    kernel = features @ features.T
-    dual = jsl.solve(kernel + system.temperature * jnp.eye(kernel.shape[0]), system.targets, assume_a="pos")
-    mean = particles.features(u, system.test_inputs) @ (features.T @ dual)
-    return _Recorded(mean, u.T @ u / u.shape[0], kernel, dual)
-
-
-def _summary(system: NetworkOnData, recorded: _Recorded, acceptance: Array) -> SampledOnData:
-    y = jnp.asarray(system.targets, float)
+def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:
+    y, recorded = system.targets, run.observables
     every = jax.vmap(jax.vmap(lambda mean, covariance: on_test_set(system, mean, covariance)))(recorded.mean, recorded.covariance)
     columns = [every["total_learnability"][..., None], every["spread"][..., None], every["projections"]]
     health = estimate(jnp.concatenate(columns, axis=-1))
     averages = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)
-    reached = averages.kernel @ averages.dual + system.temperature * averages.dual
-    judged = slice(0, 4)  # R_3 is not part of every target
+    missed = averages.kernel @ averages.dual + system.temperature * averages.dual - y
     return SampledOnData(
         **on_test_set(system, averages.mean, averages.covariance),
-        total_error=health.standard_error[0],
+        **of_chains(run, health, slice(0, 4)),  # R_3 is not part of every target
+        total_learnability_error=health.standard_error[0],
         spread_error=health.standard_error[1],
         projections_error=health.standard_error[2:],
-        residual=jnp.linalg.norm(reached - y) / jnp.linalg.norm(y),
-        acceptance=jnp.mean(acceptance),
-        r_hat=jnp.max(health.r_hat[judged]),
-        effective_samples=jnp.min(health.ess[judged]),
-        converged=jnp.all(health.reliable[judged]),
+        residual=jnp.linalg.norm(missed) / jnp.linalg.norm(y),
     )

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from orderparam.core.result import Result
-from orderparam.systems.kernel_adaptation.two_layers.model import NetworkOnData
+from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
 
 
 class OnTestSet(Result):
@@ -28,8 +28,7 @@ class OnTestSet(Result):
 
 def on_test_set(system: NetworkOnData, mean: Float[Array, "test"], covariance: Float[Array, "input other"]) -> dict[str, Array]:
     """The fields of `OnTestSet`."""
-    y = jnp.asarray(system.test_targets, float)
-    z = jnp.asarray(system.test_inputs, float)[:, 0]
+    y, z = system.test_targets, system.test_inputs[:, 0]
     polynomials = jnp.stack([z, z**2 - 1, z**3 - 3 * z])
     return {
         "mean": mean,

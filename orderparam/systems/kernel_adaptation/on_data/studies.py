@@ -1,39 +1,47 @@
 """The named figures of theories on given training sets, up to weights with their full distribution."""
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
 
 from orderparam.core.study import Curve, study
-from orderparam.systems.kernel_adaptation.on_data.experiment import adapted_weights_on_data, sampled_on_data
-from orderparam.systems.kernel_adaptation.on_data.figures import draw_particles, draw_scaled
-from orderparam.systems.kernel_adaptation.on_data.scaled import (
-    ScaledNetwork,
-    averaged_at_scale,
-    sampled_at_scale,
-    solved_on_drawn_data,
-)
+from orderparam.plotting import Panel
+from orderparam.systems.kernel_adaptation.modes.network import hermite_target
+from orderparam.systems.kernel_adaptation.on_data.drawn import draw_network, sampled_at_scale, solved_on_drawn_data
+from orderparam.systems.kernel_adaptation.on_data.experiment import sampled_on_data
 from orderparam.systems.kernel_adaptation.on_data.theory import (
     gaussian_process_on_data,
     gaussian_weights_on_data,
     kernel_scaling_on_data,
 )
-from orderparam.systems.kernel_adaptation.two_layers.experiment.data import draw_network
-from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork, hermite_target
+from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import adapted_weights
 
 _FEATURES = "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, arXiv 2502.03210"
+_THEORIES = {
+    "infinitely wide (GP)": gaussian_process_on_data,
+    "rescaled kernel": kernel_scaling_on_data,
+    "Gaussian weights (VGA)": gaussian_weights_on_data,
+}
 
 
 @study(
     "relu-particles",
     title="On given data: what a relu network learns, and which theories know",
     source=_FEATURES,
-    draw=draw_particles,
-    seconds=(80, 3600),
+    panels=[
+        Panel("width", "projections", facet="degree", where={"degree": (0, 1)}, log="x", text={0: "$R_1$", 1: "$R_2$"}),
+        Panel("width", "spread", log="x"),
+    ],
+    caption="Relu network, $d$ = {input_dim}, $n$ = {n_train} (one training set), $y = z {absolute:+g} (|z| - E|z|)$, "
+    "$T = 0.1/\\chi$, variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1. $R_p$: mean output projected on "
+    "$He_p(z)$, over that of the target. Particles: weights of the theory with their full distribution, {replicas} $N$ of them.",
+    seconds=(150, 3600),
     observables=("projections", "spread"),
-    full={"input_dim": 24, "n_train": 96, "widths": (50, 100, 188, 400), "replicas": 8, "draws": 400, "seeds": 4},
+    full={"input_dim": 24, "n_train": 96, "widths": (50, 100, 188, 400), "replicas": 8, "draws": 400},
 )
 def relu_particles(
     input_dim: int = 12,
@@ -43,25 +51,25 @@ def relu_particles(
     widths: tuple[int, ...] = (25, 80),
     replicas: int = 4,
     draws: int = 110,
-    seeds: int = 2,
+    seeds: int = 4,
 ) -> list[Curve]:
     target = hermite_target({1: 1.0})
     averaged = TwoLayerNetwork(input_dim, 100, n_train, 0.1, target, absolute=absolute, activation="relu").scaling(chi)
     system = draw_network(averaged, jax.random.key(0))
     grid = {"width": np.geomspace(min(widths) / 1.5, 2e4, 17).tolist()}
-    measured = {"width": widths}
+    measured, sampled = {"width": widths}, partial(sampled_on_data, samples=draws, warmup=80)
     return [
-        Curve("infinitely wide (GP)", gaussian_process_on_data, system, grid),
-        Curve("rescaled kernel", kernel_scaling_on_data, system, grid),
-        Curve("Gaussian weights (VGA)", gaussian_weights_on_data, system, grid),
-        Curve("sampled network", partial(sampled_on_data, samples=draws, warmup=80), system, measured, seeds=seeds),
-        Curve(
-            "adapted weights (particles)",
-            partial(adapted_weights_on_data, replicas=replicas, samples=draws, warmup=80),
-            system,
-            measured,
-            seeds=seeds,
-        ),
+        *(Curve(label, theory, system, grid, baseline=theory is gaussian_process_on_data) for label, theory in _THEORIES.items()),
+        Curve("sampled network", sampled, system, measured, seeds=seeds),
+        Curve("adapted weights (particles)", partial(sampled, replicas=replicas), system, measured, seeds=seeds),
+    ]
+
+
+def _scaling_panels(p: Mapping[str, Any]) -> list[Panel]:
+    columns = {ratio * p["input_dim"]: f"$n = {ratio} d$" for ratio in p["ratios"]}
+    return [
+        Panel("scale", "learnability", facet="network.n_train", where={"mode": k}, log="x", ylabel=f"$R_{k}$", text=columns)
+        for k in (1, 2)
     ]
 
 
@@ -69,7 +77,10 @@ def relu_particles(
     "relu-scaling",
     title="Larger networks on more data: a kernel that only scales forgets the even part, one that turns learns it",
     source=_FEATURES,
-    draw=draw_scaled,
+    panels=_scaling_panels,
+    caption="Relu network, $d = {input_dim}\\beta$, $N = {width}\\beta$, $y = z {absolute:+g} (|z| - E|z|)$, $T = 0.1/\\chi$, "
+    "variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1. Marks: theories and the network on the same training "
+    "sets. Line: averaged over data, effective ridge.",
     seconds=(120, 7200),
     observables=("output",),
     full={"betas": (0.125, 0.25, 0.5, 1.0), "seeds": 8, "draws": 600},
@@ -89,18 +100,12 @@ def relu_scaling(
     system = ScaledNetwork(network.scaling(chi), 1.0)
     examples = {"network.n_train": [ratio * input_dim for ratio in ratios]}
     lines = np.geomspace(min(betas) / 1.3, max(betas) * 1.3, 9).tolist()
-    turned = partial(averaged_at_scale, theory=partial(adapted_weights, ridge_kind="effective"))
-    on_data = {
-        "infinitely wide (GP)": gaussian_process_on_data,
-        "rescaled kernel": kernel_scaling_on_data,
-        "Gaussian weights (VGA)": gaussian_weights_on_data,
-    }
     measured = {"scale": betas, **examples}
     return [
-        Curve("adapted weights, averaged over data", turned, system, {"scale": lines, **examples}),
+        Curve("adapted weights", partial(adapted_weights, ridge_kind="effective"), system, {"scale": lines, **examples}),
+        Curve("sampled network", partial(sampled_at_scale, samples=draws), system, measured, seeds=seeds),
         *(
             Curve(label, partial(solved_on_drawn_data, theory=theory), system, measured, seeds=seeds)
-            for label, theory in on_data.items()
+            for label, theory in _THEORIES.items()
         ),
-        Curve("sampled network", partial(sampled_at_scale, samples=draws), system, measured, seeds=seeds),
     ]

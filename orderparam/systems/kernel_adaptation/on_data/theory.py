@@ -12,35 +12,37 @@ For linear units without the log det, Sigma has one outlier, equal to the scale 
 make the same prediction.
 """
 
-from typing import Any
-
-import equinox as eqx
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 from jaxtyping import Array, Bool, Float
 
-from orderparam.kernels.common_scale import Eigenbasis, minima
-from orderparam.solve.descent import TOLERANCE, descend
+from orderparam.core.verb import theory
+from orderparam.kernels.common_scale import Eigenbasis, action, minima
+from orderparam.solve.minimum import lbfgs_minimum
+from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
 from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
-from orderparam.systems.kernel_adaptation.two_layers.model import NetworkOnData
 
 
 class DataPrediction(OnTestSet):
-    """action: F/N (theory dependent). scale: Q, by which the kernel of the infinitely wide network is multiplied (NaN if it is
-    not)."""
+    """action: F/N, without the constants of its divergence."""
 
     action: Float[Array, ""]
-    scale: Float[Array, ""]
     residual: Float[Array, ""]
     converged: Bool[Array, ""]
 
 
+class ScaledKernelOnData(DataPrediction):
+    """scale: Q, by which the kernel of the infinitely wide network is multiplied."""
+
+    scale: Float[Array, ""]
+
+
 def kernels(system: NetworkOnData, factor: Float[Array, "input input"]) -> tuple[Array, Array, Array]:
     """K on the training set, between test and training points, and its diagonal at the test points; Sigma = (v/d) L L^T."""
-    scale = jnp.sqrt(jnp.asarray(system.weight_variance, float) / system.inputs.shape[1])
-    x, test = (scale * jnp.asarray(points, float) @ factor for points in (system.inputs, system.test_inputs))
+    scale = jnp.sqrt(system.weight_variance / system.inputs.shape[1])
+    x, test = (scale * points @ factor for points in (system.inputs, system.test_inputs))
     own, other = jnp.sum(x**2, axis=1), jnp.sum(test**2, axis=1)
-    variance, phi = jnp.asarray(system.readout_variance, float), system.phi
+    variance, phi = system.readout_variance, system.activation
     gram = (x @ x.T).at[jnp.arange(x.shape[0]), jnp.arange(x.shape[0])].set(own)
     return (
         variance * phi.two_point(own[:, None], gram, own[None, :]),
@@ -49,59 +51,53 @@ def kernels(system: NetworkOnData, factor: Float[Array, "input input"]) -> tuple
     )
 
 
-def _summary(system: NetworkOnData, mean: Array, factor: Array, **fields: Any) -> DataPrediction:
-    return DataPrediction(**on_test_set(system, mean, factor @ factor.T), **fields)
+@theory
+def gaussian_process_on_data(system: NetworkOnData) -> ScaledKernelOnData:
+    """The infinitely wide network: Gaussian-process regression with the kernel of the prior. Its action is minus the log evidence
+    log p(y) over N, without the constant (n/2) log 2 pi."""
+    basis = _prior_basis(system)
+    one, width = jnp.ones((1,)), jnp.zeros((1,))  # no divergence: the action is that of the data alone
+    fit = action(one, width, basis.eigenvalues, basis.power, system.temperature) / (2 * system.width)
+    return _scaled(system, basis, one[0], fit, jnp.zeros(()))
 
 
-@eqx.filter_jit
-def gaussian_process_on_data(system: NetworkOnData) -> DataPrediction:
-    """The infinitely wide network: Gaussian-process regression with the kernel of the prior."""
-    basis, factor = _prior_basis(system)
-    temperature = jnp.asarray(system.temperature, float)
-    zero = jnp.zeros(())
-    mean = basis.rows @ (basis.targets / (basis.eigenvalues + temperature))
-    return _summary(system, mean, factor, action=zero * jnp.nan, scale=jnp.ones(()), residual=zero, converged=jnp.asarray(True))
-
-
-@eqx.filter_jit
-def kernel_scaling_on_data(system: NetworkOnData, fluctuations: bool = True) -> DataPrediction:
+@theory
+def kernel_scaling_on_data(system: NetworkOnData, *, fluctuations: bool = True) -> ScaledKernelOnData:
     """The kernel times Q, the minimum of  N (Q - log Q) + y^T (T + Q K)^{-1} y + log det(T + Q K)  (Li and Sompolinsky 2021;
     Pacelli et al. 2023), from one eigendecomposition. The lowest minimum; action is half of this over N.
 
     fluctuations: whether the log det is there.
     """
-    basis, factor = _prior_basis(system)
-    temperature = jnp.asarray(system.temperature, float)
-    width = jnp.asarray(system.width, float)
-    found = minima(basis.eigenvalues, basis.power, temperature, width[None], fluctuations)
-    scale = jnp.exp(found.log_scale[0])
-    mean = basis.rows @ (scale * basis.targets / (scale * basis.eigenvalues + temperature))
-    return _summary(
-        system,
-        mean,
-        factor,
-        action=found.action[0] / (2 * width),
+    basis = _prior_basis(system)
+    found = minima(basis.eigenvalues, basis.power, system.temperature, system.width[None], fluctuations)
+    residual = jnp.where(found.found[0], found.residual[0], jnp.inf)
+    return _scaled(system, basis, jnp.exp(found.log_scale[0]), found.action[0] / (2 * system.width), residual)
+
+
+def _prior_basis(system: NetworkOnData) -> Eigenbasis:
+    return Eigenbasis.of(*kernels(system, jnp.eye(system.inputs.shape[1])), system.targets)
+
+
+def _scaled(system: NetworkOnData, basis: Eigenbasis, scale: Array, value: Array, residual: Array) -> ScaledKernelOnData:
+    mean = basis.rows @ (scale * basis.targets / (scale * basis.eigenvalues + system.temperature))
+    return ScaledKernelOnData(
+        **on_test_set(system, mean, jnp.eye(system.inputs.shape[1])),
+        action=value,
+        residual=residual,
+        converged=(residual < 1e-9) & jnp.all(jnp.isfinite(mean)),
         scale=scale,
-        residual=found.residual[0],
-        converged=found.found[0] & (found.residual[0] < 1e-9),
     )
 
 
-def _prior_basis(system: NetworkOnData) -> tuple[Eigenbasis, Array]:
-    factor = jnp.eye(system.inputs.shape[1])
-    return Eigenbasis.of(*kernels(system, factor), jnp.asarray(system.targets, float)), factor
-
-
-@eqx.filter_jit
-def gaussian_weights_on_data(system: NetworkOnData, fluctuations: bool = True) -> DataPrediction:
+@theory
+def gaussian_weights_on_data(system: NetworkOnData, *, fluctuations: bool = True) -> DataPrediction:
     """Gaussian weights of full covariance: the minimum of F next to the prior, by L-BFGS on the Cholesky factor L, O(n^3 + n^2 d)
     a step. Accurate to 1e-7: `residual` is the largest entry of dF/dL / N, below 1e-8 where converged.
 
     fluctuations: whether F has its log det.
     """
     d = system.inputs.shape[1]
-    y, width = jnp.asarray(system.targets, float), jnp.asarray(system.width, float)
-    temperature = jnp.asarray(system.temperature, float)
+    y, noise = system.targets, system.temperature * jnp.eye(system.targets.shape[0])
     lower = jnp.tril_indices(d)
 
     def factor(entries: Array) -> Array:
@@ -109,22 +105,19 @@ def gaussian_weights_on_data(system: NetworkOnData, fluctuations: bool = True) -
 
     def value(entries: Array) -> Array:
         root = factor(entries)
-        cholesky = jnp.linalg.cholesky(kernels(system, root)[0] + temperature * jnp.eye(y.shape[0]))
+        cholesky = jnp.linalg.cholesky(kernels(system, root)[0] + noise)
         fit = jnp.sum(jsl.solve_triangular(cholesky, y, lower=True) ** 2)
         if fluctuations:
             fit += 2 * jnp.sum(jnp.log(jnp.diagonal(cholesky)))
-        return jnp.sum(entries**2) / 2 - jnp.sum(jnp.log(jnp.abs(jnp.diagonal(root)))) + fit / (2 * width)
+        return jnp.sum(entries**2) / 2 - jnp.sum(jnp.log(jnp.abs(jnp.diagonal(root)))) + fit / (2 * system.width)
 
-    entries, action, residual = descend(value, jnp.eye(d)[lower])
-    root = factor(entries)
+    found = lbfgs_minimum(value, jnp.eye(d)[lower])
+    root = factor(found.value)
     kernel, rows, _ = kernels(system, root)
-    mean = rows @ jsl.solve(kernel + temperature * jnp.eye(y.shape[0]), y, assume_a="pos")
-    return _summary(
-        system,
-        mean,
-        root,
-        action=action,
-        scale=jnp.asarray(jnp.nan),
-        residual=residual,
-        converged=residual < TOLERANCE,
+    mean = rows @ jsl.solve(kernel + noise, y, assume_a="pos")
+    return DataPrediction(
+        **on_test_set(system, mean, root @ root.T),
+        action=value(found.value),
+        residual=found.residual,
+        converged=found.converged,
     )

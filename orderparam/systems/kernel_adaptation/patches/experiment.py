@@ -3,35 +3,17 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.result import Result
+from orderparam.core.system import as_arrays
+from orderparam.core.verb import experiment
 from orderparam.kernels.readout import condition_readout, log_evidence
-from orderparam.sampling import estimate, sample
+from orderparam.sampling import Samples, estimate, sample
+from orderparam.systems.kernel_adaptation.chains import FromChains, of_chains
+from orderparam.systems.kernel_adaptation.modes.network import HiddenLayer
+from orderparam.systems.kernel_adaptation.modes.observables import OnModes, on_modes
 from orderparam.systems.kernel_adaptation.modes.overlaps import overlaps
 from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
-
-
-class PatchPosterior(eqx.Module):
-    """Log density of whitened weights u, w = sqrt(v/S) u:  -|u|^2/2 + log p(y | Phi), Phi_ic = sqrt(s/(N C)) phi(w_c . x_i)."""
-
-    x: Float[Array, "train patch input"]
-    y: Float[Array, "train"]
-    system: PatchNetwork
-
-    @property
-    def scale(self) -> Float[Array, ""]:
-        """sqrt(v/S)."""
-        return jnp.sqrt(jnp.asarray(self.system.weight_variance, float) / self.x.shape[2])
-
-    def features(self, u: Float[Array, "channel input"]) -> Float[Array, "train feature"]:
-        """Phi, patch by patch."""
-        system, (count, patches, _) = self.system, self.x.shape
-        amplitude = jnp.sqrt(jnp.asarray(system.readout_variance, float) / (patches * u.shape[0]))
-        return amplitude * system.phi(self.x @ (self.scale * u).T).reshape(count, -1)
-
-    def __call__(self, u: Float[Array, "channel input"]) -> Float[Array, ""]:
-        return log_evidence(self.features(u), self.y[:, None], self.system.temperature) - jnp.sum(u**2) / 2
 
 
 class _Recorded(eqx.Module):
@@ -41,30 +23,68 @@ class _Recorded(eqx.Module):
     perpendicular: Float[Array, ""]
 
 
-class SampledPatches(Result):
+class PatchPosterior(eqx.Module):
+    """Log density of whitened weights u, w = sqrt(v/S) u:  -|u|^2/2 + log p(y | Phi), Phi_ic = sqrt(s/(N C)) phi(w_c . x_i)."""
+
+    layer: HiddenLayer
+    x: Float[Array, "train patch input"]
+    y: Float[Array, "train"]
+
+    @property
+    def scale(self) -> Float[Array, ""]:
+        """sqrt(v/S)."""
+        return jnp.sqrt(self.layer.weight_variance / self.layer.dim)
+
+    @property
+    def amplitude(self) -> Float[Array, ""]:
+        """sqrt(s/(N C)): the layer's read-out variance is s/N."""
+        return jnp.sqrt(self.layer.readout_variance / self.layer.width)
+
+    def features(self, u: Float[Array, "channel input"]) -> Float[Array, "train feature"]:
+        """Phi, patch by patch."""
+        return self.amplitude * self.layer.phi(self.x @ (self.scale * u).T).reshape(self.x.shape[0], -1)
+
+    def __call__(self, u: Float[Array, "channel input"]) -> Float[Array, ""]:
+        return log_evidence(self.features(u), self.y[:, None], self.layer.temperature) - jnp.sum(u**2) / 2
+
+    def record(self, u: Float[Array, "channel input"]) -> _Recorded:
+        """One draw. Averages over the input of one patch are exact: w_* is its first axis."""
+        layer, patches = self.layer, self.x.shape[1]
+        w = self.scale * u
+        rho, q = w[:, 0], jnp.sum(w**2, axis=1)
+        *m, first = overlaps(layer.phi, (*layer.degrees, 1), jnp.min(q), jnp.max(q))(rho, q)
+        (slope,) = overlaps(layer.phi, (1,), jnp.min(q), jnp.max(q))(jnp.ones_like(q), q)
+        mean = condition_readout(self.features(u), self.y[:, None], layer.temperature).mean[:, 0]
+        readout = self.amplitude * jnp.sum(mean.reshape(patches, -1), axis=0) / jnp.sqrt(patches)
+        return _Recorded(
+            output=jnp.stack([readout @ one for one in m]),
+            spread=jnp.mean(u[:, 0] ** 2),
+            linear=jnp.mean(first**2),
+            perpendicular=jnp.mean((q - rho**2) * slope**2) / (u.shape[1] - 1),
+        )
+
+
+class SampledPatches(OnModes, FromChains):
     """Averages over the posterior of one data set; fields as in the theories.
 
     output: N^(-1/2) sum_i E f h_k(w_* . x_i) of the posterior mean f. spread: S <(w . w_*)^2> / weight_variance.
     eigenvalue_ratio: of the network's own kernel, on h_1 of a patch over on the S - 1 linear functions across w_*.
-    r_hat, effective_samples: worst over output and spread of all chains, half of which start with every channel along w_*.
-    converged: R-hat < 1.05 and 100 effective samples.
+    r_hat, effective_samples: over output and spread of all chains, half of which start with every channel along w_*.
     """
 
-    degree: Float[Array, "mode"]
-    output: Float[Array, "mode"]
-    learnability: Float[Array, "mode"]
-    total_learnability: Float[Array, ""]
-    spread: Float[Array, ""]
     eigenvalue_ratio: Float[Array, ""]
-    acceptance: Float[Array, ""]
-    r_hat: Float[Array, ""]
-    effective_samples: Float[Array, ""]
-    converged: Bool[Array, ""]
 
 
+def _check(system: PatchNetwork, chains: int = 2, **_: object) -> None:
+    if chains < 2 or chains % 2:
+        raise ValueError(f"chains = {chains}: must be even and at least 2")
+
+
+@experiment(check=_check)
 def sampled_patches(
     system: PatchNetwork,
     key: PRNGKeyArray,
+    *,
     chains: int = 2,
     warmup: int = 150,
     samples: int = 150,
@@ -74,65 +94,31 @@ def sampled_patches(
 
     Patches, channels and examples are rounded to integers. Raises `ValueError` for an odd number of chains.
     """
-    if chains < 2 or chains % 2:
-        raise ValueError(f"chains = {chains}: must be even and at least 2")
     data_key, start_key, run_key = jax.random.split(key, 3)
-    count, patches, dim, channels = (
-        round(float(size)) for size in (system.n_train, system.patches, system.patch_dim, system.channels)
-    )
-    x = jax.random.normal(data_key, (count, patches, dim))
-    posterior = PatchPosterior(x, jnp.sum(system.one_patch.label(x[:, :, 0]), axis=1) / jnp.sqrt(patches), system)
-    draws = jax.random.normal(start_key, (chains, channels, dim))
-    along = jnp.where(jnp.arange(channels) % 2 == 0, 1.0, -1.0) / posterior.scale
+    sizes = {name: round(float(getattr(system, name))) for name in ("patch_dim", "patches", "channels", "n_train")}
+    layer = as_arrays(system.with_(**sizes)).hidden
+    x = jax.random.normal(data_key, (sizes["n_train"], sizes["patches"], sizes["patch_dim"]))
+    posterior = PatchPosterior(layer, x, jnp.sum(layer.target(x[:, :, 0]), axis=1) / jnp.sqrt(sizes["patches"]))
+    draws = jax.random.normal(start_key, (chains, sizes["channels"], sizes["patch_dim"]))
+    along = jnp.where(jnp.arange(sizes["channels"]) % 2 == 0, 1.0, -1.0) / posterior.scale
     run = sample(
-        jax.tree_util.Partial(_log_density, posterior),
+        posterior,
         draws.at[chains // 2 :, :, 0].set(along),
         run_key,
         warmup=warmup,
         samples=samples,
         leapfrog_steps=leapfrog_steps,
-        observe=jax.tree_util.Partial(_record, posterior),
+        observe=posterior.record,
     )
-    return _summary(system, run.observables, run.acceptance_rate)
+    return _summary(layer, run)
 
 
-def _log_density(posterior: PatchPosterior, u: Array) -> Array:
-    return posterior(u)
-
-
-def _record(posterior: PatchPosterior, u: Array) -> _Recorded:
-    network, patches = posterior.system.one_patch, posterior.x.shape[1]
-    w = posterior.scale * u
-    rho, q = w[:, 0], jnp.sum(w**2, axis=1)
-    along = overlaps(network.phi, (*network.kept, 1), jnp.min(q), jnp.max(q))
-    *m, first = along(rho, q)
-    (slope,) = overlaps(network.phi, (1,), jnp.min(q), jnp.max(q))(jnp.ones_like(q), q)
-    features = posterior.features(u)
-    mean = condition_readout(features, posterior.y[:, None], posterior.system.temperature).mean[:, 0]
-    amplitude = jnp.sqrt(jnp.asarray(posterior.system.readout_variance, float) / features.shape[1])
-    readout = amplitude * jnp.sum(mean.reshape(patches, -1), axis=0) / jnp.sqrt(patches)
-    return _Recorded(
-        output=jnp.stack([readout @ one for one in m]),
-        spread=jnp.mean(rho**2) / posterior.scale**2,
-        linear=jnp.mean(first**2),
-        perpendicular=jnp.mean((q - rho**2) * slope**2) / (u.shape[1] - 1),
-    )
-
-
-def _summary(system: PatchNetwork, recorded: _Recorded, acceptance: Array) -> SampledPatches:
-    network = system.one_patch
+def _summary(layer: HiddenLayer, run: Samples) -> SampledPatches:
+    recorded = run.observables
     health = estimate(jnp.concatenate([recorded.output, recorded.spread[..., None]], axis=-1))
     means = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)
-    y = network.coefficients(network.kept)
     return SampledPatches(
-        degree=jnp.asarray(network.kept, float),
-        output=means.output,
-        learnability=jnp.where(y == 0, jnp.nan, means.output / jnp.where(y == 0, 1.0, y)),
-        total_learnability=means.output @ y / network.power,
-        spread=means.spread,
+        **on_modes(layer, means.output, means.spread),
+        **of_chains(run, health),
         eigenvalue_ratio=means.linear / means.perpendicular,
-        acceptance=jnp.mean(acceptance),
-        r_hat=jnp.max(health.r_hat),
-        effective_samples=jnp.min(health.ess),
-        converged=jnp.all(health.reliable),
     )

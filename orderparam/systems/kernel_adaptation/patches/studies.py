@@ -1,14 +1,16 @@
 """The named figures of convolutional networks on patches."""
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from orderparam.core.study import Curve, study
+from orderparam.plotting import Panel, curve
+from orderparam.systems.kernel_adaptation.modes.network import hermite_target
 from orderparam.systems.kernel_adaptation.patches.experiment import sampled_patches
-from orderparam.systems.kernel_adaptation.patches.figures import draw_erf_patches, draw_transition
 from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
-from orderparam.systems.kernel_adaptation.two_layers.model import hermite_target
 from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import adapted_weights
 from orderparam.systems.kernel_adaptation.two_layers.theory.fixed_kernel import gaussian_process
 
@@ -20,11 +22,26 @@ def linear_patches(size: float, chi: float) -> PatchNetwork:
     return PatchNetwork(50 * size, 10 * size, 1000 * size, 100, 1.0, hermite_target({1: 1.0}), activation="linear").scaling(chi)
 
 
+def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
+    critical = {500 * size**2: float(linear_patches(size, p["chi"]).critical_examples) for size in p["sizes"]}
+    axis = "$P/P_c$, $P_c\\sim d^{3/4}$", lambda data: data["n_train"] / critical[data.attrs["facets"]["input_dim"]]
+    growing, limit = {"part": "growing"}, curve(lambda x: np.maximum(0, 1 - 1 / x), "$1-P_c/P$")
+    adapted = growing | {"label": "adapted weights"}
+    return [
+        Panel(axis, "total_learnability", by="input_dim", where=growing, log="x", reference=[limit], ylim=(0, 1)),
+        Panel(axis, "eigenvalue_ratio", by="input_dim", where=adapted, log="xy"),
+        Panel("n_train", "total_learnability", where={"part": "sampled"}, log="x", title=f"$d$ = {min(critical):g}"),
+    ]
+
+
 @study(
     "patches-transition",
     title="A linear convolutional network learns at P ~ d^(3/4), its infinitely wide limit at P ~ d",
     source=_SOURCE,
-    draw=draw_transition,
+    panels=_transition_panels,
+    caption="Linear units, $N = 10a$ patches of $S = 50a$ inputs, $C = 1000a$ channels, $d = 500a^2$; temperature and read-out "
+    "variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1; target linear in every patch. Left and middle: averaged over data, "
+    "ridge $T/P$.",
     seconds=(60, 900),
     observables=("total_learnability", "eigenvalue_ratio"),
     full={"sizes": (0.2, 1.0, 4.0, 16.0, 64.0), "seeds": 20, "draws": 400, "measured": (0.25, 0.5, 1.0, 2.0, 4.0)},
@@ -40,18 +57,20 @@ def patches_transition(
     for size in sizes:
         system = linear_patches(size, chi)
         grid = {"n_train": (float(system.critical_examples) * np.geomspace(0.1, 30, 41)).tolist()}
-        curves.append(Curve(f"$d$ = {500 * size**2:g}", adapted_weights, system, grid, panel="size"))
-        curves.append(Curve(f"GP, $d$ = {500 * size**2:g}", gaussian_process, system, grid, panel="size"))
-    small = linear_patches(min(sizes), chi)
+        facets = {"part": "growing", "input_dim": 500 * size**2}
+        curves.append(Curve("adapted weights", adapted_weights, system, grid, facets=facets))
+        curves.append(Curve("infinitely wide (GP)", gaussian_process, system, grid, facets=facets))
+    small, facets = linear_patches(min(sizes), chi), {"part": "sampled"}
     grid = {"n_train": (float(small.critical_examples) * np.geomspace(0.3, 8, 25)).tolist()}
     points = [max(2, round(float(small.critical_examples) * x)) for x in measured]
+    consistent, wide = (partial(theory, ridge_kind="self-consistent") for theory in (adapted_weights, gaussian_process))
     sampler = partial(sampled_patches, samples=draws, warmup=120)
     return [
         *curves,
-        Curve("ridge $T/P$", adapted_weights, small, grid, panel="sampled"),
-        Curve("effective ridge", partial(adapted_weights, ridge_kind="self-consistent"), small, grid, panel="sampled"),
-        Curve("GP, effective ridge", partial(gaussian_process, ridge_kind="effective"), small, grid, panel="sampled"),
-        Curve("sampled network", sampler, small, {"n_train": points}, seeds=seeds, panel="sampled"),
+        Curve("adapted weights", adapted_weights, small, grid, facets=facets),
+        Curve("adapted weights, effective ridge", consistent, small, grid, facets=facets),
+        Curve("infinitely wide (GP), effective ridge", wide, small, grid, facets=facets, baseline=True),
+        Curve("sampled network", sampler, small, {"n_train": points}, seeds=seeds, facets=facets),
     ]
 
 
@@ -59,10 +78,18 @@ def patches_transition(
     "patches-erf",
     title="Fewer patches, stronger features: an erf convolutional network on a cubic target",
     source=_SOURCE,
-    draw=draw_erf_patches,
+    panels=[
+        *(
+            Panel("n_train", "learnability", by="patches", where={"mode": mode}, log="x", title=f"$h_{2 * mode + 1}$")
+            for mode in range(2)
+        ),
+        Panel("n_train", "eigenvalue_ratio", by="patches", log="x"),
+    ],
+    caption="Erf units, $N$ patches of {patch_dim} inputs, {channels} channels, $y = N^{{-1/2}}\\sum_i (He_1 {cubic:+g} He_3)"
+    "(w_*\\cdot x_i)$; temperature and read-out variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1. Theories averaged over data.",
     seconds=(80, 3600),
     observables=("learnability", "eigenvalue_ratio"),
-    full={"patches": (1, 5, 10), "patch_dim": 50, "channels": 1000, "n_train": (100, 400), "seeds": 4, "draws": 300},
+    full={"patches": (1, 5, 10), "patch_dim": 50, "channels": 1000, "n_train": (100, 400), "draws": 300},
 )
 def patches_erf(
     patches: tuple[int, ...] = (1, 3),
@@ -71,15 +98,16 @@ def patches_erf(
     chi: float = 100.0,
     cubic: float = 0.1,
     n_train: tuple[int, ...] = (30, 100),
-    seeds: int = 3,
+    seeds: int = 4,
     draws: int = 120,
 ) -> list[Curve]:
     system = PatchNetwork(patch_dim, 1, channels, 100, 1.0, hermite_target({1: 1.0, 3: cubic})).scaling(chi)
     grid = {"patches": patches, "n_train": np.geomspace(min(n_train) / 2, 4 * max(n_train), 11).tolist()}
+    consistent, wide = (partial(theory, ridge_kind="self-consistent") for theory in (adapted_weights, gaussian_process))
     sampler = partial(sampled_patches, samples=draws, warmup=120)
     return [
-        Curve("GP", partial(gaussian_process, ridge_kind="effective"), system, grid),
-        Curve("ridge $T/P$", adapted_weights, system, grid),
-        Curve("effective ridge", partial(adapted_weights, ridge_kind="self-consistent"), system, grid),
-        Curve("sampled", sampler, system, {"patches": patches, "n_train": n_train}, seeds=seeds),
+        Curve("adapted weights, effective ridge", consistent, system, grid),
+        Curve("adapted weights, ridge $T/P$", adapted_weights, system, grid),
+        Curve("infinitely wide (GP), effective ridge", wide, system, grid),
+        Curve("sampled network", sampler, system, {"patches": patches, "n_train": n_train}, seeds=seeds),
     ]

@@ -12,10 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from orderparam.core import verb
 from orderparam.core.result import Result
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import sampled_network
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
+from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import adapted_weights
 from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import Prediction
 
 
@@ -28,9 +30,11 @@ class ExamplesNeeded(Result):
     converged: Bool[Array, ""]
 
 
+@verb.theory
 def examples_needed(
     system: TwoLayerNetwork,
-    theory: Callable[[TwoLayerNetwork], Prediction],
+    *,
+    theory: Callable[[TwoLayerNetwork], Prediction] = adapted_weights,
     mode: int = 1,
     threshold: float = 0.15,
     units_per_input: float | None = None,
@@ -42,7 +46,7 @@ def examples_needed(
     mode: index into the system's modes. units_per_input: N = units_per_input d in place of `width`. power: 1 for weights that
     adapt, k for a fixed kernel. residual: of log learnability.
     """
-    d = jnp.asarray(system.input_dim, float)
+    d = system.input_dim
     if units_per_input is not None:
         system = system.with_(width=units_per_input * d)
 
@@ -66,9 +70,11 @@ class MeasuredExamplesNeeded(ExamplesNeeded):
     effective_samples: Float[Array, ""]
 
 
+@verb.experiment
 def sampled_examples_needed(
     system: TwoLayerNetwork,
     key: PRNGKeyArray,
+    *,
     mode: int = 1,
     threshold: float = 0.15,
     units_per_input: float = 5.0,
@@ -76,7 +82,7 @@ def sampled_examples_needed(
     samples: int = 300,
 ) -> MeasuredExamplesNeeded:
     """Networks with N = units_per_input d sampled at n = ratio d for each of the increasing ratios, on independent data."""
-    d = int(system.input_dim)
+    d = system.size("input_dim")
     system = system.with_(width=round(units_per_input * d))
     keys = jax.random.split(key, len(ratios))
     runs = [sampled_network(system.with_(n_train=round(a * d)), one, samples=samples) for a, one in zip(ratios, keys)]

@@ -1,46 +1,43 @@
-"""The named figures of kernel adaptation."""
+"""The named figures of two-layer networks averaged over data."""
 
 import math
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from orderparam.core.study import Curve, study
-from orderparam.systems.kernel_adaptation.deep.studies import deep_preactivations
-from orderparam.systems.kernel_adaptation.dynamics.studies import grokking, latent_pruning, sample_complexity
-from orderparam.systems.kernel_adaptation.on_data.studies import relu_particles, relu_scaling
-from orderparam.systems.kernel_adaptation.patches.studies import patches_erf, patches_transition
+from orderparam.plotting import Freehand, Panel, horizontal, slope
+from orderparam.systems.kernel_adaptation.modes.network import hermite_target
+from orderparam.systems.kernel_adaptation.two_layers.examples_needed import examples_needed, sampled_examples_needed
 from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import sampled_network
-from orderparam.systems.kernel_adaptation.two_layers.figures import draw_hysteresis, draw_phases, draw_relu, draw_staircase
-from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork, hermite_target
+from orderparam.systems.kernel_adaptation.two_layers.figures import draw_densities, draw_phase_densities
+from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import adapted_weights
 from orderparam.systems.kernel_adaptation.two_layers.theory.fixed_kernel import gaussian_process, kernel_scaling
 from orderparam.systems.kernel_adaptation.two_layers.theory.gaussian_weights import gaussian_weights
 
-__all__ = [
-    "adaptation_hysteresis",
-    "adaptation_phases",
-    "deep_preactivations",
-    "grokking",
-    "latent_pruning",
-    "patches_erf",
-    "patches_transition",
-    "relu_adaptation",
-    "relu_particles",
-    "relu_scaling",
-    "sample_complexity",
-    "staircase",
-]
-
 _GROKKING = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789"
 _FEATURES = "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, arXiv 2502.03210"
+_BOTH = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Rubin et al. 2025, arXiv 2502.03210"
+
+_STAIRCASE = [
+    Panel("n_train", "learnability", facet="mode", where={"mode": (0, 1)}, log="x", text={0: "$h_1$", 1: "$h_3$"}),
+    Freehand(draw_densities, "largest $n$"),
+]
+_STAIRCASE_CAPTION = (
+    "Erf network, $d$ = {input_dim}, $N$ = {width}, $y = He_1 {cubic:+g} He_3$ of $w_*\\cdot x$; $T$ = {temperature}, variance "
+    "of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = {weight_variance}. Theories averaged over data, ridge $T/n$ unless said."
+)
 
 
 @study(
     "staircase",
     title="A network climbs from the linear to the cubic part of its target, where its infinitely wide limit cannot",
-    source=f"{_GROKKING}; {_FEATURES}",
-    draw=draw_staircase,
+    source=_BOTH,
+    panels=_STAIRCASE,
+    caption=_STAIRCASE_CAPTION,
     seconds=(120, 1800),
     observables=("output",),
     full={"n_train": (50, 100, 200, 400, 800, 1600, 3200), "seeds": 16, "draws": 500},
@@ -65,8 +62,9 @@ def staircase(
     "staircase-mean-field",
     title="Close to specialisation: mean-field networks in d = 50 with a small cubic part",
     source=_GROKKING,
-    draw=draw_staircase,
-    seconds=(90, 7200),
+    panels=_STAIRCASE,
+    caption=_STAIRCASE_CAPTION,
+    seconds=(150, 7200),
     observables=("output",),
     full={
         "width": 1000,
@@ -85,7 +83,7 @@ def staircase_mean_field(
     readout_variance: float = 0.5,
     weight_variance: float = 0.5,
     n_train: tuple[int, ...] = (100, 400),
-    seeds: int = 2,
+    seeds: int = 4,
     draws: int = 120,
 ) -> list[Curve]:
     """Mean-field scaling, temperature = readout_variance = 100/N: the theories of weights that adapt are the same for all N."""
@@ -93,7 +91,7 @@ def staircase_mean_field(
     system = TwoLayerNetwork(input_dim, width, 100, temperature, target, readout_variance, weight_variance)
     *theories, network = _theories_and_network(system, np.geomspace(30, 3e5, 17), n_train, seeds, draws)
     consistent = partial(adapted_weights, ridge_kind="self-consistent")
-    return [*theories, Curve("GMFL, self-consistent ridge", consistent, system, theories[0].over), network]
+    return [*theories, Curve("adapted weights, self-consistent ridge", consistent, system, theories[0].over), network]
 
 
 def _theories_and_network(
@@ -101,7 +99,7 @@ def _theories_and_network(
 ) -> list[Curve]:
     grid = {"n_train": lines.tolist()}
     return [
-        Curve("infinitely wide (GP)", gaussian_process, system, grid),
+        Curve("infinitely wide (GP)", gaussian_process, system, grid, baseline=True),
         Curve("Gaussian weights (VGA)", gaussian_weights, system, grid),
         Curve("adapted weights (GMFL)", adapted_weights, system, grid),
         Curve("sampled network", partial(sampled_network, samples=draws), system, {"n_train": n_train}, seeds=seeds),
@@ -114,11 +112,35 @@ def scaling_set(beta: float, chi: float, cubic: float) -> TwoLayerNetwork:
     return TwoLayerNetwork(150 * math.sqrt(beta), 700 * beta, 3000 * beta, 1.0, target, 1 / chi, 0.5)
 
 
+_SCALING_SET = (
+    "$d = 150\\sqrt{{\\beta}}$, $n = 3000\\beta$, $N = 700\\beta$, $T = t\\sqrt{{\\beta}}/\\chi$, read-out variance $1/\\chi$, "
+    "$\\chi$ = {chi}, $E|w|^2 = 1/2$; erf units, $y = He_1 {cubic:+g} He_3$."
+)
+
+
+def _reduced(beta: float, chi: float) -> Any:
+    """The axis t = T chi / sqrt(beta)."""
+    return "temperature $t = T\\chi/\\sqrt{\\beta}$", lambda data: data["temperature"] * chi / math.sqrt(beta)
+
+
+def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
+    name, _ = _reduced(1.0, p["chi"])
+    axis = name, lambda data: _reduced(data.attrs["facets"]["scale"], p["chi"])[1](data)
+    in_wells = "specialised neurons $N P_{side}$", lambda data: data["specialised"].where(data["phase"] == 1)
+    return [
+        Freehand(draw_phase_densities, f"$\\beta$ = {p['betas'][-1]:g}"),
+        Panel(axis, "learnability", by="scale", where={"mode": 1}, ylabel="learnability of $h_3$"),
+        Panel(axis, in_wells, by="scale", log="y", ylim=(1e-3, 40), reference=[horizontal(5)]),
+    ]
+
+
 @study(
     "adaptation-phases",
     title="Gaussian feature learning, and coexistence with specialised neurons, sharper in larger systems",
     source=_GROKKING,
-    draw=draw_phases,
+    panels=_phase_panels,
+    caption=_SCALING_SET + " GMFL-I: a well at 0 and side wells coexist. Below 5 specialised neurons the average over neurons is "
+    "not reliable.",
     seconds=(40, 200),
     observables=("output",),
     full={"betas": (1.0, 2.0, 4.0, 8.0), "points": 80},
@@ -133,9 +155,8 @@ def adaptation_phases(
     reduced = sorted({*np.linspace(0.8, 10.0, points).tolist(), *shown})
     curves = []
     for beta in betas:
-        system = scaling_set(beta, chi, cubic)
         grid = {"temperature": [t * math.sqrt(beta) / chi for t in reduced]}
-        curves.append(Curve(f"$\\beta$ = {beta:g}", adapted_weights, system, grid))
+        curves.append(Curve("adapted weights", adapted_weights, scaling_set(beta, chi, cubic), grid, facets={"scale": beta}))
     return curves
 
 
@@ -143,7 +164,9 @@ def adaptation_phases(
     "relu-adaptation",
     title="What adapts in a relu network: its kernel turns, where scaling it would not help",
     source=_FEATURES,
-    draw=draw_relu,
+    panels=[Panel("n_train", "learnability", facet="mode", where={"mode": (1, 2)}, log="x", text={0: "$h_1$", 1: "$h_2$"})],
+    caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $y = z {absolute:+g} (|z| - E|z|)$, $z = w_*\\cdot x$; temperature "
+    "and read-out variance $1/{chi:g}$, $E|w|^2$ = 1. Theories averaged over data, modes $h_0, h_1, h_2, h_4$.",
     seconds=(90, 1800),
     observables=("output",),
     full={"n_train": (48, 96, 240, 480, 960), "seeds": 16, "draws": 400},
@@ -163,7 +186,7 @@ def relu_adaptation(
     grid = {"n_train": np.geomspace(40, 2000, 16).tolist()}
     measured = partial(sampled_network, samples=draws)
     return [
-        Curve("infinitely wide (GP)", gaussian_process, system, grid),
+        Curve("infinitely wide (GP)", gaussian_process, system, grid, baseline=True),
         Curve("rescaled kernel", kernel_scaling, system, grid),
         Curve("Gaussian weights (VGA)", gaussian_weights, system, grid),
         Curve("adapted weights", adapted_weights, system, grid),
@@ -172,11 +195,22 @@ def relu_adaptation(
     ]
 
 
+def _hysteresis_panels(p: Mapping[str, Any]) -> list[Panel]:
+    axis, gaussian = _reduced(p["beta"], p["chi"]), {"label": "Gaussian weights (VGA)"}
+    return [
+        Panel(axis, "spread", by="branch"),
+        Panel(axis, "learnability", by="branch", where={"mode": 1}, ylabel="learnability of $h_3$"),
+        Panel(axis, "action", by="branch", where=gaussian, ylabel="action $F/N$"),
+    ]
+
+
 @study(
     "adaptation-hysteresis",
     title="Two states of Gaussian weights, and the one state of unconstrained ones",
-    source=f"{_GROKKING}; {_FEATURES}",
-    draw=draw_hysteresis,
+    source=_BOTH,
+    panels=_hysteresis_panels,
+    caption="$\\beta$ = {beta}: " + _SCALING_SET + " Modes $h_1, h_3$. Where the branches of Gaussian weights differ both are "
+    "minima; the lower $F$ is the equilibrium.",
     seconds=(25, 60),
     observables=("output",),
     full={"points": 120},
@@ -184,8 +218,49 @@ def relu_adaptation(
 def adaptation_hysteresis(beta: float = 4.0, chi: float = 20.0, cubic: float = -0.3, points: int = 40) -> list[Curve]:
     system = scaling_set(beta, chi, cubic).with_(modes=(1, 3))
     grid = {"temperature": (np.linspace(0.25, 0.6, points) * math.sqrt(beta) / chi).tolist()}
+    branches = {"uninformed": "from the prior", "informed": "from the target"}
     return [
-        Curve("Gaussian, from the prior", partial(gaussian_weights, branch="uninformed"), system, grid),
-        Curve("Gaussian, from the target", partial(gaussian_weights, branch="informed"), system, grid),
+        *(
+            Curve("Gaussian weights (VGA)", partial(gaussian_weights, branch=branch), system, grid, facets={"branch": start})
+            for branch, start in branches.items()
+        ),
         Curve("adapted weights (GMFL)", adapted_weights, system, grid),
+    ]
+
+
+@study(
+    "sample-complexity",
+    title="A cubic component needs examples in proportion to d in a network that adapts, to d^3 in its fixed kernel",
+    source=_BOTH,
+    panels=[
+        Panel("input_dim", "examples", log="xy", fit="d", reference=[slope(3, "$d^3$")], ylabel="examples needed $n$"),
+        Panel("input_dim", "per_dimension", log="x", where={"label": ("adapted weights (GMFL)", "sampled network")}),
+    ],
+    caption="Erf network, $N$ = {units_per_input} $d$, $y = He_1 {cubic:+g} He_3$, $n$ at which $f_3/y_3$ = {threshold}; $T$ = "
+    "{temperature}, variance of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = {weight_variance}. Measured at $n/d$ = {ratios}, "
+    "between which $n$ is interpolated.",
+    seconds=(150, 4800),
+    observables=("examples",),
+    full={"measured": (8, 16, 32, 64), "seeds": 12, "ratios": (10.0, 15.0, 22.0, 33.0, 50.0)},
+)
+def sample_complexity(
+    cubic: float = -0.3,
+    threshold: float = 0.15,
+    temperature: float = 0.2,
+    readout_variance: float = 0.015,
+    weight_variance: float = 0.5,
+    units_per_input: float = 5.0,
+    measured: tuple[int, ...] = (8, 16, 24),
+    ratios: tuple[float, ...] = (16.0, 24.0, 34.0),
+    seeds: int = 4,
+) -> list[Curve]:
+    target = hermite_target({1: 1.0, 3: cubic})
+    system = TwoLayerNetwork(20, 100, 100, temperature, target, readout_variance, weight_variance)
+    needed = partial(examples_needed, threshold=threshold, units_per_input=units_per_input)
+    grid = {"input_dim": [8.0 * 2**k for k in range(7)]}
+    runs = partial(sampled_examples_needed, threshold=threshold, units_per_input=units_per_input, ratios=ratios)
+    return [
+        Curve("infinitely wide (GP)", partial(needed, theory=gaussian_process, power=3.0), system, grid, baseline=True),
+        Curve("adapted weights (GMFL)", needed, system, grid),
+        Curve("sampled network", runs, system, {"input_dim": measured}, seeds=seeds),
     ]

@@ -26,29 +26,30 @@ Rubin, Seroussi, Ringel 2024, "Grokking as a first order phase transition in two
 Seroussi, Ringel, Krämer, Helias 2025, "From kernels to features".
 """
 
-import equinox as eqx
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from orderparam.core.system import is_number
+from orderparam.core.fields import is_number
+from orderparam.core.verb import theory
 from orderparam.solve.fixed_point import fixed_point
-from orderparam.solve.minimum import minimise
-from orderparam.systems.kernel_adaptation.modes.plane import Averages, Fluctuations, Norm, Others, Plane
-from orderparam.systems.kernel_adaptation.modes.ridge import RIDGES, Ridge, ridge, self_consistent_ridge
+from orderparam.solve.minimum import newton_minimum
+from orderparam.systems.kernel_adaptation.modes.network import HiddenLayer
+from orderparam.systems.kernel_adaptation.modes.observables import on_modes
+from orderparam.systems.kernel_adaptation.modes.plane import Fluctuations, Kernel, Norm, Plane, PlaneDensity, Tau
+from orderparam.systems.kernel_adaptation.modes.ridge import Ridge, effective, self_consistent
 from orderparam.systems.kernel_adaptation.modes.sphere import Sphere
-from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import (
+    ACCURACY,
     AveragedNetwork,
     Prediction,
-    compiled,
     eigenvalue_ratio,
     regression,
-    shares,
 )
 from orderparam.systems.kernel_adaptation.two_layers.theory.wells import Wells, wells
 
-_ACCURACY = 1e-8
 _MAX_STEPS = 300  # far from the prior the start is poor, and many steps are shortened
 _MAX_ROUNDS = 200  # of weights and what surrounds them
 FEW_NEURONS = 5.0
@@ -78,9 +79,15 @@ class AdaptedWeights(Prediction, Wells):
     reliable: Bool[Array, ""]
 
 
-@compiled
+def _check(system: AveragedNetwork, within: float | None = None, **_: Any) -> None:
+    if within is not None and is_number(within) and not within > 0:
+        raise ValueError(f"within = {within}: must be > 0")
+
+
+@theory(check=_check)
 def adapted_weights(
     system: AveragedNetwork,
+    *,
     ridge_kind: Ridge = "bare",
     norm: Norm = "exact",
     within: float | None = None,
@@ -88,166 +95,66 @@ def adapted_weights(
 ) -> AdaptedWeights:
     """Non-Gaussian weights (GMFL), averaged over data. Accurate to 1e-8; `side_weight` to 1e-3.
 
-    ridge_kind: "bare", T/n, "effective" or "self-consistent" (`theory.ridge`).
+    ridge_kind: "bare", T/n, "effective" or "self-consistent" (`modes.ridge`).
     norm: "exact", or |w_perp|^2 frozen: "concentrated" at its prior mean, "prior" at weight_variance (the sextic Landau action
         of the literature). Frozen norms are visibly wrong where neurons specialise.
     within: weights restricted to |rho| < within, such as the `barrier_position` of the equilibrium: the metastable state without
         specialised neurons.
     fluctuations: whether those of the output are there, (2) of this module.
 
-    Homogeneous activations are solved on one angle, exactly; others in the plane (rho, |w_perp|^2). Raises `ValueError` for an
-    unknown ridge or norm, and a bound that is not positive. Works under vmap, jit and grad.
+    Homogeneous activations are solved on one angle, exactly; others in the plane (rho, |w_perp|^2). Raises `ValueError` for a
+    bound that is not positive.
     """
-    if ridge_kind not in RIDGES:
-        raise ValueError(f"ridge = {ridge_kind!r}: must be one of {', '.join(RIDGES)}")
-    copies, system = system.copies, system.one_patch
-    if within is not None and is_number(within) and not within > 0:
-        raise ValueError(f"within = {within}: must be > 0")
-    plane = Plane.of(system, norm, within)
-    use_sphere = system.homogeneous and norm == "exact" and within is None
-    weights = _Weights(system, jnp.asarray(copies, float), plane, Sphere.of(system, system.kept) if use_sphere else None)
-    fixed, ratio = ridge(system, "bare" if ridge_kind == "self-consistent" else ridge_kind, copies)
-    at_prior = jnp.zeros(len(system.kept))
+    layer = system.hidden
+    plane = Plane.of(layer, norm, within)
+    rule = Sphere.of(layer) if layer.homogeneous and norm == "exact" and within is None else plane
+    kappa = effective(layer)
+    lam, loops = kappa if ridge_kind == "effective" else layer.ridge, None
+    at_prior = jnp.zeros(len(layer.degrees))
+    settled: Array | bool = True
     if ridge_kind != "self-consistent" and not fluctuations:
-        return _described(weights, weights.equilibrium(fixed, None, at_prior), fixed, None, ratio, ridge_kind)
-
-    def around(surroundings: tuple) -> tuple[Array, Fluctuations | None]:
-        kernel, outside = surroundings
-        lam = fixed
-        if ridge_kind == "self-consistent":
-            lam = self_consistent_ridge(system, weights.copies, kernel, outside.perpendicular, outside.rest)
-        return lam, weights.fluctuations(kernel, outside, lam) if fluctuations else None
-
-    def again(reached: tuple, _: None) -> tuple:
-        tau, surroundings = reached
-        lam, loops = around(surroundings)
-        tau = weights.equilibrium(lam, loops, tau)
-        return tau, weights.surroundings(tau, loops)
-
-    found = fixed_point(again, (at_prior, weights.surroundings(at_prior, None)), None, tolerance=1e-10, max_steps=_MAX_ROUNDS)
-    tau, surroundings = found.value
-    lam, loops = around(surroundings)
-    return _described(
-        weights,
-        weights.equilibrium(lam, loops, tau),
-        lam,
-        loops,
-        lam / system.ridge if ridge_kind == "self-consistent" else ratio,
-        ridge_kind,
-        jnp.where(found.converged, 0.0, jnp.inf),
-    )
-
-
-class _Weights(eqx.Module):
-    """The rule by which averages over weights are taken: on one angle, or in the plane."""
-
-    system: TwoLayerNetwork
-    copies: Array
-    plane: Plane
-    sphere: Sphere | None
-
-    def averages(self, tau: Array, loops: Fluctuations | None) -> Averages:
-        if self.sphere is None:
-            return self.plane.averages(tau, self.system.kept, loops)
-        return self.sphere.averages(tau, loops)
-
-    def surroundings(self, tau: Array, loops: Fluctuations | None) -> tuple[Array, Others]:
-        """The kernel on the modes, and outside."""
-        kernel = self.averages(tau, loops).kernel
-        if self.sphere is None:
-            return kernel, self.plane.outside(tau, self.system.kept, loops)
-        return kernel, self.sphere.outside(tau, loops)
-
-    def fluctuations(self, kernel: Array, outside: Others, lam: Array) -> Fluctuations:
-        inverse = jnp.linalg.inv(kernel + lam * jnp.eye(kernel.shape[0]))
-        return Fluctuations(self.copies * inverse, self.copies / (outside.perpendicular + lam), self.copies / lam)
-
-    def equilibrium(self, lam: Array, loops: Fluctuations | None, near: Array) -> Array:
-        """tau at the minimum of G, from the kernel of the weights at the tau `near`."""
-        y, _, unit = self._scales(lam)
-
-        def value(v: Array) -> Array:
-            return self.averages(unit * v, loops).log_partition - unit * (v @ y) + lam / 2 * unit**2 * (v @ v)
-
-        def curvature(v: Array) -> Array:
-            return self.averages(unit * v, loops).curvature / lam + jnp.eye(y.shape[0])
-
-        start, _ = regression(self.averages(near, loops).kernel, y, lam)
-        start = start if self.sphere is None else self.sphere.inside(start)
-        return unit * minimise(value, lambda v: self.slope(unit * v, lam, loops), start / unit, curvature, _MAX_STEPS)
-
-    def slope(self, tau: Array, lam: Array, loops: Fluctuations | None) -> Array:
-        """(dG/dtau) / |y|."""
-        y, size, unit = self._scales(lam)
-        return (self.averages(tau, loops).output - y) / size + tau / unit
-
-    def action(self, tau: Array, lam: Array, loops: Fluctuations | None) -> Array:
-        """Minus the free energy, relative to that of the prior without target."""
-        y, *_ = self._scales(lam)
-        averages = self.averages(tau, loops)
-        found = averages.log_partition - tau @ y + lam / 2 * (tau @ tau)
-        if loops is None:
-            return found
-        _, outside = self.surroundings(tau, loops)
-        fit = jnp.linalg.slogdet(jnp.eye(y.shape[0]) + averages.kernel / lam)[1] * self.copies
-        fit += self.copies * (self.plane.dim - 1) * jnp.log1p(outside.perpendicular / lam) + loops.rest * outside.rest
-        linear = jnp.sum(loops.kernel * averages.kernel) + (self.plane.dim - 1) * loops.perpendicular * outside.perpendicular
-        return found - (fit - linear - loops.rest * outside.rest) / 2
-
-    def _scales(self, lam: Array) -> tuple[Array, Array, Array]:
-        """y, |y|, and |y|/lambda: tau = unit * (y - f)/|y|."""
-        y = self.system.coefficients(self.system.kept)
-        size = jnp.sqrt(y @ y)
-        size = jnp.where(size == 0, 1.0, size)
-        return y, size, size / lam
-
-
-def _described(
-    weights: _Weights,
-    tau: Array,
-    lam: Array,
-    loops: Fluctuations | None,
-    ratio: Array,
-    kind: Ridge,
-    unsettled: Array | float = 0.0,
-) -> AdaptedWeights:
-    system, plane = weights.system, weights.plane
-    degrees = system.kept
-    kernel, outside = weights.surroundings(tau, loops)
-    m, q_perp, log_weight = plane.interacting(tau, degrees, loops)
-    resolved = plane.resolves(log_weight) if weights.sphere is None else weights.sphere.resolves(tau, loops)
-    error = jnp.max(jnp.abs(jax.lax.stop_gradient(weights.slope(tau, lam, loops)))) + unsettled
-    error += jnp.where(resolved, 0.0, jnp.inf)
-    top = jnp.max(log_weight)
-    weight = jnp.exp(log_weight - top)
-    total = jnp.sum(weight)
-    weight = weight / total
-    at_rho = jnp.sum(weight, axis=1)
-    log_rho = jax.scipy.special.logsumexp(log_weight, axis=1) - top - jnp.log(total) - jnp.log(plane.spacing)
-    following = plane.overlaps((next_degree(system),))(plane.rho[:, None], plane.rho[:, None] ** 2 + q_perp)[0]
-    left_out = plane.readout * jnp.sum(weight * following * jnp.tensordot(tau, m, 1)) / jnp.sqrt(system.power)
-    overlap, log_density, folded = _folded(plane, log_rho, at_rho)
-    shape = wells(overlap, log_density, folded)
-    specialised = plane.width * jnp.where(shape.phase == 1, shape.side_weight, shape.phase / 2)
-    reliable = (jnp.abs(left_out) < TRUNCATED) & ((shape.phase != 1) | (specialised >= FEW_NEURONS))
-    if kind == "bare":
-        reliable &= ratio < RIDGE_RATIO
-    if weights.sphere is None:
-        squared, norm = jnp.sum(at_rho * plane.rho**2), jnp.sum(weight * (q_perp + plane.rho[:, None] ** 2))
+        tau = _equilibrium(rule, lam, None, at_prior)
     else:
-        squared, norm = weights.sphere.second_moments(tau, loops)
+
+        def around(kernel: Kernel) -> tuple[Array, Fluctuations | None]:
+            ridge = self_consistent(layer, kernel) if ridge_kind == "self-consistent" else lam
+            return ridge, _fluctuations(layer, kernel, ridge) if fluctuations else None
+
+        def again(reached: tuple[Tau, Kernel], _: None) -> tuple[Tau, Kernel]:
+            ridge, loops = around(reached[1])
+            tau = _equilibrium(rule, ridge, loops, reached[0])
+            return tau, rule.density(tau, loops).kernel
+
+        start = (at_prior, rule.density(at_prior).kernel)
+        found = fixed_point(again, start, None, tolerance=1e-10, max_steps=_MAX_ROUNDS)
+        (tau, kernel), settled = found.value, found.converged
+        lam, loops = around(kernel)
+    density = rule.density(tau, loops)
+    kernel, (partition, output, _) = density.kernel, density.derivatives
+    squared, squared_norm = density.second_moments
+    ratio = (lam if ridge_kind == "self-consistent" else kappa) / layer.ridge
+
+    in_plane = density if isinstance(density, PlaneDensity) else plane.density(tau, loops)
+    overlap, log_density, folded = in_plane.along
+    shape = wells(overlap, log_density, folded)
+    specialised = layer.width * jnp.where(shape.phase == 1, shape.side_weight, shape.phase / 2)
+    omitted = _omitted(in_plane)
+    reliable = (omitted < TRUNCATED) & ((shape.phase != 1) | (specialised >= FEW_NEURONS))
+    if ridge_kind == "bare":
+        reliable &= ratio < RIDGE_RATIO
+    missed = jax.lax.stop_gradient(jnp.max(jnp.abs(output + lam * tau - layer.y)) / layer.size)
+    residual = jnp.where(settled & density.resolved, missed, jnp.inf)
     return AdaptedWeights(
-        **shares(system, system.coefficients(degrees) - lam * tau),
+        **on_modes(layer, layer.y - lam * tau, layer.dim / layer.weight_variance * squared),
         **{name: getattr(shape, name) for name in Wells.dims()},
-        spread=plane.dim / plane.variance * squared,
-        eigenvalue_ratio=eigenvalue_ratio(degrees, kernel, outside.perpendicular),
+        eigenvalue_ratio=eigenvalue_ratio(layer, kernel),
         ridge_ratio=ratio,
-        residual=error,
-        converged=error < _ACCURACY,
+        residual=residual,
+        converged=residual < ACCURACY,
         tau=tau,
-        action=weights.action(tau, lam, loops),
-        norm=norm,
-        omitted=jnp.abs(left_out),
+        action=partition - tau @ layer.y + lam / 2 * (tau @ tau) - _log_determinant(layer, kernel, lam, loops),
+        norm=squared_norm,
+        omitted=omitted,
         specialised=specialised,
         overlap=overlap,
         log_density=log_density,
@@ -255,22 +162,54 @@ def _described(
     )
 
 
-def _folded(plane: Plane, log_density: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Nodes rho >= 0, log of the even part of the density, and the probability of +-rho."""
-    if plane.even:
-        return plane.rho, log_density, weight
-    half = plane.rho.shape[0] // 2
-    pairs = jnp.stack([log_density[half:], log_density[half::-1]])
-    mass = (weight[half:] + weight[half::-1]).at[0].divide(2)
-    return plane.rho[half:], jax.scipy.special.logsumexp(pairs, axis=0) - jnp.log(2.0), mass
+def _equilibrium(rule: Plane | Sphere, lam: Array, loops: Fluctuations | None, near: Tau) -> Tau:
+    """tau at the minimum of G, from the kernel of the weights at the tau `near`."""
+    layer = rule.layer
+    y, size = layer.y, layer.size
+    unit = size / lam  # tau = unit * (y - f) / |y|
+
+    def local(v: Array) -> tuple[Array, Array, Array]:
+        """G / (unit |y|) and its derivatives."""
+        partition, output, curvature = rule.density(unit * v, loops).derivatives
+        value = partition / (unit * size) - v @ y / size + v @ v / 2
+        return value, (output - y) / size + v, curvature / lam + jnp.eye(y.size)
+
+    start, _ = regression(rule.density(near, loops).kernel.modes, y, lam)
+    if isinstance(rule, Sphere):
+        start = rule.inside(start)
+    return unit * newton_minimum(local, start / unit, _MAX_STEPS).value
 
 
-def next_degree(system: TwoLayerNetwork) -> int:
+def _fluctuations(layer: HiddenLayer, kernel: Kernel, lam: Array) -> Fluctuations:
+    inverse = jnp.linalg.inv(kernel.modes + lam * jnp.eye(kernel.modes.shape[0]))
+    return Fluctuations(layer.copies * inverse, layer.copies / (kernel.perpendicular + lam), layer.copies / lam)
+
+
+def _log_determinant(layer: HiddenLayer, kernel: Kernel, lam: Array, loops: Fluctuations | None) -> Array | float:
+    """(1/2) log det(1 + kernel/lambda) over all functions less its tangent, which is part of the action of the weights."""
+    if loops is None:
+        return 0.0
+    fit = jnp.linalg.slogdet(jnp.eye(kernel.modes.shape[0]) + kernel.modes / lam)[1] * layer.copies
+    fit += layer.copies * (layer.dim - 1) * jnp.log1p(kernel.perpendicular / lam)
+    linear = jnp.sum(loops.kernel * kernel.modes) + (layer.dim - 1) * loops.perpendicular * kernel.perpendicular
+    return (fit - linear) / 2
+
+
+def _omitted(density: PlaneDensity) -> Float[Array, ""]:
+    """What the weights contribute to the first mode that was left out, over |y|."""
+    plane, layer = density.plane, density.plane.layer
+    rho = plane.rho[:, None]
+    (following,) = plane.overlaps((next_degree(layer),))(rho, rho**2 + density.q_perp)
+    left_out = jnp.sum(density.weight * following * jnp.tensordot(density.tau, density.m, 1))
+    return jnp.abs(layer.readout_variance * left_out) / jnp.sqrt(layer.target.power)
+
+
+def next_degree(layer: HiddenLayer) -> int:
     """The first degree that is not kept and on which phi has a component (for linear units, might have one)."""
-    phi, kept = system.phi, system.kept
+    phi, kept = layer.phi, layer.degrees
 
     def absent(k: int) -> bool:
         wrong = {"odd": k % 2 == 0, "even": k % 2 == 1}.get(phi.parity or "", False)
-        return wrong or (system.homogeneous and k % 2 == 1 and k > 1 and phi.parity != "odd")
+        return wrong or (layer.homogeneous and k % 2 == 1 and k > 1 and phi.parity != "odd")
 
     return next(k for k in range(kept[-1] + 3) if k not in kept and not absent(k))

@@ -4,19 +4,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from orderparam.core.verb import theory
 from orderparam.kernels.common_scale import minima
-from orderparam.systems.kernel_adaptation.modes.plane import Plane
-from orderparam.systems.kernel_adaptation.modes.ridge import FixedRidge, ridge
-from orderparam.systems.kernel_adaptation.two_layers.model import Number, TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import (
-    AveragedNetwork,
-    Prediction,
-    compiled,
-    regression,
-    shares,
-)
-
-_ACCURACY = 1e-8
+from orderparam.systems.kernel_adaptation.modes.network import HiddenLayer
+from orderparam.systems.kernel_adaptation.modes.observables import on_modes
+from orderparam.systems.kernel_adaptation.modes.plane import Kernel, Plane
+from orderparam.systems.kernel_adaptation.modes.ridge import FixedRidge, Ridge, effective, self_consistent
+from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import ACCURACY, AveragedNetwork, Prediction, regression
 
 
 class ScaledKernel(Prediction):
@@ -25,42 +19,52 @@ class ScaledKernel(Prediction):
     scale: Float[Array, ""]
 
 
-@compiled
-def gaussian_process(system: AveragedNetwork, ridge_kind: FixedRidge = "bare") -> ScaledKernel:
+def prior_kernel(layer: HiddenLayer) -> Kernel:
+    """M = s E_prior m m^T, and the kernel outside the modes: those of the infinitely wide network."""
+    return Plane.of(layer).density(jnp.zeros(len(layer.degrees))).kernel
+
+
+@theory
+def gaussian_process(system: AveragedNetwork, *, ridge_kind: Ridge = "bare") -> ScaledKernel:
     """The infinitely wide network (NNGP): f = M (M + lambda)^{-1} y with the kernel M = s E_prior m m^T on the modes.
 
     Its output depends on the read-out variance and the temperature through their ratio only, and not on the width.
+    ridge_kind: "bare", T/n; "effective" and "self-consistent" are the same for a kernel that is fixed, kappa of all its modes,
+    those of the target included.
     """
-    return _scaled(system.one_patch, system.copies, ridge_kind, jnp.ones(()), jnp.zeros(()))
+    layer = system.hidden
+    kernel = prior_kernel(layer)
+    kappa = self_consistent(layer, kernel)
+    lam = layer.ridge if ridge_kind == "bare" else kappa
+    return _scaled(layer, kernel, lam, kappa / layer.ridge, jnp.ones(()), jnp.zeros(()))
 
 
-@compiled
-def kernel_scaling(system: AveragedNetwork, ridge_kind: FixedRidge = "bare") -> ScaledKernel:
+@theory
+def kernel_scaling(system: AveragedNetwork, *, ridge_kind: FixedRidge = "bare") -> ScaledKernel:
     """The kernel renormalised by one number Q, the minimum of N (Q - log Q) + y^T (lambda + Q M)^{-1} y.
 
     What is left of adaptation when the weights may grow but not turn (Li and Sompolinsky 2021; Pacelli et al. 2023); without the
     fluctuations of the output. The lowest minimum.
     """
-    copies, system = system.copies, system.one_patch
-    degrees = system.kept
-    lam, _ = ridge(system, ridge_kind, copies)
-    eigenvalues, vectors = jnp.linalg.eigh(Plane.of(system).prior_kernel(degrees))
-    power = (vectors.T @ system.coefficients(degrees)) ** 2
-    width = jnp.asarray(system.width, float)[None]
-    found = jax.tree.map(lambda x: x[0], minima(jnp.maximum(eigenvalues, 0.0), power, lam, width, fluctuations=False))
-    return _scaled(system, copies, ridge_kind, jnp.exp(found.log_scale), jnp.where(found.found, found.residual, jnp.inf))
+    layer = system.hidden
+    kernel, kappa = prior_kernel(layer), effective(layer)
+    lam = layer.ridge if ridge_kind == "bare" else kappa
+    eigenvalues, vectors = jnp.linalg.eigh(kernel.modes)
+    found = minima(jnp.maximum(eigenvalues, 0.0), (vectors.T @ layer.y) ** 2, lam, layer.width[None], fluctuations=False)
+    lowest = jax.tree.map(lambda branch: branch[0], found)
+    unsettled = jnp.where(lowest.found, lowest.residual, jnp.inf)
+    return _scaled(layer, kernel, lam, kappa / layer.ridge, jnp.exp(lowest.log_scale), unsettled)
 
 
-def _scaled(system: TwoLayerNetwork, copies: Number, kind: FixedRidge, scale: Array, residual: Array) -> ScaledKernel:
-    degrees = system.kept
-    lam, ratio = ridge(system, kind, copies)
-    _, output = regression(scale * Plane.of(system).prior_kernel(degrees), system.coefficients(degrees), lam)
+def _scaled(layer: HiddenLayer, kernel: Kernel, lam: Array, ratio: Array, scale: Array, unsettled: Array) -> ScaledKernel:
+    tau, output = regression(scale * kernel.modes, layer.y, lam)
+    missed = jnp.max(jnp.abs(output + lam * tau - layer.y)) / layer.size
+    residual = missed + unsettled
     return ScaledKernel(
-        **shares(system, output),
-        spread=jnp.ones(()),
-        eigenvalue_ratio=jnp.ones(()) if 1 in degrees else jnp.asarray(jnp.nan),
+        **on_modes(layer, output, jnp.ones(())),
+        eigenvalue_ratio=jnp.ones(()) if 1 in layer.degrees else jnp.asarray(jnp.nan),
         ridge_ratio=ratio,
         residual=residual,
-        converged=residual < _ACCURACY,
+        converged=residual < ACCURACY,
         scale=scale,
     )

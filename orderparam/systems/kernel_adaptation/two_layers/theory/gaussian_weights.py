@@ -18,22 +18,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from orderparam.solve.minimum import minimise
-from orderparam.systems.kernel_adaptation.modes.plane import LOG_STEPS, STANDARD_NODES, Others, Plane
-from orderparam.systems.kernel_adaptation.modes.ridge import FixedRidge, ridge
+from orderparam.core.verb import theory
+from orderparam.solve.minimum import differentiated, newton_minimum
+from orderparam.systems.kernel_adaptation.modes.observables import on_modes
+from orderparam.systems.kernel_adaptation.modes.plane import LOG_STEPS, STANDARD_NODES, Kernel, Plane
+from orderparam.systems.kernel_adaptation.modes.ridge import Ridge, effective, settled
 from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import (
     AveragedNetwork,
     Prediction,
-    compiled,
     eigenvalue_ratio,
     regression,
-    shares,
 )
 
 Branch = Literal["lowest", "uninformed", "informed"]
-BRANCHES = ("lowest", "uninformed", "informed")
 _STARTS = 6
-_ACCURACY = 1e-8
 # |z|, z ~ N(0, 1): nodes that crowd at 0, where units of large weights change from one side to the other
 _U = np.linspace(0, 1, 81)
 _Z = 11 * np.sinh(5 * _U) / np.sinh(5)
@@ -49,76 +47,69 @@ class GaussianWeights(Prediction):
     branches: Float[Array, ""]
 
 
-def gaussian_kernel(plane: Plane, degrees: tuple[int, ...], a: Array, b: Array) -> tuple[Float[Array, "mode mode"], Others]:
-    """M, and the kernel outside the modes, for Gaussian weights of variances a v/d along w_* and b v/d across."""
-    scale = plane.variance / plane.dim
-    deviation = jnp.sqrt(2 / (plane.dim - 1))
-    log_q = jnp.log(plane.dim - 1) + deviation * STANDARD_NODES
-    log_weight = (plane.dim - 1) / 2 * log_q - jnp.exp(log_q) / 2 + LOG_STEPS
-    inner = jax.nn.softmax(log_weight)
+def gaussian_kernel(plane: Plane, a: Array, b: Array) -> Kernel:
+    """The kernel of Gaussian weights of variances a v/d along w_* and b v/d across."""
+    layer = plane.layer
+    scale = layer.weight_variance / layer.dim
+    log_q = jnp.log(layer.dim - 1) + jnp.sqrt(2 / (layer.dim - 1)) * STANDARD_NODES
+    inner = jax.nn.softmax((layer.dim - 1) / 2 * log_q - jnp.exp(log_q) / 2 + LOG_STEPS)
     signs = 1.0 if plane.even else np.array([1.0, -1.0])[:, None, None]
     rho = jnp.asarray(signs * jnp.sqrt(a * scale) * _Z[:, None])
     q_perp = b * scale * jnp.exp(log_q)
-    m = jnp.stack(plane.overlaps(degrees)(rho, rho**2 + q_perp))
+    m = jnp.stack(plane.overlaps(layer.degrees)(rho, rho**2 + q_perp))
     weight = jnp.broadcast_to(_W[:, None] * inner, m.shape[1:]) / (1.0 if plane.even else 2.0)
-    flat = m.reshape(len(degrees), -1)
-    linear, rest = plane.others(m, rho, q_perp)
-    outside = Others(jnp.sum(weight * linear) * plane.readout / (plane.dim - 1), jnp.sum(weight * rest) * plane.readout)
-    return plane.readout * (flat * weight.ravel()) @ flat.T, outside
+    return plane.kernel(m, rho, q_perp, weight)
 
 
-@compiled
+@theory
 def gaussian_weights(
-    system: AveragedNetwork, branch: Branch = "lowest", ridge_kind: FixedRidge = "bare", fluctuations: bool = False
+    system: AveragedNetwork, *, branch: Branch = "lowest", ridge_kind: Ridge = "bare", fluctuations: bool = False
 ) -> GaussianWeights:
     """The minimum of F of lowest action, or with the smallest ("uninformed") or the largest ("informed") variance along w_*.
 
+    ridge_kind: "bare", T/n, "effective" or "self-consistent" (`modes.ridge`); the last is one for each minimum, the stationary
+        point of F at the ridge that its own kernel leaves.
     fluctuations: adds log det(1 + kernel/lambda)/(2N) to F/N, over all functions: the kept modes, d - 1 linear ones across, and
         the trace of all others over lambda; for a `PatchNetwork` times the number of patches.
 
-    Newton's method from six starts between the prior and weights of length sqrt 2 along w_*. Accurate to 1e-8. Raises
-    `ValueError` for an unknown branch or ridge.
+    Newton's method from six starts between the prior and weights of length sqrt 2 along w_*. Accurate to 1e-8.
     """
-    if branch not in BRANCHES:
-        raise ValueError(f"branch = {branch!r}: must be one of {', '.join(BRANCHES)}")
-    copies, system = system.copies, system.one_patch
-    degrees = system.kept
-    y = system.coefficients(degrees)
-    lam, ratio = ridge(system, ridge_kind, copies)
-    plane = Plane.of(system)
+    layer = system.hidden
+    plane, y = Plane.of(layer), layer.y
 
-    def value(x: Array) -> Array:
+    def action(x: Array, lam: Array) -> Array:
         a, b = jnp.exp(x)
-        kernel, outside = gaussian_kernel(plane, degrees, a, b)
-        tau, _ = regression(kernel, y, lam)
-        fit = y @ tau
+        kernel = gaussian_kernel(plane, a, b)
+        fit = y @ regression(kernel.modes, y, lam)[0]
         if fluctuations:
-            fit += copies * (jnp.linalg.slogdet(jnp.eye(len(degrees)) + kernel / lam)[1] + outside.rest / lam)
-            fit += copies * (plane.dim - 1) * jnp.log1p(outside.perpendicular / lam)
-        return (a - x[0] - 1 + (plane.dim - 1) * (b - x[1] - 1)) / 2 + fit / (2 * plane.width)
+            fit += layer.copies * (jnp.linalg.slogdet(jnp.eye(y.size) + kernel.modes / lam)[1] + kernel.rest / lam)
+            fit += layer.copies * (layer.dim - 1) * jnp.log1p(kernel.perpendicular / lam)
+        return (a - x[0] - 1 + (layer.dim - 1) * (b - x[1] - 1)) / 2 + fit / (2 * layer.width)
 
-    def gradient(x: Array) -> Array:
-        return jax.grad(value)(x) / plane.dim
+    def minimum(start: Array) -> tuple[Array, Array, Array, Array]:
+        def at(lam: Array) -> tuple[Array, Array, Array]:
+            found = newton_minimum(differentiated(lambda x: action(x, lam) / layer.dim), start)
+            return found.value, found.residual, found.converged
 
-    farthest = jnp.log(2 * plane.dim / plane.variance)
+        lam, known = settled(layer, ridge_kind, lambda lam: gaussian_kernel(plane, *jnp.exp(at(lam)[0])))
+        x, residual, converged = at(lam)
+        return x, lam, jnp.where(known, residual, jnp.inf), converged & known
+
+    farthest = jnp.log(2 * layer.dim / layer.weight_variance)
     starts = jnp.stack([jnp.linspace(0.0, 1.0, _STARTS) * farthest, jnp.zeros(_STARTS)], axis=1)
-    found = jax.vmap(lambda start: minimise(value, gradient, start))(starts)
-    actions = jax.vmap(value)(found)
-    errors = jnp.max(jnp.abs(jax.vmap(gradient)(found)), axis=1)
-    good = errors < _ACCURACY
+    found, ridges, residuals, good = jax.vmap(minimum)(starts)
+    actions = jax.vmap(action)(found, ridges)
     reached = jnp.sort(jnp.where(good, found[:, 0], jnp.inf))
     different = good.any() + jnp.sum(jnp.isfinite(reached[1:]) & (jnp.diff(reached) > 1e-6))
     key = {"lowest": actions, "uninformed": found[:, 0], "informed": -found[:, 0]}[branch]
     best = jnp.argmin(jnp.where(good, key, jnp.inf))
-    a, b = jnp.exp(found[best])
-    kernel, outside = gaussian_kernel(plane, degrees, a, b)
-    _, output = regression(kernel, y, lam)
+    (a, b), lam = jnp.exp(found[best]), ridges[best]
+    kernel = gaussian_kernel(plane, a, b)
     return GaussianWeights(
-        **shares(system, output),
-        spread=a,
-        eigenvalue_ratio=eigenvalue_ratio(degrees, kernel, outside.perpendicular),
-        ridge_ratio=ratio,
-        residual=errors[best],
+        **on_modes(layer, regression(kernel.modes, y, lam)[1], a),
+        eigenvalue_ratio=eigenvalue_ratio(layer, kernel),
+        ridge_ratio=(lam if ridge_kind == "self-consistent" else effective(layer)) / layer.ridge,
+        residual=residuals[best],
         converged=good[best],
         perpendicular=b,
         action=actions[best],

@@ -126,13 +126,23 @@ def _size(system, dim):
 
 
 def _traced_sizes(fn, system, is_experiment):
-    """The sizes of all dimensions of what `fn` returns, from abstract values; none where it cannot be traced."""
+    """The sizes of all dimensions of what `fn` returns, from abstract values; none where it cannot be traced.
+
+    The decorator of an experiment makes arrays of the numbers that it reads sizes from, which tracing would hide from it.
+    """
+    bare = _undecorated(fn)
     keys = (jax.random.key(0),) if is_experiment else ()
     try:
-        result = eqx.filter_eval_shape(lambda *given: fn(system, *given), *keys)
+        result = eqx.filter_eval_shape(lambda *given: bare(system, *given), *keys)
     except Exception:
         return {}
     return {dim: size for name, dims in type(result).dims().items() for dim, size in zip(dims, getattr(result, name).shape)}
+
+
+def _undecorated(fn):
+    if isinstance(fn, functools.partial):
+        return functools.partial(_undecorated(fn.func), *fn.args, **fn.keywords)
+    return getattr(fn, "__wrapped__", fn)
 
 
 def _result_of(fn):

@@ -312,6 +312,8 @@ class Look:
                 axes.plot(np.ravel(x), np.ravel(y), marker="x", markersize=6, **look)
             else:
                 axes.plot(*_interrupted(panel, data, x, y), **look)
+                alone = _alone(y)
+                axes.plot(x[alone], y[alone], ".", color=colour, zorder=2)
             return
         marker, full = MARKERS[number % len(MARKERS)], number == 0 and role != "baseline"
         face = colour if full else paper()
@@ -489,6 +491,12 @@ def _missed(data: xr.Dataset, size: int) -> np.ndarray:
     status = data["status"] == UNCONVERGED
     missed = np.ravel(status.any("seed") if "seed" in status.dims else status)
     return missed if len(missed) == size else np.full(size, missed.any())
+
+
+def _alone(y: np.ndarray) -> np.ndarray:
+    """Points of a line without a neighbour, which the line does not show."""
+    known = np.concatenate([[False], np.isfinite(y), [False]])
+    return known[1:-1] & ~known[:-2] & ~known[2:]
 
 
 def _interrupted(panel: Panel, data: xr.Dataset, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,217 @@
-"""The named figures of weak learnability."""
+"""The named figures of targets with several directions: the staircase, sample complexities, and the times SGD needs."""
 
-from orderparam.systems.multi_index.studies_targets import leap_staircase, weak_learnability_table
-from orderparam.systems.multi_index.studies_times import sgd_batch_size, sgd_data_reuse, sgd_exit_times
+import math
 
-__all__ = ["leap_staircase", "sgd_batch_size", "sgd_data_reuse", "sgd_exit_times", "weak_learnability_table"]
+from orderparam.core.study import Curve, study
+from orderparam.plotting import Freehand, Panel, vertical
+from orderparam.plotting.words import words
+from orderparam.systems.multi_index.experiment import exit_chain, network_sgd, overlap_chain
+from orderparam.systems.multi_index.figures import draw_powers, draw_table
+from orderparam.systems.multi_index.model import SphericalSGD
+from orderparam.systems.multi_index.tabulate import WeakLearnability, hardness, measured_hermite_power
+from orderparam.systems.multi_index.theory import exit_time, overlap_flow
+
+_TARGETS = ("z", "z**2", "He3(z)", "z1*z2", "z1*z2*z3", "sign(z1*z2*z3)")
+
+
+@study(
+    "leap-staircase",
+    title="SGD climbs a staircase of directions",
+    source="Abbe, Boix-Adsera, Misiakiewicz 2022, 2023",
+    full={"dim": 100_000, "network_dim": 4096, "seeds": 64, "horizon": 200.0},
+    seconds=(45, 1800),
+    observables=("overlap",),
+    panels=[
+        Panel(
+            (words("sample_ratio"), lambda data: data["sample_ratio"].isel(input_dim=-1)),
+            ("overlap with each direction", lambda data: data["overlap"].isel(input_dim=-1)),
+            facet="target",
+            by="index",
+            log="x",
+            text={0: "$m_1$", 1: "$m_2$", 2: "$m_3$"},
+        )
+    ],
+    caption=r"""
+        One neuron, $\sigma = \mathrm{{He}}_1 + \mathrm{{He}}_2/2 + \mathrm{{He}}_3/6$, correlation loss, learning rate
+        0.05. Flow from all overlaps = {first}; exact chain: $d$ = {dim}; network with all weights: $d$ = {network_dim}.
+        With its stairs (leap 1) the target shows one direction after the other; without them (leap 3) nothing moves in
+        this time.
+    """,
+)
+def leap_staircase(
+    dim: int = 2048, network_dim: int = 256, first: float = 0.02, horizon: float = 80.0, seeds: int = 8
+) -> list[Curve]:
+    curves = []
+    for formula in ("z1 + z1*z2 + z1*z2*z3", "z1*z2*z3"):
+        system = SphericalSGD(
+            target=formula,
+            student="He1(z) + He2(z)/2 + He3(z)/6",
+            learning_rate=0.05,
+            first_overlap=first,
+            horizon=horizon,
+            records=14,
+        )
+        chain, network = system.with_(input_dim=dim), system.with_(input_dim=network_dim)
+        facets = {"target": formula}
+        curves += [
+            Curve("flow", overlap_flow, chain, {"input_dim": (dim,)}, facets=facets),
+            Curve("exact chain", overlap_chain, chain, {"input_dim": (dim,)}, seeds, True, facets=facets),
+            Curve("network", network_sgd, network, {"input_dim": (network_dim,)}, seeds, True, facets=facets),
+        ]
+    return curves
+
+
+@study(
+    "weak-learnability-table",
+    title="Kernels, one-pass SGD and the best algorithm, target by target",
+    source="Abbe et al. 2023; Damian et al. 2024; Troiani et al. 2024",
+    full={"samples": 2_000_000, "seeds": 16},
+    seconds=(10, 300),
+    observables=("hermite_power",),
+    columns=1,
+    panels=[Freehand(draw_table), Freehand(draw_powers)],
+    caption="""
+        Samples needed to learn the whole target with a kernel, and to find all directions with one-pass SGD and with
+        the best known efficient algorithm (last column: the $n/d$ from which it finds the first); $e^d$: more than any
+        power. Below: sum of squared Hermite coefficients of each degree; bars: exact, dots: samples of {samples}
+        points.
+    """,
+)
+def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> list[Curve]:
+    over = {"target": _TARGETS}
+    system = WeakLearnability(samples=samples)
+    return [
+        Curve("exact", hardness, system, over),
+        Curve("random samples", measured_hermite_power, system, over, seeds=seeds),
+    ]
+
+
+def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
+    formula = "z" if degree == 1 else f"He{degree}(z)/sqrt({math.factorial(degree)})"
+    system = SphericalSGD(
+        target=formula,
+        student=formula,
+        learning_rate={1: 0.5, 2: 0.1, 3: 0.5}[degree],
+        rate_exponent=max(degree / 2 - 1, 0.0),
+        horizon=40.0 * max(dims),
+    )
+    over = {"input_dim": dims}
+    facets = {"information exponent": degree}
+    return [
+        Curve("diffusion of the overlap", exit_time, system, over, facets=facets),
+        Curve("SGD", exit_chain, system, over, seeds=seeds, batch_seeds=True, facets=facets),
+    ]
+
+
+@study(
+    "sgd-exit-times",
+    title="How many samples SGD needs to find a direction",
+    source="Ben Arous, Gheissari, Jagannath 2021, theorem 1.3; Arnaboldi et al. 2023",
+    full={"dims": (128, 512, 2048, 8192, 32768), "cubic_dims": (32, 64, 128, 256, 512), "seeds": 256},
+    seconds=(60, 3600),
+    observables=("exit_samples",),
+    panels=[
+        Panel(
+            "input_dim",
+            "exit_samples",
+            by="information exponent",
+            log="xy",
+            fit="d",
+            ylabel="samples $n$ until $|m| = 1/2$",
+            text={degree: rf"$\ell = {degree}$" for degree in (1, 2, 3)},
+        )
+    ],
+    caption=r"""
+        Spherical one-pass SGD, one neuron, student = target = normalised Hermite polynomial of degree $\ell$,
+        correlation loss, learning rate 0.5, 0.1, $0.5/\sqrt{{d}}$. Theory: mean first-passage time of the diffusing
+        overlap. Exponents with 95 % intervals [slope of the theory over the same $d$]; asymptotically $n \sim d$,
+        $d\log d$, $d^2$.
+    """,
+)
+def sgd_exit_times(
+    dims: tuple[int, ...] = (128, 512, 2048), cubic_dims: tuple[int, ...] = (48, 96, 192), seeds: int = 96
+) -> list[Curve]:
+    return [*_exits(1, dims, seeds), *_exits(2, dims, seeds), *_exits(3, cubic_dims, seeds)]
+
+
+@study(
+    "sgd-data-reuse",
+    title="A second look at each sample removes the information exponent",
+    source="Dandi et al. 2024, Arnaboldi et al. 2024",
+    full={"dims": (64, 256, 1024, 4096), "one_look_dims": (32, 64, 128, 256), "path_dim": 4096, "seeds": 256},
+    seconds=(60, 3600),
+    observables=("exit_samples", "norm"),
+    panels=[
+        Panel("sample_ratio", "norm", by="way", where={"part": "path"}, log="x", ylabel="overlap $|m|$"),
+        Panel("input_dim", "exit_samples", by="way", where={"part": "exit"}, log="xy", fit="d", ylabel="$n$ until $|m| = 0.3$"),
+    ],
+    caption=r"""
+        Target $-\mathrm{{He}}_3/\sqrt{{6}}$ (information exponent 3, generative exponent 1), student
+        $\mathrm{{erf}}(z/\sqrt{{2}})$, correlation loss; one look: learning rate $1/\sqrt{{d}}$; two looks: first step
+        1, learning rate 0.3. Left: $d$ = {path_dim}, all runs from $m$ = 0.1, flow for $d\to\infty$. Right: random
+        starts, mean first-passage time; exponents with 95 % intervals; one look is steeper than its asymptotic $d^2$ at
+        these $d$.
+    """,
+)
+def sgd_data_reuse(
+    dims: tuple[int, ...] = (64, 256, 1024),
+    one_look_dims: tuple[int, ...] = (32, 64, 128),
+    path_dim: int = 512,
+    seeds: int = 64,
+) -> list[Curve]:
+    base = SphericalSGD(
+        target="-He3(z)/sqrt(6)", student="erf(z/sqrt(2))", exit_overlap=0.3, start="signed", horizon=1e5
+    )
+    ways = {
+        "one look": base.with_(learning_rate=1.0, rate_exponent=0.5),
+        "two looks": base.with_(learning_rate=0.3, repetition=1.0),
+    }
+    curves = []
+    for way, system in ways.items():
+        over = {"input_dim": one_look_dims if way == "one look" else dims}
+        exits, paths = ({"way": way, "part": part} for part in ("exit", "path"))
+        curves += [
+            Curve("theory", exit_time, system, over, facets=exits),
+            Curve("SGD", exit_chain, system, over, seeds=seeds, batch_seeds=True, facets=exits),
+        ]
+        path = system.with_(input_dim=path_dim, first_overlap=0.1, horizon=30.0, records=16)
+        one = {"input_dim": (path_dim,)}
+        curves += [
+            Curve("theory", overlap_flow, path, one, facets=paths),
+            Curve("SGD", overlap_chain, path, one, seeds=seeds, batch_seeds=True, facets=paths),
+        ]
+    return curves
+
+
+@study(
+    "sgd-batch-size",
+    title="Large batches save steps but no samples",
+    source="Arnaboldi et al. 2024 (batch size and time complexity)",
+    full={"dim": 128, "batches": (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048), "seeds": 256},
+    seconds=(60, 1200),
+    observables=("exit_samples", "exit_steps"),
+    panels=lambda p: [
+        Panel("batch_size", y, log="xy", ylabel=f"{unit} until $|m| = 1/2$", reference=[vertical(p["dim"] ** 1.5, "$d^{3/2}$")])
+        for y, unit in (("exit_samples", "samples $n$"), ("exit_steps", "steps $n/b$"))
+    ],
+    caption=r"""
+        Information exponent 3, $d$ = {dim}, learning rate $0.5\,b/\sqrt{{d}}$ for batches of $b$. The theory takes the
+        gradient noise of a sample whatever the batch; it holds for $b$ well below $d^{{3/2}}$.
+    """,
+)
+def sgd_batch_size(dim: int = 64, batches: tuple[int, ...] = (1, 8, 64, 256), seeds: int = 96) -> list[Curve]:
+    formula = "He3(z)/sqrt(6)"
+    system = SphericalSGD(
+        input_dim=dim,
+        target=formula,
+        student=formula,
+        learning_rate=0.5,
+        rate_exponent=0.5,
+        gradient="sum",
+        horizon=60.0 * dim,
+    )
+    over = {"batch_size": batches}
+    return [
+        Curve("first-passage theory", exit_time, system, over),
+        Curve("SGD", exit_chain, system, over, seeds=seeds, batch_seeds=True),
+    ]

@@ -28,5 +28,5 @@ def test_training_sets_of_the_full_study_leave_images_to_test_on(digits_alone):
     with pytest.warns(UserWarning, match=r"left out: n_train = \[1000, 3000\]"):
         curves = study.build(**parameters)
     assert all(max(curve.over["n_train"]) <= 300.0001 for curve in curves)
-    with pytest.raises(ValueError, match="left to test on"):
+    with pytest.raises(ValueError, match="must be < 357, the size of the pool"):
         study.build(**{**parameters, "n_train": (1000,)})

@@ -77,7 +77,7 @@ def _text(figure: Any, text: str, width: float, size: float, weight: str) -> Any
 
 def wrapped(figure: Any, text: str, width: float, size: float, weight: str = "normal") -> str:
     """The text in lines of at most `width` inches at that size; formulas stay whole, and no last line is a lonely word."""
-    words = re.findall(r"(?:\$[^$]*\$|[^\s$])+", text)
+    words = re.findall(r"(?:\$[^$]*\$|[^\s$])+", " ".join(text.split()))
     probe = figure.text(0, 0, "", size=size, weight=weight)
     lengths = [_length(probe, word) for word in words]
     space = _length(probe, "n n") - 2 * _length(probe, "n")

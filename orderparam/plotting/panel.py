@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 # The name of a dimension, coordinate or observable; or an axis label and a function of the data set
 Quantity = str | tuple[str, Callable[[xr.Dataset], Any]]
-_DENSE = 40  # measured points beyond which a band stands for marks
+_DENSE = 60  # measured points beyond which a band stands for marks
 
 
 @dataclass(frozen=True)

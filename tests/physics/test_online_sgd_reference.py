@@ -11,11 +11,11 @@ from orderparam.systems.online_sgd import (
     ReproducibleStart,
     TeacherStart,
     asymptotic_error,
-    network_sgd,
     overlap_chain,
     overlap_flow,
     plateau,
     steady_state,
+    trained_network,
 )
 
 # R / sigma^2 of the matched committee, readouts 1, and the largest stable learning rate.
@@ -29,7 +29,7 @@ LINEAR_RESPONSE = {
 
 @pytest.fixture(scope="module")
 def flow():
-    return jax.jit(overlap_flow, static_argnames="terms")
+    return overlap_flow
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +42,11 @@ def committee():
 @pytest.mark.parametrize("units", LINEAR_RESPONSE)
 def test_linear_response_to_label_noise(units):
     errors, critical = LINEAR_RESPONSE[units]
-    theory = jax.jit(asymptotic_error)
+    theory = asymptotic_error
     system = CommitteeSGD(width=units, teacher_width=units, readout="sum", noise=1.0)
     for rate, error in zip((0.01, 0.1, 0.5, 1.0), errors):
         found = theory(system.with_(learning_rate=rate))
-        assert float(found.population_risk) == pytest.approx(error, rel=2e-9)
+        assert float(found.test_error) == pytest.approx(error, rel=2e-9)
         assert float(found.critical_learning_rate) == pytest.approx(critical, rel=1e-9)
 
 
@@ -54,9 +54,9 @@ def test_copies_of_a_unit_act_as_one_with_a_smaller_rate():
     """Four units on a teacher of two, rate 4, noise 1e-3: integrated to n/d = 1e6 the flow ends at R = 1.1664076e-4."""
     found = asymptotic_error(CommitteeSGD(width=4, teacher_width=2, learning_rate=4.0, noise=1e-3))
     one = asymptotic_error(CommitteeSGD(width=2, teacher_width=2, learning_rate=2.0, noise=1e-3))
-    assert float(found.population_risk) == pytest.approx(float(one.population_risk), rel=1e-12)
+    assert float(found.test_error) == pytest.approx(float(one.test_error), rel=1e-12)
     assert float(found.critical_learning_rate) == pytest.approx(2 * float(one.critical_learning_rate), rel=1e-12)
-    assert float(found.population_risk) == pytest.approx(1.1664076e-4, rel=5e-3)  # to first order in the noise
+    assert float(found.test_error) == pytest.approx(1.1664076e-4, rel=5e-3)  # to first order in the noise
 
 
 def test_critical_rate_and_small_rate_of_one_unit():
@@ -69,24 +69,24 @@ def test_flow_with_both_terms(flow, committee):
     found = flow(committee)
     assert bool(found.converged)
     np.testing.assert_allclose(
-        found.population_risk, [4.944065777e-2, 4.0637125734e-3, 3.5260097001e-3, 1.194718385e-4], rtol=3e-8
+        found.test_error, [4.944065777e-2, 4.0637125734e-3, 3.5260097001e-3, 1.194718385e-4], rtol=3e-8
     )
 
 
 def test_flow_without_label_noise(flow, committee):
     found = flow(committee.with_(noise=0.0))
-    np.testing.assert_allclose(found.population_risk[:3], [4.935113149e-2, 3.9231777201e-3, 3.3793399852e-3], rtol=3e-8)
+    np.testing.assert_allclose(found.test_error[:3], [4.935113149e-2, 3.9231777201e-3, 3.3793399852e-3], rtol=3e-8)
 
 
 def test_limits_with_one_term(flow, committee):
     np.testing.assert_allclose(
-        flow(committee, terms="learning").population_risk[:3],
+        flow(committee, terms="learning").test_error[:3],
         [3.8129691674e-2, 3.1027227247e-3, 2.7218157026e-3],
         rtol=3e-8,
     )
     noisy = flow(committee, terms="noise")
     np.testing.assert_allclose(
-        noisy.population_risk, [0.1222445109, 0.2399182378, 0.3184387238, 0.2735886104], rtol=1e-8
+        noisy.test_error, [0.1222445109, 0.2399182378, 0.3184387238, 0.2735886104], rtol=1e-8
     )
     np.testing.assert_allclose(
         np.diagonal(noisy.self_overlap[1]), [1.4168175753, 1.3914235450, 1.4115502979, 1.4026482196], rtol=1e-8
@@ -97,7 +97,7 @@ def test_limits_with_one_term(flow, committee):
 def test_learning_rate_trades_floor_for_samples(flow, committee):
     """d = 1000, gamma = p d^-delta at n/d = 100 and 1000: the smaller rate is behind first and ahead later."""
     found = {
-        delta: flow(committee.with_(learning_rate=4.0 * 1000**-delta)).population_risk[2:]
+        delta: flow(committee.with_(learning_rate=4.0 * 1000**-delta)).test_error[2:]
         for delta in (0.25, 0.375, 0.5)
     }
     np.testing.assert_allclose(found[0.25], [3.138064e-3, 8.014007e-4], rtol=1e-6)
@@ -107,7 +107,7 @@ def test_learning_rate_trades_floor_for_samples(flow, committee):
 
 def test_steady_states_at_finite_noise():
     """Full nonlinear steady states of the matched committee, and the flow that ends there."""
-    steady = jax.jit(steady_state)
+    steady = steady_state
     system = CommitteeSGD(
         width=2, teacher_width=2, readout="sum", learning_rate=0.5, start=TeacherStart(), horizon=50.0
     )
@@ -115,17 +115,17 @@ def test_steady_states_at_finite_noise():
         found = steady(system.with_(noise=noise))
         assert bool(found.converged)
         assert float(found.growth_rate) < 0
-        assert float(found.population_risk) == pytest.approx(risk, rel=1e-9)
+        assert float(found.test_error) == pytest.approx(risk, rel=1e-9)
     # The same point in the other normalisation: gamma = K^2 eta, Delta = sigma^2 / K^2, R = eps / K^2.
     other = CommitteeSGD(width=2, teacher_width=2, learning_rate=2.0, noise=1e-3, start=TeacherStart(), horizon=50.0)
-    assert float(steady(other).population_risk) == pytest.approx(1.169867130e-4, rel=1e-8)
+    assert float(steady(other).test_error) == pytest.approx(1.169867130e-4, rel=1e-8)
     # Two units on one teacher unit drift apart at next to no cost. Reference: the flow at n/d = 1e8, by SciPy's LSODA.
     copies = CommitteeSGD(width=2, teacher_width=1, learning_rate=1.0, noise=1e-3, horizon=1000.0)
     found = steady(copies)
     assert bool(found.converged)
     assert -1e-4 < float(found.growth_rate) < 0
-    assert float(found.population_risk) == pytest.approx(5.237446886365e-5, rel=1e-10)
-    assert float(asymptotic_error(copies).population_risk) == pytest.approx(float(found.population_risk), rel=1e-3)
+    assert float(found.test_error) == pytest.approx(5.237446886365e-5, rel=1e-10)
+    assert float(asymptotic_error(copies).test_error) == pytest.approx(float(found.test_error), rel=1e-3)
 
 
 def test_symmetric_plateau_is_a_saddle():
@@ -153,7 +153,7 @@ def test_symmetric_plateau_is_a_saddle():
     # The approach to the saddle itself is slow: the longer the stay, the better its rate is met.
     assert stays[1] / np.log(100) == pytest.approx(1, abs=0.01)
     assert abs(stays[1] / np.log(100) - 1) < 0.5 * abs(stays[0] / np.log(100) - 1)
-    assert float(lengths.entry_risk[1]) > float(found.population_risk) > float(lengths.exit_risk[1])
+    assert float(lengths.entry_risk[1]) > float(found.test_error) > float(lengths.exit_risk[1])
 
 
 def test_network_and_chain_follow_the_flow_at_finite_dimension():
@@ -163,13 +163,13 @@ def test_network_and_chain_follow_the_flow_at_finite_dimension():
     theory = overlap_flow(system)
     keys = jax.random.split(jax.random.key(0), 64)
     found = {
-        f: np.asarray(jax.vmap(lambda k, f=f: f(system, k).population_risk)(keys)) for f in (overlap_chain, network_sgd)
+        f: np.asarray(jax.vmap(lambda k, f=f: f(system, k).test_error)(keys)) for f in (overlap_chain, trained_network)
     }
     errors = {f: runs.std(axis=0, ddof=1) / 8 for f, runs in found.items()}
     means = {f: runs.mean(axis=0) for f, runs in found.items()}
     combined = np.hypot(*errors.values())
-    assert np.all(np.abs(means[overlap_chain] - means[network_sgd]) < 4 * combined)
+    assert np.all(np.abs(means[overlap_chain] - means[trained_network]) < 4 * combined)
     for f in found:
-        assert np.all(np.abs(means[f] - theory.population_risk) < 4 * errors[f] + 2e-2 * theory.population_risk)
+        assert np.all(np.abs(means[f] - theory.test_error) < 4 * errors[f] + 2e-2 * theory.test_error)
     spread = [runs.std(axis=0, ddof=1) for runs in found.values()]
     assert np.all(np.abs(np.log(spread[0] / spread[1])) < 0.5)

@@ -7,21 +7,24 @@ import pytest
 from scipy import integrate, stats
 
 from orderparam.gaussian import activation
+from orderparam.solve.flow import flow
 from orderparam.systems.online_sgd import (
     CommitteeSGD,
     PhasePoint,
     SphereStart,
     asymptotic_error,
-    averages,
-    network_sgd,
     overlap_chain,
     overlap_flow,
+    phase_flow,
     region,
     time_exponent,
+    trained_network,
 )
-from orderparam.systems.online_sgd.chain import lower_root
-from orderparam.systems.online_sgd.kinked import four_points
-from orderparam.systems.online_sgd.smooth import signal_power
+from orderparam.systems.online_sgd.averages import moments
+from orderparam.systems.online_sgd.averages.kinked import four_points
+from orderparam.systems.online_sgd.averages.smooth import signal_power
+from orderparam.systems.online_sgd.committee.chain import lower_root
+from orderparam.systems.online_sgd.committee.equations import Order, problem, risk_of, velocity
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +40,7 @@ def fields():
 def sampled(name, fields, signed, count=2_000_000):
     """Risk, learning and noise term (with label noise 0.1) by plain sampling, with standard errors."""
     sigma = activation(name)
-    z = np.random.default_rng(1).standard_normal((count, 5)) @ np.asarray(averages.symmetric_root(fields))
+    z = np.random.default_rng(1).standard_normal((count, 5)) @ np.asarray(moments.symmetric_root(fields))
     error = np.asarray(sigma(z)) @ np.asarray(signed)
     slopes = np.asarray(sigma.derivative(z[:, :3]))
     learning = slopes.T @ (error[:, None] * z) / count
@@ -51,9 +54,9 @@ def test_averages_agree_with_sampling(name, fields):
     covariance, signed = fields
     risk, learning, noise = sampled(name, covariance, signed)
     sigma = activation(name)
-    assert float(averages.population_risk(sigma, covariance, signed)) == pytest.approx(risk, abs=2e-3)
-    np.testing.assert_allclose(averages.learning_term(sigma, covariance, signed, 3), learning, atol=2e-3)
-    found = jax.jit(lambda c: averages.noise_term(sigma, c, signed, 3, jnp.asarray(0.1)))(covariance)
+    assert float(moments.half_square(sigma, covariance, signed)) == pytest.approx(risk, abs=2e-3)
+    np.testing.assert_allclose(moments.learning_term(sigma, covariance, signed, 3), learning, atol=2e-3)
+    found = jax.jit(lambda c: moments.noise_term(sigma, c, signed, 3, jnp.asarray(0.1)))(covariance)
     np.testing.assert_allclose(found, noise, atol=2e-3)
 
 
@@ -61,10 +64,10 @@ def test_quasi_random_fields_agree_with_the_closed_form(fields):
     """The fallback of activations with unusual kinks, on one activation where it can be checked."""
     covariance, signed = fields
     sigma = activation("erf_scaled")
-    points = averages.field_points(5) @ averages.symmetric_root(covariance)
+    points = moments.field_points(5) @ moments.symmetric_root(covariance)
     slopes, error = sigma.derivative(points[:, :3]), sigma(points) @ signed
     quadrature = (slopes * error[:, None] ** 2).T @ slopes / len(points)
-    exact = averages.noise_term(sigma, covariance, signed, 3, jnp.asarray(0.0))
+    exact = moments.noise_term(sigma, covariance, signed, 3, jnp.asarray(0.0))
     np.testing.assert_allclose(quadrature, exact, rtol=3e-3)
 
 
@@ -75,7 +78,7 @@ def test_smooth_quadrature_agrees_with_the_closed_form(fields):
     rows = jnp.eye(2)[jnp.asarray([0, 1, 0, 0, 1])]
     power = jax.jit(lambda law: signal_power(sigma, law, signed, 3))
     for law in (covariance, rows @ rows.T):
-        exact = averages.noise_term(sigma, law, signed, 3, jnp.asarray(0.0))
+        exact = moments.noise_term(sigma, law, signed, 3, jnp.asarray(0.0))
         np.testing.assert_allclose(power(law), exact, rtol=1e-6, atol=1e-9)
 
 
@@ -124,25 +127,68 @@ def test_permuting_units_and_flipping_signs_leave_the_risk(fields):
     order = jnp.asarray([2, 0, 1, 3, 4])
     flip = jnp.asarray([1.0, -1.0, 1.0, 1.0, 1.0])
     sigma = activation("erf_scaled")
-    risk = averages.population_risk(sigma, covariance, signed)
-    assert averages.population_risk(sigma, covariance[order][:, order], signed[order]) == pytest.approx(float(risk))
-    flipped = averages.population_risk(sigma, flip[:, None] * covariance * flip, flip * signed)
+    risk = moments.half_square(sigma, covariance, signed)
+    assert moments.half_square(sigma, covariance[order][:, order], signed[order]) == pytest.approx(float(risk))
+    flipped = moments.half_square(sigma, flip[:, None] * covariance * flip, flip * signed)
     assert float(flipped) == pytest.approx(float(risk), rel=1e-13)
 
 
-def test_widths_and_rates_in_one_batch():
-    """Switched-off units are as if they were not there: a batch over widths equals runs of each width."""
-    wide = CommitteeSGD(input_dim=1e9, largest_width=3, width=3, horizon=5.0, records=3)
-    together = jax.vmap(lambda width, rate: overlap_flow(wide.with_(width=width, learning_rate=rate)).population_risk)(
-        jnp.asarray([2.0, 3.0]), jnp.asarray([2.0, 1.0])
+def test_rates_in_one_batch_are_the_same_as_alone():
+    system = CommitteeSGD(input_dim=1e9, width=2, horizon=5.0, records=3)
+    together = jax.vmap(lambda rate: overlap_flow(system.with_(learning_rate=rate)).test_error)(jnp.asarray([2.0, 1.0]))
+    alone = overlap_flow(system.with_(learning_rate=2.0))
+    np.testing.assert_allclose(together[0], alone.test_error, rtol=1e-7)
+
+
+def test_long_stiff_flows_take_few_steps():
+    """To n/d = 1e6, where the flow has come to rest (R = 1.1664076e-4, by two solvers): 631 steps."""
+    system = CommitteeSGD(input_dim=1e12, first_record=1.0, horizon=1e6, records=3)
+    path = flow(velocity, Order.at_start(system), system.sample_ratio(), problem(system), stiff=True, max_steps=900)
+    assert bool(path.converged)
+    end = jax.tree.map(lambda leaf: leaf[-1], path.value)
+    assert float(risk_of(system, end)) == pytest.approx(1.1664076e-4, rel=1e-8)
+
+
+def test_readouts_only_set_the_unit_of_the_labels():
+    """Labels c times as large, of noise c^2 times as large, learnt c^2 times as slowly, are the same problem: R ~ c^2."""
+    scale = 3.0
+    plain = CommitteeSGD(input_dim=1e9, width=2, readout="sum", learning_rate=0.5, noise=0.01, horizon=5.0, records=3)
+    scaled = plain.with_(
+        student_readout=scale, teacher_readout=[scale, scale], learning_rate=0.5 / scale**2, noise=0.01 * scale**2
     )
-    alone = overlap_flow(CommitteeSGD(input_dim=1e9, width=2, learning_rate=2.0, horizon=5.0, records=3))
-    np.testing.assert_allclose(together[0], alone.population_risk, rtol=1e-7)
+    for theory in (overlap_flow, asymptotic_error):
+        np.testing.assert_allclose(theory(scaled).test_error, scale**2 * theory(plain).test_error, rtol=1e-8)
+    own = plain.with_(student_readout=[0.2, 0.4], teacher_readout=2.0)
+    np.testing.assert_array_equal(own.readouts()[0], [0.2, 0.4])
+    np.testing.assert_array_equal(own.readouts()[1], [2.0, 2.0])
+
+
+def test_both_layers_are_learnt_as_their_flow_says():
+    """A teacher of readouts 2 and 1, a student that starts from small ones and trains them (Goldt et al. 2019): d = 300."""
+    system = CommitteeSGD(
+        input_dim=300,
+        width=2,
+        learning_rate=0.4,
+        readout_rate=0.8,
+        student_readout=[0.9, 0.3],
+        teacher_readout=[2.0, 1.0],
+        noise=0.01,
+        first_record=1.0,
+        horizon=8.0,
+        records=2,
+    )
+    theory = overlap_flow(system)
+    runs = jax.vmap(lambda key: trained_network(system, key))(jax.random.split(jax.random.key(0), 32))
+    assert float(jnp.max(jnp.abs(theory.readout_weight[-1] - jnp.asarray([0.9, 0.3])))) > 0.2
+    for name in ("readout_weight", "test_error"):
+        found, expected = np.asarray(getattr(runs, name)), np.asarray(getattr(theory, name))
+        errors = found.std(0, ddof=1) / np.sqrt(32)
+        assert np.all(np.abs(found.mean(0) - expected) < 4 * errors + 0.01 * np.abs(expected)), name
 
 
 def test_both_input_conventions_train_the_same_network():
     system = CommitteeSGD(input_dim=60, horizon=2.0, records=3)
-    one, other = (network_sgd(system.with_(inputs=inputs), jax.random.key(1)) for inputs in ("unit", "scaled"))
+    one, other = (trained_network(system.with_(inputs=inputs), jax.random.key(1)) for inputs in ("unit", "scaled"))
     np.testing.assert_allclose(one.self_overlap, other.self_overlap, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(one.teacher_overlap, other.teacher_overlap, rtol=1e-4, atol=1e-5)
 
@@ -158,25 +204,17 @@ def test_both_input_conventions_train_the_same_network():
 )
 def test_every_kind_of_training_follows_its_flow(changes):
     """Trained readouts, repeated samples, batches, another activation: network and flow at d = 300, mean of 32 runs."""
-    system = CommitteeSGD(
-        input_dim=300, width=2, learning_rate=1.0, first_record=1.0, horizon=4.0, records=2, **changes
-    )
-    runs = np.asarray(
-        jax.vmap(lambda k: network_sgd(system, k).population_risk)(jax.random.split(jax.random.key(0), 32))
-    )
-    theory = np.asarray(overlap_flow(system).population_risk)
+    system = CommitteeSGD(input_dim=300, width=2, learning_rate=1.0, first_record=1.0, horizon=4.0, records=2, **changes)
+    runs = np.asarray(jax.vmap(lambda k: trained_network(system, k).test_error)(jax.random.split(jax.random.key(0), 32)))
+    theory = np.asarray(overlap_flow(system).test_error)
     # 1/d corrections of one per cent are allowed on top of four standard errors.
     assert np.all(np.abs(runs.mean(0) - theory) < 4 * runs.std(0, ddof=1) / np.sqrt(32) + 0.01 * theory)
 
 
 def test_batches_in_the_chain_have_the_law_of_the_network():
-    system = CommitteeSGD(
-        input_dim=40, width=2, batch_size=4, learning_rate=4.0, first_record=1.0, horizon=4.0, records=2
-    )
+    system = CommitteeSGD(input_dim=40, width=2, batch_size=4, learning_rate=4.0, first_record=1.0, horizon=4.0, records=2)
     keys = jax.random.split(jax.random.key(0), 400)
-    runs = [
-        np.asarray(jax.vmap(lambda k, f=f: f(system, k).self_overlap[-1])(keys)) for f in (overlap_chain, network_sgd)
-    ]
+    runs = [np.asarray(jax.vmap(lambda k, f=f: f(system, k).self_overlap[-1])(keys)) for f in (overlap_chain, trained_network)]
     means, spreads = [x.mean(0) for x in runs], [x.std(0) for x in runs]
     assert np.all(np.abs(means[0] - means[1]) < 4 * np.hypot(*spreads) / 20)
     np.testing.assert_allclose(spreads[0], spreads[1], rtol=0.25)
@@ -216,8 +254,10 @@ def test_regions_of_the_phase_diagram():
         ({"readout": "median"}, "readout"),
         ({"activation": "reloo"}, "reloo"),
         ({"first_record": 3.0, "horizon": 2.0}, "first_record"),
-        ({"width": 5, "largest_width": 4}, "largest_width"),
         ({"repeats": 0}, "repeats"),
+        ({"student_readout": [1.0, 2.0]}, r"student_readout has shape \(2,\).*4 units"),
+        ({"teacher_readout": [[1.0, 2.0]]}, "teacher_readout"),
+        ({"start": "sphere"}, "start"),
     ],
 )
 def test_refusals_name_the_field(arguments, field):
@@ -231,9 +271,13 @@ def test_experiments_refuse_what_they_cannot_run():
     with pytest.raises(ValueError, match="repeats"):
         overlap_chain(CommitteeSGD(batch_size=2, repeats=2), jax.random.key(0))
     with pytest.raises(ValueError, match="horizon"):
-        network_sgd(CommitteeSGD(input_dim=10, first_record=1e-4, horizon=1e-3), jax.random.key(0))
+        trained_network(CommitteeSGD(input_dim=10, first_record=1e-4, horizon=1e-3), jax.random.key(0))
     with pytest.raises(ValueError, match="teacher_width"):
         asymptotic_error(CommitteeSGD(width=3))
+    with pytest.raises(ValueError, match="student_readout"):
+        asymptotic_error(CommitteeSGD(width=2, student_readout=1.0))
+    with pytest.raises(ValueError, match="width_exponent"):
+        phase_flow(PhasePoint(input_dim=1e9, width_exponent=1.0))
     with pytest.raises(ValueError, match="terms"):
         overlap_flow(CommitteeSGD(), terms="none")
     with pytest.raises(ValueError, match="clock"):

@@ -1,25 +1,14 @@
 """One-pass SGD of two-layer students on two-layer teachers: flows of the overlaps, the real network, and the phase
 diagram."""
 
-from orderparam.systems.online_sgd.chain import overlap_chain
-from orderparam.systems.online_sgd.flow import Plateau, overlap_flow, plateau
-from orderparam.systems.online_sgd.model import CommitteeSGD, OverlapDynamics
-from orderparam.systems.online_sgd.network import network_sgd
-from orderparam.systems.online_sgd.phases import (
-    MovingTime,
-    PhasePoint,
-    ResidualRisk,
-    measured_moving_time,
-    moving_time,
-    phase_chain,
-    phase_flow,
-    region,
-    residual_chain,
-    residual_theory,
-    time_exponent,
-)
-from orderparam.systems.online_sgd.start import InSpanStart, ReproducibleStart, SphereStart, Start, TeacherStart
-from orderparam.systems.online_sgd.steady import AsymptoticError, SteadyState, asymptotic_error, steady_state
+from orderparam.systems.online_sgd.committee.asymptotic import AsymptoticError, asymptotic_error
+from orderparam.systems.online_sgd.committee.experiment import overlap_chain, trained_network
+from orderparam.systems.online_sgd.committee.model import CommitteeSGD, OverlapDynamics
+from orderparam.systems.online_sgd.committee.start import InSpanStart, ReproducibleStart, SphereStart, Start, TeacherStart
+from orderparam.systems.online_sgd.committee.theory import Plateau, SteadyState, overlap_flow, plateau, steady_state
+from orderparam.systems.online_sgd.phases.experiment import measured_moving_time, measured_residual_risk, phase_chain
+from orderparam.systems.online_sgd.phases.model import MovingTime, PhasePoint, ResidualRisk, region, time_exponent
+from orderparam.systems.online_sgd.phases.theory import moving_time, phase_flow, residual_risk
 
 __all__ = [
     "AsymptoticError",
@@ -37,16 +26,16 @@ __all__ = [
     "TeacherStart",
     "asymptotic_error",
     "measured_moving_time",
+    "measured_residual_risk",
     "moving_time",
-    "network_sgd",
     "overlap_chain",
     "overlap_flow",
     "phase_chain",
     "phase_flow",
     "plateau",
     "region",
-    "residual_chain",
-    "residual_theory",
+    "residual_risk",
     "steady_state",
     "time_exponent",
+    "trained_network",
 ]

@@ -1,6 +1,6 @@
-"""The named figures of one-pass SGD."""
+"""The named figures of the room: importing this registers them all."""
 
-from orderparam.systems.online_sgd.studies_curves import sgd_saad_solla, sgd_trade_off
-from orderparam.systems.online_sgd.studies_phases import sgd_noise_dominated, sgd_perfect_learning, sgd_phase_diagram
+from orderparam.systems.online_sgd.committee import studies as committee
+from orderparam.systems.online_sgd.phases import studies as phases
 
-__all__ = ["sgd_noise_dominated", "sgd_perfect_learning", "sgd_phase_diagram", "sgd_saad_solla", "sgd_trade_off"]
+__all__ = ["committee", "phases"]

@@ -10,81 +10,51 @@ so that the weights are read once and written once a block, by matrix products. 
 to rounding.
 """
 
-from functools import partial
-from typing import Any
-
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Int
 
-from orderparam.gaussian import activation
-from orderparam.systems.online_sgd import averages
-from orderparam.systems.online_sgd.model import CommitteeSGD, OverlapDynamics
-from orderparam.systems.online_sgd.recording import observed, record, whole_steps
+from orderparam.systems.online_sgd.averages import moments
+from orderparam.systems.online_sgd.committee.equations import dynamics
+from orderparam.systems.online_sgd.committee.model import CommitteeSGD, OverlapDynamics
+from orderparam.systems.online_sgd.committee.recording import record
 
 _BLOCK = 32  # samples a block: the Gram matrix costs as much as this many passes over the inputs
 _UNROLL = 8
 _FLOAT = jnp.float32  # of inputs and weights; overlaps are summed in float64
 
 
-def network_sgd(system: CommitteeSGD, key: Array) -> OverlapDynamics:
-    """One training run of a student with weights of shape (width, input_dim); its overlaps at the records, no
-    trajectory.
-
-    The first weights have exactly the overlaps of `system.start`, in a random orthonormal frame. Weights are float32.
-    Traceable in the key: `batch_seeds=True` trains all seeds at once. Raises `ValueError` if d < width + teacher_width.
-    """
-    width, batch, dim = int(system.width), int(system.batch_size), int(system.input_dim)
-    if dim < width + system.teacher_width:
-        raise ValueError(
-            f"CommitteeSGD.input_dim = {dim}: must be >= width + teacher_width = {width + system.teacher_width}"
-        )
-    self_overlap, teacher_overlap = system.overlaps()
-    root = averages.symmetric_root(averages.covariance(self_overlap[:width, :width], teacher_overlap[:width]))
-    readout, teacher = system.readouts()
-    path = _run(
-        root,
-        readout[:width],
-        teacher,
-        tuple(jnp.asarray(x, _FLOAT) for x in (system.learning_rate, system.readout_rate, system.noise)),
-        whole_steps(system),
-        key,
-        dim=dim,
-        sigma=system.sigma.name,
-        batch=batch,
-        repeats=system.repeats,
-        scaled_inputs=system.inputs == "scaled",
+@eqx.filter_jit
+def trained(system: CommitteeSGD, steps: Int[Array, "record"], key: Array, dim: int, batch: int) -> OverlapDynamics:
+    """One run of `dim` weights a unit and `batch` samples a step, recorded after `steps`."""
+    units = system.width
+    learning_rate, readout_rate, noise = (
+        jnp.asarray(x, _FLOAT) for x in (system.learning_rate, system.readout_rate, system.noise)
     )
-    return observed(system, path)
-
-
-@partial(jax.jit, static_argnames=("dim", "sigma", "batch", "repeats", "scaled_inputs"))
-def _run(root: Array, readout: Array, teacher: Array, numbers: tuple, steps: Array, key: Array, **static: Any) -> tuple:
-    dim, batch = static["dim"], static["batch"]
-    learning_rate, readout_rate, noise = numbers
-    units = readout.size
     # x ~ N(0, 1), w.x / sqrt(d), or x ~ N(0, 1/d), w.x: the same numbers in another order of multiplication.
-    input_scale, field_scale = (dim**-0.5, 1.0) if static["scaled_inputs"] else (1.0, dim**-0.5)
+    input_scale, field_scale = (dim**-0.5, 1.0) if system.inputs == "scaled" else (1.0, dim**-0.5)
     rate = learning_rate / batch
     frame_key, data_key = jax.random.split(key)
+    root = moments.symmetric_root(moments.covariance(*system.overlaps()))
     frame, _ = jnp.linalg.qr(jax.random.normal(frame_key, (dim, root.shape[0])))
-    both = dim**0.5 * root @ frame.T
-    weights, star = both[:units].astype(_FLOAT), both[units:].astype(_FLOAT)
-    teacher32 = teacher.astype(_FLOAT)
+    both = (dim**0.5 * root @ frame.T).astype(_FLOAT)
+    weights, star = both[:units], both[units:]
+    readout, teacher = (part.astype(_FLOAT) for part in system.readouts())
     block = max(_BLOCK // batch, 1)
 
     def phi(values: Array) -> Array:
-        return _low_precision(static["sigma"], values, slope=False)
+        return system.activation(values).astype(_FLOAT)
 
     def slope(values: Array) -> Array:
-        return _low_precision(static["sigma"], values, slope=True)
+        return system.activation.derivative(values).astype(_FLOAT)
 
     def advance(state: tuple, key: Array, count: Array) -> tuple:
         weights, readout = state
         input_key, noise_key = jax.random.split(key)
         inputs = input_scale * _normals(input_key, (block * batch, dim))
         gram = field_scale**2 * inputs @ inputs.T
-        label = phi(field_scale * inputs @ star.T) @ teacher32
+        label = phi(field_scale * inputs @ star.T) @ teacher
         label = label + jnp.sqrt(noise) * jax.random.normal(noise_key, label.shape, _FLOAT)
 
         def step(carry: tuple, now: tuple) -> tuple:
@@ -93,18 +63,18 @@ def _run(root: Array, readout: Array, teacher: Array, numbers: tuple, steps: Arr
             own = jax.lax.dynamic_slice_in_dim(fields, number * batch, batch)
             among = jax.lax.dynamic_slice_in_dim(gram_rows, number * batch, batch, axis=1)
             first = second = jnp.zeros_like(own)
-            for repeat in range(static["repeats"]):
+            for repeat in range(system.repeats):
                 values = phi(own)
                 error = (labels - jnp.sum(values * readout, axis=-1))[:, None]
                 pull = readout * slope(own) * error
                 first, second = first + pull, second + values * error
-                if repeat + 1 < static["repeats"]:
+                if repeat + 1 < system.repeats:
                     own = own + rate * jnp.sum(among[:, :, None] * pull, axis=1)
             first = jnp.where(number < count, first, 0)
             readout = readout + jnp.where(number < count, readout_rate / (batch * dim), 0) * jnp.sum(second, axis=0)
             # Sums, not matrix products: sizes are so small that calling a library would take longer than the work.
-            told = jnp.sum(gram_rows[:, :, None] * first[:, None, :], axis=0)
-            return (fields + rate * told, readout), first
+            shift = jnp.sum(gram_rows[:, :, None] * first[:, None, :], axis=0)
+            return (fields + rate * shift, readout), first
 
         rows = (jnp.arange(block), gram.reshape(block, batch, -1), label.reshape(block, batch))
         pulls: Array
@@ -115,7 +85,7 @@ def _run(root: Array, readout: Array, teacher: Array, numbers: tuple, steps: Arr
         own, other = state[0].astype(jnp.float64), star.astype(jnp.float64)
         return own @ own.T / dim, own @ other.T / dim, state[1].astype(jnp.float64)
 
-    return record(advance, observe, (weights, readout.astype(_FLOAT)), data_key, steps, block)
+    return dynamics(system, *record(advance, observe, (weights, readout), data_key, steps, block))
 
 
 def _normals(key: Array, shape: tuple[int, int]) -> Array:
@@ -127,9 +97,3 @@ def _normals(key: Array, shape: tuple[int, int]) -> Array:
     # The middles of 2^23 equal intervals of (-1, 1), all of them exact in float32.
     uniform = (halves >> 9).astype(_FLOAT) * _FLOAT(2.0**-22) + _FLOAT(2.0**-23 - 1)
     return _FLOAT(2**0.5) * jax.lax.erf_inv(uniform)
-
-
-def _low_precision(sigma: str, values: Array, slope: bool) -> Array:
-    """phi or phi' in the precision of the weights."""
-    phi = activation(sigma)
-    return (phi.derivative(values) if slope else phi(values)).astype(_FLOAT)

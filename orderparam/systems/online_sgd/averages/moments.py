@@ -16,8 +16,8 @@ from scipy.special import ndtri
 from orderparam.gaussian import Activation
 from orderparam.gaussian.arccosine import Abs, LeakyRelu, Relu
 from orderparam.gaussian.arcsine import Erf
-from orderparam.systems.online_sgd.kinked import four_points
-from orderparam.systems.online_sgd.smooth import signal_power
+from orderparam.systems.online_sgd.averages.kinked import four_points
+from orderparam.systems.online_sgd.averages.smooth import signal_power
 
 _LOG2_POINTS = 15  # Sobol points of the field quadrature; the mirror image of each is used too
 
@@ -36,9 +36,7 @@ def two_points(sigma: Activation, fields: Float[Array, "field field"]) -> Float[
     return sigma.two_point(variance[:, None], fields, variance[None, :])
 
 
-def population_risk(
-    sigma: Activation, fields: Float[Array, "field field"], signed: Float[Array, "field"]
-) -> Float[Array, ""]:
+def half_square(sigma: Activation, fields: Float[Array, "field field"], signed: Float[Array, "field"]) -> Float[Array, ""]:
     """R = (1/2) sum_ab c_a c_b I2(a, b)  (Saad and Solla 1995, eq. 5)."""
     return 0.5 * signed @ two_points(sigma, fields) @ signed
 
@@ -79,9 +77,7 @@ def noise_term(
     (`smooth`, 1e-6 at variances up to 2), and with fixed quasi-random fields for activations with other kinks (a few 1e-3).
     """
     if isinstance(sigma, Erf):
-        scale = (
-            2 * sigma.gain**2
-        )  # erf(gain x) = erf(sqrt(scale) x / sqrt2): fields grow by sqrt(scale), each sigma' too
+        scale = 2 * sigma.gain**2  # erf(gain x) = erf(sqrt(scale) x / sqrt2): fields grow by sqrt(scale), each sigma' too
         return scale * _erf_noise(scale * fields, signed, units, noise)
     variance = jnp.diagonal(fields)[:units]
     label = noise * sigma.two_point_derivative(variance[:, None], fields[:units, :units], variance[None, :])

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from orderparam.core.system import System, parameter
+from orderparam.core.system import Record, parameter
 
 
-class Start(System):
+class Start(Record):
     """A family of first students."""
 
     @abc.abstractmethod
@@ -29,8 +29,8 @@ class ReproducibleStart(Start):
     = 0 is the symmetric start that never leaves the plateau.
     """
 
-    teacher_overlap: float = parameter("size of the first student-teacher overlaps", default=0.02, minimum=0)
-    self_overlap: float = parameter("squared length of the part outside the teacher's span", default=0.25, minimum=0)
+    teacher_overlap: float = parameter("size of the first student-teacher overlaps", minimum=0, default=0.02)
+    self_overlap: float = parameter("squared length of the part outside the teacher's span", minimum=0, default=0.25)
 
     def overlaps(self, units, teacher_units, input_dim):
         j, r = jnp.arange(units)[:, None], jnp.arange(teacher_units)[None, :]
@@ -45,7 +45,7 @@ class SphereStart(Start):
     the rest is Wishart, drawn by its Bartlett decomposition.
     """
 
-    seed: int = parameter("which student", default=0, minimum=0, integer=True)
+    seed: float = parameter("which student", minimum=0, integer=True, default=0)
 
     def overlaps(self, units, teacher_units, input_dim):
         normals, squares = jax.random.split(jax.random.key(jnp.asarray(self.seed, jnp.int64)))
@@ -62,7 +62,7 @@ class InSpanStart(Start):
     """Unit rows inside the teacher's span (Veiga et al. 2022, appendix D): Q = M M^T whatever the dimension, and no
     long plateau."""
 
-    seed: int = parameter("which student", default=0, minimum=0, integer=True)
+    seed: float = parameter("which student", minimum=0, integer=True, default=0)
 
     def overlaps(self, units, teacher_units, input_dim):
         rows = jax.random.normal(jax.random.key(jnp.asarray(self.seed, jnp.int64)), (units, teacher_units))

@@ -1,0 +1,34 @@
+"""Running a stochastic process over a long logarithmic grid of times without ever keeping its trajectory."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int, PyTree
+
+
+def record(
+    advance: Callable[[PyTree, Array, Int[Array, ""]], PyTree],
+    observe: Callable[[PyTree], PyTree],
+    state: PyTree[Array],
+    key: Array,
+    steps: Int[Array, "record"],
+    block: int,
+) -> PyTree[Array]:
+    """observe(state) after each of the increasing numbers of `steps`, stacked.
+
+    advance(state, key, count) takes the first `count` of at most `block` steps. Keys are folded in with the block's
+    number, so that memory is that of one block whatever the length of the run.
+    """
+
+    def segment(carry: tuple, count: Array) -> tuple:
+        def one(i: Array, carry: tuple) -> tuple:
+            state, blocks = carry
+            now = jnp.minimum(block, count - i * block)
+            return advance(state, jax.random.fold_in(key, blocks), now), blocks + 1
+
+        carry = jax.lax.fori_loop(0, (count + block - 1) // block, one, carry)
+        return carry, observe(carry[0])
+
+    lengths = jnp.diff(steps, prepend=0)
+    return jax.lax.scan(segment, (state, jnp.zeros((), jnp.int64)), lengths)[1]

@@ -52,14 +52,6 @@ def grid(dimension: int, nodes: int) -> tuple[Float[np.ndarray, "*node index"], 
 
 
 @cache
-def _double_exponential_unit() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of tanh-sinh quadrature on [0, 1] (Takahasi and Mori 1974)."""
-    t = np.arange(-3.0, 3.0001, 1 / 16)
-    u = np.pi / 2 * np.sinh(t)
-    return 1 / (1 + np.exp(-2 * u)), np.pi / 64 * np.cosh(t) / np.cosh(u) ** 2
-
-
-@cache
 def _double_exponential_unit(fineness: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of tanh-sinh quadrature on [0, 1] (Takahasi and Mori 1974), `fineness` steps to a unit of t."""
     t = np.arange(-3 * fineness, 3 * fineness + 1) / fineness

@@ -100,22 +100,26 @@ def _lines(size: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def _poles_on(line: Target) -> list[float]:
     """Zeros of the target's poles, and for functions that cannot be looked into the places where |g| is largest."""
-    poles: tuple = line.poles if line.kinks_known else (lambda z: 1 / np.asarray(line(z), float),)
-    return [place for pole in poles for place in _lowest(lambda x, pole=pole: np.abs(pole(x[..., None])))]
+    poles = line.poles if line.kinks_known else (lambda z: 1 / np.asarray(line(z), float),)
+    return [place for pole in poles for place in _lowest(pole)]
 
 
-def _lowest(function: Callable[[np.ndarray], np.ndarray]) -> Float[np.ndarray, "place"]:
-    """Local minima on the line, found on a grid and refined by golden section, that come near zero."""
-    values = np.nan_to_num(function(_LINE), nan=0.0)
+def _lowest(pole: Callable[[np.ndarray], np.ndarray]) -> Float[np.ndarray, "place"]:
+    """Local minima of |pole| on the line, found on a grid and refined by golden section, that come near zero."""
+
+    def function(x: np.ndarray) -> np.ndarray:
+        return np.nan_to_num(np.abs(pole(x[..., None])), nan=0.0)
+
+    values = function(_LINE)
     middle = np.flatnonzero((values[1:-1] <= values[:-2]) & (values[1:-1] <= values[2:]) & (values[1:-1] < values.max())) + 1
     low, high = _LINE[middle - 1], _LINE[middle + 1]
     golden = (np.sqrt(5) - 1) / 2
     for _ in range(80):
         left, right = high - golden * (high - low), low + golden * (high - low)
-        nearer = np.nan_to_num(function(left), nan=0.0) < np.nan_to_num(function(right), nan=0.0)
+        nearer = function(left) < function(right)
         low, high = np.where(nearer, low, left), np.where(nearer, right, high)
     found = (low + high) / 2
-    return found[np.nan_to_num(function(found), nan=0.0) < 1e-4 * np.median(values)]
+    return found[function(found) < 1e-4 * np.median(values)]
 
 
 def _steepness(line: Target, place: float) -> float:

@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 from scipy.special import erf
 
-from orderparam.systems.online_sgd import CommitteeSGD, network_sgd, overlap_chain, overlap_flow
-from orderparam.systems.online_sgd.flow import initial, switches, velocity
+from orderparam.systems.online_sgd import CommitteeSGD, overlap_chain, overlap_flow, trained_network
+from orderparam.systems.online_sgd.committee.equations import Order, problem, velocity
 
 WIDTH, TEACHER, DIM, SEEDS, REPEATS = 8, 4, 1000, 16, 5
 STEPS = 5000
@@ -54,9 +54,8 @@ def bandwidth() -> float:
 
 def euler(system: CommitteeSGD, horizon: float, step: float) -> float:
     """Explicit Euler in Python over the compiled right-hand side."""
-    problem = (system, *switches("both"))
-    field = jax.jit(lambda order: jax.tree.map(lambda y, dy: y + step * dy, order, velocity(order, problem)))
-    state = field(initial(system))
+    field = jax.jit(lambda order: jax.tree.map(lambda y, dy: y + step * dy, order, velocity(order, problem(system))))
+    state = field(Order.at_start(system))
     start = time.perf_counter()
     for _ in range(int(horizon / step)):
         state = field(state)
@@ -96,13 +95,12 @@ def main() -> None:
     )
     keys = jax.random.split(jax.random.key(0), SEEDS)
     flow_system = system.with_(horizon=1000.0)
-    flow = jax.jit(overlap_flow)
     seconds = interleaved(
         {
             "numpy": lambda: numpy_network(STEPS),
-            "network": lambda: jax.vmap(lambda key: network_sgd(system, key).population_risk)(keys),
-            "chain": lambda: jax.vmap(lambda key: overlap_chain(system, key).population_risk)(keys),
-            "flow": lambda: flow(flow_system).population_risk,
+            "network": lambda: jax.vmap(lambda key: trained_network(system, key).test_error)(keys),
+            "chain": lambda: jax.vmap(lambda key: overlap_chain(system, key).test_error)(keys),
+            "flow": lambda: overlap_flow(flow_system).test_error,
             "bandwidth": bandwidth,
         }
     )
@@ -113,7 +111,7 @@ def main() -> None:
     table = Table(title=f"p = {WIDTH}, k = {TEACHER}, d = {DIM}; network and chain: {SEEDS} seeds at once")
     for column in ("", "seed-steps / s", "x width x d / s", "ratio to numpy"):
         table.add_column(column, justify="left" if not column else "right")
-    names = {"numpy": "numpy loop, one sample a step", "network": "network_sgd", "chain": "overlap_chain (no weights)"}
+    names = {"numpy": "numpy loop, one sample a step", "network": "trained_network", "chain": "overlap_chain (no weights)"}
     for name, words in names.items():
         rate = rates[name]
         table.add_row(words, f"{rate:,.0f}", f"{rate * WIDTH * DIM:.2e}", f"{rate / rates['numpy']:.1f}")
@@ -133,7 +131,7 @@ def main() -> None:
     if PEER is None:
         console.print("the Cython flow of Veiga et al.: skipped (PHDIAG_SGD is not set)")
         return
-    exact = float(overlap_flow(system.with_(horizon=10.0)).population_risk[-1])
+    exact = float(overlap_flow(system.with_(horizon=10.0)).test_error[-1])
     for steps_per_time in (200, 2000):
         took, risk = peer_flow(system, 10.0, steps_per_time)
         console.print(

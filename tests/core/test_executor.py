@@ -184,3 +184,17 @@ def test_a_killed_scheduler_is_one_line_and_the_same_command_goes_on(tmp_path, d
     assert run_on(dask.address, store)[0] == 0
     truth = op.sweep(sampled, SYSTEM, GRID, seeds=SEEDS)
     np.testing.assert_array_equal(read(store)["magnetisation"], truth["magnetisation"])
+
+
+def test_the_command_line_runs_a_study_on_dask(tmp_path, dask):
+    """`--dask ADDRESS` with a worker that is killed on the way: the same numbers as here."""
+    command = [sys.executable, "-m", "orderparam.cli", "run", str(HERE / "magnet_study.py:magnet"), "--out"]
+    store = tmp_path / "away" / "result.zarr" / "sampled"
+    away = subprocess.Popen([*command, str(tmp_path / "away"), "--dask", dask.address], stdout=subprocess.PIPE, text=True)
+    while points(store) < 10 and away.poll() is None:
+        time.sleep(0.02)
+    dask.workers[1].kill()
+    assert "magnetisation" in away.communicate(timeout=200)[0]
+    assert away.returncode == 0
+    truth = op.sweep(sampled, SYSTEM, GRID, seeds=SEEDS)
+    np.testing.assert_array_equal(read(store)["magnetisation"], truth["magnetisation"])

@@ -6,13 +6,20 @@ import numpy as np
 
 from orderparam.core.study import Curve, study
 from orderparam.losses import RealLabels, SignLabels
+from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.systems.one_step.experiment import learn_after_step, learn_spiked
 from orderparam.systems.one_step.experiment_spectrum import measured_spectrum
-from orderparam.systems.one_step.figures import draw_batch_sizes, draw_groups, draw_learning_curves, draw_spectra
+from orderparam.systems.one_step.figures import draw_outliers
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures
 from orderparam.systems.one_step.theory.first_step import best_linear, no_step_asymptotics, one_step_asymptotics
 from orderparam.systems.one_step.theory.isotropic import spiked_asymptotics
 from orderparam.systems.one_step.theory.spectrum import FeatureMatrix, feature_spectrum
+
+
+def _beside(x: str, name: str, facet: str) -> Panel:
+    """A measured error over what the theory makes of the very layers that were trained."""
+    quantity = ("measured / theory of the layers", lambda data: data[name] / data[f"given_{name}"])
+    return Panel(x, quantity, facet=facet, log="x", where={"label": "measured"}, reference=[horizontal(1.0)])
 
 
 def _between(values: tuple[float, ...], points: int) -> list[float]:
@@ -23,7 +30,16 @@ def _between(values: tuple[float, ...], points: int) -> list[float]:
     "one-step-batch-size",
     title="One large gradient step on enough examples beats every fixed kernel",
     source="Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro 2024 (arXiv:2402.04980); Ba et al. 2022 (arXiv:2205.01445)",
-    draw=draw_batch_sizes,
+    panels=[
+        Panel("batch_ratio", "test_error", facet="labels", log="x"),
+        _beside("batch_ratio", "test_error", "labels"),
+    ],
+    caption=r"""
+        Networks $a\cdot\tanh(Wx)/\sqrt{{p}}$; one step on the first layer ($a^0 = 1$; effective step 1 and ridge 0.01 for
+        $y = \tanh\,\theta\cdot x$, 3 and 0.1 for $y = \mathrm{{sign}}\,\theta\cdot x$), then ridge regression of $a$ on $n$ =
+        {sample_ratio} $d$ fresh examples; $p$ = {width_ratio} $d$; $d$ = {input_dim} where measured. Below: the theory that is
+        given each network's first layer and the teacher.
+    """,
     seconds=(70, 6000),
     observables=("test_error", "train_error", "spike_overlap", "effective_share"),
     full={"input_dim": 1000, "batch_ratios": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0), "seeds": 16},
@@ -36,23 +52,24 @@ def one_step_batch_size(
     seeds: int = 8,
 ) -> list[Curve]:
     problems = {
-        "tanh target": OneStep(
+        "tanh": OneStep(
             sample_ratio, width_ratio, 1.0, 1.0, ridge=0.01, activation="tanh", labels=RealLabels("tanh"), input_dim=input_dim
         ),
-        "sign target": OneStep(
+        "sign": OneStep(
             sample_ratio, width_ratio, 1.0, 3.0, ridge=0.1, activation="tanh", labels=SignLabels(), input_dim=input_dim
         ),
     }
     curves = []
-    for panel, system in problems.items():
+    for target, system in problems.items():
+        facets = {"labels": f"{target} labels"}
         fine = {"batch_ratio": _between(batch_ratios, 40)}
         ends = {"batch_ratio": [min(batch_ratios), max(batch_ratios)]}
         run = partial(learn_after_step, test_points=3000)
         curves += [
-            Curve(f"one step, {panel}", one_step_asymptotics, system, fine, panel=panel),
-            Curve(f"no step, {panel}", no_step_asymptotics, system, ends, panel=f"{panel}, limits"),
-            Curve(f"best linear, {panel}", best_linear, system, ends, panel=f"{panel}, limits"),
-            Curve(f"measured, {panel}", run, system, {"batch_ratio": batch_ratios}, seeds, panel=panel),
+            Curve("one step, isotropic bulk", one_step_asymptotics, system, fine, facets=facets),
+            Curve("no step", no_step_asymptotics, system, ends, facets=facets, baseline=True),
+            Curve("best linear predictor", best_linear, system, ends, facets=facets, baseline=True),
+            Curve("measured", run, system, {"batch_ratio": batch_ratios}, seeds, facets=facets),
         ]
     return curves
 
@@ -61,7 +78,22 @@ def one_step_batch_size(
     "one-step-spectrum",
     title="The spectrum of the features before and after one gradient step",
     source="Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024 (arXiv:2410.18938); Moniri et al. 2023 (arXiv:2310.07891)",
-    draw=draw_spectra,
+    panels=[
+        Panel(
+            "eigenvalue",
+            (r"density per $\ln\lambda$", lambda data: data["eigenvalue"] * data["density"]),
+            by="step",
+            log="x",
+            xlabel=r"eigenvalue $\lambda$ of $\Phi^\top\Phi/p$",
+        ),
+        Freehand(draw_outliers),
+    ],
+    caption=r"""
+        tanh features, $n$ = {sample_ratio} $d$, $p$ = {width_ratio} $d$; step {step} on {batch_ratio} $d$ labels
+        $\mathrm{{sign}}\,\theta\cdot x$; $d$ = {input_dim} where measured. Theory: isotropic bulk, averaged over bins. Right:
+        dotted, the upper edge of the bulk; the features' mean after the step adds one eigenvalue far outside, drawn at its
+        weight $1/p$: line theory, mark measured.
+    """,
     seconds=(40, 1200),
     observables=("edge", "mean_eigenvalue"),
     full={"input_dim": 2000, "seeds": 10, "bins": 60},
@@ -79,11 +111,11 @@ def one_step_spectrum(
         sample_ratio, width_ratio, batch_ratio, step, ridge=0.1, activation="tanh", labels=SignLabels(), input_dim=input_dim
     )
     curves = []
-    for panel, trained in (("before", False), ("after", True)):
+    for when, trained in (("before the step", False), ("after the step", True)):
         system = FeatureMatrix(learner, trained, bins, 5e-3, 6.0)
         curves += [
-            Curve(f"theory, {panel}", feature_spectrum, system, {}, panel=panel),
-            Curve(f"measured, {panel}", measured_spectrum, system, {}, seeds, panel=panel),
+            Curve("theory", feature_spectrum, system, {}, facets={"step": when}),
+            Curve("measured", measured_spectrum, system, {}, seeds, facets={"step": when}),
         ]
     return curves
 
@@ -92,7 +124,15 @@ def one_step_spectrum(
     "one-step-learning-curve",
     title="Learning curves of the read-out after one gradient step, square and logistic loss",
     source="Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro 2024 (arXiv:2402.04980)",
-    draw=draw_learning_curves,
+    panels=[
+        Panel("sample_ratio", "classification_error", facet="loss", log="x"),
+        _beside("sample_ratio", "classification_error", "loss"),
+    ],
+    caption=r"""
+        $y = \mathrm{{sign}}\,\theta\cdot x$; networks $a\cdot\tanh(Wx)/\sqrt{{p}}$, $p$ = {width_ratio} $d$; one step of
+        effective size {step} on {batch_ratio} $d$ examples, then $a$ by the loss with ridge {ridge} beside the summed loss;
+        $d$ = {input_dim} where measured. Below: the theory that is given each network's first layer and the teacher.
+    """,
     seconds=(100, 4000),
     observables=("classification_error", "train_loss", "teacher_overlap"),
     full={"input_dim": 600, "sample_ratios": (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0), "seeds": 16, "points": 40},
@@ -120,13 +160,13 @@ def one_step_learning_curve(
             loss=loss,
             input_dim=input_dim,
         )
-        panel = f"{loss} loss"
+        facets = {"loss": f"{loss} loss"}
         fine = {"sample_ratio": _between(sample_ratios, points)}
         run = partial(learn_after_step, test_points=2000)
         curves += [
-            Curve(f"one step, {panel}", one_step_asymptotics, system, fine, panel=panel),
-            Curve(f"no step, {panel}", no_step_asymptotics, system, {"sample_ratio": sample_ratios}, panel=f"{panel}, no step"),
-            Curve(f"measured, {panel}", run, system, {"sample_ratio": sample_ratios}, seeds, panel=panel),
+            Curve("one step, isotropic bulk", one_step_asymptotics, system, fine, facets=facets),
+            Curve("no step", no_step_asymptotics, system, {"sample_ratio": sample_ratios}, facets=facets, baseline=True),
+            Curve("measured", run, system, {"sample_ratio": sample_ratios}, seeds, facets=facets),
         ]
     return curves
 
@@ -135,7 +175,21 @@ def one_step_learning_curve(
     "one-step-groups",
     title="What the signs of the read-out during the step are good for: relu features learn |z| only with both",
     source="Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024 (arXiv:2410.18938)",
-    draw=draw_groups,
+    panels=lambda p: [
+        Panel(
+            "sample_ratio",
+            "test_error",
+            by="signs",
+            log="x",
+            ylim=(0, None),
+            reference=[horizontal(1 - 2 / np.pi + p["noise"], "best constant, best linear")],
+        )
+    ],
+    caption=r"""
+        $y = |\theta\cdot x|$ and noise of variance {noise}; features relu$(w_j\cdot x + u_j v\cdot x)$, $v\cdot\theta$ =
+        {overlap}, $p$ = {width_ratio} $d$. $u_j = 0$; $u_j$ = {spike}; or {spike} for one half of the neurons and minus that for
+        the other, as their signs in the read-out have it during a step. Ridge regression ({ridge}); $d$ = {input_dim}.
+    """,
     seconds=(60, 2500),
     observables=("test_error", "train_error", "effective_share"),
     full={"input_dim": 1000, "sample_ratios": (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0), "seeds": 16},
@@ -152,12 +206,13 @@ def one_step_groups(
 ) -> list[Curve]:
     labels = RealLabels("abs", noise)
     curves = []
-    for panel, spikes in (("no spike", (0.0,)), ("one sign", (spike,)), ("both signs", (spike, -spike))):
+    for signs, spikes in (("no spike", (0.0,)), ("one sign", (spike,)), ("both signs", (spike, -spike))):
         system = SpikedFeatures(
             1.0, width_ratio, overlap, spikes, ridge=ridge, activation="relu", labels=labels, input_dim=input_dim
         )
+        fine, facets = {"sample_ratio": _between(sample_ratios, 25)}, {"signs": signs}
         curves += [
-            Curve(f"theory, {panel}", spiked_asymptotics, system, {"sample_ratio": _between(sample_ratios, 25)}, panel=panel),
-            Curve(f"measured, {panel}", learn_spiked, system, {"sample_ratio": sample_ratios}, seeds, panel=panel),
+            Curve("theory", spiked_asymptotics, system, fine, facets=facets),
+            Curve("measured", learn_spiked, system, {"sample_ratio": sample_ratios}, seeds, facets=facets),
         ]
     return curves

@@ -67,7 +67,7 @@ class TrainedLayer(PenalisedRisk):
         n_train: Any,
         ridge: Any,
         activation: Any = "tanh",
-        labels: Labels = RealLabels(),
+        labels: Labels | None = None,
         loss: Any = "square",
         penalty: Penalty = "sum",
     ) -> Self:
@@ -94,7 +94,16 @@ class TrainedLayer(PenalisedRisk):
                 f"{WIDEST} (see the module)"
             )
         numbers = (float(np.clip(overlap, -1, 1)), float(strength), float(norm))
-        return cls(n_train, *numbers, modes, ridge=ridge, activation=nonlinearity, labels=labels, loss=loss, penalty=penalty)
+        return cls(
+            n_train,
+            *numbers,
+            modes,
+            ridge=ridge,
+            activation=nonlinearity,
+            labels=labels or RealLabels(),
+            loss=loss,
+            penalty=penalty,
+        )
 
 
 @jax.jit

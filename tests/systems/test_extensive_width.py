@@ -266,7 +266,7 @@ def test_sampled_posterior_at_the_predicted_error_and_overlaps():
         assert not run.coexisting
         np.testing.assert_allclose(run.chain_error.mean(), run.error, rtol=1e-12)
         assert float(run.posterior_mean_error) == pytest.approx(float(run.error), rel=0.2)  # Nishimori
-        assert 0.6 < float(run.acceptance) < 0.97
+        assert 0.6 < float(run.acceptance_rate) < 0.97
 
 
 def test_trained_student_learns_the_strongest_features():
@@ -291,7 +291,7 @@ def test_refusals():
         QuadraticTeacher(10, 5, 0.1, 100.0, Hermite(3))
     with pytest.raises(ValueError, match=r"width = 5: must be a multiple of 2"):
         QuadraticTeacher(10, 5, 0.1, 100.0, readouts=(1.0, -1.0))
-    with pytest.raises(ValueError, match=r"must be finite and different from zero"):
+    with pytest.raises(ValueError, match=r"different from zero"):
         QuadraticTeacher(10, 5, 0.1, 100.0, readouts=(0.0,))
     with pytest.raises(ValueError, match=r"decay = 0.4"):
         steep_hierarchy(CUBIC.with_(decay=0.4))

@@ -17,9 +17,8 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import ndtri
 
-from orderparam.core.system import System, parameter, structure
-from orderparam.gaussian import Activation, hermite_coefficients
-from orderparam.gaussian.arccosine import Relu
+from orderparam.core.system import System, parameter, part, structure
+from orderparam.gaussian import Activation, activation, activation_names, hermite_coefficients
 from orderparam.gaussian.numerical import Numerical
 
 
@@ -34,21 +33,15 @@ class HierarchicalTeacher(System):
     """Read-outs that fall as a power law, v_i proportional to i^(-decay), i = 1 .. width, sum_i v_i^2 = 1; decay 0: all equal.
 
     `noise` is the variance Delta of the label noise, to be compared with E sigma(z)^2 < 1, the variance of the clean labels.
-    Raises `ValueError` for a width that is not a positive integer.
     """
 
     decreasing: ClassVar[bool] = True  # the read-outs come in decreasing order
     input_dim: float = parameter("input dimension d", minimum=1)
-    width: int = structure("number of hidden units k")
+    width: int = structure("number of hidden units k", minimum=1)
     decay: float = parameter("exponent beta of the read-outs, v_i ~ i^-beta", minimum=0)
     noise: float = parameter("variance Delta of the label noise", above=0)
     n_train: float = parameter("number of training samples n", above=0, default=10_000)
-    activation: Activation = structure("activation sigma", default=TANH_2)
-
-    def __check_init__(self) -> None:
-        if isinstance(self.width, bool) or not isinstance(self.width, int | np.integer) or self.width < 1:
-            raise ValueError(f"HierarchicalTeacher.width = {self.width!r}: must be an integer >= 1 (number of hidden units)")
-        _check_activation(self.activation)
+    activation: Activation = structure("activation sigma", convert=activation, choices=activation_names, default=TANH_2)
 
     @property
     def readout(self) -> Float[Array, "feature"]:
@@ -70,19 +63,11 @@ class WeightedTeacher(System):
     readout: Float[Array, "feature"] = parameter("read-outs v, one per feature")
     noise: float = parameter("variance Delta of the label noise", above=0)
     n_train: float = parameter("number of training samples n", above=0, default=10_000)
-    activation: Activation = structure("activation sigma", default=TANH_2)
+    activation: Activation = structure("activation sigma", convert=activation, choices=activation_names, default=TANH_2)
 
     def __check_init__(self) -> None:
-        _check_activation(self.activation)
-        if isinstance(self.readout, jax.core.Tracer | jax.ShapeDtypeStruct):
-            return
-        if not isinstance(self.readout, np.ndarray | jax.Array):
-            raise ValueError(f"WeightedTeacher.readout = {self.readout!r}: must be an array (read-outs v)")
-        v = np.asarray(self.readout)
-        if v.ndim != 1 or v.size == 0 or not np.issubdtype(v.dtype, np.number) or not np.all(np.isfinite(v)) or not np.any(v):
-            raise ValueError(
-                f"WeightedTeacher.readout has shape {v.shape}: must be a vector of finite numbers, not all zero (read-outs v)"
-            )
+        if not isinstance(self.readout, jax.core.Tracer) and not np.any(np.asarray(self.readout)):
+            raise ValueError("WeightedTeacher.readout: must not be all zero (read-outs v)")
 
 
 Teacher = HierarchicalTeacher | WeightedTeacher
@@ -94,12 +79,8 @@ class WidthLimitedStudent(System):
     It represents at most `width` features; those it leaves out act on it as additional Gaussian noise.
     """
 
-    teacher: Teacher
+    teacher: HierarchicalTeacher | WeightedTeacher = part("the teacher")
     width: float = parameter("number of hidden units p of the student", minimum=1)
-
-    def __check_init__(self) -> None:
-        if not isinstance(self.teacher, Teacher):
-            raise ValueError(f"WidthLimitedStudent.teacher = {self.teacher!r}: must be a teacher with known read-outs")
 
 
 class QuadraticTeacher(System):
@@ -112,27 +93,19 @@ class QuadraticTeacher(System):
     whose number does not divide the width, or an activation without a quadratic component.
     """
 
-    input_dim: int = structure("input dimension d")
-    width: int = structure("number of hidden units k")
+    input_dim: int = structure("input dimension d", minimum=1)
+    width: int = structure("number of hidden units k", minimum=1)
     noise: float = parameter("variance Delta of the label noise", above=0)
     n_train: float = parameter("number of training samples n", above=0, default=10_000)
-    activation: Activation = structure("activation sigma", default=Relu())
+    activation: Activation = structure("activation sigma", convert=activation, choices=activation_names, default="relu")
     readouts: tuple[float, ...] = structure("values of the read-outs, equally frequent", default=(1.0,))
 
     def __check_init__(self) -> None:
-        for name in ("input_dim", "width"):
-            size = getattr(self, name)
-            if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-                raise ValueError(f"QuadraticTeacher.{name} = {size!r}: must be an integer >= 1")
-        given = np.asarray(self.readouts)
-        if not isinstance(self.readouts, tuple) or given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iuf":
-            raise ValueError(f"QuadraticTeacher.readouts = {self.readouts!r}: must be a tuple of numbers, at least one")
-        if not np.all(np.isfinite(given)) or np.any(given == 0):
-            raise ValueError(f"QuadraticTeacher.readouts = {self.readouts!r}: must be finite and different from zero")
+        if not self.readouts or 0.0 in self.readouts:
+            raise ValueError(f"QuadraticTeacher.readouts = {self.readouts!r}: must be numbers different from zero, at least one")
         if self.width % len(self.readouts):
             count = len(self.readouts)
             raise ValueError(f"QuadraticTeacher.width = {self.width}: must be a multiple of {count}, the number of read-outs")
-        _check_activation(self.activation)
         with jax.ensure_compile_time_eval():
             quadratic = float(hermite_coefficients(self.activation, 3, 1.0, self.activation.kinks)[2])
         if abs(quadratic) < 1e-10:
@@ -158,8 +131,3 @@ def gaussian_readouts(count: int) -> tuple[float, ...]:
     if isinstance(count, bool) or not isinstance(count, int) or count < 2 or count % 2:
         raise ValueError(f"count = {count!r}: must be an even integer >= 2")
     return tuple(ndtri((np.arange(count) + 0.5) / count).tolist())
-
-
-def _check_activation(activation: Activation) -> None:
-    if not isinstance(activation, Activation):
-        raise ValueError(f"activation = {activation!r}: must be an orderparam.gaussian Activation, such as TANH_2")

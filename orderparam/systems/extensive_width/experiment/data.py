@@ -39,12 +39,7 @@ def draw(
     prior, as they must be where the spectrum of sum_i v_i w_i w_i^T matters.
     Raises `ValueError` for an input dimension or a number of samples that is not an integer.
     """
-    sizes = {"input_dim": teacher.input_dim, "n_train": teacher.n_train}
-    for name, value in sizes.items():
-        if float(value) != int(float(value)):
-            raise ValueError(f"{type(teacher).__name__}.{name} = {value}: must be an integer in an experiment")
-    dim, samples = int(teacher.input_dim), int(teacher.n_train)
-    readout = jnp.asarray(teacher.readout)
+    dim, samples, readout = teacher.size("input_dim"), teacher.size("n_train"), teacher.readout
     weight_key, input_key, noise_key, test_key = jax.random.split(key, 4)
     width = readout.shape[0]
     weights = jax.random.normal(weight_key, (width, dim))

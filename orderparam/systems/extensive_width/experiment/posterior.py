@@ -8,15 +8,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
-from orderparam.core.system import nearest
+from orderparam.core.verb import experiment
 from orderparam.systems.extensive_width.experiment.chains import LEARNED, Network, matched, mean_prediction_error, run
 from orderparam.systems.extensive_width.experiment.data import affine_part, draw
-from orderparam.systems.extensive_width.model import QuadraticTeacher, Teacher, WidthLimitedStudent
+from orderparam.systems.extensive_width.model import Teacher, WidthLimitedStudent
 from orderparam.systems.extensive_width.theory.bayes import bayes_optimal
 from orderparam.systems.extensive_width.theory.compression import compressed, effective_teacher
 
 Start = Literal["informed", "partially_informed", "uninformed"]
-STARTS = ("informed", "partially_informed", "uninformed")
 
 
 class Posterior(Result):
@@ -43,15 +42,17 @@ class Posterior(Result):
     chain_error: Float[Array, "chain"]
     chain_width: Float[Array, "chain"]
     coexisting: Bool[Array, ""]
-    acceptance: Float[Array, ""]
+    acceptance_rate: Float[Array, ""]
     r_hat: Float[Array, ""]
     effective_samples: Float[Array, ""]
     converged: Bool[Array, ""]
 
 
+@experiment
 def posterior_hmc(
     system: Teacher | WidthLimitedStudent,
     key: PRNGKeyArray,
+    *,
     start: Start = "informed",
     chains: int = 4,
     warmup: int = 100,
@@ -70,12 +71,9 @@ def posterior_hmc(
             for every activation of information exponent >= 3 at these sample sizes.
 
     Rows are matched to the teacher's: a row whose mean overlap with another feature exceeds 1/2 is counted there. For an even
-    activation, the sign of an overlap carries no meaning and is dropped. Raises `ValueError` for an unknown start or sizes
-    that are not integers.
+    activation, the sign of an overlap carries no meaning and is dropped. Raises `ValueError` for sizes that are not
+    whole numbers.
     """
-    check_start(start, STARTS)
-    if isinstance(system, QuadraticTeacher):
-        raise ValueError("system = QuadraticTeacher: has a quadratic component; use quadratic_posterior_hmc")
     teacher, seen = (system.teacher, effective_teacher(system)) if isinstance(system, WidthLimitedStudent) else (system, system)
     affine = affine_part(teacher.activation)
     data_key, start_key, chain_key = jax.random.split(key, 3)
@@ -91,7 +89,7 @@ def posterior_hmc(
         known = np.ones(len(rows), bool) if start == "informed" else np.asarray(_predicted_overlap(system))[rows] > 0
         positions = jnp.where(known[:, None], truth, prior)
 
-    network = Network(teacher.activation, affine, jnp.asarray(shown[rows]), jnp.asarray(seen.noise))
+    network = Network(teacher.activation, affine, jnp.asarray(shown[rows]), seen.noise)
     lengths = {"warmup": warmup, "samples": draws, "thin": thin, "leapfrog_steps": leapfrog_steps}
     samples = run(network, data, truth, positions, chain_key, **lengths)
     overlap = np.zeros((chains, *shown.shape))
@@ -109,16 +107,11 @@ def posterior_hmc(
         chain_error=(gibbs + left_out) / 2,
         chain_width=jnp.asarray(learned.sum(axis=1), float),
         coexisting=jnp.asarray(bool(np.any(learned != learned[0]))),
-        acceptance=jnp.mean(samples.acceptance_rate),
+        acceptance_rate=jnp.mean(samples.acceptance_rate),
         r_hat=estimate.r_hat,
         effective_samples=estimate.ess,
         converged=estimate.reliable,
     )
-
-
-def check_start(start: str, allowed: tuple[str, ...]) -> None:
-    if start not in allowed:
-        raise ValueError(f"start = {start!r} does not exist{nearest(str(start), list(allowed))}")
 
 
 def _predicted_overlap(system: Teacher | WidthLimitedStudent) -> Float[Array, "feature"]:

@@ -8,12 +8,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
+from orderparam.core.verb import experiment
 from orderparam.systems.extensive_width.experiment.chains import Network, matched, mean_prediction_error, run
 from orderparam.systems.extensive_width.experiment.data import affine_part, draw
-from orderparam.systems.extensive_width.experiment.posterior import check_start
 from orderparam.systems.extensive_width.model import QuadraticTeacher
-
-STARTS = ("informed", "uninformed")
 
 
 class CollectivePosterior(Result):
@@ -32,15 +30,17 @@ class CollectivePosterior(Result):
     quadratic_overlap: Float[Array, ""]
     error: Float[Array, ""]
     posterior_mean_error: Float[Array, ""]
-    acceptance: Float[Array, ""]
+    acceptance_rate: Float[Array, ""]
     r_hat: Float[Array, ""]
     effective_samples: Float[Array, ""]
     converged: Bool[Array, ""]
 
 
+@experiment
 def quadratic_posterior_hmc(
     system: QuadraticTeacher,
     key: PRNGKeyArray,
+    *,
     start: Literal["informed", "uninformed"] = "informed",
     chains: int = 4,
     warmup: int = 100,
@@ -54,15 +54,14 @@ def quadratic_posterior_hmc(
     and take a time to specialise that grows fast with the dimension. A finite network also has Q = 0 only up to 1/sqrt(d), and
     an informed start keeps track of which row is which where the state is symmetric under their exchange.
 
-    Raises `ValueError` for an unknown start or a number of samples that is not an integer.
+    Raises `ValueError` for a number of samples that is not whole.
     """
-    check_start(start, STARTS)
     affine = affine_part(system.activation)
     data_key, start_key, chain_key = jax.random.split(key, 3)
     data = draw(system, data_key, affine, orthogonal=False)
     prior = jax.random.normal(start_key, (chains, *data.weights.shape))
     positions = jnp.broadcast_to(data.weights, prior.shape) if start == "informed" else prior
-    network = Network(system.activation, affine, system.readout, jnp.asarray(system.noise))
+    network = Network(system.activation, affine, system.readout, system.noise)
     lengths = {"warmup": warmup, "samples": draws, "thin": thin, "leapfrog_steps": leapfrog_steps}
     samples = run(network, data, data.weights, positions, chain_key, **lengths)
     own = data.weights @ data.weights.T / data.weights.shape[1]
@@ -74,7 +73,7 @@ def quadratic_posterior_hmc(
         quadratic_overlap=samples.estimates["quadratic"].mean / norm,
         error=estimate.mean / 2,
         posterior_mean_error=mean_prediction_error(samples, data),
-        acceptance=jnp.mean(samples.acceptance_rate),
+        acceptance_rate=jnp.mean(samples.acceptance_rate),
         r_hat=estimate.r_hat,
         effective_samples=estimate.ess,
         converged=estimate.reliable,

@@ -14,6 +14,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from orderparam.core.result import Result
+from orderparam.core.verb import experiment
 from orderparam.gaussian import Activation
 from orderparam.systems.extensive_width.experiment.data import draw
 from orderparam.systems.extensive_width.model import WidthLimitedStudent
@@ -42,20 +43,20 @@ class TrainedStudent(Result):
     train_curve: Float[Array, "record"]
 
 
+@experiment
 def adam_student(
     system: WidthLimitedStudent,
     key: PRNGKeyArray,
+    *,
     epochs: int = 10_000,
     learning_rate: float = 0.003,
     batches: int = 3,
 ) -> TrainedStudent:
     """Adam on the mean squared error: minibatches in fixed order, rows uniform on (-1, 1)/d and read-outs p^(-1/2) at first.
 
-    Raises `ValueError` for a width that is not an integer, or fewer epochs than 40.
+    Raises `ValueError` for a width that is not a whole number, or fewer epochs than 40.
     """
-    width = int(system.width)
-    if float(system.width) != width:
-        raise ValueError(f"WidthLimitedStudent.width = {system.width}: must be an integer in an experiment")
+    width = system.size("width")
     if epochs < RECORDS:
         raise ValueError(f"epochs = {epochs}: must be >= {RECORDS}")
     teacher = system.teacher
@@ -73,27 +74,28 @@ def adam_student(
     recorded = np.round(np.geomspace(1, epochs, RECORDS)).astype(int)
     recorded = np.maximum(recorded, np.arange(1, RECORDS + 1))
     passed = jnp.asarray(np.diff(recorded, prepend=0))
-    (weights, readout), (train, tested) = _train(teacher.activation, learning_rate, passed, shaped, test, (weights, readout))
+    (weights, readout), (train, test_errors) = _train(teacher.activation, learning_rate, passed, shaped, test, (weights, readout))
     cosine = (data.weights / jnp.sqrt(dim)) @ weights.T
     overlap = jnp.max(jnp.abs(cosine) if teacher.activation.parity else cosine, axis=1)
     return TrainedStudent(
         overlap=overlap,
-        error=tested[-1],
+        error=test_errors[-1],
         train_error=train[-1],
         effective_width=jnp.sum(overlap > FOUND).astype(float),
         epoch=jnp.asarray(recorded, float),
-        test_curve=tested,
+        test_curve=test_errors,
         train_curve=train,
     )
 
 
+@experiment
 def adam_at_effective_width(
-    system: WidthLimitedStudent, key: PRNGKeyArray, fraction: float = 1.0, epochs: int = 10_000
+    system: WidthLimitedStudent, key: PRNGKeyArray, *, fraction: float = 1.0, epochs: int = 10_000
 ) -> TrainedStudent:
     """A student of `fraction` times the width k_c that the data resolve (at least 1), whatever `system.width` is."""
     resolved = float(bayes_optimal(system.teacher).effective_width)
-    width = min(max(1.0, float(round(fraction * resolved))), float(system.teacher.readout.shape[0]))
-    return adam_student(system.with_(width=width), key, epochs)
+    width = min(max(1.0, float(round(float(fraction) * resolved))), float(system.teacher.readout.shape[0]))
+    return adam_student(system.with_(width=width), key, epochs=epochs)
 
 
 def _misfit(activation: Activation, network: tuple[Array, Array], inputs: Array, labels: Array) -> Float[Array, ""]:

@@ -9,14 +9,16 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
+from orderparam.core.verb import theory
 from orderparam.systems.extensive_width.model import Teacher
 from orderparam.systems.extensive_width.theory.search import highest, last
-from orderparam.systems.extensive_width.theory.state import BayesOptimal, Problem, describe, solve_between, stop, with_arrays
+from orderparam.systems.extensive_width.theory.state import BayesOptimal, Problem, describe, solve_between, stop
 
 _ENUMERATED = 2048
 _BETWEEN = 8  # levels looked at between two kinks
 
 
+@theory
 def bayes_optimal(teacher: Teacher) -> BayesOptimal:
     """The Bayes-optimal state: of all solutions of the self-consistent equations the one of largest free entropy.
 
@@ -29,16 +31,12 @@ def bayes_optimal(teacher: Teacher) -> BayesOptimal:
 
     Raises `ValueError` for activations with a quadratic component (use `quadratic_bayes_optimal`).
     """
-    return _bayes_optimal(with_arrays(teacher))
-
-
-@eqx.filter_jit
-def _bayes_optimal(teacher: Teacher) -> BayesOptimal:
     problem = Problem.of(teacher)
     low, high, learned = highest(stop(problem))
     return describe(problem, solve_between(problem, low, high, learned))
 
 
+@theory
 def informed_state(teacher: Teacher) -> BayesOptimal:
     """The state in which a sampler started at the teacher stays: every feature in its informed, perhaps metastable, maximum.
 
@@ -46,11 +44,6 @@ def informed_state(teacher: Teacher) -> BayesOptimal:
     learned, and it is the upper branch of the hysteresis. The uninformed branch is q = 0 for ever: at information exponent
     >= 3 the unlearned state never loses its stability.
     """
-    return _informed_state(with_arrays(teacher))
-
-
-@eqx.filter_jit
-def _informed_state(teacher: Teacher) -> BayesOptimal:
     problem = Problem.of(teacher, informed=True)
     low, high, learned = last(stop(problem))
     return describe(problem, solve_between(problem, low, high, learned))
@@ -71,12 +64,12 @@ class Solutions(Result):
     converged: Bool[Array, "solution"]
 
 
+@theory(traced=False)
 def all_solutions(teacher: Teacher) -> Solutions:
     """Every solution, by enumeration of the intervals between learning thresholds. Not traceable: their number is a result.
 
     Raises `ValueError` for more than 2048 features.
     """
-    teacher = with_arrays(teacher)
     if teacher.readout.shape[0] > _ENUMERATED:
         raise ValueError(f"width = {teacher.readout.shape[0]}: must be <= {_ENUMERATED} to enumerate all solutions")
     problem = eqx.filter_jit(Problem.of)(teacher)

@@ -14,11 +14,10 @@ from jaxtyping import Array, Bool, Float
 from scipy.optimize import brentq, minimize_scalar
 
 from orderparam.core.result import Result
-from orderparam.core.system import is_number
+from orderparam.core.verb import theory
 from orderparam.systems.extensive_width.model import HierarchicalTeacher
 from orderparam.systems.extensive_width.theory.channel import channel
 from orderparam.systems.extensive_width.theory.continuum import Continuum
-from orderparam.systems.extensive_width.theory.state import with_arrays
 
 _LEVELS = 4096
 
@@ -42,6 +41,7 @@ class CollectiveTransition(Result):
     first_order: Bool[Array, ""]
 
 
+@theory(traced=False)
 def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
     """The common tangent of c(s), which means equal areas under alpha(s) - alpha_c along s = ln(signal of the weakest feature).
 
@@ -50,12 +50,11 @@ def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
 
     Raises `ValueError` for decay >= 1/2, where features are learned one by one.
     """
-    if not is_number(teacher.decay) or not teacher.decay < 0.5:
+    if not teacher.decay < 0.5:
         raise ValueError(f"HierarchicalTeacher.decay = {teacher.decay}: must be a number < 0.5 (steeper: learned one by one)")
     tables = channel(teacher.activation)
     homogeneous = float(teacher.decay) == 0
-    arrays = with_arrays(teacher)
-    continuum = Continuum(tables, jnp.asarray(arrays.decay), jnp.asarray(arrays.noise))
+    continuum = Continuum(tables, teacher.decay, teacher.noise)
     gamma = float(teacher.width / teacher.input_dim)
 
     def samples(s: float) -> float:

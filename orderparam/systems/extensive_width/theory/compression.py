@@ -7,15 +7,14 @@ Reconstructed for this package from the effective-model statement of Nguyen and 
 
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
+from orderparam.core.verb import theory
 from orderparam.systems.extensive_width.model import Teacher, WeightedTeacher, WidthLimitedStudent
 from orderparam.systems.extensive_width.theory.bayes import bayes_optimal
 from orderparam.systems.extensive_width.theory.channel import channel
-from orderparam.systems.extensive_width.theory.state import with_arrays
 
 
 class Compressed(Result):
@@ -37,7 +36,7 @@ class Compressed(Result):
 def effective_teacher(student: WidthLimitedStudent) -> WeightedTeacher:
     """The teacher as the student sees it: its strongest `width` features, and the rest as noise."""
     teacher = student.teacher
-    v = jnp.asarray(teacher.readout, jnp.float64)
+    v = teacher.readout
     rank = jnp.arange(v.shape[0]) if teacher.decreasing else jnp.argsort(jnp.argsort(-(v**2)))
     kept = rank < student.width
     left_out = channel(teacher.activation).total * jnp.sum(jnp.where(kept, 0.0, v**2))
@@ -45,16 +44,12 @@ def effective_teacher(student: WidthLimitedStudent) -> WeightedTeacher:
     return WeightedTeacher(teacher.input_dim, jnp.where(kept, v, 0.0), noise, teacher.n_train, teacher.activation)
 
 
+@theory
 def compressed(student: WidthLimitedStudent) -> Compressed:
     """error_p = g(1) sum_{i>p} v_i^2 + sum_{i<=p} v_i^2 (g(1) - g(q_i)), with q_i at the noise Delta + g(1) sum_{i>p} v_i^2.
 
     For p << k_c and decay > 1/2 it is the model-size law g(1) p^(1 - 2 beta) / ((2 beta - 1) zeta(2 beta)).
     """
-    return _compressed(with_arrays(student))
-
-
-@eqx.filter_jit
-def _compressed(student: WidthLimitedStudent) -> Compressed:
     teacher: Teacher = student.teacher
     seen = effective_teacher(student)
     state = bayes_optimal(seen)

@@ -5,19 +5,18 @@ v_i ~ i^-beta, d -> infinity with gamma = k/d and alpha = n/d^2 fixed. The overl
     q_(x k_c) -> phi(x) = m(lambda_sigma x^(-2 beta)),    0 < x <= 1.                  (Nguyen and Barbier 2026, eq. 39)
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import zeta
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
-from orderparam.core.system import is_number
+from orderparam.core.verb import theory
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.extensive_width.model import HierarchicalTeacher
 from orderparam.systems.extensive_width.theory.channel import channel
 from orderparam.systems.extensive_width.theory.continuum import Continuum, mean_unexplained
-from orderparam.systems.extensive_width.theory.state import with_arrays
 
 
 class Scaling(Result):
@@ -35,22 +34,21 @@ class Scaling(Result):
     collapse: Float[Array, ""]
 
 
+def _steep(teacher: HierarchicalTeacher) -> None:
+    if not np.all(np.asarray(teacher.decay) > 0.5):
+        raise ValueError(f"HierarchicalTeacher.decay = {teacher.decay}: must be > 0.5 for a steep hierarchy")
+
+
+@theory(check=_steep)
 def steep_hierarchy(teacher: HierarchicalTeacher) -> Scaling:
     """Closed limits for decay > 1/2 (Nguyen and Barbier 2026, eqs. 40-42; the collapse constant is derived for this package).
 
     The input dimension enters through alpha = n/d^2 only; the width must be large compared to k_c. Corrections fall as
     (k/k_c)^(1 - 2 beta), very slowly near beta = 1/2. Raises `ValueError` for decay <= 1/2.
     """
-    if is_number(teacher.decay) and not teacher.decay > 0.5:
-        raise ValueError(f"HierarchicalTeacher.decay = {teacher.decay}: must be > 0.5 for a steep hierarchy")
-    return _steep_hierarchy(with_arrays(teacher))
-
-
-@eqx.filter_jit
-def _steep_hierarchy(teacher: HierarchicalTeacher) -> Scaling:
     tables = channel(teacher.activation)
-    beta, noise = jnp.asarray(teacher.decay), teacher.noise
-    alpha = jnp.asarray(teacher.n_train) / teacher.input_dim**2
+    beta, noise = teacher.decay, teacher.noise
+    alpha = teacher.n_train / teacher.input_dim**2
     threshold = jnp.exp(tables.bayes.threshold)
     norm = zeta(2 * beta, 1.0)
     width = (alpha / (threshold * norm * noise)) ** (1 / (2 * beta))
@@ -83,22 +81,21 @@ class FlatHierarchy(Result):
     converged: Bool[Array, ""]
 
 
+def _flat(teacher: HierarchicalTeacher) -> None:
+    if not teacher.decay < 0.5:
+        raise ValueError(f"HierarchicalTeacher.decay = {teacher.decay}: must be < 0.5 for a flat hierarchy")
+
+
+@theory(check=_flat)
 def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
     """Closed limits for decay < 1/2 (Nguyen and Barbier 2026, eqs. 43-46), on the branch of largest free entropy.
 
     With T = lambda / lambda_sigma of the weakest feature, alpha = lambda_sigma gamma T (Delta + error(T)) / (1 - 2 beta) is
     explicit. Raises `ValueError` for decay >= 1/2.
     """
-    if is_number(teacher.decay) and not teacher.decay < 0.5:
-        raise ValueError(f"HierarchicalTeacher.decay = {teacher.decay}: must be < 0.5 for a flat hierarchy")
-    return _flat_hierarchy(with_arrays(teacher))
-
-
-@eqx.filter_jit
-def _flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
     tables = channel(teacher.activation)
-    continuum = Continuum(tables, jnp.asarray(teacher.decay), jnp.asarray(teacher.noise))
-    alpha = jnp.asarray(teacher.n_train) / teacher.input_dim**2
+    continuum = Continuum(tables, teacher.decay, teacher.noise)
+    alpha = teacher.n_train / teacher.input_dim**2
     gamma = teacher.width / teacher.input_dim
     wanted = alpha / gamma
     # Where nothing is learned: s of lambda = (alpha/gamma)(1 - 2 beta)/(Delta + g(1)) at x = 1, below every state that exists.

@@ -25,10 +25,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
+from orderparam.core.verb import theory
 from orderparam.systems.extensive_width.model import QuadraticTeacher
 from orderparam.systems.extensive_width.theory.matrix_channel import MatrixChannel, matrix_channel
 from orderparam.systems.extensive_width.theory.signal import Signal, signal
-from orderparam.systems.extensive_width.theory.state import with_arrays
 
 _STARTS = 24  # at most so many partially specialised starts
 _ITERATIONS = 800
@@ -63,16 +63,6 @@ class CollectiveOptimal(Result):
     solutions: Float[Array, ""]
     residual: Float[Array, ""]
     converged: Bool[Array, ""]
-
-
-def quadratic_bayes_optimal(teacher: QuadraticTeacher) -> CollectiveOptimal:
-    """All branches at any width ratio and for any read-outs, to about 1e-8. Grids over noise and samples are vmapped.
-
-    Solutions are sought from the teacher, from a weak trace of it, and from states in which only the features of largest |v|
-    are known; each is iterated to a stable solution and polished by Newton steps. `residual`: of the equations at the chosen
-    one; `converged`: below 1e-8.
-    """
-    return _quadratic(with_arrays(teacher))
 
 
 class _State(eqx.Module):
@@ -179,8 +169,14 @@ def _starts(values: int) -> np.ndarray:
     return np.concatenate([partial, np.full((1, values), 0.02)])
 
 
-@eqx.filter_jit
-def _quadratic(teacher: QuadraticTeacher) -> CollectiveOptimal:
+@theory
+def quadratic_bayes_optimal(teacher: QuadraticTeacher) -> CollectiveOptimal:
+    """All branches at any width ratio and for any read-outs, to about 1e-8. Grids over noise and samples are vmapped.
+
+    Solutions are sought from the teacher, from a weak trace of it, and from states in which only the features of largest |v|
+    are known; each is iterated to a stable solution and polished by Newton steps. `residual`: of the equations at the chosen
+    one; `converged`: below 1e-8.
+    """
     gamma = teacher.width / teacher.input_dim
     modulus, count = np.unique(np.round(np.abs(teacher.values), 12), return_counts=True)
     modulus, share = modulus[::-1], count[::-1] / len(teacher.values)
@@ -188,15 +184,15 @@ def _quadratic(teacher: QuadraticTeacher) -> CollectiveOptimal:
         matrix_channel(gamma, teacher.values),
         signal(teacher.activation),
         gamma,
-        jnp.asarray(teacher.n_train) / teacher.input_dim**2,
-        jnp.asarray(teacher.noise),
+        teacher.n_train / teacher.input_dim**2,
+        teacher.noise,
         jnp.asarray(modulus**2),
         jnp.asarray(share),
     )
     universal, universal_residual = equations.universal()
     states, residuals = jax.lax.map(equations.solve, jnp.asarray(_starts(len(modulus))))
-    told = jnp.max(states.overlap, axis=1) > _SPECIALISED
-    exists = told & (residuals < _RESIDUAL)
+    specialised = jnp.max(states.overlap, axis=1) > _SPECIALISED
+    exists = specialised & (residuals < _RESIDUAL)
     values = jnp.where(exists, states.free_entropy, -jnp.inf)
     best = jnp.argmax(values)
     wins = values[best] > universal.free_entropy
@@ -206,7 +202,7 @@ def _quadratic(teacher: QuadraticTeacher) -> CollectiveOptimal:
     new = exists & ~jnp.any(jnp.tril(same, -1) & exists, axis=1)
     # A start that ended nowhere might have been the best one.
     better = states.free_entropy > jnp.maximum(values[best], universal.free_entropy)
-    stray = jnp.max(jnp.where(told & ~exists & better, residuals, 0.0))
+    stray = jnp.max(jnp.where(specialised & ~exists & better, residuals, 0.0))
     residual = jnp.maximum(jnp.where(wins, residuals[best], universal_residual), stray)
     each = np.searchsorted(-modulus, -np.round(np.abs(teacher.values), 12))
     features = np.repeat(each, teacher.width // len(teacher.values))

@@ -16,7 +16,7 @@ solution and a local maximum of Psi, and the Bayes-optimal solution is the highe
 The one-parameter form and the selection are derived for this package, not in the cited paper.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -176,8 +176,3 @@ def describe(problem: Problem, solution: Solution) -> BayesOptimal:
 def stop(problem: Problem) -> Problem:
     """The problem without derivatives: for searches, whose outcome is a bracket."""
     return jax.lax.stop_gradient(problem)
-
-
-def with_arrays(system: Any) -> Any:
-    """The system with every number as a float64 array, so that a new value does not compile anew."""
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), system)

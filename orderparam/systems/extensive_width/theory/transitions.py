@@ -16,8 +16,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from orderparam.core.result import Result
+from orderparam.core.verb import theory
 from orderparam.systems.extensive_width.model import Teacher
-from orderparam.systems.extensive_width.theory.state import Problem, with_arrays
+from orderparam.systems.extensive_width.theory.state import Problem
 
 _WIDEST = 2048
 _BETWEEN = 12  # levels from kink to kink,
@@ -55,17 +56,13 @@ class Staircase(Result):
     residual: Float[Array, "transition"]
 
 
+@theory
 def coexistence_windows(teacher: Teacher) -> Windows:
     """n = d (Lambda_j Delta + sum_i W(Lambda_j v_i^2)) at Lambda_j = lambda_sigma / v_j^2, with and without feature j.
 
     For a teacher with homogeneous read-outs no feature is learned alone, and the windows say nothing: see
     `collective_transition`.
     """
-    return _windows(with_arrays(teacher))
-
-
-@eqx.filter_jit
-def _windows(teacher: Teacher) -> Windows:
     problem = Problem.of(teacher)
     number = jnp.arange(problem.features.count)
 
@@ -77,12 +74,12 @@ def _windows(teacher: Teacher) -> Windows:
     return Windows(begin, end, problem.channel.overlap(problem.segments.threshold, problem.segments))
 
 
+@theory(traced=False)
 def staircase(teacher: Teacher) -> Staircase:
     """All transitions of the Bayes-optimal state from n = 0 to infinity (`teacher.n_train` plays no role).
 
     Not traceable: their number is a result. Positions are accurate to 1e-10. Raises `ValueError` for more than 2048 features.
     """
-    teacher = with_arrays(teacher)
     count = teacher.readout.shape[0]
     if count > _WIDEST:
         raise ValueError(f"width = {count}: must be <= {_WIDEST} for its whole staircase")
@@ -101,7 +98,7 @@ def staircase(teacher: Teacher) -> Staircase:
     bridge = learned[left] < learned[right]
     left, right = left[bridge], right[bridge]
     ends = (level[left], level[right], learned[left], learned[right])
-    return _polish(problem, jnp.asarray(teacher.input_dim), *(jnp.asarray(part) for part in ends))
+    return _polish(problem, teacher.input_dim, *(jnp.asarray(part) for part in ends))
 
 
 @eqx.filter_jit

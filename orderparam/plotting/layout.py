@@ -21,7 +21,7 @@ def canvas(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Any, np.nda
 
     width = COLUMN if rows * columns == 1 else PAGE
     size = (width, rows * _HEIGHTS.get(columns, 1.7))
-    return plt.subplots(rows, columns, figsize=size, squeeze=False, **options)
+    return plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
 
 
 def finish(figure: Any, title: str = "", handles: Mapping[str, Any] | None = None, caption: str = "") -> None:

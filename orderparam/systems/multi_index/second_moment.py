@@ -32,6 +32,8 @@ def normalised(target: Target) -> tuple[Target, float]:
         raise ValueError(f"target {target.name!r}: grows too fast to have a second moment over normal z")
     if not 1 / _LARGEST < unit < _LARGEST:
         raise ValueError(f"target {target.name!r}: values of size {unit:.3g}; must be from 1e-250 to 1e250")
+    if np.any(np.isnan(target(REACH * z / np.linalg.norm(z, axis=1, keepdims=True)))):
+        raise ValueError(f"target {target.name!r}: must be a finite number for every z")
     scaled = _divided(target, unit)
     _refuse_poles(scaled)
     _refuse_fast_growth(scaled)
@@ -70,8 +72,6 @@ def _refuse_fast_growth(target: Target) -> None:
     rays = np.concatenate([axes + 1e-4 * np.cos(np.arange(size)), rays])  # off the planes where there may be poles
     radius = np.linspace(REACH - 2, REACH, 41)
     values = np.asarray(target(rays[:, None] * radius[:, None]), float)
-    if np.any(np.isnan(values)):
-        raise ValueError(f"target {target.name!r}: must be a finite number for every z")
     density = 2 * np.log(np.abs(values) + 1e-300) - radius**2 / 2
     inner, outer = density[:, :21].max(axis=1), density[:, 20:].max(axis=1)
     if not np.all((outer < inner - 1) | (outer < -60)):

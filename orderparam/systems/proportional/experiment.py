@@ -33,8 +33,8 @@ class SampledNetwork(OrderParameters):
     """What was measured on a network, under the names of the theory.
 
     order_parameters, mean_scales: of the read-out, at the last layer; NaN for the layers below, whose order parameters are no
-    plain average over weights. r_hat, effective_samples: the worst of the losses and the order parameter, over chains that started at
-    random and chains that started at the bottom of the energy. converged: r_hat < 1.05 and 100 effective samples.
+    plain average over weights. r_hat, effective_samples: the worst of the losses and the order parameter, over chains that
+    started at random and chains that started at the bottom of the energy. converged: r_hat < 1.05 and 100 effective samples.
     """
 
     r_hat: Float[Array, ""]

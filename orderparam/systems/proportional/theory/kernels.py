@@ -1,15 +1,15 @@
 """The kernel of the features that the read-out sees, and regression with it once the training set has renormalised it.
 
 The features stand at places i: the patches of a convolutional or locally connected network; one place in a fully connected
-network and under average pooling. Between places they have kernels K_ij and means m_i = E phi(h_i), in which the variance of the read-out
-is included. With outputs a and b,
+network and under average pooling. Between places they have kernels K_ij and means m_i = E phi(h_i), in which the variance of the
+read-out is included. With outputs a and b,
 
     KR_(mu a)(nu b) = sum_ij [ Q_(ia)(jb) (K_ij - m_i m_j^T) + kappa_(ia)(jb) m_i m_j^T ](x_mu, x_nu)
 
 where Q and kappa are symmetric positive definite over (place, output), the places slower  (one number: Pacelli et al. 2023;
-outputs: Baglioni, Giambagli, Vezzani, Burioni, Rotondo, Pacelli 2024; patches: Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025;
-outputs of patches, and means of more than one number, were derived for this package). Without weight sharing the units at
-different places are independent: Q and kappa vanish between them.
+outputs: Baglioni, Giambagli, Vezzani, Burioni, Rotondo, Pacelli 2024; patches: Aiudi, Pacelli, Baglioni, Vezzani, Burioni,
+Rotondo 2025; outputs of patches, and means of more than one number, were derived for this package). Without weight sharing the
+units at different places are independent: Q and kappa vanish between them (derived for this package too; exact for linear units).
 
 `OnePlace` works in the eigenbasis of its kernel, where nothing larger than output x output is ever factorised; `Places`
 factorises the kernel of all examples and outputs.

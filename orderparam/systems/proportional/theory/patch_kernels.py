@@ -15,8 +15,8 @@ MEMORY_LIMIT = 8 * 2**30
 class PatchKernels(eqx.Module):
     """K_ij - m_i m_j^T on the training set for the pairs i <= j (of independent units: i = j), one row each.
 
-    With one output only the part symmetric in the images ever enters, of which the upper triangle is kept: N_p (N_p + 1) P (P + 1)
-    / 4 numbers, a quarter of all pairs of patches and images.
+    With one output only the part symmetric in the images ever enters, of which the upper triangle is kept: under weight sharing
+    N_p (N_p + 1) P (P + 1) / 4 numbers, a quarter of all pairs of patches and images.
     """
 
     packed: Float[Array, "pair entry"]

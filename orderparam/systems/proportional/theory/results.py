@@ -42,9 +42,9 @@ class OrderParameters(Prediction):
     """The order parameters of a network of finite width, of any architecture; all the unit matrix at infinite width.
 
     order_parameters: Q, the posterior average of (1 / (N r)) sum_c v_c(i a) v_c(j b) over the read-out weights v of prior
-    variance r, c the N units or channels, i and j the places whose features are read out separately (the patches of a convolutional or
-    locally connected network; one place in a fully connected network and under average pooling), a and b outputs. In a deep
-    network with a matrix for every layer.
+    variance r, c the N units or channels, i and j the places whose features are read out separately (the patches of a
+    convolutional or locally connected network; one place in a fully connected network and under average pooling), a and b
+    outputs. In a deep network with a matrix for every layer.
     mean_scales: kappa, of the mean of a non-odd activation: the same average with the covariance over the units in place of the
     square, <v_i v_i - v_i v_j> for different units; Q where the mean is not treated apart.
     """

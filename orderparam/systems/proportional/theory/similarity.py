@@ -52,7 +52,7 @@ def check_shallow(system: BayesianNetwork, **options: object) -> None:
 
 
 class Units(eqx.Module):
-    """The places that share the weights of a hidden unit, with their pre-activations on the training set, h_i(x_mu) = B z.
+    """Hidden units that read the same places i, with their pre-activations on the training set, h_i(x_mu) = B z.
 
     basis: B, with z standard normal. root: of the variance of the read-out over the number of features. pooled: whether the
     read-out sees the mean over these places, and not each of them.
@@ -63,23 +63,19 @@ class Units(eqx.Module):
     root: Float[Array, ""]
     pooled: bool = eqx.field(static=True)
 
-    @classmethod
-    def all_of(cls, system: BayesianNetwork) -> "list[Units]":
-        """One, or without weight sharing one for every patch."""
-        x = system.train[0]
-        root, pooled = jnp.sqrt(system.readout_variance), isinstance(system, PatchNetwork) and system.pooled
-        if isinstance(system, PatchNetwork):
-            patches = jnp.moveaxis(system.patches(x), 1, 0)
-            seen = jnp.sqrt(system.weight_variance / patches.shape[-1]) * patches
-            root = root if pooled else root / jnp.sqrt(system.patch_count)
-        else:
-            seen = jnp.sqrt(system.variances[0] / x.shape[1]) * x[None]
-        groups = [seen] if not isinstance(system, LocallyConnected) else [one[None] for one in seen]
-        return [cls(_compressed(one), system.activation, root, pooled) for one in groups]
+    @property
+    def means(self) -> Float[Array, "place train"]:
+        """m_i of what the read-out sees."""
+        return self._means(self._covariance)
 
     @property
     def _covariance(self) -> Float[Array, "place other train train"]:
         return jnp.einsum("imk,jnk->ijmn", self.basis, self.basis)
+
+    def _means(self, covariance: Float[Array, "place other train train"]) -> Float[Array, "place train"]:
+        """E psi_i at a covariance of the pre-activations."""
+        means = self.root * self.activation.mean(jnp.einsum("iimm->im", covariance))
+        return jnp.mean(means, axis=0, keepdims=True) if self.pooled else means
 
     def _kernels(self, covariance: Float[Array, "place other train train"]) -> Float[Array, "place other train train"]:
         """E psi_i psi_j^T at a covariance of the pre-activations."""
@@ -87,45 +83,58 @@ class Units(eqx.Module):
         kernels = self.root**2 * self.activation.two_point(own[:, None, :, None], covariance, own[None, :, None, :])
         return jnp.mean(kernels, axis=(0, 1), keepdims=True) if self.pooled else kernels
 
-    @property
-    def means(self) -> Float[Array, "place train"]:
-        """m_i of what the read-out sees."""
-        means = self.root * self.activation.mean(jnp.sum(self.basis**2, axis=-1))
-        return jnp.mean(means, axis=0, keepdims=True) if self.pooled else means
-
     def gaussian_change(self, weight: Matrix, scale: Scale, kappa: Scale) -> Matrix:
         """N <K_emp - K> if the units were Gaussian processes, by Wick's theorem."""
         means = self.means
         centred = self._kernels(self._covariance) - jnp.einsum("im,jn->ijmn", means, means)
         along = jnp.einsum("kl,kn,ilan->ia", kappa, means @ weight, centred)
-        spread = jnp.einsum("kl,ikam,mn,ilbn->ab", scale, centred, weight, centred, optimize="greedy")
-        return spread + means.T @ along + along.T @ means
+        pulled = jnp.einsum("kl,ikam,mn->ilan", scale, centred, weight)
+        return jnp.einsum("ilan,ilbn->ab", pulled, centred) + means.T @ along + along.T @ means
 
     def change(self, weight: Matrix, scale: Scale, kappa: Scale, batches: int) -> Float[Array, "batch train other"]:
         """N <K_emp - K> of the units themselves, by Monte Carlo integration over z, from independent batches of nodes.
 
-        The part q_2 = z^T V z of the quadratic form q that is quadratic in z is integrated exactly: Cov(K_emp, q_2) is the
-        derivative of the kernel when the covariance of the pre-activations changes by 2 B V B^T.
+        The part h^T V h of the quadratic form q = sum_kl [..] that is quadratic in the pre-activations is integrated exactly:
+        V = dE q/dC, C their covariance, and Cov(K_emp, h^T V h) is the derivative of the kernel when C changes by 2 C V C.
         """
         means, covariance = self.means, self._covariance
+
+        def average(covariance: Float[Array, "place other train train"]) -> Float[Array, ""]:
+            """E q, but for a constant, at the means as they are."""
+            along = 2 * jnp.sum(((kappa - scale) @ means @ weight) * self._means(covariance))
+            return jnp.einsum("kl,mn,klmn->", scale, weight, self._kernels(covariance)) + along
+
+        slope = jax.grad(average)(covariance)
+        quadratic = jnp.einsum("imk,ijmn,jnl->kl", self.basis, slope, self.basis, optimize="greedy")
+        quadratic = (quadratic + quadratic.T) / 2
+        turned = jnp.einsum("imk,kl,jnl->ijmn", self.basis, quadratic, self.basis, optimize="greedy")
+        exact = jnp.einsum("iimn->mn", jax.jvp(self._kernels, (covariance,), (2 * turned,))[1])
 
         def batch(key: PRNGKeyArray) -> Matrix:
             z = jax.random.normal(key, (_BATCH, self.basis.shape[-1]))
             psi = self.root * self.activation(jnp.tensordot(z, self.basis, ((1,), (2,))))
             psi = jnp.mean(psi, axis=1, keepdims=True) if self.pooled else psi
             pulled = (psi - means) @ weight
-            form = jnp.einsum("zia,zia->z", jnp.einsum("ij,zja->zia", scale, psi - means), pulled)
-            form += 2 * jnp.einsum("ij,ia,zja->z", kappa, means, pulled)
-            form -= jnp.mean(form)
-            quadratic = (form * z.T) @ z / (2 * _BATCH)
-            turned = jnp.einsum("imk,kl,jnl->ijmn", self.basis, quadratic, self.basis, optimize="greedy")
-            exact = jax.jvp(self._kernels, (covariance,), (2 * turned,))[1]
-            rest = form - jnp.sum((z @ quadratic) * z, axis=1)
+            drawn = jnp.einsum("ij,zja->zia", scale, psi - means) + 2 * (kappa @ means)
+            rest = jnp.einsum("zia,zia->z", drawn, pulled) - jnp.sum((z @ quadratic) * z, axis=1)
             rest -= jnp.mean(rest)
-            sampled = jnp.einsum("z,zia,zib->ab", rest, psi, psi, optimize="greedy") / _BATCH
-            return (jnp.einsum("iimn->mn", exact) + sampled) / 2
+            return (exact + jnp.tensordot(rest[:, None, None] * psi, psi, ((0, 1), (0, 1))) / _BATCH) / 2
 
         return jax.lax.map(batch, jax.random.split(jax.random.key(0), batches))
+
+
+def _hidden_units(system: BayesianNetwork) -> Units:
+    """Those of a system, with a leading axis: one, or without weight sharing one for every patch."""
+    x, root, pooled = system.train[0], jnp.sqrt(system.readout_variance), False
+    if isinstance(system, PatchNetwork):
+        seen = jnp.moveaxis(system.patches(x), 1, 0)
+        root, pooled = (root if system.pooled else root / jnp.sqrt(system.patch_count)), system.pooled
+    else:
+        seen = x[None]
+    seen = jnp.sqrt(jnp.max(system.weight_variance) / seen.shape[-1]) * seen
+    groups = seen[:, None] if isinstance(system, LocallyConnected) else seen[None]
+    basis = jax.lax.map(_compressed, groups)
+    return Units(basis, system.activation, jnp.broadcast_to(root, basis.shape[:1]), pooled)
 
 
 def _compressed(seen: Float[Array, "place train pixel"]) -> Float[Array, "place train mode"]:
@@ -139,7 +148,7 @@ def _compressed(seen: Float[Array, "place train pixel"]) -> Float[Array, "place 
 
 @theory(check=check_shallow)
 def similarity(
-    system: BayesianNetwork, *, units: Literal["actual", "gaussian"] = "actual", batches: int = 32
+    system: BayesianNetwork, *, units: Literal["actual", "gaussian"] = "actual", batches: int = 16
 ) -> PredictedSimilarity:
     """Similarity matrices of the training set in the hidden layer, before and after learning, to first order in 1/N.
 
@@ -155,16 +164,18 @@ def similarity(
     inverted = inverse(renormalised + system.temperature * jnp.eye(y.size))
     dual = inverted @ y
     weight = jnp.outer(dual, dual) - inverted
-    every = Units.all_of(system)
-    count = len(every)  # more than one are independent, so that Q and kappa are diagonal
-    blocks = [(jnp.diag(jnp.diag(matrix)[i : i + 1]) if count > 1 else matrix for matrix in (scale, kappa)) for i in range(count)]
-    if units == "gaussian":
-        change = sum(one.gaussian_change(weight, *own) for one, own in zip(every, blocks))
-        error = jnp.zeros(())
-    else:
-        estimates = sum(one.change(weight, *own, batches) for one, own in zip(every, blocks))
-        change = jnp.mean(estimates, axis=0)
-        error = jnp.max(jnp.std(estimates, axis=0, ddof=1)) / np.sqrt(batches)
+    hidden = _hidden_units(system)
+    # Units that have no weights in common see one place each, with Q and kappa diagonal.
+    alone = hidden.basis.shape[0] > 1
+    blocks = [jnp.diag(matrix)[:, None, None] if alone else matrix[None] for matrix in (scale, kappa)]
+
+    def of_one(own: tuple[Units, Scale, Scale]) -> Float[Array, "batch train other"]:
+        one, scale, kappa = own
+        return one.gaussian_change(weight, scale, kappa)[None] if units == "gaussian" else one.change(weight, scale, kappa, batches)
+
+    estimates = jnp.sum(jax.lax.map(of_one, (hidden, *blocks)), axis=0)
+    change = jnp.mean(estimates, axis=0)
+    error = jnp.zeros(()) if units == "gaussian" else jnp.max(jnp.std(estimates, axis=0, ddof=1)) / np.sqrt(batches)
     prior, width = prior_kernels(system)[0], system.widths[0]
     after = prior + change / width
     aligned = alignment(prior, y), alignment(after, y)

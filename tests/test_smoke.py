@@ -36,8 +36,8 @@ def test_a_small_study_gives_finite_numbers_and_a_figure(room, tmp_path):
     settings = dict(word.split("=") for word in words.split())
     comparison = compare(find(name), settings=settings, out=tmp_path / "result", progress=False)
     assert (tmp_path / "result" / "figure.png").stat().st_size > 0
-    assert comparison.curves
-    for curve in comparison.curves.values():
+    assert comparison.datasets
+    for curve in comparison.datasets.values():
         numbers = [v.values for v in curve.data_vars.values() if np.issubdtype(v.dtype, np.floating)]
         assert any(np.isfinite(values).any() for values in numbers)
 

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from orderparam.systems.multi_index import SphericalSGD, exit_chain, exponents, network_sgd
+from orderparam.systems.multi_index import SphericalSGD, exit_chain, exponents, trained_neuron
 
 REPEATS = 3
 DIM, STEPS, SEEDS = 1000, 4000, 64
@@ -99,7 +99,7 @@ def main() -> None:
     few = keys[:4]
     tasks = {
         "numpy neuron": (STEPS, lambda: numpy_neuron(STEPS)),
-        "network_sgd": (4 * STEPS, lambda: jax.vmap(lambda key: network_sgd(system, key).norm)(few)),
+        "trained_neuron": (4 * STEPS, lambda: jax.vmap(lambda key: trained_neuron(system, key).norm)(few)),
         "numpy chain": (SEEDS * STEPS, lambda: numpy_chain(STEPS)),
         "exit_chain": (10 * SEEDS * STEPS, lambda: jax.vmap(lambda key: exit_chain(waiting, key).exit_steps)(keys)),
     }
@@ -117,7 +117,7 @@ def main() -> None:
     traffic = bandwidth() / (8 * DIM * 5)
     rows = {
         "numpy loop over samples, all weights": ("numpy neuron", "numpy neuron"),
-        "network_sgd, 4 seeds at once": ("network_sgd", "numpy neuron"),
+        "trained_neuron, 4 seeds at once": ("trained_neuron", "numpy neuron"),
         "numpy loop over the overlap, 64 seeds": ("numpy chain", "numpy chain"),
         "exit_chain, 64 seeds": ("exit_chain", "numpy chain"),
     }

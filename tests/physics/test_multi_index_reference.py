@@ -110,7 +110,7 @@ def test_exit_times_of_quadratic_target():
     / (2 mu)."""
     formula = "He2(z)/sqrt(2)"
     system = SphericalSGD(input_dim=128, target=formula, student=formula, learning_rate=0.1, start="signed")
-    theory = jax.jit(exit_time)
+    theory = exit_time
     predicted = float(theory(system).exit_samples)
     runs = np.asarray(jax.vmap(lambda k: exit_chain(system, k).exit_samples)(jax.random.split(jax.random.key(3), 256)))
     assert abs(runs.mean() - predicted) < 3 * runs.std(ddof=1) / 16

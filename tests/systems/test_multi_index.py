@@ -12,11 +12,11 @@ from orderparam.systems.multi_index import (
     drift_and_spread,
     exit_time,
     exponents,
-    network_sgd,
     overlap_chain,
     overlap_flow,
     table,
     target,
+    trained_neuron,
 )
 
 
@@ -137,7 +137,7 @@ def test_chain_network_and_flow_agree():
         first_overlap=0.2, first_record=0.5, horizon=4.0, records=3,
     )  # fmt: skip
     keys = jax.random.split(jax.random.key(0), 200)
-    runs = [np.asarray(jax.vmap(lambda k, f=f: f(system, k).overlap)(keys)) for f in (overlap_chain, network_sgd)]
+    runs = [np.asarray(jax.vmap(lambda k, f=f: f(system, k).overlap)(keys)) for f in (overlap_chain, trained_neuron)]
     means, errors = [x.mean(0) for x in runs], [x.std(0, ddof=1) / np.sqrt(200) for x in runs]
     assert np.all(np.abs(means[0] - means[1]) < 4 * np.hypot(*errors))
     theory = np.asarray(overlap_flow(system).overlap)
@@ -154,6 +154,7 @@ def test_chain_network_and_flow_agree():
         ({"repetition": 1.0, "batch_size": 2}, "repetition"),
         ({"exit_overlap": 1.0}, "exit_overlap"),
         ({"horizon": 0.01}, "first_record"),
+        ({"target": "z1*z2", "first_overlap": 0.8}, "first_overlap"),
     ],
 )
 def test_refusals_name_the_field(arguments, field):

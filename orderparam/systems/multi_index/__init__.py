@@ -2,7 +2,7 @@
 changes."""
 
 from orderparam.gaussian.target import Target, target
-from orderparam.systems.multi_index.experiment import exit_chain, network_sgd, overlap_chain
+from orderparam.systems.multi_index.experiment import exit_chain, overlap_chain, trained_neuron
 from orderparam.systems.multi_index.exponents import Exponents, exponents, table
 from orderparam.systems.multi_index.model import ExitTime, OverlapPath, SphericalSGD
 from orderparam.systems.multi_index.tabulate import (
@@ -29,9 +29,9 @@ __all__ = [
     "exponents",
     "hardness",
     "measured_hermite_power",
-    "network_sgd",
     "overlap_chain",
     "overlap_flow",
     "table",
     "target",
+    "trained_neuron",
 ]

@@ -13,19 +13,13 @@ package.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.system import is_number
+from orderparam.core.verb import experiment
 from orderparam.systems.multi_index.model import ExitTime, OverlapPath, SphericalSGD
 
 _BLOCK = 64  # samples whose random numbers are drawn together, if they make at least _STEPS steps
 _STEPS = 4
-
-
-def _numbers(system: SphericalSGD) -> SphericalSGD:
-    """The system with arrays for numbers, so that a new value of one compiles nothing."""
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64) if is_number(leaf) else leaf, system)
 
 
 def _first(system: SphericalSGD, key: Array) -> Float[Array, "index"]:
@@ -69,12 +63,13 @@ def _step(system: SphericalSGD, m: Float[Array, "index"], drawn: tuple) -> Float
     return moved / jnp.sqrt(jnp.sum(moved**2) + along**2 + size**2 * jnp.sum(error**2) * rest)
 
 
-def exit_chain(system: SphericalSGD, key: Array) -> ExitTime:
+@experiment
+def exit_chain(system: SphericalSGD, key: PRNGKeyArray) -> ExitTime:
     """One run of the chain until |m| >= exit_overlap or n = horizon d. Traceable in the key; its cost does not depend
     on d."""
-    limit = int(system.horizon * system.input_dim / system.batch_size)
-    steps, found = _run_until(_numbers(system), jnp.asarray(limit), key, int(system.batch_size))
-    return ExitTime(steps * float(system.batch_size), steps, found)
+    limit = jnp.floor(system.horizon * system.input_dim / system.batch_size).astype(int)
+    steps, found = _run_until(system, limit, key, system.size("batch_size"))
+    return ExitTime(steps * system.batch_size, steps, found)
 
 
 @eqx.filter_jit
@@ -104,11 +99,10 @@ def _run_until(system: SphericalSGD, limit: Array, key: Array, batch: int) -> tu
     return steps.astype(jnp.float64), found
 
 
-def overlap_chain(system: SphericalSGD, key: Array) -> OverlapPath:
+@experiment
+def overlap_chain(system: SphericalSGD, key: PRNGKeyArray) -> OverlapPath:
     """m along one run of the chain, at the records. Traceable in the key."""
-    steps = np.asarray(system.steps()).astype(np.int64)
-    path = _path(_numbers(system), jnp.asarray(steps), key, int(system.batch_size))
-    return _as_path(system, path)
+    return _as_path(system, _path(system, system.steps().astype(int), key, system.size("batch_size")))
 
 
 @eqx.filter_jit
@@ -133,12 +127,12 @@ def _path(system: SphericalSGD, steps: Array, key: Array, batch: int) -> Array:
     return jax.lax.scan(segment, start, jnp.diff(steps, prepend=0))[1]
 
 
-def network_sgd(system: SphericalSGD, key: Array) -> OverlapPath:
+@experiment
+def trained_neuron(system: SphericalSGD, key: PRNGKeyArray) -> OverlapPath:
     """m along one run of a neuron with `input_dim` weights on inputs drawn in full; the hidden directions are the first
     coordinates (any others are the same by rotation). Traceable in the key."""
-    steps = np.asarray(system.steps()).astype(np.int64)
-    path = _train(_numbers(system), jnp.asarray(steps), key, int(system.input_dim), int(system.batch_size))
-    return _as_path(system, path)
+    steps, dim, batch = system.steps().astype(int), system.size("input_dim"), system.size("batch_size")
+    return _as_path(system, _train(system, steps, key, dim, batch))
 
 
 @eqx.filter_jit

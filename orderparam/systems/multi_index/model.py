@@ -1,6 +1,7 @@
 """One neuron on the sphere that looks for a few hidden directions by SGD: the parameters and what is observed."""
 
-from typing import Literal
+import functools
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,20 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, parameter, structure
 from orderparam.gaussian.target import Target, target
+
+_read = functools.cache(target)
+
+
+def formula(what: Any) -> str | Target:
+    """A target as a field keeps it: text, which is equal where it is the same, or a `Target`. Raises `ValueError`."""
+    found = _read(what.strip()) if isinstance(what, str) else target(what)
+    return found.name if isinstance(what, str) else found
+
+
+def _of_one_field(what: Any) -> str | Target:
+    if target(what).dimension != 1:
+        raise ValueError("must be a formula in z alone")
+    return formula(what)
 
 
 class SphericalSGD(System):
@@ -27,47 +42,41 @@ class SphericalSGD(System):
     `exit_overlap`. Time is `sample_ratio` = n / d.
     """
 
-    input_dim: int = parameter("input dimension d", minimum=8, default=256)
+    input_dim: float = parameter("input dimension d", minimum=8, default=256)
     learning_rate: float = parameter("learning rate gamma", above=0, default=0.1)
     rate_exponent: float = parameter("gamma = learning_rate d^-rate_exponent", minimum=0, default=0.0)
     noise: float = parameter("label-noise variance", minimum=0, default=0.0)
-    batch_size: int = parameter("samples a step", minimum=1, integer=True, default=1)
+    batch_size: float = parameter("samples a step", minimum=1, integer=True, default=1)
     repetition: float = parameter("step rho of the first look at a sample; 0: one look", minimum=0, default=0.0)
     first_overlap: float = parameter("overlap at the start; 0: random", minimum=0, below=1, default=0.0)
     exit_overlap: float = parameter("length of the overlap vector that counts as found", above=0, below=1, default=0.5)
     horizon: float = parameter("samples per dimension at which one gives up", above=0, default=1000.0)
     first_record: float = parameter("samples per dimension at the first record", above=0, default=0.1)
-    target: str = structure("target g, see `exponents`", default="He2(z)/sqrt(2)")
-    student: str = structure("activation sigma of the neuron, a formula in z", default="He2(z)/sqrt(2)")
+    target: str | Target = structure("target g, see `exponents`", convert=formula, default="He2(z)/sqrt(2)")
+    student: str | Target = structure("activation sigma of the neuron, in z", convert=_of_one_field, default="He2(z)/sqrt(2)")
     loss: Literal["correlation", "squared"] = structure("loss", default="correlation")
     gradient: Literal["mean", "sum"] = structure("gradient of a batch", default="mean")
     start: Literal["positive", "signed"] = structure("signs of the first overlaps", default="positive")
-    records: int = structure("recorded times, evenly spaced in log n", default=25)
+    records: int = structure("recorded times, evenly spaced in log n", minimum=2, default=25)
 
     def __check_init__(self) -> None:
-        words = {"loss": ("correlation", "squared"), "gradient": ("mean", "sum"), "start": ("positive", "signed")}
-        for name, allowed in words.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"SphericalSGD.{name} = {getattr(self, name)!r}: must be one of {', '.join(allowed)}")
-        target(self.target)
-        if target(self.student).dimension != 1:
-            raise ValueError(f"SphericalSGD.student = {self.student!r}: must be a formula in z alone")
-        if isinstance(self.records, bool) or not isinstance(self.records, int) or self.records < 2:
-            raise ValueError(f"SphericalSGD.records = {self.records!r}: must be an integer >= 2")
         if all(is_number(x) for x in (self.first_record, self.horizon)) and not self.first_record < self.horizon:
             raise ValueError(f"SphericalSGD.first_record = {self.first_record}: must be < horizon = {self.horizon}")
-        if (
-            all(is_number(x) for x in (self.batch_size, self.repetition))
-            and self.batch_size > 1
-            and self.repetition > 0
-        ):
+        if all(is_number(x) for x in (self.batch_size, self.repetition)) and self.batch_size > 1 and self.repetition > 0:
             raise ValueError(
                 f"SphericalSGD.repetition = {self.repetition}: must be 0 when batch_size = {self.batch_size} > 1"
+            )
+        count = self.teacher.dimension
+        if is_number(self.first_overlap) and self.first_overlap**2 * count > 1:
+            raise ValueError(
+                f"SphericalSGD.first_overlap = {self.first_overlap}: must be <= 1 / sqrt({count}), so that |m| <= 1 for {count} "
+                "indices"
             )
 
     @property
     def teacher(self) -> Target:
-        return target(self.target)
+        """The target g."""
+        return _read(self.target)
 
     @property
     def rate(self) -> Float[Array, ""]:
@@ -87,7 +96,7 @@ class SphericalSGD(System):
         length: Float[Array, "*#batch"] | float,
     ) -> Float[Array, "*batch"]:
         """e of a sample with w.x = field, label y and |x|^2 / d = length."""
-        neuron = target(self.student)
+        neuron = _read(self.student)
 
         def signal(field: Array) -> Array:
             value, slope = jax.jvp(lambda z: neuron(z[..., None]) + 0 * z, (field,), (jnp.ones_like(field),))

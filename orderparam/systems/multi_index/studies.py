@@ -5,7 +5,7 @@ import math
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel, vertical
 from orderparam.plotting.words import words
-from orderparam.systems.multi_index.experiment import exit_chain, network_sgd, overlap_chain
+from orderparam.systems.multi_index.experiment import exit_chain, overlap_chain, trained_neuron
 from orderparam.systems.multi_index.figures import draw_powers, draw_table
 from orderparam.systems.multi_index.model import SphericalSGD
 from orderparam.systems.multi_index.tabulate import WeakLearnability, hardness, measured_hermite_power
@@ -56,7 +56,7 @@ def leap_staircase(
         curves += [
             Curve("flow", overlap_flow, chain, {"input_dim": (dim,)}, facets=facets),
             Curve("exact chain", overlap_chain, chain, {"input_dim": (dim,)}, seeds, True, facets=facets),
-            Curve("network", network_sgd, network, {"input_dim": (network_dim,)}, seeds, True, facets=facets),
+            Curve("network", trained_neuron, network, {"input_dim": (network_dim,)}, seeds, True, facets=facets),
         ]
     return curves
 

@@ -3,12 +3,14 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.system import System, structure
-from orderparam.gaussian.target import target
+from orderparam.core.verb import experiment, theory
+from orderparam.gaussian.target import Target, target
 from orderparam.systems.multi_index.exponents import exponents
+from orderparam.systems.multi_index.model import formula
 from orderparam.systems.multi_index.rules import hermite_values
 
 _ORDERS = 4
@@ -17,13 +19,8 @@ _ORDERS = 4
 class WeakLearnability(System):
     """A target whose hardness is asked for."""
 
-    target: str = structure("target g, see `exponents`", default="z")
-    samples: int = structure("random inputs of a measurement", default=200_000)
-
-    def __check_init__(self) -> None:
-        target(self.target)
-        if isinstance(self.samples, bool) or not isinstance(self.samples, int) or self.samples < 100:
-            raise ValueError(f"WeakLearnability.samples = {self.samples!r}: must be an integer >= 100")
+    target: str | Target = structure("target g, see `exponents`", convert=formula, default="z")
+    samples: int = structure("random inputs of a measurement", minimum=100, maximum=10**8, default=200_000)
 
 
 class Hardness(Result):
@@ -50,6 +47,7 @@ class HermitePower(Result):
     hermite_power: Float[Array, "order"]
 
 
+@theory(differentiable=False)
 def hardness(system: WeakLearnability) -> Hardness:
     """`exponents` of the target, computed when the program is compiled."""
     found = exponents(system.target)
@@ -69,7 +67,8 @@ def hardness(system: WeakLearnability) -> Hardness:
     )
 
 
-def measured_hermite_power(system: WeakLearnability, key: Array) -> HermitePower:
+@experiment
+def measured_hermite_power(system: WeakLearnability, key: PRNGKeyArray) -> HermitePower:
     """From samples (z, y): products of the averages of y h_a(z) over two halves."""
     g = target(system.target)
     z = np.asarray(jax.random.normal(key, (2, system.samples // 2, g.dimension)))

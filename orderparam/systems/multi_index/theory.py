@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from orderparam.core.verb import theory
 from orderparam.solve.flow import flow
 from orderparam.systems.multi_index.model import ExitTime, OverlapPath, SphericalSGD
 from orderparam.systems.multi_index.rules import half_line_rule
@@ -56,6 +57,7 @@ def drift_and_spread(
     return drift, rate**2 * (pull * weights[:, None]).T @ pull
 
 
+@theory
 def overlap_flow(system: SphericalSGD) -> OverlapPath:
     """m(t) from `first_overlap`, or from the median first overlap 0.6745 / sqrt(d) when that is 0."""
     count = system.teacher.dimension
@@ -68,6 +70,14 @@ def overlap_flow(system: SphericalSGD) -> OverlapPath:
     return OverlapPath(times, path.value, jnp.linalg.norm(path.value, axis=-1), path.converged)
 
 
+def _one_index(system: SphericalSGD) -> None:
+    if system.teacher.dimension != 1:
+        raise ValueError(
+            f"SphericalSGD.target = {system.target!r}: exit_time is for one hidden index; follow `overlap_flow`"
+        )
+
+
+@theory(check=_one_index)
 def exit_time(system: SphericalSGD) -> ExitTime:
     """Mean number of samples until |m| = exit_overlap, one hidden index.
 
@@ -78,10 +88,6 @@ def exit_time(system: SphericalSGD) -> ExitTime:
     grid good to about 1e-4. `converged` says that the time is below the horizon. Raises `ValueError` for targets of
     several indices.
     """
-    if system.teacher.dimension != 1:
-        raise ValueError(
-            f"SphericalSGD.target = {system.target!r}: exit_time is for one hidden index; follow `overlap_flow`"
-        )
     dim = jnp.asarray(system.input_dim, jnp.float64)
     # Evenly spaced in asinh(m sqrt(d)): fine on the scale 1/sqrt(d) of the start, logarithmic above it.
     reach = jnp.arcsinh(system.exit_overlap * jnp.sqrt(dim))

@@ -122,12 +122,14 @@ class PointStore(MemoryStore):
                 make_whole(self.path, lambda aside: _put_all(aside, asked.files))
         _same_sweep(self.path, Layout.stored(self.path), asked)
         try:
-            self._hold()
+            with self._writing():
+                self._hold()
             self.layout = Layout.stored(self.path)  # once more: its last holder may have met new observables
             super().__init__(self.layout.coordinates(), self.layout.chunks)
             parent = self.path.parent / METADATA
             self._parent = parent.read_bytes() if parent.is_file() else None  # the group that it lies in, if it lies in one
-            self._put_missing(_damaged(self.path, self.layout))
+            with self._writing():
+                self._put_missing(_damaged(self.path, self.layout))
             self._names = _load(self.path, self.layout, self)
         except BaseException:
             self.close()
@@ -147,8 +149,8 @@ class PointStore(MemoryStore):
             if name not in self.layout.observables
         }
         index = tuple(part.start // step for part, step in zip(task.region, self.chunks))
-        with self._writing():
-            self._restore_if_gone()
+
+        def put() -> None:
             if new:
                 # The root, which names them, last: an array that it does not name holds no finished point.
                 self.layout = self.layout.with_observables(new)
@@ -157,9 +159,10 @@ class PointStore(MemoryStore):
             self._names[index] = tuple(sorted(outcome.values))
             self._put_block(index)
 
+        self._into_whole(put)
+
     def dataset(self, attrs: Mapping[str, Any]) -> xr.Dataset:
-        with self._writing():
-            self._restore_if_gone()
+        self._into_whole(lambda: None)
         return super().dataset(attrs)
 
     # -- files -----------------------------------------------------------------------------------------------------------
@@ -182,11 +185,21 @@ class PointStore(MemoryStore):
         for name, data in files.items():
             _put(self.path, _chunk("", self.layout, name, index), data)
 
+    def _into_whole(self, put: Callable[[], None]) -> None:
+        """Writes into a store that is whole; once more where it is removed at that very moment."""
+        with self._writing():
+            for _ in range(9):
+                with suppress(FileNotFoundError):
+                    self._restore_if_gone()
+                    put()
+                    return
+            self._restore_if_gone()
+            put()
+
     def _restore_if_gone(self) -> None:
         """Notices a store that was removed while it is filled, and writes it anew with all that memory holds."""
-        assert self._lock is not None
         gone = [file for file in self.layout.files if not os.path.exists(os.path.join(self.path, file))]
-        if not gone and os.fstat(self._lock).st_nlink > 0:
+        if not gone and self._lock is not None and os.fstat(self._lock).st_nlink > 0:
             return
         self.close()
         if self._parent is not None:
@@ -200,17 +213,13 @@ class PointStore(MemoryStore):
             self._put_block(index)
 
     def _put_missing(self, files: Iterable[str]) -> None:
-        with self._writing():
-            for file in files:
-                _put(self.path, file, self.layout.files[file])
+        for file in files:
+            _put(self.path, file, self.layout.files[file])
 
     def _hold(self) -> None:
         """Takes the lock, which the system takes back when this process ends in whatever way."""
-        try:
-            (self.path / STATUS).mkdir(exist_ok=True)
-            self._lock = os.open(self.path / STATUS / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise StoreError(f"cannot write {self.path}: {error.strerror or error}; {ELSEWHERE}") from None
+        (self.path / STATUS).mkdir(exist_ok=True)
+        self._lock = os.open(self.path / STATUS / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
         if sys.platform == "win32":
             return
         import fcntl

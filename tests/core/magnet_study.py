@@ -12,7 +12,7 @@ from orderparam.plotting import Panel
     source="Langevin 1905",
     seconds=(1, 1),
     observables=("magnetisation",),
-    panels=[Panel("field", "magnetisation")],
+    panels=[Panel("field", "magnetisation", by="temperature")],
 )
 def magnet(seeds: int = 20) -> list[Curve]:
     system, grid = Paramagnet(1.0), {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}

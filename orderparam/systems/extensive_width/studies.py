@@ -3,36 +3,13 @@
 import numpy as np
 
 from orderparam.core.study import Curve, study
-from orderparam.systems.extensive_width import figures
-from orderparam.systems.extensive_width.common import SOURCE, samples
+from orderparam.plotting import Freehand, Panel
+from orderparam.systems.extensive_width.figures import draw_features, draw_order
+from orderparam.systems.extensive_width.grids import per_square, samples
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WeightedTeacher
-from orderparam.systems.extensive_width.studies_posterior import (
-    effective_model,
-    posterior_finite_size,
-    posterior_sampling,
-    quadratic_specialisation,
-)
-from orderparam.systems.extensive_width.studies_students import (
-    bayes_error_collapse,
-    student_scaling,
-    student_training,
-    student_width,
-)
 from orderparam.systems.extensive_width.theory import bayes_optimal, flat_hierarchy, informed_state
 
-__all__ = [
-    "bayes_error_collapse",
-    "collective",
-    "effective_model",
-    "feature_staircase",
-    "posterior_finite_size",
-    "posterior_sampling",
-    "quadratic_specialisation",
-    "readout_laws",
-    "student_scaling",
-    "student_training",
-    "student_width",
-]
+SOURCE = "Nguyen and Barbier 2026"
 
 
 @study(
@@ -42,7 +19,11 @@ __all__ = [
     seconds=(20, 60),
     observables=("error",),
     full={"points": 3000},
-    draw=figures.draw_staircase,
+    panels=[Freehand(draw_features), Panel("n_train", "effective_width", log="xy")],
+    caption=r"""
+        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$. Left: solid, Bayes-optimal;
+        dotted, the metastable branch that is reached from the teacher.
+    """,
 )
 def feature_staircase(
     input_dim: int = 200, width: int = 100, decay: float = 1.0, noise: float = 0.01, points: int = 600
@@ -62,7 +43,14 @@ def feature_staircase(
     seconds=(40, 120),
     observables=("error",),
     full={"points": 400, "resolution": 80},
-    draw=figures.draw_collective,
+    panels=[
+        Panel(per_square(400), "error", where={"part": "error"}),
+        Freehand(draw_order, "order of the transition"),
+    ],
+    caption=r"""
+        tanh$(2z)$, $k/d$ = {width_ratio}; left: $\beta$ = {decay}, $\Delta$ = {noise} (star). Right: above 1 a finite fraction
+        of the features is learned at once. Finite sizes approach the limit as $k^{{2\beta - 1}}$, slowly.
+    """,
 )
 def collective(
     width_ratio: float = 0.5, noise: float = 0.01, decay: float = 0.3, points: int = 120, resolution: int = 32
@@ -72,20 +60,29 @@ def collective(
     grid = {"n_train": [float(a) * dim**2 for a in np.linspace(0.4, 1.2, points)]}
     diagram = {"decay": list(np.linspace(0.02, 0.48, resolution)), "noise": list(np.geomspace(0.002, 0.3, resolution))}
     return [
-        Curve("infinite dimension", flat_hierarchy, limit, grid),
-        Curve("dimension 400, Bayes-optimal", bayes_optimal, limit, grid),
-        Curve("dimension 400, informed branch", informed_state, limit, grid),
-        Curve("order of the transition", flat_hierarchy, limit, diagram, panel="diagram"),
+        Curve("infinite dimension", flat_hierarchy, limit, grid, facets={"part": "error"}),
+        Curve("$d$ = 400, Bayes-optimal", bayes_optimal, limit, grid, facets={"part": "error"}),
+        Curve("$d$ = 400, informed branch", informed_state, limit, grid, facets={"part": "error"}),
+        Curve("order of the transition", flat_hierarchy, limit, diagram, facets={"part": "diagram"}),
     ]
 
 
 @study(
     "readout-laws",
     title="Overlaps of all features for flat, power-law and exponential read-outs",
-    source=f"{SOURCE}, appendix figures",
+    source="Nguyen and Barbier 2026, appendix figures",
     seconds=(40, 60),
     observables=("error",),
-    draw=figures.draw_readout_laws,
+    panels=lambda p: [
+        Panel(
+            "feature",
+            "overlap",
+            facet="law",
+            by="n_train",
+            text={ratio * p["input_dim"] ** 2: f"$n/d^2$ = {ratio:g}" for ratio in p["ratios"]},
+        )
+    ],
+    caption=r"$d$ = {input_dim}, $k$ = {width}, $\Delta$ = {noise}, tanh$(2z)$, read-outs of unit norm.",
 )
 def readout_laws(
     input_dim: int = 200, width: int = 100, noise: float = 0.04, ratios: tuple = (0.5, 1.0, 1.5, 2.0)
@@ -95,11 +92,13 @@ def readout_laws(
         "power law 0.4": (rank + 1.0) ** -0.4,
         "power law 0.7": (rank + 1.0) ** -0.7,
         "linear 2.5 to 1": np.linspace(2.5, 1.0, width),
-        "exp(-i/20)": np.exp(-rank / 20),
-        "exp(-i/5)": np.exp(-rank / 5),
+        "$e^{-i/20}$": np.exp(-rank / 20),
+        "$e^{-i/5}$": np.exp(-rank / 5),
     }
     over = {"n_train": [ratio * input_dim**2 for ratio in ratios]}
     return [
-        Curve(name, bayes_optimal, WeightedTeacher(input_dim, v / np.linalg.norm(v), noise), over, panel=name)
-        for name, v in laws.items()
+        Curve(
+            "Bayes-optimal", bayes_optimal, WeightedTeacher(input_dim, v / np.linalg.norm(v), noise), over, facets={"law": law}
+        )
+        for law, v in laws.items()
     ]

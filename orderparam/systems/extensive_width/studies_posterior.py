@@ -6,21 +6,43 @@ import numpy as np
 
 from orderparam.core.study import Curve, study
 from orderparam.gaussian.polynomials import Polynomial
-from orderparam.systems.extensive_width import figures_posterior
-from orderparam.systems.extensive_width.common import SOURCE, samples
+from orderparam.plotting import Panel, horizontal
 from orderparam.systems.extensive_width.experiment import posterior_hmc, quadratic_posterior_hmc
+from orderparam.systems.extensive_width.grids import per_square, samples
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, QuadraticTeacher, WidthLimitedStudent, gaussian_readouts
 from orderparam.systems.extensive_width.theory import bayes_optimal, compressed, informed_state, quadratic_bayes_optimal
+
+_INVERSE = ("$1/d$", lambda data: 1 / data.attrs["facets"]["input_dim"])
+
+
+def _sizes(ratios: tuple[float, ...], input_dim: int) -> list[float]:
+    """Whole numbers of samples."""
+    return [float(round(ratio * input_dim**2)) for ratio in ratios]
 
 
 @study(
     "posterior-sampling",
     title="Error and overlaps of sampled posteriors on top of the theory",
-    source=f"{SOURCE}, figure with decay 0.3",
+    source="Nguyen and Barbier 2026, figure with decay 0.3",
     seconds=(95, 90000),
     observables=("error", "effective_width"),
     full={"input_dim": 200, "width": 100, "warmup": 300, "draws": 400, "seeds": 8, "ratios": tuple(np.arange(1, 11) * 0.3)},
-    draw=figures_posterior.draw_posterior,
+    panels=lambda p: [
+        Panel("n_train", "error", log="y"),
+        Panel(
+            "feature",
+            "overlap",
+            by="n_train",
+            where={
+                "label": ("Bayes-optimal", "HMC, learned features informed"),
+                "n_train": tuple(_sizes(p["ratios"], p["input_dim"])[i] for i in (len(p["ratios"]) // 3, -1)),
+            },
+        ),
+    ],
+    caption=r"""
+        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$ without its linear part;
+        {seeds} data sets, uninformed: 1.
+    """,
 )
 def posterior_sampling(
     input_dim: int = 28,
@@ -34,7 +56,7 @@ def posterior_sampling(
 ) -> list[Curve]:
     system = HierarchicalTeacher(input_dim, width, decay, noise)
     grid = {"n_train": samples(0.02 * input_dim**2, 3.0 * input_dim**2, 240)}
-    measured = [float(round(a * input_dim**2)) for a in ratios]
+    measured = _sizes(ratios, input_dim)
     hmc = partial(posterior_hmc, warmup=warmup, draws=draws)
     return [
         Curve("Bayes-optimal", bayes_optimal, system, grid),
@@ -51,7 +73,27 @@ def posterior_sampling(
     seconds=(95, 40000),
     observables=("error", "quadratic_overlap"),
     full={"input_dim": 150, "width": 76, "ratios": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), "draws": 400, "seeds": 6, "points": 120},
-    draw=figures_posterior.draw_quadratic,
+    panels=lambda p: [
+        Panel(
+            per_square(p["input_dim"]),
+            ("error", lambda data: data["universal_error" if data.attrs["label"] == "universal state" else "error"]),
+            facet="readouts",
+            log="y",
+        ),
+        Panel(
+            per_square(p["input_dim"]),
+            "overlap",
+            facet="readouts",
+            by="feature",
+            where={"label": ("Bayes-optimal", "HMC, informed")},
+            ylabel="overlap $Q(v)$ of single features",
+        ),
+    ],
+    caption=r"""
+        $d$ = {input_dim}, $k$ = {width}, $\Delta$ = {noise}, $\sigma = He_2/\sqrt{{2}} + He_3/6$, Gaussian weights; features in
+        decreasing order of $|v|$; informed HMC: {seeds} data sets, uninformed: 1. At this size single features are found less
+        well than in large dimensions.
+    """,
 )
 def quadratic_specialisation(
     input_dim: int = 16,
@@ -68,13 +110,14 @@ def quadratic_specialisation(
     for name, values in laws.items():
         system = QuadraticTeacher(input_dim, width - width % 2, noise, 1000.0, mixed, values)
         grid = {"n_train": samples(0.3 * input_dim**2, 9.0 * input_dim**2, points)}
-        measured = {"n_train": [float(round(a * input_dim**2)) for a in ratios]}
-        curves.append(Curve(f"theory, {name}", quadratic_bayes_optimal, system, grid, panel=name))
+        measured, facets = {"n_train": _sizes(ratios, input_dim)}, {"readouts": f"{name} read-outs"}
         hmc = partial(quadratic_posterior_hmc, draws=draws, leapfrog_steps=20)
         last = {"n_train": measured["n_train"][-1:]}
         curves += [
-            Curve(f"HMC, informed, {name}", partial(hmc, start="informed"), system, measured, seeds, panel=name),
-            Curve(f"HMC, uninformed, {name}", partial(hmc, start="uninformed"), system, last, 1, panel=name),
+            Curve("Bayes-optimal", quadratic_bayes_optimal, system, grid, facets=facets),
+            Curve("universal state", quadratic_bayes_optimal, system, grid, facets=facets, baseline=True),
+            Curve("HMC, informed", partial(hmc, start="informed"), system, measured, seeds, facets=facets),
+            Curve("HMC, uninformed", partial(hmc, start="uninformed"), system, last, 1, facets=facets),
         ]
     return curves
 
@@ -82,11 +125,14 @@ def quadratic_specialisation(
 @study(
     "effective-model",
     title="The learned features alone, with the rest as noise, have the same posterior",
-    source=f"{SOURCE}, effective model",
+    source="Nguyen and Barbier 2026, effective model",
     seconds=(80, 20000),
     observables=("error",),
     full={"input_dim": 200, "width": 100, "warmup": 300, "draws": 400, "seeds": 8},
-    draw=figures_posterior.draw_effective_model,
+    panels=[Panel("feature", "overlap", by="model")],
+    caption=r"""
+        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, $n/d^2$ = {ratio}, tanh$(2z)$; {seeds} data sets.
+    """,
 )
 def effective_model(
     input_dim: int = 32,
@@ -100,23 +146,39 @@ def effective_model(
 ) -> list[Curve]:
     teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
     resolved = max(1.0, float(bayes_optimal(teacher).effective_width))
-    full, effective = (WidthLimitedStudent(teacher, p) for p in (float(width), resolved))
     hmc = partial(posterior_hmc, start="partially_informed", warmup=warmup, draws=draws)
-    return [
-        Curve("theory", compressed, full, {"width": [float(width), resolved]}),
-        Curve("HMC, whole model", hmc, full, {"width": [float(width)]}, seeds),
-        Curve("HMC, effective model", hmc, effective, {"width": [resolved]}, seeds),
-    ]
+    curves = []
+    for model, kept in (("whole model", float(width)), ("effective model", resolved)):
+        student, over = WidthLimitedStudent(teacher, kept), {"width": [kept]}
+        curves += [
+            Curve("theory", compressed, student, over, facets={"model": model}),
+            Curve("HMC", hmc, student, over, seeds, facets={"model": model}),
+        ]
+    return curves
 
 
 @study(
     "posterior-finite-size",
     title="What is left between sampled posteriors and the theory falls as 1/d",
-    source=f"measured for this package on the model of {SOURCE}",
+    source="measured for this package on the model of Nguyen and Barbier 2026",
     seconds=(90, 30000),
     observables=("error", "posterior_mean_error"),
     full={"input_dims": (16, 24, 32, 40, 48, 64, 96), "draws": 400, "seeds": 16},
-    draw=figures_posterior.draw_finite_size,
+    panels=[
+        Panel(_INVERSE, "error", ratio_to="theory", ylabel="error / theory", xlim=(0, None), reference=[horizontal(1.0)]),
+        Panel(
+            _INVERSE,
+            ("2 (error of the mean) / (Gibbs error)", lambda data: 2 * data["posterior_mean_error"] / data["gibbs_error"]),
+            where={"label": "HMC"},
+            xlim=(0, None),
+            ylim=(0.8, 1.2),
+            reference=[horizontal(1.0)],
+        ),
+    ],
+    caption=r"""
+        $k/d$ = {width_ratio}, $n/d^2$ = {ratio}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$; {seeds} data sets. The theory
+        sums over the features of each size. Right: 1 by the Nishimori identity.
+    """,
 )
 def posterior_finite_size(
     input_dims: tuple = (16, 24, 32),
@@ -134,7 +196,7 @@ def posterior_finite_size(
         system = HierarchicalTeacher(dim, round(width_ratio * dim), decay, noise)
         over = {"n_train": [float(round(ratio * dim**2))]}
         curves += [
-            Curve(f"theory, dimension {dim:g}", bayes_optimal, system, over, panel=f"{dim:g}"),
-            Curve(f"HMC, dimension {dim:g}", hmc, system, over, seeds, panel=f"{dim:g}"),
+            Curve("theory", bayes_optimal, system, over, facets={"input_dim": dim}),
+            Curve("HMC", hmc, system, over, seeds, facets={"input_dim": dim}),
         ]
     return curves

@@ -1,15 +1,38 @@
 """The figures of trained students against the best possible, and the collapse of all errors."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+import xarray as xr
 
 from orderparam.core.study import Curve, study
-from orderparam.systems.extensive_width import figures_students
-from orderparam.systems.extensive_width.common import SOURCE, samples
+from orderparam.plotting import Panel, horizontal, slope
 from orderparam.systems.extensive_width.experiment import adam_at_effective_width, adam_student, posterior_hmc
+from orderparam.systems.extensive_width.grids import samples
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WidthLimitedStudent
 from orderparam.systems.extensive_width.theory import bayes_optimal, compressed
+
+SOURCE = "Nguyen and Barbier 2026"
+
+
+def _examples(data: xr.Dataset) -> xr.DataArray:
+    return data["teacher.n_train" if "teacher.n_train" in data.dims else "n_train"]
+
+
+def _collapsed(noise: float) -> Callable[[xr.Dataset], xr.DataArray]:
+    """error n / (k_c d (noise + error)), where anything is learned."""
+
+    def ratio(data: xr.Dataset) -> xr.DataArray:
+        resolved = data["effective_width"].where(data["effective_width"] > 0)
+        return data["error"] * _examples(data) / (resolved * data.attrs["facets"]["input_dim"] * (noise + data["error"]))
+
+    return ratio
+
+
+def _resolved(data: xr.Dataset) -> xr.DataArray:
+    """k_c / k."""
+    return data["effective_width"].where(data["effective_width"] > 0) / data.sizes["feature"]
 
 
 @study(
@@ -19,7 +42,28 @@ from orderparam.systems.extensive_width.theory import bayes_optimal, compressed
     seconds=(70, 3000),
     observables=("error",),
     full={"input_dims": (200, 2000, 20000, 2000000), "points": 120, "measured_dim": 100, "epochs": 10000, "seeds": 4},
-    draw=figures_students.draw_collapse,
+    panels=lambda p: [
+        Panel(
+            ("$n/d^2$", lambda data: _examples(data) / data.attrs["facets"]["input_dim"] ** 2),
+            "error",
+            facet="decay",
+            by="input_dim",
+            log="xy",
+            reference=[slope(lambda decay: 1 / (2 * decay) - 1, r"$n^{1/2\beta-1}$")],
+        ),
+        Panel(
+            ("$k_c/k$", _resolved),
+            (r"$\varepsilon n/(k_c d (\Delta + \varepsilon))$", _collapsed(p["noise"])),
+            by="input_dim",
+            log="xy",
+            title="all decays: one law",
+        ),
+    ],
+    caption=r"""
+        $k = d/2$, $\Delta$ = {noise}, tanh$(2z)$. The last panel tends to one constant for each decay while $k_c \ll k$, and to 1
+        where all is learned. Measured ($d$ = {measured_dim}, $\beta$ = {measured_decay}): {seeds} data sets, $k_c$ as measured;
+        Adam: {epochs} epochs.
+    """,
 )
 def bayes_error_collapse(
     input_dims: tuple = (200, 20000),
@@ -37,7 +81,7 @@ def bayes_error_collapse(
         for dim in input_dims:
             over = {"n_train": list(np.geomspace(0.02, 3e3 if decay < 1.2 else 3e4, points) * float(dim) ** 2)}
             system = HierarchicalTeacher(dim, int(dim) // 2, decay, noise)
-            curves.append(Curve(f"decay {decay:g}, dimension {dim:g}", bayes_optimal, system, over, panel=f"{decay:g}"))
+            curves.append(Curve("theory", bayes_optimal, system, over, facets={"decay": decay, "input_dim": dim}))
     measured = WidthLimitedStudent(
         HierarchicalTeacher(measured_dim, measured_dim // 2, measured_decay, noise), float(measured_dim // 2)
     )
@@ -45,22 +89,33 @@ def bayes_error_collapse(
     grid = {"teacher.n_train": list(np.geomspace(0.02, 3e3, points) * float(measured_dim) ** 2)}
     hmc = partial(posterior_hmc, start="partially_informed", draws=150)
     adam = partial(adam_at_effective_width, epochs=epochs)
+    facets = {"decay": measured_decay, "input_dim": measured_dim}
     return [
         *curves,
-        Curve(f"dimension {measured_dim}, theory", compressed, measured, grid, panel="measured"),
-        Curve("HMC", hmc, measured, ns, seeds, panel="measured"),
-        Curve("Adam, width $k_c$", adam, measured, ns, seeds, batch_seeds=True, panel="measured"),
+        Curve("theory", compressed, measured, grid, facets=facets),
+        Curve("HMC", hmc, measured, ns, seeds, facets=facets),
+        Curve("Adam, width $k_c$", adam, measured, ns, seeds, batch_seeds=True, facets=facets),
     ]
 
 
 @study(
     "student-training",
     title="A student as narrow as what the data resolve ends below the full-width one",
-    source=f"{SOURCE}, figure of errors against epochs",
+    source="Nguyen and Barbier 2026, figure of errors against epochs",
     seconds=(40, 6000),
     observables=("error",),
     full={"input_dim": 200, "width": 100, "epochs": 10000, "seeds": 9},
-    draw=figures_students.draw_training,
+    panels=lambda p: [
+        Panel("epoch", name, by="width", where={"label": "Adam"}, log="xy", ylabel=words, reference=[horizontal(level, text)])
+        for name, words, level, text in (
+            ("test_curve", r"test error $\varepsilon$, labels without noise", 0.0, ""),
+            ("train_curve", "train error, noise included", p["noise"], r"noise $\Delta$"),
+        )
+    ],
+    caption=r"""
+        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, $n/d^2$ = {ratio}, tanh$(2z)$; {seeds} seeds, band:
+        standard error.
+    """,
 )
 def student_training(
     input_dim: int = 32,
@@ -84,14 +139,21 @@ def student_training(
 @study(
     "student-width",
     title="Knowledge transfer: the best student is about as wide as the features its data resolve",
-    source=f"{SOURCE}, experiments with Adam",
+    source="Nguyen and Barbier 2026, experiments with Adam",
     seconds=(80, 40000),
     observables=("error",),
     full={
         "input_dim": 200, "width": 100, "epochs": 10000, "seeds": 9,
         "widths": (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100), "ratios": (1.0, 2.0, 3.0, 5.0, 10.0),
     },
-    draw=figures_students.draw_student_width,
+    panels=lambda p: [
+        Panel("width", "error", by="ratio", log="xy", reference=[slope(1 - 2 * p["decay"], r"$p^{1-2\beta}$")])
+    ],
+    caption=r"""
+        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$; {epochs} epochs of Adam,
+        {seeds} seeds; ratio: $n/d^2$. Best possible: to that student the linear part of $\sigma$ is free, which Adam must
+        represent too.
+    """,
 )  # fmt: skip
 def student_width(
     input_dim: int = 32,
@@ -107,13 +169,13 @@ def student_width(
     for ratio in ratios:
         teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
         student = WidthLimitedStudent(teacher, width)
-        panel = f"{ratio:g}"
+        facets = {"ratio": ratio}
         every = {"width": [float(p) for p in range(1, width + 1)]}
         some = {"width": [float(p) for p in widths]}
         trained = partial(adam_student, epochs=epochs)
         curves += [
-            Curve(f"best possible, n/d² = {ratio:g}", compressed, student, every, panel=panel),
-            Curve(f"Adam, n/d² = {ratio:g}", trained, student, some, seeds, batch_seeds=True, panel=panel),
+            Curve("best possible", compressed, student, every, facets=facets),
+            Curve("Adam", trained, student, some, seeds, batch_seeds=True, facets=facets),
         ]
     return curves
 
@@ -121,11 +183,23 @@ def student_width(
 @study(
     "student-scaling",
     title="Students of full and of effective width against the Bayes-optimal error",
-    source=f"{SOURCE}, figure with decay 1",
+    source="Nguyen and Barbier 2026, figure with decay 1",
     seconds=(100, 60000),
     observables=("error",),
     full={"input_dim": 200, "width": 100, "ratios": (2.0, 70.0), "points": 21, "epochs": 10000, "seeds": 9},
-    draw=figures_students.draw_student_scaling,
+    panels=lambda p: [
+        Panel(
+            "teacher.n_train",
+            "error",
+            log="xy",
+            xlabel="training examples $n$",
+            reference=[slope(1 / (2 * p["decay"]) - 1, r"$n^{1/2\beta-1}$"), slope(-1.0, "$n^{-1}$")],
+        )
+    ],
+    caption=r"""
+        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$; {epochs} epochs of Adam,
+        {seeds} seeds. $k_c$: features that the theory calls resolved.
+    """,
 )
 def student_scaling(
     input_dim: int = 32,

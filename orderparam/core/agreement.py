@@ -35,8 +35,8 @@ def _pooled(measured: xr.Dataset, observable: str) -> tuple[xr.DataArray, ...]:
     several = count.where(count > 1)
     variance = ((values - values.mean("seed")) ** 2).sum("seed") / (several - 1)
     known = (own.notnull() | values.isnull()).all("seed")
-    pooled = np.sqrt((own**2).where(values.notnull()).sum("seed")).where(known & (count > 0)) / count.where(count > 0)
-    return values.mean("seed"), np.sqrt(variance / several), pooled, count
+    pooled = (own**2).where(values.notnull()).sum("seed").where(known & (count > 0)) ** 0.5 / count.where(count > 0)
+    return values.mean("seed"), (variance / several) ** 0.5, pooled, count
 
 
 def agreement(

@@ -1,9 +1,10 @@
 """One look for all figures: panels drawn from facets, lines for theories, marks with error bars for measurements."""
 
 from orderparam.plotting.curves import plot_panel
+from orderparam.plotting.figure import draw, figure_of, labelled, plot
 from orderparam.plotting.guides import curve, horizontal, slope, vertical
 from orderparam.plotting.layout import canvas, finish
-from orderparam.plotting.panel import Freehand, Panel, draw, plot
+from orderparam.plotting.panel import Freehand, Panel
 from orderparam.plotting.style import house_style, save
 from orderparam.plotting.words import tex
 
@@ -13,9 +14,11 @@ __all__ = [
     "canvas",
     "curve",
     "draw",
+    "figure_of",
     "finish",
     "horizontal",
     "house_style",
+    "labelled",
     "plot",
     "plot_panel",
     "save",

@@ -1,0 +1,141 @@
+"""Figures: the axes of all panels, placed, labelled once, with title, legend and caption around them."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from orderparam.plotting.captions import filled, marks_sentence
+from orderparam.plotting.layout import canvas, finish, fit_labels
+from orderparam.plotting.look import Look
+from orderparam.plotting.panel import Freehand, Panel
+from orderparam.plotting.style import house_style
+from orderparam.plotting.ticks import readable_ticks
+
+if TYPE_CHECKING:
+    from orderparam.core.study import Comparison
+
+
+def draw(
+    comparison: "Comparison", panels: Sequence[Panel | Freehand], *, columns: int | None = None, caption: str = ""
+) -> Any:
+    """The figure of a finished study.
+
+    Panels with a facet fill a row each when all have as many values as the others; otherwise axes follow one another in `columns`
+    (at most three, or two for four). caption: formatted with the study's parameters. Raises `ValueError` for names that no curve
+    has.
+    """
+    text = filled(caption, comparison.parameters)
+    return figure_of(comparison.datasets, panels, title=comparison.study.title, caption=text, columns=columns, given=comparison)
+
+
+def figure_of(
+    datasets: Mapping[str, xr.Dataset],
+    panels: Sequence[Panel | Freehand],
+    *,
+    title: str = "",
+    caption: str = "",
+    columns: int | None = None,
+    given: Any = None,
+) -> Any:
+    """The figure of curves that are no study: see `labelled` for what they must say of themselves. Freehand functions are called
+    with the axes and `given`."""
+    look = Look(datasets, panels)
+    places = [(panel, value) for panel in panels for value in look.facet_values(panel)]
+    per_row = columns or _columns(panels, look, len(places))
+    rows = -(-len(places) // per_row)
+    figure, grid = canvas(rows, min(per_row, len(places)))
+    flat = grid.ravel()
+    for axes, (panel, value) in zip(flat, places):
+        if isinstance(panel, Freehand):
+            panel.function(axes, given)
+            axes.set_title(panel.title or axes.get_title())
+            look.enter(*axes.get_legend_handles_labels())
+        else:
+            look.draw(axes, panel, value)
+    for axes in flat[len(places) :]:
+        axes.remove()
+    _share(flat[: len(places)], places, per_row)
+    _say_once(flat[: len(places)], per_row)
+    finish(figure, title, look.legend(), f"{caption} {marks_sentence(look.drawn)}".strip())
+    figure.draw_without_rendering()
+    for axes in flat[: len(places)]:
+        fit_labels(axes)
+        readable_ticks(axes)
+    return figure
+
+
+def labelled(curves: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+    """Sweeps with what figures ask of them: label, facets, and the kind "experiment" for those with the dimension `seed`."""
+    return {
+        label: data.assign_attrs(
+            label=label,
+            kind="experiment" if "seed" in data.dims else "theory",
+            facets=data.attrs.get("facets", {}),
+            baseline=data.attrs.get("baseline", False),
+        )
+        for label, data in curves.items()
+    }
+
+
+def plot(*curves: xr.Dataset, y: str, x: str | None = None, by: str = "", log: str = "", ax: Any = None) -> Any:
+    """Sweeps on one set of axes: those with a `seed` dimension as marks with standard errors, the others as lines.
+
+    x: the grid dimension of the axis (the only one when there is just one); by: one told apart by colour. Returns the axes.
+    Raises `ValueError` for a missing observable or an ambiguous axis.
+    """
+    for data in curves:
+        if y not in data:
+            raise ValueError(f"{y!r} is not in this sweep; it has: {', '.join(map(str, data.data_vars))}")
+    named: dict[str, xr.Dataset] = {}
+    for number, data in enumerate(curves):
+        label = data.attrs.get("label") or str(data.attrs.get("function", f"curve {number}")).rsplit(".", 1)[-1]
+        named[label if label not in named else f"{label} ({number})"] = data
+    panel = Panel(x or _only_dimension(curves, by), y, by=by, log=log)
+    look = Look(labelled(named), [panel])
+    with house_style():
+        axes = canvas()[1][0, 0] if ax is None else ax
+        look.draw(axes, panel, None)
+        axes.legend(list(look.legend().values()), list(look.legend()))
+        if ax is None:
+            axes.figure.draw_without_rendering()
+            readable_ticks(axes)
+    return axes
+
+
+def _only_dimension(curves: Sequence[xr.Dataset], by: str) -> str:
+    dims = {str(dim) for data in curves for dim in data["status"].dims if dim not in ("seed", by) and data.sizes[dim] > 1}
+    if len(dims) != 1:
+        raise ValueError(f"x: name the axis, one of {', '.join(sorted(dims)) or 'no varied fields'}")
+    return dims.pop()
+
+
+def _columns(panels: Sequence[Panel | Freehand], look: "Look", count: int) -> int:
+    sizes = {len(look.facet_values(panel)) for panel in panels}
+    if len(panels) > 1 and len(sizes) == 1 and 1 < (size := sizes.pop()) <= 4:
+        return size
+    return 2 if count == 4 else min(count, 3)
+
+
+def _share(flat: Any, places: Sequence[tuple[Any, Any]], per_row: int) -> None:
+    """Axes of one panel in one row have the same y limits, and say what y is only once."""
+    for i, (axes, (panel, _)) in enumerate(zip(flat, places)):
+        beside = [other for other in range(i - i % per_row, i) if places[other][0] is panel]
+        if isinstance(panel, Panel) and beside:
+            first = flat[beside[0]]
+            limits = np.array([first.get_ylim(), axes.get_ylim()])
+            axes.sharey(first)
+            axes.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+            axes.set_ylabel("")
+
+
+def _say_once(flat: Any, per_row: int) -> None:
+    """Axes below one another say once above what they show and once below what x is."""
+    columns = list(zip(flat, flat[per_row:]))
+    for above, below in columns:
+        if above.get_xlabel() == below.get_xlabel():
+            above.set_xlabel("")
+    for above, below in reversed(columns):
+        if above.get_title() == below.get_title():
+            below.set_title("")

@@ -1,0 +1,232 @@
+"""The curves of a panel on its axes: lines, marks, colours, and the legend that says what they are."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from orderparam.core.study.curve import agree
+from orderparam.plotting.guides import draw_guide
+from orderparam.plotting.measured import fitted_power
+from orderparam.plotting.panel import Freehand, Panel
+from orderparam.plotting.selection import (
+    carried,
+    carries,
+    interrupted,
+    isolated,
+    points_of,
+    quantity_name,
+    role_of,
+    select,
+    select_all,
+    unconverged,
+    values_of,
+)
+from orderparam.plotting.style import COLOURS, DASHES, GREY, MARKERS, ink, paper
+from orderparam.plotting.words import value_words, words
+
+_DENSE = 60  # measured points beyond which a band stands for marks
+
+
+class Look:
+    """What stays the same in all panels of a figure: the colours, dashes and marks, and the legend that says so."""
+
+    def __init__(self, datasets: Mapping[str, xr.Dataset], panels: Iterable[Panel | Freehand]) -> None:
+        self.datasets = datasets
+        self._handles: dict[str, tuple[int, Any]] = {}
+        self.drawn: dict[str, xr.Dataset] = {}
+        self._colours: dict[tuple[str, Any], Any] = {}
+        self._labels: dict[str, list[str]] = {"theory": [], "experiment": [], "baseline": []}
+        for panel in panels:
+            if isinstance(panel, Panel):
+                self._assign(panel)
+
+    def _assign(self, panel: Panel) -> None:
+        """Colours, dashes and marks in the order in which panels and curves come."""
+        shown = self._shown(panel)
+        if not shown:
+            raise ValueError(f"no curve of this study has {quantity_name(panel.y)!r} where {dict(panel.where)}")
+        for data in shown.values():
+            label, role = data.attrs["label"], role_of(data)
+            if label not in self._labels[role]:
+                self._labels[role].append(label)
+        if panel.by:
+            values = values_of(shown.values(), panel.by)
+            for value, colour in zip(values, _sequence(values)):
+                self._colours.setdefault((panel.by, value), colour or COLOURS[len(self._colours) % len(COLOURS)])
+
+    def _shown(self, panel: Panel) -> dict[str, xr.Dataset]:
+        """The curves of a panel, at the chosen points; `ratio_to` is among them."""
+        for name in panel.where:
+            if not any(carries(data, name) for data in self.datasets.values()):
+                raise ValueError(f"where: no curve has a facet or dimension {name!r}")
+        found = {}
+        for key, data in self.datasets.items():
+            chosen = select_all(data, panel.where)
+            if chosen is not None and (not isinstance(panel.y, str) or panel.y in chosen):
+                found[key] = chosen
+        return found
+
+    def facet_values(self, panel: Panel | Freehand) -> list[Any]:
+        if isinstance(panel, Freehand) or not panel.facet:
+            return [None]
+        return values_of(self._shown(panel).values(), panel.facet)
+
+    def draw(self, axes: Any, panel: Panel, value: Any) -> None:
+        """One set of axes: the panel at one value of its facet."""
+        axes.set_xscale("log" if "x" in panel.log else "linear")
+        axes.set_yscale("log" if "y" in panel.log else "linear")
+        points: list[np.ndarray] = []
+        fitted: dict[Any, dict[str, tuple[Any, Any, Any]]] = {}
+        shown = {key: select(data, panel.facet, value) for key, data in self._shown(panel).items()}
+        for key, data in shown.items():
+            if data is None or data.attrs["label"] == panel.ratio_to:
+                continue
+            for one, colour in self._parts(panel, data):
+                x, y, error = points_of(panel, one, key)
+                if panel.ratio_to:
+                    level = self._reference(panel, one, shown, x, key)
+                    y, error = y / level, None if error is None else error / np.abs(level)
+                self._put(axes, panel, one, colour, x, y, error)
+                points.append(np.column_stack([np.atleast_1d(x).astype(float), np.atleast_1d(y)]))
+                fitted.setdefault(colour, {})[data.attrs["kind"]] = (x, y, error)
+                self.drawn[key] = data
+        parts = [panel.title] if panel.title else []
+        if value is not None:
+            parts.append(self._said(panel, panel.facet, value))
+        axes.set_title(", ".join(parts))
+        axes.set_xlabel(panel.xlabel or (words(panel.x) if isinstance(panel.x, str) else panel.x[0]))
+        axes.set_ylabel(panel.ylabel or (words(panel.y) if isinstance(panel.y, str) else panel.y[0]))
+        axes.set_xlim(panel.xlim)
+        axes.set_ylim(panel.ylim)
+        if panel.xlim is None and points:
+            axes.set_xlim(axes.get_xlim())
+        if panel.fit:
+            _say_exponents(axes, panel.fit, fitted)
+        for guide in panel.reference:
+            draw_guide(axes, guide, value, np.concatenate(points) if points else np.empty((0, 2)))
+
+    def _parts(self, panel: Panel, data: xr.Dataset) -> Iterable[tuple[xr.Dataset, Any]]:
+        """The curve, or one for each value of `by`, with its colour; the legend entries of that colour."""
+        if not panel.by or not carries(data, panel.by):
+            yield data, self._own_colour(data)
+            return
+        for value in values_of([data], panel.by):
+            colour = self._colours.get((panel.by, value))
+            one = select(data, panel.by, value)
+            if colour is not None and one is not None:
+                self._entry(0, self._said(panel, panel.by, value), colour, "-", MARKERS[0], True)
+                yield one, colour
+
+    def _said(self, panel: Panel, name: str, value: Any) -> str:
+        """What a reader sees for a value of a facet or dimension."""
+        if value in panel.text:
+            return panel.text[value]
+        counted = not any(name in carried(data) or name in data.coords for data in self.datasets.values())
+        return value_words(name, value + 1 if counted else value)
+
+    def _own_colour(self, data: xr.Dataset) -> Any:
+        """Of a curve that is not told apart by `by` here: that of its facet where other panels tell it apart, or of its label."""
+        if role_of(data) == "baseline":
+            return GREY
+        for (name, value), colour in self._colours.items():
+            if carried(data).get(name) == value:
+                return colour
+        if role_of(data) == "experiment":
+            return ink()
+        return COLOURS[(len(self._colours) + self._labels["theory"].index(data.attrs["label"])) % len(COLOURS)]
+
+    def _put(self, axes: Any, panel: Panel, data: xr.Dataset, colour: Any, x: Any, y: Any, error: Any) -> None:
+        label, role, kind = data.attrs["label"], role_of(data), data.attrs["kind"]
+        number = self._labels[role].index(label)
+        text = panel.text.get(label, label)
+        said = ink() if colour in self._colours.values() else colour  # the colour of a facet says nothing of the label
+        if kind == "theory":
+            dash = DASHES[(number + (role == "baseline")) % len(DASHES)]
+            self._entry(1 + 2 * (role == "baseline"), text, said, dash, "", True, thin=role == "baseline")
+            look = {"color": colour, "linestyle": dash, "linewidth": 0.9 if role == "baseline" else None, "zorder": 2}
+            if np.ndim(y) == 0 and np.ndim(x) > 0:
+                axes.axhline(float(y), **look)
+            elif np.size(y) == 1:
+                axes.plot(np.ravel(x), np.ravel(y), marker="x", markersize=6, **look)
+            else:
+                axes.plot(*interrupted(panel, data, x, y), **look)
+                alone = isolated(y)
+                axes.plot(x[alone], y[alone], ".", color=colour, zorder=2)
+            return
+        marker, full = MARKERS[number % len(MARKERS)], number == 0 and role != "baseline"
+        face = colour if full else paper()
+        x, y = np.ravel(x), np.ravel(y)
+        if len(x) > _DENSE:
+            self._entry(2, text, said, DASHES[number % len(DASHES)], "", True, thin=True)
+            axes.plot(x, y, color=colour, linewidth=0.9, linestyle=DASHES[number % len(DASHES)], zorder=3)
+            if error is not None:
+                axes.fill_between(x, y - error, y + error, color=colour, alpha=0.25, linewidth=0, zorder=1)
+            return
+        self._entry(2, text, said, "", marker, full)
+        bars = None if error is None else np.nan_to_num(np.ravel(error))
+        axes.errorbar(x, y, bars, fmt=marker, color=colour, markerfacecolor=face, zorder=3)
+        missed = unconverged(data, len(x))
+        if missed.any():
+            axes.plot(x[missed], y[missed], "x", color=GREY, markersize=8, zorder=4)
+            self._entry(4, "not converged", GREY, "", "x", True)
+
+    def _entry(self, rank: int, text: str, colour: Any, dash: Any, marker: str, full: bool, thin: bool = False) -> None:
+        """A legend entry: colours, theories, measurements, orientation in this order; of equal texts the first stays."""
+        from matplotlib.lines import Line2D
+
+        look = {"color": colour, "linestyle": dash or "none", "marker": marker or None, "linewidth": 0.9 if thin else None}
+        self._handles.setdefault(text, (rank, Line2D([], [], markerfacecolor=colour if full else paper(), **look)))
+
+    def enter(self, handles: Sequence[Any], texts: Sequence[str]) -> None:
+        """Legend entries of what was drawn by hand."""
+        for handle, text in zip(handles, texts):
+            self._handles.setdefault(text, (4, handle))
+
+    def legend(self) -> dict[str, Any]:
+        """Text -> handle."""
+        return {text: handle for text, (_, handle) in sorted(self._handles.items(), key=lambda entry: entry[1][0])}
+
+    def _reference(self, panel: Panel, data: xr.Dataset, shown: Mapping[str, Any], x: Any, key: str) -> Any:
+        """What a curve is divided by, at its own points."""
+        for other in shown.values():
+            if other is None or other.attrs["label"] != panel.ratio_to or not agree(other.attrs["facets"], data.attrs["facets"]):
+                continue
+            if panel.by and panel.by in other.dims and panel.by in data.coords:
+                other = select(other, panel.by, data[panel.by].item())
+            if other is not None:
+                at, level, _ = points_of(panel, other, panel.ratio_to)
+                if np.size(level) == 1:
+                    return float(np.ravel(level)[0])
+                return np.interp(x, at, level)
+        raise ValueError(f"ratio_to: {key!r} has no curve {panel.ratio_to!r} with the same facets")
+
+
+def _say_exponents(axes: Any, symbol: str, fitted: Mapping[Any, Mapping[str, tuple[Any, Any, Any]]]) -> None:
+    """A legend of power laws: of each measurement, with the slope of the theory of the same colour in brackets."""
+    from matplotlib.lines import Line2D
+
+    entries = {}
+    for colour, curves in fitted.items():
+        if "experiment" not in curves:
+            continue
+        x, y, error = (np.ravel(part) if part is not None else np.zeros(1) for part in curves["experiment"])
+        exponent, half = fitted_power(x.astype(float), y, np.broadcast_to(error, y.shape))
+        text = rf"${symbol}^{{{exponent:z.2f}\pm{half:.2f}}}$"
+        if "theory" in curves:
+            at, level, _ = curves["theory"]
+            inside = (at >= x.min()) & (at <= x.max()) & (level > 0)
+            if np.sum(inside) > 1:
+                text += f" [{np.polyfit(np.log(at[inside]), np.log(level[inside]), 1)[0]:z.2f}]"
+        entries[text] = Line2D([], [], color=colour, marker=MARKERS[0], linestyle="none")
+    axes.legend(list(entries.values()), list(entries), title="fit [theory]", title_fontsize=8)
+
+
+def _sequence(values: Sequence[Any]) -> list[Any]:
+    """Colours from dark to light for many numbers; None where those of the palette are enough."""
+    from matplotlib import colormaps
+
+    if len(values) <= len(COLOURS):
+        return [None] * len(values)
+    return [colormaps["viridis"](0.92 * i / (len(values) - 1)) for i in range(len(values))]

@@ -1,0 +1,133 @@
+"""What a panel takes from a curve: whether it is shown, at which of its points, and its x, y and errors there."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from orderparam.core.agreement import estimate
+from orderparam.core.program import DONE, UNCONVERGED
+from orderparam.plotting.panel import Panel, Quantity
+
+
+def role_of(data: xr.Dataset) -> str:
+    """What a curve is in a figure: "theory", "experiment" or "baseline"."""
+    return "baseline" if data.attrs["baseline"] else data.attrs["kind"]
+
+
+def quantity_name(quantity: Quantity) -> str:
+    """The name or the axis label of a quantity."""
+    return quantity if isinstance(quantity, str) else quantity[0]
+
+
+def carried(data: xr.Dataset) -> dict[str, Any]:
+    """The facets of a curve, with its label and kind."""
+    return {"label": data.attrs["label"], "kind": data.attrs["kind"], **data.attrs["facets"]}
+
+
+def carries(data: xr.Dataset, name: str) -> bool:
+    """Whether a curve has a facet or a dimension of that name."""
+    return name in carried(data) or name in data.dims
+
+
+def select_all(data: xr.Dataset, where: Mapping[str, Any]) -> xr.Dataset | None:
+    """The curve at the values of several facets and dimensions, None where it has none of one of them."""
+    chosen: xr.Dataset | None = data
+    for name, value in where.items():
+        if chosen is not None:
+            chosen = select(chosen, name, value)
+    return chosen
+
+
+def select(data: xr.Dataset, name: str, value: Any) -> xr.Dataset | None:
+    """The curve at a value of a facet or dimension, None where it has none of that value; as it is where it has no such name."""
+    if not name or (value is None):
+        return data
+    several = isinstance(value, tuple | list | set | frozenset)
+    if name in carried(data):
+        own = carried(data)[name]
+        return data if (own in value if several else own == value) else None
+    if name not in data.dims:
+        return data
+    if name not in data.coords and not several and not isinstance(value, slice) and value >= data.sizes[name]:
+        return None
+    if isinstance(value, slice) or name not in data.coords:
+        return data.isel({name: list(value) if several else value})
+    wanted = [one for one in (value if several else [value]) if one in data[name].values]
+    return data.sel({name: wanted if several else wanted[0]}) if wanted else None
+
+
+def values_of(curves: Iterable[xr.Dataset], name: str) -> list[Any]:
+    """The values of a facet, or of a dimension (of measurements where one has it), in their order."""
+    listed = list(curves)
+    own = [carried(data)[name] for data in listed if name in carried(data)]
+    if own:
+        return list(dict.fromkeys(own))
+    having = [data for data in listed if name in data.dims]
+    if not having:
+        raise ValueError(f"no curve has a facet or dimension {name!r}")
+    measured = [data for data in having if data.attrs["kind"] == "experiment"] or having
+    if name in measured[0].coords:
+        return list(dict.fromkeys(value for data in measured for value in data[name].values.tolist()))
+    return list(range(max(data.sizes[name] for data in measured)))
+
+
+def get(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
+    """The numbers of a quantity; dimensions without coordinates count from 1."""
+    if not isinstance(quantity, str):
+        return xr.DataArray(quantity[1](data))
+    if quantity in data.variables:
+        return data[quantity]
+    if quantity in data.dims:
+        return xr.DataArray(np.arange(1, data.sizes[quantity] + 1), dims=[quantity])
+    raise ValueError(f"{data.attrs['label']} has neither a dimension nor an observable {quantity!r}")
+
+
+def points_of(panel: Panel, data: xr.Dataset, key: str) -> tuple[Any, Any, Any]:
+    """x, y and standard error (None for theories) as arrays without dimensions of one point."""
+    values = get(data, panel.y).astype(float)
+    error = None
+    if data.attrs["kind"] == "theory":
+        if "status" in data and set(data["status"].dims) <= set(values.dims):
+            values = values.where(data["status"] == DONE)
+    else:
+        named, name = (data, panel.y) if isinstance(panel.y, str) else (values.to_dataset(name="y"), "y")
+        values, error = estimate(named, name)
+    x = get(data, panel.x)
+    x = x.mean("seed") if "seed" in x.dims else x
+    keep = [dim for dim in x.dims if data.sizes.get(dim, 2) > 1 or x.ndim == 1]
+    x = x.isel({dim: 0 for dim in x.dims if dim not in keep})
+    left = [dim for dim in values.dims if dim not in x.dims and values.sizes[dim] > 1]
+    if len(left) == x.ndim == 1 and x.dims[0] not in data.dims and x.size == values.sizes[left[0]]:  # a plain array
+        x, left = x.rename({x.dims[0]: left[0]}), []
+    if left or x.ndim > 1:
+        along = ", ".join(map(str, left or x.dims))
+        raise ValueError(f"{key}: {quantity_name(panel.y)} along {along} is neither x nor by nor in where")
+    drop = {dim: 0 for dim in values.dims if dim not in x.dims}
+    bars = None if error is None or not error.notnull().any() else error.isel(drop).values
+    return x.values, values.isel(drop).values, bars
+
+
+def unconverged(data: xr.Dataset, size: int) -> np.ndarray:
+    """Which measured points have a run that did not converge."""
+    if "status" not in data:
+        return np.zeros(size, bool)
+    status = data["status"] == UNCONVERGED
+    missed = np.ravel(status.any("seed") if "seed" in status.dims else status)
+    return missed if len(missed) == size else np.full(size, missed.any())
+
+
+def isolated(y: np.ndarray) -> np.ndarray:
+    """Points of a line without a neighbour, which the line does not show."""
+    known = np.concatenate([[False], np.isfinite(y), [False]])
+    return known[1:-1] & ~known[:-2] & ~known[2:]
+
+
+def interrupted(panel: Panel, data: xr.Dataset, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The line of a theory, with a gap wherever `jump` changes its value."""
+    if not panel.jump or panel.jump not in data:
+        return x, y
+    state = np.ravel(data[panel.jump].values)
+    places = np.flatnonzero(state[1:] != state[:-1]) + 1
+    return np.insert(x.astype(float), places, np.nan), np.insert(y, places, np.nan)

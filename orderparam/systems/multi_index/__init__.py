@@ -2,17 +2,13 @@
 changes."""
 
 from orderparam.gaussian.target import Target, target
-from orderparam.systems.multi_index.experiment import exit_chain, overlap_chain, trained_neuron
-from orderparam.systems.multi_index.exponents import Exponents, exponents, table
-from orderparam.systems.multi_index.model import ExitTime, OverlapPath, SphericalSGD
-from orderparam.systems.multi_index.tabulate import (
-    Hardness,
-    HermitePower,
-    WeakLearnability,
-    hardness,
-    measured_hermite_power,
-)
-from orderparam.systems.multi_index.theory import drift_and_spread, exit_time, overlap_flow
+from orderparam.systems.multi_index.learnability.experiment import measured_hermite_power
+from orderparam.systems.multi_index.learnability.exponents import Exponents, exponents, table
+from orderparam.systems.multi_index.learnability.model import Hardness, HermitePower, WeakLearnability
+from orderparam.systems.multi_index.learnability.theory import hardness
+from orderparam.systems.multi_index.neuron.experiment import exit_chain, overlap_chain, trained_neuron
+from orderparam.systems.multi_index.neuron.model import ExitTime, OverlapPath, SphericalSGD
+from orderparam.systems.multi_index.neuron.theory import drift_and_spread, exit_time, overlap_flow
 
 __all__ = [
     "ExitTime",

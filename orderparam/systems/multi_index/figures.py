@@ -10,7 +10,7 @@ from orderparam.plotting import tex
 from orderparam.plotting.measured import dots
 from orderparam.plotting.style import COLOURS, ink
 from orderparam.plotting.words import number
-from orderparam.systems.multi_index.exponents import sgd_samples
+from orderparam.systems.multi_index.learnability.exponents import sgd_samples
 
 
 def draw_table(axes: Any, comparison: Comparison) -> None:

@@ -5,11 +5,13 @@ import math
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel, vertical
 from orderparam.plotting.words import words
-from orderparam.systems.multi_index.experiment import exit_chain, overlap_chain, trained_neuron
 from orderparam.systems.multi_index.figures import draw_powers, draw_table
-from orderparam.systems.multi_index.model import SphericalSGD
-from orderparam.systems.multi_index.tabulate import WeakLearnability, hardness, measured_hermite_power
-from orderparam.systems.multi_index.theory import exit_time, overlap_flow
+from orderparam.systems.multi_index.learnability.experiment import measured_hermite_power
+from orderparam.systems.multi_index.learnability.model import WeakLearnability
+from orderparam.systems.multi_index.learnability.theory import hardness
+from orderparam.systems.multi_index.neuron.experiment import exit_chain, overlap_chain, trained_neuron
+from orderparam.systems.multi_index.neuron.model import SphericalSGD
+from orderparam.systems.multi_index.neuron.theory import exit_time, overlap_flow
 
 _TARGETS = ("z", "z**2", "He3(z)", "z1*z2", "z1*z2*z3", "sign(z1*z2*z3)")
 

@@ -19,10 +19,10 @@ import numpy as np
 from jaxtyping import Array
 
 from orderparam.gaussian.target import Target, target
-from orderparam.systems.multi_index.hermite_tensors import coefficients, staircase
-from orderparam.systems.multi_index.label_moments import generative_staircase, label_moments
+from orderparam.systems.multi_index.learnability.hermite_tensors import coefficients, staircase
+from orderparam.systems.multi_index.learnability.label_moments import generative_staircase, label_moments
+from orderparam.systems.multi_index.learnability.second_moment import normalised
 from orderparam.systems.multi_index.rules import NODES
-from orderparam.systems.multi_index.second_moment import normalised
 
 _HIGHEST = 8
 _COARSEST = 0.1  # accuracy of coefficients, in units of the spread, beyond which none is told from zero

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from orderparam.gaussian.target import Target, sign_changes
-from orderparam.systems.multi_index.conditional import LabelMoments
+from orderparam.systems.multi_index.learnability.conditional import LabelMoments
 from orderparam.systems.multi_index.rules import REACH, double_exponential, hermite_values
 
 _CHUNK = 4096  # points whose slope is taken together: one shape, one compilation

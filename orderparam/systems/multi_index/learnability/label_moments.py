@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import Float
 
 from orderparam.gaussian.target import Target
-from orderparam.systems.multi_index.conditional import LabelMoments
-from orderparam.systems.multi_index.hermite_tensors import complement, depends, in_axes
-from orderparam.systems.multi_index.one_index import one_index
+from orderparam.systems.multi_index.learnability.conditional import LabelMoments
+from orderparam.systems.multi_index.learnability.hermite_tensors import complement, depends, in_axes
+from orderparam.systems.multi_index.learnability.one_index import one_index
+from orderparam.systems.multi_index.learnability.several_indices import binned, coordinate_product, discrete
 from orderparam.systems.multi_index.rules import grid
-from orderparam.systems.multi_index.several_indices import binned, coordinate_product, discrete
 
 _DISCRETE = 64  # a function with no more values than this on 4096 random points is a classification
 _KNOWN_NODES = {1: 3, 2: 2, 3: 1}  # Gauss nodes on each half line of the directions that are known

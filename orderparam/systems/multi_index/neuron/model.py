@@ -1,6 +1,5 @@
 """One neuron on the sphere that looks for a few hidden directions by SGD: the parameters and what is observed."""
 
-import functools
 from typing import Any, Literal
 
 import jax
@@ -9,19 +8,12 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, parameter, structure
-from orderparam.gaussian.target import Target, target
-
-_read = functools.cache(target)
-
-
-def formula(what: Any) -> str | Target:
-    """A target as a field keeps it: text, which is equal where it is the same, or a `Target`. Raises `ValueError`."""
-    found = _read(what.strip()) if isinstance(what, str) else target(what)
-    return found.name if isinstance(what, str) else found
+from orderparam.gaussian.target import Target
+from orderparam.systems.multi_index.formulas import formula, read
 
 
 def _of_one_field(what: Any) -> str | Target:
-    if target(what).dimension != 1:
+    if read(formula(what)).dimension != 1:
         raise ValueError("must be a formula in z alone")
     return formula(what)
 
@@ -76,7 +68,7 @@ class SphericalSGD(System):
     @property
     def teacher(self) -> Target:
         """The target g."""
-        return _read(self.target)
+        return read(self.target)
 
     @property
     def rate(self) -> Float[Array, ""]:
@@ -96,7 +88,7 @@ class SphericalSGD(System):
         length: Float[Array, "*#batch"] | float,
     ) -> Float[Array, "*batch"]:
         """e of a sample with w.x = field, label y and |x|^2 / d = length."""
-        neuron = _read(self.student)
+        neuron = read(self.student)
 
         def signal(field: Array) -> Array:
             value, slope = jax.jvp(lambda z: neuron(z[..., None]) + 0 * z, (field,), (jnp.ones_like(field),))

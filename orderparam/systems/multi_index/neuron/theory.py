@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from orderparam.core.verb import theory
 from orderparam.solve.flow import flow
-from orderparam.systems.multi_index.model import ExitTime, OverlapPath, SphericalSGD
+from orderparam.systems.multi_index.neuron.model import ExitTime, OverlapPath, SphericalSGD
 from orderparam.systems.multi_index.rules import half_line_rule
 
 _NODES = {1: 48, 2: 14, 3: 7, 4: 4}  # Gauss nodes on each half line of every field

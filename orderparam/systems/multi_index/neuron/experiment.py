@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.verb import experiment
-from orderparam.systems.multi_index.model import ExitTime, OverlapPath, SphericalSGD
+from orderparam.systems.multi_index.neuron.model import ExitTime, OverlapPath, SphericalSGD
 
 _BLOCK = 64  # samples whose random numbers are drawn together, if they make at least _STEPS steps
 _STEPS = 4

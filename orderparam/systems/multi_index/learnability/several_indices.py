@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from orderparam.gaussian.target import Target
-from orderparam.systems.multi_index.conditional import LabelMoments
+from orderparam.systems.multi_index.learnability.conditional import LabelMoments
 from orderparam.systems.multi_index.rules import NODES, grid, half_line_rule, hermite_values
 
 

@@ -10,13 +10,22 @@ from orderparam.kernels import Spectrum, finite_rank, gp_posterior
 from orderparam.networks import fully_connected
 from orderparam.sampling import sample
 from orderparam.systems.kernel_regression import (
+    HeteroscedasticRegression,
     KernelRegression,
+    MeasuredLearningCurve,
     NetworkRegression,
     PoolRegression,
+    cavity,
+    equivalent_kernel,
+    equivalent_kernel_corrected,
     gaussian_design,
     gp_regression,
+    heteroscedastic,
+    heteroscedastic_design,
     image_pool,
     network_posterior,
+    optimal_temperature,
+    renormalization_group,
     self_consistent,
     self_consistent_on_pool,
 )
@@ -45,6 +54,83 @@ def test_the_tail_of_a_spectrum_acts_as_ridge_and_its_power_as_noise():
     a, b = gaussian_design(with_tail, key), gaussian_design(explicit, key)
     assert float(a.test_error) == pytest.approx(float(b.test_error) + 0.1, rel=1e-12)
     assert float(a.posterior_variance) == pytest.approx(float(b.posterior_variance) + 0.3, rel=1e-12)
+
+
+def test_without_a_ridge_and_beyond_the_rank_it_is_least_squares():
+    """The kernel has 20 of the 23 modes of the target: what it cannot express is noise to it."""
+    eigenvalues = np.concatenate([[0.0], MODES[:20] ** -1.5, [0.0, 0.0]])
+    power = np.concatenate([[0.3], MODES[:20] ** -2, [0.1, 0.0]])
+    system, key = KernelRegression(Spectrum(eigenvalues, power), 30, 0.0, noise=0.2), jax.random.key(4)
+    found = gaussian_design(system, key)
+    feature_key, noise_key = jax.random.split(key)
+    features = np.asarray(jax.random.normal(feature_key, (30, 23)))  # those of the kernel come first
+    target = np.sqrt(np.concatenate([MODES[:20] ** -2, [0.3, 0.1, 0.0]]))
+    labels = features @ target + np.sqrt(0.2) * np.asarray(jax.random.normal(noise_key, (30,)))
+    coefficients, residual = np.linalg.lstsq(features[:, :20], labels)[:2]
+    assert float(found.test_error) == pytest.approx(np.sum((coefficients - target[:20]) ** 2) + 0.4, rel=1e-10)
+    assert float(found.train_error) == pytest.approx(float(residual[0]) / 30, rel=1e-10)
+    limit = gaussian_design(system.with_(temperature=1e-9), key)
+    for name in ("test_error", "train_error", "effective_dimension", "target_learnability"):
+        assert float(getattr(found, name)) == pytest.approx(float(getattr(limit, name)), rel=1e-5), name
+    assert np.isinf(found.squared_discrepancy)
+    assert bool(found.converged)
+
+
+def test_the_discrepancy_stays_finite_where_everything_is_explained():
+    system = KernelRegression(Spectrum(MODES[:20] ** -1.5, MODES[:20] ** -2), 30, 0.0)
+    runs = [float(gaussian_design(system, key).squared_discrepancy) for key in jax.random.split(jax.random.key(0), 40)]
+    limit = gaussian_design(system.with_(temperature=1e-9), jax.random.split(jax.random.key(0), 40)[0])
+    assert runs[0] == pytest.approx(float(limit.squared_discrepancy), rel=1e-5)
+    theory, error = float(self_consistent(system).squared_discrepancy), np.std(runs, ddof=1) / np.sqrt(40)
+    assert np.mean(runs) == pytest.approx(theory, abs=3 * error + 0.1 * theory)  # corrections of order 1/(P - rank)
+
+
+def test_a_kernel_that_cannot_be_inverted_is_never_a_result():
+    system = KernelRegression(Spectrum(MODES[:40] ** -20.0, MODES[:40] ** -2), 30, 0.0)
+    with pytest.raises(ValueError, match=r"temperature = 0: .* not positive definite"):
+        gaussian_design(system, jax.random.key(0))
+    batch = op.sweep(gaussian_design, system, {"n_train": [30]}, seeds=3, batch_seeds=True)
+    assert np.all(batch["status"] == 2)  # not converged
+
+
+def test_inputs_with_a_ridge_and_a_noise_of_their_own():
+    system = HeteroscedasticRegression(
+        Spectrum(MODES[:200] ** -1.5, MODES[:200] ** -2),
+        150,
+        0.05,
+        weights=[0.4, 0.6],
+        extra_temperature=[0.0, 2.0],
+        extra_noise=[0.3, 0.0],
+    )
+    runs = op.sweep(heteroscedastic_design, system, {"n_train": [150]}, seeds=40)
+    theory = op.sweep(heteroscedastic, system, {"n_train": [150]})
+    uniform = self_consistent(KernelRegression(system.spectrum, 150, 0.05 + 0.6 * 2.0, noise=0.4 * 0.3))
+    deviations = {}
+    for name in MeasuredLearningCurve.dims():
+        mean, error = float(runs[name].mean()), float(runs[name].std(ddof=1) / np.sqrt(40))
+        assert abs(mean - float(theory[name][0])) < 3 * error + 0.02 * abs(mean), name
+        deviations[name] = abs(mean - float(getattr(uniform, name))) / max(error, 1e-12)
+    assert deviations["test_error"] > 10  # a ridge and a noise that are the mean of these predict something else
+    assert deviations["posterior_variance"] > 10
+
+
+def test_inputs_without_a_ridge_determine_all_modes_when_they_outnumber_them():
+    system = HeteroscedasticRegression(
+        Spectrum(MODES[:30] ** -1.5, MODES[:30] ** -2),
+        300,
+        0.0,
+        weights=[0.5, 0.5],
+        extra_temperature=[0.0, 1.0],
+        extra_noise=[0.2, 5.0],
+    )
+    runs = op.sweep(heteroscedastic_design, system, {"n_train": [300]}, seeds=40)
+    theory = op.sweep(heteroscedastic, system, {"n_train": [300]})
+    for name in ("test_error", "train_error", "posterior_variance", "effective_dimension", "squared_discrepancy"):
+        mean, error = float(runs[name].mean()), float(runs[name].std(ddof=1) / np.sqrt(40))
+        if np.isinf(mean):
+            assert np.isinf(theory[name][0])
+        else:
+            assert abs(mean - float(theory[name][0])) <= 3 * error + 0.03 * abs(mean), name
 
 
 def test_a_level_is_its_modes():
@@ -138,13 +224,32 @@ def test_a_wide_network_is_the_gaussian_process(small_problem):
     assert abs(float(wide.test_error - infinite.test_error)) < abs(float(narrow.test_error - infinite.test_error))
 
 
+PATCHES = HeteroscedasticRegression(
+    finite_rank(6, 0.5), 10, 0.1, weights=[0.5, 0.5], extra_temperature=[0.0, 1.0], extra_noise=[0.0, 0.0]
+)
+UNIFORM_POOL = PoolRegression.from_kernel(np.eye(6), np.ones(6), 3, 0.1)
+
+
+@pytest.mark.parametrize(
+    "theory",
+    [self_consistent, equivalent_kernel, equivalent_kernel_corrected, renormalization_group, optimal_temperature, cavity],
+    ids=str,
+)
+def test_a_theory_of_a_uniform_ridge_refuses_one_that_is_not(theory):
+    with pytest.raises(ValueError, match=rf"{theory.name} takes a (Kernel|Pool)Regression, not a HeteroscedasticRegression"):
+        theory(PATCHES)
+
+
 @pytest.mark.parametrize(
     ("experiment", "system", "message"),
     [
-        (gp_regression, KernelRegression(finite_rank(6, 0.5), 10, 0.1), "gp_regression takes a PoolRegression, not a KernelRegression"),
+        (gp_regression, KernelRegression(finite_rank(6, 0.5), 10, 0.1), "takes a PoolRegression, not a KernelRegression"),
         (gaussian_design, KernelRegression(finite_rank(6, 0.5), 10.5, 0.1), "n_train = 10.5: an experiment needs a whole number"),
         (gaussian_design, KernelRegression(finite_rank(6.5, 0.5), 10, 0.1), "multiplicities: a Gaussian design needs integers"),
         (gaussian_design, KernelRegression(finite_rank(10**8, 0.5), 10, 0.1), "too large"),
+        (gaussian_design, UNIFORM_POOL, "a PoolRegression is measured by gp_regression"),
+        (gaussian_design, PATCHES, "takes a KernelRegression, not a HeteroscedasticRegression"),
+        (heteroscedastic_design, KernelRegression(finite_rank(6, 0.5), 10, 0.1), "takes a HeteroscedasticRegression"),
         (network_posterior, KernelRegression(finite_rank(6, 0.5), 10, 0.1), "takes a NetworkRegression, not a KernelRegression"),
     ],
 )

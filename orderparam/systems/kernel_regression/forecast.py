@@ -232,32 +232,22 @@ def _best_temperature(parts: list[Spectral]) -> tuple[float, float]:
 
 def draw_forecast(result: Forecast, title: str) -> Any:
     """Predicted error with its interval, and the measured points it was checked against."""
-    import matplotlib.pyplot as plt
-
-    from orderparam.plotting import house_style
-    from orderparam.plotting.curves import caption, draw_dots, words
+    from orderparam.plotting import Panel, figure_of, horizontal, house_style, labelled, vertical
     from orderparam.plotting.style import COLOURS
 
+    data, (low, high) = result.predicted, result.exponent_interval
+    guides = [vertical(result.examples, "your data")]
+    if result.floor > 0 and result.floor > 0.02 * float(data["test_error"].min()):
+        guides.append(horizontal(result.floor, "floor (most likely label noise)"))
     with house_style():
-        figure, axes = plt.subplots(figsize=(5.2, 3.9))
-        data = result.predicted
-        axes.fill_between(data["n_train"], data["lower"], data["upper"], color=COLOURS[0], alpha=0.18, linewidth=0)
-        axes.plot(data["n_train"], data["test_error"], color=COLOURS[0], label="predicted (95 % interval)")
-        draw_dots(axes, result.measured, "n_train", "test_error", 0, "measured, held out")
-        axes.axvline(result.examples, color="0.5", linewidth=0.8, linestyle=":")
-        axes.annotate("your data", (result.examples, 1), (3, -3), xycoords=("data", "axes fraction"),
-                      textcoords="offset points", va="top", fontsize=8, color="0.4")  # fmt: skip
-        if result.floor > 0 and result.floor > 0.02 * float(data["test_error"].min()):
-            axes.axhline(result.floor, color="0.5", linewidth=0.8, linestyle="--", label="floor (most likely label noise)")
-        axes.set(xscale="log", yscale="log", xlabel=words("n_train"), ylabel=words("test_error"), title=title)
-        axes.legend(loc="lower left")
-        low, high = result.exponent_interval
-        caption(
-            figure,
-            f"Ridge {result.temperature:.3g}. The error falls as n^-{result.exponent:.2f} ({low:.2f} to {high:.2f}) over the "
-            f"next decade of data. Prediction against measurement: {result.deviation:.1%} root mean square.",
-            95,
+        figure = figure_of(
+            labelled({"predicted (95 % interval)": data, "measured, held out": result.measured}),
+            [Panel("n_train", "test_error", log="xy", reference=guides)],
+            title=title,
+            caption=f"Ridge {result.temperature:.3g}. The error falls as $n^{{-{result.exponent:.2f}}}$ ({low:.2f} to {high:.2f}) "
+            f"over the next decade of data. Prediction against measurement: {100 * result.deviation:.1f} % root mean square.",
         )
+        figure.axes[0].fill_between(data["n_train"], data["lower"], data["upper"], color=COLOURS[0], alpha=0.18, linewidth=0)
         return figure
 
 

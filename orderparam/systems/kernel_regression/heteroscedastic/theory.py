@@ -63,7 +63,14 @@ def heteroscedastic(system: HeteroscedasticRegression) -> LearningCurve:
     left_over = unused + spectrum.multiplicities @ (learned * (1 - learned))
     # 1 - A S = P E[u (1 - u sum m L^2)] with u = kappa/(T + V), because P E[u] = 1.
     complement = n_train * (weights @ (share * jnp.where(ridged, 1.0, left_over * share)))
-    error = ratio(bias + enlarging * n_train * (weights @ (noise * share**2)), complement)
+    heard = weights @ (noise * share**2)
+    error = ratio(bias + enlarging * n_train * heard, complement)
+    # E_x (error + s2) / (T + V)^2, the error divided by kappa^2 mode by mode: both may vanish together.
+    divided = jnp.sum(ratio(spectrum.target_power, (spectrum.eigenvalues + threshold) ** 2)) + ratio(
+        spectrum.tail_power, threshold**2
+    )
+    discrepancy = ratio(divided + enlarging * n_train * ratio(heard, threshold**2), complement) * (weights @ share**2)
+    held = jnp.where(ridged, (error + noise) / jnp.where(ridged, ridge, 1.0) ** 2, 0.0)
     tail = ratio(spectrum.tail, threshold)
     return LearningCurve(
         test_error=error,
@@ -75,7 +82,7 @@ def heteroscedastic(system: HeteroscedasticRegression) -> LearningCurve:
         effective_ridge=n_train * threshold,
         effective_dimension=dimension + tail,
         target_learnability=ratio(learned @ spectrum.target_power, spectrum.total_power),
-        squared_discrepancy=ratio(weights @ ((error + noise) * share**2), threshold**2),
+        squared_discrepancy=discrepancy + ratio(heard, threshold**2) + weights @ held,
         residual=jnp.where(determined, 0.0, root.residual),
         converged=jnp.where(determined, True, root.converged),
     )

@@ -21,7 +21,7 @@ def test_malformed_calls(tmp_path, monkeypatch, seed):
 def test_malformed_calls_in_processes(tmp_path):
     make_files(tmp_path)
     wrong = []
-    for arguments in calls(7, 120, studies()):
+    for arguments in calls(7, 40, studies()):
         if arguments[0] == "run" or any("\0" in word or len(word) > 100000 for word in arguments):
             continue  # what is accepted would really run
         command = [sys.executable, "-m", "orderparam.cli", *arguments]

@@ -83,10 +83,11 @@ class Fabricated:
         first = replace(system, grid.points(tuple(slice(0, 1) for _ in grid.shape))[0])
         sizes = self._sizes(fn, first, declared, numbers is not None)
         for name, dims in declared.dims().items():
-            values = _values(rng, shape, tuple(sizes[dim] for dim in dims), _dtype(hints[name]))
-            if values.dtype.kind == "f":
-                values[status == FAILED] = np.nan
-            variables[name] = ((*coords, *dims), values)
+            if name not in coords:
+                values = np.asarray(_values(rng, shape, tuple(sizes[dim] for dim in dims), _dtype(hints[name])))
+                if values.dtype.kind == "f":
+                    values[status == FAILED] = np.nan
+                variables[name] = ((*coords, *dims), values)
         attrs = {"function": describe(fn), "system": type(system).__name__, "points": status.size, "failed": 0, "unconverged": 0}
         return xr.Dataset(variables, coords, attrs)
 
@@ -107,7 +108,7 @@ def _values(rng, shape, own, dtype):
     """Positive and increasing along an observable's own last dimension, so that it may be an axis."""
     if dtype.kind == "f":
         common = np.sort(rng.uniform(0.2, 1.0, own), axis=-1) if own else rng.uniform(0.2, 1.0)
-        return common * rng.uniform(0.9, 1.1, shape + (1,) * len(own))
+        return np.asarray(common * rng.uniform(0.9, 1.1, shape + (1,) * len(own)))
     return rng.integers(0, 2, shape + own).astype(dtype)
 
 

@@ -51,7 +51,7 @@ def agreement(
     is the number of standard deviations which is as improbable as the deviation is in Student's distribution with n - 1 degrees
     of freedom. It is NaN where fewer than four runs, and no errors of their own, say how far is far.
 
-    Observables that only one side has, theories over dimensions that were not measured, and theories without a converged value at
+    Observables that only one side has, theories over dimensions that were not measured or have another length, and theories without a converged value at
     a measured point are left out.
     """
     tables = {}
@@ -68,8 +68,11 @@ def agreement(
 
 def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset | None:
     """One theory against the measurement, None where there is nothing to compare."""
-    if name not in theory or any(dim not in measured[name].dims and theory.sizes[dim] > 1 for dim in theory[name].dims):
+    if name not in theory:
         return None
+    for dim, size in theory[name].sizes.items():
+        if size > 1 and (dim not in measured[name].dims or (dim not in theory.coords and size != measured.sizes[dim])):
+            return None
     mean, scatter, own, runs = _pooled(measured, name)
     value = _at(theory, name, mean)
     if not value.notnull().any():

@@ -1,6 +1,5 @@
 """One look for all figures: panels drawn from facets, lines for theories, marks with error bars for measurements."""
 
-from orderparam.plotting.curves import plot_panel
 from orderparam.plotting.figure import draw, figure_of, labelled, plot
 from orderparam.plotting.guides import curve, horizontal, slope, vertical
 from orderparam.plotting.layout import canvas, finish
@@ -20,7 +19,6 @@ __all__ = [
     "house_style",
     "labelled",
     "plot",
-    "plot_panel",
     "save",
     "slope",
     "tex",

@@ -14,16 +14,7 @@ from orderparam.cli.commands import app
 from orderparam.core.study import Curve, load, study
 from orderparam.core.study.registry import _registry
 from orderparam.core.text import with_error
-
-
-def _draw(comparison):
-    import matplotlib.pyplot as plt
-
-    from orderparam.plotting import plot_panel
-
-    figure, axes = plt.subplots()
-    plot_panel(axes, comparison.theories(), comparison.experiments(), "temperature", "magnetisation", log="")
-    return figure
+from orderparam.plotting import Panel
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,7 +23,7 @@ def paramagnet_study():
         "test-paramagnet",
         title="A paramagnet",
         source="Langevin 1905",
-        draw=_draw,
+        panels=[Panel("temperature", "magnetisation")],
         seconds=(1, 2),
         observables=("magnetisation",),
         full={"spins": 4000},

@@ -31,19 +31,11 @@ class Comparison:
             if kind in (None, data.attrs["kind"]) and facets.items() <= data.attrs["facets"].items()
         }
 
-    def theories(self, panel: str | None = None, **facets: Any) -> dict[str, xr.Dataset]:
-        return self._in_panel(self.curves("theory", **facets), panel, facets)
+    def theories(self, **facets: Any) -> dict[str, xr.Dataset]:
+        return self.curves("theory", **facets)
 
-    def experiments(self, panel: str | None = None, **facets: Any) -> dict[str, xr.Dataset]:
-        return self._in_panel(self.curves("experiment", **facets), panel, facets)
-
-    def _in_panel(self, found: dict[str, xr.Dataset], panel: str | None, facets: Any) -> dict[str, xr.Dataset]:
-        """Until every room carries facets: without arguments those of no panel."""
-        return found if facets else {k: d for k, d in found.items() if d.attrs["facets"].get("panel", "") == (panel or "")}
-
-    @property
-    def panels(self) -> list[str]:
-        return list(dict.fromkeys(data.attrs["facets"].get("panel", "") for data in self.datasets.values()))
+    def experiments(self, **facets: Any) -> dict[str, xr.Dataset]:
+        return self.curves("experiment", **facets)
 
     def figure(self, dark: bool = False) -> Any:
         """The figure, in the house style (on a dark ground for pages that are dark)."""

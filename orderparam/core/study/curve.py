@@ -27,12 +27,8 @@ class Curve:
     seeds: int | None = None
     batch_seeds: bool = False
     paired: tuple[str, ...] = ()
-    panel: str = ""  # until every room carries facets
     facets: Mapping[str, Any] = field(default_factory=dict)
     baseline: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "facets", ({"panel": self.panel} if self.panel else {}) | dict(self.facets))
 
     @property
     def is_experiment(self) -> bool:
@@ -46,8 +42,7 @@ class Curve:
 
 def key(label: str, facets: Mapping[str, Any]) -> str:
     """Label and facets as one text: numbers as "name value", texts as they are."""
-    parts = [spelled(name, value) for name, value in facets.items() if name != "panel"]  # until every room carries facets
-    return ", ".join([label, *parts])
+    return ", ".join([label, *(spelled(name, value) for name, value in facets.items())])
 
 
 def spelled(name: str, value: Any) -> str:

@@ -244,8 +244,8 @@ def draw_forecast(result: Forecast, title: str) -> Any:
             labelled({"predicted (95 % interval)": data, "measured, held out": result.measured}),
             [Panel("n_train", "test_error", log="xy", reference=guides)],
             title=title,
-            caption=f"Ridge {result.temperature:.3g}. The error falls as $n^{{-{result.exponent:.2f}}}$ ({low:.2f} to {high:.2f}) "
-            f"over the next decade of data. Prediction against measurement: {100 * result.deviation:.1f} % root mean square.",
+            caption=f"Ridge {result.temperature:.3g}. The error falls as $n^{{-{result.exponent:.2f}}}$ ({low:.2f} to {high:.2f})"
+            f" over the next decade of data. Prediction against measurement: {100 * result.deviation:.1f} % root mean square.",
         )
         figure.axes[0].fill_between(data["n_train"], data["lower"], data["upper"], color=COLOURS[0], alpha=0.18, linewidth=0)
         return figure

@@ -117,34 +117,22 @@ def forecast_features(
 
 def draw_features(result: FeatureForecast, title: str) -> Any:
     """The predicted error with the measured points, and the penalty with the effective number of parameters."""
-    import matplotlib.pyplot as plt
+    from orderparam.plotting import Panel, figure_of, house_style, labelled
 
-    from orderparam.plotting import house_style
-    from orderparam.plotting.curves import caption, draw_dots, draw_line
-
+    classes = "" if result.error == "test_error" else "; the classes are taken as Gaussians of one covariance"
     with house_style():
-        figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.7))
-        data, square = result.predicted, result.error == "test_error"
-        draw_line(left, data, "n_train", result.error, 0, "predicted")
-        draw_dots(left, result.measured, "n_train", result.error, 0, "measured")
-        left.set(xscale="log", yscale="log", xlabel="training examples $n$", title=title)
-        left.set_ylabel(r"test error $E\,(y-f)^2$" if square else r"test error $P(\mathrm{sign} f\neq y)$")
-        draw_line(right, data, "n_train", "ridge", 1, "ridge")
-        draw_line(right, data, "n_train", "effective_dimension", 0, "effective parameters, predicted")
-        draw_dots(right, result.measured, "n_train", "effective_dimension", 0, "effective parameters, measured")
-        right.set(xscale="log", yscale="log", xlabel="training examples $n$")
-        left.legend()
-        right.legend()
-        classes = "" if square else "; the classes are taken as Gaussians of one covariance"
-        caption(
-            figure,
-            f"{result.loss} loss, {result.feature_count} features. Theory: from the features' covariance over all "
-            f"{result.examples} examples and their correlation with the targets, no fit{classes}. Measured: "
-            f"{result.measured.sizes['seed']} random training sets, error over all examples; bars: standard error. Ridge beside "
-            f"the summed loss, features divided by √p: {result.other_penalty}.",
-            125,
+        return figure_of(
+            labelled({"predicted": result.predicted, "measured": result.measured}),
+            [
+                Panel("n_train", result.error, log="xy"),
+                Panel("n_train", "effective_dimension", log="xy"),
+                Panel("n_train", "ridge", log="xy", where={"kind": "theory"}),
+            ],
+            title=title,
+            caption=f"{result.loss} loss, {result.feature_count} features. Theory: from the features' covariance over all "
+            f"{result.examples} examples and their correlation with the targets, no fit{classes}. Measured: random training sets,"
+            rf" error over all examples. Ridge beside the summed loss, features divided by $\sqrt{{p}}$: {result.other_penalty}.",
         )
-        return figure
 
 
 def save_features(result: FeatureForecast, out: Path, title: str, settings: dict[str, Any]) -> None:

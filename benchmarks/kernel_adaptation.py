@@ -36,8 +36,7 @@ from orderparam.systems.kernel_adaptation import (
     sampled_patches,
 )
 from orderparam.systems.kernel_adaptation.two_layers.experiment.data import training_set
-from orderparam.systems.kernel_adaptation.two_layers.experiment.posterior import Posterior, log_density, starts
-from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import record
+from orderparam.systems.kernel_adaptation.two_layers.experiment.posterior import TwoLayerPosterior
 
 SYSTEM = TwoLayerNetwork(20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5, modes=(1, 3))
 
@@ -53,7 +52,7 @@ def straightforward(system: TwoLayerNetwork) -> np.ndarray:
     log_weight -= logsumexp(log_weight)
     t = rho / np.sqrt(1 + 2 * (rho**2 + q))
     m = np.stack([2 / np.sqrt(np.pi) * t, -4 / np.sqrt(np.pi) / np.sqrt(6) * t**3])
-    y, lam = np.asarray(system.coefficients((1, 3))), float(system.ridge)
+    y, lam = np.asarray(system.hidden.y), float(system.hidden.ridge)
 
     def dual(u: np.ndarray) -> tuple[float, np.ndarray]:
         tau = u / lam
@@ -96,7 +95,7 @@ def hmc_by_hand(system: TwoLayerNetwork, draws: int = 300, steps: int = 10) -> f
     random = np.random.default_rng(0)
     d, n, units = int(system.input_dim), int(system.n_train), int(system.width)
     x = random.standard_normal((n, d))
-    y = np.asarray(system.label(jnp.asarray(x[:, 0])))
+    y = np.asarray(system.hidden.target(jnp.asarray(x[:, 0])))
     w_scale, a_scale = np.sqrt(float(system.weight_variance) / d), np.sqrt(float(system.readout_variance) / units)
     temperature = float(system.temperature)
 
@@ -167,9 +166,8 @@ METHODS: dict[str, dict[str, Any]] = {
 def by_method(method: str, **options: Any) -> Samples:
     """The posterior of the erf network, two chains from the prior; 3000 gradients or a few more a chain."""
     key = jax.random.key(0)
-    posterior = Posterior.of(SYSTEM, *training_set(SYSTEM, key))
-    density, observe = (jax.tree_util.Partial(function, posterior) for function in (log_density, record))
-    return sample(density, starts(posterior, 2, 0, key), key, method=method, observe=observe, **options)
+    posterior = TwoLayerPosterior(SYSTEM.hidden, *training_set(SYSTEM, key))
+    return sample(posterior, posterior.starts(2, 0, key), key, method=method, observe=posterior.record, **options)
 
 
 Row = tuple[str, tuple[float, float], str]

@@ -151,7 +151,7 @@ def test_erf_network_on_data():
     np.testing.assert_allclose([process.total_learnability, process.test_error], [0.7359533374, 0.1025978905], atol=1e-9)
     for fluctuations, scale, learned in ((True, 2.258509396, 0.857860216), (False, 2.346796180, 0.862169220)):
         found = kernel_scaling_on_data(system, fluctuations)
-        np.testing.assert_allclose([found.scale, found.total_learnability], [scale, learned], rtol=5e-8)
+        np.testing.assert_allclose([found.kernel_scale, found.total_learnability], [scale, learned], rtol=5e-8)
     found = gaussian_weights_on_data(system)
     assert bool(found.converged)
     assert float(found.action) == pytest.approx(6.3558400495, abs=1e-9)
@@ -171,6 +171,6 @@ def test_linear_network_on_data_only_scales_its_kernel():
     """Without fluctuations Sigma has one outlier, the scale of the rescaled kernel, and both predict the same."""
     system = on_data(lambda z: z, temperature=0.01, activation="linear")
     scale, full = (f(system, fluctuations=False) for f in (kernel_scaling_on_data, gaussian_weights_on_data))
-    assert float(scale.scale) == pytest.approx(1.690957801, rel=2e-8)
-    np.testing.assert_allclose(full.eigenvalues, [float(scale.scale), *np.ones(11)], atol=1e-7)
+    assert float(scale.kernel_scale) == pytest.approx(1.690957801, rel=2e-8)
+    np.testing.assert_allclose(full.eigenvalues, [float(scale.kernel_scale), *np.ones(11)], atol=1e-7)
     np.testing.assert_allclose(full.mean, scale.mean, atol=1e-8)

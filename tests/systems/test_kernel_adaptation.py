@@ -12,6 +12,7 @@ from orderparam.systems.kernel_adaptation import (
     adapted_weights,
     draw_network,
     gaussian_process,
+    gaussian_process_on_data,
     gaussian_weights,
     gaussian_weights_on_data,
     hermite_target,
@@ -96,7 +97,7 @@ def test_linear_network_averaged_over_data_has_a_closed_form():
     assert 1 / star == pytest.approx(30 - tau**2 / 50, rel=1e-9)
     for other in (b, c):
         np.testing.assert_allclose(other.output, a.output, rtol=1e-9)
-    assert float(c.scale) == pytest.approx(float(a.spread), rel=1e-9)
+    assert float(c.kernel_scale) == pytest.approx(float(a.spread), rel=1e-9)
 
 
 def test_the_metastable_state_without_specialised_neurons():
@@ -139,6 +140,16 @@ def test_scaling_changes_adaptation_only():
     assert float(other.signal) == pytest.approx(float(ERF.signal))
     assert float(other.adaptation) == pytest.approx(5 * float(ERF.adaptation))
     assert float(ERF.scaling(5.0, rescale_noise=False).signal) == pytest.approx(float(ERF.signal) / 5)
+
+
+def test_evidence_of_the_infinitely_wide_network_on_data():
+    system = draw_network(TwoLayerNetwork(5, 40, 30, 0.05, hermite_target({1: 1.0, 3: -0.1}), 0.1), jax.random.key(0), 50)
+    x = np.asarray(system.inputs)
+    gram = 1 + 2 * np.sum(x**2, axis=1) / 5
+    kernel = 0.1 * 2 / np.pi * np.arcsin(2 * x @ x.T / 5 / np.sqrt(np.outer(gram, gram)))
+    evidence = stats.multivariate_normal(np.zeros(30), kernel + 0.05 * np.eye(30)).logpdf(system.targets)
+    found = gaussian_process_on_data(system)
+    assert float(found.action) == pytest.approx(-(evidence + 15 * np.log(2 * np.pi)) / 40, rel=1e-9)
 
 
 def test_gaussian_weights_on_data_turn_with_the_data():

@@ -53,6 +53,26 @@ def test_infinitely_wide():
     np.testing.assert_allclose(wide.preactivations, process.preactivations, atol=1e-8)
 
 
+def test_minimised_theories_have_derivatives():
+    """Of the action with respect to the temperature: at a minimum it is the explicit one, (tr A^-1 - |A^-1 y|^2)/(2N); of what is
+    learned: against differences."""
+    system = network(relative_widths=(1.0,), activation="linear")
+
+    def learned(temperature):
+        return gaussian_weights_on_data(system.with_(temperature=temperature)).total_learnability
+
+    def action(temperature):
+        return gaussian_weights_on_data(system.with_(temperature=temperature)).action
+
+    step = 1e-4 * 0.02
+    difference = (learned(0.02 + step) - learned(0.02 - step)) / (2 * step)
+    assert float(jax.grad(learned)(0.02)) == pytest.approx(float(difference), rel=1e-5)
+    covariance = 0.7 / 12 * gaussian_weights_on_data(system).covariance
+    inverse = jnp.linalg.inv(0.2 * system.inputs @ covariance @ system.inputs.T + 0.02 * jnp.eye(40))
+    dual = inverse @ system.targets
+    assert float(jax.grad(action)(0.02)) == pytest.approx(float(jnp.trace(inverse) - dual @ dual) / 80, rel=1e-6)
+
+
 @pytest.mark.slow
 def test_one_hidden_layer_and_relu():
     one = network(relative_widths=(1.0,))

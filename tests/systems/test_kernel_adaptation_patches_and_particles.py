@@ -11,6 +11,8 @@ from orderparam.systems.kernel_adaptation import (
     PatchNetwork,
     TwoLayerNetwork,
     adapted_weights,
+    gaussian_process,
+    gaussian_weights,
     gaussian_weights_on_data,
     hermite_target,
     sampled_on_data,
@@ -45,9 +47,42 @@ def test_self_consistent_ridge_of_erf_units():
         learned.append(mean @ test[:, 0] / (test[:, 0] @ test[:, 0]))
     found = adapted_weights(system, ridge_kind="self-consistent")
     assert bool(found.converged)
+    np.testing.assert_allclose(gaussian_process(system, ridge_kind="effective").output, found.output, atol=1e-8)
     assert abs(float(found.total_learnability) - np.mean(learned)) < 0.02
     eigenvalue = 4 / np.pi * 0.5 / d / 2
     assert eigenvalue / (eigenvalue + temperature / n) - np.mean(learned) > 0.04
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_effective_ridge_of_an_infinitely_wide_linear_network(copies):
+    """All d N modes count, that of the target too: n = T/kappa + d N L, L = (s v/(N d))/(s v/(N d) + kappa), a quadratic
+    equation. Ridge regression on drawn data learns that much."""
+    d, n, temperature = 12, 20, 0.2
+    system = PatchNetwork(d, copies, 1e9, n, temperature, hermite_target({1: 1.0}), 0.9, 0.7, activation="linear")
+    eigenvalue = 0.9 * 0.7 / (copies * d)
+    b = n * eigenvalue - temperature - d * copies * eigenvalue
+    kappa = (-b + np.sqrt(b**2 + 4 * n * temperature * eigenvalue)) / (2 * n)
+    for kind in ("effective", "self-consistent"):
+        found = gaussian_process(system, ridge_kind=kind)
+        assert float(found.total_learnability) == pytest.approx(eigenvalue / (eigenvalue + kappa), rel=1e-9)
+    random, learned = np.random.default_rng(0), []
+    for _ in range(400):
+        x = random.standard_normal((n, d * copies))
+        target = np.repeat([1.0, 0.0], [1, d - 1])
+        target = np.tile(target, copies) / np.sqrt(copies)
+        weights = x.T @ np.linalg.solve(eigenvalue * x @ x.T + temperature * np.eye(n), x @ target) * eigenvalue
+        learned.append(weights @ target)
+    assert abs(float(found.total_learnability) - np.mean(learned)) < 0.01
+
+
+def test_self_consistent_ridge_of_gaussian_weights():
+    """Weights of linear units stay Gaussian: the same ridge and the same solution as with their full distribution."""
+    system = PatchNetwork(10, 2, 200, 40, 0.01, hermite_target({1: 1.0}), 0.01, activation="linear")
+    found, full = (theory(system, ridge_kind="self-consistent") for theory in (gaussian_weights, adapted_weights))
+    assert bool(found.converged)
+    np.testing.assert_allclose([found.total_learnability, found.spread], [full.total_learnability, full.spread], rtol=1e-8)
+    assert float(found.ridge_ratio) == pytest.approx(float(full.ridge_ratio), rel=1e-8)
+    assert float(found.ridge_ratio) > 1.1
 
 
 def on_data(activation: str) -> NetworkOnData:

@@ -2,10 +2,13 @@
 
 import functools
 import math
+from collections.abc import Sequence
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 from scipy import special
 
 from orderparam.core.result import Result
@@ -37,7 +40,7 @@ class Gaussianity(Result):
     p_value: Float[Array, ""]
 
 
-def gaussianity(values: Float[Array, "chain draw unit"], variance: float | None = None) -> Gaussianity:
+def gaussianity(values: Float[ArrayLike, "chain draw unit"], variance: float | None = None) -> Gaussianity:
     """Tests the values of all units and draws together against N(0, variance), or against the Gaussian nearest to them.
 
     values:   x of one direction, for instance w_c . w_*, or v . h_c with the pre-activations h_c of neuron c on the training
@@ -85,6 +88,12 @@ def gaussianity(values: Float[Array, "chain draw unit"], variance: float | None 
         effective_samples=jnp.asarray(effective),
         p_value=jnp.asarray(max(float(p_value), 1e-4)),
     )
+
+
+def along_directions(directions: Sequence[Any], variances: Sequence[float] | None = None) -> Gaussianity:
+    """The tests of several directions, each field with a leading axis for them."""
+    each = [gaussianity(x, None if variances is None else variances[i]) for i, x in enumerate(directions)]
+    return jax.tree.map(lambda *parts: jnp.stack(parts), *each)
 
 
 @functools.cache

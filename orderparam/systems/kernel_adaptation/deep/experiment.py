@@ -11,7 +11,7 @@ from orderparam.sampling import Samples, estimate, sample
 from orderparam.systems.kernel_adaptation.chains import FromChains, of_chains
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
 from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
-from orderparam.systems.kernel_adaptation.gaussianity import gaussianity
+from orderparam.systems.kernel_adaptation.gaussianity import along_directions
 from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
 
 DIRECTIONS = ("weights, teacher", "weights, random", "pre-activations, target", "pre-activations, random")
@@ -80,7 +80,8 @@ def directions(system: DeepNetwork) -> tuple[Float[Array, "input two"], Float[Ar
     train, dim = system.inputs.shape
     random, other = jax.random.normal(first, (dim,)), jax.random.normal(second, (train,))
     inputs, points = (jnp.eye(dim)[0], random), (system.targets, other)
-    return tuple(jnp.stack([v / jnp.linalg.norm(v) for v in pair], axis=1) for pair in (inputs, points))
+    on_inputs, on_points = (jnp.stack([v / jnp.linalg.norm(v) for v in pair], axis=1) for pair in (inputs, points))
+    return on_inputs, on_points
 
 
 class SampledDeepNetwork(OnTestSet, FromChains):
@@ -176,8 +177,7 @@ def _summary(system: DeepNetwork, run: Samples) -> SampledDeepNetwork:
     ]
     health = estimate(jnp.stack(columns, axis=-1))
     expected = projected_variances(system, theory)
-    against_theory = [gaussianity(value, float(variance)) for value, variance in zip(values, expected)]
-    of_shape = [gaussianity(value) for value in values]
+    against_theory, of_shape = along_directions(values, expected.tolist()), along_directions(values)
     edges = jnp.linspace(-REACH, REACH, BINS + 1)
     return SampledDeepNetwork(
         **on_test_set(system, averages.mean, averages.covariance),
@@ -193,14 +193,14 @@ def _summary(system: DeepNetwork, run: Samples) -> SampledDeepNetwork:
         prior_deviation=_distance(averages.preactivations, prior.preactivations),
         variance=health.mean[3:7],
         variance_error=health.standard_error[3:7],
-        excess_kurtosis=jnp.stack([test.excess_kurtosis for test in of_shape]),
-        kurtosis_error=jnp.stack([test.kurtosis_error for test in of_shape]),
+        excess_kurtosis=of_shape.excess_kurtosis,
+        kurtosis_error=of_shape.kurtosis_error,
         expected=expected,
         prior_variance=projected_variances(system, prior),
-        distance=jnp.stack([test.distance for test in against_theory]),
-        independent=jnp.stack([test.effective_samples for test in against_theory]),
-        p_value=jnp.stack([test.p_value for test in against_theory]),
-        p_value_of_shape=jnp.stack([test.p_value for test in of_shape]),
+        distance=against_theory.distance,
+        independent=against_theory.effective_samples,
+        p_value=against_theory.p_value,
+        p_value_of_shape=of_shape.p_value,
         bin_centre=(edges[1:] + edges[:-1]) / 2,
         density=jnp.stack(
             [

@@ -17,8 +17,6 @@ and the infinitely wide network is L = M_l = 1. Outside the training set the pre
 those at the training points.
 """
 
-from typing import NamedTuple
-
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 import numpy as np
@@ -28,6 +26,7 @@ from orderparam.core.verb import theory
 from orderparam.solve.minimum import lbfgs_minimum
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
 from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
+from orderparam.systems.kernel_adaptation.on_data.theory import Covariances, first_layer, next_layer
 
 _JITTER = 1e-10  # of the mean diagonal of Q: kernels of linear units are singular
 
@@ -90,60 +89,38 @@ class _Unknowns:
             ratio * (jnp.sum(factor**2) / 2 - jnp.sum(jnp.log(jnp.abs(jnp.diagonal(factor)))))
             for ratio, factor in zip(system.relative_widths, factors)
         )
-        cholesky = jnp.linalg.cholesky(_propagate(system, factors).kernel + system.temperature * jnp.eye(y.shape[0]))
+        cholesky = jnp.linalg.cholesky(_propagate(system, factors)[1].train + system.temperature * jnp.eye(y.shape[0]))
         fit = jnp.sum(jsl.solve_triangular(cholesky, y, lower=True) ** 2) + 2 * jnp.sum(jnp.log(jnp.diagonal(cholesky)))
         return divergence + fit / (2 * system.width)
 
 
-class _Propagated(NamedTuple):
-    """H_l at the training points, and the kernel of the output there and between test and training points."""
-
-    preactivations: list[Array]
-    kernel: Array
-    rows: Array
-
-
-def _propagate(system: DeepNetwork, factors: list[Array], test: bool = False) -> _Propagated:
-    """test: whether the test points are carried along, with their covariances with the training points and their variances."""
-    scale = jnp.sqrt(system.weight_variance / system.inputs.shape[1])
-    x, x_test = (scale * points @ factors[0] for points in (system.inputs, system.test_inputs[: None if test else 0]))
-    own, cross, variance = x @ x.T, x_test @ x.T, jnp.sum(x_test**2, axis=1)
-    found = []
+def _propagate(system: DeepNetwork, factors: list[Array], test: bool = False) -> tuple[list[Array], Covariances]:
+    """H_l at the training points, and the kernel of the output. test: whether the test points are carried along."""
+    reached, found = first_layer(system, factors[0], test), []
     for factor in factors[1:]:
-        prior, rows, diagonal = _layer(system, system.hidden_variance, own, cross, variance)
-        root = jnp.linalg.cholesky(prior + _JITTER * jnp.mean(jnp.diagonal(prior)) * jnp.eye(prior.shape[0]))
-        own = (root @ factor) @ (root @ factor).T
-        found.append(own)
-        half = jsl.solve_triangular(root, rows.T, lower=True).T  # Q_* C^-T
-        turned = half @ factor
-        cross = turned @ (root @ factor).T
-        variance = jnp.maximum(diagonal - jnp.sum(half**2, axis=1), 0.0) + jnp.sum(turned**2, axis=1)
-    kernel, rows, _ = _layer(system, system.readout_variance, own, cross, variance)
-    return _Propagated(found, kernel, rows)
-
-
-def _layer(system: DeepNetwork, scale: Array, own: Array, cross: Array, variance: Array) -> tuple[Array, Array, Array]:
-    """scale * E phi phi^T at the training points, between test and training points, and on the diagonal of the test points."""
-    phi, diagonal = system.activation, jnp.diagonal(own)
-    return (
-        scale * phi.two_point(diagonal[:, None], own, diagonal[None, :]),
-        scale * phi.two_point(variance[:, None], cross, diagonal[None, :]),
-        scale * phi.two_point(variance, variance, variance),
-    )
+        prior = next_layer(system.activation, system.hidden_variance, reached)
+        size = prior.train.shape[0]
+        root = jnp.linalg.cholesky(prior.train + _JITTER * jnp.mean(jnp.diagonal(prior.train)) * jnp.eye(size))
+        half = jsl.solve_triangular(root, prior.cross.T, lower=True).T  # Q_* C^-T
+        moved, turned = root @ factor, half @ factor
+        variance = jnp.maximum(prior.variance - jnp.sum(half**2, axis=1), 0.0) + jnp.sum(turned**2, axis=1)
+        reached = Covariances(moved @ moved.T, turned @ moved.T, variance)
+        found.append(reached.train)
+    return found, next_layer(system.activation, system.readout_variance, reached)
 
 
 def _described(system: DeepNetwork, unknowns: _Unknowns, found: Array, residual: Array) -> DeepPrediction:
     y, factors = system.targets, unknowns.factors(found)
-    reached = _propagate(system, factors, test=True)
-    dual = jsl.solve(reached.kernel + system.temperature * jnp.eye(y.shape[0]), y, assume_a="pos")
-    train_mean, mean = reached.kernel @ dual, reached.rows @ dual
-    layers = jnp.stack(reached.preactivations) if reached.preactivations else jnp.zeros((0, y.shape[0], y.shape[0]))
+    layers, kernel = _propagate(system, factors, test=True)
+    dual = jsl.solve(kernel.train + system.temperature * jnp.eye(y.shape[0]), y, assume_a="pos")
+    train_mean, mean = kernel.train @ dual, kernel.cross @ dual
+    preactivations = jnp.stack(layers) if layers else jnp.zeros((0, y.shape[0], y.shape[0]))
     return DeepPrediction(
         **on_test_set(system, mean, factors[0] @ factors[0].T),
         train_mean=train_mean,
         train_learnability=train_mean @ y / (y @ y),
-        preactivations=layers,
-        on_target=jnp.einsum("lij,i,j->l", layers, y, y) / (y @ y),
+        preactivations=preactivations,
+        on_target=jnp.einsum("lij,i,j->l", preactivations, y, y) / (y @ y),
         action=unknowns.action(found),
         residual=residual,
         converged=(residual < 1e-8) & jnp.all(jnp.isfinite(mean)),

@@ -29,6 +29,7 @@ from orderparam.gaussian.polynomials import Linear
 HOMOGENEOUS = (Relu, LeakyRelu, Abs, Linear)  # phi(cz) = c phi(z) for c > 0
 
 Degrees = tuple[int, ...]
+Number = Any  # a float64 array inside a theory, where the fields of a System are called float
 
 
 class Network(System):
@@ -71,7 +72,7 @@ class HermiteTarget(eqx.Module):
     """y(z) = sum_k coefficients_k h_k(z) + absolute (|z| - E|z|)."""
 
     polynomial: Float[Array, "degree"]
-    absolute: Float[Array, ""] | float = 0.0
+    absolute: Number = 0.0
 
     def __call__(self, z: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
         polynomial = sum((self.polynomial[k] * hermite(k, z) for k in range(self.polynomial.shape[0])), jnp.zeros_like(z))
@@ -132,16 +133,16 @@ class HiddenLayer(eqx.Module):
     copies: how many times every mode exists; the number of patches, of which each has a read-out on the same neurons.
     """
 
-    dim: Float[Array, ""]
-    width: Float[Array, ""]
-    n_train: Float[Array, ""]
-    temperature: Float[Array, ""]
-    readout_variance: Float[Array, ""]
-    weight_variance: Float[Array, ""]
+    dim: Number
+    width: Number
+    n_train: Number
+    temperature: Number
+    readout_variance: Number
+    weight_variance: Number
     target: HermiteTarget
     phi: Activation = eqx.field(static=True)
     degrees: Degrees = eqx.field(static=True)
-    copies: Float[Array, ""] | float = 1.0
+    copies: Number = 1.0
 
     @property
     def homogeneous(self) -> bool:

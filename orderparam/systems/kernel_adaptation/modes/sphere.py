@@ -62,11 +62,6 @@ class Sphere(eqx.Module):
         pull = self._pull * squared
         return SphereDensity(self, tau, 1 - pull, -self.layer.dim / 2 * jnp.log1p(jnp.where(pull < 1, -pull, jnp.nan)))
 
-    def inside(self, tau: Tau) -> Tau:
-        """tau, shortened until it is well inside the domain."""
-        field = jnp.max(jnp.abs(tau @ self.features))
-        return tau * jnp.minimum(1.0, 0.8 / jnp.sqrt(self._pull) / jnp.maximum(field, 1e-300))
-
 
 class SphereDensity(eqx.Module):
     """Interacting weights on the angles of the rule, and averages as of `plane.PlaneDensity`.

@@ -12,11 +12,14 @@ For linear units without the log det, Sigma has one outlier, equal to the scale 
 make the same prediction.
 """
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.verb import theory
+from orderparam.gaussian import Activation
 from orderparam.kernels.common_scale import Eigenbasis, action, minima
 from orderparam.solve.minimum import lbfgs_minimum
 from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
@@ -32,23 +35,39 @@ class DataPrediction(OnTestSet):
 
 
 class ScaledKernelOnData(DataPrediction):
-    """scale: Q, by which the kernel of the infinitely wide network is multiplied."""
+    """kernel_scale: Q, by which the kernel of the infinitely wide network is multiplied."""
 
-    scale: Float[Array, ""]
+    kernel_scale: Float[Array, ""]
 
 
-def kernels(system: NetworkOnData, factor: Float[Array, "input input"]) -> tuple[Array, Array, Array]:
-    """K on the training set, between test and training points, and its diagonal at the test points; Sigma = (v/d) L L^T."""
+class Covariances(NamedTuple):
+    """Of a Gaussian field on the training points, between test and training points, and its variance at the test points."""
+
+    train: Float[Array, "train second"]
+    cross: Float[Array, "test train"]
+    variance: Float[Array, "test"]
+
+
+def first_layer(system: NetworkOnData, factor: Float[Array, "input input"], test: bool = True) -> Covariances:
+    """Of w . x with w ~ N(0, (v/d) L L^T). test: whether the test points are carried along."""
     scale = jnp.sqrt(system.weight_variance / system.inputs.shape[1])
-    x, test = (scale * points @ factor for points in (system.inputs, system.test_inputs))
-    own, other = jnp.sum(x**2, axis=1), jnp.sum(test**2, axis=1)
-    variance, phi = system.readout_variance, system.activation
-    gram = (x @ x.T).at[jnp.arange(x.shape[0]), jnp.arange(x.shape[0])].set(own)
-    return (
-        variance * phi.two_point(own[:, None], gram, own[None, :]),
-        variance * phi.two_point(other[:, None], test @ x.T, own[None, :]),
-        variance * phi.two_point(other, other, other),
+    x, other = (scale * points @ factor for points in (system.inputs, system.test_inputs[: None if test else 0]))
+    return Covariances(x @ x.T, other @ x.T, jnp.sum(other**2, axis=1))
+
+
+def next_layer(phi: Activation, scale: float | Array, below: Covariances) -> Covariances:
+    """scale * E phi phi^T: of a Gaussian layer above, or of the output."""
+    diagonal, variance = jnp.diagonal(below.train), below.variance
+    return Covariances(
+        scale * phi.two_point(diagonal[:, None], below.train, diagonal[None, :]),
+        scale * phi.two_point(variance[:, None], below.cross, diagonal[None, :]),
+        scale * phi.two_point(variance, variance, variance),
     )
+
+
+def output_kernel(system: NetworkOnData, factor: Float[Array, "input input"], test: bool = True) -> Covariances:
+    """K of one hidden layer."""
+    return next_layer(system.activation, system.readout_variance, first_layer(system, factor, test))
 
 
 @theory
@@ -57,7 +76,7 @@ def gaussian_process_on_data(system: NetworkOnData) -> ScaledKernelOnData:
     log p(y) over N, without the constant (n/2) log 2 pi."""
     basis = _prior_basis(system)
     one, width = jnp.ones((1,)), jnp.zeros((1,))  # no divergence: the action is that of the data alone
-    fit = action(one, width, basis.eigenvalues, basis.power, system.temperature) / (2 * system.width)
+    fit = action(one, width, basis.eigenvalues, basis.power, jnp.asarray(system.temperature)) / (2 * system.width)
     return _scaled(system, basis, one[0], fit, jnp.zeros(()))
 
 
@@ -69,13 +88,14 @@ def kernel_scaling_on_data(system: NetworkOnData, *, fluctuations: bool = True) 
     fluctuations: whether the log det is there.
     """
     basis = _prior_basis(system)
-    found = minima(basis.eigenvalues, basis.power, system.temperature, system.width[None], fluctuations)
+    temperature, width = jnp.asarray(system.temperature), jnp.asarray([system.width])
+    found = minima(basis.eigenvalues, basis.power, temperature, width, fluctuations)
     residual = jnp.where(found.found[0], found.residual[0], jnp.inf)
     return _scaled(system, basis, jnp.exp(found.log_scale[0]), found.action[0] / (2 * system.width), residual)
 
 
 def _prior_basis(system: NetworkOnData) -> Eigenbasis:
-    return Eigenbasis.of(*kernels(system, jnp.eye(system.inputs.shape[1])), system.targets)
+    return Eigenbasis.of(*output_kernel(system, jnp.eye(system.inputs.shape[1])), system.targets)
 
 
 def _scaled(system: NetworkOnData, basis: Eigenbasis, scale: Array, value: Array, residual: Array) -> ScaledKernelOnData:
@@ -85,7 +105,7 @@ def _scaled(system: NetworkOnData, basis: Eigenbasis, scale: Array, value: Array
         action=value,
         residual=residual,
         converged=(residual < 1e-9) & jnp.all(jnp.isfinite(mean)),
-        scale=scale,
+        kernel_scale=scale,
     )
 
 
@@ -105,7 +125,7 @@ def gaussian_weights_on_data(system: NetworkOnData, *, fluctuations: bool = True
 
     def value(entries: Array) -> Array:
         root = factor(entries)
-        cholesky = jnp.linalg.cholesky(kernels(system, root)[0] + noise)
+        cholesky = jnp.linalg.cholesky(output_kernel(system, root, test=False).train + noise)
         fit = jnp.sum(jsl.solve_triangular(cholesky, y, lower=True) ** 2)
         if fluctuations:
             fit += 2 * jnp.sum(jnp.log(jnp.diagonal(cholesky)))
@@ -113,8 +133,8 @@ def gaussian_weights_on_data(system: NetworkOnData, *, fluctuations: bool = True
 
     found = lbfgs_minimum(value, jnp.eye(d)[lower])
     root = factor(found.value)
-    kernel, rows, _ = kernels(system, root)
-    mean = rows @ jsl.solve(kernel + noise, y, assume_a="pos")
+    kernel = output_kernel(system, root)
+    mean = kernel.cross @ jsl.solve(kernel.train + noise, y, assume_a="pos")
     return DataPrediction(
         **on_test_set(system, mean, root @ root.T),
         action=value(found.value),

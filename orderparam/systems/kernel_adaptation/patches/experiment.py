@@ -5,7 +5,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.system import as_arrays
 from orderparam.core.verb import experiment
 from orderparam.kernels.readout import condition_readout, log_evidence
 from orderparam.sampling import Samples, estimate, sample
@@ -96,7 +95,7 @@ def sampled_patches(
     """
     data_key, start_key, run_key = jax.random.split(key, 3)
     sizes = {name: round(float(getattr(system, name))) for name in ("patch_dim", "patches", "channels", "n_train")}
-    layer = as_arrays(system.with_(**sizes)).hidden
+    layer = system.with_(**sizes).hidden
     x = jax.random.normal(data_key, (sizes["n_train"], sizes["patches"], sizes["patch_dim"]))
     posterior = PatchPosterior(layer, x, jnp.sum(layer.target(x[:, :, 0]), axis=1) / jnp.sqrt(sizes["patches"]))
     draws = jax.random.normal(start_key, (chains, sizes["channels"], sizes["patch_dim"]))

@@ -62,12 +62,12 @@ class TwoLayerNetwork(Network):
         )
 
     @property
-    def signal(self) -> Float[Array, ""]:
+    def signal(self) -> float:
         """A = readout_variance n / (T d): a linear mode against the ridge. Fixed along every `scaling`."""
         return self.readout_variance * self.n_train / (self.temperature * self.input_dim)
 
     @property
-    def adaptation(self) -> Float[Array, ""]:
+    def adaptation(self) -> float:
         """U = n^2 readout_variance / (T^2 d N): the pull of the residual on the weights. Grows as chi along `scaling`."""
         return self.readout_variance * (self.n_train / self.temperature) ** 2 / (self.input_dim * self.width)
 

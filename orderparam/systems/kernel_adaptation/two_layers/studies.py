@@ -22,7 +22,7 @@ _GROKKING = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789"
 _FEATURES = "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, arXiv 2502.03210"
 _BOTH = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Rubin et al. 2025, arXiv 2502.03210"
 
-_STAIRCASE = [
+_STAIRCASE: list[Panel | Freehand] = [
     Panel("n_train", "learnability", facet="mode", where={"mode": (0, 1)}, log="x", text={0: "$h_1$", 1: "$h_3$"}),
     Freehand(draw_densities, "largest $n$"),
 ]

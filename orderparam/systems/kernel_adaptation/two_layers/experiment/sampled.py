@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.verb import experiment
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.systems.kernel_adaptation.chains import FromChains, of_chains
-from orderparam.systems.kernel_adaptation.gaussianity import gaussianity
+from orderparam.systems.kernel_adaptation.gaussianity import along_directions
 from orderparam.systems.kernel_adaptation.modes.network import HiddenLayer
 from orderparam.systems.kernel_adaptation.modes.observables import OnModes, on_modes
 from orderparam.systems.kernel_adaptation.two_layers.experiment.data import training_set
@@ -99,7 +99,7 @@ def _summary(layer: HiddenLayer, run: Samples, informed: int) -> SampledNetwork:
     scalars = jnp.concatenate([recorded.output, unit * jnp.mean(rho**2, axis=-1)[..., None], far[..., None]], axis=-1)
     health = estimate(scalars)
     directions = [np.asarray(recorded.directions[..., i, :]) for i in range(2)]
-    tests = [gaussianity(values) for values in directions]
+    shape = along_directions(directions)
     return SampledNetwork(
         **on_modes(layer, health.mean[:-2], health.mean[-2]),
         **of_chains(run, health),
@@ -109,9 +109,9 @@ def _summary(layer: HiddenLayer, run: Samples, informed: int) -> SampledNetwork:
         bin_centre=jnp.asarray((EDGES[1:] + EDGES[:-1]) / 2),
         # those beyond the bins are counted in the norm alone
         density=jnp.stack([np.histogram(values, EDGES)[0] / values.size / np.diff(EDGES) for values in directions]),
-        excess_kurtosis=jnp.stack([test.excess_kurtosis for test in tests]),
-        kurtosis_error=jnp.stack([test.kurtosis_error for test in tests]),
-        p_value=jnp.stack([test.p_value for test in tests]),
+        excess_kurtosis=shape.excess_kurtosis,
+        kurtosis_error=shape.kurtosis_error,
+        p_value=shape.p_value,
         start_gap=_start_gap(scalars, ~health.constant, informed),
     )
 

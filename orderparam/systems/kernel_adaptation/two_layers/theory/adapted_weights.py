@@ -46,7 +46,6 @@ from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import (
     AveragedNetwork,
     Prediction,
     eigenvalue_ratio,
-    regression,
 )
 from orderparam.systems.kernel_adaptation.two_layers.theory.wells import Wells, wells
 
@@ -163,7 +162,7 @@ def adapted_weights(
 
 
 def _equilibrium(rule: Plane | Sphere, lam: Array, loops: Fluctuations | None, near: Tau) -> Tau:
-    """tau at the minimum of G, from the kernel of the weights at the tau `near`."""
+    """tau at the minimum of G, from the tau `near`. The first step from tau = 0 leads to the kernel regression of the prior."""
     layer = rule.layer
     y, size = layer.y, layer.size
     unit = size / lam  # tau = unit * (y - f) / |y|
@@ -174,10 +173,7 @@ def _equilibrium(rule: Plane | Sphere, lam: Array, loops: Fluctuations | None, n
         value = partition / (unit * size) - v @ y / size + v @ v / 2
         return value, (output - y) / size + v, curvature / lam + jnp.eye(y.size)
 
-    start, _ = regression(rule.density(near, loops).kernel.modes, y, lam)
-    if isinstance(rule, Sphere):
-        start = rule.inside(start)
-    return unit * newton_minimum(local, start / unit, _MAX_STEPS).value
+    return unit * newton_minimum(local, near / unit, _MAX_STEPS).value
 
 
 def _fluctuations(layer: HiddenLayer, kernel: Kernel, lam: Array) -> Fluctuations:

@@ -14,9 +14,9 @@ from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import AC
 
 
 class ScaledKernel(Prediction):
-    """scale: Q, by which the kernel is multiplied (1 for the infinitely wide network)."""
+    """kernel_scale: Q, by which the kernel is multiplied (1 for the infinitely wide network)."""
 
-    scale: Float[Array, ""]
+    kernel_scale: Float[Array, ""]
 
 
 def prior_kernel(layer: HiddenLayer) -> Kernel:
@@ -50,7 +50,7 @@ def kernel_scaling(system: AveragedNetwork, *, ridge_kind: FixedRidge = "bare") 
     kernel, kappa = prior_kernel(layer), effective(layer)
     lam = layer.ridge if ridge_kind == "bare" else kappa
     eigenvalues, vectors = jnp.linalg.eigh(kernel.modes)
-    found = minima(jnp.maximum(eigenvalues, 0.0), (vectors.T @ layer.y) ** 2, lam, layer.width[None], fluctuations=False)
+    found = minima(jnp.maximum(eigenvalues, 0.0), (vectors.T @ layer.y) ** 2, lam, jnp.asarray([layer.width]), fluctuations=False)
     lowest = jax.tree.map(lambda branch: branch[0], found)
     unsettled = jnp.where(lowest.found, lowest.residual, jnp.inf)
     return _scaled(layer, kernel, lam, kappa / layer.ridge, jnp.exp(lowest.log_scale), unsettled)
@@ -66,5 +66,5 @@ def _scaled(layer: HiddenLayer, kernel: Kernel, lam: Array, ratio: Array, scale:
         ridge_ratio=ratio,
         residual=residual,
         converged=residual < ACCURACY,
-        scale=scale,
+        kernel_scale=scale,
     )

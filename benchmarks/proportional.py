@@ -24,7 +24,7 @@ from scipy.optimize import fsolve
 
 import orderparam as op
 from orderparam.systems.proportional import Convolutional, FullyConnected, finite_width
-from orderparam.systems.proportional.theory.fully_connected import kernels
+from orderparam.systems.proportional.theory.deep import prior_kernels
 
 WIDTHS = np.geomspace(20, 5000, 50)
 DENSE_WIDTHS = WIDTHS[[5, 25, 45]]  # the dense way is timed on these; 50 widths cost 50/3 as much
@@ -82,7 +82,7 @@ def row(table: Table, name: str, ours: float, theirs: float, error: float) -> No
 def sweep_of_widths(table: Table, examples: int) -> None:
     x, y, tx, ty = problem(examples)
     system = FullyConnected(x, y, tx, ty, width=100, temperature=0.1)
-    arrays = [np.asarray(a) for a in jax.jit(lambda s: kernels(s, jnp.ones(1), "nested"))(system)]
+    arrays = [np.asarray(a) for a in jax.jit(prior_kernels)(system)]
     scales = jnp.asarray(WIDTHS)
     # The data are arguments: nothing of the work, kernel and eigendecomposition included, is done at compile time.
     ours_fn = eqx.filter_jit(lambda one, widths: jax.vmap(lambda n: finite_width(one.with_(width=n)))(widths))

@@ -1,5 +1,7 @@
 """Facts about Bayesian networks of finite width: limits, symmetries, gradients, theory against sampling, and bad input."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,18 +13,21 @@ from orderparam.systems.proportional import (
     Convolutional,
     FullyConnected,
     LocallyConnected,
+    branches,
     finite_width,
     infinite_width,
     integrated_width,
+    kernel_corrected,
     langevin_training,
     predict_width,
     renormalised_kernel,
     sampled_network,
+    sampled_similarity,
     similarity,
 )
 from orderparam.systems.proportional.network import Collapsed
 from orderparam.systems.proportional.patches import patches
-from orderparam.systems.proportional.tasks import dense, flat, patch_teacher
+from orderparam.systems.proportional.tasks import as_images, dense, flat, image_data, patch_teacher
 
 SMALL = dense("digits", 40, 60, width=30, temperature=0.1)
 PATCHES = patch_teacher("shared", 40, 30)
@@ -255,6 +260,97 @@ def test_similarity_of_patches_is_that_of_gaussian_units_with_the_readout_of_the
     moments = (prior - gain @ sums @ prior + np.outer(mean, mean)).reshape(16, 40, 16, 40)
     assert np.allclose(result.posterior, np.einsum("umun->mn", moments) / 16, atol=1e-9)
     assert np.allclose(result.renormalised, sums @ prior @ sums.T, atol=1e-9)
+
+
+def measured_change(system, draws=2**17, batch=2**12):
+    """N (<K_emp> - K) of real networks and its standard error: draws from the prior, weighted by the evidence of each."""
+    potential, prior = Collapsed.of(system), similarity(system, units="gaussian").prior
+    y = potential.problem.y[:, 0]
+
+    @jax.jit
+    def weighted(key):
+        hidden = jax.vmap(potential.draw)(jax.random.split(key, batch))
+        phi = jax.vmap(lambda weights: potential.features(weights, potential.problem.x))(hidden)
+        kernels = phi @ jnp.swapaxes(phi, 1, 2)
+        noisy = kernels + system.temperature * jnp.eye(y.size)
+        weights = jnp.exp(-jnp.linalg.slogdet(noisy)[1] / 2 - jnp.einsum("a,zab,b->z", y, jnp.linalg.inv(noisy), y) / 2)
+        return jnp.mean(weights), jnp.mean(weights[:, None, None] * (kernels - prior), axis=0)
+
+    weights, changes = jax.lax.map(weighted, jax.random.split(jax.random.key(1), draws // batch))
+    mean = jnp.mean(changes, axis=0) / jnp.mean(weights)
+    error = jnp.std(changes - weights[:, None, None] * mean, axis=0) / np.sqrt(weights.size) / jnp.mean(weights)
+    return system.widths[0] * mean, system.widths[0] * error
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (FullyConnected, {"activation": "erf"}),
+        (FullyConnected, {"activation": "relu"}),
+        (Convolutional, {"activation": "relu"}),
+        pytest.param(LocallyConnected, {"activation": "relu"}, marks=pytest.mark.slow),
+        pytest.param(Convolutional, {"activation": "relu", "readout": "average"}, marks=pytest.mark.slow),
+    ],
+)
+def test_similarity_is_of_first_order_and_gaussian_units_are_not(kind, options):
+    """Every entry against the posterior of real networks with 40 units on three examples. What is left is of order 1/N^2."""
+    x, y = np.random.default_rng(0).normal(size=(3, 4, 2)), np.array([1.0, -0.7, 0.4])
+    fixed = {"temperature": 0.5} | options
+    if kind is FullyConnected:
+        system = FullyConnected(x.reshape(3, 8), y, x.reshape(3, 8), y, width=40, **fixed)
+    else:
+        system = kind(x, y, x, y, channels=40, mask=2, **fixed)
+    measured, error = measured_change(system)
+    actual, gaussian = similarity(system), similarity(system, units="gaussian")
+    first, wick = (40 * (one.posterior - one.prior) for one in (actual, gaussian))
+    allowed = 4 * error + 40 * actual.numerical_error + 2 / 40 * jnp.max(jnp.abs(first))
+    assert np.all(np.abs(first - measured) < allowed)
+    assert np.max(np.abs(wick - measured) / allowed) > 2
+
+
+def test_gaussian_units_are_exact_for_linear_ones():
+    system = SMALL.with_(activation="linear")
+    assert np.allclose(similarity(system).posterior, similarity(system, units="gaussian").posterior, rtol=0, atol=1e-13)
+
+
+@pytest.mark.slow
+def test_the_matrix_of_sampled_networks_is_that_of_first_order():
+    """Digits, 30 channels at four patches: entries and not one average, in which diagonal and off-diagonal ones cancel."""
+    fields, shape = image_data("digits", 40, 10)
+    system = Convolutional(**as_images(fields, shape), channels=30, temperature=0.1, mask=4)
+    actual, gaussian = similarity(system), similarity(system, units="gaussian")
+    runs = [sampled_similarity(system, jax.random.key(seed), samples=400) for seed in range(2)]
+    measured = np.mean([run.posterior for run in runs], axis=0) - actual.prior
+    first, wick = (np.asarray(one.posterior - one.prior) for one in (actual, gaussian))
+    assert np.corrcoef(first.ravel(), measured.ravel())[0, 1] > 0.95
+    assert np.sqrt(np.mean((first - measured) ** 2)) < 0.5 * np.sqrt(np.mean((wick - measured) ** 2))
+
+
+@pytest.mark.parametrize(
+    "theory", [finite_width, infinite_width, integrated_width, kernel_corrected, partial(similarity, units="gaussian")]
+)
+def test_no_noise_and_a_singular_kernel_is_no_result(theory):
+    """More examples than features at T = 0: numbers, or converged is False."""
+    rng = np.random.default_rng(0)
+    system = FullyConnected(
+        rng.normal(size=(12, 5)), rng.normal(size=12), rng.normal(size=(3, 5)), np.ones(3),
+        width=8, temperature=0.0, activation="linear",
+    )  # fmt: skip
+    found = theory(system)
+    assert not found.converged or all(np.isfinite(getattr(found, name)).all() for name in type(found).dims())
+    assert theory(system.with_(temperature=0.1)).converged
+
+
+def test_a_maximum_of_the_action_lies_between_its_minima():
+    one = np.ones((1, 1))
+    system = FullyConnected(
+        one, np.array([np.sqrt(1e7 * 50)]), one, np.ones(1), width=50, temperature=1e4, depth=2, activation="linear"
+    )
+    found = branches(system)
+    assert found.barrier_order_parameters[0] == pytest.approx([9.03993448] * 2, rel=1e-8)
+    assert found.barrier_action[0] > found.action[1]
+    assert np.isnan(found.barrier_action[1])
+    assert np.isnan(branches(SMALL).barrier_action).all()
 
 
 @pytest.fixture(scope="module")

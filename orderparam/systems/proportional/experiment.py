@@ -7,22 +7,13 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree
+from jax.tree_util import Partial
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.verb import experiment
 from orderparam.sampling import Samples, sample
 from orderparam.systems.proportional.model import BayesianNetwork
-from orderparam.systems.proportional.network import (
-    Collapsed,
-    Full,
-    Hidden,
-    Moments,
-    Problem,
-    deviations,
-    log_density,
-    moments,
-    similarity_moments,
-)
+from orderparam.systems.proportional.network import Collapsed, Full, Hidden, Moments, Problem, deviations
 from orderparam.systems.proportional.theory.deep import check_one_output
 from orderparam.systems.proportional.theory.results import OrderParameters, Similarity, alignment, losses
 
@@ -71,14 +62,14 @@ def sampled_network(
     start_key, run_key = jax.random.split(key)
     potential = Collapsed.of(system)
     run = sample(
-        jax.tree_util.Partial(log_density, potential),
+        Partial(Collapsed.__call__, potential),
         _starts(potential, chains, start_key),
         run_key,
         method=method,
         warmup=warmup,
         samples=samples,
         leapfrog_steps=leapfrog_steps,
-        observe=jax.tree_util.Partial(moments, potential),
+        observe=Partial(Collapsed.moments, potential),
     )
     return _summary(system, run)
 
@@ -109,7 +100,7 @@ def langevin_training(
     # The step du = -grad U dt + sqrt(2 dt) xi in the papers' units of the weights is theirs, with dt = eta T.
     scale = jax.tree.map(lambda deviation: 1 / deviation, deviations(drawn, potential.problem.network))
     run = sample(
-        jax.tree_util.Partial(log_density, potential),
+        Partial(Full.__call__, potential),
         (*hidden, drawn[-1]),
         run_key,
         method="langevin",
@@ -117,7 +108,7 @@ def langevin_training(
         warmup=burn_in,
         samples=samples,
         thin=thin,
-        observe=jax.tree_util.Partial(moments, potential),
+        observe=Partial(Full.moments, potential),
         scale=scale,
     )
     return _summary(system, run)
@@ -140,13 +131,13 @@ def sampled_similarity(
     start_key, run_key, prior_key = jax.random.split(key, 3)
     potential = Collapsed.of(system)
     run = sample(
-        jax.tree_util.Partial(log_density, potential),
+        Partial(Collapsed.__call__, potential),
         _starts(potential, chains, start_key),
         run_key,
         warmup=warmup,
         samples=samples,
         leapfrog_steps=leapfrog_steps,
-        observe=jax.tree_util.Partial(similarity_moments, potential),
+        observe=Partial(Collapsed.similarity_moments, potential),
     )
     after, _, order = (jnp.mean(values, axis=(0, 1)) for values in run.observables)
     health: Any = run.estimates[1]

@@ -138,6 +138,11 @@ class PatchNetwork(BayesianNetwork):
         return jnp.asarray(self.channels, float)[None]
 
     @property
+    def variances(self) -> Float[Array, "layer"]:
+        """Prior variance of the hidden weights, of the one layer."""
+        return jnp.asarray(self.weight_variance, float)[None]
+
+    @property
     def steps(self) -> Sides:
         """The stride."""
         return self.mask if self.stride is None else self.stride
@@ -186,6 +191,3 @@ class Convolutional(PatchNetwork):
 
 class LocallyConnected(PatchNetwork):
     """A convolutional network without weight sharing: h_ci = W_ci . x_i / sqrt(d), own weights at every patch."""
-
-
-Network = FullyConnected | Convolutional | LocallyConnected

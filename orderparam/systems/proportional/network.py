@@ -206,18 +206,3 @@ def readout_products(
     flat = jnp.moveaxis(by_channel, 1, 0).reshape(units, -1)
     over_units = jnp.sum(flat, axis=0)
     return flat.T @ flat / units, jnp.outer(over_units, over_units) / units
-
-
-def moments(potential: Collapsed | Full, weights: Any) -> Moments:
-    """`potential.moments`, as a function whose first argument is a pytree."""
-    return potential.moments(weights)
-
-
-def log_density(potential: Collapsed | Full, weights: Any) -> Float[Array, ""]:
-    """`potential`, as a function whose first argument is a pytree."""
-    return potential(weights)
-
-
-def similarity_moments(potential: Collapsed, hidden: Hidden) -> tuple[Array, Array, Array]:
-    """`potential.similarity_moments`, as a function whose first argument is a pytree."""
-    return potential.similarity_moments(hidden)

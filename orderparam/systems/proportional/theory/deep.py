@@ -187,7 +187,7 @@ def finite_width_layers(system: FullyConnected, closure: str) -> RenormalisedNet
     (_, y), (_, test_y) = system.train, system.test
     fields = regression(train, rows[:, None], diagonal[:, None, None], y, test_y, system.temperature)
     return RenormalisedNetwork(
-        **fields | {"converged": fields["converged"] & reached(residual)},
+        **fields | {"converged": fields["converged"] & reached(residual) & jnp.isfinite(value)},
         order_parameters=scales[:, None, None, None, None],
         mean_scales=kappas[:, None, None, None, None],
         action=value,

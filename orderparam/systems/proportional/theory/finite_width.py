@@ -84,7 +84,7 @@ def finite_width(system: BayesianNetwork, *, closure: Closure = "nested") -> Ren
         return Layers(system.widths).split(scale).reshape(-1, *(system.places, outputs) * 2)
 
     return RenormalisedNetwork(
-        **fields | {"converged": fields["converged"] & reached(found.residual)},
+        **fields | {"converged": fields["converged"] & reached(found.residual) & jnp.isfinite(found.action)},
         order_parameters=by_layer(found.scale),
         mean_scales=by_layer(found.kappa),
         action=found.action,
@@ -102,14 +102,14 @@ def infinite_width(system: BayesianNetwork) -> Prediction:
     return Prediction(**one_place(system, False).predict(one, one, system.temperature, system.test[1]))
 
 
-@theory(check=lambda system, **options: check_one_output(system))
+@theory(check=check_one_output)
 def renormalised_kernel(system: BayesianNetwork, *, closure: Closure = "nested") -> RenormalisedKernel:
     """The kernel with which the network of finite width predicts: `finite_width` is Gaussian-process regression with it.
 
     Raises `ValueError` for several outputs, where it is Q (x) K for fully connected networks.
     """
     found = finite_width(system, closure=closure)
-    return RenormalisedKernel(*kernel_at(system, found.order_parameters, found.mean_scales, closure))
+    return RenormalisedKernel(*kernel_at(system, found.order_parameters, found.mean_scales, closure), found.converged)
 
 
 def kernel_at(system: BayesianNetwork, scales: Array, kappas: Array, closure: str = "nested") -> Kernels:

@@ -71,8 +71,8 @@ def integrated_width(system: FullyConnected) -> IntegratedNetwork:
     train_bias = jnp.sum(average_residual**2) / count
     own = jnp.sum(temperature * scales[:, None] * basis.eigenvalues / spectrum, axis=1)
     train_variance = weights @ (own + jnp.sum((fitted_residuals - average_residual) ** 2, axis=1)) / count
+    covariance, evidence = jnp.mean(variance)[None, None], log_evidence(-2 * (total + jnp.log(step)), 0.0, count)
+    fields = losses(train_bias, train_variance, mean[:, None], variance[:, None], covariance, system.test[1])
     return IntegratedNetwork(
-        **losses(train_bias, train_variance, mean[:, None], variance[:, None], jnp.mean(variance)[None, None], system.test[1]),
-        scale=weights @ scales,
-        log_evidence=log_evidence(-2 * (total + jnp.log(step)), 0.0, count),
+        **fields | {"converged": fields["converged"] & jnp.isfinite(evidence)}, scale=weights @ scales, log_evidence=evidence
     )

@@ -75,11 +75,15 @@ class IntegratedNetwork(Prediction):
 
 
 class RenormalisedKernel(Result):
-    """KR on the training set, of the test points against it, and of every test point with itself; one output."""
+    """KR on the training set, of the test points against it, and of every test point with itself; one output.
+
+    converged: whether the order parameters are stationary.
+    """
 
     train: Float[Array, "train other"]
     rows: Float[Array, "test train"]
     diagonal: Float[Array, "test"]
+    converged: Bool[Array, ""]
 
 
 class Branches(Result):

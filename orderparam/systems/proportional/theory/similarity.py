@@ -131,7 +131,7 @@ def _hidden_units(system: BayesianNetwork) -> Units:
         root, pooled = (root if system.pooled else root / jnp.sqrt(system.patch_count)), system.pooled
     else:
         seen = x[None]
-    seen = jnp.sqrt(jnp.max(system.weight_variance) / seen.shape[-1]) * seen
+    seen = jnp.sqrt(system.variances[0] / seen.shape[-1]) * seen
     groups = seen[:, None] if isinstance(system, LocallyConnected) else seen[None]
     basis = jax.lax.map(_compressed, groups)
     return Units(basis, system.activation, jnp.broadcast_to(root, basis.shape[:1]), pooled)
@@ -170,16 +170,16 @@ def similarity(
     blocks = [jnp.diag(matrix)[:, None, None] if alone else matrix[None] for matrix in (scale, kappa)]
 
     def of_one(own: tuple[Units, Scale, Scale]) -> Float[Array, "batch train other"]:
-        one, scale, kappa = own
-        return one.gaussian_change(weight, scale, kappa)[None] if units == "gaussian" else one.change(weight, scale, kappa, batches)
+        one, *scales = own
+        return one.gaussian_change(weight, *scales)[None] if units == "gaussian" else one.change(weight, *scales, batches)
 
     estimates = jnp.sum(jax.lax.map(of_one, (hidden, *blocks)), axis=0)
     change = jnp.mean(estimates, axis=0)
     error = jnp.zeros(()) if units == "gaussian" else jnp.max(jnp.std(estimates, axis=0, ddof=1)) / np.sqrt(batches)
     prior, width = prior_kernels(system)[0], system.widths[0]
     after = prior + change / width
-    aligned = alignment(prior, y), alignment(after, y)
-    return PredictedSimilarity(prior, after, renormalised, *aligned, error / width, found.converged & jnp.isfinite(error))
+    aligned, finite = (alignment(prior, y), alignment(after, y)), jnp.all(jnp.isfinite(after))
+    return PredictedSimilarity(prior, after, renormalised, *aligned, error / width, found.converged & finite)
 
 
 @theory(check=check_shallow)
@@ -191,11 +191,13 @@ def kernel_corrected(system: FullyConnected) -> Prediction:
     apart. Raises `ValueError` otherwise.
     """
     (_, y), (_, test_y), temperature = system.train, system.test, system.temperature
-    scale = finite_width(system).order_parameters.reshape(())
+    found = finite_width(system)
+    scale = found.order_parameters.reshape(())
     train, rows, diagonal = deep.prior_kernels(system)
     inverted = inverse(scale * train + temperature * jnp.eye(y.shape[0]))
     dual = inverted @ y
     weight = scale / system.widths[0] * (dual @ dual.T - inverted)
     change = train @ weight @ train, rows @ weight @ train, jnp.einsum("tm,mn,tn->t", rows, weight, rows)
     train, rows, diagonal = (scale * (before + more) for before, more in zip((train, rows, diagonal), change))
-    return Prediction(**regression(train, rows[:, None], diagonal[:, None, None], y, test_y, temperature))
+    fields = regression(train, rows[:, None], diagonal[:, None, None], y, test_y, temperature)
+    return Prediction(**fields | {"converged": fields["converged"] & found.converged})

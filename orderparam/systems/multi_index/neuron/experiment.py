@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.verb import experiment
+from orderparam.sampling.recording import record
 from orderparam.systems.multi_index.neuron.model import ExitTime, OverlapPath, SphericalSGD
 
 _BLOCK = 64  # samples whose random numbers are drawn together, if they make at least _STEPS steps
@@ -109,22 +110,14 @@ def overlap_chain(system: SphericalSGD, key: PRNGKeyArray) -> OverlapPath:
 def _path(system: SphericalSGD, steps: Array, key: Array, batch: int) -> Array:
     first_key, data_key = jax.random.split(key)
 
-    def segment(carry: tuple, count: Array) -> tuple:
-        def block(i: Array, carry: tuple) -> tuple:
-            m, blocks = carry
+    def advance(m: Array, key: Array, count: Array) -> Array:
+        def one(m: Array, now: tuple) -> tuple:
+            number, drawn = now
+            return jnp.where(number < count, _step(system, m, drawn), m), None
 
-            def one(m: Array, now: tuple) -> tuple:
-                number, drawn = now
-                return jnp.where(number < count - i * _block(batch), _step(system, m, drawn), m), None
+        return jax.lax.scan(one, m, (jnp.arange(_block(batch)), _draw(system, key, batch)))[0]
 
-            drawn = _draw(system, jax.random.fold_in(data_key, blocks), batch)
-            return jax.lax.scan(one, m, (jnp.arange(_block(batch)), drawn))[0], blocks + 1
-
-        carry = jax.lax.fori_loop(0, (count + _block(batch) - 1) // _block(batch), block, carry)
-        return carry, carry[0]
-
-    start = (_first(system, first_key), jnp.zeros((), jnp.int64))
-    return jax.lax.scan(segment, start, jnp.diff(steps, prepend=0))[1]
+    return record(advance, lambda m: m, _first(system, first_key), data_key, steps, _block(batch))
 
 
 @experiment
@@ -143,8 +136,8 @@ def _train(system: SphericalSGD, steps: Array, key: Array, dim: int, batch: int)
     rest = jax.random.normal(rest_key, (dim - count,))
     weights = jnp.concatenate([m, jnp.sqrt(1 - jnp.sum(m**2)) * rest / jnp.linalg.norm(rest)])
 
-    def step(number: Array, weights: Array) -> Array:
-        input_key, noise_key = jax.random.split(jax.random.fold_in(data_key, number))
+    def step(weights: Array, key: Array, _: Array) -> Array:
+        input_key, noise_key = jax.random.split(key)
         x = jax.random.normal(input_key, (batch, dim), jnp.float32).astype(jnp.float64)  # drawing is most of the work
         field = x @ weights
         label = system.teacher(x[:, :count]) + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (batch,))
@@ -152,13 +145,9 @@ def _train(system: SphericalSGD, steps: Array, key: Array, dim: int, batch: int)
         moved = weights + system.rate / dim * error @ (x - field[:, None] * weights)
         return moved / jnp.linalg.norm(moved)
 
-    def segment(weights: Array, ends: tuple) -> tuple:
-        weights = jax.lax.fori_loop(ends[0], ends[1], step, weights)
-        return weights, weights[:count]
-
-    return jax.lax.scan(segment, weights, (jnp.concatenate([jnp.zeros(1, steps.dtype), steps[:-1]]), steps))[1]
+    return record(step, lambda weights: weights[:count], weights, data_key, steps, 1)
 
 
 def _as_path(system: SphericalSGD, overlap: Float[Array, "record index"]) -> OverlapPath:
     times = system.steps() * system.batch_size / system.input_dim
-    return OverlapPath(times, overlap, jnp.linalg.norm(overlap, axis=-1), jnp.asarray(True))
+    return OverlapPath(times, overlap, jnp.linalg.norm(overlap, axis=-1), jnp.all(jnp.isfinite(overlap)))

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, parameter, structure
 from orderparam.gaussian.target import Target
+from orderparam.sampling.recording import geometric_steps
 from orderparam.systems.multi_index.formulas import formula, read
 
 
@@ -78,8 +79,7 @@ class SphericalSGD(System):
 
     def steps(self) -> Float[Array, "record"]:
         """Whole numbers of steps at the records."""
-        first, last = (jnp.log(jnp.asarray(x, jnp.float64)) for x in (self.first_record, self.horizon))
-        return jnp.round(jnp.exp(jnp.linspace(first, last, self.records)) * self.input_dim / self.batch_size)
+        return geometric_steps(self.first_record, self.horizon, self.records, self.input_dim / self.batch_size)
 
     def error_signal(
         self,

@@ -17,9 +17,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from orderparam.sampling.recording import record
 from orderparam.systems.online_sgd.committee.equations import dynamics, signal
 from orderparam.systems.online_sgd.committee.model import CommitteeSGD, OverlapDynamics
-from orderparam.systems.online_sgd.committee.recording import record
 
 _BLOCK = 128  # steps whose random numbers are drawn together
 _ROUNDING = 1e-14

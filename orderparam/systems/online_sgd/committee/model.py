@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, parameter, part, structure
 from orderparam.gaussian import Activation, activation, activation_names
+from orderparam.sampling.recording import geometric_steps
 from orderparam.systems.online_sgd.committee.start import ReproducibleStart, Start
 
 
@@ -89,8 +90,7 @@ class CommitteeSGD(System):
 
     def steps(self) -> Float[Array, "record"]:
         """Whole numbers of SGD steps at which the overlaps are recorded, geometric in time."""
-        first, last = (jnp.log(jnp.asarray(x, jnp.float64)) for x in (self.first_record, self.horizon))
-        return jnp.round(jnp.exp(jnp.linspace(first, last, self.records)) * self.input_dim / self.batch_size)
+        return geometric_steps(self.first_record, self.horizon, self.records, self.input_dim / self.batch_size)
 
     def sample_ratio(self) -> Float[Array, "record"]:
         """n / d at the records."""

@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
+from orderparam.sampling.recording import record
 from orderparam.systems.online_sgd.averages import moments
 from orderparam.systems.online_sgd.committee.equations import dynamics
 from orderparam.systems.online_sgd.committee.model import CommitteeSGD, OverlapDynamics
-from orderparam.systems.online_sgd.committee.recording import record
 
 _BLOCK = 32  # samples a block: the Gram matrix costs as much as this many passes over the inputs
 _UNROLL = 8

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int, PyTree
+from jaxtyping import Array, Float, Int, PyTree
 
 
 def record(
@@ -32,3 +32,12 @@ def record(
 
     lengths = jnp.diff(steps, prepend=0)
     return jax.lax.scan(segment, (state, jnp.zeros((), jnp.int64)), lengths)[1]
+
+
+def geometric_steps(
+    first: Float[Array, ""] | float, last: Float[Array, ""] | float, records: int, per_time: Float[Array, ""] | float
+) -> Float[Array, "record"]:
+    """Whole numbers of steps, `per_time` of them a unit of time, at times evenly spaced in their logarithm from `first` to
+    `last`."""
+    ends = (jnp.log(jnp.asarray(end, jnp.float64)) for end in (first, last))
+    return jnp.round(jnp.exp(jnp.linspace(*ends, records)) * per_time)

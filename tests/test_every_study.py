@@ -92,9 +92,12 @@ class Fabricated:
         return xr.Dataset(variables, coords, attrs)
 
     def _sizes(self, fn, system, declared, is_experiment):
-        """Of all dimensions of a result: as the system's arrays say, else by tracing, else as met before."""
+        """Of all dimensions of a result: as the system's arrays say; else by tracing (experiments, which take long, only where a
+        dimension was not met before); else as met before."""
         dims = {dim for names in declared.dims().values() for dim in names}
         sizes = {dim: size for dim in dims if (size := _size(system, dim)) is not None}
+        if is_experiment:
+            sizes = {dim: self.met[dim] for dim in dims if dim in self.met} | sizes
         if sizes.keys() < dims:
             traced = self.sizes.setdefault((describe(fn).partition("(")[0], type(system)), {})
             if not traced:

@@ -51,8 +51,8 @@ def agreement(
     is the number of standard deviations which is as improbable as the deviation is in Student's distribution with n - 1 degrees
     of freedom. It is NaN where fewer than four runs, and no errors of their own, say how far is far.
 
-    Observables that only one side has, theories over dimensions that were not measured or have another length, and theories without a converged value at
-    a measured point are left out.
+    Observables that only one side has, theories over dimensions that were not measured or have another length, and theories
+    without a converged value at a measured point are left out.
     """
     tables = {}
     for name in observables:

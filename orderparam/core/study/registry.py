@@ -34,9 +34,9 @@ from orderparam.core.study.curve import Curve
 
 if TYPE_CHECKING:
     from orderparam.core.study.comparison import Comparison
-    from orderparam.plotting import Panel
+    from orderparam.plotting import Freehand, Panel
 
-Panels = Sequence["Panel"] | Callable[[Mapping[str, Any]], Sequence["Panel"]]
+Panels = Sequence["Panel | Freehand"] | Callable[[Mapping[str, Any]], Sequence["Panel | Freehand"]]
 
 
 @dataclass(frozen=True)

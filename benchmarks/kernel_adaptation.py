@@ -22,7 +22,7 @@ import orderparam as op
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.sampling.estimate import value_with_error
 from orderparam.systems.kernel_adaptation import (
-    DeepNetwork,
+    DeepNetworkOnData,
     NetworkOnData,
     PatchNetwork,
     TwoLayerNetwork,
@@ -145,7 +145,7 @@ def samplers() -> dict[str, Callable[[], Any]]:
     relu = TwoLayerNetwork(16, 100, 48, 0.1, hermite_target({1: 1.0}), absolute=0.3, activation="relu").scaling(16)
     given = draw_network(relu, key)
     x = jax.random.normal(key, (40, 12))
-    deep = DeepNetwork(x, x[:, 0], x[:5], x[:5, 0], width=80, temperature=0.005, readout_variance=0.05, hidden_variance=2.0)
+    deep = DeepNetworkOnData(x, x[:, 0], x[:5], x[:5, 0], width=80, temperature=0.005, readout_variance=0.05, hidden_variance=2.0)
     patches = PatchNetwork(10, 2, 200, 20, 0.01, hermite_target({1: 1.0}), 0.01, activation="linear")
     return {
         "two layers, erf, d = 20, N = 100, n = 400": lambda: sampled_network(SYSTEM, key, samples=60, warmup=60),

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import brentq
 
 from orderparam.systems.kernel_adaptation import (
-    DeepNetwork,
+    DeepNetworkOnData,
     PatchNetwork,
     TwoLayerNetwork,
     adapted_weights,
@@ -22,7 +22,7 @@ def test_three_layers_of_erf_units():
     random = np.random.default_rng(0)
     x = random.standard_normal((40, 12))
     y = x[:, 0] - 0.1 * (x[:, 0] ** 3 - 3 * x[:, 0])
-    system = DeepNetwork(x, y, x[:5], y[:5], width=80, temperature=0.1, hidden_variance=2.0)
+    system = DeepNetworkOnData(x, y, x[:5], y[:5], width=80, temperature=0.1, hidden_variance=2.0)
     expected = {
         1.0: (25.88255538, 0.94673390, 1.2052250, 5.504295, 0.9144643),
         20.0: (26.77644460, 0.97971829, 2.1339831, 15.577612, 1.0607456),

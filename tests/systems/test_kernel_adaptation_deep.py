@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 from orderparam.systems.kernel_adaptation import (
-    DeepNetwork,
+    DeepNetworkOnData,
     deep_gaussian_layers,
     deep_gaussian_process,
     gaussian_weights_on_data,
@@ -16,12 +16,12 @@ from orderparam.systems.kernel_adaptation import (
 from orderparam.systems.kernel_adaptation.deep.experiment import DeepPosterior
 
 
-def network(**changes) -> DeepNetwork:
+def network(**changes) -> DeepNetworkOnData:
     random = np.random.default_rng(1)
     x = random.standard_normal((45, 12))
     y = x[:, 0] - 0.1 * (x[:, 0] ** 3 - 3 * x[:, 0])
     given = {"width": 40, "temperature": 0.02, "readout_variance": 0.2, "weight_variance": 0.7, "hidden_variance": 2.0, **changes}
-    return DeepNetwork(jnp.asarray(x[:40]), jnp.asarray(y[:40]), jnp.asarray(x[40:]), jnp.asarray(y[40:]), **given)
+    return DeepNetworkOnData(jnp.asarray(x[:40]), jnp.asarray(y[:40]), jnp.asarray(x[40:]), jnp.asarray(y[40:]), **given)
 
 
 def erf_kernel(c):
@@ -110,7 +110,7 @@ def test_sampled_layers_are_those_of_the_theory_and_not_of_the_prior():
     [
         (lambda: network(relative_widths=(1.0, -1.0)), "relative_widths"),
         (lambda: network(hidden_variance=0.0), "hidden_variance"),
-        (lambda: network().with_(targets=jnp.ones(3)), "DeepNetwork.targets"),
+        (lambda: network().with_(targets=jnp.ones(3)), "DeepNetworkOnData.targets"),
         (lambda: sampled_deep_network(network(relative_widths=(1.0,)), jax.random.key(0)), "relative_widths"),
     ],
 )

@@ -6,7 +6,7 @@ and the sampled networks themselves.
 """
 
 from orderparam.systems.kernel_adaptation.deep.experiment import SampledDeepNetwork, sampled_deep_network
-from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
+from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
 from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
 from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
 from orderparam.systems.kernel_adaptation.dynamics.pruning import Pruned, pruned_classifier
@@ -38,18 +38,18 @@ from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
     sampled_examples_needed,
 )
 from orderparam.systems.kernel_adaptation.two_layers.experiment.data import draw_data
-from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import SampledNetwork, sampled_network
+from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import SampledTwoLayerNetwork, sampled_network
 from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import AdaptedWeights, adapted_weights
 from orderparam.systems.kernel_adaptation.two_layers.theory.fixed_kernel import ScaledKernel, gaussian_process, kernel_scaling
 from orderparam.systems.kernel_adaptation.two_layers.theory.gaussian_weights import GaussianWeights, gaussian_weights
-from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import Prediction
+from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import ModePrediction
 from orderparam.systems.kernel_adaptation.two_layers.theory.wells import Wells
 
 __all__ = [
-    "AdaptedWeights", "Classifier", "DataPrediction", "DeepNetwork", "DeepPrediction", "ExamplesNeeded", "GaussianWeights",
-    "Gaussianity", "MeasuredExamplesNeeded", "NetworkOnData", "PatchNetwork", "Prediction", "Pruned", "SampledDeepNetwork",
-    "SampledNetwork", "SampledOnData", "SampledOnDrawnData", "SampledPatches", "ScaledKernel", "ScaledKernelOnData",
+    "AdaptedWeights", "Classifier", "DataPrediction", "DeepNetworkOnData", "DeepPrediction", "ExamplesNeeded", "GaussianWeights",
+    "Gaussianity", "MeasuredExamplesNeeded", "ModePrediction", "NetworkOnData", "PatchNetwork", "Pruned", "SampledDeepNetwork",
+    "SampledOnData", "SampledOnDrawnData", "SampledPatches", "SampledTwoLayerNetwork", "ScaledKernel", "ScaledKernelOnData",
     "ScaledNetwork", "SolvedOnDrawnData", "TrainedNetwork", "TwoLayerNetwork", "Wells", "adapted_weights", "deep_gaussian_layers",
     "deep_gaussian_process", "draw_data", "draw_network", "examples_needed", "gaussian_process", "gaussian_process_on_data",
     "gaussian_weights", "gaussian_weights_on_data", "gaussianity", "hermite_target", "kernel_scaling", "kernel_scaling_on_data",

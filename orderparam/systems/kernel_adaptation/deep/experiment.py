@@ -9,7 +9,7 @@ from orderparam.core.verb import experiment
 from orderparam.kernels.readout import condition_readout, log_evidence
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.systems.kernel_adaptation.chains import FromChains, of_chains
-from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
+from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
 from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
 from orderparam.systems.kernel_adaptation.gaussianity import along_directions
 from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
@@ -32,7 +32,7 @@ class _Recorded(eqx.Module):
 class DeepPosterior(eqx.Module):
     """Log density of whitened weights: W_0 = sqrt(v/d) u_0, W_l = sqrt(hidden variance / N_l) u_l."""
 
-    system: DeepNetwork
+    system: DeepNetworkOnData
 
     def layers(self, u: HiddenWeights, x: Float[Array, "example input"]) -> list[Float[Array, "example unit"]]:
         """Pre-activations of all hidden layers."""
@@ -74,7 +74,7 @@ class DeepPosterior(eqx.Module):
         return tuple(jax.random.normal(own, (chains, width, fan_in)) for own, width, fan_in in sizes)
 
 
-def directions(system: DeepNetwork) -> tuple[Float[Array, "input two"], Float[Array, "train two"]]:
+def directions(system: DeepNetworkOnData) -> tuple[Float[Array, "input two"], Float[Array, "train two"]]:
     """Unit vectors: (w_*, random) for the input weights and (y/|y|, random) for pre-activations; random but always the same."""
     first, second = jax.random.split(jax.random.key(2023))
     train, dim = system.inputs.shape
@@ -121,14 +121,14 @@ class SampledDeepNetwork(OnTestSet, FromChains):
     density: Float[Array, "direction bin"]
 
 
-def projected_variances(system: DeepNetwork, prediction: DeepPrediction) -> Float[Array, "direction"]:
+def projected_variances(system: DeepNetworkOnData, prediction: DeepPrediction) -> Float[Array, "direction"]:
     """Variances along `DIRECTIONS` in theory."""
     inputs, points = directions(system)
     on_weights = jnp.einsum("ij,ia,ja->a", prediction.covariance, inputs, inputs)
     return jnp.concatenate([on_weights, jnp.einsum("ij,ia,ja->a", prediction.preactivations[-1], points, points)])
 
 
-def _check(system: DeepNetwork, **_: object) -> None:
+def _check(system: DeepNetworkOnData, **_: object) -> None:
     if system.depth < 2:
         raise ValueError(
             f"relative_widths = {system.relative_widths}: must have at least two hidden layers (see sampled_on_data)"
@@ -137,7 +137,7 @@ def _check(system: DeepNetwork, **_: object) -> None:
 
 @experiment(check=_check)
 def sampled_deep_network(
-    system: DeepNetwork,
+    system: DeepNetworkOnData,
     key: PRNGKeyArray,
     *,
     chains: int = 2,
@@ -163,7 +163,7 @@ def sampled_deep_network(
     return _summary(system, run)
 
 
-def _summary(system: DeepNetwork, run: Samples) -> SampledDeepNetwork:
+def _summary(system: DeepNetworkOnData, run: Samples) -> SampledDeepNetwork:
     theory, prior, recorded = deep_gaussian_layers(system), deep_gaussian_process(system), run.observables
     y, y_test = system.targets, system.test_targets
     averages = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)

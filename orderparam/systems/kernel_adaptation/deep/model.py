@@ -14,7 +14,7 @@ from orderparam.core.fields import parameter, structure
 from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
 
 
-class DeepNetwork(NetworkOnData):
+class DeepNetworkOnData(NetworkOnData):
     """A network of any depth on a given training set; its first input axis is called the teacher's direction w_*.
 
     width: N. relative_widths: N_l / N from the input on, one for each hidden layer; (1,) is `NetworkOnData`.
@@ -26,7 +26,8 @@ class DeepNetwork(NetworkOnData):
 
     def __check_init__(self) -> None:
         if not self.relative_widths or min(self.relative_widths) <= 0:
-            raise ValueError(f"DeepNetwork.relative_widths = {self.relative_widths}: must be positive, one for each hidden layer")
+            own = f"DeepNetworkOnData.relative_widths = {self.relative_widths}"
+            raise ValueError(f"{own}: must be positive, one for each hidden layer")
 
     @property
     def depth(self) -> int:

@@ -10,7 +10,7 @@ from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.systems.kernel_adaptation.deep.experiment import sampled_deep_network
 from orderparam.systems.kernel_adaptation.deep.figures import draw_laws
-from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
+from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
 from orderparam.systems.kernel_adaptation.deep.theory import deep_gaussian_layers, deep_gaussian_process
 
 Data = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
@@ -51,7 +51,7 @@ def deep_preactivations(
     draws: int = 150,
     seeds: int = 4,
 ) -> list[Curve]:
-    system = DeepNetwork(
+    system = DeepNetworkOnData(
         *one_direction(input_dim, n_train, cubic),
         width=100,
         temperature=0.1,

@@ -24,7 +24,7 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.verb import theory
 from orderparam.solve.minimum import lbfgs_minimum
-from orderparam.systems.kernel_adaptation.deep.model import DeepNetwork
+from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
 from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
 from orderparam.systems.kernel_adaptation.on_data.theory import Covariances, first_layer, next_layer
 
@@ -49,14 +49,14 @@ class DeepPrediction(OnTestSet):
 
 
 @theory
-def deep_gaussian_process(system: DeepNetwork) -> DeepPrediction:
+def deep_gaussian_process(system: DeepNetworkOnData) -> DeepPrediction:
     """The infinitely wide network (NNGP) of this depth."""
     unknowns = _Unknowns(system)
     return _described(system, unknowns, unknowns.prior, jnp.zeros(()))
 
 
 @theory
-def deep_gaussian_layers(system: DeepNetwork) -> DeepPrediction:
+def deep_gaussian_layers(system: DeepNetworkOnData) -> DeepPrediction:
     """Gaussian pre-activations in all layers: the minimum of F next to the infinitely wide network, by L-BFGS, O(L n^3) a step.
 
     Accurate to 1e-6. Works for every activation of the catalogue.
@@ -69,7 +69,7 @@ def deep_gaussian_layers(system: DeepNetwork) -> DeepPrediction:
 class _Unknowns:
     """The lower triangles of L and of all M_l in one vector."""
 
-    def __init__(self, system: DeepNetwork) -> None:
+    def __init__(self, system: DeepNetworkOnData) -> None:
         self.system = system
         train, dim = system.inputs.shape
         self.sizes = (dim, *(train for _ in range(system.depth - 1)))
@@ -94,7 +94,7 @@ class _Unknowns:
         return divergence + fit / (2 * system.width)
 
 
-def _propagate(system: DeepNetwork, factors: list[Array], test: bool = False) -> tuple[list[Array], Covariances]:
+def _propagate(system: DeepNetworkOnData, factors: list[Array], test: bool = False) -> tuple[list[Array], Covariances]:
     """H_l at the training points, and the kernel of the output. test: whether the test points are carried along."""
     reached, found = first_layer(system, factors[0], test), []
     for factor in factors[1:]:
@@ -109,7 +109,7 @@ def _propagate(system: DeepNetwork, factors: list[Array], test: bool = False) ->
     return found, next_layer(system.activation, system.readout_variance, reached)
 
 
-def _described(system: DeepNetwork, unknowns: _Unknowns, found: Array, residual: Array) -> DeepPrediction:
+def _described(system: DeepNetworkOnData, unknowns: _Unknowns, found: Array, residual: Array) -> DeepPrediction:
     y, factors = system.targets, unknowns.factors(found)
     layers, kernel = _propagate(system, factors, test=True)
     dual = jsl.solve(kernel.train + system.temperature * jnp.eye(y.shape[0]), y, assume_a="pos")

@@ -32,7 +32,7 @@ Degrees = tuple[int, ...]
 Number = Any  # a float64 array inside a theory, where the fields of a System are called float
 
 
-class Network(System):
+class AdaptiveNetwork(System):
     """The activation, and the scaling of read-out variance and temperature. NB "erf" is erf(z), "erf_scaled" erf(z / sqrt 2)."""
 
     activation: Activation = structure(

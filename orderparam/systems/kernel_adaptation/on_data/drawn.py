@@ -26,7 +26,7 @@ class SolvedOnDrawnData(OnModes):
 
 
 class SampledOnDrawnData(OnModes, FromChains):
-    """By the sampler, the fields of `SampledNetwork` that have the same shape at every scale."""
+    """By the sampler, the fields of `SampledTwoLayerNetwork` that have the same shape at every scale."""
 
 
 def network_on(system: TwoLayerNetwork, x: Array, y: Array, x_test: Array, y_test: Array) -> NetworkOnData:

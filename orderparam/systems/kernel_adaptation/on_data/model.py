@@ -3,10 +3,10 @@
 from jaxtyping import Array, Float
 
 from orderparam.core.fields import parameter
-from orderparam.systems.kernel_adaptation.modes.network import Network
+from orderparam.systems.kernel_adaptation.modes.network import AdaptiveNetwork
 
 
-class NetworkOnData(Network):
+class NetworkOnData(AdaptiveNetwork):
     """f(x) = sum_c a_c phi(w_c . x) on a given training set, with test points; the weights' law is that of `modes.network`."""
 
     inputs: Float[Array, "train input"] = parameter("training inputs")

@@ -14,17 +14,17 @@ from jaxtyping import Array, Float
 
 from orderparam.core.fields import parameter, structure
 from orderparam.systems.kernel_adaptation.modes.network import (
+    AdaptiveNetwork,
     Degrees,
     HermiteTarget,
     HiddenLayer,
-    Network,
     increasing,
     kept_degrees,
     refuse_zero,
 )
 
 
-class PatchNetwork(Network):
+class PatchNetwork(AdaptiveNetwork):
     """A convolutional network on patches, averaged over Gaussian data. All its numbers may be real in the theories.
 
     target: (degree,) the coefficients y_k of the normalised Hermite polynomials, see `hermite_target`.

@@ -18,7 +18,7 @@ from orderparam.solve.root import decreasing_root
 from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import sampled_network
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import adapted_weights
-from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import Prediction
+from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import ModePrediction
 
 
 class ExamplesNeeded(Result):
@@ -34,7 +34,7 @@ class ExamplesNeeded(Result):
 def examples_needed(
     system: TwoLayerNetwork,
     *,
-    theory: Callable[[TwoLayerNetwork], Prediction] = adapted_weights,
+    theory: Callable[[TwoLayerNetwork], ModePrediction] = adapted_weights,
     mode: int = 1,
     threshold: float = 0.15,
     units_per_input: float | None = None,

@@ -11,17 +11,17 @@ from jaxtyping import Array, Float
 from orderparam.core.fields import parameter, part, structure
 from orderparam.core.system import System
 from orderparam.systems.kernel_adaptation.modes.network import (
+    AdaptiveNetwork,
     Degrees,
     HermiteTarget,
     HiddenLayer,
-    Network,
     increasing,
     kept_degrees,
     refuse_zero,
 )
 
 
-class TwoLayerNetwork(Network):
+class TwoLayerNetwork(AdaptiveNetwork):
     """A two-layer network, averaged over Gaussian data.
 
     target: (degree,) the coefficients y_k of h_k, k = 0, 1, ..: see `hermite_target`.

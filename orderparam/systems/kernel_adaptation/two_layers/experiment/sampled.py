@@ -22,7 +22,7 @@ EDGES = np.linspace(-2.5, 2.5, 82)  # of the bins of w . w_*
 _FAR = 0.5
 
 
-class SampledNetwork(OnModes, FromChains):
+class SampledTwoLayerNetwork(OnModes, FromChains):
     """Averages over the posterior of one data set; fields as in the theories, for one draw of the data each.
 
     output:     E_x f h_k of the posterior mean f, over the whole input distribution (not over test points).
@@ -64,7 +64,7 @@ def sampled_network(
     samples: int = 200,
     trajectory: float = 2.0,
     start: Start = "both",
-) -> SampledNetwork:
+) -> SampledTwoLayerNetwork:
     """The posterior of the network on one random training set, by HMC on both layers in units of their prior.
 
     chains: with start "both" the first half starts from the prior and the other half with every neuron at w = +-w_* plus a prior
@@ -90,7 +90,7 @@ def sampled_network(
     return _summary(system.hidden, run, informed)
 
 
-def _summary(layer: HiddenLayer, run: Samples, informed: int) -> SampledNetwork:
+def _summary(layer: HiddenLayer, run: Samples, informed: int) -> SampledTwoLayerNetwork:
     """Averages, health and tests of recorded draws, the last `informed` chains of which started along w_*."""
     recorded = run.observables
     rho, moment = recorded.directions[..., 0, :], np.asarray(recorded.moment).mean(axis=(0, 1))
@@ -100,7 +100,7 @@ def _summary(layer: HiddenLayer, run: Samples, informed: int) -> SampledNetwork:
     health = estimate(scalars)
     directions = [np.asarray(recorded.directions[..., i, :]) for i in range(2)]
     shape = along_directions(directions)
-    return SampledNetwork(
+    return SampledTwoLayerNetwork(
         **on_modes(layer, health.mean[:-2], health.mean[-2]),
         **of_chains(run, health),
         norm=jnp.asarray(np.trace(moment)),

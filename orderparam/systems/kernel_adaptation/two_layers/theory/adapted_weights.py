@@ -44,7 +44,7 @@ from orderparam.systems.kernel_adaptation.modes.sphere import Sphere
 from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import (
     ACCURACY,
     AveragedNetwork,
-    Prediction,
+    ModePrediction,
     eigenvalue_ratio,
 )
 from orderparam.systems.kernel_adaptation.two_layers.theory.wells import Wells, wells
@@ -56,7 +56,7 @@ TRUNCATED = 0.05
 RIDGE_RATIO = 1.1
 
 
-class AdaptedWeights(Prediction, Wells):
+class AdaptedWeights(ModePrediction, Wells):
     """Solution of (1).
 
     tau: (y - f)/lambda on the modes. action: G at its minimum, minus the free energy. norm: <|w|^2>.

@@ -10,10 +10,15 @@ from orderparam.systems.kernel_adaptation.modes.network import HiddenLayer
 from orderparam.systems.kernel_adaptation.modes.observables import on_modes
 from orderparam.systems.kernel_adaptation.modes.plane import Kernel, Plane
 from orderparam.systems.kernel_adaptation.modes.ridge import FixedRidge, Ridge, effective, self_consistent
-from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import ACCURACY, AveragedNetwork, Prediction, regression
+from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import (
+    ACCURACY,
+    AveragedNetwork,
+    ModePrediction,
+    regression,
+)
 
 
-class ScaledKernel(Prediction):
+class ScaledKernel(ModePrediction):
     """kernel_scale: Q, by which the kernel is multiplied (1 for the infinitely wide network)."""
 
     kernel_scale: Float[Array, ""]

@@ -25,7 +25,7 @@ from orderparam.systems.kernel_adaptation.modes.plane import LOG_STEPS, STANDARD
 from orderparam.systems.kernel_adaptation.modes.ridge import Ridge, effective, settled
 from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import (
     AveragedNetwork,
-    Prediction,
+    ModePrediction,
     eigenvalue_ratio,
     regression,
 )
@@ -39,7 +39,7 @@ _W = np.where(_U > 0, 1.0, 0.5) * np.cosh(5 * _U) * np.exp(-(_Z**2) / 2)
 _W /= _W.sum()
 
 
-class GaussianWeights(Prediction):
+class GaussianWeights(ModePrediction):
     """A minimum of F. spread is a, perpendicular is b; action is F/N; branches: the number of different minima found."""
 
     perpendicular: Float[Array, ""]

@@ -14,7 +14,7 @@ AveragedNetwork = TwoLayerNetwork | ScaledNetwork | PatchNetwork
 ACCURACY = 1e-8
 
 
-class Prediction(OnModes):
+class ModePrediction(OnModes):
     """The output on the modes, `OnModes`, and the kernel it comes from.
 
     eigenvalue_ratio: of the kernel, on h_1 over on linear functions across w_*: 1 without adaptation; NaN where h_1 is not kept.

@@ -6,6 +6,7 @@ A program travels to worker processes and keeps its compiled code there; it is t
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from orderparam.core.grid import Block, Grid, label, numeric, point_key
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, replace
+from orderparam.core.threads import one_blas_thread
 from orderparam.core.verb import Theory, unwrap
 
 MISSING, DONE, UNCONVERGED, FAILED = 0, 1, 2, 3
@@ -197,7 +199,8 @@ class TheoryRun:
         size = max([len(points), *self._sizes])  # an edge block is padded: no second compilation
         program, numbers = self._program(static, tuple(batch), size)
         padded = {name: np.pad(column, (0, size - len(points)), mode="edge") for name, column in batch.items()}
-        result = jax.block_until_ready(program(numbers, padded))
+        with one_blas_thread() if batch else nullcontext():
+            result = jax.block_until_ready(program(numbers, padded))
         dims = type(result).dims()
         values = {}
         for name in dims:
@@ -250,7 +253,8 @@ class ExperimentRun:
         try:
             system = replace(self.system, point)
             if self.batch_seeds:
-                batch = jax.block_until_ready(_checked(jax.vmap(lambda k: self.fn(system, k))(jnp.stack(keys)), self.fn))
+                with one_blas_thread():
+                    batch = jax.block_until_ready(_checked(jax.vmap(lambda k: self.fn(system, k))(jnp.stack(keys)), self.fn))
                 results: list[Result | None] = [jax.tree.map(lambda leaf, i=i: leaf[i], batch) for i in range(len(keys))]
             else:
                 results = [jax.block_until_ready(_checked(self.fn(system, key), self.fn)) for key in keys]

@@ -136,9 +136,3 @@ def replace(module: Any, changes: dict[str, Any]) -> Any:
         direct[head] = replace(base, inner)
     return dataclasses.replace(module, **direct)
 
-
-def whole(name: str, value: Any) -> int:
-    """The value as an int; `ValueError` when it is none: theories take sizes of any value, experiments do not."""
-    if int(value) != value:
-        raise ValueError(f"{name} = {value}: an experiment needs a whole number")
-    return int(value)

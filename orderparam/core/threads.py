@@ -18,6 +18,12 @@ _inside = 0
 _before: list[tuple[Any, int]] = []
 
 
+def for_workers() -> dict[str, str]:
+    """The environment of worker processes, which fill the cores together: one BLAS thread each, unless the user has chosen."""
+    chosen = any(os.environ.get(name) for name in _CHOSEN_BY)
+    return dict(os.environ) | ({} if chosen else dict.fromkeys(_CHOSEN_BY, "1"))
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Inside, BLAS libraries use one thread; after it (the outermost, of all Python threads), as many as before.

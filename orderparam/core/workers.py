@@ -18,6 +18,7 @@ from itertools import islice
 from typing import IO
 
 from orderparam.core.program import Outcome, Program, Task
+from orderparam.core.threads import for_workers
 
 ATTEMPTS = 3
 
@@ -42,7 +43,11 @@ class Worker:
     def __init__(self, program: bytes):
         code = f"import sys; sys.path[:] = {sys.path!r}; from orderparam.core.workers import serve; serve()"
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            env=for_workers(),
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None

@@ -23,7 +23,7 @@ class Curve:
     label: str
     fn: Callable[..., Any]
     system: System
-    over: Mapping[str, Sequence[Any]]
+    over: Mapping[str, Any]
     seeds: int | None = None
     batch_seeds: bool = False
     paired: tuple[str, ...] = ()

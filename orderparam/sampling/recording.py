@@ -39,5 +39,5 @@ def geometric_steps(
 ) -> Float[Array, "record"]:
     """Whole numbers of steps, `per_time` of them a unit of time, at times evenly spaced in their logarithm from `first` to
     `last`."""
-    ends = (jnp.log(jnp.asarray(end, jnp.float64)) for end in (first, last))
-    return jnp.round(jnp.exp(jnp.linspace(*ends, records)) * per_time)
+    logs = jnp.linspace(jnp.log(jnp.asarray(first, jnp.float64)), jnp.log(jnp.asarray(last, jnp.float64)), records)
+    return jnp.round(jnp.exp(logs) * per_time)

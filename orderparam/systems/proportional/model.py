@@ -9,9 +9,11 @@ decay, U = loss + (T/2) sum_l lambda_l |W^l|^2 at temperature T (Pacelli, Ariost
 variances are 1/lambda_l. There are no biases.
 """
 
+import abc
 import math
 from typing import Literal
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -35,6 +37,8 @@ class BayesianNetwork(System):
     targets: Float[Array, "train"] | Float[Array, "train output"] = parameter("their targets")
     test_inputs: Float[Array, "test *input"] = parameter("test inputs")
     test_targets: Float[Array, "test"] | Float[Array, "test output"] = parameter("their targets")
+    temperature: float = parameter("Langevin temperature T: variance of the observation noise", minimum=0, kw_only=True)
+    readout_variance: float = parameter("prior variance r of the read-out weights", above=0, default=1.0, kw_only=True)
     n_train: int | None = structure(
         "number of training examples used, the first ones; None: all", minimum=1, default=None, kw_only=True
     )
@@ -73,23 +77,36 @@ class BayesianNetwork(System):
         """D."""
         return 1 if self.targets.ndim == 1 else self.targets.shape[1]
 
+    depth: eqx.AbstractVar[int]
+
+    @property
+    @abc.abstractmethod
+    def widths(self) -> Float[Array, "layer"]:
+        """N_l, of every hidden layer."""
+
+    @property
+    @abc.abstractmethod
+    def variances(self) -> Float[Array, "layer"]:
+        """Prior variances of the weights that lead into every hidden layer."""
+
+    @property
+    def places(self) -> int:
+        """Number of places whose features are read out separately: patches, or one."""
+        return 1
+
 
 class FullyConnected(BayesianNetwork):
     """h^1 = W^0 x / sqrt(d), h^{l+1} = W^l phi(h^l) / sqrt(N_l), f = W^L phi(h^L) / sqrt(N_L): `depth` = L hidden layers.
 
     width and weight_variance may be arrays with one entry for each hidden layer; weight_variance[l] is the variance of the
-    weights that lead into hidden layer l + 1, readout_variance that of W^L.
+    weights that lead into hidden layer l + 1, readout_variance (1/lambda_L) that of W^L.
     """
 
     width: float | Float[Array, "layer"] = parameter("hidden width N, of all hidden layers or of each", above=0)
-    temperature: float = parameter("Langevin temperature T: variance of the observation noise", minimum=0)
     weight_variance: float | Float[Array, "layer"] = parameter(
         "prior variance 1/lambda_l of the hidden weights", above=0, default=1.0
     )
-    readout_variance: float = parameter("prior variance 1/lambda_L of the read-out weights", above=0, default=1.0)
     depth: int = structure("number L of hidden layers", minimum=1, default=1)
-
-    places = 1
 
     def __check_init__(self) -> None:
         if self.inputs.ndim != 2:
@@ -118,14 +135,12 @@ class PatchNetwork(BayesianNetwork):
     """
 
     channels: float = parameter("number of hidden channels N_c", above=0)
-    temperature: float = parameter("Langevin temperature T: variance of the observation noise", minimum=0)
     mask: Sides = structure("side of the patches", minimum=1)
     stride: Sides | None = structure(
         "distance between patches; None: the mask, so that patches do not overlap", minimum=1, default=None
     )
     padding: Sides = structure("zeros added on every side", minimum=0, default=0)
     weight_variance: float = parameter("prior variance 1/lambda_0 of the hidden weights", above=0, default=1.0)
-    readout_variance: float = parameter("prior variance 1/lambda_1 of the read-out weights", above=0, default=1.0)
 
     depth = 1
 
@@ -164,7 +179,6 @@ class PatchNetwork(BayesianNetwork):
 
     @property
     def places(self) -> int:
-        """Number of places whose features are read out separately: patches, or one under pooling."""
         return 1 if self.pooled else self.patch_count
 
     def padded(self, inputs: Float[Array, "example *input"]) -> Float[Array, "example *padded"]:

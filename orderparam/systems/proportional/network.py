@@ -86,7 +86,7 @@ class Problem(eqx.Module):
         (x, y), (test, test_y) = system.train, system.test
         if isinstance(system, PatchNetwork):
             x, test = system.padded(x), system.padded(test)
-        return cls(architecture(system), x, y, test, test_y, system.temperature, system.places)
+        return cls(architecture(system), x, y, test, test_y, jnp.asarray(system.temperature), system.places)
 
     def draw(self, key: PRNGKeyArray) -> Any:
         """Whitened weights of all layers from the prior."""

@@ -128,7 +128,7 @@ def prior_basis(system: FullyConnected) -> Eigenbasis:
 def common_minima(system: FullyConnected) -> Minima:
     """All minima of the closure `common`, which costs one eigendecomposition: where the other closures start from."""
     basis = prior_basis(system)
-    return common_scale.minima(basis.eigenvalues, basis.power, system.temperature, system.widths)
+    return common_scale.minima(basis.eigenvalues, basis.power, jnp.asarray(system.temperature), system.widths)
 
 
 class Action(eqx.Module):

@@ -38,10 +38,11 @@ def prior_means(system: BayesianNetwork) -> tuple[Float[Array, "train"], Float[A
     """The mean of the features of one place, of training set and test points, with the root of the read-out variance."""
     root = jnp.sqrt(system.readout_variance)
     if isinstance(system, FullyConnected):
-        train, test = deep.input_pairs(system)
-        return root * system.activation.mean(train.first), root * system.activation.mean(test.first)
-    train, test = (root * jnp.mean(patch_means(system, x), axis=0) for x in (system.train[0], system.test_inputs))
-    return train, test
+        first, second = (system.activation.mean(pairs.first) for pairs in deep.input_pairs(system))
+    else:
+        assert isinstance(system, PatchNetwork)
+        first, second = (jnp.mean(patch_means(system, x), axis=0) for x in (system.train[0], system.test_inputs))
+    return root * first, root * second
 
 
 def one_place(system: BayesianNetwork, apart: bool) -> OnePlace:
@@ -73,10 +74,11 @@ def finite_width(system: BayesianNetwork, *, closure: Closure = "nested") -> Ren
     errors). The mean of a non-odd activation has order parameters of its own, except in the closures `common` and `linear` of
     deep networks, where it is part of the kernel.
     """
-    if system.depth > 1 and closure != "common":
+    if isinstance(system, FullyConnected) and system.depth > 1 and closure != "common":
         return deep.finite_width_layers(system, closure)
-    apart, outputs, temperature = mean_apart(system), system.outputs, system.temperature
-    kernel = one_place(system, apart) if system.places == 1 else Places.of(system, apart)
+    apart, outputs, temperature = mean_apart(system), system.outputs, jnp.asarray(system.temperature)
+    several = isinstance(system, PatchNetwork) and system.places > 1
+    kernel = Places.of(system, apart) if several else one_place(system, apart)
     found = stationary(kernel, temperature, system.widths, apart)
     fields = kernel.predict(found.scale, found.kappa, temperature, system.test[1])
 
@@ -99,7 +101,7 @@ def infinite_width(system: BayesianNetwork) -> Prediction:
     """The same network with infinitely many units: Gaussian-process regression with the kernel of the prior (Neal 1996; Lee et
     al. 2018). The width in the system has no effect."""
     one = jnp.eye(system.outputs)
-    return Prediction(**one_place(system, False).predict(one, one, system.temperature, system.test[1]))
+    return Prediction(**one_place(system, False).predict(one, one, jnp.asarray(system.temperature), system.test[1]))
 
 
 @theory(check=check_one_output)
@@ -114,14 +116,14 @@ def renormalised_kernel(system: BayesianNetwork, *, closure: Closure = "nested")
 
 def kernel_at(system: BayesianNetwork, scales: Array, kappas: Array, closure: str = "nested") -> Kernels:
     """The renormalised kernel of one output at given order parameters (layer, place, 1, place, 1)."""
-    if system.places > 1:
+    if isinstance(system, PatchNetwork) and system.places > 1:
         apart = mean_apart(system)
         places, shape = Places.of(system, apart), (system.places, system.places)
         matrices = scales.reshape(shape), kappas.reshape(shape)
         rows, own = places.rows(*matrices)
         return places.matrix(*matrices), rows[:, 0], own[:, 0, 0]
     scales, kappas = scales.reshape(-1), kappas.reshape(-1)
-    if system.depth > 1:
+    if isinstance(system, FullyConnected) and system.depth > 1:
         return deep.kernels(system, scales, kappas, closure)
     train, rows, diagonal = (scales[0] * part for part in prior_kernels(system))
     if mean_apart(system):

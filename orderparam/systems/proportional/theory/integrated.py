@@ -33,7 +33,7 @@ def integrated_width(system: FullyConnected) -> IntegratedNetwork:
     For other units the closure `common` with fluctuations. By the trapezoidal rule in log p, centred at the saddle point.
     Raises `ValueError` for several outputs.
     """
-    basis, temperature, widths = prior_basis(system), system.temperature, system.widths
+    basis, temperature, widths = prior_basis(system), jnp.asarray(system.temperature), system.widths
     centre = jax.tree.map(lambda x: x[0], minima(basis.eigenvalues, basis.power, temperature, widths))
     at = jax.lax.stop_gradient(centre.order_parameters)
     shift = jnp.min(widths) * (jax.lax.stop_gradient(jnp.exp(centre.log_scale[None])[0]) - 1) / 2

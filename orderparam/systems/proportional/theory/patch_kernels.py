@@ -33,7 +33,7 @@ class PatchKernels(eqx.Module):
         """
         (x, y), shared = system.train, not isinstance(system, LocallyConnected)
         seen = _by_patch(system, x)
-        layout = cls(jnp.zeros((0, 0)), *seen.shape[:2], y.shape[1], shared)
+        layout = cls(jnp.zeros((0, 0)), seen.shape[0], seen.shape[1], y.shape[1], shared)
         (i, j), (row, column) = layout._pairs, layout._entries
         size = 8 * len(i) * len(row)
         if size > MEMORY_LIMIT:

@@ -164,7 +164,7 @@ def regression(
     own: Float[Array, "test output output"],
     targets: Float[Array, "train output"],
     test_targets: Float[Array, "test output"],
-    temperature: Float[Array, ""],
+    temperature: Float[Array, ""] | float,
 ) -> dict[str, Array]:
     """The fields of `Prediction` for Gaussian-process regression with noise variance T; entries are (example, output).
 

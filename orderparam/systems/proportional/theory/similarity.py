@@ -170,8 +170,8 @@ def similarity(
     blocks = [jnp.diag(matrix)[:, None, None] if alone else matrix[None] for matrix in (scale, kappa)]
 
     def of_one(own: tuple[Units, Scale, Scale]) -> Float[Array, "batch train other"]:
-        one, *scales = own
-        return one.gaussian_change(weight, *scales)[None] if units == "gaussian" else one.change(weight, *scales, batches)
+        one, q, k = own
+        return one.gaussian_change(weight, q, k)[None] if units == "gaussian" else one.change(weight, q, k, batches)
 
     estimates = jnp.sum(jax.lax.map(of_one, (hidden, *blocks)), axis=0)
     change = jnp.mean(estimates, axis=0)

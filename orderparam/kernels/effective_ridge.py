@@ -38,7 +38,7 @@ class EffectiveRidge(eqx.Module):
     converged: Bool[Array, ""]
 
 
-def learnability(eigenvalues: Float[Array, "level"], threshold: Float[Array, ""]) -> Float[Array, "level"]:
+def learnability(eigenvalues: Float[Array, "level"], threshold: Float[Array, ""] | float) -> Float[Array, "level"]:
     """L = lambda / (lambda + kappa); 0 where lambda = 0, and 1 elsewhere when kappa = 0."""
     positive = eigenvalues > 0
     return jnp.where(positive, eigenvalues / (jnp.where(positive, eigenvalues, 1.0) + threshold), 0.0)

@@ -6,7 +6,6 @@ Mercer's expansion K(x, x') = sum_k lambda_k phi_k(x) phi_k(x') with E[phi_k phi
 from typing import Any, Self
 
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Num
 
@@ -39,7 +38,7 @@ class Spectrum(Record):
         """Multiplicities are 1 unless given."""
         self.eigenvalues = declarations(Spectrum)["eigenvalues"](eigenvalues)
         self.target_power = target_power
-        self.multiplicities = np.ones(self.eigenvalues.shape) if multiplicities is None else multiplicities
+        self.multiplicities = jnp.ones(self.eigenvalues.shape) if multiplicities is None else multiplicities
         self.tail, self.tail_power = tail, tail_power
 
     @property

@@ -72,7 +72,7 @@ def on_training_set(
     }
 
 
-def solved(measured: Any, temperature: Float[Array, ""]) -> Any:
+def solved(measured: Any, temperature: Float[Array, ""] | float) -> Any:
     """The measurement, `ValueError` when K + T was singular. Under `vmap` over keys `converged` alone says so."""
     if not isinstance(measured.converged, jax.core.Tracer) and not bool(measured.converged):
         raise ValueError(

@@ -160,7 +160,7 @@ class _Collapsed(eqx.Module):
     labels: Float[Array, "train output"]
     present: Float[Array, "train"]
     test_inputs: Float[Array, "test *input"]
-    temperature: Float[Array, ""]
+    temperature: Float[Array, ""] | float
 
     def _features(self, hidden: Any, inputs: Float[Array, "example *input"]) -> Float[Array, "example feature"]:
         return self.architecture.features((*hidden, self.blank), inputs)

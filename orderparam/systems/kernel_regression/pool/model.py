@@ -45,8 +45,9 @@ class PoolRegression(KernelRegression):
                 raise ValueError(
                     f"PoolRegression.spectrum {words.format(found, expected)}: build the system with PoolRegression.from_kernel"
                 )
-        if not isinstance(self.n_train, jax.core.Tracer) and np.any(np.asarray(self.n_train) >= size):
-            raise ValueError(f"PoolRegression.n_train = {self.n_train}: must be < {size}, the size of the pool")
+        n_train: Any = self.n_train  # one number, or a batch of them
+        if not isinstance(n_train, jax.core.Tracer) and np.any(np.asarray(n_train) >= size):
+            raise ValueError(f"PoolRegression.n_train = {n_train}: must be < {size}, the size of the pool")
 
     @classmethod
     def from_kernel(

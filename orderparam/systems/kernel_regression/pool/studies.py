@@ -83,7 +83,7 @@ def digits_learning_curve(
             facet="task",
             where={"temperature": temperature},
             log="xy",
-            ylim=(0.1, 1.6),
+            ylim=(0.06, 1.6),
             ylabel=f"test error, $T$ = {number(temperature)}",
         )
         for temperature in p["temperatures"]
@@ -115,7 +115,7 @@ def gpr_binary_images(
         sizes = _fitting(n_train, len(system.inputs), text)
         grid = {"temperature": temperatures, "n_train": np.geomspace(min(sizes), max(sizes), 25)}
         measured = {"temperature": temperatures, "n_train": sizes}
-        facets = {"task": f"{'MNIST' if dataset == 'mnist' else dataset.upper()}, {task.replace('-', ' ')}"}
+        facets = {"task": f"{dataset.upper()} {task.replace('-vs-', '/')}"}
         curves += [
             Curve("effective ridge", self_consistent_on_pool, system, grid, facets=facets),
             Curve("RG decimation", group, system, grid, facets=facets),

@@ -107,8 +107,8 @@ def renormalization_group(
     return RenormalizedCurve(
         **{name: getattr(curve, name) for name in LearningCurve.dims()},
         mode_count=jnp.sum(jnp.where(kept, spectrum.multiplicities, 0.0)),
-        renormalized_ridge=system.temperature + reduced.tail,
-        renormalized_noise=system.noise + reduced.tail_power,
+        renormalized_ridge=jnp.asarray(system.temperature + reduced.tail),
+        renormalized_noise=jnp.asarray(system.noise + reduced.tail_power),
         found_cutoff=~jnp.all(kept),
     )
 

@@ -137,7 +137,8 @@ def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
             return scaling_law(n, p["capacity"], p["source"], noise=noise, ridge_exponent=exponent)
 
         end = law(np.array([p["largest"]]))
-        plateau = float(end.test_error[0]) if end.exponent == 0 else None
+        level = float(end.test_error[0])
+        power = f"$n^{{{-float(end.exponent):.3g}}}$" if end.exponent > 0 else f"{level:.3g}"
         panels.append(
             Panel(
                 "n_train",
@@ -145,8 +146,8 @@ def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
                 where={"regime": regime},
                 log="xy",
                 title=regime,
-                reference=[curve(lambda n, law=law: law(n).test_error, f"$n^{{{-float(end.exponent):.3g}}}$")],
-                ylim=(plateau / 4, 4 * plateau) if plateau else None,
+                reference=[curve(lambda n, law=law: law(n).test_error, power)],
+                ylim=None if end.exponent > 0 else (level / 4, 4 * level),
             )
         )
     rate = 2 * p["capacity"] * min(p["source"], 1)
@@ -159,6 +160,7 @@ def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
             where={"regime": BEST, "kind": "theory"},
             log="x",
             title=BEST,
+            ylim=(-1.1 * rate, None),
             reference=[horizontal(-rate, "noiseless"), horizontal(-rate / (1 + rate), "noisy")],
         ),
     ]

@@ -34,7 +34,7 @@ def _panels(p: Mapping[str, Any]) -> list[Panel]:
 
 @study(
     "staircase-gp",
-    title="Regression on the sphere learns one polynomial degree after the other: linear at P ~ d, cubic at P ~ d^3",
+    title="Regression on the sphere learns one polynomial degree after the other: linear at n ~ d, cubic at n ~ d^3",
     source="Bordelon, Canatar, Pehlevan 2020; Canatar, Bordelon, Pehlevan 2021; Ringel et al. 2025",
     panels=_panels,
     caption="{activation} network kernel, one hidden layer, inputs uniform on the sphere in $d$ dimensions; target: a linear "

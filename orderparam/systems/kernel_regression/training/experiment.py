@@ -81,7 +81,7 @@ class _Problem(eqx.Module):
     inputs: Float[Array, "train input"]
     targets: Float[Array, "train"]
     test_inputs: Float[Array, "test input"]
-    temperature: Float[Array, ""]
+    temperature: Float[Array, ""] | float
 
     def log_density(self, whitened: Any) -> Float[Array, ""]:
         loss = 0.5 * jnp.sum((self.architecture.apply(whitened, self.inputs)[:, 0] - self.targets) ** 2)

@@ -4,6 +4,7 @@ import math
 
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 from scipy.special import zeta
 
@@ -26,7 +27,7 @@ class ScalingLaw(Result):
 
 
 def scaling_law(
-    n_train: Float[Array, "n_train"],
+    n_train: Float[ArrayLike, "n_train"],
     capacity: float,
     source: float,
     *,

@@ -105,7 +105,7 @@ def annealed(system: KernelRegression) -> LearningCurve:
     """
     spectrum, n_train, noise, temperature = system.spectrum, system.n_train, system.noise, system.temperature
 
-    def errors(ridge: Float[Array, ""], spectrum: Spectrum, n_train: Array) -> tuple[Array, Array, Array]:
+    def errors(ridge: Float[Array, ""], spectrum: Spectrum, n_train: Array | float) -> tuple[Array, Array, Array]:
         learned = learnability(spectrum.eigenvalues, ridge / n_train)
         bias = (1 - learned) ** 2 @ spectrum.target_power + spectrum.tail_power
         return learned, bias, ridge / n_train * (spectrum.multiplicities @ learned) + spectrum.tail

@@ -93,7 +93,9 @@ def best_of(run: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    system = GaussianFeatures(ExplicitSpectrum(OMEGA, SIGNAL), RHO, n_train=LOAD * FEATURES, ridge=0.1, labels=SignLabels(), loss="logistic")
+    system = GaussianFeatures(
+        ExplicitSpectrum(OMEGA, SIGNAL), RHO, n_train=LOAD * FEATURES, ridge=0.1, labels=SignLabels(), loss="logistic"
+    )
 
     def error(ridge: jax.Array) -> jax.Array:
         return asymptotics(system.with_(ridge=ridge)).classification_error
@@ -116,7 +118,8 @@ def main() -> None:
     table.add_row(f"orderparam, vmapped over {len(RIDGES)}", f"{ours:.3g}", "1", "")
     Console().print(table)
 
-    ridge = jax.tree.map(jnp.asarray, RandomFeatures(200.0, 400.0, n_train=300.0, ridge=0.01, activation="erf", labels=RealLabels(noise=0.1)))
+    labels = RealLabels(noise=0.1)
+    ridge = jax.tree.map(jnp.asarray, RandomFeatures(200.0, 400.0, n_train=300.0, ridge=0.01, activation="erf", labels=labels))
     curve = eqx.filter_jit(
         lambda sizes: jax.lax.map(lambda n: asymptotics(ridge.with_(n_train=n)).test_error, sizes, batch_size=BLOCK)
     )

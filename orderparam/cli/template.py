@@ -68,5 +68,7 @@ def curie_weiss(
     grid = [0.3 + 0.02 * i for i in range(40)]
     return [
         op.Curve("mean field", mean_field, system, {"temperature": grid}),
-        op.Curve("Glauber dynamics", partial(glauber, sweeps=sweeps), system, {"temperature": temperatures}, seeds, batch_seeds=True),
+        op.Curve(
+            "Glauber dynamics", partial(glauber, sweeps=sweeps), system, {"temperature": temperatures}, seeds, batch_seeds=True
+        ),
     ]

@@ -55,8 +55,8 @@ def parameter(
 ) -> Any:
     """Field that holds a number or an array of numbers (a leaf): its meaning and its range.
 
-    minimum <= x <= maximum and above < x < below, as far as they are given, for every entry; infinite values
-    only where `infinite`. Numbers stay as they are; lists and arrays become float64 arrays of the annotation's rank. Traced values
+    minimum <= x <= maximum and above < x < below, as far as they are given, for every entry; infinite values only where
+    `infinite`. Numbers stay as they are; lists and arrays become float64 arrays of the annotation's rank. Traced values
     pass, and a field of one number may hold an array of them (a batch), checked entry by entry. `convert` is applied first.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "below": below}
@@ -132,7 +132,8 @@ class Declaration:
         self.kind, self.meaning, self.limits = kind, meaning, limits
         self.integer, self.infinite, self.convert = integer, infinite, convert
         self._choices = choices
-        self.name, self.owner = "?", object
+        self.name = "?"
+        self.owner: type = object
         # Large arrays that were checked once: a copy of the record with another number does not read them again.
         self._passed: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 

@@ -56,7 +56,7 @@ class Record(eqx.Module, metaclass=_Named):
                 _same_dimensions(self)
                 own(self)
 
-            cls.__check_init__ = check  # type: ignore[attr-defined]
+            cls.__check_init__ = check  # type: ignore[method-assign]
 
     def __check_init__(self) -> None:
         _same_dimensions(self)

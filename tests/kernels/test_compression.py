@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from orderparam.kernels import Spectrum, compress
-from orderparam.systems.kernel_regression import KernelRegression
-from orderparam.systems.kernel_regression import self_consistent
+from orderparam.systems.kernel_regression import KernelRegression, self_consistent
 
 
 @pytest.mark.parametrize(("modes", "capacity"), [(3000, 1.2), (100_000, 4.0)])

@@ -155,8 +155,8 @@ COVARIATES = [  # loss, n/p, ridge: error, train error or loss, test loss, V, q,
 def test_explicit_covariances(loss, load, ridge, values):
     assert pytest.approx(2.159452343216546, rel=1e-14) == RHO
     labels = signs() if loss == "logistic" else real(0.0)
-    spectrum = ExplicitSpectrum(1 / K, SIGNAL)
-    curve = THEORY(GaussianFeatures(spectrum, RHO, n_train=jnp.asarray(100 * load), ridge=jnp.asarray(ridge), labels=labels, loss=loss))
+    given = {"n_train": jnp.asarray(100 * load), "ridge": jnp.asarray(ridge), "labels": labels, "loss": loss}
+    curve = THEORY(GaussianFeatures(ExplicitSpectrum(1 / K, SIGNAL), RHO, **given))
     first = (curve.classification_error, curve.train_loss) if loss == "logistic" else (curve.test_error, curve.train_error)
     found = (*first, curve.test_loss, curve.response, curve.self_overlap, curve.teacher_overlap)
     for number, text in zip(found, values.split()):

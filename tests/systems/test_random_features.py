@@ -57,7 +57,8 @@ def test_a_mean_penalty_is_a_sum_penalty_times_n():
 
 def test_the_error_at_the_peak_grows_as_the_inverse_root_of_the_ridge():
     """At n = p both 1 - df_1/n and 1 - df_2/n vanish, and neither may be a difference of ones."""
-    peak = [THEORY(arrays(RandomFeatures(200, 300, n_train=300, ridge=ridge, labels=RealLabels(noise=0.1)))) for ridge in (1e-12, 1e-16)]
+    labels = RealLabels(noise=0.1)
+    peak = [THEORY(arrays(RandomFeatures(200, 300, n_train=300, ridge=r, labels=labels))) for r in (1e-12, 1e-16)]
     assert all(curve.converged for curve in peak)
     assert float(peak[1].test_error / peak[0].test_error) == pytest.approx(100, rel=1e-4)
     for curve in peak:
@@ -78,7 +79,10 @@ def test_even_features_learn_nothing_odd_and_the_intercept_is_free():
     assert float(curve.test_error) >= 1
     # A target of mean 1/sqrt(2 pi): relu features fit the mean, erf features cannot.
     target = RealLabels("relu")
-    fitted, missed = (THEORY(arrays(RandomFeatures(100, 200, n_train=150, ridge=1e9, activation=name, labels=target))).test_error for name in ("relu", "erf"))
+    fitted, missed = (
+        THEORY(arrays(RandomFeatures(100, 200, n_train=150, ridge=1e9, activation=name, labels=target))).test_error
+        for name in ("relu", "erf")
+    )
     assert float(missed) == pytest.approx(0.5, rel=1e-6)
     assert float(fitted) == pytest.approx(0.5 - 1 / (2 * np.pi), rel=1e-6)
 
@@ -121,8 +125,14 @@ def test_minimisers_are_those_of_scikit_learn(examples, features):
 
 CASES = {
     "square, real": (RandomFeatures(120, 180, n_train=260, ridge=0.01, activation="erf", labels=RealLabels(noise=0.1)), "real"),
-    "logistic, gaussian": (RandomFeatures(120, 180, n_train=260, ridge=0.05, activation="relu", labels=SignLabels(0.05), loss="logistic"), "gaussian"),
-    "hinge, real": (RandomFeatures(120, 180, n_train=260, ridge=0.1, activation="erf", labels=SignLabels(), loss="hinge"), "real"),
+    "logistic, gaussian": (
+        RandomFeatures(120, 180, n_train=260, ridge=0.05, activation="relu", labels=SignLabels(0.05), loss="logistic"),
+        "gaussian",
+    ),
+    "hinge, real": (
+        RandomFeatures(120, 180, n_train=260, ridge=0.1, activation="erf", labels=SignLabels(), loss="hinge"),
+        "real",
+    ),
     "covariates": (
         GaussianFeatures(ExplicitSpectrum(1 / np.arange(1, 81), np.arange(1.0, 81) ** -2.5), 2.5, n_train=120, ridge=0.01),
         "gaussian",
@@ -204,8 +214,9 @@ def test_two_classes_of_gaussian_features():
     levels, signs = 1 / (1 + np.arange(20) / 5), np.array([-1.0, 1.0])
     places = (signs - 0.4) / np.sqrt(1 - 0.4**2)  # of the classes, with 30 % and 70 % of the examples
     spectrum = ExplicitSpectrum(levels, 3 * levels / 20)
+    pool = {"features": jnp.zeros((1, 20)), "targets": jnp.ones(1)}
     theory = THEORY(
-        arrays(FeaturePool(spectrum, 1.0, n_train=40.0, ridge=0.1, features=jnp.zeros((1, 20)), targets=jnp.ones(1), labels=ClassLabels(0.4), loss="logistic"))
+        arrays(FeaturePool(spectrum, 1.0, n_train=40.0, ridge=0.1, **pool, labels=ClassLabels(0.4), loss="logistic"))
     )
     found = []
     for width in (40, 80):

@@ -1,6 +1,6 @@
 """A curve: one sweep of a study, and the facets that say what it is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 

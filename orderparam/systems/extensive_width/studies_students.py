@@ -113,8 +113,8 @@ def bayes_error_collapse(
         )
     ],
     caption=r"""
-        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, $n/d^2$ = {ratio}, tanh$(2z)$; {seeds} seeds, band:
-        standard error.
+        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, $n/d^2$ = {ratio}, tanh$(2z)$; {seeds} seeds,
+        band: standard error.
     """,
 )
 def student_training(

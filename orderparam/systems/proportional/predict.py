@@ -43,9 +43,9 @@ def predict_width(
     width and T < 0.05), and the numbers infinite_test_error and infinite_test_bias; the attribute `verdict` says it in words.
     Raises `ValueError` for an unknown architecture, images that are none, and sizes that do not fit.
     """
-    kinds = {"dense": FullyConnected, "convolutional": Convolutional, "locally-connected": LocallyConnected}
-    if architecture not in kinds:
-        raise ValueError(f"architecture = {architecture!r}: must be one of {', '.join(kinds)}")
+    patches = {"convolutional": Convolutional, "locally-connected": LocallyConnected}
+    if architecture not in ("dense", *patches):
+        raise ValueError(f"architecture = {architecture!r}: must be one of dense, {', '.join(patches)}")
     examples = dataset.examples
     train = min(1000, examples * 4 // 5) if n_train is None else n_train
     test = min(1000, examples - train) if n_test is None else n_test
@@ -59,7 +59,7 @@ def predict_width(
         if dataset.image_shape is None:
             raise ValueError(f"architecture = {architecture!r}: needs images, but {dataset.name} has rows without a shape")
         shape = dataset.image_shape if len(dataset.image_shape) == 3 else (*dataset.image_shape, 1)
-        system = kinds[architecture](
+        system = patches[architecture](
             **as_images(fields, shape), channels=1.0, temperature=temperature, mask=mask, activation=activation
         )
     theory = partial(finite_width, closure="nested" if system.outputs == 1 else "common")  # at any depth

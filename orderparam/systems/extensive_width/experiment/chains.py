@@ -35,7 +35,7 @@ class Network(NamedTuple):
     activation: Activation
     affine: Affine
     readout: Float[Array, "feature"]
-    noise: Float[Array, ""]
+    noise: Float[Array, ""] | float
 
 
 def run(

@@ -25,7 +25,7 @@ def _panels() -> tuple[np.ndarray, np.ndarray]:
 _TAU, _WEIGHT = _panels()
 
 
-def mean_unexplained(tables: Channel, s: Float[Array, ""], beta: Float[Array, ""]) -> Float[Array, ""]:
+def mean_unexplained(tables: Channel, s: Float[Array, ""], beta: Float[Array, ""] | float) -> Float[Array, ""]:
     """int_0^1 W(e^s x^(-2 beta)) dx for s at or above the threshold."""
     return jnp.sum(_WEIGHT * tables.state(s + 2 * beta * _TAU, tables.bayes).unexplained)
 
@@ -34,8 +34,8 @@ class Continuum(eqx.Module):
     """Features x in (0, 1] with lambda = e^s x^(-2 beta); s = ln of the weakest feature's signal plays the part of the level."""
 
     tables: Channel
-    beta: Float[Array, ""]
-    noise: Float[Array, ""]
+    beta: Float[Array, ""] | float
+    noise: Float[Array, ""] | float
 
     def learned(self, s: Float[Array, ""]) -> Float[Array, ""]:
         """k_c / k."""

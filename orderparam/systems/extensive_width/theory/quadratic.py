@@ -78,8 +78,8 @@ class _Equations(eqx.Module):
     matrix: MatrixChannel
     g: Signal = eqx.field(static=True)
     gamma: float = eqx.field(static=True)
-    alpha: Float[Array, ""]
-    noise: Float[Array, ""]
+    alpha: Float[Array, ""] | float
+    noise: Float[Array, ""] | float
     square: Float[Array, "value"]  # v^2
     share: Float[Array, "value"]  # its probability
 

@@ -15,7 +15,7 @@ from orderparam.plotting import Panel, curve, horizontal, vertical
 from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 from orderparam.systems.kernel_regression.spectrum.theory.optimal import optimal_temperature
-from orderparam.systems.kernel_regression.spectrum.theory.power_laws import scaling_law
+from orderparam.systems.kernel_regression.spectrum.theory.power_laws import ScalingLaw, scaling_law
 from orderparam.systems.kernel_regression.spectrum.theory.self_consistent import self_consistent
 
 
@@ -129,13 +129,14 @@ def _local_slope(data: xr.Dataset) -> xr.DataArray:
     return data["test_error"].copy(data=np.gradient(np.log(data["test_error"]), np.log(data["n_train"])))
 
 
+def _test_error(law: Callable[..., ScalingLaw], n: np.ndarray) -> Any:
+    return law(n).test_error
+
+
 def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
     panels = []
     for regime, (exponent, noise) in _regimes(p).items():
-
-        def law(n: np.ndarray, exponent: float = exponent, noise: float = noise) -> Any:
-            return scaling_law(n, p["capacity"], p["source"], noise=noise, ridge_exponent=exponent)
-
+        law = partial(scaling_law, capacity=p["capacity"], source=p["source"], noise=noise, ridge_exponent=exponent)
         end = law(np.array([p["largest"]]))
         level = float(end.test_error[0])
         power = f"$n^{{{-float(end.exponent):.3g}}}$" if end.exponent > 0 else f"{level:.3g}"
@@ -146,7 +147,7 @@ def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
                 where={"regime": regime},
                 log="xy",
                 title=regime,
-                reference=[curve(lambda n, law=law: law(n).test_error, power)],
+                reference=[curve(partial(_test_error, law), power)],
                 ylim=None if end.exponent > 0 else (level / 4, 4 * level),
             )
         )

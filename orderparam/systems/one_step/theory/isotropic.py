@@ -27,7 +27,7 @@ _INNER_STEPS = 3
 class IsotropicBulk(eqx.Module):
     """beta and pi_s."""
 
-    aspect: Float[Array, ""]
+    aspect: Float[Array, ""] | float
     fractions: Float[Array, "group"]
 
 

@@ -73,7 +73,7 @@ class FeatureSpectrum(Result):
 
 class _Bulk(NamedTuple):
     load: Scalar
-    aspect: Scalar
+    aspect: Scalar | float
     weight: Float[Array, "node"]
     features: Moments
 
@@ -127,7 +127,7 @@ def _next(bulk: _Bulk, z: Any, gamma: Any, response: Any) -> tuple[Any, Any]:
     return gamma, gamma / (1 + bulk.aspect * gamma * slope)
 
 
-def _density(bulk: _Bulk, eigenvalue: Scalar, width: Any = None) -> SpectralDensity:
+def _density(bulk: _Bulk, eigenvalue: Scalar | float, width: Any = None) -> SpectralDensity:
     z = eigenvalue + 1j * (_WIDTH * eigenvalue if width is None else width)
 
     def update(state: Float[Array, "4"], args: tuple) -> Float[Array, "4"]:

@@ -77,8 +77,7 @@ def finite_width(system: BayesianNetwork, *, closure: Closure = "nested") -> Ren
     if isinstance(system, FullyConnected) and system.depth > 1 and closure != "common":
         return deep.finite_width_layers(system, closure)
     apart, outputs, temperature = mean_apart(system), system.outputs, jnp.asarray(system.temperature)
-    several = isinstance(system, PatchNetwork) and system.places > 1
-    kernel = Places.of(system, apart) if several else one_place(system, apart)
+    kernel = Places.of(system, apart) if isinstance(system, PatchNetwork) and system.places > 1 else one_place(system, apart)
     found = stationary(kernel, temperature, system.widths, apart)
     fields = kernel.predict(found.scale, found.kappa, temperature, system.test[1])
 

@@ -128,7 +128,10 @@ def function_space_priors(
     seconds=(40, 3600),
     observables=("width_kurtosis", "mean_kernel"),
     panels=[
-        Panel("width", "width_kurtosis", facet="activation", by="layer", log="x"),
+        *(
+            Panel("width", "width_kurtosis", by="layer", where={"activation": name}, log="x", title=name)
+            for name in ("relu", "erf")
+        ),
         Panel(
             ("depth over width $l/N$", lambda data: data["layers"] / data["width"]),
             "kurtosis",

@@ -25,8 +25,16 @@ def _band(axes: Any, run: xr.Dataset, values: xr.DataArray, number: int, label: 
 
 
 def _own_legend(axes: Any, **settings: Any) -> None:
-    axes.set(xscale="log", xlabel="training time", **settings)
-    axes.legend(fontsize=7)
+    """A legend inside the axes, and not in that of the figure: colours mean something else on every set of axes."""
+    handles, texts = axes.get_legend_handles_labels()
+    axes.legend(handles, texts, fontsize=7)
+    for handle in handles:
+        handle.set_label("_")
+    axes.set(**settings)
+
+
+def _over_time(axes: Any, **settings: Any) -> None:
+    _own_legend(axes, xscale="log", xlabel="training time", **settings)
 
 
 def draw_errors(axes: Any, comparison: Comparison) -> None:
@@ -34,7 +42,7 @@ def draw_errors(axes: Any, comparison: Comparison) -> None:
     run = _in_time(comparison)[1]["from the prior"]
     for number, (name, label) in enumerate((("train_error", "training set"), ("test_error", "fresh inputs"))):
         _band(axes, run, run[name], number, label)
-    _own_legend(axes, ylabel="mean squared error", ylim=(0, None))
+    _over_time(axes, ylabel="mean squared error", ylim=(0, None))
 
 
 def draw_components(axes: Any, comparison: Comparison) -> None:
@@ -51,7 +59,7 @@ def draw_components(axes: Any, comparison: Comparison) -> None:
     for number, (data, name, mode, label) in enumerate(shown):
         _band(axes, data, data[name].isel(mode=mode) / level[mode], number, label, DASHES[number])
     axes.axhline(1.0, color=GREY, linewidth=0.8, zorder=0)
-    _own_legend(axes, ylabel="component / its equilibrium", ylim=(-0.1, 1.8))
+    _over_time(axes, ylabel="component / its equilibrium", ylim=(-0.1, 1.8))
 
 
 def draw_specialised(axes: Any, comparison: Comparison) -> None:
@@ -61,7 +69,7 @@ def draw_specialised(axes: Any, comparison: Comparison) -> None:
         _band(axes, run, run["specialised"], number, label, DASHES[number])
     axes.axhline(theory["specialised"].item(), color=GREY, linestyle=":", label="theory, equilibrium")
     axes.set_yscale("symlog")
-    _own_legend(axes, ylabel="neurons with $|w\\cdot w_*| > 1/2$", ylim=(0, None))
+    _over_time(axes, ylabel="neurons with $|w\\cdot w_*| > 1/2$", ylim=(0, None))
 
 
 def draw_equilibrium(axes: Any, comparison: Comparison) -> None:
@@ -74,9 +82,8 @@ def draw_equilibrium(axes: Any, comparison: Comparison) -> None:
             label = data.attrs["label"] if place == 0 else None
             dots(axes, [place + 0.16 * (number - 0.5)], values / reference, number, label)
     axes.axhline(1.0, color=GREY, linewidth=0.8, zorder=0)
-    axes.set(ylabel="training / posterior by HMC", xlim=(-0.5, 2.5), ylim=(0.95, 1.05))
     axes.set_xticks(range(len(names)), [label for label, _, _ in names])
-    axes.legend(fontsize=7)
+    _own_legend(axes, ylabel="training / posterior by HMC", xlim=(-0.5, 2.5), ylim=(0.95, 1.05))
 
 
 def draw_selections(axes: Any, comparison: Comparison) -> None:
@@ -88,4 +95,3 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
     for number, (name, label) in enumerate(names.items()):
         dots(axes, rank, at[f"{name}accuracy"], number, label, colour=COLOURS[3 + number], linestyle="-", filled=number == 0)
     axes.set(xscale="log", xlabel="directions or units kept $k$", ylim=(0, 1))
-    axes.legend(loc="lower right", fontsize=7)

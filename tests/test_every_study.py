@@ -150,11 +150,10 @@ def _undecorated(fn):
 
 
 def _result_of(fn):
-    """The Result that a function declares, also through `functools.partial` and a function given by keyword."""
+    """The Result that a function declares, also through `functools.partial`."""
     inner = fn
     while isinstance(inner, functools.partial):
-        chosen = [value for value in inner.keywords.values() if callable(value) and hasattr(value, "__annotations__")]
-        inner = chosen[0] if chosen else inner.func
+        inner = inner.func
     result = typing.get_type_hints(getattr(inner, "__wrapped__", inner))["return"]
     assert issubclass(result, Result), f"{describe(fn)} must be annotated with the Result that it returns"
     return result

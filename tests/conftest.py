@@ -8,9 +8,11 @@ import jax
 import pytest
 from hypothesis import settings
 
-CORE = str(Path(__file__).parent / "core")
-sys.path.insert(0, CORE)
-os.environ["PYTHONPATH"] = os.pathsep.join([CORE, *filter(None, [os.environ.get("PYTHONPATH")])])
+from orderparam.core.verb import forget_programs as forget
+
+BESIDE = [str(Path(__file__).parent / folder) for folder in ("core", "every_theory")]
+sys.path[:0] = BESIDE
+os.environ["PYTHONPATH"] = os.pathsep.join([*BESIDE, *filter(None, [os.environ.get("PYTHONPATH")])])
 os.environ.setdefault("MPLBACKEND", "agg")
 
 # The same examples in every run: a failure is that of the change. `pytest --hypothesis-profile=default` draws others.
@@ -30,4 +32,5 @@ def pytest_collection_modifyitems(items):
 def forget_programs():
     """Compiled programs of one file of tests are of no use to the next; kept, they fill the memory (6 GB)."""
     yield
+    forget()
     jax.clear_caches()

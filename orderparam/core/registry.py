@@ -14,6 +14,7 @@ import ast
 import functools
 import importlib
 import importlib.util
+import inspect
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -112,9 +113,12 @@ def _entries(module: str, path: Path) -> Iterator[Entry]:
 
 
 def _literal(node: ast.expr, constants: Mapping[str, Any]) -> Any:
-    """The value of a literal or of a constant of its file; None where it is computed."""
+    """The value of a literal, of a constant of its file, or of a text with such in it; None where it is computed."""
     if isinstance(node, ast.Name):
         return constants.get(node.id)
+    if isinstance(node, ast.JoinedStr):
+        parts = [_literal(part.value if isinstance(part, ast.FormattedValue) else part, constants) for part in node.values]
+        return None if None in parts else "".join(map(str, parts))
     try:
         return ast.literal_eval(node)
     except ValueError:
@@ -190,10 +194,14 @@ def experiments() -> dict[str, "Experiment"]:
 
 
 def systems() -> dict[str, type["System"]]:
-    """The systems that some theory or experiment takes, by `room.Class`."""
+    """The systems that some theory or experiment takes, by `room.Class`; for an abstract class, those made from it."""
     found = {}
-    for one in (*theories().values(), *experiments().values()):
-        for system in one.systems:
+    waiting = [system for one in (*theories().values(), *experiments().values()) for system in one.systems]
+    while waiting:
+        system = waiting.pop()
+        if inspect.isabstract(system):
+            waiting += system.__subclasses__()
+        else:
             found[f"{room_of(system.__module__)}.{system.__name__}"] = system
     return dict(sorted(found.items()))
 

@@ -12,7 +12,7 @@ Given Khat the pre-activation is Gaussian, so its excess kurtosis is 3 Var Khat 
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
@@ -23,7 +23,7 @@ class DeepCumulants(Result):
     """After l = 1 .. depth hidden layers.
 
     layers: l. kernel: K_l at infinite width. vertex: V_l = n Var Khat_l. kernel_shift: n (E Khat_l - K_l). mean_kernel: E Khat_l.
-    kurtosis: excess kurtosis of a pre-activation. width_kurtosis: n times that.
+    kurtosis: excess kurtosis of a pre-activation. width_kurtosis: n times that. valid: whether the theory holds for this network.
     """
 
     layers: Float[Array, "layer"]
@@ -33,6 +33,7 @@ class DeepCumulants(Result):
     mean_kernel: Float[Array, "layer"]
     kurtosis: Float[Array, "layer"]
     width_kurtosis: Float[Array, "layer"]
+    valid: Bool[Array, ""]
 
 
 @theory
@@ -61,7 +62,7 @@ def deep_cumulants(system: DeepNetwork) -> DeepCumulants:
     kurtosis = 3 * vertex / kernel**2
     number = jnp.arange(1.0, system.depth + 1)
     mean_kernel = kernel + shift / system.width
-    return DeepCumulants(number, kernel, vertex, shift, mean_kernel, kurtosis / system.width, kurtosis)
+    return DeepCumulants(number, kernel, vertex, shift, mean_kernel, kurtosis / system.width, kurtosis, jnp.asarray(True))
 
 
 @theory
@@ -70,7 +71,7 @@ def homogeneous_cumulants(system: DeepNetwork) -> DeepCumulants:
 
     Every layer multiplies Khat by an independent factor weight_variance (1/n) sum_i phi(g_i)^2, g_i ~ N(0, 1), so that
     E Khat_l^2 / (E Khat_l)^2 = {1 + (<phi^4>/<phi^2>^2 - 1) / n}^l: for relu (1 + 5/n)^l, and exp(5 l / n) when both are large.
-    For other activations or with biases the answer is NaN.
+    For other activations or with biases the answer is NaN, and not valid.
     """
     second, fourth = (system.activation.moment(power, 1.0) for power in (2, 4))
     number = jnp.arange(1.0, system.depth + 1)
@@ -78,8 +79,9 @@ def homogeneous_cumulants(system: DeepNetwork) -> DeepCumulants:
     relative = (1 + (fourth / second**2 - 1) / system.width) ** number - 1
     probe = jnp.array([-1.0, 1.0])
     homogeneous = jnp.allclose(system.activation(3.0 * probe), 3.0 * system.activation(probe), rtol=1e-12)
-    valid = jnp.where(homogeneous & (jnp.asarray(system.bias_variance) == 0), 1.0, jnp.nan)
-    vertex = valid * system.width * relative * kernel**2
-    kurtosis = valid * 3 * relative
-    return DeepCumulants(number, kernel, vertex, jnp.zeros_like(kernel), kernel, kurtosis, kurtosis * system.width)
+    valid = homogeneous & (jnp.asarray(system.bias_variance) == 0)
+    relative = jnp.where(valid, relative, jnp.nan)
+    vertex = system.width * relative * kernel**2
+    kurtosis = 3 * relative
+    return DeepCumulants(number, kernel, vertex, jnp.zeros_like(kernel), kernel, kurtosis, kurtosis * system.width, valid)
 

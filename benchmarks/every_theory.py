@@ -1,0 +1,57 @@
+"""Every registered theory on the example systems of its tests: the first call, which compiles, and those with other numbers.
+
+    python benchmarks/every_theory.py
+
+`programs` counts what was compiled by the first call, and again by the others (0: nothing is, whatever the numbers). The
+compilation cache on disk is off, so that the first call is that of a machine which has never run it.
+"""
+
+import importlib
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+
+os.environ["ORDERPARAM_CACHE"] = "off"
+ROOMS = Path(__file__).parents[1] / "tests" / "every_theory"
+sys.path.insert(0, str(ROOMS))
+
+import jax  # noqa: E402
+from checks import compiled, numbers, of_room  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.table import Table  # noqa: E402
+
+CALLS = 5
+
+
+def measured(theory, system, options):
+    """Seconds of the first call, seconds of the fastest other, and the programs that were compiled in both."""
+
+    def call(at):
+        started, before = time.perf_counter(), compiled["programs"]
+        jax.block_until_ready(theory(at, **options))
+        return time.perf_counter() - started, compiled["programs"] - before
+
+    first, programs = call(system)
+    changed = [(name, value) for name, value, declaration in numbers(system) if not declaration.integer][:1]
+    others = [call(system.with_(**{name: value * (1 + 1e-3 * k) for name, value in changed})) for k in range(CALLS)]
+    return first, min(seconds for seconds, _ in others), programs, sum(again for _, again in others)
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")  # of examples at the edge of what their theory is good for
+    table = Table("theory", "system", "first call, s", "others, ms", "programs", "again")
+    for path in sorted(ROOMS.glob("test_*.py")):
+        examples = importlib.import_module(path.stem)
+        for theory in of_room(path.stem.removeprefix("test_")):
+            system = next(system for system in examples.SYSTEMS if isinstance(system, theory.systems))
+            options = getattr(examples, "OPTIONS", {}).get(theory.fn.__name__, {})
+            first, other, programs, again = measured(theory, system, options)
+            name = theory.name if theory.traced else f"{theory.name} (host)"
+            table.add_row(name, type(system).__name__, f"{first:.2f}", f"{1e3 * other:.2f}", str(programs), str(again))
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""What every registered theory must do, whatever its physics; the files beside this one name an example system of each kind.
+
+    globals().update(checks("kernel_regression", [KernelRegression(...), PoolRegression(...)]))
+
+- Called again, with the same or with other numbers, it compiles nothing.
+- It refuses a system of another type by name.
+- Every field of its systems is declared, and refuses by name what nobody can mean.
+- Over random legal parameters it returns finite numbers of a possible sign, or says that it did not converge, or refuses by name.
+"""
+
+import dataclasses
+import inspect
+import math
+import re
+import zlib
+from collections import Counter
+
+import jax
+import numpy as np
+import pytest
+
+import orderparam as op
+from orderparam.core.fields import declarations, is_number
+from orderparam.core.result import Result
+from orderparam.core.system import System
+
+DRAWS = 200
+FLAGS = ("converged", "valid", "reliable")
+NOT_NEGATIVE = ("error", "variance", "risk", "loss", "ridge", "dimension", "effective_width")
+
+
+class Other(System):
+    """A system that no theory takes."""
+
+    number: float = op.parameter("a number", default=1.0)
+
+
+def checks(room, systems, slow=(), options=None):
+    """The tests of a room as a dictionary of functions. slow: theories drawn a tenth as often; options: name -> those needed."""
+    theories = of_room(room)
+    pairs = [
+        pytest.param(theory, system, id=f"{theory.fn.__name__}-{type(system).__name__}")
+        for theory in theories
+        for system in systems
+        if isinstance(system, theory.systems)
+    ]
+    given = options or {}
+
+    def test_every_theory_has_an_example():
+        assert {pair.values[0].name for pair in pairs} == {theory.name for theory in theories}
+
+    @pytest.mark.parametrize("theory", [pytest.param(theory, id=theory.fn.__name__) for theory in theories])
+    def test_another_system_is_refused_by_name(theory):
+        with pytest.raises(ValueError, match=rf"^{theory.name} takes an? .*, not an? Other$"):
+            theory(Other())
+
+    @pytest.mark.parametrize(("theory", "system"), pairs)
+    def test_any_legal_parameters(theory, system):
+        words = given.get(theory.fn.__name__, {})
+        name = f"{theory.name} {type(system).__name__}"
+        rng = np.random.default_rng(zlib.crc32(name.encode()))
+        usual = theory(system, **words)
+        assert isinstance(usual, theory.results)
+        before, told = compiled["programs"], 0
+        for _ in range(DRAWS // 10 if theory.fn.__name__ in slow or not theory.traced else DRAWS):
+            changes = draw(system, rng)
+            found = outcome(theory, system, changes, words)
+            if isinstance(found, ValueError):
+                assert any(re.search(rf"\b{field}\b", str(found)) for field in field_names(system)), f"{changes}: {found}"
+                continue
+            told += 1
+            fault = faults(found, usual)
+            assert not fault, f"{name} with {changes}: {fault}"
+        assert told >= 5, f"{name}: hardly any parameters are legal"
+        again = compiled["programs"] - before
+        assert again == 0 or not theory.traced, f"{name} compiled {again} programs for other numbers"
+
+    fields = [
+        pytest.param(system, name, id=f"{type(system).__name__}-{name}")
+        for system in systems
+        for name in declarations(system)
+    ]
+
+    @pytest.mark.parametrize("system", [pytest.param(system, id=type(system).__name__) for system in systems])
+    def test_every_field_is_declared(system):
+        assert set(declarations(system)) == {field.name for field in dataclasses.fields(system)}
+
+    @pytest.mark.parametrize(("system", "field"), fields)
+    def test_wrong_values_are_refused_by_name(system, field):
+        for value in wrong_values(system, field):
+            with pytest.raises(ValueError, match=rf"^\w+\.{field}\b"):
+                system.with_(**{field: value})
+
+    return {name: function for name, function in locals().items() if inspect.isfunction(function) and name.startswith("test_")}
+
+
+def of_room(room):
+    """Its theories."""
+    return [theory for name, theory in op.theories().items() if name.startswith(f"{room}.")]
+
+
+def outcome(theory, system, changes, words):
+    """The result, or the error that refuses."""
+    try:
+        return theory(system.with_(**changes), **words)
+    except ValueError as error:
+        return error
+
+
+def field_names(record):
+    """The names of the fields of a record and of its parts."""
+    for name in declarations(record):
+        yield name
+        yield from field_names(getattr(record, name)) if declarations_of(getattr(record, name)) else ()
+
+
+def wrong_values(system, field):
+    """What nobody can mean by a field."""
+    declaration, value = declarations(system)[field], getattr(system, field)
+    wrong = [object(), "no such thing", 1j, np.array([]), [[]], ["a"], np.array([1.0 + 1j])]
+    if declaration.kind == "parameter":
+        wrong += [10**400, math.inf, -math.inf, math.nan, True, {}, {"a": 1}]
+        shape = np.shape(value) or (2,)
+        for bad in (np.nan, np.inf):
+            spoiled = np.ones(shape)
+            spoiled.flat[-1] = bad
+            wrong.append(spoiled)
+        wrong += [np.full(shape, "x"), np.full(shape, 1.0, complex)]
+        for key, step in (("minimum", -1.0), ("above", 0.0), ("maximum", 1.0), ("below", 0.0)):
+            bound = declaration.limits[key]
+            if bound is not None:
+                wrong += [bound + step] if () in declaration.shapes else [np.full(shape, bound + step)]
+                wrong.append(np.full(shape, bound + step))
+    elif declaration.kind == "structure" and int in declaration.annotations:
+        wrong += [10**400, math.nan, 1.5, True, None] if type(None) not in declaration.annotations else [math.nan, 1.5, True]
+    elif declaration.kind == "structure" and declaration.convert is None and not declaration.choices:
+        return []  # anything goes
+    return wrong
+
+
+def numbers(record, path=""):
+    """Path, value and declaration of every number of a record and of its parts."""
+    for name, declaration in declarations(record).items():
+        value = getattr(record, name)
+        if declaration.kind == "parameter" and is_number(value):
+            yield f"{path}{name}", float(value), declaration
+        elif declaration.kind == "part" and declarations_of(value):
+            yield from numbers(value, f"{path}{name}.")
+
+
+def declarations_of(value):
+    try:
+        return declarations(value)
+    except TypeError:
+        return {}
+
+
+def draw(system, rng):
+    """New values for about two thirds of the numbers: near, far, and at the ends of what is allowed."""
+    changes = {}
+    for path, value, declaration in numbers(system):
+        kind = rng.uniform()
+        if kind < 0.35:
+            continue
+        limits = declaration.limits
+        lowest = limits["minimum"] if limits["minimum"] is not None else limits["above"]
+        highest = limits["maximum"] if limits["maximum"] is not None else limits["below"]
+        scale = abs(value) or 1.0
+        new = scale * 10.0 ** rng.uniform(-2, 2) if kind < 0.9 else scale * 10.0 ** rng.uniform(-8, 0)
+        if lowest is None and rng.uniform() < 0.5:
+            new = -new
+        if kind > 0.95 and limits["minimum"] is not None:
+            new = limits["minimum"]
+        if lowest is not None and new < lowest:
+            new = lowest + abs(scale) * rng.uniform(0.01, 1)
+        if highest is not None and new > highest:
+            new = (lowest or 0.0) + (highest - (lowest or 0.0)) * rng.uniform(0.01, 0.99)
+        changes[path] = float(max(1, round(new))) if declaration.integer else float(new)
+    return changes
+
+
+def faults(result: Result, usual: Result) -> str:
+    """What is wrong with a result, in words; empty when it is sound or says itself that it is not."""
+    fields = type(result).dims()
+    if any(name in fields and not np.all(np.asarray(getattr(result, name))) for name in FLAGS):
+        return ""
+    for name in fields:
+        value, known = np.asarray(getattr(result, name)), np.asarray(getattr(usual, name))
+        if not np.issubdtype(value.dtype, np.floating):
+            continue
+        undefined = ~np.isfinite(known) if known.shape == value.shape else np.zeros(value.shape, bool)
+        if not np.all(np.isfinite(value) | undefined):
+            return f"{name} = {value} is said to be right"
+        rounding = 1e-9 * np.max(np.abs(value), initial=1.0, where=np.isfinite(value))
+        if any(word in name.split("_") for word in NOT_NEGATIVE) and np.any(value < -rounding):
+            return f"{name} = {value} has an impossible sign"
+    return ""
+
+
+compiled = Counter()
+
+
+def _count(event, seconds, **_):
+    compiled["programs"] += event == "/jax/core/compile/backend_compile_duration"
+
+
+jax.monitoring.register_event_duration_secs_listener(_count)

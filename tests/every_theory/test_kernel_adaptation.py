@@ -1,0 +1,26 @@
+"""Every theory of kernels that adapt."""
+
+import numpy as np
+from checks import checks
+
+from orderparam.systems.kernel_adaptation import (
+    DeepNetworkOnData,
+    NetworkOnData,
+    PatchNetwork,
+    ScaledNetwork,
+    TwoLayerNetwork,
+    hermite_target,
+)
+
+RNG = np.random.default_rng(0)
+X, TEST = RNG.normal(size=(6, 4)), RNG.normal(size=(3, 4))
+DATA = (X, X[:, 0], TEST, TEST[:, 0])
+NETWORK = TwoLayerNetwork(20.0, 30.0, 100.0, 0.1, hermite_target({1: 1.0, 3: -0.3}))
+SYSTEMS = [
+    NETWORK,
+    ScaledNetwork(NETWORK, 2.0),
+    PatchNetwork(20.0, 4.0, 10.0, 100.0, 0.1, hermite_target({1: 1.0})),
+    NetworkOnData(*DATA, 20.0, 0.1),
+    DeepNetworkOnData(*DATA, 20.0, 0.1),
+]
+globals().update(checks("kernel_adaptation", SYSTEMS))

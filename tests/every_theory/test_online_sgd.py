@@ -1,0 +1,11 @@
+"""Every theory of one-pass SGD."""
+
+from checks import checks
+
+from orderparam.systems.online_sgd import CommitteeSGD, PhasePoint
+
+SYSTEMS = [
+    CommitteeSGD(100, 1.0, 0.01, readout_rate=0.1, horizon=20.0, width=2, teacher_width=1, records=4),
+    PhasePoint(100, base_width=2, horizon=5.0, teacher_width=1, records=4),
+]
+globals().update(checks("online_sgd", SYSTEMS))

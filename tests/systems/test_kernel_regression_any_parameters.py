@@ -98,7 +98,9 @@ def test_any_numbers_on_a_pool(name, rank):
     )
 
 
-@pytest.mark.parametrize("theory", [kr.self_consistent, kr.renormalization_group, kr.optimal_temperature, kr.cavity], ids=str)
+@pytest.mark.parametrize(
+    "theory", [kr.self_consistent, kr.renormalization_group, kr.optimal_temperature, kr.cavity], ids=lambda theory: theory.name
+)
 def test_other_numbers_compile_nothing(theory):
     features = np.random.default_rng(2).normal(size=(10, 14))
     pool = kr.PoolRegression.from_kernel(features @ features.T, features[:, 0], 5.0, 0.1)

@@ -233,7 +233,7 @@ UNIFORM_POOL = PoolRegression.from_kernel(np.eye(6), np.ones(6), 3, 0.1)
 @pytest.mark.parametrize(
     "theory",
     [self_consistent, equivalent_kernel, equivalent_kernel_corrected, renormalization_group, optimal_temperature, cavity],
-    ids=str,
+    ids=lambda theory: theory.name,
 )
 def test_a_theory_of_a_uniform_ridge_refuses_one_that_is_not(theory):
     with pytest.raises(ValueError, match=rf"{theory.name} takes a (Kernel|Pool)Regression, not a HeteroscedasticRegression"):

@@ -14,8 +14,3 @@ from orderparam.data.preprocess import centre, normalise, scale_pixels, standard
 from orderparam.data.standard import DATASETS, load
 from orderparam.data.subsample import subsample
 from orderparam.data.tasks import Targets, apply_task, binary, one_hot, one_vs_rest, parity, regression
-
-__all__ = [
-    "DATASETS", "DataNotFound", "Dataset", "Targets", "apply_task", "binary", "centre", "load", "load_file", "normalise",
-    "one_hot", "one_vs_rest", "parity", "regression", "scale_pixels", "standardise", "standardise_columns", "subsample",
-]  # fmt: skip

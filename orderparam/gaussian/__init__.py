@@ -3,14 +3,3 @@
 from orderparam.gaussian.activations import Activation, activation, activation_names
 from orderparam.gaussian.hermite import hermite, hermite_coefficients
 from orderparam.gaussian.quadrature import expectation, expectation_2d, standard_normal_rule
-
-__all__ = [
-    "Activation",
-    "activation",
-    "activation_names",
-    "expectation",
-    "expectation_2d",
-    "hermite",
-    "hermite_coefficients",
-    "standard_normal_rule",
-]

@@ -11,26 +11,3 @@ from orderparam.kernels.gp import Conditioned, Posterior, Spectral, condition, d
 from orderparam.kernels.gradient_flow import FlowPrediction, gradient_flow
 from orderparam.kernels.spectra import finite_rank, gaussian_rbf, hypercube, power_law, sphere
 from orderparam.kernels.spectrum import Spectrum
-
-__all__ = [
-    "Conditioned",
-    "CrossValidation",
-    "EffectiveRidge",
-    "FlowPrediction",
-    "Kernels",
-    "Posterior",
-    "Spectral",
-    "Spectrum",
-    "compress",
-    "condition",
-    "diagonalise",
-    "effective_ridge",
-    "finite_rank",
-    "gaussian_rbf",
-    "generalized_cross_validation",
-    "gp_posterior",
-    "gradient_flow",
-    "hypercube",
-    "power_law",
-    "sphere",
-]

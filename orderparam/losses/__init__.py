@@ -12,27 +12,3 @@ from orderparam.losses.logistic import Logistic
 from orderparam.losses.minimise import Minimum, minimise
 from orderparam.losses.risk import PenalisedRisk, Penalty
 from orderparam.losses.square import Square
-
-__all__ = [
-    "Channel",
-    "ChannelAverages",
-    "ChannelErrors",
-    "ClassChannel",
-    "ClassLabels",
-    "Fields",
-    "Hinge",
-    "Labels",
-    "Logistic",
-    "Loss",
-    "Minimum",
-    "PenalisedRisk",
-    "Penalty",
-    "RealLabels",
-    "SignLabels",
-    "Square",
-    "field_means",
-    "fresh_means",
-    "loss",
-    "loss_names",
-    "minimise",
-]

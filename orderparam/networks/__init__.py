@@ -9,24 +9,3 @@ from orderparam.networks.fully_connected import fully_connected, parse
 from orderparam.networks.normalization import LayerNorm
 from orderparam.networks.pooling import AveragePool, Flatten, GlobalAveragePool
 from orderparam.networks.random_kernels import RandomKernels, empirical_ntk, random_kernels
-
-__all__ = [
-    "Architecture",
-    "AveragePool",
-    "Convolution",
-    "Dense",
-    "Flatten",
-    "GlobalAveragePool",
-    "LayerNorm",
-    "LocallyConnected",
-    "Network",
-    "Nonlinearity",
-    "RandomKernels",
-    "Serial",
-    "Sum",
-    "convolutional",
-    "empirical_ntk",
-    "fully_connected",
-    "parse",
-    "random_kernels",
-]

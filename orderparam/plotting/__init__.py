@@ -6,21 +6,3 @@ from orderparam.plotting.layout import canvas, finish
 from orderparam.plotting.panel import Freehand, Panel
 from orderparam.plotting.style import house_style, save
 from orderparam.plotting.words import tex
-
-__all__ = [
-    "Freehand",
-    "Panel",
-    "canvas",
-    "curve",
-    "draw",
-    "figure_of",
-    "finish",
-    "horizontal",
-    "house_style",
-    "labelled",
-    "plot",
-    "save",
-    "slope",
-    "tex",
-    "vertical",
-]

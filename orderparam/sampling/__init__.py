@@ -3,5 +3,3 @@
 from orderparam.sampling.curvature import largest_curvature, variance_inflation
 from orderparam.sampling.estimate import Estimate, estimate
 from orderparam.sampling.posterior import Samples, sample
-
-__all__ = ["Estimate", "Samples", "estimate", "largest_curvature", "sample", "variance_inflation"]

@@ -8,5 +8,3 @@ from orderparam.core.study.curve import Curve
 from orderparam.core.study.files import load
 from orderparam.core.study.registry import Study, find, studies, study
 from orderparam.core.study.run import compare
-
-__all__ = ["Comparison", "Curve", "Study", "compare", "find", "load", "studies", "study"]

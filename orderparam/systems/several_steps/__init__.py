@@ -3,14 +3,3 @@
 from orderparam.systems.several_steps.experiment import NetworkPath, correlation_steps, square_loss_steps
 from orderparam.systems.several_steps.model import SeveralSteps
 from orderparam.systems.several_steps.theory import ReusePath, StepPath, fresh_batches, reused_batch
-
-__all__ = [
-    "NetworkPath",
-    "ReusePath",
-    "SeveralSteps",
-    "StepPath",
-    "correlation_steps",
-    "fresh_batches",
-    "reused_batch",
-    "square_loss_steps",
-]

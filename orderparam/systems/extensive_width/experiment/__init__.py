@@ -3,13 +3,3 @@
 from orderparam.systems.extensive_width.experiment.posterior import Posterior, posterior_hmc
 from orderparam.systems.extensive_width.experiment.quadratic import CollectivePosterior, quadratic_posterior_hmc
 from orderparam.systems.extensive_width.experiment.student import TrainedStudent, adam_at_effective_width, adam_student
-
-__all__ = [
-    "CollectivePosterior",
-    "Posterior",
-    "TrainedStudent",
-    "adam_at_effective_width",
-    "adam_student",
-    "posterior_hmc",
-    "quadratic_posterior_hmc",
-]

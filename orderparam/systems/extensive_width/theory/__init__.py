@@ -14,29 +14,3 @@ from orderparam.systems.extensive_width.theory.limits import (
 from orderparam.systems.extensive_width.theory.quadratic import CollectiveOptimal, quadratic_bayes_optimal
 from orderparam.systems.extensive_width.theory.state import BayesOptimal
 from orderparam.systems.extensive_width.theory.transitions import Staircase, Windows, coexistence_windows, staircase
-
-__all__ = [
-    "BayesOptimal",
-    "Channel",
-    "CollectiveOptimal",
-    "CollectiveTransition",
-    "Compressed",
-    "FlatHierarchy",
-    "Scaling",
-    "Solutions",
-    "Staircase",
-    "Windows",
-    "all_solutions",
-    "bayes_optimal",
-    "channel",
-    "coexistence_windows",
-    "collective_transition",
-    "compressed",
-    "effective_teacher",
-    "flat_hierarchy",
-    "informed_state",
-    "limiting_profile",
-    "quadratic_bayes_optimal",
-    "staircase",
-    "steep_hierarchy",
-]

@@ -12,20 +12,3 @@ from orderparam.systems.one_step.theory.first_step import (
 from orderparam.systems.one_step.theory.given_layer import TrainedLayer, given_layer
 from orderparam.systems.one_step.theory.isotropic import spiked_asymptotics
 from orderparam.systems.one_step.theory.spectrum import FeatureMatrix, FeatureSpectrum, feature_spectrum, spectral_density
-
-__all__ = [
-    "FeatureMatrix",
-    "FeatureSpectrum",
-    "FirstLayer",
-    "ReadoutCurve",
-    "TrainedLayer",
-    "best_linear",
-    "feature_spectrum",
-    "first_layer",
-    "given_layer",
-    "no_step_asymptotics",
-    "one_step_asymptotics",
-    "spectral_density",
-    "spiked",
-    "spiked_asymptotics",
-]

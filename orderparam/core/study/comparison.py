@@ -1,10 +1,13 @@
 """A finished study: the data set of every curve and the agreement of each experiment with its theories."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import xarray as xr
 
+from orderparam.core.agreement import agreement
+from orderparam.core.study.curve import agree
 from orderparam.core.study.registry import Study
 
 
@@ -46,3 +49,15 @@ class Comparison:
                 return self.study.draw(self)
             panels = self.study.panels(self.parameters) if callable(self.study.panels) else self.study.panels
             return draw(self, panels, columns=self.study.columns, caption=self.study.caption)
+
+
+def agreements(datasets: Mapping[str, xr.Dataset], observables: Sequence[str]) -> dict[str, dict[str, xr.Dataset]]:
+    """Of every experiment among the curves, with the theories whose facets agree with its own."""
+    theories = {name: data for name, data in datasets.items() if data.attrs["kind"] == "theory"}
+    tables = {}
+    for name, measured in datasets.items():
+        if measured.attrs["kind"] == "experiment":
+            facets = measured.attrs["facets"]
+            beside = {key: data for key, data in theories.items() if agree(data.attrs["facets"], facets)}
+            tables[name] = agreement(beside, measured, observables)
+    return tables

@@ -1,16 +1,14 @@
 """The folder of a study: its points as they finish, and what is made of them."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xarray as xr
 import zarr
 
-from orderparam.core.store import StoreError, clear_leftovers, read
-from orderparam.core.study.comparison import Comparison
+from orderparam.core.store import StoreError, clear_leftovers, make_whole, read
+from orderparam.core.study.comparison import Comparison, agreements
 from orderparam.core.study.curve import key, slug
 from orderparam.core.study.registry import Study, absent, find, known
 
@@ -28,11 +26,9 @@ def open_result(out: Path, chosen: Study, parameters: dict[str, Any]) -> Path:
         if not path.exists():
             if out.exists() and any(not entry.name.startswith(".result.zarr.") for entry in out.iterdir()):
                 raise StoreError(f"{out} is not empty and holds no result; choose another folder with --out")
-            # Made aside and moved into place whole: a kill at any moment leaves a result or none.
-            aside = out / f".result.zarr.{os.getpid()}"
-            zarr.create_group(aside, attributes={"orderparam_study": identity}, overwrite=True)
-            aside.rename(path)
-            return path
+            make_whole(
+                path, lambda aside: zarr.create_group(aside, attributes={"orderparam_study": identity}, overwrite=True)
+            )
         stored: Any = zarr.open_group(path, mode="r").attrs.get("orderparam_study")
     except OSError as error:
         raise StoreError(f"cannot write {out}: {error.strerror or error}") from None
@@ -52,18 +48,10 @@ def open_result(out: Path, chosen: Study, parameters: dict[str, Any]) -> Path:
 
 
 def write(comparison: Comparison, out: Path) -> None:
-    """Agreement, figure and summary beside the points; each file whole or not at all."""
+    """Figure and summary beside the points; each file whole or not at all."""
     from orderparam.plotting import save
 
     try:
-        for name, tables in comparison.agreement.items():
-            for observable, table in tables.items():
-                words = [name for name, values in table.coords.items() if values.dtype.kind in "UO"]
-                texts = {name: table[name].astype(np.dtypes.StringDType()) for name in words}
-                group = f"agreement-{slug(name)}/{observable}"
-                table.assign_coords(texts).to_zarr(
-                    out / "result.zarr", group=group, mode="w", zarr_format=3, consolidated=False
-                )
         save(comparison.figure(), out / "figure")
         text = json.dumps(comparison.summary, indent=2, default=_plain)
         aside = out / ".summary.json.new"
@@ -88,21 +76,15 @@ def load(out: str | Path) -> Comparison:
         raise StoreError(f"{out} holds an unfinished run: the same command again goes on where it stopped")
     try:
         summary = json.loads((out / "summary.json").read_text())
-        curves, tables = {}, {}
+        curves = {}
         for record in summary["curves"]:
             name = key(record["label"], record["facets"])
             data = read(out / "result.zarr" / slug(name))
             data.attrs = {attribute: record[attribute] for attribute in _ATTRIBUTES}
             curves[name] = data
-            if record["kind"] == "experiment":
-                tables[name] = {
-                    observable: xr.open_zarr(
-                        out / "result.zarr", group=f"agreement-{slug(name)}/{observable}", consolidated=False, chunks=None
-                    ).load()
-                    for observable in dict.fromkeys(entry["observable"] for entry in summary["agreement"][name])
-                }
         chosen = find(summary["study"]) if known(summary["study"]) else absent(summary)
         parameters = chosen.parameters(settings=summary["parameters"])
+        tables = agreements(curves, chosen.observables)
     except StoreError:
         raise
     except Exception as error:

@@ -65,11 +65,6 @@ class Study:
         """The room of `orderparam.systems` it stands in, or the module that it comes from."""
         return registry.room_of(self.build.__module__)
 
-    def mentions(self, word: str) -> bool:
-        """Whether the word stands in its name, room, title or source."""
-        text = f"{self.name} {self.room} {self.title} {self.source}"
-        return word.lower().replace("_", " ") in text.lower().replace("_", " ")
-
     @cached_property
     def defaults(self) -> dict[str, Any]:
         """Parameter -> quick value."""
@@ -162,8 +157,9 @@ def absent(summary: Mapping[str, Any]) -> Study:
     def build(**_: Any) -> list[Curve]:
         raise ValueError(f"study {summary['study']!r} is not known here: load its file first, by `find('FILE.py:NAME')`")
 
+    shown = dict.fromkeys(entry["observable"] for entries in summary["agreement"].values() for entry in entries)
     made = Study(
-        summary["study"], summary["title"], summary["source"], build, {}, (0, 0), (), (), "", None, lambda _: build()
+        summary["study"], summary["title"], summary["source"], build, {}, (0, 0), tuple(shown), (), "", None, lambda _: build()
     )
     made.__dict__["defaults"] = dict(summary["parameters"])
     return made

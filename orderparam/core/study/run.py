@@ -8,10 +8,9 @@ from typing import Any
 
 import xarray as xr
 
-from orderparam.core.agreement import agreement
 from orderparam.core.executor import resolve
 from orderparam.core.grid import numeric
-from orderparam.core.study.comparison import Comparison
+from orderparam.core.study.comparison import Comparison, agreements
 from orderparam.core.study.curve import Curve, agree, slug
 from orderparam.core.study.files import open_result, write
 from orderparam.core.study.registry import Study, find
@@ -64,7 +63,7 @@ def compare(
         role = "experiment" if curve.is_experiment else "theory"
         results[curve.key].attrs.update(label=curve.label, facets=curve.facets, kind=role, baseline=curve.baseline)
         timings[curve.key] = time.perf_counter() - start
-    tables = _agreements(chosen, results)
+    tables = agreements(results, chosen.observables)
     record = summary_of(chosen, parameters, full, results, tables, timings, time.perf_counter() - begin)
     comparison = Comparison(chosen, parameters, results, tables, record)
     if out is not None:
@@ -94,15 +93,3 @@ def _united(curve: Curve, curves: Sequence[Curve]) -> Curve:
                 if name in over and numeric(over[name]) and numeric(values):
                     over[name] = sorted({float(v) for v in over[name]} | {float(v) for v in values})
     return replace(curve, over=over)
-
-
-def _agreements(chosen: Study, results: Mapping[str, xr.Dataset]) -> dict[str, dict[str, xr.Dataset]]:
-    """Of every experiment, with the theories whose facets agree with its own."""
-    theories = {name: data for name, data in results.items() if data.attrs["kind"] == "theory"}
-    tables = {}
-    for name, measured in results.items():
-        if measured.attrs["kind"] == "experiment":
-            facets = measured.attrs["facets"]
-            beside = {key: data for key, data in theories.items() if agree(data.attrs["facets"], facets)}
-            tables[name] = agreement(beside, measured, chosen.observables)
-    return tables

@@ -126,7 +126,7 @@ def _decompose(
 @theory
 def given_layer(system: TrainedLayer) -> ReadoutCurve:
     """Errors and order parameters of the read-out on this very layer, for large p and n. Groups are one."""
-    spike, norm, modes = system.spike, jnp.asarray(system.bulk_norm), system.modes
+    spike, norm, modes = jnp.asarray(system.spike), jnp.asarray(system.bulk_norm), system.modes
     load = system.n_train / modes.eigenvalues.size
     problem = data(
         system.loss,

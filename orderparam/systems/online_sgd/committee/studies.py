@@ -7,13 +7,12 @@ from orderparam.systems.online_sgd.committee.model import CommitteeSGD
 from orderparam.systems.online_sgd.committee.theory import overlap_flow
 
 RISK = r"population risk $R = \frac{1}{2}\,\mathrm{E}(f^* - f)^2$"
-VEIGA = "Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022"
 
 
 @study(
     "sgd-saad-solla",
     title="Plateau, specialisation, and the floor set by label noise",
-    source=f"Saad, Solla 1995; {VEIGA}, Fig. 2",
+    source="Saad, Solla 1995; Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022, Fig. 2",
     full={
         "dim": 10_000,
         "width": 8,

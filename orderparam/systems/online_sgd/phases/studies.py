@@ -6,12 +6,13 @@ from functools import partial
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.systems.online_sgd.committee.start import InSpanStart, TeacherStart
-from orderparam.systems.online_sgd.committee.studies import RISK, VEIGA
+from orderparam.systems.online_sgd.committee.studies import RISK
 from orderparam.systems.online_sgd.phases.experiment import measured_moving_time, measured_residual_risk, phase_chain
 from orderparam.systems.online_sgd.phases.figures import draw_deviations, draw_plane, draw_residuals, draw_times
 from orderparam.systems.online_sgd.phases.model import PhasePoint
 from orderparam.systems.online_sgd.phases.theory import moving_time, phase_flow, residual_risk
 
+VEIGA = "Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022"
 _POINTS = ((0.0, 0.5), (0.25, 0.25), (0.0, 0.0), (0.25, -0.25), (0.0, -0.375), (0.25, -0.5), (0.0, -0.75))
 
 

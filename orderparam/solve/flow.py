@@ -12,7 +12,7 @@ import optimistix
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 VectorField = Callable[[PyTree, PyTree], PyTree]
-_SETTLED = 1e-2  # changes of an implicit stage, in units of the tolerance, that count as none
+_SHARE = 0.1  # of the tolerance: how well the stages of an implicit step are solved
 
 
 class Flow(eqx.Module):
@@ -58,10 +58,10 @@ def _implicit(start: PyTree, rtol: float, atol: float) -> diffrax.AbstractSolver
 
     def size(change: PyTree) -> Float[Array, ""]:
         found = optimistix.rms_norm(change)
-        return jnp.where(found < _SETTLED, 0.0, found)
+        return jnp.where(found < _SHARE, 0.0, found)
 
     scale = jax.lax.stop_gradient(optimistix.max_norm(start))
-    return diffrax.Kvaerno5(root_finder=diffrax.VeryChord(rtol=rtol, atol=atol + rtol * scale, norm=size))
+    return diffrax.Kvaerno5(root_finder=diffrax.VeryChord(rtol=rtol, atol=atol + rtol * scale, norm=size, kappa=_SHARE))
 
 
 def flow(

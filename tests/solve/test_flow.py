@@ -43,8 +43,8 @@ def test_implicit_steps_on_a_stiff_relaxation():
 
 
 def test_long_implicit_steps_near_rest_are_not_refused():
-    """Two modes that die out at rates 1 and 1e-3 around (1, 1): by t = 1e6 only rounding moves the state. A step grows tenfold at
-    most, so that 400 steps are what accuracy asks for, with room."""
+    """Two modes that die out at rates 1 and 1e-3 around (1, 1): by t = 1e6 only rounding moves the state, which must not
+    shorten the steps: 125 of them."""
 
     def field(y, rates):
         fast, slow = y[0] + y[1] - 2, y[0] - y[1]
@@ -52,7 +52,7 @@ def test_long_implicit_steps_near_rest_are_not_refused():
 
     start, rates = jnp.asarray([0.3, 0.9]), jnp.asarray([0.5, 5e-4])
     times = jnp.asarray([10.0, 1e3, 1e6])
-    found = flow(field, start, times, rates, stiff=True, max_steps=400)
+    found = flow(field, start, times, rates, stiff=True, max_steps=200)
     assert bool(found.converged)
     np.testing.assert_allclose(found.value[:2], flow(field, start, times[:2], rates, rtol=1e-11).value, rtol=2e-8)
     np.testing.assert_allclose(found.value[2], 1.0, rtol=1e-12)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+import orderparam as op
 from orderparam.gaussian import activation
 from orderparam.solve.flow import flow
 from orderparam.systems.online_sgd import (
@@ -141,7 +142,7 @@ def test_rates_in_one_batch_are_the_same_as_alone():
 
 
 def test_long_stiff_flows_take_few_steps():
-    """To n/d = 1e6, where the flow has come to rest (R = 1.1664076e-4, by two solvers): 631 steps."""
+    """To n/d = 1e6, where the flow has come to rest (R = 1.1664076e-4, by two solvers): 622 steps."""
     system = CommitteeSGD(input_dim=1e12, first_record=1.0, horizon=1e6, records=3)
     path = flow(velocity, Order.at_start(system), system.sample_ratio(), problem(system), stiff=True, max_steps=900)
     assert bool(path.converged)
@@ -152,10 +153,13 @@ def test_long_stiff_flows_take_few_steps():
 def test_readouts_only_set_the_unit_of_the_labels():
     """Labels c times as large, of noise c^2 times as large, learnt c^2 times as slowly, are the same problem: R ~ c^2."""
     scale = 3.0
-    plain = CommitteeSGD(input_dim=1e9, width=2, readout="sum", learning_rate=0.5, noise=0.01, horizon=5.0, records=3)
+    system = CommitteeSGD(input_dim=1e9, width=2, learning_rate=0.5, noise=0.01, horizon=5.0, records=3)
+    plain = system.with_(student_readout=1.0, teacher_readout=[1.0, 1.0])
     scaled = plain.with_(
         student_readout=scale, teacher_readout=[scale, scale], learning_rate=0.5 / scale**2, noise=0.01 * scale**2
     )
+    for mine, usual in zip(plain.readouts(), system.with_(readout="sum").readouts()):
+        np.testing.assert_array_equal(mine, usual)
     for theory in (overlap_flow, asymptotic_error):
         np.testing.assert_allclose(theory(scaled).test_error, scale**2 * theory(plain).test_error, rtol=1e-8)
     own = plain.with_(student_readout=[0.2, 0.4], teacher_readout=2.0)
@@ -233,6 +237,16 @@ def test_random_starts_have_the_overlaps_of_random_vectors():
     np.testing.assert_allclose(jnp.diagonal(draws[0], axis1=1, axis2=2), 1.0, rtol=1e-12)
     np.testing.assert_allclose(jnp.var(draws[0][:, 0, 1]), 1 / 50, rtol=0.1)
     np.testing.assert_allclose(jnp.var(draws[1], axis=0), 1 / 50, rtol=0.1)
+
+
+def test_dimensions_of_different_widths_are_one_sweep():
+    """kappa = 1/4: widths 3 and 4."""
+    point, dims = PhasePoint(width_exponent=0.25, base_width=1, horizon=1.0, records=2), [81.0, 256.0]
+    found = op.sweep(phase_flow, point, {"input_dim": dims})
+    committees = [point.with_(input_dim=dim).committee for dim in dims]
+    assert [committee.width for committee in committees] == [3, 4]
+    expected = [overlap_flow(committee).test_error for committee in committees]
+    np.testing.assert_allclose(found["test_error"], expected, rtol=1e-12)
 
 
 def test_regions_of_the_phase_diagram():

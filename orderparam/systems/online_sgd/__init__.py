@@ -7,7 +7,7 @@ from orderparam.systems.online_sgd.committee.model import CommitteeSGD, OverlapD
 from orderparam.systems.online_sgd.committee.start import InSpanStart, ReproducibleStart, SphereStart, Start, TeacherStart
 from orderparam.systems.online_sgd.committee.theory import Plateau, SteadyState, overlap_flow, plateau, steady_state
 from orderparam.systems.online_sgd.phases.experiment import measured_moving_time, measured_residual_risk, phase_chain
-from orderparam.systems.online_sgd.phases.model import MovingTime, PhasePoint, ResidualRisk, region, time_exponent
+from orderparam.systems.online_sgd.phases.model import MovingTime, PhasePoint, ResidualRisk, RiskCurve, region, time_exponent
 from orderparam.systems.online_sgd.phases.theory import moving_time, phase_flow, residual_risk
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Plateau",
     "ReproducibleStart",
     "ResidualRisk",
+    "RiskCurve",
     "SphereStart",
     "Start",
     "SteadyState",

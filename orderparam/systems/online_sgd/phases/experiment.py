@@ -5,21 +5,20 @@ from jaxtyping import PRNGKeyArray
 
 from orderparam.core.verb import experiment
 from orderparam.systems.online_sgd.committee.experiment import overlap_chain
-from orderparam.systems.online_sgd.committee.model import OverlapDynamics
-from orderparam.systems.online_sgd.phases.model import MovingTime, PhasePoint, ResidualRisk
+from orderparam.systems.online_sgd.phases.model import MovingTime, PhasePoint, ResidualRisk, RiskCurve
 from orderparam.systems.online_sgd.phases.theory import first_move
 
 
 @experiment
-def phase_chain(system: PhasePoint, key: PRNGKeyArray) -> OverlapDynamics:
-    """`overlap_chain` of the point."""
-    return overlap_chain(system.committee, key)
+def phase_chain(system: PhasePoint, key: PRNGKeyArray) -> RiskCurve:
+    """The risk of `overlap_chain` at the point."""
+    return RiskCurve.of(overlap_chain(system.committee, key))
 
 
 @experiment
 def measured_moving_time(system: PhasePoint, key: PRNGKeyArray) -> MovingTime:
     """When the overlaps have moved, in one run."""
-    return first_move(system, phase_chain(system, key))
+    return first_move(system, overlap_chain(system.committee, key))
 
 
 @experiment

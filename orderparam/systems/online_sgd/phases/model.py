@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.system import System, parameter, part, structure
-from orderparam.systems.online_sgd.committee.model import CommitteeSGD
+from orderparam.systems.online_sgd.committee.model import CommitteeSGD, OverlapDynamics
 from orderparam.systems.online_sgd.committee.start import ReproducibleStart, Start
 
 Region = Literal["perfect learning", "Saad-Solla line", "noise dominated", "no differential equation"]
@@ -82,6 +82,20 @@ def time_exponent(width_exponent: float, rate_exponent: float) -> float:
     last phase."""
     theta = width_exponent + rate_exponent
     return max(min(1 + theta, 1 + 2 * theta), 0.0)
+
+
+class RiskCurve(Result):
+    """test_error (with its factor 1/2) along training, at `sample_ratio` = n / d: the same observables at every width. residual,
+    converged: see `OverlapDynamics`; the overlaps are those of `PhasePoint.committee`."""
+
+    sample_ratio: Float[Array, "record"]
+    test_error: Float[Array, "record"]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+    @classmethod
+    def of(cls, path: OverlapDynamics) -> "RiskCurve":
+        return cls(path.sample_ratio, path.test_error, path.residual, path.converged)
 
 
 class MovingTime(Result):

@@ -10,16 +10,16 @@ from orderparam.systems.online_sgd.committee.asymptotic import AsymptoticError, 
 from orderparam.systems.online_sgd.committee.equations import Terms
 from orderparam.systems.online_sgd.committee.model import OverlapDynamics
 from orderparam.systems.online_sgd.committee.theory import overlap_flow
-from orderparam.systems.online_sgd.phases.model import MovingTime, PhasePoint
+from orderparam.systems.online_sgd.phases.model import MovingTime, PhasePoint, RiskCurve
 
 _MOVED = 0.1  # a root-mean-square change of the overlaps of a unit that counts as a change
 
 
 @theory(traced=False)
-def phase_flow(system: PhasePoint, *, terms: Terms = "both", stiff: bool = False) -> OverlapDynamics:
-    """`overlap_flow` of the point; terms "both" keeps the term that vanishes as d -> infinity, with its finite-d
+def phase_flow(system: PhasePoint, *, terms: Terms = "both", stiff: bool = False) -> RiskCurve:
+    """The risk of `overlap_flow` at the point; terms "both" keeps the term that vanishes as d -> infinity, with its finite-d
     size."""
-    return overlap_flow(system.committee, terms=terms, stiff=stiff)
+    return RiskCurve.of(overlap_flow(system.committee, terms=terms, stiff=stiff))
 
 
 def first_move(system: PhasePoint, path: OverlapDynamics) -> MovingTime:
@@ -39,7 +39,7 @@ def first_move(system: PhasePoint, path: OverlapDynamics) -> MovingTime:
 @theory(traced=False)
 def moving_time(system: PhasePoint) -> MovingTime:
     """When the overlaps have moved, from the flow with both terms."""
-    return first_move(system, phase_flow(system))
+    return first_move(system, overlap_flow(system.committee))
 
 
 @theory(traced=False)

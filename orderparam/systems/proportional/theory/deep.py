@@ -178,9 +178,11 @@ def finite_width_layers(system: FullyConnected, closure: str) -> RenormalisedNet
     action, start = Action.of(system, closure, apart), jnp.log(common_minima(system).order_parameters[0])
     if apart:
         start, solver = jax.lax.stop_gradient(jnp.tile(start, 2)), optimistix.Dogleg(rtol=1e-12, atol=1e-12)
-        found = optimistix.root_find(action.gradient, solver, start, max_steps=60, throw=False).value
+        root = optimistix.root_find(action.gradient, solver, start, max_steps=60, throw=False)
+        found, steps = root.value, root.stats["num_steps"]
     else:
-        found = action.minimum(start).value
+        minimum = action.minimum(start)
+        found, steps = minimum.value, minimum.steps
     residual = jnp.max(jnp.abs(jax.lax.stop_gradient(action.gradient(found))))
     scales, kappas = action.split(found)
     value, (train, rows, diagonal) = action(found), kernels(system, scales, kappas, closure)
@@ -193,7 +195,7 @@ def finite_width_layers(system: FullyConnected, closure: str) -> RenormalisedNet
         action=value,
         log_evidence=log_evidence(value, action.constant, y.size),
         residual=residual,
-        steps=jnp.asarray(1),
+        steps=steps,
     )
 
 

@@ -38,14 +38,3 @@ def _(primals, tangents):
     outputs, spread = (1, jnp.outer(dual, dual)) if targets.ndim == 1 else (targets.shape[1], dual @ dual.T)
     change = jnp.sum((outputs * inverted - spread) * tangents[0]) + 2 * jnp.sum(dual * tangents[1])
     return data_term(noisy, targets), change
-
-
-def conditioned(
-    kernel: Float[Array, "n n"], targets: Float[Array, "n"], temperature: Float[Array, ""]
-) -> tuple[Float[Array, ""], Float[Array, "n n"], Float[Array, "n"]]:
-    """log det A + y^T A^{-1} y, A^{-1} and A^{-1} y with A = T + K."""
-    one = jnp.eye(targets.shape[0])
-    cholesky = jnp.linalg.cholesky(kernel + temperature * one)
-    inverted = jsl.cho_solve((cholesky, True), one)
-    dual = inverted @ targets
-    return 2 * jnp.sum(jnp.log(jnp.diag(cholesky))) + targets @ dual, inverted, dual

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float
 
 from orderparam.kernels.common_scale import Eigenbasis
 from orderparam.systems.proportional.model import LocallyConnected, PatchNetwork
-from orderparam.systems.proportional.theory.evidence import conditioned
+from orderparam.systems.proportional.theory.evidence import data_term, inverse
 from orderparam.systems.proportional.theory.patch_kernels import PatchKernels, patch_means, weighted_kernels
 from orderparam.systems.proportional.theory.results import losses, regression
 
@@ -200,14 +200,15 @@ class Places(eqx.Module):
 
     def respond(self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""]) -> Response:
         """`Response`, at O((P D)^3)."""
-        data, inverse, dual = conditioned(self.matrix(scale, kappa), self.targets.reshape(-1), temperature)
-        shape = *self.targets.shape, *self.targets.shape
-        spread, pull = self.kernels.contract(inverse.reshape(shape), jnp.outer(dual, dual).reshape(shape))
+        noisy, flat = self.matrix(scale, kappa) + temperature * jnp.eye(self.targets.size), self.targets.reshape(-1)
+        inverted, shape = inverse(noisy), (*self.targets.shape, *self.targets.shape)
+        dual = inverted @ flat
+        spread, pull = self.kernels.contract(inverted.reshape(shape), jnp.outer(dual, dual).reshape(shape))
         along = (self.means @ dual.reshape(self.targets.shape)).reshape(-1)
-        around = jnp.einsum("im,manb,jn->iajb", self.means, inverse.reshape(shape), self.means)
+        around = jnp.einsum("im,manb,jn->iajb", self.means, inverted.reshape(shape), self.means)
         together = jnp.kron(self.together, jnp.ones((self.targets.shape[1],) * 2))
         return Response(
-            data,
+            data_term(noisy, flat),
             spread.reshape(self.size, -1),
             pull.reshape(self.size, -1),
             together * around.reshape(self.size, -1),

@@ -93,7 +93,7 @@ def effective_ridge(
     spare = jnp.where(interpolates & (n_train > rank), n_train - rank, 1.0)
     threshold = jnp.where(interpolates, ridge / spare, jnp.exp(root.value))
     unused = jnp.where(interpolates, n_train - rank, ridge / jnp.where(interpolates, 1.0, threshold))
-    return _share_out(
+    return _solution(
         spectrum,
         n_train,
         threshold,
@@ -108,10 +108,10 @@ def at_threshold(
 ) -> EffectiveRidge:
     """The same for a given kappa > 0. The ridge that belongs to it is kappa * `unused`, negative when no ridge leads to kappa."""
     unused = n_train - spectrum.multiplicities @ learnability(spectrum.eigenvalues, threshold)
-    return _share_out(spectrum, n_train, threshold, unused, jnp.zeros_like(unused), jnp.ones_like(unused, bool))
+    return _solution(spectrum, n_train, threshold, unused, jnp.zeros_like(unused), jnp.ones_like(unused, bool))
 
 
-def _share_out(
+def _solution(
     spectrum: Spectrum,
     n_train: float | Float[Array, ""],
     threshold: Float[Array, ""],

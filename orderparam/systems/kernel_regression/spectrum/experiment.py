@@ -12,15 +12,15 @@ from orderparam.core.verb import experiment
 from orderparam.kernels.gp import condition
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.systems.kernel_regression.learning_curve import MeasuredLearningCurve, on_training_set, ratio, solved
-from orderparam.systems.kernel_regression.pool.model import PoolRegression
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 
 LARGEST_DESIGN = 4 * 10**8  # entries of a Gaussian design matrix: 3.2 GB
 
 
 def _infinite_population(system: KernelRegression) -> None:
-    if isinstance(system, PoolRegression):
-        raise ValueError("gaussian_design samples an infinite population: a PoolRegression is measured by gp_regression")
+    if np.any(np.asarray(system.sampled_fraction) > 0):
+        name = type(system).__name__
+        raise ValueError(f"gaussian_design samples an infinite population: a {name} is measured by gp_regression")
 
 
 @experiment(check=_infinite_population)

@@ -35,10 +35,10 @@ def langevin(
     """Euler steps u <- u - dt grad U + sqrt(2 dt) xi, every step taken, from independent prior draws.
 
     All weights are sampled, in units of their prior: theta = (prior standard deviation) u, U = L/T + |u|^2/2, which is the
-    equation above with its time in units of 1/gamma. dt = curvature_step / A with A the `largest_curvature`: the discretisation
-    inflates the variance of a mode of curvature A_i by 1/(1 - dt A_i/2), exactly so where the features are frozen. The slowest
-    directions, held by the prior alone, are forgotten in one unit of time, 1/dt steps: `warmup` should be some 1/dt, `thin` a
-    fraction of it.
+    equation of `training.model` with its time in units of 1/gamma. dt = curvature_step / A with A the `largest_curvature`: the
+    discretisation inflates the variance of a mode of curvature A_i by 1/(1 - dt A_i/2), exactly so where the features are frozen.
+    The slowest directions, held by the prior alone, are forgotten in one unit of time, 1/dt steps: `warmup` should be some 1/dt,
+    `thin` a fraction of it.
     """
     step = float(system.curvature_step / largest_curvature(system))
     return _sampled(

@@ -87,9 +87,7 @@ def action(
     return jnp.sum(widths * (parameters - jnp.log(parameters))) + fit
 
 
-def slope(
-    log_scale: Float[Array, ""], args: tuple[Array, Array, Array, Array], fluctuations: bool = True
-) -> Float[Array, ""]:
+def slope(log_scale: Float[Array, ""], args: tuple[Array, Array, Array, Array], fluctuations: bool = True) -> Float[Array, ""]:
     """(dF / d log p) / N along the line of stationary Q at given p."""
     eigenvalues, power, temperature, widths = args
     scaled = jnp.prod(order_parameters(log_scale, widths)) * eigenvalues

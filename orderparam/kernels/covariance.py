@@ -103,15 +103,11 @@ class Covariance(eqx.Module):
         """The same covariance with only equal pixels kept."""
         if not self.pixel_pairs:
             return self
-        return self.map(
-            lambda m: Moments(equal_pixels(m.nngp, self.grid), equal_pixels(m.ntk, self.grid)), pixel_pairs=False
-        )
+        return self.map(lambda m: Moments(equal_pixels(m.nngp, self.grid), equal_pixels(m.ntk, self.grid)), pixel_pairs=False)
 
     def independent_pixels(self) -> "Covariance":
         """The covariance between all pairs of pixels, when different pixels are independent: zero for a != b."""
-        return self.map(
-            lambda m: Moments(_on_diagonal(m.nngp, self.grid), _on_diagonal(m.ntk, self.grid)), pixel_pairs=True
-        )
+        return self.map(lambda m: Moments(_on_diagonal(m.nngp, self.grid), _on_diagonal(m.ntk, self.grid)), pixel_pairs=True)
 
     def pixel_axes(self, values: Float[Array, "..."]) -> tuple[int, ...]:
         """First axis of every grid in an array of moments: one grid, or two with pixel pairs."""

@@ -103,9 +103,7 @@ def effective_ridge(
     )
 
 
-def at_threshold(
-    spectrum: Spectrum, n_train: float | Float[Array, ""], threshold: Float[Array, ""]
-) -> EffectiveRidge:
+def at_threshold(spectrum: Spectrum, n_train: float | Float[Array, ""], threshold: Float[Array, ""]) -> EffectiveRidge:
     """The same for a given kappa > 0. The ridge that belongs to it is kappa * `unused`, negative when no ridge leads to kappa."""
     unused = n_train - spectrum.multiplicities @ learnability(spectrum.eigenvalues, threshold)
     return _solution(spectrum, n_train, threshold, unused, jnp.zeros_like(unused), jnp.ones_like(unused, bool))

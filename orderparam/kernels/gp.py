@@ -63,9 +63,7 @@ class Conditioned(eqx.Module):
         return kernel_cross @ self.discrepancy
 
     @jax.jit
-    def variance(
-        self, kernel_cross: Float[Array, "test train"], kernel_diagonal: Float[Array, "test"]
-    ) -> Float[Array, "test"]:
+    def variance(self, kernel_cross: Float[Array, "test train"], kernel_diagonal: Float[Array, "test"]) -> Float[Array, "test"]:
         """K(x, x) - k(x)^T (K + T)^{-1} k(x), at least zero."""
         half = jsl.solve_triangular(self.cholesky, kernel_cross.T, lower=True)
         return jnp.maximum(kernel_diagonal - jnp.sum(half**2, axis=0), 0.0)

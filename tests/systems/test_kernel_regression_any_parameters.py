@@ -93,9 +93,7 @@ def test_any_numbers_on_a_pool(name, rank):
     if name == "equivalent_kernel_on_pool":
         temperature += 1e-9
     noise = numbers(random, DRAWS, -6, 1)
-    sensible(
-        jax.vmap(lambda n, t, s: ON_POOLS[name](pool.with_(n_train=n, temperature=t, noise=s)))(n_train, temperature, noise)
-    )
+    sensible(jax.vmap(lambda n, t, s: ON_POOLS[name](pool.with_(n_train=n, temperature=t, noise=s)))(n_train, temperature, noise))
 
 
 @pytest.mark.parametrize(

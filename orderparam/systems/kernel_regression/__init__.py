@@ -1,5 +1,7 @@
 """Gaussian-process and kernel regression on random training sets: learning curves, measured and predicted.
 
+In the order of reading:
+
     spectrum/         a kernel by its spectrum: the theories and their own assumption, Gaussian features
     pool/             random subsets of a pool of real inputs, and finite networks that learn them
     renormalization/  modes too small to be learned, integrated out of either

@@ -142,9 +142,7 @@ def forecast(
         half = rng.permutation(size)[: size // 2]
         part, values = matrix[np.ix_(half, half)], labels[half]
         again = errors[:, rng.integers(seeds, size=seeds)].mean(axis=1)
-        others.append(
-            _Law(Spectrum.from_pool(part, values), _noise(_by_output(part, values)), sizes, again, chosen, grid, count)
-        )
+        others.append(_Law(Spectrum.from_pool(part, values), _noise(_by_output(part, values)), sizes, again, chosen, grid, count))
     spread = np.sqrt(np.mean([np.log(other.error / law.error) ** 2 for other in others], axis=0))
     deviation = float(np.sqrt(np.mean((mean / np.interp(sizes, grid, law.error) - 1) ** 2)))
     width = 1.96 * np.hypot(spread, deviation)

@@ -33,9 +33,7 @@ def patchy_ridge(
 ) -> list[Curve]:
     spectrum = Spectrum(1 / np.arange(1.0, rank + 1), np.full(rank, 1 / rank))
     halves, extra = jnp.array([0.5, 0.5]), jnp.array([0.0, high - low])
-    patchy = HeteroscedasticRegression(
-        spectrum, 10.0, low, weights=halves, extra_temperature=extra, extra_noise=jnp.zeros(2)
-    )
+    patchy = HeteroscedasticRegression(spectrum, 10.0, low, weights=halves, extra_temperature=extra, extra_noise=jnp.zeros(2))
     uniform = KernelRegression(spectrum, 10.0, (low + high) / 2)
     grid = {"n_train": np.geomspace(min(n_train), max(n_train), 60)}
     return [

@@ -41,9 +41,7 @@ def langevin(
     `thin` a fraction of it.
     """
     step = float(system.curvature_step / largest_curvature(system))
-    return _sampled(
-        system, key, method="langevin", chains=chains, samples=draws, step_size=step, thin=thin, warmup=warmup
-    )
+    return _sampled(system, key, method="langevin", chains=chains, samples=draws, step_size=step, thin=thin, warmup=warmup)
 
 
 @experiment

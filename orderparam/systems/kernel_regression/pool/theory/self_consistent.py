@@ -38,9 +38,7 @@ def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
     # P kappa of the infinite population bounds R from below, and (p T + (1-p) R) from above.
     lower = jnp.where(determined, 1.0, n_train * infinite.threshold)
     upper = jnp.where(determined, 1.0, (lower - fraction * temperature) / (1 - fraction))
-    root = decreasing_root(
-        excess, jnp.log(lower) - 1e-6, jnp.log(upper) + 1e-6, (spectrum, n_train, temperature, fraction)
-    )
+    root = decreasing_root(excess, jnp.log(lower) - 1e-6, jnp.log(upper) + 1e-6, (spectrum, n_train, temperature, fraction))
     ridge = jnp.where(determined, 0.0, jnp.exp(root.value))
 
     threshold = (fraction * temperature + (1 - fraction) * ridge) / n_train

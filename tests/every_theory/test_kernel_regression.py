@@ -15,7 +15,7 @@ from orderparam.systems.kernel_regression import (
 
 K = np.arange(1.0, 21.0)
 SPECTRUM = Spectrum(K**-1.5, K**-2.2, tail=0.01)
-NETWORK = fully_connected(1, "relu")
+NETWORK = fully_connected(1, None, "relu")
 X = np.random.default_rng(0).normal(size=(12, 3))
 SYSTEMS = [
     KernelRegression(SPECTRUM, 30.0, 0.1, 0.05),

@@ -5,6 +5,7 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from orderparam.core.fields import Refused
 from orderparam.kernels.window import Window
 
 Sides = int | tuple[int, ...]
@@ -14,7 +15,7 @@ def sides(name: str, value: Sides, rank: int) -> tuple[int, ...]:
     """One integer for every axis. Raises `ValueError` naming a tuple of another length."""
     values = (value,) * rank if isinstance(value, int) else value
     if len(values) != rank:
-        raise ValueError(f"{name} = {value!r}: must be an integer, or a tuple of {rank}, one for each axis")
+        raise Refused(f"{name} = {value!r}: must be an integer, or a tuple of {rank}, one for each axis")
     return values
 
 
@@ -25,12 +26,12 @@ def patch_grid(shape: tuple[int, ...], mask: Sides, stride: Sides, padding: Side
     """
     rank = len(shape) - 1
     if rank < 1:
-        raise ValueError(f"inputs of shape {shape}: must be (*grid, channel), such as (8, 8, 1) for an image")
+        raise Refused(f"inputs of shape {shape}: must be (*grid, channel), such as (8, 8, 1) for an image")
     masks, strides, paddings = sides("mask", mask, rank), sides("stride", stride, rank), sides("padding", padding, rank)
     padded = tuple(side + 2 * p for side, p in zip(shape, paddings))
     for side, m in zip(padded, masks):
         if m > side:
-            raise ValueError(f"mask = {mask!r}: must be at most {side}, the side of the input with its padding")
+            raise Refused(f"mask = {mask!r}: must be at most {side}, the side of the input with its padding")
     return Window(masks, strides, "valid").output_grid(padded)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 
 class Resolution(NamedTuple):
@@ -88,6 +88,11 @@ class Features(eqx.Module):
     @property
     def count(self) -> int:
         return self.log_power.shape[0]
+
+    @property
+    def present(self) -> Bool[Array, "feature"]:
+        """Whether a feature is strong enough, against the strongest, to be learned at all."""
+        return self.log_power > _ABSENT
 
     def as_given(self, values: Float[Array, "feature"]) -> Float[Array, "feature"]:
         """Values of the sorted features in the order of the given read-outs."""

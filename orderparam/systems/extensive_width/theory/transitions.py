@@ -33,7 +33,7 @@ class Windows(Result):
     end:      number of samples up to which the state without it is preferred by the feature's own channel; begin and end differ
               by d lambda_sigma g(q_sigma) for every feature.
     overlap:  q_sigma, the overlap with which a feature appears.
-    Features in decreasing order of v^2.
+    Features in decreasing order of v^2. Both are infinite for those with v^2 below e^-80 of the largest.
     """
 
     begin: Float[Array, "feature"]
@@ -69,8 +69,12 @@ def coexistence_windows(teacher: Teacher) -> Windows:
     def samples(level: Array, learned: Array) -> Array:
         return (problem.excess(level, learned) + problem.samples) * teacher.input_dim
 
-    begin = jax.lax.map(lambda at: samples(*at), (problem.kinks, number + 1), batch_size=64)
-    end = jax.lax.map(lambda at: samples(*at), (problem.kinks, number), batch_size=64)
+    def window(at: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        level, j, present = at
+        learned, unlearned = samples(level, j + 1), samples(level, j)
+        return jnp.where(present, learned, jnp.inf), jnp.where(present, unlearned, jnp.inf)
+
+    begin, end = jax.lax.map(window, (problem.kinks, number, problem.features.present), batch_size=64)
     return Windows(begin, end, problem.channel.overlap(problem.segments.threshold, problem.segments))
 
 
@@ -108,7 +112,7 @@ def _problem(teacher: Teacher) -> Problem:
 
 def _levels(problem: Problem) -> np.ndarray:
     """Levels at and between all kinks, and beyond."""
-    kinks = np.asarray(problem.kinks)[np.asarray(problem.features.log_power) > -1e3]
+    kinks = np.asarray(problem.kinks)[np.asarray(problem.features.present)]
     first, last = kinks[0], kinks[-1]
     parts = np.linspace(0.0, 1.0, _BETWEEN + 1)[:-1]
     between = kinks[:-1, None] + np.diff(kinks)[:, None] * parts

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
+from orderparam.core.system import System
 from orderparam.sampling import Estimate, Samples
 
 
@@ -15,6 +16,12 @@ class FromChains(Result):
     r_hat: Float[Array, ""]
     effective_samples: Float[Array, ""]
     converged: Bool[Array, ""]
+
+
+def check_chains(system: System, chains: int = 2, **_: object) -> None:
+    """`ValueError` unless as many chains can start in one way as in the other."""
+    if chains < 2 or chains % 2:
+        raise ValueError(f"chains = {chains}: must be even and at least 2")
 
 
 def of_chains(run: Samples, health: Estimate, judged: slice = slice(None)) -> dict[str, Array]:

@@ -73,11 +73,11 @@ class _Recorder(eqx.Module):
 
     def __call__(self, weights: TwoLayerWeights) -> Snapshot:
         posterior = self.posterior
-        rho = posterior.scale * weights.hidden[:, 0]
+        rho = posterior.layer.scale * weights.hidden[:, 0]
         train, test = (posterior.output(weights, x).astype(float) for x in (posterior.x, self.test_inputs))
         h = jnp.stack([hermite(k, posterior.x[:, 0]) for k in posterior.layer.degrees])
         return Snapshot(
-            output=posterior.mode_outputs(weights.hidden, posterior.amplitude * weights.readout),
+            output=posterior.mode_outputs(weights.hidden, posterior.layer.amplitude * weights.readout),
             train_learnability=(h @ train) / (h @ posterior.y),
             train_error=jnp.mean((train - posterior.y) ** 2),
             test_error=jnp.mean((test - self.test_targets) ** 2),

@@ -164,3 +164,13 @@ class HiddenLayer(eqx.Module):
     def ridge(self) -> Float[Array, ""]:
         """lambda = T/n, the ridge of a kernel averaged over data."""
         return self.temperature / self.n_train
+
+    @property
+    def scale(self) -> Float[Array, ""]:
+        """sqrt(v/d), of the weights in units of their prior."""
+        return jnp.sqrt(self.weight_variance / self.dim)
+
+    @property
+    def amplitude(self) -> Float[Array, ""]:
+        """sqrt(readout_variance / N), of the read-outs in units of their prior."""
+        return jnp.sqrt(self.readout_variance / self.width)

@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.verb import experiment
 from orderparam.kernels.readout import log_evidence
 from orderparam.sampling import Samples, estimate, sample
-from orderparam.systems.kernel_adaptation.chains import FromChains, of_chains
+from orderparam.systems.kernel_adaptation.chains import FromChains, check_chains, of_chains
 from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
 from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
 from orderparam.systems.kernel_adaptation.on_data.theory import gaussian_weights_on_data
@@ -80,8 +80,7 @@ class SampledOnData(OnTestSet, FromChains):
 def _check(system: NetworkOnData, replicas: int = 1, chains: int = 2, **_: object) -> None:
     if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 1:
         raise ValueError(f"replicas = {replicas!r}: must be an integer >= 1")
-    if chains < 2 or chains % 2:
-        raise ValueError(f"chains = {chains}: must be even and at least 2")
+    check_chains(system, chains)
 
 
 @experiment(check=_check)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.verb import experiment
 from orderparam.kernels.readout import condition_readout, log_evidence
 from orderparam.sampling import Samples, estimate, sample
-from orderparam.systems.kernel_adaptation.chains import FromChains, of_chains
+from orderparam.systems.kernel_adaptation.chains import FromChains, check_chains, of_chains
 from orderparam.systems.kernel_adaptation.modes.network import HiddenLayer
 from orderparam.systems.kernel_adaptation.modes.observables import OnModes, on_modes
 from orderparam.systems.kernel_adaptation.modes.overlaps import overlaps
@@ -29,19 +29,9 @@ class PatchPosterior(eqx.Module):
     x: Float[Array, "train patch input"]
     y: Float[Array, "train"]
 
-    @property
-    def scale(self) -> Float[Array, ""]:
-        """sqrt(v/S)."""
-        return jnp.sqrt(self.layer.weight_variance / self.layer.dim)
-
-    @property
-    def amplitude(self) -> Float[Array, ""]:
-        """sqrt(s/(N C)): the layer's read-out variance is s/N."""
-        return jnp.sqrt(self.layer.readout_variance / self.layer.width)
-
     def features(self, u: Float[Array, "channel input"]) -> Float[Array, "train feature"]:
         """Phi, patch by patch."""
-        return self.amplitude * self.layer.phi(self.x @ (self.scale * u).T).reshape(self.x.shape[0], -1)
+        return self.layer.amplitude * self.layer.phi(self.x @ (self.layer.scale * u).T).reshape(self.x.shape[0], -1)
 
     def __call__(self, u: Float[Array, "channel input"]) -> Float[Array, ""]:
         return log_evidence(self.features(u), self.y[:, None], self.layer.temperature) - jnp.sum(u**2) / 2
@@ -49,12 +39,12 @@ class PatchPosterior(eqx.Module):
     def record(self, u: Float[Array, "channel input"]) -> _Recorded:
         """One draw. Averages over the input of one patch are exact: w_* is its first axis."""
         layer, patches = self.layer, self.x.shape[1]
-        w = self.scale * u
+        w = self.layer.scale * u
         rho, q = w[:, 0], jnp.sum(w**2, axis=1)
         *m, first = overlaps(layer.phi, (*layer.degrees, 1), jnp.min(q), jnp.max(q))(rho, q)
         (slope,) = overlaps(layer.phi, (1,), jnp.min(q), jnp.max(q))(jnp.ones_like(q), q)
         mean = condition_readout(self.features(u), self.y[:, None], layer.temperature).mean[:, 0]
-        readout = self.amplitude * jnp.sum(mean.reshape(patches, -1), axis=0) / jnp.sqrt(patches)
+        readout = self.layer.amplitude * jnp.sum(mean.reshape(patches, -1), axis=0) / jnp.sqrt(patches)
         return _Recorded(
             output=jnp.stack([readout @ one for one in m]),
             spread=jnp.mean(u[:, 0] ** 2),
@@ -74,12 +64,7 @@ class SampledPatches(OnModes, FromChains):
     eigenvalue_ratio: Float[Array, ""]
 
 
-def _check(system: PatchNetwork, chains: int = 2, **_: object) -> None:
-    if chains < 2 or chains % 2:
-        raise ValueError(f"chains = {chains}: must be even and at least 2")
-
-
-@experiment(check=_check)
+@experiment(check=check_chains)
 def sampled_patches(
     system: PatchNetwork,
     key: PRNGKeyArray,
@@ -99,7 +84,7 @@ def sampled_patches(
     x = jax.random.normal(data_key, (sizes["n_train"], sizes["patches"], sizes["patch_dim"]))
     posterior = PatchPosterior(layer, x, jnp.sum(layer.target(x[:, :, 0]), axis=1) / jnp.sqrt(sizes["patches"]))
     draws = jax.random.normal(start_key, (chains, sizes["channels"], sizes["patch_dim"]))
-    along = jnp.where(jnp.arange(sizes["channels"]) % 2 == 0, 1.0, -1.0) / posterior.scale
+    along = jnp.where(jnp.arange(sizes["channels"]) % 2 == 0, 1.0, -1.0) / posterior.layer.scale
     run = sample(
         posterior,
         draws.at[chains // 2 :, :, 0].set(along),

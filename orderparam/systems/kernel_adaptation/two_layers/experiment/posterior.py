@@ -42,19 +42,9 @@ class TwoLayerPosterior(eqx.Module):
     x: Float[Array, "train input"]
     y: Float[Array, "train"]
 
-    @property
-    def scale(self) -> Float[Array, ""]:
-        """sqrt(v/d)."""
-        return jnp.sqrt(self.layer.weight_variance / self.layer.dim)
-
-    @property
-    def amplitude(self) -> Float[Array, ""]:
-        """sqrt(s/N)."""
-        return jnp.sqrt(self.layer.readout_variance / self.layer.width)
-
     def output(self, weights: TwoLayerWeights, x: Float[Array, "example input"]) -> Float[Array, "example"]:
         """f, in single precision."""
-        parts = x, self.scale * weights.hidden, self.amplitude * weights.readout
+        parts = x, self.layer.scale * weights.hidden, self.layer.amplitude * weights.readout
         x, w, a = (part.astype(jnp.float32) for part in parts)
         return in_single(self.layer.phi)(x @ w.T) @ a
 
@@ -65,16 +55,16 @@ class TwoLayerPosterior(eqx.Module):
 
     def readout(self, u: Float[Array, "unit input"]) -> Float[Array, "unit"]:
         """Posterior mean of a_c given the hidden weights."""
-        phi = self.amplitude * self.layer.phi(self.x @ (self.scale * u).T)
+        phi = self.layer.amplitude * self.layer.phi(self.x @ (self.layer.scale * u).T)
         count, units = phi.shape
         if count <= units:
-            return self.amplitude * condition_readout(phi, self.y[:, None], self.layer.temperature).mean[:, 0]
+            return self.layer.amplitude * condition_readout(phi, self.y[:, None], self.layer.temperature).mean[:, 0]
         precision = phi.T @ phi + self.layer.temperature * jnp.eye(units)
-        return self.amplitude * jsl.cho_solve(jsl.cho_factor(precision), phi.T @ self.y)
+        return self.layer.amplitude * jsl.cho_solve(jsl.cho_factor(precision), phi.T @ self.y)
 
     def mode_outputs(self, u: Float[Array, "unit input"], a: Float[Array, "unit"]) -> Float[Array, "mode"]:
         """E_x f h_k on the modes of the theory."""
-        w = self.scale * u
+        w = self.layer.scale * u
         q = jnp.sum(w**2, axis=1)
         m = overlaps(self.layer.phi, self.layer.degrees, jnp.min(q), jnp.max(q))(w[:, 0], q)
         return jnp.stack([a @ one for one in m])
@@ -82,14 +72,14 @@ class TwoLayerPosterior(eqx.Module):
     def record(self, weights: TwoLayerWeights) -> Recorded:
         """One draw."""
         u = weights.hidden
-        w = self.scale * u
+        w = self.layer.scale * u
         return Recorded(self.mode_outputs(u, self.readout(u)), w[:, :2].T, w.T @ w / w.shape[0])
 
     def starts(self, chains: int, informed: int, key: PRNGKeyArray) -> TwoLayerWeights:
         """Prior draws; in the last `informed` chains every neuron at w = +-w_*, half of them each, plus its prior draw across."""
         hidden_key, readout_key = jax.random.split(key)
         draws = jax.random.normal(hidden_key, (chains, int(self.layer.width), self.x.shape[1]))
-        signs = jnp.where(jnp.arange(draws.shape[1]) % 2 == 0, 1.0, -1.0) / self.scale
+        signs = jnp.where(jnp.arange(draws.shape[1]) % 2 == 0, 1.0, -1.0) / self.layer.scale
         planted = draws.at[:, :, 0].set(jnp.broadcast_to(signs, draws.shape[:2]))
         hidden = jnp.where((jnp.arange(chains) >= chains - informed)[:, None, None], planted, draws)
         return TwoLayerWeights(hidden, jax.random.normal(readout_key, hidden.shape[:2]))

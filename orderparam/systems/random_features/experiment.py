@@ -47,10 +47,7 @@ def learn(
     `learn_pool`) and for sizes that are not whole numbers.
     """
     count, world_key, train_key, label_key, test_key = system.size("n_train"), *jax.random.split(key, 4)
-    if isinstance(system, RandomFeatures):
-        source = _random_features(system, world_key, features)
-    else:
-        source = _gaussian_features(system)
+    source = _random_features(system, world_key, features) if isinstance(system, RandomFeatures) else _gaussian_features(system)
     matrix, teacher = source(train_key, count)
     labels = system.labels.draw(teacher, label_key)
     minimum = _minimise(system.loss, matrix, labels, system.summed_ridge)
@@ -151,9 +148,7 @@ def _gaussian_features(system: GaussianFeatures) -> Source:
 
 
 @eqx.filter_jit
-def _measured(
-    loss: Loss, minimum: Minimum, labels: Float[Array, "train"], means: dict[str, Float[Array, ""]]
-) -> MeasuredCurve:
+def _measured(loss: Loss, minimum: Minimum, labels: Float[Array, "train"], means: dict[str, Float[Array, ""]]) -> MeasuredCurve:
     return MeasuredCurve(
         test_error=means["test_error"],
         train_error=jnp.mean((labels - minimum.fields) ** 2),

@@ -85,7 +85,7 @@ def directions(system: DeepNetworkOnData) -> tuple[Float[Array, "input two"], Fl
 
 
 class SampledDeepNetwork(OnTestSet, FromChains):
-    """Posterior averages; fields as in `theory.deep.DeepPrediction`. Error bars are those of the Markov chains.
+    """Posterior averages; fields as in `DeepPrediction`. Error bars are those of the Markov chains.
 
     deviation: |H - H_theory| / |H| (Frobenius norm) of each layer's pre-activations; prior_deviation: the same against
         the infinitely wide network.
@@ -130,9 +130,7 @@ def projected_variances(system: DeepNetworkOnData, prediction: DeepPrediction) -
 
 def _check(system: DeepNetworkOnData, **_: object) -> None:
     if system.depth < 2:
-        raise ValueError(
-            f"relative_widths = {system.relative_widths}: must have at least two hidden layers (see sampled_on_data)"
-        )
+        raise ValueError(f"relative_widths = {system.relative_widths}: must have two hidden layers or more (see sampled_on_data)")
 
 
 @experiment(check=_check)

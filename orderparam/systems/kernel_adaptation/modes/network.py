@@ -35,9 +35,7 @@ Number = Any  # a float64 array inside a theory, where the fields of a System ar
 class AdaptiveNetwork(System):
     """The activation, and the scaling of read-out variance and temperature. NB "erf" is erf(z), "erf_scaled" erf(z / sqrt 2)."""
 
-    activation: Activation = structure(
-        "nonlinearity", convert=activation, choices=activation_names, default="erf", kw_only=True
-    )
+    activation: Activation = structure("nonlinearity", convert=activation, choices=activation_names, default="erf", kw_only=True)
 
     def scaling(self, chi: float, rescale_noise: bool = True) -> Self:
         """From standard (chi = 1) to mean-field scaling (chi ~ N): read-out variance and temperature divided by chi.

@@ -90,9 +90,7 @@ def interleaved(tasks: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def main() -> None:
-    system = CommitteeSGD(
-        input_dim=DIM, width=WIDTH, teacher_width=TEACHER, learning_rate=8.0, horizon=STEPS / DIM, records=2
-    )
+    system = CommitteeSGD(input_dim=DIM, width=WIDTH, teacher_width=TEACHER, learning_rate=8.0, horizon=STEPS / DIM, records=2)
     keys = jax.random.split(jax.random.key(0), SEEDS)
     flow_system = system.with_(horizon=1000.0)
     seconds = interleaved(

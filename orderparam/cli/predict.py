@@ -50,9 +50,7 @@ def predict(
 
             _, size, activation = arch.split(":")
             depth = int(size.split("x")[0])
-            print_widths(
-                predict_width(data, targets, widths, temperature=result.temperature, depth=depth, activation=activation)
-            )
+            print_widths(predict_width(data, targets, widths, temperature=result.temperature, depth=depth, activation=activation))
 
 
 def print_forecast(result: "Forecast", title: str, folder: Path, scale: float) -> None:

@@ -1,6 +1,6 @@
 """The Curie-Weiss magnet: a system, its theory, its experiment and a study, complete in one file.
 
-    orderparam run curie_weiss.py
+orderparam run curie_weiss.py
 """
 
 from functools import partial

@@ -39,9 +39,7 @@ def _pooled(measured: xr.Dataset, observable: str) -> tuple[xr.DataArray, ...]:
     return values.mean("seed"), (variance / several) ** 0.5, pooled, count
 
 
-def agreement(
-    theories: Mapping[str, xr.Dataset], measured: xr.Dataset, observables: Sequence[str]
-) -> dict[str, xr.Dataset]:
+def agreement(theories: Mapping[str, xr.Dataset], measured: xr.Dataset, observables: Sequence[str]) -> dict[str, xr.Dataset]:
     """Every theory against one measurement at the measured points: observable -> table.
 
     A table has the dimensions `theory` and those of the measured observable without `seed`: `theory_value`, `mean`,

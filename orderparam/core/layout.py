@@ -81,9 +81,7 @@ class Layout:
 
     def region(self, index: Sequence[int]) -> tuple[slice, ...]:
         """Where the block lies in the arrays."""
-        return tuple(
-            slice(i * step, min((i + 1) * step, size)) for i, step, size in zip(index, self.chunks, self.shape)
-        )
+        return tuple(slice(i * step, min((i + 1) * step, size)) for i, step, size in zip(index, self.chunks, self.shape))
 
     @cached_property
     def files(self) -> dict[str, bytes]:

@@ -30,13 +30,11 @@ class Result(eqx.Module):
         for name in cls.__dataclass_fields__:
             dim_str = getattr(hints[name], "dim_str", None)
             if dim_str is None:
-                raise TypeError(f"{cls.__name__}.{name}: annotate it with jaxtyping, for example Float[Array, \"feature\"]")
+                raise TypeError(f'{cls.__name__}.{name}: annotate it with jaxtyping, for example Float[Array, "feature"]')
             dims[name] = tuple(dim_str.split())
         return dims
 
-    def to_dataset(
-        self, leading: Sequence[str] = (), coords: Mapping[Hashable, Any] | None = None
-    ) -> xr.Dataset:
+    def to_dataset(self, leading: Sequence[str] = (), coords: Mapping[Hashable, Any] | None = None) -> xr.Dataset:
         """The labelled data set of this result.
 
         leading: names of extra dimensions in front of each field's own (for a batched result).

@@ -112,9 +112,7 @@ class PointStore(MemoryStore):
     ):
         self.path = Path(path)
         self._lock: int | None = None
-        asked = Layout(
-            json.loads(json.dumps(dict(identity))), {name: values.tolist() for name, values in coords.items()}, ()
-        )
+        asked = Layout(json.loads(json.dumps(dict(identity))), {name: values.tolist() for name, values in coords.items()}, ())
         clear_leftovers(self.path)
         if is_free(self.path):
             asked = Layout(asked.identity, asked.coords, tuple(max(1, int(n)) for n in chunks()))

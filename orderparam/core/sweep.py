@@ -172,9 +172,7 @@ def _fingerprint_text(system: System) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", wl.pformat(system, width=10**6, hide_defaults=False))
 
 
-def _identity(
-    fn: Callable, system: System, grid: Grid, seeds: np.ndarray | None, paired: Sequence[str]
-) -> dict[str, Any]:
+def _identity(fn: Callable, system: System, grid: Grid, seeds: np.ndarray | None, paired: Sequence[str]) -> dict[str, Any]:
     digest = hashlib.sha256()
     for leaf in jax.tree.leaves(system):
         digest.update(np.asarray(leaf).tobytes() if hasattr(leaf, "dtype") else repr(leaf).encode())

@@ -1,10 +1,10 @@
 """Real data sets, the learning problems posed on them, and their preprocessing.
 
-    from orderparam.data import apply_task, centre, load, normalise
+from orderparam.data import apply_task, centre, load, normalise
 
-    pool, targets = apply_task(load("digits"), "3-vs-8")
-    pool = normalise(centre(pool))
-    x, y = pool.inputs, targets.values
+pool, targets = apply_task(load("digits"), "3-vs-8")
+pool = normalise(centre(pool))
+x, y = pool.inputs, targets.values
 """
 
 from orderparam.data.dataset import Dataset

@@ -80,9 +80,7 @@ class Dataset:
                 raise ValueError(f"labels holds {outside}: must be 0..{len(names) - 1}, an index into class_names")
             if len(set(names)) < len(names):
                 raise ValueError(f"class_names = {names}: must all be different")
-        for field, value in {
-            "inputs": inputs, "labels": labels, "image_shape": image_shape, "class_names": names
-        }.items():
+        for field, value in {"inputs": inputs, "labels": labels, "image_shape": image_shape, "class_names": names}.items():
             if isinstance(value, np.ndarray):
                 value = value.view()
                 value.flags.writeable = False
@@ -109,12 +107,14 @@ class Dataset:
         x = self.inputs
         image = "" if self.image_shape is None else f", images {' x '.join(map(str, self.image_shape))}"
         norm = np.einsum("ij,ij->", x, x) / self.examples
-        return "\n".join([
-            f"Dataset {self.name}",
-            f"  inputs  {self.examples} examples x {self.input_dim}{image}",
-            f"          from {x.min():.4g} to {x.max():.4g}, mean |x|^2 = {norm:.4g}",
-            f"  labels  {self._describe_labels()}",
-        ])
+        return "\n".join(
+            [
+                f"Dataset {self.name}",
+                f"  inputs  {self.examples} examples x {self.input_dim}{image}",
+                f"          from {x.min():.4g} to {x.max():.4g}, mean |x|^2 = {norm:.4g}",
+                f"  labels  {self._describe_labels()}",
+            ]
+        )
 
     def _describe_labels(self, shown: int = 10) -> str:
         y = self.labels

@@ -24,17 +24,13 @@ def read_idx(path: Path, ndim: int) -> np.ndarray:
             raise ValueError(f"only {len(raw)} bytes: not an IDX file")
         magic, expected = struct.unpack(">I", raw[:4])[0], UNSIGNED_BYTE << 8 | ndim
         if magic != expected:
-            raise ValueError(
-                f"magic number 0x{magic:08x}: must be 0x{expected:08x}, an IDX file of bytes with {ndim} dimensions"
-            )
+            raise ValueError(f"magic number 0x{magic:08x}: must be 0x{expected:08x}, an IDX file of bytes with {ndim} dimensions")
         start = 4 + 4 * ndim
         if len(raw) < start:
             raise ValueError(f"truncated: only {len(raw)} bytes of its header")
         shape = struct.unpack(f">{ndim}I", raw[4:start])
         if len(raw) != start + math.prod(shape):
-            raise ValueError(
-                f"truncated or damaged: {len(raw) - start} bytes where shape {shape} needs {math.prod(shape)}"
-            )
+            raise ValueError(f"truncated or damaged: {len(raw) - start} bytes where shape {shape} needs {math.prod(shape)}")
         return np.frombuffer(raw, np.uint8, offset=start).reshape(shape)
 
 

@@ -40,9 +40,7 @@ class Table:
         cells = self.columns[self.names.index(name)]
         for line, cell in zip(self.lines, cells):
             if cell.lower() in MISSING:
-                raise ValueError(
-                    f"line {line}, column {name!r}: missing value ({cell!r}); fill it in or leave the row out"
-                )
+                raise ValueError(f"line {line}, column {name!r}: missing value ({cell!r}); fill it in or leave the row out")
         return cells
 
     def is_text(self, name: str) -> bool:
@@ -101,9 +99,7 @@ def read_table(path: Path) -> Table:
             rows, lines = rows[1:], lines[1:]
         for position, name in enumerate(names):
             if not name:
-                raise ValueError(
-                    f"column {position + 1} has no name (a row index written by pandas? write it with index=False)"
-                )
+                raise ValueError(f"column {position + 1} has no name (a row index written by pandas? write it with index=False)")
             if name in names[:position]:
                 raise ValueError(f"columns {names.index(name) + 1} and {position + 1} have the same name {name!r}")
         if len(rows) < 2:

@@ -78,14 +78,10 @@ def _check(node: ast.AST, text: str) -> None:
             _check(right, text)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             if name not in _FUNCTIONS and not re.fullmatch(r"He[1-9]", name):
-                raise ValueError(
-                    f"target {text!r}: unknown function {name!r}{nearest(name, [*_FUNCTIONS, 'He2', 'He3'])}"
-                )
+                raise ValueError(f"target {text!r}: unknown function {name!r}{nearest(name, [*_FUNCTIONS, 'He2', 'He3'])}")
             wanted = 2 if name in ("maximum", "minimum") else 1
             if len(arguments) != wanted:
-                raise ValueError(
-                    f"target {text!r}: {name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}"
-                )
+                raise ValueError(f"target {text!r}: {name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}")
             for argument in arguments:
                 _check(argument, text)
         case _:

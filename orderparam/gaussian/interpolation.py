@@ -95,8 +95,6 @@ def contract(left: Array, right: Array) -> Array:
     joint = sorted({*axes[0], *axes[1]})
     letters = string.ascii_lowercase
     terms = ["".join(letters[i] for i in side) + "z" for side in axes]
-    operands = [
-        side.reshape(*(shape[i] for i in own), side.shape[-1]) for side, shape, own in zip((left, right), shapes, axes)
-    ]
+    operands = [side.reshape(*(shape[i] for i in own), side.shape[-1]) for side, shape, own in zip((left, right), shapes, axes)]
     product = jnp.einsum(f"{terms[0]},{terms[1]}->{''.join(letters[i] for i in joint)}", *operands)
     return product.reshape(jnp.broadcast_shapes(*shapes))

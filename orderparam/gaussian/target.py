@@ -55,9 +55,7 @@ class Target:
         )  # fmt: skip
 
 
-def target(
-    what: str | Callable[[Array], Array] | Target, dimension: int | None = None, kinks: tuple[float, ...] = ()
-) -> Target:
+def target(what: str | Callable[[Array], Array] | Target, dimension: int | None = None, kinks: tuple[float, ...] = ()) -> Target:
     """The target that `what` describes.
 
     Text: variables z1 .. z4 (or z alone), numbers, pi and e, + - * / **, and the functions sign, abs, exp, log, sqrt,

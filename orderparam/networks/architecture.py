@@ -123,9 +123,7 @@ class Architecture(eqx.Module):
         Raises `ValueError` for inputs that are not finite, or whose shape does not fit the layers or each other.
         """
         if self.scaling == "standard" and not _widths_known(self.layers):
-            raise ValueError(
-                "the tangent kernel in 'standard' scaling grows with the widths: give them, or use scaling='ntk'"
-            )
+            raise ValueError("the tangent kernel in 'standard' scaling grows with the widths: give them, or use scaling='ntk'")
         moments = self._matrices(x1, x2, row_batch, ("nngp", "ntk"))
         (nngp, nngp_diagonal), (ntk, ntk_diagonal) = moments["nngp"], moments["ntk"]
         return Kernels(nngp, ntk, nngp_diagonal, ntk_diagonal)
@@ -161,9 +159,7 @@ class Architecture(eqx.Module):
         first, second = _inputs(x1, x2)
         return _local_kernels(_traceable(self), first, first if second is None else second)
 
-    def covariance(
-        self, x1: Float[Array, "first *input"], x2: Float[Array, "second *input"] | None = None
-    ) -> Covariance:
+    def covariance(self, x1: Float[Array, "first *input"], x2: Float[Array, "second *input"] | None = None) -> Covariance:
         """The output covariance with the self-moments of x1 and x2: `kernel` without jit, batching and symmetrisation."""
         pixel_pairs = self.layers.needs_pixel_pairs(False)
         parametrization: Parametrization = "standard" if self.scaling == "standard" else "ntk"

@@ -64,9 +64,7 @@ def open_width(layer: Layer, name: str) -> int:
     return int(width)
 
 
-def check_number(
-    layer: object, name: str, *, optional: bool = False, above: float | None = None, integer: bool = False
-) -> None:
+def check_number(layer: object, name: str, *, optional: bool = False, above: float | None = None, integer: bool = False) -> None:
     """Raises `ValueError` unless the field is a number >= 0 (or > `above`), traced, or None where it is `optional`."""
     value = getattr(layer, name)
     if value is None and optional:

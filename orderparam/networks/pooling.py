@@ -1,8 +1,8 @@
 """From pixels to vectors: average pooling, global average pooling, flattening.
 
-    average pooling    K_ab <- (1/s^2) sum_{delta, delta'} K_{a + delta, b + delta'}
-    global average     K <- (1/n^2) sum_{a, b} K_ab
-    flatten            K <- (1/n) sum_a K_aa          no trace of the covariance between pixels (Novak et al. 2019, section 3.2)
+average pooling    K_ab <- (1/s^2) sum_{delta, delta'} K_{a + delta, b + delta'}
+global average     K <- (1/n^2) sum_{a, b} K_ab
+flatten            K <- (1/n) sum_a K_aa          no trace of the covariance between pixels (Novak et al. 2019, section 3.2)
 """
 
 import math
@@ -95,9 +95,7 @@ class Flatten(Layer):
 
         channels = None if covariance.channels is None else covariance.channels * pixels
         # The entries of the vector are not identically distributed, so no nonlinearity may follow directly.
-        return same_pixel.map(
-            lambda m: Moments(mean(m.nngp), mean(m.ntk)), grid=(), channels=channels, gaussian=False
-        )
+        return same_pixel.map(lambda m: Moments(mean(m.nngp), mean(m.ntk)), grid=(), channels=channels, gaussian=False)
 
     def needs_pixel_pairs(self, after: bool) -> bool:
         return False

@@ -80,6 +80,4 @@ def random_kernels(
 
     nngp, ntk = sample(jax.random.split(key, networks))
     root = jnp.sqrt(networks)
-    return RandomKernels(
-        nngp.mean(0), nngp.std(0, ddof=1) / root, ntk.mean(0), ntk.std(0, ddof=1) / root
-    )
+    return RandomKernels(nngp.mean(0), nngp.std(0, ddof=1) / root, ntk.mean(0), ntk.std(0, ddof=1) / root)

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from orderparam.core.study import Comparison
 
 
-def draw(
-    comparison: "Comparison", panels: Sequence[Panel | Freehand], *, columns: int | None = None, caption: str = ""
-) -> Any:
+def draw(comparison: "Comparison", panels: Sequence[Panel | Freehand], *, columns: int | None = None, caption: str = "") -> Any:
     """The figure of a finished study.
 
     Panels with a facet fill a row each when all have as many values as the others; otherwise axes follow one another in `columns`

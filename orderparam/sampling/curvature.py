@@ -12,9 +12,7 @@ LANCZOS_STEPS = 32
 
 
 @eqx.filter_jit
-def largest_curvature(
-    log_density: Callable[[PyTree], Float[Array, ""]], position: PyTree, key: PRNGKeyArray
-) -> Float[Array, ""]:
+def largest_curvature(log_density: Callable[[PyTree], Float[Array, ""]], position: PyTree, key: PRNGKeyArray) -> Float[Array, ""]:
     """Largest eigenvalue of the Hessian of U = -log_density at `position`, by Lanczos on Hessian-vector products.
 
     Three vectors of the size of the position are held, no matrix. Without reorthogonalisation the extreme Ritz values
@@ -44,9 +42,7 @@ def largest_curvature(
     return jnp.linalg.eigvalsh(jnp.diag(diagonal) + above + above.T)[-1]
 
 
-def variance_inflation(
-    step_size: Float[Array, "*shape"], curvature: Float[Array, "*shape"]
-) -> Float[Array, "*shape"]:
+def variance_inflation(step_size: Float[Array, "*shape"], curvature: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Factor by which an unadjusted Langevin step dt inflates the variance of a mode of curvature A: 1/(1 - dt A/2).
 
     Exact in a Gaussian model, where x' = (1 - dt A) x + sqrt(2 dt) xi is a first-order autoregression with stationary

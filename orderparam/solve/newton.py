@@ -71,8 +71,6 @@ def newton_fixed_point(
     def tangent(linear: Callable[[Vector], Vector], rhs: Vector) -> Vector:
         return jnp.linalg.solve(jax.jacfwd(linear)(jnp.zeros_like(rhs)), rhs)
 
-    found, told = lax.custom_root(
-        lambda y: flat(y, args) - y, lax.stop_gradient(flat_start), solve, tangent, has_aux=True
-    )
+    found, told = lax.custom_root(lambda y: flat(y, args) - y, lax.stop_gradient(flat_start), solve, tangent, has_aux=True)
     residual, reached, steps = lax.stop_gradient(told)
     return FixedPoint(restore(found), residual, reached <= tolerance, steps.astype(int))

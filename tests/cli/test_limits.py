@@ -29,9 +29,7 @@ def magnets():
 
         return plt.figure()
 
-    @study(
-        "test-limits", title="t", source="s", draw=draw, seconds=(1, 2), observables=("magnetisation",), full={"spins": 4000}
-    )
+    @study("test-limits", title="t", source="s", draw=draw, seconds=(1, 2), observables=("magnetisation",), full={"spins": 4000})
     def build(spins: int = 400, field: float = 0.5, spacing: float = 0.5, temperatures: tuple[float, ...] = (1.0,)):
         np.zeros((round(3 / spacing),) * 2)
         return [Curve("exact", exact, Paramagnet(1.0, field, spins), {"temperature": temperatures})]

@@ -60,9 +60,7 @@ def checks(room, systems, slow=(), options=None, infinite=()):
         assert taken, f"{theory.name}: no example"
 
     fields = [
-        pytest.param(system, name, id=f"{type(system).__name__}-{name}")
-        for system in systems
-        for name in declarations(system)
+        pytest.param(system, name, id=f"{type(system).__name__}-{name}") for system in systems for name in declarations(system)
     ]
 
     @pytest.mark.parametrize("system", [pytest.param(system, id=type(system).__name__) for system in systems])

@@ -114,9 +114,7 @@ def test_python_functions():
     assert activation(plain, kinks=(1, 0, 1)).kinks == (0.0, 1.0)
     assert activation(plain) == activation(plain) != activation(plain, kinks=(0,))
     # E sin^2 u sin^2 v = (1 - 2 e^{-2q} + e^{-4q} cosh(4c)) / 4
-    assert float(phi.two_point(1.0, 0.3, 1.0)) == pytest.approx(
-        (1 - 2 * np.exp(-2) + np.exp(-4) * np.cosh(1.2)) / 4, rel=1e-12
-    )
+    assert float(phi.two_point(1.0, 0.3, 1.0)) == pytest.approx((1 - 2 * np.exp(-2) + np.exp(-4) * np.cosh(1.2)) / 4, rel=1e-12)
 
 
 def test_kinks_and_parity():

@@ -119,9 +119,9 @@ def test_one_level_is_the_solution_of_a_quadratic():
 
 def test_a_batch_over_samples_and_ridges():
     n_train, temperature = jnp.array([1.0, 20.0, 400.0, 1000.0, 5000.0]), jnp.array([0.0, 1e-6, 3.0])
-    batch = jax.jit(
-        jax.vmap(jax.vmap(effective_ridge, in_axes=(None, None, 0)), in_axes=(None, 0, None))
-    )(POWER_LAW, n_train, temperature)
+    batch = jax.jit(jax.vmap(jax.vmap(effective_ridge, in_axes=(None, None, 0)), in_axes=(None, 0, None)))(
+        POWER_LAW, n_train, temperature
+    )
     assert batch.converged.all()
     for i, p in enumerate(n_train):
         for j, t in enumerate(temperature):

@@ -119,9 +119,7 @@ def test_local_kernels_are_those_of_the_patches():
         fully_connected(1, None, "erf").local_kernels(jnp.ones((2, 3)))
 
 
-@pytest.mark.parametrize(
-    ("window", "strides", "padding"), [((2, 3), (2, 1), "circular"), (4, 3, "same"), ((2, 3), 1, "valid")]
-)
+@pytest.mark.parametrize(("window", "strides", "padding"), [((2, 3), (2, 1), "circular"), (4, 3, "same"), ((2, 3), 1, "valid")])
 def test_shared_and_local_layers_agree_when_the_filters_are_equal(window, strides, padding):
     shared = Convolution(3, window, strides, padding, bias_variance=1.0)
     local = LocallyConnected(3, window, strides, padding, bias_variance=1.0)

@@ -74,9 +74,7 @@ def test_steep_hierarchy_at_finite_size():
 def test_flat_hierarchy_at_finite_size():
     found = [bayes_optimal(FLAT.with_(n_train=n)) for n in (20000, 40000, 60000, 80000)]
     np.testing.assert_array_equal([one.effective_width for one in found], [5, 26, 100, 100])
-    np.testing.assert_allclose(
-        [one.error for one in found], [0.0884146895, 0.0647048386, 0.0251813524, 0.0149930264], rtol=5e-9
-    )
+    np.testing.assert_allclose([one.error for one in found], [0.0884146895, 0.0647048386, 0.0251813524, 0.0149930264], rtol=5e-9)
     overlaps = [one.overlap[np.array([0, 9, 49, 99])] for one in found]
     expected = [
         [0.955506886, 0, 0, 0],

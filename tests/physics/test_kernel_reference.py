@@ -41,9 +41,7 @@ def test_posterior_of_a_relu_network():
     np.testing.assert_allclose(posterior.fitted, [0.888124889619, -0.896742151471], rtol=1e-11)
     np.testing.assert_allclose(posterior.discrepancy, (y - posterior.fitted) / 0.1, rtol=1e-12)
     conditioned = condition(kernel.nngp(train), y, 0.1)
-    np.testing.assert_allclose(
-        conditioned.covariance(cross.nngp, kernel.nngp(test))[0, 0], posterior.variance[0], rtol=1e-12
-    )
+    np.testing.assert_allclose(conditioned.covariance(cross.nngp, kernel.nngp(test))[0, 0], posterior.variance[0], rtol=1e-12)
 
 
 SIGNAL_1 = (0.1257302210933933, -0.1321048632913019, 0.6404226504432821, 0.10490011715303971,

@@ -68,9 +68,7 @@ def test_critical_rate_and_small_rate_of_one_unit():
 def test_flow_with_both_terms(flow, committee):
     found = flow(committee)
     assert bool(found.converged)
-    np.testing.assert_allclose(
-        found.test_error, [4.944065777e-2, 4.0637125734e-3, 3.5260097001e-3, 1.194718385e-4], rtol=3e-8
-    )
+    np.testing.assert_allclose(found.test_error, [4.944065777e-2, 4.0637125734e-3, 3.5260097001e-3, 1.194718385e-4], rtol=3e-8)
 
 
 def test_flow_without_label_noise(flow, committee):
@@ -85,9 +83,7 @@ def test_limits_with_one_term(flow, committee):
         rtol=3e-8,
     )
     noisy = flow(committee, terms="noise")
-    np.testing.assert_allclose(
-        noisy.test_error, [0.1222445109, 0.2399182378, 0.3184387238, 0.2735886104], rtol=1e-8
-    )
+    np.testing.assert_allclose(noisy.test_error, [0.1222445109, 0.2399182378, 0.3184387238, 0.2735886104], rtol=1e-8)
     np.testing.assert_allclose(
         np.diagonal(noisy.self_overlap[1]), [1.4168175753, 1.3914235450, 1.4115502979, 1.4026482196], rtol=1e-8
     )
@@ -96,10 +92,7 @@ def test_limits_with_one_term(flow, committee):
 
 def test_learning_rate_trades_floor_for_samples(flow, committee):
     """d = 1000, gamma = p d^-delta at n/d = 100 and 1000: the smaller rate is behind first and ahead later."""
-    found = {
-        delta: flow(committee.with_(learning_rate=4.0 * 1000**-delta)).test_error[2:]
-        for delta in (0.25, 0.375, 0.5)
-    }
+    found = {delta: flow(committee.with_(learning_rate=4.0 * 1000**-delta)).test_error[2:] for delta in (0.25, 0.375, 0.5)}
     np.testing.assert_allclose(found[0.25], [3.138064e-3, 8.014007e-4], rtol=1e-6)
     np.testing.assert_allclose(found[0.375], [3.416102e-3, 2.952848e-3], rtol=1e-6)
     np.testing.assert_allclose(found[0.5], [8.668172e-3, 3.015863e-3], rtol=1e-6)
@@ -108,9 +101,7 @@ def test_learning_rate_trades_floor_for_samples(flow, committee):
 def test_steady_states_at_finite_noise():
     """Full nonlinear steady states of the matched committee, and the flow that ends there."""
     steady = steady_state
-    system = CommitteeSGD(
-        width=2, teacher_width=2, readout="sum", learning_rate=0.5, start=TeacherStart(), horizon=50.0
-    )
+    system = CommitteeSGD(width=2, teacher_width=2, readout="sum", learning_rate=0.5, start=TeacherStart(), horizon=50.0)
     for noise, risk in ((1e-4, 1.171220332e-5), (1e-2, 1.1678015818e-3), (0.25, 2.7455547502e-2)):
         found = steady(system.with_(noise=noise))
         assert bool(found.converged)
@@ -162,9 +153,7 @@ def test_network_and_chain_follow_the_flow_at_finite_dimension():
     system = CommitteeSGD(input_dim=400, first_record=2.0, horizon=12.0, records=3)
     theory = overlap_flow(system)
     keys = jax.random.split(jax.random.key(0), 64)
-    found = {
-        f: np.asarray(jax.vmap(lambda k, f=f: f(system, k).test_error)(keys)) for f in (overlap_chain, trained_network)
-    }
+    found = {f: np.asarray(jax.vmap(lambda k, f=f: f(system, k).test_error)(keys)) for f in (overlap_chain, trained_network)}
     errors = {f: runs.std(axis=0, ddof=1) / 8 for f, runs in found.items()}
     means = {f: runs.mean(axis=0) for f, runs in found.items()}
     combined = np.hypot(*errors.values())

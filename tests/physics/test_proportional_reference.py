@@ -91,9 +91,7 @@ def test_units_with_a_mean_against_the_exact_integral_over_readouts():
         train = np.sum((temperature * residual / noisy) ** 2 + temperature * scale * values / noisy, -1, keepdims=True) / 30
         return [float(np.sum(weights * part)) for part in (scale, chi / (width - 1), train)]
 
-    system = FullyConnected(
-        x, y, x[:1], y[:1], width=np.array([50.0]), temperature=temperature, activation="polynomial(1, 1)"
-    )
+    system = FullyConnected(x, y, x[:1], y[:1], width=np.array([50.0]), temperature=temperature, activation="polynomial(1, 1)")
     gaps = []
     for width in (50.0, 200.0):
         result = finite_width(system.with_(width=np.array([width])))

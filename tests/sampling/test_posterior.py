@@ -243,9 +243,7 @@ def test_langevin_chooses_a_step_from_the_curvature():
     # The start has curvature 12 * 9, far above equilibrium (<u^2> = 0.34): the frozen step is that of the end of warm-up.
     assert np.all(done.step_size > 0.1 / 108)
     assert np.all(done.step_size <= 0.1)
-    np.testing.assert_allclose(
-        done.variance_inflation, 1 / (1 - done.step_size * 12 * done.position[:, 0] ** 2 / 2), rtol=1e-10
-    )
+    np.testing.assert_allclose(done.variance_inflation, 1 / (1 - done.step_size * 12 * done.position[:, 0] ** 2 / 2), rtol=1e-10)
 
 
 def test_an_unstable_langevin_step_is_refused_or_flagged():

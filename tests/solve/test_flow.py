@@ -95,9 +95,11 @@ def test_crossings_are_located_in_the_asked_direction():
 def test_crossings_of_a_batch_depend_on_its_parameters():
     """cos(w t) first vanishes at pi / (2 w); the condition may use the time and the parameters."""
     times = jax.vmap(
-        lambda w: crossing(
-            oscillator, REST, lambda t, state, w: state["x"] * w, jnp.asarray(0.0), jnp.asarray(9.0), w, direction=-1.0
-        ).time
+        lambda w: (
+            crossing(
+                oscillator, REST, lambda t, state, w: state["x"] * w, jnp.asarray(0.0), jnp.asarray(9.0), w, direction=-1.0
+            ).time
+        )
     )(jnp.asarray([0.5, 1.0, 2.0]))
     np.testing.assert_allclose(times, np.pi / 2 / np.asarray([0.5, 1.0, 2.0]), rtol=1e-8)
     clock = crossing(oscillator, REST, lambda t, *_: t - 3.25, jnp.asarray(1.0), jnp.asarray(9.0), 1.0)

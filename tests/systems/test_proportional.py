@@ -156,9 +156,7 @@ def test_permuted_patches_permute_the_order_parameter():
         return x.reshape(len(x), 4, 10, 1)[:, order].reshape(len(x), 40, 1)
 
     swapped = PATCHES | {name: permute(PATCHES[name]) for name in ("inputs", "test_inputs")}
-    q, permuted = (
-        finite_width(convolutional(fields)).order_parameters.squeeze() for fields in (PATCHES, swapped)
-    )
+    q, permuted = (finite_width(convolutional(fields)).order_parameters.squeeze() for fields in (PATCHES, swapped))
     assert np.allclose(permuted, q[np.ix_(order, order)], atol=1e-9)
 
 

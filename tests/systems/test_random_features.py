@@ -215,9 +215,7 @@ def test_two_classes_of_gaussian_features():
     places = (signs - 0.4) / np.sqrt(1 - 0.4**2)  # of the classes, with 30 % and 70 % of the examples
     spectrum = ExplicitSpectrum(levels, 3 * levels / 20)
     pool = {"features": jnp.zeros((1, 20)), "targets": jnp.ones(1)}
-    theory = THEORY(
-        arrays(FeaturePool(spectrum, 1.0, n_train=40.0, ridge=0.1, **pool, labels=ClassLabels(0.4), loss="logistic"))
-    )
+    theory = THEORY(arrays(FeaturePool(spectrum, 1.0, n_train=40.0, ridge=0.1, **pool, labels=ClassLabels(0.4), loss="logistic")))
     found = []
     for width in (40, 80):
         omega = np.repeat(levels, width // 20)

@@ -26,9 +26,7 @@ def open_result(out: Path, chosen: Study, parameters: dict[str, Any]) -> Path:
         if not path.exists():
             if out.exists() and any(not entry.name.startswith(".result.zarr.") for entry in out.iterdir()):
                 raise StoreError(f"{out} is not empty and holds no result; choose another folder with --out")
-            make_whole(
-                path, lambda aside: zarr.create_group(aside, attributes={"orderparam_study": identity}, overwrite=True)
-            )
+            make_whole(path, lambda aside: zarr.create_group(aside, attributes={"orderparam_study": identity}, overwrite=True))
         stored: Any = zarr.open_group(path, mode="r").attrs.get("orderparam_study")
     except OSError as error:
         raise StoreError(f"cannot write {out}: {error.strerror or error}") from None

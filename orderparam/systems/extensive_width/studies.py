@@ -97,8 +97,6 @@ def readout_laws(
     }
     over = {"n_train": [ratio * input_dim**2 for ratio in ratios]}
     return [
-        Curve(
-            "Bayes-optimal", bayes_optimal, WeightedTeacher(input_dim, v / np.linalg.norm(v), noise), over, facets={"law": law}
-        )
+        Curve("Bayes-optimal", bayes_optimal, WeightedTeacher(input_dim, v / np.linalg.norm(v), noise), over, facets={"law": law})
         for law, v in laws.items()
     ]

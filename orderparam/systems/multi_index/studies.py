@@ -161,9 +161,7 @@ def sgd_data_reuse(
     path_dim: int = 512,
     seeds: int = 64,
 ) -> list[Curve]:
-    base = SphericalSGD(
-        target="-He3(z)/sqrt(6)", student="erf(z/sqrt(2))", exit_overlap=0.3, start="signed", horizon=1e5
-    )
+    base = SphericalSGD(target="-He3(z)/sqrt(6)", student="erf(z/sqrt(2))", exit_overlap=0.3, start="signed", horizon=1e5)
     ways = {
         "one look": base.with_(learning_rate=1.0, rate_exponent=0.5),
         "two looks": base.with_(learning_rate=0.3, repetition=1.0),

@@ -42,9 +42,7 @@ class BayesianNetwork(System):
     n_train: int | None = structure(
         "number of training examples used, the first ones; None: all", minimum=1, default=None, kw_only=True
     )
-    activation: Activation = structure(
-        "nonlinearity", convert=activation, choices=activation_names, default="erf", kw_only=True
-    )
+    activation: Activation = structure("nonlinearity", convert=activation, choices=activation_names, default="erf", kw_only=True)
 
     def __check_init__(self) -> None:
         name = type(self).__name__

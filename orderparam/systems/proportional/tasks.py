@@ -45,9 +45,7 @@ def image_data(name: str, n_train: int, n_test: int) -> tuple[dict[str, Any], tu
 
 def as_images(fields: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
     """The same data with inputs of shape (examples, *grid, channel)."""
-    return {
-        name: value.reshape(-1, *shape) if name.endswith("inputs") else value for name, value in fields.items()
-    }
+    return {name: value.reshape(-1, *shape) if name.endswith("inputs") else value for name, value in fields.items()}
 
 
 def dense(data: str, n_train: int, n_test: int, width: float, temperature: float, **options: Any) -> FullyConnected:
@@ -76,8 +74,4 @@ def patch_teacher(target: str, n_train: int, n_test: int, patches: int = 4, pixe
 
 def flat(fields: dict[str, Any]) -> dict[str, Any]:
     """The same data with inputs as vectors, for fully connected networks."""
-    return {
-        name: value.reshape(value.shape[0], -1) if name.endswith("inputs") else value for name, value in fields.items()
-    }
-
-
+    return {name: value.reshape(value.shape[0], -1) if name.endswith("inputs") else value for name, value in fields.items()}

@@ -84,4 +84,3 @@ def homogeneous_cumulants(system: DeepNetwork) -> DeepCumulants:
     vertex = system.width * relative * kernel**2
     kurtosis = 3 * relative
     return DeepCumulants(number, kernel, vertex, jnp.zeros_like(kernel), kernel, kurtosis, kurtosis * system.width, valid)
-

@@ -60,8 +60,14 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
             ylim=(1e-3 * 8.0 ** -len(p["density_widths"]), None),
         ),
         Panel(
-            "width", "width_kurtosis", facet="prior", by="input", where={"part": "kurtosis"}, log="x",
-            text={number: f"$x$ = {point}" for number, point in enumerate(POINTS)}, reference=[horizontal(0.0)],
+            "width",
+            "width_kurtosis",
+            facet="prior",
+            by="input",
+            where={"part": "kurtosis"},
+            log="x",
+            text={number: f"$x$ = {point}" for number, point in enumerate(POINTS)},
+            reference=[horizontal(0.0)],
         ),
         Panel(
             ("$t$", lambda data: np.linspace(-p["reach"], p["reach"], LINE)),

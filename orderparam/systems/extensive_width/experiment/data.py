@@ -30,9 +30,7 @@ def affine_part(activation: Activation) -> tuple[Float[Array, ""], Float[Array, 
     return c[0], c[1]
 
 
-def draw(
-    teacher: Teacher | QuadraticTeacher, key: PRNGKeyArray, affine: Affine = (0.0, 0.0), orthogonal: bool = True
-) -> Data:
+def draw(teacher: Teacher | QuadraticTeacher, key: PRNGKeyArray, affine: Affine = (0.0, 0.0), orthogonal: bool = True) -> Data:
     """y = sum_i v_i (sigma(z_i) - c_0 - c_1 z_i) + sqrt(Delta) noise, z_i = w_i . x / sqrt(d), with `affine` = (c_0, c_1).
 
     The teacher's rows are of norm sqrt(d), orthogonal where the width permits; with `orthogonal` False they are drawn from the

@@ -83,9 +83,7 @@ def all_solutions(teacher: Teacher) -> Solutions:
     found, stable = jax.tree.map(lambda part: part[:count], (solved, jnp.asarray(rising[padded])))
     order = jnp.argsort(jnp.where(stable, -found.free_entropy, jnp.inf))
     found = jax.tree.map(lambda part: part[order], found)
-    return Solutions(
-        found.overlap, found.error, found.effective_width, found.free_entropy, stable[order], found.converged
-    )
+    return Solutions(found.overlap, found.error, found.effective_width, found.free_entropy, stable[order], found.converged)
 
 
 @eqx.filter_jit

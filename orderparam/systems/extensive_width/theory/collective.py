@@ -111,9 +111,7 @@ def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
 
 def _one_by_one() -> CollectiveTransition:
     nothing = jnp.asarray(jnp.nan)
-    return CollectiveTransition(
-        nothing, jnp.full(2, jnp.nan), nothing, nothing, nothing, nothing, nothing, jnp.asarray(False)
-    )
+    return CollectiveTransition(nothing, jnp.full(2, jnp.nan), nothing, nothing, nothing, nothing, nothing, jnp.asarray(False))
 
 
 @eqx.filter_jit

@@ -151,9 +151,7 @@ def _upper_hull(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _polish(
-    problem: Problem, input_dim: Array | float, low: Array, high: Array, before: Array, after: Array
-) -> Staircase:
+def _polish(problem: Problem, input_dim: Array | float, low: Array, high: Array, before: Array, after: Array) -> Staircase:
     """Common tangents of c on two branches, by Newton steps: c'(a) = c'(b) = (c(b) - c(a)) / (b - a) = -N."""
 
     def c(level: Array, learned: Array) -> Array:

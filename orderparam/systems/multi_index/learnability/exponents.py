@@ -83,9 +83,7 @@ class Exponents:
 
     def __str__(self) -> str:
         beyond = f"> {self.highest}"
-        stairs = (
-            ", ".join(f"{n} direction{'s' * (n > 1)} by degree {degree}" for degree, n in self.stages) or "none found"
-        )
+        stairs = ", ".join(f"{n} direction{'s' * (n > 1)} by degree {degree}" for degree, n in self.stages) or "none found"
         label_stairs = (
             ", ".join(
                 f"{n} direction{'s' * (n > 1)} by order {order}" + (f" from n/d = {seen:.6g}" if order == 2 else "")

@@ -102,9 +102,7 @@ def _slope(target: Target) -> Slope:
     def along(z: np.ndarray) -> np.ndarray:
         flat = np.ravel(np.asarray(z, float))
         padded = np.pad(flat, (0, -flat.size % _CHUNK)).reshape(-1, _CHUNK)
-        return np.concatenate([np.asarray(chunk(jnp.asarray(part))) for part in padded])[: flat.size].reshape(
-            np.shape(z)
-        )
+        return np.concatenate([np.asarray(chunk(jnp.asarray(part))) for part in padded])[: flat.size].reshape(np.shape(z))
 
     return along
 

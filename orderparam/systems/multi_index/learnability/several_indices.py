@@ -25,8 +25,7 @@ def _moments(
         for lower in np.ndindex((order,) * dimension):
             if sum(lower) == order - 1:
                 rows = [
-                    np.stack([np.sqrt(lower[i] + 1) * x[tuple(lower + axes[i])] for i in range(dimension)])
-                    for x in (one, other)
+                    np.stack([np.sqrt(lower[i] + 1) * x[tuple(lower + axes[i])] for i in range(dimension)]) for x in (one, other)
                 ]
                 gram += (rows[0] * shares) @ rows[1].T
         grams.append((gram + gram.T) / 2)

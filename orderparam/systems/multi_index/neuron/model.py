@@ -56,9 +56,7 @@ class SphericalSGD(System):
         if all(is_number(x) for x in (self.first_record, self.horizon)) and not self.first_record < self.horizon:
             raise ValueError(f"SphericalSGD.first_record = {self.first_record}: must be < horizon = {self.horizon}")
         if all(is_number(x) for x in (self.batch_size, self.repetition)) and self.batch_size > 1 and self.repetition > 0:
-            raise ValueError(
-                f"SphericalSGD.repetition = {self.repetition}: must be 0 when batch_size = {self.batch_size} > 1"
-            )
+            raise ValueError(f"SphericalSGD.repetition = {self.repetition}: must be 0 when batch_size = {self.batch_size} > 1")
         count = self.teacher.dimension
         if is_number(self.first_overlap) and self.first_overlap**2 * count > 1:
             raise ValueError(

@@ -64,17 +64,13 @@ def overlap_flow(system: SphericalSGD) -> OverlapPath:
     typical = 0.6744897501960817 / jnp.sqrt(jnp.asarray(system.input_dim, jnp.float64))
     first = jnp.where(jnp.asarray(system.first_overlap) > 0, system.first_overlap, typical)
     times = system.steps() * system.batch_size / system.input_dim
-    path = flow(
-        lambda m, system: drift_and_spread(system, m)[0], jnp.full(count, first), times, system, rtol=1e-8, atol=1e-10
-    )
+    path = flow(lambda m, system: drift_and_spread(system, m)[0], jnp.full(count, first), times, system, rtol=1e-8, atol=1e-10)
     return OverlapPath(times, path.value, jnp.linalg.norm(path.value, axis=-1), path.converged)
 
 
 def _one_index(system: SphericalSGD) -> None:
     if system.teacher.dimension != 1:
-        raise ValueError(
-            f"SphericalSGD.target = {system.target!r}: exit_time is for one hidden index; follow `overlap_flow`"
-        )
+        raise ValueError(f"SphericalSGD.target = {system.target!r}: exit_time is for one hidden index; follow `overlap_flow`")
 
 
 @theory(check=_one_index)

@@ -1,6 +1,5 @@
 """The network at its finite width, and in the limit of infinite width: kernels, order parameters, predictions."""
 
-
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 

@@ -89,9 +89,7 @@ class PatchKernels(eqx.Module):
         values = jnp.tensordot(self.packed, columns, 1)  # (pair, matrix, output, output)
         shape = self.patches, self.outputs
         empty = jnp.zeros((*shape, *shape))
-        return [
-            empty.at[j, :, i, :].set(jnp.swapaxes(one, 1, 2)).at[i, :, j, :].set(one) for one in jnp.moveaxis(values, 1, 0)
-        ]
+        return [empty.at[j, :, i, :].set(jnp.swapaxes(one, 1, 2)).at[i, :, j, :].set(one) for one in jnp.moveaxis(values, 1, 0)]
 
 
 def _variances(system: PatchNetwork, seen: Float[Array, "*batch pixel"]) -> Float[Array, "*batch"]:

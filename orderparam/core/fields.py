@@ -13,6 +13,7 @@ a class what a part must be. What does not fit is refused when the record is bui
 """
 
 import dataclasses
+import functools
 import math
 import numbers
 import types
@@ -140,13 +141,13 @@ class Declaration:
     def bind(self, owner: type, name: str) -> None:
         self.owner, self.name = owner, name
 
-    @property
+    @functools.cached_property
     def annotations(self) -> tuple[Any, ...]:
         """The alternatives of the annotation; `float | None` has two."""
         hint = typing.get_type_hints(self.owner).get(self.name, Any)
         return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
 
-    @property
+    @functools.cached_property
     def shapes(self) -> tuple[tuple[str, ...], ...]:
         """The named dimensions that a parameter may have: `()` for one number."""
         return tuple(tuple(getattr(kind, "dim_str", "").split()) for kind in self.annotations if kind is not type(None))
@@ -207,15 +208,17 @@ class Declaration:
         if self._passed.get(id(value)) is value:
             return value
         try:
+            if isinstance(value, list | tuple) and any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(value)):
+                return jnp.asarray(value, jnp.float64)
             array = np.asarray(value)
-        except ValueError:  # lists of unequal length
+        except (ValueError, TypeError):  # lists of unequal length, random keys
             raise self.refuse(value, "an array of numbers") from None
         if array.dtype.kind not in "iuf" or array.size == 0:
             fault = "is empty" if array.size == 0 else f"holds {array.dtype}"
             raise self._refuse_array(fault, "numbers, at least one")
         ranks = [dims for dims in self.shapes if dims]
         batch = () in self.shapes and not isinstance(value, list | tuple)
-        if not batch and not any(_fits(dims, array.ndim) for dims in ranks):
+        if not batch and not any(_fits(dims, array.shape) for dims in ranks):
             wanted = " or ".join(f"({', '.join(dims)})" for dims in ranks) or "one number"
             raise self._refuse_array(f"has shape {array.shape}", wanted)
         inside = self._inside(array)
@@ -238,9 +241,9 @@ class Declaration:
 
     def _structure(self, value: Any) -> Any:
         if self.convert is None and self.choices:
-            if isinstance(value, str) and value in self.choices:
+            if any(isinstance(value, type(word)) and value == word for word in self.choices):
                 return value
-            words = [word for word in self.choices if isinstance(word, str)]
+            words = [str(word) for word in self.choices]
             raise self.refuse(value, f"one of {', '.join(words)}{nearest(value, words) if isinstance(value, str) else ''}")
         kinds = self.annotations
         if bool in kinds:
@@ -255,7 +258,7 @@ class Declaration:
             return self._entry(value, int if int in kinds else float)
         if several is not None:
             raise self.refuse(value, "a sequence")
-        return value
+        return value if self.convert is not None else self._part(value)
 
     def _entry(self, value: Any, kind: Any) -> Any:
         if kind not in (int, float):
@@ -269,16 +272,17 @@ class Declaration:
 
     def _part(self, value: Any) -> Any:
         kinds = tuple(kind for kind in (typing.get_origin(kind) or kind for kind in self.annotations) if isinstance(kind, type))
-        # Values without content stand in for modules while JAX rebuilds a tree.
-        if kinds and not isinstance(value, kinds) and not isinstance(value, jax.core.Tracer):
+        if kinds and not isinstance(value, kinds):
             raise self.refuse(value, f"a {' or '.join(kind.__name__ for kind in kinds if kind is not type(None))}")
         return value
 
 
-def _fits(dims: tuple[str, ...], rank: int) -> bool:
-    """Whether an array of this rank can have these dimensions; `*name` stands for any number of them."""
+def _fits(dims: tuple[str, ...], shape: tuple[int, ...]) -> bool:
+    """Whether an array of this shape can have these dimensions; `*name` stands for any number of them, `3` for three entries."""
     fixed = sum(not dim.startswith("*") for dim in dims)
-    return rank == fixed if fixed == len(dims) else rank >= fixed
+    if fixed < len(dims):
+        return len(shape) >= fixed
+    return len(shape) == fixed and all(not dim.isdigit() or int(dim) == extent for dim, extent in zip(dims, shape))
 
 
 def declarations(record: Any) -> dict[str, Declaration]:
@@ -293,12 +297,17 @@ def is_number(value: Any) -> bool:
         return False
     if isinstance(value, numbers.Real):
         return True
-    return isinstance(value, np.ndarray | jax.Array) and value.ndim == 0 and value.dtype.kind in "iuf"
+    return isinstance(value, np.ndarray | jax.Array) and value.ndim == 0 and is_real(value)
+
+
+def is_real(array: Any) -> bool:
+    """Whether an array holds real numbers: neither complex ones nor truth values, texts or random keys."""
+    return jnp.issubdtype(array.dtype, jnp.integer) or jnp.issubdtype(array.dtype, jnp.floating)
 
 
 def short(value: Any) -> str:
     """A value in a message, cut where it is long."""
     if isinstance(value, int) and abs(value) >= 10**20:
         return "an integer of more than 20 digits"
-    text = str(value) if is_number(value) else repr(value)
+    text = str(value) if is_number(value) else " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -146,11 +146,16 @@ class TheoryRun:
         return bool(module.__dataclass_fields__[last].metadata.get("static", False))
 
     def block_shape(self) -> tuple[int, ...]:
-        """As many points at a time as fit into `memory` bytes of temporaries and outputs, by the compiler's own account."""
+        """As many points at a time as fit into `memory` bytes of temporaries and outputs, by the compiler's own account.
+
+        One at a time of a host algorithm: each is kept as it finishes, and workers share them.
+        """
+        if not self.bound[0].traced:
+            return (1,) * len(self.grid.dims)
         shape = self.grid.block_shape(1024, self.static_dims)
         first = next(iter(self.grid.blocks(shape)))
         points = len(self.grid.points(first))
-        if points == 1 or not self.bound[0].traced:
+        if points == 1:
             return shape
         try:
             static, batch = self._split(self.grid.points(first))
@@ -195,6 +200,10 @@ class TheoryRun:
         return f"{_words(points[0])} to {_words(points[-1])}" if len(points) > 1 else _words(points[0])
 
     def _batched(self, points: list[dict[str, Any]], shape: tuple[int, ...]) -> tuple[dict, dict, np.ndarray]:
+        theory, options = self.bound
+        if theory.check is not None:
+            for point in points:
+                theory.judge(replace(self.system, point), options)
         static, batch = self._split(points)
         size = max([len(points), *self._sizes])  # an edge block is padded: no second compilation
         program, numbers = self._program(static, tuple(batch), size)

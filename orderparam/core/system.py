@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orderparam.core.fields import Refused, declarations, is_number, parameter, part, structure
+from orderparam.core.fields import Refused, declarations, is_number, is_real, parameter, part, short, structure
 from orderparam.core.names import nearest
 
 __all__ = ["Record", "System", "as_arrays", "is_number", "nearest", "parameter", "part", "replace", "structure"]
@@ -78,8 +78,8 @@ class System(Record):
         Raises `ValueError` when it is not a whole number >= 0.
         """
         value = getattr(self, name)
-        if float(value) != int(value) or value < 0:
-            raise ValueError(f"{type(self).__name__}.{name} = {value}: an experiment needs a whole number")
+        if not is_number(value) or not float(value).is_integer() or float(value) < 0:
+            raise ValueError(f"{type(self).__name__}.{name} = {short(value)}: an experiment needs a whole number >= 0")
         return int(value)
 
 
@@ -102,15 +102,19 @@ def _same_dimensions(record: Any) -> None:
 
 
 def as_arrays(module: Any) -> Any:
-    """Every number as a float64 array, so that no change of a value compiles again; other leaves as they are."""
+    """Every number as a float64 array, so that no change of a value compiles again; other leaves as they are.
+
+    Arrays of integers with dimensions may be indices and stay integers.
+    """
 
     def convert(leaf: Any) -> Any:
         if is_number(leaf):
-            return jnp.asarray(np.float64(leaf))
+            with jax.ensure_compile_time_eval():  # where a key is traced, sizes are still known
+                return jnp.asarray(np.float64(leaf))
         if isinstance(leaf, np.ndarray):
             return jnp.asarray(leaf.astype(np.float64) if leaf.dtype.kind == "f" else leaf)
-        if isinstance(leaf, jax.Array) and (leaf.weak_type or leaf.dtype == jnp.float32):
-            return jax.lax.convert_element_type(leaf, jnp.float64) if jnp.issubdtype(leaf.dtype, jnp.number) else leaf
+        if isinstance(leaf, jax.Array) and is_real(leaf) and (leaf.ndim == 0 or jnp.issubdtype(leaf.dtype, jnp.floating)):
+            return jax.lax.convert_element_type(leaf, jnp.float64)
         return leaf
 
     return jax.tree.map(convert, module)
@@ -122,7 +126,7 @@ def replace(module: Any, changes: dict[str, Any]) -> Any:
     nested: dict[str, dict[str, Any]] = {}
     names = [field.name for field in dataclasses.fields(module) if field.init]
     for path, value in changes.items():
-        head, _, rest = path.partition(".")
+        head, _, rest = str(path).partition(".")
         if head not in names:
             raise ValueError(f"{type(module).__name__} has no field {head!r}{nearest(head, names)}")
         if rest:

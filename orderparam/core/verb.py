@@ -76,35 +76,43 @@ class Verb:
         return self.fn.__qualname__  # found again by the name of the function, in whatever process
 
     def accept(self, system: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options as they are passed on, `float` ones as `np.float64`. Raises `ValueError` for what does not fit."""
+        """All options as they are passed on, `float` ones as `np.float64`. Raises `ValueError` for what does not fit."""
         if not isinstance(system, self.systems):
             wanted = " or ".join(kind.__name__ for kind in self.systems)
             raise ValueError(f"{self.name} takes a {wanted}, not a {type(system).__name__}")
-        read = {}
         for name, value in options.items():
             if name not in self.options:
                 raise ValueError(f"{self.name} has no option {name!r}{nearest(name, list(self.options))}")
-            words = self.choices(name)
-            kinds = tuple({type(word) for word in words})
-            if words and isinstance(value, kinds) and value not in words:
-                listed, near = ", ".join(map(str, words)), nearest(value, words) if isinstance(value, str) else ""
-                raise ValueError(f"{self.name}: {name} = {short(value)}: must be one of {listed}{near}")
-            read[name] = value
-        for name in self._numbers:  # defaults too, so that a call with another value runs the same program
-            value = read.get(name, self.options[name].default)
-            if is_number(value):
-                read[name] = np.float64(value)
+            kinds = _alternatives(self._hints.get(name, Any))
+            if not any(_may_be(value, kind) for kind in kinds):
+                wanted = " or ".join(_WORDS[kind] for kind in kinds if kind in _WORDS)
+                words = [str(word) for word in self.choices(name)]
+                listed = f"one of {', '.join(words)}" if words else ""
+                near = nearest(value, words) if words and isinstance(value, str) else ""
+                allowed = " or ".join(filter(None, (listed, wanted)))
+                raise ValueError(f"{self.name}: {name} = {short(value)}: must be {allowed}{near}")
+        # With the defaults, so that a call that gives them, or another number, runs the same program.
+        defaults = {name: option.default for name, option in self.options.items() if option.default is not option.empty}
+        read = {**defaults, **options}
+        return read | {name: np.float64(read[name]) for name in self._numbers if is_number(read.get(name))}
+
+    def judge(self, system: Any, options: Mapping[str, Any]) -> None:
+        """Raises `ValueError` for a system that this one cannot do, as far as its numbers are known."""
         if self.check is not None and all(not isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)):
             self.check(system, **options)
-        return read
 
     def _bound(self, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> dict[str, Any]:
         """Options given by position beside those given by name."""
-        if not arguments:
-            return dict(options)
         if len(arguments) > len(self.options):
             raise ValueError(f"{self.name} takes at most {len(self.options)} options, not {len(arguments)}")
-        return {**dict(zip(self.options, arguments)), **options}
+        placed = dict(zip(self.options, arguments))
+        if twice := placed.keys() & options.keys():
+            raise ValueError(f"{self.name}: {', '.join(sorted(twice))} is given twice")
+        return {**placed, **options}
+
+    def _arrays(self, read: Mapping[str, Any]) -> dict[str, jax.Array]:
+        """Those of the options that are numbers, as arrays."""
+        return {name: jnp.asarray(read[name]) for name in self._numbers if isinstance(read.get(name), np.float64)}
 
 
 class Theory(Verb):
@@ -120,26 +128,28 @@ class Theory(Verb):
         self._batched: dict[Any, Any] = {}
 
     def __call__(self, system: Any, *arguments: Any, **options: Any) -> Any:
-        read = self.accept(system, self._bound(arguments, options))
+        given = self._bound(arguments, options)
+        read = self.accept(system, given)
+        self.judge(system, given)
         if not self.traced:
             return self.fn(as_arrays(system), **read)
-        numbers = {name: jnp.asarray(value) for name, value in read.items() if isinstance(value, np.float64)}
-        return self._compiled(as_arrays(system), **{**read, **numbers})
+        return self._compiled(as_arrays(system), **{**read, **self._arrays(read)})
 
     def batched(
         self, system: Any, options: Mapping[str, Any], columns: tuple[str, ...], size: int
     ) -> tuple[Any, Any]:
-        """The compiled program for `size` points that differ in the numbers `columns`, and the system's arrays to call it with.
+        """The compiled program for `size` points that differ in the numbers `columns`, and the arrays to call it with.
 
-        program(arrays, {column: (size,) array}) -> Result with a leading dimension (none without columns). It is kept, so that
-        another sweep over the same columns of a system of the same structure compiles nothing.
+        program(arrays, {column: (size,) array}) -> Result with a leading dimension (none without columns); the arrays are the
+        system's and the options'. It is kept, so that another sweep over the same columns of a system of the same structure
+        compiles nothing.
         """
         read = self.accept(system, options)
-        arrays, rest = eqx.partition(as_arrays(system), eqx.is_array)
+        arrays, rest = eqx.partition((as_arrays(system), {**read, **self._arrays(read)}), eqx.is_array)
         leaves, tree = jax.tree.flatten(arrays)
         static = jax.tree.flatten(rest)
         shapes = tuple((leaf.shape, leaf.dtype.name) for leaf in leaves)
-        key: Any = (tree, shapes, tuple(static[0]), static[1], tuple(sorted(read.items())), columns, size)
+        key: Any = (tree, shapes, tuple(static[0]), static[1], columns, size)
         try:
             if key in self._batched:
                 return self._batched[key], arrays
@@ -147,7 +157,8 @@ class Theory(Verb):
             key = None
 
         def at(arrays: Any, column: Mapping[str, jax.Array]) -> Result:
-            result = self.fn(replace(eqx.combine(arrays, rest), dict(column)), **read)
+            whole, words = eqx.combine(arrays, rest)
+            result = self.fn(replace(whole, dict(column)), **words)
             if not isinstance(result, Result):
                 raise TypeError(f"{self.name} returned {type(result).__name__}, not a Result")
             return result
@@ -166,7 +177,10 @@ class Experiment(Verb):
     first = 2
 
     def __call__(self, system: Any, key: jax.Array, *arguments: Any, **options: Any) -> Any:
-        return self.fn(as_arrays(system), key, **self.accept(system, self._bound(arguments, options)))
+        given = self._bound(arguments, options)
+        read = self.accept(system, given)
+        self.judge(system, given)
+        return self.fn(as_arrays(system), key, **read)
 
 
 _theories: dict[str, Theory] = {}
@@ -213,8 +227,8 @@ def experiment(fn: Callable[..., Any] | None = None, *, check: Callable[..., Non
 
 
 def _enter(registry: dict[str, Any], verb: Any) -> Any:
-    known = registry.get(verb.name)
-    if known is not None and known.__module__ != verb.__module__:
+    known = _theories.get(verb.name) or _experiments.get(verb.name)
+    if known is not None and (known.__module__ != verb.__module__ or type(known) is not type(verb)):
         raise ValueError(f"two are called {verb.name!r}: in {known.__module__} and in {verb.__module__}")
     registry[verb.name] = verb
     return verb
@@ -238,6 +252,20 @@ def unwrap(fn: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
     return (inner, options) if isinstance(inner, Verb) else (fn, {})
 
 
+_WORDS = {float: "a number", int: "an integer", bool: "True or False", type(None): "None"}
+
+
+def _may_be(value: Any, kind: Any) -> bool:
+    """Whether an option may have this value, by one alternative of its annotation; True where that does not tell."""
+    if typing.get_origin(kind) is Literal:
+        return any(isinstance(value, type(word)) and value == word for word in typing.get_args(kind))
+    if kind is float:
+        return is_number(value) or isinstance(value, jax.Array | np.ndarray)
+    if kind is int:
+        return is_number(value) and float(value).is_integer()
+    return isinstance(value, kind) if kind in (bool, type(None)) else True
+
+
 def _alternatives(hint: Any) -> tuple[Any, ...]:
     return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
 
@@ -246,4 +274,5 @@ def _classes(hint: Any) -> tuple[Any, ...]:
     """The classes of an annotation; those of a type variable are its bounds."""
     if isinstance(hint, typing.TypeVar):
         hint = hint.__bound__ or typing.Union[hint.__constraints__]  # noqa: UP007
-    return tuple(kind for kind in (typing.get_origin(k) or k for k in _alternatives(hint)) if isinstance(kind, type))
+    kinds = (typing.get_origin(kind) or kind for kind in _alternatives(hint))
+    return tuple(object if kind is Any else kind for kind in kinds if isinstance(kind, type))

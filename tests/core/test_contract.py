@@ -1,5 +1,7 @@
 """Systems check their numbers, results label themselves."""
 
+from typing import Literal
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,8 +9,9 @@ import pytest
 from jaxtyping import Array, Float
 from magnet import Magnetisation, Paramagnet, exact
 
+from orderparam.core.fields import Declaration
 from orderparam.core.result import Result
-from orderparam.core.system import System, parameter
+from orderparam.core.system import System, as_arrays, parameter, replace, structure
 
 
 def test_every_number_is_a_leaf_and_structure_is_not():
@@ -35,6 +38,60 @@ def test_every_number_is_a_leaf_and_structure_is_not():
 def test_a_wrong_number_is_named_with_what_is_allowed(changes, message):
     with pytest.raises(ValueError, match=message.replace(".", r"\.")):
         Paramagnet(1.0).with_(**changes)
+
+
+class Cloud(System):
+    """Points in space."""
+
+    points: Float[Array, "point 3"] = parameter("points in space")
+    count: int = parameter("a number of any size", default=0, infinite=True)
+    order: Literal[1, 2] = structure("order of the expansion", default=1)
+    name: str = structure("name", default="cloud")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"points": np.ones((5, 2))}, r"Cloud.points has shape \(5, 2\): must be \(point, 3\)"),
+        ({"points": jax.random.split(jax.random.key(0))}, "Cloud.points = .*: must be an array of numbers"),
+        ({"count": jax.random.key(0)}, "Cloud.count = .*: must be an array of numbers"),
+        ({"order": 3}, "Cloud.order = 3: must be one of 1, 2"),
+        ({"name": ["a", "list"]}, "Cloud.name = .*: must be a str"),
+        ({1: 2.0}, "Cloud has no field '1'"),
+    ],
+)
+def test_the_annotation_is_what_is_allowed(changes, message):
+    cloud = Cloud(np.ones((4, 3)), order=2)
+    with pytest.raises(ValueError, match=message):
+        replace(cloud, changes)
+
+
+@pytest.mark.parametrize("count", [-1, 2.5, np.inf, np.array([1.0, 2.0])])
+def test_a_size_is_a_whole_number(count):
+    with pytest.raises(ValueError, match=r"Cloud\.count = .*: an experiment needs a whole number >= 0"):
+        Cloud(np.ones((4, 3)), count).size("count")
+
+
+def test_lists_may_hold_traced_numbers():
+    slope = jax.grad(lambda x: Cloud([[x, 2 * x, 3.0]]).points.sum())(1.0)
+    assert slope == 3.0
+
+
+def test_arrays_of_any_kind_become_what_theories_expect():
+    leaves = {"key": jax.random.key(0), "none": None, "word": "x", "index": np.array([1, 2]), "half": jnp.float16(0.5), "i": 1j}
+    read = as_arrays(leaves | {"weak": jnp.asarray(1.0), "count": jnp.asarray(3)})
+    assert [read[name].dtype for name in ("half", "weak", "count")] == [jnp.float64] * 3
+    assert not read["weak"].weak_type
+    assert (read["index"].dtype, read["none"], read["word"], read["i"]) == (jnp.int64, None, "x", 1j)
+    assert jax.vmap(lambda n: as_arrays({"n": n})["n"])(jnp.arange(3)).dtype == jnp.float64
+
+
+def test_a_copy_does_not_read_large_arrays_again(monkeypatch):
+    cloud = Cloud(np.ones((100, 3)))
+    read = []
+    monkeypatch.setattr(Declaration, "_inside", lambda self, array: read.append(np.shape(array)) or np.ones(np.shape(array), bool))
+    cloud.with_(count=3)
+    assert (100, 3) not in read
 
 
 def test_theories_differentiate_through_a_system():

@@ -12,6 +12,8 @@ from jaxtyping import Array, Bool, Float
 from magnet import Magnetisation, Paramagnet, exact, sampled
 
 import orderparam as op
+from orderparam.core.grid import Grid
+from orderparam.core.program import TheoryRun
 from orderparam.core.registry import room_of
 from orderparam.core.result import Result
 from orderparam.core.system import System, parameter, structure
@@ -35,10 +37,10 @@ TRACES: list[str] = []
 
 
 @theory
-def energy(system: Well, scale: float = 1.0, *, sign: Literal["plus", "minus"] = "plus") -> Energy:
+def energy(system: Well, scale: float = 1.0, *, sign: Literal["plus", "minus"] = "plus", order: int = 2) -> Energy:
     """depth * scale * x^2."""
     TRACES.append(sign)
-    return Energy((1 if sign == "plus" else -1) * scale * system.depth * system.positions**2, jnp.asarray(True))
+    return Energy((1 if sign == "plus" else -1) * scale * system.depth * system.positions**order, jnp.asarray(True))
 
 
 @theory(traced=False)
@@ -106,11 +108,64 @@ def test_another_system_is_refused_in_one_line():
     [
         ({"sgn": "plus"}, "no option 'sgn'; did you mean 'sign'"),
         ({"sign": "pluss"}, "sign = 'pluss': must be one of plus, minus; did you mean 'plus'"),
+        ({"sign": 3}, "sign = 3: must be one of plus, minus"),
+        ({"scale": "large"}, "scale = 'large': must be a number"),
+        ({"order": 2.5}, "order = 2.5: must be an integer"),
     ],
 )
 def test_options_are_checked_by_name(options, message):
     with pytest.raises(ValueError, match=message):
         energy(Well(1.0, [1.0]), **options)
+
+
+def test_an_option_is_given_once():
+    with pytest.raises(ValueError, match="scale is given twice"):
+        energy(Well(1.0, [1.0]), 2.0, scale=3.0)
+    with pytest.raises(ValueError, match="takes at most 3 options, not 4"):
+        energy(Well(1.0, [1.0]), 2.0, "plus", 2, 5)
+
+
+def test_options_by_position_by_name_or_left_out_run_one_program():
+    well = Well(1.0, [1.0, 2.0, 3.0, 4.0])
+    before = len(TRACES)
+    calls = [energy(well), energy(well, 1), energy(well, scale=jnp.asarray(1.0)), energy(well, np.float32(1), "plus", 2)]
+    assert len(TRACES) == before + 1
+    assert all((call.energy == calls[0].energy).all() for call in calls)
+
+
+def test_sweeps_with_other_numbers_as_options_compile_once():
+    well, found = Well(1.0, [1.0, 2.0, 3.0, 4.0, 5.0]), {}
+    op.sweep(partial(energy, scale=2.0), well, {"depth": [1.0, 2.0]})
+    sweep = partial(op.sweep, partial(energy, scale=3.0), well, {"depth": [1.0, 2.0]})
+    assert compilations(lambda: found.update(data=sweep())) == 0
+    np.testing.assert_allclose(found["data"]["energy"].values[:, 1], [12, 24])
+    minus = op.sweep(partial(energy, scale=3.0, sign="minus"), well, {"depth": [1.0, 2.0]})
+    np.testing.assert_allclose(minus["energy"].values[:, 1], [-12, -24])
+
+
+def test_a_sweep_asks_the_theory_about_every_point_and_no_other():
+    with pytest.warns(UserWarning, match="6.0: this expansion needs a depth <= 5"):
+        data = op.sweep(expansion, Well(1.0, [1.0]), {"depth": [2.0, 6.0]})
+    assert data["status"].values.tolist() == [1, 3]
+    good = op.sweep(expansion, Well(6.0, [1.0]), {"depth": [2.0, 3.0]})  # no point at 6
+    assert good["status"].values.tolist() == [1, 1]
+
+
+def test_whole_numbers_that_are_mapped_over_are_floats_to_a_theory():
+    @theory
+    def halved(system: Well) -> Energy:
+        return Energy(jax.lax.fori_loop(0, 2, lambda _, x: x / 2, system.depth) * system.positions, jnp.asarray(True))
+
+    found = jax.vmap(lambda depth: halved(Well(depth, [1.0])).energy[0])(jnp.arange(1, 3))
+    np.testing.assert_allclose(found, [0.25, 0.5])
+
+
+def test_an_experiment_reads_its_sizes_where_its_key_is_traced():
+    @experiment
+    def sized(system: Well, key: Array) -> Energy:
+        return Energy(jax.random.normal(key, (system.size("depth"),)), jnp.asarray(True))
+
+    assert jax.jit(lambda key: sized(Well(3, [1.0]), key).energy)(jax.random.key(0)).shape == (3,)
 
 
 def test_a_theory_checks_what_it_cannot_do_before_it_compiles():
@@ -131,6 +186,8 @@ def test_a_host_algorithm_is_swept_point_by_point_without_complaint(recwarn):
     data = op.sweep(by_hand, Well(1.0, [1.0, 2.0]), {"depth": [1.0, 2.0]})
     np.testing.assert_allclose(data["energy"], [[1, 2], [2, 4]])
     assert not recwarn.list
+    # One point a task: each is kept as it finishes, and workers share them.
+    assert TheoryRun(by_hand, Well(1.0, [1.0]), Grid.of({"depth": [1.0, 2.0]}), 2**30).block_shape() == (1,)
 
 
 def test_options_travel_with_partial():
@@ -150,7 +207,7 @@ def test_verbs_travel_by_name():
 
 def test_a_verb_knows_what_it_takes_and_gives():
     assert (exact.name, exact.systems, exact.results) == ("magnet.exact", (Paramagnet,), (Magnetisation,))
-    assert (energy.choices("sign"), list(energy.options)) == (("plus", "minus"), ["scale", "sign"])
+    assert (energy.choices("sign"), list(energy.options)) == (("plus", "minus"), ["scale", "sign", "order"])
     assert isinstance(energy, Theory)
     assert energy.differentiable
     assert not by_hand.differentiable

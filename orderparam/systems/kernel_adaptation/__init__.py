@@ -45,14 +45,3 @@ from orderparam.systems.kernel_adaptation.two_layers.theory.fixed_kernel import 
 from orderparam.systems.kernel_adaptation.two_layers.theory.gaussian_weights import GaussianWeights, gaussian_weights
 from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import ModePrediction
 from orderparam.systems.kernel_adaptation.two_layers.theory.wells import Wells
-
-__all__ = [
-    "AdaptedWeights", "Classifier", "DataPrediction", "DeepNetworkOnData", "DeepPrediction", "ExamplesNeeded", "GaussianWeights",
-    "Gaussianity", "MeasuredExamplesNeeded", "ModePrediction", "NetworkOnData", "PatchNetwork", "Pruned", "SampledDeepNetwork",
-    "SampledOnData", "SampledOnDrawnData", "SampledPatches", "SampledTwoLayerNetwork", "ScaledKernel", "ScaledKernelOnData",
-    "ScaledNetwork", "SolvedOnDrawnData", "TrainedNetwork", "TwoLayerNetwork", "Wells", "adapted_weights", "deep_gaussian_layers",
-    "deep_gaussian_process", "draw_data", "draw_network", "examples_needed", "gaussian_process", "gaussian_process_on_data",
-    "gaussian_weights", "gaussian_weights_on_data", "gaussianity", "hermite_target", "kernel_scaling", "kernel_scaling_on_data",
-    "langevin_training", "pruned_classifier", "sampled_at_scale", "sampled_deep_network", "sampled_examples_needed",
-    "sampled_network", "sampled_on_data", "sampled_patches", "solved_on_drawn_data",
-]  # fmt: skip

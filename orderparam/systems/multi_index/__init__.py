@@ -9,25 +9,3 @@ from orderparam.systems.multi_index.learnability.theory import hardness
 from orderparam.systems.multi_index.neuron.experiment import exit_chain, overlap_chain, trained_neuron
 from orderparam.systems.multi_index.neuron.model import ExitTime, OverlapPath, SphericalSGD
 from orderparam.systems.multi_index.neuron.theory import drift_and_spread, exit_time, overlap_flow
-
-__all__ = [
-    "ExitTime",
-    "Exponents",
-    "Hardness",
-    "HermitePower",
-    "OverlapPath",
-    "SphericalSGD",
-    "Target",
-    "WeakLearnability",
-    "drift_and_spread",
-    "exit_chain",
-    "exit_time",
-    "exponents",
-    "hardness",
-    "measured_hermite_power",
-    "overlap_chain",
-    "overlap_flow",
-    "table",
-    "target",
-    "trained_neuron",
-]

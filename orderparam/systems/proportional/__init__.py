@@ -30,10 +30,3 @@ from orderparam.systems.proportional.theory.results import (
     RenormalisedNetwork,
 )
 from orderparam.systems.proportional.theory.similarity import kernel_corrected, similarity
-
-__all__ = [
-    "Branches", "Convolutional", "FullyConnected", "IntegratedNetwork", "LocallyConnected", "PredictedSimilarity", "Prediction",
-    "RenormalisedKernel", "RenormalisedNetwork", "SampledNetwork", "SampledSimilarity", "branches", "finite_width",
-    "infinite_width", "integrated_width", "kernel_corrected", "langevin_training", "predict_width", "renormalised_kernel",
-    "sampled_network", "sampled_similarity", "similarity",
-]  # fmt: skip

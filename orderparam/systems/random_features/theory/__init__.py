@@ -3,5 +3,3 @@
 from orderparam.systems.random_features.theory.curve import FeatureCurve
 from orderparam.systems.random_features.theory.optimal import OptimalRidge, optimal_ridge
 from orderparam.systems.random_features.theory.state_evolution import asymptotics, ridge_response, state_evolution
-
-__all__ = ["FeatureCurve", "OptimalRidge", "asymptotics", "optimal_ridge", "ridge_response", "state_evolution"]

@@ -192,6 +192,7 @@ def _prior_kernels(
     return jnp.einsum("iimn->mn", total), jnp.einsum("ij,ijmn->mn", order, total)
 
 
+@eqx.filter_jit
 def _summary(system: BayesianNetwork, run: Samples) -> SampledNetwork:
     """Posterior averages from the recorded `Moments`."""
     (_, y), (_, test_y) = system.train, system.test

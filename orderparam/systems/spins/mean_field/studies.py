@@ -1,0 +1,76 @@
+"""The named figure of the mean-field magnet: order, fluctuations, the Landau function and hysteresis."""
+
+from functools import partial
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.plotting import Panel, horizontal
+from orderparam.systems.spins.mean_field.experiment import glauber
+from orderparam.systems.spins.mean_field.model import MeanFieldMagnet
+from orderparam.systems.spins.mean_field.theory import CRITICAL_BINDER, exact_magnet, landau, mean_field
+
+BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the dynamics starts
+
+
+@study(
+    "mean-field-magnet",
+    title="The mean-field magnet: spontaneous order, the Landau function and hysteresis",
+    source="Weiss 1907; Landau 1937; Glauber 1963",
+    seconds=(30, 1200),
+    observables=("absolute_magnetisation", "binder", "magnetisation"),
+    full={"spins": (100, 1000, 10_000), "large": 2000, "sweeps": 4000, "seeds": 8},
+    columns=2,
+    panels=lambda p: [
+        Panel("temperature", "absolute_magnetisation", by="spins", where={"part": "order"}),
+        Panel(
+            "temperature", "binder", by="spins", where={"part": "order"},
+            reference=[horizontal(CRITICAL_BINDER, "$N\\to\\infty$, $T=1$")],
+        ),
+        Panel(
+            "order_parameter",
+            ("Landau function $f(m) - f(0)$", lambda data: data["landau_function"] - data["landau_function"].isel(point=100)),
+            by="temperature",
+            where={"part": "landau"},
+            xlabel="$m$",
+        ),
+        Panel("field", "magnetisation", by="branch", where={"part": "hysteresis"}),
+    ],
+    caption=r"""
+        $H = -(\sum s)^2/2N - h\sum s$. Above: exact sums at every $N$ and heat-bath dynamics, grey: $N\to\infty$. Below left:
+        $h = {tilt}$. Below right: $T = {cold}$, {large} spins started along and against the field, {sweeps} sweeps each.
+    """,
+)
+def mean_field_magnet(
+    spins: tuple[int, ...] = (50, 200, 800),
+    temperatures: tuple[float, ...] = (0.5, 0.7, 0.85, 0.95, 1.0, 1.05, 1.15, 1.3, 1.5),
+    cold: float = 0.6,
+    fields: tuple[float, ...] = (0.02, 0.05, 0.08, 0.12, 0.2, 0.3),
+    landau_temperatures: tuple[float, ...] = (0.7, 0.9, 1.0, 1.2),
+    tilt: float = 0.01,
+    large: int = 1000,
+    replicas: int = 4,
+    sweeps: int = 500,
+    seeds: int = 4,
+) -> list[Curve]:
+    fine = {"temperature": tuple(np.linspace(0.3, 1.7, 113).tolist())}
+    dynamics = partial(glauber, replicas=replicas, sweeps=sweeps)
+    curves = [Curve("infinite", mean_field, MeanFieldMagnet(1.0), fine, facets={"part": "order"}, baseline=True)]
+    for count in spins:
+        system, facets = MeanFieldMagnet(1.0, spins=count), {"part": "order", "spins": count}
+        curves += [
+            Curve("exact", exact_magnet, system, fine, facets=facets),
+            Curve("heat bath", dynamics, system, {"temperature": temperatures}, seeds, True, facets=facets),
+        ]
+    over = {"temperature": landau_temperatures}
+    curves += [Curve("Landau", landau, MeanFieldMagnet(1.0, tilt), over, facets={"part": "landau"})]
+    system = MeanFieldMagnet(cold, spins=large)
+    every = {"field": tuple(np.linspace(0, max(fields), 121).tolist())}
+    for branch, start in BRANCHES.items():
+        facets, kept = {"part": "hysteresis", "branch": branch}, fields if branch == "stable" else fields[:3]
+        curves += [
+            Curve("theory", partial(mean_field, branch=branch), system, every, facets=facets),
+            Curve("heat bath", partial(dynamics, start=start), system, {"field": kept}, seeds, True, facets=facets),
+        ]
+    facets = {"part": "hysteresis", "branch": "unstable"}
+    return [*curves, Curve("theory", partial(mean_field, branch="unstable"), system, every, facets=facets)]

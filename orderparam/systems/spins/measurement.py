@@ -1,0 +1,98 @@
+"""What a simulation of spins reports: averages, fluctuations and ratios of moments, with errors that know of correlations.
+
+Series are cut into blocks, and every derived quantity is jackknifed over the blocks of all replicas: its standard error follows
+from the scatter when one block is left out, and the bias of order 1/blocks of variances and ratios is removed (Quenouille 1956).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.sampling import estimate
+
+_BLOCKS = 8  # of a replica
+
+
+class Series(NamedTuple):
+    """Values after each sweep: energy per spin, m = (1/N) sum s, |m|, and estimates of m^2 and m^4."""
+
+    energy: Float[Array, "replica sweep"]
+    magnetisation: Float[Array, "replica sweep"]
+    absolute: Float[Array, "replica sweep"]
+    second: Float[Array, "replica sweep"]
+    fourth: Float[Array, "replica sweep"]
+
+
+class Measured(Result):
+    """Equilibrium averages per spin over all replicas and sweeps, in the conventions of `thermodynamics.Thermodynamics`.
+
+    X_error is the standard error of X. autocorrelation_time: integrated, of |m|, in sweeps: the squared error of its mean is
+    2 autocorrelation_time Var / sweeps. effective_samples: how many independent values of |m| the run is worth.
+    converged: R-hat of |m| is below 1.05 and there are at least 100 effective samples.
+    """
+
+    energy: Float[Array, ""]
+    energy_error: Float[Array, ""]
+    heat_capacity: Float[Array, ""]
+    heat_capacity_error: Float[Array, ""]
+    magnetisation: Float[Array, ""]
+    magnetisation_error: Float[Array, ""]
+    absolute_magnetisation: Float[Array, ""]
+    absolute_magnetisation_error: Float[Array, ""]
+    squared_magnetisation: Float[Array, ""]
+    squared_magnetisation_error: Float[Array, ""]
+    susceptibility: Float[Array, ""]
+    susceptibility_error: Float[Array, ""]
+    binder: Float[Array, ""]
+    binder_error: Float[Array, ""]
+    autocorrelation_time: Float[Array, ""]
+    effective_samples: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+@jax.jit
+def measured(series: Series, temperature: Float[Array, ""], spins: Float[Array, ""]) -> Measured:
+    """Averages of the series with their errors. Needs at least 8 sweeps."""
+
+    def derived(means: Float[Array, "moment"]) -> Float[Array, "observable"]:
+        energy, energy_squared, m, absolute, second, fourth = means
+        heat_capacity = spins * (energy_squared - energy**2) / temperature**2
+        susceptibility = spins * (second - absolute**2) / temperature
+        return jnp.stack([energy, heat_capacity, m, absolute, second, susceptibility, 1 - fourth / (3 * second**2)])
+
+    # Energies are taken from their mean, so that the variance of a nearly frozen system is not lost to rounding.
+    centre = jnp.mean(series.energy)
+    moments = jnp.stack([series.energy - centre, (series.energy - centre) ** 2, *series[1:]], axis=-1)
+    value, error = jackknife(derived, _block_means(moments))
+    value = value.at[0].add(centre)
+    found = estimate(series.absolute)
+    draws = series.absolute.size
+    scatter = jnp.var(series.absolute, ddof=1)
+    per_sample = jnp.where(found.constant, 1.0, found.standard_error**2 / jnp.where(found.constant, 1.0, scatter))
+    return Measured(
+        *jnp.stack([value, error], axis=1).ravel(),
+        autocorrelation_time=jnp.where(found.constant, 0.0, draws * per_sample / 2),
+        effective_samples=1 / per_sample,
+        converged=found.reliable | found.constant,
+    )
+
+
+def jackknife(
+    function: Callable[[Float[Array, "moment"]], Float[Array, "observable"]], blocks: Float[Array, "block moment"]
+) -> tuple[Float[Array, "observable"], Float[Array, "observable"]]:
+    """function(mean over blocks) without its bias of order 1/blocks, and its standard error."""
+    count = blocks.shape[0]
+    without = jax.vmap(function)((jnp.sum(blocks, axis=0) - blocks) / (count - 1))
+    mean = jnp.mean(without, axis=0)
+    error = jnp.sqrt((count - 1) * jnp.mean((without - mean) ** 2, axis=0))
+    return count * function(jnp.mean(blocks, axis=0)) - (count - 1) * mean, error
+
+
+def _block_means(moments: Float[Array, "replica sweep moment"]) -> Float[Array, "block moment"]:
+    replicas, sweeps, kinds = moments.shape
+    length = sweeps // _BLOCKS
+    return moments[:, sweeps - length * _BLOCKS :].reshape(replicas * _BLOCKS, length, kinds).mean(axis=1)

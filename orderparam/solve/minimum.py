@@ -44,7 +44,7 @@ def newton_minimum(local: Callable[[Vector], Local], start: Vector, max_steps: i
         def step(state: tuple) -> tuple:
             trial, best, lowest, direction, scale, residual, count = state
             reached, slope, curvature = local(trial)
-            accepted = reached <= lowest + _ROUNDING * (1 + jnp.abs(reached))
+            accepted = reached <= lowest + _ROUNDING * (1 + jnp.abs(lowest))
             eigenvalues, vectors = jnp.linalg.eigh((curvature + curvature.T) / 2)
             newton = -vectors @ ((vectors.T @ slope) / jnp.maximum(jnp.abs(eigenvalues), 1e-8))
             newton = newton * jnp.minimum(1.0, _LONGEST / jnp.max(jnp.abs(newton)))

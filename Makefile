@@ -1,6 +1,7 @@
 # make demo   installs into .venv and runs the main job: a measured learning curve of real digits with its theories
 # make test   installs and runs the everyday tests make test-all  all of them, the long ones too
 # make smoke  a few seconds of every room          make check     lint and types
+# make attack random interrupts, damages, malformed calls; half an hour
 # make bench  the benchmarks                       make clean     removes .venv and caches (results stay)
 PYTHON ?= python3
 VENV   ?= .venv
@@ -10,7 +11,7 @@ CONSTRAINTS ?=
 # one file of tests after the other in each of two processes: what a file has compiled serves all its tests
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: demo test test-all smoke check bench clean
+.PHONY: demo test test-all attack smoke check bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/orderparam run digits-learning-curve
@@ -19,7 +20,10 @@ test: $(VENV)/.installed-dev
 	$(PYTEST)
 
 test-all: $(VENV)/.installed-dev
-	$(PYTEST) -m ""
+	$(PYTEST) -m "not attack"
+
+attack: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -m attack tests/attacks
 
 smoke: $(VENV)/.installed-test
 	$(PYTEST) --dist load -m smoke

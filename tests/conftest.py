@@ -19,12 +19,13 @@ os.environ.setdefault("MPLBACKEND", "agg")
 settings.register_profile("same", derandomize=True)
 settings.load_profile("same")
 
-SLOW_SECONDS = 1800  # the time limit of a test marked slow that names none; all others have that of pyproject.toml
+SLOW_SECONDS = 1800  # the time limit of a test marked slow or attack that names none; all others have that of pyproject.toml
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+        long = item.get_closest_marker("slow") or item.get_closest_marker("attack")
+        if long and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
 
 

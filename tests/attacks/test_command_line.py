@@ -8,7 +8,7 @@ from malformed import LONGEST, calls, faults, make_files
 
 from orderparam.core.study import studies
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.attack
 
 
 @pytest.mark.timeout(7200)

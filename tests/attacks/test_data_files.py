@@ -15,7 +15,7 @@ import pytest
 from orderparam.data.dataset import Dataset
 from orderparam.data.files import load_file
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.attack, pytest.mark.timeout(300)]
 
 
 class Payload:

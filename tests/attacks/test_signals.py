@@ -10,7 +10,7 @@ import pytest
 from cluster import cluster
 from interrupts import check_goes_on, check_interrupt
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.attack, pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize(("executor", "times"), [("here", 40), ("2", 30), ("dask", 30)])

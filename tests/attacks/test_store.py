@@ -18,7 +18,7 @@ from sweeping import GRID, SEEDS
 import orderparam as op
 from orderparam.core.store import read
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.attack, pytest.mark.timeout(900)]
 CORE = Path(__file__).parent.parent / "core"
 
 

@@ -10,11 +10,10 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, PyTree
 
 from orderparam.solve.fixed_point import FixedPoint
+from orderparam.solve.implicit import Vector, dense, implicit_root
 
 _PLAIN_STEPS = 4  # before the first Newton step
 _ENOUGH = 0.7  # a Newton step must shorten the residual to this, or it is undone
-
-Vector = Float[Array, "unknown"]
 
 
 def newton_fixed_point(
@@ -65,12 +64,7 @@ def newton_fixed_point(
         infinity = jnp.asarray(jnp.inf)
         initial = (first, jnp.asarray(True), first, jnp.zeros_like(first), infinity, jnp.asarray(0))
         _, _, base, change, reached, count = lax.while_loop(unfinished, step, initial)
-        # custom_root cannot differentiate past an integer
         return base, jnp.stack([jnp.max(jnp.abs(change)), reached, count.astype(float)])
 
-    def tangent(linear: Callable[[Vector], Vector], rhs: Vector) -> Vector:
-        return jnp.linalg.solve(jax.jacfwd(linear)(jnp.zeros_like(rhs)), rhs)
-
-    found, told = lax.custom_root(lambda y: flat(y, args) - y, lax.stop_gradient(flat_start), solve, tangent, has_aux=True)
-    residual, reached, steps = lax.stop_gradient(told)
+    found, (residual, reached, steps) = implicit_root(lambda y: flat(y, args) - y, flat_start, solve, dense)
     return FixedPoint(restore(found), residual, reached <= tolerance, steps.astype(int))

@@ -10,6 +10,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, PyTree
 
 from orderparam.solve.fixed_point import FixedPoint
+from orderparam.solve.implicit import dense, implicit_root
 
 _LONGER = 2.0  # factor by which the time step grows or shrinks
 _STRAIGHT = 0.5  # the step grows when the field's curvature moves its end by less than this share of its length
@@ -58,12 +59,7 @@ def rest_point(
 
         begin = (first, velocity(first), jnp.asarray(first_step, first.dtype), jnp.asarray(0))
         y, speed, _, count = lax.while_loop(unfinished, step, begin)
-        # custom_root cannot differentiate past an integer
         return y, jnp.stack([jnp.max(jnp.abs(speed)), count.astype(y.dtype)])
 
-    def tangent(linear: Callable[[Array], Array], rhs: Array) -> Array:
-        return jnp.linalg.solve(jax.jacfwd(linear)(jnp.zeros_like(rhs)), rhs)
-
-    found, told = lax.custom_root(flat, lax.stop_gradient(flat_start), solve, tangent, has_aux=True)
-    residual, steps = lax.stop_gradient(told)
+    found, (residual, steps) = implicit_root(flat, flat_start, solve, dense)
     return FixedPoint(restore(found), residual, residual <= tolerance, steps.astype(int))

@@ -7,7 +7,7 @@ from typing import Any
 
 from orderparam.core.system import nearest
 from orderparam.gaussian.arccosine import Abs, LeakyRelu, Relu, Sign, Step
-from orderparam.gaussian.arcsine import Erf, ErfScaled, Gelu
+from orderparam.gaussian.arcsine import Erf, ErfGain, ErfScaled, Gelu
 from orderparam.gaussian.base import Activation
 from orderparam.gaussian.exponentials import Cos, Exp, Gaussian, Rbf, Sin
 from orderparam.gaussian.numerical import Numerical, sigmoid, swish, tanh
@@ -19,7 +19,7 @@ _FAMILIES: dict[str, type[Activation]] = {
     kind.family: kind
     for kind in (
         *(Linear, Monomial, Polynomial, Hermite),
-        *(Erf, ErfScaled, Gelu),
+        *(Erf, ErfScaled, ErfGain, Gelu),
         *(Relu, LeakyRelu, Abs, Sign, Step),
         *(Exp, Sin, Cos, Rbf, Gaussian),
     )

@@ -12,7 +12,7 @@ import numpy as np
 from jax.scipy.special import erf
 from jaxtyping import Array
 
-from orderparam.gaussian.base import Activation, Average, Entry, Parity, Points, Values
+from orderparam.gaussian.base import Activation, Average, Entry, Parity, Points, Values, finite_number
 from orderparam.gaussian.covariance import as_covariance, determinant
 
 
@@ -52,6 +52,16 @@ class ErfScaled(Erf):
 
     family: ClassVar[str] = "erf_scaled"
     gain: ClassVar[float] = float(np.sqrt(0.5))
+
+
+class ErfGain(Erf):
+    """phi(z) = erf(gain z):  F = (2/pi) asin( s c / sqrt((1+sa)(1+sb)) ), s = 2 gain^2. By name: `erf_gain(2)`."""
+
+    family: ClassVar[str] = "erf_gain"
+    gain: float = 1.0  # type: ignore[misc]
+
+    def __check_init__(self) -> None:
+        finite_number("ErfGain.gain", self.gain)
 
 
 class Gelu(Activation):

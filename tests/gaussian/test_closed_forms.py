@@ -225,3 +225,12 @@ def test_slopes_and_coefficients_can_be_differentiated():
     # p_1 (u) + p_3 (u^3): F = c p_1^2 + 6 c p_1 p_3 + p_3^2 (9c + 6c^3)
     expected = [0.0, 2 * 0.3 + 6 * 0.3 * 0.5, 0.0, 6 * 0.3 + (9 * 0.3 + 6 * 0.027)]
     np.testing.assert_allclose(polynomial.coefficients, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("gain", [0.3, 1.0, 2.5])
+def test_erf_with_a_gain_by_name_is_erf_of_scaled_variances(gain):
+    phi, unit = activation(f"erf_gain({gain})"), activation("erf")
+    a, c, b = 0.7, 0.4, 1.3
+    assert float(phi.two_point(a, c, b)) == pytest.approx(float(unit.two_point(gain**2 * a, gain**2 * c, gain**2 * b)), rel=1e-14)
+    assert activation(phi.name) == phi
+    assert float(phi(0.8)) == pytest.approx(float(unit(0.8 * gain)), rel=1e-15)

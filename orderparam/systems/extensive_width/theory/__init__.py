@@ -11,6 +11,7 @@ from orderparam.systems.extensive_width.theory.limits import (
     limiting_profile,
     steep_hierarchy,
 )
+from orderparam.systems.extensive_width.theory.matrix_channel import MatrixChannel, matrix_channel
 from orderparam.systems.extensive_width.theory.quadratic import CollectiveOptimal, quadratic_bayes_optimal
 from orderparam.systems.extensive_width.theory.state import BayesOptimal
 from orderparam.systems.extensive_width.theory.transitions import Staircase, Windows, coexistence_windows, staircase

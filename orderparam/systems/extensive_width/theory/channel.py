@@ -62,6 +62,16 @@ class Channel(eqx.Module):
     end_slope: Float[Array, "branch"]
     cells: Float[Array, "12 cell"]  # one array per coefficient: gathers of single numbers fuse with the arithmetic
 
+    @property
+    def learning_threshold(self) -> Float[Array, ""]:
+        """lambda_sigma: the signal n v^2 / (d (Delta + error)) above which a feature is learned Bayes-optimally."""
+        return jnp.exp(self.bayes.threshold)
+
+    @property
+    def spinodal(self) -> Float[Array, ""]:
+        """The signal below which a feature that is known is lost again."""
+        return jnp.exp(self.informed.threshold)
+
     def state(self, s: Float[Array, "*batch"], segments: Segments) -> State:
         """The learned state at s = ln(lambda), to 1e-10 or better.
 

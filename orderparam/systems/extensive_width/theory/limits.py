@@ -70,7 +70,8 @@ class FlatHierarchy(Result):
     learned_fraction:    k_c / k.
     sample_ratio_all:    alpha = n/d^2 above which the state with every feature learned exists (eq. 46).
     first_order_ratio:   A / (2 beta (Delta + g(1))), A = g(1) - error at alpha_*: when it exceeds 1, a finite fraction of
-                         the features is learned at once. (Derived for this package, not in the cited paper.)
+                         the features is learned at once; infinite at decay 0, where all are. (Derived for this package, not
+                         in the cited paper.)
     """
 
     error: Float[Array, ""]

@@ -38,6 +38,7 @@ class Verb:
     """
 
     first: int = 1  # arguments before the options
+    __qualname__: str
     __call__: Callable[..., Any]
 
     def __init__(self, fn: Callable[..., Any], check: Callable[..., None] | None) -> None:

@@ -73,12 +73,9 @@ def measured(series: Series, temperature: Float[Array, ""], spins: Float[Array, 
     draws = series.absolute.size
     scatter = jnp.var(series.absolute, ddof=1)
     per_sample = jnp.where(found.constant, 1.0, found.standard_error**2 / jnp.where(found.constant, 1.0, scatter))
-    return Measured(
-        *jnp.stack([value, error], axis=1).ravel(),
-        autocorrelation_time=jnp.where(found.constant, 0.0, draws * per_sample / 2),
-        effective_samples=1 / per_sample,
-        converged=found.reliable | found.constant,
-    )
+    autocorrelation_time = jnp.where(found.constant, 0.0, draws * per_sample / 2)
+    converged = found.reliable | found.constant
+    return Measured(*jnp.stack([value, error], axis=1).ravel(), autocorrelation_time, 1 / per_sample, converged)
 
 
 def jackknife(

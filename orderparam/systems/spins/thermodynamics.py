@@ -28,7 +28,7 @@ def averages(
     log_count: Float[Array, "state"],
     energy: Float[Array, "state"],
     magnetisation: Float[Array, "state"],
-    temperature: Float[Array, ""],
+    temperature: Float[Array, ""] | float,
     spins: float,
 ) -> Thermodynamics:
     """Averages over states of the given energy and magnetisation per spin, exp(log_count) configurations each."""

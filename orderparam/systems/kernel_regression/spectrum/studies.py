@@ -12,6 +12,7 @@ from jaxtyping import PRNGKeyArray
 from orderparam.core.study import Curve, study
 from orderparam.kernels import Spectrum, finite_rank, power_law
 from orderparam.plotting import Panel, curve, horizontal, vertical
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve, MeasuredLearningCurve
 from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 from orderparam.systems.kernel_regression.spectrum.theory.optimal import optimal_temperature
@@ -103,15 +104,19 @@ def benign_tail(
 BEST = "best ridge"
 
 
-def scheduled(system: KernelRegression, *key: PRNGKeyArray, run: Callable, exponent: float) -> Any:
-    """A theory or an experiment at ridge T = n n^-exponent (none for an infinite exponent)."""
-    temperature = 0.0 * system.n_train if math.isinf(exponent) else system.n_train ** (1 - exponent)
-    return run(system.with_(temperature=temperature), *key)
+def predicted(system: KernelRegression, *, exponent: float | None) -> LearningCurve:
+    return self_consistent(_at_ridge(system, exponent))
 
 
-def at_best_ridge(system: KernelRegression, *key: PRNGKeyArray, run: Callable) -> Any:
-    """The same at the temperature that minimises the self-consistent test error."""
-    return run(system.with_(temperature=optimal_temperature(system).temperature), *key)
+def measured(system: KernelRegression, key: PRNGKeyArray, *, exponent: float | None) -> MeasuredLearningCurve:
+    return gaussian_design(_at_ridge(system, exponent), key)
+
+
+def _at_ridge(system: KernelRegression, exponent: float | None) -> KernelRegression:
+    """T = n n^-exponent, 0 for an infinite exponent; None: the T that minimises the self-consistent test error."""
+    if exponent is None:
+        return system.with_(temperature=optimal_temperature(system).temperature)
+    return system.with_(temperature=0.0 * system.n_train if math.isinf(exponent) else system.n_train ** (1 - exponent))
 
 
 def _regimes(p: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
@@ -199,15 +204,13 @@ def kernel_scaling_regimes(
     resolved = Spectrum(k**-capacity, k ** (-1 - 2 * source * capacity), tail=rest.tail, tail_power=rest.tail_power)
     grid = {"n_train": np.geomspace(min(n_train), largest, 60)}
 
-    def curves(regime: str, level: float, wrapper: Callable, **options: float) -> list[Curve]:
+    regimes = _regimes({"ridge_exponents": ridge_exponents, "noise": noise})
+    curves = []
+    for regime, (exponent, level) in {BEST: (None, small_noise), **regimes}.items():
         smooth, design = KernelRegression(infinite, 10, 0.0, level), KernelRegression(resolved, 10, 0.0, level)
-        at, facets = partial(partial, wrapper, **options), {"regime": regime}
-        return [
-            Curve("self-consistent", at(run=self_consistent), smooth, grid, facets=facets),
-            Curve("measured", at(run=gaussian_design), design, {"n_train": n_train}, seeds, facets=facets),
+        theory, experiment = (partial(verb, exponent=exponent) for verb in (predicted, measured))
+        curves += [
+            Curve("self-consistent", theory, smooth, grid, facets={"regime": regime}),
+            Curve("measured", experiment, design, {"n_train": n_train}, seeds, facets={"regime": regime}),
         ]
-
-    found = curves(BEST, small_noise, at_best_ridge)
-    for regime, (exponent, level) in _regimes({"ridge_exponents": ridge_exponents, "noise": noise}).items():
-        found += curves(regime, level, scheduled, exponent=exponent)
-    return found
+    return curves

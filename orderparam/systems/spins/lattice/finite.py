@@ -50,13 +50,13 @@ def kaufman(system: IsingLattice) -> Torus:
 @theory(check=_small)
 def enumerated(system: IsingLattice) -> Thermodynamics:
     """All configurations of a lattice of at most 20 sites, in any dimension and field."""
-    energy, magnetisation, log_count = _density_of_states(system.shape)
+    energy, magnetisation, log_count = map(jnp.asarray, _density_of_states(system.shape))
     n = system.spins
     m = magnetisation / n
-    return averages(jnp.asarray(log_count), energy / n - system.field * m, m, system.temperature, n)
+    return averages(log_count, energy / n - system.field * m, m, system.temperature, n)
 
 
-def _log_partition(coupling: Float[Array, ""], shape: tuple[int, ...]) -> Float[Array, ""]:
+def _log_partition(coupling: Float[Array, ""] | float, shape: tuple[int, ...]) -> Float[Array, ""]:
     """ln Z of the torus. With s = sinh 2K, cosh g_l - 1 = (s - 1)^2/s + 2 sin^2(pi l/2L), which loses nothing at T_c."""
     rows, columns = shape
     frozen = 2 * rows * columns * jnp.maximum(coupling - _FROZEN, 0.0)

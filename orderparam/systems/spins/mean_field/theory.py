@@ -105,16 +105,16 @@ def mean_field(
     )
     return Branch(
         *(jnp.where(valid, value, jnp.nan) for value in values),
-        valid=valid,
-        residual=jnp.where(paramagnet, 0.0, root.residual),
-        converged=paramagnet | root.converged,
+        valid,
+        jnp.where(paramagnet, 0.0, root.residual),
+        paramagnet | root.converged,
     )
 
 
 @theory
 def spinodal(system: MeanFieldMagnet) -> Spinodal:
     """Where metastable and unstable solutions meet: m_s = sqrt(1 - T), h_s = m_s - T artanh m_s, whatever the field is."""
-    temperature = system.temperature
+    temperature = jnp.asarray(system.temperature)
     valid = temperature < 1
     m = jnp.sqrt(jnp.where(valid, 1 - temperature, 1.0))
     field = _spinodal_field(temperature)
@@ -132,13 +132,13 @@ def landau(system: MeanFieldMagnet, *, points: int = 201) -> Landau:
     return Landau(m, exact, expansion)
 
 
-def _spinodal_argument(temperature: Float[Array, ""]) -> Float[Array, ""]:
+def _spinodal_argument(temperature: Float[Array, ""] | float) -> Float[Array, ""]:
     """artanh sqrt(1 - T), zero for T >= 1."""
     ordered = temperature < 1
     safe = jnp.where(ordered, temperature, 0.5)
     return jnp.where(ordered, jnp.log1p(jnp.sqrt(1 - safe)) - jnp.log(safe) / 2, 0.0)
 
 
-def _spinodal_field(temperature: Float[Array, ""]) -> Float[Array, ""]:
+def _spinodal_field(temperature: Float[Array, ""] | float) -> Float[Array, ""]:
     m = jnp.sqrt(jnp.where(temperature < 1, 1 - temperature, 0.5))
     return jnp.where(temperature < 1, m - temperature * _spinodal_argument(temperature), 0.0)

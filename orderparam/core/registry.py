@@ -17,6 +17,7 @@ import importlib.util
 import inspect
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -71,25 +72,28 @@ def index() -> tuple[Entry, ...]:
 
 
 def _entries_of_package(name: str) -> Iterator[Entry]:
-    """Entries of an installed module and, when it is a package, of all modules in it."""
+    """Entries of an installed module and, when it is a package, of all modules in it. What cannot be read is warned of."""
     try:
         spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):
+    except Exception:  # a package above it is not there, or fails
         spec = None
-    if spec is None or spec.origin is None:
+    if spec is None:
+        warnings.warn(f"an installed package names {name} as its rooms, which cannot be found", stacklevel=2)
         return
-    origin = Path(spec.origin)
-    if spec.submodule_search_locations is None:
-        yield from _entries(name, origin)
-        return
-    for path in sorted(origin.parent.rglob("*.py")):
-        inner = ".".join((name, *path.relative_to(origin.parent).with_suffix("").parts)).removesuffix(".__init__")
-        yield from _entries(inner, path)
+    files = [(name, Path(spec.origin or ""))]
+    if spec.submodule_search_locations is not None:
+        found = [(Path(folder), path) for folder in spec.submodule_search_locations for path in Path(folder).rglob("*.py")]
+        files = [(".".join((name, *path.relative_to(top).with_suffix("").parts)), path) for top, path in sorted(found)]
+    for module, path in files:
+        try:
+            yield from _entries(module.removesuffix(".__init__"), path)
+        except (OSError, SyntaxError, ValueError) as error:
+            warnings.warn(f"{path} of an installed package is left out: {type(error).__name__}: {error}", stacklevel=2)
 
 
 def _entries(module: str, path: Path) -> Iterator[Entry]:
     """The decorated functions of one file."""
-    source = path.read_text(encoding="utf-8")
+    source = importlib.util.decode_source(path.read_bytes())
     if not _DECORATED.search(source):
         return
     constants: dict[str, Any] = {}
@@ -106,7 +110,7 @@ def _entries(module: str, path: Path) -> Iterator[Entry]:
                 continue
             details = {word.arg: _literal(word.value, constants) for word in (call.keywords if call else []) if word.arg}
             given = _literal(call.args[0], constants) if call and call.args else None
-            name = given if kind == "study" else f"{room_of(module)}.{node.name}"
+            name = given or details.get("name") if kind == "study" else f"{room_of(module)}.{node.name}"
             summary = (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ").partition(". ")[0].rstrip(".")
             if isinstance(name, str):
                 yield Entry(kind, name, module, room_of(module), details, summary)
@@ -121,7 +125,7 @@ def _literal(node: ast.expr, constants: Mapping[str, Any]) -> Any:
         return None if None in parts else "".join(map(str, parts))
     try:
         return ast.literal_eval(node)
-    except ValueError:
+    except (ValueError, TypeError):
         return None
 
 
@@ -163,16 +167,17 @@ def load_file(path: str | Path) -> ModuleType:
     if not name.isidentifier():
         raise ValueError(f"{path}: the name of the file must be a Python name, such as {name.replace('-', '_')}.py")
     known = sys.modules.get(name)
-    if known is not None:
-        if getattr(known, "__file__", None) and Path(str(known.__file__)).resolve() == path:
-            return known
+    if getattr(known, "__file__", None) and Path(str(known.__file__)).resolve() == path:  # type: ignore[union-attr]
+        return known  # type: ignore[return-value]
+    if known is not None or name in sys.stdlib_module_names:
         raise ValueError(f"{path}: there is a module {name!r} already; give the file another name")
-    # Its folder is where its worker processes find it.
-    if str(path.parent) not in sys.path:
+    # Its folder is where its worker processes find it, before another file of that name.
+    if sys.path[:1] != [str(path.parent)]:
         sys.path.insert(0, str(path.parent))
+    importlib.invalidate_caches()
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         sys.modules.pop(name, None)
         raise ValueError(f"{path}: {type(error).__name__}: {error}") from error
 
@@ -207,18 +212,19 @@ def systems() -> dict[str, type["System"]]:
 
 
 def find(name: str) -> Any:
-    """The theory or experiment of that name, `room.function` or `function` where one room alone has it.
+    """The theory or experiment of that name, `room.function` or `function` where one room (or loaded file) alone has it.
 
     Raises `ValueError` with the nearest name.
     """
-    known = [entry for entry in index() if entry.kind in ("theory", "experiment")]
-    fitting = [entry for entry in known if name in (entry.name, entry.name.rpartition(".")[2])]
-    if not fitting:
-        raise ValueError(f"there is no theory or experiment {name!r}{nearest(name, [entry.name for entry in known])}")
-    if len(fitting) > 1:
-        raise ValueError(f"{name!r} is in several rooms: say {' or '.join(entry.name for entry in fitting)}")
-    (entry,) = fitting
-    _import(entry.module)
     from orderparam.core import verb
 
-    return {**verb._theories, **verb._experiments}[entry.name]
+    modules = {entry.name: entry.module for entry in index() if entry.kind in ("theory", "experiment")}
+    modules |= {known.name: known.__module__ for known in (*verb._theories.values(), *verb._experiments.values())}
+    fitting = [known for known in modules if name in (known, known.rpartition(".")[2])]
+    if not fitting:
+        raise ValueError(f"there is no theory or experiment {name!r}{nearest(name, list(modules))}")
+    if len(fitting) > 1:
+        raise ValueError(f"{name!r} is in several rooms: say {' or '.join(fitting)}")
+    (full,) = fitting
+    _import(modules[full])
+    return {**verb._theories, **verb._experiments}[full]

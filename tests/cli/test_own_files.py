@@ -58,6 +58,9 @@ def test_its_result_is_read_where_the_file_is_not_loaded(own):
         (("run", "nowhere.py"), "not a Python file"),
         (("new-system", "own_magnet"), "is there already"),
         (("new-system", "Own-Magnet"), "lower-case letters"),
+        (("new-system", "_magnet"), "lower-case letters"),
+        *((("new-system", name), f"{name}: there is a module") for name in ("class", "range", "random", "jax", "typer")),
+        *((("new-system", name), "used in the file itself") for name in ("magnetisation", "glauber", "partial")),
     ],
 )
 def test_mistakes_are_one_line(own, words, message):

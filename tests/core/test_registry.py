@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import pytest
 
@@ -54,6 +55,87 @@ def test_a_file_of_ones_own_is_loaded_once_and_found(tmp_path):
     assert registry.load_file(path) is module
     assert module.frozen(module.Glass(2.0)).energy == -0.5
     assert module.frozen.name == "glass_for_test.frozen"
+    assert registry.find("glass_for_test.frozen") is module.frozen
+
+
+def test_the_file_of_that_path_is_loaded_and_not_another_of_its_name(tmp_path, monkeypatch):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "twin_for_test.py").write_text(f"FOLDER = {folder!r}")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "one"), str(tmp_path / "two"), *sys.path])
+    assert registry.load_file(tmp_path / "two" / "twin_for_test.py").FOLDER == "two"
+    with pytest.raises(ValueError, match="there is a module 'twin_for_test' already"):
+        registry.load_file(tmp_path / "one" / "twin_for_test.py")
+
+
+ODD = """
+import orderparam as op
+
+TITLE = {[]: "no constant"}
+
+@op.core.verb.theory(traced=False, check=lambda *_: None)
+def attribute(system): ...
+
+@op.experiment
+async def later(system, key): ...
+
+@op.study(name="odd-study", title=TITLE, source=-"x", seconds=(1, 2))
+def by_keyword(): ...
+
+@op.study(*["starred"], title="", source="", seconds=(1, 2))
+def starred(): ...
+"""
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Modules in a folder, as if installed packages named them as their rooms."""
+
+    def install(name, files):
+        for file, content in files.items():
+            (tmp_path / file).parent.mkdir(exist_ok=True)
+            (tmp_path / file).write_bytes(content)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        point = SimpleNamespace(module=name)
+        monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+        registry.index.cache_clear()
+        return {(entry.kind, entry.name) for entry in registry.index() if not entry.module.startswith("orderparam")}
+
+    yield install
+    registry.index.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "found"),
+    [
+        ("odd_for_test", {"odd_for_test.py": ODD.encode()}, {("theory", "odd_for_test.attribute"), ("study", "odd-study")}),
+        (
+            "latin_for_test",
+            {"latin_for_test.py": "# coding: latin-1\n# \xe9\n@theory\ndef cafe(s): ...".encode("latin-1")},
+            {("theory", "latin_for_test.cafe")},
+        ),
+        ("spread_for_test", {"spread_for_test/glass.py": b"@theory\ndef cold(s): ..."}, {("theory", "glass.cold")}),
+    ],
+)
+def test_odd_modules_of_installed_packages_are_read(installed, name, files, found):
+    assert installed(name, files) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "message"),
+    [
+        ("nowhere_for_test", {}, "names nowhere_for_test as its rooms, which cannot be found"),
+        ("failing_for_test.rooms", {"failing_for_test/__init__.py": b"1 / 0"}, "failing_for_test.rooms as its rooms"),
+        ("wrong_for_test", {"wrong_for_test.py": b"@theory\ndef f(:"}, "wrong_for_test.py of an installed package is left out"),
+        ("zero_for_test", {"zero_for_test.py": b"@theory\n\0"}, "zero_for_test.py of an installed package is left out"),
+        ("bytes_for_test", {"bytes_for_test.py": b"'\xff'\n@theory"}, "bytes_for_test.py of an installed package is left out"),
+        ("sys", {}, "built-in of an installed package is left out"),
+    ],
+)
+def test_a_broken_package_is_warned_of_and_takes_nothing_else_away(installed, name, files, message):
+    with pytest.warns(UserWarning, match=message):
+        assert installed(name, files) == set()
+    assert len(registry.index()) > 100
 
 
 @pytest.mark.parametrize(
@@ -62,6 +144,8 @@ def test_a_file_of_ones_own_is_loaded_once_and_found(tmp_path):
         ("no-name.py", "", "must be a Python name"),
         ("broken_for_test.py", "1 / 0", "ZeroDivisionError"),
         ("json.py", "", "there is a module 'json' already"),
+        ("turtledemo.py", "", "there is a module 'turtledemo' already"),
+        ("leaving_for_test.py", "import sys; sys.exit(3)", "leaving_for_test.py: SystemExit: 3"),
         ("data.csv", "", "not a Python file"),
     ],
 )

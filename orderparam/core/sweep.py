@@ -1,5 +1,6 @@
 """The one verb: a theory or an experiment over a grid, as one labelled data set."""
 
+import dataclasses
 import hashlib
 import re
 import warnings
@@ -15,11 +16,13 @@ import xarray as xr
 
 import orderparam
 from orderparam.core.executor import in_process, resolve
-from orderparam.core.grid import Grid
+from orderparam.core.fields import declarations
+from orderparam.core.grid import Grid, numeric
 from orderparam.core.program import FAILED, UNCONVERGED, ExperimentRun, Outcome, Program, Task, TheoryRun, describe, fn_name
 from orderparam.core.progress import track
 from orderparam.core.store import MemoryStore, PointStore, ShapeMismatch
 from orderparam.core.system import System, nearest, replace
+from orderparam.core.verb import Verb, unwrap
 
 
 class SweepError(RuntimeError):
@@ -67,11 +70,8 @@ def sweep(
         program = ExperimentRun(fn, system, grid, numbers, batch_seeds, tuple(paired))
         coords = {**coords, "seed": np.asarray(numbers)}
     run = resolve(executor)
-    if run is not in_process and type(system).__module__ == "__main__":
-        raise ValueError(
-            f"{type(system).__name__} is defined in the running script or notebook, which worker processes cannot import: "
-            "move it into a .py file and import it from there, or leave out the executor"
-        )
+    if run is not in_process:
+        _check_travels(fn, system)
     attrs = {"function": describe(fn), "system": _fingerprint_text(system), "orderparam_version": orderparam.__version__}
     errors: list[str] = []
     with _store(store, _identity(fn, system, grid, coords.get("seed"), paired), coords, program) as keep:
@@ -90,6 +90,19 @@ def sweep(
         dataset = keep.dataset(attrs)
     _report(dataset, fn, errors)
     return dataset
+
+
+def _check_travels(fn: Callable, system: Any) -> None:
+    """Raises `ValueError` for what worker processes cannot import."""
+    for thing in (unwrap(fn)[0], type(system)):
+        if isinstance(thing, Verb | type) and (thing.__module__ == "__main__" or "<locals>" in thing.__qualname__):
+            raise ValueError(
+                f"{thing.__qualname__} is defined in the running script or notebook, or in a function, which worker processes "
+                "cannot import: move it into a .py file and import it from there, or leave out the executor"
+            )
+    for name, declaration in declarations(system).items():
+        if declaration.kind == "part" and dataclasses.is_dataclass(getattr(system, name)):
+            _check_travels(fn, getattr(system, name))
 
 
 @contextmanager
@@ -174,7 +187,10 @@ def _fingerprint_text(system: System) -> str:
 
 def _identity(fn: Callable, system: System, grid: Grid, seeds: np.ndarray | None, paired: Sequence[str]) -> dict[str, Any]:
     digest = hashlib.sha256()
-    for leaf in jax.tree.leaves(system):
+    # Objects of a grid and arrays in options are more than the names they go by.
+    objects = [values for values in grid.over.values() if not numeric(values)]
+    inside = [x for x in jax.tree.leaves((objects, unwrap(fn)[1])) if hasattr(x, "dtype") or isinstance(x, float)]
+    for leaf in (*jax.tree.leaves(system), *inside):
         digest.update(np.asarray(leaf).tobytes() if hasattr(leaf, "dtype") else repr(leaf).encode())
     coords = {name: values.tolist() for name, values in grid.coords().items()}
     return {

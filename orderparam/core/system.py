@@ -108,6 +108,8 @@ def as_arrays(module: Any) -> Any:
     """
 
     def convert(leaf: Any) -> Any:
+        if isinstance(leaf, jax.Array) and leaf.dtype == jnp.float64 and not leaf.weak_type:
+            return leaf
         if is_number(leaf):
             with jax.ensure_compile_time_eval():  # where a key is traced, sizes are still known
                 return jnp.asarray(np.float64(leaf))
@@ -139,4 +141,3 @@ def replace(module: Any, changes: dict[str, Any]) -> Any:
             raise ValueError(f"{type(module).__name__}.{head} has no fields of its own ({', '.join(inner)} asked for)")
         direct[head] = replace(base, inner)
     return dataclasses.replace(module, **direct)
-

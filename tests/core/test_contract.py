@@ -89,7 +89,9 @@ def test_arrays_of_any_kind_become_what_theories_expect():
 def test_a_copy_does_not_read_large_arrays_again(monkeypatch):
     cloud = Cloud(np.ones((100, 3)))
     read = []
-    monkeypatch.setattr(Declaration, "_inside", lambda self, array: read.append(np.shape(array)) or np.ones(np.shape(array), bool))
+    monkeypatch.setattr(
+        Declaration, "_inside", lambda self, array: read.append(np.shape(array)) or np.ones(np.shape(array), bool)
+    )
     cloud.with_(count=3)
     assert (100, 3) not in read
 

@@ -14,6 +14,18 @@ from orderparam.plotting import Panel
 FIELDS = (0.2, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("build", "full", "message"),
+    [
+        (lambda seeds: [], {}, "study 'wrong-study': parameter 'seeds' needs a default"),
+        (lambda seeds=1: [], {"seds": 2}, r"no parameter 'seds' \(in full\); did you mean 'seeds'"),
+    ],
+)
+def test_a_study_whose_parameters_do_not_fit_is_refused_when_it_is_made(build, full, message):
+    with pytest.raises(ValueError, match=message):
+        study("wrong-study", title="", source="", seconds=(1, 2), panels=[Panel("x", "y")], full=full)(build)
+
+
 @pytest.fixture
 def magnets():
     @study(

@@ -1,14 +1,21 @@
 """A sweep: theories batched, experiments seeded by their coordinates alone, failures marked, nothing lost."""
 
+from functools import partial
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import Array, Float
 from magnet import Paramagnet, exact, failing_at_two, sampled
 
 import orderparam as op
 from orderparam.core.grid import Grid, point_key
 from orderparam.core.program import TheoryRun
+from orderparam.core.result import Result
 from orderparam.core.sweep import SweepError
+from orderparam.core.system import Record, System, parameter, part, structure
+from orderparam.core.verb import experiment, theory
 
 SYSTEM = Paramagnet(1.0)
 GRID = {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}
@@ -96,6 +103,61 @@ def test_seeds_in_one_vmapped_call_give_the_same_numbers():
     one = op.sweep(traceable, SYSTEM, GRID, seeds=3)
     batched = op.sweep(traceable, SYSTEM, GRID, seeds=3, batch_seeds=True)
     np.testing.assert_array_equal(one["magnetisation"], batched["magnetisation"])
+
+
+class Law(Record):
+    """A part that goes by a name."""
+
+    strength: float = parameter("strength")
+    table: Float[Array, "entry"] = parameter("table", default=(1.0, 2.0))
+    name: str = structure("name", default="law")
+
+
+class Lawful(System):
+    law: Law = part("law")
+    scale: float = parameter("scale", default=1.0)
+
+
+class Value(Result):
+    value: Float[Array, ""]
+
+
+@theory
+def strength(system: Lawful, *, weights: Array | None = None) -> Value:
+    return Value(system.scale * system.law.strength * (1.0 if weights is None else weights.sum()))
+
+
+def test_parts_are_grid_values_and_numbers_inside_them_too():
+    laws = [Law(2.0, name="weak"), Law(3.0, name="strong")]
+    data = op.sweep(strength, Lawful(laws[0]), {"law": laws, "scale": [1, 2.5]})
+    np.testing.assert_allclose(data["value"].sel(law="strong"), [3.0, 7.5])
+    data = op.sweep(strength, Lawful(laws[0]), {"law.strength": [1.0, 4.0], "law.name": ["weak", "strong"]})
+    np.testing.assert_allclose(data["value"], [[1.0, 1.0], [4.0, 4.0]])
+
+
+def test_parts_and_arrays_of_one_name_are_not_taken_for_another_in_a_store(tmp_path):
+    system = Lawful(Law(1.0))
+    op.sweep(strength, system, {"law": [Law(2.0)]}, store=tmp_path / "law.zarr")
+    with pytest.raises(ValueError, match="another sweep"):
+        op.sweep(strength, system, {"law": [Law(3.0)]}, store=tmp_path / "law.zarr")
+    weights = np.ones(2000)
+    op.sweep(partial(strength, weights=jnp.asarray(weights)), system, store=tmp_path / "weights.zarr")
+    weights[1000] = 5.0  # not among the entries that are printed
+    with pytest.raises(ValueError, match="another sweep"):
+        op.sweep(partial(strength, weights=jnp.asarray(weights)), system, store=tmp_path / "weights.zarr")
+
+
+def test_what_worker_processes_cannot_import_is_refused_by_name():
+    class Local(Paramagnet):
+        pass
+
+    @experiment
+    def near(system: Paramagnet, key: Array) -> Value:
+        return Value(system.temperature)
+
+    for fn, system, name in ((sampled, Local(1.0), "Local"), (near, SYSTEM, "near"), (partial(near), SYSTEM, "near")):
+        with pytest.raises(ValueError, match=f"{name} is defined in the running script or notebook, or in a function"):
+            op.sweep(fn, system, seeds=1, executor=1)
 
 
 def test_an_experiment_agrees_with_its_theory_within_error_bars():

@@ -124,7 +124,8 @@ def study(
 ) -> Callable[[Callable[..., list[Curve]]], Study]:
     """Registers the decorated function (parameters -> curves) as a study; see `Study` for the arguments.
 
-    Raises `ValueError` for a name that another module's study has, and where there is not one of `panels` and `draw`.
+    Raises `ValueError` for a name that another module's study has, where there is not one of `panels` and `draw`, for a parameter
+    without a default, and for one in `full` that the function does not have.
     """
     if (draw is None) == (panels == ()):
         raise ValueError(f"study {name!r}: give either panels or draw")
@@ -132,10 +133,17 @@ def study(
     def register(build: Callable[..., list[Curve]]) -> Study:
         if name in _registry and _registry[name].build.__module__ != build.__module__:
             raise ValueError(f"two studies are called {name!r}")
-        _registry[name] = Study(
-            name, title, source, build, dict(full or {}), seconds, tuple(observables), panels, caption, columns, draw
-        )
-        return _registry[name]
+        made = Study(name, title, source, build, dict(full or {}), seconds, tuple(observables), panels, caption, columns, draw)
+        for parameter, default in made.defaults.items():
+            if default is inspect.Parameter.empty:
+                raise ValueError(f"study {name!r}: parameter {parameter!r} needs a default, its quick value")
+        for parameter in made.full:
+            if parameter not in made.defaults:
+                raise ValueError(
+                    f"study {name!r} has no parameter {parameter!r} (in full){nearest(parameter, list(made.defaults))}"
+                )
+        _registry[name] = made
+        return made
 
     return register
 

@@ -41,11 +41,11 @@ def zero_field_square(system: IsingLattice, **_: object) -> None:
 
 @theory(check=zero_field_square)
 def onsager(system: IsingLattice) -> InfiniteLattice:
-    """The square lattice of infinite size, whatever `shape` is. The heat capacity diverges as -ln|T - T_c|, T_c = 2/ln(1 + sqrt 2).
+    """The square lattice of infinite size, whatever `shape` is. The heat capacity diverges as -ln|T - T_c| at 2/ln(1 + sqrt 2).
 
-    With K = 1/T, k = 2 sinh 2K / cosh^2 2K and k' = 2 tanh^2 2K - 1, -energy = coth 2K (1 + (2/pi) k' K_1(k)) (Onsager
-    1944, eqs. 106 to 117); m^8 = 1 - 1/sinh^4 2K below T_c (Yang 1952, eq. 96). Complete elliptic integrals by the arithmetic-geometric mean of 1
-    and |k'|, which loses nothing at k = 1.
+    With K = 1/T, k = 2 sinh 2K / cosh^2 2K and k' = 2 tanh^2 2K - 1: -energy = coth 2K (1 + (2/pi) k' K_1(k)) (Onsager 1944,
+    eqs. 106 to 117), and m^8 = 1 - 1/sinh^4 2K below T_c (Yang 1952, eq. 96). Complete elliptic integrals come from the
+    arithmetic-geometric mean of 1 and |k'|, which loses nothing at k = 1.
     """
     coupling = 1 / system.temperature
     fade = jnp.exp(-4 * coupling)

@@ -8,7 +8,7 @@ from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel, horizontal
 from orderparam.systems.spins.mean_field.experiment import glauber
 from orderparam.systems.spins.mean_field.model import MeanFieldMagnet
-from orderparam.systems.spins.mean_field.theory import CRITICAL_BINDER, exact_magnet, landau, mean_field
+from orderparam.systems.spins.mean_field.theory import CRITICAL_BINDER, exact_magnet, landau, mean_field, spinodal
 
 BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the dynamics starts
 
@@ -18,8 +18,8 @@ BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the d
     title="The mean-field magnet: spontaneous order, the Landau function and hysteresis",
     source="Weiss 1907; Landau 1937; Glauber 1963",
     seconds=(30, 1200),
-    observables=("absolute_magnetisation", "binder", "magnetisation"),
-    full={"spins": (100, 1000, 10_000), "large": 2000, "sweeps": 4000, "seeds": 8},
+    observables=("absolute_magnetisation", "binder"),
+    full={"spins": (100, 1000, 10_000), "large": 20_000, "sweeps": 4000, "seeds": 8},
     columns=2,
     panels=lambda p: [
         Panel("temperature", "absolute_magnetisation", by="spins", where={"part": "order"}),
@@ -48,9 +48,9 @@ def mean_field_magnet(
     fields: tuple[float, ...] = (0.02, 0.05, 0.08, 0.12, 0.2, 0.3),
     landau_temperatures: tuple[float, ...] = (0.7, 0.9, 1.0, 1.2),
     tilt: float = 0.01,
-    large: int = 1000,
+    large: int = 4000,
     replicas: int = 4,
-    sweeps: int = 500,
+    sweeps: int = 1500,
     seeds: int = 4,
 ) -> list[Curve]:
     fine = {"temperature": tuple(np.linspace(0.3, 1.7, 113).tolist())}
@@ -59,15 +59,17 @@ def mean_field_magnet(
     for count in spins:
         system, facets = MeanFieldMagnet(1.0, spins=count), {"part": "order", "spins": count}
         curves += [
-            Curve("exact", exact_magnet, system, fine, facets=facets),
+            Curve("theory", exact_magnet, system, fine, facets=facets),
             Curve("heat bath", dynamics, system, {"temperature": temperatures}, seeds, True, facets=facets),
         ]
     over = {"temperature": landau_temperatures}
-    curves += [Curve("Landau", landau, MeanFieldMagnet(1.0, tilt), over, facets={"part": "landau"})]
+    curves += [Curve("theory", landau, MeanFieldMagnet(1.0, tilt), over, facets={"part": "landau"})]
     system = MeanFieldMagnet(cold, spins=large)
-    every = {"field": tuple(np.linspace(0, max(fields), 121).tolist())}
+    end = float(spinodal(system).spinodal_field)
     for branch, start in BRANCHES.items():
-        facets, kept = {"part": "hysteresis", "branch": branch}, fields if branch == "stable" else fields[:3]
+        facets, last = {"part": "hysteresis", "branch": branch}, max(fields) if branch == "stable" else end
+        every = {"field": tuple(np.linspace(0, last, 121).tolist())}
+        kept = tuple(field for field in fields if field < (1 if branch == "stable" else 0.6) * last or field == last)
         curves += [
             Curve("theory", partial(mean_field, branch=branch), system, every, facets=facets),
             Curve("heat bath", partial(dynamics, start=start), system, {"field": kept}, seeds, True, facets=facets),

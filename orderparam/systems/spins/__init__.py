@@ -26,32 +26,3 @@ from orderparam.systems.spins.mean_field.theory import (
 )
 from orderparam.systems.spins.measurement import Measured
 from orderparam.systems.spins.thermodynamics import Thermodynamics
-
-__all__ = [
-    "CRITICAL_BINDER",
-    "CRITICAL_TEMPERATURE",
-    "Branch",
-    "Configuration",
-    "DiagonalCorrelation",
-    "InfiniteLattice",
-    "IsingLattice",
-    "Landau",
-    "MeanFieldMagnet",
-    "Measured",
-    "Spinodal",
-    "Thermodynamics",
-    "Torus",
-    "configuration",
-    "critical_correlation",
-    "enumerated",
-    "exact_magnet",
-    "glauber",
-    "kaufman",
-    "landau",
-    "mean_field",
-    "metropolis",
-    "onsager",
-    "spinodal",
-    "swendsen_wang",
-    "wolff",
-]

@@ -161,7 +161,7 @@ def test_finite_rank_is_one_level():
         (lambda: power_law(1.5, 0.0), "source = 0.0: must be finite and > 0"),
         (lambda: power_law(1.5, 0.5, 0), "modes = 0: must be an integer from 1 to 1e15"),
         (lambda: finite_rank(0, 1.0), "rank = 0: must be finite and > 0"),
-        (lambda: finite_rank(5, -1.0), "eigenvalues has the entry -1"),
+        (lambda: finite_rank(5, -1.0), "eigenvalues = -1.0: must be >= 0"),
     ],
 )
 def test_bad_input_is_refused(build, message):

@@ -25,7 +25,7 @@ from orderparam.core.result import Result
 from orderparam.core.system import System
 
 DRAWS = 200
-FLAGS = ("converged", "valid", "reliable")
+FLAGS = ("converged", "valid", "reliable", "first_order")  # what a result says of itself when its other fields mean nothing
 NOT_NEGATIVE = ("error", "variance", "risk", "loss", "ridge", "dimension", "effective_width")
 
 
@@ -35,11 +35,11 @@ class Other(System):
     number: float = op.parameter("a number", default=1.0)
 
 
-def checks(room, systems, slow=(), options=None, infinite=()):
+def checks(room, systems, slow=(), options=None, infinite=(), decades=2.0):
     """The tests of a room as a dictionary of functions.
 
-    slow: theories drawn a tenth as often. options: theory -> those it needs. infinite: observables that may be +inf, by their
-    docstring.
+    slow: theories drawn a tenth as often; host algorithms are anyway. options: theory -> those it needs. infinite: observables that
+    may be +inf, by their docstring. decades: how far numbers are drawn from those of the example, up and down.
     """
     theories = [pytest.param(theory, id=theory.fn.__name__) for theory in of_room(room)]
     given = options or {}
@@ -52,11 +52,11 @@ def checks(room, systems, slow=(), options=None, infinite=()):
     @pytest.mark.parametrize("theory", theories)
     def test_any_legal_parameters(theory):
         words = given.get(theory.fn.__name__, {})
-        draws = DRAWS // 10 if theory.fn.__name__ in slow or not theory.traced else DRAWS
+        draws = DRAWS // (10 if theory.fn.__name__ in slow else 1) // (1 if theory.traced else 10)
         taken = 0
         for system in systems:
             if isinstance(system, theory.systems):
-                taken += hold(theory, system, words, draws, infinite)
+                taken += hold(theory, system, words, draws, infinite, decades)
         assert taken, f"{theory.name}: no example"
 
     fields = [
@@ -76,7 +76,7 @@ def checks(room, systems, slow=(), options=None, infinite=()):
     return {name: function for name, function in locals().items() if inspect.isfunction(function) and name.startswith("test_")}
 
 
-def hold(theory, system, words, draws, infinite):
+def hold(theory, system, words, draws, infinite, decades):
     """Asserts that a theory keeps its word at random parameters around those of a system; False where it refuses the system."""
     name = f"{theory.name} {type(system).__name__}"
     rng = np.random.default_rng(zlib.crc32(name.encode()))
@@ -87,7 +87,7 @@ def hold(theory, system, words, draws, infinite):
     assert isinstance(usual, theory.results)
     before, told = compiled["programs"], 0
     for _ in range(draws):
-        changes = draw(system, rng)
+        changes = draw(system, rng, decades)
         found = outcome(theory, system, changes, words)
         if isinstance(found, ValueError):
             assert names_a_field(found, system), f"{name} with {changes}: {found}"
@@ -95,7 +95,7 @@ def hold(theory, system, words, draws, infinite):
         told += 1
         fault = faults(found, usual, infinite)
         assert not fault, f"{name} with {changes}: {fault}"
-    assert told >= 5, f"{name}: hardly any parameters are legal"
+    assert told >= draws / 20, f"{name}: hardly any parameters are legal"
     again = compiled["programs"] - before
     assert again == 0 or not theory.traced, f"{name} compiled {again} programs for other numbers"
     return True
@@ -166,7 +166,7 @@ def declarations_of(value):
         return {}
 
 
-def draw(system, rng):
+def draw(system, rng, decades=2.0):
     """New values for about two thirds of the numbers: near, far, and at the ends of what is allowed."""
     changes = {}
     for path, value, declaration in numbers(system):
@@ -177,7 +177,7 @@ def draw(system, rng):
         lowest = limits["minimum"] if limits["minimum"] is not None else limits["above"]
         highest = limits["maximum"] if limits["maximum"] is not None else limits["below"]
         scale = abs(value) or 1.0
-        new = scale * 10.0 ** rng.uniform(-2, 2) if kind < 0.9 else scale * 10.0 ** rng.uniform(-8, 0)
+        new = scale * 10.0 ** (rng.uniform(-decades, decades) if kind < 0.9 else rng.uniform(-4 * decades, 0))
         if lowest is None and rng.uniform() < 0.5:
             new = -new
         if kind > 0.95 and limits["minimum"] is not None:

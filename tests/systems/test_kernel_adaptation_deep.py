@@ -117,3 +117,8 @@ def test_sampled_layers_are_those_of_the_theory_and_not_of_the_prior():
 def test_bad_input_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_theories_of_two_layers_refuse_deeper_networks():
+    with pytest.raises(ValueError, match=r"^DeepNetworkOnData\.relative_widths = \(1\.0, 2\.0\): must be \(1\.0,\)"):
+        gaussian_weights_on_data(network(relative_widths=(1.0, 2.0)))

@@ -25,7 +25,7 @@ from orderparam.core.verb import experiment
 from orderparam.kernels.readout import log_evidence
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.systems.kernel_adaptation.chains import FromChains, check_chains, of_chains
-from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
+from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData, two_layers
 from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
 from orderparam.systems.kernel_adaptation.on_data.theory import gaussian_weights_on_data
 
@@ -81,6 +81,7 @@ def _check(system: NetworkOnData, replicas: int = 1, chains: int = 2, **_: objec
     if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 1:
         raise ValueError(f"replicas = {replicas!r}: must be an integer >= 1")
     check_chains(system, chains)
+    two_layers(system)
 
 
 @experiment(check=_check)

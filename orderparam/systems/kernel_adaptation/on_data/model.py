@@ -17,3 +17,13 @@ class NetworkOnData(AdaptiveNetwork):
     temperature: float = parameter("Langevin temperature T: variance of the observation noise", above=0)
     readout_variance: float = parameter("prior variance of sqrt(N) a_c", above=0, default=1.0)
     weight_variance: float = parameter("prior variance of |w_c|, E |w_c|^2", above=0, default=1.0)
+
+
+def two_layers(system: NetworkOnData, **_: object) -> None:
+    """Refuses the deeper networks that are built on this one, for what would see their first layer alone."""
+    widths = getattr(system, "relative_widths", (1.0,))
+    if widths != (1.0,):
+        raise ValueError(
+            f"{type(system).__name__}.relative_widths = {widths}: must be (1.0,), one hidden layer; deeper networks have the "
+            "theories `deep_gaussian_layers` and `deep_gaussian_process`"
+        )

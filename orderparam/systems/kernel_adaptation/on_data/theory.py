@@ -22,7 +22,7 @@ from orderparam.core.verb import theory
 from orderparam.gaussian import Activation
 from orderparam.kernels.common_scale import Eigenbasis, action, minima
 from orderparam.solve.minimum import lbfgs_minimum
-from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
+from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData, two_layers
 from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
 
 
@@ -70,7 +70,7 @@ def output_kernel(system: NetworkOnData, factor: Float[Array, "input input"], te
     return next_layer(system.activation, system.readout_variance, first_layer(system, factor, test))
 
 
-@theory
+@theory(check=two_layers)
 def gaussian_process_on_data(system: NetworkOnData) -> ScaledKernelOnData:
     """The infinitely wide network: Gaussian-process regression with the kernel of the prior. Its action is minus the log evidence
     log p(y) over N, without the constant (n/2) log 2 pi."""
@@ -80,7 +80,7 @@ def gaussian_process_on_data(system: NetworkOnData) -> ScaledKernelOnData:
     return _scaled(system, basis, one[0], fit, jnp.zeros(()))
 
 
-@theory
+@theory(check=two_layers)
 def kernel_scaling_on_data(system: NetworkOnData, *, fluctuations: bool = True) -> ScaledKernelOnData:
     """The kernel times Q, the minimum of  N (Q - log Q) + y^T (T + Q K)^{-1} y + log det(T + Q K)  (Li and Sompolinsky 2021;
     Pacelli et al. 2023), from one eigendecomposition. The lowest minimum; action is half of this over N.
@@ -109,7 +109,7 @@ def _scaled(system: NetworkOnData, basis: Eigenbasis, scale: Array, value: Array
     )
 
 
-@theory
+@theory(check=two_layers)
 def gaussian_weights_on_data(system: NetworkOnData, *, fluctuations: bool = True) -> DataPrediction:
     """Gaussian weights of full covariance: the minimum of F next to the prior, by L-BFGS on the Cholesky factor L, O(n^3 + n^2 d)
     a step. Accurate to 1e-7: `residual` is the largest entry of dF/dL / N, below 1e-8 where converged.

@@ -74,8 +74,8 @@ def measured(series: Series, temperature: Float[Array, ""], spins: Float[Array, 
     scatter = jnp.var(series.absolute, ddof=1)
     per_sample = jnp.where(found.constant, 1.0, found.standard_error**2 / jnp.where(found.constant, 1.0, scatter))
     autocorrelation_time = jnp.where(found.constant, 0.0, draws * per_sample / 2)
-    converged = found.reliable | found.constant
-    return Measured(*jnp.stack([value, error], axis=1).ravel(), autocorrelation_time, 1 / per_sample, converged)
+    health = [autocorrelation_time, 1 / per_sample, found.reliable | found.constant]
+    return Measured(*jnp.stack([value, error], axis=1).ravel(), *health)
 
 
 def jackknife(

@@ -103,12 +103,8 @@ def mean_field(
         -local * warming,
         response,
     )
-    return Branch(
-        *(jnp.where(valid, value, jnp.nan) for value in values),
-        valid,
-        jnp.where(paramagnet, 0.0, root.residual),
-        paramagnet | root.converged,
-    )
+    health = [valid, jnp.where(paramagnet, 0.0, root.residual), paramagnet | root.converged]
+    return Branch(*(jnp.where(valid, value, jnp.nan) for value in values), *health)
 
 
 @theory

@@ -232,9 +232,7 @@ class TheoryRun:
                 results.append(None)
                 errors.append(f"{_words(point)}: {_message(single)}")
         if error is not None and any(result is not None for result in results):
-            warnings.warn(
-                f"{describe(self.fn)} could not be batched ({_message(error)}); evaluated point by point", stacklevel=2
-            )
+            warnings.warn(f"{describe(self.fn)} could not be batched ({_message(error)}); evaluated point by point", stacklevel=2)
         return (*_stack(results, shape), tuple(errors))
 
 

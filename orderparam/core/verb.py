@@ -136,9 +136,7 @@ class Theory(Verb):
             return self.fn(as_arrays(system), **read)
         return self._compiled(as_arrays(system), **{**read, **self._arrays(read)})
 
-    def batched(
-        self, system: Any, options: Mapping[str, Any], columns: tuple[str, ...], size: int
-    ) -> tuple[Any, Any]:
+    def batched(self, system: Any, options: Mapping[str, Any], columns: tuple[str, ...], size: int) -> tuple[Any, Any]:
         """The compiled program for `size` points that differ in the numbers `columns`, and the arrays to call it with.
 
         program(arrays, {column: (size,) array}) -> Result with a leading dimension (none without columns); the arrays are the

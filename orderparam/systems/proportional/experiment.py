@@ -163,9 +163,7 @@ def _starts(potential: Collapsed, chains: int, key: PRNGKeyArray) -> Hidden:
 
     random = _prior(potential, chains, key)
     first = jnp.arange(chains) < (chains + 1) // 2
-    return jax.tree.map(
-        lambda a, b: jnp.where(first.reshape(-1, *(1,) * (a.ndim - 1)), a, b), random, jax.vmap(descend)(random)
-    )
+    return jax.tree.map(lambda a, b: jnp.where(first.reshape(-1, *(1,) * (a.ndim - 1)), a, b), random, jax.vmap(descend)(random))
 
 
 @eqx.filter_jit

@@ -1,11 +1,11 @@
 """Spins: the mean-field magnet and the Ising model, exactly and simulated.
 
-    import orderparam as op
-    from orderparam.systems.spins import IsingLattice, kaufman, onsager, swendsen_wang
+import orderparam as op
+from orderparam.systems.spins import IsingLattice, kaufman, onsager, swendsen_wang
 
-    system = IsingLattice(2.2, (16, 16))
-    kaufman(system).energy
-    op.sweep(swendsen_wang, system, {"temperature": [2.0, 2.2, 2.4]}, seeds=4)
+system = IsingLattice(2.2, (16, 16))
+kaufman(system).energy
+op.sweep(swendsen_wang, system, {"temperature": [2.0, 2.2, 2.4]}, seeds=4)
 """
 
 from orderparam.systems.spins.lattice.experiment import Configuration, configuration, metropolis, swendsen_wang, wolff

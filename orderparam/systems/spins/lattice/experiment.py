@@ -36,9 +36,7 @@ def _square(system: IsingLattice, **_: Any) -> None:
 
 
 @experiment(check=_even)
-def metropolis(
-    system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 500, sweeps: int = 2000
-) -> Measured:
+def metropolis(system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 500, sweeps: int = 2000) -> Measured:
     """Metropolis updates from all spins up, one colour of the checkerboard after the other; any dimension and field.
 
     Near T_c correlations last about L^2.17 sweeps. Probabilities are resolved to 2^-32.
@@ -48,9 +46,7 @@ def metropolis(
 
 
 @experiment
-def swendsen_wang(
-    system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 50, sweeps: int = 500
-) -> Measured:
+def swendsen_wang(system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 50, sweeps: int = 500) -> Measured:
     """All clusters are turned independently in every sweep, from all spins up; any dimension and field.
 
     Without a field m^2, m^4 and what follows from them are averaged over the signs of the clusters.
@@ -59,9 +55,7 @@ def swendsen_wang(
 
 
 @experiment(check=_no_field)
-def wolff(
-    system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 200, sweeps: int = 2000
-) -> Measured:
+def wolff(system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 200, sweeps: int = 2000) -> Measured:
     """One cluster is turned at a time, that of a random site: a `sweep` is one cluster, and times are counted in clusters."""
     return _clusters(system, key, "wolff", replicas, warmup, sweeps)
 

@@ -61,7 +61,9 @@ def ising_square(
     columns=2,
     panels=[
         Panel(
-            "temperature", "binder", by="length",
+            "temperature",
+            "binder",
+            by="length",
             reference=[vertical(CRITICAL_TEMPERATURE, "$T_c$"), horizontal(UNIVERSAL_RATIO, "large $L$, $T_c$")],
         ),
         Freehand(draw_crossings),
@@ -84,9 +86,7 @@ def ising_binder(
     fine = {"temperature": tuple(np.linspace(min(temperatures), max(temperatures), 57).tolist())}
     return [
         Curve("exact", enumerated, small, fine, facets={"length": 4}),
-        *(
-            Curve("Swendsen-Wang", measured, small.with_(shape=(n, n)), over, seeds, True, facets={"length": n}) for n in lengths
-        ),
+        *(Curve("Swendsen-Wang", measured, small.with_(shape=(n, n)), over, seeds, True, facets={"length": n}) for n in lengths),
     ]
 
 

@@ -24,7 +24,10 @@ BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the d
     panels=lambda p: [
         Panel("temperature", "absolute_magnetisation", by="spins", where={"part": "order"}),
         Panel(
-            "temperature", "binder", by="spins", where={"part": "order"},
+            "temperature",
+            "binder",
+            by="spins",
+            where={"part": "order"},
             reference=[horizontal(CRITICAL_BINDER, "$N\\to\\infty$, $T=1$")],
         ),
         Panel(

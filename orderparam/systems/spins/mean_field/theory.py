@@ -65,9 +65,7 @@ def exact_magnet(system: MeanFieldMagnet) -> Thermodynamics:
 
 
 @theory
-def mean_field(
-    system: MeanFieldMagnet, *, branch: Literal["stable", "metastable", "unstable"] = "stable"
-) -> Branch:
+def mean_field(system: MeanFieldMagnet, *, branch: Literal["stable", "metastable", "unstable"] = "stable") -> Branch:
     """m = tanh((m + h)/T), exact as N grows (Weiss 1907): the stable solution, the metastable one against the field, or the
     barrier between them. In zero field the stable one is that with m >= 0, and the metastable one its mirror image.
 

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.core.study import Comparison
-from orderparam.plotting.style import COLOURS, GREY, ink
+from orderparam.plotting.style import GREY, ink
 from orderparam.systems.spins.lattice.model import CRITICAL_TEMPERATURE
 
 
@@ -29,7 +29,7 @@ def draw_crossings(axes: Any, comparison: Comparison) -> None:
             axes.errorbar(*place, np.std(found, ddof=1) / np.sqrt(len(found)), fmt="o", color=ink())
             axes.annotate(f"{smaller}, {larger}", place, (5, 5), textcoords="offset points")
     axes.axhline(CRITICAL_TEMPERATURE, color=GREY, linewidth=0.8, linestyle=":")
-    axes.annotate("$T_c$", (0, CRITICAL_TEMPERATURE), (2, 3), textcoords="offset points", color=COLOURS[0])
+    axes.annotate("$T_c$", (0, CRITICAL_TEMPERATURE), (2, 3), textcoords="offset points", color=GREY)
     axes.set(xlabel=r"$1/L$ of the larger size", ylabel="crossing temperature", xlim=(0, 1.3 / lengths[1]))
 
 

@@ -1,5 +1,6 @@
 """What can be named is found without importing it, and imported by name."""
 
+import inspect
 import subprocess
 import sys
 import textwrap
@@ -46,6 +47,13 @@ def test_every_study_tells_its_title_source_and_time_without_being_imported():
     assert len(studies) >= 65
     silent = [e.name for e in studies if not all(e.details.get(key) for key in ("title", "source", "seconds"))]
     assert silent == []
+
+
+def test_systems_are_those_that_can_be_made():
+    found = registry.systems()
+    assert not any(inspect.isabstract(system) for system in found.values())
+    networks = {name for name in found if name.startswith("proportional.")}
+    assert networks == {f"proportional.{name}" for name in ("FullyConnected", "Convolutional", "LocallyConnected")}
 
 
 def test_a_file_of_ones_own_is_loaded_once_and_found(tmp_path):

@@ -38,8 +38,8 @@ class Other(System):
 def checks(room, systems, slow=(), options=None, infinite=(), decades=2.0):
     """The tests of a room as a dictionary of functions.
 
-    slow: theories drawn a tenth as often; host algorithms are anyway. options: theory -> those it needs. infinite: observables that
-    may be +inf, by their docstring. decades: how far numbers are drawn from those of the example, up and down.
+    slow: theories drawn a tenth as often; host algorithms are anyway. options: theory -> those it needs. infinite: observables
+    that may be +inf, by their docstring. decades: how far numbers are drawn from those of the example, up and down.
     """
     theories = [pytest.param(theory, id=theory.fn.__name__) for theory in of_room(room)]
     given = options or {}

@@ -171,9 +171,9 @@ class PatchNetwork(BayesianNetwork):
         return math.prod(self.patch_grid)
 
     @property
+    @abc.abstractmethod
     def pooled(self) -> bool:
         """Whether the read-out sees the mean over all patches only."""
-        return False
 
     @property
     def places(self) -> int:
@@ -203,3 +203,5 @@ class Convolutional(PatchNetwork):
 
 class LocallyConnected(PatchNetwork):
     """A convolutional network without weight sharing: h_ci = W_ci . x_i / sqrt(d), own weights at every patch."""
+
+    pooled = False

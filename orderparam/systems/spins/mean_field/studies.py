@@ -68,7 +68,7 @@ def mean_field_magnet(
     over = {"temperature": landau_temperatures}
     curves += [Curve("theory", landau, MeanFieldMagnet(1.0, tilt), over, facets={"part": "landau"})]
     system = MeanFieldMagnet(cold, spins=large)
-    end = float(spinodal(system).spinodal_field)
+    end = (1 - 1e-6) * float(spinodal(system).spinodal_field)  # at the spinodal itself the root is double
     for branch, start in BRANCHES.items():
         facets, last = {"part": "hysteresis", "branch": branch}, max(fields) if branch == "stable" else end
         every = {"field": tuple(np.linspace(0, last, 121).tolist())}

@@ -41,7 +41,7 @@ def scaling_exponents(capacity: float, source: float, ridge_exponent: float, wid
 
 
 class LocalExponents(Result):
-    """-d log(error) / d log n along p = n^q and ridge = n^(1-l)."""
+    """-d log(error) / d log n along p = n^q and ridge = n^(1-l). converged: solved, and no error is too small to have a slope."""
 
     bias_exponent: Float[Array, ""]
     variance_exponent: Float[Array, ""]
@@ -71,4 +71,5 @@ def local_exponents(system: ScalingPath) -> LocalExponents:
 
     at = system.log10_examples * math.log(10)
     values, slopes = jax.jvp(logs, (at,), (jnp.ones(()),))
-    return LocalExponents(-slopes[0], -slopes[1], -slopes[2], values[3] > 0.5)
+    exponents = -jnp.stack(slopes[:3])
+    return LocalExponents(*exponents, (values[3] > 0.5) & jnp.all(jnp.isfinite(exponents)))

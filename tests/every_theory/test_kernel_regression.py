@@ -19,7 +19,7 @@ NETWORK = fully_connected(1, None, "relu")
 X = np.random.default_rng(0).normal(size=(12, 3))
 SYSTEMS = [
     KernelRegression(SPECTRUM, 30.0, 0.1, 0.05),
-    PoolRegression.from_kernel(X @ X.T / 3 + np.eye(12), X[:, 0], 6.0, 0.1, 0.05),
+    PoolRegression.from_kernel(X @ X.T / 3 + np.eye(12), X[:, 0], 6.0, 50.0, 0.05),
     HeteroscedasticRegression(
         SPECTRUM, 30.0, 0.1, 0.05, weights=[0.4, 0.6], extra_temperature=[0.0, 0.3], extra_noise=[0.2, 0.0]
     ),

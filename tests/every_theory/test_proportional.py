@@ -15,4 +15,4 @@ SYSTEMS = [
     Convolutional(*IMAGES, temperature=0.1, channels=10.0, mask=2),
     LocallyConnected(*IMAGES, temperature=0.1, channels=10.0, mask=2),
 ]
-globals().update(checks("proportional", SYSTEMS))
+globals().update(checks("proportional", SYSTEMS, fewer={"similarity": 20}))

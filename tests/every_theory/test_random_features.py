@@ -23,4 +23,4 @@ SYSTEMS = [
     ScalingPath(Spectrum(K**-1.5, K**-2.2), 0.5, 0.7, 3.0),
     SphereFeatures(20, 100, 200, 0.1, (0.0, 1.0, 0.5)),
 ]
-globals().update(checks("random_features", SYSTEMS, slow=("optimal_ridge",)))
+globals().update(checks("random_features", SYSTEMS, fewer={"optimal_ridge": 20}))

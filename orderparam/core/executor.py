@@ -6,6 +6,7 @@ again on another; a task that kills `ATTEMPTS` workers is reported as failed and
 
 import functools
 import logging
+import pickle
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from orderparam.core.program import Outcome, Program, Task
+from orderparam.core.registry import loaded_files
 from orderparam.core.workers import ATTEMPTS, run_in_workers
 
 Executor = Callable[[Program, Iterable[Task]], Iterator[tuple[Task, Outcome]]]
@@ -68,8 +70,11 @@ def dask_cluster(client: Any) -> Executor:
 
 
 def _on_dask(client: Any, program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
+    import cloudpickle
     from distributed import as_completed
+    from distributed.diagnostics.plugin import UploadFile
 
+    pickled = cloudpickle.dumps(program)
     waiting = iter(tasks)
     running: dict[Any, Task] = {}
 
@@ -81,8 +86,11 @@ def _on_dask(client: Any, program: Program, tasks: Iterable[Task]) -> Iterator[t
     with _connected(client):
         if not client.nthreads():
             warnings.warn(f"no worker has come to {client.scheduler.address} yet: waiting", stacklevel=2)
+        for path in loaded_files:
+            client.register_plugin(UploadFile(str(path)))
         # A task's result, not scattered data: the scheduler makes it again when every worker that held it is gone.
-        shared = client.submit(_same, program, pure=False, retries=ATTEMPTS - 1)
+        # Pickled here, so that only workers, which can say so, need to import what is in it.
+        shared = client.submit(pickle.loads, pickled, pure=False, retries=ATTEMPTS - 1)
         # The client's own loop: without it the default client is asked, and there may be none.
         completed = as_completed([submit(task) for task in islice(waiting, WINDOW)], loop=client.loop)
         try:
@@ -115,10 +123,6 @@ def _connected(client: Any) -> Iterator[None]:
             f"the Dask scheduler at {address} is lost; finished points are kept: start it again, and the same command "
             "goes on where it stopped"
         ) from None
-
-
-def _same(program: Program) -> Program:
-    return program
 
 
 def _call(program: Program, task: Task) -> Outcome:

@@ -155,6 +155,9 @@ def load_entry(kind: str, name: str) -> None:
     _import(known[name].module)
 
 
+loaded_files: list[Path] = []  # those of `load_file`, which workers on other machines are sent
+
+
 def load_file(path: str | Path) -> ModuleType:
     """Imports a person's own file, once, under its own name; what it decorates is registered.
 
@@ -176,10 +179,12 @@ def load_file(path: str | Path) -> ModuleType:
         sys.path.insert(0, str(path.parent))
     importlib.invalidate_caches()
     try:
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
     except (Exception, SystemExit) as error:
         sys.modules.pop(name, None)
         raise ValueError(f"{path}: {type(error).__name__}: {error}") from error
+    loaded_files.append(path)
+    return module
 
 
 def theories() -> dict[str, "Theory"]:

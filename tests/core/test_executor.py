@@ -5,15 +5,19 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
+import magnet
 import numpy as np
 import pytest
+import xarray as xr
 from cluster import cluster
 from magnet import Homebound, Paramagnet, always_killing, killing_its_process_once, sampled, shouting, unhurried
 from sweeping import SEEDS
 
 import orderparam as op
+from orderparam.core.registry import load_file
 from orderparam.core.store import StoreError, read
 
 SYSTEM = Paramagnet(1.0)
@@ -170,6 +174,16 @@ def test_an_address_is_all_that_dask_needs_and_a_killed_worker_costs_nothing(tmp
 
 
 @pytest.mark.slow
+def test_a_file_of_ones_own_travels_to_dask(tmp_path, dask, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    path = tmp_path / "own" / "magnet_for_dask.py"
+    path.parent.mkdir()
+    path.write_text(Path(magnet.__file__).read_text())
+    own = load_file(path)
+    sweep = partial(op.sweep, own.sampled, own.Paramagnet(1.0), {"temperature": [0.5, 1.0]}, seeds=2)
+    xr.testing.assert_equal(sweep(executor=dask.address), sweep())
+
+
 def test_a_killed_scheduler_is_one_line_and_the_same_command_goes_on(tmp_path, dask):
     store = tmp_path / "s.zarr"
     code, error = run_on(dask.address, store, dask.scheduler.kill)

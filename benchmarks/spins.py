@@ -25,7 +25,7 @@ except ImportError:
     njit = None
 
 LENGTHS = (32, 64, 256)
-UPDATES = 2e7  # of a way, about
+UPDATES = 5e6  # of a way, about
 REPLICAS = 16
 REPEATS = 3
 

@@ -178,7 +178,7 @@ def test_cold_and_hot_lattices():
 )
 def test_small_lattices_against_all_configurations(run, shape, temperature, field):
     system = IsingLattice(temperature, shape, field)
-    found = deviations(lambda key: run(system, key, sweeps=2000), enumerated(system), MOMENTS)
+    found = deviations(lambda key: run(system, key, sweeps=1000), enumerated(system), MOMENTS)
     assert max(map(abs, found.values())) < 4, found
 
 

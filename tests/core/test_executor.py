@@ -173,7 +173,6 @@ def test_an_address_is_all_that_dask_needs_and_a_killed_worker_costs_nothing(tmp
     np.testing.assert_array_equal(read(store)["magnetisation"], truth["magnetisation"])
 
 
-@pytest.mark.slow
 def test_a_file_of_ones_own_travels_to_dask(tmp_path, dask, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     path = tmp_path / "own" / "magnet_for_dask.py"
@@ -181,9 +180,10 @@ def test_a_file_of_ones_own_travels_to_dask(tmp_path, dask, monkeypatch):
     path.write_text(Path(magnet.__file__).read_text())
     own = load_file(path)
     sweep = partial(op.sweep, own.sampled, own.Paramagnet(1.0), {"temperature": [0.5, 1.0]}, seeds=2)
-    xr.testing.assert_equal(sweep(executor=dask.address), sweep())
+    xr.testing.assert_equal(sweep(executor=dask.address)["magnetisation"], sweep()["magnetisation"])
 
 
+@pytest.mark.slow
 def test_a_killed_scheduler_is_one_line_and_the_same_command_goes_on(tmp_path, dask):
     store = tmp_path / "s.zarr"
     code, error = run_on(dask.address, store, dask.scheduler.kill)

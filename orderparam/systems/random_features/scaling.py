@@ -71,5 +71,5 @@ def local_exponents(system: ScalingPath) -> LocalExponents:
 
     at = system.log10_examples * math.log(10)
     values, slopes = jax.jvp(logs, (at,), (jnp.ones(()),))
-    exponents = -jnp.stack(slopes[:3])
-    return LocalExponents(*exponents, (values[3] > 0.5) & jnp.all(jnp.isfinite(exponents)))
+    bias, variance, risk = -jnp.stack(slopes[:3])
+    return LocalExponents(bias, variance, risk, (values[3] > 0.5) & jnp.isfinite(bias + variance + risk))

@@ -8,4 +8,4 @@ SYSTEMS = [
     SphericalSGD(64, horizon=10.0, loss="squared", start="signed", records=5),
     WeakLearnability("z1*z2 + z1"),
 ]
-globals().update(checks("multi_index", SYSTEMS, fewer={"exit_time": 20, "overlap_flow": 3}, decades=0.5))
+globals().update(checks("multi_index", SYSTEMS, fewer={"exit_time": 20, "overlap_flow": 2}, decades=0.5))

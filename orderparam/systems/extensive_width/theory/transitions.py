@@ -13,12 +13,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.systems.extensive_width.model import Teacher
-from orderparam.systems.extensive_width.theory.state import Problem
+from orderparam.systems.extensive_width.theory.state import RESIDUAL, Problem
 
 _WIDEST = 2048
 _BETWEEN = 12  # levels from kink to kink,
@@ -46,6 +46,8 @@ class Staircase(Result):
 
     n_train: where it happens. width_before, width_after: effective widths; they differ by more than 1 in a collective transition.
     error_before, error_after: errors on both sides. residual: inaccuracy of the common tangent, relative.
+    converged: every residual is below 1e-8, and the transitions come in this order; false where the read-outs span so many orders
+        of magnitude that rounding hides some of the transitions.
     """
 
     n_train: Float[Array, "transition"]
@@ -54,6 +56,7 @@ class Staircase(Result):
     error_before: Float[Array, "transition"]
     error_after: Float[Array, "transition"]
     residual: Float[Array, "transition"]
+    converged: Bool[Array, ""]
 
 
 @theory
@@ -176,4 +179,5 @@ def _polish(problem: Problem, input_dim: Array | float, low: Array, high: Array,
         return n * input_dim, errors[0], errors[1], jnp.max(jnp.abs(miss(ends))) / n
 
     n, error_before, error_after, residual = jax.lax.map(one, (low, high, before, after), batch_size=64)
-    return Staircase(n, before.astype(float), after.astype(float), error_before, error_after, residual)
+    converged = jnp.all(residual < RESIDUAL) & jnp.all(jnp.diff(n) > 0)
+    return Staircase(n, before.astype(float), after.astype(float), error_before, error_after, residual, converged)

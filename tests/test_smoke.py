@@ -22,6 +22,7 @@ SMALL = {
     "proportional": ("finite-width-order", "n_train=10 n_test=10 temperatures=0.1 measured_widths=10 samples=20 seeds=2"),
     "random_features": ("random-features-real-data", "width=30 ridges=0.01 n_train=40 seeds=2"),
     "random_networks": ("deep-kurtosis", "widths=16 depth=2 networks=500 seeds=2"),
+    "spins": ("ising-square", "lengths=4 temperatures=2 replicas=2 sweeps=40 seeds=2"),
     "several_steps": ("giant-steps-directions", "input_dim=64 steps=2 neurons=16 seeds=2"),
 }
 

@@ -8,6 +8,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 # a file of pip constraints, for the tests alone
 CONSTRAINTS ?=
+# which tests `make test-all` runs
+TESTS ?= not attack
 # one file of tests after the other in each of two processes: what a file has compiled serves all its tests
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
@@ -20,7 +22,7 @@ test: $(VENV)/.installed-dev
 	$(PYTEST)
 
 test-all: $(VENV)/.installed-dev
-	$(PYTEST) -m "not attack"
+	$(PYTEST) -m "$(TESTS)"
 
 attack: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -m attack tests/attacks

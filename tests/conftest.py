@@ -22,8 +22,15 @@ settings.load_profile("same")
 SLOW_SECONDS = 1800  # the time limit of a test marked slow or attack that names none; all others have that of pyproject.toml
 
 
+# Tests that take more than a few seconds, by the start of their names: `pytest --durations=0` measures them.
+LONG = tuple((Path(__file__).parent / "long.txt").read_text().split())
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(items):
     for item in items:
+        if item.nodeid.removeprefix("tests/").startswith(LONG):
+            item.add_marker(pytest.mark.long)
         long = item.get_closest_marker("slow") or item.get_closest_marker("attack")
         if long and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW_SECONDS))

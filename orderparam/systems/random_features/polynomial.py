@@ -64,9 +64,7 @@ class SphereFeatures(System):
 @theory
 def polynomial_regime(system: SphereFeatures) -> SpectralCurve:
     """`deterministic_equivalent` of the map; for an infinitely wide one (kernel regression) take width = 1e15."""
-    return deterministic_equivalent(
-        SpectralFeatures(system.spectrum, system.n_train, system.width, system.ridge, system.noise)
-    )
+    return deterministic_equivalent(SpectralFeatures(system.spectrum, system.n_train, system.width, system.ridge, system.noise))
 
 
 @experiment

@@ -23,7 +23,7 @@ SLOW_SECONDS = 1800  # the time limit of a test marked slow or attack that names
 
 
 # Tests that take more than a few seconds, by the start of their names: `pytest --durations=0` measures them.
-LONG = tuple((Path(__file__).parent / "long.txt").read_text().split())
+LONG = tuple((Path(__file__).parent / "long.txt").read_text(encoding="utf-8").splitlines())
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks

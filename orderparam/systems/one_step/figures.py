@@ -21,7 +21,7 @@ def draw_outliers(axes: Any, comparison: Comparison) -> None:
         axes.errorbar(place, mean, np.nan_to_num(error), fmt="o", color=colour, markersize=3)
         axes.axvline(float(theory["edge"]), color=colour, linestyle=":", linewidth=0.9)
         top, spread = (np.ravel(part)[0] for part in mean_and_error(runs["mean_eigenvalue"]))
-        if float(theory["mean_eigenvalue"]) > 0:
+        if float(theory["mean_eigenvalue"]) > float(theory["edge"]):  # an odd activation has no mean before the step
             axes.plot([float(theory["mean_eigenvalue"])] * 2, [0.6 * weight, 1.8 * weight], color=colour)
             axes.errorbar([top], [weight], xerr=[np.nan_to_num(spread)], fmt="o", color=colour, markersize=4)
     axes.set(xscale="log", yscale="log", ylim=(0.3 * weight, None))

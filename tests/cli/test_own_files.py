@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 import orderparam as op
 from orderparam.cli.commands import app
-from orderparam.core import registry
+from orderparam.core import registry, verb
 from orderparam.core.study import find
+from orderparam.core.study import registry as study_registry
 
 
 def orderparam(*words):
@@ -20,12 +21,18 @@ def orderparam(*words):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """A fresh folder with `own_magnet.py` in it."""
+    """A fresh folder with `own_magnet.py` in it; what its tests register is forgotten after each."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    registries = [(known, dict(known)) for known in (verb._theories, verb._experiments, study_registry._registry)]
+    files = list(registry.loaded_files)
     assert orderparam("new-system", "own_magnet").exit_code == 0
     yield tmp_path
     sys.modules.pop("own_magnet", None)
+    registry.loaded_files[:] = files
+    for known, before in registries:
+        known.clear()
+        known.update(before)
 
 
 def test_the_file_that_is_written_runs_and_agrees_with_its_theory(own):

@@ -9,6 +9,6 @@ from orderparam.losses.fresh import field_means, fresh_means
 from orderparam.losses.hinge import Hinge
 from orderparam.losses.labels import Labels, RealLabels, SignLabels
 from orderparam.losses.logistic import Logistic
-from orderparam.losses.minimise import Minimum, minimise
+from orderparam.losses.minimise import FittedWeights, minimise
 from orderparam.losses.risk import PenalisedRisk, Penalty
 from orderparam.losses.square import Square

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.system import parameter
 from orderparam.losses.base import Loss
 from orderparam.losses.channel import Channel, ChannelAverages, ChannelErrors, Entry, Fields
-from orderparam.losses.labels import Average, Labels, Moments, SignLabels
+from orderparam.losses.labels import Average, LabelAverages, Labels, SignLabels
 
 
 class ClassLabels(Labels):
@@ -28,9 +28,9 @@ class ClassLabels(Labels):
         """Standard deviation of y."""
         return jnp.sqrt(1 - jnp.asarray(self.mean) ** 2)
 
-    def moments(self, mean: Entry, variance: Entry) -> Moments:
+    def moments(self, mean: Entry, variance: Entry) -> LabelAverages:
         """Of y and t, whatever the arguments."""
-        return Moments(jnp.asarray(self.mean, jnp.float64), jnp.ones(()), self.scale)
+        return LabelAverages(jnp.asarray(self.mean, jnp.float64), jnp.ones(()), self.scale)
 
     def draw(self, field: Float[Array, "*batch"], key: PRNGKeyArray) -> Float[Array, "*batch"]:
         return jnp.where(self.scale * field + self.mean > 0, 1.0, -1.0)

@@ -16,7 +16,7 @@ _NEWTON_STEPS, _INTERIOR_STEPS = 60, 80
 _HALVINGS = 12
 
 
-class Minimum(eqx.Module):
+class FittedWeights(eqx.Module):
     """The minimiser a (feature,), its predictions F a (train,), the effective number of parameters, and how good it is.
 
     residual: for Newton's method |gradient| / |ridge a|, for the interior point the mean violation of complementarity.
@@ -31,7 +31,7 @@ class Minimum(eqx.Module):
 
 def minimise(
     loss: Loss, matrix: Float[Array, "train feature"], labels: Float[Array, "train"], ridge: Float[Array, ""]
-) -> Minimum:
+) -> FittedWeights:
     """The minimiser of any of the losses. With more features than examples in the space that the examples span.
 
     effective_dimension: tr F (F^T H F + ridge)^-1 F^T H, H = diag l''; for the hinge the number of examples with y f = 1.
@@ -49,7 +49,9 @@ def minimise(
     return eqx.tree_at(lambda minimum: minimum.weights, reduced, weights)
 
 
-def _newton(loss: Loss, matrix: Float[Array, "train feature"], labels: Float[Array, "train"], ridge: Float[Array, ""]) -> Minimum:
+def _newton(
+    loss: Loss, matrix: Float[Array, "train feature"], labels: Float[Array, "train"], ridge: Float[Array, ""]
+) -> FittedWeights:
     """Newton steps, each as long as the best of 1, 1/2, 1/4 ...; the objective is convex, with curvature >= ridge."""
     identity = jnp.eye(matrix.shape[1])
 
@@ -82,10 +84,12 @@ def _newton(loss: Loss, matrix: Float[Array, "train feature"], labels: Float[Arr
     residual = jnp.linalg.norm(gradient(weights, fields)) / (ridge * jnp.linalg.norm(weights))
     inverse = jsl.solve_triangular(factor(fields), identity, lower=True)
     dimension = matrix.shape[1] - ridge * jnp.sum(inverse**2)
-    return Minimum(weights, fields, dimension, residual, residual < 1e-6)
+    return FittedWeights(weights, fields, dimension, residual, residual < 1e-6)
 
 
-def _interior_point(matrix: Float[Array, "train feature"], labels: Float[Array, "train"], ridge: Float[Array, ""]) -> Minimum:
+def _interior_point(
+    matrix: Float[Array, "train feature"], labels: Float[Array, "train"], ridge: Float[Array, ""]
+) -> FittedWeights:
     """The dual: min over 0 <= alpha <= 1 of alpha Q alpha / (2 ridge) - sum alpha, Q = y F F^T y; a = F^T (alpha y) / ridge.
 
     Predictor and corrector after Mehrotra (1992). z and v belong to alpha >= 0 and alpha <= 1: where both alpha < 1 and z < alpha
@@ -126,4 +130,4 @@ def _interior_point(matrix: Float[Array, "train feature"], labels: Float[Array, 
     alpha, room, z, v, gap, _ = jax.lax.while_loop(lambda state: (state[4] > 1e-13) & (state[5] < _INTERIOR_STEPS), step, start)
     weights = signed.T @ alpha / ridge
     on_margin = jnp.sum((alpha > z) & (room > v), dtype=float)
-    return Minimum(weights, matrix @ weights, on_margin, gap, gap < 1e-9)
+    return FittedWeights(weights, matrix @ weights, on_margin, gap, gap < 1e-9)

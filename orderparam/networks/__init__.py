@@ -2,7 +2,7 @@
 
 from orderparam.networks.architecture import Architecture, Network
 from orderparam.networks.composition import Serial, Sum
-from orderparam.networks.convolution import Convolution, LocallyConnected
+from orderparam.networks.convolution import Convolution, UnsharedConvolution
 from orderparam.networks.convolutional import convolutional
 from orderparam.networks.dense import Dense, Nonlinearity
 from orderparam.networks.fully_connected import fully_connected, parse

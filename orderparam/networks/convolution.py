@@ -73,7 +73,7 @@ class Convolution(_OverPatches):
         return _over_patches(self, covariance)
 
 
-class LocallyConnected(_OverPatches):
+class UnsharedConvolution(_OverPatches):
     """z_{c a} = sum_{delta, c'} W_{c a delta c'} x_{c', a + delta} + b_{c a}: its own filter and bias at every output pixel.
 
     Fields and errors as for `Convolution`; weights have shape (channels, *output grid, window pixels, input channels).

@@ -8,7 +8,7 @@ from orderparam.gaussian.activations import activation as find_activation
 from orderparam.kernels.window import Padding
 from orderparam.networks.architecture import Architecture, Scaling
 from orderparam.networks.composition import Serial
-from orderparam.networks.convolution import Convolution, LocallyConnected
+from orderparam.networks.convolution import Convolution, UnsharedConvolution
 from orderparam.networks.dense import Dense, Nonlinearity
 from orderparam.networks.layer import Layer
 from orderparam.networks.options import PerLayer, bias_variances, checked_depth, each_layer, mean_field_scale
@@ -37,7 +37,7 @@ def convolutional(
 ) -> Architecture:
     """`depth` convolutional layers of equal window, strides and padding, then a read-out of all pixels or of their mean.
 
-    Inputs have shape (examples, *grid, channels). shared=False gives every output pixel its own weights (`LocallyConnected`).
+    Inputs have shape (examples, *grid, channels). shared=False gives every output pixel its own weights (`UnsharedConvolution`).
     readout: "flatten" (one weight for each pixel and channel) or "global_average" (one for each channel).
     The read-out weights have variance readout_variance / fan_in; the other arguments are those of `fully_connected`, with
     `channels` for its width, and the errors are the same.
@@ -49,7 +49,7 @@ def convolutional(
     variances = each_layer("weight_variance", weight_variance, depth)
     biases = bias_variances(bias_variance, depth + 1)
     phi = find_activation(activation)
-    kind = Convolution if shared else LocallyConnected
+    kind = Convolution if shared else UnsharedConvolution
     layers: list[Layer] = []
     for number, variance, bias in zip(numbers, variances, biases):
         layers.append(kind(number, window, strides, padding, weight_variance=variance, bias_variance=bias))

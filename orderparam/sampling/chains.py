@@ -76,7 +76,7 @@ def adapt(
     return jax.vmap(one)(keys, states)
 
 
-class Record(eqx.Module):
+class Traces(eqx.Module):
     """What is kept of every chain."""
 
     observables: PyTree
@@ -96,7 +96,7 @@ def record(
     step_sizes: Float[Array, "chain"],
     draws: int,
     thin: int,
-) -> tuple[Any, Record]:
+) -> tuple[Any, Traces]:
     """`draws` records of every chain, one after each `thin` transitions at fixed step size; last states and record."""
 
     def one(key, state, step_size):
@@ -109,7 +109,7 @@ def record(
             return state, (observe(state.position), state.logdensity, ratio, jnp.mean(acceptance))
 
         state, (observables, density, ratio, acceptance) = jax.lax.scan(body, state, jax.random.split(key, draws))
-        return state, Record(observables, density, ratio, jnp.mean(acceptance))
+        return state, Traces(observables, density, ratio, jnp.mean(acceptance))
 
     return jax.vmap(one)(keys, states, step_sizes)
 

@@ -1,13 +1,17 @@
 """What can be named is found without importing it, and imported by name."""
 
+import ast
 import inspect
 import subprocess
 import sys
 import textwrap
+from collections import defaultdict
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import orderparam
 from orderparam.core import registry
 
 GLASS = '''
@@ -54,6 +58,16 @@ def test_systems_are_those_that_can_be_made():
     assert not any(inspect.isabstract(system) for system in found.values())
     networks = {name for name in found if name.startswith("proportional.")}
     assert networks == {f"proportional.{name}" for name in ("FullyConnected", "Convolutional", "LocallyConnected")}
+
+
+def test_no_two_public_classes_share_a_name():
+    package = Path(orderparam.__file__).parent
+    places = defaultdict(list)
+    for path in package.rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(str(path.relative_to(package)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
 def test_a_file_of_ones_own_is_loaded_once_and_found(tmp_path):

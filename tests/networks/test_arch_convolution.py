@@ -15,10 +15,10 @@ from orderparam.networks import (
     Flatten,
     GlobalAveragePool,
     LayerNorm,
-    LocallyConnected,
     Nonlinearity,
     Serial,
     Sum,
+    UnsharedConvolution,
     convolutional,
     fully_connected,
     random_kernels,
@@ -122,7 +122,7 @@ def test_local_kernels_are_those_of_the_patches():
 @pytest.mark.parametrize(("window", "strides", "padding"), [((2, 3), (2, 1), "circular"), (4, 3, "same"), ((2, 3), 1, "valid")])
 def test_shared_and_local_layers_agree_when_the_filters_are_equal(window, strides, padding):
     shared = Convolution(3, window, strides, padding, bias_variance=1.0)
-    local = LocallyConnected(3, window, strides, padding, bias_variance=1.0)
+    local = UnsharedConvolution(3, window, strides, padding, bias_variance=1.0)
     shape = IMAGES.shape[1:]
     assert shared.output_shape(shape) == local.output_shape(shape)
     weights, same = shared.draw(KEY, shape), local.draw(KEY, shape)

@@ -7,7 +7,7 @@ laws in extensive-width networks".
 
 from orderparam.systems.extensive_width.experiment import (
     CollectivePosterior,
-    Posterior,
+    PosteriorAverages,
     TrainedStudent,
     adam_at_effective_width,
     adam_student,
@@ -24,8 +24,8 @@ from orderparam.systems.extensive_width.model import (
     gaussian_readouts,
 )
 from orderparam.systems.extensive_width.theory import (
+    ActivationChannel,
     BayesOptimal,
-    Channel,
     CollectiveOptimal,
     CollectiveTransition,
     Compressed,

@@ -12,8 +12,8 @@ from orderparam.systems.one_step.experiment_spectrum import measured_spectrum
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures, effective_step
 from orderparam.systems.one_step.prediction import predict_read_out
 from orderparam.systems.one_step.theory import (
+    BinnedSpectrum,
     FeatureMatrix,
-    FeatureSpectrum,
     FirstLayer,
     ReadoutCurve,
     TrainedLayer,

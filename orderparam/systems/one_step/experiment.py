@@ -11,9 +11,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from orderparam.core.verb import experiment
 from orderparam.gaussian import Activation
 from orderparam.gaussian.draws import normal
-from orderparam.losses import Labels, Minimum, fresh_means, minimise
+from orderparam.losses import FittedWeights, Labels, fresh_means, minimise
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures, TwoLayerReadout
-from orderparam.systems.one_step.theory.curve import Readout, ReadoutCurve
+from orderparam.systems.one_step.theory.curve import FittedReadout, ReadoutCurve
 from orderparam.systems.one_step.theory.given_layer import TrainedLayer, given_layer
 
 BATCH = 1000  # inputs held at a time
@@ -33,7 +33,7 @@ class FirstLayerWeights(eqx.Module):
         return jnp.zeros(self.spike.size).at[0].set(1.0)
 
 
-class MeasuredReadout(Readout):
+class MeasuredReadout(FittedReadout):
     """One network.
 
     given_test_error, given_train_error, given_classification_error: what `given_layer` predicts for this very first layer; NaN
@@ -150,7 +150,7 @@ def _predicted(system: TwoLayerReadout, layer: FirstLayerWeights, examples: int,
     return {f"given_{name}": jnp.asarray(jnp.nan) if curve is None else getattr(curve, name) for name in names}
 
 
-def _geometry(system: TwoLayerReadout, layer: FirstLayerWeights, minimum: Minimum) -> dict[str, Float[Array, "..."]]:
+def _geometry(system: TwoLayerReadout, layer: FirstLayerWeights, minimum: FittedWeights) -> dict[str, Float[Array, "..."]]:
     """Spikes, bulk norms and the read-out's sums, by groups."""
     teacher = layer.teacher
     overlap = layer.spike @ teacher

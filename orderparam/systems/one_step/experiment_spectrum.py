@@ -14,7 +14,7 @@ from orderparam.systems.one_step.theory.spectrum import FeatureMatrix
 
 
 class MeasuredSpectrum(Result):
-    """Of one network and one training set; every observable means what it means in `FeatureSpectrum`."""
+    """Of one network and one training set; every observable means what it means in `BinnedSpectrum`."""
 
     eigenvalue: Float[Array, "bin"]
     density: Float[Array, "bin"]

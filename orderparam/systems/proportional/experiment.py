@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from orderparam.core.verb import experiment
 from orderparam.sampling import Samples, sample
 from orderparam.systems.proportional.model import BayesianNetwork
-from orderparam.systems.proportional.network import Collapsed, Full, Hidden, Moments, Problem, deviations
+from orderparam.systems.proportional.network import Collapsed, Full, Hidden, PosteriorProblem, ReadoutMoments, deviations
 from orderparam.systems.proportional.theory.deep import check_one_output
 from orderparam.systems.proportional.theory.results import OrderParameters, Similarity, alignment, losses
 
@@ -167,7 +167,7 @@ def _starts(potential: Collapsed, chains: int, key: PRNGKeyArray) -> Hidden:
 
 
 @eqx.filter_jit
-def _prior(potential: Collapsed | Problem, draws: int, key: PRNGKeyArray) -> Any:
+def _prior(potential: Collapsed | PosteriorProblem, draws: int, key: PRNGKeyArray) -> Any:
     """Whitened weights from the prior, with a leading axis; in one call of the generator, which compiles several times faster."""
     shapes = jax.eval_shape(potential.draw, key)
     flat, one = ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), shapes))
@@ -192,9 +192,9 @@ def _prior_kernels(
 
 @eqx.filter_jit
 def _summary(system: BayesianNetwork, run: Samples) -> SampledNetwork:
-    """Posterior averages from the recorded `Moments`."""
+    """Posterior averages from the recorded `ReadoutMoments`."""
     (_, y), (_, test_y) = system.train, system.test
-    recorded: Moments = run.observables
+    recorded: ReadoutMoments = run.observables
     count, outputs = y.shape
     residual, mean, order, mean_scales = (
         jnp.mean(values, axis=(0, 1)) for values in (recorded.residual, recorded.mean, recorded.order, recorded.mean_scales)
@@ -205,7 +205,7 @@ def _summary(system: BayesianNetwork, run: Samples) -> SampledNetwork:
     covariance = jnp.mean(jnp.einsum("...ta,...tb->...ab", spread, spread), axis=(0, 1)) / mean.shape[0]
     covariance += jnp.mean(recorded.variance) * jnp.eye(outputs)
     train_variance = jnp.mean(recorded.train_error) - train_bias
-    estimates: Moments = run.estimates
+    estimates: ReadoutMoments = run.estimates
     health: list[Any] = [estimates.train_error, estimates.test_error, estimates.length]
     shape = system.depth, *(system.places, outputs) * 2
     unknown = jnp.full(shape, jnp.nan)

@@ -124,7 +124,7 @@ class FullyConnected(BayesianNetwork):
         return jnp.broadcast_to(jnp.asarray(self.weight_variance, float), (self.depth,))
 
 
-class PatchNetwork(BayesianNetwork):
+class BayesianPatchNetwork(BayesianNetwork):
     """One hidden layer of `channels` = N_c units at every patch x_i, i = 1..N_p, of d pixels, and a read-out of all of them:
 
         f(x) = (1 / sqrt(N_c N_p)) sum_c sum_i v_ci phi(h_ci),    h_ci = W . x_i / sqrt(d)
@@ -188,7 +188,7 @@ class PatchNetwork(BayesianNetwork):
         return patches(inputs, self.mask, self.steps, self.padding)
 
 
-class Convolutional(PatchNetwork):
+class Convolutional(BayesianPatchNetwork):
     """Weights shared between the patches: h_ci = W_c . x_i / sqrt(d)  (Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025).
 
     readout: "dense" as above, or "average" for global average pooling, f = (1 / sqrt(N_c)) sum_c v_c (1/N_p) sum_i phi(h_ci).
@@ -201,7 +201,7 @@ class Convolutional(PatchNetwork):
         return self.readout == "average"
 
 
-class LocallyConnected(PatchNetwork):
+class LocallyConnected(BayesianPatchNetwork):
     """A convolutional network without weight sharing: h_ci = W_ci . x_i / sqrt(d), own weights at every patch."""
 
     pooled = False

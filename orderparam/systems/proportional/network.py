@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.kernels.readout import condition_readout
 from orderparam.networks import Architecture, convolutional, fully_connected
 from orderparam.networks.affine import Weights
-from orderparam.systems.proportional.model import BayesianNetwork, FullyConnected, LocallyConnected, PatchNetwork
+from orderparam.systems.proportional.model import BayesianNetwork, BayesianPatchNetwork, FullyConnected, LocallyConnected
 from orderparam.systems.proportional.theory.evidence import data_term
 from orderparam.systems.proportional.theory.results import alignment
 
@@ -30,7 +30,7 @@ def architecture(system: BayesianNetwork) -> Architecture:
             system.depth, widths, system.activation, variances, readout_variance=readout, outputs=system.outputs
         )
     else:
-        assert isinstance(system, PatchNetwork)
+        assert isinstance(system, BayesianPatchNetwork)
         found = convolutional(
             1,
             system.size("channels"),
@@ -56,7 +56,7 @@ def deviations(whitened: Any, network: Architecture) -> Any:
     return tuple(one(layer, own) for layer, own in zip(network.layers.layers, whitened))
 
 
-class Moments(eqx.Module):
+class ReadoutMoments(eqx.Module):
     """Averages over the read-out at given hidden weights, or values at given weights of all layers."""
 
     residual: Float[Array, "train output"]  # y - f
@@ -69,7 +69,7 @@ class Moments(eqx.Module):
     mean_scales: Float[Array, "index other"]  # their covariance over the units
 
 
-class Problem(eqx.Module):
+class PosteriorProblem(eqx.Module):
     """A network with its data, images with the zeros of the padding. places: those whose features are read out separately."""
 
     network: Architecture
@@ -81,10 +81,10 @@ class Problem(eqx.Module):
     places: int = eqx.field(static=True)
 
     @classmethod
-    def of(cls, system: BayesianNetwork) -> "Problem":
+    def of(cls, system: BayesianNetwork) -> "PosteriorProblem":
         """The network of a system and its data."""
         (x, y), (test, test_y) = system.train, system.test
-        if isinstance(system, PatchNetwork):
+        if isinstance(system, BayesianPatchNetwork):
             x, test = system.padded(x), system.padded(test)
         return cls(architecture(system), x, y, test, test_y, jnp.asarray(system.temperature), system.places)
 
@@ -100,13 +100,13 @@ class Problem(eqx.Module):
         variance: Float[Array, "test"],
         order: Float[Array, "index other"],
         total: Float[Array, "index other"],
-    ) -> Moments:
+    ) -> ReadoutMoments:
         """The record. spread: sum_mu Var f(x_mu), over the outputs too; total: (sum_c v_c) (sum_c v_c)^T / N."""
         units = jax.eval_shape(self.draw, jax.random.key(0))[-1].weight.size // order.shape[0]
         train_error = (jnp.sum(residual**2) + spread) / self.y.shape[0]
         test_error = jnp.mean(jnp.sum((mean - self.test_y) ** 2, axis=-1) + self.y.shape[1] * variance)
         covariance = (units * order - total) / (units - 1)  # NaN for a single unit
-        return Moments(residual, mean, variance, train_error, test_error, jnp.trace(order), order, covariance)
+        return ReadoutMoments(residual, mean, variance, train_error, test_error, jnp.trace(order), order, covariance)
 
 
 class Collapsed(eqx.Module):
@@ -115,13 +115,13 @@ class Collapsed(eqx.Module):
     log p(W) = -|W|^2 / 2 - (1/2) log det(T + Phi Phi^T) - (1/2) y^T (T + Phi Phi^T)^{-1} y   (W whitened; D outputs: D log det).
     """
 
-    problem: Problem
+    problem: PosteriorProblem
     readout: Weights  # of the shape of the read-out
 
     @classmethod
     def of(cls, system: BayesianNetwork) -> "Collapsed":
         """The collapsed posterior of a system's network."""
-        problem = Problem.of(system)
+        problem = PosteriorProblem.of(system)
         shapes = jax.eval_shape(problem.draw, jax.random.key(0))
         return cls(problem, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), shapes[-1]))
 
@@ -139,7 +139,7 @@ class Collapsed(eqx.Module):
         noisy = phi @ phi.T + given.temperature * jnp.eye(phi.shape[0])
         return -data_term(noisy, given.y) / 2 + whitened_prior(hidden)
 
-    def moments(self, hidden: Hidden) -> Moments:
+    def moments(self, hidden: Hidden) -> ReadoutMoments:
         """Averages over the read-out at these hidden weights."""
         given = self.problem
         phi, test = self.features(hidden, given.x), self.features(hidden, given.test)
@@ -176,14 +176,14 @@ class Collapsed(eqx.Module):
 class Full(eqx.Module):
     """All weights of a network: log p(W) = -|y - f|^2 / (2T) - |W|^2 / 2, whitened."""
 
-    problem: Problem
+    problem: PosteriorProblem
 
     def __call__(self, whitened: Any) -> Float[Array, ""]:
         given = self.problem
         error = given.y - given.network.apply(whitened, given.x)
         return -jnp.sum(error**2) / (2 * given.temperature) + whitened_prior(whitened)
 
-    def moments(self, whitened: Any) -> Moments:
+    def moments(self, whitened: Any) -> ReadoutMoments:
         """The network as it is."""
         given = self.problem
         mean = given.network.apply(whitened, given.test)

@@ -9,7 +9,7 @@ from orderparam.systems.random_features.model import (
     gaussian_equivalent,
 )
 from orderparam.systems.random_features.polynomial import SphereFeatures, learn_on_sphere, polynomial_regime
-from orderparam.systems.random_features.scaling import Exponents, ScalingPath, local_exponents, scaling_exponents
+from orderparam.systems.random_features.scaling import DecayExponents, ScalingPath, local_exponents, scaling_exponents
 from orderparam.systems.random_features.spectra import ExplicitSpectrum, FeatureSpectrum, MarchenkoPastur
 from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent, spectral_learning
 from orderparam.systems.random_features.theory import (

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.verb import experiment
 from orderparam.gaussian import Activation
 from orderparam.gaussian.draws import normal
-from orderparam.losses import Loss, Minimum, RealLabels, Square, field_means, fresh_means, minimise
+from orderparam.losses import FittedWeights, Loss, RealLabels, Square, field_means, fresh_means, minimise
 from orderparam.losses.fresh import Batch
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.random_features.model import (
@@ -148,7 +148,9 @@ def _gaussian_features(system: GaussianFeatures) -> Source:
 
 
 @eqx.filter_jit
-def _measured(loss: Loss, minimum: Minimum, labels: Float[Array, "train"], means: dict[str, Float[Array, ""]]) -> MeasuredCurve:
+def _measured(
+    loss: Loss, minimum: FittedWeights, labels: Float[Array, "train"], means: dict[str, Float[Array, ""]]
+) -> MeasuredCurve:
     return MeasuredCurve(
         test_error=means["test_error"],
         train_error=jnp.mean((labels - minimum.fields) ** 2),
@@ -165,7 +167,7 @@ def _measured(loss: Loss, minimum: Minimum, labels: Float[Array, "train"], means
     )
 
 
-def _cross_validation(loss: Loss, minimum: Minimum, labels: Float[Array, "train"]) -> Float[Array, ""]:
+def _cross_validation(loss: Loss, minimum: FittedWeights, labels: Float[Array, "train"]) -> Float[Array, ""]:
     """Mean square of y - w, w = f + V l'(y, f) the prediction without the example itself; NaN for a loss with a kink.
 
     V follows from the effective number of parameters, sum_mu V l''/(1 + V l''): for the square loss 1 + V = 1/(1 - df/n), and the

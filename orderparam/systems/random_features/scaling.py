@@ -14,7 +14,7 @@ from orderparam.kernels.spectrum import Spectrum
 from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent
 
 
-class Exponents(NamedTuple):
+class DecayExponents(NamedTuple):
     """Bias ~ n^-bias, variance ~ n^-variance; total: of the excess risk with label noise, by the slower of the two."""
 
     bias: float
@@ -22,7 +22,7 @@ class Exponents(NamedTuple):
     total: float
 
 
-def scaling_exponents(capacity: float, source: float, ridge_exponent: float, width_exponent: float) -> Exponents:
+def scaling_exponents(capacity: float, source: float, ridge_exponent: float, width_exponent: float) -> DecayExponents:
     """For s_k = k^-capacity, b_k^2 = k^(-1 - 2 source capacity), ridge = n^(1 - l), p = n^q.
 
     l = ridge_exponent is that of the ridge beside the mean loss, q = width_exponent. With k = min(l/capacity, q, 1): variance
@@ -37,7 +37,7 @@ def scaling_exponents(capacity: float, source: float, ridge_exponent: float, wid
     k = min(ridge_exponent / capacity, width_exponent, 1.0)
     infinite = 2 * capacity * k * min(source, 1.0)
     bias = min(infinite, 2 * capacity * k * min(source, 0.5) + width_exponent - k)
-    return Exponents(bias, 1 - k, min(bias, 1 - k))
+    return DecayExponents(bias, 1 - k, min(bias, 1 - k))
 
 
 class LocalExponents(Result):

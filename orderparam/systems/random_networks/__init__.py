@@ -37,9 +37,9 @@ from orderparam.systems.random_networks.infinite import (
 )
 from orderparam.systems.random_networks.model import AngledPair, DeepNetwork, NetworkKernels, RandomNetwork
 from orderparam.systems.random_networks.theory import (
-    Covariance,
     Cumulants,
     Density,
+    KernelMatrix,
     Marginals,
     covariance,
     cumulants,

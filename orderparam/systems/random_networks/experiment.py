@@ -18,9 +18,9 @@ from orderparam.networks import Architecture, fully_connected
 from orderparam.systems.random_networks.model import DeepNetwork, RandomNetwork
 from orderparam.systems.random_networks.theory import (
     READOUT_MOMENTS,
-    Covariance,
     Cumulants,
     Density,
+    KernelMatrix,
     Marginals,
 )
 
@@ -50,10 +50,10 @@ def sample(system: RandomNetwork, key: PRNGKeyArray) -> Sample:
 
 
 @experiment
-def sampled_covariance(system: RandomNetwork, key: PRNGKeyArray, *, networks: int = 20_000) -> Covariance:
+def sampled_covariance(system: RandomNetwork, key: PRNGKeyArray, *, networks: int = 20_000) -> KernelMatrix:
     """K(x, x') over random networks."""
     z = outputs(system, key, networks)
-    return Covariance(z.T @ z / networks)
+    return KernelMatrix(z.T @ z / networks)
 
 
 @experiment

@@ -28,7 +28,7 @@ _PERIOD = 24.0  # standard deviations after which a density by Fourier sums repe
 _HIGHEST = 2000.0  # the largest wave number times the standard deviation
 
 
-class Covariance(Result):
+class KernelMatrix(Result):
     """kernel: K(x, x') = E z(x) z(x')."""
 
     kernel: Float[Array, "first second"]
@@ -58,14 +58,14 @@ class Density(Result):
 
 
 @theory
-def covariance(system: RandomNetwork) -> Covariance:
+def covariance(system: RandomNetwork) -> KernelMatrix:
     """K alone: in closed form, for any input dimension, if the hidden weights are Gaussian."""
     if system.prior == "gaussian":
         x = system.inputs
         gram = system.weight_variance * x @ x.T / x.shape[1]
         diagonal = jnp.diagonal(gram)
-        return Covariance(system.readout_variance * system.activation.two_point(diagonal[:, None], gram, diagonal))
-    return Covariance(system.readout_variance * _features(system)[0])
+        return KernelMatrix(system.readout_variance * system.activation.two_point(diagonal[:, None], gram, diagonal))
+    return KernelMatrix(system.readout_variance * _features(system)[0])
 
 
 @theory

@@ -20,7 +20,7 @@ from scipy.optimize import linear_sum_assignment
 from orderparam.gaussian import Activation, expectation
 from orderparam.sampling import sample
 from orderparam.sampling.samples import Samples
-from orderparam.systems.extensive_width.experiment.data import Affine, Data, output
+from orderparam.systems.extensive_width.experiment.data import Affine, TeacherData, output
 
 # A learned feature appears with an overlap of 0.64 (h_3) or more, an unlearned one fluctuates by 1/sqrt(d).
 LEARNED = 0.5
@@ -29,7 +29,7 @@ _BLOCK = 256
 _SMALLEST = 4096
 
 
-class Network(NamedTuple):
+class Learner(NamedTuple):
     """What the learner knows: the architecture, the read-outs, and the variance of its noise."""
 
     activation: Activation
@@ -39,8 +39,8 @@ class Network(NamedTuple):
 
 
 def run(
-    network: Network,
-    data: Data,
+    network: Learner,
+    data: TeacherData,
     truth: Float[Array, "feature input"],
     positions: Float[Array, "chain feature input"],
     key: PRNGKeyArray,
@@ -77,7 +77,7 @@ class _Blocks(NamedTuple):
     samples: Array
 
 
-def _padded(data: Data) -> _Blocks:
+def _padded(data: TeacherData) -> _Blocks:
     samples, dim = data.inputs.shape
     room = _SMALLEST
     while room < samples:
@@ -132,7 +132,7 @@ def _observe(
     }
 
 
-def mean_prediction_error(samples: Samples, data: Data) -> Float[Array, ""]:
+def mean_prediction_error(samples: Samples, data: TeacherData) -> Float[Array, ""]:
     """(<f_W> - f^0)^2 with the average over all draws of all chains."""
     mean = jnp.mean(samples.observables["prediction"], axis=(0, 1))
     return jnp.mean((mean - data.test_labels[:PREDICTED]) ** 2)

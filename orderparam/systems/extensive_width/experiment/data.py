@@ -14,7 +14,7 @@ Affine = tuple[Array | float, Array | float]
 TEST_POINTS = 8000  # the error of an average over them is 1.6 %
 
 
-class Data(NamedTuple):
+class TeacherData(NamedTuple):
     """Teacher weights, noisy training set, and a test set without noise."""
 
     weights: Float[Array, "feature input"]
@@ -30,7 +30,9 @@ def affine_part(activation: Activation) -> tuple[Float[Array, ""], Float[Array, 
     return c[0], c[1]
 
 
-def draw(teacher: Teacher | QuadraticTeacher, key: PRNGKeyArray, affine: Affine = (0.0, 0.0), orthogonal: bool = True) -> Data:
+def draw(
+    teacher: Teacher | QuadraticTeacher, key: PRNGKeyArray, affine: Affine = (0.0, 0.0), orthogonal: bool = True
+) -> TeacherData:
     """y = sum_i v_i (sigma(z_i) - c_0 - c_1 z_i) + sqrt(Delta) noise, z_i = w_i . x / sqrt(d), with `affine` = (c_0, c_1).
 
     The teacher's rows are of norm sqrt(d), orthogonal where the width permits; with `orthogonal` False they are drawn from the
@@ -48,7 +50,7 @@ def draw(teacher: Teacher | QuadraticTeacher, key: PRNGKeyArray, affine: Affine 
     test_inputs = jax.random.normal(test_key, (TEST_POINTS, dim))
     noise = jnp.sqrt(teacher.noise) * jax.random.normal(noise_key, (samples,))
     labels = output(teacher.activation, affine, readout, weights, inputs) + noise
-    return Data(weights, inputs, labels, test_inputs, output(teacher.activation, affine, readout, weights, test_inputs))
+    return TeacherData(weights, inputs, labels, test_inputs, output(teacher.activation, affine, readout, weights, test_inputs))
 
 
 def output(

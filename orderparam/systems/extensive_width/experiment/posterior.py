@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
-from orderparam.systems.extensive_width.experiment.chains import LEARNED, Network, matched, mean_prediction_error, run
+from orderparam.systems.extensive_width.experiment.chains import LEARNED, Learner, matched, mean_prediction_error, run
 from orderparam.systems.extensive_width.experiment.data import affine_part, draw
 from orderparam.systems.extensive_width.model import Teacher, WidthLimitedStudent
 from orderparam.systems.extensive_width.theory.bayes import bayes_optimal
@@ -18,7 +18,7 @@ from orderparam.systems.extensive_width.theory.compression import compressed, ef
 Start = Literal["informed", "partially_informed", "uninformed"]
 
 
-class Posterior(Result):
+class PosteriorAverages(Result):
     """Averages over posterior samples; the names it shares with `BayesOptimal` mean the same.
 
     overlap:              mean of w_i . w_i^0 / d after matching (see `posterior_hmc`).
@@ -59,7 +59,7 @@ def posterior_hmc(
     draws: int = 100,
     thin: int = 1,
     leapfrog_steps: int = 30,
-) -> Posterior:
+) -> PosteriorAverages:
     """One teacher, one data set, and independent chains on its posterior.
 
     system: a teacher; or a student of limited width, which samples its strongest features only, with the others as noise
@@ -89,7 +89,7 @@ def posterior_hmc(
         known = np.ones(len(rows), bool) if start == "informed" else np.asarray(_predicted_overlap(system))[rows] > 0
         positions = jnp.where(known[:, None], truth, prior)
 
-    network = Network(teacher.activation, affine, jnp.asarray(shown[rows]), seen.noise)
+    network = Learner(teacher.activation, affine, jnp.asarray(shown[rows]), seen.noise)
     lengths = {"warmup": warmup, "samples": draws, "thin": thin, "leapfrog_steps": leapfrog_steps}
     samples = run(network, data, truth, positions, chain_key, **lengths)
     overlap = np.zeros((chains, *shown.shape))
@@ -98,7 +98,7 @@ def posterior_hmc(
     gibbs, left_out = jnp.mean(samples.observables["gibbs_error"], axis=1), seen.noise - teacher.noise
     learned = overlap > LEARNED
     mean = overlap.mean(axis=0)
-    return Posterior(
+    return PosteriorAverages(
         overlap=jnp.asarray(mean),
         error=(estimate.mean + left_out) / 2,  # features left out are missing once from the mean and from the sample
         gibbs_error=estimate.mean,

@@ -12,7 +12,7 @@ from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.systems.extensive_width.model import Teacher
 from orderparam.systems.extensive_width.theory.search import highest, last
-from orderparam.systems.extensive_width.theory.state import BayesOptimal, Problem, describe, solve_between, stop
+from orderparam.systems.extensive_width.theory.state import BayesOptimal, LevelEquation, describe, solve_between, stop
 
 _ENUMERATED = 2048
 _BETWEEN = 8  # levels looked at between two kinks
@@ -31,7 +31,7 @@ def bayes_optimal(teacher: Teacher) -> BayesOptimal:
 
     Raises `ValueError` for activations with a quadratic component (use `quadratic_bayes_optimal`).
     """
-    problem = Problem.of(teacher)
+    problem = LevelEquation.of(teacher)
     low, high, learned = highest(stop(problem))
     return describe(problem, solve_between(problem, low, high, learned))
 
@@ -44,7 +44,7 @@ def informed_state(teacher: Teacher) -> BayesOptimal:
     learned, and it is the upper branch of the hysteresis. The uninformed branch is q = 0 for ever: at information exponent
     >= 3 the unlearned state never loses its stability.
     """
-    problem = Problem.of(teacher, informed=True)
+    problem = LevelEquation.of(teacher, informed=True)
     low, high, learned = last(stop(problem))
     return describe(problem, solve_between(problem, low, high, learned))
 
@@ -72,7 +72,7 @@ def all_solutions(teacher: Teacher) -> Solutions:
     """
     if teacher.readout.shape[0] > _ENUMERATED:
         raise ValueError(f"width = {teacher.readout.shape[0]}: must be <= {_ENUMERATED} to enumerate all solutions")
-    problem = eqx.filter_jit(Problem.of)(teacher)
+    problem = eqx.filter_jit(LevelEquation.of)(teacher)
     level, learned, above, below = (np.asarray(part) for part in _fine_scan(problem))
     rising, falling = (above < 0) & (below >= 0), (above > 0) & (below <= 0)
     where = np.flatnonzero(rising | falling)
@@ -87,7 +87,7 @@ def all_solutions(teacher: Teacher) -> Solutions:
 
 
 @eqx.filter_jit
-def _fine_scan(problem: Problem) -> tuple[Array, Array, Array, Array]:
+def _fine_scan(problem: LevelEquation) -> tuple[Array, Array, Array, Array]:
     """Levels at and between all kinks; for each interval the number learned, F at its lower and at its upper end."""
     kinks = jnp.where(problem.features.log_power > -1e3, problem.kinks, problem.kinks[0])
     low, high = problem.bounds
@@ -108,7 +108,7 @@ def _fine_scan(problem: Problem) -> tuple[Array, Array, Array, Array]:
 
 
 @eqx.filter_jit
-def _solve_all(problem: Problem, low: Array, high: Array, learned: Array, rising: Array) -> BayesOptimal:
+def _solve_all(problem: LevelEquation, low: Array, high: Array, learned: Array, rising: Array) -> BayesOptimal:
     def one(window: tuple[Array, Array, Array, Array]) -> BayesOptimal:
         return describe(problem, solve_between(problem, *window))
 

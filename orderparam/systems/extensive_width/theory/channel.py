@@ -45,7 +45,7 @@ class State(NamedTuple):
     potential: Float[Array, "*batch"]
 
 
-class Channel(eqx.Module):
+class ActivationChannel(eqx.Module):
     """Tables of an activation's channel over s = ln(lambda), cubic in t = sqrt(s - spinodal), in which every branch is analytic.
 
     bayes:    the globally stable states: segments start where F ties (the first one, with q = 0: ln lambda_sigma).
@@ -207,7 +207,7 @@ def _informed_segments(branches: list[_Branch]) -> Segments:
 
 
 @lru_cache(maxsize=32)
-def channel(activation: Activation) -> Channel:
+def channel(activation: Activation) -> ActivationChannel:
     """The channel of an activation with information exponent >= 3, apart from the He_1 component, which is learned first.
 
     Raises `ValueError` when the quadratic component c_2 does not vanish (see `quadratic.py`), or when nothing beyond it exists.
@@ -226,7 +226,7 @@ def channel(activation: Activation) -> Channel:
         slope = _log_signal_slope(g, u)
         turns = [_root(lambda x: _log_signal_slope(g, x), u[i], u[i + 1]) for i in np.flatnonzero(np.diff(np.sign(slope)))]
         branches = [_Branch(g, low, high) for low, high in zip(turns[::2], [*turns[1::2], g.reach])]
-        return Channel(
+        return ActivationChannel(
             bayes=_global_segments(g, branches),
             informed=_informed_segments(branches),
             total=jnp.asarray(g.total),

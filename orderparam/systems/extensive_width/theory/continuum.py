@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from orderparam.systems.extensive_width.theory.channel import Channel
+from orderparam.systems.extensive_width.theory.channel import ActivationChannel
 
 
 def _panels() -> tuple[np.ndarray, np.ndarray]:
@@ -25,7 +25,7 @@ def _panels() -> tuple[np.ndarray, np.ndarray]:
 _TAU, _WEIGHT = _panels()
 
 
-def mean_unexplained(tables: Channel, s: Float[Array, ""], beta: Float[Array, ""] | float) -> Float[Array, ""]:
+def mean_unexplained(tables: ActivationChannel, s: Float[Array, ""], beta: Float[Array, ""] | float) -> Float[Array, ""]:
     """int_0^1 W(e^s x^(-2 beta)) dx for s at or above the threshold."""
     return jnp.sum(_WEIGHT * tables.state(s + 2 * beta * _TAU, tables.bayes).unexplained)
 
@@ -33,7 +33,7 @@ def mean_unexplained(tables: Channel, s: Float[Array, ""], beta: Float[Array, ""
 class Continuum(eqx.Module):
     """Features x in (0, 1] with lambda = e^s x^(-2 beta); s = ln of the weakest feature's signal plays the part of the level."""
 
-    tables: Channel
+    tables: ActivationChannel
     beta: Float[Array, ""] | float
     noise: Float[Array, ""] | float
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from orderparam.systems.extensive_width.theory.state import Problem
+from orderparam.systems.extensive_width.theory.state import LevelEquation
 
 _UNIFORM = 64  # levels of the scan between the first and the last learned feature,
 _QUANTILES = 256  # levels of the scan between two kinks, equidistant in the number of learned features,
@@ -20,7 +20,7 @@ _FINALISTS = 4  # and the best of these solved for
 _NEWTON = 3
 
 
-def _scanned(problem: Problem) -> Float[Array, "level"]:
+def _scanned(problem: LevelEquation) -> Float[Array, "level"]:
     """Levels from the first kink on, which depend neither on the noise nor on the number of samples."""
     kinks = problem.kinks
     present = jnp.sum(problem.features.log_power > -1e3)
@@ -31,7 +31,7 @@ def _scanned(problem: Problem) -> Float[Array, "level"]:
     return jnp.sort(jnp.concatenate([uniform, between, beyond]))
 
 
-def _between_kinks(problem: Problem, first: Array, last: Array, count: int) -> Float[Array, "level"]:
+def _between_kinks(problem: LevelEquation, first: Array, last: Array, count: int) -> Float[Array, "level"]:
     """Levels midway between neighbouring kinks, for numbers of learned features spread evenly over first .. last."""
     learned = jnp.round(jnp.linspace(first, last, count)).astype(int)
     learned = jnp.clip(learned, 1, jnp.sum(problem.features.log_power > -1e3) - 1)
@@ -44,13 +44,13 @@ def _neighbours(level: Float[Array, "level"], at: Float[Array, ""]) -> tuple[Flo
     return level[jnp.maximum(below, 0)], level[jnp.minimum(above, len(level) - 1)]
 
 
-def _ends(problem: Problem, level: Float[Array, "level"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+def _ends(problem: LevelEquation, level: Float[Array, "level"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Levels below and above every solution and every scanned level."""
     low, high = problem.bounds
     return jnp.minimum(low, level[0]) - 0.01, jnp.maximum(high, level[-1]) + 0.01
 
 
-def highest(problem: Problem) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
+def highest(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
     """Bracket of the solution of largest free entropy: a scan for its local maxima, a closer look at the highest few."""
     rough = problem.rough
     scanned = _scanned(problem)
@@ -102,7 +102,7 @@ def _most_promising(candidates: _Candidate, count: int) -> _Candidate:
     return jax.tree.map(lambda part: part[best], candidates)
 
 
-def _look(problem: Problem, candidate: _Candidate) -> _Candidate:
+def _look(problem: LevelEquation, candidate: _Candidate) -> _Candidate:
     """F at the level, and the free entropy after one more Newton step with the given slope."""
     w, m = problem.totals(candidate.level, candidate.number)
     excess = jnp.exp(candidate.level) * problem.noise + w - problem.samples
@@ -111,12 +111,12 @@ def _look(problem: Problem, candidate: _Candidate) -> _Candidate:
     return candidate._replace(promise=problem.free_entropy(candidate.level, m) + gain, excess=excess)
 
 
-def _step(problem: Problem, candidate: _Candidate) -> Array:
+def _step(problem: LevelEquation, candidate: _Candidate) -> Array:
     slope = jnp.where(candidate.slope > 0, candidate.slope, jnp.inf)
     return jnp.clip(candidate.level - candidate.excess / slope, *problem.between(candidate.number)) - candidate.level
 
 
-def _second_look(problem: Problem, first: _Candidate) -> _Candidate:
+def _second_look(problem: LevelEquation, first: _Candidate) -> _Candidate:
     """After the Newton step, with the slope of the secant."""
     step = _step(problem, first)
     second = _look(problem, first._replace(level=first.level + step))
@@ -125,7 +125,7 @@ def _second_look(problem: Problem, first: _Candidate) -> _Candidate:
     return found._replace(promise=jnp.where(jnp.isfinite(first.promise), found.promise, -jnp.inf))
 
 
-def _candidates(problem: Problem, low: Array, high: Array) -> _Candidate:
+def _candidates(problem: LevelEquation, low: Array, high: Array) -> _Candidate:
     """Numbers of learned features in a window, each in the middle of its interval; the slope is that in the middle of all."""
     number = jnp.round(jnp.linspace(problem.learned(low), problem.learned(high), _NUMBERS)).astype(int)
     new = jnp.concatenate([jnp.array([True]), number[1:] > number[:-1]])
@@ -141,7 +141,7 @@ def _candidates(problem: Problem, low: Array, high: Array) -> _Candidate:
     return found._replace(promise=jnp.where(new, found.promise, -jnp.inf))
 
 
-def _solved(problem: Problem, candidate: _Candidate) -> tuple[Array, Array, Array, Array]:
+def _solved(problem: LevelEquation, candidate: _Candidate) -> tuple[Array, Array, Array, Array]:
     """The free entropy of a solution, and a bracket of it."""
     low, high, learned = _around(problem, candidate.number, candidate.low, candidate.high)
 
@@ -155,14 +155,14 @@ def _solved(problem: Problem, candidate: _Candidate) -> tuple[Array, Array, Arra
     return jnp.where(exists, value, -jnp.inf), low, high, learned
 
 
-def _with_number(problem: Problem, candidate: _Candidate, number: Array) -> _Candidate:
+def _with_number(problem: LevelEquation, candidate: _Candidate, number: Array) -> _Candidate:
     """Another number of learned features, wherever there is a solution with it."""
     number = jnp.clip(number, 0, problem.features.count)
     low, high = problem.between(number)
     return candidate._replace(number=number, low=low, high=high)
 
 
-def _zoom(problem: Problem, low: Array, high: Array, steps: int) -> tuple[Array, Array]:
+def _zoom(problem: LevelEquation, low: Array, high: Array, steps: int) -> tuple[Array, Array]:
     """A narrow window around the largest free entropy in [low, high]."""
 
     def step(window: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
@@ -175,7 +175,7 @@ def _zoom(problem: Problem, low: Array, high: Array, steps: int) -> tuple[Array,
 
 
 def _around(
-    problem: Problem, number: Array, low: Float[Array, ""], high: Float[Array, ""]
+    problem: LevelEquation, number: Array, low: Float[Array, ""], high: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
     """The part of [low, high] between the kinks of a number of features, widened to those where F does not change sign."""
     bottom, top = problem.between(number)
@@ -185,7 +185,7 @@ def _around(
     return low, high, number
 
 
-def last(problem: Problem) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
+def last(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
     """Bracket of the solution of highest level: the last interval between two kinks in which F rises through zero."""
     scanned = _scanned(problem)
     lowest, highest = _ends(problem, scanned)

@@ -26,7 +26,7 @@ from jaxtyping import Array, Bool, Float, Int
 from orderparam.core.result import Result
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.extensive_width.model import Teacher
-from orderparam.systems.extensive_width.theory.channel import Channel, Segments, channel
+from orderparam.systems.extensive_width.theory.channel import ActivationChannel, Segments, channel
 from orderparam.systems.extensive_width.theory.features import ROUGH, Features
 
 RESIDUAL = 1e-8
@@ -55,17 +55,17 @@ class BayesOptimal(Result):
     converged: Bool[Array, ""]
 
 
-class Problem(eqx.Module):
+class LevelEquation(eqx.Module):
     """Everything the equation for the level needs."""
 
     features: Features
-    channel: Channel
+    channel: ActivationChannel
     segments: Segments
     samples: Float[Array, ""]
     noise: Float[Array, ""]
 
     @classmethod
-    def of(cls, teacher: Teacher, informed: bool = False) -> "Problem":
+    def of(cls, teacher: Teacher, informed: bool = False) -> "LevelEquation":
         tables = channel(teacher.activation)
         return cls(
             Features.of(teacher.readout, teacher.decreasing),
@@ -76,7 +76,7 @@ class Problem(eqx.Module):
         )
 
     @property
-    def rough(self) -> "Problem":
+    def rough(self) -> "LevelEquation":
         """The same with cheaper, less accurate sums over features."""
         return eqx.tree_at(lambda problem: problem.features, self, self.features.at(ROUGH))
 
@@ -132,7 +132,7 @@ class Solution(NamedTuple):
 
 
 def solve_between(
-    problem: Problem,
+    problem: LevelEquation,
     low: Float[Array, ""],
     high: Float[Array, ""],
     learned: Int[Array, ""],
@@ -141,14 +141,14 @@ def solve_between(
     """The rising (or falling) zero of F in [low, high] at fixed `learned`. Implicit derivatives of every order."""
     sign = jnp.where(rising, -1.0, 1.0)
 
-    def falling(level: Array, problem: Problem) -> Array:
+    def falling(level: Array, problem: LevelEquation) -> Array:
         return sign * problem.excess(level, learned) / problem.samples
 
     root = decreasing_root(falling, low, high, problem)
     return Solution(root.value, learned, root.converged)
 
 
-def describe(problem: Problem, solution: Solution) -> BayesOptimal:
+def describe(problem: LevelEquation, solution: Solution) -> BayesOptimal:
     """All observables of a solution; overlaps in the order of the given read-outs."""
     level, learned = solution.level, solution.learned
     total, m = problem.totals(level, learned)
@@ -173,6 +173,6 @@ def describe(problem: Problem, solution: Solution) -> BayesOptimal:
     )
 
 
-def stop(problem: Problem) -> Problem:
+def stop(problem: LevelEquation) -> LevelEquation:
     """The problem without derivatives: for searches, whose outcome is a bracket."""
     return jax.lax.stop_gradient(problem)

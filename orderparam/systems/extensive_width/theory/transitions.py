@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.systems.extensive_width.model import Teacher
-from orderparam.systems.extensive_width.theory.state import RESIDUAL, Problem
+from orderparam.systems.extensive_width.theory.state import RESIDUAL, LevelEquation
 
 _WIDEST = 2048
 _BETWEEN = 12  # levels from kink to kink,
@@ -66,7 +66,7 @@ def coexistence_windows(teacher: Teacher) -> Windows:
     For a teacher with homogeneous read-outs no feature is learned alone, and the windows say nothing: see
     `collective_transition`.
     """
-    problem = Problem.of(teacher)
+    problem = LevelEquation.of(teacher)
     number = jnp.arange(problem.features.count)
 
     def samples(level: Array, learned: Array) -> Array:
@@ -109,11 +109,11 @@ def staircase(teacher: Teacher) -> Staircase:
 
 
 @eqx.filter_jit
-def _problem(teacher: Teacher) -> Problem:
-    return Problem.of(teacher)
+def _problem(teacher: Teacher) -> LevelEquation:
+    return LevelEquation.of(teacher)
 
 
-def _levels(problem: Problem) -> np.ndarray:
+def _levels(problem: LevelEquation) -> np.ndarray:
     """Levels at and between all kinks, and beyond."""
     kinks = np.asarray(problem.kinks)[np.asarray(problem.features.present)]
     first, last = kinks[0], kinks[-1]
@@ -125,14 +125,14 @@ def _levels(problem: Problem) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _c(problem: Problem, level: Float[Array, "level"]) -> Float[Array, "level"]:
+def _c(problem: LevelEquation, level: Float[Array, "level"]) -> Float[Array, "level"]:
     def c(level: Array) -> Array:
         return problem.totals(level, problem.learned(level))[1] - jnp.exp(level) * problem.noise
 
     return jax.lax.map(c, level, batch_size=256)
 
 
-def _concave(problem: Problem, level: np.ndarray) -> np.ndarray:
+def _concave(problem: LevelEquation, level: np.ndarray) -> np.ndarray:
     """c at given levels; padded, so that few different numbers of them are compiled."""
     padded = np.resize(level, 2 ** math.ceil(math.log2(len(level))))
     return np.asarray(_c(problem, jnp.asarray(padded)))[: len(level)]
@@ -154,7 +154,7 @@ def _upper_hull(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _polish(problem: Problem, input_dim: Array | float, low: Array, high: Array, before: Array, after: Array) -> Staircase:
+def _polish(problem: LevelEquation, input_dim: Array | float, low: Array, high: Array, before: Array, after: Array) -> Staircase:
     """Common tangents of c on two branches, by Newton steps: c'(a) = c'(b) = (c(b) - c(a)) / (b - a) = -N."""
 
     def c(level: Array, learned: Array) -> Array:

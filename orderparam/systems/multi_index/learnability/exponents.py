@@ -29,7 +29,7 @@ _COARSEST = 0.1  # accuracy of coefficients, in units of the spread, beyond whic
 
 
 @dataclass(frozen=True)
-class Exponents:
+class TargetExponents:
     """The exponents of one target and what follows from them. Prints as a short report; `row()` is its row of the
     table.
 
@@ -128,7 +128,7 @@ def exponents(
     *,
     kinks: tuple[float, ...] = (),
     highest: int = _HIGHEST,
-) -> Exponents:
+) -> TargetExponents:
     """The exponents of a target: text such as `"z1*z2*z3"`, or a Python function of an array of shape (..., dimension).
 
     See `target` for what may be written. A function with jumps or kinks: for one index name the places in `kinks`; for
@@ -164,7 +164,7 @@ def exponents(
         threshold = 0.0
     elif generative == 2:
         threshold = 1 / moments.eigenvalues[1]
-    return Exponents(
+    return TargetExponents(
         target=g.name,
         dimension=g.dimension,
         degree=g.degree,
@@ -185,7 +185,7 @@ def exponents(
     )
 
 
-def table(rows: list[Exponents]) -> Any:
+def table(rows: list[TargetExponents]) -> Any:
     """A rich table of rows (print it with `rich.print`)."""
     from rich.table import Table
 

@@ -11,4 +11,4 @@ from orderparam.systems.one_step.theory.first_step import (
 )
 from orderparam.systems.one_step.theory.given_layer import TrainedLayer, given_layer
 from orderparam.systems.one_step.theory.isotropic import spiked_asymptotics
-from orderparam.systems.one_step.theory.spectrum import FeatureMatrix, FeatureSpectrum, feature_spectrum, spectral_density
+from orderparam.systems.one_step.theory.spectrum import BinnedSpectrum, FeatureMatrix, feature_spectrum, spectral_density

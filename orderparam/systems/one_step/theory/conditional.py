@@ -18,7 +18,7 @@ Entry = Float[Array, "*#batch"]
 Average = Float[Array, "*batch"]
 
 
-class Moments(NamedTuple):
+class ConditionalMoments(NamedTuple):
     """mu_0 = E s(h + c z), mu_1 = E z s(h + c z), and mu_2^2 = E (s - mu_0 - mu_1 z)^2, z ~ N(0, 1)."""
 
     mean: Average
@@ -27,14 +27,14 @@ class Moments(NamedTuple):
 
 
 @eqx.filter_jit
-def moments(activation: Activation, shift: Entry, norm: Entry) -> Moments:
+def moments(activation: Activation, shift: Entry, norm: Entry) -> ConditionalMoments:
     """Elementwise in the shift h and the norm c > 0."""
     shift, norm = jnp.broadcast_arrays(shift, norm)
     z, weight = standard_normal_rule([(kink - shift) / norm for kink in {0.0, *activation.kinks}], LEAN)
     value = activation(shift[..., None] + norm[..., None] * z)
     mean, linear = jnp.sum(weight * value, axis=-1), jnp.sum(weight * value * z, axis=-1)
     rest = jnp.sum(weight * (value - mean[..., None] - linear[..., None] * z) ** 2, axis=-1)
-    return Moments(mean, linear, rest)
+    return ConditionalMoments(mean, linear, rest)
 
 
 def projection_rule(labels: Labels, overlap: Float[Array, ""]) -> tuple[Float[Array, "node"], Float[Array, "node"]]:

@@ -8,10 +8,10 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.losses import Labels
 from orderparam.solve.fixed_point import FixedPoint
-from orderparam.systems.one_step.theory.saddle import Data, errors
+from orderparam.systems.one_step.theory.saddle import FeatureLaw, errors
 
 
-class Readout(Result):
+class FittedReadout(Result):
     """Errors and order parameters of the minimiser of loss + penalty: what theories and experiments have in common.
 
     test_error, train_error: mean of (y - f)^2 without 1/2, label noise included, at new and at training examples.
@@ -46,7 +46,7 @@ class Readout(Result):
     converged: Bool[Array, ""]
 
 
-class ReadoutCurve(Readout):
+class ReadoutCurve(FittedReadout):
     """A theory's. linear_response, rest_response, linear_power, rest_power: V1, V2, q1, q2 of `saddle`."""
 
     linear_response: Float[Array, "group other"]
@@ -55,7 +55,7 @@ class ReadoutCurve(Readout):
     rest_power: Float[Array, "group"]
 
 
-def curve(data: Data, found: FixedPoint, labels: Labels, overlap: Any, spikes: Any, bulk_norms: Any) -> ReadoutCurve:
+def curve(data: FeatureLaw, found: FixedPoint, labels: Labels, overlap: Any, spikes: Any, bulk_norms: Any) -> ReadoutCurve:
     """The result at a fixed point of `saddle.solve`."""
     level, bulk = found.value
     of = errors(data, found.value, labels)

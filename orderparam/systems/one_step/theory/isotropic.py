@@ -19,7 +19,7 @@ from orderparam.core.verb import theory
 from orderparam.systems.one_step.model import SpikedFeatures
 from orderparam.systems.one_step.theory.conditional import moments
 from orderparam.systems.one_step.theory.curve import ReadoutCurve, curve
-from orderparam.systems.one_step.theory.saddle import Bulk, Data, Pull, data, solve
+from orderparam.systems.one_step.theory.saddle import Bulk, FeatureLaw, Pull, data, solve
 
 _INNER_STEPS = 3
 
@@ -40,7 +40,7 @@ def spiked_asymptotics(system: SpikedFeatures) -> ReadoutCurve:
     return curve(problem, found, system.labels, system.overlap, system.spikes, system.norms)
 
 
-def spiked_data(system: SpikedFeatures) -> Data:
+def spiked_data(system: SpikedFeatures) -> FeatureLaw:
     """The features of the system at nodes of k, with its labels and penalties."""
     spikes, norms = (part[:, None] for part in (system.spikes, system.norms))
     return data(

@@ -29,7 +29,7 @@ from jaxtyping import Array, Float
 from orderparam.losses import Channel, ChannelErrors, Fields, Labels, Loss, Square
 from orderparam.solve.fixed_point import FixedPoint
 from orderparam.solve.newton import newton_fixed_point
-from orderparam.systems.one_step.theory.conditional import Moments, projection_rule
+from orderparam.systems.one_step.theory.conditional import ConditionalMoments, projection_rule
 
 Scalar = Float[Array, ""]
 Groups = Float[Array, "group"]
@@ -82,7 +82,7 @@ class TabulatedLabels(Labels):
         raise NotImplementedError("a table of moments has no labels to draw")
 
 
-class Data(eqx.Module):
+class FeatureLaw(eqx.Module):
     """The features at nodes of k, the law of the labels there, and n/p with the ridge beside the summed loss.
 
     coefficients: columns are combinations of the mu_0^s that are orthonormal under the law of k; zero where there are fewer.
@@ -111,8 +111,13 @@ def teacher_rest(overlap: Scalar) -> Scalar:
 
 
 def data(
-    loss: Loss, labels: Labels, overlap: Any, load: Any, ridge: Any, features: Callable[[Float[Array, "node"]], Moments]
-) -> Data:
+    loss: Loss,
+    labels: Labels,
+    overlap: Any,
+    load: Any,
+    ridge: Any,
+    features: Callable[[Float[Array, "node"]], ConditionalMoments],
+) -> FeatureLaw:
     """features: k -> their moments, each (group, node)."""
     overlap, load, ridge = (jnp.asarray(number, jnp.float64) for number in (overlap, load, ridge))
     k, weight = projection_rule(labels, overlap)
@@ -126,14 +131,14 @@ def data(
     if isinstance(loss, Square):
         table = labels.moments(overlap * k, teacher_rest(overlap))
         known = TabulatedLabels(jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), table))
-    return Data(Channel(loss, known), overlap, load, ridge, k, weight, mean, linear, rest, coefficients)
+    return FeatureLaw(Channel(loss, known), overlap, load, ridge, k, weight, mean, linear, rest, coefficients)
 
 
 def _paired(matrix: Matrix, functions: Float[Array, "group node"]) -> Float[Array, "node"]:
     return jnp.einsum("sn,st,tn->n", functions, matrix, functions)
 
 
-def fields(data: Data, state: State) -> tuple[Float[Array, "node"], Fields]:
+def fields(data: FeatureLaw, state: State) -> tuple[Float[Array, "node"], Fields]:
     """V(k), and the law of the read-out's and the teacher's field given k."""
     level, bulk = state
     centre = level @ data.mean_basis + data.k * (bulk.spike @ data.linear)
@@ -144,7 +149,7 @@ def fields(data: Data, state: State) -> tuple[Float[Array, "node"], Fields]:
     return response, Fields(variance, rest, covariance, centre, data.overlap * data.k)
 
 
-def pull(data: Data, state: State) -> tuple[Groups, Pull]:
+def pull(data: FeatureLaw, state: State) -> tuple[Groups, Pull]:
     """The next m (in the orthonormal basis), and what the data ask of the bulk."""
     response, law = fields(data, state)
     averages = data.channel.averages(response, law)
@@ -168,7 +173,7 @@ def pull(data: Data, state: State) -> tuple[Groups, Pull]:
 
 
 @eqx.filter_jit
-def solve(data: Data, answer: Answer, shares: Groups, features: Any = None) -> FixedPoint:
+def solve(data: FeatureLaw, answer: Answer, shares: Groups, features: Any = None) -> FixedPoint:
     """The fixed point of data and bulk; `features` is handed to `answer`. Unique, the minimisation being convex."""
 
     def update(state: State, args: tuple) -> State:
@@ -233,7 +238,7 @@ class ProjectedErrors(NamedTuple):
 
 
 @eqx.filter_jit
-def errors(data: Data, state: State, labels: Labels) -> ProjectedErrors:
+def errors(data: FeatureLaw, state: State, labels: Labels) -> ProjectedErrors:
     """Of the fixed point. labels: as they are, not as tables. effective_share: effective number of parameters over n."""
     response, law = fields(data, state)
     at_k = Channel(data.channel.loss, labels).errors(response, law)

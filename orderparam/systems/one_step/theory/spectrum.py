@@ -22,7 +22,7 @@ from orderparam.core.system import System, is_number, parameter, part, structure
 from orderparam.core.verb import theory
 from orderparam.solve.newton import newton_fixed_point
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures
-from orderparam.systems.one_step.theory.conditional import Moments, moments, projection_rule
+from orderparam.systems.one_step.theory.conditional import ConditionalMoments, moments, projection_rule
 from orderparam.systems.one_step.theory.first_step import spiked, untrained
 
 Scalar = Float[Array, ""]
@@ -57,7 +57,7 @@ class FeatureMatrix(System):
         return jnp.exp(jnp.linspace(jnp.log(self.lowest), jnp.log(self.highest), self.bins + 1))
 
 
-class FeatureSpectrum(Result):
+class BinnedSpectrum(Result):
     """eigenvalue (geometric centre of a bin) and density there, per unit of eigenvalue, 1 in total with the zeros.
 
     edge: largest eigenvalue but the one that belongs to the features' mean; mean_eigenvalue: that one, n E mu_0^2, 0 without it.
@@ -75,11 +75,11 @@ class _Bulk(NamedTuple):
     load: Scalar
     aspect: Scalar | float
     weight: Float[Array, "node"]
-    features: Moments
+    features: ConditionalMoments
 
 
 @theory
-def feature_spectrum(system: FeatureMatrix) -> FeatureSpectrum:
+def feature_spectrum(system: FeatureMatrix) -> BinnedSpectrum:
     """The bulk's density, averaged over the bins, its upper edge, and the eigenvalue of the mean."""
     features = spiked(system.learner) if system.trained else untrained(system.learner)
     bulk = _bulk(features)
@@ -88,7 +88,7 @@ def feature_spectrum(system: FeatureMatrix) -> FeatureSpectrum:
     points = edges[:-1, None] + (edges[1:] - edges[:-1])[:, None] * shares
     found = jax.vmap(lambda value: _density(bulk, value))(points.ravel())
     mean = bulk.load * (bulk.weight @ bulk.features.mean**2) * features.width_ratio * features.input_dim
-    return FeatureSpectrum(
+    return BinnedSpectrum(
         eigenvalue=jnp.sqrt(edges[1:] * edges[:-1]),
         density=jnp.mean(found.density.reshape(points.shape), axis=1),
         edge=_edge(bulk),

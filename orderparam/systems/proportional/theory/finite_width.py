@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from orderparam.core.verb import theory
-from orderparam.systems.proportional.model import BayesianNetwork, FullyConnected, PatchNetwork
+from orderparam.systems.proportional.model import BayesianNetwork, BayesianPatchNetwork, FullyConnected
 from orderparam.systems.proportional.theory import deep
 from orderparam.systems.proportional.theory.action import stationary
 from orderparam.systems.proportional.theory.deep import Closure, check_one_output
@@ -26,7 +26,7 @@ def prior_kernels(system: BayesianNetwork) -> Kernels:
     """The kernel of infinite width: on the training set, of the test points against it, and of every test point with itself."""
     if isinstance(system, FullyConnected):
         return deep.prior_kernels(system)
-    assert isinstance(system, PatchNetwork)
+    assert isinstance(system, BayesianPatchNetwork)
     count, same = system.patch_count, not system.pooled
     scale = jnp.eye(count) if same else jnp.ones((count, count)) / count
     train, _ = weighted_kernels(system, system.train[0], scale, same)
@@ -39,7 +39,7 @@ def prior_means(system: BayesianNetwork) -> tuple[Float[Array, "train"], Float[A
     if isinstance(system, FullyConnected):
         first, second = (system.activation.mean(pairs.first) for pairs in deep.input_pairs(system))
     else:
-        assert isinstance(system, PatchNetwork)
+        assert isinstance(system, BayesianPatchNetwork)
         first, second = (jnp.mean(patch_means(system, x), axis=0) for x in (system.train[0], system.test_inputs))
     return root * first, root * second
 
@@ -76,7 +76,9 @@ def finite_width(system: BayesianNetwork, *, closure: Closure = "nested") -> Ren
     if isinstance(system, FullyConnected) and system.depth > 1 and closure != "common":
         return deep.finite_width_layers(system, closure)
     apart, outputs, temperature = mean_apart(system), system.outputs, jnp.asarray(system.temperature)
-    kernel = Places.of(system, apart) if isinstance(system, PatchNetwork) and system.places > 1 else one_place(system, apart)
+    kernel = (
+        Places.of(system, apart) if isinstance(system, BayesianPatchNetwork) and system.places > 1 else one_place(system, apart)
+    )
     found = stationary(kernel, temperature, system.widths, apart)
     fields = kernel.predict(found.scale, found.kappa, temperature, system.test[1])
 
@@ -114,7 +116,7 @@ def renormalised_kernel(system: BayesianNetwork, *, closure: Closure = "nested")
 
 def kernel_at(system: BayesianNetwork, scales: Array, kappas: Array, closure: str = "nested") -> Kernels:
     """The renormalised kernel of one output at given order parameters (layer, place, 1, place, 1)."""
-    if isinstance(system, PatchNetwork) and system.places > 1:
+    if isinstance(system, BayesianPatchNetwork) and system.places > 1:
         apart = mean_apart(system)
         places, shape = Places.of(system, apart), (system.places, system.places)
         matrices = scales.reshape(shape), kappas.reshape(shape)

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from orderparam.kernels.common_scale import Eigenbasis
-from orderparam.systems.proportional.model import LocallyConnected, PatchNetwork
+from orderparam.systems.proportional.model import BayesianPatchNetwork, LocallyConnected
 from orderparam.systems.proportional.theory.evidence import data_term, inverse
 from orderparam.systems.proportional.theory.patch_kernels import PatchKernels, patch_means, weighted_kernels
 from orderparam.systems.proportional.theory.results import losses, regression
@@ -161,14 +161,14 @@ class OnePlace(eqx.Module):
 class Places(eqx.Module):
     """Features at several places. kernels: K_ij - m_i m_j^T; means, test_means: m_i of the training set, of the test points."""
 
-    system: PatchNetwork
+    system: BayesianPatchNetwork
     kernels: PatchKernels
     means: Float[Array, "place train"]
     test_means: Float[Array, "place test"]
     targets: Float[Array, "train output"]
 
     @classmethod
-    def of(cls, system: PatchNetwork, apart: bool) -> "Places":
+    def of(cls, system: BayesianPatchNetwork, apart: bool) -> "Places":
         """apart: whether the activation has means. Raises `ValueError` when the kernels do not fit into memory."""
         x, y = system.train
         root = jnp.sqrt(system.readout_variance / system.patch_count) if apart else 0.0

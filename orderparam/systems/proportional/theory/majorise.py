@@ -91,7 +91,7 @@ class Layers(eqx.Module):
         return jnp.einsum("ak,kl,bk->lab", vectors, self._shares(values), vectors)
 
 
-class Minimum(eqx.Module):
+class ActionMinimum(eqx.Module):
     """The order parameter, S there, max |Q (dS/dQ) Q|, and the number of evaluations."""
 
     scale: Scale
@@ -153,7 +153,7 @@ def _extrapolate(points: Float[Array, "memory entry"], moves: Float[Array, "memo
     return _spectral(jnp.exp, (points[0] + moves[0] - mix @ (shifts + changes)).reshape(size, size))
 
 
-def minimise(respond: Callable[[Scale], Data], start: Scale, widths: Float[Array, "layer"]) -> Minimum:
+def minimise(respond: Callable[[Scale], Data], start: Scale, widths: Float[Array, "layer"]) -> ActionMinimum:
     """The minimum of S, from `start` downhill. respond: Q -> log det A + y^T A^{-1} y, G and B; its cost is that of a step.
 
     Derivatives with respect to what `respond` closes over, and to `widths`, follow from the implicit function theorem. Never
@@ -194,4 +194,4 @@ def minimise(respond: Callable[[Scale], Data], start: Scale, widths: Float[Array
     scale, steps = implicit_root(slope_at, start, solve, symmetric)
     data = respond(scale)
     slope = lax.stop_gradient(scale @ _gradient(scale, data, layers) @ scale)
-    return Minimum(scale, _action(scale, data, layers), jnp.max(jnp.abs(slope)), steps.astype(int))
+    return ActionMinimum(scale, _action(scale, data, layers), jnp.max(jnp.abs(slope)), steps.astype(int))

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from orderparam.systems.proportional.model import LocallyConnected, PatchNetwork
+from orderparam.systems.proportional.model import BayesianPatchNetwork, LocallyConnected
 
 # Kernels of the training set are kept in memory up to this many bytes.
 MEMORY_LIMIT = 8 * 2**30
@@ -26,7 +26,7 @@ class PatchKernels(eqx.Module):
     shared: bool = eqx.field(static=True)
 
     @classmethod
-    def of(cls, system: PatchNetwork, means: Float[Array, "patch train"]) -> "PatchKernels":
+    def of(cls, system: BayesianPatchNetwork, means: Float[Array, "patch train"]) -> "PatchKernels":
         """The kernels with the variance of the read-out, less the products of the `means`.
 
         Raises `ValueError` when they do not fit into `MEMORY_LIMIT`.
@@ -92,13 +92,13 @@ class PatchKernels(eqx.Module):
         return [empty.at[j, :, i, :].set(jnp.swapaxes(one, 1, 2)).at[i, :, j, :].set(one) for one in jnp.moveaxis(values, 1, 0)]
 
 
-def _variances(system: PatchNetwork, seen: Float[Array, "*batch pixel"]) -> Float[Array, "*batch"]:
+def _variances(system: BayesianPatchNetwork, seen: Float[Array, "*batch pixel"]) -> Float[Array, "*batch"]:
     """C_ii."""
     return system.weight_variance / seen.shape[-1] * jnp.sum(seen**2, axis=-1)
 
 
 def _between(
-    system: PatchNetwork, first: Float[Array, "first pixel"], second: Float[Array, "second pixel"]
+    system: BayesianPatchNetwork, first: Float[Array, "first pixel"], second: Float[Array, "second pixel"]
 ) -> Float[Array, "first second"]:
     """(r / N_p) k between one patch of some images and one of others."""
     a, b = _variances(system, first), _variances(system, second)
@@ -106,17 +106,17 @@ def _between(
     return system.readout_variance / system.patch_count * system.activation.two_point(a[:, None], cross, b[None, :])
 
 
-def _by_patch(system: PatchNetwork, inputs: Float[Array, "example *input"]) -> Float[Array, "patch example pixel"]:
+def _by_patch(system: BayesianPatchNetwork, inputs: Float[Array, "example *input"]) -> Float[Array, "patch example pixel"]:
     return jnp.moveaxis(system.patches(inputs), 1, 0)
 
 
-def patch_means(system: PatchNetwork, inputs: Float[Array, "example *input"]) -> Float[Array, "patch example"]:
+def patch_means(system: BayesianPatchNetwork, inputs: Float[Array, "example *input"]) -> Float[Array, "patch example"]:
     """m_i = E phi(h_i)."""
     return system.activation.mean(_variances(system, _by_patch(system, inputs)))
 
 
 def weighted_kernels(
-    system: PatchNetwork,
+    system: BayesianPatchNetwork,
     inputs: Float[Array, "example *input"],
     scale: Float[Array, "patch patch *weights"],
     same: bool,

@@ -26,7 +26,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.verb import theory
 from orderparam.gaussian import Activation
-from orderparam.systems.proportional.model import BayesianNetwork, FullyConnected, LocallyConnected, PatchNetwork
+from orderparam.systems.proportional.model import BayesianNetwork, BayesianPatchNetwork, FullyConnected, LocallyConnected
 from orderparam.systems.proportional.theory import deep
 from orderparam.systems.proportional.theory.deep import check_one_output
 from orderparam.systems.proportional.theory.evidence import inverse
@@ -126,7 +126,7 @@ class Units(eqx.Module):
 def _hidden_units(system: BayesianNetwork) -> Units:
     """Those of a system, with a leading axis: one, or without weight sharing one for every patch."""
     x, root, pooled = system.train[0], jnp.sqrt(system.readout_variance), False
-    if isinstance(system, PatchNetwork):
+    if isinstance(system, BayesianPatchNetwork):
         seen = jnp.moveaxis(system.patches(x), 1, 0)
         root, pooled = (root if system.pooled else root / jnp.sqrt(system.patch_count)), system.pooled
     else:

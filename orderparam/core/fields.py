@@ -241,28 +241,29 @@ class Declaration:
 
     def _structure(self, value: Any) -> Any:
         if self.convert is None and self.choices:
-            if any(isinstance(value, type(word)) and value == word for word in self.choices):
-                return value
-            words = [str(word) for word in self.choices]
-            raise self.refuse(value, f"one of {', '.join(words)}{nearest(value, words) if isinstance(value, str) else ''}")
+            return self._word(value, self.choices)
         kinds = self.annotations
+        several = next((kind for kind in kinds if typing.get_origin(kind) is tuple), None)
+        if several is not None and isinstance(value, list | tuple | np.ndarray):
+            entries = typing.get_args(several)
+            if entries[-1] is Ellipsis:
+                entries = entries[:1] * len(value)
+            if len(entries) != len(value):
+                raise self.refuse(value, f"{len(entries)} of them")
+            return tuple(self._entry(item, (kind,)) for item, kind in zip(value, entries))
+        return self._entry(value, kinds)
+
+    def _entry(self, value: Any, kinds: tuple[Any, ...]) -> Any:
+        """One value of one of these kinds: a word, a truth value, a number, or an object."""
+        if words := [word for kind in kinds if typing.get_origin(kind) is Literal for word in typing.get_args(kind)]:
+            return self._word(value, words)
         if bool in kinds:
             if not isinstance(value, bool | np.bool_):
                 raise self.refuse(value, "True or False")
             return bool(value)
-        several = next((kind for kind in kinds if typing.get_origin(kind) is tuple), None)
-        if several is not None and isinstance(value, list | tuple | np.ndarray):
-            entry = typing.get_args(several)[0]
-            return tuple(self._entry(item, entry) for item in value)
-        if int in kinds or float in kinds:
-            return self._entry(value, int if int in kinds else float)
-        if several is not None:
-            raise self.refuse(value, "a sequence")
-        return value if self.convert is not None else self._part(value)
-
-    def _entry(self, value: Any, kind: Any) -> Any:
-        if kind not in (int, float):
-            return value
+        kind = next((kind for kind in (int, float) if kind in kinds), None)
+        if kind is None:
+            return self._part(value, kinds)
         bounds = "" if self.allowed == "a finite number" else f" {self.allowed}"
         wanted = ("an integer" if kind is int else "a finite number") + bounds
         fits = is_number(value) and abs(value) < 1e300 and bool(self._inside(np.float64(float(value))))
@@ -270,10 +271,18 @@ class Declaration:
             raise self.refuse(value, wanted)
         return kind(value)
 
-    def _part(self, value: Any) -> Any:
-        kinds = tuple(kind for kind in (typing.get_origin(kind) or kind for kind in self.annotations) if isinstance(kind, type))
-        if kinds and not isinstance(value, kinds):
-            raise self.refuse(value, f"a {' or '.join(kind.__name__ for kind in kinds if kind is not type(None))}")
+    def _word(self, value: Any, words: Sequence[Any]) -> Any:
+        if any(isinstance(value, type(word)) and value == word for word in words):
+            return value
+        known = [str(word) for word in words]
+        raise self.refuse(value, f"one of {', '.join(known)}{nearest(value, known) if isinstance(value, str) else ''}")
+
+    def _part(self, value: Any, kinds: tuple[Any, ...] = ()) -> Any:
+        """An object of one of these classes; of the annotation's where none are given."""
+        found = (typing.get_origin(kind) or kind for kind in kinds or self.annotations)
+        classes = tuple(kind for kind in found if isinstance(kind, type) and kind is not Any)
+        if classes and not isinstance(value, classes):
+            raise self.refuse(value, f"a {' or '.join(kind.__name__ for kind in classes if kind is not type(None))}")
         return value
 
 

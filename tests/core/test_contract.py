@@ -47,6 +47,9 @@ class Cloud(System):
     count: int = parameter("a number of any size", default=0, infinite=True)
     order: Literal[1, 2] = structure("order of the expansion", default=1)
     name: str = structure("name", default="cloud")
+    marks: tuple[str, ...] = structure("words", default=())
+    sides: tuple[Literal["left", "right"], ...] = structure("sides", default=())
+    span: tuple[int, float] = structure("count and length", default=(1, 2.0))
 
 
 @pytest.mark.parametrize(
@@ -57,6 +60,11 @@ class Cloud(System):
         ({"count": jax.random.key(0)}, "Cloud.count = .*: must be an array of numbers"),
         ({"order": 3}, "Cloud.order = 3: must be one of 1, 2"),
         ({"name": ["a", "list"]}, "Cloud.name = .*: must be a str"),
+        ({"marks": ("a", 1)}, "Cloud.marks = 1: must be a str"),
+        ({"marks": "ab"}, "Cloud.marks = 'ab': must be a tuple"),
+        ({"sides": ["left", "rihgt"]}, "Cloud.sides = 'rihgt': must be one of left, right; did you mean 'right'"),
+        ({"span": (1,)}, r"Cloud.span = \(1,\): must be 2 of them"),
+        ({"span": (1.5, 2)}, "Cloud.span = 1.5: must be an integer"),
         ({1: 2.0}, "Cloud has no field '1'"),
     ],
 )

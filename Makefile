@@ -2,18 +2,17 @@
 # make test   installs and runs the everyday tests make test-all  all of them, the long ones too
 # make smoke  a few seconds of every room          make check     lint and types
 # make attack random interrupts, damages, malformed calls; half an hour
-# make bench  the benchmarks                       make clean     removes .venv and caches (results stay)
+# make bench  the benchmarks                       make figures   every study at quick size, and docs/agreement.md; an hour or two
+# make clean  removes .venv and caches (results stay)
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 # a file of pip constraints, for the tests alone
 CONSTRAINTS ?=
-# which tests `make test-all` runs
-TESTS ?= not attack
 # one file of tests after the other in each of two processes: what a file has compiled serves all its tests
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: demo test test-all attack smoke check bench clean
+.PHONY: demo test test-all attack smoke check bench figures clean
 
 demo: $(VENV)/.installed
 	$(BIN)/orderparam run digits-learning-curve
@@ -22,7 +21,7 @@ test: $(VENV)/.installed-dev
 	$(PYTEST)
 
 test-all: $(VENV)/.installed-dev
-	$(PYTEST) -m "$(TESTS)"
+	$(PYTEST) -m "not attack"
 
 attack: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -m attack tests/attacks
@@ -36,6 +35,9 @@ check: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+figures: $(VENV)/.installed
+	$(BIN)/python docs/agreement.py
 
 $(VENV)/.made:
 	@command -v $(PYTHON) >/dev/null || { echo "orderparam needs Python 3.11 or newer, and '$(PYTHON)' is not there: install it, or say make PYTHON=/path/to/python3.11"; exit 1; }

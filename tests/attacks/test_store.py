@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from damage import silent
+from interrupts import alive, state
 from magnet import Paramagnet, sampled
 from sweeping import GRID, SEEDS
 
@@ -56,15 +57,18 @@ def test_kills(tmp_path, monkeypatch, truth, executor):
     while True:
         before = finished(store)
         process = subprocess.Popen(command(store, executor), cwd=CORE)
-        while process.poll() is None and finished(store) == before:
-            time.sleep(0.005)
-        time.sleep(draw.uniform(0, 0.8))
+        if draw.random() < 0.7:  # soon after it has finished a point; else at any moment, the imports among them
+            while process.poll() is None and finished(store) == before:
+                time.sleep(0.005)
+            time.sleep(draw.uniform(0, 0.3))
+        else:
+            time.sleep(draw.uniform(0, 4))
         process.kill()
         if process.wait() == 0:
             break
         kills += 1
         assert before <= finished(store)
-    assert kills >= 4
+    assert kills >= 15
     computed = [line for line in log.read_text().splitlines() if line]
     # Each kill may have cost the points that were being computed, and no others.
     assert 120 <= len(computed) <= 120 + kills * (1 if executor == "here" else 2)
@@ -127,19 +131,41 @@ def test_a_full_disk(tmp_path, truth):
 
 
 def test_killed_workers(tmp_path, monkeypatch, truth):
-    """The workers, not the sweep: killed one after the other."""
-    monkeypatch.setenv("ORDERPARAM_TEST_SECONDS", "0.1")
-    store, killed = tmp_path / "s.zarr", 0
+    """The workers, not the sweep, in the middle of a point; no point loses more than one worker: three would be too many."""
+    log, begun = tmp_path / "log", tmp_path / "begun"
+    for name, value in (("SECONDS", "0.1"), ("LOG", log), ("BEGUN", begun)):
+        monkeypatch.setenv(f"ORDERPARAM_TEST_{name}", str(value))
+    log.touch()
+    begun.touch()
+    draw, store, killed = random.Random(8), tmp_path / "s.zarr", set()
     process = subprocess.Popen(command(store, "3"), cwd=CORE, stderr=subprocess.PIPE, text=True)
-    seen = 0
     while process.poll() is None:
-        listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-        workers = [int(line.split()[0]) for line in listed.splitlines() if int(line.split()[1]) == process.pid]
-        if len(finished(store)) > seen and workers and killed < 10:
-            seen = len(finished(store)) + 6
-            os.kill(min(workers), signal.SIGKILL)  # the oldest: not always the one that has just taken over a point
-            killed += 1
-        time.sleep(0.2)
+        time.sleep(draw.uniform(0, 0.2))
+        running = dict(line.split(" ", 1) for line in begun.read_text().splitlines())
+        workers = [pid for pid in running if alive(pid)]
+        if not workers or len(killed) == 20:
+            continue
+        pid = draw.choice(workers)
+        if stopped(pid):  # so that it is still in what it is read to be in when it is killed
+            point = dict(line.split(" ", 1) for line in begun.read_text().splitlines())[pid]
+            if point in killed or point in log.read_text().splitlines():
+                os.kill(int(pid), signal.SIGCONT)
+            else:
+                os.kill(int(pid), signal.SIGKILL)
+                killed.add(point)
     assert (process.returncode, process.communicate()[1]) == (0, "")
-    assert killed >= 6
+    assert len(killed) == 20
+    computed = log.read_text().splitlines()
+    assert len(computed) == len(set(computed)) == 120
     np.testing.assert_array_equal(read(store)["magnetisation"], truth["magnetisation"])
+
+
+def stopped(pid):
+    """Stops a process; False where it is gone."""
+    try:
+        os.kill(int(pid), signal.SIGSTOP)
+    except ProcessLookupError:
+        return False
+    while alive(pid) and state(pid) != "T":
+        time.sleep(0.001)
+    return alive(pid)

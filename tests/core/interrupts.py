@@ -27,9 +27,16 @@ def children(pid):
     return found - {pid}
 
 
+def state(pid):
+    """Of a process, as the system names it; nothing where there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 def alive(pid):
-    status = Path(f"/proc/{pid}/stat")
-    return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    return state(pid) not in ("", "Z")
 
 
 def interrupted(command, number, seconds, begun):

@@ -78,7 +78,11 @@ def counted(system: Paramagnet, key: jax.Array) -> Magnetisation:
 
 
 def unhurried(system: Paramagnet, key: jax.Array) -> Magnetisation:
-    """Takes as many seconds as ORDERPARAM_TEST_SECONDS says, and is counted where there is a log."""
+    """Takes as many seconds as ORDERPARAM_TEST_SECONDS says; where there is a log it is counted, and where there is a file
+    ORDERPARAM_TEST_BEGUN it writes there, as it begins, its process before the line that will count it."""
+    if "ORDERPARAM_TEST_BEGUN" in os.environ:
+        with open(os.environ["ORDERPARAM_TEST_BEGUN"], "a") as begun:
+            begun.write(f"{os.getpid()} {system.temperature} {jax.random.key_data(key).tolist()}\n")
     time.sleep(float(os.environ.get("ORDERPARAM_TEST_SECONDS", "0")))
     return counted(system, key) if "ORDERPARAM_TEST_LOG" in os.environ else sampled(system, key)
 

@@ -24,6 +24,8 @@ class Grid:
     @classmethod
     def of(cls, over: Mapping[str, Any] | None) -> "Grid":
         """Checks and freezes `over`; raises `ValueError` for an empty, scalar or repeating dimension."""
+        if not isinstance(over, Mapping | None):
+            raise ValueError(f"over = {over!r}: give a mapping of fields to sequences of values")
         frozen: dict[str, tuple[Any, ...]] = {}
         for name, values in (over or {}).items():
             if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray | jax.Array | range):
@@ -31,7 +33,10 @@ class Grid:
             listed = tuple(value.item() if is_number(value) and hasattr(value, "item") else value for value in values)
             if not listed:
                 raise ValueError(f"over[{name!r}] is empty: give at least one value")
-            labels = [label(value) for value in listed]
+            try:
+                labels = [label(value) for value in listed]
+            except OverflowError:
+                raise ValueError(f"over[{name!r}] holds an integer that no floating-point number reaches") from None
             if len(set(labels)) < len(labels):
                 repeated = next(x for x in labels if labels.count(x) > 1)
                 raise ValueError(f"over[{name!r}] names {repeated!r} twice: every grid point must be different")

@@ -22,7 +22,7 @@ from orderparam.core.program import FAILED, UNCONVERGED, ExperimentRun, Outcome,
 from orderparam.core.progress import track
 from orderparam.core.store import MemoryStore, PointStore, ShapeMismatch
 from orderparam.core.system import System, nearest, replace
-from orderparam.core.verb import Verb, unwrap
+from orderparam.core.verb import Experiment, Theory, Verb, unwrap
 
 
 class SweepError(RuntimeError):
@@ -61,6 +61,7 @@ def sweep(
     process is filling; `SweepError` when every point failed.
     """
     grid, numbers = checked(system, over, seeds)
+    _check_seeds(fn, numbers)
     _check_options(grid, paired, memory)
     program: Program
     coords = grid.coords()
@@ -156,6 +157,15 @@ def _seed_numbers(seeds: Any) -> tuple[int, ...]:
 def _is_integer(value: Any) -> bool:
     """A whole number of Python, NumPy or JAX: neither 0.5 nor "1" nor True."""
     return not isinstance(value, bool) and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iu"
+
+
+def _check_seeds(fn: Callable[..., Any], numbers: tuple[int, ...] | None) -> None:
+    """Refuses an experiment without seeds, and a theory with them."""
+    verb = unwrap(fn)[0]
+    if isinstance(verb, Experiment) and numbers is None:
+        raise ValueError(f"seeds = None: {verb.name} is an experiment; give their number, or the seeds")
+    if isinstance(verb, Theory) and numbers is not None:
+        raise ValueError(f"seeds are given, but {verb.name} is a theory, which takes none")
 
 
 def _check_options(grid: Grid, paired: Sequence[str], memory: int) -> None:

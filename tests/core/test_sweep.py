@@ -176,8 +176,11 @@ def test_an_experiment_agrees_with_its_theory_within_error_bars():
         ({"temperature": "abc"}, {}, "give a sequence"),
         ({"temperature": [1.0, -1.0]}, {}, "must be > 0"),
         ({"temperature": [1.0, 1]}, {}, "twice"),
+        ({"temperature": [1.0, 10**400]}, {}, r"over\['temperature'\] holds an integer"),
+        ([("temperature", [1.0])], {}, "give a mapping"),
         ({"temperature": [1.0, float("nan")]}, {}, "must be > 0"),
         ({"spins": [10, 10.5]}, {}, "an integer"),
+        ({"temperature": [1.0]}, {"seeds": None}, "sampled is an experiment; give their number"),
         ({"temperature": [1.0]}, {"seeds": 0}, "at least one"),
         ({"temperature": [1.0]}, {"seeds": [1, 1]}, "different integers"),
         ({"temperature": [1.0]}, {"seeds": [-1]}, ">= 0"),
@@ -199,3 +202,8 @@ def test_an_experiment_agrees_with_its_theory_within_error_bars():
 def test_bad_input_is_refused_before_anything_runs(over, options, message):
     with pytest.raises(ValueError, match=message):
         op.sweep(exact if "seeds" not in options else sampled, SYSTEM, over, **options)
+
+
+def test_a_theory_takes_no_seeds():
+    with pytest.raises(ValueError, match="exact is a theory, which takes none"):
+        op.sweep(exact, SYSTEM, GRID, seeds=2)

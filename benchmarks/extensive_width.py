@@ -206,7 +206,7 @@ def posterior(table: Table, draws: int) -> None:
     effective = {}
     for name, rows in (("ours", scale), ("plain", None)):
         found = sample(log_posterior, start, jax.random.key(1), warmup=250, samples=draws, observe=gibbs, scale=rows)
-        effective[name] = float(found.estimates.ess) / (2 * draws * 10 * per_gradient)
+        effective[name] = float(found.estimates.effective_samples) / (2 * draws * 10 * per_gradient)
         table.add_row(
             f"HMC, {'rescaled rows' if rows is not None else 'as it is'}, step {float(found.step_size.mean()):.3g}",
             f"{1 / per_gradient:.4g} gradients/s",

@@ -19,8 +19,8 @@ from scipy.optimize import minimize
 from scipy.special import erf, logsumexp
 
 import orderparam as op
+from orderparam.core.text import with_error
 from orderparam.sampling import Samples, estimate, sample
-from orderparam.sampling.estimate import value_with_error
 from orderparam.systems.kernel_adaptation import (
     DeepNetworkOnData,
     NetworkOnData,
@@ -126,7 +126,7 @@ def hmc_by_hand(system: TwoLayerNetwork, draws: int = 300, steps: int = 10) -> f
         else:
             w = w_scale * u
             first.append(a_scale * v @ (2 / np.sqrt(np.pi) * w[:, 0] / np.sqrt(1 + 2 * np.sum(w**2, axis=1))))
-    return float(estimate(jnp.asarray(first)[None, :, None]).ess[0])
+    return float(estimate(jnp.asarray(first)[None, :, None]).effective_samples[0])
 
 
 def timed(function: Callable[[], object], repetitions: int = 3) -> tuple[float, float]:
@@ -202,7 +202,7 @@ def of_samplers() -> Iterator[Row]:
         run = partial(by_method, method, **options)
         (_, first), (found, then) = once(run), once(run)
         f_1 = jax.tree.map(lambda part: float(part[0]), found.estimates.output)
-        remark = f"f_1 = {value_with_error(f_1.mean, f_1.standard_error)}, {f_1.ess / then:.3g} effective samples/s of it"
+        remark = f"f_1 = {with_error(f_1.mean, f_1.standard_error)}, {f_1.effective_samples / then:.3g} effective samples/s of it"
         if method == "langevin":
             remark += f", variances up to {100 * float(jnp.max(found.variance_inflation)) - 100:.1f} % too large"
         yield f"{method}: two layers, erf", (first, then), remark

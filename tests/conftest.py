@@ -4,10 +4,10 @@ import os
 import sys
 from pathlib import Path
 
-import jax
 import pytest
 from hypothesis import settings
 
+# Imported before JAX: only then are compiled programs kept on disk, whatever JAX's version.
 from orderparam.core.verb import forget_programs as forget
 
 BESIDE = [str(Path(__file__).parent / folder) for folder in ("core", "every_theory")]
@@ -40,5 +40,7 @@ def pytest_collection_modifyitems(items):
 def forget_programs():
     """Compiled programs of one file of tests are of no use to the next; kept, they fill the memory (6 GB)."""
     yield
+    import jax
+
     forget()
     jax.clear_caches()

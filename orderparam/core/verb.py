@@ -28,6 +28,8 @@ from orderparam.core.registry import room_of
 from orderparam.core.result import Result
 from orderparam.core.system import System, as_arrays, replace
 
+PROGRAMS = 64  # compiled programs that a theory keeps for its sweeps; each takes some MB
+
 
 class Verb:
     """What theories and experiments have in common. Made by the decorators `theory` and `experiment`.
@@ -126,7 +128,7 @@ class Theory(Verb):
         super().__init__(fn, check)
         self.traced, self.differentiable = traced, traced and differentiable
         self._compiled = eqx.filter_jit(fn)
-        self._batched: dict[Any, Any] = {}
+        self._batched: dict[Any, Any] = {}  # the one used last comes last
 
     def __call__(self, system: Any, *arguments: Any, **options: Any) -> Any:
         given = self._bound(arguments, options)
@@ -140,8 +142,8 @@ class Theory(Verb):
         """The compiled program for `size` points that differ in the numbers `columns`, and the arrays to call it with.
 
         program(arrays, {column: (size,) array}) -> Result with a leading dimension (none without columns); the arrays are the
-        system's and the options'. It is kept, so that another sweep over the same columns of a system of the same structure
-        compiles nothing.
+        system's and the options'. It is kept (the last `PROGRAMS` of a theory are), so that another sweep over the same columns
+        of a system of the same structure compiles nothing.
         """
         read = self.accept(system, options)
         arrays, rest = eqx.partition((as_arrays(system), {**read, **self._arrays(read)}), eqx.is_array)
@@ -151,6 +153,7 @@ class Theory(Verb):
         key: Any = (tree, shapes, tuple(static[0]), static[1], columns, size)
         try:
             if key in self._batched:
+                self._batched[key] = self._batched.pop(key)
                 return self._batched[key], arrays
         except (TypeError, ValueError):  # a part that cannot be compared: compiled for this sweep alone
             key = None
@@ -167,6 +170,8 @@ class Theory(Verb):
         program = jax.jit(function).lower(arrays, inputs).compile()
         if key is not None:
             self._batched[key] = program
+            if len(self._batched) > PROGRAMS:
+                del self._batched[next(iter(self._batched))]
         return program, arrays
 
 

@@ -57,9 +57,9 @@ class Samples(eqx.Module):
         return self._of_each("r_hat")
 
     @property
-    def ess(self) -> PyTree:
+    def effective_samples(self) -> PyTree:
         """Bulk effective sample size of each observable."""
-        return self._of_each("ess")
+        return self._of_each("effective_samples")
 
     def _of_each(self, field: str) -> PyTree:
         return jax.tree.map(lambda found: getattr(found, field), self.estimates, is_leaf=_is_estimate)

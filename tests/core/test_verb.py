@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float
 from magnet import Magnetisation, Paramagnet, exact, sampled
 
 import orderparam as op
+from orderparam.core import verb
 from orderparam.core.grid import Grid
 from orderparam.core.program import TheoryRun
 from orderparam.core.registry import room_of
@@ -94,6 +95,19 @@ def test_two_sweeps_over_the_same_columns_compile_once():
     assert compilations(lambda: second.update(data=op.sweep(energy, other, {"depth": [4, 5, 6]}))) == 0
     np.testing.assert_allclose(first["energy"], np.outer([1, 2, 3], [1, 4]))
     np.testing.assert_allclose(second["data"]["energy"], np.outer([4, 5, 6], [9, 16]))
+
+
+def test_the_programs_of_sweeps_that_are_kept_are_bounded_and_those_used_last_stay(monkeypatch):
+    monkeypatch.setattr(verb, "PROGRAMS", 2)
+
+    def sweep(order):
+        return op.sweep(partial(energy, order=order), Well(1.0, [1.0, 2.0, 3.0]), {"depth": [1.0, 2.0]})
+
+    for order in (11, 12, 11, 13):
+        sweep(order)
+    assert len(energy._batched) == 2
+    assert compilations(lambda: sweep(11)["energy"].values) == 0
+    assert compilations(lambda: sweep(12)["energy"].values) >= 1
 
 
 def test_another_system_is_refused_in_one_line():

@@ -1,11 +1,12 @@
 """Averages along Markov chains: error bars, R-hat and effective sample size against processes where all are known."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.stats
 
 from orderparam.sampling import estimate
-from orderparam.sampling.estimate import value_with_error
 
 CHAINS, DRAWS, REPLICAS = 4, 1000, 64
 
@@ -45,8 +46,8 @@ def rank_normalised_r_hat(x):
 def test_effective_sample_size_of_an_autoregression(memory):
     found = estimate(autoregression(memory, seed=1))
     exact = CHAINS * DRAWS * (1 - memory) / (1 + memory)
-    assert np.mean(found.ess) == pytest.approx(exact, rel=0.06)
-    assert np.std(found.ess) < 0.2 * exact
+    assert np.mean(found.effective_samples) == pytest.approx(exact, rel=0.06)
+    assert np.std(found.effective_samples) < 0.2 * exact
     assert np.mean(found.reliable) > 0.95  # a limit on a fluctuating number: false alarms are rare, not impossible
 
 
@@ -78,7 +79,7 @@ def test_chains_in_different_places_or_of_different_width_are_detected():
     assert np.all(found.r_hat[:3] > 1.05)
     assert not np.any(found.reliable[:3])
     assert np.all(found.reliable[3:])
-    assert found.ess[0] < 50
+    assert found.effective_samples[0] < 50
 
 
 def test_what_cannot_fluctuate_or_is_not_a_number_says_so():
@@ -102,8 +103,8 @@ def test_shapes_of_values_are_kept():
     x = autoregression(0.0, seed=6)
     joint = estimate(x)
     square = estimate(x.reshape(CHAINS, DRAWS, 8, 8))
-    assert square.ess.shape == (8, 8)
-    np.testing.assert_array_equal(square.ess.ravel(), joint.ess)
+    assert square.effective_samples.shape == (8, 8)
+    np.testing.assert_array_equal(square.effective_samples.ravel(), joint.effective_samples)
     indicator = estimate(x > 0)
     assert np.all(np.abs(indicator.mean - 0.5) < 4 * indicator.standard_error)
 
@@ -115,7 +116,7 @@ def test_one_value_and_one_chain():
     assert single.r_hat == pytest.approx(rank_normalised_r_hat(x[:1, :, 0]), rel=1e-10)
     assert single.reliable
     text = repr(single)
-    assert "±" in text
+    assert re.match(r"-?0\.\d+\(\d\d\) \[", text)
     assert "[R-hat 1.00, ESS " in text
     assert repr(estimate(x)).startswith("array (64,) [R-hat up to 1.0")
 
@@ -124,18 +125,3 @@ def test_one_value_and_one_chain():
 def test_too_few_draws_are_refused(shape):
     with pytest.raises(ValueError, match="values has shape"):
         estimate(np.zeros(shape))
-
-
-@pytest.mark.parametrize(
-    ("value", "error", "text"),
-    [
-        (0.312442, 0.0041234, "0.3124 ± 0.0041"),
-        (-1895.23, 1.53, "-1895.2 ± 1.5"),
-        (123456.0, 789.0, "123460 ± 790"),
-        (2.0, 0.0, "2 ± 0"),
-        (1.0, np.inf, "1 ± inf"),
-        (np.nan, np.nan, "nan ± nan"),
-    ],
-)
-def test_values_are_printed_to_the_precision_of_their_errors(value, error, text):
-    assert value_with_error(value, error) == text

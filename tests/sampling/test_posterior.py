@@ -113,7 +113,7 @@ def test_observables_may_be_any_pytree_of_numbers():
     assert runs.observables["positive"].dtype == bool
     assert jnp.all(runs.mean["constant"] == 1)
     assert jnp.all(runs.standard_error["constant"] == 0)
-    assert jnp.all(runs.ess["constant"] == 0)
+    assert jnp.all(runs.effective_samples["constant"] == 0)
     # An observable that has nothing to compare is no objection: the others and the log density decide, in each run.
     deciding = [runs.estimates[name].reliable for name in ("amplitude", "equipartition", "positive")]
     deciding.append(jax.vmap(estimate)(runs.log_density).reliable)
@@ -131,7 +131,7 @@ def test_effective_samples_of_langevin_are_those_of_its_exact_autocorrelation():
     memory = (1 - LANGEVIN_STEP * CURVATURES) ** 10  # per recorded draw
     exact = 4 * 500 * (1 - memory) / (1 + memory)
     # The last of the modes has no memory left; its estimate scatters the most.
-    np.testing.assert_allclose(np.mean(runs.ess["amplitude"], axis=0), exact, rtol=0.08)
+    np.testing.assert_allclose(np.mean(runs.effective_samples["amplitude"], axis=0), exact, rtol=0.08)
 
 
 def two_wells(distance, u):
@@ -151,7 +151,7 @@ def run_two_wells(distance, initial, **options):
 def test_two_initialisations_reveal_two_phases():
     split = run_two_wells(6.0, [-6.0, -6.0, 6.0, 6.0])
     assert split.r_hat["position"] > 1.5
-    assert split.ess["position"] < 20
+    assert split.effective_samples["position"] < 20
     assert not split.converged
     assert "NOT converged" in repr(split)
     # The chains of one initialisation alone look well, each in its own phase.

@@ -26,10 +26,11 @@ def check_chains(system: System, chains: int = 2, **_: object) -> None:
 
 def of_chains(run: Samples, health: Estimate, judged: slice = slice(None)) -> dict[str, Array]:
     """The fields of `FromChains`; observables that never change are left out."""
-    r_hat, ess = (jnp.where(health.constant, idle, part)[judged] for part, idle in ((health.r_hat, 1.0), (health.ess, jnp.inf)))
+    both = ((health.r_hat, 1.0), (health.effective_samples, jnp.inf))
+    r_hat, effective_samples = (jnp.where(health.constant, idle, part)[judged] for part, idle in both)
     return {
         "acceptance_rate": jnp.mean(run.acceptance_rate),
         "r_hat": jnp.max(r_hat),
-        "effective_samples": jnp.min(ess),
+        "effective_samples": jnp.min(effective_samples),
         "converged": jnp.all((health.reliable | health.constant)[judged]),
     }

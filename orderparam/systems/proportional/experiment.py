@@ -145,7 +145,7 @@ def sampled_similarity(
     before, renormalised = _prior_kernels(potential, draws, order)
     y = potential.problem.y[:, 0]
     aligned = alignment(before, y), alignment(after, y)
-    return SampledSimilarity(before, after, renormalised, *aligned, health.r_hat, health.ess, health.reliable)
+    return SampledSimilarity(before, after, renormalised, *aligned, health.r_hat, health.effective_samples, health.reliable)
 
 
 @eqx.filter_jit
@@ -215,5 +215,5 @@ def _summary(system: BayesianNetwork, run: Samples) -> SampledNetwork:
         order_parameters=unknown.at[-1].set(order.reshape(shape[1:])),
         mean_scales=unknown.at[-1].set(mean_scales.reshape(shape[1:])),
         r_hat=jnp.max(jnp.stack([one.r_hat for one in health])),
-        effective_samples=jnp.min(jnp.stack([one.ess for one in health])),
+        effective_samples=jnp.min(jnp.stack([one.effective_samples for one in health])),
     )

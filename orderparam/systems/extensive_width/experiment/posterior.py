@@ -109,7 +109,7 @@ def posterior_hmc(
         coexisting=jnp.asarray(bool(np.any(learned != learned[0]))),
         acceptance_rate=jnp.mean(samples.acceptance_rate),
         r_hat=estimate.r_hat,
-        effective_samples=estimate.ess,
+        effective_samples=estimate.effective_samples,
         converged=estimate.reliable,
     )
 

@@ -75,6 +75,6 @@ def quadratic_posterior_hmc(
         posterior_mean_error=mean_prediction_error(samples, data),
         acceptance_rate=jnp.mean(samples.acceptance_rate),
         r_hat=estimate.r_hat,
-        effective_samples=estimate.ess,
+        effective_samples=estimate.effective_samples,
         converged=estimate.reliable,
     )

@@ -145,7 +145,7 @@ def network_posterior(
         train_error=residual / count,
         held_out_variance=jnp.mean(mean["variance"]) + jnp.mean(scatter) / targets.shape[1],
         r_hat=jnp.max(drawn.r_hat["test"]),
-        effective_samples=jnp.min(drawn.ess["test"]),
+        effective_samples=jnp.min(drawn.effective_samples["test"]),
         acceptance_rate=jnp.mean(drawn.acceptance_rate),
         converged=drawn.converged,
     )

@@ -67,7 +67,7 @@ def _sampled(system: NetworkTraining, key: PRNGKeyArray, **options: Any) -> Samp
         variance=jnp.diagonal(covariance),
         covariance=covariance,
         r_hat=jnp.max(drawn.r_hat["test"]),
-        effective_samples=jnp.min(drawn.ess["test"]),
+        effective_samples=jnp.min(drawn.effective_samples["test"]),
         step_size=jnp.mean(drawn.step_size),
         inflation=jnp.max(drawn.variance_inflation),
         converged=drawn.converged,

@@ -117,15 +117,16 @@ def _columns(panels: Sequence[Panel | Freehand], look: "Look", count: int) -> in
 
 
 def _share(flat: Any, places: Sequence[tuple[Any, Any]], per_row: int) -> None:
-    """Axes of one panel in one row have the same y limits, and say what y is only once."""
+    """Axes of one panel in one row have the same y limits (unless it says otherwise), and say what y is only once."""
     for i, (axes, (panel, _)) in enumerate(zip(flat, places)):
         beside = [other for other in range(i - i % per_row, i) if places[other][0] is panel]
         if isinstance(panel, Panel) and beside:
-            first = flat[beside[0]]
-            limits = np.array([first.get_ylim(), axes.get_ylim()])
-            axes.sharey(first)
-            axes.set_ylim(limits[:, 0].min(), limits[:, 1].max())
             axes.set_ylabel("")
+            if panel.share_y:
+                first = flat[beside[0]]
+                limits = np.array([first.get_ylim(), axes.get_ylim()])
+                axes.sharey(first)
+                axes.set_ylim(limits[:, 0].min(), limits[:, 1].max())
 
 
 def _say_once(flat: Any, per_row: int) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from orderparam.core.registry import room_of
 from orderparam.core.study.curve import agree
 from orderparam.plotting.guides import draw_guide
 from orderparam.plotting.measured import fitted_power
@@ -96,8 +97,9 @@ class Look:
         if value is not None:
             parts.append(self._said(panel, panel.facet, value))
         axes.set_title(", ".join(parts))
-        axes.set_xlabel(panel.xlabel or (words(panel.x) if isinstance(panel.x, str) else panel.x[0]))
-        axes.set_ylabel(panel.ylabel or (words(panel.y) if isinstance(panel.y, str) else panel.y[0]))
+        room = next((room_of(data.attrs.get("function", "")) for data in shown.values() if data is not None), "")
+        axes.set_xlabel(panel.xlabel or (words(panel.x, room) if isinstance(panel.x, str) else panel.x[0]))
+        axes.set_ylabel(panel.ylabel or (words(panel.y, room) if isinstance(panel.y, str) else panel.y[0]))
         axes.set_xlim(panel.xlim)
         axes.set_ylim(panel.ylim)
         if panel.xlim is None and points:

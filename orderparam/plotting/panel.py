@@ -44,6 +44,7 @@ class Panel:
     jump: an observable, such as the index of a phase, at whose changes the line of a theory is interrupted.
     fit: symbol of x. A legend in the axes gives the exponent of the power law through every measurement with its 95 % interval,
         and in brackets the slope of its theory over the same x.
+    share_y: whether the axes of a facet that stand in one row have one y axis.
     text: value of `by`, of `facet`, or label -> what a reader sees for it.
     """
 
@@ -62,6 +63,7 @@ class Panel:
     ratio_to: str = ""
     jump: str = ""
     fit: str = ""
+    share_y: bool = True
     text: Mapping[Any, str] = field(default_factory=dict)
 
 

@@ -3,7 +3,7 @@
 import ast
 from typing import Any
 
-# name -> words and symbol; either may be missing
+# name, or room.name where a room's convention is another -> words and symbol; either may be missing
 WORDS: dict[str, tuple[str, str]] = {
     "activation": ("activation", ""),
     "absolute_magnetisation": ("magnetisation", r"\langle|m|\rangle"),
@@ -15,6 +15,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "channels": ("channels", "C"),
     "chi": ("adaptation", r"\chi"),
     "classification_error": (r"classification error", r"P(\mathrm{sign} f\neq y)"),
+    "copies": ("copies of every mode", "m"),
     "cross_validation": ("cross-validated error", ""),
     "decay": ("decay", r"\beta"),
     "degree": ("degree", "k"),
@@ -53,7 +54,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "ntk_correlation": ("tangent kernel", r"\Theta(\theta)/\Theta(0)"),
     "ntk_fluctuation": ("fluctuation of the tangent kernel", r"\|\delta\hat\Theta\|/\|\Theta\|"),
     "patches": ("patches", ""),
-    "population_risk": ("population risk", "R"),
+    "online_sgd.test_error": ("population risk", r"R = \frac{1}{2}\,\mathrm{E}(f_*-f)^2"),
+    "order_parameters": ("order parameters", "Q"),
     "rate_exponent": ("learning-rate exponent", r"\delta"),
     "readout_variance": ("read-out variance", ""),
     "spins": ("spins", "N"),
@@ -63,7 +65,9 @@ WORDS: dict[str, tuple[str, str]] = {
     "spread": ("spread along the target", r"d\langle\rho^2\rangle/\sigma_w^2"),
     "step": ("step size", "s"),
     "temperature": ("temperature", "T"),
+    "test_bias": ("bias", r"E\,(y-\langle f\rangle)^2"),
     "test_error": ("test error", r"E\,(y-f)^2"),
+    "test_variance": ("variance", r"E\,(f-\langle f\rangle)^2"),
     "total_learnability": ("learnability", ""),
     "train_error": ("train error", r"\overline{(y-f)^2}"),
     "weight_variance": ("weight variance", r"\sigma_w^2"),
@@ -72,9 +76,9 @@ WORDS: dict[str, tuple[str, str]] = {
 }
 
 
-def words(name: str) -> str:
-    """A field or observable as an axis label."""
-    text, symbol = WORDS.get(name, (name.rsplit(".", 1)[-1].replace("_", " "), ""))
+def words(name: str, room: str = "") -> str:
+    """A field or observable, of curves of a room, as an axis label."""
+    text, symbol = WORDS.get(f"{room}.{name}") or WORDS.get(name, (name.rsplit(".", 1)[-1].replace("_", " "), ""))
     return f"{text} ${symbol}$" if symbol else text
 
 

@@ -96,8 +96,10 @@ def test_a_baseline_stands_apart():
     }
     found = agreement(theories, _measured([[1, 2, 3, 4], [4, 5, 6, 7]]), ["error"])
     assert {record["theory"]: record["baseline"] for record in summary(found)} == {"fixed kernel": True, "theory": False}
-    header = _printed(found)
-    assert header.index("theory") < header.index("fixed kernel (baseline)")
+    printed = _printed(found)
+    assert printed.index("theory") < printed.index("fixed kernel (baseline)")
+    z = f"{float(found['error']['z'].sel(theory='theory', n=10)):+.1f}"
+    assert printed.count(z) == 1  # beside the theory, and not beside the baseline
 
 
 def _printed(found):

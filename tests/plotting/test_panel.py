@@ -113,6 +113,24 @@ def test_a_ratio_is_taken_to_the_curve_of_the_same_facets(comparison):
         draw(comparison, [Panel("n_train", "error", by="width", where={"layer": 1}, ratio_to="nothing")])
 
 
+def test_facets_in_a_row_share_the_y_axis_unless_told_otherwise(comparison):
+    limits = []
+    for share in (True, False):
+        figure = draw(comparison, [Panel("n_train", "error", facet="width", where={"layer": 0}, share_y=share)])
+        limits.append([axes.get_ylim() for axes in figure.axes])
+        assert [axes.get_ylabel() == "" for axes in figure.axes] == [False, True]
+    assert limits[0][0] == limits[0][1]
+    assert limits[1][0] != limits[1][1]
+
+
+def test_a_room_with_another_convention_says_it_on_its_axes(comparison):
+    for data in comparison.datasets.values():
+        data.attrs["function"] = "orderparam.systems.online_sgd.committee.theory.overlap_flow()"
+        data["test_error"] = data["error"]
+    figure = draw(comparison, [Panel("n_train", "test_error", by="width", where={"layer": 0})])
+    assert figure.axes[0].get_ylabel() == words("test_error", "online_sgd") != words("test_error")
+
+
 def test_axes_may_be_functions_of_the_data(comparison):
     scaled = ("$n/d$", lambda data: data["n_train"] / 5)
     figure = draw(comparison, [Panel(scaled, ("twice", lambda data: 2 * data["error"]), by="width", where={"layer": 0})])
@@ -188,6 +206,8 @@ def test_numbers_and_names_as_people_read_them():
     ]  # fmt: skip
     assert words("n_train") == "training examples $n$"
     assert words("some.new_name") == "new name"
+    assert "1}{2}" in words("test_error", "online_sgd")
+    assert "1}{2}" not in words("test_error", "one_step")
     assert value_words("width", 50) == "$N$ = 50"
     assert value_words("loss", "hinge") == "hinge"
     assert value_words("target", "z1**2") == "$y = z_{1}^{2}$"

@@ -16,15 +16,16 @@ def tables(key: str, agreement: Mapping[str, xr.Dataset], width: int = 160) -> I
     """Rich tables of one experiment: a row per measured point; measured mean ± s.e., then every theory.
 
     Beside a theory's value: z, or how many runs there are where these are too few to tell z (see `core.agreement`), and the
-    deviation of the mean from the theory in per cent. Points where nothing is defined are left out. Baselines come last and are
-    called so. Theories that do not fit side by side into `width` characters follow in tables of their own.
+    deviation of the mean from the theory in per cent. Points where nothing is defined are left out. Baselines come last, are
+    called so, and have no z: they are not meant to agree. Theories that do not fit side by side into `width` characters follow
+    in tables of their own.
     """
     for observable, table in agreement.items():
         grid = [str(dim) for dim in table["mean"].dims if dim != "theory"]
         part = table.stack({_ROW: grid}) if grid else table.expand_dims(_ROW)
         defined = part["mean"].notnull().any("theory") | part["theory_value"].notnull().any("theory")
         part = part.isel({_ROW: np.flatnonzero(defined)})
-        theories = sorted(part["theory"].values, key=lambda name: bool(part["baseline"].sel(theory=name)))
+        theories = sorted(part["theory"].values, key=lambda name: _aside(part, name))
         title = f"{key}: {observable.replace('_', ' ')}"
         for beside in range(len(theories), 0, -1):
             groups = [theories[i : i + beside] for i in range(0, len(theories), beside)]
@@ -44,8 +45,8 @@ def _table(title: str, part: xr.Dataset, grid: list[str], theories: list[Any]) -
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("measured", justify="right", no_wrap=True)
     for theory in theories:
-        role = " (baseline)" if bool(part["baseline"].sel(theory=theory)) else ""
-        table.add_column(f"{theory}{role}\nvalue       z       %", justify="right", no_wrap=True)
+        head = f"{theory} (baseline)\nvalue       %" if _aside(part, theory) else f"{theory}\nvalue       z       %"
+        table.add_column(head, justify="right", no_wrap=True)
     for i in range(part.sizes[_ROW]):
         row = part.isel({_ROW: i})
         first = row.isel(theory=0)
@@ -55,9 +56,15 @@ def _table(title: str, part: xr.Dataset, grid: list[str], theories: list[Any]) -
             one = row.sel(theory=theory)
             value, z, relative = (float(one[name]) for name in ("theory_value", "z", "relative_deviation"))
             shown = f"{value:.4g}" if np.isfinite(value) else "–"
-            cells.append(f"{shown} {_deviate(z, int(one['runs'])):>7} {_signed(100 * relative):>6}")
+            far = "" if _aside(part, theory) else f" {_deviate(z, int(one['runs'])):>7}"
+            cells.append(f"{shown}{far} {_signed(100 * relative):>6}")
         table.add_row(*cells)
     return table
+
+
+def _aside(part: xr.Dataset, theory: Any) -> bool:
+    """Whether a theory is a baseline."""
+    return bool(part["baseline"].sel(theory=theory))
 
 
 def _characters(table: Any) -> int:

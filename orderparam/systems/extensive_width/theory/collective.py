@@ -18,6 +18,7 @@ from orderparam.core.verb import theory
 from orderparam.systems.extensive_width.model import HierarchicalTeacher
 from orderparam.systems.extensive_width.theory.channel import channel
 from orderparam.systems.extensive_width.theory.continuum import Continuum
+from orderparam.systems.extensive_width.theory.limits import check_flat
 
 _LEVELS = 4096
 
@@ -41,7 +42,7 @@ class CollectiveTransition(Result):
     first_order: Bool[Array, ""]
 
 
-@theory(traced=False)
+@theory(traced=False, check=check_flat)
 def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
     """The common tangent of c(s), which means equal areas under alpha(s) - alpha_c along s = ln(signal of the weakest feature).
 
@@ -50,8 +51,6 @@ def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
 
     Raises `ValueError` for decay >= 1/2, where features are learned one by one.
     """
-    if not teacher.decay < 0.5:
-        raise ValueError(f"HierarchicalTeacher.decay = {teacher.decay}: must be a number < 0.5 (steeper: learned one by one)")
     tables = channel(teacher.activation)
     homogeneous = float(teacher.decay) == 0
     continuum = Continuum(tables, teacher.decay, teacher.noise)

@@ -82,12 +82,12 @@ class FlatHierarchy(Result):
     converged: Bool[Array, ""]
 
 
-def _flat(teacher: HierarchicalTeacher) -> None:
+def check_flat(teacher: HierarchicalTeacher) -> None:
     if not teacher.decay < 0.5:
         raise ValueError(f"HierarchicalTeacher.decay = {teacher.decay}: must be < 0.5 for a flat hierarchy")
 
 
-@theory(check=_flat)
+@theory(check=check_flat)
 def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
     """Closed limits for decay < 1/2 (Nguyen and Barbier 2026, eqs. 43-46), on the branch of largest free entropy.
 

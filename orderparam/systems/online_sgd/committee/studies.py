@@ -6,8 +6,6 @@ from orderparam.systems.online_sgd.committee.experiment import overlap_chain, tr
 from orderparam.systems.online_sgd.committee.model import CommitteeSGD
 from orderparam.systems.online_sgd.committee.theory import overlap_flow
 
-RISK = r"population risk $R = \frac{1}{2}\,\mathrm{E}(f^* - f)^2$"
-
 
 @study(
     "sgd-saad-solla",
@@ -24,9 +22,7 @@ RISK = r"population risk $R = \frac{1}{2}\,\mathrm{E}(f^* - f)^2$"
     },
     seconds=(60, 20_000),
     observables=("test_error",),
-    panels=[
-        Panel("sample_ratio", "test_error", by="noise", where={"label": ("long flow", "network", "chain")}, log="xy", ylabel=RISK)
-    ],
+    panels=[Panel("sample_ratio", "test_error", by="noise", where={"label": ("long flow", "network", "chain")}, log="xy")],
     caption="""
         Student of {width}, teacher of {teacher_width} units, erf$(x/\\sqrt{{2}})$, learning rate = width. Network and exact
         chain of the overlaps: $d$ = {dim}; long flow: $d \\to \\infty$. Runs leave the plateau at random times that scatter the

@@ -6,7 +6,6 @@ from functools import partial
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.systems.online_sgd.committee.start import InSpanStart, TeacherStart
-from orderparam.systems.online_sgd.committee.studies import RISK
 from orderparam.systems.online_sgd.phases.experiment import measured_moving_time, measured_residual_risk, phase_chain
 from orderparam.systems.online_sgd.phases.figures import draw_deviations, draw_plane, draw_residuals, draw_times
 from orderparam.systems.online_sgd.phases.model import PhasePoint
@@ -84,7 +83,6 @@ def sgd_phase_diagram(
             by="input_dim",
             where={"label": ("flow", "SGD")},
             log="xy",
-            ylabel=RISK,
         ),
         Freehand(draw_residuals),
     ],
@@ -128,7 +126,7 @@ def sgd_perfect_learning(
     seconds=(40, 300),
     observables=("test_error",),
     panels=lambda p: [
-        Panel(_scaled_time(r"$n / d^{1+2\delta}$", p["horizon"]), "test_error", by="input_dim", log="x", ylabel=RISK),
+        Panel(_scaled_time(r"$n / d^{1+2\delta}$", p["horizon"]), "test_error", by="input_dim", log="x"),
         Freehand(draw_deviations),
     ],
     caption=r"""
@@ -157,9 +155,7 @@ def sgd_noise_dominated(
     full={"horizon": 10_000.0, "seeds": 32},
     seconds=(80, 6000),
     observables=("test_error",),
-    panels=[
-        Panel("sample_ratio", "test_error", by="rate_exponent", where={"label": ("long flow", "SGD")}, log="xy", ylabel=RISK)
-    ],
+    panels=[Panel("sample_ratio", "test_error", by="rate_exponent", where={"label": ("long flow", "SGD")}, log="xy")],
     caption="""
         $d$ = {dim}, student of 4 and teacher of 2 units, learning rate $4 d^{{-\\delta}}$, label noise 0.001, first student in
         the teacher's span. Flow with both terms; SGD: exact chain of the overlaps. A learning rate smaller by

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def print_comparison(finished: "Comparison", folder: Path) -> None:
-    """A finished study: its parameters, its agreement tables, what failed, and where the files are."""
+    """A finished study: its parameters, its agreement tables and why they disagree, what failed, and where the files are."""
     from orderparam.core.study.table import tables
 
     out = console()
@@ -22,6 +22,9 @@ def print_comparison(finished: "Comparison", folder: Path) -> None:
         for one in tables(label, table, out.width):
             out.print(one)
             out.print()
+    entries = [entry for table in summary["agreement"].values() for entry in table]
+    if finished.study.explained and any(entry["points_beyond_3"] and not entry["baseline"] for entry in entries):
+        out.print(f"Where |z| > 3: {plain(finished.study.explained)}\n", highlight=False)
     for record in summary["curves"]:
         if record["failed"] or record["unconverged"]:
             out.print(

@@ -11,6 +11,7 @@ those of the figure as published:
         seconds=(20, 600),
         panels=[Panel("n_train", "test_error", log="xy")],
         caption="Rank {rank}.",
+        explained="Self-consistent equations are exact for wide spectra: at few modes the second moment is missing.",
     )
     def double_descent(rank: int = 50, repeats: int = 60) -> list[Curve]:
         system = KernelRegression(...)
@@ -46,6 +47,8 @@ class Study:
     name: what one types; seconds: expected time of the quick and of the full size on two cores; observables: what the agreement
     table shows. The figure is drawn from `panels` (records, or a function from the parameters to them), in `columns` if given,
     above a `caption` formatted with the parameters ("d = {input_dim}"); or by `draw`, from a finished `Comparison` to a figure.
+    explained: why measurement and theory differ by more than three standard errors at quick size, in a sentence or two, where
+    they do; `orderparam show` and the table of all studies say it.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Study:
     caption: str
     columns: int | None
     draw: Callable[["Comparison"], Any] | None
+    explained: str = ""
 
     @property
     def room(self) -> str:
@@ -121,6 +125,7 @@ def study(
     caption: str = "",
     columns: int | None = None,
     draw: Callable[["Comparison"], Any] | None = None,
+    explained: str = "",
 ) -> Callable[[Callable[..., list[Curve]]], Study]:
     """Registers the decorated function (parameters -> curves) as a study; see `Study` for the arguments.
 
@@ -133,7 +138,8 @@ def study(
     def register(build: Callable[..., list[Curve]]) -> Study:
         if name in _registry and _registry[name].build.__module__ != build.__module__:
             raise ValueError(f"two studies are called {name!r}")
-        made = Study(name, title, source, build, dict(full or {}), seconds, tuple(observables), panels, caption, columns, draw)
+        shown = (tuple(observables), panels, caption, columns, draw, explained)
+        made = Study(name, title, source, build, dict(full or {}), seconds, *shown)
         for parameter, default in made.defaults.items():
             if default is inspect.Parameter.empty:
                 raise ValueError(f"study {name!r}: parameter {parameter!r} needs a default, its quick value")

@@ -1,0 +1,38 @@
+"""Associative memory: Hopfield's model in theory and at work, networks of largest stability, dense memories, pictures.
+
+import orderparam as op
+from orderparam.systems.associative_memory import Hopfield, phase_lines, recall, replica_symmetric
+
+system = Hopfield(load=0.1, temperature=0.2, spins=2000)
+replica_symmetric(system).overlap
+phase_lines(system).retrieval_temperature
+op.sweep(recall, system, {"load": [0.05, 0.1, 0.15]}, seeds=4)
+"""
+
+from orderparam.systems.associative_memory.dense.experiment import DenseRecall, dense_recall
+from orderparam.systems.associative_memory.dense.model import DenseMemory, ExponentialMemory
+from orderparam.systems.associative_memory.dense.theory import (
+    ExponentialBasin,
+    OneStep,
+    Retrieval,
+    dense_retrieval,
+    exponential_basin,
+    signal_to_noise,
+)
+from orderparam.systems.associative_memory.hopfield.experiment import Recall, recall
+from orderparam.systems.associative_memory.hopfield.model import Hopfield
+from orderparam.systems.associative_memory.hopfield.theory import (
+    GroundStates,
+    Lines,
+    Loads,
+    State,
+    critical_loads,
+    phase_lines,
+    replica_symmetric,
+    zero_temperature,
+)
+from orderparam.systems.associative_memory.images.experiment import Picture, Restored, one_picture, restored
+from orderparam.systems.associative_memory.images.model import StoredImages
+from orderparam.systems.associative_memory.optimal.experiment import TrainedTrajectory, trained_network
+from orderparam.systems.associative_memory.optimal.model import OptimalStability
+from orderparam.systems.associative_memory.optimal.theory import Basin, Trajectory, basin, overlaps

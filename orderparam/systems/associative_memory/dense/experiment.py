@@ -1,0 +1,105 @@
+"""Dense associative memories that really recall, one spin after another."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int8, PRNGKeyArray
+
+from orderparam.core.result import Result
+from orderparam.core.verb import experiment
+from orderparam.systems.associative_memory.dense.model import DenseMemory, ExponentialMemory
+
+_LIMIT = 2**28  # bytes of patterns, of one byte each entry
+
+
+class DenseRecall(Result):
+    """Means over the patterns that were tried, one after another, in one network.
+
+    flip_probability: the share of spins of a stored pattern that one parallel step turns. overlap, success: of the state at rest
+    from `start`, and the share of states at rest at the pattern, up to 1 % of the spins. converged: all came to rest.
+    """
+
+    flip_probability: Float[Array, ""]
+    overlap: Float[Array, ""]
+    success: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+def _count(system: DenseMemory | ExponentialMemory) -> int:
+    load, n = float(system.load), float(system.spins)
+    logarithm = load * n if isinstance(system, ExponentialMemory) else np.log(load) + (system.degree - 1) * np.log(n)
+    return max(1, round(float(np.exp(min(logarithm, 60.0)))))
+
+
+def _affordable(system: DenseMemory | ExponentialMemory, **_: object) -> None:
+    if _count(system) * float(system.spins) > _LIMIT:
+        raise ValueError(
+            f"{type(system).__name__}.load = {float(system.load):g}: {_count(system):.3g} patterns of {float(system.spins):g} "
+            f"spins; must be at most {_LIMIT:.3g} entries"
+        )
+
+
+@experiment(check=_affordable)
+def dense_recall(
+    system: DenseMemory | ExponentialMemory, key: PRNGKeyArray, *, trials: int = 10, sweeps: int = 20
+) -> DenseRecall:
+    """One network, `trials` of its patterns: s_i <- the sign that has the lower energy, site after site until at rest.
+
+    The overlaps xi . s of all patterns are kept, so that a site costs P. Exponentials are taken relative to the largest one.
+    """
+    n, patterns = system.size("spins"), _count(system)
+    degree = 0 if isinstance(system, ExponentialMemory) else system.degree
+    return _dense_recall(system.start, key, n, patterns, degree, min(trials, patterns), sweeps)
+
+
+def energy_difference(overlaps: Float[Array, "... pattern"], degree: int, axis: int = -1) -> Float[Array, "... pattern"]:
+    """F(x + 1) - F(x - 1) for the overlaps x without one spin, F = x^degree, or exp for degree 0, up to a positive factor."""
+    if degree:
+        return (overlaps + 1) ** degree - (overlaps - 1) ** degree
+    return jnp.exp(overlaps - jnp.max(overlaps, axis=axis, keepdims=True))
+
+
+@partial(jax.jit, static_argnames=("n", "patterns", "degree", "trials", "sweeps"))
+def _dense_recall(
+    start: Float[Array, ""], key: PRNGKeyArray, n: int, patterns: int, degree: int, trials: int, sweeps: int
+) -> DenseRecall:
+    for_patterns, for_start = jax.random.split(key)
+    bits = jax.random.bits(for_patterns, (n, patterns), jnp.uint8)
+    stored: Int8[Array, "site pattern"] = (2 * (bits & 1)).astype(jnp.int8) - jnp.int8(1)
+
+    def site(state: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[tuple[Array, Array], Array]:
+        overlaps, changed = state
+        entries, spin = row
+        entries = entries.astype(jnp.float32)
+        others = overlaps - entries * spin
+        field = jnp.sum(entries * energy_difference(others, degree))
+        new = jnp.where(field == 0, spin, jnp.sign(field))
+        return (others + entries * new, changed | (new != spin)), new
+
+    def trial(inputs: tuple[Array, PRNGKeyArray]) -> Array:
+        index, key = inputs
+        pattern = stored[:, index].astype(jnp.float32)
+        overlaps = stored.T.astype(jnp.float32) @ pattern
+
+        def turned(row: tuple[Array, Array]) -> Array:
+            return site((overlaps, jnp.asarray(False)), row)[1] != row[1]
+
+        flipped = jnp.mean(jax.lax.map(turned, (stored, pattern)))
+        rank = jnp.argsort(jax.random.uniform(key, (n,)))
+        spins = jnp.where(rank < jnp.round((1 - start) / 2 * n), -pattern, pattern)
+
+        def sweep(state: tuple) -> tuple:
+            spins, overlaps, _, count = state
+            (overlaps, changed), spins = jax.lax.scan(site, (overlaps, jnp.asarray(False)), (stored, spins))
+            return spins, overlaps, changed, count + 1
+
+        begin = (spins, stored.T.astype(jnp.float32) @ spins, jnp.asarray(True), jnp.asarray(0))
+        spins, _, changed, _ = jax.lax.while_loop(lambda state: state[2] & (state[3] < sweeps), sweep, begin)
+        overlap = jnp.mean(spins * pattern)
+        return jnp.stack([flipped, overlap, overlap >= 0.98, ~changed]).astype(float)
+
+    found = jax.lax.map(trial, (jnp.arange(trials), jax.random.split(for_start, trials)))
+    flipped, overlap, success, rest = jnp.mean(found, axis=0)
+    return DenseRecall(flipped, overlap, success, rest == 1)

@@ -1,0 +1,64 @@
+"""The named figure of dense associative memories: what polynomial and exponential energies hold."""
+
+from functools import partial
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.plotting import Panel, vertical
+from orderparam.systems.associative_memory.dense.experiment import dense_recall
+from orderparam.systems.associative_memory.dense.model import DenseMemory, ExponentialMemory
+from orderparam.systems.associative_memory.dense.theory import dense_retrieval, signal_to_noise
+
+
+@study(
+    "dense-memory",
+    title="Dense associative memories: patterns by powers of the number of spins, and exponentially many",
+    source="Krotov, Hopfield 2016; Demircigil et al. 2017; Gardner 1987; Lucibello, Mézard 2024",
+    seconds=(60, 3600),
+    observables=("overlap", "flip_probability"),
+    full={"spins": (100, 200, 400), "exponential_spins": (20, 25, 30), "trials": 50, "seeds": 16},
+    columns=3,
+    panels=lambda p: [
+        Panel("load", "flip_probability", by="spins", where={"part": "cubic"}, log="y", title="cubic: one step"),
+        Panel("load", "overlap", by="spins", where={"part": ("cubic", "limit")}, title="cubic: at rest"),
+        Panel(
+            "load",
+            "success",
+            by="spins",
+            where={"part": "exponential"},
+            title="exponential: at rest",
+            xlabel=r"$(\ln P)/N$",
+            reference=[
+                vertical(1 - float(np.log(np.cosh(1.0))), r"$1-\ln\cosh 1$"),
+                vertical(float(np.log(2) / 2), r"$\frac{1}{2}\ln 2$"),
+            ],
+        ),
+    ],
+    caption=r"""
+        Left, middle: $P = \alpha N^2$ patterns, energy $-\sum(\xi\cdot s)^3$; lines: Gaussian noise with the variance at $N$
+        spins, and retrieval as $N\to\infty$. Right: energy $-\sum e^{{\xi\cdot s}}$. {trials} patterns in a run, each started at
+        the pattern.
+    """,
+)
+def dense_memory(
+    loads: tuple[float, ...] = (0.02, 0.04, 0.06, 0.075, 0.09, 0.11),
+    spins: tuple[int, ...] = (50, 100),
+    exponential_loads: tuple[float, ...] = (0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65),
+    exponential_spins: tuple[int, ...] = (10, 14, 18),
+    trials: int = 12,
+    seeds: int = 4,
+) -> list[Curve]:
+    fine = {"load": tuple(np.linspace(0.01, 0.12, 111).tolist())}
+    measured = partial(dense_recall, trials=trials)
+    curves = [Curve("theory", dense_retrieval, DenseMemory(0.05), fine, facets={"part": "limit"})]
+    for count in spins:
+        system, facets = DenseMemory(0.05, spins=count), {"part": "cubic", "spins": count}
+        curves += [
+            Curve("signal to noise", signal_to_noise, system, fine, facets=facets),
+            Curve("at rest", measured, system, {"load": loads}, seeds, facets=facets),
+        ]
+    for count in exponential_spins:
+        system, facets = ExponentialMemory(0.5, count), {"part": "exponential", "spins": count}
+        curves.append(Curve("at rest", measured, system, {"load": exponential_loads}, seeds, facets=facets))
+    return curves

@@ -1,0 +1,127 @@
+"""Networks of Hopfield that really recall: spins updated one after another or all at once, at any temperature.
+
+The couplings are never formed: with the overlaps M = sum_i xi_i s_i of all patterns a local field is (xi_i . M - P s_i)/N, and
+a turned spin changes M by a row of xi. Patterns take one byte an entry: load N^2 bytes.
+"""
+
+from functools import partial
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int8, PRNGKeyArray
+
+from orderparam.core.result import Result
+from orderparam.core.verb import experiment
+from orderparam.systems.associative_memory.hopfield.model import Hopfield
+
+RECALLED = 0.9  # the overlap from which on a pattern counts as recalled
+
+
+class Recall(Result):
+    """Averages over independent networks of the last state, above T = 0 over the second half of the sweeps.
+
+    overlap (1/N) sum xi s with the pattern, energy per spin (of H, without the diagonal), success: the share of networks whose
+    overlap is at least 0.9. X_error is the standard error of X, from the scatter over networks. converged: above T = 0 always,
+    at T = 0 if all have come to rest.
+    """
+
+    overlap: Float[Array, ""]
+    overlap_error: Float[Array, ""]
+    energy: Float[Array, ""]
+    energy_error: Float[Array, ""]
+    success: Float[Array, ""]
+    success_error: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+@experiment
+def recall(
+    system: Hopfield,
+    key: PRNGKeyArray,
+    *,
+    update: Literal["asynchronous", "parallel"] = "asynchronous",
+    networks: int = 8,
+    sweeps: int = 100,
+) -> Recall:
+    """`networks` networks of their own patterns each, started at random at the given overlap with one of them.
+
+    update: heat bath of one site after another (patterns are random, so that any order of the sites is a random one), or of all
+    at once, which at T = 0 may end in a cycle of two. P is load N, rounded, and at least 1.
+    """
+    n = system.size("spins")
+    patterns = max(1, round(float(system.load) * n))
+    return _recall(system.temperature, system.start, key, n, patterns, update == "parallel", networks, sweeps)
+
+
+@partial(jax.jit, static_argnames=("n", "patterns", "parallel", "networks", "sweeps"))
+def _recall(
+    temperature: Float[Array, ""],
+    start: Float[Array, ""],
+    key: PRNGKeyArray,
+    n: int,
+    patterns: int,
+    parallel: bool,
+    networks: int,
+    sweeps: int,
+) -> Recall:
+    for_patterns, for_start, for_sweeps = jax.random.split(key, 3)
+    stored: Int8[Array, "site network pattern"] = (2 * jax.random.bernoulli(for_patterns, 0.5, (n, networks, patterns))).astype(
+        jnp.int8
+    ) - jnp.int8(1)
+    rank = jnp.argsort(jax.random.uniform(for_start, (n, networks)), axis=0)
+    first = stored[:, :, 0].astype(jnp.float32)
+    spins = jnp.where(rank < jnp.round((1 - start) / 2 * n), -first, first)
+    warmup = sweeps // 2
+
+    def thermal(key: PRNGKeyArray) -> Float[Array, "site network"]:
+        """A spin is up when its field exceeds this: the heat bath, with a step at T = 0."""
+        return (temperature / 2).astype(jnp.float32) * jax.random.logistic(key, (n, networks), jnp.float32)
+
+    def site(total: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        entries, spin, threshold = row
+        entries = entries.astype(jnp.float32)
+        new = _aligned((jnp.sum(entries * total, axis=1) - patterns * spin) / n - threshold, spin)
+        return total + entries * (new - spin)[:, None], new
+
+    def sweep(state: tuple) -> tuple:
+        spins, total, count, _, sums = state
+        threshold = thermal(jax.random.fold_in(for_sweeps, count))
+        if parallel:
+            fields = jnp.einsum("irp,rp->ir", stored.astype(jnp.float32), total) - patterns * spins
+            new = _aligned(fields / n - threshold, spins)
+            total = _totals(stored, new)
+        else:
+            total, new = jax.lax.scan(site, total, (stored, spins, threshold))
+        turned = jnp.any(new != spins)
+        sums = jnp.where(count >= warmup, sums + _observed(total, n), sums)
+        return new, total, count + 1, turned, sums
+
+    def unfinished(state: tuple) -> Bool[Array, ""]:
+        return (state[2] < sweeps) & (state[3] | (temperature > 0))
+
+    begin = (spins, _totals(stored, spins), jnp.asarray(0), jnp.asarray(True), jnp.zeros((2, networks)))
+    _, total, count, turned, sums = jax.lax.while_loop(unfinished, sweep, begin)
+    last = _observed(total, n)
+    overlap, energy = jnp.where((temperature > 0) & (count > warmup), sums / jnp.maximum(count - warmup, 1), last)
+    success = (overlap >= RECALLED).astype(float)
+    found = [part for values in (overlap, energy, success) for part in (jnp.mean(values), _error(values))]
+    return Recall(*found, ~turned | (temperature > 0))
+
+
+def _aligned(field: Array, spin: Array) -> Array:
+    return jnp.where(field == 0, spin, jnp.sign(field))
+
+
+def _totals(stored: Int8[Array, "site network pattern"], spins: Float[Array, "site network"]) -> Float[Array, "network pattern"]:
+    return jnp.einsum("irp,ir->rp", stored.astype(jnp.float32), spins)
+
+
+def _observed(total: Float[Array, "network pattern"], n: int) -> Float[Array, "observable network"]:
+    """The overlap with the first pattern and the energy per spin, -(1/2) sum_mu m_mu^2 + P/2N."""
+    overlaps = total.astype(float) / n
+    return jnp.stack([overlaps[:, 0], (total.shape[1] / n - jnp.sum(overlaps**2, axis=1)) / 2])
+
+
+def _error(values: Float[Array, "network"]) -> Float[Array, ""]:
+    return jnp.std(values, ddof=1) / jnp.sqrt(values.size) if values.size > 1 else jnp.asarray(jnp.nan)

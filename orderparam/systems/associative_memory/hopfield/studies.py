@@ -1,0 +1,94 @@
+"""The named figures of the Hopfield model: its phase diagram, and recall at zero temperature."""
+
+from functools import partial
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.plotting import Freehand, Panel
+from orderparam.systems.associative_memory.hopfield.experiment import recall
+from orderparam.systems.associative_memory.hopfield.figures import draw_lines
+from orderparam.systems.associative_memory.hopfield.model import Hopfield
+from orderparam.systems.associative_memory.hopfield.theory import phase_lines, replica_symmetric, zero_temperature
+
+
+@study(
+    "hopfield-phase-diagram",
+    title="The Hopfield model: where patterns are remembered, and how well when it is warm",
+    source="Amit, Gutfreund, Sompolinsky 1985, 1987",
+    seconds=(50, 2400),
+    observables=("overlap", "energy"),
+    full={"spins": 10_000, "networks": 8, "sweeps": 200, "seeds": 8},
+    columns=3,
+    panels=[
+        Freehand(draw_lines, "phase diagram"),
+        Panel("temperature", "overlap", by="load", where={"part": "recall"}),
+        Panel("temperature", "energy", by="load", where={"part": "recall"}),
+    ],
+    caption=r"""
+        Left: replica-symmetric lines, inset: $T_R$. Middle, right: retrieval states, and {networks} networks of {spins} spins in
+        a run, started at a pattern; heat bath, averages over the second half of {sweeps} sweeps.
+    """,
+)
+def hopfield_phase_diagram(
+    loads: tuple[float, ...] = (0.02, 0.05, 0.1),
+    temperatures: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
+    spins: int = 1000,
+    networks: int = 4,
+    sweeps: int = 60,
+    seeds: int = 4,
+) -> list[Curve]:
+    every = (*np.geomspace(0.001, 0.04, 24).tolist(), *np.linspace(0.042, 0.15, 55).tolist())
+    curves = [Curve("theory", phase_lines, Hopfield(0.1), {"load": every}, facets={"part": "lines"})]
+    for load in loads:
+        system, facets = Hopfield(load, spins=spins), {"part": "recall", "load": load}
+        end = float(phase_lines(system).retrieval_temperature)
+        fine = {"temperature": tuple(np.linspace(0, (1 - 1e-9) * end, 81).tolist())}
+        cool = {"temperature": tuple(t for t in temperatures if t < 0.97 * end)}
+        measured = partial(recall, networks=networks, sweeps=sweeps)
+        curves += [
+            Curve("theory", replica_symmetric, system, fine, facets=facets),
+            Curve("heat bath", measured, system, cool, seeds, facets=facets),
+        ]
+    return curves
+
+
+@study(
+    "hopfield-capacity",
+    title="The Hopfield model at zero temperature: recall up to the capacity, and from how far",
+    source="Amit, Gutfreund, Sompolinsky 1987",
+    seconds=(60, 3600),
+    observables=("overlap", "energy"),
+    full={"spins": (1000, 3000, 10_000), "networks": 16, "seeds": 16, "sweeps": 400, "basin_spins": 4000},
+    columns=3,
+    panels=[
+        Panel("load", "overlap", by="spins", where={"part": "capacity"}),
+        Panel("load", "success", by="spins", where={"part": "capacity"}),
+        Panel("start", "success", by="load", where={"part": "basin"}),
+    ],
+    caption=r"""
+        Spins are updated one after another until they rest, {networks} networks in a run. Left, middle: started at a pattern;
+        line: $N\to\infty$, which ends at $\alpha_c = 0.138$. Right: started at an overlap, {basin_spins} spins. Recalled:
+        overlap of at least 0.9.
+    """,
+)
+def hopfield_capacity(
+    spins: tuple[int, ...] = (250, 500, 1000),
+    loads: tuple[float, ...] = (0.06, 0.1, 0.12, 0.13, 0.14, 0.15, 0.16, 0.18),
+    basin_loads: tuple[float, ...] = (0.04, 0.08, 0.12),
+    starts: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9),
+    basin_spins: int = 500,
+    networks: int = 16,
+    sweeps: int = 100,
+    seeds: int = 4,
+) -> list[Curve]:
+    fine = {"load": tuple(np.linspace(0.04, 0.1379, 99).tolist())}
+    measured = partial(recall, networks=networks, sweeps=sweeps)
+    curves = [Curve("theory", zero_temperature, Hopfield(0.1), fine, facets={"part": "capacity"})]
+    for count in spins:
+        facets = {"part": "capacity", "spins": count}
+        curves.append(Curve("at rest", measured, Hopfield(0.1, spins=count), {"load": loads}, seeds, facets=facets))
+    for load in basin_loads:
+        facets = {"part": "basin", "load": load}
+        curves.append(Curve("at rest", measured, Hopfield(load, spins=basin_spins), {"start": starts}, seeds, facets=facets))
+    return curves

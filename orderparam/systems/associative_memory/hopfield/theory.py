@@ -1,0 +1,317 @@
+"""Replica-symmetric theory of the Hopfield model with one condensed pattern: its states, and the lines of its phase diagram.
+
+With sigma^2 = alpha r the variance of the crosstalk of all other patterns, h ~ N(m, sigma^2), and averages over h,
+
+    m = E tanh(h/T),   q = E tanh(h/T)^2,   C = (1 - q)/T,   r = q/(1 - C)^2
+
+(Amit, Gutfreund, Sompolinsky 1985, 1987). C < 1 is the susceptibility. All of it holds at T = 0 as it stands.
+"""
+
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import erf
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.core.verb import theory
+from orderparam.solve.minimum import differentiated, newton_minimum
+from orderparam.solve.newton import newton_fixed_point
+from orderparam.solve.root import Root, decreasing_root
+from orderparam.systems.associative_memory.hopfield.averages import FieldAverages, field_averages
+from orderparam.systems.associative_memory.hopfield.model import Hopfield
+
+Number = Float[Array, ""]
+
+
+class State(Result):
+    """One solution, per spin.
+
+    overlap m = (1/N) sum xi s with the condensed pattern, self_overlap q = (1/N) sum <s>^2, crosstalk r, susceptibility C.
+    free_energy, energy (of H, without the diagonal), entropy; the latter is negative where replica symmetry is wrong.
+    replicon: alpha E (tanh'(h/T)/T)^2 / (1 - C)^2, replica symmetry is stable below 1 (de Almeida, Thouless); infinite at T = 0.
+    valid: the state exists; all numbers are NaN where it does not. residual, converged: of the equations.
+    """
+
+    overlap: Float[Array, ""]
+    self_overlap: Float[Array, ""]
+    crosstalk: Float[Array, ""]
+    susceptibility: Float[Array, ""]
+    free_energy: Float[Array, ""]
+    energy: Float[Array, ""]
+    entropy: Float[Array, ""]
+    replicon: Float[Array, ""]
+    valid: Bool[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class GroundStates(Result):
+    """At T = 0. overlap, crosstalk, susceptibility and energy of retrieval, NaN above the capacity; energy of the spin glass."""
+
+    overlap: Float[Array, ""]
+    crosstalk: Float[Array, ""]
+    susceptibility: Float[Array, ""]
+    energy: Float[Array, ""]
+    spin_glass_energy: Float[Array, ""]
+    valid: Bool[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class Lines(Result):
+    """Temperatures of a load. A temperature of 0 means that the phase is nowhere.
+
+    glass_temperature T_g: the spin glass sets in. retrieval_temperature T_M: retrieval states exist below. global_temperature
+    T_c: they are the lowest states below. replicon_temperature T_R: their replica symmetry is broken below.
+    """
+
+    glass_temperature: Float[Array, ""]
+    retrieval_temperature: Float[Array, ""]
+    global_temperature: Float[Array, ""]
+    replicon_temperature: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class Loads(Result):
+    """Loads of a temperature, 0 where the phase is nowhere: retrieval_load, up to which retrieval states exist, with their
+    overlap there, and global_load, up to which they are the lowest states."""
+
+    retrieval_load: Float[Array, ""]
+    overlap: Float[Array, ""]
+    global_load: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+@theory
+def replica_symmetric(
+    system: Hopfield, *, branch: Literal["retrieval", "spin glass", "paramagnet"] = "retrieval"
+) -> State:
+    """One branch of solutions: retrieval (m > 0, the largest of them), spin glass (m = 0, q > 0) or paramagnet (m = q = 0).
+
+    Retrieval states exist below T_M, the spin glass below T_g = 1 + sqrt(alpha); the paramagnet is stable above T_g alone.
+    """
+    load, temperature = system.load, system.temperature
+    if branch == "paramagnet":
+        return _paramagnet(load, temperature)
+    if branch == "spin glass":
+        root = _glass(load, temperature)
+        valid = temperature < 1 + jnp.sqrt(load)
+        return _state(load, temperature, jnp.zeros(()), jnp.exp(root.value), valid, root.residual, root.converged)
+    mean, deviation, residual, converged = _retrieval(load, temperature)
+    return _state(load, temperature, mean, deviation, converged, residual, jnp.asarray(True))
+
+
+@theory
+def zero_temperature(system: Hopfield) -> GroundStates:
+    """T = 0, whatever the temperature is: sqrt(alpha) = F(x), F(x) = (erf(x)/x - 2 exp(-x^2)/sqrt(pi))/sqrt(2), m = erf(x).
+
+    The retrieval branch is that beyond the maximum of F, where alpha = alpha_c (Amit, Gutfreund, Sompolinsky 1987).
+    """
+    return _ground_states(system.load)
+
+
+@theory
+def phase_lines(system: Hopfield) -> Lines:
+    """The four lines of the phase diagram at the system's load, whatever its temperature is.
+
+    The replica-symmetric T_M(alpha) bends back at low temperature, up to a load that is 0.2 % above alpha_c: its upper branch is
+    returned.
+    """
+    load = system.load
+    bend = newton_minimum(differentiated(lambda place: -_shape(*place).log_load), jnp.asarray([2.13, 0.05]))
+    stored = jnp.log(load) < _shape(*bend.value).log_load
+    within = jnp.where(stored, load, 0.1)
+    fold = decreasing_root(_reserve, bend.value[1], 2 + 2 * within**-0.25, within)
+    highest = _fold(fold.value).temperature
+
+    ground = _ground_states(within)
+    lowest = stored & ground.valid & (ground.spin_glass_energy > ground.energy)
+    equal = decreasing_root(_free_energy_gap, jnp.zeros(()), (1 - 1e-6) * highest, jnp.where(lowest, within, 0.01))
+
+    # sqrt(8 alpha / 9 pi) exp(-1/2 alpha), at small loads (Amit, Gutfreund, Sompolinsky 1985)
+    guess = jnp.log(8 * within / (9 * np.pi)) / 2 - 1 / (2 * within)
+    fragile = stored & (guess > -600)
+    place = jnp.where(fragile, guess, -6.0)
+    broken = decreasing_root(_instability, place - 1, jnp.minimum(place + 5, jnp.log(highest)), jnp.where(fragile, within, 0.1))
+    roots = [(stored, fold), (lowest, equal), (fragile, broken)]
+    return Lines(
+        1 + jnp.sqrt(load),
+        jnp.where(stored, highest, 0.0),
+        jnp.where(lowest, equal.value, 0.0),
+        jnp.where(fragile, jnp.exp(broken.value), 0.0),
+        jnp.max(jnp.stack([jnp.where(there, root.residual, 0.0) for there, root in roots])),
+        bend.converged & jnp.all(jnp.stack([~there | root.converged for there, root in roots])),
+    )
+
+
+@theory
+def critical_loads(system: Hopfield) -> Loads:
+    """The loads at which the lines T_M and T_c pass the system's temperature, whatever its load is. alpha_c is that at T = 0."""
+    ordered = system.temperature < 1
+    temperature = jnp.where(ordered, system.temperature, 0.5)
+    place = decreasing_root(lambda y, t: t - _fold(y).temperature, jnp.zeros(()), 2 + 2 / jnp.sqrt(1 - temperature), temperature)
+    fold = _fold(place.value)
+    equal = decreasing_root(
+        lambda log_load, t: _free_energy_gap(t, jnp.exp(log_load)), fold.log_load - 8, fold.log_load - 1e-6, temperature
+    )
+    loads = (jnp.where(ordered, value, 0.0) for value in (jnp.exp(fold.log_load), fold.overlap, jnp.exp(equal.value)))
+    residual = jnp.where(ordered, jnp.maximum(place.residual, equal.residual), 0.0)
+    return Loads(*loads, residual, ~ordered | (place.converged & equal.converged))
+
+
+def _state(
+    load: Number, temperature: Number, mean: Number, deviation: Number, valid: Number, residual: Number, converged: Number
+) -> State:
+    """The observables at a solution."""
+    h = field_averages(mean, deviation, temperature)
+    free_energy, entropy = _free_energy(load, temperature, mean, h), _entropy(load, h)
+    values = (
+        mean,
+        h.square,
+        h.square / (1 - h.response) ** 2,
+        h.response,
+        free_energy,
+        free_energy + temperature * entropy,
+        entropy,
+        jnp.exp(_log_replicon(load, jnp.log(temperature), h)),
+    )
+    return State(*(jnp.where(valid, value, jnp.nan) for value in values), valid, jnp.where(valid, residual, 0.0), converged)
+
+
+def _free_energy(load: Number, temperature: Number, mean: Number, h: FieldAverages) -> Number:
+    """f = alpha/2 + m^2/2 + (alpha T/2) [ln(1-C) - q/(T (1-C))] + alpha r C/2 - T E ln 2cosh(h/T)."""
+    diagonal = (load + mean**2 + load * temperature * jnp.log1p(-h.response)) / 2
+    return diagonal - load * h.square * (1 - 2 * h.response) / (2 * (1 - h.response) ** 2) - h.log_cosh
+
+
+def _entropy(load: Number, h: FieldAverages) -> Number:
+    """-df/dT at fixed m, q and r, in which f is stationary."""
+    return h.entropy - load * (jnp.log1p(-h.response) + h.response / (1 - h.response)) / 2
+
+
+def _paramagnet(load: Number, temperature: Number) -> State:
+    """m = q = r = 0 and C = 1/T, which must be below 1."""
+    valid = temperature > 1
+    t = jnp.where(valid, temperature, 2.0)
+    free_energy = load / 2 + load * t * jnp.log1p(-1 / t) / 2 - t * jnp.log(2.0)
+    entropy = jnp.log(2.0) - load * (jnp.log1p(-1 / t) + 1 / (t - 1)) / 2
+    zero = jnp.zeros(())
+    values = zero, zero, zero, 1 / t, free_energy, free_energy + t * entropy, entropy, load / (t - 1) ** 2
+    return State(*(jnp.where(valid, x, jnp.nan) for x in values), valid, zero, jnp.asarray(True))
+
+
+def _glass(load: Number, temperature: Number) -> Root:
+    """ln sigma of the spin glass: sqrt(alpha q) = sigma (1 - C). E|z| sigma bounds C sigma, hence the upper end."""
+
+    def equation(logarithm: Number, args: tuple[Number, Number]) -> Number:
+        load, temperature = args
+        deviation = jnp.exp(logarithm)
+        h = field_averages(jnp.zeros(()), deviation, temperature)
+        return jnp.sqrt(load * h.square) / deviation - 1 + h.response
+
+    highest = jnp.log(jnp.sqrt(load) + np.sqrt(2 / np.pi) + 1e-9)
+    return decreasing_root(equation, highest - 18.0, highest, (load, temperature))
+
+
+def _retrieval(load: Number, temperature: Number) -> tuple[Number, Number, Number, Bool[Array, ""]]:
+    """m and sigma of the retrieval state, the residual, and whether there is one.
+
+    The map (m, sigma) -> (E tanh, sqrt(alpha q)/(1 - C)) keeps the order "smaller m, larger sigma": from m = 1, sigma =
+    sqrt(alpha), which bound every solution, iterations and Newton steps go down to the first, which has the largest m. In the
+    logarithm of m, m = 0 is infinitely far.
+    """
+
+    def function(logarithms: Float[Array, "2"], args: tuple[Number, Number]) -> Float[Array, "2"]:
+        load, temperature = args
+        mean, deviation = jnp.exp(logarithms)
+        h = field_averages(mean, deviation, temperature)
+        return jnp.stack([jnp.log(h.tanh), jnp.log(load * h.square) / 2 - jnp.log(1 - h.response)])
+
+    start = jnp.stack([jnp.zeros(()), jnp.log(load) / 2])
+    found = newton_fixed_point(function, start, (load, temperature), damping=0.0, max_steps=100)
+    mean, deviation = jnp.exp(found.value)
+    return mean, deviation, found.residual, found.converged & (temperature < 1)
+
+
+class _Shape(NamedTuple):
+    """A retrieval state given by x = m / sigma and y = T / sigma, of which all else is an explicit function."""
+
+    overlap: Number
+    temperature: Number
+    log_load: Number
+
+
+def _shape(x: Number, y: Number) -> _Shape:
+    h = field_averages(x, jnp.ones(()), y)  # in units of sigma
+    deviation = h.tanh / x
+    log_load = 2 * jnp.log(deviation - h.response) - jnp.log(h.square)
+    return _Shape(h.tanh, y * deviation, log_load)
+
+
+def _fold(y: Number) -> _Shape:
+    """Where the load is largest at fixed temperature; x is near 2.1 everywhere."""
+
+    def slope(x: Number, y: Number) -> Number:
+        along, across = jax.jacfwd(lambda place: _shape(*place))(jnp.stack([x, y]))[1:]
+        return across[0] - across[1] * along[0] / along[1]
+
+    return _shape(decreasing_root(slope, jnp.asarray(1.0), jnp.asarray(4.0), y).value, y)
+
+
+def _reserve(y: Number, load: Number) -> Number:
+    """By how much the load could grow, as a logarithm."""
+    return _fold(y).log_load - jnp.log(load)
+
+
+@jax.custom_jvp
+def _free_energy_gap(temperature: Number, load: Number) -> Number:
+    """f of the spin glass less f of retrieval."""
+    return _gap(temperature, load)[0]
+
+
+@_free_energy_gap.defjvp
+def _(primals: tuple[Number, Number], tangents: tuple[Number, Number]) -> tuple[Number, Number]:
+    gap, by_temperature, by_load = _gap(*primals)
+    return gap, by_temperature * tangents[0] + by_load * tangents[1]
+
+
+def _gap(temperature: Number, load: Number) -> Float[Array, "3"]:
+    """The difference and its derivatives; f is stationary in m, q and r, which therefore need not be differentiated."""
+
+    def terms(mean: Number, deviation: Number) -> Float[Array, "3"]:
+        h = field_averages(mean, deviation, temperature)
+        slope = (1 + temperature * jnp.log1p(-h.response) - h.square / (1 - h.response)) / 2  # df/dalpha at fixed alpha r
+        return jnp.stack([_free_energy(load, temperature, mean, h), -_entropy(load, h), slope])
+
+    mean, deviation, *_ = _retrieval(load, temperature)
+    return terms(jnp.zeros(()), jnp.exp(_glass(load, temperature).value)) - terms(mean, deviation)
+
+
+def _instability(log_temperature: Number, load: Number) -> Number:
+    mean, deviation, *_ = _retrieval(load, jnp.exp(log_temperature))
+    return _log_replicon(load, log_temperature, field_averages(mean, deviation, jnp.exp(log_temperature)))
+
+
+def _log_replicon(load: Number, log_temperature: Number, h: FieldAverages) -> Number:
+    return jnp.log(load * h.fourth) - log_temperature - 2 * jnp.log1p(-h.response)
+
+
+def _ground_states(load: Number) -> GroundStates:
+    def reached(x: Number) -> Number:
+        return ((erf(x) / x - 2 * jnp.exp(-(x**2)) / np.sqrt(np.pi)) ** 2) / 2
+
+    peak = decreasing_root(lambda x, _: jax.grad(reached)(x), jnp.asarray(0.5), jnp.asarray(4.0)).value
+    capacity = reached(peak)
+    valid = load <= capacity
+    stored = jnp.where(valid, load, capacity / 2)
+    root = decreasing_root(lambda x, load: reached(x) - load, peak, 1 / jnp.sqrt(2 * stored), stored)
+    m, glance = erf(root.value), jnp.sqrt(2 / (np.pi * stored)) * jnp.exp(-(root.value**2))  # C / (1 - C)
+    crosstalk = (1 + glance) ** 2
+    energy = (-(m**2) + stored * (1 - crosstalk)) / 2
+    values = (jnp.where(valid, value, jnp.nan) for value in (m, crosstalk, glance / (1 + glance), energy))
+    return GroundStates(*values, -1 / np.pi - jnp.sqrt(2 * load / np.pi), valid, root.residual, root.converged)

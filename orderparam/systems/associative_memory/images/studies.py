@@ -1,0 +1,51 @@
+"""The named figure of stored pictures: what is retrieved of digits that were damaged."""
+
+from functools import partial
+
+from orderparam.core.study import Curve, study
+from orderparam.plotting import Freehand, Panel
+from orderparam.systems.associative_memory.images.experiment import one_picture, restored
+from orderparam.systems.associative_memory.images.figures import draw_pictures
+from orderparam.systems.associative_memory.images.model import StoredImages
+
+RULES = ("Hebb", "largest stability", "degree 3", "degree 10", "attention")
+
+
+@study(
+    "stored-images",
+    title="Real pictures as memories: what is retrieved of damaged digits",
+    source="Hopfield 1982; Krauth, Mézard 1987; Krotov, Hopfield 2016; Ramsauer et al. 2020",
+    seconds=(45, 1800),
+    observables=("overlap", "recognised", "exact"),
+    full={"data": "mnist", "pictures": 2000, "counts": (5, 20, 100, 400, 1500), "picture_count": 100, "seeds": 8},
+    columns=3,
+    panels=[
+        Freehand(draw_pictures),
+        Panel("count", "exact", by="rule", where={"part": "count"}, log="x"),
+        Panel("damage", "exact", by="rule", where={"part": "damage"}),
+    ],
+    caption=r"""
+        {data}, black and white; a share of the pixels (left, middle: {damage}) is drawn anew. Left: one of {picture_count} stored
+        pictures. Middle, right: the share of pictures that come back without a wrong pixel; right: {picture_count} are stored.
+    """,
+)
+def stored_images(
+    data: str = "digits",
+    pictures: int = 500,
+    counts: tuple[int, ...] = (3, 10, 30, 100, 300),
+    damages: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9),
+    damage: float = 0.3,
+    picture_count: int = 30,
+    trials: int = 50,
+    seeds: int = 4,
+) -> list[Curve]:
+    system = StoredImages.of(data, pictures, count=picture_count, damage=damage)
+    curves = []
+    for rule in RULES:
+        run = partial(restored, rule=rule, trials=trials)
+        curves += [
+            Curve("restored", partial(one_picture, rule=rule), system, {}, seeds, facets={"part": "pictures", "rule": rule}),
+            Curve("restored", run, system, {"count": counts}, seeds, facets={"part": "count", "rule": rule}),
+            Curve("restored", run, system, {"damage": damages}, seeds, facets={"part": "damage", "rule": rule}),
+        ]
+    return curves

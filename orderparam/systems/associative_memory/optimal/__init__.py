@@ -1,0 +1,1 @@
+"""Networks of largest stability and their basins of attraction."""

@@ -1,0 +1,1 @@
+"""A perceptron that learns from a perceptron: the worst, the typical and the measured error."""

@@ -1,0 +1,83 @@
+"""The named figure of the perceptron: the worst case, its bounds, and what is typical."""
+
+from functools import partial
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.plotting import Panel, horizontal
+from orderparam.systems.generalisation.minima.experiment import trained_network
+from orderparam.systems.generalisation.minima.model import ImageClassifier
+from orderparam.systems.generalisation.minima.theory import counting_bound
+from orderparam.systems.generalisation.perceptron.experiment import sampled_students, trained_student, worst_student
+from orderparam.systems.generalisation.perceptron.model import PerceptronLearning
+from orderparam.systems.generalisation.perceptron.theory import typical, uniform_bound, worst_consistent
+
+_RUNS = {"Bayes": sampled_students, "Gibbs": sampled_students, "largest margin": trained_student, "Hebb": trained_student}
+
+
+@study(
+    "worst-case-typical-case",
+    title="Worst case against typical case: bounds on the error, and the errors that are made",
+    source="Vapnik 1998; Blumer et al. 1989; Cover 1965; Györgyi 1990; Opper, Kinzel, Kleinz, Nehl 1990; Opper, Haussler 1991",
+    seconds=(60, 3600),
+    observables=("error",),
+    full={"input_dim": 100, "data_sets": 16, "steps": 40_000, "seeds": 16, "data": "mnist", "examples": 10_000, "width": 512},
+    columns=2,
+    panels=[
+        Panel(
+            "sample_ratio",
+            "error",
+            by="student",
+            where={"part": "perceptron"},
+            log="xy",
+            ylim=(0.02, 20),
+            reference=[horizontal(0.5, "guessing")],
+            title="perceptron",
+        ),
+        Panel("n_train", "error", where={"part": "network"}, log="xy", reference=[horizontal(0.9, "guessing")], title="network"),
+    ],
+    caption=r"""
+        Left: $d$ = {input_dim}, {data_sets} data sets in a run; students without a training error (Hebb: with). Bounds hold with
+        probability 0.95. Right: two hidden layers of {width}, plain SGD to zero training error, {data}; grey: root of weights per
+        example.
+    """,
+)
+def worst_case_typical_case(
+    input_dim: int = 50,
+    ratios: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0),
+    worst_ratios: tuple[float, ...] = (0.5, 1.0, 1.5, 3.0, 6.0),
+    data_sets: int = 4,
+    steps: int = 8000,
+    seeds: int = 4,
+    data: str = "digits",
+    examples: int = 1797,
+    width: int = 64,
+    n_train: tuple[int, ...] = (50, 200, 1000),
+) -> list[Curve]:
+    system = PerceptronLearning(1.0, input_dim)
+    fine = {"sample_ratio": tuple(np.geomspace(0.2, 50, 97).tolist())}
+    curves = []
+    for form in ("growth function", "dimension"):
+        facets = {"part": "perceptron", "student": f"any: bound by {form}"}
+        curves.append(Curve("bound", partial(uniform_bound, form=form), system, fine, facets=facets, baseline=True))
+    for learner, run in _RUNS.items():
+        facets = {"part": "perceptron", "student": learner}
+        options = {"steps": steps} if run is sampled_students else {}
+        measured = partial(run, learner=learner, data_sets=data_sets, **options)
+        curves += [
+            Curve("theory", partial(typical, learner=learner), system, fine, facets=facets),
+            Curve("learned", measured, system, {"sample_ratio": ratios}, seeds, facets=facets),
+        ]
+    facets = {"part": "perceptron", "student": "worst"}
+    worst = partial(worst_student, data_sets=data_sets)
+    curves += [
+        Curve("theory", worst_consistent, system, fine, facets=facets),
+        Curve("learned", worst, system, {"sample_ratio": worst_ratios}, seeds, facets=facets),
+    ]
+    network, over = ImageClassifier.of(data, examples, width=width), {"n_train": n_train}
+    return [
+        *curves,
+        Curve("counting bound", counting_bound, network, over, facets={"part": "network"}, baseline=True),
+        Curve("SGD", trained_network, network, over, seeds, facets={"part": "network"}),
+    ]

@@ -8,6 +8,7 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import lineax
 import optimistix
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
@@ -31,6 +32,15 @@ class Crossing(eqx.Module):
     found: Bool[Array, ""]
 
 
+class _Steps(diffrax.PIDController):
+    """Gives up where the next step is too short for the clock: at a singularity, and where the field is no number."""
+
+    def adapt_step_size(self, *arguments: Any) -> Any:
+        kept, begin, end, jumped, state, result = super().adapt_step_size(*arguments)
+        stuck = end - begin <= 4 * jnp.finfo(jnp.float64).eps * jnp.abs(end)
+        return kept, begin, end, jumped, state, diffrax.RESULTS.where(stuck, diffrax.RESULTS.dt_min_reached, result)
+
+
 def _solve(field: VectorField, start: PyTree, begin: Any, end: Any, args: PyTree, rtol: float, **options: Any) -> Any:
     return diffrax.diffeqsolve(
         diffrax.ODETerm(lambda _, y, args: field(y, args)),
@@ -41,7 +51,7 @@ def _solve(field: VectorField, start: PyTree, begin: Any, end: Any, args: PyTree
         start,
         args,
         stepsize_controller=diffrax.ClipStepSizeController(
-            diffrax.PIDController(rtol=rtol, atol=options.pop("atol")), step_ts=options.pop("step_ts", None)
+            _Steps(rtol=rtol, atol=options.pop("atol")), step_ts=options.pop("step_ts", None)
         ),
         throw=False,
         **options,
@@ -53,7 +63,8 @@ def _implicit(start: PyTree, rtol: float, atol: float) -> diffrax.AbstractSolver
 
     Diffrax by itself holds a stage's increment to `rtol` of the increment. Near rest that is below the rounding of the field
     times the step, Newton's method finds no change for the better, and every long step is refused. Here the measure is the size
-    of the start, and changes that the tolerance does not see are none: what only rounding moves has converged.
+    of the start, and changes that the tolerance does not see are none: what only rounding moves has converged. LU, because for
+    one unknown lineax's own choice takes a slope that is no number for zero, and a stage without one would pass.
     """
 
     def size(change: PyTree) -> Float[Array, ""]:
@@ -61,7 +72,8 @@ def _implicit(start: PyTree, rtol: float, atol: float) -> diffrax.AbstractSolver
         return jnp.where(found < _SHARE, 0.0, found)
 
     scale = jax.lax.stop_gradient(optimistix.max_norm(start))
-    return diffrax.Kvaerno5(root_finder=diffrax.VeryChord(rtol=rtol, atol=atol + rtol * scale, norm=size, kappa=_SHARE))
+    stages = diffrax.VeryChord(rtol=rtol, atol=atol + rtol * scale, norm=size, kappa=_SHARE, linear_solver=lineax.LU())
+    return diffrax.Kvaerno5(root_finder=stages)
 
 
 def flow(

@@ -38,11 +38,22 @@ class Other(System):
 def checks(room, systems, fewer=None, options=None, infinite=(), decades=2.0):
     """The tests of a room as a dictionary of functions.
 
-    fewer: slow theory -> draws; 200 for others, 20 for host algorithms. options: theory -> those it needs. infinite: observables
-    that may be +inf, by their docstring. decades: how far numbers are drawn from those of the example, up and down.
+    fewer: slow theory -> draws of the everyday test; 200 for others, 20 for host algorithms. All get 200 in an attack.
+    options: theory -> those it needs. infinite: observables that may be +inf, by their docstring.
+    decades: how far numbers are drawn from those of the example, up and down.
     """
     theories = [pytest.param(theory, id=theory.fn.__name__) for theory in of_room(room)]
     given, fewer = options or {}, fewer or {}
+
+    def usual_draws(theory):
+        return fewer.get(theory.fn.__name__, DRAWS if theory.traced else DRAWS // 10)
+
+    def keeps_its_word(theory, draws):
+        words, sound = given.get(theory.fn.__name__, {}), 0
+        for system in systems:
+            if isinstance(system, theory.systems):
+                sound += hold(theory, system, words, draws, infinite, decades)
+        assert sound, f"{theory.name}: no example for which it says that it is right"
 
     @pytest.mark.parametrize("theory", theories)
     def test_another_system_is_refused_by_name(theory):
@@ -51,13 +62,15 @@ def checks(room, systems, fewer=None, options=None, infinite=(), decades=2.0):
 
     @pytest.mark.parametrize("theory", theories)
     def test_any_legal_parameters(theory):
-        words = given.get(theory.fn.__name__, {})
-        draws = fewer.get(theory.fn.__name__, DRAWS if theory.traced else DRAWS // 10)
-        sound = 0
-        for system in systems:
-            if isinstance(system, theory.systems):
-                sound += hold(theory, system, words, draws, infinite, decades)
-        assert sound, f"{theory.name}: no example for which it says that it is right"
+        keeps_its_word(theory, usual_draws(theory))
+
+    if dear := [theory for theory in theories if usual_draws(theory.values[0]) < DRAWS]:
+
+        @pytest.mark.attack
+        @pytest.mark.timeout(7200)
+        @pytest.mark.parametrize("theory", dear)
+        def test_two_hundred_legal_parameters(theory):
+            keeps_its_word(theory, DRAWS)
 
     fields = [
         pytest.param(system, name, id=f"{type(system).__name__}-{name}") for system in systems for name in declarations(system)

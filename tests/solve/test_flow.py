@@ -58,6 +58,16 @@ def test_long_implicit_steps_near_rest_are_not_refused():
     np.testing.assert_allclose(found.value[2], 1.0, rtol=1e-12)
 
 
+def test_an_implicit_step_to_where_the_slope_is_no_number_is_refused():
+    """y' = -1e6 y + sqrt(max(1 - y^2, 0)) settles at y = 1e-6; the first guess of a long step lies far outside, where the slope
+    is 0/0."""
+    found = flow(
+        lambda y, _: -1e6 * y + jnp.sqrt(jnp.maximum(1 - y**2, 0.0)), jnp.asarray([0.08]), jnp.asarray([1.0]), stiff=True
+    )
+    assert bool(found.converged)
+    assert float(found.value[0, 0]) == pytest.approx(1e-6, rel=1e-8)
+
+
 def test_batches_and_derivatives():
     def end(rate):
         return flow(lambda y, rate: -rate * y, jnp.asarray(1.0), jnp.asarray([1.5]), rate, max_steps=512).value[0]
@@ -67,11 +77,25 @@ def test_batches_and_derivatives():
     assert float(jax.grad(end)(1.0)) == pytest.approx(-1.5 * np.exp(-1.5), rel=1e-6)
 
 
-def test_failures_are_reported_not_raised():
-    """y' = y^2 from 1 is infinite at t = 1; and a budget of steps that is too small."""
-    exploded = flow(lambda y, _: y**2, jnp.asarray(1.0), jnp.asarray([0.5, 2.0]), max_steps=2000)
-    assert not bool(exploded.converged)
-    assert float(exploded.value[0]) == pytest.approx(2.0, rel=1e-7)  # what came before is kept
+@pytest.mark.parametrize("stiff", [False, True])
+@pytest.mark.parametrize(
+    ("field", "half"),
+    [
+        (lambda y, _: y**2, 2.0),  # infinite at t = 1
+        (lambda y, _: -0.5 / y, np.sqrt(0.5)),  # zero at t = 1, with infinite slope
+        (lambda y, _: -2 * jnp.sqrt(y), 0.25),  # zero at t = 1, and no number beyond
+        (lambda y, _: jnp.nan * y, np.inf),
+    ],
+)
+def test_what_ends_before_the_time_is_given_up_there(field, half, stiff):
+    """Not after a million steps, and what came before is kept."""
+    ended = flow(field, jnp.asarray(1.0), jnp.asarray([0.5, 2.0]), stiff=stiff, rtol=1e-7)
+    assert not bool(ended.converged)
+    assert int(ended.steps) < 5000
+    assert float(ended.value[0]) == pytest.approx(half, rel=1e-5)
+
+
+def test_a_budget_of_steps_that_is_too_small_is_reported():
     assert not bool(flow(oscillator, REST, jnp.asarray([1e3]), 2.0, max_steps=50).converged)
 
 

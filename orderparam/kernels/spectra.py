@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from types import ModuleType
+from typing import Any, TypeVar
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
@@ -16,6 +18,7 @@ Values = TypeVar("Values", np.ndarray, Array)
 # A power law is resolved mode by mode up to here, and by _NODES levels per factor of two beyond.
 _RESOLVED = 128
 _NODES = 12
+_MOST_OCTAVES = 32
 
 
 def finite_rank(rank: float, eigenvalue: float, target_power: float = 1.0, tail: float = 0.0) -> Spectrum:
@@ -45,7 +48,8 @@ def power_law(capacity: float, source: float, modes: float = 1e12, *, infinite: 
     if not (1 <= modes <= 1e15 and modes == math.floor(modes)):
         raise ValueError(f"modes = {modes!r}: must be an integer from 1 to 1e15")
     decay = 1 + 2 * source * capacity
-    nodes, weights = _octaves(int(modes))
+    nodes, weights = _octaves(modes, max(math.ceil(math.log2(modes / _RESOLVED)), 0))
+    nodes, weights = nodes[weights > 0], weights[weights > 0]
     return Spectrum(
         nodes**-capacity,
         weights * nodes**-decay,
@@ -55,21 +59,39 @@ def power_law(capacity: float, source: float, modes: float = 1e12, *, infinite: 
     )
 
 
-def _octaves(modes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights with sum_k f(k) = sum_i w_i f(x_i) over k = 1 ... modes."""
-    nodes, weights = [np.arange(1.0, min(modes, _RESOLVED) + 1)], [np.ones(min(modes, _RESOLVED))]
-    first = _RESOLVED + 1
-    while first <= modes:
-        count = min(first - 1, modes - first + 1)
-        # Recurrence of the polynomials orthogonal on 0 ... N-1: b_n = n^2 (N^2 - n^2) / (4 (4 n^2 - 1))  (Szego 1975, 2.8).
-        size = min(_NODES, count)
-        n = np.arange(1.0, size)
-        off = np.sqrt(n**2 * (float(count) ** 2 - n**2) / (4 * (4 * n**2 - 1)))
-        offsets, vectors = np.linalg.eigh(np.diag(off, 1) + np.diag(off, -1))
-        nodes.append(first + (count - 1) / 2 + offsets)
-        weights.append(count * vectors[0] ** 2)
-        first += count
-    return np.concatenate(nodes), np.concatenate(weights)
+def power_law_levels(decay: Any, power_decay: Any, modes: Any) -> Spectrum:
+    """lambda_k = k^-decay and y_k^2 = k^-power_decay, k = 1 ... modes, with numbers that may be traced; modes may be infinite.
+
+    The levels of `power_law`, 512 of them whatever `modes` is (up to 5e11). The sums over the modes beyond, where they are
+    infinitely many, are integrals from k - 1/2 on, exact to 1e-24. decay > 1 where modes is infinite.
+    """
+    last = 2.0**_MOST_OCTAVES * _RESOLVED
+    resolved = jnp.minimum(modes, last)
+    nodes, weights = _octaves(resolved, _MOST_OCTAVES, jnp)
+    nodes = jnp.maximum(nodes, 1.0)
+
+    def tail(exponent: Any) -> Float[Array, ""]:
+        safe = jnp.where(jnp.isinf(modes), exponent, 2.0)
+        return jnp.where(jnp.isinf(modes), (last + 0.5) ** (1 - safe) / (safe - 1), 0.0)
+
+    return Spectrum(nodes**-decay, weights * nodes**-power_decay, weights, tail(decay), tail(power_decay))
+
+
+def _octaves(modes: Any, octaves: int, xp: ModuleType = np) -> tuple[Any, Any]:
+    """Nodes and weights: sum_k f(k) = sum_i w_i f(x_i) over k = 1 ... modes <= 128 * 2^octaves; nodes beyond have weight 0."""
+    heads = np.arange(1.0, _RESOLVED + 1)
+    first = _RESOLVED * 2.0 ** np.arange(octaves) + 1
+    count = xp.clip(modes - first + 1, 0.0, first - 1)
+    # Recurrence of the polynomials orthogonal on 0 ... N-1: b_n = n^2 (N^2 - n^2) / (4 (4 n^2 - 1))  (Szego 1975, 2.8). It ends
+    # at n = N, beyond which nothing has weight.
+    n = np.arange(1.0, _NODES)
+    off = xp.sqrt(xp.maximum(n**2 * (count[:, None] ** 2 - n**2) / (4 * (4 * n**2 - 1)), 0.0))
+    above = off[:, :, None] * np.eye(_NODES, k=1)[:-1]
+    matrix = xp.pad(above, ((0, 0), (0, 1), (0, 0)))
+    offsets, vectors = xp.linalg.eigh(matrix + xp.swapaxes(matrix, 1, 2))
+    nodes = (first + (count - 1) / 2)[:, None] + offsets
+    weights = count[:, None] * vectors[:, 0] ** 2
+    return xp.concatenate([heads, nodes.ravel()]), xp.concatenate([1.0 * (heads <= modes), weights.ravel()])
 
 
 def sphere(

@@ -1,0 +1,21 @@
+"""Scaling laws: how the error falls with data, width and compute, and where a power law ends.
+
+import orderparam as op
+from orderparam.systems.scaling_laws import ComputeBudget, PowerLawFeatures, compute_optimal, deterministic_risk, one_pass_sgd
+
+system = PowerLawFeatures(1.0, 0.3, 400, width=100, learning_rate=0.3, horizon=1e5)
+deterministic_risk(system).risk
+op.sweep(one_pass_sgd, system, {"width": [50, 100]}, seeds=8)
+compute_optimal(ComputeBudget(1e8, 1.0, 0.3)).width
+"""
+
+from orderparam.systems.scaling_laws.one_pass.compute_optimal import (
+    ComputeBudget,
+    ComputeExponents,
+    ComputeOptimal,
+    compute_exponents,
+    compute_optimal,
+)
+from orderparam.systems.scaling_laws.one_pass.experiment import DrawnRisk, drawn_features, one_pass_sgd
+from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures, PowerLawFeatures, SpectralStream
+from orderparam.systems.scaling_laws.one_pass.theory import OnePassRisk, deterministic_risk

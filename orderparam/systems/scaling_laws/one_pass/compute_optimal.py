@@ -1,0 +1,130 @@
+"""The width at which a given number of multiplications brings the lowest risk, and how both grow with compute."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.core.system import System, parameter
+from orderparam.core.verb import theory
+from orderparam.kernels.spectra import power_law_levels
+from orderparam.systems.scaling_laws.one_pass.theory import EARLY, late_risk, limits
+
+_SCAN = 40
+_HALVINGS = 40
+_FLAT = 1e-6  # |d ln R / d ln d| that is none
+_NARROWEST = 2.0
+
+
+class ComputeExponents(NamedTuple):
+    """Optimal width d* ~ f^width and risk ~ f^-risk at compute f; phase: of the plane (alpha, beta)."""
+
+    phase: str
+    width: float
+    risk: float
+
+
+def compute_exponents(spectral_exponent: float, target_exponent: float) -> ComputeExponents:
+    """The phases of Paquette, Paquette, Xiao, Pennington 2024 (arXiv:2405.15074), table 2, in (alpha, beta).
+
+    They follow from balancing the terms of the risk at r = t steps: what d features cannot represent,
+    d^(-2 alpha + max(0, 1 - 2 beta)); the target not yet learned, (gamma B r)^(-(2 alpha + 2 beta - 1) / (2 alpha)); its
+    distortion by the features, d^-1 (gamma B r)^(-1 + 1/(2 alpha)); and the noise of SGD, gamma (gamma B r)^(-2 + 1/(2 alpha)).
+    For alpha < 1/2 the learning rate falls as d^(2 alpha - 1), with v/d fixed. Raises `ValueError` where there is no power law,
+    2 (alpha + beta) <= 1.
+    """
+    a, b = spectral_exponent, target_exponent
+    if not (a > 0 and 2 * (a + b) > 1):
+        raise ValueError(
+            f"spectral_exponent = {a}, target_exponent = {b}: no power law unless alpha > 0 and 2 (alpha + beta) > 1"
+        )
+    if a > 0.5:
+        if b <= 0.5:
+            return ComputeExponents("Ia", 1 / (2 * a + 1), (2 * a + 2 * b - 1) / (2 * a + 1))
+        if b <= a:
+            return ComputeExponents("II", b / (a + b), (2 * a + 2 * b - 1) / (2 * (a + b)))
+        return ComputeExponents("III", 0.5, 1 - 1 / (4 * a))
+    if b <= 0.5:
+        return ComputeExponents("Ib", 0.5, a + b - 0.5)
+    if a > 1 - 0.5**0.5:
+        return ComputeExponents("IVa", 0.5, a)
+    if a > 0.25:
+        denominator = 2 * a * b + a - 2 * b
+        return ComputeExponents("IVb", (a - b) / denominator, abs((1 - 2 * a) * (2 * a + 2 * b - 1) / (2 * denominator)))
+    # Ic: the unlearned target meets what the features cannot represent at r = d^growth.
+    growth = 4 * a**2 / (2 * a + 2 * b - 1) + 1 - 2 * a
+    return ComputeExponents("Ic", 1 / (1 + growth), 2 * a / (1 + growth))
+
+
+class ComputeBudget(System):
+    """f = d B t multiplications for random features of infinitely many inputs (`PowerLawFeatures`, alpha > 1/2)."""
+
+    compute: float = parameter("number f of multiplications by features", minimum=1e3)
+    spectral_exponent: float = parameter("alpha: eigenvalue j of the inputs is j^(-2 alpha)", above=0.5, default=1.0)
+    target_exponent: float = parameter("beta: coefficient j of the target is j^(-beta)", above=0, default=0.3)
+    learning_rate: float = parameter("learning rate gamma beside the summed gradient of a batch", above=0, default=0.3)
+    batch_size: float = parameter("samples B of a step", minimum=1, integer=True, default=1)
+
+
+class ComputeOptimal(Result):
+    """width, steps, risk: the optimum, sizes as real numbers.
+
+    width_exponent = d ln d* / d ln f, risk_exponent = -d ln R* / d ln f, the slopes at this compute.
+    converged: a minimum lies between two features and 30 steps, at a stable learning rate.
+    """
+
+    width: Float[Array, ""]
+    steps: Float[Array, ""]
+    risk: Float[Array, ""]
+    width_exponent: Float[Array, ""]
+    risk_exponent: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+@theory(differentiable=False)
+def compute_optimal(system: ComputeBudget) -> ComputeOptimal:
+    """min over d of the deterministic R(t = f / (d B); d): a scan, then the root of d ln R / d ln d by bisection; residual: that
+    derivative. Exponents by implicit differentiation."""
+    alpha, rate, batch = system.spectral_exponent, system.learning_rate, system.batch_size
+    spectrum = power_law_levels(2 * alpha, 2 * (alpha + system.target_exponent), jnp.inf)
+    budget = jnp.log(system.compute)
+
+    def log_risk(log_width: Float[Array, ""], log_compute: Float[Array, ""]) -> Float[Array, ""]:
+        step = jnp.exp(log_compute - log_width) / batch
+        return jnp.log(late_risk(spectrum, jnp.exp(log_width), rate, batch, step))
+
+    def slope(log_width: Float[Array, ""], log_compute: Float[Array, ""]) -> Float[Array, ""]:
+        return jax.jvp(lambda u: log_risk(u, log_compute), (log_width,), (jnp.ones(()),))[1]
+
+    def masked(log_width: Float[Array, ""]) -> Float[Array, ""]:
+        value = log_risk(log_width, budget)
+        return jnp.where(limits(spectrum, jnp.exp(log_width), rate, batch)[2] & jnp.isfinite(value), value, jnp.inf)
+
+    def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        middle = (ends[0] + ends[1]) / 2
+        rising = slope(middle, budget) > 0
+        return jnp.where(rising, ends[0], middle), jnp.where(rising, middle, ends[1])
+
+    widest = jnp.maximum(budget - jnp.log(EARLY * batch), jnp.log(2 * _NARROWEST))
+    grid = jnp.linspace(jnp.log(_NARROWEST), widest, _SCAN)
+    values = jax.lax.map(masked, grid)
+    best = jnp.argmin(values)
+    inside = (best > 0) & (best < _SCAN - 1) & jnp.isfinite(values[jnp.maximum(best - 1, 0)])
+    bracket = grid[jnp.maximum(best - 1, 0)], grid[jnp.minimum(best + 1, _SCAN - 1)]
+    place = jnp.where(inside, jnp.mean(jnp.stack(jax.lax.fori_loop(0, _HALVINGS, halve, bracket))), grid[best])
+
+    bend, (along_width, along_compute) = jax.value_and_grad(slope, (0, 1))(place, budget)
+    value, fall = jax.jvp(lambda f: log_risk(place, f), (budget,), (jnp.ones(()),))
+    width = jnp.exp(place)
+    return ComputeOptimal(
+        width=width,
+        steps=system.compute / (width * batch),
+        risk=jnp.exp(value),
+        width_exponent=-along_compute / along_width,
+        risk_exponent=-fall,
+        residual=jnp.abs(bend),
+        converged=inside & (jnp.abs(bend) < _FLAT) & jnp.isfinite(value),
+    )

@@ -1,0 +1,109 @@
+"""One-pass SGD with features that are drawn: the exact mean over samples, and the algorithm itself."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from orderparam.core.result import Result
+from orderparam.core.verb import experiment
+from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures
+
+_LARGEST = 5 * 10**7  # entries of W
+
+
+class DrawnRisk(Result):
+    """Of one draw of the features; fields as in `OnePassRisk`."""
+
+    step: Float[Array, "time"]
+    risk: Float[Array, "time"]
+    compute: Float[Array, "time"]
+    irreducible_risk: Float[Array, ""]
+
+
+class Features:
+    """K = W^T D W of one draw in its eigenbasis, the best weights there and the risk they leave."""
+
+    def __init__(self, system: OnePassFeatures, key: PRNGKeyArray) -> None:
+        eigenvalues, power = system.modes()
+        width = system.size("width")
+        if eigenvalues.size * width > _LARGEST:
+            raise ValueError(f"width = {width} with {eigenvalues.size} inputs: at most {_LARGEST} weights are drawn")
+        self.eigenvalues, self.best, self.irreducible = _diagonalised(
+            eigenvalues, power, jax.random.normal(key, (eigenvalues.size, width))
+        )
+
+
+@jax.jit
+def _diagonalised(eigenvalues: Array, power: Array, normal: Array) -> tuple[Array, Array, Array]:
+    """(s, theta*, R_0) from the singular values of D^(1/2) W: y = sum sqrt(power) z is projected on the features."""
+    scaled = jnp.sqrt(eigenvalues)[:, None] * normal / jnp.sqrt(normal.shape[1])
+    left, singular, _ = jnp.linalg.svd(scaled, full_matrices=False)
+    along = left.T @ jnp.sqrt(power)
+    rest = jnp.sqrt(power) - left @ along
+    found = singular > 1e-12 * singular[0]
+    padded = jnp.zeros(normal.shape[1])
+    best = padded.at[: singular.size].set(jnp.where(found, along / jnp.where(found, singular, 1.0), 0.0))
+    return padded.at[: singular.size].set(singular**2), best, rest @ rest
+
+
+@experiment
+def drawn_features(system: OnePassFeatures, key: PRNGKeyArray) -> DrawnRisk:
+    """The mean of R(t) over all streams of samples for one draw of W, exact at every t from one diagonalisation.
+
+    c(t+1) = c(t) - N c(t) + gamma^2 B R_0 s with N = diag(2 gamma B s - gamma^2 B (B + 1) s^2) - gamma^2 B s s^T symmetric.
+    A learning rate that is unstable for this draw gives a risk that grows without bound.
+    """
+    features = Features(system, key)
+    risk = _mean_risk(
+        features.eigenvalues, features.best, features.irreducible, system.learning_rate, system.batch_size, system.steps
+    )
+    return DrawnRisk(system.steps, risk, system.width * system.batch_size * system.steps, features.irreducible)
+
+
+@jax.jit
+def _mean_risk(s: Array, best: Array, irreducible: Array, rate: Any, batch: Any, steps: Array) -> Float[Array, "time"]:
+    drift = 2 * rate * batch * s - rate**2 * batch * (batch + 1) * s**2
+    values, vectors = jnp.linalg.eigh(jnp.diag(drift) - rate**2 * batch * jnp.outer(s, s))
+    start = vectors.T @ best**2
+    source = rate**2 * batch * irreducible * (vectors.T @ s)
+    # c_i(t) = (1 - nu)^t c_i(0) + source_i (1 - (1 - nu)^t) / nu
+    decay = steps[:, None] * jnp.log1p(-jnp.minimum(values, 1.0))
+    kept = jnp.where(values < 1, jnp.exp(decay), 0.0)
+    grown = jnp.where(jnp.abs(values) > 1e-300, -jnp.expm1(decay) / values, steps[:, None])
+    return irreducible + (kept * start + grown * source) @ (vectors.T @ s)
+
+
+@experiment
+def one_pass_sgd(system: OnePassFeatures, key: PRNGKeyArray) -> DrawnRisk:
+    """SGD on one stream of fresh samples with one draw of W; the risk is that of the population, exact for the weights reached.
+
+    In the eigenbasis of K a sample's features are sqrt(s) xi and its label theta*.phi + sqrt(R_0) eps with independent normal xi,
+    eps: the same law as x itself, at the cost of d numbers a sample.
+    """
+    draw, stream = jax.random.split(key)
+    features = Features(system, draw)
+    batch = system.size("batch_size")
+    risk = _stream(
+        features.eigenvalues, features.best, features.irreducible, system.learning_rate, system.steps.astype(int), stream, batch
+    )
+    return DrawnRisk(system.steps, risk, system.width * system.batch_size * system.steps, features.irreducible)
+
+
+@partial(jax.jit, static_argnames="batch")
+def _stream(s: Array, best: Array, irreducible: Array, rate: Any, steps: Array, key: PRNGKeyArray, batch: int) -> Array:
+    def step(number: Array, off: Array) -> Array:
+        """One step of theta - theta*."""
+        normal = jax.random.normal(jax.random.fold_in(key, number), (batch, s.size + 1))
+        phi = jnp.sqrt(s) * normal[:, :-1]
+        return off - rate * (phi @ off - jnp.sqrt(irreducible) * normal[:, -1]) @ phi
+
+    def record(state: tuple[Array, Array], until: Array) -> tuple[tuple[Array, Array], Array]:
+        begin, off = state
+        off = lax.fori_loop(begin, until, step, off)
+        return (until, off), irreducible + s @ off**2
+
+    return lax.scan(record, (jnp.zeros((), steps.dtype), -best), steps)[1]

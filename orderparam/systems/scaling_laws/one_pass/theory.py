@@ -1,0 +1,122 @@
+"""The risk of one-pass SGD with random features for large width, at any step, without drawing features or samples.
+
+The mean over samples for given features obeys c_j(t+1) = h_j c_j(t) + gamma^2 B s_j R(t) with s_j the eigenvalues of
+K = W^T D W, h = 1 - 2 gamma B s + gamma^2 B (B + 1) s^2 and R = R_0 + sum_j s_j c_j. Its generating function
+sum_t R(t) e^(-p t) depends on the features through two resolvents of K alone, at the two roots s_1, s_2 of e^p = h(s). They
+concentrate for large width; the inversion gives R(t). (The recursion: Paquette, Paquette, Xiao, Pennington 2024,
+arXiv:2405.15074; the closed generating function and its inversion are derived for this package.)
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Complex, Float
+
+from orderparam.core.result import Result
+from orderparam.core.verb import theory
+from orderparam.kernels.effective_ridge import effective_ridge
+from orderparam.kernels.spectrum import Spectrum
+from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures
+from orderparam.systems.scaling_laws.one_pass.resolvent import above_edge, companion, ratio, target_resolvent, upper_edge
+
+# Early steps are coefficients of the power series, by the trapezoidal rule on a circle: for t < EARLY exact to 1e-12.
+EARLY = 30.0
+_CIRCLE = 256
+_SHRINK = 1e-13  # radius^_CIRCLE: what the rule adds of R(t + _CIRCLE)
+# Late steps: the inverse Laplace transform on the cotangent contour (Weideman 2006).
+_TALBOT = 24
+
+
+class OnePassRisk(Result):
+    """The population risk R = E (f - y)^2, without 1/2, at the recorded steps.
+
+    step:              t.
+    risk:              R(t).
+    compute:           d B t, multiplications by features.
+    irreducible_risk:  of the best predictor with these features.
+    limit_risk:        R(t -> infinity) = irreducible_risk / (1 - noise): the floor that the noise of SGD holds up.
+    noise:             (gamma/2) sum_j s_j / (1 - gamma (B + 1) s_j / 2), by which fresh samples amplify the risk; < 1.
+    converged:         the learning rate is stable (noise < 1, gamma (B + 1) s_max < 2) and all was solved; the curve is NaN where
+                       it is not.
+    """
+
+    step: Float[Array, "time"]
+    risk: Float[Array, "time"]
+    compute: Float[Array, "time"]
+    irreducible_risk: Float[Array, ""]
+    limit_risk: Float[Array, ""]
+    noise: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+@theory
+def deterministic_risk(system: OnePassFeatures) -> OnePassRisk:
+    """R(t) for large d: the mean over samples and features up to O(1/d), relative error of the inversion below 1e-8."""
+    steps = system.steps
+    features = (system.spectrum, system.width, system.learning_rate, system.batch_size)
+    irreducible, noise, stable = limits(*features)
+    risk = jax.vmap(lambda step: risk_at(*features, step))(steps)
+    return OnePassRisk(
+        step=steps,
+        risk=jnp.where(stable, risk, jnp.nan),
+        compute=system.width * system.batch_size * steps,
+        irreducible_risk=irreducible,
+        limit_risk=jnp.where(stable, irreducible / (1 - noise), jnp.nan),
+        noise=noise,
+        converged=stable & jnp.all(jnp.isfinite(risk)),
+    )
+
+
+def limits(spectrum: Spectrum, width: Array, rate: Array, batch: Array) -> tuple[Array, Array, Bool[Array, ""]]:
+    """Irreducible risk, amplification by noise, and whether the learning rate is stable."""
+    solved = effective_ridge(spectrum, width, 0.0)
+    unlearned = spectrum.target_power @ (1 - solved.learnability) + spectrum.tail_power
+    edge, top, found = upper_edge(spectrum, width)
+    largest = 2 / (rate * (batch + 1))
+    below = found & (largest > top)
+    w = above_edge(spectrum, width, jnp.where(below, largest, 2 * top), edge)
+    noise = jnp.where(below, width / (batch + 1) * (ratio(spectrum, width, w) - 1), jnp.inf)
+    return unlearned, noise, below & (noise < 1) & solved.converged
+
+
+def risk_at(spectrum: Spectrum, width: Array, rate: Array, batch: Array, step: Array) -> Float[Array, ""]:
+    """R at one step t = 0, 1, ..."""
+    early = step < EARLY
+    # Half of the circle: the other half is its complex conjugate.
+    points = _SHRINK ** (1 / _CIRCLE) * np.exp(2j * np.pi * (np.arange(_CIRCLE // 2) + 0.5) / _CIRCLE)
+    series = jax.vmap(lambda growth: _transformed(spectrum, width, rate, batch, growth))(1 / points - 1)
+    first = 2 / _CIRCLE * jnp.real(jnp.sum(series * points ** (-jnp.where(early, step, 0.0))))
+    return jnp.where(early, first, late_risk(spectrum, width, rate, batch, jnp.where(early, EARLY, step)))
+
+
+def late_risk(spectrum: Spectrum, width: Array, rate: Array, batch: Array, step: Array) -> Float[Array, ""]:
+    """R at t >= 30, a smooth function of t.
+
+    -d/dp of the transform is that of t R(t), which falls slower than 1/t. Of R itself, where R falls faster, sum_t R(t) is what
+    the transform is at small p, and R(t) at large t would be its rounding error.
+    """
+    # Half of the contour, as above.
+    theta = np.pi * (2 * np.arange(_TALBOT // 2) + 1) / _TALBOT
+    contour = _TALBOT * (-0.4814 + 0.6122 * theta / np.tan(0.6407 * theta) + 0.2645j * theta)
+    slope = _TALBOT * (0.6122 / np.tan(0.6407 * theta) - 0.6122 * 0.6407 * theta / np.sin(0.6407 * theta) ** 2 + 0.2645j)
+
+    def derivative(p: Complex[Array, ""]) -> Complex[Array, ""]:
+        growth = jnp.expm1(p)
+        return jax.jvp(lambda growth: _transformed(spectrum, width, rate, batch, growth), (growth,), (1 + growth,))[1]
+
+    values = jax.vmap(derivative)(contour / step)
+    return -2 / (_TALBOT * step**2) * jnp.real(jnp.sum(np.exp(contour) * slope / 1j * values))
+
+
+def _transformed(spectrum: Spectrum, width: Array, rate: Array, batch: Array, growth: Complex[Array, ""]) -> Complex[Array, ""]:
+    """sum_t R(t) e^(-p t) as a function of e^p - 1."""
+    curvature = rate**2 * batch * (batch + 1)
+    root = jnp.sqrt((rate * batch) ** 2 + curvature * growth)
+    # (gamma B)^2 - root^2 = -curvature growth: the small root without cancellation
+    roots = jnp.stack([-growth / (rate * batch + root), (rate * batch + root) / curvature])
+    w = jax.vmap(lambda z: companion(spectrum, width, z))(roots)
+    m = roots / w  # not from the sum, which cancels where the roots are small
+    f = jax.vmap(lambda w, m: target_resolvent(spectrum, w, m))(w, m)
+    k = roots * width * (1 - m)
+    difference = (roots[0] - roots[1]) * curvature
+    return -(f[0] - f[1]) / difference * (1 + growth) / (1 + rate**2 * batch * (k[0] - k[1]) / difference)

@@ -1,0 +1,128 @@
+"""One-pass SGD with power-law random features: closed forms, published exponents, and an independent recursion."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from orderparam.systems.scaling_laws import (
+    ComputeBudget,
+    PowerLawFeatures,
+    compute_exponents,
+    compute_optimal,
+    deterministic_risk,
+)
+from orderparam.systems.scaling_laws.one_pass.experiment import _mean_risk
+from orderparam.systems.scaling_laws.one_pass.theory import risk_at
+
+
+def one_draw(inputs, width, alpha, beta):
+    """(s, theta*, R_0) of W from NumPy's generator with seed 0, in the eigenbasis of K."""
+    weights = np.random.default_rng(0).normal(size=(inputs, width)) / np.sqrt(width)
+    j = np.arange(1.0, inputs + 1)
+    power, target = j ** (-2 * alpha), j**-beta
+    correlation = weights.T @ (power * target)
+    s, vectors = np.linalg.eigh(weights.T @ (power[:, None] * weights))
+    best = np.linalg.solve(weights.T @ (power[:, None] * weights), correlation)
+    return s, vectors.T @ best, target @ (power * target) - best @ correlation
+
+
+def test_the_risk_without_a_draw():
+    """Values of an independent program (n = 16 Talbot points: six to eight digits)."""
+    spectrum = PowerLawFeatures(1.0, 0.3, 600, width=60, learning_rate=0.3).spectrum
+    steps = np.array([30.0, 100.0, 300.0, 1000.0, 1e4, 1e5])
+    risk = jax.jit(jax.vmap(lambda step: risk_at(spectrum, 60.0, 0.3, 1.0, step)))(steps)
+    np.testing.assert_allclose(risk, [0.1064349, 0.0471016, 0.0251210, 0.0147932, 0.0091571, 0.0088261], rtol=0, atol=6e-8)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "expected"),
+    [(1.0, 0.3, 2.71309962e-3), (0.75, 0.8, 5.44676844e-3), (0.4, 0.7, 0.19280206), (1.0, 1.3, 2.85024905e-4)],
+)
+def test_irreducible_risk(alpha, beta, expected):
+    curve = deterministic_risk(PowerLawFeatures(alpha, beta, 800, width=100, learning_rate=0.01, horizon=10, records=2))
+    assert float(curve.irreducible_risk) == pytest.approx(expected, rel=3e-9)
+    assert float(curve.limit_risk) == pytest.approx(expected / (1 - float(curve.noise)), rel=3e-9)
+
+
+def test_the_floor_of_one_draw():
+    s, best, irreducible = one_draw(200, 30, 0.9, 0.7)
+    found = _mean_risk(s, best, irreducible, 0.2, 3.0, jnp.array([1e7]))
+    assert float(found[0]) == pytest.approx(0.022040752, abs=5e-10)
+    assert float(found[0]) == pytest.approx(irreducible / (1 - 0.1 * np.sum(s / (1 - 0.4 * s))), rel=1e-10)
+
+
+def test_the_mean_over_samples_of_one_draw():
+    """The closed form against the recursion it solves."""
+    s, best, irreducible = one_draw(200, 30, 0.9, 0.7)
+    rate, batch, c, recursion = 0.2, 3.0, best**2, []
+    for _ in range(101):
+        risk = irreducible + s @ c
+        recursion.append(risk)
+        c = (1 - 2 * rate * batch * s + rate**2 * batch * (batch + 1) * s**2) * c + rate**2 * batch * s * risk
+    steps = np.array([0.0, 1.0, 2.0, 10.0, 100.0])
+    np.testing.assert_allclose(
+        _mean_risk(s, best, irreducible, rate, batch, steps), np.array(recursion)[steps.astype(int)], rtol=1e-11
+    )
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "expected"),
+    [
+        (1.0, 0.3, ("Ia", 1 / 3, 1.6 / 3)),
+        (0.8, 0.65, ("II", 0.65 / 1.45, 1.9 / 2.9)),
+        (0.8, 1.2, ("III", 0.5, 0.6875)),
+        (0.4, 0.3, ("Ib", 0.5, 0.2)),
+        (0.4, 1.0, ("IVa", 0.5, 0.4)),
+    ],
+)
+def test_phases(alpha, beta, expected):
+    assert tuple(compute_exponents(alpha, beta)) == (expected[0], pytest.approx(expected[1]), pytest.approx(expected[2]))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_exponents_are_the_best_balance_of_the_terms(seed):
+    """min over d = f^xi of the largest term of the risk at r = f/d steps, each a power of f; one place in the plane a seed."""
+    alpha, beta = np.random.default_rng(seed).uniform([0.05, 0.0], [1.2, 1.4])
+    if 2 * (alpha + beta) < 1.02:
+        with pytest.raises(ValueError, match="no power law"):
+            compute_exponents(alpha, min(beta, 0.49 - alpha))
+        return
+    width = np.linspace(0.0, 1.0, 200001)
+    rate = (2 * alpha - 1) * width if alpha < 0.5 else 0 * width
+    learned = np.maximum(rate + 1 - width, 0)  # log of gamma r
+    terms = [
+        width * (-2 * alpha + max(0, 1 - 2 * beta)),
+        -learned * (2 * alpha + 2 * beta - 1) / (2 * alpha),
+        rate + learned * (-2 + 1 / (2 * alpha)),
+    ]
+    if alpha > 0.5 and beta > 0.5:
+        terms.append(-width + learned * (-1 + 1 / (2 * alpha)))
+    if alpha < 0.25:
+        terms.pop(2)  # the noise does not add up: 2 - 1/(2 alpha) < 0
+    largest = np.max(terms, axis=0)
+    found = compute_exponents(alpha, beta)
+    assert found.risk == pytest.approx(-largest.min(), abs=1e-5), found
+    assert found.width == pytest.approx(width[largest.argmin()], abs=1e-4), found
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.3), (0.8, 0.65), (0.8, 1.2)])
+def test_exponents_at_a_given_compute_approach_their_limits(alpha, beta):
+    limit = compute_exponents(alpha, beta)
+    off = []
+    for compute in (1e5, 1e9):
+        found = compute_optimal(ComputeBudget(compute, alpha, beta))
+        assert bool(found.converged)
+        off.append((abs(float(found.risk_exponent) - limit.risk), abs(float(found.width_exponent) - limit.width)))
+    assert off[1][0] < min(off[0][0] / 2, 0.006)
+    assert off[1][1] < min(off[0][1] / 1.5, 0.006)
+
+
+def test_the_frontier_of_one_family():
+    """L*(f = 1e4) = 0.0333723 at d* = 46.55 with v = 4 d, by a spline over the widths of an independent program: to 1e-4."""
+    risks = {}
+    for width in (40, 44, 46, 47, 48, 52, 58):
+        system = PowerLawFeatures(1.0, 0.3, 4 * width, width=width, learning_rate=0.3)
+        risks[width] = float(jax.jit(risk_at)(system.spectrum, float(width), 0.3, 1.0, 1e4 / width))
+    assert min(risks, key=risks.get) in (46, 47)
+    assert min(risks.values()) == pytest.approx(0.0333723, rel=1e-4)

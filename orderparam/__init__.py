@@ -11,6 +11,7 @@ from typing import Any
 
 from orderparam.core.compilation_cache import keep_programs
 from orderparam.core.jax_setup import set_jax, warn_of_deadlock
+from orderparam.core.on_demand import on_demand
 
 __version__ = "0.1.0"
 
@@ -18,7 +19,6 @@ set_jax("jax_enable_x64", True)
 warn_of_deadlock()
 keep_programs(__version__)
 
-_ROOMS = ("core", "data", "gaussian", "kernels", "losses", "networks", "plotting", "sampling", "solve", "systems")
 _NAMES = {
     "Curve": "core.study",
     "Panel": "plotting",
@@ -28,6 +28,7 @@ _NAMES = {
     "compare": "core.study",
     "experiment": "core.verb",
     "experiments": "core.registry",
+    "forecast": "learning_curves",
     "load": "core.study",
     "parameter": "core.fields",
     "part": "core.fields",
@@ -39,15 +40,14 @@ _NAMES = {
     "theories": "core.registry",
     "theory": "core.verb",
 }
-__all__ = ["__version__", *_NAMES, *_ROOMS]
+_package, _packages = on_demand(__name__, __path__)
+__all__ = ["__version__", *_NAMES, *_packages()]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return importlib.import_module(f"orderparam.{name}")
     if name in _NAMES:
         return getattr(importlib.import_module(f"orderparam.{_NAMES[name]}"), name)
-    raise AttributeError(f"module 'orderparam' has no attribute {name!r}")
+    return _package(name)
 
 
 def __dir__() -> list[str]:

@@ -70,6 +70,19 @@ def test_no_two_public_classes_share_a_name():
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
+def test_every_package_and_module_is_completed_before_it_is_imported():
+    code = "import sys, orderparam as op; print('jax' in sys.modules, dir(op), dir(op.systems), dir(op.core), dir(op.solve))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.startswith("False")
+    package = Path(orderparam.__file__).parent
+    inside = [path for folder in ("", "systems", "core", "solve") for path in (package / folder).iterdir()]
+    names = {path.stem for path in inside if path.suffix == ".py" or (path / "__init__.py").exists()}
+    missing = [name for name in names if not name.startswith("_") and f"'{name}'" not in said]
+    assert missing == []
+    with pytest.raises(AttributeError, match="no attribute 'spinz'"):
+        orderparam.systems.spinz  # noqa: B018
+
+
 def test_a_file_of_ones_own_is_loaded_once_and_found(tmp_path):
     path = tmp_path / "glass_for_test.py"
     path.write_text(GLASS)

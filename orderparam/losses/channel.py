@@ -7,26 +7,11 @@ Gerace, Loureiro, Krzakala, Mézard, Zdeborová 2020; Loureiro et al. 2021 (arXi
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float
 
-from orderparam.gaussian.quadrature import LEAN, standard_normal_rule
+from orderparam.channels import Fields, Labels, Likelihood, RealLabels, SignLabels, labelled_nodes
+from orderparam.channels.base import Average, Entry
 from orderparam.losses.base import Loss
-from orderparam.losses.labels import Labels, RealLabels, SignLabels
 from orderparam.losses.square import Square
-
-Entry = Float[Array, "*#batch"] | float
-Average = Float[Array, "*batch"]
-
-
-class Fields(eqx.Module):
-    """The Gaussian law of the student's field w (variance q > 0) and the teacher's nu (variance rho), m = Cov(w, nu)."""
-
-    student_variance: Entry
-    teacher_variance: Entry
-    covariance: Entry
-    student_mean: Entry = 0.0
-    teacher_mean: Entry = 0.0
 
 
 class ChannelAverages(eqx.Module):
@@ -53,7 +38,7 @@ class ChannelErrors(eqx.Module):
 
 
 class Channel(eqx.Module):
-    """A loss and the law of the labels. Square losses take any labels, in closed form; binary losses need `SignLabels`.
+    """A loss and the law of the labels. Square losses take any labels, in closed form; binary losses need labels -1 and +1.
 
     Averages by quadrature are accurate to 1e-11 of the mean of the absolute value. Raises `ValueError` when the two do not fit.
     """
@@ -62,8 +47,8 @@ class Channel(eqx.Module):
     labels: Labels
 
     def __check_init__(self) -> None:
-        if not isinstance(self.loss, Square) and not isinstance(self.labels, SignLabels):
-            raise ValueError(f"loss = {self.loss.name!r}: needs labels -1 and +1 (SignLabels), not {type(self.labels).__name__}")
+        if not isinstance(self.loss, Square) and not self.labels.binary:
+            raise ValueError(f"loss = {self.loss.name!r}: needs labels -1 and +1, not {type(self.labels).__name__}")
 
     def averages(self, variance: Entry, fields: Fields) -> ChannelAverages:
         """Over training examples with response variance V."""
@@ -115,10 +100,9 @@ class Channel(eqx.Module):
         if isinstance(self.labels, RealLabels):
             return jnp.full_like(jnp.asarray(fields.student_variance, jnp.float64), jnp.nan)
         angle_only = all(isinstance(mean, float) and mean == 0 for mean in (fields.student_mean, fields.teacher_mean))
-        if angle_only:
+        if angle_only and isinstance(self.labels, SignLabels):
             cosine = fields.covariance / jnp.sqrt(fields.student_variance * jnp.asarray(fields.teacher_variance))
-            kept = 1 - 2 * self.labels.flip  # type: ignore[attr-defined]
-            return self.labels.flip + kept * jnp.arccos(jnp.clip(cosine, -1, 1)) / np.pi  # type: ignore[attr-defined]
+            return self.labels.disagreement(cosine, fields.teacher_variance)
         total: Average = jnp.zeros(())
         for label in (-1.0, 1.0):
             w, weight, evidence, _ = self._nodes(label, 1.0, fields)
@@ -127,20 +111,5 @@ class Channel(eqx.Module):
 
     def _nodes(self, label: float, variance: Entry, fields: Fields) -> tuple[Average, Average, Average, Average]:
         """Nodes w with weights, and Z(y, w) and dZ/dM there."""
-        mean, power, covariance = (
-            jnp.asarray(part, jnp.float64) for part in (fields.student_mean, fields.student_variance, fields.covariance)
-        )
-        deviation = jnp.sqrt(power)
-        gain = covariance / deviation
-        steep = jnp.where(gain == 0, 1.0, gain)
-        cuts = [
-            jnp.where(gain == 0, 0.0, -jnp.asarray(fields.teacher_mean) / steep),  # where the teacher's mean changes its sign
-            -mean / deviation,
-            *((label * cut - mean) / deviation for cut in self.loss.cuts(jnp.asarray(variance, jnp.float64))),
-        ]
-        z, weight = standard_normal_rule(cuts, LEAN)
-        w = mean[..., None] + deviation[..., None] * z
-        centre = jnp.asarray(fields.teacher_mean)[..., None] + gain[..., None] * z
-        rest = jnp.maximum(fields.teacher_variance - gain**2, 1e-30)
-        evidence, change = self.labels.evidence(label, centre, rest[..., None])  # type: ignore[attr-defined]
-        return w, weight, evidence, change
+        assert isinstance(self.labels, Likelihood)
+        return labelled_nodes(self.labels, label, fields, self.loss.cuts(jnp.asarray(variance, jnp.float64)))

@@ -12,10 +12,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.channels import Fields, LabelAverages, Labels, SignLabels
+from orderparam.channels.base import Average, Entry
 from orderparam.core.system import parameter
 from orderparam.losses.base import Loss
-from orderparam.losses.channel import Channel, ChannelAverages, ChannelErrors, Entry, Fields
-from orderparam.losses.labels import Average, LabelAverages, Labels, SignLabels
+from orderparam.losses.channel import Channel, ChannelAverages, ChannelErrors
 
 
 class ClassLabels(Labels):

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.channels import Labels, SignLabels
 from orderparam.losses.base import Loss
-from orderparam.losses.labels import Labels, SignLabels
 
 BATCH = 1000  # examples held at a time
 

@@ -7,12 +7,12 @@ sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2          penalty = "sum"
 import abc
 from typing import Any, ClassVar, Literal, Self
 
+from orderparam.channels import Labels, RealLabels
 from orderparam.core.system import System, parameter, part, structure
 from orderparam.losses.base import Loss
 from orderparam.losses.catalogue import loss
 from orderparam.losses.channel import Channel
 from orderparam.losses.classes import ClassChannel, ClassLabels
-from orderparam.losses.labels import Labels, RealLabels
 
 Penalty = Literal["sum", "mean"]
 

@@ -1,0 +1,9 @@
+"""How labels follow from a teacher's field: laws P(y | nu), what they say of the field, and averages over labelled fields."""
+
+from orderparam.channels.average import Fields, labelled_nodes
+from orderparam.channels.base import LabelAverages, Labels, Likelihood, LikelihoodAverages
+from orderparam.channels.density import DensityLabels
+from orderparam.channels.logistic import LogisticLabels
+from orderparam.channels.names import channel, channel_names
+from orderparam.channels.real import RealLabels
+from orderparam.channels.sign import ProbitLabels, SignLabels

@@ -1,0 +1,34 @@
+"""The laws of labels by name."""
+
+from typing import Any
+
+from orderparam.channels.base import Likelihood
+from orderparam.channels.logistic import LogisticLabels
+from orderparam.channels.real import RealLabels
+from orderparam.channels.sign import ProbitLabels, SignLabels
+from orderparam.core.system import nearest
+
+_CHANNELS: dict[str, Likelihood] = {
+    "sign": SignLabels(),
+    "probit": ProbitLabels(),
+    "logistic": LogisticLabels(),
+    "linear": RealLabels("linear"),
+    "abs": RealLabels("abs"),
+    "relu": RealLabels("relu"),
+}
+
+
+def channel_names() -> list[str]:
+    """What `channel` understands."""
+    return list(_CHANNELS)
+
+
+def channel(which: Any) -> Likelihood:
+    """The law of labels of that name ("sign", "probit", "logistic", "linear", "abs", "relu"; the latter three without noise), or
+    the `Likelihood` itself. Raises `ValueError` for anything else."""
+    if isinstance(which, Likelihood):
+        return which
+    if not isinstance(which, str) or which not in _CHANNELS:
+        known = ", ".join(_CHANNELS)
+        raise ValueError(f"there is no channel {which!r}{nearest(str(which), channel_names())}; must be one of {known}")
+    return _CHANNELS[which]

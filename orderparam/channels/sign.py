@@ -1,0 +1,87 @@
+"""Labels that are signs: of the field itself, or of the field with Gaussian noise."""
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.stats import norm
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from orderparam.channels.base import Average, Entry, LabelAverages, Likelihood
+from orderparam.core.system import parameter
+from orderparam.gaussian.tail import hazard, hazard_excess, log_cdf
+
+
+class SignLabels(Likelihood):
+    """y = sign(nu), turned over with probability `flip`: Z = flip + (1 - 2 flip) Phi(u), u = y w / sqrt(V)."""
+
+    binary: ClassVar[bool] = True
+
+    flip: float = parameter("probability that a label is turned over", minimum=0, maximum=0.5, default=0.0)
+
+    @property
+    def blur(self) -> Any:
+        """Variance of the noise inside the sign."""
+        return 0.0
+
+    def moments(self, mean: Entry, variance: Entry) -> LabelAverages:
+        mean, deviation = jnp.asarray(mean, jnp.float64), self._deviation(variance)
+        kept = 1 - 2 * self.flip
+        first = kept * (2 * norm.cdf(mean / deviation) - 1)
+        return LabelAverages(first, jnp.ones_like(first), kept * 2 * norm.pdf(mean / deviation) / deviation)
+
+    def disagreement(self, cosine: Entry, variance: Entry) -> Average:
+        """P(y != sign f) for a centred Gaussian f whose correlation with nu of that variance is `cosine`."""
+        seen = jnp.sqrt(jnp.asarray(variance) / (jnp.asarray(variance) + self.blur))
+        return self.flip + (1 - 2 * self.flip) * jnp.arccos(jnp.clip(cosine * seen, -1, 1)) / np.pi
+
+    def evidence(self, label: Entry, mean: Entry, variance: Entry) -> tuple[Average, Average]:
+        deviation, kept = self._deviation(variance), 1 - 2 * self.flip
+        u = jnp.asarray(label) * mean / deviation
+        return self.flip + kept * norm.cdf(u), kept * jnp.asarray(label) * norm.pdf(u) / deviation
+
+    def log_evidence(self, label: Entry, mean: Entry, variance: Entry) -> Average:
+        return self._log_share(jnp.asarray(label) * mean / self._deviation(variance))
+
+    def denoiser(self, label: Entry, field: Entry, variance: Entry) -> Average:
+        deviation = self._deviation(variance)
+        u = jnp.asarray(label) * field / deviation
+        return label * self._unturned(u) * hazard(u) / deviation
+
+    def denoiser_slope(self, label: Entry, field: Entry, variance: Entry) -> Average:
+        deviation = self._deviation(variance)
+        u = jnp.asarray(label) * field / deviation
+        share, rate = self._unturned(u), hazard(u)
+        return -share * rate * (hazard_excess(u) - (1 - share) * rate) / deviation**2
+
+    def draw(self, field: Float[Array, "*batch"], key: PRNGKeyArray) -> Float[Array, "*batch"]:
+        turned = jax.random.uniform(key, field.shape) < self.flip
+        return jnp.where((field > 0) ^ turned, 1.0, -1.0)
+
+    def _deviation(self, variance: Entry) -> Array:
+        return jnp.sqrt(jnp.asarray(variance) + self.blur)
+
+    def _log_share(self, u: Array) -> Array:
+        """ln(flip + (1 - 2 flip) Phi(u))."""
+        flip = jnp.asarray(self.flip)
+        turned = jnp.where(flip > 0, jnp.log(jnp.where(flip > 0, flip, 1.0)), -1e30)
+        return jnp.logaddexp(turned, jnp.log1p(-2 * jnp.minimum(flip, 0.5 - 1e-16)) + log_cdf(u))
+
+    def _unturned(self, u: Array) -> Array:
+        """(1 - 2 flip) Phi(u) / Z."""
+        return jnp.exp(jnp.log1p(-2 * jnp.minimum(self.flip, 0.5 - 1e-16)) + log_cdf(u) - self._log_share(u))
+
+
+class ProbitLabels(SignLabels):
+    """y = sign(nu + sqrt(noise) * standard normal), turned over with probability `flip`: P(y | nu) = Phi(y nu / sqrt(noise))."""
+
+    noise: float = parameter("variance of the noise inside the sign", minimum=0, default=1.0)
+
+    @property
+    def blur(self) -> Any:
+        return self.noise
+
+    def draw(self, field: Float[Array, "*batch"], key: PRNGKeyArray) -> Float[Array, "*batch"]:
+        noise_key, flip_key = jax.random.split(key)
+        return super().draw(field + jnp.sqrt(self.noise) * jax.random.normal(noise_key, field.shape), flip_key)

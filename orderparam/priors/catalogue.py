@@ -1,0 +1,99 @@
+"""The priors there are, and their names."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from orderparam.core.system import nearest, parameter
+from orderparam.priors.base import Components, Prior
+
+
+class GaussianPrior(Prior):
+    """w ~ N(0, variance)."""
+
+    variance: float = parameter("variance of the weights", above=0, default=1.0)
+
+    @property
+    def components(self) -> Components:
+        return _components([1.0], [0.0], [self.variance])
+
+
+class Rademacher(Prior):
+    """w = +-1 with equal probability: <w> = tanh b."""
+
+    @property
+    def components(self) -> Components:
+        return _components([0.5, 0.5], [-1.0, 1.0], [0.0, 0.0])
+
+
+class SparsePrior(Prior):
+    """w ~ N(0, variance) with probability `density`, and zero otherwise (Bernoulli-Gauss)."""
+
+    density: float = parameter("probability that a weight is not zero", above=0, maximum=1, default=0.5)
+    variance: float = parameter("variance of the weights that are not zero", above=0, default=1.0)
+
+    @property
+    def components(self) -> Components:
+        return _components([1 - self.density, self.density], [0.0, 0.0], [0.0, self.variance])
+
+
+class MixturePrior(Prior):
+    """w ~ sum_k shares_k N(means_k, variances_k); a variance of zero is an atom. Shares are normalised."""
+
+    shares: Float[Array, "component"] = parameter("share of each component", minimum=0)
+    means: Float[Array, "component"] = parameter("mean of each component")
+    variances: Float[Array, "component"] = parameter("variance of each component", minimum=0)
+
+    def __check_init__(self) -> None:
+        if any(isinstance(part, jax.core.Tracer) for part in (self.shares, self.means, self.variances)):
+            return
+        if not np.any(np.asarray(self.shares) > 0):
+            raise ValueError("MixturePrior.shares: must not all be zero")
+        if not np.any(np.asarray(self.shares) * (np.asarray(self.means) ** 2 + np.asarray(self.variances)) > 0):
+            raise ValueError("MixturePrior.variances: weights that are always zero cannot be learned")
+
+    @property
+    def components(self) -> Components:
+        return Components(self.shares / jnp.sum(self.shares), self.means, self.variances)
+
+
+class SamplePrior(Prior):
+    """Weights drawn from a person's own sample, each of its values with the same probability."""
+
+    values: Float[Array, "value"] = parameter("the sample")
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.values, jax.core.Tracer) and not np.any(np.asarray(self.values)):
+            raise ValueError("SamplePrior.values: weights that are always zero cannot be learned")
+
+    @property
+    def components(self) -> Components:
+        size = self.values.shape[0]
+        return Components(jnp.full(size, 1 / size), self.values, jnp.zeros(size))
+
+
+def _components(*parts: list[Any]) -> Components:
+    return Components(*(jnp.stack([jnp.asarray(x, jnp.float64) for x in part]) for part in parts))
+
+
+_PRIORS = {"gaussian": GaussianPrior, "rademacher": Rademacher, "sparse": SparsePrior}
+
+
+def prior_names() -> list[str]:
+    """What `prior` understands."""
+    return list(_PRIORS)
+
+
+def prior(which: Any) -> Prior:
+    """The prior of that name ("gaussian", "rademacher", "sparse") with its default numbers, or the `Prior` itself.
+
+    Raises `ValueError` for anything else.
+    """
+    if isinstance(which, Prior):
+        return which
+    if not isinstance(which, str) or which not in _PRIORS:
+        raise ValueError(f"there is no prior {which!r}{nearest(str(which), prior_names())}; must be one of {', '.join(_PRIORS)}")
+    return _PRIORS[which]()

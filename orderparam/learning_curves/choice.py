@@ -1,0 +1,48 @@
+"""Which kernel, and which ridge: all that are asked for are tried on the same examples, and the evidence decides."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orderparam.learning_curves.learners import Exact, Learner, learner
+from orderparam.learning_curves.problem import Problem
+
+TRIED = tuple(f"fc:{depth}:{activation}" for activation in ("relu", "erf") for depth in (1, 2, 3))
+COMPARED_ROWS = 600  # on which several kernels are compared
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel with its log evidence for each example, its leave-one-out error (share of the variance) at the ridge that makes it
+    smallest, that ridge, and the number of examples it was tried on."""
+
+    arch: str
+    log_evidence: float
+    leave_one_out: float
+    ridge: float
+    examples: int
+
+
+def best_ridge(found: Learner, problem: Problem | None = None) -> tuple[float, float]:
+    """The ridge with the smallest leave-one-out error (with groups: leave-group-out), and that error."""
+    groups = None if problem is None else problem.groups
+    if groups is not None and isinstance(found, Exact):
+        errors = [np.sum(found.leave_group_out(ridge, groups) ** 2) for ridge in found.ridges[::5]]
+        best = int(np.nanargmin(errors))
+        return float(found.ridges[::5][best]), float(errors[best]) / found.examples
+    errors = [np.sum(found.leave_one_out(ridge) ** 2) for ridge in found.ridges]
+    best = int(np.nanargmin(errors))
+    return float(found.ridges[best]), float(errors[best]) / found.examples
+
+
+def compare(problem: Problem, archs: Sequence[str]) -> list[Candidate]:
+    """Every kernel on the same examples (at most 600, drawn at random), the one of largest evidence first."""
+    rows = np.random.default_rng(0).permutation(len(problem.inputs))[:COMPARED_ROWS]
+    found = []
+    for arch in archs:
+        one = learner(arch, problem.inputs[rows], problem.targets[rows])
+        assert isinstance(one, Exact)
+        ridge, error = best_ridge(one)
+        found.append(Candidate(arch, one.log_evidence(), error, ridge, len(rows)))
+    return sorted(found, key=lambda candidate: -candidate.log_evidence)

@@ -1,0 +1,242 @@
+"""A person's data as a learning problem: inputs for a kernel, targets of variance one, and the way back to their units."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from orderparam.data import DATASETS, Dataset, apply_task, centre, load, load_file, normalise
+from orderparam.data.columns import Column, Encoding, fit_encoding
+from orderparam.data.files import existing, target_column
+from orderparam.data.frame import FRAMES, read_frame
+from orderparam.data.reading import reading
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEWEST = 40  # rows
+MOST_CLASSES = 20  # whole numbers with more values than that are taken as numbers to be predicted
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is learned from what.
+
+    inputs: (example, input), or images as their rows. values: (example, output) in the units of the file; of two classes -1 and 1, of
+    more one column 0/1 each, less its share. names: of the outputs. classes: names of the classes, empty for numbers.
+    groups: (example,) which examples belong together, or None. ordered: the examples are in the order of time.
+    columns: what was done to each column of a table. notes: what else was done, in sentences. encoding: of further rows.
+    """
+
+    inputs: Float[np.ndarray, "example input"]
+    values: Float[np.ndarray, "example output"]
+    name: str
+    names: tuple[str, ...]
+    classes: tuple[str, ...] = ()
+    groups: Int[np.ndarray, "example"] | None = None
+    ordered: bool = False
+    columns: tuple[Column, ...] = ()
+    notes: tuple[str, ...] = ()
+    encoding: Encoding | None = None
+    task: str = ""
+    dataset: Dataset | None = field(default=None, repr=False)
+
+    @property
+    def mean(self) -> Float[np.ndarray, "output"]:
+        return self.values.mean(axis=0)
+
+    @property
+    def variance(self) -> float:
+        """Of the targets over the examples, summed over the outputs: what an error of 1 is."""
+        return float(np.sum(np.var(self.values, axis=0)))
+
+    @property
+    def targets(self) -> Float[np.ndarray, "example output"]:
+        """Mean zero and total variance one."""
+        return (self.values - self.mean) / np.sqrt(self.variance)
+
+
+def from_file(
+    file: str, target: str | None = None, task: str | None = None, groups: str | None = None, time: str | None = None
+) -> Problem:
+    """A problem from a file, or from a standard data set by name.
+
+    target: a column or array, or several columns with commas between them. groups, time: columns that say which rows belong together,
+    and when they are from; both are no inputs. Raises `ValueError` as the functions of `orderparam.data` do.
+    """
+    if not (file in DATASETS and target is None) and Path(file).suffix.lower() in FRAMES:
+        path = existing(file)
+        frame = read_frame(path).drop(columns="(row)", errors="ignore")
+        columns = list(frame.columns)
+        targets = [target] if target is None or target in columns else [part.strip() for part in target.split(",")]
+        with reading(path):
+            chosen = [target_column(columns, one) for one in targets]
+            groups, time = (one if one is None else target_column(columns, one) for one in (groups, time))
+        return from_frame(frame, chosen, task, groups, time, path.stem)
+    for option, column in {"--groups": groups, "--time": time}.items():
+        if column is not None:
+            raise ValueError(f"{option} {column}: names a column of a table ({', '.join(FRAMES)}); {file} is none")
+    data = load(file) if file in DATASETS and target is None else load_file(file, target)
+    return from_dataset(data, task)
+
+
+def from_dataset(data: Dataset, task: str | None) -> Problem:
+    """Images are centred and normalised to |x|^2 = input_dim each, contrast being no part of what they show; other arrays are treated
+    as tables of numbers."""
+    task = task or _task(data.labels, data.class_names, data.name)
+    chosen, targets = apply_task(data, task)
+    values, classes = _in_units(data, task, chosen, targets)
+    name = data.name.partition("/")[2] or data.name
+    if chosen.image_shape is not None:
+        ready = normalise(centre(chosen))
+        inputs = ready.inputs
+        notes = (f"{chosen.examples} images, centred and normalised one by one",)
+        return Problem(inputs, values, data.name, (name,), classes, notes=notes, task=task, dataset=ready)
+    import pandas as pd
+
+    encoding = fit_encoding(pd.DataFrame(chosen.inputs))
+    inputs = encoding(pd.DataFrame(chosen.inputs))
+    return Problem(inputs, values, data.name, (name,), classes, columns=encoding.columns, encoding=encoding, task=task)
+
+
+def from_frame(
+    frame: "pd.DataFrame",
+    targets: Sequence[str],
+    task: str | None = None,
+    groups: str | None = None,
+    time: str | None = None,
+    name: str = "table",
+) -> Problem:
+    """A problem from the columns of a frame; rows without a target (or group, or time) are left out.
+
+    Raises `ValueError` for targets of words beside others, and as `orderparam.data.columns.fit_encoding` does.
+    """
+    aside = [column for column in (groups, time) if column is not None]
+    needed = [*targets, *aside]
+    if len(set(needed)) < len(needed):
+        raise ValueError(f"{', '.join(needed)}: target, groups and time must be different columns")
+    known = frame[needed].notna().all(axis=1)
+    notes = [f"{int((~known).sum())} rows left out: no {' or no '.join(needed)}"] if not known.all() else []
+    rows = frame[known].reset_index(drop=True)
+    if time is not None:
+        rows = rows.sort_values(time, kind="stable").reset_index(drop=True)
+    labels = [_labels(rows[target], target) for target in targets]
+    title = f"{name}/{','.join(targets)}"
+    if len(targets) == 1:
+        values_of, class_names = labels[0]
+        data = Dataset(np.zeros((len(rows), 1)), values_of, title, class_names=class_names)
+        task = task or _task(data.labels, data.class_names, title)
+        kept, chosen = apply_task(data, task)
+        values, classes = _in_units(data, task, kept, chosen)
+        rows = rows.iloc[chosen.rows].reset_index(drop=True)
+    else:
+        if any(names is not None for _, names in labels) or task not in (None, "regression"):
+            raise ValueError(f"{title}: several targets must be numbers, each to be predicted (task regression)")
+        values, classes, task = np.stack([one.astype(float) for one, _ in labels], axis=1), (), "regression"
+        values = values / values.std(axis=0)
+        notes.append("each target is divided by its standard deviation")
+    if len(rows) < 2:
+        raise ValueError(f"{title}: {len(rows)} rows with a known target")
+    inputs = rows.drop(columns=needed)
+    if not len(inputs.columns):
+        raise ValueError(f"{title}: there is no column besides the target")
+    encoding = fit_encoding(inputs)
+    codes = None if groups is None else np.unique(rows[groups].astype(str), return_inverse=True)[1]
+    return Problem(
+        encoding(inputs),
+        values,
+        title,
+        tuple(targets),
+        classes,
+        codes,
+        time is not None,
+        encoding.columns,
+        tuple(notes),
+        encoding,
+        task,
+    )
+
+
+def from_arrays(X: Any, y: Any, task: str | None = None, groups: Any = None, time: Any = None) -> Problem:
+    """A problem from arrays or frames: X (example, input), images (example, height, width[, channel]) or a data frame; y (example,)
+    numbers or words, or (example, output) numbers."""
+    import pandas as pd
+
+    labels = y if isinstance(y, pd.DataFrame) else pd.DataFrame(np.asarray(y)) if np.ndim(y) == 2 else None
+    if not isinstance(X, pd.DataFrame) and np.ndim(X) > 2:
+        images = np.asarray(X)
+        flat, one = images.reshape(len(images), -1), np.asarray(y)
+        codes, names = (one, None) if one.dtype.kind in "biuf" else _words(one)
+        return from_dataset(Dataset(flat, codes, "images", images.shape[1:], names), task)
+    frame = X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    frame.columns = [str(name) for name in frame.columns]
+    if labels is None:
+        name = str(getattr(y, "name", None) or "target")
+        labels = pd.DataFrame({name: np.asarray(y)})
+    labels.columns = [str(name) for name in labels.columns]
+    extra = {"(groups)": groups, "(time)": time}
+    for what, values in {"y": labels, **{k: v for k, v in extra.items() if v is not None}}.items():
+        if len(values) != len(frame):
+            raise ValueError(f"{what} has {len(values)} rows, X has {len(frame)}: must be one for each example")
+    names = {name: name if name not in frame.columns else f"{name} (target)" for name in labels.columns}
+    for name, column in labels.rename(columns=names).items():
+        frame[name] = column.to_numpy()
+    for name, values in extra.items():
+        if values is not None:
+            frame[name] = np.asarray(values)
+    return from_frame(
+        frame,
+        list(names.values()),
+        task,
+        "(groups)" if groups is not None else None,
+        "(time)" if time is not None else None,
+        "data",
+    )
+
+
+def _labels(column: "pd.Series", name: str) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """A target column as numbers, or as classes with their names."""
+    import pandas as pd
+
+    values: Any
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return column.astype(int).to_numpy(), ("no", "yes")
+    if pd.api.types.is_numeric_dtype(column.dtype) and not isinstance(column.dtype, pd.CategoricalDtype):
+        values = column.to_numpy(np.float64)
+        if not np.isfinite(values).all():
+            raise ValueError(f"target {name!r} holds {values[~np.isfinite(values)][0]}: must be finite")
+        return (values.astype(np.int64) if pd.api.types.is_integer_dtype(column.dtype) else values), None
+    return _words(column.astype(str).to_numpy(dtype=str))
+
+
+def _words(words: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
+    names, codes = np.unique(words.astype(str), return_inverse=True)
+    return codes, tuple(names.tolist())
+
+
+def _task(labels: np.ndarray, class_names: Sequence[str] | None, name: str) -> str:
+    classes = np.unique(labels)
+    if class_names is not None and 2 * len(classes) > len(labels):
+        raise ValueError(
+            f"{name}: {len(classes)} different words in {len(labels)} rows, such as {class_names[0]!r}: "
+            "classes must have several examples each; a number is written without its unit"
+        )
+    if labels.dtype.kind == "f" or (class_names is None and len(classes) > MOST_CLASSES):
+        return "regression"
+    names = class_names or classes.tolist()
+    return f"{names[1]}-vs-{names[0]}" if len(classes) == 2 else "one-hot-zero-mean"
+
+
+def _in_units(data: Dataset, task: str, kept: Dataset, targets: Any) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Targets in the units of the file, one column an output, and the names of the classes."""
+    values = (targets.offset + targets.scale * targets.values).reshape(len(targets.rows), -1)
+    if task == "regression":
+        return values, ()
+    if values.shape[1] == 1:
+        first, _, second = task.partition("-vs-")
+        return values, (second or "odd", first if second else "even")
+    present = np.unique(kept.labels)
+    return values, tuple(str(data.class_names[c] if data.class_names else c) for c in present)

@@ -61,7 +61,7 @@ def parameter(
     pass, and a field of one number may hold an array of them (a batch), checked entry by entry. `convert` is applied first.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "below": below}
-    return _declare("parameter", meaning, default, limits, integer, infinite, None, convert, kw_only)
+    return Declaration("parameter", meaning, limits, integer, infinite, None, convert).field(default, kw_only)
 
 
 def structure(
@@ -81,7 +81,7 @@ def structure(
     raises `ValueError` for what it cannot read; `choices` then are the words it knows.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": None, "below": None}
-    return _declare("structure", meaning, default, limits, False, False, choices, convert, kw_only)
+    return Declaration("structure", meaning, limits, choices_given=choices, convert=convert).field(default, kw_only)
 
 
 def part(
@@ -92,51 +92,32 @@ def part(
     kw_only: bool = False,
 ) -> Any:
     """Field that holds a module with numbers of its own, of the class (or one of the classes) in the annotation."""
-    return _declare("part", meaning, default, {}, False, False, None, convert, kw_only)
+    return Declaration("part", meaning, convert=convert).field(default, kw_only)
 
 
-def _declare(
-    kind: Literal["parameter", "structure", "part"],
-    meaning: str,
-    default: Any,
-    limits: dict[str, float | None],
-    integer: bool,
-    infinite: bool,
-    choices: Any,
-    convert: Any,
-    kw_only: bool,
-) -> Any:
-    declaration = Declaration(kind, meaning, limits, integer, infinite, choices, convert)
-    static = kind == "structure"
-    return eqx.field(
-        default=default, static=static, kw_only=kw_only, converter=declaration, metadata={"declaration": declaration}
-    )
-
-
+@dataclasses.dataclass(eq=False)
 class Declaration:
     """What a field is declared to be. A list, a form or a page is made of these: see `declarations`.
 
-    kind: parameter, structure or part. name, owner: set when the class is made. Called with a value it returns the value to be
-    kept, or raises `Refused`.
+    name, owner: set when the class is made. Called with a value it returns the value to be kept, or raises `Refused`.
     """
 
-    def __init__(
-        self,
-        kind: Literal["parameter", "structure", "part"],
-        meaning: str,
-        limits: dict[str, float | None],
-        integer: bool,
-        infinite: bool,
-        choices: Any,
-        convert: Callable[[Any], Any] | None,
-    ) -> None:
-        self.kind, self.meaning, self.limits = kind, meaning, limits
-        self.integer, self.infinite, self.convert = integer, infinite, convert
-        self._choices = choices
-        self.name = "?"
-        self.owner: type = object
-        # Large arrays that were checked once: a copy of the record with another number does not read them again.
-        self._passed: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+    kind: Literal["parameter", "structure", "part"]
+    meaning: str
+    limits: dict[str, float | None] = dataclasses.field(default_factory=dict)
+    integer: bool = False
+    infinite: bool = False
+    choices_given: Sequence[str] | Callable[[], Sequence[str]] | None = None
+    convert: Callable[[Any], Any] | None = None
+    name: str = "?"
+    owner: type = object
+    # Large arrays that were checked once: a copy of the record with another number does not read them again.
+    _passed: Any = dataclasses.field(default_factory=weakref.WeakValueDictionary)
+
+    def field(self, default: Any, kw_only: bool) -> Any:
+        """The field of a class that is declared so."""
+        static = self.kind == "structure"
+        return eqx.field(default=default, static=static, kw_only=kw_only, converter=self, metadata={"declaration": self})
 
     def bind(self, owner: type, name: str) -> None:
         self.owner, self.name = owner, name
@@ -155,8 +136,8 @@ class Declaration:
     @property
     def choices(self) -> tuple[Any, ...]:
         """The words allowed, or known to `convert`; empty where there is no such list."""
-        if self._choices is not None:
-            return tuple(self._choices() if callable(self._choices) else self._choices)
+        if self.choices_given is not None:
+            return tuple(self.choices_given() if callable(self.choices_given) else self.choices_given)
         return tuple(word for kind in self.annotations if typing.get_origin(kind) is Literal for word in typing.get_args(kind))
 
     @property

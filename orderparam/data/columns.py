@@ -1,8 +1,8 @@
 """Columns as people keep them (numbers with gaps, words, dates, identifiers) as the inputs that a kernel takes.
 
-What scikit-learn's users expect: numbers are standardised and their gaps filled with the median, beside an indicator of the gap;
-words become one column for each, the rare ones together; the whole is a `ColumnTransformer`, fitted to the rows that are known.
-What was done to every column is kept and printed.
+What scikit-learn's users expect: numbers are standardised and their gaps filled with the median, beside an indicator of the
+gap; words become one column for each, the rare ones together; the whole is a `ColumnTransformer`, fitted to the rows that are
+known. What was done to every column is kept and printed.
 """
 
 from collections.abc import Hashable
@@ -47,7 +47,8 @@ class Encoding:
 def fit_encoding(frame: pd.DataFrame) -> Encoding:
     """Learns from the rows of a frame how its columns become inputs.
 
-        numbers      (x - mean) / standard deviation; gaps: the median, and a column 0/1 that says where they are; new numbers that
+        numbers      (x - mean) / standard deviation; gaps: the median, and a column 0/1 that says where they are; new numbers
+        that
                      lie further out than the known ones by more than their range are set back to there
         yes/no       0 and 1, gaps as for numbers
         dates        days, standardised; beside them the season, if they span more than a year, and the hour, if there are hours
@@ -98,7 +99,8 @@ def _width(transformer: ColumnTransformer, step: str) -> int:
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Columns of float64, of words (object, gaps None) or of dates: one type for each kind, whatever the file's format made of it."""
+    """Columns of float64, of words (object, gaps None) or of dates: one type for each kind, whatever the file's format made of
+    it."""
     return pd.DataFrame({name: _plain_column(frame[name]) for name in frame.columns}, index=frame.index)
 
 

@@ -54,7 +54,11 @@ def existing(path: str | os.PathLike[str]) -> Path:
         return path
     if path.is_dir():
         raise ValueError(f"{path} is a folder: must be a file")
-    beside = [p.name for p in path.parent.iterdir() if p.suffix in (*SUFFIXES, ".parquet", ".feather", ".xlsx")] if path.parent.is_dir() else []
+    beside = (
+        [p.name for p in path.parent.iterdir() if p.suffix in (*SUFFIXES, ".parquet", ".feather", ".xlsx")]
+        if path.parent.is_dir()
+        else []
+    )
     raise DataNotFound(f"there is no file {path}{nearest(path.name, beside)}")
 
 

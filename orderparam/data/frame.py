@@ -1,4 +1,5 @@
-"""Tables as data frames: `.csv`, `.tsv`, `.parquet`, `.feather`, `.xlsx`, with gaps, words and dates as they stand in the file."""
+"""Tables as data frames: `.csv`, `.tsv`, `.parquet`, `.feather`, `.xlsx`, with gaps, words and dates as they stand in the
+file."""
 
 from pathlib import Path
 
@@ -16,9 +17,9 @@ _TRUTH = {"true": True, "false": False, "yes": True, "no": False}
 def read_frame(path: Path) -> pd.DataFrame:
     """The table in a file, by its ending; of a workbook the first sheet.
 
-    In text files empty cells and the usual words for them (NA, NaN, null, none, ?) are gaps, columns of numbers become numbers, those
-    of true/false or yes/no truth values; all others stay words. Raises `ValueError` naming the file, for what is no table, for columns
-    of one name, fewer than two rows, and where the format needs a package that is not installed.
+    In text files empty cells and the usual words for them (NA, NaN, null, none, ?) are gaps, columns of numbers become numbers,
+    those of true/false or yes/no truth values; all others stay words. Raises `ValueError` naming the file, for what is no
+    table, for columns of one name, fewer than two rows, and where the format needs a package that is not installed.
     """
     suffix = path.suffix.lower()
     if suffix in TEXT:

@@ -1,11 +1,11 @@
-"""The learning curve beyond the data: the self-consistent theory with the target's power law and floor as far as the data know them.
+"""The learning curve beyond the data: the self-consistent theory with the target's power law and floor, as far as they are known.
 
 The largest modes of a kernel on M data points are those of the population; the small ones are not, because M points cannot tell
-small modes apart. Kernels on real data have spectra and targets that decay as powers of the mode number (Spigler, Geiger and Wyart
-2020; Bahri et al. 2024). The eigenvalues are continued by the power law that keeps the trace. Of the target, the power beyond the
-first modes is A k^-b, above a floor s2 that no mode explains; how b and s2 share the measured error is what a short curve hardly
-tells: all of them are kept, weighted by how well each explains the measured decline. What the theory itself gets wrong is a random walk
-in log n, whose size the measured part of the curve shows. Derived for this package, not in the cited papers.
+small modes apart. Kernels on real data have spectra and targets that decay as powers of the mode number (Spigler, Geiger and
+Wyart 2020; Bahri et al. 2024). The eigenvalues are continued by the power law that keeps the trace. Of the target, the power
+beyond the first modes is A k^-b, above a floor s2 that no mode explains; how b and s2 share the measured error is what a short
+curve hardly tells: all of them are kept, weighted by how well each explains the measured decline. What the theory itself gets wrong is a
+random walk in log n, whose size the measured part of the curve shows. Derived for this package, not in the cited papers.
 
 The numbers below were chosen on the tuning tables of `benchmarks/forecast_calibration.py`, which are none of those it reports.
 """
@@ -29,7 +29,7 @@ NO_FLOOR = 4.0  # prior weight of no floor at all, relative to each other share
 
 
 class Tabulated:
-    """The self-consistent theory of a continued spectrum at a ridge, on a grid of thresholds kappa: for all sizes and targets at once.
+    """The self-consistent theory of a continued spectrum at a ridge on a grid of thresholds kappa, for all sizes and targets.
 
     With kappa given everything is explicit: L_k = lambda_k/(lambda_k + kappa), P = T/kappa + sum m L, 1 - gamma =
     [T/kappa + sum m L (1 - L)]/P, and the error against noisy labels is [sum (1 - L)^2 Y + s2]/(1 - gamma)
@@ -66,7 +66,9 @@ class Tabulated:
         self.enlarged = 1 / rest
         self.dimension = learned @ counts
 
-    def at(self, n_train: Float[np.ndarray, "size"], values: Float[np.ndarray, "*row threshold"]) -> Float[np.ndarray, "*row size"]:
+    def at(
+        self, n_train: Float[np.ndarray, "size"], values: Float[np.ndarray, "*row threshold"]
+    ) -> Float[np.ndarray, "*row size"]:
         """Tabulated values (positive) at training-set sizes."""
         logs = np.log(np.maximum(values, 1e-300))
         flat = logs.reshape(-1, logs.shape[-1])
@@ -78,9 +80,10 @@ class Tabulated:
 class Extrapolated:
     """What `extrapolate` found.
 
-    log_change: (size,) posterior mean of log E(n) - log E(last measured size), and spread: its standard deviation, of the forecast's
-    shape alone (how the pool itself scatters is not in it). floor: posterior mean of s2 as a share of the last measured error, its
-    2.5 and 97.5 % points, and the posterior probability that there is none. source: posterior mean of log b, as a number b.
+    log_change: (size,) posterior mean of log E(n) - log E(last measured size), and spread: its standard deviation, of the
+    forecast's shape alone (how the pool itself scatters is not in it). floor: posterior mean of s2 as a share of the last
+    measured error, its 2.5 and 97.5 % points, and the posterior probability that there is none. source: posterior mean of log
+    b, as a number b.
     dimension: (size,) modes learned.
     """
 
@@ -107,12 +110,13 @@ def extrapolate(
 
         E(P) = [sum_{k <= head} (1 - L_k)^2 Y_k + A sum_{k > head} (1 - L_k)^2 (k^-b)' + s2] / (1 - gamma)
 
-    with Y_k the target's power on the first modes less its share of the noise, and A such that the curve passes through the last
-    measured point. Every b of EXPONENTS and every share of the floor of FLOORS is weighted by Student's likelihood of its deviations
-    from the other measured points (a random walk in log n of unknown size).
+    with Y_k the target's power on the first modes less its share of the noise, and A such that the curve passes through the
+    last measured point. Every b of EXPONENTS and every share of the floor of FLOORS is weighted by Student's likelihood of its
+    deviations from the other measured points (a random walk in log n of unknown size).
 
-    eigenvalues, power: of K/M and of the target on its eigenvectors (summing to the mean square of the target), in decreasing order of
-    the eigenvalues. n_train, error: measured held-out errors against labels as they are, in increasing order, the last one the anchor.
+    eigenvalues, power: of K/M and of the target on its eigenvectors (summing to the mean square of the target), in decreasing
+    order of the eigenvalues. n_train, error: measured held-out errors against labels as they are, in increasing order, the last
+    one the anchor.
     """
     examples = len(eigenvalues)
     theory = Tabulated(eigenvalues, examples, temperature)

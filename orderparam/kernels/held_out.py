@@ -1,7 +1,7 @@
 """The learning curve of a kernel measured on the examples at hand, every size from one factorisation.
 
-With the examples in some order, K + T = L L^T and z = L^-1 y, the leading m x m block of L is the factor of the first m examples, so
-that the residual of example j > m after training on the first m is
+With the examples in some order, K + T = L L^T and z = L^-1 y, the leading m x m block of L is the factor of the first m
+examples, so that the residual of example j > m after training on the first m is
 
     r_j(m) = y_j - sum_{i <= m} L_ji z_i        and its posterior variance  V_j(m) = K_jj - sum_{i <= m} L_ji^2,
 

@@ -18,8 +18,9 @@ class KernelForecaster(RegressorMixin, BaseEstimator):
     arch: the network, such as "fc:2:erf". ridge: beside the Gram matrix; None takes the best by leave-one-out.
 
     X: numbers (example, input), standardised; or a data frame with any columns, see `orderparam.data.columns`.
-    y: numbers (example,) or (example, output). After `fit`: `ridge_`, `leave_one_out_` (mean squared error as a share of the variance of
-    y), `n_features_in_`. Cost: one eigendecomposition, O(n^3). For a transformed target or a pipeline, use it as any regressor.
+    y: numbers (example,) or (example, output). After `fit`: `ridge_`, `leave_one_out_` (mean squared error as a share of the
+    variance of y), `n_features_in_`. Cost: one eigendecomposition, O(n^3). For a transformed target or a pipeline, use it as
+    any regressor.
     """
 
     def __init__(self, arch: str = "fc:1:relu", ridge: float | None = None) -> None:

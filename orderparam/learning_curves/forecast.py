@@ -25,14 +25,16 @@ MATTERS = 0.1  # relative difference of errors from which grouped or ordered row
 
 @dataclass(frozen=True)
 class Forecast:
-    """What `forecast` found. Errors are mean squares per held-out example, summed over outputs, as a share of the targets' variance
-    (`unit`): 1 is what predicting the mean achieves. For classes -1 and 1 or 0 and 1 stand for them.
+    """What `forecast` found. Errors are mean squares per held-out example, summed over outputs, as a share of the targets'
+    variance (`unit`): 1 is what predicting the mean achieves. For classes -1 and 1 or 0 and 1 stand for them.
 
-    predicted: data set over `n_train` (up to `reach` times the data): test_error, lower, upper (95 % interval), spread (standard
-        deviation of its log), absolute_spread (the same in the units of the target, whose variance is known no better than the data
-        tell), effective_dimension; for classes error_rate, log_loss with `_lower` and `_upper`.
+    predicted: data set over `n_train` (up to `reach` times the data): test_error, lower, upper (95 % interval), spread
+    (standard
+        deviation of its log), absolute_spread (the same in the units of the target, whose variance is known no better than the
+        data tell), effective_dimension; for classes error_rate, log_loss with `_lower` and `_upper`.
     measured: held-out error of random subsets, over (n_train, seed).
-    problem: the data as they were learned. arch: the network whose infinite-width limit learned. ridge: added to its Gram matrix.
+    problem: the data as they were learned. arch: the network whose infinite-width limit learned. ridge: added to its Gram
+    matrix.
     candidates: all kernels that were tried, by evidence. law: what the extrapolation found, see `Extrapolated`.
     """
 
@@ -76,8 +78,8 @@ class Forecast:
         return np.exp(logs.interp(n_train=np.log(n_train)))
 
     def rows_for(self, error: float) -> tuple[float, float, float]:
-        """Examples needed for an error (share of the variance), with its interval: from where the lower end of the interval to where
-        its upper end falls below. inf: not within reach of the forecast."""
+        """Examples needed for an error (share of the variance), with its interval: from where the lower end of the interval to
+        where its upper end falls below. inf: not within reach of the forecast."""
         sizes = self.predicted["n_train"].values
 
         def reached(name: str) -> float:
@@ -147,15 +149,16 @@ def forecast(
     """The learning curve of kernel regression on your own data, measured as far as they go and predicted beyond.
 
     X: (example, input), images (example, height, width[, channel]), or a data frame with whatever columns it has (see
-    `orderparam.data.columns`). y: numbers, words, or (example, output) numbers. task: as in `orderparam.data.apply_task`, by default
-    from y. groups: (example,) which examples belong together: held-out examples are then of other groups. time: (example,) when they
+    `orderparam.data.columns`). y: numbers, words, or (example, output) numbers. task: as in `orderparam.data.apply_task`, by
+    default from y. groups: (example,) which examples belong together: held-out examples are then of other groups. time:
+    (example,) when they
     are from: held-out examples then come later.
-    arch: network(s) whose infinite-width limit learns; of several the one of largest evidence. ridge: beside the Gram matrix, by
-    default the best by leave-one-out. reach: how far beyond the data, as a multiple.
+    arch: network(s) whose infinite-width limit learns; of several the one of largest evidence. ridge: beside the Gram matrix,
+    by default the best by leave-one-out. reach: how far beyond the data, as a multiple.
 
-    The measured curve is the error of random subsets of the examples on those left out, with leave-one-out as its last point. It
-    is continued by `orderparam.kernels.extrapolation.extrapolate`. The interval holds what that does not know, and how the last
-    point scatters between samples of this size; its coverage was measured: docs/your-data.md.
+    The measured curve is the error of random subsets of the examples on those left out, with leave-one-out as its last point.
+    It is continued by `orderparam.kernels.extrapolation.extrapolate`. The interval holds what that does not know, and how the
+    last point scatters between samples of this size; its coverage was measured: docs/your-data.md.
 
     More than 2000 rows: the kernel is approximated by 800 Nyström features, and the errors are those of that approximation.
     Raises `ValueError` for fewer than 40 examples, and for whatever is wrong with the data.
@@ -206,9 +209,7 @@ def _forecast(problem: Problem, archs: Sequence[str], ridge: float | None, order
     predicted = _predicted(grid, log_error, law, measured)
     if problem.classes:
         predicted = predicted.assign(_class_measures(predicted, measured, sizes, mean))
-    return Forecast(
-        predicted, measured.curve, problem, chosen, used, best, error, tuple(candidates), law, tuple(notes)
-    )
+    return Forecast(predicted, measured.curve, problem, chosen, used, best, error, tuple(candidates), law, tuple(notes))
 
 
 def _predicted(
@@ -258,14 +259,15 @@ def _class_measures(
 def _remarks(found: Any) -> list[str]:
     if isinstance(found, Approximate):
         return [
-            f"{found.examples} rows are more than {MOST_ROWS}: the kernel is approximated by {CENTRES} Nyström features, all rows are "
-            "used, and the errors are those of this approximation (the kernel itself may do better)"
+            f"{found.examples} rows are more than {MOST_ROWS}: the kernel is approximated by {CENTRES} Nyström features, all rows "
+            "are used, and the errors are those of this approximation (the kernel itself may do better)"
         ]
     return []
 
 
 def _dependence(problem: Problem, found: Any, ridge: float, measured: Measured) -> list[str]:
-    """Whether rows that belong together, or follow one another, make a difference: held-out errors against those of random rows."""
+    """Whether rows that belong together, or follow one another, make a difference: held-out errors against those of random
+    rows."""
     if problem.groups is None and not problem.ordered:
         return []
     plain = dataclasses.replace(problem, groups=None, ordered=False)

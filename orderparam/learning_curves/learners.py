@@ -96,7 +96,9 @@ class Approximate:
     total: Float[np.ndarray, "feature"]  # eigenvalues of Phi^T Phi, in decreasing order
 
     @classmethod
-    def of(cls, kernel: Kernel, inputs: Float[np.ndarray, "example input"], targets: np.ndarray, centres: int = CENTRES) -> "Approximate":
+    def of(
+        cls, kernel: Kernel, inputs: Float[np.ndarray, "example input"], targets: np.ndarray, centres: int = CENTRES
+    ) -> "Approximate":
         """Nyström features (Williams and Seeger 2001) of `centres` random examples, by scikit-learn."""
         from sklearn.kernel_approximation import Nystroem
 

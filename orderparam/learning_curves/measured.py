@@ -13,7 +13,7 @@ from orderparam.learning_curves.problem import Problem
 POINTS = 14  # sizes
 UNKNOWN = 20  # examples that the prior of the scatter counts as
 PRIOR_SCATTER = 2.0  # of squared errors, relative to their mean squared
-BEYOND_RESIDUALS = 1.3  # the scatter of the error over pools, relative to that of its residuals alone: the training set scatters too
+BEYOND_RESIDUALS = 1.3  # scatter of the error over pools, relative to that of its residuals alone: training sets scatter too
 SURE = 0.01  # probabilities of classes are kept this far from 0 and 1
 
 
@@ -76,7 +76,7 @@ def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Me
     own = np.sum((problem.targets - problem.targets.mean(axis=0)) ** 2, axis=1)[rows]
     clusters = _clusters(problem, rows)
     relative = squares / squares.mean()
-    return Measured(curve, _scatter(relative - own / own.mean(), clusters), _scatter(relative - 1, clusters))
+    return Measured(curve, scatter(relative - own / own.mean(), clusters), scatter(relative - 1, clusters))
 
 
 def class_errors(problem: Problem, rows: np.ndarray, residuals: Float[np.ndarray, "test output"]) -> tuple[float, float]:
@@ -94,8 +94,8 @@ def class_errors(problem: Problem, rows: np.ndarray, residuals: Float[np.ndarray
 
 
 def _orders(problem: Problem, orders: int) -> Iterator[Int[np.ndarray, "row"]]:
-    """Random orders of the examples; of whole groups; or stretches of time, each from a later start, so that what is held out comes
-    after what is learned."""
+    """Random orders of the examples; of whole groups; or stretches of time, each from a later start, so that what is held out
+    comes after what is learned."""
     count = len(problem.values)
     if problem.ordered:
         yield from (np.arange(start, count) for start in np.linspace(0, count // 2, orders).astype(int))
@@ -117,9 +117,9 @@ def _clusters(problem: Problem, rows: Int[np.ndarray, "row"]) -> Int[np.ndarray,
     return np.arange(len(rows))
 
 
-def _scatter(influence: Float[np.ndarray, "row"], clusters: Int[np.ndarray, "row"]) -> float:
-    """Standard deviation of the mean over pools, from the squared sums over clusters, with a prior for short tails that were not
-    seen."""
+def scatter(influence: Float[np.ndarray, "row"], clusters: Int[np.ndarray, "row"]) -> float:
+    """Standard deviation, over pools, of a mean whose single contributions are given, from the squared sums over clusters, with
+    a prior for short tails that were not seen."""
     count = len(influence)
     sums = np.bincount(clusters, influence)
     return float(BEYOND_RESIDUALS * np.sqrt((np.sum(sums**2) + PRIOR_SCATTER * UNKNOWN) / (count * (count + UNKNOWN))))

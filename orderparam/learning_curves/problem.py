@@ -25,8 +25,8 @@ MOST_CLASSES = 20  # whole numbers with more values than that are taken as numbe
 class Problem:
     """What is learned from what.
 
-    inputs: (example, input), or images as their rows. values: (example, output) in the units of the file; of two classes -1 and 1, of
-    more one column 0/1 each, less its share. names: of the outputs. classes: names of the classes, empty for numbers.
+    inputs: (example, input), or images as their rows. values: (example, output) in the units of the file; of two classes -1 and
+    1, of more one column 0/1 each, less its share. names: of the outputs. classes: names of the classes, empty for numbers.
     groups: (example,) which examples belong together, or None. ordered: the examples are in the order of time.
     columns: what was done to each column of a table. notes: what else was done, in sentences. encoding: of further rows.
     """
@@ -64,8 +64,8 @@ def from_file(
 ) -> Problem:
     """A problem from a file, or from a standard data set by name.
 
-    target: a column or array, or several columns with commas between them. groups, time: columns that say which rows belong together,
-    and when they are from; both are no inputs. Raises `ValueError` as the functions of `orderparam.data` do.
+    target: a column or array, or several columns with commas between them. groups, time: columns that say which rows belong
+    together, and when they are from; both are no inputs. Raises `ValueError` as the functions of `orderparam.data` do.
     """
     if not (file in DATASETS and target is None) and Path(file).suffix.lower() in FRAMES:
         path = existing(file)
@@ -84,8 +84,8 @@ def from_file(
 
 
 def from_dataset(data: Dataset, task: str | None) -> Problem:
-    """Images are centred and normalised to |x|^2 = input_dim each, contrast being no part of what they show; other arrays are treated
-    as tables of numbers."""
+    """Images are centred and normalised to |x|^2 = input_dim each, contrast being no part of what they show; other arrays are
+    treated as tables of numbers."""
     task = task or _task(data.labels, data.class_names, data.name)
     chosen, targets = apply_task(data, task)
     values, classes = _in_units(data, task, chosen, targets)
@@ -161,8 +161,8 @@ def from_frame(
 
 
 def from_arrays(X: Any, y: Any, task: str | None = None, groups: Any = None, time: Any = None) -> Problem:
-    """A problem from arrays or frames: X (example, input), images (example, height, width[, channel]) or a data frame; y (example,)
-    numbers or words, or (example, output) numbers."""
+    """A problem from arrays or frames: X (example, input), images (example, height, width[, channel]) or a data frame; y
+    (example,) numbers or words, or (example, output) numbers."""
     import pandas as pd
 
     labels = y if isinstance(y, pd.DataFrame) else pd.DataFrame(np.asarray(y)) if np.ndim(y) == 2 else None

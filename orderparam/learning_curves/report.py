@@ -26,7 +26,11 @@ def draw_forecast(result: Forecast) -> Any:
         panels.append(Panel("n_train", "error_rate", log="xy", reference=[now], ylabel="share of wrong classes"))
         bands.append(("error_rate", "error_rate_lower", "error_rate_upper"))
     gain, least, most = result.gain_of_doubling()
-    words = f"The floor is not known: it may be none (probability {result.law.without_floor:.2f}) or up to {high:.2g}." if not sure else ""
+    words = (
+        f"The floor is not known: it may be none (probability {result.law.without_floor:.2f}) or up to {high:.2g}."
+        if not sure
+        else ""
+    )
     with house_style():
         figure = figure_of(
             labelled(shown),

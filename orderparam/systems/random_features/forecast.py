@@ -1,5 +1,6 @@
 """The learning curve of a linear model in features that a user has: predicted from their covariance, and measured on subsets."""
 
+import dataclasses
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,28 +13,35 @@ from jaxtyping import Float
 from orderparam.core.agreement import estimate
 from orderparam.core.folder import write_folder
 from orderparam.core.sweep import sweep
-from orderparam.data import Dataset, Targets, apply_task, load_file
+from orderparam.data import apply_task, load_file
+from orderparam.data.frame import FRAMES
+from orderparam.kernels.extrapolation import extrapolate
+from orderparam.learning_curves.measured import scatter
+from orderparam.learning_curves.problem import Problem, from_dataset, from_file
 from orderparam.losses import loss as find_loss
 from orderparam.systems.random_features.experiment import learn_pool
 from orderparam.systems.random_features.model import FeaturePool
 from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
 
-LARGEST_POOL, MOST_FEATURES, FEWEST = 4000, 4000, 100
+LARGEST_POOL, MOST_FEATURES, FEWEST = 4000, 4000, 60
 MEASURED, DRAWN = 6, 25  # training sizes
-_MOST_CLASSES = 20  # whole numbers with more values than that are taken as real targets
 
 
 @dataclass(frozen=True)
 class FeatureForecast:
-    """What `forecast_features` found, over `n_train`: `predicted`, the theory, and `measured`, with `seed`; observables as in
-    `FeatureCurve`, and `ridge`, that beside the summed loss for features divided by sqrt(feature_count) (penalty "sum").
+    """What `forecast_features` found, over `n_train`. Errors are on examples that were not trained on.
 
-    error: the observable shown: mean squared error (square loss), else the share of wrong signs. deviation: root mean square
-    relative deviation of the prediction from the measured points in it.
+    predicted: the theory, observables as in `FeatureCurve`, and `ridge`, that beside the summed loss for features divided by
+    sqrt(feature_count) (penalty "sum"). measured: the same observables with `seed`. ahead: beyond the data, the observable
+    `error` with lower and upper (95 % interval), as it is continued by `orderparam.kernels.extrapolation` from the measured
+    ones.
+    error: the observable shown: mean squared error (square loss; targets have variance 1), else the share of wrong signs.
+    deviation: root mean square relative deviation of the theory from the measured points in it.
     """
 
     predicted: xr.Dataset
     measured: xr.Dataset
+    ahead: xr.Dataset
     loss: str
     examples: int
     feature_count: int
@@ -50,22 +58,29 @@ class FeatureForecast:
         return f"{name}C = 1/({p} x ridge), fit_intercept = False) on the centred features"
 
 
-def user_features(features: str, targets: str | None, task: str | None) -> tuple[Dataset, Targets]:
-    """Features and targets from a user's files, see `orderparam.data.load_file`: real targets standardised, two classes as ±1.
+def user_features(features: str, targets: str | None, task: str | None) -> Problem:
+    """Features and targets from a user's files: arrays as `orderparam.data.load_file` reads them, tables with whatever columns
+    they have (`orderparam.data.columns`). Real targets are standardised, two classes become ±1.
 
-    Raises `ValueError` as that function does, and where there are more than two classes and no task that picks two sides.
+    Raises `ValueError` as those functions do, and where there are more than two classes and no task that picks two sides.
     """
-    data = load_file(features, targets)
-    if task is None:
-        classes = np.unique(data.labels)
-        if data.labels.dtype.kind != "f" and 2 < len(classes) <= _MOST_CLASSES:
-            raise ValueError(f"{data.name}: {len(classes)} classes; choose two sides with --task: even-odd, 3-vs-8 or 3-vs-rest")
-        names = data.class_names or classes.tolist()
-        task = f"{names[1]}-vs-{names[0]}" if len(classes) == 2 else "regression"
-    chosen, found = apply_task(data, task)
-    if found.values.ndim != 1:
-        raise ValueError(f"task = {task!r}: must have one output")
-    return chosen, found
+    if Path(features).suffix.lower() in FRAMES:
+        problem = from_file(features, targets, task)
+    else:
+        data = load_file(features, targets)
+        problem = dataclasses.replace(from_dataset(data, task), columns=())
+        if task is None and problem.values.shape[1] == 1:
+            task = problem.task
+        if task is not None:
+            problem = dataclasses.replace(problem, inputs=apply_task(data, task)[0].inputs)
+    if problem.values.shape[1] != 1:
+        raise ValueError(
+            f"{problem.name}: {len(problem.classes) or problem.values.shape[1]} classes or targets; "
+            "choose two sides with --task: even-odd, 3-vs-8 or 3-vs-rest"
+        )
+    order = np.random.default_rng(0).permutation(len(problem.inputs))
+    y = problem.values[:, 0] if problem.classes else problem.targets[:, 0]
+    return dataclasses.replace(problem, inputs=problem.inputs[order], values=y[order, None])
 
 
 def forecast_features(
@@ -76,11 +91,14 @@ def forecast_features(
     seeds: int = 8,
     progress: bool | None = None,
 ) -> FeatureForecast:
-    """Predicts the learning curve from the features' covariance and their correlation with the targets, and measures it.
+    """Predicts the learning curve from the features' covariance and their correlation with the targets, measures it on held-out
+    examples, and continues it beyond the data.
 
-    Training sets of up to a quarter of the examples; the errors are those over all examples, for which the examples stand as the
-    population. ridge: beside the summed loss, features divided by sqrt(feature count); None takes the best one that theory finds
-    for each size (smallest test error, for logistic and hinge smallest test loss). At most 4000 examples are used, at random.
+    Theory: the examples stand for the population, for training sets of up to half of them. Measured: the other examples.
+    Beyond: the measured curve is continued by the modes of the features' covariance up to 100 times the data, for logistic and
+    hinge loss with the shapes of the square loss. ridge: beside the summed loss, features divided by sqrt(feature count); None
+    takes the best one that theory finds for each size (smallest test error, for logistic and hinge smallest test loss). At most
+    4000 examples are used, at random; `examples` says how many.
 
     Raises `ValueError` for fewer than 100 examples, more than 4000 features, a feature count that exceeds the examples, and
     targets that the loss does not take.
@@ -97,8 +115,8 @@ def forecast_features(
     square = find_loss(loss).name == "square"
     y = targets[order] - targets[order].mean() if square else targets[order]  # an intercept
     pool = FeaturePool.from_data(features[order], y, 10, 1.0 if ridge is None else ridge, loss=loss)
-    sizes = np.unique(np.geomspace(10, len(order) / 4, MEASURED).astype(int))
-    grid = np.unique(np.append(np.geomspace(10, len(order) / 4, DRAWN if square else 0), sizes))
+    sizes = np.unique(np.geomspace(10, len(order) / 2, MEASURED).astype(int))
+    grid = np.unique(np.append(np.geomspace(10, len(order) / 2, DRAWN if square else 0), sizes))
     theory: Any = asymptotics
     if ridge is None:
         theory = partial(optimal_ridge, objective="test_error" if square else "test_loss")
@@ -108,36 +126,78 @@ def forecast_features(
     runs = []
     for n in sizes.tolist():
         chosen = pool.with_(ridge=float(predicted["ridge"].sel(n_train=n)))
-        runs.append(sweep(learn_pool, chosen, {"n_train": [n]}, seeds=seeds, progress=progress))
+        runs.append(sweep(partial(learn_pool, tested="held out"), chosen, {"n_train": [n]}, seeds=seeds, progress=progress))
     measured = xr.concat(runs, "n_train")
     error = "test_error" if square else "classification_error"
     ratio = estimate(measured, error)[0] / predicted[error].sel(n_train=sizes)
-    return FeatureForecast(predicted, measured, loss, len(order), width, error, float(np.sqrt(np.mean((ratio - 1) ** 2))))
+    ahead = _ahead(pool, measured, error, float(predicted["ridge"].sel(n_train=sizes[-1])))
+    return FeatureForecast(predicted, measured, ahead, loss, len(order), width, error, float(np.sqrt(np.mean((ratio - 1) ** 2))))
+
+
+def _ahead(pool: FeaturePool, measured: xr.Dataset, error: str, ridge: float) -> xr.Dataset:
+    """The measured error continued beyond the data, with the scatter of its last point between pools of this size."""
+    count, width = np.shape(pool.features)
+    features = np.asarray(pool.features) / np.sqrt(width)
+    labels = np.asarray(pool.targets) - np.mean(np.asarray(pool.targets))
+    values, vectors = np.linalg.eigh(features.T @ features)
+    values, along = np.maximum(values[::-1], 0.0), (features @ vectors[:, ::-1]).T @ labels
+    kept = values > 1e-12 * values[0]
+    power = along[kept] ** 2 / values[kept] / count
+    sizes = measured["n_train"].values.astype(float)
+    mean = np.maximum(measured[error].mean("seed").values, 0.5 / count)
+    grid = np.unique(np.append(np.geomspace(sizes[-1], 100 * count, 60), [float(count), 2.0 * count]))
+    law = extrapolate(values[kept] / count, power / np.mean(labels**2), ridge, sizes, mean, grid)
+    if error == "test_error":
+        residual = labels - features @ np.linalg.solve(features.T @ features + ridge * np.eye(width), features.T @ labels)
+        pool_scatter = scatter(residual**2 / np.mean(residual**2) - labels**2 / np.mean(labels**2), np.arange(count))
+    else:
+        pool_scatter = float(1 / np.sqrt(mean[-1] * count))
+    own = float(measured[error].isel(n_train=-1).std("seed", ddof=1)) / np.sqrt(measured.sizes["seed"]) / mean[-1]
+    spread = np.sqrt(law.spread**2 + pool_scatter**2 + own**2)
+    middle = np.log(mean[-1]) + law.log_change
+    highest = np.inf if error == "test_error" else 1.0
+    return xr.Dataset(
+        {
+            error: ("n_train", np.exp(middle)),
+            "lower": ("n_train", np.exp(middle - 1.96 * spread)),
+            "upper": ("n_train", np.minimum(np.exp(middle + 1.96 * spread), highest)),
+        },
+        {"n_train": grid},
+    )
 
 
 def draw_features(result: FeatureForecast, title: str) -> Any:
     """The predicted error with the measured points, and the penalty with the effective number of parameters."""
-    from orderparam.plotting import Panel, figure_of, house_style, labelled
+    from orderparam.plotting import Panel, figure_of, house_style, labelled, vertical
+    from orderparam.plotting.style import COLOURS
 
     classes = "" if result.error == "test_error" else "; the classes are taken as Gaussians of one covariance"
+    shown = {
+        "theory": result.predicted,
+        "continued (95 % interval)": result.ahead[[result.error]],
+        "measured, held out": result.measured,
+    }
     with house_style():
-        return figure_of(
-            labelled({"predicted": result.predicted, "measured": result.measured}),
+        figure = figure_of(
+            labelled(shown),
             [
-                Panel("n_train", result.error, log="xy"),
+                Panel("n_train", result.error, log="xy", reference=[vertical(result.examples, "your data")]),
                 Panel("n_train", "effective_dimension", log="xy"),
                 Panel("n_train", "ridge", log="xy", where={"kind": "theory"}),
             ],
             title=title,
             caption=f"{result.loss} loss, {result.feature_count} features. Theory: from the features' covariance over all "
             f"{result.examples} examples and their correlation with the targets, no fit{classes}. Measured: random training sets,"
-            rf" error over all examples. Ridge beside the summed loss, features divided by $\sqrt{{p}}$: {result.other_penalty}.",
+            rf" error on the others. Ridge beside the summed loss, features divided by $\sqrt{{p}}$: {result.other_penalty}.",
         )
+        data = result.ahead
+        figure.axes[0].fill_between(data["n_train"], data["lower"], data["upper"], color=COLOURS[1], alpha=0.18, linewidth=0)
+        return figure
 
 
 def save_features(result: FeatureForecast, out: Path, title: str, settings: dict[str, Any]) -> None:
     """Figure, predicted and measured curve, and summary in a new folder, see `orderparam.core.folder`."""
     names = ("loss", "examples", "feature_count", "error", "deviation", "other_penalty")
     summary = {**settings, **{name: getattr(result, name) for name in names}}
-    data = {"predicted": result.predicted, "measured": result.measured}
+    data = {"predicted": result.predicted, "measured": result.measured, "ahead": result.ahead}
     write_folder(out, data, lambda: draw_features(result, title), summary)

@@ -11,6 +11,8 @@ import optimistix
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from orderparam.solve.implicit import implicit_root
+
 
 class FixedPoint(eqx.Module):
     """The last iterate y, the largest entry of |function(y) - y|, whether it met the tolerance, and the number of steps taken."""
@@ -53,15 +55,13 @@ def fixed_point(
     def solve(_: Callable, first: PyTree) -> tuple[PyTree, tuple]:
         solver = optimistix.FixedPointIteration(rtol=tolerance, atol=tolerance)
         found = optimistix.fixed_point(damped, solver, first, args, max_steps=max_steps, throw=False)
-        # custom_root cannot differentiate past an integer
         success, steps = found.result == optimistix.RESULTS.successful, found.stats["num_steps"]
         return found.value, (success.astype(float), steps.astype(float))
 
     def tangent(linear: Callable[[PyTree], PyTree], rhs: PyTree) -> PyTree:
         return lax.custom_linear_solve(linear, rhs, _gmres, _gmres)
 
-    value, told = lax.custom_root(change, jax.tree.map(jnp.asarray, start), solve, tangent, has_aux=True)
-    success, steps = lax.stop_gradient(told)
+    value, (success, steps) = implicit_root(change, jax.tree.map(jnp.asarray, start), solve, tangent)
     changes = jax.tree.map(lambda part: jnp.max(jnp.abs(part)), lax.stop_gradient(change(value)))
     residual = jax.tree.reduce(jnp.maximum, changes)
     return FixedPoint(value, residual, success > 0, steps.astype(int))

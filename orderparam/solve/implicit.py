@@ -7,23 +7,23 @@ import jax
 import jax.numpy as jnp
 import lineax
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 Vector = Float[Array, "unknown"]
 Linear = Callable[[Vector], Vector]
 
 
 def implicit_root(
-    function: Callable[[Vector], Vector],
-    start: Vector,
-    solve: Callable[[Callable[[Vector], Vector], Vector], tuple[Vector, Any]],
-    tangent: Callable[[Linear, Vector], Vector],
-) -> tuple[Vector, Any]:
+    function: Callable[[PyTree], PyTree],
+    start: PyTree,
+    solve: Callable[[Callable[[PyTree], PyTree], PyTree], tuple[PyTree, Any]],
+    tangent: Callable[[Callable[[PyTree], PyTree], PyTree], PyTree],
+) -> tuple[PyTree, Any]:
     """The u with function(u) = 0 and what else `solve(function, start) -> (u, numbers)` tells of it, which has no derivative.
 
     Derivatives of u, of every order, with respect to whatever `function` closes over follow from the implicit function theorem;
-    `tangent(linear, rhs)` solves linear(x) = rhs with the linearised function: `dense` or `symmetric`. Works under `vmap`.
-    `numbers` must be floats (a root cannot be differentiated past an integer).
+    `tangent(linear, rhs)` solves linear(x) = rhs with the linearised function: for vectors `dense` or `symmetric`. Works under
+    `vmap`. `numbers` must be floats (a root cannot be differentiated past an integer).
     """
     found, numbers = lax.custom_root(function, lax.stop_gradient(start), solve, tangent, has_aux=True)
     return found, lax.stop_gradient(numbers)

@@ -7,7 +7,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from orderparam.solve.implicit import implicit_root
 
 # Bisection alone needs about 62 halvings from the widest bracket of a float64 logarithm (1400) down to rounding.
 _MAX_STEPS = 128
@@ -18,11 +20,12 @@ _ACCURACY = 1e-9
 
 
 class Root(eqx.Module):
-    """A root, the absolute value of the function there, and whether it is known to be one."""
+    """A root, the absolute value of the function there, whether it is known to be one, and the number of steps taken."""
 
     value: Float[Array, ""]
     residual: Float[Array, ""]
     converged: Bool[Array, ""]
+    steps: Int[Array, ""]
 
 
 def decreasing_root(
@@ -49,7 +52,7 @@ def decreasing_root(
     def tolerance(u: Float[Array, ""]) -> Float[Array, ""]:
         return 2 * eps * jnp.maximum(jnp.abs(u), 1.0)
 
-    def solve(function: Callable, guess: Float[Array, ""]) -> Float[Array, ""]:
+    def solve(function: Callable, guess: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         def step(state: tuple) -> tuple:
             low, high, u, last, count = state
             value, slope = jax.jvp(function, (u,), (jnp.ones_like(u),))
@@ -66,12 +69,13 @@ def decreasing_root(
             low, high, u, last, count = state
             return (last > tolerance(u)) & (high - low > tolerance(u)) & (count < _MAX_STEPS)
 
-        start = (lower, upper, guess, upper - lower + 1.0, jnp.asarray(0))
-        return lax.while_loop(unfinished, step, start)[2]
+        _, _, found, _, count = lax.while_loop(unfinished, step, (lower, upper, guess, upper - lower + 1.0, jnp.asarray(0)))
+        return found, count.astype(float)
 
     def at(u: Float[Array, ""]) -> Float[Array, ""]:
         return function(u, args)
 
-    root = lax.custom_root(at, 0.5 * (lower + upper), solve, lambda linear, y: y / linear(jnp.ones_like(y)))
+    root, steps = implicit_root(at, 0.5 * (lower + upper), solve, lambda linear, y: y / linear(jnp.ones_like(y)))
     value, slope = lax.stop_gradient(jax.jvp(at, (lax.stop_gradient(root),), (jnp.ones_like(root),)))
-    return Root(root, jnp.abs(value), jnp.abs(value / slope) <= _ACCURACY * jnp.maximum(jnp.abs(root), 1.0))
+    close = jnp.abs(value / slope) <= _ACCURACY * jnp.maximum(jnp.abs(root), 1.0)
+    return Root(root, jnp.abs(value), close, steps.astype(int))

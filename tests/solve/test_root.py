@@ -31,6 +31,7 @@ def test_convergence_is_reported():
     found = decreasing_root(power, 0.0, 9.0, (2.0, 3.0))
     assert found.converged
     assert found.residual < 1e-14
+    assert 2 < found.steps < 20
 
 
 @pytest.mark.parametrize(

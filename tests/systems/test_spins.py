@@ -23,7 +23,8 @@ from orderparam.systems.spins import (
     swendsen_wang,
     wolff,
 )
-from orderparam.systems.spins.lattice.clusters import cluster_labels, cluster_sizes
+from orderparam.systems.spins.labels import cluster_sizes
+from orderparam.systems.spins.lattice.clusters import cluster_labels
 from orderparam.systems.spins.lattice.figures import crossing
 
 MOMENTS = ("energy", "heat_capacity", "absolute_magnetisation", "squared_magnetisation", "susceptibility", "binder")

@@ -1,4 +1,4 @@
-"""Spins: the mean-field magnet and the Ising model, exactly and simulated.
+"""Spins: the mean-field magnet, the Ising model, Potts spins on graphs and the scalar field, exactly and simulated.
 
 import orderparam as op
 from orderparam.systems.spins import IsingLattice, kaufman, onsager, swendsen_wang
@@ -8,10 +8,26 @@ kaufman(system).energy
 op.sweep(swendsen_wang, system, {"temperature": [2.0, 2.2, 2.4]}, seeds=4)
 """
 
-from orderparam.systems.spins.lattice.experiment import Configuration, configuration, metropolis, swendsen_wang, wolff
-from orderparam.systems.spins.lattice.finite import Torus, enumerated, kaufman
+from orderparam.systems.spins.graph.edges import lattice_edges, random_edges, regular_edges
+from orderparam.systems.spins.graph.experiment import graph_clusters, regular_graph_clusters
+from orderparam.systems.spins.graph.model import PottsGraph, RegularPotts
+from orderparam.systems.spins.graph.theory import Cavity, cavity, potts_enumerated
+from orderparam.systems.spins.lattice.experiment import (
+    Configuration,
+    Correlation,
+    Quench,
+    configuration,
+    correlations,
+    metropolis,
+    quench,
+    swendsen_wang,
+    wolff,
+)
+from orderparam.systems.spins.lattice.figures import animate
+from orderparam.systems.spins.lattice.finite import Torus, enumerated, kaufman, torus_correlation
 from orderparam.systems.spins.lattice.infinite import DiagonalCorrelation, InfiniteLattice, critical_correlation, onsager
 from orderparam.systems.spins.lattice.model import CRITICAL_TEMPERATURE, IsingLattice
+from orderparam.systems.spins.lattice.scaling import CriticalPoint, finite_size_scaling
 from orderparam.systems.spins.mean_field.experiment import glauber
 from orderparam.systems.spins.mean_field.model import MeanFieldMagnet
 from orderparam.systems.spins.mean_field.theory import (
@@ -25,4 +41,7 @@ from orderparam.systems.spins.mean_field.theory import (
     spinodal,
 )
 from orderparam.systems.spins.measurement import Measured
+from orderparam.systems.spins.scalar_field.experiment import MeasuredField, field_clusters
+from orderparam.systems.spins.scalar_field.model import ScalarField
+from orderparam.systems.spins.scalar_field.theory import FieldMoments, GaussianField, best_gaussian_field, transfer_matrix
 from orderparam.systems.spins.thermodynamics import Thermodynamics

@@ -67,7 +67,7 @@ def measured(series: Series, temperature: Float[Array, ""], spins: Float[Array, 
     # Energies are taken from their mean, so that the variance of a nearly frozen system is not lost to rounding.
     centre = jnp.mean(series.energy)
     moments = jnp.stack([series.energy - centre, (series.energy - centre) ** 2, *series[1:]], axis=-1)
-    value, error = jackknife(derived, _block_means(moments))
+    value, error = blocked_jackknife(derived, moments)
     value = value.at[0].add(centre)
     found = estimate(series.absolute)
     draws = series.absolute.size
@@ -89,7 +89,11 @@ def jackknife(
     return count * function(jnp.mean(blocks, axis=0)) - (count - 1) * mean, error
 
 
-def _block_means(moments: Float[Array, "replica sweep moment"]) -> Float[Array, "block moment"]:
+def blocked_jackknife(
+    function: Callable[[Float[Array, "moment"]], Float[Array, "observable"]], moments: Float[Array, "replica sweep moment"]
+) -> tuple[Float[Array, "observable"], Float[Array, "observable"]]:
+    """`jackknife` over 8 blocks of every replica."""
     replicas, sweeps, kinds = moments.shape
     length = sweeps // _BLOCKS
-    return moments[:, sweeps - length * _BLOCKS :].reshape(replicas * _BLOCKS, length, kinds).mean(axis=1)
+    kept = moments[:, sweeps - length * _BLOCKS :]
+    return jackknife(function, kept.reshape(replicas * _BLOCKS, length, kinds).mean(axis=1))

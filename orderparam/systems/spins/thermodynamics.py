@@ -30,16 +30,19 @@ def averages(
     magnetisation: Float[Array, "state"],
     temperature: Float[Array, ""] | float,
     spins: float,
+    moments: tuple[Float[Array, "state"], ...] | None = None,
 ) -> Thermodynamics:
-    """Averages over states of the given energy and magnetisation per spin, exp(log_count) configurations each."""
+    """Averages over states of the given energy and magnetisation per spin, exp(log_count) configurations each.
+
+    moments: what |m|, m^2 and m^4 are, where they are not those of the magnetisation.
+    """
+    size, square, power = moments or (jnp.abs(magnetisation), magnetisation**2, magnetisation**4)
     logs = log_count - spins * energy / temperature
     log_sum = logsumexp(logs)
     weights = jnp.exp(logs - log_sum)
-    mean, m, absolute, second, fourth = (
-        jnp.sum(weights * x) for x in (energy, magnetisation, jnp.abs(magnetisation), magnetisation**2, magnetisation**4)
-    )
+    mean, m, absolute, second, fourth = (jnp.sum(weights * x) for x in (energy, magnetisation, size, square, power))
+    spread = jnp.sum(weights * ((size - absolute) ** 2 + square - size**2))
     energy_variance = jnp.sum(weights * (energy - mean) ** 2)
-    spread = jnp.sum(weights * (jnp.abs(magnetisation) - absolute) ** 2)
     return Thermodynamics(
         free_energy=-temperature * log_sum / spins,
         energy=mean,

@@ -1,8 +1,4 @@
-"""Swendsen-Wang and Wolff: clusters of equal spins joined by random bonds are found and turned as a whole.
-
-All clusters of all replicas are labelled together: every site points to a site of its cluster, takes the smallest label that it
-sees across a bond, hands it to the site it points to, and follows pointers (pointer jumping): a few passes at any temperature.
-"""
+"""Swendsen-Wang and Wolff: clusters of equal spins joined by random bonds are found and turned as a whole."""
 
 from functools import partial
 from typing import Literal
@@ -12,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int8, PRNGKeyArray
 
+from orderparam.systems.spins.labels import Labels, cluster_sizes, smallest_labels
 from orderparam.systems.spins.measurement import Series
+from orderparam.systems.spins.random_words import Counter, below, first_word, random_words
 
 Method = Literal["swendsen-wang", "wolff"]
 Spins = Int8[Array, "replica *shape"]
@@ -37,20 +35,25 @@ def cluster_series(
     n = int(np.prod(shape))
     sites = tuple(range(1, 1 + len(shape)))
 
-    def sweep(spins: Spins, key: PRNGKeyArray) -> tuple[Spins, Array]:
-        bond_key, flip_key = jax.random.split(key)
-        labels = cluster_labels(random_bonds(spins, temperature, bond_key))
+    def sweep(carry: tuple[Spins, Counter], _: None) -> tuple[tuple[Spins, Counter], Array]:
+        spins, words = carry
+        words, bonds = random_bonds(words, spins, temperature)
+        labels = cluster_labels(bonds)
         sizes = cluster_sizes(labels)
-        spins = (wolff_flip if method == "wolff" else swendsen_wang_flip)(spins, labels, sizes, field / temperature, flip_key)
+        words, spins = (
+            wolff_flip(words, spins, labels)
+            if method == "wolff"
+            else swendsen_wang_flip(words, labels, sizes, field / temperature)
+        )
         energy = -sum(jnp.sum(spins * jnp.roll(spins, -1, axis), axis=sites, dtype=jnp.int32) for axis in sites) / n
         m = jnp.sum(spins, axis=sites, dtype=jnp.int32) / n
         squares, fourths = (jnp.sum((sizes.reshape(replicas, n) / n) ** power, axis=1) for power in (2, 4))
         second = jnp.where(field == 0, squares, m**2)
         fourth = jnp.where(field == 0, 3 * squares**2 - 2 * fourths, m**4)
-        return spins, jnp.stack([energy - field * m, m, jnp.abs(m), second, fourth])
+        return (spins, words), jnp.stack([energy - field * m, m, jnp.abs(m), second, fourth])
 
     start = jnp.ones((replicas, *shape), jnp.int8)
-    _, kept = jax.lax.scan(sweep, start, jax.random.split(key, warmup + sweeps))
+    _, kept = jax.lax.scan(sweep, (start, first_word(key)), length=warmup + sweeps)
     return Series(*jnp.moveaxis(kept[warmup:], (0, 1, 2), (2, 0, 1)))
 
 
@@ -61,62 +64,86 @@ def last_configuration(
     """The spins after so many sweeps of Swendsen and Wang from random ones."""
     start_key, run_key = jax.random.split(key)
 
-    def sweep(spins: Spins, key: PRNGKeyArray) -> tuple[Spins, None]:
-        bond_key, flip_key = jax.random.split(key)
-        labels = cluster_labels(random_bonds(spins, temperature, bond_key))
-        return swendsen_wang_flip(spins, labels, cluster_sizes(labels), field / temperature, flip_key), None
+    def sweep(_: int, carry: tuple[Spins, Counter]) -> tuple[Spins, Counter]:
+        spins, words = carry
+        words, bonds = random_bonds(words, spins, temperature)
+        labels = cluster_labels(bonds)
+        words, spins = swendsen_wang_flip(words, labels, cluster_sizes(labels), field / temperature)
+        return spins, words
 
     start = jax.random.rademacher(start_key, (1, *shape), jnp.int8)
-    return jax.lax.scan(sweep, start, jax.random.split(run_key, sweeps))[0][0]
+    return jax.lax.fori_loop(0, sweeps, sweep, (start, first_word(run_key)))[0][0]
 
 
-def random_bonds(spins: Spins, temperature: Float[Array, ""], key: PRNGKeyArray) -> Bool[Array, "direction replica *shape"]:
+@partial(jax.jit, static_argnames=("shape", "replicas", "warmup", "sweeps", "reach"))
+def correlation_series(
+    temperature: Float[Array, ""],
+    key: PRNGKeyArray,
+    shape: tuple[int, ...],
+    replicas: int,
+    warmup: int,
+    sweeps: int,
+    reach: int,
+) -> Float[Array, "replica sweep step"]:
+    """The share of pairs of sites 1 .. reach steps along the diagonal apart that are in one cluster, after each sweep.
+
+    Without a field its mean is the correlation of their spins (improved estimator).
+    """
+    axes = tuple(range(1, 1 + len(shape)))
+
+    def sweep(carry: tuple[Spins, Counter], _: None) -> tuple[tuple[Spins, Counter], Array]:
+        spins, words = carry
+        words, bonds = random_bonds(words, spins, temperature)
+        labels = cluster_labels(bonds)
+        words, spins = swendsen_wang_flip(words, labels, cluster_sizes(labels), jnp.zeros(()))
+
+        def together(step: Array) -> Array:
+            return jnp.mean(labels == jnp.roll(labels, (step,) * len(axes), axes), axis=axes)
+
+        return (spins, words), jax.lax.map(together, jnp.arange(1, reach + 1))
+
+    start = jnp.ones((replicas, *shape), jnp.int8)
+    _, kept = jax.lax.scan(sweep, (start, first_word(key)), length=warmup + sweeps)
+    return jnp.moveaxis(kept[warmup:], 2, 0)
+
+
+def random_bonds(
+    words: Counter, spins: Spins, temperature: Float[Array, ""]
+) -> tuple[Counter, Bool[Array, "direction replica *shape"]]:
     """Whether each site is bonded to the next in each direction: with probability 1 - exp(-2/T) where their spins are equal."""
     equal = jnp.stack([spins == jnp.roll(spins, -1, axis) for axis in range(1, spins.ndim)])
-    level = jnp.clip(-jnp.expm1(-2 / temperature) * 2.0**32, 0, 2.0**32 - 1).astype(jnp.uint32)
-    return equal & (jax.random.bits(key, equal.shape, jnp.uint32) < level)
+    words, drawn = random_words(words, equal.size)
+    return words, equal & below(drawn, -jnp.expm1(-2 / temperature)).reshape(equal.shape)
 
 
 def cluster_labels(bonds: Bool[Array, "direction replica *shape"]) -> Int[Array, "replica *shape"]:
     """The number of one of its sites, the same for all sites of a cluster; sites are numbered through all replicas."""
     shape = bonds.shape[1:]
 
-    def smallest_seen(labels: Array) -> Array:
-        seen = labels
+    def seen(flat: Labels) -> Labels:
+        labels = flat.reshape(shape)
+        smallest = labels
         for axis, bond in enumerate(bonds, start=1):
-            seen = jnp.minimum(seen, jnp.where(bond, jnp.roll(labels, -1, axis), labels))
-            seen = jnp.minimum(seen, jnp.where(jnp.roll(bond, 1, axis), jnp.roll(labels, 1, axis), labels))
-        return seen
+            smallest = jnp.minimum(smallest, jnp.where(bond, jnp.roll(labels, -1, axis), labels))
+            smallest = jnp.minimum(smallest, jnp.where(jnp.roll(bond, 1, axis), jnp.roll(labels, 1, axis), labels))
+        return smallest.ravel()
 
-    def spread(state: tuple[Array, Array]) -> tuple[Array, Array]:
-        labels, seen = state
-        pointers = labels.ravel().at[labels.ravel()].min(seen.ravel())
-        pointers = jnp.minimum(pointers, seen.ravel())
-        labels = pointers[pointers[pointers]].reshape(shape)
-        return labels, smallest_seen(labels)
-
-    start = jnp.arange(int(np.prod(shape)), dtype=jnp.int32).reshape(shape)
-    return jax.lax.while_loop(lambda state: jnp.any(state[0] != state[1]), spread, (start, smallest_seen(start)))[0]
-
-
-def cluster_sizes(labels: Int[Array, "replica *shape"]) -> Int[Array, "site"]:
-    """The number of sites that carry each label; zero for most."""
-    return jnp.zeros(labels.size, jnp.int32).at[labels.ravel()].add(1)
+    return smallest_labels(seen, int(np.prod(shape))).reshape(shape)
 
 
 def swendsen_wang_flip(
-    spins: Spins, labels: Int[Array, "replica *shape"], sizes: Int[Array, "site"], pull: Float[Array, ""], key: PRNGKeyArray
-) -> Spins:
+    words: Counter, labels: Int[Array, "replica *shape"], sizes: Int[Array, "site"], pull: Float[Array, ""]
+) -> tuple[Counter, Spins]:
     """Every cluster is up with probability 1/(1 + exp(-2 h n_c/T)), pull = h/T (Swendsen, Wang 1987; a coin without a field)."""
-    up = jax.random.uniform(key, sizes.shape, jnp.float32) < jax.nn.sigmoid(2 * pull * sizes)
-    return jnp.where(up[labels], 1, -1).astype(jnp.int8)
+    words, drawn = random_words(words, sizes.size)
+    spins = jnp.where(below(drawn, jax.nn.sigmoid(2 * pull * sizes)), 1, -1).astype(jnp.int8)
+    return words, spins[labels]
 
 
-def wolff_flip(
-    spins: Spins, labels: Int[Array, "replica *shape"], sizes: Int[Array, "site"], pull: Float[Array, ""], key: PRNGKeyArray
-) -> Spins:
+def wolff_flip(words: Counter, spins: Spins, labels: Int[Array, "replica *shape"]) -> tuple[Counter, Spins]:
     """The cluster of one random site of each replica is turned (Wolff 1989); only without a field."""
     rows = labels.reshape(len(labels), -1)
-    chosen = jax.random.randint(key, (len(rows), 1), 0, rows.shape[1])
-    turned = rows == jnp.take_along_axis(rows, chosen, axis=1)
-    return jnp.where(turned.reshape(spins.shape), -spins, spins)
+    words, drawn = random_words(words, len(rows))
+    chosen = (drawn % np.uint64(rows.shape[1])).astype(jnp.int32)
+    turned = rows == jnp.take_along_axis(rows, chosen[:, None], axis=1)
+    return words, jnp.where(turned.reshape(spins.shape), -spins, spins)

@@ -1,14 +1,16 @@
 """The Ising model simulated: Metropolis updates, clusters of Swendsen and Wang, Wolff's single cluster."""
 
+import itertools
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
-from orderparam.systems.spins.lattice.clusters import cluster_series, last_configuration
-from orderparam.systems.spins.lattice.metropolis import metropolis_series
+from orderparam.sampling import estimate
+from orderparam.systems.spins.lattice.clusters import cluster_series, correlation_series, last_configuration
+from orderparam.systems.spins.lattice.metropolis import REPLICAS, metropolis_series, quenched_series
 from orderparam.systems.spins.lattice.model import IsingLattice
 from orderparam.systems.spins.measurement import Measured, measured
 
@@ -20,14 +22,34 @@ class Configuration(Result):
     energy: Float[Array, ""]
 
 
-def _even(system: IsingLattice, **_: Any) -> None:
+class Correlation(Result):
+    """correlation: <s s'> of two sites `steps` diagonal steps apart, with its standard error. converged: see `Measured`."""
+
+    steps: Float[Array, "step"]
+    correlation: Float[Array, "step"]
+    correlation_error: Float[Array, "step"]
+    converged: Bool[Array, ""]
+
+
+class Quench(Result):
+    """After `sweep` sweeps: energy per spin with its standard error over 64 replicas, and the spins of one of them."""
+
+    sweep: Float[Array, "time"]
+    energy: Float[Array, "time"]
+    energy_error: Float[Array, "time"]
+    spin: Float[Array, "time row column"]
+
+
+def _even(system: IsingLattice, *, replicas: int = REPLICAS, **_: Any) -> None:
     if any(length % 2 for length in system.shape):
         raise ValueError(f"IsingLattice.shape = {system.shape}: must be even (colours of a checkerboard are updated in turn)")
+    if replicas < 1 or replicas % REPLICAS:
+        raise ValueError(f"metropolis: replicas = {replicas}: must be a multiple of {REPLICAS} (one for each bit of a word)")
 
 
 def _no_field(system: IsingLattice, **_: Any) -> None:
     if system.field != 0:
-        raise ValueError(f"IsingLattice.field = {float(system.field):g}: must be 0 (Wolff's cluster is turned without asking)")
+        raise ValueError(f"IsingLattice.field = {float(system.field):g}: must be 0 (clusters are turned without asking)")
 
 
 def _square(system: IsingLattice, **_: Any) -> None:
@@ -35,13 +57,25 @@ def _square(system: IsingLattice, **_: Any) -> None:
         raise ValueError(f"IsingLattice.shape = {system.shape}: must have two directions (the picture of a square lattice)")
 
 
+def _quenchable(system: IsingLattice, *, sweeps: tuple[int, ...] = (), **_: Any) -> None:
+    _even(system)
+    _square(system)
+    _no_field(system)
+    if any(later <= earlier for earlier, later in itertools.pairwise((-1, *sweeps))):
+        raise ValueError(f"quench: sweeps = {sweeps}: must be whole numbers that grow")
+
+
 @experiment(check=_even)
-def metropolis(system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 500, sweeps: int = 2000) -> Measured:
+def metropolis(
+    system: IsingLattice, key: PRNGKeyArray, *, replicas: int = REPLICAS, warmup: int = 500, sweeps: int = 2000
+) -> Measured:
     """Metropolis updates from all spins up, one colour of the checkerboard after the other; any dimension and field.
 
-    Near T_c correlations last about L^2.17 sweeps. Probabilities are resolved to 2^-32.
+    Replicas are independent and come in multiples of 64. In a field a flip must be accepted by bonds and by the field, each with
+    its own factor min(1, exp(-dE/T)). Near T_c correlations last about L^2.17 sweeps. Probabilities are resolved to 2^-24.
     """
-    series = metropolis_series(system.temperature, system.field, key, system.shape, replicas, warmup, sweeps)
+    tilted = bool(system.field != 0)
+    series = metropolis_series(system.temperature, system.field, key, system.shape, replicas, warmup, sweeps, tilted)
     return measured(series, system.temperature, jnp.asarray(float(system.spins)))
 
 
@@ -58,6 +92,26 @@ def swendsen_wang(system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8,
 def wolff(system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 200, sweeps: int = 2000) -> Measured:
     """One cluster is turned at a time, that of a random site: a `sweep` is one cluster, and times are counted in clusters."""
     return _clusters(system, key, "wolff", replicas, warmup, sweeps)
+
+
+@experiment(check=_no_field)
+def correlations(
+    system: IsingLattice, key: PRNGKeyArray, *, reach: int = 0, replicas: int = 4, warmup: int = 50, sweeps: int = 500
+) -> Correlation:
+    """Along the diagonal, up to `reach` steps (0: half the shortest side), from the clusters of Swendsen and Wang."""
+    steps = reach or min(system.shape) // 2
+    series = correlation_series(system.temperature, key, system.shape, replicas, warmup, sweeps, steps)
+    found = estimate(series)
+    return Correlation(jnp.arange(1.0, steps + 1), found.mean, found.standard_error, jnp.all(found.reliable | found.constant))
+
+
+@experiment(check=_quenchable)
+def quench(system: IsingLattice, key: PRNGKeyArray, *, sweeps: tuple[int, ...] = (0, 1, 2, 5, 10, 20, 50, 100, 200)) -> Quench:
+    """Metropolis updates of 64 lattices from random spins, seen after these numbers of sweeps: domains grow as t^(1/2) below T_c
+    (Allen, Cahn 1979), and the energy of their walls falls as t^(-1/2)."""
+    energies, spins = quenched_series(system.temperature, key, system.shape, jnp.asarray(sweeps))
+    error = jnp.std(energies, axis=1, ddof=1) / jnp.sqrt(energies.shape[1])
+    return Quench(jnp.asarray(sweeps, float), jnp.mean(energies, axis=1), error, spins.astype(float))
 
 
 @experiment(check=_square)

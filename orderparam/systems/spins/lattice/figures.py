@@ -1,14 +1,20 @@
-"""What the studies of the Ising model draw by hand: configurations, and where Binder's ratios cross."""
+"""What the studies of the Ising model draw by hand: configurations, crossings of Binder's ratios, collapsed curves, a quench."""
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from orderparam.analysis import Collapse, exponent
 from orderparam.core.study import Comparison
-from orderparam.plotting.style import GREY, ink
-from orderparam.systems.spins.lattice.model import CRITICAL_TEMPERATURE
+from orderparam.plotting import canvas, finish
+from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
+from orderparam.systems.spins.lattice.experiment import Quench
+from orderparam.systems.spins.lattice.infinite import onsager
+from orderparam.systems.spins.lattice.model import CRITICAL_TEMPERATURE, IsingLattice
+from orderparam.systems.spins.lattice.scaling import finite_size_scaling
 
 
 def draw_configuration(temperature: float, axes: Any, comparison: Comparison) -> None:
@@ -51,3 +57,95 @@ def crossing(smaller: xr.Dataset, larger: xr.Dataset) -> np.ndarray:
         if inside.size:
             found.append(middle + half * inside[np.argmin(np.abs(inside))])
     return np.array(found)
+
+
+def by_length(comparison: Comparison, kind: str) -> xr.Dataset:
+    """The curves of a kind that carry a length, joined along it."""
+    runs = {data.attrs["facets"]["length"]: data for data in comparison.curves(kind).values()}
+    return xr.concat([runs[length].expand_dims(length=[length]) for length in sorted(runs)], "length", join="outer")
+
+
+def draw_scaling(comparison: Comparison) -> Any:
+    """Binder's ratio, magnetisation and susceptibility of all sizes on one curve each, and what the fits say."""
+    found = finite_size_scaling(by_length(comparison, "experiment"))
+    fits = {
+        "Binder ratio": found.binder,
+        r"$\langle|m|\rangle\,L^{\beta/\nu}$": found.magnetisation,
+        r"$\langle m^2\rangle L^2/L^{\gamma/\nu}$": found.susceptibility,
+    }
+    figure, axes = canvas(1, 3)
+    handles: dict[str, Any] = {}
+    for ax, (text, fit) in zip(axes[0], fits.items()):
+        handles |= _draw_collapse(ax, fit)
+        ax.set(xlabel=r"$(T-T_c)\,L^{1/\nu}$", ylabel=text)
+    exponents = found.exponents
+    names = {"T_c": "$T_c$", "1/nu": r"$1/\nu$", "beta/nu": r"$\beta/\nu$", "gamma/nu": r"$\gamma/\nu$"}
+    told = ", ".join(f"{names[name]} = {value:.4f} ± {error:.4f}" for name, (value, error) in exponents.items())
+    quality = ", ".join(f"{fit.chi_squared:.0f}/{fit.freedom} from L = {fit.sizes[0]:g}" for fit in fits.values())
+    caption = (
+        f"{told} (exact: {CRITICAL_TEMPERATURE:.4f}, 1, 1/8, 7/4). Lines: fitted polynomials, $\\chi^2$ per freedom {quality}."
+    )
+    finish(figure, comparison.study.title, handles, caption)
+    return figure
+
+
+def _draw_collapse(axes: Any, fit: Collapse) -> dict[str, Any]:
+    handles = {}
+    for number, size in enumerate(fit.sizes):
+        own = fit.scaled_size == size
+        look = {"color": COLOURS[number % len(COLOURS)], "fmt": MARKERS[number % len(MARKERS)], "markerfacecolor": "white"}
+        handles[f"$L$ = {size:g}"] = axes.errorbar(fit.scaled_x[own], fit.scaled_y[own], fit.scaled_error[own], **look)
+    u = np.linspace(fit.scaled_x.min(), fit.scaled_x.max(), 200)
+    axes.plot(u, fit.curve(u), color=ink(), linewidth=0.8, zorder=1)
+    return handles
+
+
+def draw_opposite(axes: Any, comparison: Comparison) -> None:
+    """The correlation of opposite sites against the size, and its exponent."""
+    runs = by_length(comparison, "experiment")
+    half = (runs["steps"] == runs["length"] / 2) & runs["correlation"].notnull()
+    far = xr.Dataset(
+        {name: runs[name].where(half).sum("step").isel(temperature=0) for name in ("correlation", "correlation_error")}
+    )
+    axes.errorbar(far["length"], far["correlation"].mean("seed"), far["correlation_error"].mean("seed") / 2, fmt="o", color=ink())
+    axes.set(xscale="log", yscale="log", xlabel="length $L$", ylabel="correlation of opposite sites")
+    try:
+        found = exponent(far, "length", "correlation")
+    except ValueError as error:  # too few sizes
+        axes.set_title(str(error))
+        return
+    length = np.array(found.window)
+    axes.plot(length, found.amplitude * length**found.exponent, color=ink(), linewidth=0.8)
+    axes.set_title(rf"$\eta$ = {-found.exponent:.4f} ± {found.exponent_error:.4f} (exact 1/4)")
+
+
+def draw_walls(axes: Any, comparison: Comparison) -> None:
+    """The energy above equilibrium after a quench against time, which falls as its square root."""
+    (runs,) = comparison.experiments().values()
+    for number, temperature in enumerate(runs["temperature"].values):
+        own = runs.sel(temperature=temperature)
+        excess = own["energy"].mean("seed") - float(onsager(IsingLattice(float(temperature))).energy)
+        look = {"color": COLOURS[number], "marker": MARKERS[number], "linestyle": "none", "label": f"$T$ = {temperature:g}"}
+        time = own["sweep"].isel(seed=0)
+        later = time > 0
+        axes.plot(time[later], excess[later], **look)
+    guide = np.array([3.0, 1000.0])
+    axes.plot(guide, 1.2 * guide**-0.5, color=GREY, linewidth=0.8)
+    axes.annotate("$t^{-1/2}$", (guide[1], 1.2 * guide[1] ** -0.5), (0, 4), textcoords="offset points", color=GREY, ha="right")
+    axes.set(xscale="log", yscale="log", xlabel="sweeps $t$", ylabel="energy above equilibrium")
+
+
+def draw_quenched(time: int, axes: Any, comparison: Comparison) -> None:
+    """The lattice of the first seed at the lowest temperature, `time` being the place in the list of times."""
+    (runs,) = comparison.experiments().values()
+    axes.imshow(runs["spin"].isel(temperature=0, seed=0, time=time), cmap="binary", vmin=-1, vmax=1, interpolation="nearest")
+    axes.set(xticks=[], yticks=[])
+
+
+def animate(quench: Quench, path: str | Path, frames_per_second: int = 10) -> None:
+    """Writes the pictures of a quench as an animated GIF, one frame for each of its times."""
+    from PIL import Image
+
+    frames = [Image.fromarray(np.where(np.asarray(spin) > 0, 0, 255).astype(np.uint8)) for spin in quench.spin]
+    frames = [frame.resize((3 * frame.width, 3 * frame.height), Image.Resampling.NEAREST).convert("1") for frame in frames]
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=1000 // frames_per_second, loop=0)

@@ -9,11 +9,17 @@ from jaxtyping import Array, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
-from orderparam.systems.spins.lattice.infinite import zero_field_square
+from orderparam.systems.spins.lattice.infinite import (
+    CRITICAL_AMPLITUDE,
+    DiagonalCorrelation,
+    at_critical_point,
+    zero_field_square,
+)
 from orderparam.systems.spins.lattice.model import IsingLattice
 from orderparam.systems.spins.thermodynamics import Thermodynamics, averages
 
 _FROZEN = 100.0  # couplings above which excitations have weight below exp(-400)
+_THETA_TERMS = 12
 _LARGEST = 20  # spins whose configurations are counted one by one
 
 
@@ -47,6 +53,25 @@ def kaufman(system: IsingLattice) -> Torus:
     )
 
 
+@theory(check=zero_field_square)
+def torus_correlation(system: IsingLattice, *, reach: int = 32) -> DiagonalCorrelation:
+    """Along the diagonal of a large torus at T_c, by conformal invariance (Di Francesco, Saleur, Zuber 1987),
+
+        A L^(-1/4) |theta_1'(0) / theta_1(z)|^(1/4) sum_{k=1..4} |theta_k(z/2)| / sum_{k=2..4} |theta_k(0)|, A = 0.70338,
+
+    with z = n (1 + i)/L and nome exp(-pi M/L) on the L x M lattice, n = 1 .. reach. It leaves out what falls with the square of
+    the distance (1.3 % at one step, 0.3 % at two); beyond half the lattice the correlation grows again.
+    """
+    rows, columns = system.shape
+    steps = np.arange(1, reach + 1)
+    nome = np.exp(-np.pi * columns / rows)
+    z = steps * (1 + 1j) / rows
+    slope = 2 * np.pi * sum((-1) ** n * (2 * n + 1) * nome ** ((n + 0.5) ** 2) for n in range(_THETA_TERMS))
+    shape = sum(np.abs(theta) for theta in _theta(z / 2, nome)) / sum(np.abs(theta) for theta in _theta(0.0, nome)[1:])
+    correlation = CRITICAL_AMPLITUDE * rows**-0.25 * np.abs(slope / _theta(z, nome)[0]) ** 0.25 * shape
+    return DiagonalCorrelation(jnp.asarray(steps, float), jnp.asarray(correlation), at_critical_point(system))
+
+
 @theory(check=_small)
 def enumerated(system: IsingLattice) -> Thermodynamics:
     """All configurations of a lattice of at most 20 sites, in any dimension and field."""
@@ -54,6 +79,20 @@ def enumerated(system: IsingLattice) -> Thermodynamics:
     n = system.spins
     m = magnetisation / n
     return averages(log_count, energy / n - system.field * m, m, system.temperature, n)
+
+
+def _theta(u: np.ndarray | float, nome: float) -> tuple[np.ndarray, ...]:
+    """theta_1 .. theta_4 at pi u."""
+    odd, even = (
+        [(n, nome ** ((n + 0.5) ** 2)) for n in range(_THETA_TERMS)],
+        [(n, nome ** (n**2)) for n in range(1, _THETA_TERMS)],
+    )
+    return (
+        2 * sum((-1) ** n * weight * np.sin((2 * n + 1) * np.pi * u) for n, weight in odd),
+        2 * sum(weight * np.cos((2 * n + 1) * np.pi * u) for n, weight in odd),
+        1 + 2 * sum(weight * np.cos(2 * n * np.pi * u) for n, weight in even),
+        1 + 2 * sum((-1) ** n * weight * np.cos(2 * n * np.pi * u) for n, weight in even),
+    )
 
 
 def _log_partition(coupling: Float[Array, ""] | float, shape: tuple[int, ...]) -> Float[Array, ""]:

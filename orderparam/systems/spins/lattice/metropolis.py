@@ -1,20 +1,109 @@
-"""Metropolis updates of a whole sublattice at a time: sites of one colour of the checkerboard are independent given the other."""
+"""Metropolis updates of 64 replicas at once: every bit of a word is the spin of another replica (multi-spin coding).
 
-import itertools
+Sites of one colour of the checkerboard are independent given the other, and are updated together. Sums over neighbours and
+decisions are logical operations on words; every replica draws random bits of its own, so that replicas are independent.
+"""
+
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int8, PRNGKeyArray, UInt32
+from jaxtyping import Array, Float, Int, Int8, PRNGKeyArray, UInt64
 
 from orderparam.systems.spins.measurement import Series
+from orderparam.systems.spins.random_words import (
+    Counter,
+    Words,
+    binary_digits,
+    first_word,
+    random_bits,
+    random_words,
+)
+
+REPLICAS = 64  # in a word
+
+_ONES = np.uint64(2**64 - 1)
 
 # The two colours are stored apart, with half as many columns: site (x, j) of colour c is in column 2 j + (sum x + c) % 2.
-Half = Int8[Array, "replica *half"]
+Half = UInt64[Array, "word *half"]
 
 
-@partial(jax.jit, static_argnames=("shape", "replicas", "warmup", "sweeps"))
+class State(NamedTuple):
+    """Spins of both colours (a one is up), where the next random words start, and the bits that decide on the next sweep."""
+
+    even: Half
+    odd: Half
+    counter: Counter
+    accepted: Words
+
+
+class Updates(NamedTuple):
+    """Metropolis updates of one lattice; shape, replicas and tilted (is there a field?) are static. All lengths must be even.
+
+    A flip is accepted with probability min(1, exp(-dE/T)) for the bonds and, where there is a field, independently with
+    min(1, exp(-dE/T)) for the field: detailed balance holds for each factor (Michel, Kapfer, Krauth 2014).
+    """
+
+    temperature: Float[Array, ""]
+    field: Float[Array, ""]
+    shape: tuple[int, ...]
+    replicas: int
+    tilted: bool
+
+    @property
+    def half(self) -> tuple[int, ...]:
+        """The shape of one colour."""
+        return (self.replicas // REPLICAS, *self.shape[:-1], self.shape[-1] // 2)
+
+    @property
+    def shifted(self) -> np.ndarray:
+        """The rows whose first site has the second colour."""
+        return np.sum(np.indices(self.half[1:])[:-1], axis=0) % 2 == 1
+
+    def begin(self, even: Half, odd: Half, counter: Counter) -> State:
+        return State(even, odd, *self._draw(counter))
+
+    def sweep(self, state: State) -> tuple[State, list[Half]]:
+        """Both colours once; and the number of unequal neighbours of the second colour's spins, as binary digits.
+
+        Bits are drawn a sweep ahead: in one loop with what shifts arrays the compiler would not vectorise them.
+        """
+        counter, drawn = self._draw(state.counter)
+        accepted = state.accepted.reshape(-1, 2, *self.half)
+        even = self._update(state.even, self.neighbours(state.odd, self.shifted), accepted[:, 0])
+        around = self.neighbours(even, ~self.shifted)
+        odd = self._update(state.odd, around, accepted[:, 1])
+        return State(even, odd, counter, drawn), added([odd ^ neighbour for neighbour in around])
+
+    def _draw(self, counter: Counter) -> tuple[Counter, Words]:
+        """What bonds (a word for each neighbour beyond half of them) and the field accept, for both colours."""
+        size = 2 * int(np.prod(self.half))
+        counter, accepted = random_bits(counter, len(self.shape) * size, binary_digits(jnp.exp(-4 / self.temperature)))
+        if not self.tilted:
+            return counter, accepted
+        counter, pulled = random_bits(counter, size, binary_digits(jnp.exp(-2 * jnp.abs(self.field) / self.temperature)))
+        return counter, jnp.concatenate([accepted, pulled])
+
+    def neighbours(self, other: Half, shifted: np.ndarray) -> list[Half]:
+        """They are all of the other colour; in rows that are `shifted` the own columns are odd."""
+        rows = [jnp.roll(other, step, axis) for axis in range(1, len(self.shape)) for step in (1, -1)]
+        return [*rows, other, jnp.where(shifted, jnp.roll(other, -1, -1), jnp.roll(other, 1, -1))]
+
+    def _update(self, spins: Half, around: list[Half], accepted: Words) -> Half:
+        directions = len(self.shape)
+        parallel = added([~(spins ^ other) for other in around])
+        flip = jnp.full_like(spins, _ONES)
+        for excess in range(1, directions + 1):  # each parallel neighbour beyond half of them costs 4
+            flip = flip & (accepted[excess - 1] | ~at_least(parallel, directions + excess))
+        if self.tilted:
+            against = spins ^ jnp.where(self.field > 0, _ONES, np.uint64(0))  # ones where the spin is against the field
+            flip = flip & (accepted[directions] | against)
+        return spins ^ flip
+
+
+@partial(jax.jit, static_argnames=("shape", "replicas", "warmup", "sweeps", "tilted"))
 def metropolis_series(
     temperature: Float[Array, ""],
     field: Float[Array, ""],
@@ -23,53 +112,77 @@ def metropolis_series(
     replicas: int,
     warmup: int,
     sweeps: int,
+    tilted: bool,
 ) -> Series:
-    """Series of independent replicas that start with all spins up. All lengths must be even."""
-    half, n = (*shape[:-1], shape[-1] // 2), int(np.prod(shape))
-    odd = np.sum(np.indices(half)[:-1], axis=0) % 2 == 1  # rows whose first site has colour 1
-    levels = _thresholds(temperature, field, len(shape))
+    """Series of independent replicas that start with all spins up."""
+    updates, n, directions = Updates(temperature, field, shape, replicas, tilted), int(np.prod(shape)), len(shape)
 
-    def neighbours(other: Half, shifted: np.ndarray) -> Half:
-        """Sums over nearest neighbours, which are all of the other colour; in rows that are `shifted` the own columns are odd."""
-        rows = sum(jnp.roll(other, step, axis) for axis in range(1, len(shape)) for step in (1, -1))
-        return rows + other + jnp.where(shifted, jnp.roll(other, -1, -1), jnp.roll(other, 1, -1))
+    def sweep(state: State, _: None) -> tuple[State, Array]:
+        state, unequal = updates.sweep(state)
+        one, two, *digits = replica_totals(jnp.stack([state.even, state.odd, *unequal]))
+        return state, jnp.stack([sum(2**k * digit for k, digit in enumerate(digits)), one + two])
 
-    def update(spins: Half, sums: Half, key: PRNGKeyArray) -> Half:
-        accept = jax.random.bits(key, spins.shape, jnp.uint32) <= _select(levels, spins, sums)
-        return jnp.where(accept, -spins, spins)
-
-    def sweep(state: tuple[Half, Half], key: PRNGKeyArray) -> tuple[tuple[Half, Half], Array]:
-        even, other = state
-        first, second = jax.random.split(key)
-        even = update(even, neighbours(other, odd), first)
-        sums = neighbours(even, ~odd)
-        other = update(other, sums, second)
-        sites = tuple(range(1, other.ndim))
-        bonds = jnp.sum(other * sums, axis=sites, dtype=jnp.int32)  # every bond has one end of either colour
-        total = jnp.sum(even, axis=sites, dtype=jnp.int32) + jnp.sum(other, axis=sites, dtype=jnp.int32)
-        return (even, other), jnp.stack([bonds, total]) / n
-
-    start = jnp.ones((replicas, *half), jnp.int8)
-    _, kept = jax.lax.scan(sweep, (start, start), jax.random.split(key, warmup + sweeps))
-    bonds, m = jnp.moveaxis(kept[warmup:], (0, 1, 2), (2, 0, 1))
+    up = jnp.full(updates.half, _ONES)
+    _, kept = jax.lax.scan(sweep, updates.begin(up, up, first_word(key)), length=warmup + sweeps)
+    broken, ones = jnp.moveaxis(kept[warmup:], (0, 1, 2), (2, 0, 1))
+    bonds, m = directions - 2 * broken / n, 2 * ones / n - 1  # every bond has one end of either colour
     return Series(-bonds - field * m, m, jnp.abs(m), m**2, m**4)
 
 
-def _thresholds(
-    temperature: Float[Array, ""], field: Float[Array, ""], directions: int
-) -> dict[tuple[int, int], UInt32[Array, ""]]:
-    """(spin, sum of its neighbours) -> the largest 32-bit word that accepts its flip: min(1, exp(-2 s (sum + h)/T))."""
-    states = itertools.product((-1, 1), range(-2 * directions, 2 * directions + 1, 2))
-    largest = 2.0**32 - 1
-    return {
-        (s, total): jnp.clip(jnp.exp(-2 * s * (total + field) / temperature) * 2.0**32 - 1, 0, largest).astype(jnp.uint32)
-        for s, total in states
-    }
+@partial(jax.jit, static_argnames=("shape",))
+def quenched_series(
+    temperature: Float[Array, ""], key: PRNGKeyArray, shape: tuple[int, ...], times: Int[Array, "time"]
+) -> tuple[Float[Array, "time replica"], Int8[Array, "time *shape"]]:
+    """Energies per spin of 64 replicas after these numbers of sweeps from random spins, and the spins of the first of them."""
+    updates = Updates(temperature, jnp.zeros(()), shape, REPLICAS, False)
+    counter, words = random_words(first_word(key), int(np.prod(shape)))
+    even, odd = words.reshape(2, *updates.half)
+
+    def wait(state: State, sweeps: Array) -> tuple[State, tuple[Array, Array]]:
+        state = jax.lax.fori_loop(0, sweeps, lambda _, state: updates.sweep(state)[0], state)
+        around = updates.neighbours(state.even, ~updates.shifted)
+        digits = replica_totals(jnp.stack(added([state.odd ^ neighbour for neighbour in around])))
+        broken = sum(2**k * digit for k, digit in enumerate(digits))
+        return state, (2 * broken / np.prod(shape) - len(shape), jnp.stack([state.even[0], state.odd[0]]) & 1)
+
+    gaps = jnp.diff(times, prepend=0)
+    _, (energies, halves) = jax.lax.scan(wait, updates.begin(even, odd, counter), gaps)
+    own, other = 2 * jnp.moveaxis(halves, 1, 0).astype(jnp.int8) - 1
+    first, second = jnp.where(updates.shifted, other, own), jnp.where(updates.shifted, own, other)
+    return energies, jnp.stack([first, second], axis=-1).reshape(len(times), *shape)
 
 
-def _select(levels: dict[tuple[int, int], UInt32[Array, ""]], spins: Half, sums: Half) -> UInt32[Array, "replica *half"]:
-    """The threshold of every site. A chain of selections is vectorised, a look-up in a table is not."""
-    found = jnp.zeros(spins.shape, jnp.uint32)
-    for (s, total), level in levels.items():
-        found = jnp.where((spins == s) & (sums == total), level, found)
+def added(planes: list[Half]) -> list[Half]:
+    """The number of ones among the words at each bit, as binary digits, the lowest first."""
+    digits: list[Half] = []
+    for count, carry in enumerate(planes, start=1):
+        for k, digit in enumerate(digits):
+            digits[k], carry = digit ^ carry, digit & carry
+        if count.bit_length() > len(digits):
+            digits.append(carry)
+    return digits
+
+
+def at_least(digits: list[Half], threshold: int) -> Half:
+    """Ones where the number with these binary digits is not below the threshold."""
+    found = jnp.full_like(digits[0], _ONES)
+    for k, digit in enumerate(digits):
+        found = digit & found if threshold >> k & 1 else digit | found
     return found
+
+
+def replica_totals(words: UInt64[Array, "kind word *half"]) -> Int[Array, "kind replica"]:
+    """How many of the sites of each replica have a one: words are added in pairs as long as that is cheaper than unpacking."""
+    rows = words.reshape(*words.shape[:2], -1)
+    rounds = min(4, rows.shape[-1].bit_length() - 1)
+    digits = [jnp.pad(rows, ((0, 0), (0, 0), (0, -rows.shape[-1] % 2**rounds)))]
+    for _ in range(rounds):
+        middle = digits[0].shape[-1] // 2
+        carry = jnp.zeros_like(digits[0][..., :middle])
+        for k, digit in enumerate(digits):
+            one, two = digit[..., :middle], digit[..., middle:]
+            digits[k], carry = one ^ two ^ carry, (one & two) | (carry & (one | two))
+        digits.append(carry)
+    places = jnp.arange(REPLICAS, dtype=jnp.uint64)
+    columns = [jnp.sum((digit[..., None] >> places) & 1, axis=2, dtype=jnp.int32) for digit in digits]
+    return sum(2**k * column for k, column in enumerate(columns)).reshape(len(words), -1)

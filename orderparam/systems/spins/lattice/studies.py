@@ -6,10 +6,17 @@ import numpy as np
 
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal, vertical
-from orderparam.systems.spins.lattice.experiment import configuration, swendsen_wang
-from orderparam.systems.spins.lattice.figures import draw_configuration, draw_crossings
-from orderparam.systems.spins.lattice.finite import enumerated, kaufman
-from orderparam.systems.spins.lattice.infinite import onsager
+from orderparam.systems.spins.lattice.experiment import configuration, correlations, quench, swendsen_wang
+from orderparam.systems.spins.lattice.figures import (
+    draw_configuration,
+    draw_crossings,
+    draw_opposite,
+    draw_quenched,
+    draw_scaling,
+    draw_walls,
+)
+from orderparam.systems.spins.lattice.finite import enumerated, kaufman, torus_correlation
+from orderparam.systems.spins.lattice.infinite import critical_correlation, onsager
 from orderparam.systems.spins.lattice.model import CRITICAL_TEMPERATURE, IsingLattice
 
 UNIVERSAL_RATIO = 0.61069  # Binder's ratio of large square tori at T_c (Kamieniarz, Blöte 1993)
@@ -88,6 +95,94 @@ def ising_binder(
         Curve("exact", enumerated, small, fine, facets={"length": 4}),
         *(Curve("Swendsen-Wang", measured, small.with_(shape=(n, n)), over, seeds, True, facets={"length": n}) for n in lengths),
     ]
+
+
+@study(
+    "ising-scaling",
+    title="Finite-size scaling of the Ising model: temperature and exponents of the transition from small lattices",
+    source="Fisher, Barber 1972; Binder 1981; Onsager 1944",
+    seconds=(60, 3600),
+    observables=("energy",),
+    full={"lengths": (8, 16, 32, 64, 128), "sweeps": 10_000, "seeds": 8},
+    draw=draw_scaling,
+)
+def ising_scaling(
+    lengths: tuple[int, ...] = (8, 16, 32, 64),
+    temperatures: tuple[float, ...] = (2.22, 2.24, 2.255, 2.27, 2.285, 2.3, 2.32),
+    replicas: int = 4,
+    sweeps: int = 1000,
+    seeds: int = 4,
+) -> list[Curve]:
+    over = {"temperature": temperatures}
+    measured = partial(swendsen_wang, replicas=replicas, sweeps=sweeps)
+    curves = []
+    for length in lengths:
+        system, facets = IsingLattice(2.2, (length, length)), {"length": length}
+        curves += [Curve("exact", kaufman, system, over, facets=facets)]
+        curves += [Curve("Swendsen-Wang", measured, system, over, seeds, True, facets=facets)]
+    return curves
+
+
+@study(
+    "ising-correlations",
+    title="Critical correlations of the Ising model against the exact ones of the plane and of the torus",
+    source="McCoy, Wu 1973; Di Francesco, Saleur, Zuber 1987; Wolff 1988",
+    seconds=(45, 3600),
+    observables=("correlation",),
+    full={"lengths": (8, 16, 32, 64, 128, 256), "sweeps": 10_000, "seeds": 8},
+    columns=2,
+    panels=[Panel("steps", "correlation", by="length", log="xy"), Freehand(draw_opposite)],
+    caption=r"""
+        Along the diagonal at $T_c$. Lines: conformal field theory on the torus; grey: infinite lattice, which falls as
+        $0.70338/r^{{1/4}}$. {replicas} replicas of {sweeps} sweeps each in a run. Right: at half the lattice.
+    """,
+)
+def ising_correlations(
+    lengths: tuple[int, ...] = (8, 16, 32, 64), replicas: int = 4, sweeps: int = 2000, seeds: int = 4
+) -> list[Curve]:
+    over = {"temperature": (CRITICAL_TEMPERATURE,)}
+    largest = IsingLattice(CRITICAL_TEMPERATURE, (max(lengths), max(lengths)))
+    curves = [Curve("infinite lattice", partial(critical_correlation, reach=max(lengths) // 2), largest, over, baseline=True)]
+    for length in lengths:
+        system, facets = largest.with_(shape=(length, length)), {"length": length}
+        measured = partial(correlations, replicas=replicas, sweeps=sweeps)
+        curves += [
+            Curve("torus", partial(torus_correlation, reach=length // 2), system, over, facets=facets),
+            Curve("Swendsen-Wang", measured, system, over, seeds, True, facets=facets),
+        ]
+    return curves
+
+
+@study(
+    "ising-quench",
+    title="The Ising model quenched below its critical temperature: domains grow",
+    source="Allen, Cahn 1979; Bray 1994",
+    seconds=(30, 600),
+    observables=("energy",),
+    full={"length": 512, "times": (0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000), "seeds": 8},
+    columns=4,
+    panels=lambda p: [
+        Freehand(draw_walls),
+        *(Freehand(partial(draw_quenched, k), f"$t$ = {p['times'][k]}") for k in _shown(p["times"])),
+    ],
+    caption=r"$L\times L$ torus, $L$ = {length}, Metropolis updates from random spins. Pictures: $T$ = {temperatures[0]:g}.",
+)
+def ising_quench(
+    length: int = 128,
+    temperatures: tuple[float, ...] = (1.0, 1.5, 2.0),
+    times: tuple[int, ...] = (0, 1, 3, 10, 30, 100, 300),
+    seeds: int = 4,
+) -> list[Curve]:
+    system, over = IsingLattice(1.0, (length, length)), {"temperature": temperatures}
+    return [
+        Curve("infinite lattice", onsager, system, over, baseline=True),
+        Curve("Metropolis", partial(quench, sweeps=times), system, over, seeds, True),
+    ]
+
+
+def _shown(times: tuple[int, ...]) -> list[int]:
+    """Three of the later times."""
+    return [len(times) // 3, 2 * len(times) // 3, len(times) - 1]
 
 
 @study(

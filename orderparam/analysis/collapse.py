@@ -1,0 +1,190 @@
+"""Finite-size scaling: one curve for all sizes, y = L^power F((x - critical) L^inverse_nu), and what it says of the transition.
+
+    found = collapse(data, "temperature", "binder", "length", power=0)
+    found.critical, found.critical_error, found.inverse_nu, found.sizes, found.chi_squared / found.freedom
+
+F is a polynomial, so that at given exponents it follows from linear least squares, and only the others are searched (variable
+projection: Golub, Pereyra 1973). Errors are those of a parametric bootstrap: fits to values drawn anew within their errors.
+"""
+
+import itertools
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.optimize
+import scipy.special
+import xarray as xr
+
+from orderparam.analysis.measured import columns
+
+SEARCHED = ("critical", "inverse_nu", "power", "correction")
+ACCEPTED = 0.05  # a fit whose chi squared is exceeded more rarely than this is not believed
+
+
+@dataclass(frozen=True)
+class Collapse:
+    """A fit of finite-size scaling, y = L^power (1 + correction L^-omega) F((x - critical) L^inverse_nu).
+
+    X_error: standard errors by bootstrap, 0 for what was given. polynomial: coefficients of F, the constant first.
+    chi_squared, freedom, probability: of the fit, and of a chi squared at least as large by chance. sizes: those used, after the
+    smallest were left out until the probability reached 0.05. accepted: it did.
+    scaled_x, scaled_y, scaled_error, scaled_size: the points on the common curve.
+    """
+
+    critical: float
+    critical_error: float
+    inverse_nu: float
+    inverse_nu_error: float
+    power: float
+    power_error: float
+    correction: float
+    correction_error: float
+    polynomial: np.ndarray
+    chi_squared: float
+    freedom: int
+    sizes: tuple[float, ...]
+    scaled_x: np.ndarray
+    scaled_y: np.ndarray
+    scaled_error: np.ndarray
+    scaled_size: np.ndarray
+
+    @property
+    def probability(self) -> float:
+        return float(scipy.special.gammaincc(self.freedom / 2, self.chi_squared / 2))
+
+    @property
+    def accepted(self) -> bool:
+        return self.probability >= ACCEPTED
+
+    def curve(self, scaled_x: np.ndarray) -> np.ndarray:
+        """F at these arguments."""
+        return np.polynomial.polynomial.polyval(scaled_x, self.polynomial)
+
+    def __repr__(self) -> str:
+        told = [f"{name} = {getattr(self, name):.6g} ± {getattr(self, name + '_error'):.2g}" for name in SEARCHED]
+        shown = [text for name, text in zip(SEARCHED, told) if getattr(self, name + "_error") > 0]
+        sizes = ", ".join(f"{size:g}" for size in self.sizes)
+        return f"Collapse({', '.join(shown)}; sizes {sizes}; chi^2 {self.chi_squared:.3g} / {self.freedom})"
+
+
+def collapse(
+    data: xr.Dataset,
+    x: str,
+    y: str,
+    size: str,
+    *,
+    critical: float | None = None,
+    inverse_nu: float | None = None,
+    power: float | None = None,
+    omega: float | None = None,
+    order: int = 4,
+    window: float = np.inf,
+    least_sizes: int = 3,
+    bootstrap: int = 200,
+    seed: int = 0,
+) -> Collapse:
+    """Fits y(x, size) of a data set by one scaling function; what is given of critical, inverse_nu and power is kept.
+
+    x, size: dimensions or coordinates; y: an observable, averaged over `seed`, with the errors `y_error` or those of the scatter.
+    omega: exponent of a correction factor 1 + correction size^-omega, whose strength is fitted; None for none.
+    order: degree of F. window: points with |x - critical| size^inverse_nu beyond it are left out; the window is placed by a first
+    fit to all points and then kept. The smallest sizes are left out, one by one, while the fit is improbable (below 0.05) and
+    `least_sizes` remain. A power that is given as 0 makes the common crossing point the critical one (Binder 1981).
+
+    Raises `ValueError` for unknown names, fewer than two sizes, non-positive sizes, and fewer points than unknowns.
+    """
+    table = columns(data, y, (x, size))
+    sizes = np.unique(table.coordinates[size])
+    if len(sizes) < 2 or sizes[0] <= 0:
+        raise ValueError(f"{size!r} has the values {', '.join(f'{n:g}' for n in sizes)}: at least two are needed, all positive")
+    given = {"critical": critical, "inverse_nu": inverse_nu, "power": power, "correction": 0.0 if omega is None else None}
+    kept = {name: float(value) for name, value in given.items() if value is not None}
+    rng = np.random.default_rng(seed)
+    while True:
+        used = np.isin(table.coordinates[size], sizes)
+        points = [column[used] for column in (table.coordinates[x], table.coordinates[size], table.value, table.error)]
+        problem = _Scaling(*points, kept, omega or 1.0, order)
+        found = _fit(problem, window, y, bootstrap, rng)
+        if found.accepted or len(sizes) <= max(2, least_sizes):
+            return found
+        sizes = sizes[1:]
+
+
+@dataclass(frozen=True)
+class _Scaling:
+    """Least squares in the exponents that are searched; the polynomial is solved for."""
+
+    x: np.ndarray
+    size: np.ndarray
+    y: np.ndarray
+    error: np.ndarray
+    kept: dict[str, float]
+    omega: float
+    order: int
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        return tuple(name for name in SEARCHED if name not in self.kept)
+
+    def named(self, unknowns: np.ndarray) -> dict[str, float]:
+        return {**self.kept, **dict(zip(self.searched, map(float, unknowns)))}
+
+    def scaled(self, unknowns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The argument of F, and the factor that stands before it."""
+        p = self.named(unknowns)
+        factor = self.size ** p["power"] * (1 + p["correction"] * self.size**-self.omega)
+        return (self.x - p["critical"]) * self.size ** p["inverse_nu"], factor
+
+    def polynomial(self, unknowns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Its coefficients, and the residuals in units of the errors."""
+        u, factor = self.scaled(unknowns)
+        unit = np.max(np.abs(u)) or 1.0
+        matrix = np.vander(u / unit, self.order + 1, increasing=True) * (factor / self.error)[:, None]
+        weighted = self.y / self.error
+        coefficients, *_ = np.linalg.lstsq(matrix, weighted, rcond=None)
+        return coefficients / unit ** np.arange(self.order + 1), matrix @ coefficients - weighted
+
+    def solved(self, start: np.ndarray) -> np.ndarray:
+        if not len(start):
+            return start
+        scale = np.maximum(np.abs(start), 0.1)
+        scale[[name == "critical" for name in self.searched]] = np.ptp(self.x) or 1.0
+        found = scipy.optimize.least_squares(lambda p: self.polynomial(p)[1], start, x_scale=scale, xtol=1e-12, ftol=1e-12)
+        return found.x
+
+
+def _fit(problem: _Scaling, window: float, y: str, bootstrap: int, rng: np.random.Generator) -> Collapse:
+    unknowns = _searched_from_many(problem)
+    if np.isfinite(window):
+        inside = np.abs(problem.scaled(unknowns)[0]) <= window
+        problem = replace(problem, **{name: getattr(problem, name)[inside] for name in ("x", "size", "y", "error")})
+    freedom = len(problem.y) - problem.order - 1 - len(problem.searched)
+    if freedom < 1:
+        raise ValueError(f"{y!r} has {len(problem.y)} points: a fit of {len(problem.y) - freedom} numbers needs more")
+    unknowns = problem.solved(unknowns)
+    coefficients, residuals = problem.polynomial(unknowns)
+    noise = rng.standard_normal((bootstrap, len(problem.y)))
+    drawn = [replace(problem, y=problem.y + problem.error * (residuals + one)) for one in noise]  # about the fitted curve
+    spread = np.std([again.solved(unknowns) for again in drawn], axis=0, ddof=1) if problem.searched else np.zeros(0)
+    values, errors = problem.named(unknowns), dict(zip(problem.searched, map(float, spread)))
+    u, factor = problem.scaled(unknowns)
+    return Collapse(
+        **values,
+        **{f"{name}_error": errors.get(name, 0.0) for name in SEARCHED},
+        polynomial=coefficients,
+        chi_squared=float(np.sum(residuals**2)),
+        freedom=freedom,
+        sizes=tuple(np.unique(problem.size).tolist()),
+        scaled_x=u,
+        scaled_y=problem.y / factor,
+        scaled_error=problem.error / factor,
+        scaled_size=problem.size,
+    )
+
+
+def _searched_from_many(problem: _Scaling) -> np.ndarray:
+    """The best of several starts: the critical point at quarters of the range, 1/nu of 1/2, 1 and 2."""
+    quarters = np.quantile(np.unique(problem.x), (0.25, 0.5, 0.75))
+    starts = {"critical": quarters, "inverse_nu": (0.5, 1.0, 2.0), "power": (0.0,), "correction": (0.0,)}
+    found = [problem.solved(np.array(start)) for start in itertools.product(*(starts[name] for name in problem.searched))]
+    return min(found, key=lambda unknowns: float(np.sum(problem.polynomial(unknowns)[1] ** 2)))

@@ -1,0 +1,1 @@
+"""The Potts model on any graph, given by its edges."""

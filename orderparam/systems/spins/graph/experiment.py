@@ -1,0 +1,85 @@
+"""The Potts model on a graph simulated by clusters."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from orderparam.core.verb import experiment
+from orderparam.systems.spins.graph.edges import regular_edges
+from orderparam.systems.spins.graph.model import PottsGraph, RegularPotts
+from orderparam.systems.spins.graph.theory import order_parameters
+from orderparam.systems.spins.labels import smallest_labels
+from orderparam.systems.spins.measurement import Measured, Series, measured
+from orderparam.systems.spins.random_words import Counter, below, first_word, random_words
+
+
+def _feasible(system: RegularPotts, **_: object) -> None:
+    if system.size("sites") * system.degree % 2 or system.degree >= system.size("sites"):
+        allowed = "such that sites * degree is even, and smaller than sites"
+        raise ValueError(f"RegularPotts.degree = {system.degree} for {system.size('sites')} sites: must be {allowed}")
+
+
+@experiment
+def graph_clusters(system: PottsGraph, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 50, sweeps: int = 500) -> Measured:
+    """Every cluster of Swendsen and Wang takes a random state in every sweep, from all spins in state 0.
+
+    An edge joins equal spins with probability 1 - exp(-1/T). Magnetisations as `order_parameters` has them.
+    """
+    return _measured(np.asarray(system.edges, int), system.temperature, system.states, key, replicas, warmup, sweeps)
+
+
+@experiment(check=_feasible)
+def regular_graph_clusters(
+    system: RegularPotts, key: PRNGKeyArray, *, replicas: int = 4, warmup: int = 50, sweeps: int = 500
+) -> Measured:
+    """`graph_clusters` on one random graph, drawn with the key."""
+    graph_key, run_key = jax.random.split(key)
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(graph_key)))
+    edges = regular_edges(system.size("sites"), system.degree, rng)
+    return _measured(edges, system.temperature, system.states, run_key, replicas, warmup, sweeps)
+
+
+def _measured(
+    edges: np.ndarray, temperature: Float[Array, ""], states: int, key: PRNGKeyArray, replicas: int, warmup: int, sweeps: int
+) -> Measured:
+    sites = int(edges.max()) + 1
+    series = potts_series(temperature, jnp.asarray(edges), key, sites, states, replicas, warmup, sweeps)
+    return measured(series, temperature, jnp.asarray(float(sites)))
+
+
+@partial(jax.jit, static_argnames=("sites", "states", "replicas", "warmup", "sweeps"))
+def potts_series(
+    temperature: Float[Array, ""],
+    edges: Int[Array, "edge 2"],
+    key: PRNGKeyArray,
+    sites: int,
+    states: int,
+    replicas: int,
+    warmup: int,
+    sweeps: int,
+) -> Series:
+    """Series of independent replicas; sites are numbered through all of them."""
+    one, two = ((jnp.arange(replicas)[:, None] * sites + end).ravel() for end in edges.T)
+
+    def sweep(carry: tuple[Array, Counter], _: None) -> tuple[tuple[Array, Counter], Array]:
+        spins, words = carry
+        words, drawn = random_words(words, one.size)
+        bond = (spins[one] == spins[two]) & below(drawn, -jnp.expm1(-1 / temperature))
+        here, there = jnp.where(bond, one, 0), jnp.where(bond, two, 0)  # of no effect where there is no bond
+
+        def seen(labels: Array) -> Array:
+            return labels.at[here].min(labels[there]).at[there].min(labels[here])
+
+        labels = smallest_labels(seen, spins.size)
+        words, drawn = random_words(words, spins.size)
+        spins = (drawn % np.uint64(states)).astype(jnp.int32)[labels]
+        energy = -jnp.sum((spins[one] == spins[two]).reshape(replicas, -1), axis=1) / sites
+        shares = jnp.stack([jnp.mean((spins == state).reshape(replicas, -1), axis=1) for state in range(states)], axis=-1)
+        return (spins, words), jnp.stack([energy, *order_parameters(shares, states)])
+
+    start = jnp.zeros(replicas * sites, jnp.int32)
+    _, kept = jax.lax.scan(sweep, (start, first_word(key)), length=warmup + sweeps)
+    return Series(*jnp.moveaxis(kept[warmup:], (0, 1, 2), (2, 0, 1)))

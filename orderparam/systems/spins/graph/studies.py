@@ -1,0 +1,44 @@
+"""The named figure of the Potts model: random regular graphs against the cavity method."""
+
+from functools import partial
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.plotting import Panel
+from orderparam.systems.spins.graph.experiment import regular_graph_clusters
+from orderparam.systems.spins.graph.model import RegularPotts
+from orderparam.systems.spins.graph.theory import cavity
+
+
+@study(
+    "potts-regular-graph",
+    title="The Potts model on random graphs of equal degree against the cavity method",
+    source="Bethe 1935; Potts 1952; Mezard, Montanari 2009; Swendsen, Wang 1987",
+    seconds=(45, 1800),
+    observables=("energy", "absolute_magnetisation"),
+    full={"sites": 20_000, "sweeps": 2000, "seeds": 8},
+    panels=[Panel("temperature", name, facet="states") for name in ("energy", "absolute_magnetisation")],
+    caption="{sites} sites of {degree} neighbours each, a new graph in each run; {replicas} replicas of {sweeps} sweeps.",
+)
+def potts_regular_graph(
+    states: tuple[int, ...] = (2, 3, 6),
+    degree: int = 4,
+    sites: int = 2000,
+    replicas: int = 2,
+    sweeps: int = 200,
+    seeds: int = 4,
+) -> list[Curve]:
+    curves = []
+    measured = partial(regular_graph_clusters, replicas=replicas, sweeps=sweeps)
+    for q in states:
+        system, facets = RegularPotts(1.0, sites, degree, q), {"states": q}
+        end = float(1 / np.log1p(q / (degree - 2)))  # where disorder becomes unstable
+        fine = {"temperature": tuple(np.linspace(0.6 * end, 1.3 * end, 141).tolist())}
+        points = {"temperature": tuple((end * np.array([0.65, 0.8, 0.9, 0.97, 1.05, 1.12, 1.25])).tolist())}
+        curves += [
+            Curve("ordered", partial(cavity, branch="ordered"), system, fine, facets=facets),
+            Curve("disordered", partial(cavity, branch="disordered"), system, fine, facets=facets, baseline=True),
+            Curve("Swendsen-Wang", measured, system, points, seeds, facets=facets),
+        ]
+    return curves

@@ -1,0 +1,1 @@
+"""The scalar field on a lattice with a quartic potential, the continuous relative of the Ising model."""

@@ -1,0 +1,48 @@
+"""The named figure of the scalar field: the ring exactly, and the plane beside the best Gaussian field."""
+
+from functools import partial
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.plotting import Panel
+from orderparam.systems.spins.scalar_field.experiment import field_clusters
+from orderparam.systems.spins.scalar_field.model import ScalarField
+from orderparam.systems.spins.scalar_field.theory import best_gaussian_field, transfer_matrix
+
+
+@study(
+    "scalar-field",
+    title="A scalar field with a quartic potential: on a ring exactly, in the plane beside the best Gaussian field",
+    source="Brower, Tamayo 1989; Di Castro, Jona-Lasinio 1969",
+    seconds=(45, 1800),
+    observables=("squared_field",),
+    full={"length": 64, "sweeps": 10_000, "seeds": 8},
+    columns=3,
+    panels=[
+        Panel("mass", "squared_field", where={"part": "ring"}, title="ring"),
+        Panel("mass", "squared_field", where={"part": "plane"}, title="plane"),
+        Panel("mass", "binder", where={"part": "plane"}, title="plane"),
+    ],
+    caption="$u$ = {coupling}; a ring of {ring} sites, and a plane of {length} x {length}, which orders at the left.",
+)
+def scalar_field(
+    coupling: float = 0.25,
+    masses: tuple[float, ...] = (-2.0, -1.6, -1.3, -1.0, -0.5, 0.0, 1.0),
+    ring: int = 16,
+    length: int = 16,
+    replicas: int = 4,
+    sweeps: int = 600,
+    seeds: int = 4,
+) -> list[Curve]:
+    measured = partial(field_clusters, replicas=replicas, sweeps=sweeps)
+    fine = {"mass": tuple(np.linspace(min(masses), max(masses), 61).tolist())}
+    over = {"mass": masses}
+    curves = []
+    for part, shape in (("ring", (ring,)), ("plane", (length, length))):
+        system, facets = ScalarField(0.0, coupling, shape), {"part": part}
+        curves += [Curve("Gaussian field", best_gaussian_field, system, fine, facets=facets, baseline=True)]
+        if part == "ring":
+            curves += [Curve("transfer matrix", transfer_matrix, system, fine, facets=facets)]
+        curves += [Curve("clusters", measured, system, over, seeds, True, facets=facets)]
+    return curves

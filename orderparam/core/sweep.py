@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def sweep(
     """
     grid, numbers = checked(system, over, seeds)
     _check_seeds(fn, numbers)
-    _check_options(grid, paired, memory)
+    _check_options(grid, paired, memory, store)
     program: Program
     coords = grid.coords()
     if numbers is None:
@@ -128,6 +129,8 @@ def checked(
     system: System, over: Mapping[str, Sequence[Any]] | None, seeds: int | Sequence[int] | None
 ) -> tuple[Grid, tuple[int, ...] | None]:
     """The grid and the seeds of a sweep; `ValueError` for all that can be refused before anything runs."""
+    if not isinstance(system, System):
+        raise ValueError(f"system = {system!r}: must be a System")
     grid = Grid.of(over)
     for name, values in grid.over.items():
         for value in values:
@@ -168,7 +171,7 @@ def _check_seeds(fn: Callable[..., Any], numbers: tuple[int, ...] | None) -> Non
         raise ValueError(f"seeds are given, but {verb.name} is a theory, which takes none")
 
 
-def _check_options(grid: Grid, paired: Sequence[str], memory: int) -> None:
+def _check_options(grid: Grid, paired: Sequence[str], memory: int, store: Any) -> None:
     if isinstance(paired, str):
         raise ValueError(f"paired = {paired!r}: give a sequence of dimensions, such as ({paired!r},)")
     for name in paired:
@@ -176,6 +179,8 @@ def _check_options(grid: Grid, paired: Sequence[str], memory: int) -> None:
             raise ValueError(f"paired names {name!r}, which is no dimension of this sweep{nearest(str(name), list(grid.dims))}")
     if not _is_integer(memory) or memory < 1:
         raise ValueError(f"memory = {memory!r}: give a number of bytes, at least 1")
+    if not isinstance(store, str | PathLike | None):
+        raise ValueError(f"store = {store!r}: give the path of a folder")
 
 
 def _tasks(program: Program, grid: Grid, shape: Sequence[int]) -> Iterator[Task]:

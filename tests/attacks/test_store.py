@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from damage import silent
-from interrupts import alive, state
+from interrupts import alive, children, left_of, state
 from magnet import Paramagnet, sampled
 from sweeping import GRID, SEEDS
 
@@ -63,10 +63,12 @@ def test_kills(tmp_path, monkeypatch, truth, executor):
             time.sleep(draw.uniform(0, 0.3))
         else:
             time.sleep(draw.uniform(0, 4))
+        below = children(process.pid)
         process.kill()
         if process.wait() == 0:
             break
         kills += 1
+        assert not left_of(below)
         assert before <= finished(store)
     assert kills >= 15
     computed = [line for line in log.read_text().splitlines() if line]

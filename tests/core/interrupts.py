@@ -39,6 +39,14 @@ def alive(pid):
     return state(pid) not in ("", "Z")
 
 
+def left_of(pids):
+    """Those that do not end within five seconds."""
+    deadline = time.time() + 5
+    while (left := {pid for pid in pids if alive(pid)}) and time.time() < deadline:
+        time.sleep(0.02)
+    return left
+
+
 def interrupted(command, number, seconds, begun):
     """Runs the command, sends the signal so many seconds after it can be caught, or after the file `begun` is there.
 
@@ -57,10 +65,7 @@ def interrupted(command, number, seconds, begun):
     below = children(process.pid)
     process.send_signal(number)
     error = process.communicate(timeout=30)[1]
-    deadline = time.time() + 5
-    while (left := {pid for pid in below if alive(pid)}) and time.time() < deadline:
-        time.sleep(0.02)
-    return process.returncode, error, left
+    return process.returncode, error, left_of(below)
 
 
 def check_interrupt(command, number, seconds, store, begun=None):

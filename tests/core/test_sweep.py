@@ -194,6 +194,7 @@ def test_an_experiment_agrees_with_its_theory_within_error_bars():
         ({"temperature": [1.0]}, {"seeds": 1, "paired": "temperature"}, "give a sequence"),
         ({"temperature": [1.0]}, {"memory": -1}, "number of bytes"),
         ({"temperature": [1.0]}, {"memory": 1.5}, "number of bytes"),
+        ({"temperature": [1.0]}, {"store": 5}, "store = 5: give the path"),
         ({"temperature": [1.0]}, {"executor": 0}, "at least 1"),
         ({"temperature": [1.0]}, {"executor": 2**70}, "at most 1024"),
         ({"temperature": [1.0]}, {"executor": 1.5}, "give None, a number of processes"),
@@ -202,6 +203,11 @@ def test_an_experiment_agrees_with_its_theory_within_error_bars():
 def test_bad_input_is_refused_before_anything_runs(over, options, message):
     with pytest.raises(ValueError, match=message):
         op.sweep(exact if "seeds" not in options else sampled, SYSTEM, over, **options)
+
+
+def test_what_is_no_system_is_refused():
+    with pytest.raises(ValueError, match=r"^system = 5: must be a System$"):
+        op.sweep(exact, 5, GRID)
 
 
 def test_a_theory_takes_no_seeds():

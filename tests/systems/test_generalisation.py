@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.optimize import linprog
 from scipy.special import ndtr
 
-from orderparam.losses.margin import margin_dual
+from orderparam.losses.margin import shortest_vector
 from orderparam.systems.generalisation import (
     ImageClassifier,
     PerceptronLearning,
@@ -101,13 +101,12 @@ def test_the_margin_is_the_largest():
     rng = np.random.default_rng(0)
     patterns = rng.normal(size=(30, 12))
     signed = patterns * np.sign(patterns @ rng.normal(size=12))[:, None]
-    dual, found = margin_dual(signed[None] @ signed.T[None], np.ones((1, 30)))
-    assert found[0]
-    student = np.asarray(dual[0]) @ signed
+    student, found = shortest_vector(signed, np.ones(30))
+    assert found
     margin = np.min(signed @ student) / np.linalg.norm(student)
-    np.testing.assert_allclose(margin, 1 / np.linalg.norm(student), rtol=1e-5)
-    # on the tangent plane at the optimum w/|w| no direction raises all margins of its support
-    support = signed[np.asarray(dual[0]) > 1e-9]
+    np.testing.assert_allclose(margin, 1 / np.linalg.norm(student), rtol=1e-10)
+    # on the tangent plane at the optimum no direction raises the margins of all patterns that touch it
+    support = signed[signed @ student < 1 + 1e-9]
     unit = student / np.linalg.norm(student)
     best = linprog(
         np.append(np.zeros(12), -1.0),
@@ -115,7 +114,20 @@ def test_the_margin_is_the_largest():
         b_ub=np.zeros(len(support)),
         bounds=[(-1, 1)] * 12 + [(None, None)],
     )
-    assert -best.fun < 1e-5
+    assert -best.fun < 1e-9
+
+
+def test_the_nearest_consistent_student_and_demands_that_nobody_meets():
+    rng = np.random.default_rng(1)
+    signed = rng.normal(size=(20, 10)) + 0.5
+    away = -np.ones(10)
+    change, found = shortest_vector(signed, -signed @ away)
+    assert found
+    nearest, fields = away + change, signed @ (away + change)
+    assert np.min(fields) > -1e-9
+    np.testing.assert_allclose(change @ nearest, 0, atol=1e-9)  # a projection on a cone
+    opposite = np.vstack([np.eye(3)[0], -np.eye(3)[0]])
+    assert not shortest_vector(opposite, np.ones(2))[1]
 
 
 @pytest.mark.parametrize("learner", ["Hebb", "largest margin"])

@@ -8,13 +8,13 @@ from orderparam.systems.associative_memory.images.experiment import one_picture,
 from orderparam.systems.associative_memory.images.figures import draw_pictures
 from orderparam.systems.associative_memory.images.model import StoredImages
 
-RULES = ("Hebb", "largest stability", "degree 3", "degree 10", "attention")
+RULES = ("Hebb", "pseudo-inverse", "degree 3", "degree 10", "attention")
 
 
 @study(
     "stored-images",
     title="Real pictures as memories: what is retrieved of damaged digits",
-    source="Hopfield 1982; Krauth, Mézard 1987; Krotov, Hopfield 2016; Ramsauer et al. 2020",
+    source="Hopfield 1982; Personnaz, Guyon, Dreyfus 1985; Krotov, Hopfield 2016; Ramsauer et al. 2020",
     seconds=(45, 1800),
     observables=("overlap", "recognised", "exact"),
     full={"data": "mnist", "pictures": 2000, "counts": (5, 20, 100, 400, 1500), "picture_count": 100, "seeds": 8},

@@ -1,14 +1,27 @@
 """Networks whose couplings store patterns with the largest stability."""
 
+import jax
+
 from orderparam.core.system import System, parameter
 
 
 class OptimalStability(System):
-    """N neurons, each with the couplings J that maximise min_mu xi_i^mu (J . xi^mu)/|J| over P = load N random patterns.
+    """N neurons with K inputs each, drawn among the others; the K couplings J of a neuron maximise its smallest stability
+    xi_i^mu (J . xi^mu)/|J| over P = load K random patterns.
 
-    No neuron is coupled to itself. start: the overlap (1/N) sum xi s of the first state with a stored pattern.
+    Fully connected: neurons = inputs + 1. Strongly diluted: K much smaller than sqrt(N). start: the overlap (1/N) sum xi s of the
+    first state with a stored pattern.
     """
 
-    load: float = parameter("patterns per input alpha = P/N", above=0, below=2)
+    load: float = parameter("patterns per input alpha = P/K", above=0, below=2)
     start: float = parameter("overlap of the first state with a pattern", minimum=0, maximum=1, default=0.5)
-    inputs: float = parameter("number N of neurons, of experiments", minimum=3, integer=True, default=200)
+    inputs: float = parameter("number K of inputs of a neuron, of experiments", minimum=2, integer=True, default=40)
+    neurons: float = parameter("number N of neurons, of experiments", minimum=3, integer=True, default=2000)
+
+    def __check_init__(self) -> None:
+        known = not any(isinstance(x, jax.core.Tracer) or getattr(x, "ndim", 0) for x in (self.inputs, self.neurons))
+        if known and self.inputs >= self.neurons:
+            raise ValueError(
+                f"{type(self).__name__}.inputs = {float(self.inputs):g}: must be below the number of neurons, "
+                f"{float(self.neurons):g} (no neuron is its own input)"
+            )

@@ -5,8 +5,8 @@ stability (Gardner 1988). A state with overlap m at random places is followed in
 
     m' = f(m) = E_D erf(m D / sqrt(2 (1 - m^2)))
 
-(Krauth, Mezard, Nadal 1988), and in every later one where the network is strongly diluted, or layered with patterns of their own
-in each layer; where it is recurrent and fully connected states and couplings are correlated from the second step on.
+(Krauth, Mézard, Nadal 1988), whatever the network; and in every later one where it is strongly diluted. In a fully connected
+network states and couplings are correlated from the second step on.
 """
 
 import jax.numpy as jnp
@@ -56,10 +56,10 @@ def basin(system: OptimalStability) -> Basin:
     kappa, residual, converged = largest_stability(system.load)
     slope = jnp.sqrt(2 / np.pi) * (kappa * ndtr(kappa) + _density(kappa))
     narrow = slope < 1
-    # f(m)/m - 1 rises from slope - 1 < 0 through zero at m_b; it is zero again at m = 1
+    # f(m)/m - 1 rises from slope - 1 < 0 through zero at m_b; 1 - f(m) ~ exp(-(kappa u)^2/2) is less than 1 - m beyond it
     inner = jnp.where(narrow, kappa, 0.5)
     edge = decreasing_root(
-        lambda u, kappa: 1 - _next_overlap(_sine(u), kappa) / _sine(u), jnp.asarray(1e-8), jnp.asarray(6.0), inner
+        lambda u, kappa: 1 - _next_overlap(_sine(u), kappa) / _sine(u), jnp.asarray(1e-8), 6 + 10 / inner, inner
     )
     return Basin(
         kappa,

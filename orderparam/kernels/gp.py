@@ -23,7 +23,7 @@ from orderparam.core.system import is_number
 from orderparam.kernels.gram import checked_gram
 
 
-class Posterior(Result):
+class KernelPosterior(Result):
     """Posterior of the network's output at test points, and what it says about the training set.
 
     mean, variance: of f at the test points (without observation noise). fitted: posterior mean at the training points.
@@ -126,7 +126,7 @@ def gp_posterior(
     temperature: Num[Array, ""] | float,
     *,
     jitter: float = 0.0,
-) -> Posterior:
+) -> KernelPosterior:
     """Posterior mean and variance at test points, log evidence and discrepancy field, in one call.
 
     kernel_cross: K(x_test, x_train). kernel_test: the diagonal K(x, x) of the test points, or their full matrix.
@@ -142,7 +142,7 @@ def gp_posterior(
     if kernel_cross.shape != expected:
         raise ValueError(f"kernel_cross has shape {kernel_cross.shape}: must be (test, train) = {expected}")
     conditioned = condition(kernel_train, targets, temperature, jitter=jitter)
-    return Posterior(
+    return KernelPosterior(
         conditioned.mean(kernel_cross),
         conditioned.variance(kernel_cross, diagonal),
         conditioned.fitted,
@@ -209,12 +209,12 @@ class Spectral(eqx.Module):
         kernel_cross: Float[Array, "test train"],
         kernel_diagonal: Float[Array, "test"],
         temperature: Num[Array, ""] | float,
-    ) -> Posterior:
+    ) -> KernelPosterior:
         """The same posterior as `gp_posterior`."""
         rotated = kernel_cross @ self.eigenvectors
         weights = self._weights(temperature)
         coefficients = self.eigenvectors.T @ self.targets
-        return Posterior(
+        return KernelPosterior(
             rotated @ (weights * coefficients),
             jnp.maximum(kernel_diagonal - (rotated**2) @ weights, 0.0),
             self.eigenvectors @ (self.eigenvalues * weights * coefficients),

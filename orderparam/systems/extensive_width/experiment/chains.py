@@ -29,7 +29,7 @@ _BLOCK = 256
 _SMALLEST = 4096
 
 
-class Learner(NamedTuple):
+class KnownNetwork(NamedTuple):
     """What the learner knows: the architecture, the read-outs, and the variance of its noise."""
 
     activation: Activation
@@ -39,7 +39,7 @@ class Learner(NamedTuple):
 
 
 def run(
-    network: Learner,
+    network: KnownNetwork,
     data: TeacherData,
     truth: Float[Array, "feature input"],
     positions: Float[Array, "chain feature input"],

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
-from orderparam.systems.extensive_width.experiment.chains import LEARNED, Learner, matched, mean_prediction_error, run
+from orderparam.systems.extensive_width.experiment.chains import LEARNED, KnownNetwork, matched, mean_prediction_error, run
 from orderparam.systems.extensive_width.experiment.data import affine_part, draw
 from orderparam.systems.extensive_width.model import Teacher, WidthLimitedStudent
 from orderparam.systems.extensive_width.theory.bayes import bayes_optimal
@@ -89,7 +89,7 @@ def posterior_hmc(
         known = np.ones(len(rows), bool) if start == "informed" else np.asarray(_predicted_overlap(system))[rows] > 0
         positions = jnp.where(known[:, None], truth, prior)
 
-    network = Learner(teacher.activation, affine, jnp.asarray(shown[rows]), seen.noise)
+    network = KnownNetwork(teacher.activation, affine, jnp.asarray(shown[rows]), seen.noise)
     lengths = {"warmup": warmup, "samples": draws, "thin": thin, "leapfrog_steps": leapfrog_steps}
     samples = run(network, data, truth, positions, chain_key, **lengths)
     overlap = np.zeros((chains, *shown.shape))

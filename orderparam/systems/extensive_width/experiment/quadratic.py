@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
-from orderparam.systems.extensive_width.experiment.chains import Learner, matched, mean_prediction_error, run
+from orderparam.systems.extensive_width.experiment.chains import KnownNetwork, matched, mean_prediction_error, run
 from orderparam.systems.extensive_width.experiment.data import affine_part, draw
 from orderparam.systems.extensive_width.model import QuadraticTeacher
 
@@ -61,7 +61,7 @@ def quadratic_posterior_hmc(
     data = draw(system, data_key, affine, orthogonal=False)
     prior = jax.random.normal(start_key, (chains, *data.weights.shape))
     positions = jnp.broadcast_to(data.weights, prior.shape) if start == "informed" else prior
-    network = Learner(system.activation, affine, system.readout, system.noise)
+    network = KnownNetwork(system.activation, affine, system.readout, system.noise)
     lengths = {"warmup": warmup, "samples": draws, "thin": thin, "leapfrog_steps": leapfrog_steps}
     samples = run(network, data, data.weights, positions, chain_key, **lengths)
     own = data.weights @ data.weights.T / data.weights.shape[1]

@@ -37,7 +37,7 @@ class Segments(eqx.Module):
         return self.start[0]
 
 
-class State(NamedTuple):
+class ChannelState(NamedTuple):
     """A learned state of a feature: u = -ln(1 - q), W = lambda (g(1) - g(q)) and M = -W + q + ln(1 - q)."""
 
     u: Float[Array, "*batch"]
@@ -72,7 +72,7 @@ class ActivationChannel(eqx.Module):
         """The signal below which a feature that is known is lost again."""
         return jnp.exp(self.informed.threshold)
 
-    def state(self, s: Float[Array, "*batch"], segments: Segments) -> State:
+    def state(self, s: Float[Array, "*batch"], segments: Segments) -> ChannelState:
         """The learned state at s = ln(lambda), to 1e-10 or better.
 
         Below the threshold the branch is followed down to its spinodal. Above the table (q = 1 - 1e-19) u and M are linear in s
@@ -94,7 +94,7 @@ class ActivationChannel(eqx.Module):
             return a + x * (b + x * (c + x * d))
 
         beyond = self.end_slope[branch] * jnp.maximum(s - end, 0.0)
-        return State(cubic(0) + beyond, cubic(4), cubic(8) - beyond)
+        return ChannelState(cubic(0) + beyond, cubic(4), cubic(8) - beyond)
 
     def overlap(self, s: Float[Array, "*batch"], segments: Segments) -> Float[Array, "*batch"]:
         """m(lambda): q of the learned state above the threshold, 0 below."""

@@ -38,7 +38,7 @@ _POLYNOMIALS[0] /= 2  # values at the nodes -> coefficients of T_0 .. T_5
 Pair = tuple[Array, Array]
 
 
-class Features(eqx.Module):
+class SortedReadouts(eqx.Module):
     """Read-outs in decreasing order of v^2, ready for sums.
 
     order: position of each of them among the read-outs as given; None when these are in decreasing order already.
@@ -54,7 +54,7 @@ class Features(eqx.Module):
     strongest: int = eqx.field(static=True)
 
     @classmethod
-    def of(cls, readout: Float[Array, "feature"], decreasing: bool = False) -> "Features":
+    def of(cls, readout: Float[Array, "feature"], decreasing: bool = False) -> "SortedReadouts":
         power = jnp.asarray(readout, jnp.float64) ** 2
         order = None if decreasing else jnp.argsort(-power)
         power = power if order is None else power[order]
@@ -64,11 +64,13 @@ class Features(eqx.Module):
         tail = jnp.concatenate([jnp.cumsum(power[::-1])[::-1], jnp.zeros(1)])
         return cls(order, log_power, tail, jnp.zeros(0), jnp.zeros((1, _NODES)), jnp.zeros(1, int), count).at(FINE)
 
-    def at(self, resolution: Resolution) -> "Features":
+    def at(self, resolution: Resolution) -> "SortedReadouts":
         """The same features, summed at another resolution."""
         count, log_power = self.count, self.log_power
         if count <= resolution.direct:
-            return Features(self.order, log_power, self.tail, jnp.zeros(0), jnp.zeros((1, _NODES)), jnp.zeros(1, int), count)
+            return SortedReadouts(
+                self.order, log_power, self.tail, jnp.zeros(0), jnp.zeros((1, _NODES)), jnp.zeros(1, int), count
+            )
         rest = log_power[resolution.strongest :]
         top, faintest = rest[0], jnp.min(jnp.where(rest > _ABSENT, rest, jnp.inf))
         height = jnp.maximum((top - faintest) / resolution.blocks, 1e-12) * (1 + 1e-12)
@@ -81,7 +83,7 @@ class Features(eqx.Module):
         edge = jnp.searchsorted(block, jnp.arange(resolution.blocks + 1))
         centres = top - height * (jnp.arange(resolution.blocks) + 0.5)
         node = (centres[:, None] + height / 2 * _CHEBYSHEV).ravel()
-        return Features(self.order, log_power, self.tail, node, prefix, edge, resolution.strongest)
+        return SortedReadouts(self.order, log_power, self.tail, node, prefix, edge, resolution.strongest)
 
     @property
     def count(self) -> int:

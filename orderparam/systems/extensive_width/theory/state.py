@@ -27,7 +27,7 @@ from orderparam.core.result import Result
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.extensive_width.model import Teacher
 from orderparam.systems.extensive_width.theory.channel import ActivationChannel, Segments, channel
-from orderparam.systems.extensive_width.theory.features import ROUGH, Features
+from orderparam.systems.extensive_width.theory.features import ROUGH, SortedReadouts
 
 RESIDUAL = 1e-8
 
@@ -58,7 +58,7 @@ class BayesOptimal(Result):
 class LevelEquation(eqx.Module):
     """Everything the equation for the level needs."""
 
-    features: Features
+    features: SortedReadouts
     channel: ActivationChannel
     segments: Segments
     samples: Float[Array, ""]
@@ -68,7 +68,7 @@ class LevelEquation(eqx.Module):
     def of(cls, teacher: Teacher, informed: bool = False) -> "LevelEquation":
         tables = channel(teacher.activation)
         return cls(
-            Features.of(teacher.readout, teacher.decreasing),
+            SortedReadouts.of(teacher.readout, teacher.decreasing),
             tables,
             tables.informed if informed else tables.bayes,
             jnp.asarray(teacher.n_train, jnp.float64) / teacher.input_dim,

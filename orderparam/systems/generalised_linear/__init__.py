@@ -1,0 +1,21 @@
+"""Generalised linear models: the optimal estimator with its transitions, message passing, and penalised risk minimisation.
+
+import orderparam as op
+from orderparam.systems.generalised_linear import GeneralisedLinear, message_passing, state_evolution, thresholds
+
+system = GeneralisedLinear(1.0, "sign", "rademacher")
+thresholds(system).information
+op.sweep(message_passing, system, {"sample_ratio": [0.5, 1.0, 1.4]}, seeds=4)
+"""
+
+from orderparam.systems.generalised_linear.bayes.experiment import MessagePassing, gamp, message_passing
+from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
+from orderparam.systems.generalised_linear.bayes.theory import (
+    BayesOptimal,
+    Estimate,
+    SolutionCurve,
+    Thresholds,
+    solutions,
+    state_evolution,
+    thresholds,
+)

@@ -1,0 +1,159 @@
+"""Generalised approximate message passing on a drawn problem.
+
+    omega = X a - V g',  g = g(y, omega, V),  A = -(1/d) sum dg,  b = A a + X^T g,  (a, v) = posterior(b, A),  V = (1/d) sum v
+
+with rows of X of variance 1/d and g' the previous g (Rangan 2011; Donoho, Maleki, Montanari 2009).
+"""
+
+import math
+from functools import partial
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from orderparam.channels import Likelihood, SignLabels
+from orderparam.core.verb import experiment
+from orderparam.priors import Prior
+from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
+from orderparam.systems.generalised_linear.bayes.theory import Estimate
+
+_LEAST = 1e-12  # variances below are recovered weights
+
+
+class MessagePassing(Estimate):
+    """steps: iterations. residual: root mean square change of the estimate in the last one."""
+
+    steps: Float[Array, ""]
+    residual: Float[Array, ""]
+
+
+class Found(eqx.Module):
+    """What message passing leaves: estimates a and their mean variance, the steps, the last change, and whether it is small."""
+
+    weights: Float[Array, "input"]
+    variance: Float[Array, ""]
+    steps: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+@experiment
+def message_passing(
+    system: GeneralisedLinear,
+    key: PRNGKeyArray,
+    *,
+    damping: float = 0.0,
+    max_steps: int = 300,
+    tolerance: float = 1e-6,
+    start: Literal["uninformed", "informed"] = "uninformed",
+    design: Literal["dense", "sparse"] = "dense",
+    density: float = 0.05,
+    precision: Literal["double", "single"] = "double",
+) -> MessagePassing:
+    """GAMP on one drawn problem. start: estimates next to zero, or next to the weights themselves.
+
+    design: Gaussian entries of variance 1/d, or entries +-1/sqrt(density d) with probability `density` and zero otherwise.
+    Where labels do not know the sign of the weights (an even law), the better of the two is what is measured.
+    Raises `ValueError` for a dimension or a number of samples that rounds to nothing.
+    """
+    d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
+    if n < 1:
+        raise ValueError(f"GeneralisedLinear.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+    weight_key, matrix_key, label_key, start_key = jax.random.split(key, 4)
+    kind = jnp.float64 if precision == "double" else jnp.float32
+    weights = system.prior.draw(weight_key, (d,))
+    rows = _padded(n)
+    matrix = _design(matrix_key, rows, d, design, density, kind)
+    fields = jnp.matmul(matrix, weights.astype(kind)).astype(jnp.float64)
+    labels = system.labels.draw(fields, label_key).astype(kind)
+    scale = jnp.sqrt(system.prior.power)
+    noise = 1e-2 * scale * jax.random.normal(start_key, (d,))
+    first = (noise if start == "uninformed" else weights + 0.1 * noise).astype(kind)
+    least = jnp.asarray(_LEAST if precision == "double" else 1e-7, kind)
+    numbers = [jnp.asarray(x, kind) for x in (damping, tolerance)]
+    seen = (jnp.arange(rows) < n).astype(kind)
+    found = gamp(matrix, labels, seen, system.labels, system.prior, first, *numbers, least, max_steps)
+    return _measured(system, weights, found)
+
+
+def _padded(n: int) -> int:
+    """Rows of the matrix: at most a quarter more than samples, so that a few compiled programs serve every number of them."""
+    step = 2 ** max(0, math.ceil(math.log2(n)) - 3)
+    return -(-n // step) * step
+
+
+@partial(jax.jit, static_argnames=("n", "d", "design", "kind"))
+def _design(key: PRNGKeyArray, n: int, d: int, design: str, density: Array, kind: jnp.dtype) -> Float[Array, "sample input"]:
+    if design == "dense":
+        return jax.random.normal(key, (n, d), kind) * kind(d**-0.5)
+    place_key, sign_key = jax.random.split(key)
+    signs = jax.random.rademacher(sign_key, (n, d), kind) * (density * d).astype(kind) ** -0.5
+    return jnp.where(jax.random.uniform(place_key, (n, d), kind) < density.astype(kind), signs, kind(0))
+
+
+@eqx.filter_jit
+def gamp(
+    matrix: Float[Array, "sample input"],
+    labels: Float[Array, "sample"],
+    seen: Float[Array, "sample"],
+    law: Likelihood,
+    prior: Prior,
+    start: Float[Array, "input"],
+    damping: Float[Array, ""],
+    tolerance: Float[Array, ""],
+    least: Float[Array, ""],
+    max_steps: int,
+) -> Found:
+    """Runs until the estimate changes by less than `tolerance` sqrt(rho), in the precision of the matrix; works under `vmap`.
+
+    seen: 1 for samples that count, 0 for those that only fill the matrix.
+    """
+    n, d = matrix.shape
+    rho = prior.power.astype(matrix.dtype)
+
+    def step(state: tuple) -> tuple:
+        a, v, g, count, _ = state
+        variance = jnp.maximum(v, least * rho)
+        omega = matrix @ a - variance * g
+        fresh = seen * law.denoiser(labels, omega, variance).astype(matrix.dtype)
+        slope = seen * law.denoiser_slope(labels, omega, variance).astype(matrix.dtype)
+        g = damping * g + (1 - damping) * jnp.where(jnp.isfinite(fresh), fresh, 0.0)
+        precision = jnp.maximum(-jnp.sum(jnp.where(jnp.isfinite(slope), slope, 0.0)) / d, least / rho)
+        posterior = prior.posterior(precision * a + g @ matrix, precision)
+        estimate = damping * a + (1 - damping) * posterior.mean.astype(matrix.dtype)
+        return estimate, jnp.mean(posterior.variance).astype(matrix.dtype), g, count + 1, jnp.sqrt(jnp.mean((estimate - a) ** 2))
+
+    def unfinished(state: tuple) -> Bool[Array, ""]:
+        _, v, _, count, change = state
+        return (count < max_steps) & (change > tolerance * jnp.sqrt(rho)) & (v > least * rho)
+
+    begin = (start, rho, jnp.zeros(n, matrix.dtype), jnp.asarray(0), jnp.asarray(jnp.inf, matrix.dtype))
+    a, v, _, count, change = jax.lax.while_loop(unfinished, step, begin)
+    converged = jnp.all(jnp.isfinite(a)) & ((change <= tolerance * jnp.sqrt(rho)) | (v <= least * rho))
+    return Found(a, v, count.astype(float), change.astype(float), converged)
+
+
+@eqx.filter_jit
+def _measured(system: GeneralisedLinear, weights: Float[Array, "input"], found: Found) -> MessagePassing:
+    estimate = jnp.where(jnp.isfinite(found.weights), found.weights, 0.0).astype(jnp.float64)
+    even = jnp.isclose(system.labels.moments(0.0, system.prior.power).slope, 0.0, atol=1e-12)
+    overlap = jnp.mean(weights * estimate)
+    turned = even & (overlap < 0)
+    estimate, overlap = jnp.where(turned, -estimate, estimate), jnp.where(turned, -overlap, overlap)
+    power = jnp.sqrt(jnp.mean(weights**2) * jnp.mean(estimate**2))
+    cosine = overlap / jnp.where(power == 0, 1.0, power)
+    wrong = jnp.asarray(jnp.nan)
+    if isinstance(system.labels, SignLabels):
+        wrong = system.labels.disagreement(cosine, system.prior.power)
+    return MessagePassing(
+        overlap=overlap,
+        error=jnp.mean((weights - estimate) ** 2),
+        cosine=cosine,
+        classification_error=wrong,
+        converged=found.converged,
+        steps=found.steps,
+        residual=found.residual,
+    )

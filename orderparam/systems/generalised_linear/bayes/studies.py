@@ -1,0 +1,116 @@
+"""The named figures of Bayes-optimal estimation: labels that are signs, magnitudes, and compressed sensing."""
+
+from functools import partial
+
+import numpy as np
+
+from orderparam.channels import RealLabels, SignLabels
+from orderparam.core.study import Curve, study
+from orderparam.plotting import Panel, vertical
+from orderparam.priors import GaussianPrior, Rademacher, SparsePrior
+from orderparam.systems.generalised_linear.bayes.experiment import message_passing
+from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
+from orderparam.systems.generalised_linear.bayes.sparse import sparse_thresholds
+from orderparam.systems.generalised_linear.bayes.theory import solutions, state_evolution
+
+PRIORS = {"gaussian": GaussianPrior(), "binary": Rademacher(), "sparse": SparsePrior(0.2, 5.0)}
+BINARY = (1.2446840, 1.4926318)  # where binary weights are determined by signs, and where AMP finds them (Györgyi 1990)
+
+
+@study(
+    "one-bit-estimation",
+    title="Weights from the signs of their projections: state evolution and message passing",
+    source="Györgyi 1990; Barbier, Krzakala, Macris, Miolane, Zdeborová 2019",
+    seconds=(50, 900),
+    observables=("overlap", "error"),
+    full={"input_dim": 4000, "seeds": 16},
+    columns=2,
+    panels=[
+        Panel("sample_ratio", "cosine", by="prior", reference=[vertical(x, "") for x in BINARY]),
+        Panel("sample_ratio", "error", by="prior", log="y", ylim=(1e-3, 1.2)),
+    ],
+    caption=r"""
+        $y = \mathrm{{sign}}(w\cdot x)$, weights of variance 1, $d$ = {input_dim}. Binary weights are determined from
+        $\alpha = 1.245$ on; message passing finds them from 1.493 on (grey lines).
+    """,
+)
+def one_bit_estimation(
+    sample_ratios: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0, 1.25, 1.75, 2.0), input_dim: int = 1000, seeds: int = 4
+) -> list[Curve]:
+    fine = {"sample_ratio": tuple(np.linspace(0.05, max(sample_ratios), 60).tolist())}
+    curves = []
+    for name, prior in PRIORS.items():
+        system, facets = GeneralisedLinear(1.0, SignLabels(), prior, input_dim), {"prior": name}
+        curves += [
+            Curve("state evolution", state_evolution, system, fine, facets=facets),
+            Curve("message passing", message_passing, system, {"sample_ratio": sample_ratios}, seeds, facets=facets),
+        ]
+    return curves
+
+
+@study(
+    "phase-retrieval",
+    title="Weights from the magnitudes of their projections: weak and full recovery",
+    source="Barbier, Krzakala, Macris, Miolane, Zdeborová 2019; Mondelli, Montanari 2018",
+    seconds=(60, 1800),
+    observables=("overlap", "error"),
+    full={"input_dim": 8000, "seeds": 16, "sample_ratios": (0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9, 1.0, 1.05, 1.1, 1.2, 1.4)},
+    panels=[
+        Panel(
+            "sample_ratio",
+            "overlap",
+            xlim=(0, 1.5),
+            reference=[vertical(0.5, "weak recovery"), vertical(1.0, "determined"), vertical(1.1284714, "found")],
+        )
+    ],
+    caption=r"""
+        $y = |w\cdot x|$ without noise, Gaussian weights, $d$ = {input_dim}. Grey: all solutions of state evolution, stable or
+        not. Message passing starts beside zero.
+    """,
+)
+def phase_retrieval(
+    sample_ratios: tuple[float, ...] = (0.3, 0.7, 0.9, 1.0, 1.3), input_dim: int = 1500, seeds: int = 4
+) -> list[Curve]:
+    system, over = GeneralisedLinear(1.0, RealLabels("abs"), GaussianPrior(), input_dim), {"sample_ratio": sample_ratios}
+    return [
+        Curve("all solutions", solutions, system, {}, baseline=True),
+        Curve("state evolution", state_evolution, system, over),
+        Curve("message passing", partial(message_passing, damping=0.1, max_steps=1000), system, over, seeds),
+    ]
+
+
+@study(
+    "compressed-sensing",
+    title="Sparse weights from few projections: what is determined, what message passing finds, what the l1 norm finds",
+    source="Donoho, Maleki, Montanari 2009; Krzakala, Mézard, Sausset, Sun, Zdeborová 2012",
+    seconds=(40, 900),
+    observables=("error",),
+    full={"input_dim": 4000, "seeds": 16, "densities": tuple(np.linspace(0.05, 0.95, 19).tolist())},
+    columns=2,
+    panels=[
+        Panel("prior.density", "sample_ratio_needed", where={"part": "thresholds"}, by="way"),
+        Panel("sample_ratio", "error", where={"part": "error"}, log="y", ylim=(1e-7, 1)),
+    ],
+    caption=r"""
+        $y = w\cdot x$ without noise. Right: density {density}, $d$ = {input_dim}; message passing started beside zero.
+    """,
+)
+def compressed_sensing(
+    densities: tuple[float, ...] = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+    density: float = 0.2,
+    sample_ratios: tuple[float, ...] = (0.1, 0.2, 0.25, 0.3, 0.33, 0.4, 0.5),
+    input_dim: int = 1000,
+    seeds: int = 4,
+) -> list[Curve]:
+    system = GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(density), input_dim)
+    fine, over = {"sample_ratio": tuple(np.linspace(0.05, max(sample_ratios), 46).tolist())}, {"prior.density": densities}
+    lines = [
+        Curve("theory", partial(sparse_thresholds, way=way), system, over, facets={"part": "thresholds", "way": way})
+        for way in ("determined", "message passing", "l1 norm")
+    ]
+    facets = {"part": "error"}
+    return [
+        *lines,
+        Curve("state evolution", state_evolution, system, fine, facets=facets),
+        Curve("message passing", message_passing, system, {"sample_ratio": sample_ratios}, seeds, facets=facets),
+    ]

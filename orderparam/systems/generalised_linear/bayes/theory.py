@@ -1,0 +1,223 @@
+"""State evolution of the Bayes-optimal estimator: one equation for the precision qh with which the labels measure a weight,
+
+    V(qh) = E (w - <w>)^2,    q = rho - V,    qh = alpha I(q, V),    I = E g(y, omega, V)^2,
+
+exact as d grows: Barbier, Krzakala, Macris, Miolane, Zdeborová 2019 (arXiv:1708.03395). Given qh, q follows from the prior alone
+and alpha = qh / I: the whole curve of solutions, unstable ones included, is explicit. An AMP run starts at q = 0 and stays on the
+first branch; the stable solution of largest free entropy is the Bayes-optimal one.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+from scipy.optimize import brentq, minimize_scalar
+
+from orderparam.channels import SignLabels
+from orderparam.core.result import Result
+from orderparam.core.verb import theory
+from orderparam.solve.fixed_point import fixed_point
+from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
+
+Scalar = Float[Array, ""]
+
+_KNOWN = 1e-14  # V / rho at which weights count as known
+_FIRST, _LAST = 1e-8, 1e8  # precisions of the curve, in units of 1 / rho
+_INFORMED = 1e6
+_WEAK = 1e-3  # alpha at the first point of the curve that says that q = 0 is a solution
+
+
+class Estimate(Result):
+    """overlap: q = E w <w>, and of a run the mean of w times its estimate. error: E (w - <w>)^2.
+
+    cosine: of the angle between weights and estimate, sqrt(q / rho). classification_error: that sign(field) is not y; NaN for
+    labels that are no signs.
+    """
+
+    overlap: Scalar
+    error: Scalar
+    cosine: Scalar
+    classification_error: Scalar
+    converged: Bool[Array, ""]
+
+
+class BayesOptimal(Estimate):
+    """precision: qh. free_entropy: (1/d) ln P(y | x) at this solution. steps: iterations, those of AMP.
+
+    residual: change of ln qh in another step.
+    """
+
+    precision: Scalar
+    free_entropy: Scalar
+    steps: Scalar
+    residual: Scalar
+
+
+class SolutionCurve(Result):
+    """All solutions with q > 0, ordered by q: where alpha = sample_ratio. stable: alpha increases with q there.
+
+    free_entropy: of each solution at its alpha.
+    """
+
+    sample_ratio: Float[Array, "point"]
+    overlap: Float[Array, "point"]
+    error: Float[Array, "point"]
+    free_entropy: Float[Array, "point"]
+    stable: Bool[Array, "point"]
+
+
+class Thresholds(Result):
+    """weak: alpha above which q = 0 is left; 0 where it is no solution. algorithmic: where the branch that starts at q = 0 ends,
+    and AMP jumps; without a jump, where the weights are known exactly; inf where they never are. information: where the optimal
+    solution jumps; equal to `algorithmic` where nothing does. informed: where the branch that it jumps to begins; 0 where that is
+    always there. overlap_before, overlap_after: at the information-theoretic transition, NaN where there is none. first_order:
+    whether there is one.
+    """
+
+    weak: Scalar
+    algorithmic: Scalar
+    information: Scalar
+    informed: Scalar
+    overlap_before: Scalar
+    overlap_after: Scalar
+    first_order: Bool[Array, ""]
+
+
+@theory(differentiable=False)
+def state_evolution(
+    system: GeneralisedLinear, *, start: Literal["uninformed", "informed"] = "uninformed", max_steps: int = 2000
+) -> BayesOptimal:
+    """The solution that the iteration reaches from q = 0 (what AMP reaches) or from q = rho (the best there is).
+
+    Where q = 0 is a solution by symmetry, the iteration starts beside it, as AMP does.
+    """
+    rho = system.prior.power
+    first = (1e-6 if start == "uninformed" else _INFORMED) / rho
+
+    def update(log_precision: Scalar, system: GeneralisedLinear) -> Scalar:
+        _, _, information, _ = _at(system, jnp.exp(log_precision))
+        return jnp.log(system.sample_ratio * information)
+
+    solved = fixed_point(update, jnp.log(first), system, tolerance=1e-11, max_steps=max_steps)
+    precision = jnp.exp(solved.value)
+    overlap, error, _, free = _at(system, precision)
+    free = free[0] + system.sample_ratio * free[1] - overlap * precision / 2
+    known = error <= 1.001 * _KNOWN * rho
+    residual = jnp.where(known, 0.0, solved.residual)
+    return BayesOptimal(
+        overlap=overlap,
+        error=jnp.where(known, 0.0, error),
+        cosine=jnp.sqrt(overlap / rho),
+        classification_error=_classification_error(system, overlap),
+        converged=solved.converged | known,
+        precision=precision,
+        free_entropy=free,
+        steps=solved.steps.astype(float),
+        residual=residual,
+    )
+
+
+@theory(differentiable=False)
+def solutions(system: GeneralisedLinear, *, points: int = 161) -> SolutionCurve:
+    """The curve of all solutions; the sample ratio of the system is not used. No iteration, and no branch is missed."""
+    rho = system.prior.power
+
+    def point(log_precision: Scalar) -> tuple:
+        precision = jnp.exp(log_precision)
+        overlap, error, information, free = _at(system, precision)
+        ratio = precision / information
+        return ratio, overlap, error, free[0] + ratio * free[1] - overlap * precision / 2
+
+    ratio, overlap, error, free = jax.lax.map(point, jnp.log(_grid(points) / rho))
+    stable = jnp.gradient(ratio) > 0
+    return SolutionCurve(ratio, overlap, error, free, stable)
+
+
+@theory(traced=False)
+def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
+    """Where solutions appear, vanish and exchange their order as alpha grows; the sample ratio of the system is not used.
+
+    From the curve of all solutions, refined to 1e-9. Transitions between the first and the last branch are looked for. Where
+    labels without noise determine continuous weights at the end of the curve, its end is the information-theoretic transition.
+    """
+    rho = float(system.prior.power)
+
+    def at(u: float, alpha: float | None = None) -> tuple[float, float, float, bool]:
+        """alpha(qh), q, the free entropy (at another alpha, if one is given), and whether the weights are known."""
+        precision = np.exp(u)
+        overlap, error, information, (prior, labels) = (np.asarray(part) for part in _point(system, precision))
+        ratio = float(precision / information)
+        free = prior + (ratio if alpha is None else alpha) * labels - overlap * precision / 2
+        return ratio, float(overlap), float(free), bool(error <= 1.001 * _KNOWN * rho)
+
+    def ratio(u: float) -> float:
+        return at(u)[0]
+
+    u = np.log(np.asarray(_grid(points)) / rho)
+    told = [at(x) for x in u]
+    known = any(point[3] for point in told)
+    end = next(i for i, point in enumerate(told) if point[3] or i == points - 1)
+    u, curve = u[: end + 1], np.array([point[0] for point in told[: end + 1]])
+    weak = float(curve[0]) if curve[0] > _WEAK else 0.0
+    rises = np.diff(curve) > 0
+    if not weak:
+        rises[0] = True
+    if rises.all():
+        flat = curve[-1] < curve[-2] * (1 + 1e-3)
+        last = float(curve[-1]) if flat else np.inf
+        return _thresholds(weak, last, last, last, np.nan, np.nan, False)
+    first = int(np.argmin(rises))
+    top, algorithmic = (-np.inf, weak) if first == 0 else _extremum(ratio, u, first, -1.0)
+    lowest = first + int(np.argmin(curve[first:]))
+    ends = lowest == end
+    bottom, informed = (u[end], 0.0 if known else float(curve[end])) if ends else _extremum(ratio, u, lowest, 1.0)
+
+    def low(alpha: float) -> float:
+        return -np.inf if alpha <= curve[0] else brentq(lambda x: ratio(x) - alpha, u[0], top, xtol=1e-13)
+
+    def high(alpha: float) -> float:
+        return u[end] if ends or alpha >= curve[end] else brentq(lambda x: ratio(x) - alpha, bottom, u[end], xtol=1e-13)
+
+    def gain(alpha: float) -> float:
+        """Free entropy of the last branch above that of the first."""
+        return at(high(alpha), alpha)[2] - at(low(alpha), alpha)[2]
+
+    information = max(informed * (1 + 1e-12), 1e-6 * algorithmic)
+    if gain(information) < 0 and (known or not ends):
+        information = brentq(gain, information, algorithmic * (1 - 1e-12), xtol=1e-12)
+    return _thresholds(weak, algorithmic, information, informed, at(low(information))[1], at(high(information))[1], True)
+
+
+def _thresholds(*values: float) -> Thresholds:
+    return Thresholds(*(jnp.asarray(value) for value in values))
+
+
+def _extremum(ratio: Callable[[float], float], u: np.ndarray, index: int, sign: float) -> tuple[float, float]:
+    """Place and height of the minimum (sign 1) or maximum (sign -1) of alpha next to a point of the grid."""
+    found = minimize_scalar(lambda x: sign * ratio(x), bracket=(u[index - 1], u[index], u[index + 1]), options={"xtol": 1e-9})
+    return float(found.x), sign * float(found.fun)
+
+
+def _grid(points: int) -> Float[Array, "point"]:
+    return jnp.geomspace(_FIRST, _LAST, points)
+
+
+def _at(system: GeneralisedLinear, precision: Scalar) -> tuple[Scalar, Scalar, Scalar, Float[Array, "2"]]:
+    """q, V, the information I(q, V), and the free entropies of prior and labels."""
+    prior = system.prior.averages(precision)
+    error = jnp.maximum(prior.error, _KNOWN * system.prior.power)
+    labels = system.labels.averages(prior.overlap, error)
+    return prior.overlap, error, labels.information, jnp.stack([prior.free_entropy, labels.free_entropy])
+
+
+_point = jax.jit(_at)
+
+
+def _classification_error(system: GeneralisedLinear, overlap: Scalar) -> Scalar:
+    if not isinstance(system.labels, SignLabels):
+        return jnp.full_like(overlap, jnp.nan)
+    rho = system.prior.power
+    return system.labels.disagreement(jnp.sqrt(overlap / rho), rho)

@@ -1,0 +1,210 @@
+"""Replica-symmetric theory of a student at a temperature, its annealed approximation, and the transitions of binary weights.
+
+Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992. A temperature acts as if labels were turned over
+with probability e/(1 + e), e = exp(-1/T): the student's likelihood of a label is e + (1 - e) Phi(u). With the student's field w
+of variance q, what is left of it V = 1 - q, and the teacher's field of covariance R,
+
+    qh = alpha E g^2,  Rh = alpha E sum_y (dZ0/dM) g;   binary: q = E tanh^2(sqrt(qh) z + Rh),  R = E tanh(sqrt(qh) z + Rh);
+    spherical: q = (qh + Rh^2)(1 - q)^2,  R = Rh (1 - q).
+
+The replica-symmetric entropy of binary weights becomes negative at low T, where it is wrong.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import xlogy
+from jaxtyping import Array, Bool, Float
+from scipy.optimize import brentq, minimize_scalar
+
+from orderparam.channels import Fields, SignLabels, labelled_nodes
+from orderparam.channels.base import SHARP
+from orderparam.core.result import Result
+from orderparam.core.verb import theory
+from orderparam.gaussian.quadrature import standard_normal_rule
+from orderparam.gaussian.tail import log_cdf
+from orderparam.priors import Rademacher
+from orderparam.solve.fixed_point import fixed_point
+from orderparam.systems.perceptron.equilibrium.model import ThermalPerceptron
+
+Scalar = Float[Array, ""]
+
+_KNOWN = 1e-12  # 1 - q below which the student is the teacher
+
+
+class Learner(Result):
+    """teacher_overlap: R. self_overlap: q. test_error: P(wrong on a new input), arccos(R)/pi. train_error: per example."""
+
+    teacher_overlap: Scalar
+    self_overlap: Scalar
+    test_error: Scalar
+    train_error: Scalar
+    converged: Bool[Array, ""]
+
+
+class Quenched(Learner):
+    """free_entropy: (1/N) E ln Z, zero at R = 1 for binary weights. entropy: (1/N) times that of the students, without
+    the constant of the sphere for spherical ones. bayes_error: arccos(sqrt(q))/pi, that of the majority of students at T = 0.
+    """
+
+    free_entropy: Scalar
+    entropy: Scalar
+    bayes_error: Scalar
+    residual: Scalar
+
+
+class Annealed(Result):
+    """The maximum of the annealed free entropy that is reached from R = 0; `free_entropy` is zero at R = 1."""
+
+    teacher_overlap: Scalar
+    test_error: Scalar
+    free_entropy: Scalar
+    converged: Bool[Array, ""]
+
+
+class BinaryTransitions(Result):
+    """Of binary weights at the system's temperature. thermodynamic: alpha at which R = 1 becomes the state of largest free
+    entropy. freezing: alpha at which the entropy of the state R < 1 vanishes. spinodal: alpha at which that state ends, known at
+    T = 0 only (NaN otherwise). overlap: R of that state at the thermodynamic transition.
+    """
+
+    thermodynamic: Scalar
+    freezing: Scalar
+    spinodal: Scalar
+    overlap: Scalar
+
+
+@theory(differentiable=False)
+def quenched(system: ThermalPerceptron, *, max_steps: int = 5000) -> Quenched:
+    """The solution reached from R = 0, metastable beyond the first-order transition of binary weights."""
+
+    def update(fields: tuple[Scalar, Scalar], system: ThermalPerceptron) -> tuple[Scalar, Scalar]:
+        known, overlap = _overlaps(system, *(jnp.exp(part) for part in fields))
+        power, alignment, _, _ = _labels(system, known, overlap)
+        return jnp.log(power), jnp.log(alignment)
+
+    start = (jnp.log(0.5 * system.sample_ratio), jnp.log(0.5 * system.sample_ratio))
+    solved = fixed_point(update, start, system, tolerance=1e-11, max_steps=max_steps)
+    power, alignment = (jnp.exp(part) for part in solved.value)
+    known, overlap = _overlaps(system, power, alignment)
+    _, _, log_evidence, train_error = _labels(system, known, overlap)
+    free = _entropy_term(system, known, overlap, power, alignment) + log_evidence
+    inverse = jnp.where(system.temperature > 0, 1 / jnp.where(system.temperature > 0, system.temperature, 1.0), 0.0)
+    return Quenched(
+        teacher_overlap=overlap,
+        self_overlap=known,
+        test_error=jnp.arccos(jnp.clip(overlap, -1, 1)) / np.pi,
+        train_error=train_error,
+        converged=solved.converged,
+        free_entropy=free,
+        entropy=free + inverse * system.sample_ratio * train_error,
+        bayes_error=jnp.arccos(jnp.sqrt(jnp.clip(known, 0, 1))) / np.pi,
+        residual=solved.residual,
+    )
+
+
+@theory(differentiable=False)
+def annealed(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
+    """ln of the mean of Z: s(R) + alpha ln(1 - (1 - e) arccos(R)/pi), e = exp(-1/T), at its first maximum in R.
+
+    s(R) = -sum (1 +- R)/2 ln((1 +- R)/2), or ln(1 - R^2)/2 for spherical weights. From a grid and a parabola: 1e-8. `converged`
+    is False where there is no maximum below R = 1.
+    """
+    overlap = jnp.sin(np.pi / 2 * jnp.linspace(0.0, 1.0, points)[:-1])
+    entropy = jnp.log1p(-(overlap**2)) / 2
+    if system.weights == "binary":
+        entropy = -sum(xlogy(share, share) for share in ((1 + overlap) / 2, (1 - overlap) / 2))
+    error = jnp.arccos(overlap) / np.pi
+    value = entropy + system.sample_ratio * jnp.log1p(-(1 - _penalty(system)) * error)
+    falls = value[1:] < value[:-1]
+    place = jnp.argmax(falls)
+    i = jnp.clip(place, 1, points - 3)
+    left, middle, right = value[i - 1], value[i], value[i + 1]
+    shift = (left - right) / (2 * (left - 2 * middle + right))
+    best = jnp.sin(np.pi / 2 * (i + shift) / (points - 1))
+    free = middle - (left - right) * shift / 4
+    return Annealed(best, jnp.arccos(best) / np.pi, free, jnp.any(falls) & (place > 0))
+
+
+def _binary(system: ThermalPerceptron, **options: object) -> None:
+    if system.weights != "binary":
+        raise ValueError("ThermalPerceptron.weights: spherical weights have no transition; must be binary")
+    if float(system.temperature) > _HOTTEST:
+        raise ValueError(f"ThermalPerceptron.temperature = {float(system.temperature):g}: must be <= {_HOTTEST:g} here")
+
+
+_HOTTEST = 1.0
+
+
+@theory(traced=False, check=_binary)
+def binary_transitions(system: ThermalPerceptron) -> BinaryTransitions:
+    """Zeros of free entropy and entropy of the state R < 1 by bracketing in alpha, to 1e-9; alpha of the system is not used.
+
+    At T = 0 the spinodal is the largest alpha = qh / I(q(qh)) along the curve of solutions, and the entropy is the free entropy.
+    Raises `ValueError` for spherical weights and temperatures above 1.
+    """
+
+    def value(alpha: float, name: str) -> float:
+        return float(getattr(quenched(system.with_(sample_ratio=alpha)), name))
+
+    spinodal, ceiling = np.nan, 1.0
+    if system.temperature == 0:
+        found = minimize_scalar(lambda u: -_zero_temperature_ratio(u), bracket=(0.0, 1.0, 2.5), options={"xtol": 1e-9})
+        spinodal = ceiling = -float(found.fun)
+    while value(ceiling * 0.999, "free_entropy") > 0:
+        ceiling *= 1.1
+    transition = brentq(lambda x: value(x, "free_entropy"), 0.5, 0.999 * ceiling, xtol=1e-11)
+    if system.temperature == 0:
+        freezing = transition
+    else:
+        while value(ceiling, "entropy") > 0 and value(ceiling, "teacher_overlap") < 0.99:
+            ceiling *= 1.05
+        freezing = brentq(lambda x: value(x, "entropy"), 0.5, ceiling, xtol=1e-11) if value(ceiling, "entropy") < 0 else np.nan
+    overlap = value(transition, "teacher_overlap")
+    return BinaryTransitions(*(jnp.asarray(x) for x in (transition, freezing, spinodal, overlap)))
+
+
+def _zero_temperature_ratio(log_precision: float) -> float:
+    """alpha at which qh = Rh is a solution at T = 0, where q = R."""
+    precision = jnp.exp(log_precision)
+    weights = Rademacher().averages(precision)
+    return float(precision / SignLabels().averages(weights.overlap, weights.error).information)
+
+
+def _penalty(system: ThermalPerceptron) -> Scalar:
+    """e = exp(-1/T)."""
+    cold = system.temperature == 0
+    return jnp.where(cold, 0.0, jnp.exp(-1 / jnp.where(cold, 1.0, system.temperature)))
+
+
+def _overlaps(system: ThermalPerceptron, power: Scalar, alignment: Scalar) -> tuple[Scalar, Scalar]:
+    """q and R from qh and Rh."""
+    if system.weights == "spherical":
+        rest = 2 / (1 + jnp.sqrt(1 + 4 * (power + alignment**2)))
+        return 1 - rest, alignment * rest
+    z, weight = standard_normal_rule([-alignment / jnp.sqrt(power)], SHARP)
+    m = jnp.tanh(jnp.sqrt(power) * z + alignment)
+    return jnp.sum(weight * m**2), jnp.sum(weight * m)
+
+
+def _labels(system: ThermalPerceptron, known: Scalar, overlap: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """alpha times E g^2, E dZ0/dM g and E ln Z, and the errors per training example; both labels give the same."""
+    e = _penalty(system)
+    student = SignLabels(e / (1 + e))
+    rest = jnp.maximum(1 - known, _KNOWN)
+    w, weight, evidence, change = labelled_nodes(SignLabels(), 1.0, Fields(known, 1.0, overlap), panels=SHARP)
+    g = student.denoiser(1.0, w, rest)
+    log_evidence = student.log_evidence(1.0, w, rest)
+    wrong = jnp.where(e > 0, student.flip, 0.0) * jnp.exp(log_cdf(-w / jnp.sqrt(rest)) - log_evidence)
+    parts = (evidence * g**2, change * g, evidence * log_evidence, evidence * wrong)
+    power, alignment, free, errors = (2 * jnp.sum(weight * part, axis=-1) for part in parts)
+    ratio = system.sample_ratio
+    return ratio * power, ratio * alignment, ratio * (free + jnp.log1p(e)), errors
+
+
+def _entropy_term(system: ThermalPerceptron, known: Scalar, overlap: Scalar, power: Scalar, alignment: Scalar) -> Scalar:
+    if system.weights == "spherical":
+        rest = jnp.maximum(1 - known, _KNOWN)
+        return jnp.log(rest) / 2 + (known - overlap**2) / (2 * rest)
+    z, weight = standard_normal_rule([-alignment / jnp.sqrt(power)], SHARP)
+    field = jnp.abs(jnp.sqrt(power) * z + alignment)
+    return -power * (1 - known) / 2 - alignment * overlap + jnp.sum(weight * (field + jnp.log1p(jnp.exp(-2 * field))))

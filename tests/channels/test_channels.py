@@ -1,0 +1,119 @@
+"""Evidence, denoisers and information of every law of labels: derivatives, adaptive quadrature, limits."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.integrate import dblquad, quad
+from scipy.stats import norm
+
+from orderparam.channels import DensityLabels, LogisticLabels, ProbitLabels, RealLabels, SignLabels, channel
+
+LIKELIHOODS = {
+    "sign": SignLabels(),
+    "flipped sign": SignLabels(0.1),
+    "probit": ProbitLabels(0.05, 0.5),
+    "logistic": LogisticLabels(2.0),
+    "abs": RealLabels("abs"),
+    "noisy abs": RealLabels("abs", 0.3),
+    "relu": RealLabels("relu"),
+    "noisy leaky relu": RealLabels("leaky_relu(0.2)", 0.1),
+    "linear": RealLabels("linear", 0.2),
+    "tanh": RealLabels("tanh", 0.2),
+    "own": DensityLabels(lambda y, z: -jnp.abs(y - z), [-1.0, 0.0, 2.0], places=(-1.0, 0.0, 2.0)),
+}
+LABELS = {"own": (-1.0, 0.0, 2.0), "abs": (0.3, 2.5)}
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_denoisers_are_derivatives_of_the_evidence(name):
+    law = LIKELIHOODS[name]
+    for label in LABELS.get(name, (-1.0, 1.0) if law.binary else (0.4, 1.9)):
+        for field, variance in ((0.3, 0.6), (-1.7, 0.05), (2.0, 3.0)):
+            log_evidence = lambda w: law.log_evidence(label, w, variance)  # noqa: B023, E731
+            g, slope = jax.grad(log_evidence)(field), jax.grad(jax.grad(log_evidence))(field)
+            np.testing.assert_allclose(law.denoiser(label, field, variance), g, rtol=1e-9, atol=1e-10)
+            np.testing.assert_allclose(law.denoiser_slope(label, field, variance), slope, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_labels_and_their_evidence_belong_together(name):
+    """The weights of labels add up to one, and E y, E y^2 are those of `moments`; so are the draws."""
+    law, field, variance = LIKELIHOODS[name], 0.4, 0.7
+    y, weight = law.label_rule(jnp.asarray(field), jnp.asarray(variance))
+    np.testing.assert_allclose(jnp.sum(weight), 1.0, rtol=1e-10)
+    moments = law.moments(jnp.asarray(field), jnp.asarray(variance))
+    np.testing.assert_allclose([jnp.sum(weight * y), jnp.sum(weight * y**2)], [moments.mean, moments.power], rtol=1e-9)
+    nu = field + np.sqrt(variance) * jax.random.normal(jax.random.key(0), (100_000,))
+    drawn = law.draw(nu, jax.random.key(1))
+    assert abs(jnp.mean(drawn) - moments.mean) < 4.5 * jnp.std(drawn) / np.sqrt(drawn.size)
+    np.testing.assert_allclose(jnp.mean(drawn * (nu - field)) / variance, moments.slope, atol=0.03)
+
+
+@pytest.mark.parametrize("name", [name for name in LIKELIHOODS if name != "tanh"])
+def test_information_is_minus_the_mean_slope(name):
+    """E g^2 = -E dg/dw, with the average over labels done by drawing them."""
+    law, q, variance = LIKELIHOODS[name], 0.5, 0.5
+    w, x = np.sqrt(q) * jax.random.normal(jax.random.key(2), (400_000,)), jax.random.normal(jax.random.key(3), (400_000,))
+    label = law.draw(w + np.sqrt(variance) * x, jax.random.key(4))
+    g, slope = law.denoiser(label, w, variance), law.denoiser_slope(label, w, variance)
+    found = float(jax.jit(law.averages)(q, variance).information)
+    for sample in (g**2, -slope):
+        assert abs(np.mean(sample) - found) < 4.5 * np.std(sample) / np.sqrt(sample.size)
+
+
+def test_information_of_signs_agrees_with_adaptive_quadrature():
+    for q in (0.3, 0.9, 1 - 1e-4):
+        steep = np.sqrt(q / (1 - q))
+        inside = lambda z, u=steep: norm.pdf(z) * np.exp(2 * norm.logpdf(u * z) - norm.logcdf(u * z))  # noqa: E731
+        edge = 40 * np.sqrt((1 - q) / q)
+        exact = 2 * quad(inside, -min(edge, 9), min(edge, 9), points=[0.0], epsabs=1e-13, epsrel=1e-12, limit=400)[0] / (1 - q)
+        np.testing.assert_allclose(SignLabels().averages(q, 1 - q).information, exact, rtol=1e-8)
+
+
+def test_closed_evidence_of_a_kinked_link_agrees_with_quadrature():
+    for slopes, name in (((1.0, -1.0), "noisy abs"), ((1.0, 0.2), "noisy leaky relu")):
+        law = LIKELIHOODS[name]
+        for label, field, variance in ((0.3, 0.2, 0.5), (-0.4, 0.9, 1.4), (1.5, -1.0, 0.7)):
+            noise = float(law.noise)
+            chance = lambda x: norm.pdf(label, x * slopes[0] if x > 0 else x * slopes[1], np.sqrt(noise))  # noqa: B023, E731
+            exact = quad(lambda x: chance(x) * norm.pdf(x, field, np.sqrt(variance)), -9, 9, points=[0.0], epsabs=1e-13)[0]  # noqa: B023
+            np.testing.assert_allclose(law.log_evidence(label, field, variance), np.log(exact), rtol=1e-9)
+
+
+def test_information_of_a_magnitude_by_two_integrals():
+    """Without noise: g = (y tanh(y w / V) - w) / V, averaged over w and the field."""
+    q, v = 0.6, 0.4
+    g = lambda w, x: ((abs(x) * np.tanh(abs(x) * w / v) - w) / v) ** 2  # noqa: E731
+    inside = lambda x, w: g(w, x) * norm.pdf(x, w, np.sqrt(v)) * norm.pdf(w, 0, np.sqrt(q))  # noqa: E731
+    exact = dblquad(inside, -6, 6, lambda w: w - 6, lambda w: w + 6, epsabs=1e-8)[0]
+    np.testing.assert_allclose(RealLabels("abs").averages(q, v).information, exact, rtol=1e-6)
+
+
+def test_linear_labels_tell_what_a_measurement_tells():
+    found = LIKELIHOODS["linear"].averages(jnp.asarray([0.3, 1 - 1e-6]), jnp.asarray([0.7, 1e-6]))
+    np.testing.assert_allclose(found.information, 1 / (np.asarray([0.7, 1e-6]) + 0.2), rtol=1e-10)
+
+
+def test_a_person_s_own_law_is_the_one_it_names():
+    own = DensityLabels(lambda y, z: -jax.nn.softplus(-2 * y * z), [-1.0, 1.0])
+    first, second = own.averages(0.4, 0.6), LIKELIHOODS["logistic"].averages(0.4, 0.6)
+    np.testing.assert_allclose([first.information, first.free_entropy], [second.information, second.free_entropy], rtol=1e-10)
+    real = DensityLabels.on_interval(lambda y, z: -((y - z) ** 2) / 0.4, -9.0, 9.0)
+    np.testing.assert_allclose(real.averages(0.4, 0.6).information, 1 / 0.8, rtol=1e-8)
+
+
+def test_sharp_signs_keep_their_digits():
+    g = SignLabels().denoiser(1.0, jnp.asarray([-1e3, -1e6]), 1.0)
+    np.testing.assert_allclose(g, [1e3 + 1e-3 - 2e-9, 1e6 + 1e-6], rtol=1e-15)
+    slope = SignLabels().denoiser_slope(1.0, jnp.asarray([-1e3]), 1.0)
+    np.testing.assert_allclose(slope, [-(1 - 1e-6)], rtol=1e-11)
+
+
+def test_bad_laws_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"ProbitLabels\.noise = -1"):
+        ProbitLabels(0.0, -1)
+    with pytest.raises(ValueError, match=r"there is no channel 'sgn'.*sign"):
+        channel("sgn")
+    with pytest.raises(ValueError, match="low = 2"):
+        DensityLabels.on_interval(lambda y, z: y * z, 2.0, 1.0)

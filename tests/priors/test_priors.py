@@ -1,0 +1,98 @@
+"""Posteriors of every prior against adaptive quadrature, where they sharpen, and what the averages must satisfy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from orderparam.gaussian.tail import hazard, hazard_excess, log_cdf
+from orderparam.priors import GaussianPrior, MixturePrior, Rademacher, SamplePrior, SparsePrior, prior
+
+PRIORS = {
+    "gaussian": GaussianPrior(1.3),
+    "rademacher": Rademacher(),
+    "sparse": SparsePrior(0.2, 2.0),
+    "mixture": MixturePrior([0.3, 0.5, 0.2], [-1.0, 0.0, 2.0], [0.0, 0.3, 0.1]),
+    "sample": SamplePrior([-1.0, 0.2, 0.5, 0.9, 1.5, -0.4]),
+}
+
+
+@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize("precision", [0.0, 0.7, 9.0])
+def test_the_posterior_is_the_derivative_of_the_free_entropy(name, precision):
+    chosen = PRIORS[name]
+    log_partition = lambda b: chosen.posterior(b, precision).log_partition  # noqa: E731
+    for b in (-2.3, 0.0, 0.4, 6.0):
+        found = chosen.posterior(b, precision)
+        np.testing.assert_allclose(found.mean, jax.grad(log_partition)(b), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(found.variance, jax.grad(jax.grad(log_partition))(b), rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize("precision", [1e-3, 0.7, 20.0])
+def test_averages_over_observations_agree_with_adaptive_quadrature(name, precision):
+    chosen, root = PRIORS[name], np.sqrt(precision)
+    shares, means, variances = (np.asarray(part) for part in chosen.components)
+
+    def average(what):
+        total = 0.0
+        for share, mean, variance in zip(shares, means, variances):
+            deviation = np.sqrt(1 + precision * variance)
+            at = lambda z, m=mean, d=deviation: float(what(chosen.posterior(root * (root * m + d * z), precision)))  # noqa: E731
+            total += share * quad(lambda z, at=at: norm.pdf(z) * at(z), -9, 9, epsabs=1e-11, epsrel=1e-9, limit=200)[0]
+        return total
+
+    found = chosen.averages(precision)
+    np.testing.assert_allclose(found.overlap, average(lambda p: p.mean**2), rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(found.error, average(lambda p: p.variance), rtol=1e-8)
+    np.testing.assert_allclose(found.free_entropy, average(lambda p: p.log_partition), rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_overlap_and_error_make_up_the_power_at_every_precision(name):
+    chosen, precisions = PRIORS[name], jnp.geomspace(1e-8, 1e8, 33)
+    if name == "sample":
+        precisions = precisions[precisions < 1e4]
+    found = jax.jit(chosen.averages)(precisions)
+    np.testing.assert_allclose(found.overlap + found.error, chosen.power, rtol=1e-12)
+    assert np.all(np.diff(found.error) <= 0)
+    slope = jax.vmap(jax.grad(lambda a: chosen.averages(a).free_entropy))(precisions[8:20])
+    np.testing.assert_allclose(slope, found.overlap[8:20] / 2, rtol=1e-9)
+
+
+def test_what_is_nearly_known_keeps_its_digits():
+    found = Rademacher().posterior(jnp.asarray([30.0, -200.0]), 1.0)
+    np.testing.assert_allclose(found.variance, 1 / np.cosh([30.0, 200.0]) ** 2, rtol=1e-12)
+    np.testing.assert_allclose(SamplePrior([-1.0, 1.0] * 4).averages(60.0).error, Rademacher().averages(60.0).error, rtol=1e-12)
+    exact = SparsePrior(1.0, 2.0).averages(1e10)
+    np.testing.assert_allclose(exact.error, 2 / (1 + 2e10), rtol=1e-12)
+
+
+def test_tails_of_the_normal_distribution():
+    u = np.asarray([-1e4, -100.0, -8.0, -6.0001, -5.9999, -1.0, 0.0, 3.0])
+    exact = norm.logcdf(u)
+    np.testing.assert_allclose(log_cdf(jnp.asarray(u)), exact, rtol=1e-13)
+    np.testing.assert_allclose(hazard(jnp.asarray(u))[2:], np.exp(norm.logpdf(u) - exact)[2:], rtol=1e-13)
+    far = 1e4  # Mills' ratio: 1/u - 1/u^3 + 3/u^5 - ...
+    np.testing.assert_allclose(hazard_excess(jnp.asarray(-far)), 1 / far - 2 / far**3, rtol=1e-15)
+
+
+def test_draws_have_the_moments_of_the_prior():
+    for chosen in PRIORS.values():
+        drawn = np.asarray(chosen.draw(jax.random.key(0), (200_000,)))
+        error = np.std(drawn) / np.sqrt(drawn.size)
+        assert abs(drawn.mean() - chosen.mean) < 4.5 * error
+        assert abs(np.mean(drawn**2) - chosen.power) < 4.5 * np.std(drawn**2) / np.sqrt(drawn.size) + 1e-12
+
+
+def test_bad_priors_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"SparsePrior\.density = 1\.2"):
+        SparsePrior(1.2)
+    with pytest.raises(ValueError, match=r"MixturePrior\.means has shape"):
+        MixturePrior([0.5, 0.5], [0.0], [1.0, 1.0])
+    with pytest.raises(ValueError, match=r"SamplePrior\.values"):
+        SamplePrior([0.0, 0.0])
+    with pytest.raises(ValueError, match=r"there is no prior 'gausian'.*gaussian"):
+        prior("gausian")

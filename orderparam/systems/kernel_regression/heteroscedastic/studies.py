@@ -5,39 +5,61 @@ import numpy as np
 
 from orderparam.core.study import Curve, study
 from orderparam.kernels import Spectrum
-from orderparam.plotting import Panel
+from orderparam.plotting import Panel, horizontal
 from orderparam.systems.kernel_regression.heteroscedastic.experiment import heteroscedastic_design
 from orderparam.systems.kernel_regression.heteroscedastic.model import HeteroscedasticRegression
 from orderparam.systems.kernel_regression.heteroscedastic.theory import heteroscedastic
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 from orderparam.systems.kernel_regression.spectrum.theory.self_consistent import self_consistent
 
+_LOCAL = "ridge $T(x)$"
+_PER_COPY = "examples per copy $n/m$", lambda data: data["n_train"] / data.attrs["facets"]["copies"]
+
 
 @study(
     "patchy-ridge",
     title="A ridge that depends on the input is no uniform ridge: where it is small, the modes are learned",
     source="Howard et al. 2024; solved for this package",
-    panels=[Panel("n_train", "test_error", log="xy")],
-    caption="{rank} modes of eigenvalue $1/k$ that share a target of power 1; $T(x)$ is {low} or {high} on either half of the "
-    "inputs. Measured on Gaussian features.",
-    seconds=(15, 60),
+    panels=[
+        Panel(_PER_COPY, "test_error", by="copies", log="xy"),
+        Panel(
+            _PER_COPY,
+            "test_error",
+            by="copies",
+            log="x",
+            ratio_to=_LOCAL,
+            ylabel="measured / theory",
+            reference=[horizontal(1.0)],
+            where={"label": (_LOCAL, "measured")},
+        ),
+    ],
+    caption="{rank} eigenvalues $1/(mk)$ of $m$ modes each share a target of power 1; $T(x)$ is {low} or {high} on either half "
+    "of the inputs. All $m$ are one curve in theory; what finite systems add falls with $m$. Gaussian features.",
+    seconds=(20, 600),
     observables=("test_error", "train_error"),
-    full={"seeds": 2000},
+    full={"copies": (1, 2, 4, 8), "seeds": 4000},
 )
 def patchy_ridge(
     rank: int = 20,
     low: float = 0.051,
     high: float = 1.951,
+    copies: tuple[int, ...] = (1, 4),
     n_train: tuple[int, ...] = (10, 20, 40, 80, 160),
-    seeds: int = 200,
+    seeds: int = 1000,
 ) -> list[Curve]:
-    spectrum = Spectrum(1 / np.arange(1.0, rank + 1), np.full(rank, 1 / rank))
+    """n_train: examples per copy. seeds: of the smallest system; larger ones fluctuate less and get as many fewer."""
     halves, extra = jnp.array([0.5, 0.5]), jnp.array([0.0, high - low])
-    patchy = HeteroscedasticRegression(spectrum, 10.0, low, weights=halves, extra_temperature=extra, extra_noise=jnp.zeros(2))
-    uniform = KernelRegression(spectrum, 10.0, (low + high) / 2)
-    grid = {"n_train": np.geomspace(min(n_train), max(n_train), 60)}
-    return [
-        Curve("ridge $T(x)$", heteroscedastic, patchy, grid),
-        Curve("its mean as a uniform ridge", self_consistent, uniform, grid, baseline=True),
-        Curve("measured", heteroscedastic_design, patchy, {"n_train": n_train}, seeds, batch_seeds=True),
-    ]
+    line = sorted({*np.geomspace(min(n_train), max(n_train), 60), *map(float, n_train)})
+    curves = []
+    for m in copies:
+        spectrum = Spectrum(1 / (m * np.arange(1.0, rank + 1)), np.full(rank, 1 / rank), np.full(rank, float(m)))
+        patchy = HeteroscedasticRegression(spectrum, 10.0, low, weights=halves, extra_temperature=extra, extra_noise=jnp.zeros(2))
+        grid, measured = {"n_train": [m * n for n in line]}, {"n_train": [m * n for n in n_train]}
+        facets = {"copies": m}
+        curves += [
+            Curve(_LOCAL, heteroscedastic, patchy, grid, facets=facets),
+            Curve("measured", heteroscedastic_design, patchy, measured, max(4, seeds // m), batch_seeds=True, facets=facets),
+        ]
+    uniform = KernelRegression(curves[0].system.spectrum, 10.0, (low + high) / 2)
+    grid, facets = curves[0].over, {"copies": copies[0]}
+    return [*curves, Curve("its mean as a uniform ridge", self_consistent, uniform, grid, facets=facets, baseline=True)]

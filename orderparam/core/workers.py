@@ -136,11 +136,17 @@ def serve() -> None:
                 inbox.put(_receive(sys.stdin.buffer))
         os._exit(0)
 
+    def answer(outcome: Outcome | str) -> None:
+        try:
+            _send(answers, pickle.dumps(outcome))
+        except BrokenPipeError:  # known before the end of the input is
+            os._exit(0)
+
     threading.Thread(target=listen, daemon=True).start()
     try:
         program: Program = pickle.loads(inbox.get())
     except Exception as error:
-        _send(answers, pickle.dumps(f"{type(error).__name__}: {error}"))
+        answer(f"{type(error).__name__}: {error}")
         return
     while True:
-        _send(answers, pickle.dumps(program(pickle.loads(inbox.get()))))
+        answer(program(pickle.loads(inbox.get())))

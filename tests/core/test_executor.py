@@ -1,6 +1,7 @@
 """Executors: here, in local processes, on a Dask cluster; with workers and schedulers that die."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from sweeping import SEEDS
 import orderparam as op
 from orderparam.core.registry import load_file
 from orderparam.core.store import StoreError, read
+from orderparam.core.workers import _send
 
 SYSTEM = Paramagnet(1.0)
 GRID = {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}
@@ -67,6 +69,18 @@ def test_workers_end_when_the_sweep_does(tmp_path):
     while any(_alive(pid) for pid in workers) and time.time() < deadline:
         time.sleep(0.02)
     assert not any(_alive(pid) for pid in workers)
+
+
+def test_a_worker_that_nobody_listens_to_ends_in_silence():
+    code = "from orderparam.core.workers import serve; serve()"
+    worker = subprocess.Popen([sys.executable, "-c", code], **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE))
+    worker.stdout.close()
+    for message in (len, "a task"):
+        _send(worker.stdin, pickle.dumps(message))
+    assert worker.stderr.read() == b""
+    assert worker.wait() == 0
+    worker.stdin.close()
+    worker.stderr.close()
 
 
 def test_an_executor_is_ended_when_the_disk_is_full_though_the_error_is_kept(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@
 - It refuses a system of another type by name.
 - Every field of its systems is declared, and refuses by name what nobody can mean.
 - Over random legal parameters it returns finite numbers of a possible sign, or says that it did not converge, or refuses by name.
+- `jax.grad`, `jax.vmap` and `jax.jit` work over it, as far as the registry says so.
 """
 
 import dataclasses
@@ -18,6 +19,7 @@ from collections import Counter
 import jax
 import numpy as np
 import pytest
+from derivatives import Path, wrong_derivatives
 
 import orderparam as op
 from orderparam.core.fields import declarations, is_number
@@ -64,6 +66,15 @@ def checks(room, systems, fewer=None, options=None, infinite=(), decades=2.0):
     def test_any_legal_parameters(theory):
         keeps_its_word(theory, usual_draws(theory))
 
+    @pytest.mark.parametrize("theory", [theory for theory in theories if theory.values[0].traced])
+    def test_grad_vmap_and_jit(theory):
+        words = given.get(theory.fn.__name__, {})
+        taken = [system for system in systems if isinstance(system, theory.systems)]
+        said = [wrong_derivatives(theory, Path.through(system, numbers(system)), words, flagged) for system in taken]
+        assert not any(said), said
+        if "" not in said:
+            pytest.skip("nothing can be said at these examples")
+
     if dear := [theory for theory in theories if usual_draws(theory.values[0]) < DRAWS]:
 
         @pytest.mark.attack
@@ -98,18 +109,18 @@ def hold(theory, system, words, draws, infinite, decades):
         assert names_a_field(usual, system), f"{name}: {usual}"
         return 0
     assert isinstance(usual, theory.results)
-    before, told, sound = compiled["programs"], 0, not flagged(usual)
+    before, answered, sound = compiled["programs"], 0, not flagged(usual)
     for _ in range(draws):
         changes = draw(system, rng, decades)
         found = outcome(theory, system, changes, words)
         if isinstance(found, ValueError):
             assert names_a_field(found, system), f"{name} with {changes}: {found}"
             continue
-        told += 1
+        answered += 1
         sound += not flagged(found)
         fault = faults(found, usual, infinite)
         assert not fault, f"{name} with {changes}: {fault}"
-    assert told >= draws / 20, f"{name}: hardly any parameters are legal"
+    assert answered >= draws / 20, f"{name}: hardly any parameters are legal"
     again = compiled["programs"] - before
     assert again == 0 or not theory.traced, f"{name} compiled {again} programs for other numbers"
     return sound

@@ -13,8 +13,8 @@ from orderparam.systems.associative_memory.dense.experiment import DenseRecall, 
 from orderparam.systems.associative_memory.dense.model import DenseMemory, ExponentialMemory
 from orderparam.systems.associative_memory.dense.theory import (
     ExponentialBasin,
-    OneStep,
     Retrieval,
+    SignalToNoise,
     dense_retrieval,
     exponential_basin,
     signal_to_noise,
@@ -22,10 +22,10 @@ from orderparam.systems.associative_memory.dense.theory import (
 from orderparam.systems.associative_memory.hopfield.experiment import Recall, recall
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 from orderparam.systems.associative_memory.hopfield.theory import (
+    CriticalLoads,
     GroundStates,
-    Lines,
-    Loads,
-    State,
+    HopfieldState,
+    PhaseLines,
     critical_loads,
     phase_lines,
     replica_symmetric,

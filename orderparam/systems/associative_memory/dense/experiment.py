@@ -1,5 +1,6 @@
 """Dense associative memories that really recall, one spin after another."""
 
+import math
 from functools import partial
 
 import jax
@@ -11,7 +12,7 @@ from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.systems.associative_memory.dense.model import DenseMemory, ExponentialMemory
 
-_LIMIT = 2**28  # bytes of patterns, of one byte each entry
+_LIMIT = 2**26  # entries of all patterns, one byte each
 
 
 class DenseRecall(Result):
@@ -51,7 +52,8 @@ def dense_recall(
     """
     n, patterns = system.size("spins"), _count(system)
     degree = 0 if isinstance(system, ExponentialMemory) else system.degree
-    return _dense_recall(system.start, key, n, patterns, degree, min(trials, patterns), sweeps)
+    held = 4 ** math.ceil(math.log(patterns, 4))  # the last ones empty: loads near one another run the same program
+    return _dense_recall(system.start, jnp.asarray(patterns), key, n, held, degree, min(trials, patterns), sweeps)
 
 
 def energy_difference(overlaps: Float[Array, "... pattern"], degree: int, axis: int = -1) -> Float[Array, "... pattern"]:
@@ -61,13 +63,20 @@ def energy_difference(overlaps: Float[Array, "... pattern"], degree: int, axis: 
     return jnp.exp(overlaps - jnp.max(overlaps, axis=axis, keepdims=True))
 
 
-@partial(jax.jit, static_argnames=("n", "patterns", "degree", "trials", "sweeps"))
+@partial(jax.jit, static_argnames=("n", "held", "degree", "trials", "sweeps"))
 def _dense_recall(
-    start: Float[Array, ""], key: PRNGKeyArray, n: int, patterns: int, degree: int, trials: int, sweeps: int
+    start: Float[Array, ""],
+    patterns: Array,
+    key: PRNGKeyArray,
+    n: int,
+    held: int,
+    degree: int,
+    trials: int,
+    sweeps: int,
 ) -> DenseRecall:
     for_patterns, for_start = jax.random.split(key)
-    bits = jax.random.bits(for_patterns, (n, patterns), jnp.uint8)
-    stored: Int8[Array, "site pattern"] = (2 * (bits & 1)).astype(jnp.int8) - jnp.int8(1)
+    bits = jax.random.bits(for_patterns, (n, held), jnp.uint8) & 1
+    stored: Int8[Array, "site pattern"] = jnp.where(jnp.arange(held) < patterns, 2 * bits.astype(jnp.int8) - 1, 0)
 
     def site(state: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[tuple[Array, Array], Array]:
         overlaps, changed = state

@@ -17,7 +17,7 @@ from orderparam.systems.associative_memory.dense.model import DenseMemory, Expon
 Number = Float[Array, ""]
 
 
-class OneStep(Result):
+class SignalToNoise(Result):
     """flip_probability: that a spin of a stored pattern turns in one step.
 
     overlap: after one parallel step from the overlap `start`. lossless_patterns: P up to which no spin of a pattern turns,
@@ -58,7 +58,7 @@ class ExponentialBasin(Result):
 
 
 @theory
-def signal_to_noise(system: DenseMemory) -> OneStep:
+def signal_to_noise(system: DenseMemory) -> SignalToNoise:
     """The field of the other patterns on a spin as a Gaussian variable of its exact variance at N spins.
 
     A spin is compared up and down: the signal is (N m + 1)^n - (N m - 1)^n, nearly, and each other pattern adds
@@ -74,7 +74,7 @@ def signal_to_noise(system: DenseMemory) -> OneStep:
         return _difference(others, n) / jnp.sqrt(jnp.maximum(patterns - 1, 1e-300) * unit)
 
     double_factorial = math.prod(range(1, 2 * n - 2, 2))
-    return OneStep(
+    return SignalToNoise(
         norm.cdf(-ratio(jnp.ones(()))),
         erf(ratio(system.start) / np.sqrt(2)),
         spins ** (n - 1) / (2 * double_factorial * jnp.log(spins)),

@@ -16,6 +16,7 @@ from orderparam.core.verb import experiment
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 
 RECALLED = 0.9  # the overlap from which on a pattern counts as recalled
+_BLOCK = 64  # patterns are held in so many, the last ones empty: loads near one another run the same program
 
 
 class Recall(Result):
@@ -51,28 +52,31 @@ def recall(
     """
     n = system.size("spins")
     patterns = max(1, round(float(system.load) * n))
-    return _recall(system.temperature, system.start, key, n, patterns, update == "parallel", networks, sweeps)
+    held = _BLOCK * -(-patterns // _BLOCK)
+    return _recall(
+        system.temperature, system.start, jnp.float64(patterns), key, n, held, update == "parallel", networks, sweeps
+    )
 
 
-@partial(jax.jit, static_argnames=("n", "patterns", "parallel", "networks", "sweeps"))
+@partial(jax.jit, static_argnames=("n", "held", "parallel", "networks", "sweeps"))
 def _recall(
     temperature: Float[Array, ""],
     start: Float[Array, ""],
+    patterns: Float[Array, ""],
     key: PRNGKeyArray,
     n: int,
-    patterns: int,
+    held: int,
     parallel: bool,
     networks: int,
     sweeps: int,
 ) -> Recall:
     for_patterns, for_start, for_sweeps = jax.random.split(key, 3)
-    stored: Int8[Array, "site network pattern"] = (2 * jax.random.bernoulli(for_patterns, 0.5, (n, networks, patterns))).astype(
-        jnp.int8
-    ) - jnp.int8(1)
+    bits = jax.random.bits(for_patterns, (n, networks, held), jnp.uint8) & 1
+    stored: Int8[Array, "site network pattern"] = jnp.where(jnp.arange(held) < patterns, 2 * bits.astype(jnp.int8) - 1, 0)
     rank = jnp.argsort(jax.random.uniform(for_start, (n, networks)), axis=0)
     first = stored[:, :, 0].astype(jnp.float32)
     spins = jnp.where(rank < jnp.round((1 - start) / 2 * n), -first, first)
-    warmup = sweeps // 2
+    warmup, diagonal = sweeps // 2, patterns.astype(jnp.float32)
 
     def thermal(key: PRNGKeyArray) -> Float[Array, "site network"]:
         """A spin is up when its field exceeds this: the heat bath, with a step at T = 0."""
@@ -81,20 +85,20 @@ def _recall(
     def site(total: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         entries, spin, threshold = row
         entries = entries.astype(jnp.float32)
-        new = _aligned((jnp.sum(entries * total, axis=1) - patterns * spin) / n - threshold, spin)
+        new = _aligned((jnp.sum(entries * total, axis=1) - diagonal * spin) / n - threshold, spin)
         return total + entries * (new - spin)[:, None], new
 
     def sweep(state: tuple) -> tuple:
         spins, total, count, _, sums = state
         threshold = thermal(jax.random.fold_in(for_sweeps, count))
         if parallel:
-            fields = jnp.einsum("irp,rp->ir", stored.astype(jnp.float32), total) - patterns * spins
+            fields = jnp.einsum("irp,rp->ir", stored.astype(jnp.float32), total) - diagonal * spins
             new = _aligned(fields / n - threshold, spins)
             total = _totals(stored, new)
         else:
             total, new = jax.lax.scan(site, total, (stored, spins, threshold))
         turned = jnp.any(new != spins)
-        sums = jnp.where(count >= warmup, sums + _observed(total, n), sums)
+        sums = jnp.where(count >= warmup, sums + _observed(total, n, patterns), sums)
         return new, total, count + 1, turned, sums
 
     def unfinished(state: tuple) -> Bool[Array, ""]:
@@ -102,7 +106,7 @@ def _recall(
 
     begin = (spins, _totals(stored, spins), jnp.asarray(0), jnp.asarray(True), jnp.zeros((2, networks)))
     _, total, count, turned, sums = jax.lax.while_loop(unfinished, sweep, begin)
-    last = _observed(total, n)
+    last = _observed(total, n, patterns)
     overlap, energy = jnp.where((temperature > 0) & (count > warmup), sums / jnp.maximum(count - warmup, 1), last)
     success = (overlap >= RECALLED).astype(float)
     found = [part for values in (overlap, energy, success) for part in (jnp.mean(values), _error(values))]
@@ -117,10 +121,12 @@ def _totals(stored: Int8[Array, "site network pattern"], spins: Float[Array, "si
     return jnp.einsum("irp,ir->rp", stored.astype(jnp.float32), spins)
 
 
-def _observed(total: Float[Array, "network pattern"], n: int) -> Float[Array, "observable network"]:
+def _observed(
+    total: Float[Array, "network pattern"], n: int, patterns: Float[Array, ""]
+) -> Float[Array, "observable network"]:
     """The overlap with the first pattern and the energy per spin, -(1/2) sum_mu m_mu^2 + P/2N."""
     overlaps = total.astype(float) / n
-    return jnp.stack([overlaps[:, 0], (total.shape[1] / n - jnp.sum(overlaps**2, axis=1)) / 2])
+    return jnp.stack([overlaps[:, 0], (patterns / n - jnp.sum(overlaps**2, axis=1)) / 2])
 
 
 def _error(values: Float[Array, "network"]) -> Float[Array, ""]:

@@ -26,7 +26,7 @@ from orderparam.systems.associative_memory.hopfield.model import Hopfield
 Number = Float[Array, ""]
 
 
-class State(Result):
+class HopfieldState(Result):
     """One solution, per spin.
 
     overlap m = (1/N) sum xi s with the condensed pattern, self_overlap q = (1/N) sum <s>^2, crosstalk r, susceptibility C.
@@ -61,7 +61,7 @@ class GroundStates(Result):
     converged: Bool[Array, ""]
 
 
-class Lines(Result):
+class PhaseLines(Result):
     """Temperatures of a load. A temperature of 0 means that the phase is nowhere.
 
     glass_temperature T_g: the spin glass sets in. retrieval_temperature T_M: retrieval states exist below. global_temperature
@@ -76,7 +76,7 @@ class Lines(Result):
     converged: Bool[Array, ""]
 
 
-class Loads(Result):
+class CriticalLoads(Result):
     """Loads of a temperature, 0 where the phase is nowhere: retrieval_load, up to which retrieval states exist, with their
     overlap there, and global_load, up to which they are the lowest states."""
 
@@ -90,7 +90,7 @@ class Loads(Result):
 @theory
 def replica_symmetric(
     system: Hopfield, *, branch: Literal["retrieval", "spin glass", "paramagnet"] = "retrieval"
-) -> State:
+) -> HopfieldState:
     """One branch of solutions: retrieval (m > 0, the largest of them), spin glass (m = 0, q > 0) or paramagnet (m = q = 0).
 
     Retrieval states exist below T_M, the spin glass below T_g = 1 + sqrt(alpha); the paramagnet is stable above T_g alone.
@@ -116,7 +116,7 @@ def zero_temperature(system: Hopfield) -> GroundStates:
 
 
 @theory
-def phase_lines(system: Hopfield) -> Lines:
+def phase_lines(system: Hopfield) -> PhaseLines:
     """The four lines of the phase diagram at the system's load, whatever its temperature is.
 
     The replica-symmetric T_M(alpha) bends back at low temperature, up to a load that is 0.2 % above alpha_c: its upper branch is
@@ -139,7 +139,7 @@ def phase_lines(system: Hopfield) -> Lines:
     place = jnp.where(fragile, guess, -6.0)
     broken = decreasing_root(_instability, place - 1, jnp.minimum(place + 5, jnp.log(highest)), jnp.where(fragile, within, 0.1))
     roots = [(stored, fold), (lowest, equal), (fragile, broken)]
-    return Lines(
+    return PhaseLines(
         1 + jnp.sqrt(load),
         jnp.where(stored, highest, 0.0),
         jnp.where(lowest, equal.value, 0.0),
@@ -150,7 +150,7 @@ def phase_lines(system: Hopfield) -> Lines:
 
 
 @theory
-def critical_loads(system: Hopfield) -> Loads:
+def critical_loads(system: Hopfield) -> CriticalLoads:
     """The loads at which the lines T_M and T_c pass the system's temperature, whatever its load is. alpha_c is that at T = 0."""
     ordered = system.temperature < 1
     temperature = jnp.where(ordered, system.temperature, 0.5)
@@ -161,12 +161,12 @@ def critical_loads(system: Hopfield) -> Loads:
     )
     loads = (jnp.where(ordered, value, 0.0) for value in (jnp.exp(fold.log_load), fold.overlap, jnp.exp(equal.value)))
     residual = jnp.where(ordered, jnp.maximum(place.residual, equal.residual), 0.0)
-    return Loads(*loads, residual, ~ordered | (place.converged & equal.converged))
+    return CriticalLoads(*loads, residual, ~ordered | (place.converged & equal.converged))
 
 
 def _state(
     load: Number, temperature: Number, mean: Number, deviation: Number, valid: Number, residual: Number, converged: Number
-) -> State:
+) -> HopfieldState:
     """The observables at a solution."""
     h = field_averages(mean, deviation, temperature)
     free_energy, entropy = _free_energy(load, temperature, mean, h), _entropy(load, h)
@@ -180,7 +180,8 @@ def _state(
         entropy,
         jnp.exp(_log_replicon(load, jnp.log(temperature), h)),
     )
-    return State(*(jnp.where(valid, value, jnp.nan) for value in values), valid, jnp.where(valid, residual, 0.0), converged)
+    kept = (jnp.where(valid, value, jnp.nan) for value in values)
+    return HopfieldState(*kept, valid, jnp.where(valid, residual, 0.0), converged)
 
 
 def _free_energy(load: Number, temperature: Number, mean: Number, h: FieldAverages) -> Number:
@@ -194,7 +195,7 @@ def _entropy(load: Number, h: FieldAverages) -> Number:
     return h.entropy - load * (jnp.log1p(-h.response) + h.response / (1 - h.response)) / 2
 
 
-def _paramagnet(load: Number, temperature: Number) -> State:
+def _paramagnet(load: Number, temperature: Number) -> HopfieldState:
     """m = q = r = 0 and C = 1/T, which must be below 1."""
     valid = temperature > 1
     t = jnp.where(valid, temperature, 2.0)
@@ -202,7 +203,7 @@ def _paramagnet(load: Number, temperature: Number) -> State:
     entropy = jnp.log(2.0) - load * (jnp.log1p(-1 / t) + 1 / (t - 1)) / 2
     zero = jnp.zeros(())
     values = zero, zero, zero, 1 / t, free_energy, free_energy + t * entropy, entropy, load / (t - 1) ** 2
-    return State(*(jnp.where(valid, x, jnp.nan) for x in values), valid, zero, jnp.asarray(True))
+    return HopfieldState(*(jnp.where(valid, x, jnp.nan) for x in values), valid, zero, jnp.asarray(True))
 
 
 def _glass(load: Number, temperature: Number) -> Root:

@@ -32,10 +32,10 @@ RULES = ("Hebb", "pseudo-inverse", "degree 3", "degree 10", "attention")
 def stored_images(
     data: str = "digits",
     pictures: int = 500,
-    counts: tuple[int, ...] = (3, 10, 30, 100, 300),
-    damages: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9),
+    counts: tuple[int, ...] = (5, 20, 80),
+    damages: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7),
     damage: float = 0.3,
-    picture_count: int = 30,
+    picture_count: int = 20,
     trials: int = 50,
     seeds: int = 4,
 ) -> list[Curve]:

@@ -26,7 +26,7 @@ from orderparam.systems.associative_memory.optimal.theory import basin, overlaps
     ],
     caption=r"""
         {neurons} neurons with {inputs} inputs each, trained to optimality, {starts} starts in a run; lines: the map of the
-        overlap for strong dilution, exact for one step of any network. Right: the unstable fixed point, from beyond which a pattern
+        overlap for strong dilution, exact for one step of any network. Right: the unstable fixed point, from which on a pattern
         attracts; zero up to $\alpha$ = 0.4194.
     """,
 )

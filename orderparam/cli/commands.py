@@ -12,6 +12,7 @@ from orderparam.cli.list import list_studies
 from orderparam.cli.new_system import new_system
 from orderparam.cli.predict import predict
 from orderparam.cli.run import run
+from orderparam.cli.scaling_law import scaling_law
 from orderparam.cli.show import show
 
 app = typer.Typer(
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("list")(list_studies)
-for command in (run, show, predict, features, exponents, new_system):
+for command in (run, show, predict, features, exponents, scaling_law, new_system):
     app.command()(command)
 
 

@@ -105,8 +105,7 @@ def sgd_compute_frontier(
     ],
     caption=r"""
         Infinitely many inputs, learning rate {learning_rate}, batches of one sample. Lines: $-d\ln R/d\ln f$ and
-        $d\ln d_*/d\ln f$ of the width $d_*$ with the lowest risk, by differentiation. Circles: the same width looked for among
-        {count} widths, the risk of each being the mean over {draws} draws of $4d$... inputs.
+        $d\ln d_*/d\ln f$ of the width $d_*$ with the lowest risk, by differentiation. Dotted: the balance of terms.
     """,
     observables=("risk_exponent", "width_exponent"),
     seconds=(60, 600),

@@ -1,0 +1,5 @@
+"""Scaling laws of one's own training runs."""
+
+from orderparam.analysis.scaling_law.isoflop import IsoFlop, iso_flop
+from orderparam.analysis.scaling_law.law import Allocation, Interval, ScalingLaw, scaling_law
+from orderparam.analysis.scaling_law.runs import Runs

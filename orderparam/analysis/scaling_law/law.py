@@ -1,0 +1,233 @@
+"""The scaling law of given runs: its form, its numbers with intervals, what it says of a larger budget, and what it cannot know.
+
+law = scaling_law(loss, parameters, samples)
+law.values["alpha"], law.intervals["alpha"], law.form
+law.allocate(1e24).parameters            # the size that is best for 1e24 operations, with its interval
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike
+
+from orderparam.analysis.scaling_law.fit import DELTA, bootstrapped, minimise
+from orderparam.analysis.scaling_law.forms import FORMS, Form, Inputs, fitting, inputs_of
+from orderparam.analysis.scaling_law.runs import FLOPS, Runs
+from orderparam.core.names import nearest
+
+BOOTSTRAP = 200
+_COVERED = (2.5, 97.5)
+_HELD_OUT = 0.25  # of the runs, those with most compute, by which the form is chosen
+_SIMPLER = 1.1  # a form with more unknowns must extrapolate better by this factor
+_SPARE = 2  # runs beyond the number of unknowns
+_HALVINGS = 100
+
+
+class Interval(NamedTuple):
+    """A number with the 2.5th and 97.5th percentile of the bootstrap."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Allocation(NamedTuple):
+    """Size, samples and loss of the best run at a given compute."""
+
+    compute: float
+    parameters: Interval
+    samples: Interval
+    loss: Interval
+
+
+@dataclass(frozen=True)
+class ScalingLaw:
+    """The law that was fitted.
+
+    form: its name (see `forms`). values, intervals: of its numbers; `a` and `b`: N* ~ C^a, D* ~ C^b (form "additive").
+    scatter: root mean square of log(L / fit), without the runs beyond three times the median deviation; outliers: those runs (row
+    from 1). held_out: form -> the same on the quarter of the runs with most compute, of a fit to the others, all runs counted.
+    warnings: what these runs cannot tell, in words.
+    """
+
+    form: str
+    values: dict[str, float]
+    intervals: dict[str, Interval]
+    scatter: float
+    outliers: tuple[int, ...]
+    held_out: dict[str, float]
+    warnings: tuple[str, ...]
+    runs: Runs
+    unknowns: np.ndarray = field(repr=False)
+    draws: np.ndarray = field(repr=False)
+
+    @property
+    def _fits(self) -> np.ndarray:
+        return np.concatenate([self.unknowns[None], self.draws])
+
+    def predict(
+        self, parameters: ArrayLike | None = None, samples: ArrayLike | None = None, unique: ArrayLike | None = None
+    ) -> Any:
+        """(value, low, high), each of the shape of the sizes."""
+        given = [np.atleast_1d(np.asarray(column, float)) for column in (parameters, samples, unique) if column is not None]
+        ones = np.ones(np.broadcast_shapes(*(column.shape for column in given)))
+        spread = [None if column is None else ones * np.asarray(column, float) for column in (parameters, samples, unique)]
+        runs = Runs(ones, *spread, flops=self.runs.flops)
+        form, inputs = FORMS[self.form], inputs_of(runs)
+        value, *draws = np.asarray(_losses(form, jnp.asarray(self._fits), inputs))
+        return (value, *np.percentile(draws, _COVERED, axis=0))
+
+    def allocate(self, compute: float) -> Allocation:
+        """min over N of L(N, C / (flops N)). Raises `ValueError` for a form of one size, where nothing is to be shared out."""
+        if self.runs.parameters is None or self.runs.samples is None:
+            raise ValueError(f"form {self.form!r} knows one size only: there is nothing to share out")
+        if not (np.isfinite(compute) and compute > 0):
+            raise ValueError(f"compute = {compute!r}: must be finite and > 0")
+        log_n, log_loss = (
+            np.asarray(column)
+            for column in _optimum(FORMS[self.form], jnp.asarray(self._fits), np.log(compute / self.runs.flops))
+        )
+        n, d = np.exp(log_n), compute / self.runs.flops / np.exp(log_n)
+        return Allocation(compute, *(_interval(column[0], column[1:]) for column in (n, d, np.exp(log_loss))))
+
+
+def _interval(value: float, draws: np.ndarray) -> Interval:
+    return Interval(float(value), *map(float, np.percentile(draws, _COVERED)))
+
+
+@partial(jax.jit, static_argnames="form")
+def _optimum(form: Form, unknowns: jax.Array, log_product: float) -> tuple[jax.Array, jax.Array]:
+    """log N of the lowest loss at N D = exp(log_product), and log L there, for every row of unknowns: by bisection."""
+
+    def loss(log_n: jax.Array, u: jax.Array) -> jax.Array:
+        n = log_n[None]
+        return form.log_loss(u, (n, log_product - n, log_product - n))[0]
+
+    def one(u: jax.Array) -> tuple[jax.Array, jax.Array]:
+        def halve(_: Any, ends: tuple) -> tuple:
+            middle = (ends[0] + ends[1]) / 2
+            falling = jax.grad(loss)(middle, u) < 0
+            return jnp.where(falling, middle, ends[0]), jnp.where(falling, ends[1], middle)
+
+        ends = jax.lax.fori_loop(0, _HALVINGS, halve, (jnp.asarray(-50.0), jnp.asarray(log_product + 50.0)))
+        return ends[0], loss(ends[0], u)
+
+    return jax.vmap(one)(unknowns)
+
+
+@partial(jax.jit, static_argnames="form")
+def _losses(form: Form, unknowns: jax.Array, inputs: Inputs) -> jax.Array:
+    """(fit, run)."""
+    return jnp.exp(jax.vmap(lambda u: form.log_loss(u, inputs))(unknowns))
+
+
+def scaling_law(
+    loss: ArrayLike | Runs,
+    parameters: ArrayLike | None = None,
+    samples: ArrayLike | None = None,
+    *,
+    unique: ArrayLike | None = None,
+    form: str = "auto",
+    flops: float = FLOPS,
+    delta: float = DELTA,
+    bootstrap: int = BOOTSTRAP,
+    seed: int = 0,
+) -> ScalingLaw:
+    """Fits the loss of runs with N parameters and D samples, or with one of the two.
+
+    form: a name, or "auto": the one that extrapolates best to the quarter of the runs with most compute. delta: where the robust
+    likelihood turns from squares to absolute deviations of log L. bootstrap: fits to runs drawn again, for the intervals.
+
+    Raises `ValueError` for runs that are no positive numbers, are there twice, or are fewer than the unknowns and two; for an
+    unknown form.
+    """
+    runs = loss if isinstance(loss, Runs) else Runs.of(loss, parameters, samples, unique, flops)
+    candidates = fitting(runs)
+    if form != "auto":
+        named = {candidate.name: candidate for candidate in candidates}
+        if form not in named:
+            raise ValueError(f"form = {form!r}: for these runs one of {', '.join(named)}{nearest(form, list(named))}")
+        candidates = [named[form]]
+    least = min(candidate.unknowns for candidate in candidates) + _SPARE
+    if len(runs) < least:
+        raise ValueError(f"{len(runs)} runs: at least {least} are needed for the form {candidates[0].name!r}")
+    candidates = [candidate for candidate in candidates if len(runs) >= candidate.unknowns + _SPARE]
+    held_out = {
+        candidate.name: error for candidate in candidates if (error := _extrapolation(candidate, runs, delta)) is not None
+    }
+    chosen = _chosen(candidates, held_out)
+    unknowns = minimise(chosen, runs, delta)
+    draws = bootstrapped(chosen, runs, unknowns, bootstrap, seed, delta)
+    values = dict(zip(chosen.names, map(float, chosen.values(unknowns)), strict=True))
+    spread = np.array([chosen.values(draw) for draw in draws])
+    intervals = {name: _interval(values[name], spread[:, i]) for i, name in enumerate(chosen.names)}
+    if chosen.name == "additive":
+        share = draws[:, 4] / (draws[:, 3] + draws[:, 4])
+        values |= {
+            "a": values["beta"] / (values["alpha"] + values["beta"]),
+            "b": values["alpha"] / (values["alpha"] + values["beta"]),
+        }
+        intervals |= {"a": _interval(values["a"], share), "b": _interval(values["b"], 1 - share)}
+    residual = np.asarray(chosen.log_loss(jnp.asarray(unknowns), inputs_of(runs))) - np.log(runs.loss)
+    outside = np.abs(residual) > 3 * 1.4826 * np.median(np.abs(residual)) + 1e-12
+    return ScalingLaw(
+        form=chosen.name,
+        values=values,
+        intervals=intervals,
+        scatter=float(np.sqrt(np.mean(residual[~outside] ** 2))),
+        outliers=tuple(int(row) + 1 for row in np.flatnonzero(outside)),
+        held_out=held_out,
+        warnings=tuple(_unknown(runs, intervals)),
+        runs=runs,
+        unknowns=unknowns,
+        draws=draws,
+    )
+
+
+def _extrapolation(form: Form, runs: Runs, delta: float) -> float | None:
+    """Error on the runs with most compute of a fit to the others; None where too few are left."""
+    order = np.argsort(runs.compute, kind="stable")
+    kept = len(runs) - max(1, round(_HELD_OUT * len(runs)))
+    if kept < form.unknowns + _SPARE:
+        return None
+    known = np.zeros(len(runs))
+    known[order[:kept]] = 1.0
+    unknowns = minimise(form, runs, delta, known)
+    predicted = np.asarray(_losses(form, jnp.asarray(unknowns)[None], inputs_of(runs)))[0]
+    return float(np.sqrt(np.mean(np.log(predicted / runs.loss)[order[kept:]] ** 2)))
+
+
+def _chosen(candidates: list[Form], held_out: dict[str, float]) -> Form:
+    """The simplest of those that extrapolate about as well as the best; without held-out errors the simplest."""
+    simple = sorted(candidates, key=lambda form: form.unknowns)
+    if not held_out:
+        return simple[0]
+    best = min(held_out.values())
+    return next(form for form in simple if held_out.get(form.name, np.inf) <= _SIMPLER * best)
+
+
+def _unknown(runs: Runs, intervals: dict[str, Interval]) -> list[str]:
+    """What the data cannot identify."""
+    told = []
+    for name, column in (("parameters", runs.parameters), ("samples", runs.samples)):
+        if column is not None and column.max() < 10 * column.min():
+            told.append(
+                f"{name} vary by a factor {column.max() / column.min():.3g} only: their exponent rests on less than a decade"
+            )
+    if runs.parameters is not None and runs.samples is not None and len(runs) > 2:
+        n, d = np.log(runs.parameters), np.log(runs.samples)
+        if np.ptp(n) > 0 and np.ptp(d) > 0 and abs(np.corrcoef(n, d)[0, 1]) > 0.95:
+            told.append("parameters and samples grow together in these runs: their exponents cannot be told apart")
+    if "E" in intervals and intervals["E"].low < 0.02 * runs.loss.min():
+        told.append("the irreducible loss E may be zero: the lowest losses say nothing of a floor")
+    wide = [name for name in ("A", "B", "Nc", "Dc") if name in intervals and intervals[name].high > 3 * intervals[name].low]
+    if wide:
+        factor = max(intervals[name].high / intervals[name].low for name in wide)
+        told.append(
+            f"{' and '.join(wide)} are known to a factor {factor:.2g} only, as they go with the exponents: quote predictions"
+        )
+    return told

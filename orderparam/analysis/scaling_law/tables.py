@@ -1,0 +1,108 @@
+"""Runs from a file: one row a run, one row a logged step, or one column a run, as experiment trackers export them."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from orderparam.analysis.scaling_law.runs import FLOPS, Runs, numbers
+from orderparam.core.names import nearest
+
+READERS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
+_WIDE = re.compile(r"^(?P<run>.+) - (?P<what>.+?)(?P<bound>__MIN|__MAX)?$")
+
+
+def read_runs(
+    path: Path,
+    *,
+    loss: str,
+    parameters: str | None,
+    samples: str | None,
+    unique: str | None = None,
+    run: str | None = None,
+    configuration: Path | None = None,
+    flops: float = FLOPS,
+) -> Runs:
+    """The runs in a table.
+
+    One row a run; or, with `run`, one row a logged step, of which the last with a loss counts; or, with columns "RUN - LOSS" as
+    of a tracker's chart, one column a run, whose last number counts. configuration: a second table with one row for each run, in
+    which sizes stand that the first has not; they are matched by `run` (default there: "run" or "name").
+
+    Raises `ValueError` for files that cannot be read, columns that are not there (with the nearest name), and for what `Runs`
+    refuses.
+    """
+    table = _table(path)
+    sizes = {"parameters": parameters, "samples": samples, "unique": unique}
+    wide = _melted(table, loss)
+    if wide is not None and loss not in table:
+        if configuration is None:
+            raise ValueError(f"{path} has one column for each run: name a table with the runs' sizes, --runs FILE")
+        table, run = wide, run or "run"
+    elif run is not None:
+        _column(table, run, path)
+        _column(table, loss, path)
+        table = table[table[loss].notna()].groupby(run, sort=False).last().reset_index()
+    if configuration is not None:
+        table = _joined(table, _table(configuration), run or "run", configuration)
+    columns: dict[str, Any] = {"loss": _column(table, loss, path)}
+    columns |= {name: _column(table, wanted, path) for name, wanted in sizes.items() if wanted is not None}
+    return Runs.of(**{name: numbers(column.tolist(), str(column.name)) for name, column in columns.items()}, flops=flops)
+
+
+def _table(path: Path) -> Any:
+    import pandas
+
+    readers = {
+        ".csv": pandas.read_csv,
+        ".tsv": lambda file: pandas.read_csv(file, sep="\t"),
+        ".json": pandas.read_json,
+        ".jsonl": lambda file: pandas.read_json(file, lines=True),
+        ".parquet": pandas.read_parquet,
+    }
+    if path.suffix not in readers:
+        raise ValueError(f"{path}: must be one of {', '.join(READERS)}")
+    try:
+        table = readers[path.suffix](path)
+    except OSError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    if table.empty:
+        raise ValueError(f"{path} has no rows")
+    return table
+
+
+def _column(table: Any, name: str, path: Path) -> Any:
+    if name not in table:
+        known = [str(column) for column in table.columns]
+        raise ValueError(f"{path} has no column {name!r}{nearest(name, known)}")
+    return table[name]
+
+
+def _melted(table: Any, loss: str) -> Any:
+    """One row a run from columns "RUN - LOSS", None where there are none."""
+    import pandas
+
+    found = {}
+    for column in table.columns:
+        parts = _WIDE.match(str(column))
+        if parts and parts["what"] == loss and not parts["bound"]:
+            values = table[column].dropna()
+            if len(values):
+                found[parts["run"]] = values.iloc[-1]
+    return pandas.DataFrame({"run": list(found), loss: list(found.values())}) if found else None
+
+
+def _joined(table: Any, configuration: Any, run: str, path: Path) -> Any:
+    key = next((name for name in (run, "run", "name", "Name", "Run") if name in configuration), None)
+    if key is None:
+        raise ValueError(f"{path} has no column {run!r} with the names of the runs")
+    if configuration[key].duplicated().any():
+        raise ValueError(f"{path}: the run {configuration[key][configuration[key].duplicated()].iloc[0]!r} is there twice")
+    _column(table, run, path)
+    missing = sorted(set(map(str, table[run])) - set(map(str, configuration[key])))
+    if missing:
+        raise ValueError(f"{path} does not have the run {missing[0]!r}")
+    new = [column for column in configuration.columns if column not in table or column == key]
+    left, right = table.assign(**{run: table[run].map(str)}), configuration[new].assign(**{key: configuration[key].map(str)})
+    return left.merge(right, left_on=run, right_on=key, how="left")

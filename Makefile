@@ -1,7 +1,7 @@
 # make demo   installs into .venv and runs the main job: a measured learning curve of real digits with its theories
 # make test   installs and runs the everyday tests make test-all  all of them, the long ones too
 # make smoke  a few seconds of every room          make check     lint and types
-# make attack random interrupts, damages, malformed calls; half an hour
+# make attack random interrupts, damages, malformed calls, parameters; hours
 # make bench  the benchmarks                       make figures   every study at quick size, and docs/agreement.md; an hour or two
 # make clean  removes .venv and caches (results stay)
 PYTHON ?= python3
@@ -24,7 +24,7 @@ test-all: $(VENV)/.installed-dev
 	$(PYTEST) -m "not attack"
 
 attack: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -m attack tests/attacks
+	$(BIN)/python -m pytest -q -m attack
 
 smoke: $(VENV)/.installed-test
 	$(PYTEST) --dist load -m smoke

@@ -67,25 +67,28 @@ def by_length(comparison: Comparison, kind: str) -> xr.Dataset:
 
 def draw_scaling(comparison: Comparison) -> Any:
     """Binder's ratio, magnetisation and susceptibility of all sizes on one curve each, and what the fits say."""
-    found = finite_size_scaling(by_length(comparison, "experiment"))
+    figure, axes = canvas(1, 3)
+    try:
+        found = finite_size_scaling(by_length(comparison, "experiment"))
+    except ValueError as error:  # too few points
+        finish(figure, comparison.study.title, {}, str(error))
+        return figure
     fits = {
         "Binder ratio": found.binder,
         r"$\langle|m|\rangle\,L^{\beta/\nu}$": found.magnetisation,
         r"$\langle m^2\rangle L^2/L^{\gamma/\nu}$": found.susceptibility,
     }
-    figure, axes = canvas(1, 3)
     handles: dict[str, Any] = {}
     for ax, (text, fit) in zip(axes[0], fits.items()):
         handles |= _draw_collapse(ax, fit)
         ax.set(xlabel=r"$(T-T_c)\,L^{1/\nu}$", ylabel=text)
-    exponents = found.exponents
     names = {"T_c": "$T_c$", "1/nu": r"$1/\nu$", "beta/nu": r"$\beta/\nu$", "gamma/nu": r"$\gamma/\nu$"}
-    told = ", ".join(f"{names[name]} = {value:.4f} ± {error:.4f}" for name, (value, error) in exponents.items())
-    quality = ", ".join(f"{fit.chi_squared:.0f}/{fit.freedom} from L = {fit.sizes[0]:g}" for fit in fits.values())
-    caption = (
-        f"{told} (exact: {CRITICAL_TEMPERATURE:.4f}, 1, 1/8, 7/4). Lines: fitted polynomials, $\\chi^2$ per freedom {quality}."
+    told = ", ".join(f"{names[name]} = {value:.4f} ± {error:.4f}" for name, (value, error) in found.exponents.items())
+    quality = ", ".join(f"{fit.chi_squared:.0f}/{fit.freedom} from $L$ = {fit.sizes[0]:g} on" for fit in fits.values())
+    exact = f"(exact: {CRITICAL_TEMPERATURE:.4f}, 1, 1/8, 7/4)"
+    finish(
+        figure, comparison.study.title, handles, f"{told} {exact}. Lines: fitted polynomials, $\\chi^2$ per freedom {quality}."
     )
-    finish(figure, comparison.study.title, handles, caption)
     return figure
 
 

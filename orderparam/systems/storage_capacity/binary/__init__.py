@@ -1,0 +1,1 @@
+"""Couplings +-1: entropy of solutions and capacity; counting all of them, and simulated annealing."""

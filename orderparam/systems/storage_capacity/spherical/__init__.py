@@ -1,0 +1,1 @@
+"""Real couplings: capacity, volume, largest margin, fewest errors; linear programming, perceptron learning, hard margins."""

@@ -4,8 +4,9 @@ The largest modes of a kernel on M data points are those of the population; the 
 small modes apart. Kernels on real data have spectra and targets that decay as powers of the mode number (Spigler, Geiger and
 Wyart 2020; Bahri et al. 2024). The eigenvalues are continued by the power law that keeps the trace. Of the target, the power
 beyond the first modes is A k^-b, above a floor s2 that no mode explains; how b and s2 share the measured error is what a short
-curve hardly tells: all of them are kept, weighted by how well each explains the measured decline. What the theory itself gets wrong is a
-random walk in log n, whose size the measured part of the curve shows. Derived for this package, not in the cited papers.
+curve hardly tells: all of them are kept, weighted by how well each explains the measured decline. What the theory itself gets
+wrong is a random walk in log n, whose size the measured part of the curve shows. Derived for this package, not in the cited
+papers.
 
 The numbers below were chosen on the tuning tables of `benchmarks/forecast_calibration.py`, which are none of those it reports.
 """

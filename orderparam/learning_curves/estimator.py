@@ -27,6 +27,11 @@ class KernelForecaster(RegressorMixin, BaseEstimator):
         self.arch = arch
         self.ridge = ridge
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
     def fit(self, X: Any, y: Any) -> Self:
         if _is_frame(X):
             validate_data(self, X, skip_check_array=True)
@@ -47,8 +52,8 @@ class KernelForecaster(RegressorMixin, BaseEstimator):
         self.deviation_ = spread if spread > 0 else 1.0
         self.inputs_ = inputs
         learner = Exact(np.array(kernel_of(self.arch)(inputs, None)), (columns - self.mean_) / self.deviation_)
-        best, self.leave_one_out_ = best_ridge(learner)
-        self.ridge_ = best if self.ridge is None else float(self.ridge)
+        self.ridge_ = best_ridge(learner)[0] if self.ridge is None else float(self.ridge)
+        self.leave_one_out_ = float(np.mean(np.sum(learner.leave_one_out(self.ridge_) ** 2, axis=1)))
         self.dual_ = learner.solve(self.ridge_)
         return self
 

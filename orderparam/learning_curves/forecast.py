@@ -14,7 +14,7 @@ from jaxtyping import Float
 from orderparam.core.threads import one_blas_thread
 from orderparam.kernels.extrapolation import Extrapolated, extrapolate
 from orderparam.learning_curves.choice import TRIED, Candidate, best_ridge, compare
-from orderparam.learning_curves.learners import CENTRES, MOST_ROWS, Approximate, learner
+from orderparam.learning_curves.learners import CENTRES, MOST_ROWS, Approximate, Learner, learner
 from orderparam.learning_curves.measured import Measured, measure
 from orderparam.learning_curves.problem import FEWEST, Problem, from_arrays
 
@@ -197,7 +197,7 @@ def _forecast(problem: Problem, archs: Sequence[str], ridge: float | None, order
         error = float(np.mean(np.sum(found.leave_one_out(used) ** 2, axis=1)))
     notes = [*problem.notes, *_remarks(found)]
     measured = measure(problem, found, used, orders if count <= MOST_ROWS else min(orders, 3))
-    notes += _dependence(problem, found, used, measured)
+    notes += _dependence(problem, found, measured)
     sizes = measured.curve["n_train"].values.astype(float)
     mean = np.nanmean(measured.curve["test_error"].values, axis=1)
     grid = np.unique(np.concatenate([np.geomspace(8, reach * count, 80), [count, 2 * count, 10 * count], sizes]))
@@ -256,22 +256,22 @@ def _class_measures(
     return found
 
 
-def _remarks(found: Any) -> list[str]:
+def _remarks(found: Learner) -> list[str]:
     if isinstance(found, Approximate):
         return [
-            f"{found.examples} rows are more than {MOST_ROWS}: the kernel is approximated by {CENTRES} Nyström features, all rows "
-            "are used, and the errors are those of this approximation (the kernel itself may do better)"
+            f"{found.examples} rows are more than {MOST_ROWS}: the kernel is approximated by {CENTRES} Nyström features, all "
+            "rows are used, and the errors are those of this approximation (the kernel itself may do better)"
         ]
     return []
 
 
-def _dependence(problem: Problem, found: Any, ridge: float, measured: Measured) -> list[str]:
+def _dependence(problem: Problem, found: Learner, measured: Measured) -> list[str]:
     """Whether rows that belong together, or follow one another, make a difference: held-out errors against those of random
     rows."""
     if problem.groups is None and not problem.ordered:
         return []
     plain = dataclasses.replace(problem, groups=None, ordered=False)
-    random = measure(plain, found, ridge, 4).curve["test_error"].mean("seed")
+    random = measure(plain, found, best_ridge(found)[0], 4).curve["test_error"].mean("seed")
     last = float(measured.curve["n_train"][-1])
     ours, theirs = float(np.nanmean(measured.curve["test_error"].values[-1])), float(random.interp(n_train=last))
     ratio = ours / theirs

@@ -15,6 +15,7 @@ from orderparam.networks import parse
 RIDGES = 111  # that are tried, from 1e-10 to 10 times the largest eigenvalue
 MOST_ROWS = 2000  # beyond, the kernel is approximated
 CENTRES = 800  # of that approximation
+BLOCK = 10_240  # rows of the features that are made at a time
 MOST_TESTED = 20_000  # held-out examples of a measured point
 
 ROWS = 512  # larger matrices are padded to multiples of this
@@ -99,18 +100,16 @@ class Approximate:
     def of(
         cls, kernel: Kernel, inputs: Float[np.ndarray, "example input"], targets: np.ndarray, centres: int = CENTRES
     ) -> "Approximate":
-        """Nyström features (Williams and Seeger 2001) of `centres` random examples, by scikit-learn."""
-        from sklearn.kernel_approximation import Nystroem
-
-        # The kernel comes as a matrix: scikit-learn calls functions pair by pair.
+        """Nyström features of `centres` random examples (Williams and Seeger 2001): k(x, centres) K^(-1/2), K the centres' own
+        matrix, without its modes below rounding."""
         chosen = np.random.default_rng(0).choice(len(inputs), min(centres, len(inputs)), replace=False)
-        approximation = Nystroem(kernel="precomputed", n_components=len(chosen))
-        approximation.fit(np.asarray(kernel(inputs[chosen], None)))
-        order = chosen[approximation.component_indices_]
-        features = np.empty((len(inputs), len(chosen)))
-        for start in range(0, len(inputs), 10_000):
-            block = slice(start, start + 10_000)
-            features[block] = np.asarray(kernel(inputs[block], inputs[order])) @ approximation.normalization_.T
+        values, modes = sl.eigh(kernel(inputs[chosen], None), check_finite=False)
+        kept = values > 1e-12 * values[-1]
+        whiten = modes[:, kept] / np.sqrt(values[kept])
+        features = np.empty((len(inputs), int(kept.sum())))
+        for start in range(0, len(inputs), BLOCK):
+            block = slice(start, start + BLOCK)
+            features[block] = kernel(inputs[block], inputs[chosen]) @ whiten
         total, vectors = sl.eigh(features.T @ features, check_finite=False)
         return cls(features @ vectors[:, ::-1], targets, np.maximum(total[::-1], 0.0))
 

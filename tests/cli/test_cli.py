@@ -225,29 +225,58 @@ def test_a_result_with_other_parameters_is_not_overwritten(run, tmp_path):
     assert "damaged" in damaged.output
 
 
-def test_predict_finds_the_exponent_and_the_floor_of_known_data(run, tmp_path):
+def test_predict_on_known_data_says_what_it_knows(run, tmp_path):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(260, 5))
     y = x[:, 0] + 0.5 * x[:, 1] * x[:, 2] + 0.3 * rng.normal(size=260)
     np.savetxt(tmp_path / "d.csv", np.c_[x, y], delimiter=",", header="a,b,c,d,e,y", comments="")
-    result = run("predict", "d.csv", "--target", "y", "--seeds", "4")
+    command = ("predict", "d.csv", "--target", "y", "--seeds", "4", "--arch", "fc:1:relu,fc:1:erf")
+    result = run(*command, "--reach", "0.12")
     assert result.exit_code == 0, result.output
     assert "100 x your data" in result.stdout
+    assert "rows for an error of 0.12" in result.stdout
+    assert "standardised" in result.stdout
     summary = json.loads((tmp_path / "results" / "predict-d" / "summary.json").read_text())
     import xarray as xr
 
-    predicted = xr.open_zarr(tmp_path / "results" / "predict-d" / "forecast.zarr", group="predicted", consolidated=False)
-    noise = 0.09 / y.var()
-    assert 0.7 * noise < summary["floor"] < 1.3 * noise  # its standard error is 9 %
-    at_the_end = predicted.isel(n_train=-1).load()
-    assert float(at_the_end["lower"]) < noise < float(at_the_end["upper"]) < 2 * noise
-    assert float(predicted["test_error"][0]) > 2 * noise
     folder = tmp_path / "results" / "predict-d" / "forecast.zarr"
-    measured = xr.open_zarr(folder, group="measured", consolidated=False)["test_error"]
+    predicted = xr.open_zarr(folder, group="predicted", consolidated=False)
+    noise = 0.09 / y.var()
+    low, high = summary["floor_interval"]
+    assert low < noise < high
+    at_the_end = predicted.isel(n_train=-1).load()
+    assert float(at_the_end["lower"]) < 1.3 * noise  # the floor is where the curve ends, with this interval
+    assert float(at_the_end["upper"]) > noise
+    assert float(predicted["test_error"][0]) > 2 * noise
+    measured = xr.open_zarr(folder, group="measured", consolidated=False)["test_error"].isel(n_train=slice(None, -1))
     mean, error = measured.mean("seed"), measured.std("seed", ddof=1) / np.sqrt(measured.sizes["seed"])
     assert bool((abs(predicted["test_error"].sel(n_train=measured["n_train"]) - mean) < 4 * error + 0.1 * mean).all())
-    assert summary["exponent_interval"][0] < summary["exponent"] < summary["exponent_interval"][1]
-    assert run("predict", "d.csv", "--target", "y", "--out", "results/predict-d").exit_code == 2
+    assert summary["candidates"][0]["arch"] == summary["arch"]
+    assert run(*command, "--out", "results/predict-d").exit_code == 2
+
+
+def test_predict_reads_words_and_gaps_and_refuses_in_one_line(run, tmp_path):
+    rng = np.random.default_rng(0)
+    kinds, sizes = rng.choice(["a", "b"], 60), rng.normal(size=60)
+    lines = [
+        f"{kind},{'' if i % 9 == 0 else size},{i % 12},{(kind == 'a') + size:.3f}"
+        for i, (kind, size) in enumerate(zip(kinds, sizes))
+    ]
+    (tmp_path / "shop.csv").write_text("kind,size,month,price\n" + "\n".join(lines))
+    result = run("predict", "shop.csv", "--arch", "fc:1:relu", "--groups", "month", "--seeds", "2")
+    assert result.exit_code == 0, result.output
+    assert "7 gaps filled with the median and marked" in result.stdout
+    assert "other groups are predicted with" in result.stdout
+    for words, message in (
+        (("--groups", "mnth"), "did you mean 'month'"),
+        (("--reach", "-1"), "must be a finite number > 0"),
+        (("--arch", "fc:1:rule"), "rule"),
+        (("--target", "kind,price"), "several targets must be numbers"),
+    ):
+        refused = run("predict", "shop.csv", *words)
+        assert refused.exit_code == 2
+        assert message in refused.stderr
+        assert refused.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -271,7 +300,7 @@ def test_a_number_with_its_error(mean, error, text):
 
 
 def test_features_of_a_user_are_predicted_and_measured(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("orderparam.systems.random_features.forecast.MEASURED", 1)
+    monkeypatch.setattr("orderparam.systems.random_features.forecast.MEASURED", 3)
     rng = np.random.default_rng(0)
     x = rng.standard_normal((300, 8))
     np.save(tmp_path / "x.npy", x)
@@ -279,6 +308,8 @@ def test_features_of_a_user_are_predicted_and_measured(run, tmp_path, monkeypatc
     result = run("features", "x.npy", "y.npy", "--ridge", "0.1", "--seeds", "2")
     assert result.exit_code == 0, result.output
     assert "Ridge(alpha = 8 x ridge" in result.stdout
+    assert "not trained on" in result.stdout
+    assert "30000 (100 x your data)" in result.stdout
     assert {"figure.png", "figure.pdf", "forecast.zarr", "summary.json"} == {
         p.name for p in (tmp_path / "results" / "features-x").iterdir()
     }

@@ -29,7 +29,6 @@ from orderparam.systems.kernel_regression import (
     self_consistent,
     self_consistent_on_pool,
 )
-from orderparam.systems.kernel_regression.forecast import user_pool
 
 MODES = np.arange(1, 1001.0)
 
@@ -263,10 +262,3 @@ def test_equal_inputs_without_ridge_are_refused():
     system = PoolRegression.from_kernel(kernel, jnp.ones(20), 10, 0.0)
     with pytest.raises(ValueError, match="not positive definite"):
         gp_regression(system, jax.random.key(0))
-
-
-def test_words_that_hardly_occur_twice_are_no_classes(tmp_path):
-    file = tmp_path / "weights.csv"
-    file.write_text("x,weight\n" + "\n".join(f"{i}.5,{i // 2} kg" for i in range(9)))
-    with pytest.raises(ValueError, match=r"5 different words in 9 rows, such as '0 kg'.*without its unit"):
-        user_pool(str(file), None, None)

@@ -1,0 +1,244 @@
+"""Forecasts of tables as they are: what they say about themselves, held against errors measured later."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+
+import orderparam as op
+from orderparam.learning_curves import KernelForecaster, from_arrays, from_file
+from orderparam.learning_curves.learners import Approximate, Exact, kernel_of
+
+ARCH = "fc:1:relu"
+
+
+def table(rows, seed=0, noise=0.3):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 5))
+    return x, x[:, 0] + 0.5 * x[:, 1] * x[:, 2] + noise * rng.normal(size=rows)
+
+
+@pytest.fixture(scope="module")
+def known():
+    return op.forecast(*table(250), arch=ARCH)
+
+
+def test_the_error_measured_later_is_inside(known):
+    """Four times the rows: regression with the same kernel and ridge, done here in NumPy."""
+    x, y = table(3000, seed=1)
+    train, test = slice(0, 1000), slice(1000, None)
+    x0, y0 = table(250)
+    inputs = (x - x0.mean(0)) / x0.std(0)
+    kernel = kernel_of(ARCH)
+    dual = np.linalg.solve(kernel(inputs[train], None) + known.ridge * np.eye(1000), y[train] - y0.mean())
+    wrong = y[test] - y0.mean() - kernel(inputs[test], inputs[train]) @ dual
+    error = np.mean(wrong**2)
+    value, low, high = known.at(1000)
+    assert low < error / y.var() < high
+    assert high < 2.5 * low
+    middle, least, most = known.in_units(1000)
+    assert least < np.sqrt(error) < most
+    assert middle == pytest.approx(np.sqrt(value * known.unit))
+
+
+def test_what_it_says_of_itself_hangs_together(known):
+    curve = known.measured["test_error"]
+    assert known.unit == pytest.approx(table(250)[1].var())
+    assert int(curve["n_train"][-1]) == 249
+    assert float(curve[-1].mean()) == pytest.approx(known.leave_one_out)
+    assert known.at(249)[0] == pytest.approx(known.leave_one_out)
+    sizes = known.predicted["n_train"].values
+    after = known.predicted["test_error"].values[sizes >= 249]
+    assert np.all(np.diff(after) <= 1e-12)  # the best ridge: more data do no harm
+    needed, earliest, latest = known.rows_for(known.at(1000)[0])
+    assert needed == pytest.approx(1000, rel=0.02)
+    assert earliest < needed < latest
+    assert known.rows_for(1e-9)[0] == float("inf")
+    gain, least, most = known.gain_of_doubling()
+    assert gain == pytest.approx(1 - known.at(500)[0] / known.at(250)[0], rel=1e-6)
+    assert least < gain < most
+    assert known.summary()["unit"] == "variance of target over the 250 examples"
+
+
+def test_kernels_are_chosen_by_evidence():
+    """A target drawn from the process of one kernel has, for each example, most evidence under it."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3))
+    standardised = (x - x.mean(0)) / x.std(0)
+    covariance = kernel_of("fc:3:erf")(standardised, None) + 1e-3 * np.eye(300)
+    y = np.linalg.cholesky(covariance) @ rng.normal(size=300)
+    result = op.forecast(x, y, arch=["fc:1:relu", "fc:3:erf"])
+    assert result.arch == "fc:3:erf"
+    assert [one.arch for one in result.candidates] == ["fc:3:erf", "fc:1:relu"]
+
+
+def test_the_evidence_is_that_of_the_gaussian_process():
+    from orderparam.kernels.gp import gp_posterior
+
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(30, 3)), rng.normal(size=(30, 1))
+    kernel = x @ x.T + np.exp(-((x[:, None] - x[None]) ** 2).sum(-1))
+    learner = Exact(kernel, y)
+    best = learner.log_evidence() * 30
+    others = []
+    for ridge in learner.ridges[::5]:
+        amplitude = float(y[:, 0] @ np.linalg.solve(kernel + ridge * np.eye(30), y[:, 0])) / 30
+        found = gp_posterior(amplitude * kernel, amplitude * kernel, amplitude * np.diag(kernel), y[:, 0], amplitude * ridge)
+        others.append(float(found.log_evidence))
+    assert max(others) == pytest.approx(best, abs=0.05)
+    assert max(others) <= best + 1e-6
+
+
+def test_classes_are_measured_and_predicted():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 4))
+    words = np.where(x[:, 0] + 0.5 * rng.normal(size=300) > 0, "up", "down")
+    result = op.forecast(x, words, arch=ARCH)
+    assert result.problem.classes == ("down", "up")
+    rate, low, high = result.at(299, "error_rate")
+    measured = float(result.measured["error_rate"][-1].mean())
+    assert rate == pytest.approx(measured, rel=1e-6)
+    assert low < np.arctan(0.5) / np.pi * 1.1 < high  # the best rule errs in arctan(0.5)/pi
+    loss = result.at(3000, "log_loss")
+    assert 0 < loss[1] < loss[0] < loss[2] < np.log(2) * 1.5
+    three = op.forecast(x, np.digitize(x[:, 0], [-0.5, 0.5]), arch=ARCH)
+    assert three.problem.values.shape == (300, 3)
+    assert three.at(300, "error_rate")[0] < 0.3
+
+
+def test_several_targets_share_the_inputs():
+    x, y = table(120)
+    result = op.forecast(x, np.stack([y, 10 * x[:, 3]], axis=1), arch=ARCH)
+    errors = result.measured["output_error"].isel(n_train=-1).mean("seed").values
+    assert errors.sum() == pytest.approx(result.leave_one_out)
+    assert errors[1] < errors[0]
+    assert "divided by its standard deviation" in result.notes[0]
+
+
+def test_leaving_groups_out_is_what_it_says():
+    rng = np.random.default_rng(0)
+    x, y, groups = rng.normal(size=(24, 3)), rng.normal(size=(24, 2)), np.repeat(np.arange(6), 4)
+    kernel = x @ x.T
+    found = Exact(kernel, y).leave_group_out(0.3, groups)
+    for group in range(6):
+        out, rest = groups == group, groups != group
+        dual = np.linalg.solve(kernel[np.ix_(rest, rest)] + 0.3 * np.eye(20), y[rest])
+        assert np.allclose(found[out], y[out] - kernel[np.ix_(out, rest)] @ dual, atol=1e-10)
+    single = Exact(kernel, y)
+    assert np.allclose(single.leave_group_out(0.3, np.arange(24)), single.leave_one_out(0.3), atol=1e-10)
+
+
+def test_groups_that_matter_are_noticed():
+    """Each group has an offset of its own, which its inputs give away: random rows make it look easy."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(20), 8)
+    x = rng.normal(size=(20, 4))[groups] + 0.05 * rng.normal(size=(160, 4))
+    y = rng.normal(size=20)[groups] + 0.1 * rng.normal(size=160)
+    with pytest.warns(UserWarning, match="other groups are predicted with .* times the error of random rows"):
+        grouped = op.forecast(x, y, arch=ARCH, groups=groups, orders=4)
+    plain = op.forecast(x, y, arch=ARCH, orders=4)
+    assert grouped.at(159)[0] > 3 * plain.at(159)[0]
+
+
+def test_rows_in_time_are_predicted_from_earlier_ones():
+    rng = np.random.default_rng(0)
+    drift = np.cumsum(rng.normal(size=300)) / 3
+    x = rng.normal(size=(300, 3)) + drift[:, None]
+    y = x[:, 0] + drift**2 / 3 + 0.1 * rng.normal(size=300)
+    order = rng.permutation(300)
+    with pytest.warns(UserWarning, match="other later rows are predicted with"):
+        timed = op.forecast(x[order], y[order], arch=ARCH, time=np.arange(300)[order], orders=4)
+    assert timed.problem.ordered
+    assert np.allclose(timed.problem.values[:, 0], y)
+    assert int(timed.measured["n_train"][-1]) == 270
+
+
+def test_many_rows_are_all_used_and_it_is_said():
+    """The features of a part of the rows as centres: with all rows as centres they are the kernel itself."""
+    x, y = table(150)
+    targets = ((y - y.mean()) / y.std())[:, None]
+    exact = Exact(kernel_of(ARCH)(x, None), targets)
+    features = Approximate.of(kernel_of(ARCH), x, targets, 150)
+    order = np.random.default_rng(0).permutation(150)
+    for one, other in zip(exact.curve(0.1, order, [40, 100]).residuals, features.curve(0.1, order, [40, 100]).residuals):
+        assert np.allclose(one, other, atol=1e-6)
+    assert np.allclose(exact.leave_one_out(0.1), features.leave_one_out(0.1), atol=1e-6)
+    assert np.allclose(exact.eigenvalues[:50], features.eigenvalues[:50], rtol=1e-6)
+    assert np.allclose(exact.power[:20], features.power[:20], rtol=1e-4, atol=1e-10)
+
+
+def test_a_table_of_words_gaps_and_dates(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "kind": rng.choice(["a", "b"], 80),
+            "size": np.where(rng.random(80) < 0.1, np.nan, rng.normal(size=80)),
+            "day": pd.date_range("2021-01-01", periods=80).astype(str),
+        }
+    )
+    frame["price"] = (frame["kind"] == "a") + frame["size"].fillna(0) + 0.1 * rng.normal(size=80)
+    frame.loc[3, "price"] = np.nan
+    path = tmp_path / "shop.csv"
+    frame.to_csv(path)  # with the row index that pandas writes
+    problem = from_file(str(path), "price")
+    assert problem.inputs.shape == (79, 2 + 2 + 1)
+    assert [column.kind for column in problem.columns] == ["words", "numbers", "dates"]
+    assert problem.notes == ("1 rows left out: no price",)
+    result = op.forecast(frame.drop(columns="price"), frame["price"], arch=ARCH)
+    assert result.at(78)[0] == pytest.approx(float(result.leave_one_out))
+    assert np.allclose(problem.values[:, 0], result.problem.values[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(X=np.zeros((39, 2)) + np.arange(39)[:, None] ** 2, y=np.arange(39.0) ** 2), "39 examples: .* at least 40"),
+        (dict(X=np.eye(50), y=np.zeros(49)), "y has 49 rows, X has 50"),
+        (dict(X=np.eye(50), y=np.full(50, 2.0)), "target"),
+        (dict(X=np.ones((50, 2)), y=np.arange(50.0)), "no column is left to learn from"),
+        (dict(X=np.eye(50), y=np.arange(50.0), groups=[1, 2]), r"\(groups\) has 2 rows"),
+        (dict(X=np.eye(50), y=[f"person {i}" for i in range(50)]), "50 different words in 50 rows"),
+        (dict(X=np.eye(50), y=np.r_[np.arange(49.0), np.inf]), "must be finite"),
+        (dict(X=table(60)[0], y=table(60)[1], ridge=-1.0), "ridge = -1.0: must be a finite number >= 0"),
+        (dict(X=table(60)[0], y=table(60)[1], orders=1), "orders = 1"),
+        (dict(X=table(60)[0], y=table(60)[1], arch="fc:1:rule"), "rule"),
+    ],
+)
+def test_what_cannot_be_forecast_is_refused_in_one_line(arguments, message):
+    with pytest.raises(ValueError, match=message) as told:
+        op.forecast(**arguments)
+    assert "\n" not in str(told.value)
+
+
+def test_words_that_hardly_occur_twice_are_no_classes(tmp_path):
+    file = tmp_path / "weights.csv"
+    file.write_text("x,weight\n" + "\n".join(f"{i}.5,{i // 2} kg" for i in range(9)))
+    with pytest.raises(ValueError, match=r"5 different words in 9 rows, such as '0 kg'.*without its unit"):
+        from_file(str(file))
+
+
+def test_images_are_normalised_one_by_one():
+    images = np.random.default_rng(0).random((50, 4, 4))
+    problem = from_arrays(images, np.arange(50) % 2)
+    assert np.allclose((problem.inputs**2).sum(axis=1), 16)
+
+
+def test_the_estimator_is_one_of_scikit_learns():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own checks that are skipped
+        check_estimator(KernelForecaster())
+
+
+def test_the_estimator_predicts_and_forecasts():
+    x, y = table(100)
+    model = KernelForecaster(ridge=0.1).fit(x[:80], y[:80])
+    scaled = (x - x[:80].mean(0)) / x[:80].std(0)
+    dual = np.linalg.solve(kernel_of(ARCH)(scaled[:80], None) + 0.1 * np.eye(80), y[:80] - y[:80].mean())
+    assert np.allclose(model.predict(x[80:]), y[:80].mean() + kernel_of(ARCH)(scaled[80:], scaled[:80]) @ dual, atol=1e-9)
+    curve = model.learning_curve(orders=4)
+    assert curve.ridge == 0.1
+    assert curve.leave_one_out == pytest.approx(model.leave_one_out_)
+    frame = pd.DataFrame({"a": x[:, 0], "w": np.where(x[:, 1] > 0, "p", "q")})
+    assert KernelForecaster().fit(frame, y).predict(frame).shape == (100,)

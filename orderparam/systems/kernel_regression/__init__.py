@@ -29,7 +29,7 @@ from orderparam.systems.kernel_regression.spectrum.theory.equivalent_kernel impo
     equivalent_kernel_corrected,
 )
 from orderparam.systems.kernel_regression.spectrum.theory.optimal import optimal_temperature
-from orderparam.systems.kernel_regression.spectrum.theory.power_laws import ScalingLaw, scaling_law
+from orderparam.systems.kernel_regression.spectrum.theory.power_laws import ScalingRegime, scaling_law
 from orderparam.systems.kernel_regression.spectrum.theory.self_consistent import (
     annealed,
     mode_decomposition,

@@ -40,7 +40,7 @@ from orderparam.systems.spins.mean_field.theory import (
     mean_field,
     spinodal,
 )
-from orderparam.systems.spins.measurement import Measured
+from orderparam.systems.spins.measurement import MeasuredSpins
 from orderparam.systems.spins.scalar_field.experiment import MeasuredField, field_clusters
 from orderparam.systems.spins.scalar_field.model import ScalarField
 from orderparam.systems.spins.scalar_field.theory import FieldMoments, GaussianField, best_gaussian_field, transfer_matrix

@@ -27,7 +27,7 @@ class Series(NamedTuple):
     fourth: Float[Array, "replica sweep"]
 
 
-class Measured(Result):
+class MeasuredSpins(Result):
     """Equilibrium averages per spin over all replicas and sweeps, in the conventions of `thermodynamics.Thermodynamics`.
 
     X_error is the standard error of X. autocorrelation_time: integrated, of |m|, in sweeps: the squared error of its mean is
@@ -55,7 +55,7 @@ class Measured(Result):
 
 
 @jax.jit
-def measured(series: Series, temperature: Float[Array, ""], spins: Float[Array, ""]) -> Measured:
+def measured(series: Series, temperature: Float[Array, ""], spins: Float[Array, ""]) -> MeasuredSpins:
     """Averages of the series with their errors. Needs at least 8 sweeps."""
 
     def derived(means: Float[Array, "moment"]) -> Float[Array, "observable"]:
@@ -75,7 +75,7 @@ def measured(series: Series, temperature: Float[Array, ""], spins: Float[Array, 
     per_sample = jnp.where(found.constant, 1.0, found.standard_error**2 / jnp.where(found.constant, 1.0, scatter))
     autocorrelation_time = jnp.where(found.constant, 0.0, draws * per_sample / 2)
     health = [autocorrelation_time, 1 / per_sample, found.reliable | found.constant]
-    return Measured(*jnp.stack([value, error], axis=1).ravel(), *health)
+    return MeasuredSpins(*jnp.stack([value, error], axis=1).ravel(), *health)
 
 
 def jackknife(

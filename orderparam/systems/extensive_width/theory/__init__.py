@@ -1,6 +1,6 @@
 """The theory: Bayes-optimal states, their transitions, their limits, and students of limited width."""
 
-from orderparam.systems.extensive_width.theory.bayes import Solutions, all_solutions, bayes_optimal, informed_state
+from orderparam.systems.extensive_width.theory.bayes import CoexistingStates, all_solutions, bayes_optimal, informed_state
 from orderparam.systems.extensive_width.theory.channel import ActivationChannel, channel
 from orderparam.systems.extensive_width.theory.collective import CollectiveTransition, collective_transition
 from orderparam.systems.extensive_width.theory.compression import Compressed, compressed, effective_teacher

@@ -49,7 +49,7 @@ def informed_state(teacher: Teacher) -> BayesOptimal:
     return describe(problem, solve_between(problem, low, high, learned))
 
 
-class Solutions(Result):
+class CoexistingStates(Result):
     """All solutions of the self-consistent equations at one number of samples, the Bayes-optimal one first.
 
     free_entropy: Psi (see `BayesOptimal`), in decreasing order. stable: local maximum of Psi; the others are minima between two
@@ -65,7 +65,7 @@ class Solutions(Result):
 
 
 @theory(traced=False)
-def all_solutions(teacher: Teacher) -> Solutions:
+def all_solutions(teacher: Teacher) -> CoexistingStates:
     """Every solution, by enumeration of the intervals between learning thresholds. Not traceable: their number is a result.
 
     Raises `ValueError` for more than 2048 features.
@@ -83,7 +83,7 @@ def all_solutions(teacher: Teacher) -> Solutions:
     found, stable = jax.tree.map(lambda part: part[:count], (solved, jnp.asarray(rising[padded])))
     order = jnp.argsort(jnp.where(stable, -found.free_entropy, jnp.inf))
     found = jax.tree.map(lambda part: part[order], found)
-    return Solutions(found.overlap, found.error, found.effective_width, found.free_entropy, stable[order], found.converged)
+    return CoexistingStates(found.overlap, found.error, found.effective_width, found.free_entropy, stable[order], found.converged)
 
 
 @eqx.filter_jit

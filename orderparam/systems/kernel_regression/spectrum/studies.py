@@ -16,7 +16,7 @@ from orderparam.systems.kernel_regression.learning_curve import LearningCurve, M
 from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 from orderparam.systems.kernel_regression.spectrum.theory.optimal import optimal_temperature
-from orderparam.systems.kernel_regression.spectrum.theory.power_laws import ScalingLaw, scaling_law
+from orderparam.systems.kernel_regression.spectrum.theory.power_laws import ScalingRegime, scaling_law
 from orderparam.systems.kernel_regression.spectrum.theory.self_consistent import self_consistent
 
 
@@ -134,7 +134,7 @@ def _local_slope(data: xr.Dataset) -> xr.DataArray:
     return data["test_error"].copy(data=np.gradient(np.log(data["test_error"]), np.log(data["n_train"])))
 
 
-def _test_error(law: Callable[..., ScalingLaw], n: np.ndarray) -> Any:
+def _test_error(law: Callable[..., ScalingRegime], n: np.ndarray) -> Any:
     return law(n).test_error
 
 

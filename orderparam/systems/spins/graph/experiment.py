@@ -12,7 +12,7 @@ from orderparam.systems.spins.graph.edges import regular_edges
 from orderparam.systems.spins.graph.model import PottsGraph, RegularPotts
 from orderparam.systems.spins.graph.theory import order_parameters
 from orderparam.systems.spins.labels import smallest_labels
-from orderparam.systems.spins.measurement import Measured, Series, measured
+from orderparam.systems.spins.measurement import MeasuredSpins, Series, measured
 from orderparam.systems.spins.random_words import Counter, below, first_word, random_words
 
 
@@ -23,7 +23,9 @@ def _feasible(system: RegularPotts, **_: object) -> None:
 
 
 @experiment
-def graph_clusters(system: PottsGraph, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 50, sweeps: int = 500) -> Measured:
+def graph_clusters(
+    system: PottsGraph, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 50, sweeps: int = 500
+) -> MeasuredSpins:
     """Every cluster of Swendsen and Wang takes a random state in every sweep, from all spins in state 0.
 
     An edge joins equal spins with probability 1 - exp(-1/T). Magnetisations as `order_parameters` has them.
@@ -34,7 +36,7 @@ def graph_clusters(system: PottsGraph, key: PRNGKeyArray, *, replicas: int = 8, 
 @experiment(check=_feasible)
 def regular_graph_clusters(
     system: RegularPotts, key: PRNGKeyArray, *, replicas: int = 4, warmup: int = 50, sweeps: int = 500
-) -> Measured:
+) -> MeasuredSpins:
     """`graph_clusters` on one random graph, drawn with the key."""
     graph_key, run_key = jax.random.split(key)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(graph_key)))
@@ -44,7 +46,7 @@ def regular_graph_clusters(
 
 def _measured(
     edges: np.ndarray, temperature: Float[Array, ""], states: int, key: PRNGKeyArray, replicas: int, warmup: int, sweeps: int
-) -> Measured:
+) -> MeasuredSpins:
     sites = int(edges.max()) + 1
     series = potts_series(temperature, jnp.asarray(edges), key, sites, states, replicas, warmup, sweeps)
     return measured(series, temperature, jnp.asarray(float(sites)))

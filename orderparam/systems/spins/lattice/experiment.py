@@ -12,7 +12,7 @@ from orderparam.sampling import estimate
 from orderparam.systems.spins.lattice.clusters import cluster_series, correlation_series, last_configuration
 from orderparam.systems.spins.lattice.metropolis import REPLICAS, metropolis_series, quenched_series
 from orderparam.systems.spins.lattice.model import IsingLattice
-from orderparam.systems.spins.measurement import Measured, measured
+from orderparam.systems.spins.measurement import MeasuredSpins, measured
 
 
 class Configuration(Result):
@@ -23,7 +23,7 @@ class Configuration(Result):
 
 
 class Correlation(Result):
-    """correlation: <s s'> of two sites `steps` diagonal steps apart, with its standard error. converged: see `Measured`."""
+    """correlation: <s s'> of two sites `steps` diagonal steps apart, with its standard error. converged: see `MeasuredSpins`."""
 
     steps: Float[Array, "step"]
     correlation: Float[Array, "step"]
@@ -68,7 +68,7 @@ def _quenchable(system: IsingLattice, *, sweeps: tuple[int, ...] = (), **_: Any)
 @experiment(check=_even)
 def metropolis(
     system: IsingLattice, key: PRNGKeyArray, *, replicas: int = REPLICAS, warmup: int = 500, sweeps: int = 2000
-) -> Measured:
+) -> MeasuredSpins:
     """Metropolis updates from all spins up, one colour of the checkerboard after the other; any dimension and field.
 
     Replicas are independent and come in multiples of 64. In a field a flip must be accepted by bonds and by the field, each with
@@ -80,7 +80,9 @@ def metropolis(
 
 
 @experiment
-def swendsen_wang(system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 50, sweeps: int = 500) -> Measured:
+def swendsen_wang(
+    system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 50, sweeps: int = 500
+) -> MeasuredSpins:
     """All clusters are turned independently in every sweep, from all spins up; any dimension and field.
 
     Without a field m^2, m^4 and what follows from them are averaged over the signs of the clusters.
@@ -89,7 +91,7 @@ def swendsen_wang(system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8,
 
 
 @experiment(check=_no_field)
-def wolff(system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 200, sweeps: int = 2000) -> Measured:
+def wolff(system: IsingLattice, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 200, sweeps: int = 2000) -> MeasuredSpins:
     """One cluster is turned at a time, that of a random site: a `sweep` is one cluster, and times are counted in clusters."""
     return _clusters(system, key, "wolff", replicas, warmup, sweeps)
 
@@ -122,6 +124,6 @@ def configuration(system: IsingLattice, key: PRNGKeyArray, *, sweeps: int = 200)
     return Configuration(spins, -jnp.mean(bonds + system.field * spins))
 
 
-def _clusters(system: IsingLattice, key: PRNGKeyArray, method: Any, replicas: int, warmup: int, sweeps: int) -> Measured:
+def _clusters(system: IsingLattice, key: PRNGKeyArray, method: Any, replicas: int, warmup: int, sweeps: int) -> MeasuredSpins:
     series = cluster_series(system.temperature, system.field, key, system.shape, method, replicas, warmup, sweeps)
     return measured(series, system.temperature, jnp.asarray(float(system.spins)))

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from orderparam.core.verb import experiment
 from orderparam.systems.spins.mean_field.model import MeanFieldMagnet
-from orderparam.systems.spins.measurement import Measured, Series, measured
+from orderparam.systems.spins.measurement import MeasuredSpins, Series, measured
 
 
 @experiment
@@ -21,7 +21,7 @@ def glauber(
     replicas: int = 8,
     warmup: int = 200,
     sweeps: int = 1000,
-) -> Measured:
+) -> MeasuredSpins:
     """A random spin is drawn anew from its conditional law, N times a sweep (Glauber 1963); `replicas` independent runs.
 
     start: all spins along the field (up in zero field), or against it, from where a metastable state is reached that lives for a

@@ -11,7 +11,7 @@ from scipy.special import zeta
 from orderparam.core.result import Result
 
 
-class ScalingLaw(Result):
+class ScalingRegime(Result):
     """Leading behaviour for many examples: test_error = bias + variance.
 
     bias_exponent, variance_exponent: bias ~ n^-bias_exponent, variance ~ n^-variance_exponent.
@@ -34,7 +34,7 @@ def scaling_law(
     noise: float = 0.0,
     ridge_exponent: float = math.inf,
     ridge_scale: float = 1.0,
-) -> ScalingLaw:
+) -> ScalingRegime:
     """lambda_k = k^-alpha, y_k^2 = k^(-1 - 2 r alpha), label noise s2 and ridge T = n ridge_scale n^-l, for n -> infinity.
 
         l < alpha:  kappa = ridge_scale n^-l,   bias = B(kappa),         variance = s2 (1 - 1/alpha) I kappa^(-1/alpha) / n
@@ -70,7 +70,7 @@ def scaling_law(
     slowest = min(ridge_exponent, capacity)
     bias_exponent = 2 * slowest * min(source, 1)
     variance_exponent = 1 - slowest / capacity
-    return ScalingLaw(
+    return ScalingRegime(
         test_error=bias + variance,
         bias=bias,
         variance=variance,

@@ -25,7 +25,13 @@ SMALL = {
     "random_features": ("random-features-real-data", "width=30 ridges=0.01 n_train=40 seeds=2"),
     "random_networks": ("deep-kurtosis", "widths=16 depth=2 networks=500 seeds=2"),
     "scaling_laws": ("sgd-compute-frontier", "widths=10 sgd_width=10 horizon=100 seeds=2"),
+    "generalised_linear": ("one-bit-estimation", "sample_ratios=0.5 input_dim=60 seeds=2"),
+    "perceptron": (
+        "perceptron-rules",
+        "batch_ratios=0.5 online_ratios=0.5 input_dim=20 stream_dim=20 seeds=2",
+    ),
     "spins": ("ising-square", "lengths=4 temperatures=2 replicas=2 sweeps=40 seeds=2"),
+    "storage_capacity": ("capacity-separability", "dims=6 loads=1.5,2,2.5 learned=1.2 samples=6 seeds=2"),
     "several_steps": ("giant-steps-directions", "input_dim=64 steps=2 neurons=16 seeds=2"),
 }
 

@@ -1,0 +1,131 @@
+"""Finite-size scaling and power laws: what was put in comes out, with the right errors; what is no such law is told."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from orderparam.analysis import collapse, exponent
+
+SIZES, X = np.array([8.0, 16.0, 32.0, 64.0]), np.linspace(1.9, 2.1, 9)
+
+
+def made(seed, power=-0.125, inverse_nu=0.8, correction=0.0, error=2e-3, omega=1.0, seeds=0):
+    """y = L^power (1 + correction L^-omega) (1 - u + u^2/2), with noise of the given relative size."""
+    u = (X - 2.0) * SIZES[:, None] ** inverse_nu
+    exact = SIZES[:, None] ** power * (1 + correction * SIZES[:, None] ** -omega) * (1 - 0.3 * u + 0.05 * u**2)
+    rng = np.random.default_rng(seed)
+    if seeds:
+        y = exact[..., None] * (1 + error * np.sqrt(seeds) * rng.standard_normal((*exact.shape, seeds)))
+        return xr.Dataset({"y": (("size", "x", "seed"), y)}, {"size": SIZES, "x": X})
+    y = exact * (1 + error * rng.standard_normal(exact.shape))
+    return xr.Dataset({"y": (("size", "x"), y), "y_error": (("size", "x"), error * exact)}, {"size": SIZES, "x": X})
+
+
+def test_errors_of_a_collapse_are_those_of_the_scatter():
+    found = [collapse(made(seed), "x", "y", "size", order=2, bootstrap=60) for seed in range(16)]
+    for name, wanted in (("critical", 2.0), ("inverse_nu", 0.8), ("power", -0.125)):
+        values = np.array([getattr(fit, name) for fit in found])
+        errors = np.array([getattr(fit, f"{name}_error") for fit in found])
+        assert abs(np.mean(values) - wanted) < 4 * np.mean(errors) / 4
+        assert 0.6 < np.std(values, ddof=1) / np.mean(errors) < 1.5, name
+    chi = [fit.chi_squared / fit.freedom for fit in found]
+    assert abs(np.mean(chi) - 1) < 0.2
+    assert all(fit.freedom == 36 - 3 - 3 for fit in found)
+
+
+def test_errors_from_the_scatter_over_seeds():
+    fit = collapse(made(0, seeds=16), "x", "y", "size", order=2, bootstrap=60)
+    assert abs(fit.critical - 2.0) < 4 * fit.critical_error
+    assert abs(fit.power + 0.125) < 4 * fit.power_error
+
+
+def test_what_is_given_is_kept():
+    fit = collapse(made(1, power=0.0), "x", "y", "size", critical=2.0, inverse_nu=0.8, power=0, order=2)
+    assert (fit.critical, fit.inverse_nu, fit.power) == (2.0, 0.8, 0.0)
+    assert (fit.critical_error, fit.inverse_nu_error, fit.power_error) == (0, 0, 0)
+    np.testing.assert_allclose(fit.curve(np.array([0.0, 1.0])), [1, 0.75], atol=5e-3)
+    np.testing.assert_allclose(fit.scaled_y, fit.curve(fit.scaled_x), atol=5 * np.max(fit.scaled_error))
+
+
+def test_small_sizes_that_do_not_scale_are_left_out():
+    data = made(2, correction=20.0, omega=3.0, error=1e-3)
+    fit = collapse(data, "x", "y", "size", order=2, bootstrap=20)
+    assert fit.sizes[0] > 8
+    assert fit.accepted
+    assert abs(fit.critical - 2.0) < 4 * fit.critical_error
+
+
+def test_a_correction_to_scaling_is_fitted():
+    data = made(3, correction=1.0, error=2e-4)
+    plain = collapse(data, "x", "y", "size", order=2, bootstrap=20, least_sizes=4)
+    corrected = collapse(data, "x", "y", "size", order=2, bootstrap=40, omega=1.0)
+    assert not plain.accepted
+    assert corrected.accepted
+    assert corrected.sizes == tuple(SIZES)
+    assert abs(corrected.correction - 1.0) < 4 * corrected.correction_error
+    assert abs(corrected.power + 0.125) < 4 * corrected.power_error
+
+
+def test_a_window_leaves_points_out():
+    fit = collapse(made(4), "x", "y", "size", order=2, window=1.0, bootstrap=10)
+    assert np.max(np.abs(fit.scaled_x)) < 1.05
+    assert len(fit.scaled_x) < 36
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x": "z"}, "'z' is not in the data"),
+        ({"order": 40}, "'y' has 36 points: a fit of 44 numbers needs more"),
+    ],
+)
+def test_a_collapse_that_cannot_be_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        collapse(made(0), **{"x": "x", "y": "y", "size": "size", **change})
+
+
+def test_one_size_is_not_enough():
+    with pytest.raises(ValueError, match="'size' has the values 8: at least two"):
+        collapse(made(0).isel(size=[0]), "x", "y", "size")
+
+
+def test_a_power_law_and_its_error():
+    x, rng = np.geomspace(1, 100, 8), np.random.default_rng(0)
+    fits = []
+    for _ in range(40):
+        y = 3 * x**-0.7
+        data = xr.Dataset({"y": ("x", y * (1 + 0.01 * rng.standard_normal(8))), "y_error": ("x", 0.01 * y)}, {"x": x})
+        fits.append(exponent(data, "x", "y", window=(1, 100)))
+    values = np.array([fit.exponent for fit in fits])
+    np.testing.assert_allclose(np.std(values, ddof=1), fits[0].exponent_error, rtol=0.35)
+    assert abs(np.mean(values) + 0.7) < 4 * fits[0].exponent_error / np.sqrt(40)
+    assert np.mean([low < -0.7 < high for low, high in (fit.interval for fit in fits)]) > 0.85
+    assert all(fit.amplitude == pytest.approx(3, rel=0.05) for fit in fits)
+
+
+def test_the_window_of_a_power_law_that_sets_in_late():
+    x = np.geomspace(1, 1000, 10)
+    y = x**1.5 * (1 + 5 / x**2)
+    data = xr.Dataset({"y": ("x", y), "y_error": ("x", 1e-3 * y)}, {"x": x})
+    found = exponent(data, "x", "y")
+    assert found.window[0] > 5
+    assert found.window[1] == 1000
+    assert abs(found.exponent - 1.5) < 4 * found.exponent_error
+    assert found.power_law
+    np.testing.assert_allclose(found.local_slopes[-1], 1.5, atol=1e-3)
+
+
+def test_what_is_no_power_law_is_said_not_to_be():
+    x = np.geomspace(1, 10, 6)
+    data = xr.Dataset({"y": ("x", np.exp(-x)), "y_error": ("x", 1e-3 * np.exp(-x))}, {"x": x})
+    with pytest.warns(UserWarning, match="is not a power law"):
+        found = exponent(data, "x", "y")
+    assert not found.power_law
+
+
+def test_a_power_law_of_negative_numbers_is_refused():
+    data = xr.Dataset({"y": ("x", [-1.0, 1, 2]), "y_error": ("x", [0.1] * 3)}, {"x": [1.0, 2, 3]})
+    with pytest.raises(ValueError, match="'y' = -1: must be positive"):
+        exponent(data, "x", "y")
+    with pytest.raises(ValueError, match="has no errors"):
+        exponent(data.drop_vars("y_error"), "x", "y")

@@ -27,7 +27,7 @@ class NumericalLikelihood(Likelihood):
         """ln Z; the nodes z, and their probabilities given the label."""
         label, mean, variance = jnp.broadcast_arrays(*(jnp.asarray(x) for x in (label, mean, variance)))
         deviation = jnp.sqrt(variance)
-        z, weight = standard_normal_rule([(kink - mean) / deviation for kink in self.kinks], _PANELS)
+        z, weight = standard_normal_rule([0.0 * mean, *((kink - mean) / deviation for kink in self.kinks)], _PANELS)
         field = mean[..., None] + deviation[..., None] * z
         height = self.log_density(label[..., None], field) + jnp.where(weight > 0, jnp.log(jnp.maximum(weight, 1e-300)), -1e30)
         return logsumexp(height, axis=-1), z, jax.nn.softmax(height, axis=-1)

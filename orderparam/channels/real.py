@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.channels.base import Average, Entry, LabelAverages
+from orderparam.channels.base import Average, Entry, LabelAverages, LikelihoodAverages
 from orderparam.channels.numerical import NumericalLikelihood
 from orderparam.core.system import parameter, structure
 from orderparam.gaussian import Activation, activation, activation_names
@@ -103,6 +103,12 @@ class RealLabels(NumericalLikelihood):
             labels.append(y)
             weights.append(weight * jnp.exp(log_cdf(sign * self._place(a, y, field[..., None], variance[..., None]))))
         return jnp.concatenate(labels, axis=-1), jnp.concatenate(weights, axis=-1)
+
+    def averages(self, known: Float[Array, "*batch"], variance: Float[Array, "*batch"]) -> LikelihoodAverages:
+        if not isinstance(self.link, Linear):
+            return super().averages(known, variance)
+        total = self._noise + jnp.broadcast_arrays(jnp.asarray(variance, jnp.float64), jnp.asarray(known))[0]
+        return LikelihoodAverages(1 / total, -(1 + jnp.log(2 * np.pi * total)) / 2)
 
     @property
     def _noise(self) -> Array:

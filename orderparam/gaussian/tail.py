@@ -8,8 +8,8 @@ import numpy as np
 from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
-_FAR = -4.0  # below it the continued fraction converges in _TERMS steps to rounding
-_TERMS = 40
+_FAR = -6.0  # below it the continued fraction converges in _TERMS steps to rounding
+_TERMS = 16
 _LOG_ROOT = 0.5 * np.log(2 * np.pi)
 
 Values = Float[Array, "*shape"]
@@ -36,9 +36,9 @@ def hazard_excess(u: Values) -> Values:
 
 
 def _log_near(u: Values) -> Values:
-    """log Phi(u) for u >= -4."""
+    """log Phi(u) for u >= -6."""
     tail = erfc(jnp.abs(u) / np.sqrt(2)) / 2
-    return jnp.where(u < 0, jnp.log(tail), jnp.log1p(-tail))
+    return jnp.where(u < 0, jnp.log(jnp.where(u < 0, tail, 1.0)), jnp.log1p(-tail))
 
 
 def _excess(x: Values) -> Values:

@@ -47,7 +47,7 @@ def _counts(system: ThermalPerceptron) -> tuple[int, int]:
 
 @experiment(check=_few)
 def enumerated_students(system: ThermalPerceptron, key: PRNGKeyArray) -> Counted:
-    """Every one of the 2^N students on one drawn training set; at T = 0 those with fewest errors, none, all alike."""
+    """Every one of the 2^N students on one drawn training set, that of `parallel_tempering` with the same key."""
     n, p = _counts(system)
     inputs = jax.random.normal(key, (p, n))
     return _count(inputs, system.temperature)
@@ -89,8 +89,8 @@ def parallel_tempering(
     give q. converged: the two agree in R within what either varies by, and every pair of temperatures exchanges.
     """
     n, p = _counts(system)
-    input_key, first_key, run_key = jax.random.split(key, 3)
-    inputs = jax.random.normal(input_key, (p, n))
+    first_key, run_key = jax.random.split(jax.random.fold_in(key, 1))
+    inputs = jax.random.normal(key, (p, n))
     signed = inputs * jnp.sign(jnp.sum(inputs, axis=1))[:, None]  # the teacher is all ones
     coldest = jnp.maximum(system.temperature, 0.05)
     ladder = jnp.geomspace(coldest, jnp.maximum(hottest, 2 * coldest), levels)

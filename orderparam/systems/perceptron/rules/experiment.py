@@ -1,19 +1,17 @@
 """Real students: trained on a drawn set, or on a stream of examples."""
 
-from functools import partial
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.channels import SignLabels
 from orderparam.core.verb import experiment
-from orderparam.losses import Hinge, minimise
+from orderparam.losses.margin import shortest_vector
 from orderparam.systems.perceptron.rules.model import BatchPerceptron, OnlinePerceptron
 from orderparam.systems.perceptron.rules.theory import OnlineError, RuleError
 
-_RIDGE = 1e-6  # below it the hinge loss has no example inside its margin, and its minimiser is that of largest stability
 _BLOCK = 64  # examples of a stream that are drawn together
 
 
@@ -23,26 +21,22 @@ def batch_student(system: BatchPerceptron, key: PRNGKeyArray) -> RuleError:
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(f"BatchPerceptron.sample_ratio = {float(system.sample_ratio):g}: leaves no example at input_dim = {d}")
-    return _batch(jax.random.normal(key, (n, d)) / jnp.sqrt(d), system.rule)
+    return _batch(np.asarray(jax.random.normal(key, (n, d))) / np.sqrt(d), system.rule)
 
 
-@partial(jax.jit, static_argnames=("rule",))
-def _batch(inputs: Float[Array, "train input"], rule: str) -> RuleError:
+def _batch(inputs: Float[np.ndarray, "train input"], rule: str) -> RuleError:
     """The teacher is all ones."""
-    d = inputs.shape[1]
-    labels = jnp.sign(jnp.sum(inputs, axis=1))
-    residual, converged, stability = jnp.zeros(()), jnp.asarray(True), jnp.asarray(jnp.nan)
+    labels = np.sign(inputs.sum(axis=1))
+    converged, stability = np.asarray(True), np.nan
     if rule == "hebb":
         weights = labels @ inputs
     elif rule == "pseudo-inverse":
-        weights = jnp.linalg.lstsq(inputs, labels)[0]
+        weights = np.linalg.lstsq(inputs, labels)[0]
     else:
-        found = minimise(Hinge(), inputs, labels, jnp.asarray(_RIDGE))
-        weights, residual = found.weights, found.residual
-        stability = jnp.min(labels * found.fields) * jnp.sqrt(d) / jnp.linalg.norm(weights)
-        converged = found.converged & (stability > 0)
-    overlap = jnp.sum(weights) / (jnp.sqrt(d) * jnp.linalg.norm(weights))
-    return RuleError(overlap, jnp.arccos(overlap) / jnp.pi, stability, residual, converged)
+        weights, converged = shortest_vector(inputs * labels[:, None], np.ones(len(labels)))
+        stability = np.sqrt(inputs.shape[1]) / np.linalg.norm(weights)
+    overlap = jnp.asarray(weights.sum() / (np.sqrt(inputs.shape[1]) * np.linalg.norm(weights)))
+    return RuleError(overlap, jnp.arccos(overlap) / np.pi, jnp.asarray(stability), jnp.zeros(()), jnp.asarray(converged))
 
 
 @experiment

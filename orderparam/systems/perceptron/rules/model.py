@@ -24,8 +24,8 @@ class OnlinePerceptron(System):
     """A student that sees each of alpha N examples once: w <- w + f y x, x ~ N(0, I/N), y = sign(w0.x), from w = 0.
 
     With the margin k = y w.x and Q = |w|^2/N:  hebb f = rate; rosenblatt f = rate where k < 0, 0 elsewhere; adaline
-    f = rate (1 - k); optimal: the mean and the variance V of the weights are kept, f = V g(1, k, V), dV = -V^2 E g^2 (Opper 1996; it
-    reaches the bound of Kinouchi and Caticha 1992).
+    f = rate (1 - k); optimal: the mean and the variance V of the weights are kept, f = V g(1, k, V), dV = -V^2 E g^2 (Opper 1996;
+    the bound of Kinouchi and Caticha 1992).
     """
 
     sample_ratio: float = parameter("samples per dimension alpha = n/N", above=0)

@@ -2,15 +2,13 @@
 
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float
 
 from orderparam.channels import SignLabels
+from orderparam.channels.largest_margin import largest_margin
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
-from orderparam.gaussian.quadrature import LEAN, standard_normal_rule
 from orderparam.solve.flow import flow
-from orderparam.solve.root import decreasing_root
 from orderparam.systems.perceptron.rules.model import BatchPerceptron, OnlinePerceptron
 
 Scalar = Float[Array, ""]
@@ -41,11 +39,8 @@ class OnlineError(Result):
 @theory
 def batch_rule(system: BatchPerceptron) -> RuleError:
     """Hebb: R^2 = 2 alpha/(pi + 2 alpha) (Vallet 1989). Pseudo-inverse: R^2 = 2 alpha (1 - alpha)/(pi - 2 alpha) for alpha < 1,
-    2 (alpha - 1)/(pi + 2 alpha - 4) above (Opper, Kinzel, Kleinz, Nehl 1990), chance at alpha = 1. Maximal stability kappa:
-
-        s^2 = 1 - R^2 = 2 alpha E_{t<kappa} Phi(R t/s) (kappa - t)^2,    R = 2 alpha E_{t<kappa} phi(R t/s)/s (kappa - t)
-
-    (Opper, Kinzel, Kleinz, Nehl 1990), one equation for R with kappa from the first. `stability` is kappa.
+    2 (alpha - 1)/(pi + 2 alpha - 4) above, chance at alpha = 1; maximal stability: see `channels.largest_margin` (Opper, Kinzel,
+    Kleinz, Nehl 1990).
     """
     alpha = system.sample_ratio
     nothing, exact = jnp.asarray(jnp.nan), (jnp.zeros(()), jnp.asarray(True))
@@ -57,42 +52,9 @@ def batch_rule(system: BatchPerceptron) -> RuleError:
         above = 2 * (alpha - 1) / jnp.where(few, 1.0, np.pi + 2 * alpha - 4)
         overlap, stability, health = jnp.sqrt(jnp.where(few, below, above)), nothing, exact
     else:
-        overlap, stability, health = _maximal_stability(alpha)
+        found = largest_margin(alpha)
+        return RuleError(jnp.cos(found.angle), found.angle / np.pi, *found[1:])
     return RuleError(overlap, jnp.arccos(overlap) / np.pi, stability, *health)
-
-
-def _maximal_stability(alpha: Scalar) -> tuple[Scalar, Scalar, tuple[Scalar, Bool[Array, ""]]]:
-    """R and kappa. With R = sin(angle) both unknowns are looked for in logarithms; for given R the first equation fixes kappa."""
-
-    def stability(odds: Scalar, alpha: Scalar) -> Scalar:
-        overlap, rest = _from_odds(odds)
-
-        def lack(log_kappa: Scalar, args: tuple) -> Scalar:
-            overlap, rest, alpha = args
-            return 2 * jnp.log(rest) - jnp.log(2 * alpha) - jnp.log(_margins(jnp.exp(log_kappa), overlap, rest)[0])
-
-        return decreasing_root(lack, jnp.asarray(-30.0), jnp.asarray(8.0), (overlap, rest, alpha)).value
-
-    def excess(odds: Scalar, alpha: Scalar) -> Scalar:
-        overlap, rest = _from_odds(odds)
-        reached = 2 * alpha * _margins(jnp.exp(stability(odds, alpha)), overlap, rest)[1]
-        return jnp.log(reached) - jnp.log(overlap)
-
-    root = decreasing_root(excess, jnp.asarray(-14.0), jnp.asarray(14.0), alpha)
-    overlap, _ = _from_odds(root.value)
-    return overlap, jnp.exp(stability(root.value, alpha)), (root.residual, root.converged)
-
-
-def _from_odds(odds: Scalar) -> tuple[Scalar, Scalar]:
-    """R and sqrt(1 - R^2) from the logarithm of their ratio."""
-    return jnp.exp(-jnp.log1p(jnp.exp(-2 * odds)) / 2), jnp.exp(-jnp.log1p(jnp.exp(2 * odds)) / 2)
-
-
-def _margins(kappa: Scalar, overlap: Scalar, rest: Scalar) -> tuple[Scalar, Scalar]:
-    """E_{t<kappa} Phi(R t/s) (kappa - t)^2 and E_{t<kappa} phi(R t/s)/s (kappa - t)."""
-    t, weight = standard_normal_rule([jnp.zeros(()), kappa], LEAN._replace(gradings=10))
-    gap = jnp.maximum(kappa - t, 0.0)
-    return jnp.sum(weight * norm.cdf(overlap * t / rest) * gap**2), jnp.sum(weight * norm.pdf(overlap * t / rest) / rest * gap)
 
 
 @theory(differentiable=False)

@@ -1,0 +1,65 @@
+"""The named figures of students at a temperature: the first-order transition of binary weights, and their phases."""
+
+from functools import partial
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.plotting import Panel, vertical
+from orderparam.systems.perceptron.equilibrium.experiment import enumerated_students, parallel_tempering
+from orderparam.systems.perceptron.equilibrium.model import ThermalPerceptron
+from orderparam.systems.perceptron.equilibrium.theory import annealed, binary_transitions, quenched
+
+TRANSITION, SPINODAL = 1.2446840, 1.4926318  # of binary weights at T = 0 (Györgyi 1990; Sompolinsky, Tishby, Seung 1990)
+
+
+@study(
+    "binary-perceptron",
+    title="A perceptron with binary weights: sudden generalisation, metastable students, and their freezing",
+    source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
+    seconds=(60, 1800),
+    observables=("test_error", "train_error", "free_entropy", "entropy"),
+    full={"input_dim": 127, "counted": 19, "seeds": 32, "sweeps": 20_000, "temperatures": tuple(np.linspace(0.1, 0.7, 25))},
+    columns=3,
+    panels=[
+        Panel(
+            "sample_ratio",
+            "test_error",
+            where={"part": "zero"},
+            reference=[vertical(TRANSITION, "transition"), vertical(SPINODAL, "spinodal")],
+            title="$T = 0$",
+        ),
+        Panel("sample_ratio", "test_error", by="temperature", where={"part": "warm"}),
+        Panel("thermodynamic", "temperature", where={"part": "plane"}, xlabel=r"$\alpha$ where $R=1$ becomes stable"),
+    ],
+    caption=r"""
+        Left: theory for $N\to\infty$ up to the spinodal, grey: annealed; all $2^N$ students at $N$ = {counted}. Middle: parallel
+        tempering, $N$ = {input_dim}. Right: the first-order line.
+    """,
+)
+def binary_perceptron(
+    sample_ratios: tuple[float, ...] = (0.3, 0.6, 0.9, 1.2),
+    warm: tuple[float, ...] = (0.5, 1.0),
+    temperatures: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5),
+    counted: int = 15,
+    input_dim: int = 63,
+    sweeps: int = 1000,
+    seeds: int = 16,
+) -> list[Curve]:
+    over = {"sample_ratio": sample_ratios}
+    fine = {"sample_ratio": tuple(np.linspace(0.02, 1.48, 74).tolist())}
+    cold, part = ThermalPerceptron(1.0, 0.0, input_dim=counted), {"part": "zero"}
+    curves = [
+        Curve("annealed", annealed, cold, fine, facets=part, baseline=True),
+        Curve("replica theory", quenched, cold, fine, facets=part),
+        Curve("every student", enumerated_students, cold, over, 4 * seeds, facets=part),
+        Curve("replica theory", binary_transitions, cold, {"temperature": temperatures}, facets={"part": "plane"}),
+    ]
+    for temperature in warm:
+        system, facets = ThermalPerceptron(1.0, temperature, input_dim=input_dim), {"part": "warm", "temperature": temperature}
+        tempered = partial(parallel_tempering, sweeps=sweeps)
+        curves += [
+            Curve("replica theory", quenched, system, fine, facets=facets),
+            Curve("parallel tempering", tempered, system, over, seeds, facets=facets),
+        ]
+    return curves

@@ -1,0 +1,8 @@
+"""Every theory of the perceptron."""
+
+from checks import checks
+
+from orderparam.systems.perceptron import BatchPerceptron, OnlinePerceptron, ThermalPerceptron
+
+SYSTEMS = [ThermalPerceptron(1.1, 0.4), BatchPerceptron(2.0, "maximal stability"), OnlinePerceptron(2.0, "rosenblatt", 0.5)]
+globals().update(checks("perceptron", SYSTEMS, fewer={"binary_transitions": 3, "online_rule": 40}))

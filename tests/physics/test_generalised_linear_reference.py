@@ -1,0 +1,67 @@
+"""Bayes-optimal generalised linear models: overlaps and thresholds known to many digits."""
+
+import numpy as np
+import pytest
+
+from orderparam.channels import RealLabels, SignLabels
+from orderparam.priors import GaussianPrior, Rademacher, SparsePrior
+from orderparam.systems.generalised_linear import GeneralisedLinear, sparse_thresholds, state_evolution, thresholds
+
+BINARY = {0.5: (0.2930890301, 0.3721327777), 1.0: (0.5607147371, 0.1061082678), 1.2: (0.6686613799, 0.0179650086)}
+BINARY |= {1.4: (0.7896990395, -0.0564266309)}  # alpha -> q, entropy
+MAGNITUDES = {0.55: 0.02314198, 0.8: 0.21622749, 1.0: 0.47626359}
+RELU = {0.5: 0.38162801, 1.0: 0.69279390, 1.5: 0.91027717}
+TRAMP = {0.5: 0.70691097, 1.0: 0.43928526, 1.4: 0.21030096}  # 1 - q of signs with binary weights, published as a check of a peer
+
+
+@pytest.mark.parametrize("alpha", BINARY)
+def test_signs_and_binary_weights(alpha):
+    found = state_evolution(GeneralisedLinear(alpha, SignLabels(), Rademacher()))
+    overlap, entropy = BINARY[alpha]
+    np.testing.assert_allclose([found.overlap, found.free_entropy + np.log(2)], [overlap, entropy], atol=6e-11)
+    if alpha in TRAMP:
+        np.testing.assert_allclose(found.error, TRAMP[alpha], atol=1.1e-8)
+
+
+def test_transitions_of_signs_and_binary_weights():
+    found = thresholds(GeneralisedLinear(1.0, SignLabels(), Rademacher()))
+    np.testing.assert_allclose([found.information, found.algorithmic], [1.244683989851, 1.492631818230], atol=1e-9)
+    np.testing.assert_allclose(found.overlap_before, 0.6937602197, atol=1e-8)
+    assert float(found.overlap_after) == 1.0
+
+
+@pytest.mark.parametrize(("alpha", "error"), [(0.5, 0.3223953396), (1.0, 0.2543729703), (10.0, 0.0435732040)])
+def test_signs_and_gaussian_weights(alpha, error):
+    np.testing.assert_allclose(state_evolution(GeneralisedLinear(alpha)).classification_error, error, atol=6e-11)
+
+
+@pytest.mark.parametrize("alpha", MAGNITUDES)
+def test_magnitudes(alpha):
+    found = state_evolution(GeneralisedLinear(alpha, RealLabels("abs"), GaussianPrior()))
+    np.testing.assert_allclose(found.overlap, MAGNITUDES[alpha], atol=6e-9)
+
+
+def test_transitions_of_magnitudes():
+    found = thresholds(GeneralisedLinear(1.0, RealLabels("abs"), GaussianPrior()))
+    np.testing.assert_allclose([found.weak, found.information], [0.5, 1.0], atol=1e-6)
+    np.testing.assert_allclose(found.algorithmic, 1.12847141, atol=6e-9)
+
+
+@pytest.mark.parametrize("alpha", RELU)
+def test_relu(alpha):
+    found = state_evolution(GeneralisedLinear(alpha, RealLabels("relu"), GaussianPrior()))
+    np.testing.assert_allclose(found.overlap, RELU[alpha], atol=6e-9)
+
+
+def test_linear_labels_with_noise():
+    found = state_evolution(GeneralisedLinear(1.5, RealLabels("linear", 0.5)))
+    np.testing.assert_allclose(found.error, (np.sqrt(3) - 1) / 2, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("density", "needed"), [(0.2, 0.355411), (0.5, 0.685698)])
+def test_compressed_sensing(density, needed):
+    system = GeneralisedLinear(1.0, RealLabels("linear"), SparsePrior(density))
+    np.testing.assert_allclose(sparse_thresholds(system).sample_ratio_needed, needed, atol=6e-7)
+    found = thresholds(system)
+    np.testing.assert_allclose(found.algorithmic, sparse_thresholds(system).sample_ratio_needed, rtol=1e-7)
+    np.testing.assert_allclose(found.information, density, rtol=1e-5)

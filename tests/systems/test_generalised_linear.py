@@ -1,0 +1,121 @@
+"""Generalised linear models: state evolution against limits, message passing against state evolution, refusals."""
+
+import jax
+import numpy as np
+import pytest
+
+from orderparam.channels import LogisticLabels, RealLabels, SignLabels
+from orderparam.priors import GaussianPrior, MixturePrior, Rademacher, SparsePrior
+from orderparam.systems.generalised_linear import (
+    GeneralisedLinear,
+    message_passing,
+    solutions,
+    sparse_thresholds,
+    state_evolution,
+    thresholds,
+)
+
+SEEDS = range(4)
+
+
+def measured(system, name, **options):
+    values = [float(getattr(message_passing(system, jax.random.key(seed), **options), name)) for seed in SEEDS]
+    return np.mean(values), np.std(values, ddof=1) / np.sqrt(len(values))
+
+
+@pytest.mark.parametrize("design", ["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("labels", "prior"),
+    [(SignLabels(), Rademacher()), (LogisticLabels(3.0), SparsePrior(0.3, 3.0)), (RealLabels("relu", 0.1), "gaussian")],
+)
+def test_message_passing_follows_state_evolution(labels, prior, design):
+    system = GeneralisedLinear(1.0, labels, prior, 1000)
+    theory = state_evolution(system)
+    for name in ("overlap", "error"):
+        mean, error = measured(system, name, design=design)
+        assert abs(mean - float(getattr(theory, name))) < 4 * error + 0.01
+    assert all(message_passing(system, jax.random.key(seed), design=design).converged for seed in SEEDS)
+
+
+def test_weights_are_recovered_where_theory_says_so():
+    system = GeneralisedLinear(0.45, RealLabels("linear"), SparsePrior(0.2), 1000)
+    found = message_passing(system, jax.random.key(0))
+    assert found.converged
+    assert float(found.error) < 1e-9
+    assert float(message_passing(system.with_(sample_ratio=0.3), jax.random.key(0)).error) > 0.01
+    binary = GeneralisedLinear(1.7, SignLabels(), Rademacher(), 1000)
+    assert float(message_passing(binary, jax.random.key(1)).error) < 1e-6
+    assert float(state_evolution(binary).error) == 0.0
+
+
+def test_an_even_law_hides_the_sign():
+    system = GeneralisedLinear(1.35, RealLabels("abs"), GaussianPrior(), 1000)
+    found = message_passing(system, jax.random.key(2), damping=0.1, max_steps=1000)
+    assert float(found.cosine) > 0.999
+    below = message_passing(system.with_(sample_ratio=0.3), jax.random.key(2), damping=0.1, max_steps=200)
+    assert float(below.cosine) < 0.2
+    assert not below.converged or float(below.overlap) < 0.05
+
+
+def test_single_precision_finds_the_same():
+    system = GeneralisedLinear(1.2, SignLabels(), GaussianPrior(), 600)
+    single, double = (message_passing(system, jax.random.key(3), precision=p).overlap for p in ("single", "double"))
+    theory = float(state_evolution(system).overlap)
+    assert abs(float(single) - theory) < 0.06
+    assert abs(float(double) - theory) < 0.06
+
+
+def test_informed_and_uninformed_starts_differ_between_the_transitions():
+    system = GeneralisedLinear(1.4, SignLabels(), Rademacher())
+    low, high = (state_evolution(system, start=start) for start in ("uninformed", "informed"))
+    assert float(low.overlap) < 0.8
+    assert float(high.overlap) == 1.0
+    assert float(high.free_entropy) > float(low.free_entropy)
+    np.testing.assert_allclose(high.free_entropy, -np.log(2), atol=1e-9)
+
+
+def test_the_curve_of_solutions_holds_the_fixed_points():
+    system = GeneralisedLinear(0.9, SignLabels(0.05), SparsePrior(0.3))
+    curve, point = solutions(system), state_evolution(system)
+    order = np.argsort(np.asarray(curve.sample_ratio))
+    found = np.interp(0.9, np.asarray(curve.sample_ratio)[order], np.asarray(curve.overlap)[order])
+    np.testing.assert_allclose(found, point.overlap, rtol=0.02)
+    assert np.all(np.asarray(curve.stable)[5:-5])
+
+
+def test_free_entropy_has_the_slope_of_its_labels():
+    """d(free entropy)/d alpha = E ln Z at the solution: nothing else depends on alpha there."""
+    step, system = 1e-5, GeneralisedLinear(0.9, SignLabels(0.02), MixturePrior([0.5, 0.5], [-1.0, 0.5], [0.1, 0.2]))
+    free = [float(state_evolution(system.with_(sample_ratio=0.9 + s)).free_entropy) for s in (-step, step)]
+    point = state_evolution(system)
+    labels = system.labels.averages(point.overlap, point.error)
+    np.testing.assert_allclose((free[1] - free[0]) / (2 * step), labels.free_entropy, rtol=1e-7)
+
+
+def test_a_smooth_problem_has_no_transition():
+    found = thresholds(GeneralisedLinear(1.0, RealLabels("linear", 0.3)))
+    assert not found.first_order
+    assert float(found.weak) == 0.0
+    assert np.isinf(float(found.algorithmic))
+
+
+def test_thresholds_of_sparse_weights_are_ordered():
+    for density in (0.1, 0.5):
+        system = GeneralisedLinear(1.0, RealLabels("linear"), SparsePrior(density))
+        ways = ("determined", "message passing", "l1 norm")
+        needed = [float(sparse_thresholds(system, way=way).sample_ratio_needed) for way in ways]
+        assert needed == sorted(needed)
+        assert needed[0] == density
+    full = GeneralisedLinear(1.0, RealLabels("linear"), SparsePrior(1.0))
+    np.testing.assert_allclose(sparse_thresholds(full, way="l1 norm").sample_ratio_needed, 1.0, rtol=1e-8)
+
+
+def test_what_cannot_be_done_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"GeneralisedLinear\.labels = 'sgn'"):
+        GeneralisedLinear(1.0, "sgn")
+    with pytest.raises(ValueError, match=r"GeneralisedLinear\.prior"):
+        sparse_thresholds(GeneralisedLinear(1.0, "linear"))
+    with pytest.raises(ValueError, match=r"GeneralisedLinear\.labels"):
+        sparse_thresholds(GeneralisedLinear(1.0, "sign", "sparse"))
+    with pytest.raises(ValueError, match="sample_ratio"):
+        message_passing(GeneralisedLinear(1e-4, "sign", "gaussian", 100), jax.random.key(0))

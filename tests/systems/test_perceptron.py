@@ -1,0 +1,106 @@
+"""The perceptron and its teacher: limits, real students against theory, refusals."""
+
+import jax
+import numpy as np
+import pytest
+
+from orderparam.systems.perceptron import (
+    BatchPerceptron,
+    OnlinePerceptron,
+    ThermalPerceptron,
+    annealed,
+    batch_rule,
+    batch_student,
+    binary_transitions,
+    enumerated_students,
+    online_rule,
+    online_student,
+    parallel_tempering,
+    quenched,
+)
+
+
+def runs(experiment, system, name, count=8, **options):
+    values = [float(getattr(experiment(system, jax.random.key(seed), **options), name)) for seed in range(count)]
+    return np.mean(values), np.std(values, ddof=1) / np.sqrt(count)
+
+
+def test_hot_students_know_nothing_and_anneal_alike():
+    """As T grows at fixed alpha/T quenched and annealed theory agree: 1/T corrections."""
+    hot = ThermalPerceptron(100.0, 100.0)
+    np.testing.assert_allclose(quenched(hot).teacher_overlap, annealed(hot).teacher_overlap, rtol=1e-2)
+    overlap = float(quenched(ThermalPerceptron(1e4, 1e4)).teacher_overlap)
+    np.testing.assert_allclose(np.arctanh(overlap) * np.pi * np.sqrt(1 - overlap**2), 1.0, rtol=1e-3)
+
+
+@pytest.mark.parametrize("weights", ["binary", "spherical"])
+def test_free_entropy_has_the_slope_that_thermodynamics_demands(weights):
+    """-d(free entropy)/d(1/T) = alpha train_error, whatever the order parameters do."""
+    step, inverse = 1e-4, 2.0
+    free = [float(quenched(ThermalPerceptron(0.9, 1 / (inverse + s), weights)).free_entropy) for s in (-step, step)]
+    errors = 0.9 * float(quenched(ThermalPerceptron(0.9, 1 / inverse, weights)).train_error)
+    np.testing.assert_allclose((free[0] - free[1]) / (2 * step), errors, rtol=1e-6)
+
+
+def test_annealed_theory_promises_too_much():
+    system = ThermalPerceptron(0.8)
+    assert float(annealed(system).free_entropy) > float(quenched(system).free_entropy)
+
+
+def test_every_student_counted():
+    mean, error = runs(enumerated_students, ThermalPerceptron(0.5, 1.0, input_dim=15), "free_entropy", 40)
+    expected = float(quenched(ThermalPerceptron(0.5, 1.0)).free_entropy)
+    assert abs(mean - expected) < 4 * error + 0.02  # 1/N
+    one = enumerated_students(ThermalPerceptron(5.0, 0.0, input_dim=11), jax.random.key(0))
+    np.testing.assert_allclose([one.teacher_overlap, one.entropy, one.train_error], [1.0, 0.0, 0.0], atol=1e-12)
+
+
+def test_parallel_tempering_samples_what_is_counted():
+    system = ThermalPerceptron(0.8, 0.7, input_dim=11)
+    for seed in range(2):
+        exact, found = (run(system, jax.random.key(seed)) for run in (enumerated_students, parallel_tempering))
+        assert found.converged
+        for name, tolerance in (("train_error", 0.01), ("teacher_overlap", 0.05), ("self_overlap", 0.05)):
+            np.testing.assert_allclose(getattr(found, name), getattr(exact, name), atol=tolerance)
+
+
+@pytest.mark.parametrize("rule", ["hebb", "pseudo-inverse", "maximal stability"])
+def test_students_of_all_examples(rule):
+    system = BatchPerceptron(2.0, rule, 100)
+    mean, error = runs(batch_student, system, "test_error")
+    assert abs(mean - float(batch_rule(system).test_error)) < 4 * error + 0.003
+
+
+@pytest.mark.parametrize("rule", ["hebb", "rosenblatt", "adaline", "optimal"])
+def test_students_of_a_stream(rule):
+    system = OnlinePerceptron(3.0, rule, 0.5, 1000)
+    theory = online_rule(system)
+    for name in ("test_error", "length"):
+        mean, error = runs(online_student, system, name)
+        assert abs(mean - float(getattr(theory, name))) < 4 * error + 0.004
+
+
+def test_nobody_learns_faster_online_than_the_optimal_rule_or_better_than_bayes():
+    best = float(online_rule(OnlinePerceptron(2.0, "optimal")).test_error)
+    for rule in ("hebb", "rosenblatt", "adaline"):
+        assert float(online_rule(OnlinePerceptron(2.0, rule, 0.7)).test_error) > best
+    bayes = float(quenched(ThermalPerceptron(2.0, 0.0, "spherical")).bayes_error)
+    assert bayes < best
+    for rule in ("hebb", "pseudo-inverse", "maximal stability"):
+        assert float(batch_rule(BatchPerceptron(2.0, rule)).test_error) > bayes
+
+
+def test_adaline_forgets_at_any_rate_below_two():
+    slow = online_rule(OnlinePerceptron(1e3, "adaline", 1e-3))
+    np.testing.assert_allclose(slow.teacher_overlap, batch_rule(BatchPerceptron(1e9, "pseudo-inverse")).teacher_overlap, rtol=0.1)
+    same = [float(online_rule(OnlinePerceptron(2.0, "adaline", rate)).length) for rate in (1 - 1e-7, 1.0, 1 + 1e-7)]
+    np.testing.assert_allclose(same, same[1], rtol=1e-6)
+
+
+def test_what_cannot_be_done_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"ThermalPerceptron\.weights"):
+        binary_transitions(ThermalPerceptron(1.0, 0.0, "spherical"))
+    with pytest.raises(ValueError, match=r"ThermalPerceptron\.input_dim = 25"):
+        enumerated_students(ThermalPerceptron(1.0, 0.0, input_dim=25), jax.random.key(0))
+    with pytest.raises(ValueError, match=r"sample_ratio = 0\.001"):
+        online_student(OnlinePerceptron(0.001, "hebb", input_dim=100), jax.random.key(0))

@@ -13,6 +13,8 @@ import pytest
 
 import orderparam
 from orderparam.core import registry
+from orderparam.core.fields import declarations
+from orderparam.gaussian import Activation, activation
 
 GLASS = '''
 import jax.numpy as jnp
@@ -58,6 +60,19 @@ def test_systems_are_those_that_can_be_made():
     assert not any(inspect.isabstract(system) for system in found.values())
     networks = {name for name in found if name.startswith("proportional.")}
     assert networks == {f"proportional.{name}" for name in ("FullyConnected", "Convolutional", "LocallyConnected")}
+
+
+def test_the_theories_of_every_room_are_tested():
+    rooms = {entry.room for entry in registry.index() if entry.kind == "theory" and entry.module.startswith("orderparam.")}
+    files = {path.stem.removeprefix("test_") for path in (Path(__file__).parents[1] / "every_theory").glob("test_*.py")}
+    assert rooms - files == set()
+
+
+def test_every_activation_is_chosen_alike():
+    fields = [(system, *one) for system in registry.systems().values() for one in declarations(system).items()]
+    found = [(name, field.convert) for _, name, field in fields if Activation in field.annotations]
+    assert len(found) > 15
+    assert set(found) == {("activation", activation)}
 
 
 def test_no_two_public_classes_share_a_name():

@@ -12,9 +12,9 @@ from orderparam.systems.generalised_linear.bayes.experiment import MessagePassin
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 from orderparam.systems.generalised_linear.bayes.sparse import Needed, sparse_thresholds
 from orderparam.systems.generalised_linear.bayes.theory import (
-    BayesOptimal,
-    Estimate,
+    OptimalEstimate,
     SolutionCurve,
+    TeacherEstimate,
     Thresholds,
     solutions,
     state_evolution,

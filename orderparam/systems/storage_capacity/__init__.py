@@ -19,7 +19,7 @@ from orderparam.systems.storage_capacity.binary.model import BinaryPatterns
 from orderparam.systems.storage_capacity.binary.theory import BinaryCapacity, Solutions, binary_capacity, solutions
 from orderparam.systems.storage_capacity.spherical.experiment import (
     FewestErrors,
-    Learned,
+    LearnedPatterns,
     MeasuredMargin,
     Separability,
     fewest_errors,
@@ -31,8 +31,8 @@ from orderparam.systems.storage_capacity.spherical.model import SphericalPattern
 from orderparam.systems.storage_capacity.spherical.theory import (
     Capacity,
     InstabilityLine,
-    LargestMargin,
     MinimalError,
+    StoredMargin,
     SuccessFraction,
     Volume,
     at_line_gardner_derrida,

@@ -18,12 +18,12 @@ from orderparam.channels import Likelihood, SignLabels
 from orderparam.core.verb import experiment
 from orderparam.priors import Prior
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
-from orderparam.systems.generalised_linear.bayes.theory import Estimate
+from orderparam.systems.generalised_linear.bayes.theory import TeacherEstimate
 
 _LEAST = 1e-12  # variances below are recovered weights
 
 
-class MessagePassing(Estimate):
+class MessagePassing(TeacherEstimate):
     """steps: iterations. residual: root mean square change of the estimate in the last one."""
 
     steps: Float[Array, ""]

@@ -30,7 +30,7 @@ _INFORMED = 1e6
 _WEAK = 1e-3  # alpha at the first point of the curve that says that q = 0 is a solution
 
 
-class Estimate(Result):
+class TeacherEstimate(Result):
     """overlap: q = E w <w>, and of a run the mean of w times its estimate. error: E (w - <w>)^2.
 
     cosine: of the angle between weights and estimate, sqrt(q / rho). classification_error: that sign(field) is not y; NaN for
@@ -44,7 +44,7 @@ class Estimate(Result):
     converged: Bool[Array, ""]
 
 
-class BayesOptimal(Estimate):
+class OptimalEstimate(TeacherEstimate):
     """precision: qh. free_entropy: (1/d) ln P(y | x) at this solution. steps: iterations, those of AMP.
 
     residual: change of ln qh in another step.
@@ -89,7 +89,7 @@ class Thresholds(Result):
 @theory(differentiable=False)
 def state_evolution(
     system: GeneralisedLinear, *, start: Literal["uninformed", "informed"] = "uninformed", max_steps: int = 2000
-) -> BayesOptimal:
+) -> OptimalEstimate:
     """The solution that the iteration reaches from q = 0 (what AMP reaches) or from q = rho (the best there is).
 
     Where q = 0 is a solution by symmetry, the iteration starts beside it, as AMP does.
@@ -107,7 +107,7 @@ def state_evolution(
     free = free[0] + system.sample_ratio * free[1] - overlap * precision / 2
     known = error <= 1.001 * _KNOWN * rho
     residual = jnp.where(known, 0.0, solved.residual)
-    return BayesOptimal(
+    return OptimalEstimate(
         overlap=overlap,
         error=jnp.where(known, 0.0, error),
         cosine=jnp.sqrt(overlap / rho),

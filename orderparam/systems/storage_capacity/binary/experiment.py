@@ -34,7 +34,7 @@ class StorageLimit(Result):
     capacity_error: Float[Array, ""]
 
 
-class Annealed(Result):
+class AnnealedPatterns(Result):
     """success_fraction: share of samples for which a solution was found; sweeps: mean number until it was; error_fraction: mean
     smallest share of patterns that were not stored."""
 
@@ -93,7 +93,7 @@ def annealed_search(
     sweeps: int = 500,
     hot: float = 1.0,
     cold: float = 0.05,
-) -> Annealed:
+) -> AnnealedPatterns:
     """Single couplings are turned by Metropolis' rule at temperatures that fall from `hot` to `cold` geometrically, the energy
     being sum max(0, kappa - y J.x/sqrt N) (Horner 1992 for the number of errors). It stops finding them before there are none.
     """
@@ -104,7 +104,7 @@ def annealed_search(
     solved, errors = _anneal(patterns, system.margin, run_key, jnp.asarray(hot), jnp.asarray(cold), sweeps)
     needed = np.asarray(solved, float)
     found = needed <= sweeps
-    return Annealed(
+    return AnnealedPatterns(
         *map(jnp.asarray, (*fraction(found), *mean(np.where(found, needed, np.nan)), *mean(np.asarray(errors, float) / p)))
     )
 

@@ -28,7 +28,7 @@ class Separability(Result):
     success_fraction_error: Float[Array, ""]
 
 
-class Learned(Result):
+class LearnedPatterns(Result):
     """success_fraction: share of samples stored within the sweeps allowed; sweeps: mean number that those needed."""
 
     success_fraction: Float[Array, ""]
@@ -100,11 +100,13 @@ def separability(system: SphericalPatterns, key: PRNGKeyArray, *, samples: int =
 
 
 @experiment(check=_without_margin)
-def perceptron_learning(system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 50, max_sweeps: int = 1000) -> Learned:
+def perceptron_learning(
+    system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 50, max_sweeps: int = 1000
+) -> LearnedPatterns:
     """Patterns in turn, each added to the couplings where it is not stored (Rosenblatt 1962), until all are."""
     needed = np.asarray(_sweeps_needed(jnp.asarray(np.stack(list(_samples(system, key, samples)))), max_sweeps), float)
     stored = needed <= max_sweeps
-    return Learned(*map(jnp.asarray, (*fraction(stored), *mean(np.where(stored, needed, np.nan)))))
+    return LearnedPatterns(*map(jnp.asarray, (*fraction(stored), *mean(np.where(stored, needed, np.nan)))))
 
 
 @experiment(check=_convex)

@@ -41,7 +41,7 @@ class Volume(Result):
     converged: Bool[Array, ""]
 
 
-class LargestMargin(Result):
+class StoredMargin(Result):
     """margin kappa up to which the patterns can be stored. valid: load < 2; beyond, kappa < 0 is an upper bound."""
 
     margin: Float[Array, ""]
@@ -139,7 +139,7 @@ def volume(system: SphericalPatterns) -> Volume:
 
 
 @theory(check=_unbiased)
-def largest_margin(system: SphericalPatterns) -> LargestMargin:
+def largest_margin(system: SphericalPatterns) -> StoredMargin:
     """kappa with alpha = alpha_c(kappa), 1/alpha = int_{-kappa}^inf Dt (t + kappa)^2 (Gardner 1988), whatever `margin` is."""
     load = system.load
 
@@ -149,7 +149,7 @@ def largest_margin(system: SphericalPatterns) -> LargestMargin:
     high = jnp.sqrt(1 / load) + 1
     low = -jnp.sqrt(2 * jnp.log1p(load)) - 1
     root = decreasing_root(equation, low, high, load)
-    return LargestMargin(root.value, load < 2, root.residual, root.converged)
+    return StoredMargin(root.value, load < 2, root.residual, root.converged)
 
 
 @theory(check=_unbiased)

@@ -32,23 +32,21 @@ from orderparam.systems.associative_memory.hopfield.theory import phase_lines, r
 )
 def hopfield_phase_diagram(
     loads: tuple[float, ...] = (0.02, 0.05, 0.1),
-    temperatures: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
+    temperatures: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7),
     spins: int = 1000,
     networks: int = 4,
     sweeps: int = 60,
     seeds: int = 4,
 ) -> list[Curve]:
+    measured = partial(recall, networks=networks, sweeps=sweeps)
+    fine, coarse = {"temperature": tuple(np.linspace(0, 0.8, 161).tolist())}, {"temperature": temperatures}
     every = (*np.geomspace(0.001, 0.04, 24).tolist(), *np.linspace(0.042, 0.15, 55).tolist())
     curves = [Curve("theory", phase_lines, Hopfield(0.1), {"load": every}, facets={"part": "lines"})]
     for load in loads:
         system, facets = Hopfield(load, spins=spins), {"part": "recall", "load": load}
-        end = float(phase_lines(system).retrieval_temperature)
-        fine = {"temperature": tuple(np.linspace(0, (1 - 1e-9) * end, 81).tolist())}
-        cool = {"temperature": tuple(t for t in temperatures if t < 0.97 * end)}
-        measured = partial(recall, networks=networks, sweeps=sweeps)
         curves += [
             Curve("theory", replica_symmetric, system, fine, facets=facets),
-            Curve("heat bath", measured, system, cool, seeds, facets=facets),
+            Curve("heat bath", measured, system, coarse, seeds, facets=facets),
         ]
     return curves
 

@@ -12,15 +12,14 @@ from orderparam.systems.generalisation.minima.experiment import ARMS
 
 
 def draw_arms(observable: str, label: str) -> Callable[[Any, Comparison], None]:
-    """A function that draws an observable of each way: runs as small points, their mean with its error."""
+    """A function that draws an observable of each way: runs as small points, their mean with its error. The legend names them."""
 
     def draw(axes: Any, comparison: Comparison) -> None:
         (data,) = comparison.experiments().values()
-        for arm in range(len(ARMS)):
+        for arm, name in enumerate(ARMS):
             runs = data[observable].isel(arm=arm)
             axes.plot(np.full(runs.size, arm + 0.2), runs.values.ravel(), ".", color=COLOURS[arm], alpha=0.5)
-            dots(axes, [arm], runs, arm, filled=True)
-        axes.set_xticks(range(len(ARMS)), [name.replace(", ", ",\n").replace(" start", "\nstart") for name in ARMS], fontsize=6)
-        axes.set(ylabel=label, xlim=(-0.5, len(ARMS) - 0.5), ylim=(0, None))
+            dots(axes, [arm], runs, arm, name, filled=True)
+        axes.set(ylabel=label, xlim=(-0.5, len(ARMS) - 0.5), ylim=(0, None), xticks=[])
 
     return draw

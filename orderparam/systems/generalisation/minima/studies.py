@@ -27,7 +27,7 @@ from orderparam.systems.generalisation.minima.model import ImageClassifier
     """,
 )
 def bad_global_minima(
-    data: str = "digits", examples: int = 1797, n_train: int = 500, width: int = 128, seeds: int = 5
+    data: str = "digits", examples: int = 1797, n_train: int = 500, width: int = 64, seeds: int = 5
 ) -> list[Curve]:
     system = ImageClassifier.of(data, examples, n_train=n_train, width=width)
     return [Curve("SGD", bad_minima, system, {}, seeds)]

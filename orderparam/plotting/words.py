@@ -54,6 +54,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "length": ("length", "L"),
     "magnetisation": ("magnetisation", r"\langle m\rangle"),
     "mass": ("mass", "r"),
+    "mistakes": ("share of mistakes in training", ""),
     "n_test": ("test examples", r"n_\mathrm{test}"),
     "n_train": ("training examples", "n"),
     "nngp_bias": ("bias of the NNGP kernel", r"\langle \mathrm{E}\hat K - K, K\rangle / \|K\|^2"),

@@ -48,7 +48,7 @@ def agree(found, wanted, digits):
 def test_spherical_students_without_errors(alpha):
     found = quenched(ThermalPerceptron(alpha, 0.0, "spherical"))
     assert found.converged
-    agree((found.self_overlap, found.test_error, found.bayes_error), SPHERICAL[alpha], 10)
+    agree((found.self_overlap, found.classification_error, found.bayes_error), SPHERICAL[alpha], 10)
     np.testing.assert_allclose(found.teacher_overlap, found.self_overlap, rtol=1e-10)
 
 
@@ -61,7 +61,7 @@ def test_binary_students_without_errors(alpha):
 @pytest.mark.parametrize(("alpha", "temperature"), WARM)
 def test_binary_students_at_a_temperature(alpha, temperature):
     found = quenched(ThermalPerceptron(alpha, temperature))
-    names = ("self_overlap", "teacher_overlap", "free_entropy", "train_error", "test_error", "entropy")
+    names = ("self_overlap", "teacher_overlap", "free_entropy", "mistakes", "classification_error", "entropy")
     agree([getattr(found, name) for name in names], WARM[alpha, temperature], 7)
 
 
@@ -98,10 +98,12 @@ def test_maximal_stability(alpha):
     assert found.converged
     wanted = STABILITY[alpha]
     agree((found.teacher_overlap, found.stability), wanted[:2], 7)
-    agree((found.test_error,), wanted[2:], 10)
+    agree((found.classification_error,), wanted[2:], 10)
 
 
 def test_how_errors_fall_in_the_end():
     """alpha times the error: 0.5005 (maximal stability; Opper et al. 1990), 0.883 (best online; Kinouchi, Caticha 1992)."""
-    np.testing.assert_allclose(1000 * batch_rule(BatchPerceptron(1000.0, "maximal stability")).test_error, 0.5005, atol=2e-4)
-    np.testing.assert_allclose(400 * online_rule(OnlinePerceptron(400.0, "optimal")).test_error, 0.883, rtol=0.01)
+    largest = batch_rule(BatchPerceptron(1000.0, "maximal stability"))
+    np.testing.assert_allclose(1000 * largest.classification_error, 0.5005, atol=2e-4)
+    online = online_rule(OnlinePerceptron(400.0, "optimal"))
+    np.testing.assert_allclose(400 * online.classification_error, 0.883, rtol=0.01)

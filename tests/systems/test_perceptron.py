@@ -35,10 +35,10 @@ def test_hot_students_know_nothing_and_anneal_alike():
 
 @pytest.mark.parametrize("weights", ["binary", "spherical"])
 def test_free_entropy_has_the_slope_that_thermodynamics_demands(weights):
-    """-d(free entropy)/d(1/T) = alpha train_error, whatever the order parameters do."""
+    """-d(free entropy)/d(1/T) = alpha mistakes, whatever the order parameters do."""
     step, inverse = 1e-4, 2.0
     free = [float(quenched(ThermalPerceptron(0.9, 1 / (inverse + s), weights)).free_entropy) for s in (-step, step)]
-    errors = 0.9 * float(quenched(ThermalPerceptron(0.9, 1 / inverse, weights)).train_error)
+    errors = 0.9 * float(quenched(ThermalPerceptron(0.9, 1 / inverse, weights)).mistakes)
     np.testing.assert_allclose((free[0] - free[1]) / (2 * step), errors, rtol=1e-6)
 
 
@@ -52,7 +52,7 @@ def test_every_student_counted():
     expected = float(quenched(ThermalPerceptron(0.5, 1.0)).free_entropy)
     assert abs(mean - expected) < 4 * error + 0.02  # 1/N
     one = enumerated_students(ThermalPerceptron(5.0, 0.0, input_dim=11), jax.random.key(0))
-    np.testing.assert_allclose([one.teacher_overlap, one.entropy, one.train_error], [1.0, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose([one.teacher_overlap, one.entropy, one.mistakes], [1.0, 0.0, 0.0], atol=1e-12)
 
 
 def test_parallel_tempering_samples_what_is_counted():
@@ -60,34 +60,34 @@ def test_parallel_tempering_samples_what_is_counted():
     for seed in range(2):
         exact, found = (run(system, jax.random.key(seed)) for run in (enumerated_students, parallel_tempering))
         assert found.converged
-        for name, tolerance in (("train_error", 0.01), ("teacher_overlap", 0.05), ("self_overlap", 0.05)):
+        for name, tolerance in (("mistakes", 0.01), ("teacher_overlap", 0.05), ("self_overlap", 0.05)):
             np.testing.assert_allclose(getattr(found, name), getattr(exact, name), atol=tolerance)
 
 
 @pytest.mark.parametrize("rule", ["hebb", "pseudo-inverse", "maximal stability"])
 def test_students_of_all_examples(rule):
     system = BatchPerceptron(2.0, rule, 100)
-    mean, error = runs(batch_student, system, "test_error")
-    assert abs(mean - float(batch_rule(system).test_error)) < 4 * error + 0.003
+    mean, error = runs(batch_student, system, "classification_error")
+    assert abs(mean - float(batch_rule(system).classification_error)) < 4 * error + 0.003
 
 
 @pytest.mark.parametrize("rule", ["hebb", "rosenblatt", "adaline", "optimal"])
 def test_students_of_a_stream(rule):
     system = OnlinePerceptron(3.0, rule, 0.5, 1000)
     theory = online_rule(system)
-    for name in ("test_error", "length"):
+    for name in ("classification_error", "length"):
         mean, error = runs(online_student, system, name)
         assert abs(mean - float(getattr(theory, name))) < 4 * error + 0.004
 
 
 def test_nobody_learns_faster_online_than_the_optimal_rule_or_better_than_bayes():
-    best = float(online_rule(OnlinePerceptron(2.0, "optimal")).test_error)
+    best = float(online_rule(OnlinePerceptron(2.0, "optimal")).classification_error)
     for rule in ("hebb", "rosenblatt", "adaline"):
-        assert float(online_rule(OnlinePerceptron(2.0, rule, 0.7)).test_error) > best
+        assert float(online_rule(OnlinePerceptron(2.0, rule, 0.7)).classification_error) > best
     bayes = float(quenched(ThermalPerceptron(2.0, 0.0, "spherical")).bayes_error)
     assert bayes < best
     for rule in ("hebb", "pseudo-inverse", "maximal stability"):
-        assert float(batch_rule(BatchPerceptron(2.0, rule)).test_error) > bayes
+        assert float(batch_rule(BatchPerceptron(2.0, rule)).classification_error) > bayes
 
 
 def test_adaline_forgets_at_any_rate_below_two():

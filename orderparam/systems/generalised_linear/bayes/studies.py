@@ -14,6 +14,7 @@ from orderparam.systems.generalised_linear.bayes.sparse import sparse_thresholds
 from orderparam.systems.generalised_linear.bayes.theory import solutions, state_evolution
 
 PRIORS = {"gaussian": GaussianPrior(), "binary": Rademacher(), "sparse": SparsePrior(0.2, 5.0)}
+WAYS = ("determined", "message passing", "l1 norm")
 BINARY = (1.2446840, 1.4926318)  # where binary weights are determined by signs, and where AMP finds them (Györgyi 1990)
 
 
@@ -60,12 +61,12 @@ def one_bit_estimation(
             "sample_ratio",
             "overlap",
             xlim=(0, 1.5),
-            reference=[vertical(0.5, "weak recovery"), vertical(1.0, "determined"), vertical(1.1284714, "found")],
+            reference=[vertical(0.5, ""), vertical(1.0, ""), vertical(1.1284714, "")],
         )
     ],
     caption=r"""
         $y = |w\cdot x|$ without noise, Gaussian weights, $d$ = {input_dim}. Grey: all solutions of state evolution, stable or
-        not. Message passing starts beside zero.
+        not. Dotted: weak recovery (0.5), weights determined (1) and found (1.128).
     """,
 )
 def phase_retrieval(
@@ -92,7 +93,7 @@ def phase_retrieval(
         Panel("sample_ratio", "error", where={"part": "error"}, log="y", ylim=(1e-7, 1)),
     ],
     caption=r"""
-        $y = w\cdot x$ without noise. Right: density {density}, $d$ = {input_dim}; message passing started beside zero.
+        $y = w\cdot x$ without noise. Right: message passing on drawn problems, density {density}, $d$ = {input_dim}.
     """,
 )
 def compressed_sensing(
@@ -106,11 +107,11 @@ def compressed_sensing(
     fine, over = {"sample_ratio": tuple(np.linspace(0.05, max(sample_ratios), 46).tolist())}, {"prior.density": densities}
     lines = [
         Curve("theory", partial(sparse_thresholds, way=way), system, over, facets={"part": "thresholds", "way": way})
-        for way in ("determined", "message passing", "l1 norm")
+        for way in WAYS
     ]
     facets = {"part": "error"}
     return [
         *lines,
         Curve("state evolution", state_evolution, system, fine, facets=facets),
-        Curve("message passing", message_passing, system, {"sample_ratio": sample_ratios}, seeds, facets=facets),
+        Curve("drawn problem", message_passing, system, {"sample_ratio": sample_ratios}, seeds, facets=facets),
     ]

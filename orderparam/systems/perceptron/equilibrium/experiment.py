@@ -71,8 +71,8 @@ def _count(inputs: Float[Array, "train input"], temperature: Float[Array, ""]) -
     return Counted(
         teacher_overlap=share @ overlap,
         self_overlap=jnp.mean(mean**2),
-        test_error=share @ jnp.arccos(jnp.clip(overlap, -1, 1)) / np.pi,
-        train_error=train / p,
+        classification_error=share @ jnp.arccos(jnp.clip(overlap, -1, 1)) / np.pi,
+        mistakes=train / p,
         converged=jnp.asarray(True),
         free_entropy=log_sum / n,
         entropy=entropy / n,
@@ -141,15 +141,15 @@ def _ladders(signed: Array, ladder: Array, starts: Array, keys: Array, sweeps: i
 
 @jax.jit
 def _tempered(
-    cold: Float[Array, "ladder sweep input"], train_error: Float[Array, "ladder sweep"], accepted: Float[Array, "ladder pair"]
+    cold: Float[Array, "ladder sweep input"], mistakes: Float[Array, "ladder sweep"], accepted: Float[Array, "ladder pair"]
 ) -> Tempered:
     overlap, means = jnp.mean(cold, axis=-1), jnp.mean(cold, axis=1)
     apart = jnp.abs(jnp.diff(jnp.mean(overlap, axis=1)))[0]
     return Tempered(
         teacher_overlap=jnp.mean(overlap),
         self_overlap=jnp.mean(means[0] * means[1]),
-        test_error=jnp.mean(jnp.arccos(jnp.clip(overlap, -1, 1))) / np.pi,
-        train_error=jnp.mean(train_error),
+        classification_error=jnp.mean(jnp.arccos(jnp.clip(overlap, -1, 1))) / np.pi,
+        mistakes=jnp.mean(mistakes),
         converged=(apart <= jnp.max(jnp.std(overlap, axis=1)) + 1e-12) & (jnp.min(accepted) > 0.02),
         exchanges=jnp.min(accepted),
     )

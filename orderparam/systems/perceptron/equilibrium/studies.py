@@ -15,26 +15,26 @@ TRANSITION, SPINODAL = 1.2446840, 1.4926318  # of binary weights at T = 0 (Györ
 
 @study(
     "binary-perceptron",
-    title="A perceptron with binary weights: sudden generalisation, metastable students, and their freezing",
+    title="A perceptron with binary weights: sudden generalisation and metastable students",
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 1800),
-    observables=("test_error", "train_error", "free_entropy", "entropy"),
+    observables=("classification_error", "mistakes", "free_entropy", "entropy"),
     full={"input_dim": 127, "counted": 19, "seeds": 32, "sweeps": 20_000, "temperatures": tuple(np.linspace(0.1, 0.7, 25))},
     columns=3,
     panels=[
         Panel(
             "sample_ratio",
-            "test_error",
+            "classification_error",
             where={"part": "zero"},
-            reference=[vertical(TRANSITION, "transition"), vertical(SPINODAL, "spinodal")],
+            reference=[vertical(TRANSITION, ""), vertical(SPINODAL, "")],
             title="$T = 0$",
         ),
-        Panel("sample_ratio", "test_error", by="temperature", where={"part": "warm"}),
+        Panel("sample_ratio", "classification_error", by="temperature", where={"part": "warm"}),
         Panel("thermodynamic", "temperature", where={"part": "plane"}, xlabel=r"$\alpha$ where $R=1$ becomes stable"),
     ],
     caption=r"""
-        Left: theory for $N\to\infty$ up to the spinodal, grey: annealed; all $2^N$ students at $N$ = {counted}. Middle: parallel
-        tempering, $N$ = {input_dim}. Right: the first-order line.
+        Left: theory for $N\to\infty$, transition at 1.245 and spinodal at 1.493 (dotted), grey: annealed; all $2^N$ students at
+        $N$ = {counted}. Middle: parallel tempering, $N$ = {input_dim}. Right: the first-order line.
     """,
 )
 def binary_perceptron(

@@ -32,12 +32,12 @@ _KNOWN = 1e-12  # 1 - q below which the student is the teacher
 
 
 class Learner(Result):
-    """teacher_overlap: R. self_overlap: q. test_error: P(wrong on a new input), arccos(R)/pi. train_error: per example."""
+    """teacher_overlap: R. self_overlap: q. classification_error: P(wrong on a new input), arccos(R)/pi. mistakes: per example."""
 
     teacher_overlap: Scalar
     self_overlap: Scalar
-    test_error: Scalar
-    train_error: Scalar
+    classification_error: Scalar
+    mistakes: Scalar
     converged: Bool[Array, ""]
 
 
@@ -56,7 +56,7 @@ class Annealed(Result):
     """The maximum of the annealed free entropy that is reached from R = 0; `free_entropy` is zero at R = 1."""
 
     teacher_overlap: Scalar
-    test_error: Scalar
+    classification_error: Scalar
     free_entropy: Scalar
     converged: Bool[Array, ""]
 
@@ -86,17 +86,17 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 5000) -> Quenched:
     solved = fixed_point(update, start, system, tolerance=1e-11, max_steps=max_steps)
     power, alignment = (jnp.exp(part) for part in solved.value)
     known, overlap = _overlaps(system, power, alignment)
-    _, _, log_evidence, train_error = _labels(system, known, overlap)
+    _, _, log_evidence, mistakes = _labels(system, known, overlap)
     free = _entropy_term(system, known, overlap, power, alignment) + log_evidence
     inverse = jnp.where(system.temperature > 0, 1 / jnp.where(system.temperature > 0, system.temperature, 1.0), 0.0)
     return Quenched(
         teacher_overlap=overlap,
         self_overlap=known,
-        test_error=jnp.arccos(jnp.clip(overlap, -1, 1)) / np.pi,
-        train_error=train_error,
+        classification_error=jnp.arccos(jnp.clip(overlap, -1, 1)) / np.pi,
+        mistakes=mistakes,
         converged=solved.converged,
         free_entropy=free,
-        entropy=free + inverse * system.sample_ratio * train_error,
+        entropy=free + inverse * system.sample_ratio * mistakes,
         bayes_error=jnp.arccos(jnp.sqrt(jnp.clip(known, 0, 1))) / np.pi,
         residual=solved.residual,
     )

@@ -19,11 +19,11 @@ ONLINE = ("hebb", "rosenblatt", "adaline", "optimal")
     title="Rules by which a perceptron learns from a teacher, from all examples at once and one at a time",
     source="Opper, Kinzel, Kleinz, Nehl 1990; Kinouchi, Caticha 1992; Watkin, Rau, Biehl 1993",
     seconds=(50, 900),
-    observables=("teacher_overlap", "test_error"),
+    observables=("teacher_overlap", "classification_error"),
     full={"input_dim": 400, "stream_dim": 10_000, "seeds": 16, "batch_ratios": (0.25, 0.5, 1.5, 2.0, 3.0, 4.0, 6.0)},
     columns=2,
     panels=[
-        Panel("sample_ratio", "test_error", by="rule", log="xy", where={"part": part}, title=title)
+        Panel("sample_ratio", "classification_error", by="rule", log="xy", where={"part": part}, title=title)
         for part, title in (("batch", "all examples at once"), ("online", "each example once"))
     ],
     caption=r"""

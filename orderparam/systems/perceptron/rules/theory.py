@@ -17,22 +17,22 @@ _FIRST = 1e-7  # sqrt(alpha) at which the flow of Rosenblatt's rule starts
 
 
 class RuleError(Result):
-    """teacher_overlap: R, the cosine of the angle to the teacher. test_error: arccos(R)/pi. stability: the smallest margin
+    """teacher_overlap: R, the cosine of the angle to the teacher. classification_error: arccos(R)/pi. stability: smallest margin
     sqrt(N) y w.x / |w| of the examples, for maximal stability; NaN for other rules."""
 
     teacher_overlap: Scalar
-    test_error: Scalar
+    classification_error: Scalar
     stability: Scalar
     residual: Scalar
     converged: Bool[Array, ""]
 
 
 class OnlineError(Result):
-    """teacher_overlap: R, the cosine of the angle to the teacher. length: |w| / sqrt(N). test_error: arccos(R)/pi."""
+    """teacher_overlap: R, the cosine of the angle to the teacher. length: |w| / sqrt(N). classification_error: arccos(R)/pi."""
 
     teacher_overlap: Scalar
     length: Scalar
-    test_error: Scalar
+    classification_error: Scalar
     converged: Bool[Array, ""]
 
 

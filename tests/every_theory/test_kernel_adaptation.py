@@ -23,4 +23,7 @@ SYSTEMS = [
     NetworkOnData(*DATA, 20.0, 0.1),
     DeepNetworkOnData(*DATA, 20.0, 0.1),
 ]
-globals().update(checks("kernel_adaptation", SYSTEMS, fewer={"adapted_weights": 50, "examples_needed": 5}))
+LENGTHS = {"particles": 40, "warmup": 50, "samples": 250}  # few draws, long enough to say that they converged
+PARTICLES = ("adapted_weights_on_data", "deep_adapted_layers")
+FEWER = {"adapted_weights": 50, "examples_needed": 5} | dict.fromkeys(PARTICLES, 4)
+globals().update(checks("kernel_adaptation", SYSTEMS, fewer=FEWER, options=dict.fromkeys(PARTICLES, LENGTHS)))

@@ -8,6 +8,7 @@ from scipy import special, stats
 
 from orderparam.systems.kernel_adaptation import (
     DeepNetworkOnData,
+    deep_adapted_layers,
     deep_gaussian_layers,
     deep_gaussian_process,
     gaussian_weights_on_data,
@@ -122,3 +123,36 @@ def test_bad_input_is_refused(make, message):
 def test_theories_of_two_layers_refuse_deeper_networks():
     with pytest.raises(ValueError, match=r"^DeepNetworkOnData\.relative_widths = \(1\.0, 2\.0\): must be \(1\.0,\)"):
         gaussian_weights_on_data(network(relative_widths=(1.0, 2.0)))
+
+
+def small(activation: str) -> DeepNetworkOnData:
+    random = np.random.default_rng(3)
+    x = random.standard_normal((30, 3))
+    parts = (jnp.asarray(x[:10]), jnp.asarray(x[:10, 0]), jnp.asarray(x[10:]), jnp.asarray(x[10:, 0]))
+    return DeepNetworkOnData(*parts, width=8, temperature=0.05, readout_variance=0.1, activation=activation)
+
+
+def test_as_many_particles_as_units_are_the_network():
+    lengths = {"warmup": 20, "samples": 30}
+    theory = deep_adapted_layers(small("erf"), particles=8, **lengths)
+    network = sampled_deep_network(small("erf"), jax.random.key(0), **lengths)
+    np.testing.assert_allclose(theory.on_target, network.on_target, rtol=1e-9)
+    np.testing.assert_allclose(theory.mean, network.mean, rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_particles_of_a_linear_network_have_gaussian_layers():
+    """Every unit feels a quadratic action if phi is linear: Gaussian layers are exact, and many particles reach them."""
+    system = small("linear")
+    exact, found = deep_gaussian_layers(system), deep_adapted_layers(system, particles=160, samples=200)
+    process = deep_gaussian_process(system)
+    for name in ("spread", "on_target", "total_learnability"):
+        mean, expected = np.ravel(getattr(found, name)), np.ravel(getattr(exact, name))
+        error = np.ravel(getattr(found, f"{name}_error"))
+        np.testing.assert_array_less(np.abs(mean - expected), 5 * error + 0.015 * np.abs(expected))
+    assert float(exact.on_target[0]) > 1.3 * float(process.on_target[0])
+
+
+def test_fewer_particles_than_units_are_refused():
+    with pytest.raises(ValueError, match=r"width = .*at most particles = 7"):
+        deep_adapted_layers(small("erf"), particles=7)

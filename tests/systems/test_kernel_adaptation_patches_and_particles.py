@@ -11,6 +11,7 @@ from orderparam.systems.kernel_adaptation import (
     PatchNetwork,
     TwoLayerNetwork,
     adapted_weights,
+    adapted_weights_on_data,
     gaussian_process,
     gaussian_weights,
     gaussian_weights_on_data,
@@ -125,6 +126,16 @@ def test_particles_of_a_linear_network_are_gaussian():
     np.testing.assert_allclose(found.projections[0], exact.projections[0], atol=5 * float(found.projections_error[0]) + 2e-3)
 
 
+def test_the_theory_by_particles_is_that_of_replicas():
+    """Also of a width that is not whole, where the number of replicas is not."""
+    system, lengths = on_data("erf"), {"warmup": 20, "samples": 20}
+    replicas = sampled_on_data(system, jax.random.key(0), replicas=3, **lengths)
+    theory = adapted_weights_on_data(system, particles=60, **lengths)
+    np.testing.assert_allclose(theory.mean, replicas.mean, rtol=1e-9)
+    between = adapted_weights_on_data(system.with_(width=20.5), particles=60, **lengths)
+    assert 0 < float(jnp.max(jnp.abs(between.mean - theory.mean))) < 0.1
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -132,6 +143,7 @@ def test_particles_of_a_linear_network_are_gaussian():
         (lambda: PatchNetwork(10, 0, 20, 10, 0.1, hermite_target({1: 1.0})), "patches"),
         (lambda: sampled_on_data(on_data("erf"), jax.random.key(0), replicas=0), "replicas"),
         (lambda: sampled_on_data(on_data("erf"), jax.random.key(0), chains=3), "chains"),
+        (lambda: adapted_weights_on_data(on_data("erf"), particles=19), "width = 20.0: must be at most particles = 19"),
         (lambda: sampled_patches(PatchNetwork(5, 2, 9, 8, 0.1, hermite_target({1: 1.0})), jax.random.key(0), chains=1), "chains"),
     ],
 )

@@ -35,6 +35,14 @@ def test_training_with_weight_decay_ends_in_the_posterior():
         langevin_training(TINY, key, step=3.0)
 
 
+def test_one_learning_rate_slows_the_hidden_weights():
+    """Where the data do not pull, w . w_* = +-1 falls as exp(-t), with one learning rate as exp(-r t), r = d s / (N v) = 0.04."""
+    free = TwoLayerNetwork(20, 100, 2, 1e9, hermite_target({1: 1.0}), 0.1, 0.5)
+    run = partial(langevin_training, free, jax.random.key(0), duration=1.5, step=0.01, records=2, start="informed")
+    assert float(run().specialised[-1]) < 15
+    assert float(run(one_rate=True).specialised[-1]) > 97
+
+
 def test_examples_that_the_linear_part_needs():
     """Fixed linear kernel: f_1/y_1 = 1/(1 + T d/(n s v)), so that n = T d/(s v) at one half."""
     system = TwoLayerNetwork(30, 50, 200, 0.5, hermite_target({1: 1.0}), 0.7, 0.4, activation="linear")

@@ -5,7 +5,12 @@ distribution (specialisation), averaged over data or on given data; deep network
 and the sampled networks themselves.
 """
 
-from orderparam.systems.kernel_adaptation.deep.experiment import SampledDeepNetwork, sampled_deep_network
+from orderparam.systems.kernel_adaptation.deep.experiment import (
+    ParticleLayers,
+    SampledDeepNetwork,
+    deep_adapted_layers,
+    sampled_deep_network,
+)
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
 from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
 from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
@@ -20,7 +25,7 @@ from orderparam.systems.kernel_adaptation.on_data.drawn import (
     sampled_at_scale,
     solved_on_drawn_data,
 )
-from orderparam.systems.kernel_adaptation.on_data.experiment import SampledOnData, sampled_on_data
+from orderparam.systems.kernel_adaptation.on_data.experiment import SampledOnData, adapted_weights_on_data, sampled_on_data
 from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
 from orderparam.systems.kernel_adaptation.on_data.theory import (
     DataPrediction,

@@ -1,17 +1,29 @@
-"""The posterior of a deep network on its training set, by HMC over all hidden weights; the read-out is integrated exactly."""
+"""The posterior of a deep network on its training set, by HMC over all hidden weights; the read-out is integrated exactly.
+
+The same sampler solves kernel adaptation without an ansatz for the layers. Take R N_l units in layer l and the density
+
+    prior(all weights) * p(y | K_R)^R,      K_R the kernel of R N_L units, p(y | K) = N(y; 0, K + T).
+
+Given the layer below, the pre-activations of a layer are R N_l independent draws of N(0, Q_l). So minus the logarithm is R times
+the free energy of `deep.theory`, with the divergence of the layers' full laws in place of Gaussian ones, and R -> infinity is its
+minimum: every unit by itself in the field of all others. R = 1 is the network. Derived for this package.
+"""
+
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.verb import experiment
+from orderparam.core.verb import experiment, theory
 from orderparam.kernels.readout import condition_readout, log_evidence
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.systems.kernel_adaptation.chains import FromChains, of_chains
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
 from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
 from orderparam.systems.kernel_adaptation.gaussianity import along_directions
+from orderparam.systems.kernel_adaptation.on_data.experiment import check_particles
 from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
 
 DIRECTIONS = ("weights, teacher", "weights, random", "pre-activations, target", "pre-activations, random")
@@ -30,9 +42,11 @@ class _Recorded(eqx.Module):
 
 
 class DeepPosterior(eqx.Module):
-    """Log density of whitened weights: W_0 = sqrt(v/d) u_0, W_l = sqrt(hidden variance / N_l) u_l."""
+    """Log density of whitened weights, W_0 = sqrt(v/d) u_0, W_l = sqrt(hidden variance / units below) u_l, `replicas` times the
+    evidence."""
 
     system: DeepNetworkOnData
+    replicas: float | Float[Array, ""] = 1.0
 
     def layers(self, u: HiddenWeights, x: Float[Array, "example input"]) -> list[Float[Array, "example unit"]]:
         """Pre-activations of all hidden layers."""
@@ -49,7 +63,7 @@ class DeepPosterior(eqx.Module):
     def __call__(self, u: HiddenWeights) -> Float[Array, ""]:
         system = self.system
         evidence = log_evidence(self.features(self.layers(u, system.inputs)[-1]), system.targets[:, None], system.temperature)
-        return evidence - sum(jnp.sum(part**2) for part in u) / 2
+        return self.replicas * evidence - sum(jnp.sum(part**2) for part in u) / 2
 
     def record(self, u: HiddenWeights) -> _Recorded:
         """One draw."""
@@ -69,7 +83,7 @@ class DeepPosterior(eqx.Module):
 
     def starts(self, chains: int, key: PRNGKeyArray) -> HiddenWeights:
         """Prior draws."""
-        widths = [round(float(width)) for width in self.system.widths]
+        widths = [round(float(self.replicas * width)) for width in self.system.widths]
         sizes = zip(jax.random.split(key, len(widths)), widths, [self.system.inputs.shape[1], *widths])
         return tuple(jax.random.normal(own, (chains, width, fan_in)) for own, width, fan_in in sizes)
 
@@ -147,9 +161,68 @@ def sampled_deep_network(
 
     Raises `ValueError` for a network of one hidden layer.
     """
+    return _summary(system, _run(system, 1.0, key, chains, warmup, samples, leapfrog_steps))
+
+
+class ParticleLayers(OnTestSet, FromChains):
+    """Averages over particles, fields as in `DeepPrediction`; .._error: standard errors of the Markov chains.
+
+    residual: the largest of the relative standard errors. r_hat, effective_samples: over learnabilities, spread and on_target.
+    """
+
+    train_learnability: Float[Array, ""]
+    train_learnability_error: Float[Array, ""]
+    total_learnability_error: Float[Array, ""]
+    spread_error: Float[Array, ""]
+    on_target: Float[Array, "layer"]
+    on_target_error: Float[Array, "layer"]
+    residual: Float[Array, ""]
+
+
+def _check_theory(system: DeepNetworkOnData, **options: Any) -> None:
+    _check(system)
+    check_particles(system, **options)
+
+
+@theory(traced=False, differentiable=False, check=_check_theory)
+def deep_adapted_layers(
+    system: DeepNetworkOnData,
+    *,
+    particles: int = 160,
+    chains: int = 2,
+    warmup: int = 150,
+    samples: int = 150,
+    leapfrog_steps: int = 10,
+    seed: int = 0,
+) -> ParticleLayers:
+    """Kernel adaptation with the full law of every layer's units, to order 1/R: see the head of this module.
+
+    particles: R N, of a layer of relative width 1. The random numbers are those of `seed`, the same for every system.
+    Raises `ValueError` for a network of one hidden layer and for fewer particles than units.
+    """
+    run = _run(system, particles / system.width, jax.random.key(seed), chains, warmup, samples, leapfrog_steps)
+    averages = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), run.observables)
+    health = estimate(jnp.stack(_judged(system, run.observables), axis=-1))
+    error = health.standard_error
+    return ParticleLayers(
+        **on_test_set(system, averages.mean, averages.covariance),
+        **of_chains(run, health),
+        train_learnability=health.mean[0],
+        train_learnability_error=error[0],
+        spread_error=error[1],
+        total_learnability_error=error[2],
+        on_target=health.mean[3:],
+        on_target_error=error[3:],
+        residual=jnp.max(error / jnp.maximum(jnp.abs(health.mean), 1e-300)),
+    )
+
+
+def _run(
+    system: DeepNetworkOnData, replicas: Any, key: PRNGKeyArray, chains: int, warmup: int, samples: int, leapfrog_steps: int
+) -> Samples:
     start_key, run_key = jax.random.split(key)
-    posterior = DeepPosterior(system)
-    run = sample(
+    posterior = DeepPosterior(system, jnp.asarray(replicas))
+    return sample(
         posterior,
         posterior.starts(chains, start_key),
         run_key,
@@ -158,22 +231,25 @@ def sampled_deep_network(
         leapfrog_steps=leapfrog_steps,
         observe=posterior.record,
     )
-    return _summary(system, run)
+
+
+def _judged(system: DeepNetworkOnData, recorded: _Recorded) -> list[Array]:
+    """Learnability on the training set, spread, learnability on test points, and on_target of every layer, draw by draw."""
+    y, y_test = system.targets, system.test_targets
+    return [
+        recorded.train_mean @ y / (y @ y),
+        recorded.covariance[..., 0, 0],
+        recorded.mean @ y_test / (y_test @ y_test),
+        *jnp.moveaxis(jnp.einsum("cdlij,i,j->cdl", recorded.preactivations, y, y) / (y @ y), -1, 0),
+    ]
 
 
 def _summary(system: DeepNetworkOnData, run: Samples) -> SampledDeepNetwork:
     theory, prior, recorded = deep_gaussian_layers(system), deep_gaussian_process(system), run.observables
-    y, y_test = system.targets, system.test_targets
     averages = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)
     values = [part[..., i] for part in (recorded.weights, recorded.hidden) for i in range(2)]
-    columns = [
-        recorded.train_mean @ y / (y @ y),
-        recorded.covariance[..., 0, 0],
-        recorded.mean @ y_test / (y_test @ y_test),
-        *(jnp.mean(value**2, axis=-1) for value in values),
-        *jnp.moveaxis(jnp.einsum("cdlij,i,j->cdl", recorded.preactivations, y, y) / (y @ y), -1, 0),
-    ]
-    health = estimate(jnp.stack(columns, axis=-1))
+    first, layers = _judged(system, recorded), system.depth - 1
+    health = estimate(jnp.stack([*first, *(jnp.mean(value**2, axis=-1) for value in values)], axis=-1))
     expected = projected_variances(system, theory)
     against_theory, of_shape = along_directions(values, expected.tolist()), along_directions(values)
     edges = jnp.linspace(-REACH, REACH, BINS + 1)
@@ -185,12 +261,12 @@ def _summary(system: DeepNetworkOnData, run: Samples) -> SampledDeepNetwork:
         train_learnability_error=health.standard_error[0],
         spread_error=health.standard_error[1],
         preactivations=averages.preactivations,
-        on_target=health.mean[7:],
-        on_target_error=health.standard_error[7:],
+        on_target=health.mean[3 : 3 + layers],
+        on_target_error=health.standard_error[3 : 3 + layers],
         deviation=_distance(averages.preactivations, theory.preactivations),
         prior_deviation=_distance(averages.preactivations, prior.preactivations),
-        variance=health.mean[3:7],
-        variance_error=health.standard_error[3:7],
+        variance=health.mean[-4:],
+        variance_error=health.standard_error[-4:],
         excess_kurtosis=of_shape.excess_kurtosis,
         kurtosis_error=of_shape.kurtosis_error,
         expected=expected,

@@ -8,7 +8,7 @@ import numpy as np
 
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel
-from orderparam.systems.kernel_adaptation.deep.experiment import sampled_deep_network
+from orderparam.systems.kernel_adaptation.deep.experiment import deep_adapted_layers, sampled_deep_network
 from orderparam.systems.kernel_adaptation.deep.figures import draw_laws
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
 from orderparam.systems.kernel_adaptation.deep.theory import deep_gaussian_layers, deep_gaussian_process
@@ -26,7 +26,7 @@ def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500)
 
 @study(
     "deep-preactivations",
-    title="Every layer of a deep network turns its pre-activations towards the target, as one covariance per layer says",
+    title="Every layer of a deep network turns towards the target: Gaussian layers say how far, not what is learned",
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383",
     panels=[
         Panel("width", "total_learnability", log="x", ylabel="learnability on test points"),
@@ -35,10 +35,11 @@ def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500)
     ],
     caption="{depth} hidden layers of $N$ {activation} units, $d$ = {input_dim}, $n$ = {n_train} (one training set), $y = He_1 "
     "{cubic:+g} He_3$ of the first axis; $T = 0.1/\\chi$, variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}. Right: weights "
-    "and last pre-activations along one direction, shifted; in brackets excess kurtosis and the p-value of being Gaussian.",
-    seconds=(150, 1500),
+    "and last pre-activations along one direction, shifted; in brackets excess kurtosis and the p-value of being Gaussian. "
+    "Full law: {particles} units per layer in the theory.",
+    seconds=(60, 3600),
     observables=("total_learnability", "train_learnability", "spread"),
-    full={"measured_widths": (20, 40, 80, 160, 320), "draws": 1000},
+    full={"measured_widths": (20, 40, 80, 160, 320), "particles": 1280, "draws": 1000},
 )
 def deep_preactivations(
     depth: int = 2,
@@ -47,10 +48,12 @@ def deep_preactivations(
     cubic: float = -0.1,
     activation: str = "erf",
     chi: float = 20.0,
-    measured_widths: tuple[int, ...] = (20, 40, 80),
-    draws: int = 150,
+    measured_widths: tuple[int, ...] = (30, 80),
+    particles: int = 160,
+    draws: int = 200,
     seeds: int = 4,
 ) -> list[Curve]:
+    """particles: units per layer in the theory with their full law; at least the largest width."""
     system = DeepNetworkOnData(
         *one_direction(input_dim, n_train, cubic),
         width=100,
@@ -60,9 +63,11 @@ def deep_preactivations(
         relative_widths=(1.0,) * depth,
     ).scaling(chi)
     grid = {"width": np.geomspace(min(measured_widths) / 1.5, 3e4, 21).tolist()}
-    measured = partial(sampled_deep_network, samples=draws, warmup=150)
+    measured = partial(sampled_deep_network, samples=draws, leapfrog_steps=14)
+    full_law = partial(deep_adapted_layers, particles=particles)
     return [
         Curve("infinitely wide (GP)", deep_gaussian_process, system, grid, baseline=True),
         Curve("Gaussian layers", deep_gaussian_layers, system, grid),
+        Curve("layers with their full law", full_law, system, {"width": measured_widths}),
         Curve("sampled network", measured, system, {"width": measured_widths}, seeds=seeds),
     ]

@@ -1,19 +1,22 @@
-"""Training in time against the equilibrium of the theory, and ways to prune: several observables on one set of axes."""
+"""Training in time beside the equilibrium of the theory, and ways to prune: several observables on one set of axes."""
 
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from orderparam.core.study import Comparison
 from orderparam.plotting.measured import dots, mean_and_error
-from orderparam.plotting.style import COLOURS, DASHES, GREY
+from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
+from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import FAR
+from orderparam.systems.kernel_adaptation.two_layers.figures import neurons_outside
+
+H_2 = 2  # its place among the modes of relu units, h_0, h_1, h_2 and h_4
 
 
-def _in_time(comparison: Comparison) -> tuple[xr.Dataset, dict[str, xr.Dataset]]:
-    """The theory, and the runs by their label."""
-    (theory,) = comparison.theories(part="in time").values()
-    return theory, {run.attrs["label"]: run for run in comparison.experiments(part="in time").values()}
+def _in_time(comparison: Comparison) -> tuple[xr.Dataset, xr.Dataset, dict[str, xr.Dataset]]:
+    """The theory, the infinitely wide network, and the runs by their label."""
+    theory, wide = comparison.theories().values()
+    return theory, wide, {run.attrs["label"]: run for run in comparison.experiments().values()}
 
 
 def _band(axes: Any, run: xr.Dataset, values: xr.DataArray, number: int, label: str, dash: Any = "-") -> None:
@@ -37,53 +40,47 @@ def _over_time(axes: Any, **settings: Any) -> None:
     _own_legend(axes, xscale="log", xlabel="training time", **settings)
 
 
+def _level(axes: Any, value: float, label: str, colour: str) -> None:
+    axes.axhline(value, color=colour, linestyle=":", linewidth=1, label=label)
+
+
 def draw_errors(axes: Any, comparison: Comparison) -> None:
-    """From the prior."""
-    run = _in_time(comparison)[1]["from the prior"]
-    for number, (name, label) in enumerate((("train_error", "training set"), ("test_error", "fresh inputs"))):
-        _band(axes, run, run[name], number, label)
-    _over_time(axes, ylabel="mean squared error", ylim=(0, None))
-
-
-def draw_components(axes: Any, comparison: Comparison) -> None:
-    """h_1 and h_3 over their equilibrium values."""
-    theory, runs = _in_time(comparison)
+    """On the training set and on fresh inputs, from the prior; on fresh inputs from the target."""
+    _, _, runs = _in_time(comparison)
     run, back = runs["from the prior"], runs["from the target"]
-    level = np.ravel(theory["learnability"])
     shown = (
-        (run, "test_learnability", 0, "$h_1$"),
-        (run, "test_learnability", 1, "$h_3$"),
-        (back, "test_learnability", 1, "$h_3$, from the target"),
-        (run, "train_learnability", 1, "$h_3$ on the training set"),
+        (run, "train_error", "training set"),
+        (run, "test_error", "fresh inputs"),
+        (back, "test_error", "fresh, from the target"),
     )
-    for number, (data, name, mode, label) in enumerate(shown):
-        _band(axes, data, data[name].isel(mode=mode) / level[mode], number, label, DASHES[number])
-    axes.axhline(1.0, color=GREY, linewidth=0.8, zorder=0)
-    _over_time(axes, ylabel="component / its equilibrium", ylim=(-0.1, 1.8))
+    for number, (data, name, label) in enumerate(shown):
+        _band(axes, data, data[name], number, label, DASHES[number])
+    _over_time(axes, yscale="log", ylabel="mean squared error")
+
+
+def draw_component(axes: Any, comparison: Comparison) -> None:
+    """The target's component of the output, on the training set and on fresh inputs."""
+    theory, wide, runs = _in_time(comparison)
+    run, back = runs["from the prior"], runs["from the target"]
+    shown = (
+        (run, "train_learnability", "training set"),
+        (run, "test_learnability", "fresh inputs"),
+        (back, "test_learnability", "fresh, from the target"),
+    )
+    for number, (data, name, label) in enumerate(shown):
+        _band(axes, data, data[name].isel(mode=H_2), number, label, DASHES[number])
+    _level(axes, float(theory["learnability"].isel(mode=H_2).item()), "theory", ink())
+    _level(axes, float(wide["learnability"].isel(mode=H_2).item()), "infinitely wide", GREY)
+    _over_time(axes, ylabel="learnability of $h_2$", ylim=(-0.1, 1.1))
 
 
 def draw_specialised(axes: Any, comparison: Comparison) -> None:
-    """Neurons beyond the barrier."""
-    theory, runs = _in_time(comparison)
+    """Neurons that are far along the target."""
+    theory, _, runs = _in_time(comparison)
     for number, (label, run) in enumerate(runs.items()):
-        _band(axes, run, run["specialised"], number, label, DASHES[number])
-    axes.axhline(theory["specialised"].item(), color=GREY, linestyle=":", label="theory, equilibrium")
-    axes.set_yscale("symlog")
-    _over_time(axes, ylabel="neurons with $|w\\cdot w_*| > 1/2$", ylim=(0, None))
-
-
-def draw_equilibrium(axes: Any, comparison: Comparison) -> None:
-    """Averages over a training run against the posterior on the same data set."""
-    *trained, posterior = comparison.experiments(part="equilibrium").values()
-    names = (("$f_1$", "output", 0), ("$f_3$", "output", 1), ("$d\\langle\\rho^2\\rangle/v$", "spread", None))
-    for number, data in enumerate(trained):
-        for place, (_, name, mode) in enumerate(names):
-            values, reference = (one[name] if mode is None else one[name].isel(mode=mode) for one in (data, posterior))
-            label = data.attrs["label"] if place == 0 else None
-            dots(axes, [place + 0.16 * (number - 0.5)], values / reference, number, label)
-    axes.axhline(1.0, color=GREY, linewidth=0.8, zorder=0)
-    axes.set_xticks(range(len(names)), [label for label, _, _ in names])
-    _own_legend(axes, ylabel="training / posterior by HMC", xlim=(-0.5, 2.5), ylim=(0.95, 1.05))
+        _band(axes, run, run["specialised"], number + 1, label, DASHES[number + 1])
+    _level(axes, neurons_outside(theory, comparison.parameters["width"]).item(), "theory", ink())
+    _over_time(axes, ylabel=f"neurons with $|w\\cdot w_*| > {FAR:g}$", ylim=(0, None))
 
 
 def draw_selections(axes: Any, comparison: Comparison) -> None:

@@ -4,9 +4,11 @@ With L = (1/2) sum_mu (f(x_mu) - y_mu)^2 and temperature T every layer obeys
 
     d theta = -(gamma theta + dL/d theta) ds + sqrt(2T) dB,   gamma_w = T d / weight_variance,   gamma_a = T N / readout_variance.
 
-Here the learning rate of a layer is step / gamma of that layer, so that both forget their start in the same time: in units of the
-prior, u <- u - step (u + (1/T) dL/du) + sqrt(2 step) xi. Time is step times the number of steps, one unit being the time in which
-weight decay alone would act. The equilibrium does not depend on the learning rates.
+With the learning rate step / gamma of its layer every weight forgets its start in the same time: in units of the prior,
+u <- u - step (u + (1/T) dL/du) + sqrt(2 step) xi. With one learning rate, step / gamma_a, the hidden weights are slower by
+gamma_w / gamma_a = (d / weight_variance) / (N / readout_variance): in a wide network the read-out fits the training set on
+features that have hardly moved yet. Time is step times the number of steps, one unit being the time in which the weight decay of
+the read-out alone would act. The equilibrium does not depend on the learning rates.
 """
 
 from typing import Literal
@@ -96,8 +98,11 @@ def langevin_training(
     records: int = 100,
     start: Literal["prior", "informed"] = "prior",
     boundary: float = 0.5,
+    one_rate: bool = False,
 ) -> TrainedNetwork:
     """Langevin training on one random training set, recorded `records` times at equal intervals.
+
+    one_rate: whether all weights have the same learning rate, as in plain gradient descent, and not one for each layer.
 
     start: "prior", or "informed", every neuron at w = +-w_* plus a prior draw across. The training set depends on the key alone
     and is that of `sampled_network`. Raises `ValueError` for a step at which training is unstable.
@@ -107,6 +112,7 @@ def langevin_training(
     posterior = TwoLayerPosterior(layer, *training_set(system, key))
     fresh = draw_data(system, jax.random.fold_in(data_key, 1), TEST_POINTS)
     thin = max(1, round(duration / records / step))
+    slower = jnp.sqrt(layer.dim / layer.weight_variance * layer.readout_variance / layer.width) if one_rate else 1.0
     run = sample(
         posterior,
         posterior.starts(1, int(start == "informed"), start_key),
@@ -116,6 +122,7 @@ def langevin_training(
         warmup=0,
         samples=records,
         thin=thin,
+        scale=TwoLayerWeights(slower, 1.0),
         observe=_Recorder(posterior, *fresh, jnp.asarray(boundary)),
     )
     path = jax.tree.map(lambda values: values[0], run.observables)

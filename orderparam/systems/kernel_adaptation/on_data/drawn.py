@@ -10,6 +10,7 @@ from orderparam.core.verb import experiment
 from orderparam.gaussian import hermite
 from orderparam.systems.kernel_adaptation.chains import FromChains
 from orderparam.systems.kernel_adaptation.modes.observables import OnModes, on_modes
+from orderparam.systems.kernel_adaptation.on_data.experiment import SampledOnData
 from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
 from orderparam.systems.kernel_adaptation.on_data.theory import DataPrediction, gaussian_weights_on_data
 from orderparam.systems.kernel_adaptation.two_layers.experiment.data import TEST_POINTS, draw_data, training_set
@@ -52,17 +53,18 @@ def sampled_at_scale(
 
 @experiment
 def solved_on_drawn_data(
-    system: ScaledNetwork,
+    system: ScaledNetwork | TwoLayerNetwork,
     key: PRNGKeyArray,
     *,
-    theory: Callable[[NetworkOnData], DataPrediction] = gaussian_weights_on_data,
+    theory: Callable[[NetworkOnData], DataPrediction | SampledOnData] = gaussian_weights_on_data,
     quartets: int = 2500,
 ) -> SolvedOnDrawnData:
-    """A theory on the training set that `sampled_at_scale` draws with the same key: the two differ by the theory alone.
+    """A theory on the training set that `sampled_at_scale` or `sampled_network` draws with the same key: the two differ by the
+    theory alone.
 
     quartets: number of test points / 4.
     """
-    at = system.drawn
+    at = system.drawn if isinstance(system, ScaledNetwork) else system
     layer = at.hidden
     train, test = training_set(at, key), jax.random.fold_in(key, 3)  # past the three keys of the sampler
     quarter = jax.random.normal(test, (quartets, at.size("input_dim")))

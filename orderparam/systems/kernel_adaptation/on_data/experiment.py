@@ -11,9 +11,12 @@ In kernel adaptation every neuron is an independent draw of exp(-S[w]),
 
 The gradient of R log p(y | K_R) with respect to one particle is that of the interaction in (1) with K_R in place of K, and for
 large R the average over particles is sharp: the solution of (1), t and K included, is the limit R -> infinity. R = 1 is the
-posterior of the network itself with its read-out integrated exactly. So one sampler gives both, and what is between them is the
-error of kernel adaptation, which no ansatz for the weights enters (the construction is this package's).
+posterior of the network itself with its read-out integrated exactly. So one sampler gives both, the network and its theory, and
+what is between them is the error of kernel adaptation, which no ansatz for the weights enters (the construction is this
+package's). R need not be whole.
 """
+
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -21,7 +24,8 @@ import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.verb import experiment
+from orderparam.core.fields import is_number
+from orderparam.core.verb import experiment, theory
 from orderparam.kernels.readout import log_evidence
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.systems.kernel_adaptation.chains import FromChains, check_chains, of_chains
@@ -41,7 +45,7 @@ class Particles(eqx.Module):
     """Log density of whitened particles u, w = sqrt(v/d) u, R times the evidence."""
 
     system: NetworkOnData
-    replicas: int = eqx.field(static=True)
+    replicas: float | Float[Array, ""]
 
     def features(self, u: Float[Array, "particle input"], x: Float[Array, "example input"]) -> Float[Array, "example particle"]:
         """sqrt(s/(R N)) phi(w . x)."""
@@ -95,26 +99,54 @@ def sampled_on_data(
     samples: int = 120,
     trajectory: float = 2.5,
 ) -> SampledOnData:
-    """The posterior of the network by HMC (replicas R = 1), or of R N particles with R times the evidence: the solution of (1),
-    weights with their full distribution on a given training set, to order 1/R.
+    """The posterior of the network by HMC (replicas R = 1), or of R N particles with R times the evidence.
 
     trajectory: length of an HMC trajectory in units of the prior widths; the weights are wider by sqrt(spread) along w_*.
     Raises `ValueError` unless replicas is an integer >= 1, chains is even and the width is a whole number.
     """
+    lengths = {"chains": chains, "warmup": warmup, "samples": samples, "trajectory": trajectory}
+    return _sampled(system, key, replicas * system.size("width"), lengths)
+
+
+def check_particles(system: NetworkOnData, particles: int = 400, chains: int = 2, **_: object) -> None:
+    """`ValueError` unless there are at least as many particles as units."""
+    check_chains(system, chains)
+    if not is_number(system.width) or system.width > particles:
+        raise ValueError(f"{type(system).__name__}.width = {system.width}: must be at most particles = {particles}")
+
+
+def _check_theory(system: NetworkOnData, **options: Any) -> None:
+    two_layers(system)
+    check_particles(system, **options)
+
+
+@theory(traced=False, differentiable=False, check=_check_theory)
+def adapted_weights_on_data(
+    system: NetworkOnData,
+    *,
+    particles: int = 400,
+    chains: int = 2,
+    warmup: int = 100,
+    samples: int = 120,
+    trajectory: float = 2.5,
+    seed: int = 0,
+) -> SampledOnData:
+    """The solution of (1), weights with their full distribution on a given training set, to order 1/R.
+
+    particles: R N, of every draw. All else is that of `sampled_on_data`; the random numbers are those of `seed`, the same for
+    every system. Raises `ValueError` for an odd number of chains and for fewer particles than units.
+    """
+    lengths = {"chains": chains, "warmup": warmup, "samples": samples, "trajectory": trajectory}
+    return _sampled(system, jax.random.key(seed), particles, lengths)
+
+
+def _sampled(system: NetworkOnData, key: PRNGKeyArray, particles: int, lengths: dict[str, Any]) -> SampledOnData:
     start_key, run_key = jax.random.split(key)
-    particles = Particles(system, replicas)
-    draws = jax.random.normal(start_key, (chains, replicas * system.size("width"), system.inputs.shape[1]))
+    density, chains = Particles(system, jnp.asarray(particles / system.width)), lengths.pop("chains")
+    draws = jax.random.normal(start_key, (chains, particles, system.inputs.shape[1]))
     root = jnp.linalg.cholesky(gaussian_weights_on_data(system).covariance)
-    run = sample(
-        particles,
-        jnp.concatenate([draws[: chains // 2], draws[chains // 2 :] @ root.T]),
-        run_key,
-        warmup=warmup,
-        samples=samples,
-        trajectory=trajectory,
-        observe=particles.record,
-    )
-    return _summary(system, run)
+    starts = jnp.concatenate([draws[: chains // 2], draws[chains // 2 :] @ root.T])
+    return _summary(system, sample(density, starts, run_key, observe=density.record, **lengths))
 
 
 def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:

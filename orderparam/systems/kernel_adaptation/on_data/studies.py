@@ -11,7 +11,7 @@ from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel
 from orderparam.systems.kernel_adaptation.modes.network import hermite_target
 from orderparam.systems.kernel_adaptation.on_data.drawn import draw_network, sampled_at_scale, solved_on_drawn_data
-from orderparam.systems.kernel_adaptation.on_data.experiment import sampled_on_data
+from orderparam.systems.kernel_adaptation.on_data.experiment import adapted_weights_on_data, sampled_on_data
 from orderparam.systems.kernel_adaptation.on_data.theory import (
     gaussian_process_on_data,
     gaussian_weights_on_data,
@@ -38,30 +38,31 @@ _THEORIES = {
     ],
     caption="Relu network, $d$ = {input_dim}, $n$ = {n_train} (one training set), $y = z {absolute:+g} (|z| - E|z|)$, "
     "$T = 0.1/\\chi$, variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1. $R_p$: mean output projected on "
-    "$He_p(z)$, over that of the target. Particles: weights of the theory with their full distribution, {replicas} $N$ of them.",
-    seconds=(150, 3600),
+    "$He_p(z)$, over that of the target. Adapted weights: with their full distribution, by {particles} particles.",
+    seconds=(60, 3600),
     observables=("projections", "spread"),
-    full={"input_dim": 24, "n_train": 96, "widths": (50, 100, 188, 400), "replicas": 8, "draws": 400},
+    full={"input_dim": 24, "n_train": 96, "widths": (50, 100, 188, 400), "particles": 1600, "draws": 400},
 )
 def relu_particles(
     input_dim: int = 12,
     n_train: int = 36,
     absolute: float = 0.3,
     chi: float = 16.0,
-    widths: tuple[int, ...] = (25, 80),
-    replicas: int = 4,
-    draws: int = 110,
+    widths: tuple[int, ...] = (20, 40, 80),
+    particles: int = 320,
+    draws: int = 150,
     seeds: int = 4,
 ) -> list[Curve]:
+    """particles: in the theory, at least the largest width."""
     target = hermite_target({1: 1.0})
     averaged = TwoLayerNetwork(input_dim, 100, n_train, 0.1, target, absolute=absolute, activation="relu").scaling(chi)
     system = draw_network(averaged, jax.random.key(0))
     grid = {"width": np.geomspace(min(widths) / 1.5, 2e4, 17).tolist()}
-    measured, sampled = {"width": widths}, partial(sampled_on_data, samples=draws, warmup=80)
+    measured, full_law = {"width": widths}, partial(adapted_weights_on_data, particles=particles)
     return [
         *(Curve(label, theory, system, grid, baseline=theory is gaussian_process_on_data) for label, theory in _THEORIES.items()),
-        Curve("sampled network", sampled, system, measured, seeds=seeds),
-        Curve("adapted weights (particles)", partial(sampled, replicas=replicas), system, measured, seeds=seeds),
+        Curve("adapted weights (particles)", full_law, system, measured),
+        Curve("sampled network", partial(sampled_on_data, samples=draws, warmup=80), system, measured, seeds=seeds),
     ]
 
 

@@ -30,7 +30,10 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
     return [
         Panel(axis, "total_learnability", by="input_dim", where=growing, log="x", reference=[limit], ylim=(0, 1)),
         Panel(axis, "eigenvalue_ratio", by="input_dim", where=adapted, log="xy"),
-        Panel("n_train", "total_learnability", where={"part": "sampled"}, log="x", title=f"$d$ = {min(critical):g}"),
+        *(
+            Panel("n_train", y, where={"part": "sampled"}, log="x", title=f"$d$ = {min(critical):g}")
+            for y in ("total_learnability", "eigenvalue_ratio")
+        ),
     ]
 
 
@@ -39,9 +42,10 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
     title="A linear convolutional network learns at P ~ d^(3/4), its infinitely wide limit at P ~ d",
     source=_SOURCE,
     panels=_transition_panels,
+    columns=2,
     caption="Linear units, $N = 10a$ patches of $S = 50a$ inputs, $C = 1000a$ channels, $d = 500a^2$; temperature and read-out "
-    "variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1; target linear in every patch. Left and middle: averaged over data, "
-    "ridge $T/P$.",
+    "variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1; target linear in every patch. All theories are averaged over data, above "
+    "with the ridge $T/P$.",
     seconds=(60, 900),
     observables=("total_learnability", "eigenvalue_ratio"),
     full={"sizes": (0.2, 1.0, 4.0, 16.0, 64.0), "seeds": 20, "draws": 400, "measured": (0.25, 0.5, 1.0, 2.0, 4.0)},
@@ -51,7 +55,7 @@ def patches_transition(
     chi: float = 100.0,
     measured: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0),
     seeds: int = 4,
-    draws: int = 120,
+    draws: int = 200,
 ) -> list[Curve]:
     curves = []
     for size in sizes:
@@ -67,7 +71,7 @@ def patches_transition(
     sampler = partial(sampled_patches, samples=draws, warmup=120)
     return [
         *curves,
-        Curve("adapted weights", adapted_weights, small, grid, facets=facets),
+        Curve("adapted weights, ridge $T/P$", adapted_weights, small, grid, facets=facets),
         Curve("adapted weights, effective ridge", consistent, small, grid, facets=facets),
         Curve("infinitely wide (GP), effective ridge", wide, small, grid, facets=facets, baseline=True),
         Curve("sampled network", sampler, small, {"n_train": points}, seeds=seeds, facets=facets),
@@ -76,7 +80,7 @@ def patches_transition(
 
 @study(
     "patches-erf",
-    title="Fewer patches, stronger features: an erf convolutional network on a cubic target",
+    title="More patches are learned later, and turn the features further: an erf convolutional network on a cubic target",
     source=_SOURCE,
     panels=[
         *(

@@ -8,9 +8,9 @@ import xarray as xr
 from orderparam.core.study import Comparison
 from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
+from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import FAR
 
 OVERLAP = r"$\rho = w\cdot w_*$"
-PHASES = {0: "GFL", 1: "GMFL-I", 2: "GMFL-II"}
 
 
 def _density(data: xr.Dataset, rho: np.ndarray, prior: float) -> np.ndarray:
@@ -42,14 +42,30 @@ def draw_densities(axes: Any, comparison: Comparison) -> None:
     axes.set(yscale="log", ylim=(2e-3, 8), xlim=(-2.2, 2.2), xlabel=OVERLAP, ylabel="density of the weights")
 
 
-def draw_phase_densities(axes: Any, comparison: Comparison) -> None:
-    """At three temperatures, of the largest system."""
+def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None:
+    """Of the system of size beta, at the measured temperatures; marks where it was sampled."""
     p = comparison.parameters
-    *_, last = comparison.curves().values()
-    reduced = last["temperature"].values * p["chi"] / np.sqrt(p["betas"][-1])
-    rho = np.linspace(-2, 2, 801)
-    for number, chosen in enumerate(p["shown"]):
-        at = last.isel(temperature=int(np.argmin(np.abs(reduced - chosen))))
-        look = {"color": ink(), "linestyle": DASHES[number]}
-        axes.plot(rho, _density(at, rho, np.nan), label=f"$t$ = {chosen:g}: {PHASES[int(at['phase'])]}", **look)
-    axes.set(yscale="log", ylim=(1e-9, 100), xlim=(-2, 2), xlabel=OVERLAP, ylabel="density of the weights $p(\\rho)$")
+    rho, here = np.linspace(-2, 2, 801), list(comparison.curves(scale=beta).values())
+    for number, chosen in enumerate(p["measured"]):
+        for data in here:
+            at = data.isel(temperature=int(np.argmin(np.abs(data["temperature"].values * p["chi"] / np.sqrt(beta) - chosen))))
+            if "bin_centre" in at:
+                centres = at["bin_centre"].values.reshape(-1, at.sizes["bin"])[0]
+                mean, error = (part.ravel() for part in mean_and_error(at["density"].isel(direction=0)))
+                seen = mean > 0
+                look = {"fmt": "osD"[number % 3], "color": COLOURS[3 + number], "markersize": 2}
+                axes.errorbar(centres[seen], mean[seen], np.minimum(np.nan_to_num(error[seen]), 0.9 * mean[seen]), **look)
+                continue
+            label = f"$t$ = {chosen:g}" if beta == p["betas"][-1] else None
+            axes.plot(rho, _density(at, rho, np.nan), color=COLOURS[3 + number], linestyle=DASHES[number], label=label)
+    floor = 1e-3 if any("bin_centre" in data for data in here) else 1e-9
+    axes.set(yscale="log", ylim=(floor, 30), xlim=(-2, 2), xlabel=OVERLAP, ylabel=r"density of the weights $p(\rho)$")
+
+
+def neurons_outside(data: xr.Dataset, width: float) -> xr.DataArray:
+    """N P(|rho| > FAR), measured, or by integration of a theory's density."""
+    if "outside" in data:
+        return width * data["outside"]
+    rho = data["overlap"].values.reshape(-1, data.sizes["node"])[0]
+    density = 2 * np.exp(data["log_density"]) * (rho > FAR)
+    return width * density.reduce(np.trapezoid, "node", x=rho)

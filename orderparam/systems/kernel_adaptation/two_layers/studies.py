@@ -10,10 +10,12 @@ import numpy as np
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal, slope
 from orderparam.systems.kernel_adaptation.modes.network import hermite_target
+from orderparam.systems.kernel_adaptation.on_data.drawn import solved_on_drawn_data
+from orderparam.systems.kernel_adaptation.on_data.experiment import adapted_weights_on_data
 from orderparam.systems.kernel_adaptation.two_layers.examples_needed import examples_needed, sampled_examples_needed
-from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import sampled_network
-from orderparam.systems.kernel_adaptation.two_layers.figures import draw_densities, draw_phase_densities
-from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
+from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import FAR, sampled_network
+from orderparam.systems.kernel_adaptation.two_layers.figures import draw_densities, draw_phase_densities, neurons_outside
+from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import adapted_weights
 from orderparam.systems.kernel_adaptation.two_layers.theory.fixed_kernel import gaussian_process, kernel_scaling
 from orderparam.systems.kernel_adaptation.two_layers.theory.gaussian_weights import gaussian_weights
@@ -126,11 +128,11 @@ def _reduced(beta: float, chi: float) -> Any:
 def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     name, _ = _reduced(1.0, p["chi"])
     axis = name, lambda data: _reduced(data.attrs["facets"]["scale"], p["chi"])[1](data)
-    in_wells = "specialised neurons $N P_{side}$", lambda data: data["specialised"].where(data["phase"] == 1)
+    outside = f"neurons with $|\\rho| > {FAR:g}$", lambda data: neurons_outside(data, 700 * data.attrs["facets"]["scale"])
     return [
-        Freehand(draw_phase_densities, f"$\\beta$ = {p['betas'][-1]:g}"),
-        Panel(axis, "learnability", by="scale", where={"mode": 1}, ylabel="learnability of $h_3$"),
-        Panel(axis, in_wells, by="scale", log="y", ylim=(1e-3, 40), reference=[horizontal(5)]),
+        *(Freehand(partial(draw_phase_densities, beta=p["betas"][k]), f"$\\beta$ = {p['betas'][k]:g}") for k in (-1, 0)),
+        Panel(axis, "learnability", by="scale", where={"mode": 1}, log="x", ylabel="learnability of $h_3$", jump="phase"),
+        Panel(axis, outside, by="scale", log="xy", ylim=(1e-3, 60), reference=[horizontal(5)]),
     ]
 
 
@@ -139,24 +141,33 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     title="Gaussian feature learning, and coexistence with specialised neurons, sharper in larger systems",
     source=_GROKKING,
     panels=_phase_panels,
-    caption=_SCALING_SET + " GMFL-I: a well at 0 and side wells coexist. Below 5 specialised neurons the average over neurons is "
-    "not reliable.",
-    seconds=(40, 200),
+    columns=2,
+    caption=_SCALING_SET + " GMFL-I: a well at 0 and side wells coexist; lines of $h_3$ are broken there. Networks: the smallest "
+    "$\\beta$, rounded sizes, half of the chains from the prior and half from the target. Below 5 specialised neurons (dotted) "
+    "the average over neurons is not reliable.",
+    seconds=(60, 3600),
     observables=("output",),
-    full={"betas": (1.0, 2.0, 4.0, 8.0), "points": 80},
+    full={"betas": (0.25, 1.0, 2.0, 4.0, 8.0), "points": 80, "measured": (2.0, 4.0, 6.0, 8.0, 12.0, 16.0), "draws": 300},
 )
 def adaptation_phases(
-    betas: tuple[float, ...] = (1.0, 2.0, 4.0),
+    betas: tuple[float, ...] = (0.125, 1.0, 4.0),
     chi: float = 20.0,
     cubic: float = -0.3,
-    shown: tuple[float, ...] = (8.0, 4.5, 1.0),
-    points: int = 34,
+    measured: tuple[float, ...] = (3.0, 7.0, 16.0),
+    points: int = 30,
+    draws: int = 200,
+    seeds: int = 4,
 ) -> list[Curve]:
-    reduced = sorted({*np.linspace(0.8, 10.0, points).tolist(), *shown})
+    """measured: t of the networks, at the smallest beta, which comes first."""
+    reduced = sorted({*np.geomspace(0.8, 24.0, points).tolist(), *measured})
+    theory, sampler = partial(adapted_weights, ridge_kind="effective"), partial(sampled_network, samples=draws, warmup=80)
     curves = []
     for beta in betas:
         grid = {"temperature": [t * math.sqrt(beta) / chi for t in reduced]}
-        curves.append(Curve("adapted weights", adapted_weights, scaling_set(beta, chi, cubic), grid, facets={"scale": beta}))
+        curves.append(Curve("adapted weights", theory, scaling_set(beta, chi, cubic), grid, facets={"scale": beta}))
+    small = ScaledNetwork(scaling_set(betas[0], chi, cubic), 1.0).drawn
+    temperatures = {"temperature": [t * math.sqrt(betas[0]) / chi for t in measured]}
+    curves.append(Curve("sampled network", sampler, small, temperatures, seeds=seeds, facets={"scale": betas[0]}))
     return curves
 
 
@@ -166,66 +177,93 @@ def adaptation_phases(
     source=_FEATURES,
     panels=[Panel("n_train", "learnability", facet="mode", where={"mode": (1, 2)}, log="x", text={0: "$h_1$", 1: "$h_2$"})],
     caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $y = z {absolute:+g} (|z| - E|z|)$, $z = w_*\\cdot x$; temperature "
-    "and read-out variance $1/{chi:g}$, $E|w|^2$ = 1. Theories averaged over data, modes $h_0, h_1, h_2, h_4$.",
-    seconds=(90, 1800),
+    "and read-out variance $1/{chi:g}$, $E|w|^2$ = 1. Lines: averaged over data, modes $h_0, h_1, h_2, h_4$. Particles: weights "
+    "of the theory with their full distribution on the networks' own data, {particles} of them.",
+    seconds=(60, 3600),
     observables=("output",),
-    full={"n_train": (48, 96, 240, 480, 960), "seeds": 16, "draws": 400},
+    full={
+        "input_dim": 24,
+        "width": 188,
+        "chi": 30.0,
+        "n_train": (48, 96, 240, 480),
+        "particles": 752,
+        "seeds": 16,
+        "draws": 400,
+    },
 )
 def relu_adaptation(
-    input_dim: int = 24,
-    width: int = 188,
-    chi: float = 30.0,
+    input_dim: int = 12,
+    width: int = 40,
+    chi: float = 8.0,
     absolute: float = 0.3,
-    n_train: tuple[int, ...] = (48, 120, 240),
+    n_train: tuple[int, ...] = (24, 42, 72),
+    particles: int = 160,
     seeds: int = 4,
-    draws: int = 250,
+    draws: int = 120,
 ) -> list[Curve]:
-    system = TwoLayerNetwork(input_dim, width, 100, 1.0, hermite_target({1: 1.0}), absolute=absolute, activation="relu").scaling(
-        chi
-    )
-    grid = {"n_train": np.geomspace(40, 2000, 16).tolist()}
-    measured = partial(sampled_network, samples=draws)
+    target = hermite_target({1: 1.0})
+    system = TwoLayerNetwork(input_dim, width, 100, 1.0, target, absolute=absolute, activation="relu").scaling(chi)
+    grid, measured = {"n_train": np.geomspace(min(n_train) / 1.2, 2000, 16).tolist()}, {"n_train": n_train}
+    on_data = partial(adapted_weights_on_data, particles=particles, warmup=60, samples=60)
     return [
         Curve("infinitely wide (GP)", gaussian_process, system, grid, baseline=True),
         Curve("rescaled kernel", kernel_scaling, system, grid),
         Curve("Gaussian weights (VGA)", gaussian_weights, system, grid),
         Curve("adapted weights", adapted_weights, system, grid),
         Curve("adapted weights, effective ridge", partial(adapted_weights, ridge_kind="effective"), system, grid),
-        Curve("sampled network", measured, system, {"n_train": n_train}, seeds=seeds),
+        Curve("sampled network", partial(sampled_network, samples=draws), system, measured, seeds=seeds),
+        Curve("particles on the same data", partial(solved_on_drawn_data, theory=on_data), system, measured, seeds=seeds),
     ]
 
 
-def _hysteresis_panels(p: Mapping[str, Any]) -> list[Panel]:
-    axis, gaussian = _reduced(p["beta"], p["chi"]), {"label": "Gaussian weights (VGA)"}
-    return [
-        Panel(axis, "spread", by="branch"),
-        Panel(axis, "learnability", by="branch", where={"mode": 1}, ylabel="learnability of $h_3$"),
-        Panel(axis, "action", by="branch", where=gaussian, ylabel="action $F/N$"),
-    ]
+_GAUSSIAN = "Gaussian weights (VGA)"
 
 
 @study(
     "adaptation-hysteresis",
-    title="Two states of Gaussian weights, and the one state of unconstrained ones",
+    title="Two states of Gaussian weights, and the one state of unconstrained ones, which is the network's",
     source=_BOTH,
-    panels=_hysteresis_panels,
-    caption="$\\beta$ = {beta}: " + _SCALING_SET + " Modes $h_1, h_3$. Where the branches of Gaussian weights differ both are "
-    "minima; the lower $F$ is the equilibrium.",
-    seconds=(25, 60),
-    observables=("output",),
-    full={"points": 120},
-)
-def adaptation_hysteresis(beta: float = 4.0, chi: float = 20.0, cubic: float = -0.3, points: int = 40) -> list[Curve]:
-    system = scaling_set(beta, chi, cubic).with_(modes=(1, 3))
-    grid = {"temperature": (np.linspace(0.25, 0.6, points) * math.sqrt(beta) / chi).tolist()}
-    branches = {"uninformed": "from the prior", "informed": "from the target"}
-    return [
-        *(
-            Curve("Gaussian weights (VGA)", partial(gaussian_weights, branch=branch), system, grid, facets={"branch": start})
-            for branch, start in branches.items()
+    panels=[
+        Panel("temperature", "spread", by="branch", log="x", jump="branches"),
+        Panel(
+            "temperature",
+            "learnability",
+            by="branch",
+            where={"mode": 1},
+            log="x",
+            jump="branches",
+            ylabel="learnability of $h_3$",
         ),
-        Curve("adapted weights (GMFL)", adapted_weights, system, grid),
-    ]
+        Panel("temperature", "action", by="branch", where={"label": _GAUSSIAN}, log="x", jump="branches", ylabel="action $F/N$"),
+    ],
+    caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_3(w_*\\cdot x)$; variance of $\\sqrt{{N}}a$ "
+    "{readout_variance}, $E|w|^2$ = 1; averaged over data, effective ridge. Where the branches of Gaussian weights differ "
+    "both are minima; the lower $F$ is the equilibrium.",
+    seconds=(60, 3600),
+    observables=("spread", "learnability"),
+    full={"points": 120, "measured": (0.035, 0.042, 0.05, 0.06, 0.075, 0.1), "draws": 400, "seeds": 8},
+)
+def adaptation_hysteresis(
+    input_dim: int = 50,
+    width: int = 80,
+    n_train: int = 400,
+    readout_variance: float = 0.04,
+    measured: tuple[float, ...] = (0.04, 0.055, 0.09),
+    points: int = 30,
+    draws: int = 120,
+    seeds: int = 4,
+) -> list[Curve]:
+    target = hermite_target({3: 1.0}, normalised=True)
+    system = TwoLayerNetwork(input_dim, width, n_train, 0.1, target, readout_variance, modes=(1, 3))
+    grid = {"temperature": sorted({*np.geomspace(0.03, 0.12, points).tolist(), *measured})}
+    curves = [Curve("adapted weights (GMFL)", partial(adapted_weights, ridge_kind="effective"), system, grid)]
+    for branch, start, facet in (("uninformed", "prior", "from the prior"), ("informed", "informed", "from the target")):
+        gaussian = partial(gaussian_weights, branch=branch, ridge_kind="effective")
+        sampler = partial(sampled_network, start=start, samples=draws, warmup=80)
+        facets = {"branch": facet}
+        curves.append(Curve(_GAUSSIAN, gaussian, system, grid, facets=facets))
+        curves.append(Curve("sampled network", sampler, system, {"temperature": measured}, seeds=seeds, facets=facets))
+    return curves
 
 
 @study(

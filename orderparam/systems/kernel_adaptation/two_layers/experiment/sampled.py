@@ -19,7 +19,7 @@ from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwor
 
 Start = Literal["both", "prior", "informed"]
 EDGES = np.linspace(-2.5, 2.5, 82)  # of the bins of w . w_*
-_FAR = 0.5
+FAR = 0.5  # |w . w_*| of a neuron that counts as `outside`
 
 
 class SampledTwoLayerNetwork(OnModes, FromChains):
@@ -95,7 +95,7 @@ def _summary(layer: HiddenLayer, run: Samples, informed: int) -> SampledTwoLayer
     recorded = run.observables
     rho, moment = recorded.directions[..., 0, :], np.asarray(recorded.moment).mean(axis=(0, 1))
     unit = layer.dim / layer.weight_variance
-    far = jnp.mean(jnp.abs(rho) > _FAR, axis=-1)
+    far = jnp.mean(jnp.abs(rho) > FAR, axis=-1)
     scalars = jnp.concatenate([recorded.output, unit * jnp.mean(rho**2, axis=-1)[..., None], far[..., None]], axis=-1)
     health = estimate(scalars)
     directions = [np.asarray(recorded.directions[..., i, :]) for i in range(2)]

@@ -12,6 +12,7 @@ from orderparam.core.verb import experiment
 from orderparam.gaussian import Activation
 from orderparam.gaussian.draws import normal
 from orderparam.losses import FittedWeights, Labels, fresh_means, minimise
+from orderparam.losses.fitted import measured_errors
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures, TwoLayerReadout
 from orderparam.systems.one_step.theory.curve import FittedReadout, ReadoutCurve
 from orderparam.systems.one_step.theory.given_layer import TrainedLayer, given_layer
@@ -112,14 +113,7 @@ def _learn(
     geometry = _geometry(system, layer, minimum)
     beyond = system.activation.parity != "odd" and len(np.unique(np.sign(np.asarray(geometry["spikes"])))) > 1
     return MeasuredReadout(
-        test_error=means["test_error"],
-        test_loss=means["test_loss"],
-        classification_error=means["classification_error"],
-        teacher_overlap=means["overlap"],
-        self_overlap=means["square"] - means["mean"] ** 2,
-        train_error=jnp.mean((labels - minimum.fields) ** 2),
-        train_loss=jnp.mean(system.loss(labels, minimum.fields)),
-        weight_power=jnp.mean(minimum.weights**2),
+        **measured_errors(system.loss, minimum, labels, means),
         effective_share=minimum.effective_dimension / examples,
         **geometry,
         **_predicted(system, layer, examples, given and not beyond),

@@ -12,6 +12,7 @@ from orderparam.core.verb import experiment
 from orderparam.gaussian import Activation
 from orderparam.gaussian.draws import normal
 from orderparam.losses import FittedWeights, Loss, RealLabels, Square, field_means, fresh_means, minimise
+from orderparam.losses.fitted import measured_errors
 from orderparam.losses.fresh import Batch
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.random_features.model import (
@@ -154,14 +155,7 @@ def _measured(
     loss: Loss, minimum: FittedWeights, labels: Float[Array, "train"], means: dict[str, Float[Array, ""]]
 ) -> MeasuredCurve:
     return MeasuredCurve(
-        test_error=means["test_error"],
-        train_error=jnp.mean((labels - minimum.fields) ** 2),
-        test_loss=means["test_loss"],
-        train_loss=jnp.mean(loss(labels, minimum.fields)),
-        classification_error=means["classification_error"],
-        teacher_overlap=means["overlap"],
-        self_overlap=means["square"] - means["mean"] ** 2,
-        weight_power=jnp.mean(minimum.weights**2),
+        **measured_errors(loss, minimum, labels, means),
         effective_dimension=minimum.effective_dimension,
         cross_validation=_cross_validation(loss, minimum, labels),
         residual=minimum.residual,

@@ -5,20 +5,15 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from orderparam.core.result import Result
 from orderparam.losses import Labels
+from orderparam.losses.fitted import FittedErrors
 from orderparam.solve.fixed_point import FixedPoint
 from orderparam.systems.one_step.theory.saddle import FeatureLaw, errors
 
 
-class FittedReadout(Result):
-    """Errors and order parameters of the minimiser of loss + penalty: what theories and experiments have in common.
+class FittedReadout(FittedErrors):
+    """What theories and experiments of the read-out have in common.
 
-    test_error, train_error: mean of (y - f)^2 without 1/2, label noise included, at new and at training examples.
-    test_loss, train_loss:   mean of l(y, f) at new and at training examples.
-    classification_error:    P(sign f != y) at new examples; NaN for real labels.
-    teacher_overlap:         E nu f with the teacher's field nu. self_overlap: Var f.
-    weight_power:            |a|^2 / p.
     effective_share:         (1/n) tr F (F^T H F + ridge)^-1 F^T H, H = diag l'': effective parameters per training example.
     spike_overlap:           v.theta; spikes, bulk_norms: u_s and c_s of the groups of neurons.
     mean_weight:             m_s = sum over the group of a_j/sqrt(p).
@@ -27,14 +22,6 @@ class FittedReadout(Result):
     residual, converged:     of the equations that were solved, or of the minimisation.
     """
 
-    test_error: Float[Array, ""]
-    train_error: Float[Array, ""]
-    test_loss: Float[Array, ""]
-    train_loss: Float[Array, ""]
-    classification_error: Float[Array, ""]
-    teacher_overlap: Float[Array, ""]
-    self_overlap: Float[Array, ""]
-    weight_power: Float[Array, ""]
     effective_share: Float[Array, ""]
     spike_overlap: Float[Array, ""]
     spikes: Float[Array, "group"]
@@ -60,11 +47,7 @@ def curve(data: FeatureLaw, found: FixedPoint, labels: Labels, overlap: Any, spi
     level, bulk = found.value
     of = errors(data, found.value, labels)
     return ReadoutCurve(
-        test_error=of.errors.test_error,
-        train_error=of.errors.train_error,
-        test_loss=of.errors.test_loss,
-        train_loss=of.errors.train_loss,
-        classification_error=of.errors.classification_error,
+        **vars(of.errors),
         teacher_overlap=of.teacher_overlap,
         self_overlap=of.self_overlap,
         weight_power=jnp.sum(bulk.rest_power),

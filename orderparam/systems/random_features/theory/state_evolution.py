@@ -118,11 +118,7 @@ def _curve(
     if isinstance(system.loss, Square):
         estimate = errors.train_error * (1 + response) ** 2  # 1 - effective_dimension / n, without cancellation
     return FeatureCurve(
-        test_error=errors.test_error,
-        train_error=errors.train_error,
-        test_loss=errors.test_loss,
-        train_loss=errors.train_loss,
-        classification_error=errors.classification_error,
+        **vars(errors),
         teacher_overlap=m,
         self_overlap=q + m**2 if isinstance(system.labels, ClassLabels) else q,
         weight_power=load * channel.power * prior.weight_power + pull**2 * prior.weight_signal,

@@ -1,36 +1,9 @@
-"""What every result of a sampler says of its Markov chains."""
+"""How many Markov chains there must be."""
 
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
-
-from orderparam.core.result import Result
 from orderparam.core.system import System
-from orderparam.sampling import Estimate, Samples
-
-
-class FromChains(Result):
-    """acceptance_rate: mean over the chains. r_hat, effective_samples: the worst over the observables that a result names.
-    converged: R-hat < 1.05 and at least 100 effective samples of all of them."""
-
-    acceptance_rate: Float[Array, ""]
-    r_hat: Float[Array, ""]
-    effective_samples: Float[Array, ""]
-    converged: Bool[Array, ""]
 
 
 def check_chains(system: System, chains: int = 2, **_: object) -> None:
     """`ValueError` unless as many chains can start in one way as in the other."""
     if chains < 2 or chains % 2:
         raise ValueError(f"chains = {chains}: must be even and at least 2")
-
-
-def of_chains(run: Samples, health: Estimate, judged: slice = slice(None)) -> dict[str, Array]:
-    """The fields of `FromChains`; observables that never change are left out."""
-    both = ((health.r_hat, 1.0), (health.effective_samples, jnp.inf))
-    r_hat, effective_samples = (jnp.where(health.constant, idle, part)[judged] for part, idle in both)
-    return {
-        "acceptance_rate": jnp.mean(run.acceptance_rate),
-        "r_hat": jnp.max(r_hat),
-        "effective_samples": jnp.min(effective_samples),
-        "converged": jnp.all((health.reliable | health.constant)[judged]),
-    }

@@ -28,10 +28,10 @@ def _line(least: float, most: float, points: int = 25) -> list[float]:
 
 
 def _compared(
-    system: BayesianNetwork, axis: str, line: Any, measured: Any, samples: int, seeds: int, facets: dict[str, Any]
+    system: BayesianNetwork, axis: str, line: Any, measured: Any, samples: int, seeds: int, facets: dict[str, Any], **lengths: int
 ) -> list[Curve]:
-    """Theory at finite and at infinite width, and sampled networks, along one axis."""
-    sampler = partial(sampled_network, samples=samples)
+    """Theory at finite and at infinite width, and sampled networks, along one axis. lengths: further ones of the sampler."""
+    sampler = partial(sampled_network, samples=samples, **lengths)
     return [
         Curve("finite width", finite_width, system, {axis: line}, facets=facets),
         Curve("infinite width", infinite_width, system, {axis: line}, facets=facets, baseline=True),
@@ -212,19 +212,21 @@ def _units(data: Any) -> Any:
             text={"shared": "teacher: one filter on all patches", "one": "teacher: a filter on one patch"},
         )
     ],
-    caption="Teachers on four independent Gaussian patches of ten pixels. $P$ = {n_train}, $T$ = {temperature}, erf, unit prior "
-    f"variances, {{n_test}} test points. {_CHAINS}",
-    seconds=(200, 3600),
+    caption="Teachers on four independent Gaussian patches of ten pixels. $P$ = {n_train}, $T$ = {temperature}, erf, unit "
+    "prior variances, {n_test} test points. Sampled: Hamiltonian Monte Carlo, {seeds} runs of {chains} "
+    "chains, half from the prior, half from the bottom of the energy.",
+    seconds=(60, 3600),
     observables=LOSSES,
-    full={"n_train": 200, "n_test": 1000, "measured": (10, 20, 50, 100, 400), "samples": 400},
+    full={"n_train": 200, "n_test": 1000, "measured": (10, 20, 50, 100, 400), "samples": 200, "chains": 8},
 )
 def finite_width_architectures(
     n_train: int = 50,
     n_test: int = 100,
     temperature: float = 0.1,
     targets: tuple[str, ...] = ("shared", "one"),
-    measured: tuple[int, ...] = (10, 40),
-    samples: int = 150,
+    measured: tuple[int, ...] = (8, 20, 50),
+    samples: int = 50,
+    chains: int = 8,
     seeds: int = 4,
 ) -> list[Curve]:
     curves = []
@@ -238,7 +240,8 @@ def finite_width_architectures(
         }
         for name, (system, axis) in systems.items():
             facets = {"teacher": target, "architecture": name}
-            theory, limit, runs = _compared(system, axis, _line(5, 2000, 14), measured, samples, seeds, facets)
+            lengths = {"chains": chains, "warmup": 60}
+            theory, limit, runs = _compared(system, axis, _line(5, 2000, 14), measured, samples, seeds, facets, **lengths)
             at_once = Curve(limit.label, limit.fn, system, {axis: [10.0]}, facets=facets, baseline=True)
             curves += [theory, at_once, runs]
     return curves

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.verb import experiment, theory
 from orderparam.kernels.readout import condition_readout, log_evidence
 from orderparam.sampling import Samples, estimate, sample
-from orderparam.systems.kernel_adaptation.chains import FromChains, of_chains
+from orderparam.sampling.result import FromChains, of_chains
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
 from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
 from orderparam.systems.kernel_adaptation.gaussianity import along_directions

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.verb import experiment
 from orderparam.gaussian import hermite
-from orderparam.systems.kernel_adaptation.chains import FromChains
+from orderparam.sampling.result import FromChains
 from orderparam.systems.kernel_adaptation.modes.observables import OnModes, on_modes
 from orderparam.systems.kernel_adaptation.on_data.experiment import SampledOnData
 from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData

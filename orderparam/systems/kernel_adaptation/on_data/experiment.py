@@ -28,7 +28,8 @@ from orderparam.core.fields import is_number
 from orderparam.core.verb import experiment, theory
 from orderparam.kernels.readout import log_evidence
 from orderparam.sampling import Samples, estimate, sample
-from orderparam.systems.kernel_adaptation.chains import FromChains, check_chains, of_chains
+from orderparam.sampling.result import FromChains, of_chains
+from orderparam.systems.kernel_adaptation.chains import check_chains
 from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData, two_layers
 from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
 from orderparam.systems.kernel_adaptation.on_data.theory import gaussian_weights_on_data
@@ -158,7 +159,7 @@ def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:
     missed = averages.kernel @ averages.dual + system.temperature * averages.dual - y
     return SampledOnData(
         **on_test_set(system, averages.mean, averages.covariance),
-        **of_chains(run, health, slice(0, 4)),  # R_3 is not part of every target
+        **of_chains(run, jax.tree.map(lambda part: part[:4], health)),  # R_3 is not part of every target
         total_learnability_error=health.standard_error[0],
         spread_error=health.standard_error[1],
         projections_error=health.standard_error[2:],

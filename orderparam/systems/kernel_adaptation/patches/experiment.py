@@ -8,7 +8,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.verb import experiment
 from orderparam.kernels.readout import condition_readout, log_evidence
 from orderparam.sampling import Samples, estimate, sample
-from orderparam.systems.kernel_adaptation.chains import FromChains, check_chains, of_chains
+from orderparam.sampling.result import FromChains, of_chains
+from orderparam.systems.kernel_adaptation.chains import check_chains
 from orderparam.systems.kernel_adaptation.modes.network import HiddenLayer
 from orderparam.systems.kernel_adaptation.modes.observables import OnModes, on_modes
 from orderparam.systems.kernel_adaptation.modes.overlaps import overlaps

@@ -250,7 +250,7 @@ def adaptation_hysteresis(
     readout_variance: float = 0.04,
     measured: tuple[float, ...] = (0.04, 0.055, 0.09),
     points: int = 30,
-    draws: int = 120,
+    draws: int = 160,
     seeds: int = 4,
 ) -> list[Curve]:
     target = hermite_target({3: 1.0}, normalised=True)
@@ -259,7 +259,7 @@ def adaptation_hysteresis(
     curves = [Curve("adapted weights (GMFL)", partial(adapted_weights, ridge_kind="effective"), system, grid)]
     for branch, start, facet in (("uninformed", "prior", "from the prior"), ("informed", "informed", "from the target")):
         gaussian = partial(gaussian_weights, branch=branch, ridge_kind="effective")
-        sampler = partial(sampled_network, start=start, samples=draws, warmup=80)
+        sampler = partial(sampled_network, start=start, chains=1, samples=draws, warmup=80)
         facets = {"branch": facet}
         curves.append(Curve(_GAUSSIAN, gaussian, system, grid, facets=facets))
         curves.append(Curve("sampled network", sampler, system, {"temperature": measured}, seeds=seeds, facets=facets))

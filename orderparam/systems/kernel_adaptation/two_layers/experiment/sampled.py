@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.verb import experiment
 from orderparam.sampling import Samples, estimate, sample
-from orderparam.systems.kernel_adaptation.chains import FromChains, of_chains
+from orderparam.sampling.result import FromChains, of_chains
 from orderparam.systems.kernel_adaptation.gaussianity import along_directions
 from orderparam.systems.kernel_adaptation.modes.network import HiddenLayer
 from orderparam.systems.kernel_adaptation.modes.observables import OnModes, on_modes

@@ -27,17 +27,17 @@ def _band(axes: Any, run: xr.Dataset, values: xr.DataArray, number: int, label: 
     axes.fill_between(time, mean - error, mean + error, color=COLOURS[number], alpha=0.25, linewidth=0)
 
 
-def _own_legend(axes: Any, **settings: Any) -> None:
+def _own_legend(axes: Any, loc: str, **settings: Any) -> None:
     """A legend inside the axes, and not in that of the figure: colours mean something else on every set of axes."""
     handles, texts = axes.get_legend_handles_labels()
-    axes.legend(handles, texts, fontsize=7)
+    axes.legend(handles, texts, fontsize=7, loc=loc)
     for handle in handles:
         handle.set_label("_")
     axes.set(**settings)
 
 
-def _over_time(axes: Any, **settings: Any) -> None:
-    _own_legend(axes, xscale="log", xlabel="training time", **settings)
+def _over_time(axes: Any, loc: str = "upper left", **settings: Any) -> None:
+    _own_legend(axes, loc, xscale="log", xlabel="training time", **settings)
 
 
 def _level(axes: Any, value: float, label: str, colour: str) -> None:
@@ -55,7 +55,7 @@ def draw_errors(axes: Any, comparison: Comparison) -> None:
     )
     for number, (data, name, label) in enumerate(shown):
         _band(axes, data, data[name], number, label, DASHES[number])
-    _over_time(axes, yscale="log", ylabel="mean squared error")
+    _over_time(axes, "lower left", yscale="log", ylim=(4e-3, None), ylabel="mean squared error")
 
 
 def draw_component(axes: Any, comparison: Comparison) -> None:
@@ -71,14 +71,13 @@ def draw_component(axes: Any, comparison: Comparison) -> None:
         _band(axes, data, data[name].isel(mode=H_2), number, label, DASHES[number])
     _level(axes, float(theory["learnability"].isel(mode=H_2).item()), "theory", ink())
     _level(axes, float(wide["learnability"].isel(mode=H_2).item()), "infinitely wide", GREY)
-    _over_time(axes, ylabel="learnability of $h_2$", ylim=(-0.1, 1.1))
+    _over_time(axes, ylabel="learnability of $h_2$", ylim=(-0.05, 1.8))
 
 
 def draw_specialised(axes: Any, comparison: Comparison) -> None:
     """Neurons that are far along the target."""
     theory, _, runs = _in_time(comparison)
-    for number, (label, run) in enumerate(runs.items()):
-        _band(axes, run, run["specialised"], number + 1, label, DASHES[number + 1])
+    _band(axes, runs["from the prior"], runs["from the prior"]["specialised"], 1, "from the prior", DASHES[1])
     _level(axes, neurons_outside(theory, comparison.parameters["width"]).item(), "theory", ink())
     _over_time(axes, ylabel=f"neurons with $|w\\cdot w_*| > {FAR:g}$", ylim=(0, None))
 

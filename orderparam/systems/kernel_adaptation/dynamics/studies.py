@@ -36,7 +36,7 @@ from orderparam.systems.kernel_adaptation.two_layers.theory.fixed_kernel import 
     "weight decay and one learning rate, $T$ = {temperature}, variance of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = 1; time "
     "1: that of the read-out's weight decay alone. Means of {seeds} runs, bands: standard errors. Theory, dotted: equilibrium, "
     "averaged over data, which is too high where $n$ is a few $d$.",
-    seconds=(60, 3600),
+    seconds=(50, 3600),
     observables=("output",),
     full={"input_dim": 40, "width": 600, "n_train": 320, "readout_variance": 0.3, "duration": 60.0, "step": 0.0002, "seeds": 8},
 )
@@ -47,7 +47,7 @@ def grokking(
     temperature: float = 0.02,
     readout_variance: float = 0.4,
     duration: float = 6.0,
-    step: float = 0.0004,
+    step: float = 0.0003,
     seeds: int = 4,
 ) -> list[Curve]:
     target = hermite_target({2: 1.0}, normalised=True)

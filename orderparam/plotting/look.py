@@ -153,7 +153,8 @@ class Look:
             elif np.size(y) == 1:
                 axes.plot(np.ravel(x), np.ravel(y), marker="x", markersize=6, **look)
             else:
-                axes.plot(*interrupted(panel, data, x, y), **look)
+                x, y = interrupted(panel, data, x, y)
+                axes.plot(x, y, **look)
                 alone = isolated(y)
                 axes.plot(x[alone], y[alone], ".", color=colour, zorder=2)
             return

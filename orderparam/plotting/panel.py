@@ -41,7 +41,8 @@ class Panel:
         coordinates the index or a slice.
     log: the logarithmic axes, "", "x", "y" or "xy". reference: guides (`horizontal`, `vertical`, `slope`, `curve`).
     ratio_to: label of a curve; all others are divided by it, point by point (or by its only point), and it is not drawn itself.
-    jump: an observable, such as the index of a phase, at whose changes the line of a theory is interrupted.
+    jump: an observable, such as the index of a phase, or a function of the data set to one, at whose changes the line of a theory
+        is interrupted.
     fit: symbol of x. A legend in the axes gives the exponent of the power law through every measurement with its 95 % interval,
         and in brackets the slope of its theory over the same x.
     share_y: whether the axes of a facet that stand in one row have one y axis.
@@ -61,7 +62,7 @@ class Panel:
     xlim: tuple[float | None, float | None] | None = None
     ylim: tuple[float | None, float | None] | None = None
     ratio_to: str = ""
-    jump: str = ""
+    jump: str | Callable[[xr.Dataset], Any] = ""
     fit: str = ""
     share_y: bool = True
     text: Mapping[Any, str] = field(default_factory=dict)

@@ -126,8 +126,8 @@ def isolated(y: np.ndarray) -> np.ndarray:
 
 def interrupted(panel: Panel, data: xr.Dataset, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The line of a theory, with a gap wherever `jump` changes its value."""
-    if not panel.jump or panel.jump not in data:
+    if not panel.jump or (isinstance(panel.jump, str) and panel.jump not in data):
         return x, y
-    state = np.ravel(data[panel.jump].values)
+    state = np.ravel(data[panel.jump] if isinstance(panel.jump, str) else panel.jump(data))
     places = np.flatnonzero(state[1:] != state[:-1]) + 1
     return np.insert(x.astype(float), places, np.nan), np.insert(y, places, np.nan)

@@ -97,10 +97,18 @@ def test_what_did_not_converge_is_left_out_of_a_line_and_crossed_out_on_a_mark(c
     assert "not converged" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def test_a_line_is_interrupted_at_a_jump(comparison):
+@pytest.mark.parametrize("jump", ["phase", lambda data: data["phase"] > 0])
+def test_a_line_is_interrupted_at_a_jump(comparison, jump):
     comparison.datasets["theory 1"]["phase"] = ("n_train", [0, 0, 1, 1])
-    figure = draw(comparison, [Panel("n_train", "error", where={"kind": "theory", "width": 1, "layer": 0}, jump="phase")])
+    figure = draw(comparison, [Panel("n_train", "error", where={"kind": "theory", "width": 1, "layer": 0}, jump=jump)])
     np.testing.assert_array_equal(np.isnan(_lines(figure.axes[0])[0].get_ydata()), [False, False, True, False, False])
+
+
+def test_a_point_alone_between_two_jumps_is_marked(comparison):
+    comparison.datasets["theory 1"]["phase"] = ("n_train", [0, 0, 1, 2])
+    figure = draw(comparison, [Panel("n_train", "error", where={"kind": "theory", "width": 1, "layer": 0}, jump="phase")])
+    (marks,) = [line for line in figure.axes[0].get_lines() if line.get_marker() == "."]
+    assert np.isfinite(marks.get_ydata()).sum() == 2
 
 
 def test_a_ratio_is_taken_to_the_curve_of_the_same_facets(comparison):

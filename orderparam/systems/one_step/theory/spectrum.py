@@ -28,6 +28,7 @@ from orderparam.systems.one_step.theory.first_step import spiked, untrained
 Scalar = Float[Array, ""]
 
 _WIDTH = 1e-5  # imaginary part of z, as a fraction of E
+_STAGES = 6  # from |z| down to that: at the edges of the bulk Newton's method finds it from a neighbour alone
 _PER_BIN = 3  # points of the density a bin is averaged over
 _SCAN = np.geomspace(1e-4, 1e3, 141)  # -Gamma, from far outside the bulk to its edge
 _REAL_STEPS = 100
@@ -128,7 +129,7 @@ def _next(bulk: _Bulk, z: Any, gamma: Any, response: Any) -> tuple[Any, Any]:
 
 
 def _density(bulk: _Bulk, eigenvalue: Scalar | float, width: Any = None) -> SpectralDensity:
-    z = eigenvalue + 1j * (_WIDTH * eigenvalue if width is None else width)
+    width = _WIDTH * eigenvalue if width is None else width
 
     def update(state: Float[Array, "4"], args: tuple) -> Float[Array, "4"]:
         bulk, z = args
@@ -138,8 +139,14 @@ def _density(bulk: _Bulk, eigenvalue: Scalar | float, width: Any = None) -> Spec
 
     start = -1 / (eigenvalue * (1 + 1j))
     first = jnp.stack([start.real, start.imag, start.real, start.imag])
-    found = newton_fixed_point(update, first, (bulk, z), damping=0.3, tolerance=1e-10, max_steps=1000)
-    return SpectralDensity(found.value[1] / jnp.pi, found.residual, found.converged)
+
+    def nearer(state: Float[Array, "4"], height: Scalar) -> tuple[Float[Array, "4"], tuple[Scalar, Bool[Array, ""]]]:
+        z = eigenvalue + 1j * height
+        found = newton_fixed_point(update, state, (bulk, z), damping=0.3, tolerance=1e-10, max_steps=1000)
+        return found.value, (found.residual, found.converged)
+
+    value, (residual, converged) = jax.lax.scan(nearer, first, jnp.geomspace(eigenvalue, width, _STAGES))
+    return SpectralDensity(value[1] / jnp.pi, residual[-1], converged[-1])
 
 
 def _edge(bulk: _Bulk) -> Scalar:

@@ -5,7 +5,14 @@ import pytest
 
 from orderparam.channels import RealLabels, SignLabels
 from orderparam.priors import GaussianPrior, Rademacher, SparsePrior
-from orderparam.systems.generalised_linear import GeneralisedLinear, sparse_thresholds, state_evolution, thresholds
+from orderparam.systems.generalised_linear import (
+    ElasticNet,
+    GeneralisedLinear,
+    elastic_net,
+    sparse_thresholds,
+    state_evolution,
+    thresholds,
+)
 
 BINARY = {0.5: (0.2930890301, 0.3721327777), 1.0: (0.5607147371, 0.1061082678), 1.2: (0.6686613799, 0.0179650086)}
 BINARY |= {1.4: (0.7896990395, -0.0564266309)}  # alpha -> q, entropy
@@ -65,3 +72,9 @@ def test_compressed_sensing(density, needed):
     found = thresholds(system)
     np.testing.assert_allclose(found.algorithmic, sparse_thresholds(system).sample_ratio_needed, rtol=1e-7)
     np.testing.assert_allclose(found.information, density, rtol=1e-5)
+
+
+def test_the_lasso():
+    found = elastic_net(ElasticNet(0.8, 0.2, 0.0, 0.05, SparsePrior(0.2)))
+    np.testing.assert_allclose([found.error, found.response], [0.0459832877, 0.6702689162], atol=6e-11)
+    np.testing.assert_allclose(found.support, 0.32103521, atol=6e-9)

@@ -7,7 +7,10 @@ import pytest
 from orderparam.channels import LogisticLabels, RealLabels, SignLabels
 from orderparam.priors import GaussianPrior, MixturePrior, Rademacher, SparsePrior
 from orderparam.systems.generalised_linear import (
+    ElasticNet,
     GeneralisedLinear,
+    elastic_net,
+    fitted_elastic_net,
     message_passing,
     solutions,
     sparse_thresholds,
@@ -119,3 +122,35 @@ def test_what_cannot_be_done_is_refused_by_name():
         sparse_thresholds(GeneralisedLinear(1.0, "sign", "sparse"))
     with pytest.raises(ValueError, match="sample_ratio"):
         message_passing(GeneralisedLinear(1e-4, "sign", "gaussian", 100), jax.random.key(0))
+
+
+@pytest.mark.parametrize(("l1", "ridge"), [(0.2, 0.0), (0.1, 0.2), (0.0, 0.3)])
+def test_estimators_of_scikit_learn_follow_state_evolution(l1, ridge):
+    system = ElasticNet(0.8, l1, ridge, 0.05, SparsePrior(0.2), 400)
+    theory, runs = elastic_net(system), [fitted_elastic_net(system, jax.random.key(seed)) for seed in range(8)]
+    assert all(run.converged for run in runs)
+    for name in ("error", "overlap", "support", "train_error"):
+        values = [float(getattr(run, name)) for run in runs]
+        error = np.std(values, ddof=1) / np.sqrt(len(values))
+        assert abs(np.mean(values) - float(getattr(theory, name))) < 4 * error + 0.003, name
+
+
+def test_ridge_of_gaussian_weights_is_optimal_at_the_noise_and_nowhere_else():
+    best = state_evolution(GeneralisedLinear(1.5, RealLabels("linear", 0.5)))
+    found = [float(elastic_net(ElasticNet(1.5, 0.0, ridge, 0.5, GaussianPrior())).error) for ridge in (0.3, 0.5, 0.8)]
+    np.testing.assert_allclose(found[1], best.error, rtol=1e-9)
+    assert min(found[0], found[2]) > found[1]
+
+
+def test_no_penalised_fit_beats_the_optimal_estimator():
+    best = float(state_evolution(GeneralisedLinear(0.8, RealLabels("linear", 0.05), SparsePrior(0.2))).error)
+    for l1, ridge in ((0.1, 0.0), (0.2, 0.05), (0.0, 0.1)):
+        assert float(elastic_net(ElasticNet(0.8, l1, ridge, 0.05, SparsePrior(0.2))).error) > best
+    nothing = elastic_net(ElasticNet(0.8, 50.0, 0.0, 0.05, SparsePrior(0.2)))
+    assert nothing.converged
+    np.testing.assert_allclose([nothing.error, nothing.support], [0.2, 0.0], atol=1e-12)
+
+
+def test_a_fit_without_penalties_is_refused():
+    with pytest.raises(ValueError, match=r"ElasticNet\.l1 = 0"):
+        ElasticNet(0.8, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Generalised linear models: the optimal estimator with its transitions, message passing, and penalised risk minimisation.
+"""Generalised linear models: the optimal estimator with its transitions, message passing, and penalised least squares.
 
 import orderparam as op
 from orderparam.systems.generalised_linear import GeneralisedLinear, message_passing, state_evolution, thresholds
@@ -20,3 +20,6 @@ from orderparam.systems.generalised_linear.bayes.theory import (
     state_evolution,
     thresholds,
 )
+from orderparam.systems.generalised_linear.elastic_net.experiment import fitted_elastic_net
+from orderparam.systems.generalised_linear.elastic_net.model import ElasticNet
+from orderparam.systems.generalised_linear.elastic_net.theory import SparseFit, SparseFitTheory, elastic_net

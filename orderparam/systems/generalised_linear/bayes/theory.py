@@ -27,6 +27,7 @@ Scalar = Float[Array, ""]
 _KNOWN = 1e-24  # V / rho at which weights count as known
 _FIRST, _LAST = 1e-8, 1e8  # precisions of the curve, in units of 1 / rho
 _INFORMED = 1e6
+_ROUNDING = 1e-7  # relative: where weights are all but known the curve is flat
 _WEAK = 1e-3  # alpha at the first point of the curve that says that q = 0 is a solution
 
 
@@ -162,7 +163,7 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     end = next(i for i, point in enumerate(told) if point[3] or i == points - 1)
     u, curve = u[: end + 1], np.array([point[0] for point in told[: end + 1]])
     weak = float(curve[0]) if curve[0] > _WEAK else 0.0
-    rises = np.diff(curve) > 0
+    rises = np.diff(curve) > -_ROUNDING * curve[1:]
     if not weak:
         rises[0] = True
     if rises.all():

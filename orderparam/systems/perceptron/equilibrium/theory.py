@@ -29,6 +29,8 @@ from orderparam.systems.perceptron.equilibrium.model import ThermalPerceptron
 Scalar = Float[Array, ""]
 
 _KNOWN = 1e-12  # 1 - q below which the student is the teacher
+_TEACHER = 0.99  # an overlap that only the state R = 1 has
+_HOTTEST = 1.0
 
 
 class Learner(Result):
@@ -132,9 +134,6 @@ def _binary(system: ThermalPerceptron, **options: object) -> None:
         raise ValueError(f"ThermalPerceptron.temperature = {float(system.temperature):g}: must be <= {_HOTTEST:g} here")
 
 
-_HOTTEST = 1.0
-
-
 @theory(traced=False, check=_binary)
 def binary_transitions(system: ThermalPerceptron) -> BinaryTransitions:
     """Zeros of free entropy and entropy of the state R < 1 by bracketing in alpha, to 1e-9; alpha of the system is not used.
@@ -150,13 +149,13 @@ def binary_transitions(system: ThermalPerceptron) -> BinaryTransitions:
     if system.temperature == 0:
         found = minimize_scalar(lambda u: -_zero_temperature_ratio(u), bracket=(0.0, 1.0, 2.5), options={"xtol": 1e-9})
         spinodal = ceiling = -float(found.fun)
-    while value(ceiling * 0.999, "free_entropy") > 0:
+    while value(ceiling * 0.999, "free_entropy") > 0:  # the state R < 1 exists well beyond the transition
         ceiling *= 1.1
     transition = brentq(lambda x: value(x, "free_entropy"), 0.5, 0.999 * ceiling, xtol=1e-11)
     if system.temperature == 0:
         freezing = transition
     else:
-        while value(ceiling, "entropy") > 0 and value(ceiling, "teacher_overlap") < 0.99:
+        while value(ceiling, "entropy") > 0 and value(ceiling, "teacher_overlap") < _TEACHER:
             ceiling *= 1.05
         freezing = brentq(lambda x: value(x, "entropy"), 0.5, ceiling, xtol=1e-11) if value(ceiling, "entropy") < 0 else np.nan
     overlap = value(transition, "teacher_overlap")

@@ -11,9 +11,9 @@ from orderparam.learning_curves.learners import Exact, Learner
 from orderparam.learning_curves.problem import Problem
 
 POINTS = 14  # sizes
-UNKNOWN = 20  # examples that the prior of the scatter counts as
-PRIOR_SCATTER = 2.0  # of squared errors, relative to their mean squared
-BEYOND_RESIDUALS = 1.3  # scatter of the error over pools, relative to that of its residuals alone: training sets scatter too
+UNKNOWN = 60  # examples that the prior of the scatter counts as
+PRIOR_SCATTER = 6.0  # variance of squared errors a priori, relative to their mean squared: rare large ones may not have been seen
+BEYOND_RESIDUALS = 1.5  # scatter of the error over pools, relative to that of its residuals alone: training sets scatter too
 SURE = 0.01  # probabilities of classes are kept this far from 0 and 1
 
 
@@ -76,7 +76,8 @@ def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Me
     own = np.sum((problem.targets - problem.targets.mean(axis=0)) ** 2, axis=1)[rows]
     clusters = _clusters(problem, rows)
     relative = squares / squares.mean()
-    return Measured(curve, scatter(relative - own / own.mean(), clusters), scatter(relative - 1, clusters))
+    shared = max(1 - squares.mean(), 0.1)  # an error as large as the variance scatters with it: their ratio is known
+    return Measured(curve, scatter(relative - own / own.mean(), clusters, shared), scatter(relative - 1, clusters))
 
 
 def class_errors(problem: Problem, rows: np.ndarray, residuals: Float[np.ndarray, "test output"]) -> tuple[float, float]:
@@ -117,9 +118,9 @@ def _clusters(problem: Problem, rows: Int[np.ndarray, "row"]) -> Int[np.ndarray,
     return np.arange(len(rows))
 
 
-def scatter(influence: Float[np.ndarray, "row"], clusters: Int[np.ndarray, "row"]) -> float:
+def scatter(influence: Float[np.ndarray, "row"], clusters: Int[np.ndarray, "row"], shared: float = 1.0) -> float:
     """Standard deviation, over pools, of a mean whose single contributions are given, from the squared sums over clusters, with
-    a prior for short tails that were not seen."""
+    a prior, times `shared`, for tails that were not seen."""
     count = len(influence)
     sums = np.bincount(clusters, influence)
-    return float(BEYOND_RESIDUALS * np.sqrt((np.sum(sums**2) + PRIOR_SCATTER * UNKNOWN) / (count * (count + UNKNOWN))))
+    return float(BEYOND_RESIDUALS * np.sqrt((np.sum(sums**2) + shared * PRIOR_SCATTER * UNKNOWN) / (count * (count + UNKNOWN))))

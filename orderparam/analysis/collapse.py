@@ -102,8 +102,8 @@ def collapse(
     rng = np.random.default_rng(seed)
     while True:
         used = np.isin(table.coordinates[size], sizes)
-        points = [column[used] for column in (table.coordinates[x], table.coordinates[size], table.value, table.error)]
-        problem = _Scaling(*points, kept, omega or 1.0, order)
+        places, lengths = (table.coordinates[name][used] for name in (x, size))
+        problem = _Scaling(places, lengths, table.value[used], table.error[used], kept, omega or 1.0, order)
         found = _fit(problem, window, y, bootstrap, rng)
         if found.accepted or len(sizes) <= max(2, least_sizes):
             return found

@@ -38,8 +38,9 @@ def columns(data: xr.Dataset, observable: str, coordinates: tuple[str, ...]) -> 
     else:
         raise ValueError(f"{observable!r} has no errors: {claimed!r} or at least two seeds are needed")
     mean = values.mean("seed", skipna=False) if runs else values
-    mean, error, *places = xr.broadcast(mean, error, *(data[name] for name in coordinates))
-    flat = {name: np.asarray(place.values.ravel(), float) for name, place in zip(coordinates, places)}
-    value, deviation = mean.values.ravel(), error.values.ravel()
+    given = {"value": mean, "error": error, **{name: data[name] for name in coordinates}}
+    table = dict(zip(given, xr.broadcast(*map(xr.DataArray, given.values()))))
+    flat = {name: np.asarray(column.values.ravel(), float) for name, column in table.items()}
+    value, deviation = flat.pop("value"), flat.pop("error")
     known = np.isfinite(value) & np.isfinite(deviation) & (deviation > 0)
     return Columns({name: place[known] for name, place in flat.items()}, value[known], deviation[known])

@@ -4,28 +4,49 @@ import jax
 import numpy as np
 import pytest
 import xarray as xr
+from PIL import Image
 
 from orderparam.systems.spins import (
     CRITICAL_TEMPERATURE,
     IsingLattice,
     MeanFieldMagnet,
+    PottsGraph,
+    RegularPotts,
+    ScalarField,
+    animate,
+    best_gaussian_field,
+    cavity,
     configuration,
+    correlations,
     critical_correlation,
     enumerated,
     exact_magnet,
+    field_clusters,
+    finite_size_scaling,
     glauber,
+    graph_clusters,
     kaufman,
     landau,
+    lattice_edges,
     mean_field,
     metropolis,
     onsager,
+    potts_enumerated,
+    quench,
+    random_edges,
+    regular_edges,
+    regular_graph_clusters,
     spinodal,
     swendsen_wang,
+    torus_correlation,
+    transfer_matrix,
     wolff,
 )
 from orderparam.systems.spins.labels import cluster_sizes
 from orderparam.systems.spins.lattice.clusters import cluster_labels
 from orderparam.systems.spins.lattice.figures import crossing
+from orderparam.systems.spins.lattice.metropolis import added, at_least, metropolis_series, replica_totals
+from orderparam.systems.spins.random_words import binary_digits, first_word, random_bits
 
 MOMENTS = ("energy", "heat_capacity", "absolute_magnetisation", "squared_magnetisation", "susceptibility", "binder")
 SEEDS = range(4)
@@ -90,8 +111,10 @@ def test_the_landau_function_and_its_expansion():
 
 
 def test_exact_sums_approach_the_limit_and_keep_the_symmetry():
-    up, down, limit = exact_magnet(MeanFieldMagnet(0.8, 0.1, 4000)), exact_magnet(MeanFieldMagnet(0.8, -0.1, 4000)), mean_field(
-        MeanFieldMagnet(0.8, 0.1)
+    up, down, limit = (
+        exact_magnet(MeanFieldMagnet(0.8, 0.1, 4000)),
+        exact_magnet(MeanFieldMagnet(0.8, -0.1, 4000)),
+        mean_field(MeanFieldMagnet(0.8, 0.1)),
     )
     np.testing.assert_allclose(up.magnetisation, -down.magnetisation, rtol=1e-10)
     np.testing.assert_allclose([up.magnetisation, up.heat_capacity], [limit.magnetisation, limit.heat_capacity], rtol=2e-3)
@@ -264,6 +287,227 @@ def test_a_crossing_is_found_where_two_parabolas_meet():
     np.testing.assert_allclose(crossing(smaller, larger), [2.27, 2.27], atol=1e-9)
 
 
+# -- 64 replicas in a word ------------------------------------------------------------------------------------------------------
+
+
+def test_random_bits_have_the_probability_of_their_digits_and_are_independent():
+    probability = 0.1716
+    _, words = random_bits(first_word(jax.random.key(0)), 40_000, binary_digits(jax.numpy.asarray(probability)))
+    bits = (np.asarray(words)[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    spread = np.sqrt(probability * (1 - probability) / len(bits))
+    assert np.all(np.abs(bits.mean(axis=0) - probability) < 5 * spread)
+    together = np.corrcoef(bits.astype(float), rowvar=False) - np.eye(64)
+    assert np.max(np.abs(together)) < 5.5 / np.sqrt(len(bits))
+    later = np.corrcoef(bits[1:, 0].astype(float), bits[:-1, 0].astype(float))[0, 1]
+    assert abs(later) < 5 / np.sqrt(len(bits))
+
+
+def test_words_are_added_and_compared_bit_by_bit():
+    rng = np.random.default_rng(0)
+    planes = [jax.numpy.asarray(rng.integers(2**64, size=10, dtype=np.uint64)) for _ in range(6)]
+    each = [(np.asarray(plane)[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1) for plane in planes]
+    total = sum(bits.astype(int) for bits in each)
+    digits = added(planes)
+    found = sum(
+        2**k * ((np.asarray(d)[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)).astype(int)
+        for k, d in enumerate(digits)
+    )
+    np.testing.assert_array_equal(found, total)
+    for threshold in range(8):
+        above = (np.asarray(at_least(digits, threshold))[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+        np.testing.assert_array_equal(above == 1, total >= threshold)
+
+
+@pytest.mark.parametrize("sites", [1, 2, 7, 64, 100])
+def test_replicas_are_counted(sites):
+    words = np.random.default_rng(1).integers(2**64, size=(3, 2, sites), dtype=np.uint64)
+    bits = ((words[..., None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)).astype(int)
+    np.testing.assert_array_equal(replica_totals(jax.numpy.asarray(words)), bits.sum(axis=2).reshape(3, -1))
+
+
+def test_replicas_of_one_word_are_independent():
+    """Energies of different replicas at the same sweep are not correlated."""
+    series = metropolis_series(*map(jax.numpy.asarray, (2.5, 0.0)), jax.random.key(0), (8, 8), 64, 100, 2000, False)
+    energy = np.asarray(series.energy)[:, ::10]
+    correlation = np.corrcoef(energy) - np.eye(64)
+    assert np.max(np.abs(correlation)) < 5.5 * np.sqrt(3 / energy.shape[1])  # samples ten sweeps apart: a few are one
+    assert abs(correlation.mean()) < 0.01
+
+
+# -- correlations, quench, scaling ---------------------------------------------------------------------------------------------
+
+
+def test_correlations_of_clusters_are_those_of_all_configurations():
+    """On 4 x 4 at two diagonal steps and one, summed over all states."""
+    temperature, n = 2.5, 4
+    spins = (2 * ((np.arange(2**16)[:, None] >> np.arange(16)) & 1) - 1).reshape(-1, n, n)
+    energy = -sum((spins * np.roll(spins, 1, axis)).sum((1, 2)) for axis in (1, 2))
+    weights = np.exp(-(energy - energy.min()) / temperature)
+    weights /= weights.sum()
+    exact = [weights @ (spins * np.roll(spins, (r, r), (1, 2))).mean((1, 2)) for r in (1, 2)]
+    found = [correlations(IsingLattice(temperature, (n, n)), jax.random.key(seed), sweeps=1000) for seed in SEEDS]
+    mean = np.mean([np.asarray(r.correlation) for r in found], axis=0)
+    error = np.sqrt(np.sum([np.asarray(r.correlation_error) ** 2 for r in found], axis=0)) / len(found)
+    assert np.all(np.abs(mean - exact) < 4 * error)
+
+
+def test_critical_correlations_on_the_torus():
+    """Conformal invariance leaves out O(1/r^2): 0.35 % at four steps."""
+    system = IsingLattice(CRITICAL_TEMPERATURE, (16, 16))
+    found = [correlations(system, jax.random.key(seed), sweeps=2000) for seed in range(8)]
+    mean = np.mean([np.asarray(r.correlation) for r in found], axis=0)[3:]
+    error = np.sqrt(np.sum([np.asarray(r.correlation_error) ** 2 for r in found], axis=0))[3:] / len(found)
+    wanted = np.asarray(torus_correlation(system, reach=8).correlation)[3:]
+    assert np.all(np.abs(mean - wanted) < 4 * error + 0.005 * wanted)
+
+
+def test_the_torus_is_the_plane_at_short_distances_and_symmetric():
+    torus = torus_correlation(IsingLattice(CRITICAL_TEMPERATURE, (4000, 4000)), reach=3999).correlation
+    plane = critical_correlation(IsingLattice(CRITICAL_TEMPERATURE), reach=40).correlation
+    np.testing.assert_allclose(torus[19:40], plane[19:40], rtol=0.012)  # r/L and 1/r^2
+    np.testing.assert_allclose(torus, torus[::-1], rtol=1e-10)
+
+
+def test_a_quench_orders_and_is_drawn(tmp_path):
+    found = quench(IsingLattice(1.5, (32, 32)), jax.random.key(0), sweeps=(0, 5, 50))
+    assert np.all(np.diff(found.energy) < 0)
+    assert abs(float(found.energy[0])) < 5 * np.sqrt(2 / (32**2 * 64))
+    np.testing.assert_array_equal(np.abs(found.spin), 1)
+    spin = np.asarray(found.spin[2])
+    own = -np.mean(spin * (np.roll(spin, 1, 0) + np.roll(spin, 1, 1)))
+    assert abs(own - float(found.energy[2])) < 10 * 8 * float(found.energy_error[2])  # one of 64
+    animate(found, tmp_path / "quench.gif")
+    with Image.open(tmp_path / "quench.gif") as picture:
+        assert (picture.n_frames, picture.size) == (3, (96, 96))
+
+
+def test_scaling_finds_what_was_put_in():
+    """Values that scale exactly with the exponents of the plane, with errors of 0.2 %."""
+    rng = np.random.default_rng(0)
+    length, temperature = np.array([8.0, 16.0, 32.0, 64.0]), np.linspace(2.24, 2.3, 7)
+    u = (temperature - CRITICAL_TEMPERATURE) * length[:, None]
+    exact = {
+        "binder": 0.61 - 0.08 * u - 0.01 * u**2,
+        "absolute_magnetisation": length[:, None] ** -0.125 * (1.0 - 0.15 * u - 0.01 * u**2),
+        "squared_magnetisation": length[:, None] ** -0.25 * (1.1 - 0.3 * u + 0.02 * u**2),
+    }
+    dims = ("length", "temperature")
+    data = {name: (dims, y * (1 + 2e-3 * rng.standard_normal(y.shape))) for name, y in exact.items()}
+    data |= {f"{name}_error": (dims, 2e-3 * y) for name, y in exact.items()}
+    found = finite_size_scaling(xr.Dataset(data, {"length": length, "temperature": temperature}))
+    wanted = {"T_c": CRITICAL_TEMPERATURE, "1/nu": 1.0, "beta/nu": 0.125, "gamma/nu": 1.75}
+    for name, (value, error) in found.exponents.items():
+        assert abs(value - wanted[name]) < 3.5 * error, name
+    assert found.binder.sizes == (8, 16, 32, 64)
+
+
+# -- graphs --------------------------------------------------------------------------------------------------------------------
+
+
+def test_two_states_are_the_ising_model_at_twice_the_temperature():
+    ising = enumerated(IsingLattice(CRITICAL_TEMPERATURE, (4, 4)))
+    potts = potts_enumerated(PottsGraph(CRITICAL_TEMPERATURE / 2, lattice_edges((4, 4))))
+    np.testing.assert_allclose(2 * potts.energy + 2, ising.energy, rtol=1e-12)
+    for name in ("heat_capacity", "absolute_magnetisation", "squared_magnetisation", "binder"):
+        np.testing.assert_allclose(getattr(potts, name), getattr(ising, name), rtol=1e-10)
+
+
+def test_the_potts_ring_is_solved_by_its_transfer_matrix():
+    q, n, temperature = 3, 8, 0.6
+    weight = np.exp(1 / temperature)
+    wanted = np.log((weight + q - 1) ** n + (q - 1) * (weight - 1) ** n)
+    ring = potts_enumerated(PottsGraph(temperature, lattice_edges((n,)), q))
+    np.testing.assert_allclose(-n * ring.free_energy / temperature, wanted, rtol=1e-12)
+    limit = cavity(RegularPotts(temperature, 100, 2, q))
+    np.testing.assert_allclose(limit.free_energy, -temperature * np.log(weight + q - 1), rtol=1e-10)
+
+
+@pytest.mark.parametrize(("states", "temperature"), [(2, 0.7), (3, 0.6)])
+def test_clusters_on_a_graph_against_all_configurations(states, temperature):
+    system = PottsGraph(temperature, random_edges(8, 11, np.random.default_rng(2)), states)
+    found = deviations(lambda key: graph_clusters(system, key, sweeps=1000), potts_enumerated(system), MOMENTS)
+    assert max(map(abs, found.values())) < 4, found
+
+
+def test_the_bethe_lattice_orders_where_it_is_known_to():
+    """tanh(1/2T) = 1/(c - 1) for two states, here 1/T = ln(1 + q/(c - 2)); the order vanishes as a square root."""
+    edge = 1 / np.log(1 + 2 / (4 - 2))
+    orders = [float(cavity(RegularPotts(edge * (1 - d), 100, 4)).absolute_magnetisation) for d in (1e-3, 4e-3)]
+    np.testing.assert_allclose(orders[1] / orders[0], 2, rtol=0.01)
+    assert cavity(RegularPotts(1.01 * edge, 100, 4)).absolute_magnetisation < 1e-6
+
+
+def test_branches_of_the_bethe_lattice_have_the_right_energies():
+    """dln Z/d(1/T) at both branches of a first-order transition."""
+    for branch in ("ordered", "disordered"):
+        system = RegularPotts(1.05, 100, 4, 6)
+        slope = jax.grad(lambda s, b=branch: cavity(s, branch=b).free_energy / s.temperature)(system).temperature
+        np.testing.assert_allclose(-slope * 1.05**2, cavity(system, branch=branch).energy, rtol=1e-9)
+
+
+@pytest.mark.parametrize("states", [2, 3])
+def test_random_regular_graphs_against_the_cavity_method(states):
+    """In the ordered phase, where corrections are O(1/N)."""
+    system = RegularPotts(0.8, 2000, 4, states)
+    found = deviations(
+        lambda key: regular_graph_clusters(system, key, sweeps=100), cavity(system), ("energy", "absolute_magnetisation")
+    )
+    assert max(map(abs, found.values())) < 5, found
+
+
+def test_graphs_are_what_they_are_called():
+    rng = np.random.default_rng(0)
+    edges = regular_edges(50, 5, rng)
+    assert np.all(np.bincount(edges.ravel()) == 5)
+    for graph in (edges, random_edges(9, 36, rng)):
+        pairs = {tuple(sorted(pair)) for pair in graph.tolist()}
+        assert len(pairs) == len(graph)
+        assert all(a < b for a, b in pairs)
+    assert np.all(np.bincount(lattice_edges((4, 5, 3)).ravel()) == 6)
+    with pytest.raises(ValueError, match="degree = 3 of 5 sites"):
+        regular_edges(5, 3, rng)
+
+
+# -- the scalar field ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mass", "coupling"), [(-1.0, 0.2), (1.0, 0.5)])
+def test_a_field_on_a_ring_against_its_transfer_matrix(mass, coupling):
+    system = ScalarField(mass, coupling, (6,))
+    found = deviations(lambda key: field_clusters(system, key), transfer_matrix(system), ("squared_field", "fourth_field"))
+    assert max(map(abs, found.values())) < 4, found
+
+
+def test_the_transfer_matrix_of_two_sites_is_a_double_integral():
+    mass, coupling = -0.7, 0.3
+    phi = np.linspace(-6, 6, 1201)
+    potential = mass / 2 * phi**2 + coupling * phi**4
+    weight = np.exp(-((phi[:, None] - phi) ** 2) - potential[:, None] - potential)  # two bonds join them
+    wanted = np.sum(weight * phi**2) / np.sum(weight)
+    np.testing.assert_allclose(transfer_matrix(ScalarField(mass, coupling, (2,))).squared_field, wanted, rtol=1e-10)
+
+
+def test_the_best_gaussian_field_is_right_at_weak_coupling():
+    """To first order in u: <phi^2> falls by 12 u <phi^2> sum_k 1/(r + k^2)^2 / N."""
+    mass, coupling, n = 1.0, 1e-6, 8
+    momenta = mass + 2 - 2 * np.cos(2 * np.pi * np.arange(n) / n)
+    free = np.mean(1 / momenta)
+    wanted = free - 12 * coupling * free * np.mean(1 / momenta**2)
+    found = best_gaussian_field(ScalarField(mass, coupling, (n,)))
+    np.testing.assert_allclose(found.squared_field, wanted, rtol=1e-9)
+    np.testing.assert_allclose(
+        transfer_matrix(ScalarField(mass, 1e-4, (n,))).squared_field,
+        best_gaussian_field(ScalarField(mass, 1e-4, (n,))).squared_field,
+        rtol=1e-5,
+    )
+
+
+def test_signs_of_a_field_are_symmetric():
+    found = field_clusters(ScalarField(-2.0, 0.25, (4, 4)), jax.random.key(0))
+    assert found.absolute_magnetisation > 1
+    assert 0.6 < found.binder < 2 / 3
+
+
 # -- refusals ------------------------------------------------------------------------------------------------------------------
 
 
@@ -276,6 +520,20 @@ def test_a_crossing_is_found_where_two_parabolas_meet():
         (lambda: wolff(IsingLattice(2.0, (4, 4), 0.1), jax.random.key(0)), r"IsingLattice.field = 0.1: must be 0"),
         (lambda: enumerated(IsingLattice(2.0, (5, 5))), r"IsingLattice.shape = \(5, 5\): must have at most 20 sites"),
         (lambda: configuration(IsingLattice(2.0, (4,)), jax.random.key(0)), r"IsingLattice.shape = \(4,\): must have two"),
+        (
+            lambda: metropolis(IsingLattice(2.0), jax.random.key(0), replicas=8),
+            r"metropolis: replicas = 8: must be a multiple of 64",
+        ),
+        (
+            lambda: quench(IsingLattice(2.0), jax.random.key(0), sweeps=(3, 3)),
+            r"quench: sweeps = \(3, 3\): must be whole numbers",
+        ),
+        (lambda: correlations(IsingLattice(2.0, (4, 4), 0.1), jax.random.key(0)), r"IsingLattice.field = 0.1: must be 0"),
+        (lambda: potts_enumerated(PottsGraph(1.0, lattice_edges((5, 5)))), r"PottsGraph.edges join 25 sites: at most"),
+        (lambda: PottsGraph(1.0, [[0.0, -1.0]]), r"PottsGraph.edges = -1.0: must be an integer and >= 0"),
+        (lambda: regular_graph_clusters(RegularPotts(1.0, 5, 3), jax.random.key(0)), r"RegularPotts.degree = 3 for 5 sites"),
+        (lambda: transfer_matrix(ScalarField(1.0, 0.1)), r"ScalarField.shape = \(16, 16\): must have one direction"),
+        (lambda: field_clusters(ScalarField(1.0, 0.1, (3, 4)), jax.random.key(0)), r"ScalarField.shape = \(3, 4\): must be even"),
         (lambda: IsingLattice(0.0), r"IsingLattice.temperature = 0.0: must be > 0"),
         (lambda: IsingLattice(2.0, (1, 4)), r"IsingLattice.shape = 1: must be an integer >= 2"),
         (lambda: IsingLattice(2.0, ()), r"IsingLattice.shape = \(\): must have at least one direction"),

@@ -45,9 +45,16 @@ def regular_graph_clusters(
 
 
 def _measured(
-    edges: np.ndarray, temperature: Float[Array, ""], states: int, key: PRNGKeyArray, replicas: int, warmup: int, sweeps: int
+    edges: np.ndarray,
+    temperature: Float[Array, ""] | float,
+    states: int,
+    key: PRNGKeyArray,
+    replicas: int,
+    warmup: int,
+    sweeps: int,
 ) -> MeasuredSpins:
     sites = int(edges.max()) + 1
+    temperature = jnp.asarray(temperature)
     series = potts_series(temperature, jnp.asarray(edges), key, sites, states, replicas, warmup, sweeps)
     return measured(series, temperature, jnp.asarray(float(sites)))
 

@@ -98,7 +98,10 @@ def correlation_series(
         words, spins = swendsen_wang_flip(words, labels, cluster_sizes(labels), jnp.zeros(()))
 
         def together(step: Array) -> Array:
-            return jnp.mean(labels == jnp.roll(labels, (step,) * len(axes), axes), axis=axes)
+            shifted = labels
+            for axis in axes:
+                shifted = jnp.roll(shifted, step, axis)
+            return jnp.mean(labels == shifted, axis=axes)
 
         return (spins, words), jax.lax.map(together, jnp.arange(1, reach + 1))
 

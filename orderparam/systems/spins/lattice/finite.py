@@ -1,6 +1,7 @@
 """Finite lattices exactly: the square torus by Kaufman's formula, small lattices by counting configurations."""
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -81,7 +82,7 @@ def enumerated(system: IsingLattice) -> Thermodynamics:
     return averages(log_count, energy / n - system.field * m, m, system.temperature, n)
 
 
-def _theta(u: np.ndarray | float, nome: float) -> tuple[np.ndarray, ...]:
+def _theta(u: Any, nome: float) -> tuple[Any, ...]:
     """theta_1 .. theta_4 at pi u."""
     odd, even = (
         [(n, nome ** ((n + 0.5) ** 2)) for n in range(_THETA_TERMS)],

@@ -46,8 +46,9 @@ def finite_size_scaling(runs: xr.Dataset, correlations: xr.Dataset | None = None
     binder = collapse(runs, y="binder", power=0, **places)  # type: ignore[arg-type]
     squared = runs["squared_magnetisation"] * runs["length"] ** 2, runs["squared_magnetisation_error"] * runs["length"] ** 2
     runs = runs.assign(symmetric_susceptibility=squared[0], symmetric_susceptibility_error=squared[1])
-    fits = [_at(binder, runs, y, places) for y in ("absolute_magnetisation", "symmetric_susceptibility")]
-    return CriticalPoint(binder, *fits, None if correlations is None else exponent(correlations, "length", "correlation"))
+    magnetisation, susceptibility = (_at(binder, runs, y, places) for y in ("absolute_magnetisation", "symmetric_susceptibility"))
+    far = None if correlations is None else exponent(correlations, "length", "correlation")
+    return CriticalPoint(binder, magnetisation, susceptibility, far)
 
 
 def _at(binder: Collapse, runs: xr.Dataset, y: str, places: dict) -> Collapse:
@@ -55,5 +56,5 @@ def _at(binder: Collapse, runs: xr.Dataset, y: str, places: dict) -> Collapse:
     shifts = [(0, 0), (binder.critical_error, 0), (0, binder.inverse_nu_error)]
     fits = [collapse(runs, y=y, critical=binder.critical + t, inverse_nu=binder.inverse_nu + n, **places) for t, n in shifts]
     found = fits[0]
-    error = np.hypot(found.power_error, np.hypot(*(fit.power - found.power for fit in fits[1:])))
-    return replace(found, power_error=float(error))
+    changes = [found.power_error, *(fit.power - found.power for fit in fits[1:])]
+    return replace(found, power_error=float(np.linalg.norm(changes)))

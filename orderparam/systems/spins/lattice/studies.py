@@ -108,9 +108,9 @@ def ising_binder(
 )
 def ising_scaling(
     lengths: tuple[int, ...] = (8, 16, 32, 64),
-    temperatures: tuple[float, ...] = (2.22, 2.24, 2.255, 2.27, 2.285, 2.3, 2.32),
+    temperatures: tuple[float, ...] = (2.235, 2.25, 2.262, 2.272, 2.285, 2.3),
     replicas: int = 4,
-    sweeps: int = 1000,
+    sweeps: int = 1400,
     seeds: int = 4,
 ) -> list[Curve]:
     over = {"temperature": temperatures}

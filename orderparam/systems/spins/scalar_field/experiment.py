@@ -53,7 +53,8 @@ def field_clusters(
 
     value, error = blocked_jackknife(derived, moments)
     found = estimate(moments[..., 0])
-    return MeasuredField(*jnp.stack([value, error], axis=1).ravel(), accepted, found.reliable)
+    health = [accepted, found.reliable]
+    return MeasuredField(*jnp.stack([value, error], axis=1).ravel(), *health)
 
 
 @partial(jax.jit, static_argnames=("shape", "replicas", "warmup", "sweeps"))

@@ -46,15 +46,17 @@ def solutions(system: BinaryPatterns) -> Solutions:
     (Krauth, Mezard 1989, eqs. 7 to 9), H(u) = Phi(-u): q = int Dz tanh^2(sqrt(qh) z), qh (1 - q) = alpha int Dz (phi(u)/H(u))^2.
     At given qh both q and alpha follow, and qh alone is searched."""
 
+    margin, load = jnp.asarray(system.margin), jnp.asarray(system.load)
+
     def equation(log_conjugate: Number, args: tuple[Number, Number]) -> Number:
         load, margin = args
         return jnp.log(load) - jnp.log(_state(jnp.exp(log_conjugate), margin)[1])
 
-    low = jnp.log(system.load) + 2 * jnp.log(hazard(-system.margin)) - 2
-    root = decreasing_root(equation, low, jnp.maximum(low + 1, jnp.log(_LARGEST)), (system.load, system.margin))
-    q, _, free, constraint = _state(jnp.exp(root.value), system.margin)
-    entropy = free + system.load * constraint
-    annealed = jnp.log(2.0) + system.load * log_cdf(-system.margin)
+    low = jnp.log(load) + 2 * jnp.log(hazard(-margin)) - 2
+    root = decreasing_root(equation, low, jnp.maximum(low + 1, jnp.log(_LARGEST)), (load, margin))
+    q, _, free, constraint = _state(jnp.exp(root.value), margin)
+    entropy = free + load * constraint
+    annealed = jnp.log(2.0) + load * log_cdf(-margin)
     return Solutions(entropy, q, annealed, entropy < 0, root.residual, root.converged)
 
 
@@ -67,8 +69,9 @@ def binary_capacity(system: BinaryPatterns) -> BinaryCapacity:
         _, load, free, constraint = _state(jnp.exp(log_conjugate), margin)
         return free + load * constraint
 
-    root = decreasing_root(entropy, jnp.log(jnp.asarray(1e-8)), jnp.log(_LARGEST), system.margin)
-    q, load, *_ = _state(jnp.exp(root.value), system.margin)
+    margin = jnp.asarray(system.margin)
+    root = decreasing_root(entropy, jnp.log(jnp.asarray(1e-8)), jnp.log(_LARGEST), margin)
+    q, load, *_ = _state(jnp.exp(root.value), margin)
     return BinaryCapacity(load, q, root.residual, root.converged)
 
 

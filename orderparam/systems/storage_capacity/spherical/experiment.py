@@ -116,7 +116,7 @@ def maximal_margin(system: SphericalPatterns, key: PRNGKeyArray, *, samples: int
     margins, conditions = (np.array(column) for column in zip(*found))
     worst = float(np.nanmax(np.append(conditions, 0.0)))
     reached = np.nan_to_num(margins, nan=-np.inf) >= float(system.margin)
-    return MeasuredMargin(*map(jnp.asarray, (*mean(margins), *fraction(reached), worst)), jnp.asarray(worst < 1e-6))
+    return MeasuredMargin(*map(jnp.asarray, (*mean(margins), *fraction(reached), worst, worst < 1e-6)))
 
 
 @experiment(check=_enumerable)

@@ -97,7 +97,7 @@ def capacity(system: SphericalPatterns) -> Capacity:
     """1/alpha_c = (1 + b)/2 I_2(a_+) + (1 - b)/2 I_2(a_-), a_+- = (kappa -+ b M)/sqrt(1 - b^2), with (1 + b) I_1(a_+) =
     (1 - b) I_1(a_-) for M, and I_k(a) = int_{-a}^inf Dt (t + a)^k (Gardner 1988, eqs. 29 to 36); 1/alpha_c = I_2(kappa) without
     bias. Replica symmetric; whatever `load` is."""
-    bias, margin = system.bias, system.margin
+    bias, margin = jnp.asarray(system.bias), jnp.asarray(system.margin)
     width = jnp.sqrt((1 - bias) * (1 + bias))
     odds = jnp.log1p(bias) - jnp.log1p(-bias)
 
@@ -108,7 +108,8 @@ def capacity(system: SphericalPatterns) -> Capacity:
     high = jnp.abs(margin) + width * (5 + 2 * jnp.sqrt(odds))
     root = decreasing_root(equation, jnp.zeros(()) - 1e-3 * width, high, (margin, width, odds))
     shares = (1 + bias) / 2, (1 - bias) / 2
-    inverse = sum(share * _second((margin + sign * root.value) / width) for share, sign in zip(shares, (-1, 1)))
+    along, against = (share * _second((margin + sign * root.value) / width) for share, sign in zip(shares, (-1, 1)))
+    inverse = along + against
     alignment = jnp.where(bias == 0, hazard_excess(margin), root.value / jnp.where(bias == 0, 1.0, bias))
     return Capacity(1 / inverse, alignment, margin >= 0, root.residual, root.converged & (inverse > 0))
 
@@ -117,7 +118,7 @@ def capacity(system: SphericalPatterns) -> Capacity:
 def volume(system: SphericalPatterns) -> Volume:
     """The saddle point over q of (1/2) ln(1 - q) + q/(2(1 - q)) + alpha int Dt ln H(u), u = (kappa + sqrt(q) t)/sqrt(1 - q)
     (Gardner 1988): q/(1 - q) = alpha int Dt (phi(u)/H(u))^2. H(u) = Phi(-u). Exact for margin >= 0."""
-    margin, load = system.margin, system.load
+    margin, load = jnp.asarray(system.margin), jnp.asarray(system.load)
 
     def argument(ratio: Number, margin: Number) -> tuple[Array, Array]:
         """-u and weights at q/(1 - q) = ratio."""
@@ -141,7 +142,7 @@ def volume(system: SphericalPatterns) -> Volume:
 @theory(check=_unbiased)
 def largest_margin(system: SphericalPatterns) -> StoredMargin:
     """kappa with alpha = alpha_c(kappa), 1/alpha = int_{-kappa}^inf Dt (t + kappa)^2 (Gardner 1988), whatever `margin` is."""
-    load = system.load
+    load = jnp.asarray(system.load)
 
     def equation(kappa: Number, load: Number) -> Number:
         return -jnp.log(load) - _log_second(kappa)
@@ -156,7 +157,7 @@ def largest_margin(system: SphericalPatterns) -> StoredMargin:
 def minimal_error(system: SphericalPatterns) -> MinimalError:
     """Of all couplings those that leave the fewest patterns below the margin: alpha int_{kappa - x}^kappa Dt (kappa - t)^2 = 1
     gives the gap x, and Phi(kappa - x) the fraction (Gardner, Derrida 1988, section 4). Zero below the capacity."""
-    margin, load = system.margin, system.load
+    margin, load = jnp.asarray(system.margin), jnp.asarray(system.load)
 
     def equation(log_gap: Number, args: tuple[Number, Number]) -> Number:
         load, margin = args
@@ -180,7 +181,7 @@ def minimal_error(system: SphericalPatterns) -> MinimalError:
 def at_line_gardner_derrida(system: SphericalPatterns) -> InstabilityLine:
     """alpha int_{kappa - x}^kappa Dt = 1 together with the equation for the gap x of `minimal_error` (Gardner, Derrida 1988),
     whatever `load` is. See `MinimalError` for what is known of this criterion."""
-    margin = system.margin
+    margin = jnp.asarray(system.margin)
     end = jnp.abs(margin) + _REACH
 
     def equation(gap: Number, margin: Number) -> Number:

@@ -65,8 +65,9 @@ def message_passing(
     weight_key, matrix_key, label_key, start_key = jax.random.split(key, 4)
     kind = jnp.float64 if precision == "double" else jnp.float32
     weights = system.prior.draw(weight_key, (d,))
-    rows = _padded(n)
-    matrix = _design(matrix_key, rows, d, design, density, kind)
+    blocks, size = _blocks(n)
+    rows = blocks * size
+    matrix = _design(jax.random.split(matrix_key, blocks), size, d, design, density, kind)
     fields = jnp.matmul(matrix, weights.astype(kind)).astype(jnp.float64)
     labels = system.labels.draw(fields, label_key).astype(kind)
     scale = jnp.sqrt(system.prior.power)
@@ -79,19 +80,26 @@ def message_passing(
     return _measured(system, weights, found)
 
 
-def _padded(n: int) -> int:
-    """Rows of the matrix: at most a quarter more than samples, so that a few compiled programs serve every number of them."""
-    step = 2 ** max(0, math.ceil(math.log2(n)) - 3)
-    return -(-n // step) * step
+def _blocks(n: int) -> tuple[int, int]:
+    """Number and size of the blocks of rows: at most a quarter more rows than samples, and few shapes to compile for."""
+    size = 2 ** max(0, math.ceil(math.log2(n)) - 3)
+    return -(-n // size), size
 
 
-@partial(jax.jit, static_argnames=("n", "d", "design", "kind"))
-def _design(key: PRNGKeyArray, n: int, d: int, design: str, density: Array, kind: jnp.dtype) -> Float[Array, "sample input"]:
-    if design == "dense":
-        return jax.random.normal(key, (n, d), kind) * kind(d**-0.5)
-    place_key, sign_key = jax.random.split(key)
-    signs = jax.random.rademacher(sign_key, (n, d), kind) * (density * d).astype(kind) ** -0.5
-    return jnp.where(jax.random.uniform(place_key, (n, d), kind) < density.astype(kind), signs, kind(0))
+@partial(jax.jit, static_argnames=("size", "d", "design", "kind"))
+def _design(
+    keys: PRNGKeyArray, size: int, d: int, design: str, density: Array, kind: jnp.dtype
+) -> Float[Array, "sample input"]:
+    """Block after block, so that random bits of one block at a time stand beside the matrix."""
+
+    def block(key: PRNGKeyArray) -> Float[Array, "row input"]:
+        if design == "dense":
+            return jax.random.normal(key, (size, d), kind) * kind(d**-0.5)
+        place_key, sign_key = jax.random.split(key)
+        signs = jax.random.rademacher(sign_key, (size, d), kind) * (density * d).astype(kind) ** -0.5
+        return jnp.where(jax.random.uniform(place_key, (size, d), kind) < density.astype(kind), signs, kind(0))
+
+    return jax.lax.map(block, keys).reshape(-1, d)
 
 
 @eqx.filter_jit

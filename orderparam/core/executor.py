@@ -4,11 +4,13 @@ An executor is a function `(program, tasks) -> iterator of (task, outcome)`, in 
 again on another; a task that kills `ATTEMPTS` workers is reported as failed and the sweep goes on.
 """
 
+import asyncio
 import functools
 import logging
 import pickle
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -43,24 +45,29 @@ def dask_cluster(client: Any) -> Executor:
     """
     try:
         from distributed import Client
+        from distributed.comm import connect
+        from distributed.security import Security
     except ImportError:
         raise ValueError("running on Dask needs the extra: pip install 'orderparam[cluster]'") from None
     if not isinstance(client, str):
         return functools.partial(_on_dask, client)
     address = client
 
-    def connect() -> Any:
-        for logger in ("distributed", "distributed.client"):
-            logging.getLogger(logger).setLevel(logging.CRITICAL)  # a scheduler that is lost is said once, below
-        try:
-            return Client(address, timeout="10s", set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise ValueError(f"no Dask scheduler answers at {address!r}: {error}") from None
+    async def reach() -> None:
+        await (await connect(address, timeout=8, **Security().get_connection_args("client"))).close()
 
-    connect().close()  # an address where nothing answers is refused at once
+    for logger in ("distributed", "distributed.client"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL)  # a scheduler that is lost is said once, below
+    # Refused at once, and not by a client, which would wait 20 s to be closed. In a thread: a notebook has a loop in this one.
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            thread.submit(asyncio.run, asyncio.wait_for(reach(), 10)).result()
+        except Exception as error:  # every scheme has its own
+            why = str(error) or "what is there says nothing"
+            raise ValueError(f"no Dask scheduler answers at {address!r}: {why}") from None
 
     def run(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
-        cluster = connect()
+        cluster = Client(address, timeout="10s", set_as_default=False)
         try:
             yield from _on_dask(cluster, program, tasks)
         finally:

@@ -16,7 +16,7 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
     runs = {data.attrs["facets"]["input_dim"]: data for data in chosen}
     joined = xr.concat([runs[n].expand_dims(input_dim=[n]) for n in sorted(runs)], "input_dim", join="outer")
     try:
-        found = collapse(joined, "load", "success_fraction", "input_dim", power=0, order=5)
+        found = collapse(joined, "load", "success_fraction", "input_dim", power=0, order=3, window=2.0)
     except ValueError as error:  # too few points
         axes.set_title(str(error))
         return
@@ -29,4 +29,4 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
     axes.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":")
     place = rf"$\alpha_c$ = {found.critical:.3f} ± {found.critical_error:.3f} (theory {exact:.4g})"
     slope = rf"$1/\nu$ = {found.inverse_nu:.2f} ± {found.inverse_nu_error:.2f}"
-    axes.set(xlabel=r"$(\alpha-\alpha_c)\,N^{1/\nu}$", ylabel="success fraction", title=f"{place}, {slope}")
+    axes.set(xlabel=r"$(\alpha-\alpha_c)\,N^{1/\nu}$", ylabel="success fraction", title=f"{place}\n{slope}")

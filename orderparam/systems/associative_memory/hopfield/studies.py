@@ -5,11 +5,13 @@ from functools import partial
 import numpy as np
 
 from orderparam.core.study import Curve, study
-from orderparam.plotting import Freehand, Panel
+from orderparam.plotting import Freehand, Panel, vertical
 from orderparam.systems.associative_memory.hopfield.experiment import recall
 from orderparam.systems.associative_memory.hopfield.figures import draw_lines
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 from orderparam.systems.associative_memory.hopfield.theory import phase_lines, replica_symmetric, zero_temperature
+
+CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
 
 
 @study(
@@ -61,7 +63,9 @@ def hopfield_phase_diagram(
     columns=3,
     panels=[
         Panel("load", "overlap", by="spins", where={"part": "capacity"}),
-        Panel("load", "success", by="spins", where={"part": "capacity"}),
+        Panel(
+            "load", "success", by="spins", where={"part": "capacity"}, reference=[vertical(CAPACITY, r"$\alpha_c$")]
+        ),
         Panel("start", "success", by="load", where={"part": "basin"}),
     ],
     caption=r"""

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from orderparam.core.result import Result
 from orderparam.core.verb import experiment
+from orderparam.sampling.result import FromChains, of_chains
 from orderparam.systems.extensive_width.experiment.chains import LEARNED, KnownNetwork, matched, mean_prediction_error, run
 from orderparam.systems.extensive_width.experiment.data import affine_part, draw
 from orderparam.systems.extensive_width.model import Teacher, WidthLimitedStudent
@@ -18,7 +18,7 @@ from orderparam.systems.extensive_width.theory.compression import compressed, ef
 Start = Literal["informed", "partially_informed", "uninformed"]
 
 
-class PosteriorAverages(Result):
+class PosteriorAverages(FromChains):
     """Averages over posterior samples; the names it shares with `BayesOptimal` mean the same.
 
     overlap:              mean of w_i . w_i^0 / d after matching (see `posterior_hmc`).
@@ -30,8 +30,7 @@ class PosteriorAverages(Result):
     coexisting:           whether chains hold different sets of features: at sizes where a feature is both stable and absent, each
                           chain samples a state of its own. R-hat then tells how far apart these are, and the averages weigh
                           them by how chains were started, not by their probabilities.
-    r_hat, effective_samples: of the Gibbs error, over the chains.
-    converged:            R-hat below 1.05 and at least 100 effective samples, of the Gibbs error.
+    r_hat, effective_samples, converged: of the Gibbs error, over the chains.
     """
 
     overlap: Float[Array, "feature"]
@@ -42,10 +41,6 @@ class PosteriorAverages(Result):
     chain_error: Float[Array, "chain"]
     chain_width: Float[Array, "chain"]
     coexisting: Bool[Array, ""]
-    acceptance_rate: Float[Array, ""]
-    r_hat: Float[Array, ""]
-    effective_samples: Float[Array, ""]
-    converged: Bool[Array, ""]
 
 
 @experiment
@@ -107,10 +102,7 @@ def posterior_hmc(
         chain_error=(gibbs + left_out) / 2,
         chain_width=jnp.asarray(learned.sum(axis=1), float),
         coexisting=jnp.asarray(bool(np.any(learned != learned[0]))),
-        acceptance_rate=jnp.mean(samples.acceptance_rate),
-        r_hat=estimate.r_hat,
-        effective_samples=estimate.effective_samples,
-        converged=estimate.reliable,
+        **of_chains(samples, estimate),
     )
 
 

@@ -5,16 +5,16 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.result import Result
 from orderparam.core.verb import experiment
+from orderparam.sampling.result import FromChains, of_chains
 from orderparam.systems.extensive_width.experiment.chains import KnownNetwork, matched, mean_prediction_error, run
 from orderparam.systems.extensive_width.experiment.data import affine_part, draw
 from orderparam.systems.extensive_width.model import QuadraticTeacher
 
 
-class CollectivePosterior(Result):
+class CollectivePosterior(FromChains):
     """Averages over posterior samples; the names it shares with `CollectiveOptimal` mean the same.
 
     overlap:              mean of w_i . w_i^0 / |w_i^0|^2 after matching, in decreasing order of |v_i|.
@@ -22,18 +22,13 @@ class CollectivePosterior(Result):
                           the latter's square.
     error:                half of the Gibbs error, which is the error of the posterior mean (Nishimori identity).
     posterior_mean_error: (<f_W> - f^0)^2 with the average over all draws.
-    r_hat, effective_samples: of the Gibbs error, over the chains.
-    converged:            R-hat below 1.05 and at least 100 effective samples, of the Gibbs error.
+    r_hat, effective_samples, converged: of the Gibbs error, over the chains.
     """
 
     overlap: Float[Array, "feature"]
     quadratic_overlap: Float[Array, ""]
     error: Float[Array, ""]
     posterior_mean_error: Float[Array, ""]
-    acceptance_rate: Float[Array, ""]
-    r_hat: Float[Array, ""]
-    effective_samples: Float[Array, ""]
-    converged: Bool[Array, ""]
 
 
 @experiment
@@ -73,8 +68,5 @@ def quadratic_posterior_hmc(
         quadratic_overlap=samples.estimates["quadratic"].mean / norm,
         error=estimate.mean / 2,
         posterior_mean_error=mean_prediction_error(samples, data),
-        acceptance_rate=jnp.mean(samples.acceptance_rate),
-        r_hat=estimate.r_hat,
-        effective_samples=estimate.effective_samples,
-        converged=estimate.reliable,
+        **of_chains(samples, estimate),
     )

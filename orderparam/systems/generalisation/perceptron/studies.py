@@ -42,6 +42,7 @@ _RUNS = {"Bayes": sampled_students, "Gibbs": sampled_students, "largest margin":
         probability 0.95. Right: two hidden layers of {width}, plain SGD to zero training error, {data}; grey: root of weights per
         example.
     """,
+    explained="Theory is that of many dimensions: in 50 of them the largest margin does better by up to 7 %.",
 )
 def worst_case_typical_case(
     input_dim: int = 50,

@@ -21,6 +21,7 @@ from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 from orderparam.systems.generalised_linear.bayes.theory import TeacherEstimate
 
 _LEAST = 1e-12  # variances below are recovered weights
+_ROWS = 128  # of the matrix that are drawn together
 
 
 class MessagePassing(TeacherEstimate):
@@ -65,9 +66,8 @@ def message_passing(
     weight_key, matrix_key, label_key, start_key = jax.random.split(key, 4)
     kind = jnp.float64 if precision == "double" else jnp.float32
     weights = system.prior.draw(weight_key, (d,))
-    blocks, size = _blocks(n)
-    rows = blocks * size
-    matrix = _design(jax.random.split(matrix_key, blocks), size, d, design, density, kind)
+    rows = _padded(n)
+    matrix = _design(matrix_key, rows, d, design, density, kind)
     fields = jnp.matmul(matrix, weights.astype(kind)).astype(jnp.float64)
     labels = system.labels.draw(fields, label_key).astype(kind)
     scale = jnp.sqrt(system.prior.power)
@@ -80,26 +80,27 @@ def message_passing(
     return _measured(system, weights, found)
 
 
-def _blocks(n: int) -> tuple[int, int]:
-    """Number and size of the blocks of rows: at most a quarter more rows than samples, and few shapes to compile for."""
-    size = 2 ** max(0, math.ceil(math.log2(n)) - 3)
-    return -(-n // size), size
+def _padded(n: int) -> int:
+    """Rows of the matrix: at most a quarter more than samples, so that a few compiled programs serve every number of them."""
+    step = 2 ** max(0, math.ceil(math.log2(n)) - 3)
+    return -(-n // step) * step
 
 
-@partial(jax.jit, static_argnames=("size", "d", "design", "kind"))
-def _design(
-    keys: PRNGKeyArray, size: int, d: int, design: str, density: Array, kind: jnp.dtype
-) -> Float[Array, "sample input"]:
-    """Block after block, so that random bits of one block at a time stand beside the matrix."""
+@partial(jax.jit, static_argnames=("n", "d", "design", "kind"))
+def _design(key: PRNGKeyArray, n: int, d: int, design: str, density: Array, kind: jnp.dtype) -> Float[Array, "sample input"]:
+    """Some rows at a time, written into the matrix: nothing of its size stands beside it."""
+    size = math.gcd(n, _ROWS)
 
-    def block(key: PRNGKeyArray) -> Float[Array, "row input"]:
+    def block(number: Array, matrix: Array) -> Array:
+        place_key, sign_key = jax.random.split(jax.random.fold_in(key, number))
         if design == "dense":
-            return jax.random.normal(key, (size, d), kind) * kind(d**-0.5)
-        place_key, sign_key = jax.random.split(key)
-        signs = jax.random.rademacher(sign_key, (size, d), kind) * (density * d).astype(kind) ** -0.5
-        return jnp.where(jax.random.uniform(place_key, (size, d), kind) < density.astype(kind), signs, kind(0))
+            rows = jax.random.normal(sign_key, (size, d), kind) * kind(d**-0.5)
+        else:
+            signs = jax.random.rademacher(sign_key, (size, d), kind) * (density * d).astype(kind) ** -0.5
+            rows = jnp.where(jax.random.uniform(place_key, (size, d), kind) < density.astype(kind), signs, kind(0))
+        return jax.lax.dynamic_update_slice(matrix, rows, (number * size, 0))
 
-    return jax.lax.map(block, keys).reshape(-1, d)
+    return jax.lax.fori_loop(0, n // size, block, jnp.zeros((n, d), kind))
 
 
 @eqx.filter_jit

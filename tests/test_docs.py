@@ -34,6 +34,16 @@ def test_the_declarations_of_the_page_on_new_systems_are_read():
         names["Magnet"](1.0, spins=1)
 
 
+def test_the_page_on_your_own_data_runs():
+    names: dict = {}
+    for block in _blocks("docs/your-data.md"):
+        exec(block, names)
+    assert names["low"] < names["value"] < names["high"]
+    assert names["fewest"] < names["rows"]
+    assert names["scores"].mean() > 0.3
+    assert names["beyond"].examples == 442
+
+
 def test_every_page_that_the_readme_names_is_there():
     for link in re.findall(r"\]\(([\w./-]+)\)", (ROOT / "README.md").read_text()):
         assert (ROOT / link).exists(), link

@@ -46,7 +46,7 @@ def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Me
             rate, loss = class_errors(problem, rows, residuals)
             values["error_rate"][where, order], values["log_loss"][where, order] = rate, loss
 
-    rows, residuals = np.arange(count), np.zeros(0)
+    rows, residuals, largest = np.arange(count), np.zeros(0), 0
     for number, order in enumerate(_orders(problem, orders)):
         possible = [int(size) for size in sizes if size < len(order)]
         found = learner.curve(ridge, order, possible)
@@ -56,7 +56,8 @@ def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Me
                 tested, errors = tested[fresh], errors[fresh]
             if len(tested):
                 enter(where, number, tested, errors)
-                rows, residuals = tested, errors
+            if len(tested) and possible[where] > largest:
+                rows, residuals, largest = tested, errors, possible[where]
     if not problem.ordered and (groups is None or isinstance(learner, Exact)):
         residuals = learner.leave_one_out(ridge) if groups is None else learner.leave_group_out(ridge, groups)  # type: ignore[union-attr]
         rows = np.arange(count)

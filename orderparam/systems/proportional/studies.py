@@ -215,7 +215,7 @@ def _units(data: Any) -> Any:
     caption="Teachers on four independent Gaussian patches of ten pixels. $P$ = {n_train}, $T$ = {temperature}, erf, unit "
     "prior variances, {n_test} test points. Sampled: Hamiltonian Monte Carlo, {seeds} runs of {chains} "
     "chains, half from the prior, half from the bottom of the energy.",
-    seconds=(60, 3600),
+    seconds=(90, 3600),
     observables=LOSSES,
     full={"n_train": 200, "n_test": 1000, "measured": (10, 20, 50, 100, 400), "samples": 200, "chains": 8},
 )

@@ -221,7 +221,7 @@ _GAUSSIAN = "Gaussian weights (VGA)"
 
 @study(
     "adaptation-hysteresis",
-    title="Two states of Gaussian weights, and the one state of unconstrained ones, which is the network's",
+    title="Two states of Gaussian weights, one state of unconstrained ones, and one of the network from either start",
     source=_BOTH,
     panels=[
         Panel("temperature", "spread", by="branch", log="x", jump="branches"),
@@ -237,9 +237,9 @@ _GAUSSIAN = "Gaussian weights (VGA)"
         Panel("temperature", "action", by="branch", where={"label": _GAUSSIAN}, log="x", jump="branches", ylabel="action $F/N$"),
     ],
     caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_3(w_*\\cdot x)$; variance of $\\sqrt{{N}}a$ "
-    "{readout_variance}, $E|w|^2$ = 1; averaged over data, effective ridge. Where the branches of Gaussian weights differ "
-    "both are minima; the lower $F$ is the equilibrium.",
-    seconds=(60, 3600),
+    "{readout_variance}, $E|w|^2$ = 1. Where the branches of Gaussian weights differ both are minima; the lower $F$ is the "
+    "equilibrium. Theories are averaged over data (effective ridge) and learn too much of so few at small $T$.",
+    seconds=(40, 3600),
     observables=("spread", "learnability"),
     full={"points": 120, "measured": (0.035, 0.042, 0.05, 0.06, 0.075, 0.1), "draws": 400, "seeds": 8},
 )
@@ -250,7 +250,7 @@ def adaptation_hysteresis(
     readout_variance: float = 0.04,
     measured: tuple[float, ...] = (0.04, 0.055, 0.09),
     points: int = 30,
-    draws: int = 160,
+    draws: int = 320,
     seeds: int = 4,
 ) -> list[Curve]:
     target = hermite_target({3: 1.0}, normalised=True)

@@ -110,7 +110,11 @@ def correlations(
 @experiment(check=_quenchable)
 def quench(system: IsingLattice, key: PRNGKeyArray, *, sweeps: tuple[int, ...] = (0, 1, 2, 5, 10, 20, 50, 100, 200)) -> Quench:
     """Metropolis updates of 64 lattices from random spins, seen after these numbers of sweeps: domains grow as t^(1/2) below T_c
-    (Allen, Cahn 1979), and the energy of their walls falls as t^(-1/2)."""
+    (Allen, Cahn 1979), and the energy of their walls falls as t^(-1/2).
+
+    Flips that cost nothing are left to a coin: were they all made, walls would run instead of diffuse, as a whole colour turns at
+    once. Equilibrium is the same.
+    """
     energies, spins = quenched_series(system.temperature, key, system.shape, jnp.asarray(sweeps))
     error = jnp.std(energies, axis=1, ddof=1) / jnp.sqrt(energies.shape[1])
     return Quench(jnp.asarray(sweeps, float), jnp.mean(energies, axis=1), error, spins.astype(float))

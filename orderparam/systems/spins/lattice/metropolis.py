@@ -40,7 +40,8 @@ class State(NamedTuple):
 
 
 class Updates(NamedTuple):
-    """Metropolis updates of one lattice; shape, replicas and tilted (is there a field?) are static. All lengths must be even.
+    """Metropolis updates of one lattice; all but the first two are static: tilted says whether there is a field, coins whether
+    flips that cost nothing are left to a coin. All lengths must be even.
 
     A flip is accepted with probability min(1, exp(-dE/T)) for the bonds and, where there is a field, independently with
     min(1, exp(-dE/T)) for the field: detailed balance holds for each factor (Michel, Kapfer, Krauth 2014).
@@ -51,6 +52,7 @@ class Updates(NamedTuple):
     shape: tuple[int, ...]
     replicas: int
     tilted: bool
+    coins: bool = False
 
     @property
     def half(self) -> tuple[int, ...]:
@@ -78,13 +80,18 @@ class Updates(NamedTuple):
         return State(even, odd, counter, drawn), added([odd ^ neighbour for neighbour in around])
 
     def _draw(self, counter: Counter) -> tuple[Counter, Words]:
-        """What bonds (a word for each neighbour beyond half of them) and the field accept, for both colours."""
+        """What bonds (a word for each neighbour beyond half of them), the field and the coins accept, for both colours."""
         size = 2 * int(np.prod(self.half))
         counter, accepted = random_bits(counter, len(self.shape) * size, binary_digits(jnp.exp(-4 / self.temperature)))
-        if not self.tilted:
-            return counter, accepted
-        counter, pulled = random_bits(counter, size, binary_digits(jnp.exp(-2 * jnp.abs(self.field) / self.temperature)))
-        return counter, jnp.concatenate([accepted, pulled])
+        drawn = [accepted]
+        if self.tilted:
+            pull = binary_digits(jnp.exp(-2 * jnp.abs(self.field) / self.temperature))
+            counter, pulled = random_bits(counter, size, pull)
+            drawn.append(pulled)
+        if self.coins:
+            counter, tossed = random_words(counter, size)
+            drawn.append(tossed)
+        return counter, jnp.concatenate(drawn)
 
     def neighbours(self, other: Half, shifted: np.ndarray) -> list[Half]:
         """They are all of the other colour; in rows that are `shifted` the own columns are odd."""
@@ -100,6 +107,9 @@ class Updates(NamedTuple):
         if self.tilted:
             against = spins ^ jnp.where(self.field > 0, _ONES, np.uint64(0))  # ones where the spin is against the field
             flip = flip & (accepted[directions] | against)
+        if self.coins:
+            tie = at_least(parallel, directions) & ~at_least(parallel, directions + 1)
+            flip = flip & (accepted[-1] | ~tie)
         return spins ^ flip
 
 
@@ -134,7 +144,7 @@ def quenched_series(
     temperature: Float[Array, ""], key: PRNGKeyArray, shape: tuple[int, ...], times: Int[Array, "time"]
 ) -> tuple[Float[Array, "time replica"], Int8[Array, "time *shape"]]:
     """Energies per spin of 64 replicas after these numbers of sweeps from random spins, and the spins of the first of them."""
-    updates = Updates(temperature, jnp.zeros(()), shape, REPLICAS, False)
+    updates = Updates(temperature, jnp.zeros(()), shape, REPLICAS, tilted=False, coins=True)
     counter, words = random_words(first_word(key), int(np.prod(shape)))
     even, odd = words.reshape(2, *updates.half)
 

@@ -21,7 +21,7 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
     columns=3,
     panels=lambda p: [
         Panel("load", "flip_probability", by="spins", where={"part": "cubic"}, log="y", title="cubic: one step"),
-        Panel("load", "overlap", by="spins", where={"part": ("cubic", "limit")}, title="cubic: at rest"),
+        Panel("load", "overlap", by="spins", where={"part": "cubic"}, title="cubic: at rest"),
         Panel(
             "load",
             "success",
@@ -51,7 +51,7 @@ def dense_memory(
 ) -> list[Curve]:
     fine = {"load": tuple(np.linspace(0.01, 0.12, 111).tolist())}
     measured = partial(dense_recall, trials=trials)
-    curves = [Curve("theory", dense_retrieval, DenseMemory(0.05), fine, facets={"part": "limit"})]
+    curves = [Curve("theory", dense_retrieval, DenseMemory(0.05), fine, facets={"part": "cubic"})]
     for count in spins:
         system, facets = DenseMemory(0.05, spins=count), {"part": "cubic", "spins": count}
         curves += [

@@ -20,12 +20,12 @@ Number = Float[Array, ""]
 class SignalToNoise(Result):
     """flip_probability: that a spin of a stored pattern turns in one step.
 
-    overlap: after one parallel step from the overlap `start`. lossless_patterns: P up to which no spin of a pattern turns,
+    next_overlap: after one parallel step from the overlap `start`. lossless_patterns: P up to which no spin of a pattern turns,
     typically.
     """
 
     flip_probability: Float[Array, ""]
-    overlap: Float[Array, ""]
+    next_overlap: Float[Array, ""]
     lossless_patterns: Float[Array, ""]
 
 

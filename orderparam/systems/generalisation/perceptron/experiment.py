@@ -1,7 +1,7 @@
 """Perceptrons that really learn from a teacher: by Hebb's rule, by the largest margin, at random, and as badly as possible."""
 
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -41,7 +41,7 @@ def trained_student(
     """w = sum_mu y_mu x_mu, or the student of largest margin."""
     teacher, signed = _data(key, *_sizes(system), data_sets)
     student, found = (signed.sum(axis=1), True) if learner == "Hebb" else _largest_margin(np.asarray(signed))
-    return _summary(teacher, student, signed, found)
+    return _summary(_overlap(teacher, student), _wrong(signed, student), found)
 
 
 @experiment
@@ -53,16 +53,25 @@ def sampled_students(
     data_sets: int = 8,
     steps: int = 4000,
 ) -> Learned:
-    """Students drawn uniformly from those without a training error: the mean of their errors, or the error of their mean.
+    """Students drawn uniformly from those without a training error: the mean of their errors, or the error of their vote.
 
     Hit and run: from the student of largest margin, `steps` times, to a random point of the part of a random great circle on
-    which no example is misclassified; the first quarter is left out. Needs many more than d^2 steps.
+    which no example is misclassified; the first quarter is left out. Two chains for every data set: with the means m and
+    m' of their students (of length one), the mean of infinitely many has the overlap (m + m').w_0/(2 sqrt(m.m')) with the teacher,
+    m.m' averaged over data sets. The chains need many more than d^2 steps to forget their start.
     """
     for_data, for_chain = jax.random.split(key)
     teacher, signed = _data(for_data, *_sizes(system), data_sets)
     start, found = _largest_margin(np.asarray(signed))
-    students = _hit_and_run(for_chain, signed, jnp.asarray(start), steps)
-    return _summary(teacher, students.mean(axis=1) if learner == "Bayes" else students, signed, found)
+    students = _hit_and_run(for_chain, jnp.tile(signed, (2, 1, 1)), jnp.tile(jnp.asarray(start), (2, 1)), steps)
+    both = students.reshape(2, data_sets, *students.shape[1:])
+    wrong = jnp.mean(jnp.stack([_wrong(signed, chain) for chain in both]))
+    if learner == "Gibbs":
+        return _summary(jnp.moveaxis(jnp.stack([_overlap(teacher, chain) for chain in both]), 0, 1), wrong, found)
+    first, second = both.mean(axis=2)
+    alike = jnp.mean(jnp.sum(first * second, axis=1))
+    vote = jnp.sum((first + second) * teacher, axis=1) / (2 * jnp.sqrt(alike))
+    return _summary(vote, wrong, found)
 
 
 @experiment
@@ -78,7 +87,7 @@ def worst_student(system: PerceptronLearning, key: PRNGKeyArray, *, data_sets: i
         away = student / np.linalg.norm(student, axis=1, keepdims=True) - _STEP * teacher
         change, met = zip(*(shortest_vector(one, -one @ w) for one, w in zip(signed, away)))
         student, found = away + np.stack(change), found and all(met)
-    return _summary(jnp.asarray(teacher), jnp.asarray(student), jnp.asarray(signed), found)
+    return _summary(_overlap(teacher, student), _wrong(signed, student), found)
 
 
 def _sizes(system: PerceptronLearning) -> tuple[int, int]:
@@ -102,13 +111,20 @@ def _largest_margin(signed: np.ndarray) -> tuple[np.ndarray, bool]:
     return np.stack(students), all(found)
 
 
-def _summary(teacher: Array, student: Array, signed: Array, found: bool) -> Learned:
+def _overlap(teacher: Any, student: Any) -> Float[Array, "set *draw"]:
     """student: one of each data set, or several in a dimension after the first."""
-    overlap = jnp.einsum("sd,s...d->s...", teacher, student) / jnp.linalg.norm(student, axis=-1)
+    return jnp.einsum("sd,s...d->s...", teacher, student) / jnp.linalg.norm(student, axis=-1)
+
+
+def _wrong(signed: Any, student: Any) -> Float[Array, ""]:
+    """The share of examples with the wrong sign; those on the border are right."""
+    return jnp.mean(jnp.einsum("snd,s...d->sn...", signed, student) < -1e-9)
+
+
+def _summary(overlap: Float[Array, "set *draw"], wrong: Float[Array, ""], found: bool) -> Learned:
     error = jnp.arccos(jnp.clip(overlap, -1, 1)) / np.pi
-    wrong = jnp.mean(jnp.einsum("snd,s...d->sn...", signed, student) < -1e-9)
-    found_values = [x.reshape(len(teacher), -1).mean(axis=1) for x in (overlap, error)]
-    pairs = [(jnp.mean(x), _spread(x)) for x in found_values]
+    means = [x.reshape(len(x), -1).mean(axis=1) for x in (overlap, error)]
+    pairs = [(jnp.mean(x), _spread(x)) for x in means]
     return Learned(*pairs[0], *pairs[1], wrong, jnp.asarray(found))
 
 

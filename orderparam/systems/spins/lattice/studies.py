@@ -103,11 +103,11 @@ def ising_binder(
     source="Fisher, Barber 1972; Binder 1981; Onsager 1944",
     seconds=(60, 3600),
     observables=("energy",),
-    full={"lengths": (8, 16, 32, 64, 128), "sweeps": 10_000, "seeds": 8},
+    full={"lengths": (16, 32, 64, 128), "sweeps": 10_000, "seeds": 8},
     draw=draw_scaling,
 )
 def ising_scaling(
-    lengths: tuple[int, ...] = (8, 16, 32, 64),
+    lengths: tuple[int, ...] = (16, 32, 64),
     temperatures: tuple[float, ...] = (2.235, 2.25, 2.262, 2.272, 2.285, 2.3),
     replicas: int = 4,
     sweeps: int = 1400,

@@ -28,7 +28,7 @@ def _line(least: float, most: float, points: int = 25) -> list[float]:
 
 
 def _compared(
-    system: BayesianNetwork, axis: str, line: Any, measured: Any, samples: int, seeds: int, facets: dict[str, Any], **lengths: int
+    system: BayesianNetwork, axis: str, line: Any, measured: Any, samples: int, seeds: int, facets: dict[str, Any], **lengths: Any
 ) -> list[Curve]:
     """Theory at finite and at infinite width, and sampled networks, along one axis. lengths: further ones of the sampler."""
     sampler = partial(sampled_network, samples=samples, **lengths)

@@ -112,7 +112,7 @@ def langevin_training(
     posterior = TwoLayerPosterior(layer, *training_set(system, key))
     fresh = draw_data(system, jax.random.fold_in(data_key, 1), TEST_POINTS)
     thin = max(1, round(duration / records / step))
-    slower = jnp.sqrt(layer.dim / layer.weight_variance * layer.readout_variance / layer.width) if one_rate else 1.0
+    ratio = layer.dim / layer.weight_variance * layer.readout_variance / layer.width if one_rate else 1.0
     run = sample(
         posterior,
         posterior.starts(1, int(start == "informed"), start_key),
@@ -122,7 +122,7 @@ def langevin_training(
         warmup=0,
         samples=records,
         thin=thin,
-        scale=TwoLayerWeights(slower, 1.0),
+        scale=TwoLayerWeights(jnp.sqrt(ratio), jnp.ones(())),
         observe=_Recorder(posterior, *fresh, jnp.asarray(boundary)),
     )
     path = jax.tree.map(lambda values: values[0], run.observables)

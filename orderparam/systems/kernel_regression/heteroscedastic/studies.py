@@ -50,16 +50,22 @@ def patchy_ridge(
     """n_train: examples per copy. seeds: of the smallest system; larger ones fluctuate less and get as many fewer."""
     halves, extra = jnp.array([0.5, 0.5]), jnp.array([0.0, high - low])
     line = sorted({*np.geomspace(min(n_train), max(n_train), 60), *map(float, n_train)})
+
+    def spectrum(m: int) -> Spectrum:
+        return Spectrum(1 / (m * np.arange(1.0, rank + 1)), np.full(rank, 1 / rank), np.full(rank, float(m)))
+
     curves = []
     for m in copies:
-        spectrum = Spectrum(1 / (m * np.arange(1.0, rank + 1)), np.full(rank, 1 / rank), np.full(rank, float(m)))
-        patchy = HeteroscedasticRegression(spectrum, 10.0, low, weights=halves, extra_temperature=extra, extra_noise=jnp.zeros(2))
+        patchy = HeteroscedasticRegression(
+            spectrum(m), 10.0, low, weights=halves, extra_temperature=extra, extra_noise=jnp.zeros(2)
+        )
         grid, measured = {"n_train": [m * n for n in line]}, {"n_train": [m * n for n in n_train]}
         facets = {"copies": m}
         curves += [
             Curve(_LOCAL, heteroscedastic, patchy, grid, facets=facets),
             Curve("measured", heteroscedastic_design, patchy, measured, max(4, seeds // m), batch_seeds=True, facets=facets),
         ]
-    uniform = KernelRegression(curves[0].system.spectrum, 10.0, (low + high) / 2)
-    grid, facets = curves[0].over, {"copies": copies[0]}
-    return [*curves, Curve("its mean as a uniform ridge", self_consistent, uniform, grid, facets=facets, baseline=True)]
+    uniform = KernelRegression(spectrum(copies[0]), 10.0, (low + high) / 2)
+    mean = {"n_train": [copies[0] * n for n in line]}
+    facets = {"copies": copies[0]}
+    return [*curves, Curve("its mean as a uniform ridge", self_consistent, uniform, mean, facets=facets, baseline=True)]

@@ -57,8 +57,8 @@ def sampled_students(
 
     Hit and run: from the student of largest margin, `steps` times, to a random point of the part of a random great circle on
     which no example is misclassified; the first quarter is left out. Two chains for every data set: with the means m and
-    m' of their students (of length one), the mean of infinitely many has the overlap (m + m').w_0/(2 sqrt(m.m')) with the teacher,
-    m.m' averaged over data sets. The chains need many more than d^2 steps to forget their start.
+    m' of their students (of length one), the mean of infinitely many has the overlap (m + m').w_0/(2 sqrt(m.m')) with the
+    teacher, m.m' averaged over data sets. The chains need many more than d^2 steps to forget their start.
     """
     for_data, for_chain = jax.random.split(key)
     teacher, signed = _data(for_data, *_sizes(system), data_sets)

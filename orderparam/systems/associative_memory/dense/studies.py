@@ -20,7 +20,9 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
     full={"spins": (100, 200, 400), "exponential_spins": (20, 25, 30), "trials": 50, "seeds": 16},
     columns=3,
     panels=lambda p: [
-        Panel("load", "flip_probability", by="spins", where={"part": "cubic"}, log="y", ylim=(1e-5, 0.2), title="cubic: one step"),
+        Panel(
+            "load", "flip_probability", by="spins", where={"part": "cubic"}, log="y", ylim=(1e-5, 1), title="cubic: one step"
+        ),
         Panel("load", "overlap", by="spins", where={"part": "cubic"}, title="cubic: at rest"),
         Panel(
             "load",

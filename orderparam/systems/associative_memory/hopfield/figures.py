@@ -16,7 +16,7 @@ _LINES = {
 def draw_lines(axes: Any, comparison: Comparison) -> None:
     """Temperature against load; inset: where retrieval becomes unstable against breaking replica symmetry."""
     (data,) = comparison.theories(part="lines").values()
-    inset = axes.inset_axes((0.52, 0.3, 0.44, 0.3))
+    inset = axes.inset_axes((0.55, 0.48, 0.42, 0.26))
     for number, (name, text) in enumerate(_LINES.items()):
         there = data[name] > 0
         look = {"color": COLOURS[number], "linestyle": DASHES[number]}

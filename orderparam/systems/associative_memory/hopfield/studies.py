@@ -31,7 +31,7 @@ CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
         Left: replica-symmetric lines, inset: $T_R$. Middle, right: retrieval states, and {networks} networks of {spins} spins in
         a run, started at a pattern; heat bath, averages over the second half of {sweeps} sweeps.
     """,
-    explained="Close to $T_M$ some networks of 1000 spins leave the retrieval state; far below it single spins that never err count.",
+    explained="Close to $T_M$ some networks of 1000 spins leave the retrieval state; far below it hardly a spin ever errs.",
 )
 def hopfield_phase_diagram(
     loads: tuple[float, ...] = (0.02, 0.05, 0.1),

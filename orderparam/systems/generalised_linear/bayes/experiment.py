@@ -133,7 +133,11 @@ def gamp(
         precision = jnp.maximum(-jnp.sum(jnp.where(jnp.isfinite(slope), slope, 0.0)) / d, least / rho)
         posterior = prior.posterior(precision * a + g @ matrix, precision)
         estimate = damping * a + (1 - damping) * posterior.mean.astype(matrix.dtype)
-        return estimate, jnp.mean(posterior.variance).astype(matrix.dtype), g, count + 1, jnp.sqrt(jnp.mean((estimate - a) ** 2))
+        spread = jnp.mean(posterior.variance).astype(matrix.dtype)
+        # Weights that are known make every label certain: none is left that measures them, and they would be forgotten.
+        forgotten = (v < 1e-3 * rho) & (spread > 0.1 * rho)
+        estimate, spread = jnp.where(forgotten, a, estimate), jnp.where(forgotten, v, spread)
+        return estimate, spread, g, count + 1, jnp.sqrt(jnp.mean((estimate - a) ** 2))
 
     def unfinished(state: tuple) -> Bool[Array, ""]:
         _, v, _, count, change = state

@@ -105,11 +105,10 @@ def _draw_collapse(axes: Any, fit: Collapse) -> dict[str, Any]:
 
 def draw_opposite(axes: Any, comparison: Comparison) -> None:
     """The correlation of opposite sites against the size, and its exponent."""
-    runs = by_length(comparison, "experiment")
-    half = (runs["steps"] == runs["length"] / 2) & runs["correlation"].notnull()
-    far = xr.Dataset(
-        {name: runs[name].where(half).sum("step").isel(temperature=0) for name in ("correlation", "correlation_error")}
-    )
+    runs = {data.attrs["facets"]["length"]: data for data in comparison.experiments().values()}
+    names = ["correlation", "correlation_error"]
+    last = [runs[length][names].isel(step=-1, temperature=0).expand_dims(length=[length]) for length in sorted(runs)]
+    far = xr.concat(last, "length")
     axes.errorbar(far["length"], far["correlation"].mean("seed"), far["correlation_error"].mean("seed") / 2, fmt="o", color=ink())
     axes.set(xscale="log", yscale="log", xlabel="length $L$", ylabel="correlation of opposite sites")
     try:

@@ -1,4 +1,4 @@
-"""What panels cannot say: overlaps of chosen features on two branches, and a map of the order of the transition."""
+"""What panels cannot say: a map of the order of the transition."""
 
 from typing import Any
 
@@ -6,18 +6,6 @@ import numpy as np
 
 from orderparam.core.study import Comparison
 from orderparam.plotting.style import ink
-
-
-def draw_features(axes: Any, comparison: Comparison) -> None:
-    """Overlaps of the features 1, 2, 4, 8 ... on the Bayes-optimal and on the informed branch."""
-    from matplotlib import colormaps
-
-    bayes, informed = comparison.theories().values()
-    chosen = 2 ** np.arange(int(np.log2(bayes.sizes["feature"])) + 1)
-    for colour, i in zip(colormaps["viridis"](np.linspace(0, 0.9, len(chosen))), chosen):
-        axes.plot(bayes["n_train"], bayes["overlap"].isel(feature=i - 1), color=colour, label=f"$i$ = {i}")
-        axes.plot(informed["n_train"], informed["overlap"].isel(feature=i - 1), color=colour, linestyle=":", linewidth=0.9)
-    axes.set(xscale="log", ylim=(0, 1.02), xlabel="training examples $n$", ylabel="overlap $q_i$")
 
 
 def draw_order(axes: Any, comparison: Comparison) -> None:

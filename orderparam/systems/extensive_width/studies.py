@@ -1,11 +1,14 @@
 """The figures of the theory of extensive-width learning: staircase, transitions, laws of read-outs."""
 
+from functools import partial
+
 import numpy as np
 
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel
-from orderparam.systems.extensive_width.figures import draw_features, draw_order
-from orderparam.systems.extensive_width.grids import per_square, samples
+from orderparam.systems.extensive_width.experiment import posterior_hmc
+from orderparam.systems.extensive_width.figures import draw_order
+from orderparam.systems.extensive_width.grids import FINITE_DIMENSION, learned, samples
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WeightedTeacher
 from orderparam.systems.extensive_width.theory import bayes_optimal, flat_hierarchy, informed_state
 
@@ -16,23 +19,45 @@ SOURCE = "Nguyen and Barbier 2026"
     "feature-staircase",
     title="Features are learned one after the other, each by a jump of its overlap",
     source=SOURCE,
-    seconds=(20, 60),
-    observables=("error",),
-    full={"points": 3000},
-    panels=[Freehand(draw_features), Panel("n_train", "effective_width", log="xy")],
+    seconds=(50, 600),
+    observables=("overlap",),
+    full={"points": 3000, "measured_dim": 200, "seeds": 16},
+    panels=lambda p: [
+        Panel("n_train", "overlap", by="feature", log="x", where={"part": "overlaps", "feature": (0, 1, 2, 3)}, jump=learned),
+        Panel("n_train", "effective_width", log="xy", where={"part": "width"}),
+    ],
     caption=r"""
-        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$. Left: solid, Bayes-optimal;
-        dotted, the metastable branch that is reached from the teacher.
+        $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$. Left: $d$ = {measured_dim}, $k$ = {measured_width}; the informed branch
+        is the metastable one that chains keep when they start at the teacher. Right: $d$ = {input_dim}, $k$ = {width}.
     """,
+    explained=(
+        "Chains of 100 draws that start at the teacher have not let go of the next feature to come (R-hat above 1.05); the "
+        "learned ones agree."
+    ),
 )
 def feature_staircase(
-    input_dim: int = 200, width: int = 100, decay: float = 1.0, noise: float = 0.01, points: int = 600
+    input_dim: int = 200,
+    width: int = 100,
+    decay: float = 1.0,
+    noise: float = 0.01,
+    points: int = 600,
+    measured_dim: int = 100,
+    measured_width: int = 8,
+    ratios: tuple[float, ...] = (0.015, 0.045, 0.08, 0.145),
+    seeds: int = 4,
 ) -> list[Curve]:
-    system = HierarchicalTeacher(input_dim, width, decay, noise)
-    over = {"n_train": samples(0.01 * input_dim**2, 40 * input_dim**2, points)}
+    few = HierarchicalTeacher(measured_dim, measured_width, decay, noise)
+    many = HierarchicalTeacher(input_dim, width, decay, noise)
+    over = {"n_train": samples(0.01 * measured_dim**2, 0.2 * measured_dim**2, points)}
+    all_steps = {"n_train": samples(0.01 * input_dim**2, 40 * input_dim**2, points)}
+    measured = {"n_train": [float(round(ratio * measured_dim**2)) for ratio in ratios]}
+    chains = partial(posterior_hmc, start="informed")
     return [
-        Curve("Bayes-optimal", bayes_optimal, system, over),
-        Curve("informed branch", informed_state, system, over),
+        Curve("Bayes-optimal", bayes_optimal, few, over, facets={"part": "overlaps"}),
+        Curve("informed branch", informed_state, few, over, facets={"part": "overlaps"}),
+        Curve("HMC from the teacher", chains, few, measured, seeds, facets={"part": "overlaps"}),
+        Curve("Bayes-optimal", bayes_optimal, many, all_steps, facets={"part": "width"}),
+        Curve("informed branch", informed_state, many, all_steps, facets={"part": "width"}),
     ]
 
 
@@ -40,63 +65,99 @@ def feature_staircase(
     "collective-transition",
     title="Read-outs of similar size: many features learned at once",
     source="derived for this package from the free entropy of Nguyen and Barbier 2026",
-    seconds=(40, 120),
+    seconds=(60, 1200),
     observables=("error",),
-    full={"points": 400, "resolution": 80},
+    full={"points": 400, "resolution": 80, "measured_dim": 60, "seeds": 16},
     panels=[
-        Panel(per_square(400), "error", where={"part": "error"}),
+        Panel(
+            ("$n/d^2$", lambda data: data["n_train"] / data.attrs["facets"]["input_dim"] ** 2),
+            "error",
+            facet="input_dim",
+            where={"part": "error"},
+        ),
         Freehand(draw_order, "order of the transition"),
     ],
     caption=r"""
-        tanh$(2z)$, $k/d$ = {width_ratio}; left: $\beta$ = {decay}, $\Delta$ = {noise} (star). Right: above 1 a finite fraction
-        of the features is learned at once. Finite sizes approach the limit as $k^{{2\beta - 1}}$, slowly.
+        tanh$(2z)$, $k/d$ = {width_ratio}; errors: $\beta$ = {decay}, $\Delta$ = {noise} (star). Map: in red a finite fraction of
+        the features is learned at once. Finite sizes approach the limit as $k^{{2\beta - 1}}$, slowly.
     """,
+    explained=FINITE_DIMENSION,
 )
 def collective(
-    width_ratio: float = 0.5, noise: float = 0.01, decay: float = 0.3, points: int = 120, resolution: int = 32
+    width_ratio: float = 0.5,
+    noise: float = 0.01,
+    decay: float = 0.3,
+    points: int = 120,
+    resolution: int = 32,
+    input_dim: int = 400,
+    measured_dim: int = 24,
+    ratios: tuple[float, ...] = (0.4, 0.6, 0.8, 1.0, 1.2),
+    seeds: int = 4,
 ) -> list[Curve]:
-    dim = 400
-    limit = HierarchicalTeacher(dim, round(width_ratio * dim), decay, noise)
-    grid = {"n_train": [float(a) * dim**2 for a in np.linspace(0.4, 1.2, points)]}
+    limit = HierarchicalTeacher(input_dim, round(width_ratio * input_dim), decay, noise)
     diagram = {"decay": list(np.linspace(0.02, 0.48, resolution)), "noise": list(np.geomspace(0.002, 0.3, resolution))}
-    return [
-        Curve("infinite dimension", flat_hierarchy, limit, grid, facets={"part": "error"}),
-        Curve("$d$ = 400, Bayes-optimal", bayes_optimal, limit, grid, facets={"part": "error"}),
-        Curve("$d$ = 400, informed branch", informed_state, limit, grid, facets={"part": "error"}),
-        Curve("order of the transition", flat_hierarchy, limit, diagram, facets={"part": "diagram"}),
-    ]
+    curves = [Curve("order of the transition", flat_hierarchy, limit, diagram, facets={"part": "diagram"})]
+    for dim in (input_dim, measured_dim):
+        system, facets = HierarchicalTeacher(dim, round(width_ratio * dim), decay, noise), {"part": "error", "input_dim": dim}
+        grid = {"n_train": [float(a) * dim**2 for a in np.linspace(0.3, 1.3, points)]}
+        curves += [
+            Curve("infinite dimension", flat_hierarchy, system, grid, facets=facets, baseline=True),
+            Curve("Bayes-optimal", bayes_optimal, system, grid, facets=facets),
+            Curve("informed branch", informed_state, system, grid, facets=facets),
+        ]
+    measured = {"n_train": [float(round(ratio * measured_dim**2)) for ratio in ratios]}
+    chains = partial(posterior_hmc, start="informed")
+    return [*curves, Curve("HMC from the teacher", chains, system, measured, seeds, facets=facets)]
 
 
 @study(
     "readout-laws",
     title="Overlaps of all features for flat, power-law and exponential read-outs",
     source="Nguyen and Barbier 2026, appendix figures",
-    seconds=(40, 60),
-    observables=("error",),
+    seconds=(60, 3000),
+    observables=("overlap",),
+    full={"measured_dim": 60, "measured_width": 30, "ratios": (0.5, 1.0, 1.5, 2.0), "seeds": 8},
     panels=lambda p: [
         Panel(
             "feature",
             "overlap",
             facet="law",
-            by="n_train",
-            text={ratio * p["input_dim"] ** 2: f"$n/d^2$ = {ratio:g}" for ratio in p["ratios"]},
+            by="ratio",
+            where={"width": width},
+            jump=learned,
+            text={ratio: f"$n/d^2$ = {ratio:g}" for ratio in p["ratios"]},
         )
+        for width in (p["width"], p["measured_width"])
     ],
-    caption=r"$d$ = {input_dim}, $k$ = {width}, $\Delta$ = {noise}, tanh$(2z)$, read-outs of unit norm.",
+    caption=r"""
+        $\Delta$ = {noise}, tanh$(2z)$, read-outs of unit norm. Above: $d$ = {input_dim}, $k$ = {width}. Below, with chains that
+        start with the learned features at the teacher: $d$ = {measured_dim}, $k$ = {measured_width}.
+    """,
+    explained=FINITE_DIMENSION,
 )
 def readout_laws(
-    input_dim: int = 200, width: int = 100, noise: float = 0.04, ratios: tuple = (0.5, 1.0, 1.5, 2.0)
+    input_dim: int = 200,
+    width: int = 100,
+    noise: float = 0.04,
+    ratios: tuple[float, ...] = (0.5, 2.0),
+    measured_dim: int = 28,
+    measured_width: int = 14,
+    seeds: int = 4,
 ) -> list[Curve]:
-    rank = np.arange(width)
-    laws = {
-        "power law 0.4": (rank + 1.0) ** -0.4,
-        "power law 0.7": (rank + 1.0) ** -0.7,
-        "linear 2.5 to 1": np.linspace(2.5, 1.0, width),
-        "$e^{-i/20}$": np.exp(-rank / 20),
-        "$e^{-i/5}$": np.exp(-rank / 5),
-    }
-    over = {"n_train": [ratio * input_dim**2 for ratio in ratios]}
-    return [
-        Curve("Bayes-optimal", bayes_optimal, WeightedTeacher(input_dim, v / np.linalg.norm(v), noise), over, facets={"law": law})
-        for law, v in laws.items()
-    ]
+    chains = partial(posterior_hmc, start="partially_informed", draws=80)
+    curves = []
+    for dim, units in ((input_dim, width), (measured_dim, measured_width)):
+        rank = np.arange(units)
+        laws = {
+            "power law 0.7": (rank + 1.0) ** -0.7,
+            "linear 2.5 to 1": np.linspace(2.5, 1.0, units),
+            "$e^{-5i/k}$": np.exp(-5 * rank / units),
+        }
+        for law, v in laws.items():
+            for ratio in ratios:
+                system = WeightedTeacher(dim, v / np.linalg.norm(v), noise, float(round(ratio * dim**2)))
+                facets = {"law": law, "ratio": ratio, "width": units}
+                curves.append(Curve("Bayes-optimal", bayes_optimal, system, {}, facets=facets))
+                if units == measured_width:
+                    curves.append(Curve("HMC, learned features informed", chains, system, {}, seeds, facets=facets))
+    return curves

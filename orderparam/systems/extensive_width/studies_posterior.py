@@ -3,16 +3,22 @@
 from functools import partial
 
 import numpy as np
+import xarray as xr
 
 from orderparam.core.study import Curve, study
 from orderparam.gaussian.polynomials import Polynomial
-from orderparam.plotting import Panel, horizontal
+from orderparam.plotting import Panel, curve, horizontal
 from orderparam.systems.extensive_width.experiment import posterior_hmc, quadratic_posterior_hmc
-from orderparam.systems.extensive_width.grids import per_square, samples
+from orderparam.systems.extensive_width.grids import FINITE_DIMENSION, learned, per_square, samples
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, QuadraticTeacher, WidthLimitedStudent, gaussian_readouts
 from orderparam.systems.extensive_width.theory import bayes_optimal, compressed, informed_state, quadratic_bayes_optimal
 
 _INVERSE = ("$1/d$", lambda data: 1 / data.attrs["facets"]["input_dim"])
+
+
+def _mean_overlap(data: xr.Dataset, part: int) -> xr.DataArray:
+    """Of the features in decreasing order of |v|, the mean over the first half (part 0) or the second (1)."""
+    return data["overlap"].coarsen(feature=data.sizes["feature"] // 2).mean().isel(feature=part)
 
 
 def _sizes(ratios: tuple[float, ...], input_dim: int) -> list[float]:
@@ -33,6 +39,7 @@ def _sizes(ratios: tuple[float, ...], input_dim: int) -> list[float]:
             "feature",
             "overlap",
             by="n_train",
+            jump=learned,
             where={
                 "label": ("Bayes-optimal", "HMC, learned features informed"),
                 "n_train": tuple(_sizes(p["ratios"], p["input_dim"])[i] for i in (len(p["ratios"]) // 3, -1)),
@@ -41,18 +48,19 @@ def _sizes(ratios: tuple[float, ...], input_dim: int) -> list[float]:
     ],
     caption=r"""
         $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$ without its linear part;
-        {seeds} data sets, uninformed: 1.
+        {seeds} data sets.
     """,
+    explained=FINITE_DIMENSION,
 )
 def posterior_sampling(
-    input_dim: int = 28,
-    width: int = 14,
+    input_dim: int = 24,
+    width: int = 12,
     decay: float = 0.3,
     noise: float = 0.04,
     ratios: tuple = (0.5, 1.0, 1.7, 2.5),
     warmup: int = 100,
     draws: int = 150,
-    seeds: int = 2,
+    seeds: int = 4,
 ) -> list[Curve]:
     system = HierarchicalTeacher(input_dim, width, decay, noise)
     grid = {"n_train": samples(0.02 * input_dim**2, 3.0 * input_dim**2, 240)}
@@ -62,7 +70,7 @@ def posterior_sampling(
         Curve("Bayes-optimal", bayes_optimal, system, grid),
         Curve("informed branch", informed_state, system, grid),
         Curve("HMC, learned features informed", partial(hmc, start="partially_informed"), system, {"n_train": measured}, seeds),
-        Curve("HMC, uninformed", partial(hmc, start="uninformed"), system, {"n_train": measured[-1:]}, 1),
+        Curve("HMC, uninformed", partial(hmc, start="uninformed"), system, {"n_train": measured[-1:]}, seeds),
     ]
 
 
@@ -80,20 +88,22 @@ def posterior_sampling(
             facet="readouts",
             log="y",
         ),
-        Panel(
-            per_square(p["input_dim"]),
-            "overlap",
-            facet="readouts",
-            by="feature",
-            where={"label": ("Bayes-optimal", "HMC, informed")},
-            ylabel="overlap $Q(v)$ of single features",
+        *(
+            Panel(
+                per_square(p["input_dim"]),
+                (f"mean overlap,\n{which} half of $|v|$", partial(_mean_overlap, part=part)),
+                facet="readouts",
+                where={"label": ("Bayes-optimal", "HMC, informed", "HMC, uninformed")},
+                ylim=(-0.1, 1.02),
+            )
+            for which, part in (("larger", 0), ("smaller", 1))
         ),
     ],
     caption=r"""
-        $d$ = {input_dim}, $k$ = {width}, $\Delta$ = {noise}, $\sigma = He_2/\sqrt{{2}} + He_3/6$, Gaussian weights; features in
-        decreasing order of $|v|$; informed HMC: {seeds} data sets, uninformed: 1. At this size single features are found less
-        well than in large dimensions.
+        $d$ = {input_dim}, $k$ = {width}, $\Delta$ = {noise}, $\sigma = He_2/\sqrt{{2}} + He_3/6$, Gaussian weights;
+        {seeds} data sets.
     """,
+    explained=FINITE_DIMENSION,
 )
 def quadratic_specialisation(
     input_dim: int = 16,
@@ -101,7 +111,7 @@ def quadratic_specialisation(
     noise: float = 1.25,
     ratios: tuple = (2.0, 6.0),
     draws: int = 80,
-    seeds: int = 2,
+    seeds: int = 4,
     points: int = 16,
 ) -> list[Curve]:
     mixed = Polynomial((-(0.5**0.5), -0.5, 0.5**0.5, 1 / 6))  # He_2 / sqrt(2) + He_3 / 6
@@ -117,7 +127,7 @@ def quadratic_specialisation(
             Curve("Bayes-optimal", quadratic_bayes_optimal, system, grid, facets=facets),
             Curve("universal state", quadratic_bayes_optimal, system, grid, facets=facets, baseline=True),
             Curve("HMC, informed", partial(hmc, start="informed"), system, measured, seeds, facets=facets),
-            Curve("HMC, uninformed", partial(hmc, start="uninformed"), system, last, 1, facets=facets),
+            Curve("HMC, uninformed", partial(hmc, start="uninformed"), system, last, seeds, facets=facets),
         ]
     return curves
 
@@ -129,10 +139,11 @@ def quadratic_specialisation(
     seconds=(80, 20000),
     observables=("error",),
     full={"input_dim": 200, "width": 100, "warmup": 300, "draws": 400, "seeds": 8},
-    panels=[Panel("feature", "overlap", by="model")],
+    panels=[Panel("feature", "overlap", by="model", jump=learned)],
     caption=r"""
         $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, $n/d^2$ = {ratio}, tanh$(2z)$; {seeds} data sets.
     """,
+    explained=FINITE_DIMENSION,
 )
 def effective_model(
     input_dim: int = 32,
@@ -142,7 +153,7 @@ def effective_model(
     ratio: float = 1.0,
     warmup: int = 100,
     draws: int = 200,
-    seeds: int = 3,
+    seeds: int = 4,
 ) -> list[Curve]:
     teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
     resolved = max(1.0, float(bayes_optimal(teacher).effective_width))
@@ -161,11 +172,19 @@ def effective_model(
     "posterior-finite-size",
     title="What is left between sampled posteriors and the theory falls as 1/d",
     source="measured for this package on the model of Nguyen and Barbier 2026",
-    seconds=(90, 30000),
+    seconds=(60, 30000),
     observables=("error", "posterior_mean_error"),
     full={"input_dims": (16, 24, 32, 40, 48, 64, 96), "draws": 400, "seeds": 16},
-    panels=[
-        Panel(_INVERSE, "error", ratio_to="theory", ylabel="error / theory", xlim=(0, None), reference=[horizontal(1.0)]),
+    panels=lambda p: [
+        Panel(
+            _INVERSE,
+            "error",
+            ratio_to="theory",
+            ylabel="error / theory",
+            xlim=(0, None),
+            ylim=(0.6, 1.1),
+            reference=[horizontal(1.0), curve(lambda x: 1 - p["law"] * x, f"$1 - {p['law']:g}/d$")],
+        ),
         Panel(
             _INVERSE,
             ("2 (error of the mean) / (Gibbs error)", lambda data: 2 * data["posterior_mean_error"] / data["gibbs_error"]),
@@ -177,11 +196,13 @@ def effective_model(
     ],
     caption=r"""
         $k/d$ = {width_ratio}, $n/d^2$ = {ratio}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$; {seeds} data sets. The theory
-        sums over the features of each size. Right: 1 by the Nishimori identity.
+        sums over the features of each size. Dotted: left, the law through 56 data sets at $d$ = 16 to 48; right, 1 by the
+        Nishimori identity.
     """,
 )
 def posterior_finite_size(
     input_dims: tuple = (16, 24, 32),
+    law: float = 4.2,
     width_ratio: float = 0.5,
     decay: float = 0.3,
     noise: float = 0.04,

@@ -9,9 +9,9 @@ import xarray as xr
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel, horizontal, slope
 from orderparam.systems.extensive_width.experiment import adam_at_effective_width, adam_student, posterior_hmc
-from orderparam.systems.extensive_width.grids import samples
+from orderparam.systems.extensive_width.grids import FINITE_DIMENSION, samples
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WidthLimitedStudent
-from orderparam.systems.extensive_width.theory import bayes_optimal, compressed
+from orderparam.systems.extensive_width.theory import bayes_optimal, compressed, steep_hierarchy
 
 SOURCE = "Nguyen and Barbier 2026"
 
@@ -30,6 +30,11 @@ def _collapsed(noise: float) -> Callable[[xr.Dataset], xr.DataArray]:
     return ratio
 
 
+def _constant(decay: float, noise: float) -> float:
+    """What `_collapsed` tends to while k_c << k, in large dimensions."""
+    return float(steep_hierarchy(HierarchicalTeacher(200, 100, decay, noise)).collapse) / noise
+
+
 def _resolved(data: xr.Dataset) -> xr.DataArray:
     """k_c / k."""
     return data["effective_width"].where(data["effective_width"] > 0) / data.sizes["feature"]
@@ -37,7 +42,7 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "bayes-error-collapse",
-    title="Two power laws of the error, one law in terms of the effective width",
+    title="Two power laws of the error: both are the effective width over the number of examples, times a constant",
     source=SOURCE,
     seconds=(70, 3000),
     observables=("error",),
@@ -54,16 +59,17 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
         Panel(
             ("$k_c/k$", _resolved),
             (r"$\varepsilon n/(k_c d (\Delta + \varepsilon))$", _collapsed(p["noise"])),
+            facet="decay",
             by="input_dim",
             log="xy",
-            title="all decays: one law",
+            reference=[horizontal(lambda decay: _constant(decay, p["noise"]), r"$k_c \ll k \to \infty$")],
         ),
     ],
     caption=r"""
-        $k = d/2$, $\Delta$ = {noise}, tanh$(2z)$. The last panel tends to one constant for each decay while $k_c \ll k$, and to 1
-        where all is learned. Measured ($d$ = {measured_dim}, $\beta$ = {measured_decay}): {seeds} data sets, $k_c$ as measured;
-        Adam: {epochs} epochs.
+        $k = d/2$, $\Delta$ = {noise}, tanh$(2z)$. Below: 1 where all is learned. Measured ($d$ = {measured_dim}, $\beta$ =
+        {measured_decay}): {seeds} data sets, $k_c$ as measured; Adam: {epochs} epochs.
     """,
+    explained=FINITE_DIMENSION,
 )
 def bayes_error_collapse(
     input_dims: tuple = (200, 20000),
@@ -72,9 +78,9 @@ def bayes_error_collapse(
     points: int = 60,
     measured_dim: int = 20,
     measured_decay: float = 1.0,
-    measured_ratios: tuple = (1.0, 4.0),
+    measured_ratios: tuple = (0.4, 1.0, 3.0),
     epochs: int = 2000,
-    seeds: int = 2,
+    seeds: int = 4,
 ) -> list[Curve]:
     curves = []
     for decay in decays:
@@ -87,7 +93,7 @@ def bayes_error_collapse(
     )
     ns = {"teacher.n_train": [float(round(ratio * measured_dim**2)) for ratio in measured_ratios]}
     grid = {"teacher.n_train": list(np.geomspace(0.02, 3e3, points) * float(measured_dim) ** 2)}
-    hmc = partial(posterior_hmc, start="partially_informed", draws=150)
+    hmc = partial(posterior_hmc, start="partially_informed")
     adam = partial(adam_at_effective_width, epochs=epochs)
     facets = {"decay": measured_decay, "input_dim": measured_dim}
     return [
@@ -123,8 +129,8 @@ def student_training(
     ratio: float = 1.0,
     decay: float = 1.0,
     noise: float = 0.01,
-    epochs: int = 4000,
-    seeds: int = 3,
+    epochs: int = 3000,
+    seeds: int = 4,
 ) -> list[Curve]:
     teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
     resolved = max(1.0, float(bayes_optimal(teacher).effective_width))
@@ -163,7 +169,7 @@ def student_width(
     decay: float = 1.0,
     noise: float = 0.01,
     epochs: int = 2000,
-    seeds: int = 3,
+    seeds: int = 4,
 ) -> list[Curve]:
     curves = []
     for ratio in ratios:
@@ -209,7 +215,7 @@ def student_scaling(
     ratios: tuple = (0.5, 16.0),
     points: int = 5,
     epochs: int = 2000,
-    seeds: int = 3,
+    seeds: int = 4,
 ) -> list[Curve]:
     teacher = HierarchicalTeacher(input_dim, width, decay, noise)
     student = WidthLimitedStudent(teacher, width)

@@ -112,6 +112,7 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
     full={"dims": (128, 512, 2048, 8192, 32768), "cubic_dims": (32, 64, 128, 256, 512), "seeds": 256},
     seconds=(60, 3600),
     observables=("exit_samples",),
+    explained="For degree 3 at d < 100 single steps are not small, as the diffusion of the overlap takes them to be.",
     panels=[
         Panel(
             "input_dim",
@@ -143,6 +144,7 @@ def sgd_exit_times(
     full={"dims": (64, 256, 1024, 4096), "one_look_dims": (32, 64, 128, 256), "path_dim": 4096, "seeds": 256},
     seconds=(60, 3600),
     observables=("exit_samples", "norm"),
+    explained="One look at degree 3 and d < 100: single steps are not small, as the diffusion of the overlap takes them to be.",
     panels=[
         Panel("sample_ratio", "norm", by="way", where={"part": "path"}, log="x", ylabel="overlap $|m|$"),
         Panel("input_dim", "exit_samples", by="way", where={"part": "exit"}, log="xy", fit="d", ylabel="$n$ until $|m| = 0.3$"),
@@ -190,6 +192,7 @@ def sgd_data_reuse(
     full={"dim": 128, "batches": (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048), "seeds": 256},
     seconds=(60, 1200),
     observables=("exit_samples", "exit_steps"),
+    explained="The theory takes the gradient noise of single examples; batches near d^(degree/2) need more of them than that.",
     panels=lambda p: [
         Panel("batch_size", y, log="xy", ylabel=f"{unit} until $|m| = 1/2$", reference=[vertical(p["dim"] ** 1.5, "$d^{3/2}$")])
         for y, unit in (("exit_samples", "samples $n$"), ("exit_steps", "steps $n/b$"))

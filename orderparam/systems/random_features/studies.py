@@ -52,6 +52,9 @@ def _between(values: tuple[int, ...], points: int = 60) -> list[float]:
     """,
     seconds=(80, 1500),
     observables=("test_error", "train_error", "effective_dimension", "cross_validation"),
+    explained=(
+        "The theory is the limit of large sizes; the effective parameters fluctuate so little that terms of order 1/d show."
+    ),
     full={"input_dim": 1000, "n_train": 1500, "widths": (300, 600, 900, 1200, 1350, 1500, 1650, 2250, 3000, 7500), "seeds": 20},
 )
 def random_features_double_descent(
@@ -101,6 +104,9 @@ def random_features_double_descent(
     """,
     seconds=(90, 3000),
     observables=("test_error", "classification_error", "train_loss", "effective_dimension"),
+    explained=(
+        "The theory is the limit of large sizes; the effective parameters fluctuate so little that terms of order 1/d show."
+    ),
     full={
         "input_dim": 600,
         "width": 900,
@@ -154,6 +160,10 @@ def gaussian_equivalence(
     """,
     seconds=(40, 900),
     observables=("test_error", "train_error", "cross_validation", "effective_dimension"),
+    explained=(
+        "Images are a finite pool, from whose size on the measured error is lower, and come in near-copies, which "
+        "no Gaussian theory knows."
+    ),
     full={"dataset": "mnist", "n_train": (60, 180, 300, 450, 900, 1800), "seeds": 20},
 )
 def random_features_real_data(
@@ -190,6 +200,7 @@ def random_features_real_data(
     """,
     seconds=(60, 900),
     observables=("classification_error", "train_loss", "effective_dimension"),
+    explained="The classes of real images are not Gaussian: the wrong signs measured are 5 to 23 % more than predicted.",
     full={"dataset": "mnist", "n_train": (50, 100, 200, 400, 800, 1600), "seeds": 10},
 )
 def random_features_real_classes(
@@ -228,6 +239,7 @@ def random_features_real_classes(
     """,
     seconds=(40, 1200),
     observables=("excess_risk", "effective_dimension"),
+    explained="The effective parameters, which hardly fluctuate, lie 0.1 % below the deterministic equivalent of large sizes.",
     full={"modes": 20_000, "n_train": (100, 300, 1000, 3000), "widths": (200, 1000, 5000), "points": 60},
 )
 def random_features_scaling(
@@ -281,7 +293,7 @@ def random_features_scaling(
             (r"$\ln n/\ln d$", lambda data: np.log(data["n_train"]) / np.log(data.attrs["facets"]["input_dim"])),
             "excess_risk",
             by="input_dim",
-            where={"label": "growing dimension"},
+            where={"label": ("growing dimension", "measured stair")},
             title=r"$p\to\infty$",
             ylim=(0, None),
             reference=[horizontal(plateau) for plateau in np.cumsum(p["degree_power"][::-1])[::-1]],
@@ -291,7 +303,7 @@ def random_features_scaling(
         Features {activation}$(Wx${bias:+g}$)$ on the sphere, target with power {degree_power} in the degrees 0, 1, 2,
         ..., no noise, ridge {ridge} beside the summed loss. Theory: deterministic equivalent; measured: real features and
         inputs. Dotted: left, the number of modes $B_k$ of degree $k$; right, the power that is left when all lower
-        degrees are learned.
+        degrees are learned. The stair is measured at $d$ = {stair_dim} with {stair_width} features, as its line has them.
     """,
     seconds=(60, 1500),
     observables=("excess_risk", "effective_dimension"),
@@ -301,12 +313,15 @@ def polynomial_staircase(
     input_dim: int = 20,
     widths: tuple[int, ...] = (100, 800),
     n_train: tuple[int, ...] = (10, 20, 50, 100, 200, 400, 800, 1600, 3200),
-    larger_dims: tuple[int, ...] = (20, 1000, 10_000),
+    larger_dims: tuple[int, ...] = (20, 10_000),
+    stair_dim: int = 100,
+    stair_width: int = 4000,
+    stair_n: tuple[int, ...] = (10, 30, 100, 300, 1000, 2000),
     degree_power: tuple[float, ...] = (0.0, 0.36, 0.36, 0.28),
     ridge: float = 0.1,
     activation: str = "relu",
     bias: float = -0.5,
-    seeds: int = 10,
+    seeds: int = 8,
 ) -> list[Curve]:
     curves = []
     for width in (*widths, math.inf):
@@ -315,9 +330,10 @@ def polynomial_staircase(
         curves.append(Curve("theory", polynomial_regime, system, grid, facets=facets))
         if width < math.inf:
             curves.append(Curve("measured", learn_on_sphere, system, {"n_train": n_train}, seeds, facets=facets))
-    for dimension in larger_dims:
-        system = SphereFeatures(dimension, _INFINITE, 1.0, ridge, degree_power, activation, bias)
-        grid = {"n_train": list(float(dimension) ** np.linspace(0.3, 3.6, 80))}
-        facets = {"input_dim": dimension, "width": math.inf}
+    for dimension, width in (*((dimension, math.inf) for dimension in larger_dims), (stair_dim, stair_width)):
+        system = SphereFeatures(dimension, min(width, _INFINITE), 1.0, ridge, degree_power, activation, bias)
+        highest = 3.6 if width == math.inf else math.log(max(stair_n)) / math.log(dimension)
+        grid = {"n_train": list(float(dimension) ** np.linspace(0.3, highest, 80))}
+        facets = {"input_dim": dimension, "width": width}
         curves.append(Curve("growing dimension", polynomial_regime, system, grid, facets=facets))
-    return curves
+    return [*curves, Curve("measured stair", learn_on_sphere, system, {"n_train": stair_n}, seeds, facets=facets)]

@@ -92,6 +92,7 @@ def giant_steps_staircase(
     """,
     seconds=(70, 1500),
     observables=("overlap",),
+    explained="The theory is that of infinite d; the deviation falls with d and grows with the step, as the right panel shows.",
     full={"dimensions": (50, 100, 200, 400, 800), "repeats": 400, "seeds": 24},
 )
 def giant_steps_batch_reuse(

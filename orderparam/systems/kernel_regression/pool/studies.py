@@ -38,6 +38,10 @@ CLOSE = ("effective ridge", "RG decimation", "cavity", "Gaussian process", "netw
     "{temperature}. Error on the images outside the random training set.",
     seconds=(60, 900),
     observables=("test_error", "train_error"),
+    explained=(
+        "The features of low-dimensional images are not Gaussian: self-consistent theories are 3 to 9 % too low "
+        "from 64 examples on."
+    ),
     full={
         "n_train": (8, 16, 32, 64, 128, 256, 512, 800),
         "with_cavity": True,
@@ -93,6 +97,7 @@ def digits_learning_curve(
     "of learnability below {threshold} integrated out. Equivalent-kernel lines leave the axes where their error is too small.",
     seconds=(85, 3600),
     observables=("test_error", "population_error"),
+    explained="The features of images are not Gaussian: deviations of 1 to 2.5 % in the median, 8 % at worst.",
     full={"pool": 10_000, "n_train": (10, 30, 100, 300, 1000, 3000), "seeds": 20},
 )
 def gpr_binary_images(

@@ -41,6 +41,7 @@ def _panels(p: Mapping[str, Any]) -> list[Panel]:
     "harmonic and a cubic one of power {cubic_power} (horizontal line); $T$ = {temperature}. Learnability: mean over all "
     "harmonics of a degree. Vertical: the numbers of linear and of cubic harmonics, $d$ and $N_3 = d(d-1)(d+4)/6$.",
     seconds=(60, 1800),
+    explained="The error is that of one target, drawn anew for few training sets, and scatters most where little of it is left.",
     full={
         "input_dims": (10, 20),
         "n_train": (5, 10, 20, 40, 100, 200, 500, 1000, 2000, 5000, 10_000),

@@ -15,13 +15,14 @@ from orderparam.systems.online_sgd.committee.theory import overlap_flow
         "dim": 10_000,
         "width": 8,
         "teacher_width": 4,
-        "horizon": 1000.0,
+        "horizon": 3000.0,
         "long_horizon": 1e4,
         "seeds": 16,
         "noises": (0.0, 1e-4, 1e-3, 1e-2),
     },
     seconds=(60, 20_000),
     observables=("test_error",),
+    explained="Runs leave the plateau at random times: while some of them are still on it, their mean is no longer the flow.",
     panels=[Panel("sample_ratio", "test_error", by="noise", where={"label": ("long flow", "network", "chain")}, log="xy")],
     caption="""
         Student of {width}, teacher of {teacher_width} units, erf$(x/\\sqrt{{2}})$, learning rate = width. Network and exact
@@ -30,11 +31,11 @@ from orderparam.systems.online_sgd.committee.theory import overlap_flow
     """,
 )
 def sgd_saad_solla(
-    dim: int = 200,
+    dim: int = 100,
     width: int = 4,
     teacher_width: int = 2,
     noises: tuple[float, ...] = (0.0, 1e-3, 1e-2),
-    horizon: float = 300.0,
+    horizon: float = 1000.0,
     long_horizon: float = 3000.0,
     seeds: int = 8,
 ) -> list[Curve]:

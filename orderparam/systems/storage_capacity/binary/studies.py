@@ -5,11 +5,10 @@ from functools import partial
 import numpy as np
 
 from orderparam.core.study import Curve, study
-from orderparam.plotting import Freehand, Panel, horizontal, vertical
+from orderparam.plotting import Panel, horizontal, vertical
 from orderparam.systems.storage_capacity.binary.experiment import annealed_search, enumerated_solutions, storage_limit
 from orderparam.systems.storage_capacity.binary.model import BinaryPatterns
 from orderparam.systems.storage_capacity.binary.theory import binary_capacity, solutions
-from orderparam.systems.storage_capacity.figures import draw_success_collapse
 
 CAPACITY = 0.8330785997  # of binary couplings without margin: `binary_capacity`
 
@@ -28,11 +27,10 @@ CAPACITY = 0.8330785997  # of binary couplings without margin: `binary_capacity`
             "load", "success_fraction", by="input_dim", where={"part": "entropy"}, reference=[vertical(CAPACITY, r"$\alpha_c$")]
         ),
         Panel("margin", "capacity", by="input_dim", where={"part": "capacity"}),
-        Freehand(partial(draw_success_collapse, "all couplings", CAPACITY)),
     ],
     caption=r"""
         All $2^N$ couplings of {samples} samples in a run. Entropies are those of samples with solutions, above the average near
-        $\alpha_c$. Below left: patterns are added until no couplings are left.
+        $\alpha_c$. Below: patterns are added until no couplings are left.
     """,
 )
 def binary_perceptron(

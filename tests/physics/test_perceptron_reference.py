@@ -34,7 +34,7 @@ WARM = {  # alpha, T -> q, R, free entropy, train error, test error, entropy
     (2.0, 1.0): (None, 0.5293221, None, None, 0.3224463, None),
 }
 STABILITY = {0.5: (0.5121484694, 1.2563803390, 0.3288497530), 1.0: (0.6713576482, 0.7865498417, 0.2657114699)}
-STABILITY |= {2.0: (0.8297576432, 0.4545766, 0.1884786103), 3.0: (0.9009981, 0.3177651, 0.1428356400)}  # alpha -> R, kappa, error
+STABILITY |= {2.0: (0.8297576432, None, 0.1884786103), 3.0: (None, None, 0.1428356400)}  # alpha -> R, kappa, error
 STABILITY |= {5.0: (None, None, 0.0938270078), 10.0: (None, None, 0.0491833963), 20.0: (None, None, 0.0249132759)}
 
 

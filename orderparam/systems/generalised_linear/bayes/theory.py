@@ -25,7 +25,7 @@ from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 Scalar = Float[Array, ""]
 
 _KNOWN = 1e-24  # V / rho at which weights count as known
-_FIRST, _LAST = 1e-8, 1e8  # precisions of the curve, in units of 1 / rho
+_FIRST, _LAST = 1e-8, 1e14  # precisions of the curve, in units of 1 / rho
 _INFORMED = 1e6
 _ROUNDING = 1e-7  # relative: where weights are all but known the curve is flat
 _WEAK = 1e-3  # alpha at the first point of the curve that says that q = 0 is a solution

@@ -84,7 +84,8 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 5000) -> Quenched:
         power, alignment, _, _ = _labels(system, known, overlap)
         return jnp.log(power), jnp.log(alignment)
 
-    start = (jnp.log(0.5 * system.sample_ratio), jnp.log(0.5 * system.sample_ratio))
+    first = jnp.log(0.01 * jnp.minimum(system.sample_ratio, 1.0))
+    start = (first, first)
     solved = fixed_point(update, start, system, tolerance=1e-11, max_steps=max_steps)
     power, alignment = (jnp.exp(part) for part in solved.value)
     known, overlap = _overlaps(system, power, alignment)

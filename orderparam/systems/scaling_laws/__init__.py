@@ -15,6 +15,7 @@ from orderparam.systems.scaling_laws.one_pass.compute_optimal import (
     ComputeOptimal,
     compute_exponents,
     compute_optimal,
+    measured_optimum,
 )
 from orderparam.systems.scaling_laws.one_pass.experiment import DrawnRisk, drawn_features, one_pass_sgd
 from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures, PowerLawFeatures, SpectralStream

@@ -1,5 +1,6 @@
 """The named figures of one-pass SGD with power-law random features."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,12 @@ import numpy as np
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal, slope
 from orderparam.plotting.style import ink
-from orderparam.systems.scaling_laws.one_pass.compute_optimal import ComputeBudget, compute_exponents, compute_optimal
+from orderparam.systems.scaling_laws.one_pass.compute_optimal import (
+    ComputeBudget,
+    compute_exponents,
+    compute_optimal,
+    measured_optimum,
+)
 from orderparam.systems.scaling_laws.one_pass.experiment import drawn_features, one_pass_sgd
 from orderparam.systems.scaling_laws.one_pass.model import PowerLawFeatures
 from orderparam.systems.scaling_laws.one_pass.theory import deterministic_risk
@@ -26,6 +32,9 @@ def _features(place: tuple[float, float], width: int, share: float, horizon: flo
     power = float(np.sum(np.arange(1.0, 4 * width + 1) ** (-2 * alpha)))
     numbers: dict[str, Any] = {"width": width, "learning_rate": share / power, "horizon": horizon, "records": 19}
     return PowerLawFeatures(alpha, beta, 4 * width, **numbers)
+
+
+_AXES = {name: rf"phase {name}: $\alpha={a:g}$, $\beta={b:g}$" for name, (a, b) in PLACES.items()}
 
 
 def _draw_phases(axes: Any, _: Any) -> None:
@@ -55,7 +64,7 @@ def _draw_phases(axes: Any, _: Any) -> None:
             by="width",
             log="xy",
             reference=[slope(lambda phase: -compute_exponents(*PLACES[phase]).risk, "optimum")],
-            text={name: rf"phase {name}: $\alpha={a:g}$, $\beta={b:g}$" for name, (a, b) in PLACES.items()},
+            text=_AXES,
         ),
         Freehand(_draw_phases, "the phases"),
     ],
@@ -91,36 +100,43 @@ def sgd_compute_frontier(
 
 @study(
     "sgd-compute-exponents",
-    title="How slowly the exponents of compute-optimal training are reached",
+    title="The best width for a given compute, and how slowly its exponents are reached",
     source=SOURCE,
     panels=lambda p: [
+        Panel("compute", "width", facet="phase", log="xy", where={"part": "optimum"}, text=_AXES),
         Panel(
-            ("compute $f = dBt$", lambda data: data["compute"]),
-            name,
+            "compute",
+            "risk_exponent",
             facet="phase",
             log="x",
-            reference=[horizontal(lambda phase, which=which: getattr(compute_exponents(*PLACES[phase]), which), "large compute")],
-        )
-        for name, which in (("risk_exponent", "risk"), ("width_exponent", "width"))
+            where={"part": "slope"},
+            text=_AXES,
+            reference=[horizontal(lambda phase: compute_exponents(*PLACES[phase]).risk, "balance of terms")],
+        ),
     ],
     caption=r"""
-        Infinitely many inputs, learning rate {learning_rate}, batches of one sample. Lines: $-d\ln R/d\ln f$ and
-        $d\ln d_*/d\ln f$ of the width $d_*$ with the lowest risk, by differentiation. Dotted: the balance of terms.
+        Learning rate {learning_rate}, batches of one sample. Lines: infinitely many inputs, large width. Marks: minimum of a
+        cubic through seven widths, each the mean of {draws} draws of features of $10d$ inputs. Below: $-d\ln R/d\ln f$ of the
+        lowest risk.
     """,
-    observables=("risk_exponent", "width_exponent"),
-    seconds=(60, 600),
+    observables=("width", "risk"),
+    seconds=(60, 900),
+    full={"computes": (1e4, 1e5, 1e6), "draws": 20, "seeds": 8},
 )
 def sgd_compute_exponents(
-    computes: tuple[float, ...] = (1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10), learning_rate: float = 0.3
+    computes: tuple[float, ...] = (1e4, 1e5), learning_rate: float = 0.3, draws: int = 3, seeds: int = 6
 ) -> list[Curve]:
-    return [
-        Curve(
-            "optimum",
-            compute_optimal,
-            ComputeBudget(1e4, alpha, beta, learning_rate),
-            {"compute": computes},
-            facets={"phase": phase},
-        )
-        for phase, (alpha, beta) in PLACES.items()
-        if alpha > 0.5
-    ]
+    curves = []
+    for phase, (alpha, beta) in PLACES.items():
+        if alpha > 0.5:
+            system, facets = ComputeBudget(1e4, alpha, beta, learning_rate), {"phase": phase, "part": "optimum"}
+            over = {"compute": tuple(np.geomspace(1e4, 1e7, 7).tolist())}
+            far = {"compute": tuple(np.geomspace(1e4, 1e10, 13).tolist())}
+            curves += [
+                Curve("large width", compute_optimal, system, over, facets=facets),
+                Curve(
+                    "drawn features", partial(measured_optimum, draws=draws), system, {"compute": computes}, seeds, facets=facets
+                ),
+                Curve("large width", compute_optimal, system, far, facets=facets | {"part": "slope"}),
+            ]
+    return curves

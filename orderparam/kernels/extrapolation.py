@@ -106,6 +106,7 @@ def extrapolate(
     n_train: Float[np.ndarray, "measured"],
     error: Float[np.ndarray, "measured"],
     sizes: Float[np.ndarray, "size"],
+    examples: int | None = None,
 ) -> Extrapolated:
     """The learning curve at `sizes`, relative to the last measured error.
 
@@ -117,21 +118,27 @@ def extrapolate(
 
     eigenvalues, power: of K/M and of the target on its eigenvectors (summing to the mean square of the target), in decreasing
     order of the eigenvalues. n_train, error: measured held-out errors against labels as they are, in increasing order, the last
-    one the anchor.
+    one the anchor. examples: M, where it is not the number of modes. A kernel of fewer modes, all of them known, leaves nothing
+    to weigh: their power is taken as it is, and the rest is floor.
     """
-    examples = len(eigenvalues)
+    examples = examples or len(eigenvalues)
     theory = Tabulated(eigenvalues, examples, temperature)
     used = (n_train >= EARLIEST * examples) & (n_train >= 6)
     used[-2:] = True
     n_train, error = n_train[used], error[used]
     last, count = len(n_train) - 1, len(n_train)
     everywhere = np.append(n_train, sizes)
-    curves = _curves(theory, power, examples, error[last], everywhere, last)
+    shares, exponents = FLOORS, EXPONENTS
+    finite = bool(np.isinf(theory.capacity))
+    if finite:
+        at_last_and_end = _resolved(theory, power, examples, error[last], np.array([n_train[last], 1e12]), 0)
+        shares, exponents = np.exp(at_last_and_end[0, :, 1]) / error[last], np.array([np.inf])
+    curves = (_resolved if finite else _curves)(theory, power, examples, error[last], everywhere, last)
     deviations = curves[..., :last] - np.log(error[:last])
     before = np.log(n_train[last] / n_train[:last])
     covariance = WALK**2 * np.minimum.outer(before, before) + (WALK * 0.4) ** 2 * (np.eye(last) + 1)
     misfit = np.einsum("fbi,ij,fbj->fb", deviations, np.linalg.inv(covariance), deviations)
-    prior = np.log(np.where(FLOORS == 0, NO_FLOOR, 1.0))[:, None]
+    prior = np.log(np.where(shares == 0, NO_FLOOR, 1.0))[:, None]
     likelihood = prior - 0.5 * (FREEDOM + count - 1) * np.log1p(misfit / FREEDOM)
     weights = np.exp(likelihood - logsumexp(likelihood))
     ahead = curves[..., count:] - np.log(error[last])
@@ -140,18 +147,34 @@ def extrapolate(
     walk = WALK**2 * float(np.sum(weights * (FREEDOM + misfit))) / (FREEDOM + count - 1)
     distance = np.abs(np.log(sizes / n_train[last]))
     floors = weights.sum(axis=1)
-    low, high = np.interp([0.025, 0.975], np.cumsum(floors), FLOORS)
+    low, high = np.interp([0.025, 0.975], np.cumsum(floors), shares)
     return Extrapolated(
         change,
         np.sqrt(shape + walk * distance + (SLOPE * change) ** 2),
         theory.at(sizes, theory.dimension),
-        float(floors @ FLOORS),
+        float(floors @ shares),
         (float(low), float(high)),
-        float(floors[0]),
-        float(np.exp(weights.sum(axis=0) @ np.log(EXPONENTS))),
+        0.0 if finite else float(floors[0]),
+        float(np.exp(weights.sum(axis=0) @ np.log(exponents))),
         float(theory.capacity),
         float(misfit.min()),
     )
+
+
+def _resolved(
+    theory: Tabulated,
+    power: Float[np.ndarray, "mode"],
+    examples: int,
+    anchor: float,
+    sizes: Float[np.ndarray, "size"],
+    last: int,
+) -> Float[np.ndarray, "1 1 size"]:
+    """Log errors with finitely many modes, all resolved: their power is known, and what they leave of the anchor is floor."""
+    enlarged = theory.at(sizes, theory.enlarged)
+    known = np.maximum(power[: len(theory.upper)] - anchor / enlarged[last] / examples, 0.0)
+    bias = theory.at(sizes, theory.unlearned @ known)
+    curve = bias + max(anchor - bias[last], 0.0) * enlarged / enlarged[last]
+    return np.log(curve * anchor / curve[last])[None, None]
 
 
 def _curves(

@@ -201,7 +201,7 @@ def _forecast(problem: Problem, archs: Sequence[str], ridge: float | None, order
     sizes = measured.curve["n_train"].values.astype(float)
     mean = np.nanmean(measured.curve["test_error"].values, axis=1)
     grid = np.unique(np.concatenate([np.geomspace(8, reach * count, 80), [count, 2 * count, 10 * count], sizes]))
-    law = extrapolate(found.eigenvalues, found.power, used, sizes, mean, grid)
+    law = extrapolate(found.eigenvalues, found.power, used, sizes, mean, grid, count)
     log_error = np.log(mean[-1]) + law.log_change
     if ridge is None:  # with the best ridge, more data do no harm
         beyond = grid >= sizes[-1]

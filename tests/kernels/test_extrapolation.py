@@ -73,3 +73,17 @@ def test_what_the_theory_does_not_explain_widens_the_interval():
     ahead = np.array([3600.0])
     spread = [extrapolate(values, power, 1e-4, sizes, error, ahead).spread[0] for error in (smooth, rough)]
     assert spread[1] > 2 * spread[0]
+
+
+def test_a_kernel_of_ten_modes_ends_where_least_squares_ends():
+    """Ten features, hardly a ridge, noise 1: s2 (1 + p/(n - p - 1)) exactly."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 10))
+    y = 0.3 * x @ rng.normal(size=10) + rng.normal(size=400)
+    values, vectors = np.linalg.eigh(x.T @ x)
+    values, along = values[::-1], ((x @ vectors[:, ::-1]).T @ y) ** 2
+    sizes, ahead = np.array([12.0, 25, 50, 100, 200]), np.array([400.0, 4000.0])
+    law = extrapolate(values / 400, along / values / 400, 1e-3, sizes, 1 + 10 / (sizes - 11), ahead, 400)
+    assert np.allclose(np.exp(law.log_change) * (1 + 10 / 189), 1 + 10 / (ahead - 11), rtol=2e-3)
+    assert law.floor == pytest.approx(189 / 199, rel=2e-3)
+    assert law.floor_interval[0] == pytest.approx(law.floor)

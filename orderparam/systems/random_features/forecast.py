@@ -146,7 +146,7 @@ def _ahead(pool: FeaturePool, measured: xr.Dataset, error: str, ridge: float) ->
     sizes = measured["n_train"].values.astype(float)
     mean = np.maximum(measured[error].mean("seed").values, 0.5 / count)
     grid = np.unique(np.append(np.geomspace(sizes[-1], 100 * count, 60), [float(count), 2.0 * count]))
-    law = extrapolate(values[kept] / count, power / np.mean(labels**2), ridge, sizes, mean, grid)
+    law = extrapolate(values[kept] / count, power / np.mean(labels**2), ridge, sizes, mean, grid, count)
     if error == "test_error":
         residual = labels - features @ np.linalg.solve(features.T @ features + ridge * np.eye(width), features.T @ labels)
         pool_scatter = scatter(residual**2 / np.mean(residual**2) - labels**2 / np.mean(labels**2), np.arange(count))

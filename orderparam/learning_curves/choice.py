@@ -31,7 +31,10 @@ def best_ridge(found: Learner, problem: Problem | None = None) -> tuple[float, f
         errors = [np.sum(found.leave_group_out(ridge, groups) ** 2) for ridge in found.ridges[::5]]
         best = int(np.nanargmin(errors))
         return float(found.ridges[::5][best]), float(errors[best]) / found.examples
-    errors = [np.sum(found.leave_one_out(ridge) ** 2) for ridge in found.ridges]
+    if isinstance(found, Exact):
+        errors = [np.sum(found.leave_one_out(ridge) ** 2) for ridge in found.ridges]
+    else:
+        errors = found.left_out_errors().tolist()
     best = int(np.nanargmin(errors))
     return float(found.ridges[best]), float(errors[best]) / found.examples
 

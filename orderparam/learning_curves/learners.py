@@ -136,6 +136,18 @@ class Approximate:
         fitted = self.features @ (weights[:, None] * (self.features.T @ self.targets))
         return (self.targets - fitted) / (1 - self.features**2 @ weights)[:, None]
 
+    def left_out_errors(self) -> Float[np.ndarray, "ridge"]:
+        """Sum of the squared leave-one-out residuals at every ridge, in one pass over the features."""
+        weights = 1 / (self.total[:, None] + self.ridges)
+        pull = (weights[:, :, None] * (self.features.T @ self.targets)[:, None, :]).reshape(len(self.total), -1)
+        errors = np.zeros(weights.shape[1])
+        for start in range(0, self.examples, BLOCK):
+            rows = slice(start, start + BLOCK)
+            features, targets = self.features[rows], self.targets[rows]
+            missed = targets[:, None, :] - (features @ pull).reshape(len(targets), -1, targets.shape[1])
+            errors += np.sum((missed / (1 - features**2 @ weights)[:, :, None]) ** 2, axis=(0, 2))
+        return errors
+
     def curve(self, ridge: float, order: Int[np.ndarray, "row"], sizes: Sequence[int]) -> HeldOut:
         width = self.features.shape[1]
         gram, pull, start = np.zeros((width, width)), np.zeros((width, self.targets.shape[1])), 0

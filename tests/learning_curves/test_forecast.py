@@ -165,6 +165,8 @@ def test_many_rows_are_all_used_and_it_is_said():
     for one, other in zip(exact.curve(0.1, order, [40, 100]).residuals, features.curve(0.1, order, [40, 100]).residuals):
         assert np.allclose(one, other, atol=1e-6)
     assert np.allclose(exact.leave_one_out(0.1), features.leave_one_out(0.1), atol=1e-6)
+    alone = [np.sum(features.leave_one_out(ridge) ** 2) for ridge in features.ridges]
+    assert np.allclose(features.left_out_errors(), alone, rtol=1e-6)
     assert np.allclose(exact.eigenvalues[:50], features.eigenvalues[:50], rtol=1e-6)
     assert np.allclose(exact.power[:20], features.power[:20], rtol=1e-4, atol=1e-10)
 

@@ -21,12 +21,14 @@ _BEST = 12  # starts that are followed to the end
 _STEPS = 300
 
 
-def huber(residual: Array, delta: float) -> Array:
+def huber(residual: Array, delta: Array | float) -> Array:
     size = jnp.abs(residual)
     return jnp.where(size <= delta, residual**2 / 2, delta * (size - delta / 2))
 
 
-def objective(form: Form, unknowns: Array, inputs: Inputs, log_loss: Array, weights: Array, delta: float) -> Float[Array, ""]:
+def objective(
+    form: Form, unknowns: Array, inputs: Inputs, log_loss: Array, weights: Array, delta: Array | float
+) -> Float[Array, ""]:
     return weights @ huber(form.log_loss(unknowns, inputs) - log_loss, delta)
 
 

@@ -10,6 +10,7 @@ broken       L = E + A x^-alpha (1 + (x/x0)^(1/s))^(-gain s)                    
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -29,7 +30,7 @@ class Form:
     name: str
     names: tuple[str, ...]
     log_loss: Callable[[Float[Array, "unknown"], Inputs], Float[Array, "run"]]
-    values: Callable[[np.ndarray], tuple[float, ...]]
+    values: Callable[[np.ndarray], tuple[Any, ...]]
     varies: str  # "N and D", "N or D" or "N, D and U"
 
     @property
@@ -72,7 +73,7 @@ def _broken(u: Array, inputs: Inputs) -> Array:
     return jnp.logaddexp(u[0], u[1] - u[2] * x - u[4] * sharpness * jnp.logaddexp(0.0, (x - u[3]) / sharpness))
 
 
-def _e(log: np.ndarray) -> np.ndarray:
+def _e(log: Any) -> Any:
     """exp, finite where runs leave a coefficient open without end."""
     return np.exp(np.minimum(log, 700.0))
 

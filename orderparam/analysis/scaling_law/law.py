@@ -75,8 +75,8 @@ class ScalingLaw:
         """(value, low, high), each of the shape of the sizes."""
         given = [np.atleast_1d(np.asarray(column, float)) for column in (parameters, samples, unique) if column is not None]
         ones = np.ones(np.broadcast_shapes(*(column.shape for column in given)))
-        spread = [None if column is None else ones * np.asarray(column, float) for column in (parameters, samples, unique)]
-        runs = Runs(ones, *spread, flops=self.runs.flops)
+        n, d, u = (None if column is None else ones * np.asarray(column, float) for column in (parameters, samples, unique))
+        runs = Runs(ones, n, d, u, self.runs.flops)
         form, inputs = FORMS[self.form], inputs_of(runs)
         value, *draws = np.asarray(_losses(form, jnp.asarray(self._fits), inputs))
         return (value, *np.percentile(draws, _COVERED, axis=0))

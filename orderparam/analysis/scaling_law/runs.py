@@ -68,7 +68,8 @@ class Runs:
 
     def rows(self, chosen: np.ndarray) -> "Runs":
         """Some of the runs."""
-        return Runs(*(None if column is None else column[chosen] for column in self.columns), flops=self.flops)
+        n, d, unique = (None if column is None else column[chosen] for column in self.columns[1:])
+        return Runs(self.loss[chosen], n, d, unique, self.flops)
 
     @property
     def columns(self) -> tuple[np.ndarray | None, ...]:

@@ -25,7 +25,7 @@ _POLISH = 2  # Newton steps that derivatives go through: exact up to the third
 Number = Complex[Array, ""] | Float[Array, ""]
 
 
-def ratio(spectrum: Spectrum, width: Float[Array, ""], w: Number) -> Number:
+def ratio(spectrum: Spectrum, width: Float[Array, ""] | float, w: Number) -> Number:
     """m(w) = z(w) / w."""
     learned = jnp.sum(spectrum.multiplicities * spectrum.eigenvalues / (spectrum.eigenvalues - w)) - spectrum.tail / w
     return 1 - learned / width
@@ -36,7 +36,7 @@ def target_resolvent(spectrum: Spectrum, w: Number, m: Number) -> Number:
     return (jnp.sum(spectrum.target_power / (spectrum.eigenvalues - w)) - spectrum.tail_power / w) / m
 
 
-def companion(spectrum: Spectrum, width: Float[Array, ""], z: Complex[Array, ""]) -> Complex[Array, ""]:
+def companion(spectrum: Spectrum, width: Float[Array, ""] | float, z: Complex[Array, ""]) -> Complex[Array, ""]:
     """The w of a complex z, followed from infinity along the ray to z by Newton's method."""
 
     def slope(w: Number) -> Number:
@@ -59,7 +59,7 @@ def companion(spectrum: Spectrum, width: Float[Array, ""], z: Complex[Array, ""]
     return w
 
 
-def upper_edge(spectrum: Spectrum, width: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""], Bool[Array, ""]]:
+def upper_edge(spectrum: Spectrum, width: Float[Array, ""] | float) -> tuple[Float[Array, ""], Float[Array, ""], Bool[Array, ""]]:
     """(w, z, solved) at the upper edge of the spectrum of K: the minimum of z(w) above the largest eigenvalue."""
     largest = jnp.max(spectrum.eigenvalues)
 
@@ -75,7 +75,9 @@ def upper_edge(spectrum: Spectrum, width: Float[Array, ""]) -> tuple[Float[Array
     return w, w * ratio(spectrum, width, w), root.converged
 
 
-def above_edge(spectrum: Spectrum, width: Float[Array, ""], z: Float[Array, ""], edge: Float[Array, ""]) -> Float[Array, ""]:
+def above_edge(
+    spectrum: Spectrum, width: Float[Array, ""] | float, z: Float[Array, ""] | float, edge: Float[Array, ""]
+) -> Float[Array, ""]:
     """The w > edge of a real z above the spectrum; at the edge where there is none."""
 
     def excess(log_gap: Float[Array, ""], args: tuple) -> Float[Array, ""]:

@@ -19,6 +19,8 @@ from orderparam.kernels.spectrum import Spectrum
 from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures
 from orderparam.systems.scaling_laws.one_pass.resolvent import above_edge, companion, ratio, target_resolvent, upper_edge
 
+Scalar = Float[Array, ""] | float
+
 # Early steps are coefficients of the power series, by the trapezoidal rule on a circle: for t < EARLY exact to 1e-12.
 EARLY = 30.0
 _CIRCLE = 256
@@ -67,7 +69,7 @@ def deterministic_risk(system: OnePassFeatures) -> OnePassRisk:
     )
 
 
-def limits(spectrum: Spectrum, width: Array, rate: Array, batch: Array) -> tuple[Array, Array, Bool[Array, ""]]:
+def limits(spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar) -> tuple[Array, Array, Bool[Array, ""]]:
     """Irreducible risk, amplification by noise, and whether the learning rate is stable."""
     solved = effective_ridge(spectrum, width, 0.0)
     unlearned = spectrum.target_power @ (1 - solved.learnability) + spectrum.tail_power
@@ -79,7 +81,7 @@ def limits(spectrum: Spectrum, width: Array, rate: Array, batch: Array) -> tuple
     return unlearned, noise, below & (noise < 1) & solved.converged
 
 
-def risk_at(spectrum: Spectrum, width: Array, rate: Array, batch: Array, step: Array) -> Float[Array, ""]:
+def risk_at(spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar, step: Scalar) -> Float[Array, ""]:
     """R at one step t = 0, 1, ..."""
     early = step < EARLY
     # Half of the circle: the other half is its complex conjugate.
@@ -89,7 +91,7 @@ def risk_at(spectrum: Spectrum, width: Array, rate: Array, batch: Array, step: A
     return jnp.where(early, first, late_risk(spectrum, width, rate, batch, jnp.where(early, EARLY, step)))
 
 
-def late_risk(spectrum: Spectrum, width: Array, rate: Array, batch: Array, step: Array) -> Float[Array, ""]:
+def late_risk(spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar, step: Scalar) -> Float[Array, ""]:
     """R at t >= 30, a smooth function of t.
 
     -d/dp of the transform is that of t R(t), which falls slower than 1/t. Of R itself, where R falls faster, sum_t R(t) is what
@@ -104,11 +106,13 @@ def late_risk(spectrum: Spectrum, width: Array, rate: Array, batch: Array, step:
         growth = jnp.expm1(p)
         return jax.jvp(lambda growth: _transformed(spectrum, width, rate, batch, growth), (growth,), (1 + growth,))[1]
 
-    values = jax.vmap(derivative)(contour / step)
+    values = jax.vmap(derivative)(jnp.asarray(contour) / step)
     return -2 / (_TALBOT * step**2) * jnp.real(jnp.sum(np.exp(contour) * slope / 1j * values))
 
 
-def _transformed(spectrum: Spectrum, width: Array, rate: Array, batch: Array, growth: Complex[Array, ""]) -> Complex[Array, ""]:
+def _transformed(
+    spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar, growth: Complex[Array, ""]
+) -> Complex[Array, ""]:
     """sum_t R(t) e^(-p t) as a function of e^p - 1."""
     curvature = rate**2 * batch * (batch + 1)
     root = jnp.sqrt((rate * batch) ** 2 + curvature * growth)

@@ -22,7 +22,7 @@ class LargestMargin(NamedTuple):
     converged: Bool[Array, ""]
 
 
-def largest_margin(ratio: Number) -> LargestMargin:
+def largest_margin(ratio: Number | float) -> LargestMargin:
     """As N grows at alpha = ratio examples per dimension, labels y = sign(w0.x): Opper, Kinzel, Kleinz, Nehl 1990,
 
         s^2 = 1 - R^2 = 2 alpha E_{t<kappa} Phi(R t/s) (kappa - t)^2,    R = 2 alpha E_{t<kappa} phi(R t/s)/s (kappa - t).
@@ -30,7 +30,7 @@ def largest_margin(ratio: Number) -> LargestMargin:
     Unknown: k = kappa/s, on which R/s = c = alpha sqrt(2/pi) (k Phi(k) + phi(k)) depends explicitly.
     """
 
-    def cotangent(k: Number, ratio: Number) -> Number:
+    def cotangent(k: Number, ratio: Number | float) -> Number:
         return ratio * np.sqrt(2 / np.pi) * (k * ndtr(k) + jnp.exp(-(k**2) / 2) / np.sqrt(2 * np.pi))
 
     def equation(logarithm: Number, ratio: Number) -> Number:

@@ -74,8 +74,8 @@ class Forecast:
         first, last = float(self.predicted["n_train"][0]), float(self.predicted["n_train"][-1])
         if not first <= n_train <= last:
             raise ValueError(f"n_train = {n_train}: must be within {first:g} .. {last:g}")
-        logs = np.log(self.predicted.assign_coords(n_train=np.log(self.predicted["n_train"])).clip(min=1e-300))
-        return np.exp(logs.interp(n_train=np.log(n_train)))
+        logs = self.predicted.assign_coords(n_train=np.log(self.predicted["n_train"])).clip(min=1e-300).map(np.log)
+        return logs.interp(n_train=np.log(n_train)).map(np.exp)
 
     def rows_for(self, error: float) -> tuple[float, float, float]:
         """Examples needed for an error (share of the variance), with its interval: from where the lower end of the interval to
@@ -232,7 +232,7 @@ def _class_measures(
     predicted: xr.Dataset, measured: Measured, sizes: Float[np.ndarray, "size"], error: Float[np.ndarray, "size"]
 ) -> dict[str, Any]:
     """Share of wrong classes and log loss: a power of the squared error, as on the measured part of the curve."""
-    found = {}
+    found: dict[str, Any] = {}
     late = sizes >= sizes[-1] / 12
     tested = float(measured.curve.sizes["seed"] * (measured.curve["n_train"].values[-1]))
     for name in ("error_rate", "log_loss"):

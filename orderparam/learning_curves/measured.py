@@ -72,7 +72,7 @@ def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Me
         {**data, "output_error": (("n_train", "seed", "output"), outputs)},
         {"n_train": everything, "seed": np.arange(orders), "output": np.arange(outputs.shape[2])},
     )
-    curve = curve.isel(n_train=np.isfinite(curve["test_error"]).any("seed").values)
+    curve = curve.isel(n_train=np.isfinite(values["test_error"]).any(axis=1))
     squares = np.sum(residuals**2, axis=1)
     own = np.sum((problem.targets - problem.targets.mean(axis=0)) ** 2, axis=1)[rows]
     clusters = _clusters(problem, rows)

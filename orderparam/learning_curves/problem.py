@@ -169,8 +169,8 @@ def from_arrays(X: Any, y: Any, task: str | None = None, groups: Any = None, tim
     if not isinstance(X, pd.DataFrame) and np.ndim(X) > 2:
         images = np.asarray(X)
         flat, one = images.reshape(len(images), -1), np.asarray(y)
-        codes, names = (one, None) if one.dtype.kind in "biuf" else _words(one)
-        return from_dataset(Dataset(flat, codes, "images", images.shape[1:], names), task)
+        codes, class_names = (one, None) if one.dtype.kind in "biuf" else _words(one)
+        return from_dataset(Dataset(flat, codes, "images", images.shape[1:], class_names), task)
     frame = X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     frame.columns = [str(name) for name in frame.columns]
     if labels is None:

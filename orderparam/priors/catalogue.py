@@ -1,5 +1,6 @@
 """The priors there are, and their names."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -79,7 +80,7 @@ def _components(*parts: list[Any]) -> Components:
     return Components(*(jnp.stack([jnp.asarray(x, jnp.float64) for x in part]) for part in parts))
 
 
-_PRIORS = {"gaussian": GaussianPrior, "rademacher": Rademacher, "sparse": SparsePrior}
+_PRIORS: dict[str, Callable[[], Prior]] = {"gaussian": GaussianPrior, "rademacher": Rademacher, "sparse": SparsePrior}
 
 
 def prior_names() -> list[str]:

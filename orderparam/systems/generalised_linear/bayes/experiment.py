@@ -74,9 +74,9 @@ def message_passing(
     noise = 1e-2 * scale * jax.random.normal(start_key, (d,))
     first = (noise if start == "uninformed" else weights + 0.1 * noise).astype(kind)
     least = jnp.asarray(_LEAST if precision == "double" else 1e-7, kind)
-    numbers = [jnp.asarray(x, kind) for x in (damping, tolerance)]
+    mixing, close = jnp.asarray(damping, kind), jnp.asarray(tolerance, kind)
     seen = (jnp.arange(rows) < n).astype(kind)
-    found = gamp(matrix, labels, seen, system.labels, system.prior, first, *numbers, least, max_steps)
+    found = gamp(matrix, labels, seen, system.labels, system.prior, first, mixing, close, least, max_steps)
     return _measured(system, weights, found)
 
 
@@ -87,7 +87,7 @@ def _padded(n: int) -> int:
 
 
 @partial(jax.jit, static_argnames=("n", "d", "design", "kind"))
-def _design(key: PRNGKeyArray, n: int, d: int, design: str, density: Array, kind: jnp.dtype) -> Float[Array, "sample input"]:
+def _design(key: PRNGKeyArray, n: int, d: int, design: str, density: Array, kind: type) -> Float[Array, "sample input"]:
     """Some rows at a time, written into the matrix: nothing of its size stands beside it."""
     size = math.gcd(n, _ROWS)
 

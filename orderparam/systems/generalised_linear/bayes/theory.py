@@ -133,7 +133,7 @@ def solutions(system: GeneralisedLinear, *, points: int = 161) -> SolutionCurve:
         return ratio, overlap, error, free[0] + ratio * free[1] - overlap * precision / 2
 
     ratio, overlap, error, free = jax.lax.map(point, jnp.log(_grid(points) / rho))
-    stable = jnp.gradient(ratio) > 0
+    stable = jnp.asarray(jnp.gradient(ratio)) > 0
     return SolutionCurve(ratio, overlap, error, free, stable)
 
 

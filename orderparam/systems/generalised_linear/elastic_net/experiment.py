@@ -44,12 +44,12 @@ def fitted_elastic_net(system: ElasticNet, key: PRNGKeyArray, *, tolerance: floa
     violation = np.where(weights == 0, np.maximum(np.abs(gradient) - l1, 0.0), np.abs(gradient + l1 * np.sign(weights)))
     residual = violation.max() / (l1 + ridge)
     error = np.mean((weights - true) ** 2)
-    values = (
-        error,
-        np.mean(weights * true),
-        np.mean(weights != 0),
-        error + float(system.noise),
-        np.mean((labels - matrix @ weights) ** 2),
-        residual,
+    return SparseFit(
+        error=jnp.asarray(error),
+        overlap=jnp.asarray(np.mean(weights * true)),
+        support=jnp.asarray(np.mean(weights != 0)),
+        test_error=jnp.asarray(error + float(system.noise)),
+        train_error=jnp.asarray(np.mean((labels - matrix @ weights) ** 2)),
+        residual=jnp.asarray(residual),
+        converged=jnp.asarray(residual < 1e-3),
     )
-    return SparseFit(*(jnp.asarray(value) for value in values), jnp.asarray(residual < 1e-3))

@@ -115,7 +115,8 @@ def annealed(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
     overlap = jnp.sin(np.pi / 2 * jnp.linspace(0.0, 1.0, points)[:-1])
     entropy = jnp.log1p(-(overlap**2)) / 2
     if system.weights == "binary":
-        entropy = -sum(xlogy(share, share) for share in ((1 + overlap) / 2, (1 - overlap) / 2))
+        up, down = (1 + overlap) / 2, (1 - overlap) / 2
+        entropy = -(xlogy(up, up) + xlogy(down, down))
     error = jnp.arccos(overlap) / np.pi
     value = entropy + system.sample_ratio * jnp.log1p(-(1 - _penalty(system)) * error)
     falls = value[1:] < value[:-1]

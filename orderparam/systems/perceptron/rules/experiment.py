@@ -52,7 +52,7 @@ def online_student(system: OnlinePerceptron, key: PRNGKeyArray) -> OnlineError:
 
 
 @eqx.filter_jit
-def _stream(key: PRNGKeyArray, count: Array, rate: Float[Array, ""], d: int, rule: str) -> Float[Array, "input"]:
+def _stream(key: PRNGKeyArray, count: Array, rate: Float[Array, ""] | float, d: int, rule: str) -> Float[Array, "input"]:
     def learn(state: tuple, example: tuple) -> tuple[tuple, None]:
         weights, rest = state
         x, index = example

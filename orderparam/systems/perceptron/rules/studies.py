@@ -40,6 +40,7 @@ def perceptron_rules(
     seeds: int = 8,
 ) -> list[Curve]:
     curves: list[Curve] = []
+    system: BatchPerceptron | OnlinePerceptron
     for part, rules, ratios in (("batch", BATCH, batch_ratios), ("online", ONLINE, online_ratios)):
         fine = {"sample_ratio": tuple(np.geomspace(min(ratios) / 2, 1.5 * max(ratios), 80).tolist())}
         sphere = ThermalPerceptron(1.0, 0.0, "spherical")

@@ -80,7 +80,7 @@ def online_rule(system: OnlinePerceptron) -> OnlineError:
     return OnlineError(cosine, jnp.sqrt(power), jnp.arccos(jnp.clip(cosine, -1, 1)) / np.pi, sound)
 
 
-def _rosenblatt(alpha: Scalar, rate: Scalar) -> tuple[Scalar, Scalar, Bool[Array, ""]]:
+def _rosenblatt(alpha: Scalar | float, rate: Scalar | float) -> tuple[Scalar, Scalar, Bool[Array, ""]]:
     """M and Q: with w = rate v the rate drops out; v grows as sqrt(alpha) at first, and sqrt(alpha) is the time."""
     c = np.sqrt(2 / np.pi)
 
@@ -97,12 +97,12 @@ def _rosenblatt(alpha: Scalar, rate: Scalar) -> tuple[Scalar, Scalar, Bool[Array
     return rate * solved.value[0, 0], (rate * solved.value[0, 1]) ** 2, solved.converged
 
 
-def _adaline_power(alpha: Scalar, rate: Scalar) -> Scalar:
+def _adaline_power(alpha: Scalar | float, rate: Scalar | float) -> Scalar:
     """Q of dQ = -(2 eta - eta^2) Q + 2 eta (1 - eta) c M + eta^2, M = c (1 - exp(-eta alpha)), Q = 0 at first."""
     c, decay = 2 / np.pi, rate * (2 - rate)
     constant = 2 * rate * (1 - rate) * c + rate**2
 
-    def grown(speed: Scalar) -> Scalar:
+    def grown(speed: Scalar | float) -> Scalar:
         """(exp(speed alpha) - 1) / speed."""
         small = jnp.abs(speed) < 1e-12
         return jnp.where(small, alpha, jnp.expm1(jnp.where(small, 1.0, speed) * alpha) / jnp.where(small, 1.0, speed))
@@ -111,12 +111,11 @@ def _adaline_power(alpha: Scalar, rate: Scalar) -> Scalar:
     return constant * grown(-decay) - 2 * rate * (1 - rate) * c * lag
 
 
-def _optimal(alpha: Scalar) -> OnlineError:
+def _optimal(alpha: Scalar | float) -> OnlineError:
     def field(state: Array, args: Array) -> Array:
         rest = jnp.exp(state[0])
         return -jnp.stack([rest * SignLabels().averages(1 - rest, rest).information])
 
-    solved = flow(field, jnp.zeros(1), alpha[None], jnp.zeros(()), rtol=1e-10, atol=1e-12)
+    solved = flow(field, jnp.zeros(1), jnp.asarray(alpha)[None], jnp.zeros(()), rtol=1e-10, atol=1e-12)
     cosine = jnp.sqrt(-jnp.expm1(solved.value[0, 0]))
     return OnlineError(cosine, cosine, jnp.arccos(cosine) / np.pi, solved.converged)
-

@@ -20,9 +20,7 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
     full={"spins": (100, 200, 400), "exponential_spins": (20, 25, 30), "trials": 50, "seeds": 16},
     columns=3,
     panels=lambda p: [
-        Panel(
-            "load", "flip_probability", by="spins", where={"part": "cubic"}, log="y", ylim=(1e-5, 1), title="cubic: one step"
-        ),
+        Panel("load", "flip_probability", by="spins", where={"part": "cubic"}, log="y", ylim=(1e-5, 1), title="cubic: one step"),
         Panel("load", "overlap", by="spins", where={"part": "cubic"}, title="cubic: at rest"),
         Panel(
             "load",
@@ -61,6 +59,6 @@ def dense_memory(
             Curve("at rest", measured, system, {"load": loads}, seeds, facets=facets),
         ]
     for count in exponential_spins:
-        system, facets = ExponentialMemory(0.5, count), {"part": "exponential", "spins": count}
-        curves.append(Curve("at rest", measured, system, {"load": exponential_loads}, seeds, facets=facets))
+        exponential, facets = ExponentialMemory(0.5, count), {"part": "exponential", "spins": count}
+        curves.append(Curve("at rest", measured, exponential, {"load": exponential_loads}, seeds, facets=facets))
     return curves

@@ -69,7 +69,7 @@ def signal_to_noise(system: DenseMemory) -> SignalToNoise:
     patterns = system.load * spins ** (n - 1)
     unit = _noise(n, spins)
 
-    def ratio(m: Number) -> Number:
+    def ratio(m: Number | float) -> Number:
         others = m * (spins - 1)
         return _difference(others, n) / jnp.sqrt(jnp.maximum(patterns - 1, 1e-300) * unit)
 
@@ -124,24 +124,25 @@ def exponential_basin(system: ExponentialMemory) -> ExponentialBasin:
     return ExponentialBasin(edge, critical, guaranteed, jnp.where(frozen, root.residual, 0.0), ~frozen | root.converged)
 
 
-def _difference(x: Number, degree: int) -> Number:
+def _difference(x: Number | float, degree: int) -> Number | float:
     return (x + 1) ** degree - (x - 1) ** degree
 
 
-def _noise(degree: int, spins: Number) -> Number:
+def _noise(degree: int, spins: Number | float) -> Number:
     """E [(x + 1)^n - (x - 1)^n]^2, x the sum of N - 1 random signs, from its even moments by their recursion."""
     coefficients = [2 * math.comb(degree, k) if (degree - k) % 2 else 0 for k in range(degree + 1)]
     square = np.polynomial.polynomial.polymul(coefficients, coefficients)
     moments = _sign_sum_moments(len(square) // 2 + 1, spins - 1)
-    return sum(c * moments[k // 2] for k, c in enumerate(square) if c and k % 2 == 0)
+    return sum((c * moments[k // 2] for k, c in enumerate(square) if c and k % 2 == 0), jnp.zeros(()))
 
 
-def _sign_sum_moments(count: int, terms: Number) -> list[Number]:
+def _sign_sum_moments(count: int, terms: Number | float) -> list[Number]:
     """E x^0, E x^2, ... of a sum x of random signs: from its cumulants terms d^2k ln cosh, by the recursion of moments."""
     tangent = _tangent_cumulants(2 * count)
     moments = [jnp.ones(())]
     for k in range(1, 2 * count):
-        moments.append(sum(math.comb(k - 1, j - 1) * tangent[j] * terms * moments[k - j] for j in range(1, k + 1)))
+        earlier = (math.comb(k - 1, j - 1) * tangent[j] * terms * moments[k - j] for j in range(1, k + 1))
+        moments.append(sum(earlier, jnp.zeros(())))
     return moments[::2]
 
 

@@ -43,7 +43,7 @@ _BELOW = 2 * _FADE / (1 + _FADE)  # 1 - tanh
 _EXCESS = np.log1p(_FADE)  # ln 2cosh x - x
 
 
-def field_averages(mean: Number, deviation: Number, temperature: Number) -> FieldAverages:
+def field_averages(mean: Number, deviation: Number, temperature: Number | float) -> FieldAverages:
     """All of them at once, to 1e-14; deviation > 0, temperature >= 0."""
     narrow = deviation < temperature
     chosen = zip(

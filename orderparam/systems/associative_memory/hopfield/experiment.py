@@ -53,9 +53,7 @@ def recall(
     n = system.size("spins")
     patterns = max(1, round(float(system.load) * n))
     held = _BLOCK * -(-patterns // _BLOCK)
-    return _recall(
-        system.temperature, system.start, jnp.float64(patterns), key, n, held, update == "parallel", networks, sweeps
-    )
+    return _recall(system.temperature, system.start, jnp.float64(patterns), key, n, held, update == "parallel", networks, sweeps)
 
 
 @partial(jax.jit, static_argnames=("n", "held", "parallel", "networks", "sweeps"))
@@ -109,8 +107,15 @@ def _recall(
     last = _observed(total, n, patterns)
     overlap, energy = jnp.where((temperature > 0) & (count > warmup), sums / jnp.maximum(count - warmup, 1), last)
     success = (overlap >= RECALLED).astype(float)
-    found = [part for values in (overlap, energy, success) for part in (jnp.mean(values), _error(values))]
-    return Recall(*found, ~turned | (temperature > 0))
+    return Recall(
+        jnp.mean(overlap),
+        _error(overlap),
+        jnp.mean(energy),
+        _error(energy),
+        jnp.mean(success),
+        _error(success),
+        ~turned | (temperature > 0),
+    )
 
 
 def _aligned(field: Array, spin: Array) -> Array:
@@ -121,9 +126,7 @@ def _totals(stored: Int8[Array, "site network pattern"], spins: Float[Array, "si
     return jnp.einsum("irp,ir->rp", stored.astype(jnp.float32), spins)
 
 
-def _observed(
-    total: Float[Array, "network pattern"], n: int, patterns: Float[Array, ""]
-) -> Float[Array, "observable network"]:
+def _observed(total: Float[Array, "network pattern"], n: int, patterns: Float[Array, ""]) -> Float[Array, "observable network"]:
     """The overlap with the first pattern and the energy per spin, -(1/2) sum_mu m_mu^2 + P/2N."""
     overlaps = total.astype(float) / n
     return jnp.stack([overlaps[:, 0], (patterns / n - jnp.sum(overlaps**2, axis=1)) / 2])

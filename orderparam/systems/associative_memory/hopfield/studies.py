@@ -64,9 +64,7 @@ def hopfield_phase_diagram(
     columns=3,
     panels=[
         Panel("load", "overlap", by="spins", where={"part": "capacity"}),
-        Panel(
-            "load", "success", by="spins", where={"part": "capacity"}, reference=[vertical(CAPACITY, r"$\alpha_c$")]
-        ),
+        Panel("load", "success", by="spins", where={"part": "capacity"}, reference=[vertical(CAPACITY, r"$\alpha_c$")]),
         Panel("start", "success", by="load", where={"part": "basin"}),
     ],
     caption=r"""

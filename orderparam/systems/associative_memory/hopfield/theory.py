@@ -159,54 +159,84 @@ def critical_loads(system: Hopfield) -> CriticalLoads:
     equal = decreasing_root(
         lambda log_load, t: _free_energy_gap(t, jnp.exp(log_load)), fold.log_load - 8, fold.log_load - 1e-6, temperature
     )
-    loads = (jnp.where(ordered, value, 0.0) for value in (jnp.exp(fold.log_load), fold.overlap, jnp.exp(equal.value)))
-    residual = jnp.where(ordered, jnp.maximum(place.residual, equal.residual), 0.0)
-    return CriticalLoads(*loads, residual, ~ordered | (place.converged & equal.converged))
+    return CriticalLoads(
+        jnp.where(ordered, jnp.exp(fold.log_load), 0.0),
+        jnp.where(ordered, fold.overlap, 0.0),
+        jnp.where(ordered, jnp.exp(equal.value), 0.0),
+        jnp.where(ordered, jnp.maximum(place.residual, equal.residual), 0.0),
+        ~ordered | (place.converged & equal.converged),
+    )
 
 
 def _state(
-    load: Number, temperature: Number, mean: Number, deviation: Number, valid: Number, residual: Number, converged: Number
+    load: Number | float,
+    temperature: Number | float,
+    mean: Number,
+    deviation: Number,
+    valid: Bool[Array, ""],
+    residual: Number,
+    converged: Bool[Array, ""],
 ) -> HopfieldState:
     """The observables at a solution."""
+
+    def kept(value: Number) -> Number:
+        return jnp.where(valid, value, jnp.nan)
+
     h = field_averages(mean, deviation, temperature)
     free_energy, entropy = _free_energy(load, temperature, mean, h), _entropy(load, h)
-    values = (
-        mean,
-        h.square,
-        h.square / (1 - h.response) ** 2,
-        h.response,
-        free_energy,
-        free_energy + temperature * entropy,
-        entropy,
-        jnp.exp(_log_replicon(load, jnp.log(temperature), h)),
+    return HopfieldState(
+        kept(mean),
+        kept(h.square),
+        kept(h.square / (1 - h.response) ** 2),
+        kept(h.response),
+        kept(free_energy),
+        kept(free_energy + temperature * entropy),
+        kept(entropy),
+        kept(jnp.exp(_log_replicon(load, jnp.log(temperature), h))),
+        valid,
+        jnp.where(valid, residual, 0.0),
+        converged,
     )
-    kept = (jnp.where(valid, value, jnp.nan) for value in values)
-    return HopfieldState(*kept, valid, jnp.where(valid, residual, 0.0), converged)
 
 
-def _free_energy(load: Number, temperature: Number, mean: Number, h: FieldAverages) -> Number:
+def _free_energy(load: Number | float, temperature: Number | float, mean: Number, h: FieldAverages) -> Number:
     """f = alpha/2 + m^2/2 + (alpha T/2) [ln(1-C) - q/(T (1-C))] + alpha r C/2 - T E ln 2cosh(h/T)."""
     diagonal = (load + mean**2 + load * temperature * jnp.log1p(-h.response)) / 2
     return diagonal - load * h.square * (1 - 2 * h.response) / (2 * (1 - h.response) ** 2) - h.log_cosh
 
 
-def _entropy(load: Number, h: FieldAverages) -> Number:
+def _entropy(load: Number | float, h: FieldAverages) -> Number:
     """-df/dT at fixed m, q and r, in which f is stationary."""
     return h.entropy - load * (jnp.log1p(-h.response) + h.response / (1 - h.response)) / 2
 
 
-def _paramagnet(load: Number, temperature: Number) -> HopfieldState:
+def _paramagnet(load: Number | float, temperature: Number | float) -> HopfieldState:
     """m = q = r = 0 and C = 1/T, which must be below 1."""
-    valid = temperature > 1
+    valid = jnp.greater(temperature, 1)
+
+    def kept(value: Number) -> Number:
+        return jnp.where(valid, value, jnp.nan)
+
     t = jnp.where(valid, temperature, 2.0)
     free_energy = load / 2 + load * t * jnp.log1p(-1 / t) / 2 - t * jnp.log(2.0)
     entropy = jnp.log(2.0) - load * (jnp.log1p(-1 / t) + 1 / (t - 1)) / 2
     zero = jnp.zeros(())
-    values = zero, zero, zero, 1 / t, free_energy, free_energy + t * entropy, entropy, load / (t - 1) ** 2
-    return HopfieldState(*(jnp.where(valid, x, jnp.nan) for x in values), valid, zero, jnp.asarray(True))
+    return HopfieldState(
+        kept(zero),
+        kept(zero),
+        kept(zero),
+        kept(1 / t),
+        kept(free_energy),
+        kept(free_energy + t * entropy),
+        kept(entropy),
+        kept(load / (t - 1) ** 2),
+        valid,
+        zero,
+        jnp.asarray(True),
+    )
 
 
-def _glass(load: Number, temperature: Number) -> Root:
+def _glass(load: Number | float, temperature: Number | float) -> Root:
     """ln sigma of the spin glass: sqrt(alpha q) = sigma (1 - C). E|z| sigma bounds C sigma, hence the upper end."""
 
     def equation(logarithm: Number, args: tuple[Number, Number]) -> Number:
@@ -219,7 +249,7 @@ def _glass(load: Number, temperature: Number) -> Root:
     return decreasing_root(equation, highest - 18.0, highest, (load, temperature))
 
 
-def _retrieval(load: Number, temperature: Number) -> tuple[Number, Number, Number, Bool[Array, ""]]:
+def _retrieval(load: Number | float, temperature: Number | float) -> tuple[Number, Number, Number, Bool[Array, ""]]:
     """m and sigma of the retrieval state, the residual, and whether there is one.
 
     The map (m, sigma) -> (E tanh, sqrt(alpha q)/(1 - C)) keeps the order "smaller m, larger sigma": from m = 1, sigma =
@@ -298,11 +328,11 @@ def _instability(log_temperature: Number, load: Number) -> Number:
     return _log_replicon(load, log_temperature, field_averages(mean, deviation, jnp.exp(log_temperature)))
 
 
-def _log_replicon(load: Number, log_temperature: Number, h: FieldAverages) -> Number:
+def _log_replicon(load: Number | float, log_temperature: Number, h: FieldAverages) -> Number:
     return jnp.log(load * h.fourth) - log_temperature - 2 * jnp.log1p(-h.response)
 
 
-def _ground_states(load: Number) -> GroundStates:
+def _ground_states(load: Number | float) -> GroundStates:
     def reached(x: Number) -> Number:
         return ((erf(x) / x - 2 * jnp.exp(-(x**2)) / np.sqrt(np.pi)) ** 2) / 2
 
@@ -314,5 +344,13 @@ def _ground_states(load: Number) -> GroundStates:
     m, glance = erf(root.value), jnp.sqrt(2 / (np.pi * stored)) * jnp.exp(-(root.value**2))  # C / (1 - C)
     crosstalk = (1 + glance) ** 2
     energy = (-(m**2) + stored * (1 - crosstalk)) / 2
-    values = (jnp.where(valid, value, jnp.nan) for value in (m, crosstalk, glance / (1 + glance), energy))
-    return GroundStates(*values, -1 / np.pi - jnp.sqrt(2 * load / np.pi), valid, root.residual, root.converged)
+    return GroundStates(
+        jnp.where(valid, m, jnp.nan),
+        jnp.where(valid, crosstalk, jnp.nan),
+        jnp.where(valid, glance / (1 + glance), jnp.nan),
+        jnp.where(valid, energy, jnp.nan),
+        -1 / np.pi - jnp.sqrt(2 * load / np.pi),
+        valid,
+        root.residual,
+        root.converged,
+    )

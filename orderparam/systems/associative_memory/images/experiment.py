@@ -39,9 +39,7 @@ class Picture(Result):
 
 
 @experiment
-def restored(
-    system: StoredImages, key: PRNGKeyArray, *, rule: Rule = "Hebb", trials: int = 50, sweeps: int = 20
-) -> Restored:
+def restored(system: StoredImages, key: PRNGKeyArray, *, rule: Rule = "Hebb", trials: int = 50, sweeps: int = 20) -> Restored:
     """Pictures drawn from the stored ones are damaged and retrieved, a sweep being one update of each pixel in a random order.
 
     rule: "Hebb" and "pseudo-inverse" (Personnaz, Guyon, Dreyfus 1985) are s_i <- sign(sum_j J_ij s_j) without self-coupling, J

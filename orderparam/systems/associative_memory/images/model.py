@@ -21,7 +21,7 @@ class StoredImages(System):
     damage: float = parameter("share of the pixels that are drawn anew", minimum=0, maximum=1, default=0.3)
 
     def __check_init__(self) -> None:
-        if isinstance(self.patterns, jax.core.Tracer) or isinstance(self.count, jax.core.Tracer):
+        if any(isinstance(x, jax.core.Tracer) for x in (self.patterns, self.count)):
             return
         wrong = np.asarray(self.patterns)[np.abs(np.asarray(self.patterns)) != 1]
         if wrong.size:

@@ -23,9 +23,7 @@ class TrainedTrajectory(Result):
 
 
 @experiment
-def trained_network(
-    system: OptimalStability, key: PRNGKeyArray, *, steps: int = 1, starts: int = 20
-) -> TrainedTrajectory:
+def trained_network(system: OptimalStability, key: PRNGKeyArray, *, steps: int = 1, starts: int = 20) -> TrainedTrajectory:
     """One network with couplings of largest stability, found exactly, and `steps` parallel steps s <- sign(J s) from `starts`
     random states around its patterns in turn. P is load K, rounded, at least 1."""
     inputs, neurons = system.size("inputs"), system.size("neurons")

@@ -1,5 +1,7 @@
 """Networks whose couplings store patterns with the largest stability."""
 
+from typing import Any
+
 import jax
 
 from orderparam.core.system import System, parameter
@@ -19,7 +21,8 @@ class OptimalStability(System):
     neurons: float = parameter("number N of neurons, of experiments", minimum=3, integer=True, default=2000)
 
     def __check_init__(self) -> None:
-        known = not any(isinstance(x, jax.core.Tracer) or getattr(x, "ndim", 0) for x in (self.inputs, self.neurons))
+        sizes: tuple[Any, ...] = self.inputs, self.neurons
+        known = not any(isinstance(x, jax.core.Tracer) or getattr(x, "ndim", 0) for x in sizes)
         if known and self.inputs >= self.neurons:
             raise ValueError(
                 f"{type(self).__name__}.inputs = {float(self.inputs):g}: must be below the number of neurons, "

@@ -40,7 +40,7 @@ class Trajectory(Result):
     overlap: Float[Array, "time"]
 
 
-def largest_stability(load: Number) -> tuple[Number, Number, Bool[Array, ""]]:
+def largest_stability(load: Number | float) -> tuple[Number, Number, Bool[Array, ""]]:
     """kappa with 1/alpha = int_{-kappa}^inf Dt (t + kappa)^2, alpha < 2 (Gardner 1988); the residual; whether it was found."""
 
     def equation(kappa: Number, load: Number) -> Number:
@@ -74,13 +74,13 @@ def basin(system: OptimalStability) -> Basin:
 def overlaps(system: OptimalStability, *, steps: int = 1) -> Trajectory:
     """m, f(m), f(f(m)), ... from the overlap `start`."""
     kappa = largest_stability(system.load)[0]
-    path = [system.start]
+    path: list[Number | float] = [system.start]
     for _ in range(steps):
         path.append(_next_overlap(path[-1], kappa))
     return Trajectory(jnp.stack(path))
 
 
-def _next_overlap(m: Number, kappa: Number) -> Number:
+def _next_overlap(m: Number | float, kappa: Number) -> Number:
     """f(m). At m = 1 it is 1."""
     noise = jnp.sqrt(2 * (1 - m) * (1 + m))
     gain = m / jnp.where(noise == 0, 1.0, noise)

@@ -45,9 +45,9 @@ class Arms(Result):
 
 
 class _Rates(NamedTuple):
-    learning_rate: Array
-    momentum: Array
-    weight_decay: Array
+    learning_rate: Float[Array, ""] | float
+    momentum: Float[Array, ""] | float
+    weight_decay: Float[Array, ""] | float
 
 
 @experiment
@@ -61,9 +61,7 @@ def trained_network(system: ImageClassifier, key: PRNGKeyArray, *, max_epochs: i
 
 
 @experiment
-def bad_minima(
-    system: ImageClassifier, key: PRNGKeyArray, *, max_epochs: int = 600, regularised_epochs: int = 400
-) -> Arms:
+def bad_minima(system: ImageClassifier, key: PRNGKeyArray, *, max_epochs: int = 600, regularised_epochs: int = 400) -> Arms:
     """One network along four ways to zero training error.
 
     The adversarial start: the random one, trained with momentum on `copies` copies of each training picture, of each of which a
@@ -87,9 +85,7 @@ def bad_minima(
         (adversarial, careful, regularised_epochs),
         (random, careful, regularised_epochs),
     ]
-    ends = [
-        _sgd(start, train, rates, k, batch, least, max_epochs + least) for (start, rates, least), k in zip(ways, keys[1:])
-    ]
+    ends = [_sgd(start, train, rates, k, batch, least, max_epochs + least) for (start, rates, least), k in zip(ways, keys[1:])]
     train_error = jnp.stack([_wrong(end, *train) for end in ends])
     return Arms(
         error=jnp.stack([_wrong(end, *test) for end in ends]),

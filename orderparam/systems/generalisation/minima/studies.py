@@ -1,6 +1,5 @@
 """The named figure of bad global minima: they exist, SGD reaches them, and regularisation leads away from them."""
 
-
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand
 from orderparam.systems.generalisation.minima.experiment import bad_minima

@@ -1,6 +1,7 @@
 """The named figure of the perceptron: the worst case, its bounds, and what is typical."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def worst_case_typical_case(
         curves.append(Curve("bound", partial(uniform_bound, form=form), system, fine, facets=facets, baseline=True))
     for learner, run in _RUNS.items():
         facets = {"part": "perceptron", "student": learner}
-        options = {"steps": steps} if run is sampled_students else {}
+        options: dict[str, Any] = {"steps": steps} if run is sampled_students else {}
         measured = partial(run, learner=learner, data_sets=data_sets, **options)
         curves += [
             Curve("theory", partial(typical, learner=learner), system, fine, facets=facets),

@@ -8,9 +8,10 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 from jax.nn import logsumexp
-from jax.scipy.special import gammaln, ndtr
+from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float
 
+from orderparam.channels.largest_margin import largest_margin
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian import standard_normal_rule
@@ -76,9 +77,7 @@ def worst_consistent(system: PerceptronLearning) -> Typical:
 
 
 @theory
-def typical(
-    system: PerceptronLearning, *, learner: Literal["Bayes", "Gibbs", "largest margin", "Hebb"] = "Bayes"
-) -> Typical:
+def typical(system: PerceptronLearning, *, learner: Literal["Bayes", "Gibbs", "largest margin", "Hebb"] = "Bayes") -> Typical:
     """The error as d grows.
 
     Gibbs: a student drawn from those without a training error; Bayes: the vote of all of them, the best there is (Györgyi 1990;
@@ -90,11 +89,12 @@ def typical(
         tangent = jnp.sqrt(np.pi / (2 * ratio))
         return _learned(jnp.arctan(tangent), jnp.zeros(()), jnp.asarray(True))
     if learner == "largest margin":
-        return _largest_margin(ratio)
+        found = largest_margin(ratio)
+        return _learned(found.angle, found.residual, found.converged)
     return _version_space(ratio, learner == "Bayes")
 
 
-def _version_space(ratio: Number, vote: bool) -> Typical:
+def _version_space(ratio: Number | float, vote: bool) -> Typical:
     """q = alpha sqrt(2 (1 - q)/pi) E phi(u)/Phi(u), u = z sqrt(q), typical overlap of two students and of student and teacher.
 
     The usual form, q/(1 - q) = alpha/(pi (1 - q)) int Dz exp(-v^2)/H(v) with v = z sqrt(q/(1 - q)), after the substitution that
@@ -115,28 +115,6 @@ def _version_space(ratio: Number, vote: bool) -> Typical:
     return _learned(angle, root.residual, root.converged)
 
 
-def _largest_margin(ratio: Number) -> Typical:
-    """Unknown: k = kappa/sqrt(1 - R^2), on which R/sqrt(1 - R^2) = c = alpha sqrt(2/pi) (k Phi(k) + phi(k)) depends explicitly.
-
-    1 = 2 alpha (1 + c^2) int_-inf^kappa Dt Phi(c t) (kappa - t)^2, kappa = k/sqrt(1 + c^2).
-    """
-
-    def cotangent(k: Number, ratio: Number) -> Number:
-        return ratio * np.sqrt(2 / np.pi) * (k * ndtr(k) + jnp.exp(-(k**2) / 2) / np.sqrt(2 * np.pi))
-
-    def equation(logarithm: Number, ratio: Number) -> Number:
-        k = jnp.exp(logarithm)
-        c = cotangent(k, ratio)
-        kappa = k / jnp.sqrt(1 + c**2)
-        t, weight = standard_normal_rule((0.0, kappa))
-        inside = jnp.maximum(kappa - t, 0.0)
-        return -jnp.log(2 * ratio * (1 + c**2) * jnp.sum(weight * ndtr(c * t) * inside**2))
-
-    highest = jnp.log(2 / jnp.sqrt(ratio) + 2.0)
-    root = decreasing_root(equation, highest - 30.0, highest, ratio)
-    return _learned(jnp.arctan(1 / cotangent(jnp.exp(root.value), ratio)), root.residual, root.converged)
-
-
 def _segment(angle: Number) -> Number:
     """theta - sin theta cos theta, by its series where that would cancel."""
     x = 2 * angle
@@ -151,7 +129,7 @@ def _learned(angle: Number, residual: Number, converged: Bool[Array, ""]) -> Typ
     return Typical(jnp.cos(angle), angle / np.pi, residual, converged)
 
 
-def _log_dichotomies(points: Number, dim: Number) -> Number:
+def _log_dichotomies(points: Number | float, dim: Number | float) -> Number:
     """ln of 2 sum_{k < d} C(m - 1, k), the sum over its last, largest `_TERMS` terms where d is larger."""
     k = dim - 1 - jnp.arange(float(_TERMS))
     there = (k >= 0) & (k <= points - 1)

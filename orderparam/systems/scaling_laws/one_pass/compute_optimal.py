@@ -143,7 +143,7 @@ class MeasuredOptimum(Result):
 
 @experiment
 def measured_optimum(
-    system: ComputeBudget, key: PRNGKeyArray, *, widths: int = 7, span: float = 3.0, draws: int = 4, inputs: int = 10
+    system: ComputeBudget, key: PRNGKeyArray, *, widths: int = 5, span: float = 2.5, draws: int = 4, inputs: int = 8
 ) -> MeasuredOptimum:
     """The width with the lowest risk among `widths` from 1/span to span times the theory's, by a cubic through log R over log d.
 

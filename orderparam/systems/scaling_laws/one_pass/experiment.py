@@ -39,15 +39,14 @@ class Features:
 
 @jax.jit
 def _diagonalised(eigenvalues: Array, power: Array, normal: Array) -> tuple[Array, Array, Array]:
-    """(s, theta*, R_0) from the singular values of D^(1/2) W: y = sum sqrt(power) z is projected on the features."""
+    """(s, theta*, R_0) of K: the target is projected on the features, and R_0 is what is left of its power."""
     scaled = jnp.sqrt(eigenvalues)[:, None] * normal / jnp.sqrt(normal.shape[1])
-    left, singular, _ = jnp.linalg.svd(scaled, full_matrices=False)
-    along = left.T @ jnp.sqrt(power)
-    rest = jnp.sqrt(power) - left @ along
-    found = singular > 1e-12 * singular[0]
-    padded = jnp.zeros(normal.shape[1])
-    best = padded.at[: singular.size].set(jnp.where(found, along / jnp.where(found, singular, 1.0), 0.0))
-    return padded.at[: singular.size].set(singular**2), best, rest @ rest
+    s, vectors = jnp.linalg.eigh(scaled.T @ scaled)
+    found = s > 1e-13 * s[-1]
+    s = jnp.where(found, s, 0.0)
+    along = vectors.T @ (scaled.T @ jnp.sqrt(power))
+    best = jnp.where(found, along / jnp.where(found, s, 1.0), 0.0)
+    return s, best, jnp.maximum(jnp.sum(power) - s @ best**2, 0.0)
 
 
 @experiment

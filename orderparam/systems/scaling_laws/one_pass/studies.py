@@ -116,7 +116,7 @@ def sgd_compute_frontier(
     ],
     caption=r"""
         Learning rate {learning_rate}, batches of one sample. Lines: infinitely many inputs, large width. Marks: minimum of a
-        cubic through seven widths, each the mean of {draws} draws of features of $10d$ inputs. Below: $-d\ln R/d\ln f$ of the
+        cubic through five widths, each the mean of {draws} draws of features of $8d$ inputs. Below: $-d\ln R/d\ln f$ of the
         lowest risk.
     """,
     observables=("width", "risk"),
@@ -124,7 +124,7 @@ def sgd_compute_frontier(
     full={"computes": (1e4, 1e5, 1e6), "draws": 20, "seeds": 8},
 )
 def sgd_compute_exponents(
-    computes: tuple[float, ...] = (1e4, 1e5), learning_rate: float = 0.3, draws: int = 3, seeds: int = 6
+    computes: tuple[float, ...] = (1e4, 4e4), learning_rate: float = 0.3, draws: int = 4, seeds: int = 4
 ) -> list[Curve]:
     curves = []
     for phase, (alpha, beta) in PLACES.items():

@@ -169,9 +169,10 @@ def wrong_values(system, field):
     declaration, value = declarations(system)[field], getattr(system, field)
     wrong = [object(), "no such thing", 1j, np.array([]), [[]], ["a"], np.array([1.0 + 1j])]
     if declaration.kind == "parameter":
-        wrong += [10**400, math.inf, -math.inf, math.nan, True, {}, {"a": 1}]
+        infinite = [] if declaration.infinite else [math.inf]
+        wrong += [10**400, *infinite, -math.inf, math.nan, True, {}, {"a": 1}]
         shape = np.shape(value) or (2,)
-        for bad in (np.nan, np.inf):
+        for bad in (np.nan, *infinite):
             spoiled = np.ones(shape)
             spoiled.flat[-1] = bad
             wrong.append(spoiled)

@@ -68,9 +68,9 @@ def test_retrieval_states_satisfy_their_equations():
 @pytest.mark.parametrize("temperature", [0.05, 0.4])
 def test_the_entropy_is_the_slope_of_the_free_energy(branch, temperature):
     system = Hopfield(0.05, temperature)
-    slope = jax.grad(lambda s: replica_symmetric(s, branch=branch).free_energy)(system)
+    slope = jax.grad(lambda t: replica_symmetric(system.with_(temperature=t), branch=branch).free_energy)(temperature)
     found = replica_symmetric(system, branch=branch)
-    np.testing.assert_allclose(-slope.temperature, found.entropy, rtol=1e-9)
+    np.testing.assert_allclose(-slope, found.entropy, rtol=1e-9)
     np.testing.assert_allclose(found.energy, found.free_energy + temperature * found.entropy, rtol=1e-14)
 
 
@@ -136,9 +136,9 @@ def test_the_line_of_retrieval_bends_back():
     assert not replica_symmetric(Hopfield(0.13795, 0.0)).valid
 
 
-@pytest.mark.parametrize(("load", "temperature"), [(0.05, 0.5), (0.1, 0.2)])
+@pytest.mark.parametrize(("load", "temperature"), [(0.05, 0.4), (0.1, 0.2)])
 def test_warm_networks_recall_as_predicted(load, temperature):
-    """1500 spins lie above the limit by less than 1 %."""
+    """1500 spins lie above the limit by less than 1 %. (Next to T_M, 0.542 at a load of 0.05, some networks leave.)"""
     system = Hopfield(load, temperature, spins=1500)
     runs = [recall(system, jax.random.key(seed), networks=4, sweeps=60) for seed in SEEDS]
     expected = replica_symmetric(system)

@@ -56,7 +56,7 @@ def uniform_bound(
     if form == "dimension":
         capacity = jnp.where(2 * n > d, d * (jnp.log(jnp.maximum(2 * n / d, 1.0)) + 1), 2 * n)
         return Bound(jnp.sqrt((capacity + jnp.log(4 / delta)) / n))
-    return Bound(2 / n * (_log_dichotomies(2 * n, d) + jnp.log(2 / delta)) / np.log(2.0))
+    return Bound(2 / n * (_log_dichotomies(jnp.maximum(2 * n, 1.0), d) + jnp.log(2 / delta)) / np.log(2.0))
 
 
 @theory

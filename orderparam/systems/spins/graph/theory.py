@@ -81,10 +81,11 @@ def cavity(system: RegularPotts, *, branch: Literal["ordered", "disordered"] = "
     equal = favoured**2 + (q - 1) * other**2
     edge = jnp.log1p(rise * equal)
     share = jnp.exp(c * one - site)
+    free_energy = -system.temperature * (site - c / 2 * edge)
     return Cavity(
-        free_energy=-system.temperature * (site - c / 2 * edge),
+        free_energy=free_energy,
         energy=-c / 2 * jnp.exp(coupling - edge) * equal,
         absolute_magnetisation=(q * share - 1) / (q - 1),
         residual=found.residual,
-        converged=found.converged,
+        converged=found.converged & jnp.isfinite(free_energy),
     )

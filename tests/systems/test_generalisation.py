@@ -167,7 +167,7 @@ def test_sgd_reaches_a_bad_minimum_and_regularisation_a_good_one():
     assert adversarial > random + 0.03
     assert repaired < adversarial - 0.03
     assert abs(repaired - regularised) < 0.05  # three standard errors of a difference on 650 images
-    assert found.weight_norm[0] > found.weight_norm[2]
+    assert found.weight_norm[1] > max(found.weight_norm[0], found.weight_norm[2])
 
 
 def test_a_network_learns_from_a_random_start():

@@ -31,8 +31,7 @@ class HopfieldState(Result):
 
     overlap m = (1/N) sum xi s with the condensed pattern, self_overlap q = (1/N) sum <s>^2, crosstalk r, susceptibility C.
     free_energy, energy (of H, without the diagonal), entropy; the latter is negative where replica symmetry is wrong.
-    replicon: alpha E (tanh'(h/T)/T)^2 / (1 - C)^2, replica symmetry is stable below 1 (de Almeida, Thouless); at T = 0,
-        where it is infinite, the largest number there is.
+    replicon: alpha E (tanh'(h/T)/T)^2 / (1 - C)^2, replica symmetry is stable below 1 (de Almeida, Thouless); infinite at T = 0.
     valid: the state exists; all numbers are NaN where it does not. residual, converged: of the equations.
     """
 
@@ -193,7 +192,7 @@ def _state(
         kept(free_energy),
         kept(free_energy + temperature * entropy),
         kept(entropy),
-        kept(jnp.minimum(jnp.exp(_log_replicon(load, jnp.log(temperature), h)), jnp.finfo(float).max)),
+        kept(jnp.exp(_log_replicon(load, jnp.log(temperature), h))),
         valid,
         jnp.where(valid, residual, 0.0),
         converged,

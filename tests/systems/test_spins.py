@@ -6,6 +6,9 @@ import pytest
 import xarray as xr
 from PIL import Image
 
+from orderparam.sampling.lattice.clusters import cluster_labels
+from orderparam.sampling.lattice.labels import cluster_sizes
+from orderparam.sampling.lattice.random_words import binary_digits, first_word, random_bits
 from orderparam.systems.spins import (
     CRITICAL_TEMPERATURE,
     IsingLattice,
@@ -42,11 +45,8 @@ from orderparam.systems.spins import (
     transfer_matrix,
     wolff,
 )
-from orderparam.systems.spins.labels import cluster_sizes
-from orderparam.systems.spins.lattice.clusters import cluster_labels
 from orderparam.systems.spins.lattice.figures import crossing
 from orderparam.systems.spins.lattice.metropolis import added, at_least, metropolis_series, replica_totals
-from orderparam.systems.spins.random_words import binary_digits, first_word, random_bits
 
 MOMENTS = ("energy", "heat_capacity", "absolute_magnetisation", "squared_magnetisation", "susceptibility", "binder")
 SEEDS = range(4)

@@ -4,7 +4,6 @@ Series are cut into blocks, and every derived quantity is jackknifed over the bl
 from the scatter when one block is left out, and the bias of order 1/blocks of variances and ratios is removed (Quenouille 1956).
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -13,8 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.sampling import estimate
-
-_BLOCKS = 8  # of a replica
+from orderparam.sampling.jackknife import blocked_jackknife
 
 
 class Series(NamedTuple):
@@ -76,24 +74,3 @@ def measured(series: Series, temperature: Float[Array, ""], spins: Float[Array, 
     autocorrelation_time = jnp.where(found.constant, 0.0, draws * per_sample / 2)
     health = [autocorrelation_time, 1 / per_sample, found.reliable | found.constant]
     return MeasuredSpins(*jnp.stack([value, error], axis=1).ravel(), *health)
-
-
-def jackknife(
-    function: Callable[[Float[Array, "moment"]], Float[Array, "observable"]], blocks: Float[Array, "block moment"]
-) -> tuple[Float[Array, "observable"], Float[Array, "observable"]]:
-    """function(mean over blocks) without its bias of order 1/blocks, and its standard error."""
-    count = blocks.shape[0]
-    without = jax.vmap(function)((jnp.sum(blocks, axis=0) - blocks) / (count - 1))
-    mean = jnp.mean(without, axis=0)
-    error = jnp.sqrt((count - 1) * jnp.mean((without - mean) ** 2, axis=0))
-    return count * function(jnp.mean(blocks, axis=0)) - (count - 1) * mean, error
-
-
-def blocked_jackknife(
-    function: Callable[[Float[Array, "moment"]], Float[Array, "observable"]], moments: Float[Array, "replica sweep moment"]
-) -> tuple[Float[Array, "observable"], Float[Array, "observable"]]:
-    """`jackknife` over 8 blocks of every replica."""
-    replicas, sweeps, kinds = moments.shape
-    length = sweeps // _BLOCKS
-    kept = moments[:, sweeps - length * _BLOCKS :]
-    return jackknife(function, kept.reshape(replicas * _BLOCKS, length, kinds).mean(axis=1))

@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from orderparam.core.verb import experiment
+from orderparam.sampling.lattice.labels import smallest_labels
+from orderparam.sampling.lattice.random_words import Counter, below, first_word, random_words
 from orderparam.systems.spins.graph.edges import regular_edges
 from orderparam.systems.spins.graph.model import PottsGraph, RegularPotts
 from orderparam.systems.spins.graph.theory import order_parameters
-from orderparam.systems.spins.labels import smallest_labels
 from orderparam.systems.spins.measurement import MeasuredSpins, Series, measured
-from orderparam.systems.spins.random_words import Counter, below, first_word, random_words
 
 
 def _feasible(system: RegularPotts, **_: object) -> None:

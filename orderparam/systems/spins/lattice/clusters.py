@@ -1,4 +1,4 @@
-"""Swendsen-Wang and Wolff: clusters of equal spins joined by random bonds are found and turned as a whole."""
+"""What is measured while clusters of spins are turned: series of averages, correlations, the last configuration."""
 
 from functools import partial
 from typing import Literal
@@ -6,14 +6,14 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Int8, PRNGKeyArray
+from jaxtyping import Array, Float, Int8, PRNGKeyArray
 
-from orderparam.systems.spins.labels import Labels, cluster_sizes, smallest_labels
+from orderparam.sampling.lattice.clusters import Spins, cluster_labels, random_bonds, swendsen_wang_flip, wolff_flip
+from orderparam.sampling.lattice.labels import cluster_sizes
+from orderparam.sampling.lattice.random_words import Counter, first_word
 from orderparam.systems.spins.measurement import Series
-from orderparam.systems.spins.random_words import Counter, below, first_word, random_words
 
 Method = Literal["swendsen-wang", "wolff"]
-Spins = Int8[Array, "replica *shape"]
 
 
 @partial(jax.jit, static_argnames=("shape", "method", "replicas", "warmup", "sweeps"))
@@ -108,45 +108,3 @@ def correlation_series(
     start = jnp.ones((replicas, *shape), jnp.int8)
     _, kept = jax.lax.scan(sweep, (start, first_word(key)), length=warmup + sweeps)
     return jnp.moveaxis(kept[warmup:], 2, 0)
-
-
-def random_bonds(
-    words: Counter, spins: Spins, temperature: Float[Array, ""]
-) -> tuple[Counter, Bool[Array, "direction replica *shape"]]:
-    """Whether each site is bonded to the next in each direction: with probability 1 - exp(-2/T) where their spins are equal."""
-    equal = jnp.stack([spins == jnp.roll(spins, -1, axis) for axis in range(1, spins.ndim)])
-    words, drawn = random_words(words, equal.size)
-    return words, equal & below(drawn, -jnp.expm1(-2 / temperature)).reshape(equal.shape)
-
-
-def cluster_labels(bonds: Bool[Array, "direction replica *shape"]) -> Int[Array, "replica *shape"]:
-    """The number of one of its sites, the same for all sites of a cluster; sites are numbered through all replicas."""
-    shape = bonds.shape[1:]
-
-    def seen(flat: Labels) -> Labels:
-        labels = flat.reshape(shape)
-        smallest = labels
-        for axis, bond in enumerate(bonds, start=1):
-            smallest = jnp.minimum(smallest, jnp.where(bond, jnp.roll(labels, -1, axis), labels))
-            smallest = jnp.minimum(smallest, jnp.where(jnp.roll(bond, 1, axis), jnp.roll(labels, 1, axis), labels))
-        return smallest.ravel()
-
-    return smallest_labels(seen, int(np.prod(shape))).reshape(shape)
-
-
-def swendsen_wang_flip(
-    words: Counter, labels: Int[Array, "replica *shape"], sizes: Int[Array, "site"], pull: Float[Array, ""]
-) -> tuple[Counter, Spins]:
-    """Every cluster is up with probability 1/(1 + exp(-2 h n_c/T)), pull = h/T (Swendsen, Wang 1987; a coin without a field)."""
-    words, drawn = random_words(words, sizes.size)
-    spins = jnp.where(below(drawn, jax.nn.sigmoid(2 * pull * sizes)), 1, -1).astype(jnp.int8)
-    return words, spins[labels]
-
-
-def wolff_flip(words: Counter, spins: Spins, labels: Int[Array, "replica *shape"]) -> tuple[Counter, Spins]:
-    """The cluster of one random site of each replica is turned (Wolff 1989); only without a field."""
-    rows = labels.reshape(len(labels), -1)
-    words, drawn = random_words(words, len(rows))
-    chosen = (drawn % np.uint64(rows.shape[1])).astype(jnp.int32)
-    turned = rows == jnp.take_along_axis(rows, chosen[:, None], axis=1)
-    return words, jnp.where(turned.reshape(spins.shape), -spins, spins)

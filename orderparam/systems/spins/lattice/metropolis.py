@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Int8, PRNGKeyArray, UInt64
 
-from orderparam.systems.spins.measurement import Series
-from orderparam.systems.spins.random_words import (
+from orderparam.sampling.lattice.random_words import (
     Counter,
     Words,
     binary_digits,
@@ -21,6 +20,7 @@ from orderparam.systems.spins.random_words import (
     random_bits,
     random_words,
 )
+from orderparam.systems.spins.measurement import Series
 
 REPLICAS = 64  # in a word
 

@@ -10,9 +10,9 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.sampling import estimate
-from orderparam.systems.spins.lattice.clusters import cluster_labels
-from orderparam.systems.spins.measurement import blocked_jackknife
-from orderparam.systems.spins.random_words import Counter, below, first_word, random_words
+from orderparam.sampling.jackknife import blocked_jackknife
+from orderparam.sampling.lattice.clusters import cluster_labels
+from orderparam.sampling.lattice.random_words import Counter, below, first_word, random_words
 from orderparam.systems.spins.scalar_field.model import ScalarField
 
 _WIDTH = 1.2  # of a step, in units of the width of a single site's density

@@ -1,0 +1,1 @@
+"""Moves of spins on lattices and graphs: random words, clusters and their labels."""

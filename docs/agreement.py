@@ -2,15 +2,17 @@
 
     python docs/agreement.py [STUDY ...] [--results FOLDER] [--page FILE]
 
-A study's result is kept in FOLDER/STUDY-STATE, where STATE is a hash of the source that the study can reach: all of the package
-but the other rooms. While that is unchanged, a finished study is not run again and an interrupted one goes on where it stopped. A
-study that fails is reported and the rest goes on. With names, these alone are run, and what else has a result stands on the page.
+A study's result is kept in FOLDER/STUDY-STATE, where STATE is a hash of the source that its module imports, directly or not, without
+what carries and draws numbers (`core`, `plotting`). While that is unchanged, a finished study is not run again and an interrupted one
+goes on where it stopped. A study that fails is reported and the rest goes on. With names, these alone are run, and what else has a
+result stands on the page.
 
 The exit status is 1 when a study failed, or differs from its theory by more than chance without a sentence (`explained=` of its
 decorator) that says why.
 """
 
 import argparse
+import ast
 import hashlib
 import json
 import subprocess
@@ -56,15 +58,30 @@ class Agreement:
         return bool(stats.binom.sf(self.beyond - 1, self.z.size, BEYOND) > BY_CHANCE)
 
 
-def source_state(room: str) -> str:
-    """A hash of the source that a study of that room can reach: of the package without its other rooms."""
-    package = Path(orderparam.__file__).parent
+def source_state(module: str) -> str:
+    """A hash of the source that numbers of that module's studies can come from: all it imports of the package, without `core` and
+    `plotting`, which carry and draw them."""
+    home = Path(orderparam.__file__).parents[1]
+    reached: set[Path] = set()
+    names = [module]
+    while names:
+        path = home.joinpath(*names.pop().split("."))
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if file.is_file() and file not in reached and file.relative_to(home).parts[1] not in ("core", "plotting"):
+            reached.add(file)
+            names += _imports(ast.parse(file.read_text()))
     found = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        inside = path.relative_to(package)
-        if inside.parts[0] != "systems" or len(inside.parts) == 2 or inside.parts[1] == room:
-            found.update(str(inside).encode() + b"\0" + path.read_bytes() + b"\0")
+    for file in sorted(reached):
+        found.update(str(file.relative_to(home)).encode() + b"\0" + file.read_bytes() + b"\0")
     return found.hexdigest()[:8]
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    """Modules of the package that a module names, and what it takes from them (which may be modules too)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "orderparam":
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
 
 
 def best(finished: Comparison) -> Agreement:
@@ -110,7 +127,7 @@ def row(finished: Comparison) -> str:
         deviation = f"{100 * np.median(agreement.deviation):.2g} %"
     if agreement.beyond:
         why = "chance" if agreement.by_chance else finished.study.explained or "**not explained**"
-    cells = (f"`{finished.study.name}`", agreement.theory, beyond, deviation, f"{finished.summary['seconds']:.0f}", why)
+    cells = (f"`{finished.study.name}`", agreement.theory, beyond, deviation, f"{finished.summary['processor_seconds']:.0f}", why)
     return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
 
 
@@ -124,7 +141,7 @@ def page(entries: Iterable[Entry], folders: dict[str, Path]) -> Iterator[str]:
         rooms.setdefault(entry.room, []).append(line)
     for room, rows in rooms.items():
         yield f"## {room.replace('_', ' ').capitalize()}\n"
-        yield "| study | theory | beyond three standard errors | median deviation | seconds | why |"
+        yield "| study | theory | beyond three standard errors | median deviation | processor seconds | why |"
         yield "| --- | --- | --- | --- | --- | --- |"
         yield from rows
         yield ""
@@ -145,8 +162,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if wrong := set(arguments.studies) - {entry.name for entry in known}:
         parser.error(f"there is no study {', '.join(sorted(wrong))}")
-    states = {room: source_state(room) for room in {entry.room for entry in known}}
-    folders = {entry.name: arguments.results / f"{entry.name}-{states[entry.room]}" for entry in known}
+    states = {module: source_state(module) for module in {entry.module for entry in known}}
+    folders = {entry.name: arguments.results / f"{entry.name}-{states[entry.module]}" for entry in known}
     failed, silent = [], []
     for name in arguments.studies or folders:
         if not is_finished(folders[name]):

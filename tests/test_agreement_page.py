@@ -70,15 +70,17 @@ def test_what_chance_explains(beyond, points, by_chance):
     assert one.by_chance is by_chance
 
 
-def test_a_change_in_one_room_leaves_the_others_as_they_are(tmp_path, monkeypatch):
-    for room in ("spins", "one_step"):
-        (tmp_path / "systems" / room).mkdir(parents=True)
-        (tmp_path / "systems" / room / "theory.py").write_text("exact = 1\n")
-    (tmp_path / "__init__.py").write_text("")
-    monkeypatch.setattr(agreement.orderparam, "__file__", str(tmp_path / "__init__.py"))
-    before = {room: agreement.source_state(room) for room in ("spins", "one_step")}
-    (tmp_path / "systems" / "spins" / "theory.py").write_text("exact = 2\n")
-    assert agreement.source_state("spins") != before["spins"]
-    assert agreement.source_state("one_step") == before["one_step"]
-    (tmp_path / "__init__.py").write_text("changed = True\n")
-    assert agreement.source_state("one_step") != before["one_step"]
+def test_a_study_depends_on_what_its_module_imports(tmp_path, monkeypatch):
+    def write(path, text):
+        (tmp_path / "orderparam" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "orderparam" / path).write_text(text)
+        return agreement.source_state("orderparam.spins.studies")
+
+    monkeypatch.setattr(agreement.orderparam, "__file__", str(tmp_path / "orderparam" / "__init__.py"))
+    write("spins/studies.py", "from orderparam.spins.theory import exact\n")
+    write("spins/theory.py", "from orderparam import solve\nfrom orderparam.core.verb import theory\n")
+    write("solve/__init__.py", "from orderparam.solve.root import bisect\n")
+    before = write("solve/root.py", "bisect = 1\n")
+    assert write("one_step/theory.py", "other = 1\n") == before
+    assert write("core/verb.py", "theory = 1\n") == before
+    assert write("solve/root.py", "bisect = 2\n") != before

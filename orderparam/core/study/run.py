@@ -1,5 +1,6 @@
 """A study is run: theories and experiments swept, their agreement computed, all of it kept."""
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +36,7 @@ def compare(
     """
     chosen = find(what) if isinstance(what, str) else what
     parameters = chosen.parameters(full, settings)
-    begin = time.perf_counter()
+    begin, begin_processor = time.perf_counter(), _processor_seconds()
     curves = _curves(chosen, parameters, settings)
     names = [slug(curve.key) for curve in curves]
     if len(set(names)) < len(names):
@@ -64,11 +65,18 @@ def compare(
         results[curve.key].attrs.update(label=curve.label, facets=curve.facets, kind=role, baseline=curve.baseline)
         timings[curve.key] = time.perf_counter() - start
     tables = agreements(results, chosen.observables)
-    record = summary_of(chosen, parameters, full, results, tables, timings, time.perf_counter() - begin)
+    spent = time.perf_counter() - begin, _processor_seconds() - begin_processor
+    record = summary_of(chosen, parameters, full, results, tables, timings, *spent)
     comparison = Comparison(chosen, parameters, results, tables, record)
     if out is not None:
         write(comparison, Path(out))
     return comparison
+
+
+def _processor_seconds() -> float:
+    """Processor time of this process and of its workers that have ended."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
 
 
 def _curves(chosen: Study, parameters: Mapping[str, Any], settings: Mapping[str, Any] | None) -> list[Curve]:

@@ -22,6 +22,7 @@ def summary_of(
     tables: Mapping[str, Mapping[str, xr.Dataset]],
     timings: Mapping[str, float],
     seconds: float,
+    processor_seconds: float,
 ) -> dict[str, Any]:
     """What was run, how long it took, how far theory and experiment are apart, and on what."""
     libraries = ("jax", "jaxlib", "equinox", "numpy", "xarray", "zarr")
@@ -45,6 +46,7 @@ def summary_of(
         ],
         "agreement": {key: summary(table) for key, table in tables.items()},
         "seconds": round(seconds, 3),
+        "processor_seconds": round(processor_seconds, 3),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": {"orderparam": orderparam.__version__, "python": platform.python_version()}
         | {name: version(name) for name in libraries},

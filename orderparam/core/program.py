@@ -57,25 +57,29 @@ class Outcome:
         return cls({}, {}, np.full(task.shape, FAILED, np.int8), seconds, (error,))
 
 
+def _status(values: dict[str, np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    """Of each point: done, unconverged, or failed, where it did not converge and no number is left."""
+    rows = {name: value.reshape((*shape, -1)) for name, value in values.items()}
+    converged = rows["converged"].all(-1) if "converged" in rows else np.ones(shape, bool)
+    absent = [np.isnan(row).all(-1) for row in rows.values() if np.issubdtype(row.dtype, np.inexact)]
+    nothing = np.all(absent, axis=0) if absent else np.zeros(shape, bool)
+    return np.where(converged, DONE, np.where(nothing, FAILED, UNCONVERGED)).astype(np.int8)
+
+
 def _stack(results: Sequence[Result | None], shape: tuple[int, ...]) -> tuple[dict[str, np.ndarray], dict, np.ndarray]:
     """Results of single points -> arrays over the block; points without a result are NaN (or zero) and marked failed."""
-    status = np.full(len(results), FAILED, np.int8)
     model = next((result for result in results if result is not None), None)
     if model is None:
-        return {}, {}, status.reshape(shape)
+        return {}, {}, np.full(shape, FAILED, np.int8)
     dims = type(model).dims()
     values: dict[str, np.ndarray] = {}
     for name in dims:
         one = np.asarray(getattr(model, name))
         blank = np.nan if np.issubdtype(one.dtype, np.inexact) else 0
-        values[name] = np.full((len(results), *one.shape), blank, one.dtype)
-    for i, result in enumerate(results):
-        if result is None:
-            continue
-        for name in dims:
-            values[name][i] = np.asarray(getattr(result, name))
-        status[i] = DONE if bool(np.all(getattr(result, "converged", True))) else UNCONVERGED
-    return {name: v.reshape((*shape, *v.shape[1:])) for name, v in values.items()}, dims, status.reshape(shape)
+        rows = [np.full_like(one, blank) if result is None else np.asarray(getattr(result, name)) for result in results]
+        values[name] = np.stack(rows).reshape((*shape, *one.shape))
+    failed = np.asarray([result is None for result in results]).reshape(shape)
+    return values, dims, np.where(failed, FAILED, _status(values, shape)).astype(np.int8)
 
 
 def _checked(result: Any, fn: Callable) -> Result:
@@ -216,8 +220,7 @@ class TheoryRun:
             value = np.asarray(getattr(result, name))
             value = value[: len(points)] if batch else value[None]
             values[name] = value.reshape((*shape, *value.shape[1:]))
-        converged = values.get("converged", np.ones(shape, bool)).reshape((*shape, -1)).all(axis=-1)
-        return values, dims, np.where(converged, DONE, UNCONVERGED).astype(np.int8)
+        return values, dims, _status(values, shape)
 
     def _one_by_one(
         self, points: list[dict[str, Any]], shape: tuple[int, ...], error: Exception | None = None

@@ -55,8 +55,8 @@ def sweep(
     progress: a progress bar on standard error; by default when that is a terminal.
 
     Returns a data set with the grid dimensions first, `seed` next, the Result's own last, and the variable `status`: 1 done,
-    2 unconverged (the value is kept), 3 failed (NaN). One warning counts the marked points. Failed points are tried again when
-    a stored sweep is resumed.
+    2 unconverged (the value is kept), 3 failed (an error, or unconverged and NaN throughout). One warning counts the marked
+    points. Failed points are tried again when a stored sweep is resumed.
 
     Raises `ValueError` for unknown fields, values out of range, empty grids, a store of another sweep or one that another
     process is filling; `SweepError` when every point failed.
@@ -226,8 +226,8 @@ def _report(dataset: xr.Dataset, fn: Callable, errors: Sequence[str]) -> None:
     if errors:
         dataset.attrs["failures"] = list(errors[:20])
     name = fn_name(fn)
-    if failed == status.size:
-        raise SweepError(f"{name}: every point failed; the first: {errors[0] if errors else 'unknown'}")
+    if failed == status.size and errors:
+        raise SweepError(f"{name}: every point failed; the first: {errors[0]}")
     if failed or unconverged:
         marks = [f"{n} {word}" for n, word in ((failed, "failed"), (unconverged, "did not converge")) if n]
         first = f"; the first failure: {errors[0]}" if errors else ""

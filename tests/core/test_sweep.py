@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jaxtyping import Array, Float
-from magnet import Paramagnet, exact, failing_at_two, sampled
+from magnet import Magnetisation, Paramagnet, exact, failing_at_two, sampled
 
 import orderparam as op
 from orderparam.core.grid import Grid, point_key
@@ -51,6 +51,17 @@ def test_unconverged_points_are_kept_marked_and_counted_once():
     assert len(caught) == 1
     assert data["status"].values.tolist() == [2, 2, 1, 1]
     assert np.isfinite(data["magnetisation"]).all()
+
+
+def test_an_unconverged_point_without_a_number_has_failed():
+    def hot(system: Paramagnet) -> Magnetisation:
+        found = exact(system)
+        absent = jnp.where(found.converged, 0.0, jnp.nan)
+        return jax.tree.map(lambda leaf: leaf + absent if jnp.issubdtype(leaf.dtype, jnp.inexact) else leaf, found)
+
+    with pytest.warns(UserWarning, match="of 4 points 2 failed"):
+        data = op.sweep(hot, SYSTEM, {"temperature": [0.1, 0.2, 0.3, 0.4]})
+    assert data["status"].values.tolist() == [3, 3, 1, 1]
 
 
 def test_one_failing_point_does_not_end_the_sweep():

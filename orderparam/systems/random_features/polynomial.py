@@ -20,6 +20,7 @@ from orderparam.core.system import System, parameter, structure
 from orderparam.core.verb import experiment, theory
 from orderparam.gaussian import Activation, activation, activation_names
 from orderparam.gaussian.draws import normal
+from orderparam.kernels.feature_equivalent import ridge_regression
 from orderparam.kernels.spectra import zonal_polynomials
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.systems.random_features.spectral import (
@@ -27,7 +28,6 @@ from orderparam.systems.random_features.spectral import (
     SpectralCurve,
     SpectralFeatures,
     deterministic_equivalent,
-    ridge_regression,
 )
 
 HIGHEST = 12  # degrees beyond act as one flat tail

@@ -127,3 +127,10 @@ def _solution(
         residual=residual,
         converged=converged,
     )
+
+
+def ratio(numerator: float | Float[Array, "..."], denominator: float | Float[Array, "..."]) -> Float[Array, "..."]:
+    """numerator / denominator, both >= 0, with 0 / 0 = 0 (no error, however much it is enlarged) and finite derivatives."""
+    numerator, denominator = jnp.asarray(numerator), jnp.asarray(denominator)
+    positive = denominator > 0
+    return jnp.where(positive, numerator / jnp.where(positive, denominator, 1.0), jnp.where(numerator > 0, jnp.inf, 0.0))

@@ -22,7 +22,6 @@ from orderparam.systems.kernel_regression import (
     PoolRegression,
     annealed,
     cavity,
-    decimation_flow,
     equivalent_kernel,
     equivalent_kernel_corrected,
     equivalent_kernel_on_pool,
@@ -32,6 +31,7 @@ from orderparam.systems.kernel_regression import (
     scaling_law,
     self_consistent,
 )
+from orderparam.systems.renormalization import DecimatedRegression, decimation_flow
 
 
 def printed(text):
@@ -121,7 +121,7 @@ def test_decimation(temperature, n_train, threshold, modes, ridge, error, exact)
     assert int(curve.mode_count) == modes
     assert float(curve.renormalized_ridge) == printed(ridge)
     assert float(curve.test_error) == printed(error)
-    flow = FLOW(system)
+    flow = FLOW(DecimatedRegression(system.spectrum, system.n_train, system.temperature))
     assert float(flow.ridge[modes - 1]) == printed(ridge)
     assert exact is None or float(flow.exact_ridge[modes - 1]) == printed(exact)
 

@@ -22,7 +22,6 @@ from orderparam.systems.kernel_regression import (
     PoolRegression,
     annealed,
     cavity,
-    decimation_flow,
     equivalent_kernel,
     equivalent_kernel_corrected,
     equivalent_kernel_on_pool,
@@ -33,6 +32,7 @@ from orderparam.systems.kernel_regression import (
     self_consistent,
     self_consistent_on_pool,
 )
+from orderparam.systems.renormalization import DecimatedRegression, decimation_flow
 
 RIDGE = eqx.filter_jit(effective_ridge)
 K = np.arange(1.0, 61)
@@ -300,7 +300,7 @@ def test_a_vanishing_ridge_on_some_inputs_is_the_limit_of_a_small_one(free):
 
 def test_the_exact_flow_leaves_the_threshold_and_the_error_unchanged():
     full = system(noise=0.2)
-    flow = decimation_flow(full)
+    flow = decimation_flow(DecimatedRegression(full.spectrum, full.n_train, full.temperature, full.noise))
     ridge = RIDGE(full.spectrum, 20.0, 0.1)
     curve = self_consistent(full)
     for n in (0, 7, 30, 58):

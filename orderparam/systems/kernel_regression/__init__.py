@@ -21,7 +21,7 @@ from orderparam.systems.kernel_regression.pool.theory.cavity import cavity
 from orderparam.systems.kernel_regression.pool.theory.equivalent_kernel import equivalent_kernel_on_pool
 from orderparam.systems.kernel_regression.pool.theory.self_consistent import self_consistent_on_pool
 from orderparam.systems.kernel_regression.renormalization.local import local_renormalization
-from orderparam.systems.kernel_regression.renormalization.uniform import decimation_flow, renormalization_group
+from orderparam.systems.kernel_regression.renormalization.uniform import renormalization_group
 from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 from orderparam.systems.kernel_regression.spectrum.theory.equivalent_kernel import (

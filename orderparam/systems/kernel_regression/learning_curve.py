@@ -106,10 +106,3 @@ def shrunk(shrinkage: Float[Array, "*input"], error: Float[Array, "*input"]) -> 
     """shrinkage^2 error, which is 0 without a ridge even where the error diverges."""
     inside = shrinkage > 0
     return jnp.where(inside, shrinkage**2 * jnp.where(inside, error, 0.0), 0.0)
-
-
-def ratio(numerator: float | Float[Array, "..."], denominator: float | Float[Array, "..."]) -> Float[Array, "..."]:
-    """numerator / denominator, both >= 0, with 0 / 0 = 0 (no error, however much it is enlarged) and finite derivatives."""
-    numerator, denominator = jnp.asarray(numerator), jnp.asarray(denominator)
-    positive = denominator > 0
-    return jnp.where(positive, numerator / jnp.where(positive, denominator, 1.0), jnp.where(numerator > 0, jnp.inf, 0.0))

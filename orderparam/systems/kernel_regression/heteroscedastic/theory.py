@@ -4,10 +4,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from orderparam.core.verb import theory
-from orderparam.kernels.effective_ridge import learnability
+from orderparam.kernels.effective_ridge import learnability, ratio
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.kernel_regression.heteroscedastic.model import HeteroscedasticRegression
-from orderparam.systems.kernel_regression.learning_curve import LearningCurve, ratio, shrunk
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve, shrunk
 
 
 @theory

@@ -10,12 +10,13 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
+from orderparam.kernels.effective_ridge import ratio
 from orderparam.kernels.gp import condition
 from orderparam.kernels.readout import Readout, condition_readout
 from orderparam.networks.architecture import Architecture
 from orderparam.sampling import sample
 from orderparam.systems.kernel_regression.finite_width import of_width
-from orderparam.systems.kernel_regression.learning_curve import MeasuredLearningCurve, on_training_set, ratio, solved
+from orderparam.systems.kernel_regression.learning_curve import MeasuredLearningCurve, on_training_set, solved
 from orderparam.systems.kernel_regression.pool.model import NetworkRegression, PoolRegression
 
 PADDING = 16  # training sets of a network are compiled in multiples of this size

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.verb import theory
-from orderparam.kernels.effective_ridge import effective_ridge
-from orderparam.systems.kernel_regression.learning_curve import ratio
+from orderparam.kernels.decimation import decimate
+from orderparam.kernels.effective_ridge import effective_ridge, ratio
 from orderparam.systems.kernel_regression.pool.model import PoolRegression
 from orderparam.systems.kernel_regression.pool.theory.cavity import CavityCurve, site_dependent_cavity
-from orderparam.systems.kernel_regression.renormalization.uniform import check_threshold, decimate
+from orderparam.systems.kernel_regression.renormalization.uniform import check_threshold
 
 # Relative change at the next order up to which a curve counts as valid.
 _VALID = 0.05

@@ -1,7 +1,6 @@
-"""Wilsonian renormalisation of kernel regression: modes too small to be learned are integrated out, smallest first.
+"""Learning curves after renormalisation: modes too small to be learned are integrated out, the rest is solved.
 
-A decimated mode leaves two traces: its variance is a ridge for the remaining modes, and its share of the target is label noise
-(Howard, Jefferson, Maiti and Ringel 2024).
+The flow itself is drawn in the room `renormalization`; what a mode leaves behind is told in `orderparam.kernels.decimation`.
 """
 
 from typing import Literal
@@ -10,12 +9,11 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from orderparam.core.result import Result
 from orderparam.core.system import is_number
 from orderparam.core.verb import theory
-from orderparam.kernels.effective_ridge import effective_ridge, learnability
-from orderparam.kernels.spectrum import Spectrum
-from orderparam.systems.kernel_regression.learning_curve import LearningCurve, ratio
+from orderparam.kernels.decimation import decimate, learnable
+from orderparam.kernels.effective_ridge import effective_ridge
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve
 from orderparam.systems.kernel_regression.pool.theory.self_consistent import self_consistent_on_pool
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 from orderparam.systems.kernel_regression.spectrum.theory.equivalent_kernel import equivalent_kernel
@@ -43,24 +41,6 @@ class RenormalizedCurve(LearningCurve):
     found_cutoff: Bool[Array, ""]
 
 
-class DecimationFlow(Result):
-    """Couplings along the flow, levels in decreasing order of eigenvalue: entry n is after integrating out all levels after n.
-
-    mode_count:   (level,) modes still present.
-    ridge, noise: (level,) T'(n) = T + sum_{k>n} m lambda and s2'(n) = s2 + sum_{k>n} Y (leading order).
-    exact_ridge:  (level,) T*(n) = T + kappa sum_{k>n} m L, which leaves kappa unchanged.
-    exact_noise:  (level,) s2*(n) = s2 + sum_{k>n} [(1 - L)^2 Y + m (L^2/P) E_noisy], which leaves E_noisy unchanged.
-    """
-
-    mode_count: Float[Array, "level"]
-    ridge: Float[Array, "level"]
-    noise: Float[Array, "level"]
-    exact_ridge: Float[Array, "level"]
-    exact_noise: Float[Array, "level"]
-    residual: Float[Array, ""]
-    converged: Bool[Array, ""]
-
-
 def check_threshold(system: KernelRegression, threshold: float = 0.01, **options: str) -> None:
     """`ValueError` unless it is a share; a traced value passes."""
     if is_number(threshold) and not 0 < threshold < 1:
@@ -83,8 +63,9 @@ def renormalization_group(
     integrated out.
 
     cutoff: how the learnability of mode n is judged. "self_consistent": lambda_n / (lambda_n + kappa), with kappa of the
-        self-consistent theory of all modes. "bare": lambda_n / (lambda_n + T'(n)/P), taking the largest eigenvalue that falls
-        below the threshold; when the spectrum is finite and T small there may be none, and `found_cutoff` is False.
+        self-consistent theory of all modes. "bare": lambda_n / (lambda_n + T'/P) with T' the ridge after n is integrated out,
+        taking the largest eigenvalue that falls below the threshold; when the spectrum is finite and T small there may be none,
+        and `found_cutoff` is False.
     residual: theory of the remaining modes ("self_consistent_on_pool" needs a pool, and is better there when the pool is not
         much larger than n_train). The equivalent kernel is far too optimistic unless T' is large, because modes
         slightly above the threshold still renormalise the ridge.
@@ -94,13 +75,7 @@ def renormalization_group(
         learned = effective_ridge(spectrum, system.n_train, system.temperature).learnability
         kept = learned >= threshold
     else:
-        order = jnp.argsort(-spectrum.eigenvalues)
-        eigenvalues = spectrum.eigenvalues[order]
-        removed = _above(spectrum.multiplicities[order] * eigenvalues)
-        ridge = system.temperature + spectrum.tail + removed
-        unlearnable = learnability(eigenvalues, ridge / system.n_train) < threshold
-        first = jnp.where(jnp.any(unlearnable), jnp.argmax(unlearnable), unlearnable.size)
-        kept = jnp.argsort(order) < first
+        kept = learnable(spectrum, system.n_train, system.temperature, threshold)
 
     reduced = decimate(spectrum, kept)
     curve = _RESIDUALS[residual](eqx.tree_at(lambda s: s.spectrum, system, reduced))
@@ -111,53 +86,3 @@ def renormalization_group(
         renormalized_noise=jnp.asarray(system.noise + reduced.tail_power),
         found_cutoff=~jnp.all(kept),
     )
-
-
-def decimate(spectrum: Spectrum, kept: Bool[Array, "level"]) -> Spectrum:
-    """The spectrum with all levels not in `kept` moved into its tail."""
-    gone = jnp.where(kept, 0.0, 1.0)
-    return eqx.tree_at(
-        lambda s: (s.eigenvalues, s.target_power, s.tail, s.tail_power),
-        spectrum,
-        (
-            jnp.where(kept, spectrum.eigenvalues, 0.0),
-            jnp.where(kept, spectrum.target_power, 0.0),
-            spectrum.tail + gone @ (spectrum.multiplicities * spectrum.eigenvalues),
-            spectrum.tail_power + gone @ spectrum.target_power,
-        ),
-    )
-
-
-@theory
-def decimation_flow(system: KernelRegression) -> DecimationFlow:
-    """Ridge and noise along the decimation, to leading order and exactly within the self-consistent theory.
-
-    The leading order is that of Howard et al. (2024). The exact flow, T <- T + lambda kappa / (lambda + kappa) per mode, was
-    derived for this package and is not in the cited papers.
-    """
-    spectrum = system.spectrum
-    solved = effective_ridge(spectrum, system.n_train, system.temperature)
-    bias = (1 - solved.learnability) ** 2 * spectrum.target_power
-    noisy = ratio(jnp.sum(bias) + spectrum.tail_power + system.noise, solved.complement)
-    per_level = {
-        "ridge": spectrum.multiplicities * spectrum.eigenvalues,
-        "noise": spectrum.target_power,
-        "exact_ridge": solved.threshold * spectrum.multiplicities * solved.learnability,
-        "exact_noise": bias + spectrum.multiplicities * solved.learnability**2 * noisy / system.n_train,
-    }
-    start = {
-        "ridge": system.temperature + spectrum.tail,
-        "noise": system.noise + spectrum.tail_power,
-    }
-    order = jnp.argsort(-spectrum.eigenvalues)
-    return DecimationFlow(
-        mode_count=jnp.cumsum(spectrum.multiplicities[order]),
-        **{name: start[name.removeprefix("exact_")] + _above(values[order]) for name, values in per_level.items()},
-        residual=solved.residual,
-        converged=solved.converged,
-    )
-
-
-def _above(values: Float[Array, "level"]) -> Float[Array, "level"]:
-    """Entry n is the sum of all entries after n, added from the small end."""
-    return jnp.cumsum(jnp.roll(values, -1).at[-1].set(0.0)[::-1])[::-1]

@@ -9,9 +9,10 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.verb import experiment
+from orderparam.kernels.effective_ridge import ratio
 from orderparam.kernels.gp import condition
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.systems.kernel_regression.learning_curve import MeasuredLearningCurve, on_training_set, ratio, solved
+from orderparam.systems.kernel_regression.learning_curve import MeasuredLearningCurve, on_training_set, solved
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 
 LARGEST_DESIGN = 4 * 10**8  # entries of a Gaussian design matrix: 3.2 GB

@@ -8,10 +8,11 @@ import jax.scipy.linalg as jsl
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.verb import experiment
+from orderparam.kernels.effective_ridge import ratio
 from orderparam.kernels.gp import condition
 from orderparam.kernels.spectra import zonal_polynomials
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.systems.kernel_regression.learning_curve import MeasuredLearningCurve, on_training_set, ratio, solved
+from orderparam.systems.kernel_regression.learning_curve import MeasuredLearningCurve, on_training_set, solved
 from orderparam.systems.kernel_regression.sphere.model import SphereRegression
 
 

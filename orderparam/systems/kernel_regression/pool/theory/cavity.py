@@ -10,10 +10,10 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from orderparam.core.verb import theory
-from orderparam.kernels.effective_ridge import effective_ridge
+from orderparam.kernels.effective_ridge import effective_ridge, ratio
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.fixed_point import fixed_point
-from orderparam.systems.kernel_regression.learning_curve import LearningCurve, ratio
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve
 from orderparam.systems.kernel_regression.pool.model import PoolRegression
 from orderparam.systems.kernel_regression.pool.theory.self_consistent import held_in
 

@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from orderparam.core.verb import theory
-from orderparam.systems.kernel_regression.learning_curve import clean_train_error, held_out, ratio
+from orderparam.kernels.effective_ridge import ratio
+from orderparam.systems.kernel_regression.learning_curve import clean_train_error, held_out
 from orderparam.systems.kernel_regression.pool.model import PoolRegression
 from orderparam.systems.kernel_regression.spectrum.theory.equivalent_kernel import VALID, EquivalentKernelCurve
 

@@ -4,9 +4,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from orderparam.core.verb import theory
-from orderparam.kernels.effective_ridge import effective_ridge, learnability
+from orderparam.kernels.effective_ridge import effective_ridge, learnability, ratio
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.kernel_regression.learning_curve import LearningCurve, clean_train_error, ratio
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve, clean_train_error
 from orderparam.systems.kernel_regression.pool.model import PoolRegression
 
 

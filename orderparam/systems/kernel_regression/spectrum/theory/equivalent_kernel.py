@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.verb import theory
-from orderparam.kernels.effective_ridge import learnability
-from orderparam.systems.kernel_regression.learning_curve import LearningCurve, clean_train_error, held_out, ratio, shrunk
+from orderparam.kernels.effective_ridge import learnability, ratio
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve, clean_train_error, held_out, shrunk
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 
 VALID = 0.1  # the first neglected order, in relative size, up to which a curve counts as valid

@@ -9,10 +9,10 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
-from orderparam.kernels.effective_ridge import EffectiveRidge, effective_ridge, learnability
+from orderparam.kernels.effective_ridge import EffectiveRidge, effective_ridge, learnability, ratio
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.fixed_point import fixed_point
-from orderparam.systems.kernel_regression.learning_curve import LearningCurve, clean_train_error, held_out, ratio, shrunk
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve, clean_train_error, held_out, shrunk
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 
 

@@ -1,0 +1,79 @@
+"""Kernel regression of which only the largest modes are kept; the others are integrated out."""
+
+import math
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float, Num
+
+from orderparam.core.system import System, parameter, part
+from orderparam.kernels.gram import checked_gram
+from orderparam.kernels.spectrum import Spectrum
+from orderparam.systems.renormalization.spectra import check_positive
+
+
+class DecimatedRegression(System):
+    """Posterior mean of kernel regression, f = k_x^T (K + T)^-1 y, on n_train random inputs, written as a field theory of modes,
+
+        S[f] = sum_{k <= cut} f_k^2 / (2 lambda_k) - P int dmu_x exp(-(f - y)^2 / (2 T))      (replica indices left out)
+
+    with lambda_k and y_k^2 of the spectrum, K = sum_k lambda_k phi_k phi_k'. Raises `ValueError` for a spectrum with an
+    eigenvalue that is not positive (such a mode is no part of the theory: its target belongs to `tail_power`), and for a cut
+    outside of it.
+    """
+
+    spectrum: Spectrum = part("spectrum of the kernel over the inputs, with the target's power on it")
+    n_train: float = parameter("number of training samples P; need not be an integer", above=0)
+    temperature: float = parameter("Langevin temperature T, the ridge added to the Gram matrix", minimum=0)
+    noise: float = parameter("variance of the label noise", minimum=0, default=0.0)
+    cut: float = parameter("number of modes that are kept; inf for all", minimum=1, infinite=True, default=math.inf)
+
+    def __check_init__(self) -> None:
+        check_positive(self)
+
+
+class DecimatedPool(DecimatedRegression):
+    """Training sets drawn without replacement from a pool of real inputs, all of which have a target.
+
+    features: phi_k(x_i), normalised over the pool, in the order of the spectrum. `DecimatedPool.from_kernel` makes them.
+    """
+
+    features: Float[Array, "pool mode"] = parameter("values of the modes at all inputs", kw_only=True)
+    targets: Float[Array, "pool"] = parameter("targets of all inputs, without noise", kw_only=True)
+
+    def __check_init__(self) -> None:
+        check_positive(self)
+        modes = self.spectrum.eigenvalues.shape[-1]
+        if not isinstance(self.features, jax.core.Tracer) and self.features.shape[-1] != modes:
+            raise ValueError(
+                f"{type(self).__name__}.features has {self.features.shape[-1]} columns: must be one for each of {modes} modes"
+            )
+        n_train: Any = self.n_train  # one number, or a batch of them
+        if not isinstance(n_train, jax.core.Tracer) and np.any(np.asarray(n_train) > self.targets.shape[-1]):
+            raise ValueError(
+                f"{type(self).__name__}.n_train = {n_train}: must be <= {self.targets.shape[-1]}, the size of the pool"
+            )
+
+    @classmethod
+    def from_kernel(
+        cls, kernel: Num[ArrayLike, "pool pool"], targets: Num[ArrayLike, "pool"], n_train: Any, temperature: Any, **fields: Any
+    ) -> Self:
+        """The pool with this kernel matrix and these targets; one eigendecomposition, K / N = U diag(lambda) U^T.
+
+        Eigenvalues below rounding (1e-14 of the largest) are no modes; the target on them is `tail_power`.
+        Raises `ValueError` for a matrix that is no kernel, or targets that do not fit it.
+        """
+        gram, labels = checked_gram(kernel, targets)
+        size = gram.shape[0]
+        eigenvalues, vectors = np.linalg.eigh(np.asarray(gram) / size)
+        eigenvalues, vectors = eigenvalues[::-1], vectors[:, ::-1]
+        kept = eigenvalues > 1e-14 * eigenvalues[0]
+        if not kept.any() or eigenvalues[-1] < -1e-8 * eigenvalues[0]:
+            raise ValueError(f"kernel has the eigenvalue {size * eigenvalues[-1]:g}: must be positive semi-definite")
+        power = (vectors.T @ np.asarray(labels)) ** 2 / size
+        spectrum = Spectrum(eigenvalues[kept], power[kept], tail_power=power[~kept].sum())
+        features = jnp.asarray(math.sqrt(size) * vectors[:, kept])
+        return cls(spectrum, n_train, temperature, features=features, targets=labels, **fields)

@@ -1,0 +1,1 @@
+"""The magnet beside the learning: expansions about four dimensions, a flow of local potentials, spins in blocks."""

@@ -22,7 +22,7 @@ Average = Float[Array, "*batch"]
 # What is left of a field that is nearly known has a deviation of sqrt(V/q): resolved down to 4e-9
 SHARP = LEAN._replace(gradings=14)
 _NODES, _REACH = 192, 9.0
-_AT_ONCE = 200_000  # nodes of fields and labels held at a time
+_AT_ONCE = 2**22  # numbers held at a time in averages over fields and labels
 
 
 class LabelAverages(eqx.Module):
@@ -62,6 +62,16 @@ class Likelihood(Labels):
         """Fields at which the law of the labels changes abruptly."""
         return (0.0,)
 
+    @property
+    def nodes(self) -> int:
+        """Numbers that are held to find the evidence of one label."""
+        return 8
+
+    @property
+    def determined(self) -> Float[Array, ""]:
+        """Probability that the label of a centred field fixes it up to finitely many values: lim V E g^2 as V -> 0."""
+        return jnp.zeros(())
+
     @abc.abstractmethod
     def log_evidence(self, label: Entry, mean: Entry, variance: Entry) -> Average:
         """ln Z(y, w, V): of a probability for labels that are few, of a density for real ones."""
@@ -98,9 +108,9 @@ class Likelihood(Labels):
             free = jnp.where(kept, self.log_evidence(label, field, variance), 0.0)
             return jnp.sum(weight * g**2), jnp.sum(weight * free)
 
-        labels = jax.eval_shape(self.label_rule, 0.0, 1.0)[0].size
+        held = jax.eval_shape(self.label_rule, 0.0, 1.0)[0].size * self.nodes
         flat = (field.ravel(), spread.ravel())
-        found = jax.lax.map(lambda node: line(*node), flat, batch_size=min(flat[0].size, max(1, _AT_ONCE // labels)))
+        found = jax.lax.map(lambda node: line(*node), flat, batch_size=min(flat[0].size, max(1, _AT_ONCE // held)))
         information, free = (jnp.sum(weight * part.reshape(field.shape), axis=-1) for part in found)
         return LikelihoodAverages(information, free)
 

@@ -47,6 +47,16 @@ class RealLabels(NumericalLikelihood):
             return 1.0, 1.0
         return self.link.slopes[::-1] if isinstance(self.link, Abs | Relu | LeakyRelu) else None
 
+    @property
+    def nodes(self) -> int:
+        return super().nodes if self.slopes is None else 8
+
+    @property
+    def determined(self) -> Float[Array, ""]:
+        sides = self.slopes or (0.0, 0.0)
+        fixed = sum(jnp.where(jnp.asarray(a) == 0, 0.0, 0.5) for a in sides)
+        return jnp.where(jnp.asarray(self.noise) > 0, 0.0, fixed)
+
     def moments(self, mean: Entry, variance: Entry) -> LabelAverages:
         mean, variance = jnp.broadcast_arrays(jnp.asarray(mean, jnp.float64), jnp.asarray(variance, jnp.float64))
         deviation = safe_sqrt(variance)

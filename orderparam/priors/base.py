@@ -50,12 +50,14 @@ class PriorAverages(eqx.Module):
     """Over weights and their observations of precision a.
 
     overlap: E <w>^2 = E w <w>. error: E (w - <w>)^2, with E w^2 - overlap = error. free_entropy: E ln Z, whose slope in a is
-    overlap / 2. Overlap and error are each known to full relative accuracy.
+    overlap / 2. information: that an observation has about its weight, a E w^2 / 2 - E ln Z, whose slope in a is error / 2; it
+    keeps its digits where both terms are large. Overlap and error are each known to full relative accuracy.
     """
 
     overlap: Values
     error: Values
     free_entropy: Values
+    information: Values
 
 
 class Prior(Record):
@@ -75,6 +77,12 @@ class Prior(Record):
     def mean(self) -> Float[Array, ""]:
         """E w."""
         return jnp.sum(self.components.shares * self.components.means)
+
+    @property
+    def dimension(self) -> Float[Array, ""]:
+        """Probability that a weight is drawn from a density and not from an atom: lim a E (w - <w>)^2 as a grows."""
+        shares, _, variances = self.components
+        return jnp.sum(jnp.where(variances > 0, shares, 0.0))
 
     def draw(self, key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
         """Independent weights."""
@@ -107,8 +115,8 @@ class Prior(Record):
         if len(shares) == 1:  # a Gaussian: its error is the same for every observation
             error = shares * variances / width
             overlap = (means**2 + a[..., None] * variances**2 / width)[..., 0]
-            free = (a[..., None] * (means**2 + variances) - jnp.log(width))[..., 0] / 2
-            return PriorAverages(overlap, error[..., 0], free)
+            information = jnp.log(width)[..., 0] / 2
+            return PriorAverages(overlap, error[..., 0], a * self.power / 2 - information, information)
         # x = b / sqrt(a) has the density sum_k p_k N(x; sqrt(a) m_k, 1 + a s_k).
         centre, spread = root * means, jnp.sqrt(width)
         if len(shares) <= _SEPARATE:
@@ -127,8 +135,9 @@ class Prior(Record):
         b = (root * x)[..., None]
         shift = (means + b * variances) / width[..., None, :]
         log_share, mean, variance = _mix(_log(shares) - place, width[..., None, :], shift, variances)
-        free = jnp.sum(weight * (log_share + x**2 / 2), axis=-1)
-        return PriorAverages(jnp.sum(weight * mean**2, axis=-1), jnp.sum(weight * variance, axis=-1), free)
+        information = -jnp.sum(weight * (log_share + 0.5), axis=-1)  # E x^2 = 1 + a E w^2
+        overlap, error = jnp.sum(weight * mean**2, axis=-1), jnp.sum(weight * variance, axis=-1)
+        return PriorAverages(overlap, error, a * self.power / 2 - information, information)
 
 
 def _log(shares: Values) -> Values:

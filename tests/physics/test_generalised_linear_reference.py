@@ -54,11 +54,6 @@ def test_transitions_of_magnitudes():
     np.testing.assert_allclose(found.algorithmic, 1.12847141, atol=6e-9)
 
 
-# A known defect: without noise the informed branch is compared at a finite precision; its transition is 1 to 11 % high.
-NOISE_FREE = pytest.mark.xfail(strict=True, reason="the information threshold without noise comes out 1 to 11 % high")
-
-
-@NOISE_FREE
 @pytest.mark.parametrize(
     ("labels", "prior", "expected"),
     [

@@ -76,7 +76,6 @@ def test_informed_and_uninformed_starts_differ_between_the_transitions():
     assert float(high.free_entropy) > float(low.free_entropy)
 
 
-@pytest.mark.xfail(strict=True, reason="3e-5 off: the informed state is given a finite precision")
 def test_the_free_entropy_of_what_is_known():
     found = state_evolution(GeneralisedLinear(1.4, SignLabels(), Rademacher()), start="informed")
     np.testing.assert_allclose(found.free_entropy, -np.log(2), atol=1e-9)

@@ -4,7 +4,13 @@
 
 exact as d grows: Barbier, Krzakala, Macris, Miolane, Zdeborová 2019 (arXiv:1708.03395). Given qh, q follows from the prior alone
 and alpha = qh / I: the whole curve of solutions, unstable ones included, is explicit. An AMP run starts at q = 0 and stays on the
-first branch; the stable solution of largest free entropy is the Bayes-optimal one.
+first branch; the stable solution of largest free entropy,
+
+    f = alpha E ln Z - i(qh) + qh V / 2,    i the information that an observation of precision qh has about its weight,
+
+is the Bayes-optimal one. Weights of which a share D has a density (the others are atoms) have V = D / qh as qh grows, and labels
+that fix a share delta of their fields I = delta / V: known weights are a solution for alpha > D / delta, where their free entropy
+(delta alpha - D) ln(1/V) / 2 is infinite, and the optimal one from there on.
 """
 
 from collections.abc import Callable
@@ -25,6 +31,7 @@ from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 Scalar = Float[Array, ""]
 
 _KNOWN = 1e-24  # V / rho at which weights count as known
+_FIXED = 1e-16  # where labels without noise fix them
 _FIRST, _LAST = 1e-8, 1e14  # precisions of the curve, in units of 1 / rho
 _INFORMED = 1e6
 _ROUNDING = 1e-7  # relative: where weights are all but known the curve is flat
@@ -46,7 +53,8 @@ class TeacherEstimate(Result):
 
 
 class OptimalEstimate(TeacherEstimate):
-    """precision: qh. free_entropy: (1/d) ln P(y | x) at this solution. steps: iterations, those of AMP.
+    """precision: qh. free_entropy: (1/d) ln P(y | x) at this solution, infinite where labels without noise fix the weights.
+    steps: iterations, those of AMP.
 
     residual: change of ln qh in another step.
     """
@@ -105,14 +113,15 @@ def state_evolution(
     solved = fixed_point(update, jnp.log(first), system, tolerance=1e-11, max_steps=max_steps)
     precision = jnp.exp(solved.value)
     overlap, error, _, free = _at(system, precision)
-    free = free[0] + system.sample_ratio * free[1] - overlap * precision / 2
-    known = error <= 1.001 * _KNOWN * rho
+    fixed = system.labels.determined > 0
+    known = error <= jnp.where(fixed, _FIXED, 1.001 * _KNOWN) * rho
+    free = jnp.where(known & fixed, jnp.inf, free[0] + system.sample_ratio * free[1])
     residual = jnp.where(known, 0.0, solved.residual)
     return OptimalEstimate(
-        overlap=overlap,
+        overlap=jnp.where(known, rho, overlap),
         error=jnp.where(known, 0.0, error),
-        cosine=jnp.sqrt(overlap / rho),
-        classification_error=_classification_error(system, overlap),
+        cosine=jnp.where(known, 1.0, jnp.sqrt(overlap / rho)),
+        classification_error=_classification_error(system, jnp.where(known, rho, overlap)),
         converged=solved.converged | known,
         precision=precision,
         free_entropy=free,
@@ -130,7 +139,7 @@ def solutions(system: GeneralisedLinear, *, points: int = 161) -> SolutionCurve:
         precision = jnp.exp(log_precision)
         overlap, error, information, free = _at(system, precision)
         ratio = precision / information
-        return ratio, overlap, error, free[0] + ratio * free[1] - overlap * precision / 2
+        return ratio, overlap, error, free[0] + ratio * free[1]
 
     ratio, overlap, error, free = jax.lax.map(point, jnp.log(_grid(points) / rho))
     stable = jnp.asarray(jnp.gradient(ratio)) > 0
@@ -142,16 +151,17 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     """Where solutions appear, vanish and exchange their order as alpha grows; the sample ratio of the system is not used.
 
     From the curve of all solutions, refined to 1e-9. Transitions between the first and the last branch are looked for. Where
-    labels without noise determine continuous weights at the end of the curve, its end is the information-theoretic transition.
+    labels without noise fix the weights at the end of the curve, its end is the information-theoretic transition.
     """
-    rho = float(system.prior.power)
+    rho, fixed = float(system.prior.power), float(system.labels.determined)
+    needed = float(system.prior.dimension) / fixed if fixed else np.inf
 
     def at(u: float, alpha: float | None = None) -> tuple[float, float, float, bool]:
         """alpha(qh), q, the free entropy (at another alpha, if one is given), and whether the weights are known."""
         precision = np.exp(u)
         overlap, error, information, (prior, labels) = (np.asarray(part) for part in _point(system, precision))
         ratio = float(precision / information)
-        free = prior + (ratio if alpha is None else alpha) * labels - overlap * precision / 2
+        free = prior + (ratio if alpha is None else alpha) * labels
         return ratio, float(overlap), float(free), bool(error <= 1.001 * _KNOWN * rho)
 
     def ratio(u: float) -> float:
@@ -167,14 +177,13 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     if not weak:
         rises[0] = True
     if rises.all():
-        flat = curve[-1] < curve[-2] * (1 + 1e-3)
-        last = float(curve[-1]) if flat else np.inf
-        return _thresholds(weak, last, last, last, np.nan, np.nan, False)
+        return _thresholds(weak, needed, needed, needed, np.nan, np.nan, False)
     first = int(np.argmin(rises))
     top, algorithmic = (-np.inf, weak) if first == 0 else _extremum(ratio, u, first, -1.0)
     lowest = first + int(np.argmin(curve[first:]))
-    ends = lowest == end
-    bottom, informed = (u[end], 0.0 if known else float(curve[end])) if ends else _extremum(ratio, u, lowest, 1.0)
+    ends = lowest == end or (fixed > 0 and bool(curve[lowest] > (1 - 1e-4) * needed))  # the end is approached as ln(qh) / qh
+    floor = needed if fixed else 0.0 if known else float(curve[end])
+    bottom, informed = (u[end], floor) if ends else _extremum(ratio, u, lowest, 1.0)
 
     def low(alpha: float) -> float:
         return -np.inf if alpha <= curve[0] else brentq(lambda x: ratio(x) - alpha, u[0], top, xtol=1e-13)
@@ -186,10 +195,14 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
         """Free entropy of the last branch above that of the first."""
         return at(high(alpha), alpha)[2] - at(low(alpha), alpha)[2]
 
-    information = max(informed * (1 + 1e-12), 1e-6 * algorithmic)
-    if gain(information) < 0 and (known or not ends):
-        information = brentq(gain, information, algorithmic * (1 - 1e-12), xtol=1e-12)
-    return _thresholds(weak, algorithmic, information, informed, at(low(information))[1], at(high(information))[1], True)
+    information = informed
+    if not ends or (known and not fixed):
+        information = max(informed * (1 + 1e-12), 1e-6 * algorithmic)
+        if gain(information) < 0:
+            information = brentq(gain, information, algorithmic * (1 - 1e-12), xtol=1e-12)
+    information = min(information, needed)  # where they are a solution, weights that are fixed are the best
+    after = rho if information == needed else at(high(information))[1]
+    return _thresholds(weak, algorithmic, information, informed, at(low(information))[1], after, True)
 
 
 def _thresholds(*values: float) -> Thresholds:
@@ -207,11 +220,11 @@ def _grid(points: int) -> Float[Array, "point"]:
 
 
 def _at(system: GeneralisedLinear, precision: Scalar) -> tuple[Scalar, Scalar, Scalar, Float[Array, "2"]]:
-    """q, V, the information I(q, V), and the free entropies of prior and labels."""
+    """q, V, I(q, V), and the free entropies: of the prior qh V / 2 - i(qh), and of a label."""
     prior = system.prior.averages(precision)
     error = jnp.maximum(prior.error, _KNOWN * system.prior.power)
     labels = system.labels.averages(prior.overlap, error)
-    return prior.overlap, error, labels.information, jnp.stack([prior.free_entropy, labels.free_entropy])
+    return prior.overlap, error, labels.information, jnp.stack([precision * error / 2 - prior.information, labels.free_entropy])
 
 
 _point = jax.jit(_at)

@@ -66,9 +66,19 @@ def feature_equivalent(spectrum: Spectrum, n_train: Scalar, width: Scalar, ridge
         return jnp.log(ridge) - left - log_threshold
 
     root = decreasing_root(excess, lower, upper + 1e-6, (spectrum, n, p, ridge))
-    nu, total = jnp.exp(root.value), learned(root.value, spectrum)
+    nu = jnp.exp(root.value)
+    bias, variance, total = errors_at_threshold(spectrum, n, p, nu, noise)
+    return FeatureEquivalent(bias, variance, total, nu * (1 - total / p), nu, root.residual, root.converged)
+
+
+def errors_at_threshold(
+    spectrum: Spectrum, n_train: Scalar, width: Scalar, threshold: Scalar, noise: Scalar
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """(bias, variance, dimension T) for a given nu_2 with T(nu_2) < min(n, p), which is that of the ridge (n - T)(p - T) nu_2 / p."""
+    n, p, nu = n_train, width, threshold
     inverse = 1 / (spectrum.eigenvalues + nu)
     share = spectrum.eigenvalues * inverse
+    total = spectrum.multiplicities @ share + spectrum.tail / nu
     df = spectrum.multiplicities @ share**2
     trace = spectrum.multiplicities @ (share * inverse) + spectrum.tail / nu**2
     ratio = 1 - total / p
@@ -76,8 +86,7 @@ def feature_equivalent(spectrum: Spectrum, n_train: Scalar, width: Scalar, ridge
     power = spectrum.target_power
     unlearned = power @ (nu * inverse) ** 2 + spectrum.tail_power
     mixed = nu**2 * trace / (p - df) * (power @ (share * inverse))
-    bias, variance = (unlearned + mixed) / (1 - upsilon), noise * upsilon / (1 - upsilon)
-    return FeatureEquivalent(bias, variance, total, nu * ratio, nu, root.residual, root.converged)
+    return (unlearned + mixed) / (1 - upsilon), noise * upsilon / (1 - upsilon), total
 
 
 @jax.jit

@@ -34,6 +34,7 @@ _NAMES = {
     "load": "core.study",
     "parameter": "core.fields",
     "part": "core.fields",
+    "phase_diagram": "analysis",
     "plot": "plotting",
     "scaling_law": "analysis.scaling_law",
     "structure": "core.fields",
@@ -42,6 +43,7 @@ _NAMES = {
     "sweep": "core.sweep",
     "theories": "core.registry",
     "theory": "core.verb",
+    "transition": "analysis",
 }
 _package, _packages = on_demand(__name__, __path__)
 __all__ = ["__version__", *_NAMES, *_packages()]

@@ -1,0 +1,84 @@
+"""The picture of a plane: the order parameter in colour, boundaries in the line of their kind, their ends as marks."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from orderparam.plotting.layout import canvas, finish
+from orderparam.plotting.style import COLOURS, house_style, ink
+from orderparam.plotting.words import words
+
+LINES = {"jump": "-", "continuous": "--", "crossover": ":", "end": "-."}
+_NAMES = {"jump": "jump", "continuous": "continuous", "crossover": "crossover", "end": "end of a branch"}
+_MARKS = {"tricritical": "*", "critical": "o"}
+
+
+def draw_plane(axes: Any, data: xr.Dataset, room: str = "") -> None:
+    """Draws `data` of a phase diagram on axes. The boundaries of the first branch have the colour of text, those of each further
+    one a colour of its own."""
+    x, y, log = (data.attrs[name] for name in ("x", "y", "log"))
+    _fill(axes, data, x, y, log)
+    branches = list(data.attrs["branches"])
+    drawn: set[str] = set()
+    for curve in np.unique(data["curve"].values):
+        own = data.isel(boundary_point=np.flatnonzero(data["curve"].values == curve))
+        kind, branch = str(own["boundary_kind"].values[0]), str(own["boundary_branch"].values[0])
+        rank = branches.index(branch)
+        label = ", ".join(filter(None, (_NAMES[kind], branch)))
+        axes.plot(
+            own["boundary_x"],
+            own["boundary_y"],
+            LINES[kind],
+            color=ink() if rank == 0 else COLOURS[rank % len(COLOURS)],
+            marker="." if own.sizes["boundary_point"] == 1 else "",
+            zorder=3 - 0.1 * rank,
+            label="_" if label in drawn else label,
+        )
+        drawn.add(label)
+    for kind, mark in _MARKS.items():
+        own = data.isel(end=np.flatnonzero(data["end_kind"].values == kind))
+        if own.sizes["end"]:
+            axes.plot(own["end_x"], own["end_y"], mark, color=ink(), markersize=8, label=f"{kind} point", zorder=4, ls="")
+    axes.set(xlabel=words(x, room), ylabel=words(y, room))
+    axes.set_xscale("log" if "x" in log else "linear")
+    axes.set_yscale("log" if "y" in log else "linear")
+    axes.set(xlim=(data[x].min(), data[x].max()), ylim=(data[y].min(), data[y].max()))
+
+
+def _fill(axes: Any, data: xr.Dataset, x: str, y: str, log: str) -> None:
+    """The first component of the first branch, triangle by triangle between the points; of points nearer than 1/2000 of the axes
+    one is enough."""
+    import matplotlib as mpl
+    import matplotlib.tri as tri
+
+    places, value = [], data["order"].values[:, 0, 0]
+    for name, letter in ((x, "x"), (y, "y")):
+        column = np.log(data[name].values) if letter in log else data[name].values
+        places.append((column - column.min()) / (np.ptp(column) or 1.0))
+    unit = np.stack(places, axis=1)
+    _, first = np.unique(np.round(2000 * unit), axis=0, return_index=True)
+    chosen = first[np.isfinite(value[first])]
+    if len(chosen) < 3:
+        return
+    try:
+        mesh = tri.Triangulation(*unit[chosen].T)
+    except (ValueError, RuntimeError):  # all on one line
+        return
+    # Placed in units of the axes, so that triangles between points of a logarithmic axis are no slivers.
+    shown = tri.Triangulation(data[x].values[chosen], data[y].values[chosen], mesh.triangles)
+    image = axes.tripcolor(shown, value[chosen], shading="gouraud", cmap="cividis", alpha=0.55, rasterized=True, zorder=0)
+    name = str(data["component"].values[0])
+    bar = axes.figure.colorbar(image, ax=axes, label=words(name))
+    bar.solids.set(alpha=1) if isinstance(bar.solids, mpl.collections.Collection) else None
+
+
+def figure_of(data: xr.Dataset, title: str = "") -> Any:
+    """One set of axes with its legend."""
+    with house_style():
+        figure, grid = canvas()
+        axes = grid[0, 0]
+        draw_plane(axes, data)
+        handles, labels = axes.get_legend_handles_labels()
+        finish(figure, title, dict(zip(labels, handles)))
+    return figure

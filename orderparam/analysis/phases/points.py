@@ -1,0 +1,194 @@
+"""Points of a theory anywhere on its axes, evaluated in compiled batches and kept as they are finished."""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from orderparam.analysis.phases.axes import Axis
+from orderparam.core.grid import Block
+from orderparam.core.names import nearest
+from orderparam.core.program import FAILED, UNCONVERGED, Task, TheoryRun, fn_name
+from orderparam.core.store import MemoryStore, PointStore
+from orderparam.core.sweep import SweepError, _identity
+from orderparam.core.system import System
+from orderparam.core.verb import Theory, unwrap
+
+Order = str | Sequence[str] | Callable[[xr.Dataset], xr.DataArray]
+
+SMALL = 16  # points of a small call: two sizes, so that two programs are compiled at most
+BRANCH_OPTIONS = ("branch", "start")  # what an option is called that chooses among several solutions
+STABLE = "stable"
+_OF_LEAST = ("stable", "lowest")  # words for the branch of least free energy, which such theories choose themselves
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Points in any order, in the place of a `Grid`: `over` holds the column of every field."""
+
+    over: dict[str, tuple[float, ...]]
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        return tuple(self.over)
+
+    def coords(self) -> dict[str, np.ndarray]:
+        return {name: np.asarray(values) for name, values in self.over.items()}
+
+    def points(self, block: Block) -> list[dict[str, float]]:
+        (part,) = block
+        return [dict(zip(self.over, values)) for values in list(zip(*self.over.values()))[part]]
+
+
+@dataclass
+class Points:
+    """The order parameters of a theory at points that are asked for, all of them remembered.
+
+    A view is one branch of the theory, or `stable`: at every point the branch of least free energy. Without branches there is
+    one view, whose name is empty. unit: coordinates in the unit square; values: (point, view, component); NaN where the branch
+    does not exist or the point failed. unconverged, failed: how many evaluations did not converge or failed.
+    """
+
+    fn: Callable[..., Any]
+    system: System
+    axes: tuple[Axis, ...]
+    order: Order
+    branches: tuple[tuple[str, Callable[..., Any]], ...]
+    store: Path | None
+    batch: int
+    unit: list[np.ndarray] = field(default_factory=list)
+    values: list[np.ndarray] = field(default_factory=list)
+    views: tuple[str, ...] = ()
+    components: tuple[str, ...] = ()
+    calls: int = 0
+    unconverged: int = 0
+    failed: int = 0
+
+    def __call__(self, unit: np.ndarray) -> np.ndarray:
+        """(n, axes) -> (n, view, component); what is asked twice in one call is evaluated once."""
+        unit, inverse = np.unique(unit, axis=0, return_inverse=True)
+        parts = [self._batch(unit[start : start + self.batch]) for start in range(0, len(unit), self.batch)]
+        values = np.concatenate(parts) if parts else np.zeros((0, len(self.views), len(self.components)))
+        self.unit.append(unit)
+        self.values.append(values)
+        return values[inverse.reshape(-1)]
+
+    def _batch(self, unit: np.ndarray) -> np.ndarray:
+        columns = {axis.name: tuple(axis.value(unit[:, k]).tolist()) for k, axis in enumerate(self.axes)}
+        orders, energies = [], []
+        for name, fn in self.branches:
+            data = self._evaluate(name, fn, Listed(columns), len(unit))
+            order, components = _order(data, self.order, fn)
+            self.components = components
+            if "valid" in data:
+                order = np.where(data["valid"].values.reshape(len(unit), -1).all(axis=1)[:, None], order, np.nan)
+            orders.append(order)
+            energies.append(_free_energy(data, order))
+        self.calls += 1
+        known = [name for name, _ in self.branches]
+        values = np.stack(orders, axis=1)
+        if len(known) > 1 and not set(_OF_LEAST) & set(known) and all(energy is not None for energy in energies):
+            least = _least(np.stack(energies, axis=1), values)  # type: ignore[arg-type]
+            values = np.concatenate([values[np.arange(len(unit)), least][:, None], values], axis=1)
+            known = [STABLE, *known]
+        self.views = tuple(known)
+        return values
+
+    def _evaluate(self, name: str, fn: Callable[..., Any], listed: Listed, count: int) -> xr.Dataset:
+        size = min(SMALL, self.batch) if count <= SMALL else self.batch
+        run = TheoryRun(fn, self.system, listed, 0, {size})  # type: ignore[arg-type]
+        coords = {"point": np.arange(count)}
+        task = Task((slice(0, count),))
+        with self._kept(name, run, coords, count) as keep:
+            for waiting in keep.unfinished([task]):
+                outcome = run(waiting)
+                if (outcome.status == FAILED).all() and not self.values:
+                    raise SweepError(f"{fn_name(fn)}: every point failed; the first: {outcome.errors[0]}")
+                keep.write(waiting, outcome)
+            data = keep.dataset({})
+        self.failed += int(np.sum(data["status"].values == FAILED))
+        self.unconverged += int(np.sum(data["status"].values == UNCONVERGED))
+        return data
+
+    def _kept(self, name: str, run: TheoryRun, coords: dict[str, np.ndarray], count: int) -> MemoryStore:
+        if self.store is None:
+            return MemoryStore(coords, (count,))
+        words = "-".join(filter(None, ("batch", f"{self.calls:04d}", "".join(c if c.isalnum() else "-" for c in name))))
+        identity = _identity(run.fn, self.system, run.grid, None, ())
+        return PointStore(self.store / f"{words}.zarr", identity, coords, lambda: (count,))
+
+
+def points_of(
+    theory: Callable[..., Any],
+    system: System,
+    axes: tuple[Axis, ...],
+    order: Order,
+    branches: Sequence[str] | None,
+    store: str | Path | None,
+    batch: int,
+) -> Points:
+    """Raises `ValueError` for what is no theory, a system it does not take, an observable it has not, and unknown branches."""
+    verb, options = unwrap(theory)
+    if not isinstance(verb, Theory):
+        raise ValueError(f"{fn_name(theory)} is no theory: only a theory can be asked at points that follow from its answers")
+    verb.accept(system, options)
+    if not callable(order):
+        known = [name for result in verb.results for name in result.dims()]
+        for name in (order,) if isinstance(order, str) else tuple(order):
+            if name not in known:
+                raise ValueError(f"{verb.name} has no observable {name!r}{nearest(str(name), known)}")
+    if not 1 <= batch <= 10**6:
+        raise ValueError(f"batch = {batch}: must be a number of points, at least 1")
+    chosen = _branches(verb, theory, options, branches)
+    return Points(theory, system, axes, order, chosen, None if store is None else Path(store), int(batch))
+
+
+def _branches(
+    verb: Theory, theory: Callable[..., Any], options: dict[str, Any], asked: Sequence[str] | None
+) -> tuple[tuple[str, Callable[..., Any]], ...]:
+    option = next((name for name in BRANCH_OPTIONS if verb.choices(name) and name not in options), None)
+    known = [str(word) for word in verb.choices(option)] if option else []
+    for word in asked or ():
+        if word not in known:
+            reason = nearest(str(word), known) if known else ": it has no option that chooses one"
+            raise ValueError(f"{verb.name} has no branch {word!r}{reason}")
+    words = known if asked is None else list(asked)
+    if option is None or not words:
+        return (("", theory),)
+    return tuple((word, functools.partial(theory, **{option: word})) for word in words)
+
+
+def _order(data: xr.Dataset, order: Order, fn: Callable[..., Any]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """(point, component) and the names of the components."""
+    if callable(order):
+        arrays = [order(data).rename(getattr(order, "__name__", "order"))]
+    else:
+        arrays = [data[name] for name in ((order,) if isinstance(order, str) else order)]
+    columns, names = [], []
+    for array in arrays:
+        flat = np.asarray(array.transpose("point", ...).values, float).reshape(data.sizes["point"], -1)
+        columns.append(flat)
+        names += [str(array.name)] if flat.shape[1] == 1 else [f"{array.name} {k + 1}" for k in range(flat.shape[1])]
+    return np.concatenate(columns, axis=1), tuple(names)
+
+
+def _least(energies: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The branch of least free energy at every point. Where rounding alone tells them apart, as near a continuous transition, the
+    one with the larger order."""
+    floor = np.min(energies, axis=1, keepdims=True)
+    equal = energies <= floor + 1e-13 * (1 + np.abs(floor))
+    size = np.nan_to_num(np.abs(values)).sum(axis=2)
+    return np.argmax(np.where(equal, size, -1.0), axis=1)
+
+
+def _free_energy(data: xr.Dataset, order: np.ndarray) -> np.ndarray | None:
+    """Of one branch at every point, infinite where it does not exist; None where the theory gives none."""
+    for name, sign in (("free_energy", 1.0), ("free_entropy", -1.0)):
+        if name in data and data[name].ndim == 1:
+            energy = sign * data[name].values
+            return np.where(np.isnan(energy) | np.isnan(order).any(axis=1), np.inf, energy)
+    return None

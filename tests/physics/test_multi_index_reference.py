@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from orderparam.systems.multi_index import SphericalSGD, exit_chain, exit_time, exponents
+from orderparam.systems.multi_index import SphericalSGD, exit_chain, exit_time, exponents, threshold
 
 # target: information, leap, generative, threshold
 KNOWN = {
@@ -118,3 +118,29 @@ def test_exit_times_of_quadratic_target():
     mu = 2 * 0.1 - 0.1**2
     far = [float(theory(system.with_(input_dim=d, horizon=1e4)).exit_samples) / d for d in (1e6, 1e8)]
     assert (far[1] - far[0]) / math.log(100) == pytest.approx(1 / (2 * mu), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("formula", "kind", "ratio"),
+    [
+        ("He3(z)", "trivial", 0.0),
+        ("abs(z)", "easy", 0.5),
+        ("z1*z2", "easy", 0.5937510982),
+        ("z1*z2*z3", "easy", 2.56518040),
+        ("z1*z2*z3*z4", "easy", 3.72507742),
+        ("sign(z1*z2)", "easy", np.pi**2 / 4),
+        ("sign(z1*z2*z3)", "hard", np.inf),
+    ],
+)
+def test_weak_recovery_is_trivial_easy_or_hard(formula, kind, ratio):
+    found = threshold(formula)
+    assert found.kind == kind
+    assert found.sample_ratio == pytest.approx(ratio, rel=1e-8)
+
+
+def test_the_grand_staircase():
+    found = threshold("z1**2 + sign(z1*z2*z3)")
+    assert [len(stair.directions) for stair in found.stairs] == [1, 2]
+    assert abs(found.sample_ratio - 0.5751663526) < found.error < 0.005
+    assert found.stairs[1].threshold == pytest.approx(np.pi**2 / 4, rel=1e-9)
+    assert found.complete

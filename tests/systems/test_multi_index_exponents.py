@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from orderparam.systems.multi_index import exponents
+from orderparam.systems.multi_index import exponents, threshold
 
 
 @pytest.mark.parametrize(
@@ -173,3 +173,40 @@ def test_label_powers_of_a_product_in_all_orders():
 def test_exponents_of_a_kinked_function_at_any_scale():
     told = exponents(lambda z: 1e30 * jnp.abs(z[..., 0] - 0.5), kinks=(0.5,))
     assert np.array(told.hermite) / 1e30 == pytest.approx(exponents("abs(z - 0.5)").hermite, abs=1e-11)
+
+
+def test_thresholds_from_samples_hold_within_their_error():
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((100_000, 2))
+    signs = threshold(z, labels=np.sign(z[:, 0] * z[:, 1]))
+    assert signs.kind == "easy"
+    assert abs(signs.sample_ratio - np.pi**2 / 4) < signs.error < 0.3
+    assert len(signs.stairs[0].directions) == 2
+    turned = z @ np.array([[0.6, 0.8], [-0.8, 0.6]])
+    one = threshold(turned, labels=z[:, 0] + rng.standard_normal(len(z)))
+    assert one.kind == "trivial"
+    np.testing.assert_allclose(np.abs(one.stairs[0].directions), [[0.6, 0.8]], atol=0.02)
+    assert threshold(z, labels=rng.standard_normal(len(z))).kind == "hard"
+
+
+def test_noise_raises_the_threshold_of_samples():
+    """y = z^2 + noise, against the law in quantile bins of the same label without noise."""
+    rng = np.random.default_rng(1)
+    z = rng.standard_normal(200_000)
+    plain, noisy = (threshold(z, labels=z**2 + s * rng.standard_normal(z.size)) for s in (0.0, 1.0))
+    assert abs(plain.sample_ratio - 0.5) < plain.error < 0.05
+    assert noisy.sample_ratio > plain.sample_ratio + 0.1
+
+
+def test_bad_samples_are_refused_by_name():
+    z = np.random.default_rng(0).standard_normal((3000, 2))
+    for fields, labels, said in (
+        (z[:100], z[:100, 0], "100 samples"),
+        (2 * z, z[:, 0], "standard normal"),
+        (z, z[1:, 0], "shape"),
+        (z, np.full(3000, np.nan), "finite"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            threshold(fields, labels=labels)
+    with pytest.raises(ValueError, match="beyond z4"):
+        threshold("z9")

@@ -6,6 +6,7 @@ from orderparam.systems.multi_index.learnability.experiment import measured_herm
 from orderparam.systems.multi_index.learnability.exponents import TargetExponents, exponents, table
 from orderparam.systems.multi_index.learnability.model import Hardness, HermitePower, WeakLearnability
 from orderparam.systems.multi_index.learnability.theory import hardness
+from orderparam.systems.multi_index.learnability.threshold import WeakThreshold, threshold
 from orderparam.systems.multi_index.neuron.experiment import exit_chain, overlap_chain, trained_neuron
 from orderparam.systems.multi_index.neuron.model import ExitTime, OverlapPath, SphericalSGD
 from orderparam.systems.multi_index.neuron.theory import drift_and_spread, exit_time, overlap_flow

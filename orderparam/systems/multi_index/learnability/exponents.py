@@ -22,6 +22,7 @@ from orderparam.gaussian.target import Target, target
 from orderparam.systems.multi_index.learnability.hermite_tensors import coefficients, staircase
 from orderparam.systems.multi_index.learnability.label_moments import generative_staircase, label_moments
 from orderparam.systems.multi_index.learnability.second_moment import normalised
+from orderparam.systems.multi_index.learnability.threshold import weak_recovery
 from orderparam.systems.multi_index.rules import NODES
 
 _HIGHEST = 8
@@ -91,7 +92,8 @@ class TargetExponents:
             )
             or "none found"
         )
-        threshold = "infinite" if math.isinf(self.threshold) else f"{self.threshold:.6g}"
+        kind = {1: "trivial", 2: "easy"}.get(self.generative or 0, "hard")
+        error = self.label_tolerance * self.threshold**2 if kind == "easy" else 0.0
         row = self.row()
         return "\n".join(
             [
@@ -100,7 +102,7 @@ class TargetExponents:
                 f"  leap exponent         {self.leap or beyond}   ({stairs})",
                 f"  generative exponent   {self.generative or beyond}",
                 f"  generative leap       {self.generative_leap or beyond}   ({label_stairs})",
-                f"  weak recovery by the best algorithm from n/d = {threshold}",
+                f"  weak recovery by the best algorithm: {weak_recovery(kind, self.threshold, error)}",
                 f"  samples: kernels {row['kernels']}, one-pass SGD {row['one-pass SGD']}, best algorithm "
                 f"{row['best algorithm']}",
                 "  Hermite norms   " + "  ".join(f"{k}: {x:.6g}" for k, x in enumerate(self.hermite)),

@@ -14,10 +14,9 @@ from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.learnability.conditional import LabelMoments
 from orderparam.systems.multi_index.learnability.hermite_tensors import complement, depends, in_axes
 from orderparam.systems.multi_index.learnability.one_index import one_index
-from orderparam.systems.multi_index.learnability.several_indices import binned, coordinate_product, discrete
+from orderparam.systems.multi_index.learnability.several_indices import DISCRETE, binned, coordinate_product, discrete
 from orderparam.systems.multi_index.rules import grid
 
-_DISCRETE = 64  # a function with no more values than this on 4096 random points is a classification
 _KNOWN_NODES = {1: 3, 2: 2, 3: 1}  # Gauss nodes on each half line of the directions that are known
 
 
@@ -28,7 +27,7 @@ def label_moments(target: Target, orders: int, *, quick: bool = False) -> LabelM
     if target.coordinate_product:
         return coordinate_product(target.dimension, orders)
     probe = np.random.default_rng(3).standard_normal((4096, target.dimension))
-    if len(np.unique(np.round(np.asarray(target(probe), float), 10))) <= _DISCRETE:
+    if len(np.unique(np.round(np.asarray(target(probe), float), 10))) <= DISCRETE:
         return discrete(target, orders)
     return binned(target, orders, log2_points=16, pairs=2, bins=256) if quick else binned(target, orders)
 
@@ -41,6 +40,18 @@ class Stair:
     order: int
     directions: Float[np.ndarray, "direction index"]
     threshold: float
+
+
+def lowest_stair(moments: LabelMoments, rest: Float[np.ndarray, "direction index"]) -> Stair | None:
+    """What the moments of the directions `rest` show first, if anything."""
+    order = next((k for k, signal in enumerate(moments.signal, 1) if signal), None)
+    if order is None:
+        return None
+    values, vectors = np.linalg.eigh(moments.grams[order - 1])
+    # The directions of an order 2 that is there are those above the accuracy; noise of quantile bins is below 1%.
+    new = in_axes(vectors[:, values > max(min(moments.tolerance, values[-1] / 2), 1e-9 * values[-1])].T @ rest)
+    threshold = 0.0 if order == 1 else 1 / moments.eigenvalues[1] if order == 2 else np.inf
+    return Stair(order, new, float(threshold))
 
 
 def generative_staircase(target: Target, orders: int, first: LabelMoments) -> tuple[list[Stair], bool]:
@@ -57,15 +68,11 @@ def generative_staircase(target: Target, orders: int, first: LabelMoments) -> tu
     moments = first
     while True:
         rest = complement(known)
-        order = next((k for k, signal in enumerate(moments.signal, 1) if signal), None)
-        if order is None:
+        stair = lowest_stair(moments, rest)
+        if stair is None:
             return stairs, not depends(target, rest)
-        values, vectors = np.linalg.eigh(moments.grams[order - 1])
-        # The directions of an order 2 that is there are those above the accuracy; noise of quantile bins is below 1%.
-        new = in_axes(vectors[:, values > max(min(moments.tolerance, values[-1] / 2), 1e-9 * values[-1])].T @ rest)
-        threshold = 0.0 if order == 1 else 1 / moments.eigenvalues[1] if order == 2 else np.inf
-        stairs.append(Stair(order, new, float(threshold)))
-        known = np.concatenate([known, new])
+        stairs.append(stair)
+        known = np.concatenate([known, stair.directions])
         if len(known) == size or not depends(target, complement(known)):
             return stairs, True
         moments = _given(target, known, orders)

@@ -2,13 +2,18 @@
 
 import itertools
 import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+from jaxtyping import Float
 from scipy.special import ndtri
 
 from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.learnability.conditional import LabelMoments
 from orderparam.systems.multi_index.rules import NODES, grid, half_line_rule, hermite_values
+
+Sample = tuple[Float[np.ndarray, "sample index"], Float[np.ndarray, "sample"]]
+DISCRETE = 64  # a function with no more values than this is a classification
 
 
 def _moments(
@@ -129,42 +134,69 @@ def _product_powers(dimension: int, orders: int, count: int, smallest: float) ->
 
 
 def binned(target: Target, orders: int, log2_points: int = 18, pairs: int = 4, bins: int = 1024) -> LabelMoments:
-    """Any target: conditional averages in quantile bins of y over scrambled Sobol points.
+    """Any target: conditional averages in quantile bins of y over scrambled Sobol points, see `in_bins`.
 
-    Products of averages over two independent sets of points are free of the bias that the square of one has. What
-    remains is the width of the bins; the tolerance is four standard errors over the pairs and 1% of the largest signal.
     Signs that leave y unchanged make the averages that are odd under them vanish exactly.
     """
     from scipy.stats import qmc  # slow to import, and here alone
 
+    def points(seed: int) -> tuple[np.ndarray, np.ndarray]:
+        engine = qmc.Sobol(target.dimension, scramble=True, seed=seed)
+        z = ndtri(np.clip(engine.random_base2(log2_points), 1e-12, 1 - 1e-12))
+        return z, np.asarray(target(z), float)
+
     orders = min(orders, 5)
-    allowed = _invariant(target, orders)
-    found = []
-    for pair in range(pairs):
-        halves = []
-        for half in range(2):
-            engine = qmc.Sobol(target.dimension, scramble=True, seed=2 * pair + half)
-            z = ndtri(np.clip(engine.random_base2(log2_points), 1e-12, 1 - 1e-12))
-            halves.append((z, np.asarray(target(z), float)))
-        edges = np.quantile(halves[0][1], np.arange(1, bins) / bins)
+    samples = ((points(2 * pair), points(2 * pair + 1)) for pair in range(pairs))
+    return in_bins(samples, _invariant(target, orders), bins)
+
+
+def in_bins(pairs: Iterable[tuple[Sample, Sample]], allowed: np.ndarray, bins: int) -> LabelMoments:
+    """From pairs of independent samples (z, y): conditional averages in quantile bins of y, or of each value where there are few.
+
+    allowed: which h_a may have a conditional average. Products of averages over two independent samples are free of the bias
+    that the square of one has. The bias by the width of the bins is proportional to it, and removed by comparison with bins of
+    twice the width; the tolerance is four standard errors over the pairs and that difference of orders 1 and 2 (of higher
+    orders it is larger, but makes no moment out of none).
+    """
+    orders, found = allowed.shape[0], []
+    for halves in pairs:
+        values = np.unique(np.round(halves[0][1], 10))
+        few = len(values) <= DISCRETE
+        edges = (values[1:] + values[:-1]) / 2 if few else np.quantile(halves[0][1], np.arange(1, bins) / bins)
         shares, conditional = [], []
         for z, y in halves:
             label = np.searchsorted(edges, y, side="right")
-            occupied = np.bincount(label, minlength=bins)
-            basis = [hermite_values(orders, z[:, i]) for i in range(target.dimension)]
-            averages = np.zeros((bins, *allowed.shape))
+            occupied = np.bincount(label, minlength=len(edges) + 1)
+            basis = [hermite_values(orders, column) for column in z.T]
+            averages = np.zeros((len(edges) + 1, *allowed.shape))
             for powers in zip(*np.nonzero(allowed)):
                 feature = np.prod([h[n] for h, n in zip(basis, powers)], axis=0)
-                averages[:, *powers] = np.bincount(label, weights=feature, minlength=bins) / np.maximum(occupied, 1)
+                averages[:, *powers] = np.bincount(label, weights=feature, minlength=len(occupied)) / np.maximum(occupied, 1)
             shares.append(occupied / len(y))
             conditional.append(averages)
-        found.append(_moments((shares[0] + shares[1]) / 2, conditional[0], conditional[1], orders))
-    grams = [np.mean([moments[0][k] for moments in found], axis=0) for k in range(orders - 1)]
-    operator = np.mean([moments[1] for moments in found], axis=0)
-    tops = np.array([[*moments[2], np.linalg.eigvalsh(moments[1])[-1]] for moments in found])
-    mean, error = tops.mean(axis=0), tops.std(axis=0, ddof=1) / np.sqrt(pairs)
-    tolerance = float(4 * error.max() + 0.01 * np.abs(mean).max())
-    return LabelMoments(tuple(grams), operator, tuple(mean[:-1]), tolerance, "quantile bins")
+        fine = _paired(shares, conditional, orders)
+        coarse = fine if few else _paired(*zip(*map(_coarser, shares, conditional)), orders)
+        found.append((fine, coarse))
+    grams, operators, powers, tops = ([pair[0][k] for pair in found] for k in range(4))
+    change = [np.mean([np.subtract(pair[0][k], pair[1][k]) for pair in found], axis=0) for k in range(4)]
+    error = np.std(tops, axis=0, ddof=1) / np.sqrt(len(found))
+    gram, operator, power = (np.mean(part, axis=0) + rest for part, rest in zip((grams, operators, powers), change))
+    tolerance = float(4 * error.max() + np.abs(change[3][[0, 1, -1]]).max())
+    return LabelMoments(tuple(gram), operator, tuple(power.tolist()), tolerance, "quantile bins")
+
+
+def _paired(shares: Sequence[np.ndarray], conditional: Sequence[np.ndarray], orders: int) -> tuple[np.ndarray, ...]:
+    """`_moments` of two halves as arrays, and the powers with the largest eigenvalue of the operator."""
+    grams, operator, powers = _moments((shares[0] + shares[1]) / 2, conditional[0], conditional[1], orders)
+    return np.stack(grams), operator, np.array(powers), np.array([*powers, np.linalg.eigvalsh(operator)[-1]])
+
+
+def _coarser(shares: np.ndarray, conditional: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bins joined in twos."""
+    pairs = shares.reshape(-1, 2)
+    total = pairs.sum(axis=1)
+    share = np.divide(pairs, total[:, None], out=np.zeros_like(pairs), where=total[:, None] > 0)
+    return total, np.einsum("bp,bp...->b...", share, conditional.reshape(-1, 2, *conditional.shape[1:]))
 
 
 def _invariant(target: Target, orders: int) -> np.ndarray:

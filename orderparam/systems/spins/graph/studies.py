@@ -24,9 +24,9 @@ from orderparam.systems.spins.graph.theory import cavity
 def potts_regular_graph(
     states: tuple[int, ...] = (2, 3, 6),
     degree: int = 4,
-    sites: int = 2000,
-    replicas: int = 2,
-    sweeps: int = 200,
+    sites: int = 1000,
+    replicas: int = 4,
+    sweeps: int = 400,
     seeds: int = 4,
 ) -> list[Curve]:
     curves = []

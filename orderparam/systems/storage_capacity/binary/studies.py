@@ -70,7 +70,7 @@ def binary_perceptron(
         ),
         Panel("load", "sweeps", facet="annealing_sweeps", by="input_dim", log="y"),
     ],
-    caption=r"{samples} samples in a run. Solutions exist up to $\alpha_c$ for large $N$.",
+    caption=r"{samples} samples in a run. Solutions exist up to $\alpha_c$ for large $d$.",
 )
 def binary_perceptron_annealing(
     dims: tuple[int, ...] = (51, 101),

@@ -39,7 +39,7 @@ from orderparam.systems.storage_capacity.spherical.theory import (
     ],
     caption=r"""
         No margin. {samples} samples in a run; perceptron learning is given {max_sweeps} sweeps. Right: the fractions of linear
-        programming on one polynomial of $(\alpha-\alpha_c) N^{{1/\nu}}$.
+        programming on one curve $\Phi(F)$, $F$ a polynomial of $(\alpha-\alpha_c) N^{{1/\nu}}$.
     """,
 )
 def capacity_separability(

@@ -13,15 +13,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
-from orderparam.core.system import System, parameter
 from orderparam.core.verb import theory
 from orderparam.kernels.effective_ridge import effective_ridge
 from orderparam.kernels.feature_equivalent import errors_at_threshold, feature_equivalent
-from orderparam.kernels.spectra import power_law_levels
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.minimum import differentiated, newton_minimum
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.scaling_laws.joint.model import ScaleFreeFeatures
+from orderparam.systems.scaling_laws.joint.model import ParameterBudget, ScaleFree
 
 _SCAN = 64
 _SPLITS = 25
@@ -44,13 +42,18 @@ def limit_exponents(spectral_decay: float, target_decay: float) -> LimitExponent
     """min(b - 1, 2a), min(b - 1, a), min(b - 1, a), 1.
 
     Features are a random subspace: what they cannot represent is sum y^2 nu/(lambda + nu), which saturates at nu ~ N^-a, where
-    the bias of regression on examples is sum y^2 nu^2/(lambda + nu)^2. (Bahri et al. 2024 have one exponent for both, that of b - 1
-    below a.) Raises `ValueError` unless both decays are above 1.
+    the bias of regression on examples is sum y^2 nu^2/(lambda + nu)^2. (Bahri et al. 2024 have one exponent for both, that
+    of b - 1 below a.) Raises `ValueError` unless both decays are above 1.
     """
     if not (spectral_decay > 1 and target_decay > 1):
         raise ValueError(f"spectral_decay = {spectral_decay}, target_decay = {target_decay}: must be > 1")
     a, b = spectral_decay, target_decay
     return LimitExponents(min(b - 1, 2 * a), min(b - 1, a), min(b - 1, a), 1.0)
+
+
+def _sizes(system: ScaleFree) -> tuple[Scalar, Scalar]:
+    n_train, width = system.sizes
+    return jnp.asarray(n_train), jnp.minimum(width, _INFINITE)
 
 
 class JointLaw(Result):
@@ -73,10 +76,10 @@ class JointLaw(Result):
 
 
 @theory
-def joint_law(system: ScaleFreeFeatures) -> JointLaw:
+def joint_law(system: ScaleFree) -> JointLaw:
     """`orderparam.kernels.feature_equivalent` of the power laws, and its derivatives."""
-    spectrum, width = system.spectrum, jnp.minimum(system.width, _INFINITE)
-    sizes = jnp.log(jnp.stack([system.n_train, width]))
+    spectrum, (n_train, width) = system.spectrum, _sizes(system)
+    sizes = jnp.log(jnp.stack([n_train, width]))
 
     def log_error(sizes: Float[Array, "2"]) -> tuple[Float[Array, ""], tuple]:
         found = feature_equivalent(spectrum, *jnp.exp(sizes), system.ridge, system.noise)
@@ -84,7 +87,7 @@ def joint_law(system: ScaleFreeFeatures) -> JointLaw:
 
     slopes, found = jax.jacrev(log_error, has_aux=True)(sizes)
     error = found.bias + found.variance
-    wide = feature_equivalent(spectrum, system.n_train, _INFINITE, system.ridge, system.noise)
+    wide = feature_equivalent(spectrum, n_train, _INFINITE, system.ridge, system.noise)
     many = unrepresented(spectrum, width)
     return JointLaw(
         test_error=error,
@@ -116,16 +119,13 @@ class OptimalRidge(Result):
 
 
 @theory
-def optimal_ridge(system: ScaleFreeFeatures) -> OptimalRidge:
+def optimal_ridge(system: ScaleFree) -> OptimalRidge:
     """min over the ridge of `joint_law`; the ridge of the system is not used.
 
     The error is explicit in the threshold nu, and ridge = (P - T)(N - T) nu/N with T = sum lambda/(lambda + nu): a scan over
     ln nu from T = min(P, N), where there is no ridge, then the root of the derivative.
     """
-    return _best_ridge(system.spectrum, system.n_train, jnp.minimum(system.width, _INFINITE), system.noise)
-
-
-def _best_ridge(spectrum: Spectrum, n_train: Scalar, width: Scalar, noise: Scalar) -> OptimalRidge:
+    spectrum, noise, (n_train, width) = system.spectrum, system.noise, _sizes(system)
     ridgeless = effective_ridge(spectrum, jnp.minimum(n_train, width), 0.0)
     args = spectrum, n_train, width, noise
 
@@ -153,15 +153,6 @@ def _best_ridge(spectrum: Spectrum, n_train: Scalar, width: Scalar, noise: Scala
     )
 
 
-class ParameterBudget(System):
-    """N + P numbers to spend on features and examples of a `ScaleFreeFeatures` problem."""
-
-    total: float = parameter("features and examples together, N + P", minimum=2)
-    spectral_decay: float = parameter("a: eigenvalue k is k^-a", above=1, default=2.0)
-    target_decay: float = parameter("b: the target's power on mode k is k^-b", above=1, default=2.0)
-    noise: float = parameter("variance of the label noise", minimum=0, default=0.0)
-
-
 class BestSplit(Result):
     """data_share: P/(N + P) of the lowest test_error, with the ridge that belongs to it. residual: largest entry of the gradient
     of ln test_error over logit data_share and ln nu."""
@@ -175,8 +166,9 @@ class BestSplit(Result):
 
 @theory
 def best_split(system: ParameterBudget) -> BestSplit:
-    """min over the share and the threshold nu, both at once, in which the error is explicit: a scan, then Newton steps."""
-    spectrum = power_law_levels(system.spectral_decay, system.target_decay, jnp.inf)
+    """min over the share and the threshold nu, both at once, in which the error is explicit: a scan, then Newton steps. The share
+    and the ridge of the system are not used."""
+    spectrum = system.spectrum
 
     def log_error(unknowns: Float[Array, "2"]) -> Float[Array, ""]:
         share, nu = jax.nn.sigmoid(unknowns[0]), jnp.exp(unknowns[1])

@@ -1,0 +1,155 @@
+"""The named figures of random features in examples and width at once."""
+
+from functools import partial
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.plotting import Panel, horizontal, slope
+from orderparam.systems.scaling_laws.joint.experiment import drawn_regression
+from orderparam.systems.scaling_laws.joint.model import ParameterBudget, ScaleFreeFeatures
+from orderparam.systems.scaling_laws.joint.theory import best_split, joint_law, limit_exponents, optimal_ridge
+
+
+@study(
+    "joint-scaling-regimes",
+    title="Random features in width and data: two regimes that resolution limits, and two that fluctuations do",
+    source="Bahri, Dyer, Kaplan, Lee, Sharma 2024 (arXiv:2102.06701); Defilippis, Loureiro, Misiakiewicz 2024 (arXiv:2405.15699)",
+    panels=lambda p: [
+        Panel(
+            "n_train",
+            "test_error",
+            by="width",
+            where={"part": "data"},
+            log="xy",
+            reference=[slope(-limit_exponents(p["spectral_decay"], p["target_decay"]).data, r"$P^{-\min(b-1,2a)}$")],
+        ),
+        Panel(
+            "width",
+            "test_error",
+            by="n_train",
+            where={"part": "width"},
+            log="xy",
+            reference=[slope(-limit_exponents(p["spectral_decay"], p["target_decay"]).width, r"$N^{-\min(b-1,a)}$")],
+        ),
+        Panel(
+            "width",
+            "above_infinite_width",
+            by="n_train",
+            where={"part": "width"},
+            log="xy",
+            ylabel=r"error $-$ that of $N=\infty$",
+            reference=[slope(-1, "$1/N$")],
+        ),
+        Panel(
+            "n_train",
+            "above_infinite_data",
+            by="width",
+            where={"part": "data"},
+            log="xy",
+            ylabel=r"error $-$ that of $P=\infty$",
+            reference=[slope(-1, "$1/P$")],
+        ),
+    ],
+    caption=r"""
+        Eigenvalues $k^{{-{spectral_decay:g}}}$, target power $k^{{-{target_decay:g}}}$, ridge {ridge} beside the summed error, no
+        noise. Above: where the other number is larger, resolution limits the error. Below: where it is smaller.
+    """,
+    observables=("test_error",),
+    seconds=(40, 900),
+    full={"modes": 20_000, "sizes": (30, 100, 300, 1000), "measured": (30, 100, 300, 1000, 3000), "seeds": 16},
+    columns=2,
+)
+def joint_scaling_regimes(
+    spectral_decay: float = 1.5,
+    target_decay: float = 2.0,
+    ridge: float = 1e-3,
+    modes: int = 4000,
+    sizes: tuple[int, ...] = (20, 60, 180),
+    measured: tuple[int, ...] = (20, 60, 180, 500),
+    seeds: int = 8,
+) -> list[Curve]:
+    fine, curves = tuple(np.geomspace(min(measured), 20 * max(measured), 41).tolist()), []
+    for size in sizes:
+        for part, fixed, moving in (("data", "width", "n_train"), ("width", "n_train", "width")):
+            numbers = {fixed: float(size), moving: float(size)}
+            system = ScaleFreeFeatures(
+                **numbers, spectral_decay=spectral_decay, target_decay=target_decay, ridge=ridge, modes=modes
+            )
+            facets = {"part": part, fixed: size}
+            curves += [
+                Curve("theory", joint_law, system, {moving: fine}, facets=facets),
+                Curve("drawn features", drawn_regression, system, {moving: measured}, seeds, facets=facets),
+            ]
+    return curves
+
+
+@study(
+    "joint-scaling-optimum",
+    title="With the best ridge the error falls with examples and features together, and equal numbers of both are nearly best",
+    source="Bahri et al. 2024 (arXiv:2102.06701); Maloney, Roberts, Sully 2022 (arXiv:2210.16859); Defilippis et al. 2024",
+    panels=lambda p: [
+        Panel(
+            ("$P = N$", lambda data: data["total"] / 2),
+            "test_error",
+            by="penalty",
+            where={"part": "together"},
+            log="xy",
+            reference=[slope(-limit_exponents(p["spectral_decay"], p["target_decay"]).together, r"$P^{-\min(b-1,a)}$")],
+        ),
+        Panel(
+            "data_share",
+            "test_error",
+            where={"part": "split"},
+            log="y",
+            title=f"$N + P$ = {p['total']}, best ridge",
+        ),
+        Panel(
+            "target_decay",
+            "data_share",
+            where={"part": "best"},
+            ylabel="$P/(N+P)$ of the lowest error",
+            reference=[horizontal(0.5)],
+        ),
+    ],
+    caption=r"""
+        Eigenvalues $k^{{-{spectral_decay:g}}}$, target power $k^{{-{target_decay:g}}}$ (left, middle), no noise. Without a ridge
+        ({tiny:g}) $N = P$ is the interpolation threshold. Right: large sizes, $N + P = 10^5$.
+    """,
+    observables=("test_error",),
+    seconds=(40, 900),
+    full={"modes": 20_000, "sizes": (30, 100, 300, 1000, 3000), "total": 2000, "seeds": 16},
+    columns=3,
+)
+def joint_scaling_optimum(
+    spectral_decay: float = 2.0,
+    target_decay: float = 2.5,
+    tiny: float = 1e-4,
+    modes: int = 4000,
+    sizes: tuple[int, ...] = (20, 60, 180, 500),
+    total: int = 300,
+    shares: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75, 0.9),
+    seeds: int = 8,
+) -> list[Curve]:
+    numbers = {"spectral_decay": spectral_decay, "target_decay": target_decay, "ridge": tiny, "modes": modes}
+    fine = tuple(np.geomspace(2 * min(sizes), 2 * max(sizes), 25).tolist())
+    drawn = {"total": tuple(2 * size for size in sizes)}
+    best = partial(drawn_regression, penalty="best")
+    together, system = {"part": "together"}, ParameterBudget(2.0 * sizes[0], **numbers)
+    curves = []
+    for penalty, solved, run in (("best ridge", optimal_ridge, best), ("hardly any", joint_law, drawn_regression)):
+        facets = together | {"penalty": penalty}
+        curves += [
+            Curve("theory", solved, system, {"total": fine}, facets=facets),
+            Curve("drawn features", run, system, drawn, seeds, facets=facets),
+        ]
+    split, facets = system.with_(total=total), {"part": "split"}
+    everywhere = {"data_share": tuple(np.linspace(0.05, 0.95, 37).tolist())}
+    decays = {"target_decay": tuple(np.linspace(1.2, 5.0, 39).tolist())}
+    large = ParameterBudget(1e5, spectral_decay=spectral_decay)
+    return [
+        *curves,
+        Curve("theory", optimal_ridge, split, everywhere, facets=facets),
+        Curve("drawn features", best, split, {"data_share": shares}, seeds, facets=facets),
+        Curve("theory", best_split, large, decays, facets={"part": "best"}),
+    ]

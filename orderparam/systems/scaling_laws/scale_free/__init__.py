@@ -1,0 +1,1 @@
+"""Real images as scale-free data: power laws of their spectra and targets, and the learning exponents that follow."""

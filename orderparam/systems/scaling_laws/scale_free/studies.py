@@ -1,0 +1,77 @@
+"""The named figure of scale-free data: spectra and targets of real images, and the exponents of their learning curves."""
+
+from typing import Any
+
+import numpy as np
+
+from orderparam.core.study import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel
+from orderparam.plotting.measured import power_law
+from orderparam.plotting.style import COLOURS
+from orderparam.systems.scaling_laws.scale_free.experiment import gaussian_clone, learned_pool
+from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
+from orderparam.systems.scaling_laws.scale_free.theory import scale_free_fit, spectral_curve
+
+_MARKS = {"full spectrum": "_", "real data": "o", "Gaussian clone": "s"}
+
+
+def draw_exponents(axes: Any, comparison: Comparison) -> None:
+    """One row for each data set: the exponent that the power laws predict, and those of the three learning curves."""
+    rows = []
+    for fit in comparison.theories(part="spectrum").values():
+        name = fit.attrs["facets"]["data"]
+        place, colour = len(rows), COLOURS[len(rows)]
+        rows.append(name)
+        error = 1.96 * float(fit["learning_exponent_error"])
+        axes.errorbar(float(fit["learning_exponent"]), place + 0.3, xerr=error, fmt="D", color=colour, markersize=4)
+        for lower, data in enumerate(comparison.curves(part="error", data=name).values()):
+            x = np.asarray(data["n_train"].values, float)
+            y = data["test_error" if "test_error" in data else "population_error"]
+            if "seed" in y.dims:
+                slope, error = power_law(x, y)
+            else:
+                slope, error = float(np.polyfit(np.log(x), np.log(y.values), 1)[0]), 0.0
+            marker = _MARKS[data.attrs["label"]]
+            axes.errorbar(-slope, place + 0.1 - 0.2 * lower, xerr=error, fmt=marker, color=colour, mfc="white", markersize=5)
+    axes.set(xlabel="exponent of the error", yticks=range(len(rows)), yticklabels=rows, ylim=(-0.7, len(rows) - 0.3))
+
+
+@study(
+    "scale-free-data",
+    title="Spectra and targets of real images as power laws, and the exponents of learning that they predict",
+    source="Bahri et al. 2024 (arXiv:2102.06701); Spigler, Geiger, Wyart 2020; Caponnetto, De Vito 2007",
+    panels=[
+        Panel("rank", "population_eigenvalue", by="data", where={"part": "spectrum"}, log="xy"),
+        Panel("rank", "target_tail", by="data", where={"part": "spectrum"}, log="xy"),
+        Panel("n_train", "test_error", by="data", where={"part": "error"}, log="xy"),
+        Freehand(draw_exponents),
+    ],
+    caption=r"""
+        {pool} pictures, even against odd classes, kernel of a wide {kernel} layer. Eigenvalues are corrected for the size of the
+        pool. Exponents: filled, from the power laws of spectrum and target; dash, curve of the full spectrum; circle, measured;
+        square, Gaussian data with the same spectrum and target; 95 % intervals.
+    """,
+    observables=("test_error", "population_error"),
+    seconds=(60, 900),
+    full={"pool": 4000, "sizes": (20, 40, 80, 160, 320, 640), "seeds": 16},
+    columns=2,
+    explained="Real pictures are not Gaussian: what the spectrum says of them holds to some percent, of their clones exactly.",
+)
+def scale_free_data(
+    data: tuple[str, ...] = ("digits", "mnist", "cifar10"),
+    kernel: str = "relu",
+    pool: int = 1200,
+    sizes: tuple[int, ...] = (15, 30, 60, 120),
+    seeds: int = 8,
+) -> list[Curve]:
+    curves = []
+    fine = {"n_train": tuple(np.geomspace(min(sizes), max(sizes), 13).tolist())}
+    for name in data:
+        system, facets = ScaleFreeData.of(name, pool, kernel=kernel), {"part": "error", "data": name}
+        curves += [
+            Curve("power laws", scale_free_fit, system, {}, facets={"part": "spectrum", "data": name}),
+            Curve("full spectrum", spectral_curve, system, fine, facets=facets),
+            Curve("real data", learned_pool, system, {"n_train": sizes}, seeds, facets=facets),
+            Curve("Gaussian clone", gaussian_clone, system, {"n_train": sizes}, seeds, facets=facets),
+        ]
+    return curves

@@ -2,10 +2,10 @@
 
     python docs/agreement.py [STUDY ...] [--results FOLDER] [--page FILE]
 
-A study's result is kept in FOLDER/STUDY-STATE, where STATE is a hash of the source that its module imports, directly or not, without
-what carries and draws numbers (`core`, `plotting`). While that is unchanged, a finished study is not run again and an interrupted one
-goes on where it stopped. A study that fails is reported and the rest goes on. With names, these alone are run, and what else has a
-result stands on the page.
+A study's result is kept in FOLDER/STUDY-STATE, where STATE is a hash of the source that its module imports, directly or not,
+without what carries and draws numbers (`core`, `plotting`). While that is unchanged, a finished study is not run again and an
+interrupted one goes on where it stopped. A study that fails is reported and the rest goes on. With names, these alone are run,
+and what else has a result stands on the page.
 
 The exit status is 1 when a study failed, or differs from its theory by more than chance without a sentence (`explained=` of its
 decorator) that says why.

@@ -5,6 +5,8 @@ eigenvalues of the kernel E_w phi(x; w) phi(x'; w); the target is sum_k b_k psi_
 (arXiv:2405.15699).
 """
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -89,7 +91,6 @@ def errors_at_threshold(
     return (unlearned + mixed) / (1 - upsilon), noise * upsilon / (1 - upsilon), total
 
 
-@jax.jit
 def ridge_regression(features: Array, labels: Array, ridge: Array) -> tuple[Array, Array]:
     """Weights and effective dimension tr F (F^T F + ridge)^-1 F^T, from the smaller of the two Gram matrices."""
     n, p = features.shape
@@ -117,10 +118,17 @@ def gaussian_features(
     modes = eigenvalues.size
     if max(n_train, width) * modes > LARGEST_DESIGN:
         raise ValueError(f"{max(n_train, width)} x {modes} numbers are too many: at most {LARGEST_DESIGN}")
+    return _drawn(eigenvalues, target_power, ridge, noise, key, n_train, width)
+
+
+@partial(jax.jit, static_argnames=("n_train", "width"))
+def _drawn(
+    eigenvalues: Array, target_power: Array, ridge: Scalar, noise: Scalar, key: PRNGKeyArray, n_train: int, width: int
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
     weight_key, input_key, noise_key = jax.random.split(key, 3)
     target = jnp.sqrt(target_power)
-    weights = jax.random.normal(weight_key, (width, modes)) * jnp.sqrt(eigenvalues / width)
-    inputs = jax.random.normal(input_key, (n_train, modes))
+    weights = jax.random.normal(weight_key, (width, eigenvalues.size)) * jnp.sqrt(eigenvalues / width)
+    inputs = jax.random.normal(input_key, (n_train, eigenvalues.size))
     labels = inputs @ target + jnp.sqrt(noise) * jax.random.normal(noise_key, (n_train,))
     readout, dimension = ridge_regression(inputs @ weights.T, labels, ridge)
     return jnp.sum((target - weights.T @ readout) ** 2), dimension

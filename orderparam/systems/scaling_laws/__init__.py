@@ -28,6 +28,7 @@ from orderparam.systems.scaling_laws.one_pass.compute_optimal import (
 )
 from orderparam.systems.scaling_laws.one_pass.experiment import DrawnRisk, drawn_features, one_pass_sgd
 from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures, PowerLawFeatures, SpectralStream
+from orderparam.systems.scaling_laws.one_pass.schedules import ScheduledSGD, scheduled_mean, scheduled_sgd
 from orderparam.systems.scaling_laws.one_pass.theory import OnePassRisk, deterministic_risk
 from orderparam.systems.scaling_laws.scale_free.experiment import gaussian_clone, learned_pool
 from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData

@@ -22,7 +22,7 @@ from orderparam.systems.scaling_laws.joint.theory import best_split, joint_law, 
             by="width",
             where={"part": "data"},
             log="xy",
-            reference=[slope(-limit_exponents(p["spectral_decay"], p["target_decay"]).data, r"$P^{-\min(b-1,2a)}$")],
+            reference=[slope(-limit_exponents(p["spectral_decay"], p["target_decay"]).data, r"$n^{-\min(b-1,2a)}$")],
         ),
         Panel(
             "width",
@@ -47,26 +47,26 @@ from orderparam.systems.scaling_laws.joint.theory import best_split, joint_law, 
             by="width",
             where={"part": "data"},
             log="xy",
-            ylabel=r"error $-$ that of $P=\infty$",
-            reference=[slope(-1, "$1/P$")],
+            ylabel=r"error $-$ that of $n=\infty$",
+            reference=[slope(-1, "$1/n$")],
         ),
     ],
     caption=r"""
         Eigenvalues $k^{{-{spectral_decay:g}}}$, target power $k^{{-{target_decay:g}}}$, ridge {ridge} beside the summed error, no
-        noise. Above: where the other number is larger, resolution limits the error. Below: where it is smaller.
+        noise. Above: as long as the other number is larger, resolution limits the error. Below: beyond, fluctuations do.
     """,
     observables=("test_error",),
     seconds=(40, 900),
-    full={"modes": 20_000, "sizes": (30, 100, 300, 1000), "measured": (30, 100, 300, 1000, 3000), "seeds": 16},
+    full={"modes": 20_000, "sizes": (30, 300, 3000), "measured": (30, 100, 250, 1000, 2500), "seeds": 16},
     columns=2,
 )
 def joint_scaling_regimes(
     spectral_decay: float = 1.5,
     target_decay: float = 2.0,
-    ridge: float = 1e-3,
+    ridge: float = 0.01,
     modes: int = 4000,
-    sizes: tuple[int, ...] = (20, 60, 180),
-    measured: tuple[int, ...] = (20, 60, 180, 500),
+    sizes: tuple[int, ...] = (20, 200, 2000),
+    measured: tuple[int, ...] = (20, 60, 150, 500),
     seeds: int = 8,
 ) -> list[Curve]:
     fine, curves = tuple(np.geomspace(min(measured), 20 * max(measured), 41).tolist()), []
@@ -90,31 +90,31 @@ def joint_scaling_regimes(
     source="Bahri et al. 2024 (arXiv:2102.06701); Maloney, Roberts, Sully 2022 (arXiv:2210.16859); Defilippis et al. 2024",
     panels=lambda p: [
         Panel(
-            ("$P = N$", lambda data: data["total"] / 2),
+            ("$n = N$", lambda data: data["total"] / 2),
             "test_error",
             by="penalty",
             where={"part": "together"},
             log="xy",
-            reference=[slope(-limit_exponents(p["spectral_decay"], p["target_decay"]).together, r"$P^{-\min(b-1,a)}$")],
+            reference=[slope(-limit_exponents(p["spectral_decay"], p["target_decay"]).together, r"$n^{-\min(b-1,a)}$")],
         ),
         Panel(
             "data_share",
             "test_error",
             where={"part": "split"},
             log="y",
-            title=f"$N + P$ = {p['total']}, best ridge",
+            title=f"$N + n$ = {p['total']}, best ridge",
         ),
         Panel(
             "target_decay",
             "data_share",
             where={"part": "best"},
-            ylabel="$P/(N+P)$ of the lowest error",
+            ylabel="$n/(N+n)$ of the lowest error",
             reference=[horizontal(0.5)],
         ),
     ],
     caption=r"""
         Eigenvalues $k^{{-{spectral_decay:g}}}$, target power $k^{{-{target_decay:g}}}$ (left, middle), no noise. Without a ridge
-        ({tiny:g}) $N = P$ is the interpolation threshold. Right: large sizes, $N + P = 10^5$.
+        ({tiny:g}) $n = N$ is the interpolation threshold. Right: large sizes, $N + n = 10^5$.
     """,
     observables=("test_error",),
     seconds=(40, 900),
@@ -137,7 +137,7 @@ def joint_scaling_optimum(
     best = partial(drawn_regression, penalty="best")
     together, system = {"part": "together"}, ParameterBudget(2.0 * sizes[0], **numbers)
     curves = []
-    for penalty, solved, run in (("best ridge", optimal_ridge, best), ("hardly any", joint_law, drawn_regression)):
+    for penalty, solved, run in (("best ridge", optimal_ridge, best), ("hardly any ridge", joint_law, drawn_regression)):
         facets = together | {"penalty": penalty}
         curves += [
             Curve("theory", solved, system, {"total": fine}, facets=facets),

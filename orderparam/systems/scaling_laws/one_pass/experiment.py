@@ -1,5 +1,6 @@
 """One-pass SGD with features that are drawn: the exact mean over samples, and the algorithm itself."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -96,13 +97,24 @@ def one_pass_sgd(system: OnePassFeatures, key: PRNGKeyArray) -> DrawnRisk:
 def _stream(s: Array, best: Array, irreducible: Array, rate: Any, steps: Array, key: PRNGKeyArray, batch: int) -> Array:
     def step(number: Array, off: Array) -> Array:
         """One step of theta - theta*."""
-        normal = jax.random.normal(jax.random.fold_in(key, number), (batch, s.size + 1))
-        phi = jnp.sqrt(s) * normal[:, :-1]
-        return off - rate * (phi @ off - jnp.sqrt(irreducible) * normal[:, -1]) @ phi
+        return off - rate * batch_slope(s, irreducible, off, jax.random.fold_in(key, number), batch)
 
-    def record(state: tuple[Array, Array], until: Array) -> tuple[tuple[Array, Array], Array]:
-        begin, off = state
-        off = lax.fori_loop(begin, until, step, off)
-        return (until, off), irreducible + s @ off**2
+    return recorded(step, -best, steps, lambda off: irreducible + s @ off**2)
 
-    return lax.scan(record, (jnp.zeros((), steps.dtype), -best), steps)[1]
+
+def batch_slope(s: Array, irreducible: Array, off: Array, key: PRNGKeyArray, batch: int) -> Float[Array, "mode"]:
+    """sum_(i <= B) phi_i (phi_i.theta - y_i) of fresh samples, for off = theta - theta*."""
+    normal = jax.random.normal(key, (batch, s.size + 1))
+    phi = jnp.sqrt(s) * normal[:, :-1]
+    return (phi @ off - jnp.sqrt(irreducible) * normal[:, -1]) @ phi
+
+
+def recorded(step: Callable, start: Any, steps: Array, risk: Callable[[Any], Array]) -> Float[Array, "time"]:
+    """The risk at the recorded steps of state <- step(number of the step, state)."""
+
+    def record(state: tuple[Array, Any], until: Array) -> tuple[tuple[Array, Any], Array]:
+        begin, moving = state
+        moving = lax.fori_loop(begin, until, step, moving)
+        return (until, moving), risk(moving)
+
+    return lax.scan(record, (jnp.zeros((), steps.dtype), start), steps)[1]

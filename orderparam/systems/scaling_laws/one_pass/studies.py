@@ -16,11 +16,15 @@ from orderparam.systems.scaling_laws.one_pass.compute_optimal import (
 )
 from orderparam.systems.scaling_laws.one_pass.experiment import drawn_features, one_pass_sgd
 from orderparam.systems.scaling_laws.one_pass.model import PowerLawFeatures
+from orderparam.systems.scaling_laws.one_pass.schedules import Schedule, ScheduledSGD, scheduled_mean, scheduled_sgd
 from orderparam.systems.scaling_laws.one_pass.theory import deterministic_risk
 
 SOURCE = "Paquette, Paquette, Xiao, Pennington 2024 (arXiv:2405.15074)"
 
 _PHASES = ("Ia", "II", "III", "Ib", "IVa", "IVb", "Ic")
+
+# where the names of narrow phases stand
+_HEIGHTS = {"IVb": 0.7, "IVa": 1.15}
 
 # phase -> (alpha, beta) in it
 PLACES = {"Ia": (1.0, 0.3), "II": (0.8, 0.65), "III": (0.8, 1.2), "Ib": (0.4, 0.3), "IVa": (0.4, 1.0)}
@@ -46,7 +50,8 @@ def _draw_phases(axes: Any, _: Any) -> None:
     for index, name in enumerate(_PHASES):
         inside = phase == index
         axes.contour(alpha, beta, inside.astype(float), [0.5], colors=[ink()], linewidths=0.6)
-        axes.text(alpha[inside].mean(), beta[inside].mean(), name, ha="center", va="center", color=ink())
+        height = _HEIGHTS.get(name, beta[inside].mean())
+        axes.text(alpha[inside].mean(), height, name, ha="center", va="center", color=ink())
     for place in PLACES.values():
         axes.plot(*place, "o", color=ink(), markersize=3)
     axes.set(xlabel=r"$\alpha$", ylabel=r"$\beta$", xlim=(0, 1.2), ylim=(0, 1.4))
@@ -58,7 +63,7 @@ def _draw_phases(axes: Any, _: Any) -> None:
     source=SOURCE,
     panels=lambda p: [
         Panel(
-            ("compute $f = dBt$", lambda data: data["compute"]),
+            ("compute $f = NBt$", lambda data: data["compute"]),
             ("risk $R$", lambda data: data["risk"]),
             facet="phase",
             by="width",
@@ -69,9 +74,9 @@ def _draw_phases(axes: Any, _: Any) -> None:
         Freehand(_draw_phases, "the phases"),
     ],
     caption=r"""
-        $v = 4d$ inputs, $\lambda_j = j^{{-2\alpha}}$, $b_j = j^{{-\beta}}$, batches of one sample, learning rate
+        $v = 4N$ inputs, $\lambda_j = j^{{-2\alpha}}$, $b_j = j^{{-\beta}}$, batches of one sample, learning rate
         {share} / $\sum\lambda$. Lines: large width, nothing drawn. Drawn features: mean over the samples exact; SGD: one
-        stream for each draw, $d$ = {sgd_width}. Dotted: slope of the lower envelope at large compute.
+        stream for each draw, $N$ = {sgd_width}. Dotted: slope of the lower envelope at large compute.
     """,
     observables=("risk",),
     seconds=(60, 1800),
@@ -116,7 +121,7 @@ def sgd_compute_frontier(
     ],
     caption=r"""
         Learning rate {learning_rate}, batches of one sample. Lines: infinitely many inputs, large width. Marks: minimum of a
-        cubic through five widths, each the mean of {draws} draws of features of $8d$ inputs. Below: $-d\ln R/d\ln f$ of the
+        cubic through five widths, each the mean of {draws} draws of features of $8N$ inputs. Below: $-d\ln R/d\ln f$ of the
         lowest risk.
     """,
     observables=("width", "risk"),
@@ -124,13 +129,13 @@ def sgd_compute_frontier(
     full={"computes": (1e4, 1e5, 1e6), "draws": 20, "seeds": 8},
 )
 def sgd_compute_exponents(
-    computes: tuple[float, ...] = (1e4, 4e4), learning_rate: float = 0.3, draws: int = 4, seeds: int = 4
+    computes: tuple[float, ...] = (3e3, 1.2e4), learning_rate: float = 0.3, draws: int = 8, seeds: int = 4
 ) -> list[Curve]:
     curves = []
     for phase, (alpha, beta) in PLACES.items():
         if alpha > 0.5:
             system, facets = ComputeBudget(1e4, alpha, beta, learning_rate), {"phase": phase, "part": "optimum"}
-            over = {"compute": tuple(np.geomspace(1e4, 1e7, 7).tolist())}
+            over = {"compute": tuple(np.geomspace(3e3, 1e7, 8).tolist())}
             far = {"compute": tuple(np.geomspace(1e4, 1e10, 13).tolist())}
             curves += [
                 Curve("large width", compute_optimal, system, over, facets=facets),
@@ -138,5 +143,48 @@ def sgd_compute_exponents(
                     "drawn features", partial(measured_optimum, draws=draws), system, {"compute": computes}, seeds, facets=facets
                 ),
                 Curve("large width", compute_optimal, system, far, facets=facets | {"part": "slope"}),
+            ]
+    return curves
+
+
+# arm -> momentum, schedule; momentum multiplies what a gradient does in the end by 1/(1 - mu)
+ARMS: dict[str, tuple[float, Schedule]] = {
+    "constant rate": (0.0, "constant"),
+    "momentum 0.9": (0.9, "constant"),
+    "1/sqrt(t)": (0.0, "power"),
+    "cosine": (0.0, "cosine"),
+}
+
+
+@study(
+    "sgd-schedules",
+    title="Momentum and learning-rate schedules: momentum is a larger rate, and a rate that falls goes below the floor of noise",
+    source=SOURCE,
+    panels=[Panel("step", "risk", by="arm", facet="phase", log="xy", text=_AXES | {"1/sqrt(t)": r"$\propto t^{-1/2}$"})],
+    caption=r"""
+        {width} features of {inputs} inputs, learning rate {share}/$\sum\lambda$ (with momentum: a tenth of it). Lines: constant
+        rate, large width. Exact: mean over the samples for each draw; SGD: one stream for each draw.
+    """,
+    observables=("risk",),
+    seconds=(40, 900),
+    full={"width": 200, "inputs": 800, "horizon": 1e6, "seeds": 40},
+)
+def sgd_schedules(width: int = 50, inputs: int = 400, share: float = 0.5, horizon: float = 2e4, seeds: int = 8) -> list[Curve]:
+    curves = []
+    for phase in ("Ia", "III"):
+        alpha, beta = PLACES[phase]
+        rate = share / float(np.sum(np.arange(1.0, inputs + 1) ** (-2 * alpha)))
+        numbers: dict[str, Any] = {"width": width, "horizon": horizon, "records": 19}
+        features = PowerLawFeatures(alpha, beta, inputs, learning_rate=rate, **numbers)
+        one = {"features.width": (width,)}
+        for arm, (momentum, schedule) in ARMS.items():
+            slower = features.with_(learning_rate=rate * (1 - momentum))
+            system = ScheduledSGD(slower, momentum=momentum, schedule=schedule)
+            facets = {"phase": phase, "arm": arm}
+            if schedule == "constant":
+                curves.append(Curve("large width", deterministic_risk, features, {"width": (width,)}, facets=facets))
+            curves += [
+                Curve("exact for drawn features", scheduled_mean, system, one, seeds, facets=facets),
+                Curve("SGD", scheduled_sgd, system, one, seeds, facets=facets),
             ]
     return curves

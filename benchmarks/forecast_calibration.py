@@ -32,7 +32,7 @@ from orderparam.data import apply_task, load
 from orderparam.learning_curves import forecast_problem
 from orderparam.learning_curves.problem import Problem, from_dataset, from_frame
 
-SUBSETS, LARGEST_TABLE, LARGEST_TRAINING = 2, 4000, 2000
+SUBSETS, LARGEST_TABLE, LARGEST_TRAINING = 6, 4000, 2000
 TIMES = (2, 4, 10)
 
 
@@ -353,19 +353,17 @@ def figures(results: list[dict[str, Any]], spread: str = "") -> dict[str, Any]:
 
 
 def report(results: list[dict[str, Any]]) -> str:
-    """The table of the docs."""
-    lines = [
-        "| table | inputs | rows known | at | error measured | predicted | 95 % | power law | MMF | POW4 |",
-        "| --- " * 10 + "|",
-    ]
-    for result in sorted(results, key=lambda one: (one["name"], one["known"], one["subset"])):
-        for point in result["points"]:
-            numbers = " | ".join(f"{point[key]:.3g}" for key in ("measured", "predicted"))
-            others = " | ".join(f"{point[key]:.3g}" for key in ("power law", "MMF", "POW4"))
-            lines.append(
-                f"| {result['name']} | {result['inputs']} | {result['known']} | {point['size']} | {numbers} | "
-                f"{point['low']:.3g} to {point['high']:.3g} | {others} |"
-            )
+    """The tables of the docs: each data set, then all of them."""
+    forms = ("predicted", "power law", "MMF", "POW4")
+    lines = ["| table | inputs | rows known | points | " + " | ".join(forms) + " | inside 95 % |", "| --- " * 9 + "|"]
+    for name in sorted({one["name"] for one in results}):
+        part = [one for one in results if one["name"] == name]
+        found = figures(part)
+        rows = "/".join(str(known) for known in sorted({one["known"] for one in part}))
+        medians = " | ".join(f"{found[form]['median |log ratio|']:.2f}" for form in forms)
+        points = sum(len(one["points"]) for one in part)
+        inside = found["predicted"]["inside 95 %"] * points
+        lines.append(f"| {name} | {part[0]['inputs']} | {rows} | {points} | {medians} | {inside:.0f} |")
     lines += ["", "| | points | median abs. log ratio | 90 % | root mean square | inside 95 % |", "| --- " * 6 + "|"]
     groups = {"all": results}
     for kind in ("regression", "classes"):

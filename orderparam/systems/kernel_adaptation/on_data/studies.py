@@ -41,6 +41,10 @@ _THEORIES = {
     "$He_p(z)$, over that of the target. Adapted weights: with their full distribution, by {particles} particles.",
     seconds=(60, 3600),
     observables=("projections", "spread"),
+    explained=(
+        "Kernel adaptation is the leading order in 1/N: on one training set, where errors are of the Markov chains alone, the "
+        "spread is 11 % off at 20 units and 6 % at 40, learned projections 0.2 to 3 %."
+    ),
     full={"input_dim": 24, "n_train": 96, "widths": (50, 100, 188, 400), "particles": 1600, "draws": 400},
 )
 def relu_particles(

@@ -76,7 +76,7 @@ def feature_equivalent(spectrum: Spectrum, n_train: Scalar, width: Scalar, ridge
 def errors_at_threshold(
     spectrum: Spectrum, n_train: Scalar, width: Scalar, threshold: Scalar, noise: Scalar
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """(bias, variance, dimension T) for a given nu_2 with T(nu_2) < min(n, p), which is that of the ridge (n - T)(p - T) nu_2 / p."""
+    """(bias, variance, dimension T) for a given nu_2, T(nu_2) < min(n, p), which is that of the ridge (n - T)(p - T) nu_2 / p."""
     n, p, nu = n_train, width, threshold
     inverse = 1 / (spectrum.eigenvalues + nu)
     share = spectrum.eigenvalues * inverse

@@ -2,4 +2,5 @@
 
 from orderparam.analysis.scaling_law.isoflop import IsoFlop, iso_flop
 from orderparam.analysis.scaling_law.law import Allocation, Interval, ScalingLaw, scaling_law
+from orderparam.analysis.scaling_law.regimes import Regimes, regimes
 from orderparam.analysis.scaling_law.runs import Runs

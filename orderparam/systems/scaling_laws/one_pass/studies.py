@@ -158,9 +158,18 @@ ARMS: dict[str, tuple[float, Schedule]] = {
 
 @study(
     "sgd-schedules",
-    title="Momentum and learning-rate schedules: momentum is a larger rate, and a rate that falls goes below the floor of noise",
+    title="Momentum acts as a larger learning rate, and a rate that falls goes below the floor of noise",
     source=SOURCE,
-    panels=[Panel("step", "risk", by="arm", facet="phase", log="xy", text=_AXES | {"1/sqrt(t)": r"$\propto t^{-1/2}$"})],
+    panels=[
+        Panel(
+            ("steps $t$", lambda data: data["step"]),
+            ("risk $R$", lambda data: data["risk"]),
+            by="arm",
+            facet="phase",
+            log="xy",
+            text=_AXES | {"1/sqrt(t)": r"$\propto t^{-1/2}$"},
+        )
+    ],
     caption=r"""
         {width} features of {inputs} inputs, learning rate {share}/$\sum\lambda$ (with momentum: a tenth of it). Lines: constant
         rate, large width. Exact: mean over the samples for each draw; SGD: one stream for each draw.

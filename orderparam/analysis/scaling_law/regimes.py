@@ -1,0 +1,108 @@
+"""One power law or two that follow one another: exponents of a curve, where it bends, and how well both are known.
+
+    found = regimes(n_train, test_error, test_error_error)
+    found.exponents, found.crossover
+
+ln y is continuous and straight in ln x on either side of a crossover, which is searched. For the curve of a theory, without
+errors, the intervals say how much the exponents change when a fifth of the curve is left out.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from orderparam.analysis.scaling_law.law import Interval
+
+_DRAWS = 200
+_BLOCKS = 5
+_LEAST = 3  # points on either side of a crossover
+_PLACES = 400  # candidates for it
+_WORTH = 10.0  # by how much a crossover must lower the Bayesian information criterion
+_SMOOTH = 1e-6  # errors of ln y where there is no scatter at all
+
+
+@dataclass(frozen=True)
+class Regimes:
+    """y ~ x^-exponent, one or two after one another; crossover: x between them, None for one. Intervals of 95 %.
+
+    deviation: root mean square of ln y from the law.
+    """
+
+    exponents: tuple[Interval, ...]
+    crossover: Interval | None
+    deviation: float
+
+
+def regimes(x: ArrayLike, y: ArrayLike, error: ArrayLike | None = None, *, number: int | None = None) -> Regimes:
+    """One power law, or two where the Bayesian information criterion prefers them; number: 1 or 2 for that many.
+
+    error: standard errors of y, for a parametric bootstrap; None: the jackknife over five stretches of the curve.
+
+    Raises `ValueError` for different lengths, values that are not positive and finite, another number, or too few points.
+    """
+    columns = [np.asarray(column, np.float64).ravel() for column in (x, y, *([] if error is None else [error]))]
+    if len({len(column) for column in columns}) > 1:
+        raise ValueError(f"x, y, error have {', '.join(str(len(column)) for column in columns)} entries: must have as many")
+    if number not in (None, 1, 2):
+        raise ValueError(f"number = {number!r}: must be 1, 2 or None")
+    for name, column in zip(("x", "y", "error"), columns):
+        bad = ~(np.isfinite(column) & (column > 0))
+        if bad.any():
+            raise ValueError(f"{name} = {column[bad][0]:g}: must be finite and > 0")
+    needed = _LEAST if number == 1 else 2 * _LEAST
+    if len(np.unique(columns[0])) < needed:
+        raise ValueError(f"x has {len(np.unique(columns[0]))} different values: at least {needed} are needed")
+    order = np.argsort(columns[0])
+    place, height = np.log(columns[0][order]), np.log(columns[1][order])
+    spread = None if error is None else (columns[2] / columns[1])[order]
+    weight = np.ones(len(place)) if spread is None else 1 / spread
+    chosen = number or (1 if _better_alone(place, height, weight) else 2)
+    best = _fit(place, height, weight, chosen)
+    if spread is None:
+        parts = np.array_split(np.arange(len(place)), _BLOCKS)
+        again = [_fit(*(np.delete(column, part) for column in (place, height, weight)), chosen)[0] for part in parts]
+        half = 1.96 * np.sqrt((_BLOCKS - 1) / _BLOCKS * np.sum((np.array(again) - best[0]) ** 2, axis=0))
+        low, high = best[0] - half, best[0] + half
+    else:
+        rng = np.random.default_rng(0)
+        drawn = [_fit(place, height + spread * rng.standard_normal(len(place)), weight, chosen)[0] for _ in range(_DRAWS)]
+        low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    intervals = [Interval(*map(float, numbers)) for numbers in zip(best[0], low, high)]
+    crossover = None
+    if chosen == 2:
+        at = intervals.pop()
+        crossover = Interval(*(float(np.exp(end)) for end in (at.value, at.low, at.high)))
+    return Regimes(tuple(intervals), crossover, float(np.sqrt(np.mean(best[1] ** 2))))
+
+
+def _fit(
+    place: np.ndarray, height: np.ndarray, weight: np.ndarray, number: int
+) -> tuple[Float[np.ndarray, "unknown"], np.ndarray]:
+    """(exponent) or (first, second exponent, ln crossover), and the deviations of ln y."""
+    if number == 1:
+        found, rest = _line(np.stack([np.ones(len(place)), place], axis=1), height, weight)
+        return np.array([-found[1]]), rest
+    candidates = np.linspace(place[_LEAST - 1], place[-_LEAST], _PLACES)
+    fits = [_line(_bent(place, at), height, weight) for at in candidates]
+    least = int(np.argmin([np.sum((weight * rest) ** 2) for _, rest in fits]))
+    found, rest = fits[least]
+    return np.array([-found[1], -found[1] - found[2], candidates[least]]), rest
+
+
+def _bent(place: np.ndarray, at: float) -> np.ndarray:
+    return np.stack([np.ones(len(place)), place, np.maximum(place - at, 0.0)], axis=1)
+
+
+def _line(columns: np.ndarray, height: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    found = np.linalg.lstsq(columns * weight[:, None], height * weight, rcond=None)[0]
+    return found, height - columns @ found
+
+
+def _better_alone(place: np.ndarray, height: np.ndarray, weight: np.ndarray) -> bool:
+    """Whether two more numbers are not worth what they gain."""
+    if len(np.unique(place)) < 2 * _LEAST:
+        return True
+    one, two = (np.sum((weight * _fit(place, height, weight, k)[1]) ** 2) + _SMOOTH**2 * np.sum(weight**2) for k in (1, 2))
+    return len(place) * np.log(one / two) < 2 * np.log(len(place)) + _WORTH

@@ -1,4 +1,48 @@
-"""Renormalization: flows that are run, drawn and checked against data."""
+"""Renormalization: flows that are run, drawn and checked against data.
 
+In the order of reading:
+
+    decimation/   kernel regression, its modes integrated out one by one: ridge, noise, what is left
+    wilsonian/    regression with a loss that is not quadratic: functional flow, rescaled couplings, sampled posteriors
+    magnet/       beside it the magnet: epsilon expansion, flow of the potential, bonds moved, spins in blocks
+    finite_size/  the number of samples as the size of a system: one collapse for learning and for the magnet
+"""
+
+from orderparam.systems.renormalization.decimation.experiment import MeasuredRegression, regression
 from orderparam.systems.renormalization.decimation.model import DecimatedPool, DecimatedRegression
-from orderparam.systems.renormalization.decimation.theory import decimated, decimation_flow, running_ridge
+from orderparam.systems.renormalization.decimation.theory import (
+    DecimatedCurve,
+    DecimationFlow,
+    RunningRidge,
+    decimated,
+    decimation_flow,
+    running_ridge,
+)
+from orderparam.systems.renormalization.magnet.blocks import MeasuredBlocks, block_spins
+from orderparam.systems.renormalization.magnet.bonds import BondFlow, BondPoint, bond_flow, bond_point
+from orderparam.systems.renormalization.magnet.expansion import (
+    EpsilonExpansion,
+    OneLoopPoint,
+    epsilon_expansion,
+    one_loop_point,
+)
+from orderparam.systems.renormalization.magnet.model import EXACT_COUPLING, Bonds, SpinBlocks, VectorMagnet
+from orderparam.systems.renormalization.magnet.potential import LocalPotential, local_potential
+from orderparam.systems.renormalization.wilsonian.couplings import (
+    CouplingFlow,
+    ScalingInterval,
+    SphericalPoint,
+    coupling_flow,
+    scaling_interval,
+    spherical_point,
+)
+from orderparam.systems.renormalization.wilsonian.experiment import SampledModes, sampled_modes, sampled_regression
+from orderparam.systems.renormalization.wilsonian.functional import (
+    FunctionalFlow,
+    Gap,
+    characteristic_flow,
+    gap_equation,
+    recursive_flow,
+)
+from orderparam.systems.renormalization.wilsonian.loss import EvenLoss
+from orderparam.systems.renormalization.wilsonian.model import InteractingPool, InteractingRegression, ScaleFreeRegression

@@ -5,9 +5,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jax.typing import ArrayLike
+from jaxtyping import Array, Bool, Float, Num
 
 from orderparam.kernels.decimation import largest
+from orderparam.kernels.gram import checked_gram
+from orderparam.kernels.spectrum import Spectrum
 
 
 def check_positive(system: Any) -> None:
@@ -29,3 +32,40 @@ def check_positive(system: Any) -> None:
 def kept_levels(system: Any) -> Bool[Array, "level"]:
     """The levels of a system's spectrum that its cut keeps."""
     return jnp.isinf(system.cut) | largest(system.spectrum, system.cut)
+
+
+def pool_modes(
+    kernel: Num[ArrayLike, "pool pool"], targets: Num[ArrayLike, "pool"], modes: int | None = None
+) -> tuple[Spectrum, Float[Array, "pool mode"]]:
+    """The largest `modes` (None: all) of a kernel over a pool, K / N = U diag(lambda) U^T, and phi_k(x_i) = sqrt(N) U_ik.
+
+    Eigenvalues below rounding (1e-14 of the largest) are no modes; the target outside of those that are left is `tail_power`.
+    Raises `ValueError` for a matrix that is no kernel, or targets that do not fit it.
+    """
+    gram, labels = checked_gram(kernel, targets)
+    size = gram.shape[0]
+    eigenvalues, vectors = np.linalg.eigh(np.asarray(gram) / size)
+    eigenvalues, vectors = eigenvalues[::-1], vectors[:, ::-1]
+    if eigenvalues[0] <= 0 or eigenvalues[-1] < -1e-8 * eigenvalues[0]:
+        raise ValueError(f"kernel has the eigenvalue {size * eigenvalues[-1]:g}: must be positive semi-definite")
+    count = min(modes or size, int(np.count_nonzero(eigenvalues > 1e-14 * eigenvalues[0])))
+    power = (vectors.T @ np.asarray(labels)) ** 2 / size
+    spectrum = Spectrum(eigenvalues[:count], power[:count], tail_power=power[count:].sum())
+    return spectrum, jnp.asarray(np.sqrt(size) * vectors[:, :count])
+
+
+def single_modes(system: Any, **_: Any) -> None:
+    """`ValueError` unless every level is one mode, as what is sampled must be."""
+    if np.any(np.asarray(system.spectrum.multiplicities) != 1):
+        raise ValueError(
+            f"{type(system).__name__}.spectrum.multiplicities: must be 1 in every entry (modes are drawn one by one)"
+        )
+
+
+def check_pool(system: Any) -> None:
+    """`ValueError` unless a pool's features belong to its spectrum, and it has n_train points."""
+    name, modes, pool = type(system).__name__, system.spectrum.eigenvalues.shape[-1], system.targets.shape[-1]
+    if system.features.shape[-1] != modes:
+        raise ValueError(f"{name}.features has {system.features.shape[-1]} columns: must have {modes}, one for each mode")
+    if not isinstance(system.n_train, jax.core.Tracer) and np.any(np.asarray(system.n_train) > pool):
+        raise ValueError(f"{name}.n_train = {system.n_train}: must be <= {pool}, the size of the pool")

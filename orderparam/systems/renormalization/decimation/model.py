@@ -3,16 +3,12 @@
 import math
 from typing import Any, Self
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Num
 
 from orderparam.core.system import System, parameter, part
-from orderparam.kernels.gram import checked_gram
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.systems.renormalization.spectra import check_positive
+from orderparam.systems.renormalization.spectra import check_pool, check_positive, pool_modes
 
 
 class DecimatedRegression(System):
@@ -46,34 +42,12 @@ class DecimatedPool(DecimatedRegression):
 
     def __check_init__(self) -> None:
         check_positive(self)
-        modes = self.spectrum.eigenvalues.shape[-1]
-        if not isinstance(self.features, jax.core.Tracer) and self.features.shape[-1] != modes:
-            raise ValueError(
-                f"{type(self).__name__}.features has {self.features.shape[-1]} columns: must be one for each of {modes} modes"
-            )
-        n_train: Any = self.n_train  # one number, or a batch of them
-        if not isinstance(n_train, jax.core.Tracer) and np.any(np.asarray(n_train) > self.targets.shape[-1]):
-            raise ValueError(
-                f"{type(self).__name__}.n_train = {n_train}: must be <= {self.targets.shape[-1]}, the size of the pool"
-            )
+        check_pool(self)
 
     @classmethod
     def from_kernel(
         cls, kernel: Num[ArrayLike, "pool pool"], targets: Num[ArrayLike, "pool"], n_train: Any, temperature: Any, **fields: Any
     ) -> Self:
-        """The pool with this kernel matrix and these targets; one eigendecomposition, K / N = U diag(lambda) U^T.
-
-        Eigenvalues below rounding (1e-14 of the largest) are no modes; the target on them is `tail_power`.
-        Raises `ValueError` for a matrix that is no kernel, or targets that do not fit it.
-        """
-        gram, labels = checked_gram(kernel, targets)
-        size = gram.shape[0]
-        eigenvalues, vectors = np.linalg.eigh(np.asarray(gram) / size)
-        eigenvalues, vectors = eigenvalues[::-1], vectors[:, ::-1]
-        kept = eigenvalues > 1e-14 * eigenvalues[0]
-        if not kept.any() or eigenvalues[-1] < -1e-8 * eigenvalues[0]:
-            raise ValueError(f"kernel has the eigenvalue {size * eigenvalues[-1]:g}: must be positive semi-definite")
-        power = (vectors.T @ np.asarray(labels)) ** 2 / size
-        spectrum = Spectrum(eigenvalues[kept], power[kept], tail_power=power[~kept].sum())
-        features = jnp.asarray(math.sqrt(size) * vectors[:, kept])
-        return cls(spectrum, n_train, temperature, features=features, targets=labels, **fields)
+        """The pool with this kernel matrix and these targets; one eigendecomposition (see `spectra.pool_modes`)."""
+        spectrum, features = pool_modes(kernel, targets)
+        return cls(spectrum, n_train, temperature, features=features, targets=targets, **fields)

@@ -1,1 +1,1 @@
-"""Renormalization with rescaling of a regression whose loss is not quadratic: functional flow, couplings, and chains that check it."""
+"""Renormalization with rescaling, of a regression whose loss is not quadratic: functional flow, couplings, sampled posteriors."""

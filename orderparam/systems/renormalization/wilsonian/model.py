@@ -1,0 +1,101 @@
+"""Regression at large ridge with a loss that is not quadratic: given spectra, real kernels, and power laws."""
+
+import math
+from typing import Any, Self
+
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float, Num
+
+from orderparam.core.system import System, parameter, part, structure
+from orderparam.kernels.spectra import power_law_levels
+from orderparam.kernels.spectrum import Spectrum
+from orderparam.systems.renormalization.spectra import check_pool, check_positive, pool_modes
+from orderparam.systems.renormalization.wilsonian.loss import EvenLoss, even_loss
+
+
+class InteractingRegression(System):
+    """Bayesian regression with the loss [l(d) + u d^4] / (2 T) per sample, d = f - y, and prior f_k ~ N(0, lambda_k).
+
+    At large ridge the P samples act as their average, and with Gaussian features a loss depends on Q = sum_k (f_k - y_k)^2 alone:
+
+        S[f] = sum_k f_k^2 / (2 lambda_k) + (rho/2) [E_z l(sqrt(Q) z) + 3 u Q^2],      rho = P / T,   z ~ N(0, 1)
+
+    The square loss is l(d) = d^2. Raises `ValueError` for eigenvalues that are not positive, cuts outside of the spectrum, and
+    losses that are not even or not smooth.
+    """
+
+    spectrum: Spectrum = part("spectrum of the kernel over the inputs, with the target's power on it")
+    n_train: float = parameter("number of training samples P", above=0)
+    temperature: float = parameter("temperature T", above=0)
+    quartic: float = parameter("weight u of the quartic term of the loss", minimum=0, default=0.0)
+    cut: float = parameter("number of modes that are kept by a flow; inf for all", minimum=1, infinite=True, default=math.inf)
+    loss: EvenLoss = structure("the rest of the loss, an even formula in z = f - y", convert=even_loss, default="z**2")
+
+    def __check_init__(self) -> None:
+        check_positive(self)
+
+    @property
+    def density(self) -> Float[Array, ""]:
+        """rho = P / T."""
+        return jnp.asarray(self.n_train / self.temperature)
+
+
+class InteractingPool(InteractingRegression):
+    """The same for training sets drawn without replacement from a pool of real inputs, and some modes of a real kernel.
+
+    features: phi_k(x_i), normalised over the pool, in the order of the spectrum. Theories take them for Gaussian.
+    """
+
+    features: Float[Array, "pool mode"] = parameter("values of the modes at all inputs", kw_only=True)
+    targets: Float[Array, "pool"] = parameter("targets of all inputs", kw_only=True)
+
+    def __check_init__(self) -> None:
+        check_positive(self)
+        check_pool(self)
+
+    @classmethod
+    def from_kernel(
+        cls,
+        kernel: Num[ArrayLike, "pool pool"],
+        targets: Num[ArrayLike, "pool"],
+        n_train: Any,
+        temperature: Any,
+        modes: int | None = None,
+        **fields: Any,
+    ) -> Self:
+        """A prior on the largest `modes` (None: all) of this kernel matrix; the target outside of them cannot be learned."""
+        spectrum, features = pool_modes(kernel, targets, modes)
+        return cls(spectrum, n_train, temperature, features=features, targets=targets, **fields)
+
+
+class ScaleFreeRegression(System):
+    """`InteractingRegression` with lambda_k = k^-(1 + alpha), y_k^2 = k^-(1 + beta), k = 1 ... modes, and l(d) = d^2.
+
+    Elsewhere: capacity a = 1 + alpha; source r = beta / (2 a) (Caponnetto, De Vito 2007).
+    """
+
+    kernel_decay: float = parameter("alpha: eigenvalues fall as k^-(1 + alpha)", above=0, maximum=20)
+    target_decay: float = parameter("beta: target powers fall as k^-(1 + beta)", above=0, maximum=40)
+    n_train: float = parameter("number of training samples P", above=0)
+    temperature: float = parameter("temperature T", above=0)
+    quartic: float = parameter("weight u of the quartic term of the loss", minimum=0, default=0.0)
+    modes: float = parameter("number of modes", minimum=2, maximum=5e11, integer=True, default=2e6)
+
+    @property
+    def density(self) -> Float[Array, ""]:
+        """rho = P / T."""
+        return jnp.asarray(self.n_train / self.temperature)
+
+    @property
+    def spectrum(self) -> Spectrum:
+        """In 512 levels whose sums are those over all modes (see `orderparam.kernels.spectra.power_law_levels`)."""
+        return power_law_levels(1 + self.kernel_decay, 1 + self.target_decay, self.modes)
+
+    @property
+    def loss(self) -> EvenLoss:
+        return EvenLoss("z**2")
+
+    @property
+    def cut(self) -> float:
+        return math.inf

@@ -8,23 +8,24 @@ import orderparam
 from orderparam.cli.errors import Commands
 from orderparam.cli.exponents import exponents
 from orderparam.cli.features import features
-from orderparam.cli.list import list_studies
+from orderparam.cli.list import list_all
 from orderparam.cli.new_system import new_system
+from orderparam.cli.phases import phases
 from orderparam.cli.predict import predict
 from orderparam.cli.run import run
 from orderparam.cli.scaling_law import scaling_law
 from orderparam.cli.show import show
+from orderparam.cli.solve import solve
 
 app = typer.Typer(
     name="orderparam",
     cls=Commands,
     help="The statistical physics of learning in neural networks: theory and measurement side by side.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("list")(list_studies)
-for command in (run, show, predict, features, exponents, scaling_law, new_system):
+app.command("list")(list_all)
+for command in (run, solve, phases, show, predict, features, exponents, scaling_law, new_system):
     app.command()(command)
 
 

@@ -1,4 +1,4 @@
-"""`orderparam list`: what can be run, and the parameters of one study."""
+"""`orderparam list`: what can be run and solved, and the parameters of one study or theory."""
 
 import inspect
 from collections.abc import Sequence
@@ -6,29 +6,78 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orderparam.cli import completion
 from orderparam.cli.errors import clear_errors
 from orderparam.cli.terminal import console, duration, plain, short
+from orderparam.core.names import nearest
 from orderparam.core.registry import Entry, index
 
 if TYPE_CHECKING:
     from orderparam.core.study import Study
 
 
-def list_studies(
+def list_all(
     words: Annotated[
-        list[str] | None, typer.Argument(help="A study, to see its parameters; or any words, to choose studies.")
+        list[str] | None,
+        typer.Argument(
+            help="theories, experiments or systems; one name, to see its parameters; or any words, to choose among studies.",
+            autocompletion=completion.listed,
+        ),
     ] = None,
 ) -> None:
-    """What can be run, room by room: name, what it shows, source, time. With a name: the parameters of that study."""
+    """What can be run, room by room: name, what it shows, source, time. With a name: the parameters of that study or theory."""
     with clear_errors():
-        known, word = [entry for entry in index() if entry.kind == "study"], " ".join(words or [])
+        first, *rest = words or [""]
+        word = " ".join(words or [])
+        if first in _KINDS:
+            _list_kind(first, " ".join(rest))
+            return
+        known = [entry for entry in index() if entry.kind == "study"]
         chosen = [entry for entry in known if not word or _mentions(entry, word)]
-        if chosen and word not in {entry.name for entry in known}:
+        exact = word in {entry.name for entry in known}
+        if not exact and _is_verb(word):
+            from orderparam.cli.parameters import one_verb
+
+            one_verb(word)
+            return
+        if chosen and not exact:
             study_list(chosen)
             return
         from orderparam.core.study import find
 
         one_study(find(word))
+
+
+_KINDS = {"theories": "theory", "experiments": "experiment", "systems": ""}
+
+
+def _is_verb(word: str) -> bool:
+    """Whether a theory or an experiment is called so, with or without its room."""
+    return any(word in (entry.name, entry.name.rpartition(".")[2]) for entry in index() if entry.kind in ("theory", "experiment"))
+
+
+def _list_kind(kind: str, word: str) -> None:
+    """All theories, experiments or systems in which the word stands."""
+    from rich.table import Table
+
+    if kind == "systems":
+        from orderparam.cli.parameters import systems_of
+
+        rows = systems_of()
+    else:
+        rows = [(entry.name, entry.summary) for entry in index() if entry.kind == _KINDS[kind]]
+    chosen = [row for row in rows if word.lower().replace("_", " ") in " ".join(row).lower().replace("_", " ")]
+    if not chosen:
+        raise ValueError(f"no {_KINDS[kind] or 'system'} mentions {word!r}{nearest(word, [name for name, _ in rows])}")
+    table = Table(header_style="bold", box=None, pad_edge=False)
+    table.add_column(_KINDS[kind] or "system", no_wrap=True)
+    table.add_column("what it is")
+    for name, summary in sorted(chosen):
+        table.add_row(name, plain(summary))
+    out = console()
+    out.print(table)
+    if kind != "systems":
+        out.print("\n[dim]orderparam list NAME shows its parameters, orderparam solve NAME PARAMETER=VALUE ... solves it[/]")
 
 
 def _mentions(entry: Entry, word: str) -> bool:

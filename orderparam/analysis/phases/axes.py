@@ -22,10 +22,9 @@ class Axis:
 
     def value(self, u: np.ndarray) -> np.ndarray:
         """The field at u; the ends of the unit interval give the ends exactly."""
-        if self.log:
-            found = np.exp((1 - u) * math.log(self.low) + u * math.log(self.high))
-        else:
-            found = (1 - u) * self.low + u * self.high
+        low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
+        between = (1 - u) * low + u * high
+        found = np.exp(between) if self.log else between
         return np.clip(np.where(u == 0, self.low, np.where(u == 1, self.high, found)), self.low, self.high)
 
     def slope(self, u: float) -> float:
@@ -49,7 +48,9 @@ def axes_of(system: System, over: Mapping[str, Sequence[Any]], count: int, whole
         if len(ends) not in (2, 3) or not all(is_number(end) for end in ends[:2]):
             raise ValueError(f'over[{name!r}] = {given!r}: give (low, high) or (low, high, "log")')
         if scale not in ("linear", "log"):
-            raise ValueError(f"over[{name!r}] = {given!r}: the scale must be linear or log{nearest(str(scale), ['linear', 'log'])}")
+            raise ValueError(
+                f"over[{name!r}] = {given!r}: the scale must be linear or log{nearest(str(scale), ['linear', 'log'])}"
+            )
         low, high = float(ends[0]), float(ends[1])
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise ValueError(f"over[{name!r}] = {given!r}: the ends must be finite and increasing")

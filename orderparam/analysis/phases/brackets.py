@@ -1,8 +1,8 @@
 """Edges that a boundary crosses: where it crosses them, and what happens there.
 
-Of an edge one end is on one side and the other on the other. Bisection of all edges at once narrows them; then the order parameter
-g(h) = |f(+h) - f(-h)| at distances h on both sides, each a quarter of the one before, says which kind of boundary it is:
-Aitken's extrapolation of g to h = 0 is the jump, g ~ h^exponent where there is none, and a smooth f has
+Of an edge one end is on one side and the other on the other. Bisection of all edges at once narrows them; then the order
+parameter g(h) = |f(+h) - f(-h)| at distances h on both sides, each a quarter of the one before, says which kind of boundary it
+is: Aitken's extrapolation of g to h = 0 is the jump, g ~ h^exponent where there is none, and a smooth f has
 f(+h) + f(-h) - 2 f(0) ~ h g.
 """
 
@@ -149,7 +149,7 @@ _FINEST, _MOST = 1e-11, 10  # bracket and distances of a second look
 
 
 def examined(edges: Brackets, evaluate: Evaluate, sides: Sides, accuracy: float, distances: int) -> Crossings:
-    """Every edge bisected to `accuracy` and classified; those of which the kind is doubtful once more, much nearer to the crossing."""
+    """Every edge bisected to `accuracy` and classified; those of which the kind is doubtful once more, much nearer."""
     narrow, lengths = bisected(edges, evaluate, sides, accuracy), edges.width()
     found = classified(narrow, lengths, evaluate, sides, distances)
     visible = np.linalg.norm(found.place - narrow.middle(), axis=1) > narrow.width()  # nearer, the level would hide the onset
@@ -190,8 +190,8 @@ def _told(h: np.ndarray, f: np.ndarray, low: float, high: float, level: float) -
 
 
 def _power(h: np.ndarray, g: np.ndarray, level: float) -> tuple[float, float, float]:
-    """The exponent of g ~ (h + beyond)^exponent, corrected for a factor 1 + O(h), with the correction as its error; and beyond, where
-    g passes the level at h = 0."""
+    """The exponent of g ~ (h + beyond)^exponent, corrected for a factor 1 + O(h), with the correction as its error; and beyond,
+    where g passes the level at h = 0."""
     beyond = 0.0
     for _ in range(100):
         slopes = np.diff(np.log(g)) / np.diff(np.log(h + beyond))

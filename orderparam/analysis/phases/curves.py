@@ -1,5 +1,6 @@
 """Crossings of neighbouring edges as curves, cut where the kind of the transition changes."""
 
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from orderparam.analysis.phases.brackets import Crossings
-
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +21,12 @@ class Chain:
     def pieces(self) -> list[tuple[str, np.ndarray]]:
         """Runs of one kind."""
         cuts = [0, *(np.flatnonzero(self.kinds[1:] != self.kinds[:-1]) + 1), len(self.members)]
-        return [(str(self.kinds[start]), self.members[start:stop]) for start, stop in zip(cuts, cuts[1:])]
+        return [(str(self.kinds[start]), self.members[start:stop]) for start, stop in itertools.pairwise(cuts)]
 
 
 def chains(crossed: Sequence[tuple[tuple[int, int, int], int]], found: Crossings, resolution: int) -> list[Chain]:
-    """crossed: edge and view of each crossing. Two crossings of one square that part the same phases are neighbours; of four, those
-    that are nearest to each other."""
+    """crossed: edge and view of each crossing. Two crossings of one square that part the same phases are neighbours; of four,
+    those that are nearest to each other."""
     beside: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for number, ((i, j, axis), view) in enumerate(crossed):
         for square in ((i, j), (i, j - 1) if axis == 0 else (i - 1, j)):

@@ -54,8 +54,8 @@ class Boundary:
 
 @dataclass(frozen=True)
 class End:
-    """Where a boundary changes or ends inside the plane: "tricritical" between a jump and a continuous transition, "critical" where
-    a jump ends. error: how far off it may be along the boundary, in units of the axes' ranges."""
+    """Where a boundary changes or ends inside the plane: "tricritical" between a jump and a continuous transition, "critical"
+    where a jump ends. error: how far off it may be along the boundary, in units of the axes' ranges."""
 
     kind: str
     branch: str
@@ -318,13 +318,23 @@ def _diagram(
         for kind, view, place, error in ends
     )
     data = dataset(evaluate, axes, sides)
-    rows: dict[str, Any] = {"curve": np.concatenate([np.full(len(b.x), k) for k, b in enumerate(boundaries)] or [np.zeros(0, int)])}
+    rows: dict[str, Any] = {
+        "curve": np.concatenate([np.full(len(b.x), k) for k, b in enumerate(boundaries)] or [np.zeros(0, int)])
+    }
     for name in ("x", "y", "error", "low", "high", "exponent", "doubt"):
         rows[f"boundary_{name}"] = np.concatenate([getattr(one, name) for one in boundaries] or [np.zeros(0)])
     for name in ("kind", "branch", "component"):
         rows[f"boundary_{name}"] = np.array([getattr(one, name) for one in boundaries for _ in one.x], dtype=str)
     data = data.assign({name: ("boundary_point", column) for name, column in rows.items()})
     for name in ("kind", "branch", "x", "y", "error"):
-        data[f"end_{name}"] = ("end", np.array([getattr(end, name) for end in named], dtype=str if name in ("kind", "branch") else float))
-    data.attrs |= {"x": x.name, "y": y.name, "log": ("x" if x.log else "") + ("y" if y.log else ""), "branches": list(evaluate.views)}
+        data[f"end_{name}"] = (
+            "end",
+            np.array([getattr(end, name) for end in named], dtype=str if name in ("kind", "branch") else float),
+        )
+    data.attrs |= {
+        "x": x.name,
+        "y": y.name,
+        "log": ("x" if x.log else "") + ("y" if y.log else ""),
+        "branches": list(evaluate.views),
+    }
     return PhaseDiagram(x.name, y.name, tuple(boundaries), named, len(data["point"]), data)

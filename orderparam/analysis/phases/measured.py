@@ -2,8 +2,8 @@
 Henderson 2013).
 
 The place has a probability on a fine grid. The experiment is run at its median; the mean over runs is beyond the level with a
-probability that follows from Student's t, and by it the probability on both sides is weighed anew. Measured again at the same place
-the runs are new ones. It is assumed that the order parameter passes the level once.
+probability that follows from Student's t, and by it the probability on both sides is weighed anew. Measured again at the same
+place the runs are new ones. It is assumed that the order parameter passes the level once.
 """
 
 from collections.abc import Callable
@@ -47,8 +47,8 @@ def measured_transition(
 ) -> Measured:
     """Until the standard deviation is below `accuracy` of the range, or after 60 points; then the error says how far it came.
 
-    Fields of whole numbers are measured at the nearest one. Raises `ValueError` for fewer than four seeds, an observable that does
-    not exist or is not one number, and where the two ends are on the same side of the level.
+    Fields of whole numbers are measured at the nearest one. Raises `ValueError` for fewer than four seeds, an observable that
+    does not exist or is not one number, and where the two ends are on the same side of the level.
     """
     known = [name for result in unwrap(fn)[0].results for name in result.dims()]
     if order not in known:
@@ -64,7 +64,9 @@ def measured_transition(
         place = None if store is None else Path(store) / f"step-{step:03d}.zarr"
         found = sweep(fn, system, {axis.name: [value]}, seeds=numbers, store=place, progress=False)[order]
         if found.ndim != 2:
-            raise ValueError(f"order = {order!r}: has the dimensions {', '.join(map(str, found.dims[2:]))}, and must be one number")
+            raise ValueError(
+                f"order = {order!r}: has the dimensions {', '.join(map(str, found.dims[2:]))}, and must be one number"
+            )
         mean, error = float(found.mean()), float(found.std(ddof=1)) / np.sqrt(seeds)
         runs.append((value, mean, error))
         return mean, error
@@ -73,7 +75,9 @@ def measured_transition(
     parting = float(np.mean(ends)) if level is None else level
     if (ends[0] > parting) == (ends[1] > parting):
         told = f"{order} is {ends[0]:.4g} and {ends[1]:.4g} at the ends"
-        raise ValueError(f"no transition between {axis.name} = {axis.low:g} and {axis.high:g}: {told}, on one side of {parting:.4g}")
+        raise ValueError(
+            f"no transition between {axis.name} = {axis.low:g} and {axis.high:g}: {told}, on one side of {parting:.4g}"
+        )
     rising = ends[1] > parting
     unit = (np.arange(GRID) + 0.5) / GRID
     probability = np.full(GRID, 1 / GRID)

@@ -1,9 +1,9 @@
 """A phase diagram as the curve of a study.
 
-    @study("hopfield-phases", ..., panels=[phases_panel()])
-    def hopfield_phases(resolution: int = 32) -> list[Curve]:
-        over = {"load": (0.01, 0.2), "temperature": (0.01, 1.2)}
-        return [diagram_curve(replica_symmetric, Hopfield(load=0.1), over, order="overlap", resolution=resolution)]
+@study("hopfield-phases", ..., panels=[phases_panel()])
+def hopfield_phases(resolution: int = 32) -> list[Curve]:
+    over = {"load": (0.01, 0.2), "temperature": (0.01, 1.2)}
+    return [diagram_curve(replica_symmetric, Hopfield(load=0.1), over, order="overlap", resolution=resolution)]
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,8 +30,8 @@ _KINDS, _ENDS = tuple(LINES), ("tricritical", "critical")
 class Diagram(Result):
     """A phase diagram in numbers: what `PhaseDiagram.data` holds, kinds and branches by their place in their lists.
 
-    x, y, order: every point, with the first component of the order parameter of the first branch. boundary_*: every crossing, in the
-    order of the curves; end_*: the ends.
+    x, y, order: every point, with the first component of the order parameter of the first branch. boundary_*: every crossing, in
+    the order of the curves; end_*: the ends.
     """
 
     x: Float[Array, "point"]
@@ -90,8 +90,8 @@ def diagram_curve(
 def phases_panel(
     x: str, y: str, *, log: str = "", order: str = "order", branches: Sequence[str] = ("",), title: str = "", **facets: Any
 ) -> Freehand:
-    """The panel that draws the `diagram_curve` with these facets: the fields on its axes, the name of its order parameter, and the
-    names of its branches (as `PhaseDiagram.data` lists them)."""
+    """The panel that draws the `diagram_curve` with these facets: the fields on its axes, the name of its order parameter, and
+    the names of its branches (as `PhaseDiagram.data` lists them)."""
 
     def draw(axes: Any, comparison: Any) -> None:
         for found in comparison.theories(**facets).values():

@@ -100,9 +100,9 @@ def transition(
         in units of the largest value. accuracy: of the location, in units of the range (1e-11; an experiment: 0.01).
     seeds: runs at each point of an experiment. store: folder in which points are kept; the same call again goes on there.
 
-    Returns the most definite transition (a jump before the end of a branch, a continuous one, a crossover; of equals that with the
-    largest change), the others in `others`. Raises `ValueError` for unknown names and illegal ranges, and where the order parameter
-    does not change sides on the line; `SweepError` when every point failed.
+    Returns the most definite transition (a jump before the end of a branch, a continuous one, a crossover; of equals that with
+    the largest change), the others in `others`. Raises `ValueError` for unknown names and illegal ranges, and where the order
+    parameter does not change sides on the line; `SweepError` when every point failed.
     """
     measured = isinstance(unwrap(fn)[0], Experiment)
     (axis,) = axes_of(system, over, 1, whole=measured)

@@ -1,0 +1,57 @@
+"""What the shell offers after a tab: theories, experiments, studies; fields and options of what was named; words of a field."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from orderparam.core.registry import index
+
+
+def verbs(incomplete: str) -> list[tuple[str, str]]:
+    """Theories and experiments, by their full name, and by the bare one where a room alone has it."""
+    known = [entry for entry in index() if entry.kind in ("theory", "experiment")]
+    bare = [entry.name.rpartition(".")[2] for entry in known]
+    found = [(entry.name, entry.summary) for entry in known]
+    found += [(name, entry.summary) for name, entry in zip(bare, known) if bare.count(name) == 1]
+    return [(name, summary) for name, summary in found if name.startswith(incomplete)]
+
+
+def experiments(incomplete: str) -> list[tuple[str, str]]:
+    return [(e.name, e.summary) for e in index() if e.kind == "experiment" and e.name.startswith(incomplete)]
+
+
+def studies(incomplete: str) -> list[tuple[str, str]]:
+    return [(e.name, str(e.details.get("title"))) for e in index() if e.kind == "study" and e.name.startswith(incomplete)]
+
+
+def listed(incomplete: str) -> list[tuple[str, str]]:
+    """What `list` takes: studies, kinds of things, theories and experiments."""
+    kinds = [(name, f"all {name}") for name in ("theories", "experiments", "systems") if name.startswith(incomplete)]
+    return [*kinds, *studies(incomplete), *verbs(incomplete)]
+
+
+def arguments(ctx: Any, incomplete: str) -> list[tuple[str, str]]:
+    """NAME= of the fields and options of the theory that was named; behind NAME= its words."""
+    from orderparam.core.registry import find
+
+    try:
+        known = dict(_arguments(find(ctx.params["name"])))
+    except Exception:  # a completion says nothing where it knows nothing
+        return []
+    name, equals, _ = incomplete.partition("=")
+    if not equals:
+        return [(f"{field}=", meaning) for field, (meaning, _) in known.items() if field.startswith(incomplete)]
+    words = known[name][1] if name in known else ()
+    return [(choice, "") for choice in (f"{name}={word}" for word in words) if choice.startswith(incomplete)]
+
+
+def _arguments(verb: Any) -> Iterator[tuple[str, tuple[str, tuple[Any, ...]]]]:
+    """Name -> meaning and words."""
+    from orderparam.cli.given import concrete, makers
+    from orderparam.core.fields import declarations
+
+    for kind in concrete(verb.systems):
+        for name, declaration in declarations(kind).items():
+            made = tuple(maker.__name__ for maker in makers(declaration)) if declaration.kind == "part" else ()
+            yield name, (declaration.meaning, declaration.choices or made)
+    for name in verb.options:
+        yield name, ("option", verb.choices(name))

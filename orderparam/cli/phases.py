@@ -1,0 +1,93 @@
+"""`orderparam phases`: the phase diagram of one theory, or its transition along one field."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from orderparam.cli import completion
+from orderparam.cli.arguments import result_folder
+from orderparam.cli.errors import clear_errors, warnings_in_one_line
+from orderparam.cli.limits import SEEDS, within_memory
+from orderparam.cli.terminal import console, plain
+
+
+def phases(
+    name: Annotated[str, typer.Argument(help="A theory (`orderparam list theories`).", autocompletion=completion.verbs)],
+    settings: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="X=LOW:HIGH[:log] [Y=LOW:HIGH[:log]] [NAME=VALUE...]",
+            help="Two ranges: a phase diagram; one: the transition on that line. Then the other fields and options.",
+            autocompletion=completion.arguments,
+        ),
+    ],
+    order: Annotated[
+        str | None, typer.Option("--order", metavar="OBSERVABLE", help="The order parameter (default: the theory's first).")
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option("--level", help="The value that parts the phases (default: where it vanishes).")
+    ] = None,
+    resolution: Annotated[int, typer.Option("--resolution", help="Squares along each axis: 8, 16, 32, 64, ...")] = 32,
+    seeds: Annotated[int | None, typer.Option("--seeds", help="Runs at each point, for an experiment along one field.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder of the result (default: results/phases-...).")] = None,
+) -> None:
+    """Phase diagram of a theory in the plane of two fields, or its transition along one. Again, it goes on where it stopped."""
+    with clear_errors(), warnings_in_one_line(), within_memory():
+        from orderparam.cli.given import assignments, read
+        from orderparam.cli.ranges import is_range, plane_range
+        from orderparam.core.registry import find
+        from orderparam.core.verb import Experiment
+
+        given = assignments(settings)
+        over = {field: plane_range(field, text) for field, text in given.items() if is_range(text)}
+        if len(over) not in (1, 2):
+            raise ValueError(f"{len(over)} ranges are given: write one or two as NAME=LOW:HIGH or NAME=LOW:HIGH:log")
+        if not 8 <= resolution <= 1024:
+            raise ValueError(f"--resolution {resolution}: must be 8, 16, 32, ... 1024")
+        if seeds is not None and not 4 <= seeds <= SEEDS:
+            raise ValueError(f"--seeds {seeds}: must be at least 4 and at most {SEEDS}")
+        verb = find(name)
+        if isinstance(verb, Experiment) and len(over) == 2:
+            raise ValueError(f"{verb.name} is an experiment: its transition is measured along one field; give one range")
+        first = {field: str(ends[0]) for field, ends in over.items()}
+        system, options = read(verb, {**given, **first}, {})
+        chosen = order or next(iter(verb.results[0].dims()))
+        folder = out or Path("results") / result_folder(f"phases-{verb.name}", False, {**given, "order": chosen})
+        _find(verb, system, options, over, chosen, level, resolution, seeds, folder)
+
+
+def _find(
+    verb: Any,
+    system: Any,
+    options: dict[str, Any],
+    over: Any,
+    order: str,
+    level: float | None,
+    resolution: int,
+    seeds: Any,
+    folder: Path,
+) -> None:
+    from functools import partial
+
+    from orderparam.analysis import phase_diagram, transition
+
+    asked = partial(verb, **options)
+    out = console()
+    if len(over) == 1:
+        found = transition(asked, system, over, order=order, level=level, seeds=seeds, store=folder / "points")
+        out.print(plain(repr(found)), highlight=False, soft_wrap=True)
+        return
+    from orderparam.analysis.phases.files import write
+    from orderparam.plotting import save
+
+    with out.status("evaluating the plane"):
+        plane = phase_diagram(asked, system, over, order=order, level=level, resolution=resolution, store=folder / "points")
+    out.print(plain(repr(plane)), highlight=False, soft_wrap=True)
+    write(plane, folder)
+    save(plane.figure(), folder / "figure")
+    out.print(
+        f"figure: {plain(str(folder / 'figure.png'))} (and .pdf); data: {plain(str(folder))} (.zarr, .csv)",
+        highlight=False,
+        soft_wrap=True,
+    )

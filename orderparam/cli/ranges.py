@@ -1,0 +1,51 @@
+"""What is swept: `n_train=10:1000:50:log`, `temperature=0.1,0.2`, and the ranges of a plane, `temperature=0.01:1`."""
+
+from typing import Any
+
+_POINTS = 100_000
+
+
+def is_range(text: str) -> bool:
+    """Whether a value is lo:hi or lo:hi:log; the architecture fc:1:relu, say, is not."""
+    parts = text.split(":")
+    return len(parts) in (2, 3) and _number(parts[0]) is not None and _number(parts[1]) is not None
+
+
+def plane_range(name: str, text: str) -> tuple[Any, ...]:
+    """(lo, hi), with "log" where it is said."""
+    low, high, *scale = text.split(":")
+    if scale and scale[0] not in ("log", "linear"):
+        raise ValueError(f"{name}={text}: write {name}=LOW:HIGH or {name}=LOW:HIGH:log")
+    return (float(low), float(high), *scale)
+
+
+def swept(text: str) -> tuple[str, list[float | str]]:
+    """A field and its values from "x=lo:hi:n[:log]" or "x=a,b,c"."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    wrong = ValueError(f"--over {text}: write NAME=LOW:HIGH:NUMBER, NAME=LOW:HIGH:NUMBER:log or NAME=A,B,C")
+    if not equals or not name or not value:
+        raise wrong
+    if ":" not in value:
+        parts = [part.strip() for part in value.split(",")]
+        numbers = [_number(part) for part in parts]
+        return name, parts if None in numbers else [number for number in numbers if number is not None]
+    low, high, count, *scale = (*value.split(":"), "", "")[: max(3, value.count(":") + 1)]
+    first, last, points = _number(low), _number(high), _number(count)
+    if first is None or last is None or points is None or not points.is_integer() or scale not in ([], ["log"], ["linear"]):
+        raise wrong
+    if not 2 <= points <= _POINTS:
+        raise ValueError(f"--over {text}: the number of values must be at least 2 and at most {_POINTS}")
+    if scale == ["log"] and not (first > 0 and last > 0):
+        raise ValueError(f"--over {text}: a logarithmic range must be positive")
+    import numpy as np
+
+    made = np.geomspace(first, last, int(points)) if scale == ["log"] else np.linspace(first, last, int(points))
+    return name, made.tolist()
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if abs(number) < float("inf") else None

@@ -1,0 +1,247 @@
+"""`orderparam solve`: one theory or experiment, at numbers of one's own."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orderparam.cli import completion
+from orderparam.cli.arguments import result_folder
+from orderparam.cli.errors import clear_errors, warnings_in_one_line
+from orderparam.cli.limits import SEEDS, within_memory
+from orderparam.cli.terminal import console, plain
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_ROWS = 60  # of a table that is printed; all are in the file
+_ENTRIES = 4  # of an observable with a dimension of its own that is printed
+_PANELS = 3
+_ASIDE = ("residual", "converged", "valid", "status", "seconds")
+
+
+def solve(
+    name: Annotated[
+        str, typer.Argument(help="A theory or experiment (`orderparam list theories`).", autocompletion=completion.verbs)
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME=VALUE...", help="Fields of its system, and its options.", autocompletion=completion.arguments
+        ),
+    ] = None,
+    over: Annotated[
+        list[str] | None,
+        typer.Option("--over", metavar="NAME=LOW:HIGH:N[:log]", help="Sweep a field (or NAME=A,B,C); may be repeated."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option("--against", metavar="EXPERIMENT", help="Measure the same too.", autocompletion=completion.experiments),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", help="Runs of an experiment at each point.")] = None,
+    show: Annotated[list[str] | None, typer.Option("--show", metavar="OBSERVABLE", help="What to print and draw.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder of what is written (default: results/...).")] = None,
+) -> None:
+    """Solve one theory, or run one experiment, at numbers of your own: a result, or with --over a table, a figure and files."""
+    with clear_errors(), warnings_in_one_line(), within_memory():
+        from orderparam.cli.given import assignments, read
+        from orderparam.cli.ranges import swept
+        from orderparam.core.registry import find
+        from orderparam.core.verb import Experiment
+
+        grid = dict(swept(text) for text in over or [])
+        if seeds is not None and not 1 <= seeds <= SEEDS:
+            raise ValueError(f"--seeds {seeds}: must be at least 1 and at most {SEEDS}")
+        verb, measured = find(name), None if against is None else find(against)
+        if measured is not None and not isinstance(measured, Experiment):
+            raise ValueError(f"--against {against}: {measured.name} is a theory; name an experiment")
+        if isinstance(verb, Experiment) and measured is not None:
+            raise ValueError(f"--against {against}: {verb.name} is an experiment itself; name a theory")
+        given = assignments(settings or [])
+        system, options = read(verb, {**given, **{field: str(values[0]) for field, values in grid.items()}}, {})
+        runs = (seeds or 4) if isinstance(verb, Experiment) or measured is not None else None
+        if seeds is not None and runs is None:
+            raise ValueError(f"--seeds {seeds}: {verb.name} is a theory, which has no runs; --against EXPERIMENT adds one")
+        if not grid and measured is None and not isinstance(verb, Experiment):
+            _print_result(verb, verb(system, **options))
+            return
+        shown = {**given, **{text.partition("=")[0]: text.partition("=")[2] for text in over or []}}
+        folder = out or Path("results") / result_folder(f"solve-{verb.name}", False, shown)
+        _sweep(verb, measured, system, options, grid, runs, show or [], folder)
+
+
+def _print_result(verb: Any, result: Any) -> None:
+    import numpy as np
+
+    print(result)
+    for name in ("converged", "valid"):
+        if not np.all(getattr(result, name, True)):
+            meaning = "did not converge" if name == "converged" else "has no such solution here"
+            console().print(f"[yellow]{plain(verb.name)} {meaning}: {name} is False[/]")
+
+
+def _sweep(
+    verb: Any,
+    measured: Any,
+    system: Any,
+    options: dict[str, Any],
+    grid: dict[str, Any],
+    runs: int | None,
+    show: Sequence[str],
+    folder: Path,
+) -> None:
+    from functools import partial
+
+    from orderparam.core.study.table import tables
+    from orderparam.core.sweep import sweep
+    from orderparam.core.verb import Experiment
+
+    found: dict[str, xr.Dataset] = {}
+    for one, own in ((verb, options), (measured, {})):
+        if one is not None:
+            seeds = runs if isinstance(one, Experiment) else None
+            store = folder / f"{one.name}.zarr"
+            data = sweep(partial(one, **own), system, grid, seeds=seeds, store=store)
+            data = _with_words(data, grid)
+            found[one.name] = data.assign_attrs(label=one.name.rpartition(".")[2].replace("_", " "))
+    names = _observables(list(found.values()), show)
+    out = console()
+    if measured is not None:
+        from orderparam.core.agreement import agreement
+
+        theory, experiment = found.values()
+        for table in tables(measured.name, agreement({verb.name: theory}, experiment, names), out.width):
+            out.print(table)
+            out.print()
+    else:
+        (data,) = found.values()
+        out.print(_table(data, names, out.width))
+    for one, data in found.items():
+        _write_table(data, folder / f"{one}.csv")
+    drawn = _draw(found, names, folder) if grid else ""
+    out.print(f"{drawn}data: {plain(str(folder))} (.zarr, .csv)", highlight=False, soft_wrap=True)
+
+
+def _with_words(data: "xr.Dataset", grid: dict[str, Any]) -> "xr.Dataset":
+    """Coordinates of what is no number as words, also where a file keeps them otherwise."""
+    words = {name: [str(value) for value in values] for name, values in grid.items() if isinstance(values[0], str)}
+    return data.assign_coords(words)
+
+
+def _observables(found: Sequence["xr.Dataset"], show: Sequence[str]) -> list[str]:
+    """Those asked for, or all numbers that say more than whether it went well."""
+    from orderparam.core.names import nearest
+
+    known = [str(name) for data in found for name in data.data_vars]
+    for name in show:
+        if name not in known:
+            raise ValueError(f"--show {name}: there is no such observable{nearest(name, known)}")
+    first = found[0]
+    chosen = [str(name) for name, values in first.items() if values.dtype.kind == "f" and name not in _ASIDE]
+    return list(show) or [name for name in chosen if not (name.endswith("_error") and name.removesuffix("_error") in chosen)]
+
+
+def _columns(data: "xr.Dataset", names: Sequence[str], most: int) -> dict[str, "xr.DataArray"]:
+    """One column for each number of an observable, by its name and place; observables with more than `most` are left out."""
+    points = set(data["status"].dims)
+    columns = {}
+    for name in names:
+        own = [dim for dim in data[name].dims if dim not in points]
+        if not own:
+            columns[name] = data[name]
+        else:
+            flat = data[name].stack(entry=own)
+            for k in range(flat.sizes["entry"] if flat.sizes["entry"] <= most else 0):
+                columns[f"{name} {k + 1}"] = flat.isel(entry=k, drop=True).drop_vars(own, errors="ignore")
+    return columns
+
+
+def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
+    """A row for each point (the first and the last where there are too many), mean and error over runs, what fits."""
+    import numpy as np
+    from rich.table import Table
+
+    from orderparam.core.agreement import estimate
+    from orderparam.core.program import DONE
+    from orderparam.core.text import with_error
+
+    grid = [str(dim) for dim in data["status"].dims if dim != "seed"]
+    shape = [data.sizes[dim] for dim in grid]
+    cells: dict[str, list[str]] = {}
+    for dim, column in zip(grid, _places(data, grid)):
+        cells[dim] = [f"{x:g}" if column.dtype.kind in "if" else str(x) for x in column.ravel()]
+    for name, values in _columns(data, [name for name in names if name in data], _ENTRIES).items():
+        mean, error = estimate(data.assign({name: values}), name)
+        pairs = np.stack([one.transpose(*grid).values.ravel() for one in (mean, error)], axis=1)
+        cells[name] = [with_error(m, e) if np.isfinite(e) else f"{m:.8g}" for m, e in pairs.tolist()]
+    marks = (data["status"] != DONE).values.reshape([*shape, -1]).any(axis=-1).ravel()
+    table = Table(header_style="bold", box=None, pad_edge=False)
+    used = 0
+    shown: list[str] = []
+    for name, rows in cells.items():
+        used += max(len(name), *map(len, rows)) + 1
+        if used <= width or name in grid:
+            shown.append(name)
+            table.add_column(name, justify="right", no_wrap=True)
+    if marks.any():
+        table.add_column("")
+    count = len(marks)
+    rows = range(count) if count <= _ROWS else [*range(_ROWS // 2), -1, *range(count - _ROWS // 2, count)]
+    for row in rows:
+        line = ["…"] * len(shown) if row < 0 else [cells[name][row] for name in shown]
+        table.add_row(*line, *(["[yellow]not converged[/]" if row >= 0 and marks[row] else ""] if marks.any() else []))
+    return table
+
+
+def _places(data: "xr.Dataset", dims: Sequence[str]) -> list[Any]:
+    """The coordinate of every point along each of these dimensions."""
+    import numpy as np
+
+    return np.meshgrid(*(data[dim].values for dim in dims), indexing="ij") if dims else []
+
+
+def _write_table(data: "xr.Dataset", file: Path) -> None:
+    """Every point as a line: fields, seed, all observables of at most 1000 numbers."""
+    import csv
+
+    import numpy as np
+
+    points = [str(dim) for dim in data["status"].dims]
+    columns = _columns(data, [str(name) for name in data.data_vars], 1000)
+    arrays = [*_places(data, points), *(values.transpose(*points).values for values in columns.values())]
+    aside = file.with_name(f".{file.name}.new")
+    with open(aside, "w", newline="") as opened:
+        writer = csv.writer(opened)
+        writer.writerow([*points, *columns])
+        writer.writerows(zip(*(np.ravel(array).tolist() for array in arrays)))
+    aside.replace(file)
+
+
+def _draw(found: dict[str, "xr.Dataset"], names: Sequence[str], folder: Path) -> str:
+    """Draws the observables that are one number at each point against the longest dimension; says where the figure is."""
+    from orderparam.plotting import Panel, house_style, save
+    from orderparam.plotting.figure import figure_of, labelled
+
+    data = next(iter(found.values()))
+    dims = sorted((str(dim) for dim in data["status"].dims if dim != "seed"), key=lambda dim: -data.sizes[dim])
+    numeric = [dim for dim in dims if data[dim].dtype.kind in "if"]
+    drawn = [name for name in names if set(data[name].dims) == set(data["status"].dims)][:_PANELS]
+    if not numeric or not drawn or len(dims) > 2:
+        return ""
+    x = numeric[0]
+    by = next((dim for dim in dims if dim != x), "")
+    log = "x" if _is_log(data[x].values) else ""
+    curves = labelled({one.attrs["label"]: one for one in found.values()})
+    with house_style():
+        save(figure_of(curves, [Panel(x, y, by=by, log=log) for y in drawn]), folder / "figure")
+    return f"figure: {folder / 'figure.png'} (and .pdf); "
+
+
+def _is_log(values: Any) -> bool:
+    import numpy as np
+
+    if len(values) < 3 or np.any(values <= 0):
+        return False
+    steps, ratios = np.diff(values), np.diff(np.log(values))
+    return float(np.ptp(ratios)) < float(np.ptp(steps)) * float(np.mean(ratios)) / float(np.mean(steps))

@@ -1,0 +1,177 @@
+"""`solve`, `phases` and `list` of theories: what a person types, what comes back, and what is said of a mistake."""
+
+import csv
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from typer.testing import CliRunner
+
+import orderparam as op
+from orderparam.cli import completion
+from orderparam.cli.commands import app
+from orderparam.cli.given import assignments, read
+from orderparam.cli.ranges import swept
+from orderparam.core.registry import find
+from orderparam.kernels import power_law
+from orderparam.systems.kernel_regression import KernelRegression, self_consistent
+from orderparam.systems.spins import IsingLattice, onsager
+
+REGRESSION = ("n_train=100", "temperature=0.1", "spectrum=power_law", "spectrum.capacity=1.5", "spectrum.source=0.5")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        return CliRunner().invoke(app, list(arguments))
+
+    return call
+
+
+def test_a_theory_is_solved_at_numbers_of_ones_own(run):
+    result = run("solve", "onsager", "temperature=2.0")
+    assert result.exit_code == 0
+    shown = dict(line.split()[:2] for line in result.stdout.splitlines()[1:])
+    known = onsager(IsingLattice(temperature=2.0))
+    for name in type(known).dims():
+        if name in shown and np.ndim(getattr(known, name)) == 0:
+            assert math.isclose(float(shown[name]), float(getattr(known, name)), rel_tol=1e-7), name
+
+
+def test_a_part_is_given_by_what_makes_it():
+    system, options = read(find("kernel_regression.self_consistent"), assignments(REGRESSION), {})
+    assert not options
+    wanted = self_consistent(KernelRegression(power_law(1.5, 0.5), n_train=100, temperature=0.1))
+    assert float(self_consistent(system).test_error) == float(wanted.test_error)
+
+
+def test_arrays_are_written_out_or_read_from_files(tmp_path):
+    verb = find("extensive_width.bayes_optimal")
+    np.save(tmp_path / "readout.npy", np.array([1.0, 0.5]))
+    (tmp_path / "readout.csv").write_text("1.0,0.5\n")
+    for text in ("1,0.5", str(tmp_path / "readout.npy"), str(tmp_path / "readout.csv")):
+        given = {"readout": text, "input_dim": "50", "n_train": "500"}
+        system, _ = read(verb, given, {})
+        assert type(system).__name__ == "WeightedTeacher"
+        assert np.array_equal(system.readout, [1.0, 0.5])
+
+
+def test_of_several_systems_the_one_with_these_fields_is_made():
+    verb = find("extensive_width.bayes_optimal")
+    system, _ = read(verb, {"width": "20", "decay": "0.8", "input_dim": "50", "n_train": "500"}, {})
+    assert type(system).__name__ == "HierarchicalTeacher"
+
+
+def test_a_sweep_is_a_table_a_figure_and_files(run, tmp_path):
+    result = run("solve", "onsager", "--over", "temperature=1:4:7", "--out", "swept")
+    assert result.exit_code == 0, result.output
+    data = op.sweep(onsager, IsingLattice(temperature=1.0), {"temperature": np.linspace(1, 4, 7).tolist()})
+    with open(tmp_path / "swept" / "spins.onsager.csv") as opened:
+        rows = list(csv.DictReader(opened))
+    assert [float(row["temperature"]) for row in rows] == data["temperature"].values.tolist()
+    assert np.allclose([float(row["energy"]) for row in rows], data["energy"], rtol=0, atol=0)
+    assert np.array_equal(xr.open_zarr(tmp_path / "swept" / "spins.onsager.zarr", consolidated=False)["energy"], data["energy"])
+    assert (tmp_path / "swept" / "figure.png").stat().st_size > 5000
+    assert len([line for line in result.stdout.splitlines() if line.strip()[:1].isdigit()]) == 7
+
+
+def test_an_experiment_is_set_against_its_theory(run, tmp_path):
+    result = run(
+        "solve", "self_consistent", *REGRESSION[1:], "--over", "n_train=20,40", "--against", "gaussian_design", "--seeds", "4",
+        "--show", "test_error", "--out", "both",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "measured" in result.stdout
+    assert (tmp_path / "both" / "kernel_regression.gaussian_design.csv").exists()
+
+
+def test_an_experiment_alone_shows_means_and_errors(run):
+    result = run("solve", "gaussian_design", *REGRESSION, "--seeds", "4", "--show", "test_error")
+    assert result.exit_code == 0, result.output
+    assert "(" in result.stdout.splitlines()[1]
+
+
+def test_a_plane_is_a_diagram_with_files_and_goes_on(run, tmp_path):
+    arguments = ("phases", "mean_field", "temperature=0.3:1.7", "field=-0.5:0.61", "--order", "magnetisation", "--level", "0")
+    result = run(*arguments, "--resolution", "8", "--out", "plane")
+    assert result.exit_code == 0, result.output
+    assert "PhaseDiagram(temperature, field:" in result.stdout
+    with open(tmp_path / "plane" / "boundaries.csv") as opened:
+        rows = list(csv.DictReader(opened))
+    assert rows
+    assert max(abs(float(row["field"])) for row in rows if row["kind"] == "jump" and row["branch"] == "stable") < 1e-5
+    stored = xr.open_zarr(tmp_path / "plane" / "diagram.zarr", consolidated=False)
+    assert "jump" in stored["boundary_kind"].attrs["meanings"]
+    assert run(*arguments, "--resolution", "8", "--out", "plane").stdout == result.stdout
+
+
+def test_one_range_is_a_transition(run):
+    result = run("phases", "onsager", "temperature=1.5:3", "--order", "magnetisation", "--out", "line")
+    assert result.exit_code == 0, result.output
+    assert "temperature = 2.26918531" in result.stdout
+    assert "exponent 0.125" in result.stdout
+
+
+def test_lists_of_theories_experiments_and_systems(run):
+    assert "spins.onsager" in run("list", "theories").stdout
+    assert "spins.onsager" not in run("list", "experiments").stdout
+    assert "spins.IsingLattice" in run("list", "systems").stdout
+    assert len(run("list", "theories", "ising").stdout) < len(run("list", "theories").stdout)
+    shown = run("list", "self_consistent").stdout
+    assert "label noise" in " ".join(shown.split())
+    assert "power_law" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("solve", "onsagr", "temperature=2"), "did you mean 'spins.onsager'"),
+        (("solve", "onsager", "temprature=2"), "did you mean 'temperature'"),
+        (("solve", "onsager", "temperature=hot"), "must be a number"),
+        (("solve", "onsager", "temperature=-2"), "must be > 0"),
+        (("solve", "onsager", "temperature"), "write NAME=VALUE"),
+        (("solve", "onsager", "temperature=1", "temperature=2"), "given twice"),
+        (("solve", "onsager"), "temperature T in units of the coupling"),
+        (("solve", "mean_field", "temperature=1", "branch=stabel"), "did you mean 'stable'"),
+        (("solve", "onsager", "--over", "temperature=1:2"), "write NAME=LOW:HIGH:NUMBER"),
+        (("solve", "onsager", "--over", "temperature=-1:2:3:log"), "must be positive"),
+        (("solve", "onsager", "temperature=2", "--seeds", "4"), "which has no runs"),
+        (("solve", "onsager", "temperature=2", "--against", "kaufman"), "name an experiment"),
+        (("solve", "self_consistent", *REGRESSION[:2], "spectrum=powr_law"), "did you mean 'power_law'"),
+        (("solve", "self_consistent", *REGRESSION[:4]), "needs spectrum.source"),
+        (("solve", "self_consistent", *REGRESSION, "spectrum.sorce=1"), "did you mean 'source'"),
+        (("solve", "extensive_width.bayes_optimal", "readout=none.npy", "input_dim=5", "n_train=5"), "No such file"),
+        (("phases", "onsager", "temperature=2"), "0 ranges are given"),
+        (("phases", "onsager", "temperature=1:3:lg"), "write temperature=LOW:HIGH"),
+        (("phases", "onsager", "temperature=1:3", "--order", "magnetization"), "did you mean 'magnetisation'"),
+        (("phases", "onsager", "temperature=3:4", "--order", "magnetisation"), "no transition between"),
+        (("list", "theories", "zebra"), "no theory mentions 'zebra'"),
+    ],
+)
+def test_a_mistake_is_one_line(run, arguments, told):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.output
+
+
+def test_names_complete():
+    assert "spins.onsager" in dict(completion.verbs("spins.on"))
+    assert "onsager" in dict(completion.verbs("onsa"))
+    assert {"theories", "spins.onsager"} <= set(dict(completion.listed("")))
+
+    class Context:
+        params = {"name": "mean_field"}  # noqa: RUF012
+
+    assert "temperature=" in dict(completion.arguments(Context(), "temp"))
+    assert [choice for choice, _ in completion.arguments(Context(), "branch=s")] == ["branch=stable"]
+
+
+def test_ranges_that_are_swept():
+    assert swept("x=1:100:3:log")[1] == pytest.approx([1, 10, 100])
+    assert swept("x=1,2") == ("x", [1.0, 2.0])
+    assert swept("activation=relu,erf") == ("activation", ["relu", "erf"])

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.smoke
 # room -> a study of it, and settings that make it small
 SMALL = {
     "associative_memory": ("dense-memory", "loads=0.05 spins=20 exponential_loads=0.3 exponential_spins=10 trials=2 seeds=2"),
+    "committee": ("committee-specialisation", "sample_ratios=1.0 runs=1.0 input_dim=60 seeds=2"),
     "extensive_width": ("quadratic-specialisation", "input_dim=8 width=4 ratios=2 draws=20 points=4 seeds=2"),
     "generalisation": ("bad-global-minima", "examples=120 n_train=40 width=16 seeds=2"),
     "kernel_adaptation": ("deep-preactivations", "input_dim=6 n_train=10 measured_widths=10 particles=20 draws=20 seeds=2"),
@@ -24,6 +25,7 @@ SMALL = {
     "proportional": ("finite-width-order", "n_train=10 n_test=10 temperatures=0.1 measured_widths=10 samples=20 seeds=2"),
     "random_features": ("random-features-real-data", "width=30 ridges=0.01 n_train=40 seeds=2"),
     "random_networks": ("deep-kurtosis", "widths=16 depth=2 networks=500 seeds=2"),
+    "renormalization": ("finite-size", "n_train=8,16 modes=30 lengths=8,16 sweeps=20 replicas=2 temperatures=2.2,2.3 seeds=2"),
     "scaling_laws": ("sgd-compute-frontier", "widths=10 sgd_width=10 horizon=100 seeds=2"),
     "generalised_linear": ("one-bit-estimation", "sample_ratios=0.5 input_dim=60 seeds=2"),
     "perceptron": (

@@ -24,10 +24,10 @@ _NEWTON = 12
 
 
 class MeasuredBlocks(Result):
-    """After 0, 1, ... levels of blocks: the couplings of exp(K_1 sum s s' + K_2 sum_diagonal s s' + K_3 sum s s' s'' s''') that make the
-    conditional law of every spin, given the others, most probable (pseudo-likelihood; Besag 1975).
+    """After 0, 1, ... levels of blocks: the couplings that make the conditional law of every spin, given the others, most
+    probable (pseudo-likelihood; Besag 1975), K_1 of neighbours, K_2 across the diagonal, K_3 of the four spins of a square.
 
-    coupling: (level,) K_1; diagonal_coupling K_2, square_coupling K_3. X_error: the standard error of X, by a jackknife.
+    coupling: (level,) K_1; diagonal_coupling: K_2; square_coupling: K_3. X_error: the standard error of X, by a jackknife.
     absolute_magnetisation: <|m|>; squared_magnetisation: <m^2> by its improved estimator, both before any block.
     thermal_exponent: y_t = 1/nu from the linear response of the last level's sums to those of the level before (Swendsen 1979).
     converged: R-hat < 1.05 and 100 effective samples of |m|.

@@ -1,0 +1,209 @@
+"""Figures of the decimation: the flow of its couplings, closures against the cut, four tasks of images, local ridges."""
+
+import warnings
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.kernels.spectrum import Spectrum
+from orderparam.plotting import Freehand, Panel, vertical
+from orderparam.plotting.style import COLOURS, DASHES, GREY
+from orderparam.systems.renormalization.decimation.experiment import regression
+from orderparam.systems.renormalization.decimation.images import decimated_circle, decimated_images
+from orderparam.systems.renormalization.decimation.model import DecimatedRegression
+from orderparam.systems.renormalization.decimation.theory import decimated, decimation_flow, running_ridge
+
+
+def _draw_ridges(axes: Any, comparison: Any) -> None:
+    """T of the modes that are left, by leading order, exactly, and by the sweep, for every temperature."""
+    looks = (("flow", "ridge", "leading order", 1), ("flow", "exact_ridge", "exact", 0), ("one sweep", "ridge", "one sweep", 3))
+    for label, name, text, dash in looks:
+        (data,) = (found for found in comparison.theories().values() if found.attrs["label"] == label)
+        for number, temperature in enumerate(data["temperature"].values):
+            one = data.sel(temperature=temperature)
+            axes.plot(one["mode_count"], one[name], color=COLOURS[number], linestyle=DASHES[dash])
+        axes.plot([], [], color=GREY, linestyle=DASHES[dash], label=text)
+    for number, temperature in enumerate(data["temperature"].values):
+        axes.plot([], [], color=COLOURS[number], label=f"$T$ = {temperature:g}")
+    axes.set(xscale="log", yscale="log", xlabel=r"modes left $\Lambda$", ylabel=r"ridge $T(\Lambda)$", ylim=(1e-3, None))
+
+
+@study(
+    "decimation-flow",
+    title="Modes integrated out of kernel regression: their ridge, what is left of non-Gaussianity, and the error by closure",
+    source="Howard, Maiti, Jefferson, Ringel 2024; Ringel et al. 2025 (decimation-only RG)",
+    seconds=(30, 300),
+    observables=("test_error",),
+    full={"seeds": 100, "cuts": (20, 50, 100, 200, 500, 1000, 2000, 4000)},
+    columns=3,
+    panels=lambda p: [
+        Freehand(_draw_ridges),
+        Panel("mode_count", "non_gaussianity", by="temperature", log="xy", where={"label": "flow"}),
+        Panel("cut", "test_error", by="closure", log="xy", where={"temperature": p["measured_at"]}, text=_WORDS),
+    ],
+    caption=r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $P$ = {n_train}; right: $T$ = {measured_at}, measured with all "
+    "modes and with those of the cut and a uniform ridge, on Gaussian features. Exact flow, non-Gaussianity and "
+    "sweep: derived here.",
+)
+def decimation_flow_figure(
+    decay: float = 1.3,
+    modes: int = 4000,
+    n_train: int = 200,
+    temperatures: tuple[float, ...] = (1e-8, 0.05, 1.0),
+    measured_at: float = 0.05,
+    cuts: tuple[int, ...] = (20, 100, 500, 2000),
+    seeds: int = 12,
+) -> list[Curve]:
+    k = np.arange(1.0, modes + 1)
+    system = DecimatedRegression(Spectrum(k**-decay, k**-decay), n_train, measured_at)
+    fine = {"temperature": (measured_at,), "cut": np.unique(np.geomspace(5, modes, 40).round())}
+    measured = {"temperature": (measured_at,), "cut": tuple(float(cut) for cut in cuts)}
+    curves = [
+        Curve("flow", decimation_flow, system, {"temperature": temperatures}, facets={"closure": "flow"}),
+        Curve("one sweep", running_ridge, system, {"temperature": temperatures}, facets={"closure": "sweep"}),
+    ]
+    curves += [
+        Curve("theory", partial(decimated, closure=closure), system, fine, facets={"closure": closure})
+        for closure in ("exact", "effective ridge", "equivalent kernel")
+    ]
+    return [
+        *curves,
+        Curve("all modes", regression, system, measured, seeds, paired=("cut",), facets={"closure": "exact"}),
+        Curve(
+            "decimated",
+            partial(regression, keep="uniform ridge"),
+            system,
+            measured,
+            seeds,
+            paired=("cut",),
+            facets={"closure": "effective ridge"},
+        ),
+    ]
+
+
+_WORDS = {"exact": "all modes, or exact couplings", "effective ridge": "leading ridge, effective ridge of what is left"}
+_WORDS["equivalent kernel"] = "leading ridge, equivalent kernel"
+
+
+def _image_panels(p: Mapping[str, Any]) -> list[Panel]:
+    return [
+        Panel("n_train", "test_error", facet="task", log="xy", where={"part": "curve"}, ylim=(0.05, 1.5)),
+        Panel(
+            (r"modes left $\Lambda$", lambda data: data["mode_count"]),
+            (r"$T(\Lambda)/T_\mathrm{eff}$", lambda data: data["ridge"] / data["effective_ridge"]),
+            facet="task",
+            by="n_train",
+            where={"part": "flow"},
+            log="xy",
+            ylim=(1e-3, 20),
+        ),
+    ]
+
+
+@study(
+    "decimation-images",
+    title="Four tasks of real images: RG follows the measured error where what is left is closed self-consistently",
+    source="Howard, Maiti, Jefferson, Ringel 2024; Ringel et al. 2025, Fig. 2.1",
+    seconds=(50, 3600),
+    observables=("test_error",),
+    explained="The features of images are not Gaussian, and a pool of finite size is not its own limit: a few percent.",
+    full={"pool": 6000, "n_train": (10, 30, 100, 300, 1000), "seeds": 20},
+    panels=_image_panels,
+    caption="{activation} kernel on pools of up to {pool} images of two classes, $y$ = ±1, $T$ = {temperature}; errors over the "
+    r"whole pool. RG: modes of learnability below $x$ integrated out to leading order, the rest closed by its "
+    r"effective ridge, or (EK) "
+    "as a quadratic theory. Below: leading-order ridge along the flow.",
+)
+def decimation_images(
+    tasks: tuple[str, ...] = ("mnist:3-vs-8", "mnist:4-vs-9", "cifar10:cat-vs-dog", "cifar10:airplane-vs-ship"),
+    activation: str = "erf",
+    pool: int = 800,
+    temperature: float = 1e-8,
+    thresholds: tuple[float, ...] = (0.1, 0.01),
+    n_train: tuple[int, ...] = (10, 20, 50, 100, 200),
+    flows: tuple[int, ...] = (20, 200),
+    seeds: int = 8,
+) -> list[Curve]:
+    curves = []
+    for text in tasks:
+        dataset, colon, task = text.partition(":")
+        if not colon:
+            raise ValueError(f"tasks = {text!r}: write DATASET:TASK, such as mnist:3-vs-8")
+        system = decimated_images(dataset, task, activation, pool, min(n_train), temperature)
+        images = system.targets.size
+        sizes = tuple(n for n in n_train if n < images)
+        if len(sizes) < len(n_train):
+            warnings.warn(f"{text}: {images} images are here; larger n_train are left out", stacklevel=2)
+        grid = {"n_train": np.geomspace(min(sizes), max(sizes), 25)}
+        facets = {"task": f"{dataset.upper()} {task.replace('-vs-', '/')}", "part": "curve"}
+        curves += [
+            Curve("effective ridge", decimated, system, grid, facets=facets),
+            *(Curve(f"RG, $x$ = {x:g}", partial(decimated, threshold=x), system, grid, facets=facets) for x in thresholds),
+            Curve(
+                f"RG + EK, $x$ = {thresholds[0]:g}",
+                partial(decimated, threshold=thresholds[0], closure="equivalent kernel"),
+                system,
+                grid,
+                facets=facets,
+                baseline=True,
+            ),
+            Curve("measured", regression, system, {"n_train": sizes}, seeds, facets=facets),
+            Curve("flow", decimation_flow, system, {"n_train": flows}, facets={**facets, "part": "flow"}),
+        ]
+    return curves
+
+
+@study(
+    "decimation-local-ridge",
+    title="A ridge where the decimated modes act: closer on images, useless on a circle, where they act together",
+    source="Howard, Maiti, Jefferson, Ringel 2024",
+    seconds=(40, 600),
+    observables=("test_error",),
+    explained="The theory takes the features for Gaussian, and decimated predictors are approximations that a cut makes worse.",
+    full={"pool": 0, "seeds": 100},
+    panels=lambda p: [
+        Panel("cut", "test_error", facet="inputs", by="with", log="x", text={"effective ridge": "theory, uniform ridge"}),
+        Panel(
+            "cut",
+            ("variation of the ridge over inputs", lambda data: data["ridge_variation"]),
+            facet="inputs",
+            by="with",
+            where={"with": ("local ridge",), "kind": "experiment"},
+            log="x",
+            reference=[vertical(p["n_train"], "$P$")],
+        ),
+    ],
+    caption="$P$ = {n_train}, $T$ = {temperature}. Digits, even against odd, {activation} kernel; {points} points on a circle, "
+    r"$\lambda_k\sim k^{{-{decay}}}$. The same training sets whatever is kept; errors over the whole pool.",
+)
+def decimation_local_ridge(
+    n_train: int = 50,
+    temperature: float = 1e-8,
+    activation: str = "erf",
+    pool: int = 800,
+    points: int = 400,
+    decay: float = 1.6,
+    cuts: tuple[int, ...] = (25, 50, 100, 200, 350),
+    seeds: int = 12,
+) -> list[Curve]:
+    systems = {
+        "digits": decimated_images("digits", "even-odd", activation, pool, n_train, temperature),
+        "circle": decimated_circle(points, decay, n_train, temperature),
+    }
+    curves = []
+    for inputs, system in systems.items():
+        over = {"cut": tuple(float(cut) for cut in cuts)}
+        fine = {"cut": np.unique(np.geomspace(min(cuts), max(cuts), 25).round())}
+        curves.append(Curve("theory", decimated, system, fine, facets={"inputs": inputs, "with": "uniform ridge"}))
+        curves += [
+            Curve("measured", partial(regression, keep=keep), system, over, seeds, paired=("cut",), facets=facets)
+            for keep, facets in (
+                ("all", {"inputs": inputs, "with": "all modes"}),
+                ("local ridge", {"inputs": inputs, "with": "local ridge"}),
+                ("uniform ridge", {"inputs": inputs, "with": "uniform ridge"}),
+            )
+        ]
+    return curves

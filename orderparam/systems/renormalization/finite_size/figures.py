@@ -1,0 +1,59 @@
+"""Collapses of learnabilities, of learning curves and of the magnet, all by `orderparam.analysis.collapse`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from orderparam.analysis import Collapse, collapse
+from orderparam.plotting.style import COLOURS, MARKERS, ink
+
+
+def learnabilities(runs: xr.Dataset, reach: float = 4.0) -> Collapse:
+    """L_k = F(k P^inverse_nu): modes below `reach` times the frozen ones, k_h ~ P without a ridge (inverse_nu = -1)."""
+    modes = np.arange(1.0, runs.sizes["mode"] + 1)
+    runs = runs.assign_coords(mode=modes)[["learnability"]].squeeze("temperature", drop=True)
+    largest = float(runs["n_train"].max())
+    near = runs.sel(mode=modes[modes <= reach * largest])
+    return collapse(near, x="mode", y="learnability", size="n_train", critical=0.0, power=0.0, window=reach / 2, order=6)
+
+
+def learning_curves(runs: xr.Dataset) -> Collapse:
+    """E = P^power F(T P^inverse_nu): power = -alpha and inverse_nu = alpha for matched exponents and no noise."""
+    return collapse(runs, x="temperature", y="test_error", size="n_train", critical=0.0, order=4)
+
+
+def magnetisations(runs: xr.Dataset) -> Collapse:
+    """<m^2> = L^power F((T - T_c) L^inverse_nu): power = -2 beta/nu = -1/4, inverse_nu = 1 and T_c = 2.2692 in two dimensions."""
+    return collapse(runs, x="temperature", y="squared_magnetisation", size="length", order=4, window=3.0)
+
+
+def draw_collapse(
+    fit_of: Callable[[xr.Dataset], Collapse],
+    runs_of: Callable[[Any], xr.Dataset],
+    labels: dict[str, str],
+    axes: Any,
+    comparison: Any,
+) -> None:
+    """The points on their common curve, each size in its colour, and the exponents with their errors.
+
+    labels: "x" and "y" of the axes, "size" the symbol of the sizes, and the symbols of what is fitted, by its name.
+    """
+    axes.set(xlabel=labels["x"], ylabel=labels["y"])
+    try:
+        fit = fit_of(runs_of(comparison))
+    except ValueError as error:  # too few points
+        axes.set_title(str(error))
+        return
+    for number, size in enumerate(fit.sizes):
+        own = fit.scaled_size == size
+        look: dict[str, Any] = {"color": COLOURS[number % len(COLOURS)], "fmt": MARKERS[number % len(MARKERS)], "markersize": 3}
+        text = f"${labels['size']}$ = {size:g}"
+        axes.errorbar(fit.scaled_x[own], fit.scaled_y[own], fit.scaled_error[own], label=text, markerfacecolor="white", **look)
+    u = np.linspace(fit.scaled_x.min(), fit.scaled_x.max(), 300)
+    axes.plot(u, fit.curve(u), color=ink(), linewidth=0.8)
+    fitted = [name for name in ("critical", "inverse_nu", "power") if name in labels]
+    axes.set_title(
+        "\n".join(f"{labels[name]} = {getattr(fit, name):.4f} ± {getattr(fit, name + '_error'):.4f}" for name in fitted)
+    )

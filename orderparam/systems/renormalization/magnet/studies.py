@@ -1,0 +1,149 @@
+"""Figures of the magnet: exponents of every approximation, and the couplings of spins put in blocks, measured."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from orderparam.core.study import Curve, study
+from orderparam.plotting import Freehand, Panel, horizontal
+from orderparam.plotting.style import COLOURS, ink
+from orderparam.systems.renormalization.magnet.blocks import block_spins
+from orderparam.systems.renormalization.magnet.bonds import bond_flow
+from orderparam.systems.renormalization.magnet.expansion import epsilon_expansion, one_loop_point
+from orderparam.systems.renormalization.magnet.model import EXACT_COUPLING, Bonds, SpinBlocks, VectorMagnet
+from orderparam.systems.renormalization.magnet.potential import local_potential
+
+ISING_NU = 0.629971  # in three dimensions (Kos, Poland, Simmons-Duffin, Vichi 2016)
+
+
+@study(
+    "magnet-exponents",
+    title="Exponents of the magnet by the expansion in epsilon, by its one-loop flow, and by the flow of the potential",
+    source="Wilson, Fisher 1972; Litim 2001, 2002",
+    seconds=(30, 60),
+    observables=(),
+    columns=2,
+    panels=[
+        Panel("components", "nu", where={"part": "components"}, log="x", ylim=(0.48, 1.05), title="$d$ = 3"),
+        Panel(
+            "dim",
+            "nu",
+            where={"part": "dim"},
+            ylim=(0.48, 0.75),
+            title="$n$ = 1",
+            reference=[horizontal(ISING_NU, "exact, $d$ = 3")],
+        ),
+        Panel("components", "omega", where={"part": "components"}, log="x", ylim=(0, 1.4), title="$d$ = 3"),
+        Panel("dim", "omega", where={"part": "dim"}, ylim=(0, 1.4), title="$n$ = 1"),
+    ],
+    caption=r"$\epsilon$ expansion: $\nu$ to second, $\omega$ to first order. The one-loop flow with its denominators "
+    r"is worse than "
+    r"the series it contains. Flow of the potential: $\eta$ = 0, optimised regulator; $\nu=\omega=1$ for $d$ = 3, $n\to\infty$.",
+)
+def magnet_exponents(
+    components: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 40.0, 100.0),
+    dims: tuple[float, ...] = (2.9, 3.0, 3.1, 3.2, 3.3, 3.4, 3.5, 3.6, 3.7, 3.8, 3.9),
+) -> list[Curve]:
+    theories = {
+        r"$\epsilon$ expansion": epsilon_expansion,
+        "one-loop flow": one_loop_point,
+        "flow of the potential": local_potential,
+    }
+    grids = {"components": components, "dim": dims}
+    return [
+        Curve(label, theory, VectorMagnet(), {name: values}, facets={"part": name})
+        for name, values in grids.items()
+        for label, theory in theories.items()
+        if not (theory is one_loop_point and name == "components")
+    ]
+
+
+def _levels(data: xr.Dataset) -> xr.DataArray:
+    """How many times two by two spins have become one."""
+    (dim,) = (name for name in ("step", "block_level") if name in data["coupling"].dims)
+    return xr.DataArray(np.arange(data.sizes[dim]), dims=dim)
+
+
+def _draw_plane(axes: Any, comparison: Any) -> None:
+    """Couplings of neighbours and across the diagonal, joined from level to level."""
+    for number, data in enumerate(comparison.experiments(part="flow").values()):
+        start = data.attrs["facets"]["starting_coupling"]
+        one = data.squeeze()
+        means = [one[name].mean("seed") for name in ("coupling", "diagonal_coupling")]
+        errors = [one[name].std("seed") / np.sqrt(one.sizes["seed"]) for name in ("coupling", "diagonal_coupling")]
+        colour = COLOURS[number % len(COLOURS)]
+        axes.errorbar(*means, yerr=errors[1], xerr=errors[0], fmt="o", color=colour)
+        for before, after in zip(range(means[0].size - 1), range(1, means[0].size)):
+            places = [(float(means[0][k]), float(means[1][k])) for k in (before, after)]
+            axes.annotate("", places[1], places[0], arrowprops={"arrowstyle": "->", "color": colour, "linewidth": 0.8})
+        axes.plot([], [], "o", color=colour, label=f"$K$ = {start:.4g}")
+    axes.set(xlabel="coupling of neighbours $K_1$", ylabel="coupling across the diagonal $K_2$")
+
+
+def _draw_thermal(axes: Any, comparison: Any) -> None:
+    """y_t at the critical coupling, for every length."""
+    runs = {
+        data.attrs["facets"]["length"]: data for data in comparison.experiments().values() if "length" in data.attrs["facets"]
+    }
+    for length, data in runs.items():
+        values = data["thermal_exponent"].squeeze()
+        axes.errorbar(
+            length, float(values.mean()), float(values.std("seed") / np.sqrt(values.sizes["seed"])), fmt="o", color=ink()
+        )
+    axes.axhline(1.0, color="0.55", linewidth=0.8, linestyle=":")
+    axes.set(xlabel="length $L$", ylabel=r"$y_t$ at $K_c$", xscale="log", ylim=(0.5, 1.2))
+
+
+@study(
+    "block-spins",
+    title="Spins put in blocks, and their couplings measured: a flow to order, to disorder, and to a fixed point",
+    source="Kadanoff 1966; Migdal 1975; Swendsen 1979; Besag 1975",
+    seconds=(60, 1200),
+    observables=("thermal_exponent",),
+    full={"length": 128, "levels": 4, "sweeps": 2000, "lengths": (16, 32, 64, 128), "seeds": 8},
+    columns=3,
+    panels=[
+        Freehand(_draw_plane),
+        Panel(("times put in blocks", _levels), "coupling", by="starting_coupling", where={"part": "flow"}, ylim=(0, 0.8)),
+        Freehand(_draw_thermal),
+    ],
+    caption="{length} x {length} torus, Swendsen-Wang, majority of 2 x 2 spins; couplings by pseudo-likelihood. "
+    "Lines: bonds moved "
+    r"(Migdal-Kadanoff), whose fixed point is $K$ = 0.3047, $\nu$ = 1.338; exact: $K_c$ = 0.4407, $y_t$ = 1. Right: "
+    r"$y_t$ from the "
+    "response of three sums after one level of blocks.",
+)
+def block_spins_figure(
+    length: int = 32,
+    levels: int = 2,
+    couplings: tuple[float, ...] = (0.38, 0.42, 0.4406868, 0.46, 0.5),
+    lengths: tuple[int, ...] = (16, 32),
+    sweeps: int = 150,
+    replicas: int = 8,
+    seeds: int = 4,
+) -> list[Curve]:
+    measured = partial(block_spins, sweeps=sweeps, replicas=replicas)
+    curves = []
+    for coupling in couplings:
+        facets = {"starting_coupling": coupling, "part": "flow"}
+        curves += [
+            Curve("bonds moved", partial(bond_flow, steps=levels), Bonds(coupling), {"coupling": (coupling,)}, facets=facets),
+            Curve("measured", measured, SpinBlocks(1.0, length, levels), {"temperature": (1 / coupling,)}, seeds, facets=facets),
+        ]
+    critical = {"temperature": (1 / EXACT_COUPLING,)}
+    return [
+        *curves,
+        *(
+            Curve(
+                "measured",
+                measured,
+                SpinBlocks(1.0, n, 1),
+                critical,
+                seeds,
+                facets={"length": n, "part": "exponent"},
+            )
+            for n in lengths
+        ),
+    ]

@@ -1,0 +1,258 @@
+"""Figures of the loss that is not quadratic: its flow, what is measured, and how the interaction vanishes at large P."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from orderparam.core.study import Curve, study
+from orderparam.kernels.spectrum import Spectrum
+from orderparam.plotting import Freehand, Panel, curve
+from orderparam.plotting.style import COLOURS, GREY, ink
+from orderparam.systems.renormalization.decimation.images import decimated_images
+from orderparam.systems.renormalization.magnet.expansion import magnet_loop, one_loop_point
+from orderparam.systems.renormalization.magnet.model import VectorMagnet
+from orderparam.systems.renormalization.one_loop import OneLoop, beta
+from orderparam.systems.renormalization.wilsonian.couplings import (
+    coupling_flow,
+    learning_loop,
+    scaling_interval,
+    spherical_point,
+)
+from orderparam.systems.renormalization.wilsonian.experiment import sampled_modes, sampled_regression
+from orderparam.systems.renormalization.wilsonian.functional import characteristic_flow, gap_equation, recursive_flow
+from orderparam.systems.renormalization.wilsonian.model import (
+    InteractingPool,
+    InteractingRegression,
+    ScaleFreeRegression,
+)
+
+
+@study(
+    "functional-flow",
+    title="The loss that is left when modes are integrated out: characteristics, recursion, and the modes that it teaches",
+    source="Coppola, Helias, Ringel 2025 (their setting; equations derived here)",
+    seconds=(60, 900),
+    observables=("learnability", "squared_deviation"),
+    explained="The gap equation is exact for many modes: the measured deviation lies 0.2 to 0.6 % below it at some tens of them.",
+    full={"modes": 1000, "samples": 4000, "seeds": 8},
+    columns=3,
+    panels=lambda p: [
+        Panel("squared_deviation", "relative_mass", by="cut", where={"part": "flow"}),
+        Panel(
+            "level",
+            "learnability",
+            by="quartic",
+            where={"part": "modes", "level": slice(0, 60)},
+            log="x",
+        ),
+        Panel("quartic", "squared_deviation", where={"part": "modes"}, log="x"),
+    ],
+    caption=r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $\rho=P/T$ = {density}. Left: $u$ = {flow_quartic}; both ways "
+    "of running the flow agree to 1e-8. Middle and right: Hamiltonian Monte Carlo of the action of the modes.",
+)
+def functional_flow(
+    decay: float = 2.0,
+    modes: int = 200,
+    density: float = 100.0,
+    flow_quartic: float = 5.0,
+    quartics: tuple[float, ...] = (0.01, 0.5, 5.0),
+    cuts: tuple[int, ...] = (200, 60, 20, 5),
+    samples: int = 300,
+    seeds: int = 4,
+) -> list[Curve]:
+    k = np.arange(1.0, modes + 1)
+    system = InteractingRegression(Spectrum(k**-decay, k**-decay), density, 1.0, flow_quartic)
+    left, each = {"cut": tuple(float(min(cut, modes)) for cut in cuts)}, {"quartic": quartics}
+    return [
+        Curve("characteristics", characteristic_flow, system, left, facets={"part": "flow"}),
+        Curve("recursion", partial(recursive_flow, points=9), system, left, facets={"part": "flow"}),
+        Curve("gap equation", gap_equation, system, each, facets={"part": "modes"}),
+        Curve("sampled modes", partial(sampled_modes, samples=samples), system, each, seeds, facets={"part": "modes"}),
+    ]
+
+
+@study(
+    "quartic-regression",
+    title="Bayesian regression with a quartic loss on Gaussian features and on the modes of a real kernel, against the flow",
+    source="Coppola, Helias, Ringel 2025 (their setting; equations derived here)",
+    seconds=(60, 900),
+    observables=("squared_deviation", "test_error", "fluctuation"),
+    explained="Large ridge neglects the scatter over training sets, of the order of the error over T, and features of images are "
+    "not Gaussian: the quartic loss sees their fourth moments.",
+    full={"n_train": (100, 200, 500, 1000), "seeds": 12, "samples": 2000},
+    columns=2,
+    panels=[
+        Panel("n_train", "squared_deviation", facet="features", by="quartic", log="x"),
+        Panel("n_train", "fluctuation", facet="features", by="quartic", log="xy"),
+    ],
+    caption=r"$T$ = {temperature}. Gaussian: {modes} modes, $\lambda_k=y_k^2=k^{{-2}}$. Digits: the {modes} largest modes of an "
+    "erf kernel, even against odd. Hamiltonian Monte Carlo of the posterior of each training set.",
+)
+def quartic_regression(
+    temperature: float = 10.0,
+    modes: int = 40,
+    quartics: tuple[float, ...] = (0.0, 1.0),
+    n_train: tuple[int, ...] = (100, 300, 1000),
+    samples: int = 200,
+    seeds: int = 4,
+) -> list[Curve]:
+    k = np.arange(1.0, modes + 1)
+    digits = decimated_images("digits", "even-odd", "erf")
+    kernel = np.asarray((digits.features * digits.spectrum.eigenvalues) @ digits.features.T)
+    systems = {
+        "Gaussian features": InteractingRegression(Spectrum(k**-2.0, k**-2.0), 100, temperature),
+        "digits": InteractingPool.from_kernel(kernel, digits.targets, 100, temperature, modes),
+    }
+    curves = []
+    for features, system in systems.items():
+        fine = {"quartic": quartics, "n_train": np.geomspace(min(n_train), max(n_train), 25)}
+        measured = {"quartic": quartics, "n_train": n_train}
+        curves += [
+            Curve("gap equation", gap_equation, system, fine, facets={"features": features}),
+            Curve(
+                "posterior",
+                partial(sampled_regression, samples=samples),
+                system,
+                measured,
+                seeds,
+                paired=("quartic",),
+                facets={"features": features},
+            ),
+        ]
+    return curves
+
+
+def _law(alpha: float, target: float, quartic: float, name: str, rho: np.ndarray) -> Any:
+    system = ScaleFreeRegression(alpha, target, 1.0, 1.0, quartic)
+    return [float(getattr(scaling_interval(system.with_(n_train=float(x))), name)) for x in rho]
+
+
+@study(
+    "interaction-vanishes",
+    title="A relevant interaction that vanishes at large P: the data end the flow before it can grow",
+    source="Coppola, Helias, Ringel 2025 (their statements; equations derived here)",
+    seconds=(40, 600),
+    observables=("shift",),
+    explained="The gap equation is exact for many modes that fluctuate together; few of them do at the smallest P/T.",
+    full={"density": (10, 100, 1000, 10_000), "seeds": 8, "samples": 4000},
+    panels=lambda p: [
+        Panel(
+            "n_train",
+            "shift",
+            facet="exponents",
+            log="xy",
+            where={"exponents": f"alpha {alpha:g}, beta {beta:g}"},
+            title=rf"$\alpha$ = {alpha:g}, $\beta$ = {beta:g}",
+            xlabel=r"$\rho=P/T$",
+            reference=[
+                curve(partial(_law, alpha, beta, p["quartic"], f"{part}_shift"), rf"$\rho^{{-{power / (1 + alpha):.3g}}}$")
+                for part, power in (("fluctuation", alpha), ("background", beta))
+            ],
+        )
+        for alpha, beta in zip(p["kernel_decays"], p["target_decays"])
+    ],
+    caption=r"$m/\rho-1$ for $u$ = {quartic}, $\lambda_k=k^{{-1-\alpha}}$, $y_k^2=k^{{-1-\beta}}$. Dotted: fluctuations and mean "
+    "alone, to first order, with the ends of the scaling interval as exponents. Sampled: {modes} modes.",
+)
+def interaction_vanishes(
+    quartic: float = 0.05,
+    kernel_decays: tuple[float, ...] = (1.0, 0.5, 1.0),
+    target_decays: tuple[float, ...] = (1.0, 1.0, 0.5),
+    density: tuple[int, ...] = (30, 300, 3000),
+    modes: int = 300,
+    samples: int = 200,
+    seeds: int = 4,
+) -> list[Curve]:
+    curves = []
+    fine = {"n_train": np.geomspace(10, 1e6, 26)}
+    for alpha, beta_ in zip(kernel_decays, target_decays):
+        system, facets = ScaleFreeRegression(alpha, beta_, 1.0, 1.0, quartic), {"exponents": f"alpha {alpha:g}, beta {beta_:g}"}
+        k = np.arange(1.0, modes + 1)
+        rest = system.spectrum
+        beyond = float(rest.total) - np.sum(k ** (-1 - alpha)), float(rest.total_power) - np.sum(k ** (-1 - beta_))
+        resolved = Spectrum(k ** (-1 - alpha), k ** (-1 - beta_), tail=beyond[0], tail_power=beyond[1])
+        finite = InteractingRegression(resolved, 1.0, 1.0, quartic)
+        curves += [
+            Curve("gap equation", gap_equation, system, fine, facets=facets),
+            Curve("rescaled couplings", coupling_flow, system, fine, facets=facets),
+            Curve("sampled modes", partial(sampled_modes, samples=samples), finite, {"n_train": density}, seeds, facets=facets),
+        ]
+    return curves
+
+
+def _portrait(
+    loop: OneLoop, background: float, scale: float, mass: tuple[float, float], axes: Any, points: list, trajectories: list
+) -> None:
+    """Arrows towards large scales (of magnets) and large modes (of learning); quartic couplings in units of `scale`."""
+    r, g = np.meshgrid(np.linspace(*mass, 80), np.linspace(0, 2, 80))
+    dr, dg = beta(r, g * scale, loop, background)
+    axes.streamplot(r, g, np.asarray(dr), np.asarray(dg) / scale, color=GREY, density=0.8, linewidth=0.6, arrowsize=0.7)
+    for one in trajectories:
+        axes.plot(*one, color=COLOURS[1])
+    axes.plot([0], [0], "o", color=ink())
+    for point in points:
+        axes.plot(*point, "s", color=COLOURS[0])
+    axes.set(xlim=mass, ylim=(0, 2), xlabel="mass $r$", ylabel="quartic coupling / fixed point")
+
+
+def _draw_portrait(name: str, axes: Any, comparison: Any) -> None:
+    p = comparison.parameters
+    found = {data.attrs["facets"]["field"]: data for data in comparison.theories().values() if "field" in data.attrs["facets"]}
+    learning = ScaleFreeRegression(p["kernel_decay"], p["target_decay"], 1.0, 1.0)
+    one = found[name if name in found else "learning"].squeeze()
+    mass_name, quartic_name = (
+        ("mass", "quartic") if name in found and name != "learning" else ("mass_coupling", "quartic_coupling")
+    )
+    r, g = float(one[mass_name]), float(one[quartic_name])
+    background = p["background"] if name == "learning with a target" else 0.0
+    loop = learning_loop(learning) if name.startswith("learning") else magnet_loop(_magnets(p["kernel_decay"])[name])
+    trajectories = []
+    if name.startswith("learning"):
+        runs = [data for data in comparison.theories().values() if data.attrs["label"] == "flow of learning"]
+        for data in runs:
+            for quartic in data["quartic"].values if name == "learning" else ():
+                run = data.sel(quartic=quartic).squeeze()
+                trajectories.append((run["mass_coupling"], run["quartic_coupling"] / g))
+    points = [] if background else [(r, 1.0)]
+    _portrait(loop, background, g, (-0.8, 0.6), axes, points, trajectories)
+
+
+def _magnets(alpha: float) -> dict[str, VectorMagnet]:
+    return {"magnet, d = 3": VectorMagnet(3.0, 1.0), "long-range magnet": VectorMagnet(1.0, 1.0, min(1 + alpha, 2.0))}
+
+
+@study(
+    "two-portraits",
+    title="The same picture twice: couplings of a magnet, and of learning as a long-range magnet in one dimension",
+    source="Wilson, Fisher 1972; Ringel et al. 2025 (S_GPR against S_Ising); learning derived here",
+    seconds=(20, 40),
+    observables=(),
+    columns=2,
+    panels=[
+        Freehand(partial(_draw_portrait, "magnet, d = 3"), "magnet, $d$ = 3, $n$ = 1"),
+        Freehand(partial(_draw_portrait, "long-range magnet"), r"long-range magnet, $d$ = 1, $\sigma=1+\alpha$, $n$ = 1"),
+        Freehand(partial(_draw_portrait, "learning"), r"learning, $d$ = 1, $\sigma=1+\alpha$, no target"),
+        Freehand(partial(_draw_portrait, "learning with a target"), "learning with a target"),
+    ],
+    caption=r"One loop. Circle: Gaussian fixed point; square: the other one. Orange: learning with $\rho$ = {density}, $\alpha$ "
+    r"= {kernel_decay}, $u$ = {quartics}: it starts at $r>0$ and leaves to the right, where all is learned. Target: $w$ = "
+    "{background} throughout. Modes are discrete, $y(x)$ breaks the symmetry, and nothing is translation invariant: the pictures "
+    "share their equations only.",
+)
+def two_portraits(
+    kernel_decay: float = 0.5,
+    target_decay: float = 0.5,
+    density: float = 1000.0,
+    quartics: tuple[float, ...] = (0.1, 1.0, 10.0),
+    background: float = 1.0,
+) -> list[Curve]:
+    learning = ScaleFreeRegression(kernel_decay, target_decay, density, 1.0, modes=1e5)
+    return [
+        *(
+            Curve("fixed point", one_loop_point, system, {"components": (system.components,)}, facets={"field": name})
+            for name, system in _magnets(kernel_decay).items()
+        ),
+        Curve("fixed point", spherical_point, learning, {"quartic": (1.0,)}, facets={"field": "learning"}),
+        Curve("flow of learning", coupling_flow, learning, {"quartic": quartics}),
+    ]

@@ -55,7 +55,7 @@ class Result(eqx.Module):
     def __repr__(self) -> str:
         rows = []
         for name, dims in type(self).dims().items():
-            rows.append(f"  {name:<22}{_describe(getattr(self, name), dims)}")
+            rows.append(f"  {name + ' ':<22}{_describe(getattr(self, name), dims)}")
         return "\n".join([type(self).__name__, *rows])
 
 

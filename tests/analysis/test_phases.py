@@ -130,7 +130,8 @@ def test_ten_times_fewer_points_than_a_grid_of_the_same_resolution():
     assert found.points < (1000 + 1) ** 2 / 10
 
 
-def test_what_is_kept_is_not_computed_again(tmp_path):
+def test_what_is_kept_is_not_computed_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("orderparam.analysis.phases.points.WORTH_KEEPING", 0.0)
     calls = []
 
     def counted(system):

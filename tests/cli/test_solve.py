@@ -18,6 +18,7 @@ from orderparam.kernels import power_law
 from orderparam.systems.kernel_regression import KernelRegression, self_consistent
 from orderparam.systems.spins import IsingLattice, onsager
 
+FEW_MODES = ("spectrum.modes=60", "spectrum.infinite=false")
 REGRESSION = ("n_train=100", "temperature=0.1", "spectrum=power_law", "spectrum.capacity=1.5", "spectrum.source=0.5")
 
 
@@ -53,7 +54,7 @@ def test_arrays_are_written_out_or_read_from_files(tmp_path):
     np.save(tmp_path / "readout.npy", np.array([1.0, 0.5]))
     (tmp_path / "readout.csv").write_text("1.0,0.5\n")
     for text in ("1,0.5", str(tmp_path / "readout.npy"), str(tmp_path / "readout.csv")):
-        given = {"readout": text, "input_dim": "50", "n_train": "500"}
+        given = {"readout": text, "input_dim": "50", "n_train": "500", "noise": "0.1"}
         system, _ = read(verb, given, {})
         assert type(system).__name__ == "WeightedTeacher"
         assert np.array_equal(system.readout, [1.0, 0.5])
@@ -61,7 +62,7 @@ def test_arrays_are_written_out_or_read_from_files(tmp_path):
 
 def test_of_several_systems_the_one_with_these_fields_is_made():
     verb = find("extensive_width.bayes_optimal")
-    system, _ = read(verb, {"width": "20", "decay": "0.8", "input_dim": "50", "n_train": "500"}, {})
+    system, _ = read(verb, {"width": "20", "decay": "0.8", "input_dim": "50", "n_train": "500", "noise": "0.1"}, {})
     assert type(system).__name__ == "HierarchicalTeacher"
 
 
@@ -80,7 +81,7 @@ def test_a_sweep_is_a_table_a_figure_and_files(run, tmp_path):
 
 def test_an_experiment_is_set_against_its_theory(run, tmp_path):
     result = run(
-        "solve", "self_consistent", *REGRESSION[1:], "--over", "n_train=20,40", "--against", "gaussian_design", "--seeds", "4",
+        "solve", "self_consistent", *REGRESSION[1:], *FEW_MODES, "--over", "n_train=20,40", "--against", "gaussian_design", "--seeds", "4",
         "--show", "test_error", "--out", "both",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
@@ -89,7 +90,7 @@ def test_an_experiment_is_set_against_its_theory(run, tmp_path):
 
 
 def test_an_experiment_alone_shows_means_and_errors(run):
-    result = run("solve", "gaussian_design", *REGRESSION, "--seeds", "4", "--show", "test_error")
+    result = run("solve", "gaussian_design", *REGRESSION, *FEW_MODES, "--seeds", "4", "--show", "test_error")
     assert result.exit_code == 0, result.output
     assert "(" in result.stdout.splitlines()[1]
 
@@ -109,7 +110,7 @@ def test_a_plane_is_a_diagram_with_files_and_goes_on(run, tmp_path):
 
 
 def test_one_range_is_a_transition(run):
-    result = run("phases", "onsager", "temperature=1.5:3", "--order", "magnetisation", "--out", "line")
+    result = run("phases", "onsager", "temperature=1.5:3", "--order", "absolute_magnetisation", "--out", "line")
     assert result.exit_code == 0, result.output
     assert "temperature = 2.26918531" in result.stdout
     assert "exponent 0.125" in result.stdout
@@ -143,11 +144,11 @@ def test_lists_of_theories_experiments_and_systems(run):
         (("solve", "self_consistent", *REGRESSION[:2], "spectrum=powr_law"), "did you mean 'power_law'"),
         (("solve", "self_consistent", *REGRESSION[:4]), "needs spectrum.source"),
         (("solve", "self_consistent", *REGRESSION, "spectrum.sorce=1"), "did you mean 'source'"),
-        (("solve", "extensive_width.bayes_optimal", "readout=none.npy", "input_dim=5", "n_train=5"), "No such file"),
+        (("solve", "extensive_width.bayes_optimal", "readout=none.npy", "input_dim=5", "noise=1"), "No such file"),
         (("phases", "onsager", "temperature=2"), "0 ranges are given"),
         (("phases", "onsager", "temperature=1:3:lg"), "write temperature=LOW:HIGH"),
-        (("phases", "onsager", "temperature=1:3", "--order", "magnetization"), "did you mean 'magnetisation'"),
-        (("phases", "onsager", "temperature=3:4", "--order", "magnetisation"), "no transition between"),
+        (("phases", "onsager", "temperature=1:3", "--order", "magnetisatoin"), "did you mean 'absolute_magnetisation'"),
+        (("phases", "onsager", "temperature=3:4", "--order", "absolute_magnetisation"), "no transition between"),
         (("list", "theories", "zebra"), "no theory mentions 'zebra'"),
     ],
 )

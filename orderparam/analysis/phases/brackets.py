@@ -172,10 +172,10 @@ def _told(h: np.ndarray, f: np.ndarray, low: float, high: float, level: float) -
     f: (distance, side), the smallest distance last; level: 0 where the order parameter does not vanish on one side.
     """
     nan = float("nan")
-    if np.isnan(low) or np.isnan(high):
+    if np.isnan([low, high, *f.ravel()]).any():  # a branch may vanish just before it ends
         return "end", nan, nan, 0.0, 0.0
     g = np.abs(f[:, 1] - f[:, 0])
-    if not (np.isfinite(g).all() and h[-1] > 0 and np.all(g > 0)):  # the border of the plane, or the end of a branch, is too near
+    if not (h[-1] > 0 and np.all(g > 0)):  # at the border of the plane
         return "crossover", nan, nan, 1.0, 0.0
     jump, before = _aitken(g[-3:]), _aitken(g[-4:-1])
     if jump > 0.5 * g[-1] and abs(high - low) > 0.5 * jump:
@@ -212,11 +212,11 @@ def _aitken(g: np.ndarray) -> float:
     return float(g[2] + second * second / (first - second))
 
 
-def sides_of(values: np.ndarray, level: float | None, zero: float) -> Sides:
+def sides_of(values: np.ndarray, level: float | None, zero: float, middle: bool = False) -> Sides:
     """What parts the phases, from the values at a first set of points (point, view, component).
 
     Without a `level`, a component that vanishes (up to `zero` of its largest size) at some points and not at others is parted
-    there, and any other at the middle between its least and its largest value.
+    there, and any other nowhere, so that only its jumps are boundaries; with `middle`, between its least and largest value.
     """
     flat = values.reshape(-1, values.shape[-1])
     with np.errstate(all="ignore"):
@@ -226,4 +226,4 @@ def sides_of(values: np.ndarray, level: float | None, zero: float) -> Sides:
     spread = np.where(np.isfinite(spread), spread, 1.0)
     if level is not None:
         return Sides(spread, np.full(len(spread), float(level)), np.zeros(len(spread), bool))
-    return Sides(spread, np.where(vanishes, zero * size, (least + most) / 2), vanishes)
+    return Sides(spread, np.where(vanishes, zero * size, (least + most) / 2 if middle else np.inf), vanishes)

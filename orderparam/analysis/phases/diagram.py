@@ -140,8 +140,12 @@ def phase_diagram(
     evaluate = points_of(theory, system, axes, order, branches, store, batch)
     plane = _Plane(evaluate, resolution)
     plane.evaluate(_corners(plane.coarse))
-    sides = sides_of(np.stack(list(plane.values.values())), level, zero)
-    crossed, edges = plane.followed(plane.refined(sides), sides)
+    first = np.stack(list(plane.values.values()))
+    for middle in (False, True):
+        sides = sides_of(first, level, zero, middle)
+        crossed, edges = plane.followed(plane.refined(sides), sides)
+        if crossed:
+            break
     found = examined(edges, evaluate, sides, accuracy, _DISTANCES)
     curves = chains(crossed, found, resolution)
     ends = [end for chain in curves for end in _ends(chain, found, evaluate, sides, accuracy, curves, 1 / resolution)]

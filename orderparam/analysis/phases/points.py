@@ -1,6 +1,7 @@
 """Points of a theory anywhere on its axes, evaluated in compiled batches and kept as they are finished."""
 
 import functools
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from orderparam.core.verb import Theory, unwrap
 
 Order = str | Sequence[str] | Callable[[xr.Dataset], xr.DataArray]
 
+WORTH_KEEPING = 0.1  # seconds of a batch, beyond which it is written: quicker ones are computed again as fast as they are read
 SMALL = 16  # points of a small call: two sizes, so that two programs are compiled at most
 BRANCH_OPTIONS = ("branch", "start")  # what an option is called that chooses among several solutions
 STABLE = "stable"
@@ -99,27 +101,32 @@ class Points:
         return values
 
     def _evaluate(self, name: str, fn: Callable[..., Any], listed: Listed, count: int) -> xr.Dataset:
+        """One batch of one branch: read where it is kept, else computed, and kept where that took long enough."""
         size = min(SMALL, self.batch) if count <= SMALL else self.batch
         run = TheoryRun(fn, self.system, listed, 0, {size})  # type: ignore[arg-type]
-        coords = {"point": np.arange(count)}
-        task = Task((slice(0, count),))
-        with self._kept(name, run, coords, count) as keep:
-            for waiting in keep.unfinished([task]):
-                outcome = run(waiting)
+        coords, task = {"point": np.arange(count)}, Task((slice(0, count),))
+        words = "-".join(filter(None, ("batch", f"{self.calls:04d}", "".join(c if c.isalnum() else "-" for c in name))))
+        kept = None if self.store is None else self.store / f"{words}.zarr"
+
+        def stored() -> PointStore:
+            identity = _identity(fn, self.system, listed, None, ())  # type: ignore[arg-type]
+            return PointStore(str(kept), identity, coords, lambda: (count,))
+
+        with stored() if kept is not None and kept.exists() else MemoryStore(coords, (count,)) as known:
+            begun = time.perf_counter()
+            outcomes = [run(waiting) for waiting in known.unfinished([task])]
+            seconds = time.perf_counter() - begun
+            for outcome in outcomes:
                 if (outcome.status == FAILED).all() and not self.values:
                     raise SweepError(f"{fn_name(fn)}: every point failed; the first: {outcome.errors[0]}")
-                keep.write(waiting, outcome)
-            data = keep.dataset({})
+                known.write(task, outcome)
+            data = known.dataset({})
+        if kept is not None and not kept.exists() and seconds >= WORTH_KEEPING:
+            with stored() as keep:
+                keep.write(task, outcomes[0])
         self.failed += int(np.sum(data["status"].values == FAILED))
         self.unconverged += int(np.sum(data["status"].values == UNCONVERGED))
         return data
-
-    def _kept(self, name: str, run: TheoryRun, coords: dict[str, np.ndarray], count: int) -> MemoryStore:
-        if self.store is None:
-            return MemoryStore(coords, (count,))
-        words = "-".join(filter(None, ("batch", f"{self.calls:04d}", "".join(c if c.isalnum() else "-" for c in name))))
-        identity = _identity(run.fn, self.system, run.grid, None, ())
-        return PointStore(self.store / f"{words}.zarr", identity, coords, lambda: (count,))
 
 
 def points_of(
@@ -180,7 +187,8 @@ def _least(energies: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The branch of least free energy at every point. Where rounding alone tells them apart, as near a continuous transition, the
     one with the larger order."""
     floor = np.min(energies, axis=1, keepdims=True)
-    equal = energies <= floor + 1e-13 * (1 + np.abs(floor))
+    rounding = np.where(np.isfinite(floor), 1e-13 * (1 + np.abs(floor)), 0.0)
+    equal = energies <= floor + rounding
     size = np.nan_to_num(np.abs(values)).sum(axis=2)
     return np.argmax(np.where(equal, size, -1.0), axis=1)
 

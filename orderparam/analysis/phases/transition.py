@@ -93,7 +93,7 @@ def transition(
 
     order: an observable, several, or a function of the data set (dimension `point`) to an array; entries are components.
     level: the value that parts the two phases; None: where the order parameter vanishes on a part of the line, the end of that
-        part, else the middle between its least and largest value. Jumps are found anywhere.
+        part. Jumps are found anywhere; only where there is neither, the middle between least and largest value parts the phases.
     branches: words of the theory's option `branch` (or `start`), None for all. Where the theory has a free energy, the
         transition is that of the branch of least free energy, and the ends of branches are its `spinodals`.
     points: those of the first scan; two transitions between neighbouring points may be missed. zero: what counts as vanished,
@@ -115,10 +115,12 @@ def transition(
     evaluate = points_of(fn, system, (axis,), order, branches, store, batch)
     unit = np.linspace(0, 1, points)[:, None]
     values = evaluate(unit)
-    sides = sides_of(values, level, zero)
-    edges = _edges(unit, values, sides)
-    edges = surviving(edges, evaluate, sides)
-    if not len(edges):
+    for middle in (False, True):
+        sides = sides_of(values, level, zero, middle)
+        edges = surviving(_edges(unit, values, sides), evaluate, sides)
+        if len(edges):
+            break
+    else:
         seen = f"{evaluate.components[0]} is {np.nanmin(values):.6g} to {np.nanmax(values):.6g}"
         raise ValueError(f"no transition between {axis.name} = {axis.low:g} and {axis.high:g}: {seen}, without a jump")
     found = examined(edges, evaluate, sides, ACCURACY if accuracy is None else accuracy, _DISTANCES)

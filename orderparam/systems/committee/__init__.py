@@ -1,0 +1,19 @@
+"""Committees of hidden signs: state evolution, specialisation, and message passing.
+
+from orderparam.systems.committee import Committee, specialisation, state_evolution
+
+state_evolution(Committee(2.5)).overlap
+specialisation(Committee(1.0)).sample_ratio
+"""
+
+from orderparam.systems.committee.experiment import CommitteePassing, message_passing
+from orderparam.systems.committee.model import Committee
+from orderparam.systems.committee.theory import (
+    CommitteeTransitions,
+    OptimalCommittee,
+    Specialisation,
+    TeacherCommittee,
+    specialisation,
+    state_evolution,
+    transitions,
+)

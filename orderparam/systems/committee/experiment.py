@@ -1,0 +1,150 @@
+"""Message passing for a committee: GAMP with K fields for every example and K weights for every input.
+
+    omega = X a - V g',  g = grad ln Z_y(omega, V),  A = (1/d) sum g g^T,
+    b = a A + X^T g,  (a, v) = posterior(b, A),  V = (1/d) sum v
+
+with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018). V and A are made symmetric under exchange of the units.
+"""
+
+import itertools
+from functools import partial
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from orderparam.core.verb import experiment
+from orderparam.systems.committee.channel import evidence, label_counts, label_values
+from orderparam.systems.committee.model import Committee
+from orderparam.systems.committee.theory import TeacherCommittee
+
+_LEAST = 1e-6  # variances below are recovered weights
+_TEST = 4000
+
+
+class CommitteePassing(TeacherCommittee):
+    """steps: iterations. residual: root mean square change of the estimate in the last one."""
+
+    steps: Float[Array, ""]
+    residual: Float[Array, ""]
+
+
+@experiment
+def message_passing(
+    system: Committee,
+    key: PRNGKeyArray,
+    *,
+    damping: float = 0.2,
+    max_steps: int = 300,
+    tolerance: float = 1e-4,
+    start: Literal["uninformed", "informed"] = "uninformed",
+) -> CommitteePassing:
+    """On one drawn problem; overlaps are those of the best assignment of estimates to units (and signs, where the rule hides
+    them). classification_error: of the likeliest label of 4000 new examples. Raises `ValueError` where no sample is left."""
+    d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
+    if n < 1:
+        raise ValueError(f"Committee.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+    weight_key, matrix_key, start_key, test_key = jax.random.split(key, 4)
+    shape = (d, system.hidden)
+    draw = jax.random.normal if system.weights == "gaussian" else jax.random.rademacher
+    weights = draw(weight_key, shape).astype(float)
+    matrix = jax.random.normal(matrix_key, (n, d)) / np.sqrt(d)
+    labels = _place(system, matrix @ weights)
+    noise = 0.1 * jax.random.normal(start_key, shape)
+    first = noise if start == "uninformed" else weights + noise
+    found = _passing(
+        system.hidden, system.rule, system.weights, matrix, labels, first, jnp.asarray(damping), jnp.asarray(tolerance), max_steps
+    )
+    estimate, variance, steps, residual, converged = found
+    own, cross = _overlaps(system, np.asarray(weights.T @ estimate) / d)
+    test = jax.random.normal(test_key, (_TEST, d)) / np.sqrt(d)
+    chance, _ = evidence(test @ estimate, *_own_and_common(variance), label_counts(system.hidden, system.rule))
+    wrong = jnp.mean(jnp.argmax(chance, axis=-1) != _place(system, test @ weights), dtype=float)
+    return CommitteePassing(
+        overlap=jnp.asarray(own),
+        cross_overlap=jnp.asarray(cross),
+        error=jnp.mean(weights**2) - 2 * own + jnp.mean(estimate**2),
+        classification_error=wrong,
+        converged=converged,
+        steps=steps,
+        residual=residual,
+    )
+
+
+def _place(system: Committee, fields: Float[Array, "sample hidden"]) -> Float[Array, "sample"]:
+    """Which of the labels it is."""
+    signs = jnp.sign(fields)
+    label = jnp.sign(jnp.sum(signs, axis=-1)) if system.rule == "majority" else jnp.prod(signs, axis=-1)
+    return jnp.searchsorted(jnp.asarray(label_values(system.hidden, system.rule)), label)
+
+
+def _own_and_common(matrix: Float[Array, "hidden hidden"]) -> tuple[Array, Array]:
+    """D and C of the matrix D 1 - C 11^T nearest to it, with D above zero and C below D / K."""
+    hidden = len(matrix)
+    common = -(jnp.sum(matrix) - jnp.trace(matrix)) / max(hidden * (hidden - 1), 1)
+    own = jnp.maximum(jnp.trace(matrix) / hidden + common, _LEAST)
+    return own, jnp.minimum(common, own * (1 - 1e-4) / hidden)
+
+
+@partial(jax.jit, static_argnames=("hidden", "rule", "law", "max_steps"))
+def _passing(
+    hidden: int,
+    rule: str,
+    law: str,
+    matrix: Float[Array, "sample input"],
+    labels: Float[Array, "sample"],
+    first: Float[Array, "input hidden"],
+    damping: Float[Array, ""],
+    tolerance: Float[Array, ""],
+    max_steps: int,
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Estimates, their mean covariance, the steps, the last change, and whether it is small."""
+    d, identity = matrix.shape[1], jnp.eye(hidden)
+    counts = label_counts(hidden, rule)
+    states = jnp.asarray(list(itertools.product((-1.0, 1.0), repeat=hidden)))
+
+    def posterior(b: Array, precision: Array) -> tuple[Array, Array]:
+        if law == "gaussian":
+            spread = jnp.linalg.inv(identity + precision)
+            return b @ spread, spread
+        height = b @ states.T - jnp.sum(states * (states @ precision), axis=-1) / 2
+        share = jax.nn.softmax(height, axis=-1)
+        mean = share @ states
+        return mean, jnp.einsum("ds,sk,sl->kl", share, states, states) / d - mean.T @ mean / d
+
+    def step(state: tuple) -> tuple:
+        a, spread, g, count, _ = state
+        own, common = _own_and_common(spread)
+        variance = own * identity - common
+        omega = matrix @ a - g @ variance
+        value, gradient = evidence(omega, own, common, counts)
+        chosen = jnp.take_along_axis(value, labels[:, None], axis=-1)
+        slope = jnp.take_along_axis(gradient, labels[:, None, None], axis=1)[:, 0]
+        fresh = jnp.where(chosen > 1e-13, slope / jnp.maximum(chosen, 1e-13), 0.0)
+        g = damping * g + (1 - damping) * fresh
+        own, common = _own_and_common(fresh.T @ fresh / d)
+        precision = own * identity - common
+        mean, spread = posterior(a @ precision + matrix.T @ g, precision)
+        mean = damping * a + (1 - damping) * mean
+        return mean, spread, g, count + 1, jnp.sqrt(jnp.mean((mean - a) ** 2))
+
+    def unfinished(state: tuple) -> Bool[Array, ""]:
+        _, spread, _, count, change = state
+        return (count < max_steps) & (change > tolerance) & (jnp.trace(spread) > _LEAST * hidden)
+
+    begin = (first, identity, jnp.zeros((matrix.shape[0], hidden)), jnp.asarray(0), jnp.asarray(jnp.inf))
+    a, spread, _, count, change = jax.lax.while_loop(unfinished, step, begin)
+    done = jnp.all(jnp.isfinite(a)) & ((change <= tolerance) | (jnp.trace(spread) <= _LEAST * hidden))
+    return a, spread, count.astype(float), change, done
+
+
+def _overlaps(system: Committee, matrix: np.ndarray) -> tuple[float, float]:
+    """Q_11 and Q_12 of the best assignment; of a parity, whose units may change their signs, of absolute values."""
+    size = np.abs(matrix) if system.rule == "parity" else matrix
+    units = np.arange(system.hidden)
+    best = max(itertools.permutations(units), key=lambda order: np.sum(size[units, list(order)]))
+    own = np.mean(size[units, list(best)])
+    pairs = max(system.hidden * (system.hidden - 1), 1)
+    return float(own), float((np.sum(size) - system.hidden * own) / pairs)

@@ -1,0 +1,8 @@
+"""Every theory of committees."""
+
+from checks import checks
+
+from orderparam.systems.committee import Committee
+
+SYSTEMS = [Committee(1.5), Committee(1.2, 2, "majority", "binary")]
+globals().update(checks("committee", SYSTEMS, fewer={"specialisation": 2, "transitions": 1, "state_evolution": 8}))

@@ -1,0 +1,42 @@
+"""Committees of two signs: overlaps and specialisation known to many digits, and one unit, which is a perceptron."""
+
+import numpy as np
+import pytest
+
+from orderparam.systems.committee import Committee, specialisation, state_evolution
+
+GAUSSIAN = {1.0: (0.23994934, 0.23994934), 2.2: (0.40066183, 0.32987818), 2.5: (0.50051630, 0.26520101)}
+BINARY = {1.0: (0.24468082, 0.24468082), 1.65: (0.35785573, 0.30787531), 1.8: (0.45854212, 0.24323651)}
+PARITY = {3.0: 0.24270621}
+
+
+@pytest.mark.parametrize(
+    ("weights", "alpha", "overlaps"),
+    [("gaussian", alpha, q) for alpha, q in GAUSSIAN.items()] + [("binary", alpha, q) for alpha, q in BINARY.items()],
+)
+def test_overlaps_of_two_units(weights, alpha, overlaps):
+    found = state_evolution(Committee(alpha, 2, "majority", weights))
+    np.testing.assert_allclose([found.overlap, found.cross_overlap], overlaps, atol=6e-9)
+
+
+def test_overlaps_of_a_parity():
+    found = state_evolution(Committee(3.0, 2, "parity"))
+    np.testing.assert_allclose([found.overlap, found.cross_overlap], [PARITY[3.0], 0.0], atol=6e-9)
+    below = state_evolution(Committee(2.3, 2, "parity"), max_steps=1000)
+    assert float(below.overlap) < 1e-3
+
+
+@pytest.mark.parametrize(("weights", "ratio", "overlap"), [("gaussian", 2.0524, 0.355475), ("binary", 1.58933, 0.326108)])
+def test_where_two_units_specialise(weights, ratio, overlap):
+    found = specialisation(Committee(1.0, 2, "majority", weights))
+    np.testing.assert_allclose([found.sample_ratio, found.overlap], [ratio, overlap], rtol=1e-5)
+
+
+def test_a_parity_is_weakly_recovered_from_pi_squared_over_four_on():
+    np.testing.assert_allclose(specialisation(Committee(1.0, 2, "parity")).sample_ratio, np.pi**2 / 4, rtol=1e-6)
+
+
+def test_one_unit_is_the_optimal_perceptron():
+    found = state_evolution(Committee(1.0, 1))
+    np.testing.assert_allclose(found.overlap, 0.4862636370, atol=6e-11)
+    np.testing.assert_allclose(found.classification_error, 0.2543729703, atol=1e-5)

@@ -1,0 +1,75 @@
+"""Committees: the evidence of every label, message passing against state evolution, refusals."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import wofz
+from scipy.stats import multivariate_normal
+
+from orderparam.systems.committee import Committee, message_passing, specialisation, state_evolution, transitions
+from orderparam.systems.committee.channel import evidence, label_counts, normal_cdf
+
+
+def test_the_normal_distribution_of_complex_numbers():
+    rng = np.random.default_rng(0)
+    h = rng.uniform(-9, 9, 2000) + 1j * rng.uniform(-5, 5, 2000)
+    exact = np.exp(-(h**2) / 2) * wofz(-1j * h / np.sqrt(2)) / 2
+    size = np.maximum(1, np.abs(np.exp(-(h**2) / 2)))
+    assert np.max(np.abs(np.asarray(normal_cdf(jnp.asarray(h))) - exact) / size) < 1e-13
+
+
+@pytest.mark.parametrize(("own", "common"), [(0.8, 0.2), (1.0, 0.35), (0.9, -0.3), (0.1, 0.04)])
+@pytest.mark.parametrize("rule", ["majority", "parity"])
+def test_evidence_of_two_units_is_the_bivariate_normal_distribution(own, common, rule):
+    fields = np.random.default_rng(1).standard_normal((5, 2))
+    covariance = own * np.eye(2) - common
+    value, gradient = evidence(jnp.asarray(fields), jnp.asarray(own), jnp.asarray(common), label_counts(2, rule))
+    law = multivariate_normal(np.zeros(2), covariance)
+    both, none = law.cdf(fields), law.cdf(-fields)
+    exact = np.stack([none, 1 - both - none, both] if rule == "majority" else [1 - both - none, both + none], axis=-1)
+    np.testing.assert_allclose(value, exact, atol=1e-9)
+    slope = jax.vmap(jax.jacfwd(lambda w: evidence(w, jnp.asarray(own), jnp.asarray(common), label_counts(2, rule))[0]))
+    np.testing.assert_allclose(gradient, slope(jnp.asarray(fields)), atol=1e-12)
+
+
+def test_evidence_of_five_units_agrees_with_drawn_fields():
+    hidden, own, common = 5, 0.7, 0.1
+    fields = np.array([0.5, -0.2, 0.1, 0.9, -0.6])
+    root = np.linalg.cholesky(own * np.eye(hidden) - common)
+    z = fields + np.random.default_rng(2).standard_normal((400_000, hidden)) @ root.T
+    value, _ = evidence(jnp.asarray(fields), jnp.asarray(own), jnp.asarray(common), label_counts(hidden, "majority"))
+    drawn = np.mean(np.sign(z).sum(axis=1) > 0)
+    np.testing.assert_allclose(jnp.sum(value), 1.0, rtol=1e-12)
+    assert abs(float(value[1]) - drawn) < 4.5 * np.sqrt(drawn * (1 - drawn) / len(z))
+
+
+@pytest.mark.parametrize("system", [Committee(1.5, 2, "majority", "binary", 600), Committee(1.2, 3, "majority", "gaussian", 600)])
+def test_message_passing_follows_state_evolution(system):
+    theory = state_evolution(system)
+    runs = [message_passing(system, jax.random.key(seed)) for seed in range(4)]
+    assert all(run.converged for run in runs)
+    for name in ("overlap", "cross_overlap", "error", "classification_error"):
+        values = [float(getattr(run, name)) for run in runs]
+        error = np.std(values, ddof=1) / 2
+        assert abs(np.mean(values) - float(getattr(theory, name))) < 4 * error + 0.015, name
+
+
+def test_units_come_apart_only_beyond_specialisation():
+    below, above = (state_evolution(Committee(ratio), max_steps=1500) for ratio in (1.9, 2.3))
+    np.testing.assert_allclose(below.overlap, below.cross_overlap, atol=1e-4)
+    assert float(above.overlap) > float(above.cross_overlap) + 0.1
+    same = state_evolution(Committee(2.3), start="symmetric")
+    assert float(same.overlap) == pytest.approx(float(same.cross_overlap), abs=1e-12)
+    assert float(same.free_entropy) < float(above.free_entropy)
+
+
+def test_what_cannot_be_done_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"Committee\.hidden = 9"):
+        Committee(1.0, 9)
+    with pytest.raises(ValueError, match=r"Committee\.hidden = 1"):
+        specialisation(Committee(1.0, 1))
+    with pytest.raises(ValueError, match=r"Committee\.weights"):
+        transitions(Committee(1.0))
+    with pytest.raises(ValueError, match="sample_ratio"):
+        message_passing(Committee(1e-4, 2, "majority", "gaussian", 100), jax.random.key(0))

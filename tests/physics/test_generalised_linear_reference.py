@@ -10,6 +10,7 @@ from orderparam.systems.generalised_linear import (
     GeneralisedLinear,
     elastic_net,
     sparse_thresholds,
+    spectral,
     state_evolution,
     thresholds,
 )
@@ -89,3 +90,10 @@ def test_the_lasso():
     found = elastic_net(ElasticNet(0.8, 0.2, 0.0, 0.05, SparsePrior(0.2)))
     np.testing.assert_allclose([found.error, found.response], [0.0459832877, 0.6702689162], atol=6e-11)
     np.testing.assert_allclose(found.support, 0.32103521, atol=6e-9)
+
+
+@pytest.mark.parametrize(("alpha", "square"), [(0.45, 0.0), (0.6, 0.0423), (1.0, 0.230624), (2.0, 0.638013)])
+def test_the_leading_eigenvector_of_magnitudes(alpha, square):
+    found = spectral(GeneralisedLinear(alpha, RealLabels("abs"), GaussianPrior()))
+    assert found.converged
+    np.testing.assert_allclose(float(found.cosine) ** 2, square, atol=6e-7 if alpha >= 1 else 6e-5)

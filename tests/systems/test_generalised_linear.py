@@ -11,9 +11,11 @@ from orderparam.systems.generalised_linear import (
     GeneralisedLinear,
     elastic_net,
     fitted_elastic_net,
+    leading_eigenvector,
     message_passing,
     solutions,
     sparse_thresholds,
+    spectral,
     state_evolution,
     thresholds,
 )
@@ -158,3 +160,22 @@ def test_no_penalised_fit_beats_the_optimal_estimator():
 def test_a_fit_without_penalties_is_refused():
     with pytest.raises(ValueError, match=r"ElasticNet\.l1 = 0"):
         ElasticNet(0.8, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("labels", ["relu", "abs"])
+def test_the_leading_eigenvector_is_where_theory_puts_it(labels):
+    system = GeneralisedLinear(2.0, labels, GaussianPrior(), 1000)
+    theory, runs = spectral(system), [leading_eigenvector(system, jax.random.key(seed)) for seed in range(6)]
+    for name in ("cosine", "eigenvalue"):
+        values = [float(getattr(run, name)) for run in runs]
+        error = np.std(values, ddof=1) / np.sqrt(len(values))
+        assert abs(np.mean(values) - float(getattr(theory, name))) < 4 * error + 0.01, name
+    assert float(theory.eigenvalue) > float(theory.edge)
+
+
+def test_the_eigenvector_stands_out_from_weak_recovery_on():
+    weak = 0.5
+    for ratio, out in ((0.98 * weak, False), (1.02 * weak, True)):
+        assert (float(spectral(GeneralisedLinear(ratio, "abs")).cosine) > 0) is out
+    with pytest.raises(ValueError, match="size of a field"):
+        spectral(GeneralisedLinear(1.0, "sign"))

@@ -23,3 +23,5 @@ from orderparam.systems.generalised_linear.bayes.theory import (
 from orderparam.systems.generalised_linear.elastic_net.experiment import fitted_elastic_net
 from orderparam.systems.generalised_linear.elastic_net.model import ElasticNet
 from orderparam.systems.generalised_linear.elastic_net.theory import SparseFit, SparseFitTheory, elastic_net
+from orderparam.systems.generalised_linear.spectral.experiment import leading_eigenvector
+from orderparam.systems.generalised_linear.spectral.theory import SpectralEstimate, spectral

@@ -12,6 +12,8 @@ from orderparam.systems.generalised_linear.bayes.experiment import message_passi
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 from orderparam.systems.generalised_linear.bayes.sparse import sparse_thresholds
 from orderparam.systems.generalised_linear.bayes.theory import solutions, state_evolution
+from orderparam.systems.generalised_linear.spectral.experiment import leading_eigenvector
+from orderparam.systems.generalised_linear.spectral.theory import spectral
 
 PRIORS = {"gaussian": GaussianPrior(), "binary": Rademacher(), "sparse": SparsePrior(0.2, 5.0)}
 WAYS = ("determined", "message passing", "l1 norm")
@@ -54,7 +56,7 @@ def one_bit_estimation(
     title="Weights from the magnitudes of their projections: weak and full recovery",
     source="Barbier, Krzakala, Macris, Miolane, Zdeborová 2019; Mondelli, Montanari 2018",
     seconds=(60, 1800),
-    observables=("overlap", "error"),
+    observables=("overlap", "cosine"),
     full={"input_dim": 8000, "seeds": 16, "sample_ratios": (0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9, 1.0, 1.05, 1.1, 1.2, 1.4)},
     panels=[
         Panel(
@@ -62,21 +64,29 @@ def one_bit_estimation(
             "overlap",
             xlim=(0, 1.5),
             reference=[vertical(0.5, ""), vertical(1.0, ""), vertical(1.1284714, "")],
-        )
+            where={"estimator": "optimal"},
+        ),
+        Panel("sample_ratio", "cosine", by="estimator", xlim=(0, 1.5), reference=[vertical(0.5, "")]),
     ],
+    columns=2,
     caption=r"""
         $y = |w\cdot x|$ without noise, Gaussian weights, $d$ = {input_dim}. Grey: all solutions of state evolution, stable or
-        not. Dotted: weak recovery (0.5), weights determined (1) and found (1.128).
+        not. Dotted: weak recovery (0.5), weights determined (1) and found (1.128). Right: beside the leading eigenvector of the
+        inputs weighted by $1 - 1/y^2$.
     """,
 )
 def phase_retrieval(
     sample_ratios: tuple[float, ...] = (0.3, 0.7, 0.9, 1.0, 1.3), input_dim: int = 1500, seeds: int = 4
 ) -> list[Curve]:
     system, over = GeneralisedLinear(1.0, RealLabels("abs"), GaussianPrior(), input_dim), {"sample_ratio": sample_ratios}
+    fine = {"sample_ratio": tuple(np.linspace(0.05, 1.5, 59).tolist())}
+    optimal, eigenvector = {"estimator": "optimal"}, {"estimator": "eigenvector"}
     return [
-        Curve("all solutions", solutions, system, {}, baseline=True),
-        Curve("state evolution", state_evolution, system, over),
-        Curve("message passing", partial(message_passing, damping=0.1, max_steps=1000), system, over, seeds),
+        Curve("all solutions", solutions, system, {}, facets=optimal, baseline=True),
+        Curve("state evolution", state_evolution, system, over, facets=optimal),
+        Curve("message passing", partial(message_passing, damping=0.1, max_steps=1000), system, over, seeds, facets=optimal),
+        Curve("spectral theory", spectral, system, fine, facets=eigenvector),
+        Curve("leading eigenvector", leading_eigenvector, system, over, seeds, facets=eigenvector),
     ]
 
 

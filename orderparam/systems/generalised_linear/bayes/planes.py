@@ -1,0 +1,24 @@
+"""The phases of compressed sensing without noise."""
+
+from orderparam.analysis.phases.study import diagram_curve, phases_panel
+from orderparam.channels import RealLabels
+from orderparam.core.study import Curve, study
+from orderparam.priors import SparsePrior
+from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
+from orderparam.systems.generalised_linear.bayes.theory import state_evolution
+
+
+@study(
+    "compressed-sensing-plane",
+    title="Compressed sensing: message passing finds sparse weights with fewer samples than dimensions",
+    source="Krzakala, Mezard, Sausset, Sun, Zdeborova 2012, Fig. 2",
+    seconds=(90, 900),
+    full={"resolution": 64},
+    panels=[phases_panel("prior.density", "sample_ratio", order="error", branches=("uninformed",))],
+    caption="Bernoulli-Gauss weights, no noise; colour: error of message passing, zero above the line.",
+)
+def compressed_sensing_plane(resolution: int = 16) -> list[Curve]:
+    over = {"prior.density": (0.02, 0.6), "sample_ratio": (0.05, 0.9)}
+    system = GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(0.2))
+    options = {"branches": ("uninformed",), "resolution": resolution, "accuracy": 1e-4}
+    return [diagram_curve(state_evolution, system, over, order="error", **options)]

@@ -9,7 +9,7 @@ from orderparam.core.study import Curve, study
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.plotting import Freehand, Panel, curve
 from orderparam.plotting.style import COLOURS, GREY, ink
-from orderparam.systems.renormalization.decimation.images import decimated_images
+from orderparam.systems.renormalization.decimation.images import image_kernel
 from orderparam.systems.renormalization.magnet.expansion import magnet_loop, one_loop_point
 from orderparam.systems.renormalization.magnet.model import VectorMagnet
 from orderparam.systems.renormalization.one_loop import OneLoop, beta
@@ -98,11 +98,10 @@ def quartic_regression(
     seeds: int = 4,
 ) -> list[Curve]:
     k = np.arange(1.0, modes + 1)
-    digits = decimated_images("digits", "even-odd", "erf")
-    kernel = np.asarray((digits.features * digits.spectrum.eigenvalues) @ digits.features.T)
+    kernel, targets = image_kernel("digits", "even-odd", "erf")
     systems = {
         "Gaussian features": InteractingRegression(Spectrum(k**-2.0, k**-2.0), 100, temperature),
-        "digits": InteractingPool.from_kernel(kernel, digits.targets, 100, temperature, modes),
+        "digits": InteractingPool.from_kernel(kernel, targets, 100, temperature, modes),
     }
     curves = []
     for features, system in systems.items():

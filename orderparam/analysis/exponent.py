@@ -72,7 +72,7 @@ def exponent(data: xr.Dataset, x: str, y: str, *, window: tuple[float, float] | 
     least = min(max(3, least), len(place))
     widths = [len(place)] if window is not None else range(len(place), least - 1, -1)
     parts = [slice(start, start + width) for width in widths for start in range(len(place) - width, -1, -1)]
-    fits = [_line(*(column[part] for column in logs)) for part in parts]
+    fits = [straight_line(*(column[part] for column in logs)) for part in parts]
     good = [k for k, fit in enumerate(fits) if scipy.special.gammaincc(fit.freedom / 2, fit.chi_squared / 2) >= ACCEPTED]
     chosen = good[0] if good else next(k for k, part in enumerate(parts) if part == slice(len(place) - widths[-1], len(place)))
     part, fit = parts[chosen], fits[chosen]
@@ -93,7 +93,9 @@ def exponent(data: xr.Dataset, x: str, y: str, *, window: tuple[float, float] | 
     )
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
+    """slope x + constant; error: standard error of the slope. freedom: points less two."""
+
     slope: float
     error: float
     constant: float
@@ -101,11 +103,11 @@ class _Line(NamedTuple):
     freedom: int
 
 
-def _line(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> _Line:
+def straight_line(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> Line:
     """The weighted straight line through points."""
     weight = error**-2.0
     centre, height = (float(np.sum(weight * column) / np.sum(weight)) for column in (x, y))
     spread = float(np.sum(weight * (x - centre) ** 2))
     slope = float(np.sum(weight * (x - centre) * y)) / spread
     residuals = y - height - slope * (x - centre)
-    return _Line(slope, spread**-0.5, height - slope * centre, float(np.sum(weight * residuals**2)), len(x) - 2)
+    return Line(slope, spread**-0.5, height - slope * centre, float(np.sum(weight * residuals**2)), len(x) - 2)

@@ -221,7 +221,7 @@ def _say_exponents(axes: Any, symbol: str, fitted: Mapping[Any, Mapping[str, tup
             at, level, _ = curves["theory"]
             inside = (at >= x.min()) & (at <= x.max()) & (level > 0)
             if np.sum(inside) > 1:
-                text += f" [{np.polyfit(np.log(at[inside]), np.log(level[inside]), 1)[0]:z.2f}]"
+                text += f" [{fitted_power(at[inside], level[inside], np.zeros(np.sum(inside)))[0]:z.2f}]"
         entries[text] = Line2D([], [], color=colour, marker=MARKERS[0], linestyle="none")
     axes.legend(list(entries.values()), list(entries), title="fit [theory]", title_fontsize=8)
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from orderparam.analysis.exponent import straight_line
 from orderparam.core.agreement import estimate
 from orderparam.plotting.style import COLOURS, MARKERS
 
@@ -52,10 +53,5 @@ def fitted_power(x: np.ndarray, mean: np.ndarray, error: np.ndarray) -> tuple[fl
     if np.sum(known) < 2:
         return np.nan, np.nan
     x, mean, error = x[known], mean[known], np.nan_to_num(error[known])
-    weight = (mean / np.maximum(error, 1e-3 * mean)) ** 2
-    logs, heights = np.log(x), np.log(mean)
-    centre, level = (np.sum(weight * y) / np.sum(weight) for y in (logs, heights))
-    spread = np.sum(weight * (logs - centre) ** 2)
-    exponent = np.sum(weight * (logs - centre) * (heights - level)) / spread
-    misfit = np.sum(weight * (heights - level - exponent * (logs - centre)) ** 2) / max(len(logs) - 2, 1)
-    return float(exponent), float(1.96 * np.sqrt(max(1.0, misfit) / spread))
+    line = straight_line(np.log(x), np.log(mean), np.maximum(error / mean, 1e-3))
+    return line.slope, 1.96 * line.error * max(1.0, line.chi_squared / max(line.freedom, 1)) ** 0.5

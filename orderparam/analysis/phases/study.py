@@ -104,7 +104,7 @@ def phases_panel(
 def _as_drawn(found: xr.Dataset, x: str, y: str, log: str, order: str, branches: Sequence[str]) -> xr.Dataset:
     """The data set of a `PhaseDiagram`, as far as it is drawn."""
     names = {"boundary_kind": _KINDS, "boundary_branch": tuple(branches), "end_kind": _ENDS}
-    columns = {name: (found[name].dims, np.array(words)[found[name].values]) for name, words in names.items()}
+    columns = {name: (found[name].dims, np.take(words, found[name].values, mode="clip")) for name, words in names.items()}
     values = found["order"].values[:, None, None]
     return xr.Dataset(
         {**columns, **{name: found[name] for name in ("curve", "boundary_x", "boundary_y", "end_x", "end_y")}}

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.core.study import Comparison
-from orderparam.plotting.measured import dots, power_law
+from orderparam.plotting.measured import dots, fitted_power, power_law
 from orderparam.plotting.style import COLOURS, GREY, MARKERS
 from orderparam.systems.online_sgd.phases.model import region, time_exponent
 
@@ -51,7 +51,7 @@ def draw_residuals(axes: Any, comparison: Comparison) -> None:
     for number, delta in enumerate(comparison.parameters["deltas"]):
         theory, runs = _pair(comparison, delta=delta)
         slope, half = power_law(runs["input_dim"].values, runs["test_error"])
-        exact = np.polyfit(np.log(theory["input_dim"]), np.log(theory["test_error"]), 1)[0]
+        exact, _ = fitted_power(theory["input_dim"].values, theory["test_error"].values, np.zeros(theory.sizes["input_dim"]))
         axes.plot(theory["input_dim"], theory["test_error"], color=COLOURS[number])
         label = rf"$\delta = {delta:g}$: $d^{{{slope:.3f}\pm{half:.3f}}}$ [{exact:.3f}]"
         dots(axes, runs["input_dim"], runs["test_error"], number, label, colour=COLOURS[number])

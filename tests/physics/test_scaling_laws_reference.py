@@ -8,9 +8,12 @@ import pytest
 from orderparam.systems.scaling_laws import (
     ComputeBudget,
     PowerLawFeatures,
+    ScaleFreeFeatures,
     compute_exponents,
     compute_optimal,
     deterministic_risk,
+    joint_law,
+    optimal_ridge,
 )
 from orderparam.systems.scaling_laws.one_pass.experiment import _mean_risk
 from orderparam.systems.scaling_laws.one_pass.theory import risk_at
@@ -126,3 +129,44 @@ def test_the_frontier_of_one_family():
         risks[width] = float(jax.jit(risk_at)(system.spectrum, float(width), 0.3, 1.0, 1e4 / width))
     assert min(risks, key=risks.get) in (46, 47)
     assert min(risks.values()) == pytest.approx(0.0333723, rel=1e-4)
+
+
+JOINT = [  # decays a = b, noise, n, N, ridge, error: an independent program with 1000 modes
+    (2.0, 0.0, 100, 50, 1e-6, 0.0927481429),
+    (2.0, 0.0, 50, 100, 1e-6, 0.0927441446),
+    (2.0, 0.0, 100, 100, 0.01, 0.0478166581),
+    (2.0, 0.0, 200, 80, 0.1, 0.0436802133),
+    (2.0, 0.0, 80, 400, 0.1, 0.0478897127),
+    (1.5, 0.1, 100, 50, 1e-6, 0.953633106),
+    (1.5, 0.1, 50, 100, 1e-6, 1.01385077),
+    (1.5, 0.1, 100, 100, 0.01, 1.21374987),
+    (1.5, 0.1, 200, 80, 0.1, 0.499152632),
+    (1.5, 0.1, 80, 400, 0.1, 0.425915521),
+]
+
+
+@pytest.mark.parametrize(("decay", "noise", "n_train", "width", "ridge", "error"), JOINT)
+def test_the_joint_law(decay, noise, n_train, width, ridge, error):
+    system = ScaleFreeFeatures(n_train, width, spectral_decay=decay, target_decay=decay, ridge=ridge, noise=noise, modes=1000)
+    assert float(joint_law(system).test_error) == pytest.approx(error, rel=6e-9)
+
+
+@pytest.mark.parametrize(("sizes", "error"), [((50, 200), 0.0643688172), ((200, 50), 0.0643688172), ((100, 400), 0.0324393437)])
+def test_without_a_ridge_features_and_examples_can_be_exchanged(sizes, error):
+    """Maloney, Roberts, Sully 2022: E = Delta m/(1 - m/max(N, n)), m = min(N, n), sum lambda/(lambda + Delta) = m."""
+    assert float(joint_law(ScaleFreeFeatures(*sizes, ridge=1e-14, modes=20000)).test_error) == pytest.approx(error, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("n_train", "width", "ridge", "error"),
+    [
+        (100, 100, 0.0245232, 0.0484912708),
+        (200, 200, 0.0121866, 0.0243652749),
+        (400, 400, 0.00601832, 0.0121657133),
+        (400, 100, 0.0244332, 0.0304056652),
+        (100, 400, 0.00610829, 0.0304056652),
+    ],
+)
+def test_the_best_ridge(n_train, width, ridge, error):
+    found = optimal_ridge(ScaleFreeFeatures(n_train, width, modes=20000))
+    assert (float(found.ridge), float(found.test_error)) == (pytest.approx(ridge, rel=5e-6), pytest.approx(error, rel=2e-9))

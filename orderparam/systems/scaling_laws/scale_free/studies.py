@@ -12,7 +12,7 @@ from orderparam.systems.scaling_laws.scale_free.experiment import gaussian_clone
 from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 from orderparam.systems.scaling_laws.scale_free.theory import scale_free_fit, spectral_curve
 
-_MARKS = {"full spectrum": "_", "real data": "o", "Gaussian clone": "s"}
+_MARKS = {"full spectrum": "+", "real data": "o", "Gaussian clone": "s"}
 
 
 def draw_exponents(axes: Any, comparison: Comparison) -> None:
@@ -48,7 +48,7 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
     ],
     caption=r"""
         {pool} pictures, even against odd classes, kernel of a wide {kernel} layer. Eigenvalues are corrected for the size of the
-        pool. Exponents: filled, from the power laws of spectrum and target; dash, curve of the full spectrum; circle, measured;
+        pool. Exponents: filled, from the power laws of spectrum and target; cross, curve of the full spectrum; circle, measured;
         square, Gaussian data with the same spectrum and target; 95 % intervals.
     """,
     observables=("test_error", "population_error"),

@@ -57,13 +57,16 @@ def local_exponents(log_rank: np.ndarray, log_value: np.ndarray) -> np.ndarray:
 
 def corrected(rank: np.ndarray, values: np.ndarray, examples: int | None) -> np.ndarray:
     """Population eigenvalues at these ranks, from those of the sample: divided by `sample_ratio` at the local exponent, which is
-    that of the result. examples: n, or None where the features are fewer than the examples, and nothing is corrected."""
+    that of a parabola through the logarithms of the result (slopes between neighbours would feed back on themselves).
+
+    examples: n, or None where the features are fewer than the examples, and nothing is corrected.
+    """
     if examples is None:
         return values
     table = np.stack([sample_ratio(rank / examples, a) for a in _EXPONENTS])
     found = values
     for _ in range(_ROUNDS):
-        exponents = local_exponents(np.log(rank), np.log(found))
+        exponents = -np.polyval(np.polyder(np.polyfit(np.log(rank), np.log(found), 2)), np.log(rank))
         found = values / [np.interp(a, _EXPONENTS, ratios) for a, ratios in zip(exponents, table.T)]
     return found
 

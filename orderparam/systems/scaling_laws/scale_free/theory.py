@@ -12,6 +12,7 @@ from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 
 _FIRST = 2  # rank from which on laws are fitted
 _SHARE = 4  # the last rank is M / 4, so that it is below half of a half-sample
+_TARGET_SHARE = 10  # of target powers M / 10: what small modes of a pool carry is not what those of the population do
 _RESOLVED = 1e-12  # of the largest eigenvalue
 
 
@@ -19,7 +20,7 @@ class ScaleFreeFit(Result):
     """Eigenvalues at some ranks, those of the population that they tell of, and the target's power from each rank on.
 
     spectral_exponent: a of k^-a in the widest window, from rank `first` to `last`, in which ln lambda deviates by less than the
-    tolerance (`power_law`: there is one). target_exponent: b - 1 of sum_(j >= k) y_j^2 in the same window. learning_exponent:
+    tolerance (`power_law`: there is one). target_exponent: b - 1 of sum_(j >= k) y_j^2 up to rank M/10. learning_exponent:
     min(b - 1, 2a), that of the test error without a ridge and without noise. X_error: root mean square difference from
     half-samples of the pool, which differ by chance and where the correction for its size is not the right one.
     power_deviation, cutoff_deviation, lognormal_deviation: root mean square deviation of ln lambda over all ranks from A k^-a,
@@ -68,12 +69,14 @@ def scale_free_fit(system: ScaleFreeData, *, tolerance: float = 0.05, half_sampl
 
     raw, population, beyond = laws(gram, targets)
     law = tail.widest(rank, population, tolerance)
+    few = rank[rank <= pool // _TARGET_SHARE]
+    window = int(min(law.window[0], few[0 if len(few) < 8 else -8])), int(few[-1])
     rng, drawn = np.random.default_rng(0), []
     for _ in range(half_samples):
         half = rng.choice(pool, pool // 2, replace=False)
         _, again, rest = laws(gram[np.ix_(half, half)], targets[half])
-        drawn.append([tail.fitted(rank, x, law.window).exponent for x in (again, rest)])
-    target = tail.fitted(rank, beyond, law.window).exponent
+        drawn.append([tail.fitted(rank, again, law.window).exponent, tail.fitted(rank, rest, window).exponent])
+    target = tail.fitted(rank, beyond, window).exponent
     exponents = np.array([law.exponent, target, min(target, 2 * law.exponent)])
     halves = np.array([[a, b, min(b, 2 * a)] for a, b in drawn])
     error = np.sqrt(np.mean((halves - exponents) ** 2, axis=0))

@@ -1,0 +1,119 @@
+"""Exponents of spectra known from few examples: the law of finite samples, what it corrects, and learning curves of pictures."""
+
+import jax
+import numpy as np
+import pytest
+
+from orderparam.systems.scaling_laws import ScaleFreeData, gaussian_clone, learned_pool, scale_free_fit, spectral_curve
+from orderparam.systems.scaling_laws.scale_free import tail
+
+
+def sample(exponent, examples, modes=8000, seed=0):
+    """Eigenvalues of the covariance of Gaussian examples with population eigenvalues k^-exponent, and the matrix K."""
+    features = np.random.default_rng(seed).normal(size=(examples, modes)) * np.arange(1.0, modes + 1) ** (-exponent / 2)
+    gram = features @ features.T
+    return np.linalg.eigvalsh(gram / examples)[::-1], gram, features
+
+
+@pytest.mark.parametrize("exponent", [1.6, 2.0, 3.0])
+def test_the_law_of_finite_samples(exponent):
+    """Means of log eigenvalues over eight samples of 150: 4 % at every rank above 10, in the far tail as well."""
+    found = np.mean([np.log(sample(exponent, 150, seed=seed)[0]) for seed in range(8)], axis=0)
+    rank = np.array([12, 25, 50, 75, 100, 130, 145])
+    expected = np.log(tail.sample_ratio(rank / 150, exponent)) - exponent * np.log(rank)
+    np.testing.assert_allclose(found[rank - 1], expected, atol=0.05)
+    assert expected[-1] + exponent * np.log(145) < -0.1 or exponent < 2  # the correction matters
+
+
+@pytest.mark.parametrize("exponent", [1.5, 2.0, 3.0])
+def test_corrected_spectra_have_the_exponent_of_the_population(exponent):
+    values = sample(exponent, 400)[0]
+    rank = tail.ranks(3, 200)
+    corrected = tail.corrected(rank, values[rank - 1], 400)
+    assert tail.fitted(rank, corrected, (3, 200)).exponent == pytest.approx(exponent, abs=0.03)
+
+
+def test_half_samples_cover_the_exponent():
+    """1.96 errors around the estimate hold the exponent of the population in at least 16 of 20 samples (19 expected)."""
+    held = 0
+    for seed in range(20):
+        _, gram, features = sample(2.0, 240, modes=2000, seed=seed)
+        target = features @ np.arange(1.0, 2001) ** -0.5
+        fit = scale_free_fit(ScaleFreeData(gram, target), tolerance=0.2)
+        held += abs(float(fit.spectral_exponent) - 2.0) < 1.96 * float(fit.spectral_exponent_error)
+    assert held >= 16
+
+
+def test_shapes_are_told_apart():
+    rank = tail.ranks(2, 300).astype(float)
+    power = tail.shapes(rank, 3 * rank**-1.7, 1000)
+    assert power.power < 1e-6 < power.lognormal
+    cutoff = tail.shapes(rank, rank**-1.2 * np.exp(-rank / 80), 1000)
+    assert cutoff.cutoff < 1e-5 < 0.1 < cutoff.power
+    quantiles = np.exp(2.0 * -tail.scipy.special.ndtri((rank - 0.5) / 1000))
+    lognormal = tail.shapes(rank, quantiles, 1000)
+    assert lognormal.lognormal < 1e-6 < 0.05 < lognormal.power
+
+
+def test_the_widest_window_ends_where_the_law_does():
+    rank = tail.ranks(2, 400)
+    broken = np.where(rank < 60, rank**-1.5, 60**1.5 * rank**-3.0)
+    found = tail.widest(rank, broken, 0.03)
+    assert found.exponent == pytest.approx(1.5, abs=0.1)
+    assert 45 < found.window[1] < 90
+
+
+def test_slopes_of_the_principal_components_of_digits():
+    """Covariance with 1/N of X/16: lambda_1, the trace, and slopes by least squares through all ranks (independent program)."""
+    from sklearn.datasets import load_digits
+
+    inputs = load_digits().data / 16
+    inputs = inputs - inputs.mean(axis=0)
+    values = np.linalg.eigvalsh(inputs.T @ inputs / len(inputs))[::-1]
+    assert values[0] == pytest.approx(0.698856702, abs=5e-10)
+    assert values.sum() == pytest.approx(4.69327632, abs=5e-9)
+    for first, last, slope in ((2, 15, 1.133804), (5, 40, 1.665769), (1, 50, 1.566952)):
+        rank = np.arange(first, last + 1)
+        assert tail.fitted(rank, values[rank - 1], (first, last)).exponent == pytest.approx(slope, abs=6e-7)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return ScaleFreeData.of("digits", 500)
+
+
+def test_a_clone_follows_the_full_spectrum_and_digits_nearly(digits):
+    for size in (20, 60):
+        system = digits.with_(n_train=size)
+        expected = spectral_curve(system)
+        clones = np.array([float(gaussian_clone(system, jax.random.key(seed)).population_error) for seed in range(12)])
+        assert abs(clones.mean() - float(expected.population_error)) < 4 * clones.std(ddof=1) / np.sqrt(12)
+        real = np.mean([float(learned_pool(system, jax.random.key(seed)).test_error) for seed in range(12)])
+        assert real == pytest.approx(float(expected.test_error), rel=0.15)
+
+
+def test_what_is_learned_has_no_error(digits):
+    found = learned_pool(digits.with_(n_train=100, ridge=1e-8), jax.random.key(0))
+    assert float(found.population_error) == pytest.approx(float(found.test_error) * 0.8, rel=1e-5)
+
+
+def test_a_fit_of_digits(digits):
+    fit = scale_free_fit(digits)
+    assert 1.3 < float(fit.spectral_exponent) < 2
+    assert float(fit.learning_exponent) == pytest.approx(min(float(fit.target_exponent), 2 * float(fit.spectral_exponent)))
+    assert float(fit.cutoff_deviation) <= float(fit.power_deviation)
+    assert np.all(np.diff(np.asarray(fit.target_tail)) < 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ScaleFreeData(np.eye(5), np.ones(5), 5), "n_train = 5: must leave some of the pool of 5"),
+        (lambda: ScaleFreeData(np.triu(np.ones((5, 5))), np.ones(5), 2), "gram differs from its transpose"),
+        (lambda: scale_free_fit(ScaleFreeData(np.eye(20), np.ones(20), 2)), "at least 100"),
+        (lambda: ScaleFreeData.of("digits", 50, kernel="cubic"), "cubic"),
+    ],
+)
+def test_bad_input_is_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -44,6 +44,16 @@ def test_the_page_on_your_own_data_runs():
     assert names["beyond"].examples == 442
 
 
+def test_the_page_on_phases_runs():
+    names: dict = {}
+    for block in _blocks("docs/phases.md"):
+        exec(block, names)
+    assert abs(names["onset"].location - 2 / np.log(1 + np.sqrt(2))) < 1e-9
+    assert abs(names["memory"].spinodals["retrieval"][0] - 0.1379055665) < 1e-9
+    assert {"jump", "crossover"} <= {one.kind for one in names["diagram"].boundaries}
+    plt.close("all")
+
+
 def test_every_page_that_the_readme_names_is_there():
     for link in re.findall(r"\]\(([\w./-]+)\)", (ROOT / "README.md").read_text()):
         assert (ROOT / link).exists(), link

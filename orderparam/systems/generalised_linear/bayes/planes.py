@@ -11,7 +11,7 @@ from orderparam.systems.generalised_linear.bayes.theory import state_evolution
 @study(
     "compressed-sensing-plane",
     title="Compressed sensing: message passing finds sparse weights with fewer samples than dimensions",
-    source="Krzakala, Mezard, Sausset, Sun, Zdeborova 2012, Fig. 2",
+    source="Krzakala, Mézard, Sausset, Sun, Zdeborová 2012",
     seconds=(90, 900),
     full={"resolution": 64},
     panels=[phases_panel("prior.density", "sample_ratio", order="error", branches=("uninformed",))],

@@ -1,0 +1,29 @@
+"""The plane (kappa, delta) of one-pass SGD, by what is left of the risk."""
+
+import xarray as xr
+
+from orderparam.analysis.phases.study import diagram_curve, phases_panel
+from orderparam.core.study import Curve, study
+from orderparam.systems.online_sgd.phases.model import PhasePoint
+from orderparam.systems.online_sgd.phases.theory import residual_risk
+
+
+def test_error(data: xr.Dataset) -> xr.DataArray:
+    """The risk of the steady state, where there is one."""
+    return data["test_error"].where(data["converged"])
+
+
+@study(
+    "sgd-plane",
+    title="One-pass SGD: where the steady state ends, and where its risk is that of the label noise",
+    source="Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022",
+    seconds=(60, 900),
+    full={"resolution": 32, "input_dim": 1e6},
+    panels=[phases_panel("width_exponent", "rate_exponent", order="test_error")],
+    caption=r"d = {input_dim:g}, noise {noise}: both lines tend to $\delta = -\kappa$ as $d$ grows; colour: the risk.",
+)
+def sgd_plane(input_dim: float = 1e4, noise: float = 1e-3, resolution: int = 8) -> list[Curve]:
+    over = {"width_exponent": (0.0, 0.5), "rate_exponent": (-0.8, 0.8)}
+    point = PhasePoint(input_dim=input_dim, base_width=2, noise=noise)
+    options = {"level": 0.1 * noise, "resolution": resolution, "accuracy": 1e-3}
+    return [diagram_curve(residual_risk, point, over, order=test_error, **options)]

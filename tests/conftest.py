@@ -10,7 +10,7 @@ from hypothesis import settings
 # Imported before JAX: only then are compiled programs kept on disk, whatever JAX's version.
 from orderparam.core.verb import forget_programs as forget
 
-BESIDE = [str(Path(__file__).parent / folder) for folder in ("core", "every_theory")]
+BESIDE = [str(Path(__file__).parent / folder) for folder in ("core", "every_theory", "systems")]
 sys.path[:0] = BESIDE
 os.environ["PYTHONPATH"] = os.pathsep.join([*BESIDE, *filter(None, [os.environ.get("PYTHONPATH")])])
 os.environ.setdefault("MPLBACKEND", "agg")

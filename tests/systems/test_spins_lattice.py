@@ -1,9 +1,10 @@
-"""Spins: exact solutions against one another, simulations against exact solutions, and refusals."""
+"""The Ising model on lattices: exact solutions against one another, simulations against them, and refusals."""
 
 import jax
 import numpy as np
 import pytest
 import xarray as xr
+from deviations import MOMENTS, SEEDS, deviations
 from PIL import Image
 
 from orderparam.sampling.lattice.clusters import cluster_labels
@@ -12,129 +13,24 @@ from orderparam.sampling.lattice.random_words import binary_digits, first_word, 
 from orderparam.systems.spins import (
     CRITICAL_TEMPERATURE,
     IsingLattice,
-    MeanFieldMagnet,
-    PottsGraph,
-    RegularPotts,
-    ScalarField,
     animate,
-    best_gaussian_field,
-    cavity,
     configuration,
     correlations,
     critical_correlation,
     enumerated,
-    exact_magnet,
-    field_clusters,
     finite_size_scaling,
-    glauber,
-    graph_clusters,
     kaufman,
-    landau,
-    lattice_edges,
-    mean_field,
     metropolis,
     onsager,
-    potts_enumerated,
     quench,
-    random_edges,
-    regular_edges,
-    regular_graph_clusters,
-    spinodal,
     swendsen_wang,
     torus_correlation,
-    transfer_matrix,
     wolff,
 )
 from orderparam.systems.spins.lattice.figures import crossing
 from orderparam.systems.spins.lattice.metropolis import added, at_least, metropolis_series, replica_totals
 
-MOMENTS = ("energy", "heat_capacity", "absolute_magnetisation", "squared_magnetisation", "susceptibility", "binder")
-SEEDS = range(4)
-
-
-def deviations(run, exact, names):
-    """Of the mean of several seeds, in standard errors."""
-    runs = [run(jax.random.key(seed)) for seed in SEEDS]
-    found = {}
-    for name in names:
-        error = np.sqrt(sum(float(getattr(r, f"{name}_error")) ** 2 for r in runs)) / len(runs)
-        found[name] = (np.mean([float(getattr(r, name)) for r in runs]) - float(getattr(exact, name))) / error
-    return found
-
-
-# -- the mean-field magnet -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("branch", ["stable", "metastable", "unstable"])
-def test_branches_are_stationary_points_of_the_landau_function(branch):
-    temperature, field = 0.6, -0.1
-    found = mean_field(MeanFieldMagnet(temperature, field), branch=branch)
-    m = float(found.magnetisation)
-    np.testing.assert_allclose(m, np.tanh((m + field) / temperature), atol=1e-13)
-    entropy = -sum(p * np.log(p) for p in ((1 + m) / 2, (1 - m) / 2))
-    np.testing.assert_allclose(found.free_energy, -(m**2) / 2 - field * m - temperature * entropy, rtol=1e-12)
-    assert (found.susceptibility > 0) == (branch != "unstable")
-    assert (m < 0) == (branch == "stable")
-
-
-def test_branches_have_the_right_derivatives():
-    system = MeanFieldMagnet(0.7, 0.05)
-    for branch in ("stable", "metastable"):
-        found = mean_field(system, branch=branch)
-        slope = jax.grad(lambda s, b=branch: mean_field(s, branch=b).free_energy)(system)
-        sign = -1 if branch == "metastable" else 1
-        np.testing.assert_allclose(slope.field, -found.magnetisation, rtol=1e-10)
-        energy = jax.grad(lambda s, b=branch: mean_field(s, branch=b).energy)(system)
-        np.testing.assert_allclose(energy.temperature, found.heat_capacity, rtol=1e-10)
-        assert sign * found.magnetisation > 0
-
-
-def test_the_metastable_branch_ends_at_the_spinodal():
-    edge = spinodal(MeanFieldMagnet(0.6))
-    fields = [factor * float(edge.spinodal_field) for factor in (1 - 1e-9, 1.01)]
-    inside, outside = (mean_field(MeanFieldMagnet(0.6, field), branch="metastable") for field in fields)
-    np.testing.assert_allclose(-inside.magnetisation, edge.magnetisation, rtol=1e-4)
-    assert inside.valid
-    assert not outside.valid
-    assert np.isnan(outside.magnetisation)
-    assert not spinodal(MeanFieldMagnet(1.2)).valid
-
-
-def test_the_landau_function_and_its_expansion():
-    found = landau(MeanFieldMagnet(0.9, 0.01))
-    difference = np.asarray(found.landau_function - found.expansion)
-    m = np.asarray(found.order_parameter)
-    small = np.abs(m) < 0.25
-    np.testing.assert_allclose(difference[small], 0.9 * (m**6 / 30 + m**8 / 56)[small], atol=1e-7)  # the next orders
-    lowest = m[np.argmin(np.asarray(found.landau_function))]
-    assert abs(lowest - float(mean_field(MeanFieldMagnet(0.9, 0.01)).magnetisation)) < 0.006
-
-
-def test_exact_sums_approach_the_limit_and_keep_the_symmetry():
-    up, down, limit = (
-        exact_magnet(MeanFieldMagnet(0.8, 0.1, 4000)),
-        exact_magnet(MeanFieldMagnet(0.8, -0.1, 4000)),
-        mean_field(MeanFieldMagnet(0.8, 0.1)),
-    )
-    np.testing.assert_allclose(up.magnetisation, -down.magnetisation, rtol=1e-10)
-    np.testing.assert_allclose([up.magnetisation, up.heat_capacity], [limit.magnetisation, limit.heat_capacity], rtol=2e-3)
-    np.testing.assert_allclose(up.free_energy, limit.free_energy, atol=5e-4)
-
-
-@pytest.mark.parametrize(("temperature", "field", "spins"), [(1.0, 0.0, 100), (1.3, 0.2, 40)])
-def test_heat_bath_dynamics(temperature, field, spins):
-    system = MeanFieldMagnet(temperature, field, spins)
-    found = deviations(lambda key: glauber(system, key), exact_magnet(system), MOMENTS)
-    assert max(map(abs, found.values())) < 4, found
-
-
-def test_heat_bath_against_the_field_stays_metastable():
-    system = MeanFieldMagnet(0.6, 0.05, 1000)
-    found = glauber(system, jax.random.key(0), start="against")
-    assert abs(found.magnetisation - mean_field(system, branch="metastable").magnetisation) < 0.01
-
-
-# -- exact solutions of the lattice --------------------------------------------------------------------------------------------
+# -- exact solutions of the lattice ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (2, 5), (5, 3), (3, 4)])
@@ -183,7 +79,7 @@ def test_cold_and_hot_lattices():
     np.testing.assert_allclose(hot.energy, -2e-4, rtol=1e-6)
 
 
-# -- simulations ---------------------------------------------------------------------------------------------------------------
+# -- simulations -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -287,7 +183,7 @@ def test_a_crossing_is_found_where_two_parabolas_meet():
     np.testing.assert_allclose(crossing(smaller, larger), [2.27, 2.27], atol=1e-9)
 
 
-# -- 64 replicas in a word ------------------------------------------------------------------------------------------------------
+# -- 64 replicas in a word -------------------------------------------------------------------------------------------------------
 
 
 def test_random_bits_have_the_probability_of_their_digits_and_are_independent():
@@ -334,7 +230,7 @@ def test_replicas_of_one_word_are_independent():
     assert abs(correlation.mean()) < 0.01
 
 
-# -- correlations, quench, scaling ---------------------------------------------------------------------------------------------
+# -- correlations, quench, scaling -----------------------------------------------------------------------------------------------
 
 
 def test_correlations_of_clusters_are_those_of_all_configurations():
@@ -401,116 +297,6 @@ def test_scaling_finds_what_was_put_in():
     assert found.binder.sizes == (8, 16, 32, 64)
 
 
-# -- graphs --------------------------------------------------------------------------------------------------------------------
-
-
-def test_two_states_are_the_ising_model_at_twice_the_temperature():
-    ising = enumerated(IsingLattice(CRITICAL_TEMPERATURE, (4, 4)))
-    potts = potts_enumerated(PottsGraph(CRITICAL_TEMPERATURE / 2, lattice_edges((4, 4))))
-    np.testing.assert_allclose(2 * potts.energy + 2, ising.energy, rtol=1e-12)
-    for name in ("heat_capacity", "absolute_magnetisation", "squared_magnetisation", "binder"):
-        np.testing.assert_allclose(getattr(potts, name), getattr(ising, name), rtol=1e-10)
-
-
-def test_the_potts_ring_is_solved_by_its_transfer_matrix():
-    q, n, temperature = 3, 8, 0.6
-    weight = np.exp(1 / temperature)
-    wanted = np.log((weight + q - 1) ** n + (q - 1) * (weight - 1) ** n)
-    ring = potts_enumerated(PottsGraph(temperature, lattice_edges((n,)), q))
-    np.testing.assert_allclose(-n * ring.free_energy / temperature, wanted, rtol=1e-12)
-    limit = cavity(RegularPotts(temperature, 100, 2, q))
-    np.testing.assert_allclose(limit.free_energy, -temperature * np.log(weight + q - 1), rtol=1e-10)
-
-
-@pytest.mark.parametrize(("states", "temperature"), [(2, 0.7), (3, 0.6)])
-def test_clusters_on_a_graph_against_all_configurations(states, temperature):
-    system = PottsGraph(temperature, random_edges(8, 11, np.random.default_rng(2)), states)
-    found = deviations(lambda key: graph_clusters(system, key, sweeps=1000), potts_enumerated(system), MOMENTS)
-    assert max(map(abs, found.values())) < 4, found
-
-
-def test_the_bethe_lattice_orders_where_it_is_known_to():
-    """tanh(1/2T) = 1/(c - 1) for two states, here 1/T = ln(1 + q/(c - 2)); the order vanishes as a square root."""
-    edge = 1 / np.log(1 + 2 / (4 - 2))
-    orders = [float(cavity(RegularPotts(edge * (1 - d), 100, 4)).absolute_magnetisation) for d in (1e-3, 4e-3)]
-    np.testing.assert_allclose(orders[1] / orders[0], 2, rtol=0.01)
-    assert cavity(RegularPotts(1.01 * edge, 100, 4)).absolute_magnetisation < 1e-6
-
-
-def test_branches_of_the_bethe_lattice_have_the_right_energies():
-    """dln Z/d(1/T) at both branches of a first-order transition."""
-    for branch in ("ordered", "disordered"):
-        system = RegularPotts(1.05, 100, 4, 6)
-        slope = jax.grad(lambda t, b=branch: cavity(RegularPotts(t, 100, 4, 6), branch=b).free_energy / t)(1.05)
-        np.testing.assert_allclose(-slope * 1.05**2, cavity(system, branch=branch).energy, rtol=1e-9)
-
-
-@pytest.mark.parametrize("states", [2, 3])
-def test_random_regular_graphs_against_the_cavity_method(states):
-    """In the ordered phase, where corrections are O(1/N)."""
-    system = RegularPotts(0.8, 2000, 4, states)
-    found = deviations(
-        lambda key: regular_graph_clusters(system, key, sweeps=100), cavity(system), ("energy", "absolute_magnetisation")
-    )
-    assert max(map(abs, found.values())) < 5, found
-
-
-def test_graphs_are_what_they_are_called():
-    rng = np.random.default_rng(0)
-    edges = regular_edges(50, 5, rng)
-    assert np.all(np.bincount(edges.ravel()) == 5)
-    for graph in (edges, random_edges(9, 36, rng)):
-        pairs = {tuple(sorted(pair)) for pair in graph.tolist()}
-        assert len(pairs) == len(graph)
-        assert all(a < b for a, b in pairs)
-    assert np.all(np.bincount(lattice_edges((4, 5, 3)).ravel()) == 6)
-    with pytest.raises(ValueError, match="degree = 3 of 5 sites"):
-        regular_edges(5, 3, rng)
-
-
-# -- the scalar field ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("mass", "coupling"), [(-1.0, 0.2), (1.0, 0.5)])
-def test_a_field_on_a_ring_against_its_transfer_matrix(mass, coupling):
-    system = ScalarField(mass, coupling, (6,))
-    found = deviations(lambda key: field_clusters(system, key), transfer_matrix(system), ("squared_field", "fourth_field"))
-    assert max(map(abs, found.values())) < 4, found
-
-
-def test_the_transfer_matrix_of_two_sites_is_a_double_integral():
-    mass, coupling = -0.7, 0.3
-    phi = np.linspace(-6, 6, 1201)
-    potential = mass / 2 * phi**2 + coupling * phi**4
-    weight = np.exp(-((phi[:, None] - phi) ** 2) - potential[:, None] - potential)  # two bonds join them
-    wanted = np.sum(weight * phi**2) / np.sum(weight)
-    np.testing.assert_allclose(transfer_matrix(ScalarField(mass, coupling, (2,))).squared_field, wanted, rtol=1e-10)
-
-
-def test_the_best_gaussian_field_is_right_at_weak_coupling():
-    """To first order in u: <phi^2> falls by 12 u <phi^2> sum_k 1/(r + k^2)^2 / N."""
-    mass, coupling, n = 1.0, 1e-6, 8
-    momenta = mass + 2 - 2 * np.cos(2 * np.pi * np.arange(n) / n)
-    free = np.mean(1 / momenta)
-    wanted = free - 12 * coupling * free * np.mean(1 / momenta**2)
-    found = best_gaussian_field(ScalarField(mass, coupling, (n,)))
-    np.testing.assert_allclose(found.squared_field, wanted, rtol=1e-9)
-    np.testing.assert_allclose(
-        transfer_matrix(ScalarField(mass, 1e-4, (n,))).squared_field,
-        best_gaussian_field(ScalarField(mass, 1e-4, (n,))).squared_field,
-        rtol=1e-5,
-    )
-
-
-def test_signs_of_a_field_are_symmetric():
-    found = field_clusters(ScalarField(-2.0, 0.25, (4, 4)), jax.random.key(0))
-    assert found.absolute_magnetisation > 1
-    assert 0.6 < found.binder < 2 / 3
-
-
-# -- refusals ------------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -529,16 +315,9 @@ def test_signs_of_a_field_are_symmetric():
             r"quench: sweeps = \(3, 3\): must be whole numbers",
         ),
         (lambda: correlations(IsingLattice(2.0, (4, 4), 0.1), jax.random.key(0)), r"IsingLattice.field = 0.1: must be 0"),
-        (lambda: potts_enumerated(PottsGraph(1.0, lattice_edges((5, 5)))), r"PottsGraph.edges join 25 sites: at most"),
-        (lambda: PottsGraph(1.0, [[0.0, -1.0]]), r"PottsGraph.edges = -1.0: must be an integer and >= 0"),
-        (lambda: regular_graph_clusters(RegularPotts(1.0, 5, 3), jax.random.key(0)), r"RegularPotts.degree = 3 for 5 sites"),
-        (lambda: transfer_matrix(ScalarField(1.0, 0.1)), r"ScalarField.shape = \(16, 16\): must have one direction"),
-        (lambda: field_clusters(ScalarField(1.0, 0.1, (3, 4)), jax.random.key(0)), r"ScalarField.shape = \(3, 4\): must be even"),
         (lambda: IsingLattice(0.0), r"IsingLattice.temperature = 0.0: must be > 0"),
         (lambda: IsingLattice(2.0, (1, 4)), r"IsingLattice.shape = 1: must be an integer >= 2"),
         (lambda: IsingLattice(2.0, ()), r"IsingLattice.shape = \(\): must have at least one direction"),
-        (lambda: MeanFieldMagnet(1.0, 0.0, 1), r"MeanFieldMagnet.spins = 1: must be an integer >= 2"),
-        (lambda: mean_field(MeanFieldMagnet(1.0), branch="stabel"), "branch = 'stabel': must be one of"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(call, message):

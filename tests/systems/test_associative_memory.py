@@ -17,11 +17,13 @@ from orderparam.systems.associative_memory import (
     exponential_basin,
     one_picture,
     overlaps,
+    parallel_steps,
     phase_lines,
     recall,
     replica_symmetric,
     restored,
     signal_to_noise,
+    statistical_neurodynamics,
     trained_network,
     zero_temperature,
 )
@@ -271,10 +273,40 @@ def test_one_picture_is_damaged_and_restored():
     np.testing.assert_allclose(found.overlap, 1)
 
 
+def test_pictures_of_any_size_come_back_exactly():
+    """1/49 as a float is not the 49th part of one."""
+    patterns = np.where(np.random.default_rng(0).random((6, 49)) < 0.5, -1.0, 1.0)
+    assert restored(StoredImages(patterns, 6, 0.1), jax.random.key(0), rule="attention").exact == 1
+
+
 def test_hebb_fails_on_pictures_that_are_alike():
     system = StoredImages.of("digits", 50, count=20, damage=0.1)
     hebb, projection = (restored(system, jax.random.key(0), rule=rule).exact for rule in ("Hebb", "pseudo-inverse"))
     assert hebb < 0.2 < 0.5 < projection
+
+
+# -- parallel dynamics ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("load", "start"), [(0.08, 0.35), (0.12, 0.2), (0.12, 0.6)])
+def test_one_parallel_step_is_exact_for_many_spins(load, start):
+    system = Hopfield(load, spins=4000, start=start)
+    runs = [float(parallel_steps(system, jax.random.key(seed), steps=1).overlap[1]) for seed in range(6)]
+    error = np.std(runs, ddof=1) / np.sqrt(len(runs))
+    assert abs(np.mean(runs) - float(statistical_neurodynamics(system, steps=1).overlap[1])) < 4 * error + 1e-3
+
+
+def test_parallel_steps_end_where_recall_does():
+    system = Hopfield(0.05, spins=500, start=0.8)
+    assert float(parallel_steps(system, jax.random.key(0), steps=12).overlap[-1]) > 0.99
+    assert float(recall(system, jax.random.key(0), update="parallel").overlap) > 0.99
+
+
+def test_without_more_memory_than_a_step_the_capacity_is_too_large():
+    """0.16 (Amari, Maginu 1988), where replicas say 0.138."""
+    kept, lost = (statistical_neurodynamics(Hopfield(load), steps=3000).overlap[-1] for load in (0.159, 0.161))
+    assert kept > 0.9
+    assert lost < 1e-6
 
 
 # -- refusals ------------------------------------------------------------------------------------------------------------------
@@ -283,6 +315,7 @@ def test_hebb_fails_on_pictures_that_are_alike():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: statistical_neurodynamics(Hopfield(0.1, 0.2)), r"Hopfield.temperature = 0.2: must be 0 for dynamics"),
         (lambda: Hopfield(0.0), r"Hopfield.load = 0.0: must be > 0"),
         (lambda: Hopfield(0.1, -0.1), r"Hopfield.temperature = -0.1: must be >= 0"),
         (lambda: Hopfield(0.1, start=1.5), r"Hopfield.start = 1.5: must be >= -1 and <= 1"),

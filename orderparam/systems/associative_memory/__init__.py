@@ -19,6 +19,7 @@ from orderparam.systems.associative_memory.dense.theory import (
     exponential_basin,
     signal_to_noise,
 )
+from orderparam.systems.associative_memory.hopfield.dynamics import parallel_steps, statistical_neurodynamics
 from orderparam.systems.associative_memory.hopfield.experiment import Recall, recall
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 from orderparam.systems.associative_memory.hopfield.theory import (

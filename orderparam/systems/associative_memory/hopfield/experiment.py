@@ -83,7 +83,7 @@ def _recall(
     def site(total: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         entries, spin, threshold = row
         entries = entries.astype(jnp.float32)
-        new = _aligned((jnp.sum(entries * total, axis=1) - diagonal * spin) / n - threshold, spin)
+        new = aligned((jnp.sum(entries * total, axis=1) - diagonal * spin) / n - threshold, spin)
         return total + entries * (new - spin)[:, None], new
 
     def sweep(state: tuple) -> tuple:
@@ -91,8 +91,8 @@ def _recall(
         threshold = thermal(jax.random.fold_in(for_sweeps, count))
         if parallel:
             fields = jnp.einsum("irp,rp->ir", stored.astype(jnp.float32), total) - diagonal * spins
-            new = _aligned(fields / n - threshold, spins)
-            total = _totals(stored, new)
+            new = aligned(fields / n - threshold, spins)
+            total = totals(stored, new)
         else:
             total, new = jax.lax.scan(site, total, (stored, spins, threshold))
         turned = jnp.any(new != spins)
@@ -102,7 +102,7 @@ def _recall(
     def unfinished(state: tuple) -> Bool[Array, ""]:
         return (state[2] < sweeps) & (state[3] | (temperature > 0))
 
-    begin = (spins, _totals(stored, spins), jnp.asarray(0), jnp.asarray(True), jnp.zeros((2, networks)))
+    begin = (spins, totals(stored, spins), jnp.asarray(0), jnp.asarray(True), jnp.zeros((2, networks)))
     _, total, count, turned, sums = jax.lax.while_loop(unfinished, sweep, begin)
     last = _observed(total, n, patterns)
     overlap, energy = jnp.where((temperature > 0) & (count > warmup), sums / jnp.maximum(count - warmup, 1), last)
@@ -118,11 +118,11 @@ def _recall(
     )
 
 
-def _aligned(field: Array, spin: Array) -> Array:
+def aligned(field: Array, spin: Array) -> Array:
     return jnp.where(field == 0, spin, jnp.sign(field))
 
 
-def _totals(stored: Int8[Array, "site network pattern"], spins: Float[Array, "site network"]) -> Float[Array, "network pattern"]:
+def totals(stored: Int8[Array, "site network pattern"], spins: Float[Array, "site network"]) -> Float[Array, "network pattern"]:
     return jnp.einsum("irp,ir->rp", stored.astype(jnp.float32), spins)
 
 

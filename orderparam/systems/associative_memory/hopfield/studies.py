@@ -3,9 +3,11 @@
 from functools import partial
 
 import numpy as np
+import xarray as xr
 
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel, vertical
+from orderparam.systems.associative_memory.hopfield.dynamics import parallel_steps, statistical_neurodynamics
 from orderparam.systems.associative_memory.hopfield.experiment import recall
 from orderparam.systems.associative_memory.hopfield.figures import draw_lines
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
@@ -92,4 +94,44 @@ def hopfield_capacity(
     for load in basin_loads:
         facets = {"part": "basin", "load": load}
         curves.append(Curve("at rest", measured, Hopfield(load, spins=basin_spins), {"start": starts}, seeds, facets=facets))
+    return curves
+
+
+@study(
+    "hopfield-dynamics",
+    title="Parallel recall step by step: signal, noise, and what a state remembers of its own past",
+    source="Amari, Maginu 1988",
+    seconds=(20, 600),
+    observables=("overlap",),
+    full={"spins": 10_000, "networks": 16, "seeds": 8},
+    columns=2,
+    panels=[
+        Panel(
+            ("parallel steps $t$", lambda data: xr.DataArray(np.arange(data.sizes["time"]), dims="time")),
+            "overlap",
+            by="start",
+            facet="load",
+        )
+    ],
+    caption="{spins} spins, {networks} networks in a run, all spins updated at once at $T$ = 0. Lines: Amari and Maginu.",
+    explained="The equations remember one step back: the first step is exact for many spins, later ones are held too well.",
+)
+def hopfield_dynamics(
+    loads: tuple[float, ...] = (0.08, 0.12),
+    starts: tuple[float, ...] = (0.1, 0.2, 0.35, 0.5, 0.8),
+    spins: int = 2000,
+    steps: int = 10,
+    networks: int = 8,
+    seeds: int = 4,
+) -> list[Curve]:
+    curves = []
+    for load in loads:
+        for start in starts:
+            system, facets = Hopfield(load, spins=spins, start=start), {"load": load, "start": start}
+            over = {"load": (load,)}
+            run = partial(parallel_steps, networks=networks, steps=steps)
+            curves += [
+                Curve("theory", partial(statistical_neurodynamics, steps=steps), system, over, facets=facets),
+                Curve("networks", run, system, over, seeds, facets=facets),
+            ]
     return curves

@@ -53,9 +53,9 @@ def restored(system: StoredImages, key: PRNGKeyArray, *, rule: Rule = "Hebb", tr
     picture = system.patterns[index]
     overlaps = end @ system.patterns[:count].T / picture.shape[1]
     own = jnp.mean(end * picture, axis=1)
-    return Restored(
-        jnp.mean(start * picture), jnp.mean(own), jnp.mean(own >= jnp.max(overlaps, axis=1) - 1e-12), jnp.mean(own == 1)
-    )
+    exact = jnp.all(end == picture, axis=1)  # not from the overlap, which rounds
+    recognised = own >= jnp.max(overlaps, axis=1) - 1e-12
+    return Restored(jnp.mean(start * picture), jnp.mean(own), jnp.mean(recognised), jnp.mean(exact))
 
 
 @experiment

@@ -49,7 +49,6 @@ def draw_plane(axes: Any, data: xr.Dataset, room: str = "") -> None:
 def _fill(axes: Any, data: xr.Dataset, x: str, y: str, log: str) -> None:
     """The first component of the first branch, triangle by triangle between the points; of points nearer than 1/2000 of the axes
     one is enough."""
-    import matplotlib as mpl
     import matplotlib.tri as tri
 
     places, value = [], data["order"].values[:, 0, 0]
@@ -68,9 +67,7 @@ def _fill(axes: Any, data: xr.Dataset, x: str, y: str, log: str) -> None:
     # Placed in units of the axes, so that triangles between points of a logarithmic axis are no slivers.
     shown = tri.Triangulation(data[x].values[chosen], data[y].values[chosen], mesh.triangles)
     image = axes.tripcolor(shown, value[chosen], shading="gouraud", cmap="cividis", alpha=0.55, rasterized=True, zorder=0)
-    name = str(data["component"].values[0])
-    bar = axes.figure.colorbar(image, ax=axes, label=words(name))
-    bar.solids.set(alpha=1) if isinstance(bar.solids, mpl.collections.Collection) else None
+    axes.figure.colorbar(image, ax=axes, label=words(str(data["component"].values[0])))
 
 
 def figure_of(data: xr.Dataset, title: str = "") -> Any:

@@ -10,6 +10,7 @@ from orderparam.plotting.style import COLOURS, house_style, ink
 from orderparam.plotting.words import words
 
 LINES = {"jump": "-", "continuous": "--", "crossover": ":", "end": "-."}
+PIXELS = 240
 _NAMES = {"jump": "jump", "continuous": "continuous", "crossover": "crossover", "end": "end of a branch"}
 _MARKS = {"tricritical": "*", "critical": "o"}
 
@@ -47,27 +48,27 @@ def draw_plane(axes: Any, data: xr.Dataset, room: str = "") -> None:
 
 
 def _fill(axes: Any, data: xr.Dataset, x: str, y: str, log: str) -> None:
-    """The first component of the first branch, triangle by triangle between the points; of points nearer than 1/2000 of the axes
-    one is enough."""
-    import matplotlib.tri as tri
+    """The first component of the first branch, linear between the points (of those nearer than 1/2000 of the axes, one)."""
+    from scipy.interpolate import LinearNDInterpolator
+    from scipy.spatial import QhullError
 
-    places, value = [], data["order"].values[:, 0, 0]
+    value, steps = data["order"].values[:, 0, 0], np.linspace(0, 1, PIXELS)
+    places, ticks = [], []
     for name, letter in ((x, "x"), (y, "y")):
         column = np.log(data[name].values) if letter in log else data[name].values
-        places.append((column - column.min()) / (np.ptp(column) or 1.0))
+        low, span = column.min(), np.ptp(column) or 1.0
+        places.append((column - low) / span)
+        ticks.append(np.exp(low + span * steps) if letter in log else low + span * steps)
     unit = np.stack(places, axis=1)
     _, first = np.unique(np.round(2000 * unit), axis=0, return_index=True)
     chosen = first[np.isfinite(value[first])]
-    if len(chosen) < 3:
-        return
     try:
-        mesh = tri.Triangulation(*unit[chosen].T)
-    except (ValueError, RuntimeError):  # all on one line
+        between = LinearNDInterpolator(unit[chosen], value[chosen])
+    except (ValueError, QhullError):  # no three points that are not on one line
         return
-    # Placed in units of the axes, so that triangles between points of a logarithmic axis are no slivers.
-    shown = tri.Triangulation(data[x].values[chosen], data[y].values[chosen], mesh.triangles)
-    image = axes.tripcolor(shown, value[chosen], shading="gouraud", cmap="cividis", alpha=0.55, rasterized=True, zorder=0)
-    axes.figure.colorbar(image, ax=axes, label=words(str(data["component"].values[0])))
+    image = between(*np.meshgrid(steps, steps))
+    mesh = axes.pcolormesh(*ticks, image, shading="nearest", cmap="cividis", alpha=0.6, linewidth=0, rasterized=True, zorder=0)
+    axes.figure.colorbar(mesh, ax=axes, label=words(str(data["component"].values[0])))
 
 
 def figure_of(data: xr.Dataset, title: str = "") -> Any:

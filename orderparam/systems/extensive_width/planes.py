@@ -10,12 +10,12 @@ from orderparam.systems.extensive_width.theory import bayes_optimal
     "feature-plane",
     title="Features are learned together where read-outs are alike, one by one where they decay",
     source="derived for this package from the free entropy of Nguyen and Barbier 2026",
-    seconds=(60, 900),
-    full={"resolution": 64, "width": 20},
+    seconds=(60, 1200),
+    full={"resolution": 128, "width": 20},
     panels=[phases_panel("n_train", "decay", log="x", order="overlap 1")],
     caption="d = {input_dim}, k = {width}, noise {noise}; colour: overlap of the first feature; lines: jumps of one or more.",
 )
-def feature_plane(resolution: int = 16, input_dim: int = 150, width: int = 8, noise: float = 0.1) -> list[Curve]:
-    over = {"n_train": (input_dim**2 / 100, 2.0 * input_dim**2, "log"), "decay": (0.0, 1.5)}
+def feature_plane(resolution: int = 32, input_dim: int = 150, width: int = 6, noise: float = 0.1) -> list[Curve]:
+    over = {"n_train": (input_dim**2 / 100, 2.0 * input_dim**2, "log"), "decay": (0.2, 1.8)}
     system, options = HierarchicalTeacher(input_dim, width, 0.8, noise), {"resolution": resolution, "accuracy": 1e-4}
     return [diagram_curve(bayes_optimal, system, over, order="overlap", **options)]

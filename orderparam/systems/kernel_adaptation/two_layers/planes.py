@@ -6,7 +6,7 @@ from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.core.study import Curve, study
 from orderparam.systems.kernel_adaptation.modes.network import hermite_target
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory import gaussian_weights
+from orderparam.systems.kernel_adaptation.two_layers.theory.gaussian_weights import gaussian_weights
 
 _BRANCHES = ("lowest", "uninformed", "informed")
 

@@ -7,7 +7,6 @@ Both columns of a table come from one run on one machine; read the ratios. Peak 
 
 import resource
 import time
-from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -15,23 +14,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 from scipy.optimize import root
+from timing import best_of
 
 import orderparam as op
 from orderparam.systems.associative_memory import Hopfield, phase_lines, recall, replica_symmetric, zero_temperature
 
-POINTS, SCIPY_POINTS, REPEATS = 10_000, 50, 3
+POINTS, SCIPY_POINTS = 10_000, 50
 SPINS, LARGE, LOAD, SWEEPS = 2000, 10_000, 0.13, 5
-
-
-def best_of(run: Callable[[], object]) -> float:
-    """Shortest of a few times, after a first call that compiles."""
-    jax.block_until_ready(run())
-    seconds = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        jax.block_until_ready(run())
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
 
 
 def scipy_retrieval(load: float, temperature: float) -> np.ndarray:

@@ -5,9 +5,6 @@
 Both columns of a table come from one run on one machine; read the ratios.
 """
 
-import time
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,24 +14,14 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 from sklearn.svm import SVC
+from timing import best_of
 
 import orderparam as op
 from orderparam.losses.margin import shortest_vector
 from orderparam.systems.generalisation import PerceptronLearning, sampled_students, typical
 
-POINTS, REPEATS = 10_000, 3
+POINTS = 10_000
 DIMENSION, EXAMPLES, SETS, STEPS = 50, 150, 16, 2000
-
-
-def best_of(run: Callable[[], object]) -> float:
-    """Shortest of a few times, after a first call that compiles."""
-    jax.block_until_ready(run())
-    seconds = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        jax.block_until_ready(run())
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
 
 
 def scipy_overlap(ratio: float) -> float:

@@ -186,6 +186,14 @@ def test_a_crossing_is_found_where_two_parabolas_meet():
 # -- 64 replicas in a word -------------------------------------------------------------------------------------------------------
 
 
+def test_looking_less_often_shows_the_same_states():
+    """The same updates; what is seen after every fourth sweep has the same mean, and correlation times in sweeps agree."""
+    system = IsingLattice(2.6, (16, 16))
+    often, rarely = (metropolis(system, jax.random.key(0), sweeps=4000, every=every) for every in (1, 4))
+    assert abs(often.energy - rarely.energy) < 4 * rarely.energy_error
+    assert 0.6 < rarely.autocorrelation_time / often.autocorrelation_time < 1.6
+
+
 def test_random_bits_have_the_probability_of_their_digits_and_are_independent():
     probability = 0.1716
     _, words = random_bits(first_word(jax.random.key(0)), 40_000, binary_digits(jax.numpy.asarray(probability)))
@@ -309,6 +317,10 @@ def test_scaling_finds_what_was_put_in():
         (
             lambda: metropolis(IsingLattice(2.0), jax.random.key(0), replicas=8),
             r"metropolis: replicas = 8: must be a multiple of 64",
+        ),
+        (
+            lambda: metropolis(IsingLattice(2.0), jax.random.key(0), sweeps=100, every=20),
+            r"metropolis: every = 20 for 100 sweeps: must leave at least 8",
         ),
         (
             lambda: quench(IsingLattice(2.0), jax.random.key(0), sweeps=(3, 3)),

@@ -113,7 +113,7 @@ class Updates(NamedTuple):
         return spins ^ flip
 
 
-@partial(jax.jit, static_argnames=("shape", "replicas", "warmup", "sweeps", "tilted"))
+@partial(jax.jit, static_argnames=("shape", "replicas", "warmup", "sweeps", "tilted", "every"))
 def metropolis_series(
     temperature: Float[Array, ""],
     field: Float[Array, ""],
@@ -123,18 +123,23 @@ def metropolis_series(
     warmup: int,
     sweeps: int,
     tilted: bool,
+    every: int = 1,
 ) -> Series:
-    """Series of independent replicas that start with all spins up."""
+    """Series of independent replicas that start with all spins up, looked at after every so many sweeps."""
     updates, n, directions = Updates(temperature, field, shape, replicas, tilted), int(np.prod(shape)), len(shape)
 
-    def sweep(state: State, _: None) -> tuple[State, Array]:
-        state, unequal = updates.sweep(state)
+    def unseen(_: int, state: State) -> State:
+        return updates.sweep(state)[0]
+
+    def look(state: State, _: None) -> tuple[State, Array]:
+        state, unequal = updates.sweep(jax.lax.fori_loop(0, every - 1, unseen, state))
         one, two, *digits = replica_totals(jnp.stack([state.even, state.odd, *unequal]))
         return state, jnp.stack([sum(2**k * digit for k, digit in enumerate(digits)), one + two])
 
     up = jnp.full(updates.half, _ONES)
-    _, kept = jax.lax.scan(sweep, updates.begin(up, up, first_word(key)), length=warmup + sweeps)
-    broken, ones = jnp.moveaxis(kept[warmup:], (0, 1, 2), (2, 0, 1))
+    begin = jax.lax.fori_loop(0, warmup, unseen, updates.begin(up, up, first_word(key)))
+    _, kept = jax.lax.scan(look, begin, length=sweeps // every)
+    broken, ones = jnp.moveaxis(kept, (0, 1, 2), (2, 0, 1))
     bonds, m = directions - 2 * broken / n, 2 * ones / n - 1  # every bond has one end of either colour
     return Series(-bonds - field * m, m, jnp.abs(m), m**2, m**4)
 

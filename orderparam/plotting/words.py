@@ -107,7 +107,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "weight_variance": ("weight variance", r"\sigma_w^2"),
     "width_kurtosis": ("excess kurtosis", r"\times\ N"),
     "closure": ("closure", ""),
-    "coupling": ("coupling of neighbours", "K"),
+    "neighbour_coupling": ("coupling of neighbours", "K_1"),
     "cut": ("modes kept", r"\Lambda"),
     "exact_ridge": ("ridge", r"T(\Lambda)"),
     "fluctuation": ("posterior variance", ""),

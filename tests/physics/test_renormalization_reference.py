@@ -295,9 +295,9 @@ def test_the_potential_of_several_components(components, nu, omega):
 
 
 def test_bonds():
-    assert float(bond_flow(Bonds(1.0, 1.0), steps=1).coupling[1]) == printed("0.66250137")
+    assert float(bond_flow(Bonds(1.0, 1.0), steps=1).neighbour_coupling[1]) == printed("0.66250137")
     point = bond_point(Bonds(1.0))
-    assert (float(point.coupling), float(point.nu)) == (printed("0.304688932"), printed("1.33826579"))
+    assert (float(point.critical_coupling), float(point.nu)) == (printed("0.304688932"), printed("1.33826579"))
     # steps of no length give the exact transition of the square lattice, K_c = ln(1 + sqrt 2)/2 (Kadanoff 1976)
     assert pytest.approx(0.440686794, abs=5e-10) == EXACT_COUPLING
-    assert float(bond_point(Bonds(1.0, 2.0, 1 + 1e-6)).coupling) == pytest.approx(EXACT_COUPLING, rel=1e-6)
+    assert float(bond_point(Bonds(1.0, 2.0, 1 + 1e-6)).critical_coupling) == pytest.approx(EXACT_COUPLING, rel=1e-6)

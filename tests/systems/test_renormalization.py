@@ -272,7 +272,7 @@ def test_sums_around_a_spin_and_majorities():
 def test_couplings_before_any_block_are_those_of_the_lattice():
     found = block_spins(SpinBlocks(1 / EXACT_COUPLING, 32), jax.random.key(1), sweeps=200)
     for value, error, exact in (
-        (found.coupling, found.coupling_error, EXACT_COUPLING),
+        (found.neighbour_coupling, found.neighbour_coupling_error, EXACT_COUPLING),
         (found.diagonal_coupling, found.diagonal_coupling_error, 0.0),
         (found.square_coupling, found.square_coupling_error, 0.0),
     ):
@@ -284,7 +284,7 @@ def test_couplings_before_any_block_are_those_of_the_lattice():
 def test_blocks_flow_to_order_and_to_disorder():
     for temperature, sign in ((2.0, 1), (2.6, -1)):
         found = block_spins(SpinBlocks(temperature, 32), jax.random.key(2), sweeps=200)
-        one, two = (float(found.coupling[n] + found.diagonal_coupling[n]) for n in (1, 2))
+        one, two = (float(found.neighbour_coupling[n] + found.diagonal_coupling[n]) for n in (1, 2))
         assert sign * (two - one) > 0
 
 

@@ -19,15 +19,13 @@ from orderparam.systems.renormalization.decimation.theory import decimated, deci
 
 def _draw_ridges(axes: Any, comparison: Any) -> None:
     """T of the modes that are left, by leading order, exactly, and by the sweep, for every temperature."""
-    looks = (("flow", "ridge", "leading order", 1), ("flow", "exact_ridge", "exact", 0), ("one sweep", "ridge", "one sweep", 3))
-    for label, name, text, dash in looks:
-        (data,) = (found for found in comparison.theories().values() if found.attrs["label"] == label)
+    looks = (("flow", "ridge", "leading order", 1), ("flow", "exact_ridge", "exact", 0), ("sweep", "ridge", "one sweep", 3))
+    for closure, name, text, dash in looks:
+        (data,) = comparison.theories(closure=closure).values()
         for number, temperature in enumerate(data["temperature"].values):
             one = data.sel(temperature=temperature)
             axes.plot(one["mode_count"], one[name], color=COLOURS[number], linestyle=DASHES[dash])
         axes.plot([], [], color=GREY, linestyle=DASHES[dash], label=text)
-    for number, temperature in enumerate(data["temperature"].values):
-        axes.plot([], [], color=COLOURS[number], label=f"$T$ = {temperature:g}")
     axes.set(xscale="log", yscale="log", xlabel=r"modes left $\Lambda$", ylabel=r"ridge $T(\Lambda)$", ylim=(1e-3, None))
 
 
@@ -41,7 +39,7 @@ def _draw_ridges(axes: Any, comparison: Any) -> None:
     columns=3,
     panels=lambda p: [
         Freehand(_draw_ridges),
-        Panel("mode_count", "non_gaussianity", by="temperature", log="xy", where={"label": "flow"}),
+        Panel("mode_count", "non_gaussianity", by="temperature", log="xy", where={"closure": "flow"}),
         Panel("cut", "test_error", by="closure", log="xy", where={"temperature": p["measured_at"]}, text=_WORDS),
     ],
     caption=r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $P$ = {n_train}; right: $T$ = {measured_at}, measured with all "
@@ -62,7 +60,7 @@ def decimation_flow_figure(
     fine = {"temperature": (measured_at,), "cut": np.unique(np.geomspace(5, modes, 40).round())}
     measured = {"temperature": (measured_at,), "cut": tuple(float(cut) for cut in cuts)}
     curves = [
-        Curve("flow", decimation_flow, system, {"temperature": temperatures}, facets={"closure": "flow"}),
+        Curve("theory", decimation_flow, system, {"temperature": temperatures}, facets={"closure": "flow"}),
         Curve("one sweep", running_ridge, system, {"temperature": temperatures}, facets={"closure": "sweep"}),
     ]
     curves += [
@@ -165,7 +163,7 @@ def decimation_images(
     explained="The theory takes the features for Gaussian, and decimated predictors are approximations that a cut makes worse.",
     full={"pool": 0, "seeds": 100},
     panels=lambda p: [
-        Panel("cut", "test_error", facet="inputs", by="with", log="x", text={"effective ridge": "theory, uniform ridge"}),
+        Panel("cut", "test_error", facet="inputs", by="with", log="x", share_y=False),
         Panel(
             "cut",
             ("variation of the ridge over inputs", lambda data: data["ridge_variation"]),

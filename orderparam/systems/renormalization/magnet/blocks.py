@@ -27,14 +27,14 @@ class MeasuredBlocks(Result):
     """After 0, 1, ... levels of blocks: the couplings that make the conditional law of every spin, given the others, most
     probable (pseudo-likelihood; Besag 1975), K_1 of neighbours, K_2 across the diagonal, K_3 of the four spins of a square.
 
-    coupling: (level,) K_1; diagonal_coupling: K_2; square_coupling: K_3. X_error: the standard error of X, by a jackknife.
+    neighbour_coupling: (level,) K_1; diagonal_coupling: K_2; square_coupling: K_3. X_error: standard error of X, by a jackknife.
     absolute_magnetisation: <|m|>; squared_magnetisation: <m^2> by its improved estimator, both before any block.
     thermal_exponent: y_t = 1/nu from the linear response of the last level's sums to those of the level before (Swendsen 1979).
     converged: R-hat < 1.05 and 100 effective samples of |m|.
     """
 
-    coupling: Float[Array, "block_level"]
-    coupling_error: Float[Array, "block_level"]
+    neighbour_coupling: Float[Array, "block_level"]
+    neighbour_coupling_error: Float[Array, "block_level"]
     diagonal_coupling: Float[Array, "block_level"]
     diagonal_coupling_error: Float[Array, "block_level"]
     square_coupling: Float[Array, "block_level"]

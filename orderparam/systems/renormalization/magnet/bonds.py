@@ -13,21 +13,20 @@ _LARGEST = 100.0  # couplings beyond are infinite: e^-200 of all bonds is broken
 
 
 class BondFlow(Result):
-    """coupling: (step,) K after 0, 1, 2, ... steps. length: (step,) b^step, the length that has become one."""
+    """neighbour_coupling: (step,) K after 0, 1, 2, ... steps. length: (step,) b^step, the length that has become one."""
 
-    coupling: Float[Array, "step"]
+    neighbour_coupling: Float[Array, "step"]
     length: Float[Array, "step"]
 
 
 class BondPoint(Result):
-    """coupling: K*, where K' = K; nu = ln b / ln (dK'/dK) there. temperature: 1/K*.
+    """critical_coupling: K*, where K' = K; nu = ln b / ln (dK'/dK) there.
 
     converged: there is one below 100 (on the chain there is none: d = 1). residual: of ln K' = ln K.
     """
 
-    coupling: Float[Array, ""]
+    critical_coupling: Float[Array, ""]
     nu: Float[Array, ""]
-    temperature: Float[Array, ""]
     residual: Float[Array, ""]
     converged: Bool[Array, ""]
 
@@ -52,14 +51,15 @@ def bond_point(system: Bonds) -> BondPoint:
         return log_coupling - jnp.log(scaled(jnp.exp(log_coupling), *args))
 
     args = (jnp.asarray(system.dim), jnp.asarray(system.scale))
-    root = decreasing_root(excess, jnp.log(1e-12) / (args[1] - 1), jnp.log(_LARGEST), args)
+    # tanh x < x: the fixed point of K' = (b^(d-1) K)^b lies below
+    lowest = -(args[0] - 1) * args[1] * jnp.log(args[1]) / (args[1] - 1) - 1
+    root = decreasing_root(excess, lowest, jnp.log(_LARGEST), args)
     coupling = jnp.exp(root.value)
     growth = jax.grad(scaled)(coupling, *args)
     steep = growth > 1
     return BondPoint(
         coupling,
         jnp.log(args[1]) / jnp.log(jnp.where(steep, growth, 2.0)),
-        1 / coupling,
         root.residual,
         root.converged & steep & (coupling < 0.99 * _LARGEST),
     )

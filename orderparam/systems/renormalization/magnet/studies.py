@@ -62,7 +62,7 @@ def magnet_exponents(
 
 def _levels(data: xr.Dataset) -> xr.DataArray:
     """How many times two by two spins have become one."""
-    (dim,) = (name for name in ("step", "block_level") if name in data["coupling"].dims)
+    (dim,) = (name for name in ("step", "block_level") if name in data["neighbour_coupling"].dims)
     return xr.DataArray(np.arange(data.sizes[dim]), dims=dim)
 
 
@@ -71,8 +71,8 @@ def _draw_plane(axes: Any, comparison: Any) -> None:
     for number, data in enumerate(comparison.experiments(part="flow").values()):
         start = data.attrs["facets"]["starting_coupling"]
         one = data.squeeze()
-        means = [one[name].mean("seed") for name in ("coupling", "diagonal_coupling")]
-        errors = [one[name].std("seed") / np.sqrt(one.sizes["seed"]) for name in ("coupling", "diagonal_coupling")]
+        means = [one[name].mean("seed") for name in ("neighbour_coupling", "diagonal_coupling")]
+        errors = [one[name].std("seed") / np.sqrt(one.sizes["seed"]) for name in ("neighbour_coupling", "diagonal_coupling")]
         colour = COLOURS[number % len(COLOURS)]
         axes.errorbar(*means, yerr=errors[1], xerr=errors[0], fmt="o", color=colour)
         for before, after in zip(range(means[0].size - 1), range(1, means[0].size)):
@@ -106,7 +106,9 @@ def _draw_thermal(axes: Any, comparison: Any) -> None:
     columns=3,
     panels=[
         Freehand(_draw_plane),
-        Panel(("times put in blocks", _levels), "coupling", by="starting_coupling", where={"part": "flow"}, ylim=(0, 0.8)),
+        Panel(
+            ("times put in blocks", _levels), "neighbour_coupling", by="starting_coupling", where={"part": "flow"}, ylim=(0, 0.8)
+        ),
         Freehand(_draw_thermal),
     ],
     caption="{length} x {length} torus, Swendsen-Wang, majority of 2 x 2 spins; couplings by pseudo-likelihood. "

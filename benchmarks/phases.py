@@ -3,9 +3,9 @@
     python benchmarks/phases.py
     python benchmarks/phases.py --page docs/phases.md
 
-The first table sets locations beside their closed forms, or beside what special theories of the rooms compute by other equations. The
-second counts the points that a plane costs beside those of a grid on which a boundary would be located as well. `--page` writes both
-between the marks of the page.
+The first table sets locations beside their closed forms, or beside what special theories of the rooms compute by other
+equations. The second counts the points that a plane costs beside those of a grid on which a boundary would be located as well.
+`--page` writes both between the marks of the page.
 """
 
 import math
@@ -53,7 +53,8 @@ def known_transitions() -> Iterator[Case]:
         "absolute_magnetisation",
     )
     first_order = 1 / math.log((5 - 2) / ((5 - 1) ** (1 - 2 / 4) - 1))
-    yield _case("Potts on a random graph, q = 5, c = 4, $T_c$", first_order, spins.cavity, potts, {"temperature": (0.5, 1.6)}, "absolute_magnetisation")
+    over, name = {"temperature": (0.5, 1.6)}, "Potts on a random graph, q = 5, c = 4, $T_c$"
+    yield _case(name, first_order, spins.cavity, potts, over, "absolute_magnetisation")
     retrieval = op.transition(
         associative_memory.replica_symmetric, hopfield, {"load": (0.05, 0.2)}, order="overlap", branches=("retrieval",)
     )  # fmt: skip
@@ -79,7 +80,7 @@ def _as_case(name: str, known: float, found: Any) -> Case:
     return Case(name, known, found.location, found.error, kind, found.data.sizes["point"])
 
 
-def measured_transition(lengths: tuple[int, ...] = (8, 16, 32), seeds: int = 12) -> Case:
+def measured_transition(lengths: tuple[int, ...] = (8, 16, 32), seeds: int = 6) -> Case:
     """Onsager's temperature from Binder's ratios of sampled lattices, by their collapse with 1/nu = 1."""
     temperatures = np.linspace(2.2, 2.34, 9).tolist()
     data = [
@@ -106,7 +107,8 @@ def planes(resolution: int = 32, accuracy: float = 1e-3) -> Iterator[Plane]:
     magnet = spins.MeanFieldMagnet(temperature=1.0)
     cases = {
         "mean-field magnet, temperature and field": (
-            spins.mean_field, magnet, {"temperature": (0.3, 1.7), "field": (-0.5, 0.61)}, {"order": "magnetisation", "level": 0.0}),
+            spins.mean_field, magnet,
+            {"temperature": (0.3, 1.7), "field": (-0.5, 0.61)}, {"order": "magnetisation", "level": 0.0}),
         "Hopfield model, load and temperature": (
             associative_memory.replica_symmetric, associative_memory.Hopfield(load=0.1),
             {"load": (0.002, 0.16), "temperature": (0.02, 1.45)}, {"order": ("overlap", "self_overlap")}),

@@ -1,5 +1,7 @@
 """The phases of compressed sensing without noise."""
 
+from functools import partial
+
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.channels import RealLabels
 from orderparam.core.study import Curve, study
@@ -13,12 +15,12 @@ from orderparam.systems.generalised_linear.bayes.theory import state_evolution
     title="Compressed sensing: message passing finds sparse weights with fewer samples than dimensions",
     source="Krzakala, Mézard, Sausset, Sun, Zdeborová 2012",
     seconds=(90, 900),
-    full={"resolution": 64},
+    full={"resolution": 64, "max_steps": 2000},
     panels=[phases_panel("prior.density", "sample_ratio", order="error", branches=("uninformed",))],
-    caption="Bernoulli-Gauss weights, no noise; colour: error of message passing, zero above the line.",
+    caption="Bernoulli-Gauss weights, no noise; colour: error of message passing after {max_steps} steps.",
 )
-def compressed_sensing_plane(resolution: int = 16) -> list[Curve]:
+def compressed_sensing_plane(resolution: int = 16, max_steps: int = 400) -> list[Curve]:
     over = {"prior.density": (0.02, 0.6), "sample_ratio": (0.05, 0.9)}
     system = GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(0.2))
-    options = {"branches": ("uninformed",), "resolution": resolution, "accuracy": 1e-4}
-    return [diagram_curve(state_evolution, system, over, order="error", **options)]
+    options = {"branches": ("uninformed",), "resolution": resolution, "accuracy": 1e-3}
+    return [diagram_curve(partial(state_evolution, max_steps=max_steps), system, over, order="error", **options)]

@@ -34,10 +34,10 @@ def loop(eigenvalues: np.ndarray, power: np.ndarray) -> dict[str, np.ndarray]:
         )
     learned = eigenvalues / (eigenvalues + kappa)
     noisy = np.sum((1 - learned) ** 2 * power) / (1 - np.sum(learned**2) / N_TRAIN)
-    found = {name: np.empty(MODES) for name in ("ridge", "noise", "exact_ridge", "exact_noise", "non_gaussianity")}
+    found = {name: np.empty(MODES) for name in ("ridge", "renormalized_noise", "exact_ridge", "exact_noise", "non_gaussianity")}
     ridge, noise, exact, heard, variance = TEMPERATURE, 0.0, TEMPERATURE, 0.0, kappa * learned.sum()
     for k in range(MODES - 1, -1, -1):
-        found["ridge"][k], found["noise"][k] = ridge, noise
+        found["ridge"][k], found["renormalized_noise"][k] = ridge, noise
         found["exact_ridge"][k], found["exact_noise"][k] = exact, heard
         found["non_gaussianity"][k] = variance / exact
         L = eigenvalues[k] / (eigenvalues[k] + kappa)

@@ -28,7 +28,7 @@ Closure = Literal["effective ridge", "equivalent kernel", "exact"]
 class DecimationFlow(Result):
     """Couplings along the flow, levels in decreasing order of eigenvalue: entry n is after integrating out all levels after n.
 
-    mode_count, eigenvalue, ridge, noise, exact_ridge, exact_noise: see `orderparam.kernels.decimation.Couplings`.
+    mode_count, eigenvalue, ridge, renormalized_noise, exact_ridge, exact_noise: see `orderparam.kernels.decimation.Couplings`.
     non_gaussianity: g(n) = q(n) / T*(n), q the posterior variance of the modes that are left. The quartic term of the expanded
         exponential is (3/4) g times the quadratic one: the fewer modes are left, the more Gaussian is their theory.
     learnability: L = lambda / (lambda + kappa), of all modes together.
@@ -39,7 +39,7 @@ class DecimationFlow(Result):
     mode_count: Float[Array, "level"]
     eigenvalue: Float[Array, "level"]
     ridge: Float[Array, "level"]
-    noise: Float[Array, "level"]
+    renormalized_noise: Float[Array, "level"]
     exact_ridge: Float[Array, "level"]
     exact_noise: Float[Array, "level"]
     non_gaussianity: Float[Array, "level"]
@@ -64,15 +64,15 @@ class RunningRidge(Result):
 class DecimatedCurve(Result):
     """The learning curve of the theory that is left after decimation.
 
-    mode_count: number of modes kept. ridge, noise: theirs, T' and s2', by the chosen closure. threshold: their kappa, and
-    effective_ridge P kappa. test_error: E (f - y)^2 of the posterior mean against targets without noise, over the input measure;
+    mode_count: number of modes kept. ridge, renormalized_noise: theirs, T' and s2', by the chosen closure. threshold: their kappa;
+    effective_ridge: P kappa. test_error: E (f - y)^2 of the posterior mean against targets without noise, over the input measure;
     of the equivalent kernel it is that of the mean predictor (`bias`), which leaves out the scatter over data sets.
     bias: E_x (E_D f - y)^2. found_cutoff: whether anything was integrated out.
     """
 
     mode_count: Float[Array, ""]
     ridge: Float[Array, ""]
-    noise: Float[Array, ""]
+    renormalized_noise: Float[Array, ""]
     threshold: Float[Array, ""]
     effective_ridge: Float[Array, ""]
     test_error: Float[Array, ""]
@@ -97,7 +97,7 @@ def decimation_flow(system: DecimatedRegression) -> DecimationFlow:
         mode_count=found.mode_count,
         eigenvalue=found.eigenvalue,
         ridge=found.ridge,
-        noise=found.noise,
+        renormalized_noise=found.noise,
         exact_ridge=found.exact_ridge,
         exact_noise=found.exact_noise,
         non_gaussianity=ratio(found.variance, found.exact_ridge),
@@ -166,7 +166,7 @@ def decimated(
     return DecimatedCurve(
         mode_count=jnp.sum(jnp.where(kept, spectrum.multiplicities, 0.0)),
         ridge=ridge,
-        noise=noise,
+        renormalized_noise=noise,
         threshold=kappa,
         effective_ridge=n_train * kappa,
         test_error=noisy - system.noise,

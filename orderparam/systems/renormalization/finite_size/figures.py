@@ -10,18 +10,25 @@ from orderparam.analysis import Collapse, collapse
 from orderparam.plotting.style import COLOURS, MARKERS, ink
 
 
-def learnabilities(runs: xr.Dataset, reach: float = 4.0) -> Collapse:
-    """L_k = F(k P^inverse_nu): modes below `reach` times the frozen ones, k_h ~ P without a ridge (inverse_nu = -1)."""
-    modes = np.arange(1.0, runs.sizes["mode"] + 1)
-    runs = runs.assign_coords(mode=modes)[["learnability"]].squeeze("temperature", drop=True)
-    largest = float(runs["n_train"].max())
-    near = runs.sel(mode=modes[modes <= reach * largest])
-    return collapse(near, x="mode", y="learnability", size="n_train", critical=0.0, power=0.0, window=reach / 2, order=6)
+def learnabilities(runs: xr.Dataset, reach: float = 2.0, groups: int = 24) -> Collapse:
+    """L_k = F(k P^inverse_nu): modes below `reach` times the frozen ones, k_h ~ P without a ridge (inverse_nu = -1).
+
+    Neighbouring modes are averaged, in `groups` of equal width in k up to `reach` times the largest P.
+    """
+    largest = reach * float(runs["n_train"].max())
+    count = min(runs.sizes["mode"], int(largest))
+    group = np.arange(count) * groups // count
+    near = runs[["learnability"]].squeeze("temperature", drop=True).isel(mode=slice(0, count))
+    near = near.assign_coords(mode=("mode", np.arange(1.0, count + 1)))
+    parts = [near.isel(mode=group == one) for one in np.unique(group)]
+    means = [part.mean("mode").expand_dims(mode=[float(part["mode"].mean())]) for part in parts]
+    merged = xr.concat(means, "mode")
+    return collapse(merged, x="mode", y="learnability", size="n_train", critical=0.0, power=0.0, window=reach, order=4)
 
 
 def learning_curves(runs: xr.Dataset) -> Collapse:
     """E = P^power F(T P^inverse_nu): power = -alpha and inverse_nu = alpha for matched exponents and no noise."""
-    return collapse(runs, x="temperature", y="test_error", size="n_train", critical=0.0, order=4)
+    return collapse(runs, x="temperature", y="test_error", size="n_train", critical=0.0, order=3)
 
 
 def magnetisations(runs: xr.Dataset) -> Collapse:
@@ -38,7 +45,8 @@ def draw_collapse(
 ) -> None:
     """The points on their common curve, each size in its colour, and the exponents with their errors.
 
-    labels: "x" and "y" of the axes, "size" the symbol of the sizes, and the symbols of what is fitted, by its name.
+    labels: "x" and "y" of the axes, "size" the symbol of the sizes, and the symbols of what is fitted, by its name; one
+    with a minus is shown with the other sign.
     """
     axes.set(xlabel=labels["x"], ylabel=labels["y"])
     try:
@@ -53,7 +61,10 @@ def draw_collapse(
         axes.errorbar(fit.scaled_x[own], fit.scaled_y[own], fit.scaled_error[own], label=text, markerfacecolor="white", **look)
     u = np.linspace(fit.scaled_x.min(), fit.scaled_x.max(), 300)
     axes.plot(u, fit.curve(u), color=ink(), linewidth=0.8)
-    fitted = [name for name in ("critical", "inverse_nu", "power") if name in labels]
-    axes.set_title(
-        "\n".join(f"{labels[name]} = {getattr(fit, name):.4f} ± {getattr(fit, name + '_error'):.4f}" for name in fitted)
-    )
+    told = []
+    for name in ("critical", "inverse_nu", "power"):
+        if name in labels:
+            sign = -1 if labels[name].startswith("-") else 1
+            error = getattr(fit, f"{name}_error")
+            told.append(f"${labels[name].removeprefix('-')}$ = {sign * getattr(fit, name):.3f} ± {error:.3f}")
+    axes.set_title("\n".join(told))

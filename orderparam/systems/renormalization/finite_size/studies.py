@@ -51,7 +51,7 @@ def _magnets(comparison: Any) -> xr.Dataset:
                 draw_collapse,
                 learnabilities,
                 partial(_of, "modes"),
-                {"x": r"$k\,P^{-x}$", "y": "learnability $L_k$", "size": "P", "inverse_nu": "$-x$"},
+                {"x": r"$k\,P^{-x}$", "y": "learnability $L_k$", "size": "P", "inverse_nu": "-x"},
             ),
         ),
         Freehand(
@@ -59,7 +59,7 @@ def _magnets(comparison: Any) -> xr.Dataset:
                 draw_collapse,
                 learning_curves,
                 partial(_of, "curve"),
-                {"x": r"$T\,P^{x}$", "y": r"$E\,P^{y}$", "size": "P", "inverse_nu": "$x$", "power": "$-y$"},
+                {"x": r"$T\,P^{x}$", "y": r"$E\,P^{y}$", "size": "P", "inverse_nu": "x", "power": "-y"},
             ),
         ),
         Freehand(
@@ -71,9 +71,9 @@ def _magnets(comparison: Any) -> xr.Dataset:
                     "x": r"$(T-T_c)\,L^{1/\nu}$",
                     "y": r"$\langle m^2\rangle L^{2\beta/\nu}$",
                     "size": "L",
-                    "critical": "$T_c$",
-                    "inverse_nu": r"$1/\nu$",
-                    "power": r"$-2\beta/\nu$",
+                    "critical": "T_c",
+                    "inverse_nu": r"1/\nu",
+                    "power": r"-2\beta/\nu",
                 },
             ),
         ),
@@ -87,13 +87,13 @@ def finite_size(
     alpha: float = 1.0,
     modes: int = 2000,
     n_train: tuple[int, ...] = (50, 100, 200),
-    scaled_temperatures: tuple[float, ...] = (0.3, 1.0, 2.0, 3.0, 4.0),
+    scaled_temperatures: tuple[float, ...] = (0.5, 2.0, 4.0, 7.0, 10.0),
     cold: float = 1e-8,
     lengths: tuple[int, ...] = (16, 32, 64),
     temperatures: tuple[float, ...] = (2.22, 2.25, 2.27, 2.29, 2.32),
     sweeps: int = 400,
     replicas: int = 8,
-    seeds: int = 8,
+    seeds: int = 16,
 ) -> list[Curve]:
     k = np.arange(1.0, modes + 1)
     system = DecimatedRegression(Spectrum(k ** (-1 - alpha), k ** (-1 - alpha)), 100, cold)

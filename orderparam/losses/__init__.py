@@ -10,5 +10,6 @@ from orderparam.losses.fresh import field_means, fresh_means
 from orderparam.losses.hinge import Hinge
 from orderparam.losses.logistic import Logistic
 from orderparam.losses.minimise import FittedWeights, minimise
+from orderparam.losses.residual import Huber, Quantile
 from orderparam.losses.risk import PenalisedRisk, Penalty
 from orderparam.losses.square import Square

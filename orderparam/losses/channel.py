@@ -10,7 +10,10 @@ import jax.numpy as jnp
 
 from orderparam.channels import Fields, Labels, Likelihood, RealLabels, SignLabels, labelled_nodes
 from orderparam.channels.base import Average, Entry
+from orderparam.gaussian.polynomials import Linear
+from orderparam.gaussian.quadrature import standard_normal_rule
 from orderparam.losses.base import Loss
+from orderparam.losses.residual import Residual
 from orderparam.losses.square import Square
 
 
@@ -38,7 +41,8 @@ class ChannelErrors(eqx.Module):
 
 
 class Channel(eqx.Module):
-    """A loss and the law of the labels. Square losses take any labels, in closed form; binary losses need labels -1 and +1.
+    """A loss and the law of the labels. Square losses take any labels, in closed form; binary losses need labels -1 and +1, those
+    of residuals (Huber, quantile) linear ones.
 
     Averages by quadrature are accurate to 1e-11 of the mean of the absolute value. Raises `ValueError` when the two do not fit.
     """
@@ -47,7 +51,10 @@ class Channel(eqx.Module):
     labels: Labels
 
     def __check_init__(self) -> None:
-        if not isinstance(self.loss, Square) and not self.labels.binary:
+        if isinstance(self.loss, Residual):
+            if not (isinstance(self.labels, RealLabels) and isinstance(self.labels.link, Linear)):
+                raise ValueError(f"loss = {self.loss.name!r}: needs linear labels, not {type(self.labels).__name__}")
+        elif not isinstance(self.loss, Square) and not self.labels.binary:
             raise ValueError(f"loss = {self.loss.name!r}: needs labels -1 and +1, not {type(self.labels).__name__}")
 
     def averages(self, variance: Entry, fields: Fields) -> ChannelAverages:
@@ -61,6 +68,13 @@ class Channel(eqx.Module):
                 shrink,
                 labels.slope * shrink,
             )
+        if isinstance(self.loss, Residual):
+            r, weight = self._residuals(self.loss, variance, fields)
+            g, change = (
+                part(r, 0.0, jnp.asarray(variance)[..., None]) for part in (self.loss.denoiser, self.loss.denoiser_slope)
+            )
+            stiffness = -jnp.sum(weight * change, axis=-1)
+            return ChannelAverages(jnp.sum(weight * g, axis=-1), jnp.sum(weight * g**2, axis=-1), stiffness, stiffness)
         mean, power, stiffness, alignment = (jnp.zeros(()),) * 4
         for label in (-1.0, 1.0):
             w, weight, evidence, change = self._nodes(label, variance, fields)
@@ -79,6 +93,12 @@ class Channel(eqx.Module):
             test = self._squared(fields)
             train = test / (1 + jnp.asarray(variance)) ** 2
             return ChannelErrors(test, train, test / 2, train / 2, classification)
+        if isinstance(self.loss, Residual):
+            r, weight = self._residuals(self.loss, variance, fields)
+            spread = jnp.asarray(variance)[..., None]
+            left = r - spread * self.loss.denoiser(r, 0.0, spread)
+            parts = (r**2, left**2, self.loss(r, 0.0), self.loss(left, 0.0))
+            return ChannelErrors(*(jnp.sum(weight * part, axis=-1) for part in parts), classification)
         test, train, test_loss, train_loss = (jnp.zeros(()),) * 4
         for label in (-1.0, 1.0):
             w, weight, evidence, _ = self._nodes(label, variance, fields)
@@ -95,6 +115,13 @@ class Channel(eqx.Module):
         labels = self.labels.moments(fields.teacher_mean, fields.teacher_variance)
         mean, variance = fields.student_mean, fields.student_variance
         return labels.power - 2 * (mean * labels.mean + labels.slope * fields.covariance) + mean**2 + variance
+
+    def _residuals(self, loss: Residual, variance: Entry, fields: Fields) -> tuple[Average, Average]:
+        """Nodes y - w with weights: a Gaussian, for linear labels."""
+        mean = jnp.asarray(fields.teacher_mean) - fields.student_mean
+        deviation = jnp.sqrt(self._squared(fields) - mean**2)
+        z, weight = standard_normal_rule([(turn - mean) / deviation for turn in loss.turns(jnp.asarray(variance))])
+        return mean[..., None] + deviation[..., None] * z, weight
 
     def _classification_error(self, fields: Fields) -> Average:
         if isinstance(self.labels, RealLabels):

@@ -17,6 +17,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "channels": ("channels", "C"),
     "chi": ("adaptation", r"\chi"),
     "classification_error": (r"classification error", r"P(\mathrm{sign} f\neq y)"),
+    "condition": ("condition number", r"s_\mathrm{max}/s_\mathrm{min}"),
     "copies": ("copies of every mode", "m"),
     "count": ("stored pictures", ""),
     "cross_validation": ("cross-validated error", ""),

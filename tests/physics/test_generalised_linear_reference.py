@@ -8,7 +8,10 @@ from orderparam.priors import GaussianPrior, Rademacher, SparsePrior
 from orderparam.systems.generalised_linear import (
     ElasticNet,
     GeneralisedLinear,
+    PenalisedFit,
+    best_penalty,
     elastic_net,
+    penalised_fit,
     sparse_thresholds,
     spectral,
     state_evolution,
@@ -97,3 +100,37 @@ def test_the_leading_eigenvector_of_magnitudes(alpha, square):
     found = spectral(GeneralisedLinear(alpha, RealLabels("abs"), GaussianPrior()))
     assert found.converged
     np.testing.assert_allclose(float(found.cosine) ** 2, square, atol=6e-7 if alpha >= 1 else 6e-5)
+
+
+@pytest.mark.parametrize(
+    ("loss", "alpha", "ridge", "wrong"),
+    [
+        ("square", 1.0, 0.1, 0.27538250),
+        ("square", 3.0, 0.1, 0.15350264),
+        ("logistic", 1.0, 0.1, 0.25586427),
+        ("logistic", 3.0, 1.0, 0.16706251),
+        ("hinge", 1.0, 0.1, 0.2656848895),
+        ("hinge", 2.0, 0.5, 0.1923791355),
+    ],
+)
+def test_penalised_fits_of_signs(loss, alpha, ridge, wrong):
+    found = penalised_fit(PenalisedFit(alpha, loss, "sign", 0.0, ridge))
+    assert found.converged
+    np.testing.assert_allclose(found.classification_error, wrong, atol=6e-9)
+
+
+def test_the_order_parameters_of_the_hinge():
+    found = penalised_fit(PenalisedFit(1.0, "hinge", "sign", 0.0, 0.1))
+    np.testing.assert_allclose(
+        [found.teacher_overlap, found.self_overlap, found.response], [0.8530627491, 1.6142619535, 3.7645202328], atol=6e-10
+    )
+
+
+def test_the_best_ridge_for_signs_is_the_same_at_every_number_of_samples():
+    found = best_penalty(PenalisedFit(3.0, "square"))
+    np.testing.assert_allclose([found.penalty, found.least_error], [np.pi / 2 - 1, 0.1497962193], atol=1e-6)
+
+
+def test_a_lasso_is_a_penalised_fit():
+    found = penalised_fit(PenalisedFit(0.8, "square", RealLabels("linear", 0.05), 0.2, 0.0, SparsePrior(0.2)))
+    np.testing.assert_allclose([found.error, found.response, found.support], [0.0459832877, 0.6702689162, 0.32103521], atol=6e-9)

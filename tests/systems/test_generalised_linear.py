@@ -5,19 +5,26 @@ import numpy as np
 import pytest
 
 from orderparam.channels import LogisticLabels, RealLabels, SignLabels
+from orderparam.losses import Huber, Quantile
 from orderparam.priors import GaussianPrior, MixturePrior, Rademacher, SparsePrior
 from orderparam.systems.generalised_linear import (
     ElasticNet,
     GeneralisedLinear,
+    InvariantDesign,
+    PenalisedFit,
     elastic_net,
     fitted_elastic_net,
+    fitted_estimator,
     leading_eigenvector,
     message_passing,
+    penalised_fit,
     solutions,
     sparse_thresholds,
     spectral,
     state_evolution,
     thresholds,
+    vector_message_passing,
+    vector_state_evolution,
 )
 
 SEEDS = range(4)
@@ -179,3 +186,61 @@ def test_the_eigenvector_stands_out_from_weak_recovery_on():
         assert (float(spectral(GeneralisedLinear(ratio, "abs")).cosine) > 0) is out
     with pytest.raises(ValueError, match="size of a field"):
         spectral(GeneralisedLinear(1.0, "sign"))
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        PenalisedFit(3.0, "hinge", "sign", 0.0, 0.1, "gaussian", 300),
+        PenalisedFit(2.0, "logistic", "logistic", 0.3, 0.1, SparsePrior(0.3, 9.0), 300),
+        PenalisedFit(2.0, Huber(0.5), RealLabels("linear", 0.3), 0.0, 0.2, "gaussian", 300),
+        PenalisedFit(2.0, Quantile(0.5), RealLabels("linear", 0.3), 0.1, 0.0, SparsePrior(0.3), 300),
+    ],
+)
+def test_estimators_follow_the_theory_of_their_loss(system):
+    theory, runs = penalised_fit(system), [fitted_estimator(system, jax.random.key(seed)) for seed in range(8)]
+    assert theory.converged
+    assert all(run.converged for run in runs)
+    for name in ("teacher_overlap", "self_overlap", "support", "test_error", "train_error", "test_loss", "train_loss"):
+        values, expected = [float(getattr(run, name)) for run in runs], float(getattr(theory, name))
+        error = np.std(values, ddof=1) / np.sqrt(len(values))
+        assert abs(np.mean(values) - expected) < 4.5 * error + 0.01 * max(1, abs(expected)), name
+
+
+def test_a_huber_loss_without_limit_is_the_square_loss():
+    labels = RealLabels("linear", 0.3)
+    square, huber = (penalised_fit(PenalisedFit(2.0, loss, labels, 0.1, 0.2)) for loss in ("square", Huber(1e3)))
+    np.testing.assert_allclose(huber.test_error, square.test_error, rtol=1e-8)
+
+
+def test_fits_that_do_not_fit_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"PenalisedFit\.loss.*hubert"):
+        PenalisedFit(1.0, "hubert")
+    with pytest.raises(ValueError, match="needs linear labels"):
+        PenalisedFit(1.0, "huber", "sign")
+    with pytest.raises(ValueError, match="needs labels -1 and"):
+        PenalisedFit(1.0, "hinge", "linear")
+    with pytest.raises(ValueError, match=r"PenalisedFit\.ridge = 0"):
+        PenalisedFit(1.0, "square", "sign", 0.0, 0.0)
+    with pytest.raises(ValueError, match="there is no estimator"):
+        fitted_estimator(PenalisedFit(1.0, "hinge", "sign", 0.1, 0.1), jax.random.key(0))
+
+
+@pytest.mark.parametrize("condition", [1.0, 10.0])
+def test_vamp_follows_its_state_evolution_where_gamp_diverges(condition):
+    system = InvariantDesign(1.5, condition, 0.05, SparsePrior(0.2), 800)
+    theory, runs = vector_state_evolution(system), [vector_message_passing(system, jax.random.key(seed)) for seed in range(6)]
+    assert theory.converged
+    assert all(run.converged for run in runs)
+    for name in ("error", "overlap"):
+        values = [float(getattr(run, name)) for run in runs]
+        error = np.std(values, ddof=1) / np.sqrt(len(values))
+        assert abs(np.mean(values) - float(getattr(theory, name))) < 4.5 * error + 0.001, name
+    if condition > 1:
+        assert not vector_message_passing(system, jax.random.key(0), algorithm="gamp").converged
+
+
+def test_gaussian_weights_make_vamp_ridge_regression():
+    """One row for every weight, all singular values one: E = noise / (1 + noise)."""
+    found = vector_state_evolution(InvariantDesign(1.0, 1.0, 0.3, GaussianPrior()))
+    np.testing.assert_allclose(found.error, 0.3 / 1.3, rtol=1e-9)

@@ -23,5 +23,11 @@ from orderparam.systems.generalised_linear.bayes.theory import (
 from orderparam.systems.generalised_linear.elastic_net.experiment import fitted_elastic_net
 from orderparam.systems.generalised_linear.elastic_net.model import ElasticNet
 from orderparam.systems.generalised_linear.elastic_net.theory import SparseFit, SparseFitTheory, elastic_net
+from orderparam.systems.generalised_linear.invariant.experiment import vector_message_passing
+from orderparam.systems.generalised_linear.invariant.model import InvariantDesign
+from orderparam.systems.generalised_linear.invariant.theory import MeasuredWeights, MeasuredWeightsTheory, vector_state_evolution
+from orderparam.systems.generalised_linear.penalised.experiment import fitted_estimator
+from orderparam.systems.generalised_linear.penalised.model import PenalisedFit
+from orderparam.systems.generalised_linear.penalised.theory import BestPenalty, Fit, FitTheory, best_penalty, penalised_fit
 from orderparam.systems.generalised_linear.spectral.experiment import leading_eigenvector
 from orderparam.systems.generalised_linear.spectral.theory import SpectralEstimate, spectral

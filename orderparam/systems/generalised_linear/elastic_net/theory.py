@@ -11,9 +11,9 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
-from orderparam.gaussian.quadrature import standard_normal_rule
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.systems.generalised_linear.elastic_net.model import ElasticNet
+from orderparam.systems.generalised_linear.shrinkage import shrunk
 
 Scalar = Float[Array, ""]
 
@@ -64,18 +64,8 @@ def elastic_net(system: ElasticNet, *, max_steps: int = 3000) -> SparseFitTheory
 
 
 def _weights(system: ElasticNet, error: Scalar, response: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """Error, overlap, support and response from the law of b, a mixture of Gaussians cut at -l1 and l1."""
-    shares, means, variances = system.prior.components
+    """Error, overlap, support and response."""
     stiffness = system.sample_ratio / (1 + response)
     power = system.sample_ratio * (error + system.noise) / (1 + response) ** 2
-    centre, total = stiffness * means, stiffness**2 * variances + power
-    spread = jnp.sqrt(total)
-    z, weight = standard_normal_rule([(side - centre) / spread for side in (-system.l1, system.l1)])
-    b = centre[:, None] + spread[:, None] * z
-    found = jnp.sign(b) * jnp.maximum(jnp.abs(b) - system.l1, 0.0) / (stiffness + system.ridge)
-    true = means[:, None] + (stiffness * variances / total)[:, None] * (b - centre[:, None])
-    weight = shares[:, None] * weight
-    left = jnp.sum(shares * variances * power / total)
-    support = jnp.sum(weight * (jnp.abs(b) > system.l1))
-    missed = jnp.sum(weight * (found - true) ** 2) + left
-    return missed, jnp.sum(weight * found * true), support, support / (stiffness + system.ridge)
+    found = shrunk(system.prior, stiffness, power, stiffness, system.l1, system.ridge)
+    return found.error, found.overlap, found.support, found.response

@@ -1,0 +1,94 @@
+"""Estimators of scikit-learn on drawn problems: Ridge, Lasso, ElasticNet, LogisticRegression, LinearSVC, QuantileRegressor.
+
+It has none for the Huber loss at a given scale, nor for quantiles with l2: the former is minimised here, the latter refused.
+"""
+
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PRNGKeyArray
+from sklearn import linear_model, svm
+from sklearn.exceptions import ConvergenceWarning
+
+from orderparam.core.verb import experiment
+from orderparam.losses import Hinge, Huber, Logistic, Quantile, Square, field_means, minimise
+from orderparam.systems.generalised_linear.penalised.model import PenalisedFit
+from orderparam.systems.generalised_linear.penalised.theory import Fit
+
+_STEPS = 50_000
+_TEST = 20_000
+
+
+def estimator(system: PenalisedFit, n: int, tolerance: float) -> Any:
+    """scikit-learn's own, or None for the Huber loss. Raises `ValueError` for penalties that it does not have."""
+    l1, ridge = float(system.l1), float(system.ridge)
+    common: dict[str, Any] = {"fit_intercept": False}
+    iterated = {**common, "tol": tolerance, "max_iter": _STEPS}
+    if isinstance(system.loss, Square) and l1 == 0:
+        return linear_model.Ridge(alpha=ridge, **common)
+    if isinstance(system.loss, Square):
+        return linear_model.ElasticNet((l1 + ridge) / n, l1_ratio=l1 / (l1 + ridge), **iterated)
+    if isinstance(system.loss, Logistic) and l1 == 0:
+        return linear_model.LogisticRegression(C=1 / ridge, **iterated)
+    if isinstance(system.loss, Logistic):
+        kind = {"penalty": "elasticnet", "solver": "saga", "l1_ratio": l1 / (l1 + ridge)}
+        return linear_model.LogisticRegression(C=1 / (l1 + ridge), **kind, **iterated)
+    if isinstance(system.loss, Hinge) and l1 == 0:
+        return svm.LinearSVC(loss="hinge", C=1 / ridge, **iterated)
+    if isinstance(system.loss, Quantile) and ridge == 0:
+        return linear_model.QuantileRegressor(quantile=float(system.loss.level), alpha=l1 / n, solver="highs", **common)
+    if isinstance(system.loss, Huber) and l1 == 0:
+        return None
+    raise ValueError(
+        f"PenalisedFit.l1 = {l1:g}, ridge = {ridge:g}: there is no estimator for {system.loss.name} with these penalties"
+    )
+
+
+@experiment
+def fitted_estimator(system: PenalisedFit, key: PRNGKeyArray, *, tolerance: float = 1e-7) -> Fit:
+    """On one drawn problem; errors on 20000 new examples. residual: violation of the conditions on the gradient in units of the
+    penalties (NaN where the loss has no gradient). Raises `ValueError` where no sample is left, or there is no estimator."""
+    d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
+    if n < 1:
+        raise ValueError(f"PenalisedFit.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+    chosen = estimator(system, n, tolerance)
+    weight_key, matrix_key, label_key, test_key, field_key = jax.random.split(key, 5)
+    true = system.prior.draw(weight_key, (d,))
+    matrix = jax.random.normal(matrix_key, (n, d)) / np.sqrt(d)
+    labels = system.labels.draw(matrix @ true, label_key)
+    if chosen is None:
+        weights = minimise(system.loss, matrix, labels, system.ridge).weights
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # said by `converged`
+            warnings.simplefilter("ignore", FutureWarning)  # names of options that change with the version
+            weights = jnp.asarray(np.ravel(chosen.fit(np.asarray(matrix), np.asarray(labels)).coef_))
+    # Fields of new examples are jointly Gaussian.
+    powers = [jnp.mean(true**2), jnp.mean(true * weights), jnp.mean(weights**2)]
+    z = jax.random.normal(test_key, (2, _TEST))
+    fields = jnp.sqrt(powers[0]) * z[0]
+    rest = jnp.sqrt(jnp.maximum(powers[2] - powers[1] ** 2 / powers[0], 0.0))
+    student = powers[1] / jnp.sqrt(powers[0]) * z[0] + rest * z[1]
+    test = field_means(system.loss, jnp.ones(1), student[:, None], fields, system.labels.draw(fields, field_key))
+    found = matrix @ weights
+    residual = jnp.asarray(np.nan)
+    if system.loss.smooth:
+        pull = matrix.T @ system.loss.slope(labels, found) + system.ridge * weights
+        size = jnp.where(weights == 0, jnp.maximum(jnp.abs(pull) - system.l1, 0.0), jnp.abs(pull + system.l1 * jnp.sign(weights)))
+        residual = jnp.max(size) / (system.l1 + system.ridge)
+    return Fit(
+        teacher_overlap=powers[1],
+        self_overlap=powers[2],
+        support=jnp.mean(weights != 0, dtype=float),
+        error=jnp.mean((weights - true) ** 2),
+        test_error=test["test_error"],
+        train_error=jnp.mean((labels - found) ** 2),
+        test_loss=test["test_loss"],
+        train_loss=jnp.mean(system.loss(labels, found)),
+        classification_error=test["classification_error"] if system.labels.binary else jnp.asarray(np.nan),
+        residual=residual,
+        converged=~(residual > 1e-2),
+    )

@@ -170,6 +170,22 @@ def test_a_pool_of_gaussian_data_is_predicted_from_its_own_covariance():
         assert abs(mean - float(theory[name][0])) < 5 * error + 2 * mean / 60, name  # corrections of order 1/p
 
 
+def test_pools_of_few_examples_are_right_in_the_mean():
+    """A quarter as many features as examples: the residuals of the pool's own regression are a quarter too small."""
+    rng, omega = np.random.default_rng(2), 1 / np.arange(1, 61)
+    teacher = np.sqrt(omega) * rng.standard_normal(60)
+    known = ExplicitSpectrum(omega, (omega * teacher) ** 2)
+    right = GaussianFeatures(known, omega @ teacher**2, n_train=90, ridge=0.02, labels=RealLabels("linear", 1.0))
+    found = []
+    for _ in range(40):
+        features = rng.standard_normal((240, 60)) * np.sqrt(omega)
+        pool = FeaturePool.from_data(features, features @ teacher + rng.standard_normal(240), 90, 0.02)
+        found.append(float(THEORY(pool).test_error))
+    error = np.std(found, ddof=1) / np.sqrt(len(found))
+    expected = float(THEORY(right).test_error)
+    assert abs(np.mean(found) - expected) < 4 * error + 0.05 * expected  # 5 %: the eigenvalues scatter too
+
+
 @pytest.mark.parametrize(("n", "p"), [(60, 120), (120, 60)])
 def test_gaussian_modes_follow_the_deterministic_equivalent(n, p):
     k = np.arange(1.0, 601)

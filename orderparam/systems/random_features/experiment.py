@@ -66,21 +66,19 @@ def learn_at_optimal_ridge(
 
 
 @experiment
-def learn_pool(system: FeaturePool, key: PRNGKeyArray, *, tested: Literal["pool", "held out"] = "pool") -> MeasuredCurve:
-    """n_train examples of the pool, each at most once.
+def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
+    """n_train examples of the pool, each at most once; errors over the examples that were not trained on.
 
-    tested: "pool" gives errors over the whole pool, training examples included: the pool stands for the population, which is
-    right for n_train well below its size (with replacement duplicates would be right at any size, but no longer like Gaussian
-    features). "held out" gives those over the examples that were not trained on. Raises `ValueError` for an n_train that is not
-    whole, exceeds the pool, or leaves nothing to test on.
+    Drawing with replacement would be like an infinite population at any size, but duplicates are not like Gaussian features.
+    Raises `ValueError` for an n_train that is not whole or leaves nothing to test on.
     """
     count, size = system.size("n_train"), len(system.targets)
-    if count > size - (tested == "held out"):
-        raise ValueError(f"n_train = {count}: must be at most {size - (tested == 'held out')}; the pool has {size} examples")
+    if count >= size:
+        raise ValueError(f"n_train = {count}: must be at most {size - 1}; the pool has {size} examples")
     draw_key, label_key = jax.random.split(key)
     matrix = system.features / jnp.sqrt(system.feature_count)
     order = jax.random.permutation(draw_key, size)
-    chosen, rest = order[:count], order[count:] if tested == "held out" else order
+    chosen, rest = order[:count], order[count:]
     labels = system.labels.draw(system.field[chosen], label_key)
     minimum = _minimise(system.loss, matrix[chosen], labels, system.summed_ridge)
     means = field_means(system.loss, minimum.weights, matrix[rest], system.field[rest], system.targets[rest])

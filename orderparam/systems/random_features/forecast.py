@@ -126,7 +126,7 @@ def forecast_features(
     runs = []
     for n in sizes.tolist():
         chosen = pool.with_(ridge=float(predicted["ridge"].sel(n_train=n)))
-        runs.append(sweep(partial(learn_pool, tested="held out"), chosen, {"n_train": [n]}, seeds=seeds, progress=progress))
+        runs.append(sweep(learn_pool, chosen, {"n_train": [n]}, seeds=seeds, progress=progress))
     measured = xr.concat(runs, "n_train")
     error = "test_error" if square else "classification_error"
     ratio = estimate(measured, error)[0] / predicted[error].sel(n_train=sizes)

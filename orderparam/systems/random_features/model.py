@@ -137,13 +137,15 @@ class GaussianFeatures(FeatureRegression):
 
 
 class FeaturePool(GaussianFeatures):
-    """Features of real data with their targets: training sets are drawn from the pool, and the pool is the population.
+    """Features of real data with their targets: training sets are drawn from the pool, a sample of N from the population.
 
     features: (pool, feature), centred; targets: (pool,). Build it with `FeaturePool.from_data`.
 
     The square loss knows of the data only the covariance Omega = V^T V / N, the correlation s = V^T y / N and the power of y: the
-    teacher's field is y itself. Logistic and hinge loss take labels ±1 and know more; here the features of each class are taken
-    to be Gaussian about the mean of their class, with one covariance (`ClassLabels`): approximate, as real classes are not.
+    teacher's field is y itself. The squared projections of s on the modes of Omega are taken without what chance adds to them,
+    lambda_k/N times the variance of y that no mode explains. Logistic and hinge loss take labels ±1 and know more; here the
+    features of each class are taken to be Gaussian about the mean of their class, with one covariance (`ClassLabels`):
+    approximate, as real classes are not.
     """
 
     takes_classes: ClassVar[bool] = True
@@ -174,8 +176,9 @@ class FeaturePool(GaussianFeatures):
         loss: Any = "square",
         penalty: Penalty = "sum",
     ) -> Self:
-        """Centres the features and diagonalises their covariance. `noise`: variance of noise added to training and test labels
-        (square loss).
+        """Centres the features, diagonalises their covariance and frees the correlation of its bias.
+
+        noise: variance of noise added to training and test labels (square loss).
 
         Raises `ValueError` for arrays that are not finite or do not fit each other, and for a binary loss whose targets are not
         -1 and +1.
@@ -198,6 +201,8 @@ class FeaturePool(GaussianFeatures):
         if chosen.binary:
             covariance = covariance - np.outer(alignment, alignment)  # within classes
         spectrum = ExplicitSpectrum.from_covariance(covariance, alignment)
+        if not chosen.binary:
+            spectrum = _without_chance(spectrum, np.mean(field**2), len(y))
         return cls(
             spectrum,
             np.mean(field**2),
@@ -209,3 +214,13 @@ class FeaturePool(GaussianFeatures):
             loss=chosen,
             penalty=penalty,
         )
+
+
+def _without_chance(spectrum: ExplicitSpectrum, power: float, examples: int) -> ExplicitSpectrum:
+    """Of squared projections measured on some examples those of the population: less lambda_k sigma^2/examples, sigma^2 the
+    variance that no mode explains, estimated without bias."""
+    values, squares = np.asarray(spectrum.eigenvalues), np.asarray(spectrum.projections)
+    kept = values > 0
+    freedom = max(1 - kept.sum() / examples, 1 / examples)
+    unexplained = max(power - np.sum(squares[kept] / values[kept]), 0.0) / freedom
+    return ExplicitSpectrum(values, np.maximum(squares - values * unexplained / examples, 0.0))

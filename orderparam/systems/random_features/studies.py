@@ -155,14 +155,14 @@ def gaussian_equivalence(
     ],
     caption=r"""
         {width} random features {activation}$(Wx)$ of {dataset}, {task} ($y=\pm 1$). Theory: the covariance of the
-        features over all images and their correlation with $y$, no fit. Measured: random training sets, error over all
-        images. Cross-validated (GCV): from the training set alone.
+        features over all images and their correlation with $y$, no fit. Measured: random training sets, error on the
+        images outside of them. Cross-validated (GCV): from the training set alone.
     """,
     seconds=(40, 900),
     observables=("test_error", "train_error", "cross_validation", "effective_dimension"),
     explained=(
-        "Images are a finite pool, from whose size on the measured error is lower, and come in near-copies, which "
-        "no Gaussian theory knows."
+        "Images come in near-copies, which no Gaussian theory knows: held-out errors are 1 to 11 % above it at ridge 0.01, up to "
+        "15 % at 0.001."
     ),
     full={"dataset": "mnist", "n_train": (60, 180, 300, 450, 900, 1800), "seeds": 20},
 )
@@ -196,11 +196,14 @@ def random_features_real_data(
     caption=r"""
         Random features {activation}$(Wx)$ of {dataset}, {task} ($y=\pm 1$), ridge {ridge} beside the summed loss. Theory:
         each class Gaussian about its mean with the covariance within classes, both measured over all images, no fit; it
-        errs where real classes are no Gaussians. Measured: random training sets, error over all images.
+        errs where real classes are no Gaussians. Measured: random training sets, error on the images outside of them.
     """,
     seconds=(60, 900),
     observables=("classification_error", "train_loss", "effective_dimension"),
-    explained="The classes of real images are not Gaussian: the wrong signs measured are 5 to 23 % more than predicted.",
+    explained=(
+        "The classes of real images are not Gaussian: 9 to 45 % more wrong signs are measured than predicted, and more of them the "
+        "larger n."
+    ),
     full={"dataset": "mnist", "n_train": (50, 100, 200, 400, 800, 1600), "seeds": 10},
 )
 def random_features_real_classes(

@@ -201,7 +201,7 @@ def random_features_real_data(
     seconds=(60, 900),
     observables=("classification_error", "train_loss", "effective_dimension"),
     explained=(
-        "The classes of real images are not Gaussian: 9 to 45 % more wrong signs are measured than predicted, and more of them the "
+        "The classes of real images are not Gaussian: 9 to 45 % more wrong signs are measured than predicted, the more the "
         "larger n."
     ),
     full={"dataset": "mnist", "n_train": (50, 100, 200, 400, 800, 1600), "seeds": 10},

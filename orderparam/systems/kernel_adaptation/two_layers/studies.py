@@ -242,8 +242,8 @@ _GAUSSIAN = "Gaussian weights (VGA)"
     seconds=(60, 3600),
     observables=("spread", "learnability"),
     explained=(
-        "The theories are averaged over data, of which there are 8 for each input; on the same training sets kernel adaptation and "
-        "the network agree within errors (at T = 0.055 spreads of 4.8(8) and 5.6(6), averaged over data 11.1)."
+        "The theories are averaged over data, of which there are 8 for each input; on the same training sets kernel adaptation "
+        "and the network agree within errors (at T = 0.055 spreads of 4.8(8) and 5.6(6), averaged over data 11.1)."
     ),
     full={"points": 120, "measured": (0.035, 0.042, 0.05, 0.06, 0.075, 0.1), "draws": 400, "seeds": 8},
 )

@@ -64,7 +64,7 @@ class RunningRidge(Result):
 class DecimatedCurve(Result):
     """The learning curve of the theory that is left after decimation.
 
-    mode_count: number of modes kept. ridge, renormalized_noise: theirs, T' and s2', by the chosen closure. threshold: their kappa;
+    mode_count: number of modes kept. ridge, renormalized_noise: theirs, T' and s2', by the chosen closure. threshold: kappa;
     effective_ridge: P kappa. test_error: E (f - y)^2 of the posterior mean against targets without noise, over the input measure;
     of the equivalent kernel it is that of the mean predictor (`bias`), which leaves out the scatter over data sets.
     bias: E_x (E_D f - y)^2. found_cutoff: whether anything was integrated out.

@@ -15,6 +15,8 @@ from orderparam.systems.renormalization.wilsonian.functional import bare_mass, g
 from orderparam.systems.renormalization.wilsonian.loss import EvenLoss
 from orderparam.systems.renormalization.wilsonian.model import InteractingPool, InteractingRegression
 
+_QUARTER = 1.6  # of a period, in which a mode of unit width forgets where it was
+
 
 class SampledModes(FromChains):
     """One posterior, sampled. squared_deviation: <Q>, Q = sum_k (f_k - y_k)^2 and what no mode can learn; test_error: that of the
@@ -117,7 +119,15 @@ def _sampled(
     start_key, run_key = jax.random.split(jax.random.fold_in(key, 2))
     initial = begin + width * jax.random.normal(start_key, (chains, target.size))
     run: Samples = sample(
-        action, initial, run_key, warmup=warmup, samples=samples, step_size=step, scale=width, leapfrog_steps=12, observe=_itself
+        action,
+        initial,
+        run_key,
+        warmup=warmup,
+        samples=samples,
+        step_size=step,
+        scale=width,
+        trajectory=_QUARTER,
+        observe=_itself,
     )
     mean = run.mean
     spread = jnp.mean((run.observables - mean) ** 2, axis=(0, 1))

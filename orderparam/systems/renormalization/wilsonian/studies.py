@@ -43,7 +43,7 @@ from orderparam.systems.renormalization.wilsonian.model import (
             "level",
             "learnability",
             by="quartic",
-            where={"part": "modes", "level": slice(0, 60)},
+            where={"part": "modes", "quartic": p["quartics"], "level": slice(0, 40)},
             log="x",
         ),
         Panel("quartic", "squared_deviation", where={"part": "modes"}, log="x"),
@@ -56,7 +56,7 @@ def functional_flow(
     modes: int = 200,
     density: float = 100.0,
     flow_quartic: float = 5.0,
-    quartics: tuple[float, ...] = (0.01, 0.5, 5.0),
+    quartics: tuple[float, ...] = (0.05, 0.5, 5.0),
     cuts: tuple[int, ...] = (200, 60, 20, 5),
     samples: int = 300,
     seeds: int = 4,
@@ -64,10 +64,11 @@ def functional_flow(
     k = np.arange(1.0, modes + 1)
     system = InteractingRegression(Spectrum(k**-decay, k**-decay), density, 1.0, flow_quartic)
     left, each = {"cut": tuple(float(min(cut, modes)) for cut in cuts)}, {"quartic": quartics}
+    fine = {"quartic": np.unique([*quartics, *np.geomspace(min(quartics), max(quartics), 17)])}
     return [
         Curve("characteristics", characteristic_flow, system, left, facets={"part": "flow"}),
         Curve("recursion", partial(recursive_flow, points=9), system, left, facets={"part": "flow"}),
-        Curve("gap equation", gap_equation, system, each, facets={"part": "modes"}),
+        Curve("gap equation", gap_equation, system, fine, facets={"part": "modes"}),
         Curve("sampled modes", partial(sampled_modes, samples=samples), system, each, seeds, facets={"part": "modes"}),
     ]
 

@@ -84,8 +84,11 @@ class Points:
         orders, energies = [], []
         for name, fn in self.branches:
             data = self._evaluate(name, fn, Listed(columns), len(unit))
-            order, components = _order(data, self.order, fn)
-            self.components = components
+            if (data["status"] == FAILED).all():  # not the first batch: that one is refused
+                orders.append(np.full((len(unit), len(self.components)), np.nan))
+                energies.append(np.full(len(unit), np.inf))
+                continue
+            order, self.components = _order(data, self.order)
             if "valid" in data:
                 order = np.where(data["valid"].values.reshape(len(unit), -1).all(axis=1)[:, None], order, np.nan)
             orders.append(order)
@@ -169,7 +172,7 @@ def _branches(
     return tuple((word, functools.partial(theory, **{option: word})) for word in words)
 
 
-def _order(data: xr.Dataset, order: Order, fn: Callable[..., Any]) -> tuple[np.ndarray, tuple[str, ...]]:
+def _order(data: xr.Dataset, order: Order) -> tuple[np.ndarray, tuple[str, ...]]:
     """(point, component) and the names of the components."""
     if callable(order):
         arrays = [order(data).rename(getattr(order, "__name__", "order"))]

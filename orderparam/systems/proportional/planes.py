@@ -15,7 +15,7 @@ def order_parameter(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "finite-width-plane",
-    title="Finite width: the kernel grows where labels are hard to fit, and shrinks where they are not",
+    title="A cold network of finite width enlarges its kernel, a warm one shrinks it: the same line at every width",
     source="Pacelli, Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023",
     seconds=(40, 600),
     full={"data": "mnist", "n_train": 200, "resolution": 32},

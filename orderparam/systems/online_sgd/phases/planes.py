@@ -18,12 +18,12 @@ def test_error(data: xr.Dataset) -> xr.DataArray:
     title="One-pass SGD: where the steady state ends, and where its risk is that of the label noise",
     source="Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022",
     seconds=(60, 900),
-    full={"resolution": 32, "input_dim": 1e6},
+    full={"resolution": 32, "input_dim": 1e5},
     panels=[phases_panel("width_exponent", "rate_exponent", order="test_error")],
-    caption=r"d = {input_dim:g}, noise {noise}: both lines tend to $\delta = -\kappa$ as $d$ grows; colour: the risk.",
+    caption=r"One teacher unit, d = {input_dim:g}, noise {noise}: both lines have slope $-1$; width is a whole number. Colour: risk.",
 )
 def sgd_plane(input_dim: float = 1e4, noise: float = 1e-3, resolution: int = 8) -> list[Curve]:
-    over = {"width_exponent": (0.0, 0.5), "rate_exponent": (-0.8, 0.8)}
-    point = PhasePoint(input_dim=input_dim, base_width=2, noise=noise)
+    over = {"width_exponent": (0.0, 0.25), "rate_exponent": (-0.8, 0.8)}
+    point = PhasePoint(input_dim=input_dim, base_width=4, noise=noise, teacher_width=1)
     options = {"level": 0.1 * noise, "resolution": resolution, "accuracy": 1e-3}
     return [diagram_curve(residual_risk, point, over, order=test_error, **options)]

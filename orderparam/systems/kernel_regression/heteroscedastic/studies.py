@@ -37,6 +37,10 @@ _PER_COPY = "examples per copy $n/m$", lambda data: data["n_train"] / data.attrs
     "of the inputs. All $m$ are one curve in theory; what finite systems add falls with $m$. Gaussian features.",
     seconds=(20, 600),
     observables=("test_error", "train_error"),
+    explained=(
+        "Finite size: where the error is steep the measured one is up to 25 % above the theory with one copy of each mode, 8 % "
+        "with four."
+    ),
     full={"copies": (1, 2, 4, 8), "seeds": 4000},
 )
 def patchy_ridge(

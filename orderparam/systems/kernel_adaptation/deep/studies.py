@@ -39,6 +39,10 @@ def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500)
     "Full law: {particles} units per layer in the theory.",
     seconds=(60, 3600),
     observables=("total_learnability", "train_learnability", "spread"),
+    explained=(
+        "Finite width: on one training set the errors are those of the Markov chains alone, and the full law is 0.1 to 0.2 % off "
+        "at 30 units, half of that at 80."
+    ),
     full={"measured_widths": (20, 40, 80, 160, 320), "particles": 1280, "draws": 1000},
 )
 def deep_preactivations(

@@ -39,7 +39,7 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
 
 @study(
     "patches-transition",
-    title="A linear convolutional network learns at P ~ d^(3/4), its infinitely wide limit at P ~ d",
+    title="A linear convolutional network learns from far fewer examples than inputs, its infinitely wide limit from as many",
     source=_SOURCE,
     panels=_transition_panels,
     columns=2,

@@ -8,7 +8,7 @@ from orderparam.systems.kernel_adaptation.modes.network import hermite_target
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory.gaussian_weights import gaussian_weights
 
-_BRANCHES = ("lowest", "uninformed", "informed")
+_BRANCHES = ("lowest", "informed")
 
 
 @study(
@@ -23,5 +23,5 @@ _BRANCHES = ("lowest", "uninformed", "informed")
 def adaptation_plane(resolution: int = 8, input_dim: int = 50, width: int = 80, readout_variance: float = 0.04) -> list[Curve]:
     target, over = hermite_target({3: 1.0}, normalised=True), {"n_train": (200, 2000, "log"), "temperature": (0.01, 0.5, "log")}
     system = TwoLayerNetwork(input_dim, width, 400, 0.1, target, readout_variance, modes=(1, 3))
-    options = {"resolution": resolution, "accuracy": 1e-3, "branches": _BRANCHES}
+    options = {"resolution": resolution, "accuracy": 1e-3, "branches": _BRANCHES, "batch": 32}
     return [diagram_curve(partial(gaussian_weights, ridge_kind="effective"), system, over, order="spread", **options)]

@@ -150,13 +150,17 @@ _FINEST, _MOST = 1e-11, 10  # bracket and distances of a second look
 
 def examined(edges: Brackets, evaluate: Evaluate, sides: Sides, accuracy: float, distances: int) -> Crossings:
     """Every edge bisected to `accuracy` and classified; those of which the kind is doubtful once more, much nearer."""
-    narrow, lengths = bisected(edges, evaluate, sides, accuracy), edges.width()
+    lengths = edges.width()
+    if not len(lengths):
+        return classified(edges, lengths, evaluate, sides, distances)
+    accuracy = min(accuracy, float(lengths.min()) / (64 * RATIO**distances))  # a bracket is small beside the smallest distance
+    narrow = bisected(edges, evaluate, sides, accuracy)
     found = classified(narrow, lengths, evaluate, sides, distances)
     visible = np.linalg.norm(found.place - narrow.middle(), axis=1) > narrow.width()  # nearer, the level would hide the onset
     doubtful = np.flatnonzero((found.doubt > DOUBTFUL) & (found.kind != "end") & ~visible)
     if len(doubtful):
-        nearer = bisected(narrow.take(doubtful), evaluate, sides, _FINEST)
-        found.put(doubtful, classified(nearer, lengths[doubtful], evaluate, sides, max(distances, _MOST)))
+        nearer = bisected(narrow.take(doubtful), evaluate, sides, max(_FINEST, accuracy / RATIO ** (_MOST - distances)))
+        found.put(doubtful, classified(nearer, lengths[doubtful], evaluate, sides, _MOST))
     return found
 
 

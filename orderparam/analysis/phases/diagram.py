@@ -121,7 +121,7 @@ def phase_diagram(
     accuracy: float = 1e-6,
     zero: float = 1e-6,
     store: str | Path | None = None,
-    batch: int = 128,
+    batch: int = 64,
 ) -> PhaseDiagram:
     """The phases of a theory over two fields, `{"load": (0.01, 0.2), "temperature": (0.01, 1, "log")}`: x first.
 

@@ -85,7 +85,7 @@ def transition(
     points: int = 65,
     zero: float = 1e-6,
     store: str | Path | None = None,
-    batch: int = 128,
+    batch: int = 64,
     seeds: int | None = None,
     accuracy: float | None = None,
 ) -> Transition:

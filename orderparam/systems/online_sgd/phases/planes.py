@@ -20,7 +20,7 @@ def test_error(data: xr.Dataset) -> xr.DataArray:
     seconds=(60, 900),
     full={"resolution": 32, "input_dim": 1e5},
     panels=[phases_panel("width_exponent", "rate_exponent", order="test_error")],
-    caption=r"One teacher unit, d = {input_dim:g}, noise {noise}: both lines have slope $-1$; width is a whole number. Colour: risk.",
+    caption=r"One teacher unit, d = {input_dim:g}, noise {noise}: both lines have slope $-1$; widths are whole. Colour: risk.",
 )
 def sgd_plane(input_dim: float = 1e4, noise: float = 1e-3, resolution: int = 8) -> list[Curve]:
     over = {"width_exponent": (0.0, 0.25), "rate_exponent": (-0.8, 0.8)}

@@ -113,7 +113,7 @@ def _image_panels(p: Mapping[str, Any]) -> list[Panel]:
     caption="{activation} kernel on pools of up to {pool} images of two classes, $y$ = ±1, $T$ = {temperature}; errors over the "
     r"whole pool. RG: modes of learnability below $x$ integrated out to leading order, the rest closed by its "
     r"effective ridge, or (EK) "
-    "as a quadratic theory. Below: leading-order ridge along the flow.",
+    "as a quadratic theory; where no mode is below $x$ none is integrated out. Below: leading-order ridge along the flow.",
 )
 def decimation_images(
     tasks: tuple[str, ...] = ("mnist:3-vs-8", "mnist:4-vs-9", "cifar10:cat-vs-dog", "cifar10:airplane-vs-ship"),

@@ -62,7 +62,7 @@ def local_potential(system: VectorMagnet, *, order: int = 28) -> LocalPotential:
     slopes = np.asarray(_slopes(couplings, jnp.asarray(dim), jnp.asarray(components)))
     finite = bool(np.all(np.isfinite(slopes)))
     exponents = np.sort(-np.linalg.eigvals(slopes).real)[::-1] if finite else np.full(order, np.nan)
-    sound = finite and bool(converged) and exponents[0] > 0 > exponents[1] and float(couplings[1]) > 1e-3
+    sound = finite and bool(converged) and exponents[0] > 0 > exponents[1] and float(couplings[1]) > 1e-8
     return LocalPotential(
         nu=jnp.asarray(1 / exponents[0]),
         omega=jnp.asarray(-exponents[1]),

@@ -39,14 +39,24 @@ def sampled_modes(
 ) -> SampledModes:
     """The action of the modes itself, S[f] of `InteractingRegression`, by Hamiltonian Monte Carlo: what the flow integrates out.
 
+    Unresolved modes are too many to fluctuate together and too small to be learned: they add a constant to Q.
     Differs from the gap equation by one over the number of modes that fluctuate together.
     """
     target = jnp.sqrt(system.spectrum.target_power)
-    numbers = (target, system.spectrum.eigenvalues, system.density, system.quartic, system.spectrum.tail_power)
+    rest = system.spectrum.tail_power + system.spectrum.tail
+    numbers = (target, system.spectrum.eigenvalues, system.density, system.quartic, rest)
     return _sampled(system, key, jax.tree_util.Partial(_ModeAction(system.loss), numbers), target, chains, warmup, samples)
 
 
-@experiment(check=single_modes)
+def _resolved(system: InteractingRegression, **_: Any) -> None:
+    single_modes(system)
+    if system.spectrum.tail > 0:
+        raise ValueError(
+            f"{type(system).__name__}.spectrum.tail = {float(system.spectrum.tail):g}: must be 0 (modes are drawn one by one)"
+        )
+
+
+@experiment(check=_resolved)
 def sampled_regression(
     system: InteractingRegression, key: PRNGKeyArray, *, chains: int = 8, warmup: int = 200, samples: int = 300
 ) -> SampledModes:
@@ -133,7 +143,7 @@ def _sampled(
     spread = jnp.mean((run.observables - mean) ** 2, axis=(0, 1))
     scatter = jnp.sum(run.standard_error**2)  # of the means, which would count as error of the predictor
     bias = jnp.sum((mean - target) ** 2) - scatter + system.spectrum.tail_power
-    fluctuation = jnp.sum(spread) + scatter
+    fluctuation = jnp.sum(spread) + scatter + system.spectrum.tail
     return SampledModes(
         squared_deviation=bias + fluctuation,
         test_error=bias,

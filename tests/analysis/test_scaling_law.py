@@ -21,10 +21,16 @@ def sizes():
     return n, d, rng.normal(0, 0.005, 200)
 
 
-def test_noise_free_runs_give_their_constants(sizes):
+@pytest.mark.parametrize(
+    "constants",
+    [(E, A, B, ALPHA, BETA), (1.8172, 482.01, 2085.43, 0.3478, 0.3658)],
+    ids=["Hoffmann et al. 2022", "Besiroglu et al. 2024"],
+)
+def test_noise_free_runs_give_their_constants(sizes, constants):
     n, d, _ = sizes
-    form = FORMS["additive"]
-    np.testing.assert_allclose(form.values(minimise(form, Runs.of(chinchilla(n, d), n, d))), (E, A, B, ALPHA, BETA), rtol=1e-9)
+    e, a, b, alpha, beta = constants
+    form, loss = FORMS["additive"], e + a * n**-alpha + b * d**-beta
+    np.testing.assert_allclose(form.values(minimise(form, Runs.of(loss, n, d))), constants, rtol=1e-9)
 
 
 def test_the_robust_minimum_of_noisy_runs(sizes):

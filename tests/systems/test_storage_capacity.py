@@ -183,6 +183,14 @@ def test_entropies_of_small_ones_are_those_of_the_theory_at_small_load():
     assert all(r.success_fraction == 1 for r in found)
 
 
+@pytest.mark.slow
+def test_all_couplings_of_thirty_inputs():
+    """2^30 couplings of one sample; its entropy is within 0.06 of that of large ones."""
+    found = enumerated_solutions(BinaryPatterns(0.5, input_dim=30), jax.random.key(0), samples=1)
+    assert found.success_fraction == 1
+    assert float(found.entropy) == pytest.approx(float(solutions(BinaryPatterns(0.5)).entropy), abs=0.06)
+
+
 @pytest.mark.parametrize(("inputs", "wanted", "error"), [(11, 0.893, 0.016), (15, 0.874, 0.012)])
 def test_the_storage_limit_of_small_ones(inputs, wanted, error):
     """Mean p/N at which the last couplings vanish, in an independent run of the specification: one pattern beyond the limit."""

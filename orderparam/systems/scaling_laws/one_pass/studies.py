@@ -177,6 +177,7 @@ ARMS: dict[str, tuple[float, Schedule]] = {
     observables=("risk",),
     seconds=(40, 900),
     full={"width": 200, "inputs": 800, "horizon": 1e6, "seeds": 40},
+    explained="The line is that of the constant rate: with momentum the first dozens of steps lag behind it.",
 )
 def sgd_schedules(width: int = 50, inputs: int = 400, share: float = 0.5, horizon: float = 2e4, seeds: int = 8) -> list[Curve]:
     curves = []

@@ -17,7 +17,8 @@ _SHARE = 0.1  # of the tolerance: how well the stages of an implicit step are so
 
 
 class Flow(eqx.Module):
-    """The state at the asked times (leading axis `time`), whether the solver got there, and the steps it took."""
+    """The state at the asked times (leading axis `time`), whether the solver got there, and the steps it took. Errors are held
+    to the tolerance step by step: there is no residual to show."""
 
     value: PyTree[Float[Array, "time ..."]]
     converged: Bool[Array, ""]
@@ -25,11 +26,14 @@ class Flow(eqx.Module):
 
 
 class Crossing(eqx.Module):
-    """When a condition was met and the state then; at `until` and `found` False when it never was."""
+    """When a condition was met, the state then, |condition| there, whether it was met at all (if not, time is `until`), and the
+    steps taken."""
 
     time: Float[Array, ""]
     value: PyTree[Float[Array, "..."]]
-    found: Bool[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+    steps: Int[Array, ""]
 
 
 class _Steps(diffrax.PIDController):
@@ -143,7 +147,9 @@ def crossing(
             direction=True,
         ),
     )
-    return Crossing(solution.ts[-1], jax.tree.map(_last, solution.ys), solution.result == diffrax.RESULTS.event_occurred)
+    time, value = solution.ts[-1], jax.tree.map(_last, solution.ys)
+    met = solution.result == diffrax.RESULTS.event_occurred
+    return Crossing(time, value, jnp.abs(condition(time, value, args)), met, solution.stats["num_steps"])
 
 
 def _last(leaf: Array) -> Array:

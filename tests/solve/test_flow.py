@@ -106,12 +106,14 @@ def test_crossings_are_located_in_the_asked_direction():
     begin, until = jnp.asarray(0.0), jnp.asarray(10.0)
     down = crossing(oscillator, REST, position, begin, until, 1.0, direction=-1.0)
     up = crossing(oscillator, REST, position, begin, until, 1.0, direction=1.0)
-    assert bool(down.found)
-    assert bool(up.found)
+    assert bool(down.converged)
+    assert bool(up.converged)
     np.testing.assert_allclose([down.time, up.time], [np.pi / 2, 3 * np.pi / 2], rtol=1e-8)
     np.testing.assert_allclose([down.value["v"], up.value["v"]], [-1.0, 1.0], rtol=1e-7)
     never = crossing(oscillator, REST, lambda t, state, _: state["x"] - 2, begin, until, 1.0)
-    assert not bool(never.found)
+    assert not bool(never.converged)
+    assert float(never.residual) == pytest.approx(2 - np.cos(10), abs=1e-7)
+    assert max(float(down.residual), float(up.residual)) < 1e-8
     assert float(never.time) == 10.0
     assert float(never.value["x"]) == pytest.approx(np.cos(10), abs=1e-7)
 

@@ -67,11 +67,11 @@ def plateau(system: CommitteeSGD, *, slope: float = 0.5) -> Plateau:
 
     def leg(carry: tuple, direction: Array) -> tuple[tuple, tuple[Array, Array, Array]]:
         found = crossing(velocity, carry[1], steepness, carry[0], horizon, problem(system), direction=direction)
-        return (found.time, found.value), (found.time, risk_of(system, found.value), found.found)
+        return (found.time, found.value), (found.time, risk_of(system, found.value), found.converged)
 
     legs = jnp.asarray([-1.0, 1.0, -1.0])  # R starts to fall, levels off, falls again
-    _, (times, risks, found) = jax.lax.scan(leg, (jnp.zeros(()), Order.at_start(system)), legs)
-    return Plateau(times[1], times[2], risks[1], risks[2], jnp.all(found))
+    _, (times, risks, met) = jax.lax.scan(leg, (jnp.zeros(()), Order.at_start(system)), legs)
+    return Plateau(times[1], times[2], risks[1], risks[2], jnp.all(met))
 
 
 class SteadyState(Result):

@@ -17,7 +17,7 @@ from orderparam.systems.generalised_linear.bayes.theory import state_evolution
     seconds=(90, 900),
     full={"resolution": 64, "max_steps": 2000},
     panels=[phases_panel("prior.density", "sample_ratio", order="error", branches=("uninformed",))],
-    caption="Bernoulli-Gauss weights, no noise; colour: error of message passing after {max_steps} steps.",
+    caption="Bernoulli-Gauss weights, no noise; colour: error of message passing; its {max_steps} steps round the jump.",
 )
 def compressed_sensing_plane(resolution: int = 16, max_steps: int = 400) -> list[Curve]:
     over = {"prior.density": (0.02, 0.6), "sample_ratio": (0.05, 0.9)}

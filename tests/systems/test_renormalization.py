@@ -138,10 +138,10 @@ def test_the_theory_that_is_left_has_the_same_mass():
 def test_recursion_and_characteristics_agree(cut):
     for system in (interacting(cut=cut), interacting(cut=cut, loss="2*log(exp(z) + exp(-z))", quartic=0.1)):
         exact = characteristic_flow(system, points=9)
-        coarse, fine = (recursive_flow(system, points=9, grid=grid) for grid in (128, 512))
+        coarse, fine = (recursive_flow(system, points=9, grid=grid) for grid in (128, 2048))
         assert fine.converged
-        assert np.allclose(fine.mass, exact.mass, rtol=1e-7)
-        assert float(fine.residual) <= max(float(coarse.residual) / 8, 1e-13)
+        assert np.allclose(fine.mass, exact.mass, rtol=1e-8)
+        assert float(fine.residual) <= max(float(coarse.residual) / 64, 1e-13)
 
 
 def test_the_likelihood_of_a_gaussian_process_is_carried_by_the_same_flow():

@@ -180,8 +180,9 @@ def recursive_flow(
     order = jnp.argsort(spectrum.eigenvalues)
     gone = jnp.where(kept_levels(system), 0.0, 1.0)
     exact = characteristic_flow.fn(system, points=points, reach=reach)
-    smallest = jnp.minimum(jnp.min(exact.mass), bare_mass(system, jnp.zeros(())))
-    end = exact.squared_deviation[-1] + moved(system, gone, smallest * 0.99)
+    farthest = exact.squared_deviation[-1] + moved(system, gone, jnp.zeros(()))
+    smallest = jnp.min(jax.lax.map(lambda square: bare_mass(system, square), jnp.linspace(0.0, 1.0, 100) * farthest))
+    end = exact.squared_deviation[-1] + moved(system, gone, 0.99 * smallest)
     squares = jnp.linspace(0.0, 1.0, grid) ** 2 * end
     tail = spectrum.tail if isinstance(system, DecimatedRegression) else spectrum.tail + spectrum.tail_power
     start = jax.lax.map(lambda square: bare_mass(system, square + tail), squares)

@@ -25,6 +25,7 @@ _NAMES = {
     "Result": "core.result",
     "Study": "core.study",
     "System": "core.system",
+    "assess_design": "systems.generalised_linear.own_design",
     "collapse": "analysis",
     "compare": "core.study",
     "experiment": "core.verb",

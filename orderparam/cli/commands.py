@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 import orderparam
+from orderparam.cli.design import design
 from orderparam.cli.errors import Commands
 from orderparam.cli.exponents import exponents
 from orderparam.cli.features import features
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("list")(list_all)
-for command in (run, solve, phases, show, predict, features, exponents, scaling_law, new_system):
+for command in (run, solve, phases, show, predict, features, design, exponents, scaling_law, new_system):
     app.command()(command)
 
 

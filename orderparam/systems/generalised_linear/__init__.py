@@ -26,6 +26,7 @@ from orderparam.systems.generalised_linear.elastic_net.theory import SparseFit, 
 from orderparam.systems.generalised_linear.invariant.experiment import vector_message_passing
 from orderparam.systems.generalised_linear.invariant.model import InvariantDesign
 from orderparam.systems.generalised_linear.invariant.theory import MeasuredWeights, MeasuredWeightsTheory, vector_state_evolution
+from orderparam.systems.generalised_linear.own_design import DesignReport, assess_design
 from orderparam.systems.generalised_linear.penalised.experiment import fitted_estimator
 from orderparam.systems.generalised_linear.penalised.model import PenalisedFit
 from orderparam.systems.generalised_linear.penalised.theory import BestPenalty, Fit, FitTheory, best_penalty, penalised_fit

@@ -1,0 +1,38 @@
+"""`orderparam design`: what a linear model of a person's own rows can be known to."""
+
+from typing import Annotated
+
+import typer
+
+from orderparam.cli.errors import clear_errors, warnings_in_one_line
+from orderparam.cli.limits import within_memory
+
+
+def design(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Rows of numbers (.npy, .npz, .csv, .tsv).")],
+    target: Annotated[
+        str | None,
+        typer.Option("--target", help="Labels: a column or array, for .npy also a second file (default: y, or the last)."),
+    ] = None,
+    no_labels: Annotated[bool, typer.Option("--no-labels", help="Every column is an input; needs a .npy file.")] = False,
+    weights: Annotated[str, typer.Option("--weights", help="Law of the weights: gaussian, rademacher or sparse.")] = "gaussian",
+    kind: Annotated[str | None, typer.Option("--kind", help="linear or signs (default: from the labels).")] = None,
+    noise: Annotated[
+        float | None, typer.Option("--noise", help="Variance of the noise over that of the signal (default: from the labels).")
+    ] = None,
+) -> None:
+    """Is a linear model identifiable from these rows, what would the best estimators reach, and what do they on held-out rows?"""
+    with clear_errors(), warnings_in_one_line(), within_memory():
+        from orderparam.data import load_file
+        from orderparam.data.files import existing
+        from orderparam.data.reading import read_npy
+        from orderparam.systems.generalised_linear import assess_design
+
+        if no_labels:
+            path = existing(file)
+            if path.suffix != ".npy":
+                raise ValueError(f"{path}: --no-labels takes a .npy file of shape (rows, columns)")
+            print(assess_design(read_npy(path), weights=weights, kind=kind, noise=noise))
+        else:
+            data = load_file(file, target)
+            print(assess_design(data.inputs, data.labels, weights=weights, kind=kind, noise=noise))

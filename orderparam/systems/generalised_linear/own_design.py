@@ -1,0 +1,262 @@
+"""On a person's own design matrix: what can be learned of a linear model at this number of rows, by whom, and what is measured.
+
+Every theory of this room takes rows with independent Gaussian entries. How far the data are from that is told by their spectrum,
+beside what is predicted. Columns are brought to mean zero and variance 1/d, labels that are real to mean zero.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike, Float
+from scipy.optimize import minimize_scalar
+
+from orderparam.channels import Likelihood, ProbitLabels, RealLabels
+from orderparam.core.system import nearest
+from orderparam.data.dataset import real_array
+from orderparam.priors import MixturePrior, Prior, prior
+from orderparam.systems.generalised_linear.bayes.experiment import gamp
+from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
+from orderparam.systems.generalised_linear.bayes.theory import Thresholds, state_evolution, thresholds
+from orderparam.systems.generalised_linear.penalised.experiment import estimator
+from orderparam.systems.generalised_linear.penalised.model import PenalisedFit
+from orderparam.systems.generalised_linear.penalised.theory import best_penalty, penalised_fit
+
+KINDS = ("linear", "signs")
+_HELD_OUT, _SPLITS, _FEWEST = 0.2, 5, 20
+_LARGEST = 100_000_000  # entries of the design
+_LEAST_NOISE, _MOST_NOISE = 1e-3, 1e4  # in units of the variance of the fields
+
+
+@dataclass(frozen=True)
+class DesignReport:
+    """What `assess_design` found; prints as a short report.
+
+    rows, columns: n and d. noise: of the labels, in units of the variance of the fields, and whether it was estimated.
+    spectrum_distance: largest difference between the distribution of the eigenvalues of the covariance and that of Gaussian
+    entries (Marchenko, Pastur 1967); spectrum_scatter: that of a drawn Gaussian design of this shape. thresholds: of the model.
+    predicted, measured: method -> error on held-out rows at n = 0.8 rows, of variance 1 for real labels, P(wrong) for signs, and
+    the standard error of what is measured.
+    """
+
+    rows: int
+    columns: int
+    kind: str
+    prior: Prior
+    noise: float
+    estimated: bool
+    spectrum_distance: float
+    spectrum_scatter: float
+    thresholds: Thresholds
+    optimal: float
+    by_passing: float
+    predicted: dict[str, float]
+    measured: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def is_gaussian(self) -> bool:
+        return self.spectrum_distance < 3 * self.spectrum_scatter + 0.01
+
+    def __str__(self) -> str:
+        where = self.thresholds
+        ratio = self.rows / self.columns
+        fits = "as of Gaussian entries" if self.is_gaussian else "NOT that of Gaussian entries: predictions are for orientation"
+        lines = [
+            f"{self.rows} rows, {self.columns} columns: n/d = {ratio:.4g}; {self.kind}, {type(self.prior).__name__}, "
+            f"noise {self.noise:.3g} of the signal{' (estimated)' if self.estimated else ''}",
+            f"  spectrum: {fits} (distance {self.spectrum_distance:.3f}, drawn Gaussian {self.spectrum_scatter:.3f})",
+        ]
+        if bool(where.first_order):
+            known, found = (ratio > float(x) for x in (where.information, where.algorithmic))
+            state = "both hold" if found else "determined, but found by no fast algorithm known" if known else "neither holds"
+            places = f"determined from n/d = {float(where.information):.4g}, found from {float(where.algorithmic):.4g}"
+            lines.append(f"  weights are {places}: {state}")
+        elif np.isfinite(float(where.algorithmic)):
+            lines.append(f"  weights are known exactly from n/d = {float(where.algorithmic):.4g} on")
+        else:
+            lines.append("  no transition: weights are known better with every row, and never exactly")
+        unknown = f"at best {self.optimal:.4g}, message passing {self.by_passing:.4g}"
+        lines.append(f"  share of the weights' variance that stays unknown: {unknown}")
+        unit = "mean square error / variance" if self.kind == "linear" else "wrong"
+        for name, value in self.predicted.items():
+            seen = self.measured.get(name)
+            tail = f", measured {seen[0]:.4g} +- {seen[1]:.2g}" if seen else ""
+            lines.append(f"  {name}: {unit} {value:.4g}{tail}")
+        return "\n".join(lines)
+
+
+def assess_design(
+    design: Float[ArrayLike, "row column"],
+    labels: Float[ArrayLike, "row"] | None = None,
+    *,
+    weights: str | Prior = "gaussian",
+    kind: str | None = None,
+    noise: float | None = None,
+    seed: int = 0,
+) -> DesignReport:
+    """Is a linear model with this prior identifiable from these rows, what would the best estimator, message passing and logistic
+    regression or the Lasso reach, and what do they reach on held-out rows?
+
+    kind: "linear" (y = w.x + noise) or "signs" (y = sign(w.x + noise)); from the labels where there are some. noise: variance in
+    units of that of w.x; estimated from the labels by likelihood if not given, 0.1 without labels. Raises `ValueError`
+    for a design that is no matrix of finite numbers, with constant columns or fewer than 20 rows, and for labels that do not fit.
+    """
+    x = real_array("design", design)
+    if x.ndim != 2 or min(x.shape) < 2:
+        raise ValueError(f"design has shape {x.shape}: must be (rows, columns), at least two columns")
+    rows, columns = x.shape
+    if rows < _FEWEST:
+        raise ValueError(f"design has {rows} rows: must be at least {_FEWEST}")
+    if x.size > _LARGEST:
+        raise ValueError(f"design has {x.size} entries: must be at most {_LARGEST}")
+    spread = x.std(axis=0)
+    if np.any(spread <= 1e-12 * (1 + np.abs(x).max(axis=0))):
+        raise ValueError(f"design: column {int(np.argmin(spread))} is constant; leave it out")
+    y = None if labels is None else real_array("labels", labels)
+    kind = _kind(kind, y, rows)
+    x = (x - x.mean(axis=0)) / spread / np.sqrt(columns)
+    if y is not None:
+        y = _prepared(y, kind)
+    chosen = _unit(prior(weights))
+    estimated = noise is None and y is not None
+    size = _noise(x, y, kind) if estimated and y is not None else 0.1 if noise is None else float(noise)
+    if not np.isfinite(size) or size < 0:
+        raise ValueError(f"noise = {size}: must be a finite number >= 0")
+    law: Likelihood = RealLabels("linear", size) if kind == "linear" else ProbitLabels(0.0, size)
+    system = GeneralisedLinear(rows / columns, law, chosen)
+    best, reached = (state_evolution(system, start=start) for start in ("informed", "uninformed"))
+    where = thresholds(system)
+    if bool(where.first_order) and rows / columns < float(where.information):
+        best = reached
+    fits = _fits(kind, law, chosen, (1 - _HELD_OUT) * rows / columns)
+    passing = state_evolution(system.with_(sample_ratio=(1 - _HELD_OUT) * rows / columns))
+    predicted = {"message passing": _error(kind, passing.error, passing.classification_error, size)}
+    for name, fit in fits.items():
+        found = penalised_fit(fit)
+        predicted[name] = _error(kind, found.error, found.classification_error, size)
+    measured = {} if y is None else _measured(x, y, kind, law, chosen, fits, seed)
+    key = jax.random.key(seed)
+    drawn = np.asarray(jax.random.normal(key, x.shape))
+    drawn = (drawn - drawn.mean(axis=0)) / drawn.std(axis=0) / np.sqrt(columns)
+    return DesignReport(
+        rows, columns, kind, chosen, size, estimated, spectrum_distance(x), spectrum_distance(drawn), where,
+        float(best.error), float(reached.error), predicted, measured,
+    )  # fmt: skip
+
+
+def spectrum_distance(x: Float[np.ndarray, "row column"]) -> float:
+    """Largest difference between the law of the eigenvalues of x^T x d/n that are not zero, and that of entries N(0, 1/d),
+    as rows and columns grow."""
+    rows, columns = x.shape
+    gram = x.T @ x if columns <= rows else x @ x.T
+    values = np.sort(np.linalg.eigvalsh(gram))[-min(rows - 1, columns) :] * columns / max(rows, columns)
+    ratio = min(rows, columns) / max(rows, columns)
+    low, high = (1 - np.sqrt(ratio)) ** 2, (1 + np.sqrt(ratio)) ** 2
+    # s = sin^2 takes the square roots at both ends of the law out of the sum
+    angle = (np.arange(4000) + 0.5) / 4000 * np.pi / 2
+    place = low + (high - low) * np.sin(angle) ** 2
+    mass = (np.sin(angle) * np.cos(angle)) ** 2 / place
+    reached = np.interp(values, place, np.cumsum(mass) / np.sum(mass), left=0.0, right=1.0)
+    steps = np.arange(1, len(values) + 1) / len(values)
+    return float(max(np.max(steps - reached), np.max(reached - steps + 1 / len(values))))
+
+
+def _kind(kind: str | None, y: np.ndarray | None, rows: int) -> str:
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"kind = {kind!r}{nearest(kind, list(KINDS))}: must be one of {', '.join(KINDS)}")
+    if y is None:
+        return kind or "linear"
+    if y.shape != (rows,):
+        raise ValueError(f"labels have shape {y.shape}: must be one for each of the {rows} rows")
+    values = np.unique(y)
+    if len(values) < 2:
+        raise ValueError("labels are all the same: there is nothing to learn")
+    if kind == "signs" and len(values) != 2:
+        raise ValueError(f"labels take {len(values)} values: signs must take two")
+    return kind or ("signs" if len(values) == 2 else "linear")
+
+
+def _prepared(y: np.ndarray, kind: str) -> np.ndarray:
+    if kind == "signs":
+        return np.where(y == np.max(y), 1.0, -1.0)
+    return (y - y.mean()) / y.std()
+
+
+def _unit(law: Prior) -> Prior:
+    """The prior with E w^2 = 1."""
+    shares, means, variances = law.components
+    power = law.power
+    return law if abs(float(power) - 1) < 1e-12 else MixturePrior(shares, means / jnp.sqrt(power), variances / power)
+
+
+def _noise(x: np.ndarray, y: np.ndarray, kind: str) -> float:
+    """Noise over signal h of largest likelihood of y ~ N(0, x x^T + h) up to a factor, right for any weights that are independent
+    (Jiang, Li, Paul, Yang, Zhao 2016); for signs through their linear part, E[y z]^2 = (2/pi) / (1 + noise)."""
+    rank = min(len(x) - 1, x.shape[1])
+    left, singular, _ = np.linalg.svd(x, full_matrices=False)
+    powers = (left.T @ y)[:rank] ** 2
+    values, missing = singular[:rank] ** 2, len(x) - 1 - rank
+    rest = max(float(np.sum((y - y.mean()) ** 2) - np.sum(powers)), 0.0)
+
+    def cost(logarithm: float) -> float:
+        h = np.exp(logarithm)
+        size = (np.sum(powers / (values + h)) + rest / h) / (rank + missing)
+        return float(np.log(size) + (np.sum(np.log(values + h)) + missing * logarithm) / (rank + missing))
+
+    bounds = (np.log(_LEAST_NOISE), np.log(_MOST_NOISE))
+    noise = float(np.exp(minimize_scalar(cost, bounds=bounds, method="bounded").x))
+    return noise if kind == "linear" else float(np.clip(2 / np.pi * (1 + noise) - 1, _LEAST_NOISE, _MOST_NOISE))
+
+
+def _fits(kind: str, law: Likelihood, chosen: Prior, ratio: float) -> dict[str, PenalisedFit]:
+    """Estimators at their best penalties for these labels."""
+    if kind == "signs":
+        fits = {"logistic regression": (PenalisedFit(ratio, "logistic", law, 0.0, 1.0, chosen), "ridge")}
+    else:
+        fits = {
+            "ridge regression": (PenalisedFit(ratio, "square", law, 0.0, 1.0, chosen), "ridge"),
+            "Lasso": (PenalisedFit(ratio, "square", law, 1.0, 0.0, chosen), "l1"),
+        }
+    return {name: fit.with_(**{which: float(best_penalty(fit, which=which).penalty)}) for name, (fit, which) in fits.items()}  # type: ignore[arg-type]
+
+
+def _error(kind: str, error: Any, wrong: Any, noise: float) -> float:
+    return float(wrong) if kind == "signs" else (float(error) + noise) / (1 + noise)
+
+
+def _measured(
+    x: np.ndarray, y: np.ndarray, kind: str, law: Likelihood, chosen: Prior, fits: dict[str, PenalisedFit], seed: int
+) -> dict[str, tuple[float, float]]:
+    """Errors on a fifth of the rows, after learning from the others, five times."""
+    n, d = x.shape
+    scale = 1.0 if kind == "signs" else np.sqrt(1 + float(law.noise))  # type: ignore[attr-defined]
+    rng, found = np.random.default_rng(seed), {name: [] for name in ("message passing", *fits)}
+    one, zero = jnp.ones(()), jnp.zeros(())
+    for _ in range(_SPLITS):
+        order = rng.permutation(n)
+        held, kept = order[: int(_HELD_OUT * n)], order[int(_HELD_OUT * n) :]
+        train = scale * y[kept]
+        weights = {}
+        start = jnp.asarray(1e-2 * rng.standard_normal(d))
+        passed = gamp(
+            jnp.asarray(x[kept]),
+            jnp.asarray(train),
+            jnp.ones(len(kept)),
+            law,
+            chosen,
+            start,
+            0.3 * one,
+            1e-6 * one,
+            zero + 1e-12,
+            300,
+        )
+        weights["message passing"] = np.asarray(passed.weights) if bool(passed.converged) else np.full(d, np.nan)
+        for name, fit in fits.items():
+            weights[name] = np.ravel(estimator(fit, len(kept), 1e-5).fit(x[kept], train).coef_)
+        for name, w in weights.items():
+            field_values = x[held] @ w
+            wrong = np.mean(field_values * y[held] <= 0) if kind == "signs" else np.mean((y[held] - field_values / scale) ** 2)
+            found[name].append(float(wrong) if np.all(np.isfinite(w)) else np.nan)
+    return {name: (float(np.mean(v)), float(np.std(v, ddof=1) / np.sqrt(_SPLITS))) for name, v in found.items()}

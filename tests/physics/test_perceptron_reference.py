@@ -10,6 +10,8 @@ from orderparam.systems.perceptron import (
     annealed,
     batch_rule,
     binary_transitions,
+    high_temperature,
+    high_temperature_transitions,
     online_rule,
     quenched,
 )
@@ -107,3 +109,22 @@ def test_how_errors_fall_in_the_end():
     np.testing.assert_allclose(1000 * largest.classification_error, 0.5005, atol=2e-4)
     online = online_rule(OnlinePerceptron(400.0, "optimal"))
     np.testing.assert_allclose(400 * online.classification_error, 0.883, rtol=0.01)
+
+
+def test_transitions_at_high_temperature():
+    found = high_temperature_transitions(ThermalPerceptron(1.0, 1.0))
+    np.testing.assert_allclose([found.thermodynamic, found.spinodal], [1.695932643, 2.082069857], atol=6e-10)
+    np.testing.assert_allclose([found.overlap, found.spinodal_overlap], [0.580237, 0.833557], atol=6e-7)
+
+
+@pytest.mark.parametrize("weights", ["binary", "spherical"])
+def test_students_at_high_temperature(weights):
+    """alpha/T = pi sqrt(1 - R^2) artanh(R) for binary weights, pi R / sqrt(1 - R^2) for spherical ones."""
+    found = high_temperature(ThermalPerceptron(3.0, 2.0, weights))
+    overlap = float(found.teacher_overlap)
+    slope = np.arctanh(overlap) * (1 - overlap**2) if weights == "binary" else overlap
+    np.testing.assert_allclose(np.pi * slope / np.sqrt(1 - overlap**2), 1.5, rtol=1e-6)
+    hot = annealed(ThermalPerceptron(1.5e6, 1e6, weights))
+    np.testing.assert_allclose(hot.teacher_overlap, overlap, rtol=1e-5)
+    with pytest.raises(ValueError, match="temperature = 0"):
+        high_temperature(ThermalPerceptron(1.0, 0.0))

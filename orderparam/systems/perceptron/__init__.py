@@ -14,8 +14,11 @@ from orderparam.systems.perceptron.equilibrium.theory import (
     BinaryTransitions,
     Learner,
     Quenched,
+    WarmTransitions,
     annealed,
     binary_transitions,
+    high_temperature,
+    high_temperature_transitions,
     quenched,
 )
 from orderparam.systems.perceptron.rules.experiment import batch_student, online_student

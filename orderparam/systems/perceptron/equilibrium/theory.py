@@ -10,6 +10,8 @@ of variance q, what is left of it V = 1 - q, and the teacher's field of covarian
 The replica-symmetric entropy of binary weights becomes negative at low T, where it is wrong.
 """
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import xlogy
@@ -63,6 +65,16 @@ class Annealed(Result):
     converged: Bool[Array, ""]
 
 
+class WarmTransitions(Result):
+    """Values of alpha / T. thermodynamic, overlap: where R = 1 becomes the state of largest free entropy, and R of the other
+    state there. spinodal, spinodal_overlap: where that state ends."""
+
+    thermodynamic: Scalar
+    overlap: Scalar
+    spinodal: Scalar
+    spinodal_overlap: Scalar
+
+
 class BinaryTransitions(Result):
     """Of binary weights at the system's temperature. thermodynamic: alpha at which R = 1 becomes the state of largest free
     entropy. freezing: alpha at which the entropy of the state R < 1 vanishes. spinodal: alpha at which that state ends, known at
@@ -112,13 +124,58 @@ def annealed(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
     s(R) = -sum (1 +- R)/2 ln((1 +- R)/2), or ln(1 - R^2)/2 for spherical weights. From a grid and a parabola: 1e-8. `converged`
     is False where there is no maximum below R = 1.
     """
+
+    def gain(error: Array) -> Array:
+        return system.sample_ratio * jnp.log1p(-(1 - _penalty(system)) * error)
+
+    return _first_maximum(system, gain, points)
+
+
+def _warm(system: ThermalPerceptron, **options: object) -> None:
+    if not float(system.temperature) > 0:
+        raise ValueError("ThermalPerceptron.temperature = 0: the limit of high temperatures needs one; must be > 0")
+
+
+@theory(differentiable=False, check=_warm)
+def high_temperature(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
+    """The limit T -> infinity at alpha / T held, where every example only adds its mean error: free entropy
+    s(R) - (alpha / T) arccos(R)/pi, at its first maximum in R (Seung, Sompolinsky, Tishby 1992). As `annealed` otherwise.
+
+    Raises `ValueError` for temperature 0.
+    """
+    return _first_maximum(system, lambda error: -system.sample_ratio / system.temperature * error, points)
+
+
+@theory(traced=False)
+def high_temperature_transitions(system: ThermalPerceptron) -> WarmTransitions:
+    """Of binary weights for T -> infinity, to 1e-9; nothing of the system's numbers is used. Saddle points have
+    alpha / T = pi sqrt(1 - R^2) artanh(R): the spinodal is its maximum, and the transition where the free entropy is zero.
+
+    Raises `ValueError` for spherical weights, which have none.
+    """
+    if system.weights != "binary":
+        raise ValueError("ThermalPerceptron.weights: spherical weights have no transition; must be binary")
+
+    def ratio(overlap: float) -> float:
+        return float(np.pi * np.sqrt(1 - overlap**2) * np.arctanh(overlap))
+
+    def free(overlap: float) -> float:
+        up, down = (1 + overlap) / 2, (1 - overlap) / 2
+        return float(-up * np.log(up) - down * np.log(down) - ratio(overlap) * np.arccos(overlap) / np.pi)
+
+    end = minimize_scalar(lambda overlap: -ratio(overlap), bounds=(0.1, 0.999), method="bounded", options={"xatol": 1e-12}).x
+    place = brentq(free, 0.01, end, xtol=1e-14)
+    return WarmTransitions(*(jnp.asarray(x) for x in (ratio(place), place, ratio(end), end)))
+
+
+def _first_maximum(system: ThermalPerceptron, gain: Callable[[Array], Array], points: int) -> Annealed:
+    """Of s(R) + gain(error) as R grows from 0."""
     overlap = jnp.sin(np.pi / 2 * jnp.linspace(0.0, 1.0, points)[:-1])
     entropy = jnp.log1p(-(overlap**2)) / 2
     if system.weights == "binary":
         up, down = (1 + overlap) / 2, (1 - overlap) / 2
         entropy = -(xlogy(up, up) + xlogy(down, down))
-    error = jnp.arccos(overlap) / np.pi
-    value = entropy + system.sample_ratio * jnp.log1p(-(1 - _penalty(system)) * error)
+    value = entropy + gain(jnp.arccos(overlap) / np.pi)
     falls = value[1:] < value[:-1]
     place = jnp.argmax(falls)
     i = jnp.clip(place, 1, points - 3)

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from orderparam.core.study import find
+from orderparam.data import images as posed
 from orderparam.data import load
 from orderparam.systems.kernel_regression.pool import images
 
 
 @pytest.fixture
 def digits_alone(monkeypatch):
-    monkeypatch.setattr(images, "load", lambda name: load("digits"))
+    monkeypatch.setattr(posed, "load", lambda name: load("digits"))
     images.image_pool.cache_clear()
     yield
     images.image_pool.cache_clear()

@@ -94,11 +94,11 @@ def kernels() -> Iterator[Row]:
             (2 * capacity * min(source, 1),),
             0.03,
         )
-    n = np.geomspace(1e2, 1e8, 61)
+    n = np.geomspace(10, 1e10, 91)
     system = KernelRegression(power_law(2.0, 0.4, 1e15), 100.0, 1e-4)
     error = curve(self_consistent, system, "n_train", n)["test_error"]
     where = "eigenvalues k^-2, source 0.4, ridge 1e-4 beside the summed loss, no noise"
-    yield Row("kernel_regression.self_consistent", where, "test error against n", regimes(n, error), (1.6, 0.8), 0.05)
+    yield Row("kernel_regression.self_consistent", where, "test error against n", regimes(n, error), (1.6, 0.8), 0.1)
 
 
 def random_features() -> Iterator[Row]:
@@ -115,7 +115,7 @@ def random_features() -> Iterator[Row]:
             (limit.data,),
             0.03,
         )
-        many = ScaleFreeFeatures(1e12, 1e2, spectral_decay=a, target_decay=b, ridge=1e-12)
+        many = ScaleFreeFeatures(1e12, 1e2, spectral_decay=a, target_decay=b, ridge=1e-2)
         error = curve(joint_law, many, "width", large)["test_error"]
         yield Row(
             "scaling_laws.joint_law",
@@ -148,7 +148,7 @@ def random_features() -> Iterator[Row]:
 
 
 def one_pass() -> Iterator[Row]:
-    compute = np.geomspace(1e8, 1e11, 13)
+    compute = np.geomspace(1e8, 1e10, 9)
     for alpha, beta in ((1.0, 0.3), (0.8, 0.65), (0.8, 1.2)):
         data, limit = curve(compute_optimal, ComputeBudget(1e8, alpha, beta), "compute", compute), compute_exponents(alpha, beta)
         where = f"one-pass SGD, phase {limit.phase}: alpha = {alpha}, beta = {beta}"
@@ -172,7 +172,7 @@ def one_pass() -> Iterator[Row]:
 
 def extensive_width() -> Iterator[Row]:
     dim = 20_000.0
-    for decay, last in ((0.7, 3e3), (1.0, 3e3)):
+    for decay, last in ((1.0, 1e5), (1.5, 1e7)):
         n = np.geomspace(0.3, last, 60) * dim**2
         error = curve(bayes_optimal, HierarchicalTeacher(dim, int(dim) // 2, decay, 0.01), "n_train", n)["error"]
         where = f"hierarchical teacher, decay {decay}, d = 20000, k = d/2"

@@ -28,7 +28,7 @@ def _sizes(ratios: tuple[float, ...], input_dim: int) -> list[float]:
 
 @study(
     "posterior-sampling",
-    title="Error and overlaps of sampled posteriors on top of the theory",
+    title="Error and overlaps of sampled posteriors beside the theory",
     source="Nguyen and Barbier 2026, figure with decay 0.3",
     seconds=(95, 90000),
     observables=("error", "effective_width"),

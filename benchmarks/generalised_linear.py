@@ -10,6 +10,7 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -20,22 +21,34 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import orderparam as op
+from orderparam.systems.committee import Committee
+from orderparam.systems.committee import state_evolution as committee_evolution
 from orderparam.systems.generalised_linear import GeneralisedLinear, message_passing, solutions, state_evolution
 
 RATIOS = (0.5, 1.0, 1.4)
 SIZE, STEPS = 10_000, 10
+GRID = 10_000
 REPEATS = 5
+
+
+def information(z: float, steepness: float) -> float:
+    return norm.pdf(z) * np.exp(2 * norm.logpdf(steepness * z) - norm.logcdf(steepness * z))
+
+
+def overlap(z: float, precision: float) -> float:
+    return norm.pdf(z) * np.tanh(precision + np.sqrt(precision) * z)
+
+
+def integral(function: Callable[[float, float], float], parameter: float) -> float:
+    return quad(function, -10, 10, args=(parameter,), epsabs=1e-12, epsrel=1e-11, limit=200)[0]
 
 
 def adaptive(ratio: float) -> float:
     """q by iteration with scipy.integrate.quad."""
     q = 1e-6
     while True:
-        u = np.sqrt(q / (1 - q))
-        inside = lambda z, u=u: norm.pdf(z) * np.exp(2 * norm.logpdf(u * z) - norm.logcdf(u * z))  # noqa: E731
-        precision = 2 * ratio * quad(inside, -10, 10, epsabs=1e-12, epsrel=1e-11, limit=200)[0] / (1 - q)
-        overlap = lambda z, a=precision: norm.pdf(z) * np.tanh(a + np.sqrt(a) * z)  # noqa: E731
-        new = quad(overlap, -10, 10, epsabs=1e-12, epsrel=1e-11, limit=200)[0]
+        precision = 2 * ratio * integral(information, np.sqrt(q / (1 - q))) / (1 - q)
+        new = integral(overlap, precision)
         if abs(new - q) < 1e-11:
             return new
         q = new
@@ -63,11 +76,19 @@ def main() -> None:
     jax.block_until_ready(solutions(curve, points=200))
     shortest = min(timed(lambda: solutions(curve, points=200)) for _ in range(REPEATS))
     console.print(f"all solutions at 200 points: {1e3 * shortest:.3g} ms")
+    grid = jnp.linspace(0.05, 1.4, GRID)
+    many = jax.jit(jax.vmap(lambda ratio: state_evolution(curve.with_(sample_ratio=ratio)).overlap))
+    jax.block_until_ready(many(grid))
+    console.print(f"state evolution at {GRID} points, one program: {timed(lambda: many(grid)):.3g} s")
+    committee = Committee(2.5)
+    steps = float(committee_evolution(committee).steps)
+    shortest = min(timed(lambda: committee_evolution(committee)) for _ in range(REPEATS))
+    console.print(f"committee of two at alpha = 2.5: {shortest:.3g} s, {1e3 * shortest / steps:.3g} ms a step")
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     system = GeneralisedLinear(1.0, "sign", "gaussian", SIZE)
-    run = lambda: message_passing(system, jax.random.key(0), precision="single", max_steps=STEPS, tolerance=0.0)  # noqa: E731
-    none = lambda: message_passing(system, jax.random.key(0), precision="single", max_steps=0)  # noqa: E731
+    run = partial(message_passing, system, jax.random.key(0), precision="single", max_steps=STEPS, tolerance=0.0)
+    none = partial(message_passing, system, jax.random.key(0), precision="single", max_steps=0)
     for way in (run, none):
         jax.block_until_ready(way())
     matrix, vector = jnp.ones((SIZE, SIZE), jnp.float32), jnp.ones(SIZE, jnp.float32)

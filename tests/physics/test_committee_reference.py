@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orderparam.systems.committee import Committee, specialisation, state_evolution
+from orderparam.systems.committee import Committee, information_transition, specialisation, state_evolution
 
 GAUSSIAN = {1.0: (0.23994934, 0.23994934), 2.2: (0.40066183, 0.32987818), 2.5: (0.50051630, 0.26520101)}
 BINARY = {1.0: (0.24468082, 0.24468082), 1.65: (0.35785573, 0.30787531), 1.8: (0.45854212, 0.24323651)}
@@ -40,3 +40,7 @@ def test_one_unit_is_the_optimal_perceptron():
     found = state_evolution(Committee(1.0, 1))
     np.testing.assert_allclose(found.overlap, 0.4862636370, atol=6e-11)
     np.testing.assert_allclose(found.classification_error, 0.2543729703, atol=1e-5)
+
+
+def test_two_binary_units_are_determined_before_they_come_apart():
+    np.testing.assert_allclose(information_transition(Committee(1.0, 2, "majority", "binary")).information, 1.546, atol=6e-4)

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import wofz
 from scipy.stats import multivariate_normal
 
-from orderparam.systems.committee import Committee, message_passing, specialisation, state_evolution, transitions
+from orderparam.systems.committee import Committee, information_transition, message_passing, specialisation, state_evolution
 from orderparam.systems.committee.channel import evidence, label_counts, normal_cdf
 
 
@@ -70,6 +70,6 @@ def test_what_cannot_be_done_is_refused_by_name():
     with pytest.raises(ValueError, match=r"Committee\.hidden = 1"):
         specialisation(Committee(1.0, 1))
     with pytest.raises(ValueError, match=r"Committee\.weights"):
-        transitions(Committee(1.0))
+        information_transition(Committee(1.0))
     with pytest.raises(ValueError, match="sample_ratio"):
         message_passing(Committee(1e-4, 2, "majority", "gaussian", 100), jax.random.key(0))

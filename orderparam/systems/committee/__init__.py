@@ -9,11 +9,11 @@ specialisation(Committee(1.0)).sample_ratio
 from orderparam.systems.committee.experiment import CommitteePassing, message_passing
 from orderparam.systems.committee.model import Committee
 from orderparam.systems.committee.theory import (
-    CommitteeTransitions,
+    InformationTransition,
     OptimalCommittee,
     Specialisation,
     TeacherCommittee,
+    information_transition,
     specialisation,
     state_evolution,
-    transitions,
 )

@@ -35,7 +35,6 @@ _REPLICATES, _POINTS, _MORE = 4, 512, 8
 _LEAST_WEIGHT, _LEAST_EVIDENCE = 1e-17, 1e-13
 _NEARLY = 0.999  # overlap of an informed start
 _STEPS = (1e-3, 2e-3, 4e-3)  # of q_d, towards its limit at zero
-_PERFECT = 0.97
 
 
 class Modes(NamedTuple):
@@ -75,12 +74,12 @@ class Specialisation(Result):
     overlap: Scalar
 
 
-class CommitteeTransitions(Result):
-    """Of binary weights. information: n/d from which the weights are determined: there the free entropy of the state that starts
-    at Q = 0 falls below that of known weights. spinodal: where that state ends, and message passing finds the weights."""
+class InformationTransition(Result):
+    """Of binary weights. information: n/d from which they are determined, NaN where the units come apart before that; from there
+    on known weights have the largest free entropy, while message passing follows the other state. apart: specialisation."""
 
     information: Scalar
-    spinodal: Scalar
+    apart: Scalar
 
 
 @theory(differentiable=False)
@@ -159,29 +158,22 @@ def specialisation(system: Committee) -> Specialisation:
 def _binary(system: Committee, **options: object) -> None:
     if system.weights != "binary":
         raise ValueError("Committee.weights: Gaussian weights are never known exactly; must be binary")
+    _several(system)
 
 
 @theory(traced=False, check=_binary)
-def transitions(system: Committee, *, accuracy: float = 1e-3) -> CommitteeTransitions:
-    """By bisection in the sample ratio, to `accuracy` (of the information transition: 1e-6); the sample ratio is not used."""
+def information_transition(system: Committee) -> InformationTransition:
+    """Where the free entropy of the state with equal units (q_d = 0), which is the first one, falls to -K ln 2, that of known
+    weights; by bracketing up to specialisation, to 1e-6. The sample ratio is not used."""
     known = -system.hidden * math.log(2)
 
-    def low(ratio: float, start: Literal["uninformed", "symmetric"] = "uninformed") -> OptimalCommittee:
-        return state_evolution(system.with_(sample_ratio=ratio), start=start)
+    def above(ratio: float) -> float:
+        return float(state_evolution(system.with_(sample_ratio=ratio), start="symmetric").free_entropy) - known
 
-    apart = float(specialisation(system).sample_ratio) if system.hidden > 1 else np.inf
-    top = apart
-    while not (np.isfinite(top) and float(low(top).overlap) > _PERFECT):
-        top = 1.2 * (top if np.isfinite(top) else 1.0)
-    bottom = min(apart, top / 1.2)
-    while float(low(bottom).overlap) > _PERFECT:
-        bottom /= 1.2
-    while top - bottom > accuracy:
-        middle = (bottom + top) / 2
-        bottom, top = (bottom, middle) if float(low(middle).overlap) > _PERFECT else (middle, top)
-    start = "symmetric" if float(low(apart, "symmetric").free_entropy) < known else "uninformed"
-    information = brentq(lambda ratio: float(low(ratio, start).free_entropy) - known, 0.3 * bottom, bottom, xtol=1e-6)
-    return CommitteeTransitions(jnp.asarray(information), jnp.asarray((bottom + top) / 2))
+    apart = float(specialisation(system).sample_ratio)
+    if not np.isfinite(apart) or above(apart) > 0:
+        return InformationTransition(jnp.asarray(np.nan), jnp.asarray(apart))
+    return InformationTransition(jnp.asarray(brentq(above, 0.1 * apart, apart, xtol=1e-6)), jnp.asarray(apart))
 
 
 @cache

@@ -171,11 +171,10 @@ def one_pass() -> Iterator[Row]:
 
 
 def extensive_width() -> Iterator[Row]:
-    dim = 20_000.0
-    for decay, last in ((1.0, 1e5), (1.5, 1e7)):
-        n = np.geomspace(0.3, last, 60) * dim**2
-        error = curve(bayes_optimal, HierarchicalTeacher(dim, int(dim) // 2, decay, 0.01), "n_train", n)["error"]
-        where = f"hierarchical teacher, decay {decay}, d = 20000, k = d/2"
+    for decay, dim, last in ((1.0, 20_000, 1e5), (1.5, 2000, 1e8)):
+        n = np.geomspace(0.3, last, 60) * float(dim) ** 2
+        error = curve(bayes_optimal, HierarchicalTeacher(dim, dim // 2, decay, 0.01), "n_train", n)["error"]
+        where = f"hierarchical teacher, decay {decay}, d = {dim}, k = d/2"
         yield Row(
             "extensive_width.bayes_optimal",
             where,

@@ -98,7 +98,8 @@ class Channel(eqx.Module):
             spread = jnp.asarray(variance)[..., None]
             left = r - spread * self.loss.denoiser(r, 0.0, spread)
             parts = (r**2, left**2, self.loss(r, 0.0), self.loss(left, 0.0))
-            return ChannelErrors(*(jnp.sum(weight * part, axis=-1) for part in parts), classification)
+            test, train, test_loss, train_loss = (jnp.sum(weight * part, axis=-1) for part in parts)
+            return ChannelErrors(test, train, test_loss, train_loss, classification)
         test, train, test_loss, train_loss = (jnp.zeros(()),) * 4
         for label in (-1.0, 1.0):
             w, weight, evidence, _ = self._nodes(label, variance, fields)

@@ -29,6 +29,7 @@ from orderparam.systems.committee.channel import evidence, label_counts
 from orderparam.systems.committee.model import Committee
 
 Scalar = Float[Array, ""]
+Rule = tuple[np.ndarray, np.ndarray]  # nodes and weights
 
 _STEP = {1: (0.1, 0.01), 2: (0.25, 0.08), 3: (0.5, 0.25)}  # of fields, for what is smooth and for what has kinks
 _REPLICATES, _POINTS, _MORE = 4, 512, 8
@@ -97,7 +98,7 @@ def state_evolution(
     """
     first = {"uninformed": (0.05, 0.01), "symmetric": (0.05, 0.0), "informed": (_NEARLY, _NEARLY)}[start]
 
-    def solved(points: tuple[Array, Array], fine: tuple[Array, Array]) -> tuple[Scalar, ...]:
+    def solved(points: Rule, fine: Rule) -> tuple[Scalar, ...]:
         def update(q: Modes, system: Committee) -> Modes:
             return _weights(system, _labels(system, q, points)[0], points)[0]
 
@@ -177,7 +178,7 @@ def information_transition(system: Committee) -> InformationTransition:
 
 
 @cache
-def field_rule(hidden: int, kinks: bool = False) -> list[tuple[np.ndarray, np.ndarray]]:
+def field_rule(hidden: int, kinks: bool = False) -> list[Rule]:
     """Sets of nodes (node, hidden) and weights of K standard normal variables for functions that neither exchanges of the units
     nor a change of all signs affect: equal steps for K <= 3, beyond four sets of scrambled Sobol points."""
     if hidden > max(_STEP):
@@ -220,7 +221,7 @@ def _spread(x: Array, root: Modes) -> Array:
     return root.apart * (x - mean) + root.same * mean
 
 
-def _labels(system: Committee, q: Modes, points: tuple[Array, Array]) -> tuple[Modes, Scalar, Scalar]:
+def _labels(system: Committee, q: Modes, points: Rule) -> tuple[Modes, Scalar, Scalar]:
     """Qh; E sum_y Z ln Z; and the probability that the likeliest label is wrong."""
     x, weight = points
     q = Modes(*(jnp.clip(part, 0.0, 1 - 1e-9) for part in q))
@@ -233,11 +234,11 @@ def _labels(system: Committee, q: Modes, points: tuple[Array, Array]) -> tuple[M
     total = jnp.einsum("n,ny,ny->", weight, inverse, jnp.sum(gradient, axis=-1) ** 2)
     trace = jnp.einsum("n,ny,nyk->", weight, inverse, gradient**2)
     precision = Modes(*(system.sample_ratio * part for part in _modes(total, trace, system.hidden)))
-    kept = jnp.where(seen, value, 0.0)
-    return precision, weight @ jnp.sum(xlogy(kept, kept), axis=-1), 1 - weight @ jnp.max(value, axis=-1)
+    kept, share = jnp.where(seen, value, 0.0), jnp.asarray(weight)
+    return precision, share @ jnp.sum(xlogy(kept, kept), axis=-1), 1 - share @ jnp.max(value, axis=-1)
 
 
-def _weights(system: Committee, precision: Modes, points: tuple[Array, Array]) -> tuple[Modes, Scalar]:
+def _weights(system: Committee, precision: Modes, points: Rule) -> tuple[Modes, Scalar]:
     """Q, and E ln of the partition function of a weight of every unit."""
     hidden = system.hidden
     if system.weights == "gaussian":
@@ -257,7 +258,7 @@ def _weights(system: Committee, precision: Modes, points: tuple[Array, Array]) -
 
 
 @jax.jit
-def _gain(system: Committee, precision: Scalar, points: tuple[Array, Array]) -> tuple[Scalar, Scalar, Scalar]:
+def _gain(system: Committee, precision: Scalar, points: Rule) -> tuple[Scalar, Scalar, Scalar]:
     """At qh_s = precision and q_d = 0: the product of both slopes at alpha = 1, alpha, and Q_11."""
     system = system.with_(sample_ratio=1.0)
     zero = jnp.zeros(())

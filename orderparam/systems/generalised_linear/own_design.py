@@ -219,7 +219,7 @@ def _fits(kind: str, law: Likelihood, chosen: Prior, ratio: float) -> dict[str, 
             "ridge regression": (PenalisedFit(ratio, "square", law, 0.0, 1.0, chosen), "ridge"),
             "Lasso": (PenalisedFit(ratio, "square", law, 1.0, 0.0, chosen), "l1"),
         }
-    return {name: fit.with_(**{which: float(best_penalty(fit, which=which).penalty)}) for name, (fit, which) in fits.items()}  # type: ignore[arg-type]
+    return {name: fit.with_(**{which: float(best_penalty(fit, which=which).penalty)}) for name, (fit, which) in fits.items()}
 
 
 def _error(kind: str, error: Any, wrong: Any, noise: float) -> float:
@@ -232,7 +232,8 @@ def _measured(
     """Errors on a fifth of the rows, after learning from the others, five times."""
     n, d = x.shape
     scale = 1.0 if kind == "signs" else np.sqrt(1 + float(law.noise))  # type: ignore[attr-defined]
-    rng, found = np.random.default_rng(seed), {name: [] for name in ("message passing", *fits)}
+    rng = np.random.default_rng(seed)
+    found: dict[str, list[float]] = {name: [] for name in ("message passing", *fits)}
     one, zero = jnp.ones(()), jnp.zeros(())
     for _ in range(_SPLITS):
         order = rng.permutation(n)

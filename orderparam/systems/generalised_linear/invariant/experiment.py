@@ -44,12 +44,14 @@ def vector_message_passing(
     noise = jnp.sqrt(system.noise) * jax.random.normal(noise_key, (n,))
     if algorithm == "vamp":
         seen = singular * (right.T @ weights) + left.T @ noise  # U^T y; the rest of y is noise
-        estimate, steps, change, converged = _vamp(system.prior, right, singular, seen, system.noise, tolerance, max_steps)
+        estimate, steps, change, converged = _vamp(
+            system.prior, right, singular, seen, jnp.asarray(system.noise), jnp.asarray(tolerance), max_steps
+        )
     else:
         matrix = (left * singular) @ right.T
         first = 1e-2 * jnp.sqrt(system.prior.power) * jax.random.normal(start_key, (d,))
-        law, zero, least = RealLabels("linear", system.noise), jnp.zeros(()), jnp.asarray(1e-12)
-        found = gamp(matrix, matrix @ weights + noise, jnp.ones(n), law, system.prior, first, zero, tolerance, least, max_steps)
+        law, (zero, close, least) = RealLabels("linear", system.noise), map(jnp.asarray, (0.0, tolerance, 1e-12))
+        found = gamp(matrix, matrix @ weights + noise, jnp.ones(n), law, system.prior, first, zero, close, least, max_steps)
         estimate, steps, change, converged = found.weights, found.steps, found.residual, found.converged
     scale = jnp.sqrt(system.prior.power)
     estimate = jnp.clip(jnp.nan_to_num(estimate), -_FAR * scale, _FAR * scale)

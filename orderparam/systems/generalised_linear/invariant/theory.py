@@ -56,12 +56,11 @@ def measurement_precision(system: InvariantDesign, extrinsic: Scalar) -> Scalar:
     x, weight = np.polynomial.legendre.leggauss(80)
     rank = jnp.minimum(system.sample_ratio, 1.0)
     power = singular_power(system.condition, jnp.asarray((1 + x) / 2)) * system.sample_ratio / rank / system.noise
-    weight = jnp.asarray(weight / 2)
-    filtered = rank * jnp.sum(weight * power / (power + extrinsic))
+    filtered = rank * jnp.sum(weight / 2 * power / (power + extrinsic))
     return filtered * extrinsic / (1 - filtered)
 
 
-def singular_power(condition: Scalar, place: Float[Array, "value"]) -> Float[Array, "value"]:
+def singular_power(condition: Scalar | float, place: Float[Array, "value"]) -> Float[Array, "value"]:
     """s^2 at places from 0 (the smallest) to 1, with mean one."""
     width = 2 * jnp.log(condition)
     mean = jnp.where(width > 1e-8, jnp.expm1(width) / jnp.where(width > 1e-8, width, 1.0), 1.0)

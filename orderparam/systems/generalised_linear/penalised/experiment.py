@@ -60,7 +60,7 @@ def fitted_estimator(system: PenalisedFit, key: PRNGKeyArray, *, tolerance: floa
     matrix = jax.random.normal(matrix_key, (n, d)) / np.sqrt(d)
     labels = system.labels.draw(matrix @ true, label_key)
     if chosen is None:
-        weights = minimise(system.loss, matrix, labels, system.ridge).weights
+        weights = minimise(system.loss, matrix, labels, jnp.asarray(system.ridge)).weights
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # said by `converged`

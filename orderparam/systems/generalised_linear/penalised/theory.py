@@ -114,8 +114,8 @@ def _fields(system: PenalisedFit, order: Order) -> Fields:
 
 def _step(system: PenalisedFit, order: Order) -> Shrunk:
     labels = system.channel.averages(jnp.exp(order.log_response), _fields(system, order))
-    parts = (system.sample_ratio * part for part in (labels.alignment, labels.power, labels.stiffness))
-    return shrunk(system.prior, *parts, system.l1, system.ridge)
+    alignment, power, stiffness = (system.sample_ratio * part for part in (labels.alignment, labels.power, labels.stiffness))
+    return shrunk(system.prior, alignment, power, stiffness, system.l1, system.ridge)
 
 
 def _errors(system: PenalisedFit, order: Order) -> ChannelErrors:

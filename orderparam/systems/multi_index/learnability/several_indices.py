@@ -175,12 +175,16 @@ def in_bins(pairs: Iterable[tuple[Sample, Sample]], allowed: np.ndarray, bins: i
             shares.append(occupied / len(y))
             conditional.append(averages)
         fine = _paired(shares, conditional, orders)
-        coarse = fine if few else _paired(*zip(*map(_coarser, shares, conditional)), orders)
+        if few:
+            coarse = fine
+        else:
+            wide, averages_of_wide = zip(*map(_coarser, shares, conditional))
+            coarse = _paired(wide, averages_of_wide, orders)
         found.append((fine, coarse))
-    grams, operators, powers, tops = ([pair[0][k] for pair in found] for k in range(4))
+    parts = [np.stack([pair[0][k] for pair in found]) for k in range(4)]
     change = [np.mean([np.subtract(pair[0][k], pair[1][k]) for pair in found], axis=0) for k in range(4)]
-    error = np.std(tops, axis=0, ddof=1) / np.sqrt(len(found))
-    gram, operator, power = (np.mean(part, axis=0) + rest for part, rest in zip((grams, operators, powers), change))
+    error = np.std(parts[3], axis=0, ddof=1) / np.sqrt(len(found))
+    gram, operator, power = (part.mean(axis=0) + rest for part, rest in zip(parts[:3], change))
     tolerance = float(4 * error.max() + np.abs(change[3][[0, 1, -1]]).max())
     return LabelMoments(tuple(gram), operator, tuple(power.tolist()), tolerance, "quantile bins")
 

@@ -27,8 +27,8 @@ def swept(text: str) -> tuple[str, list[float | str]]:
         raise wrong
     if ":" not in value:
         parts = [part.strip() for part in value.split(",")]
-        numbers = [_number(part) for part in parts]
-        return name, parts if None in numbers else [number for number in numbers if number is not None]
+        numbers = [number for part in parts if (number := _number(part)) is not None]
+        return name, list(numbers if len(numbers) == len(parts) else parts)
     low, high, count, *scale = (*value.split(":"), "", "")[: max(3, value.count(":") + 1)]
     first, last, points = _number(low), _number(high), _number(count)
     if first is None or last is None or points is None or not points.is_integer() or scale not in ([], ["log"], ["linear"]):

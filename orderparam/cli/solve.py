@@ -179,16 +179,15 @@ def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
     table = Table(header_style="bold", box=None, pad_edge=False)
     used = 0
     shown: list[str] = []
-    for name, rows in cells.items():
-        used += max(len(name), *map(len, rows)) + 1
+    for name, texts in cells.items():
+        used += max(len(name), *map(len, texts)) + 1
         if used <= width or name in grid:
             shown.append(name)
             table.add_column(name, justify="right", no_wrap=True)
     if marks.any():
         table.add_column("")
     count = len(marks)
-    rows = range(count) if count <= _ROWS else [*range(_ROWS // 2), -1, *range(count - _ROWS // 2, count)]
-    for row in rows:
+    for row in range(count) if count <= _ROWS else [*range(_ROWS // 2), -1, *range(count - _ROWS // 2, count)]:
         line = ["…"] * len(shown) if row < 0 else [cells[name][row] for name in shown]
         table.add_row(*line, *(["[yellow]not converged[/]" if row >= 0 and marks[row] else ""] if marks.any() else []))
     return table
@@ -198,7 +197,7 @@ def _places(data: "xr.Dataset", dims: Sequence[str]) -> list[Any]:
     """The coordinate of every point along each of these dimensions."""
     import numpy as np
 
-    return np.meshgrid(*(data[dim].values for dim in dims), indexing="ij") if dims else []
+    return list(np.meshgrid(*(data[dim].values for dim in dims), indexing="ij")) if dims else []
 
 
 def _write_table(data: "xr.Dataset", file: Path) -> None:

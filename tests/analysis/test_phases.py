@@ -166,6 +166,14 @@ def test_the_data_set_is_labelled_and_drawn(diagram):
     assert "tricritical" in repr(diagram) and f"{diagram.points} points" in repr(diagram)
 
 
+def test_a_plane_without_a_boundary_says_so():
+    found = op.phase_diagram(stable, Magnet(1.0), {"anisotropy": (0.0, 0.1), "temperature": (0.8, 1.0)}, order="magnetisation")
+    assert found.boundaries == ()
+    assert found.ends == ()
+    assert found.points == 81
+    assert found.figure().axes
+
+
 # -- measured -----------------------------------------------------------------------------------------------------------------
 
 

@@ -195,6 +195,11 @@ class _Plane:
             self.values.update(zip(missing, self.points(np.array(missing) / self.resolution)))
 
     @property
+    def no_edges(self) -> Brackets:
+        values = np.zeros((0, len(self.points.components)))
+        return Brackets(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0, int), values, values)
+
+    @property
     def coarse(self) -> list[Square]:
         side = self.resolution // COARSE
         return [Square(i, j, side) for i in range(0, self.resolution, side) for j in range(0, self.resolution, side)]
@@ -217,7 +222,7 @@ class _Plane:
         """All edges that boundaries cross, with the view in which they do: those of the squares, and of every further square that
         a boundary enters."""
         crossed: list[tuple[Edge, int]] = []
-        kept: list[Brackets] = []
+        kept = [self.no_edges]
         seen, tried, waiting = set(squares), set(), list(squares)
         while waiting:
             self.evaluate(_corners(waiting))
@@ -233,12 +238,14 @@ class _Plane:
         return crossed, Brackets(*columns)
 
     def _crossing(self, edges: Sequence[Edge], sides: Sides) -> tuple[list[tuple[Edge, int]], Brackets]:
+        if not edges:
+            return [], self.no_edges
         ends = [((i, j), (i + 1, j) if axis == 0 else (i, j + 1)) for i, j, axis in edges]
         first, last = (np.stack([self.values[pair[k]] for pair in ends]) for k in (0, 1))
         at, view = np.nonzero((sides.label(first) != sides.label(last)) | (sides.differ(first, last) > _SUDDEN))
         lower, upper = (np.array([pair[k] for pair in ends])[at] / self.resolution for k in (0, 1))
         candidates = Brackets(lower, upper, view, first[at, view], last[at, view])
-        names = {(tuple(a), tuple(b), v): (edges[k], int(v)) for a, b, v, k in zip(lower, upper, view, at)}
+        names = {(tuple(a), tuple(b), v): (edges[k], int(v)) for a, b, v, k in zip(lower, upper, view, at.tolist())}
         chosen = surviving(candidates, self.points, sides)
         return [names[tuple(a), tuple(b), v] for a, b, v in zip(chosen.a, chosen.b, chosen.view)], chosen
 

@@ -81,10 +81,11 @@ class Points:
 
     def _batch(self, unit: np.ndarray) -> np.ndarray:
         columns = {axis.name: tuple(axis.value(unit[:, k]).tolist()) for k, axis in enumerate(self.axes)}
-        orders, energies = [], []
+        orders: list[np.ndarray] = []
+        energies: list[np.ndarray | None] = []
         for name, fn in self.branches:
             data = self._evaluate(name, fn, Listed(columns), len(unit))
-            if (data["status"] == FAILED).all():  # not the first batch: that one is refused
+            if np.all(data["status"].values == FAILED):  # not the first batch: that one is refused
                 orders.append(np.full((len(unit), len(self.components)), np.nan))
                 energies.append(np.full(len(unit), np.inf))
                 continue
@@ -96,8 +97,9 @@ class Points:
         self.calls += 1
         known = [name for name, _ in self.branches]
         values = np.stack(orders, axis=1)
-        if len(known) > 1 and not set(_OF_LEAST) & set(known) and all(energy is not None for energy in energies):
-            least = _least(np.stack(energies, axis=1), values)  # type: ignore[arg-type]
+        given = [energy for energy in energies if energy is not None]
+        if len(known) > 1 and not set(_OF_LEAST) & set(known) and len(given) == len(known):
+            least = _least(np.stack(given, axis=1), values)
             values = np.concatenate([values[np.arange(len(unit)), least][:, None], values], axis=1)
             known = [STABLE, *known]
         self.views = tuple(known)

@@ -2,8 +2,8 @@
 
     python benchmarks/renormalization.py
 
-Both loops find the threshold by halving an interval, each step of which is a sum in NumPy. The one of the usual form then takes, at
-every cut, NumPy's sums over the modes that are gone; the other carries them along as Python numbers. Compilation is told apart.
+Both loops find the threshold by halving an interval, each step of which is a sum in NumPy. The one of the usual form then takes,
+at every cut, the sums over the modes that are gone; the other carries them along as Python numbers. Compilation is told apart.
 """
 
 import statistics

@@ -122,7 +122,7 @@ def block_spins_figure(
     levels: int = 2,
     couplings: tuple[float, ...] = (0.38, 0.42, 0.4406868, 0.46, 0.5),
     lengths: tuple[int, ...] = (16, 32),
-    sweeps: int = 150,
+    sweeps: int = 250,
     replicas: int = 8,
     seeds: int = 4,
 ) -> list[Curve]:

@@ -24,8 +24,8 @@ def vector_message_passing(
     key: PRNGKeyArray,
     *,
     algorithm: Literal["vamp", "gamp"] = "vamp",
-    max_steps: int = 200,
-    tolerance: float = 1e-7,
+    max_steps: int = 500,
+    tolerance: float = 1e-5,
 ) -> MeasuredWeights:
     """gamp: what takes the entries for independent, on the same problem; it may diverge where they are not.
 

@@ -21,6 +21,7 @@ from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 Scalar = Float[Array, ""]
 
 _NONE = 1e-9
+_NEAR = -12.0  # ln(l / tau - 1) at the least: nearer, single nodes of the quadrature would count
 _LEAST = -30.0  # T is cut below: labels that rule out almost all fields would otherwise pull without bound
 
 
@@ -75,8 +76,9 @@ def spectral(system: GeneralisedLinear) -> SpectralEstimate:
     def at(u: Scalar) -> Scalar:
         return top * (1 + jnp.exp(u))
 
-    low, high = jnp.asarray(-28.0), jnp.asarray(28.0)
+    low, high = jnp.asarray(_NEAR), jnp.asarray(28.0)
     edge = decreasing_root(lambda u, _: -jax.grad(psi)(at(u)), low, high)
+    at_top = jax.grad(psi)(at(low)) > 0  # no minimum: with few samples psi grows from tau on
     level = decreasing_root(lambda u, _: phi(at(u)) - psi(at(u)), edge.value, high)
     start = at(edge.value)
     out = phi(start) > psi(start)
@@ -86,5 +88,5 @@ def spectral(system: GeneralisedLinear) -> SpectralEstimate:
         cosine=jnp.sqrt(jnp.clip(square, 0.0, 1.0)),
         eigenvalue=jnp.where(out, psi(at(level.value)), psi(start)),
         edge=psi(start),
-        converged=edge.converged & (level.converged | ~out),
+        converged=(edge.converged | at_top) & (level.converged | ~out),
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
@@ -52,7 +53,9 @@ class Diagram(Result):
 
 
 def diagram(system: System, *, theory: Any, over: Any, order: Any, options: Any) -> Diagram:
-    """`phase_diagram` of a theory, as numbers."""
+    """`phase_diagram` of a theory, as numbers. Raises `TypeError` where it is traced: what it asks next follows from values."""
+    if isinstance(jnp.zeros(()), jax.core.Tracer):
+        raise TypeError("a phase diagram cannot be traced")
     found = phase_diagram(theory, system, dict(over), order=order, **dict(options)).data
     branches = list(found["branch"].values)
     columns = {name: found[name].values for name in ("boundary_x", "boundary_y", "end_x", "end_y", "curve")}

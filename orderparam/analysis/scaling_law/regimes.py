@@ -59,15 +59,15 @@ def regimes(x: ArrayLike, y: ArrayLike, error: ArrayLike | None = None, *, numbe
     spread = None if error is None else (columns[2] / columns[1])[order]
     weight = np.ones(len(place)) if spread is None else 1 / spread
     chosen = number or (1 if _better_alone(place, height, weight) else 2)
-    best = _fit(place, height, weight, chosen)
+    best = _fit(place, height, weight, number=chosen)
     if spread is None:
         parts = np.array_split(np.arange(len(place)), _BLOCKS)
-        again = [_fit(*(np.delete(column, part) for column in (place, height, weight)), chosen)[0] for part in parts]
+        again = [_fit(*(np.delete(c, part) for c in (place, height, weight)), number=chosen)[0] for part in parts]
         half = 1.96 * np.sqrt((_BLOCKS - 1) / _BLOCKS * np.sum((np.array(again) - best[0]) ** 2, axis=0))
         low, high = best[0] - half, best[0] + half
     else:
         rng = np.random.default_rng(0)
-        drawn = [_fit(place, height + spread * rng.standard_normal(len(place)), weight, chosen)[0] for _ in range(_DRAWS)]
+        drawn = [_fit(place, height + spread * rng.standard_normal(len(place)), weight, number=chosen)[0] for _ in range(_DRAWS)]
         low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
     intervals = [Interval(*map(float, numbers)) for numbers in zip(best[0], low, high)]
     crossover = None
@@ -78,7 +78,7 @@ def regimes(x: ArrayLike, y: ArrayLike, error: ArrayLike | None = None, *, numbe
 
 
 def _fit(
-    place: np.ndarray, height: np.ndarray, weight: np.ndarray, number: int
+    place: np.ndarray, height: np.ndarray, weight: np.ndarray, *, number: int
 ) -> tuple[Float[np.ndarray, "unknown"], np.ndarray]:
     """(exponent) or (first, second exponent, ln crossover), and the deviations of ln y."""
     if number == 1:
@@ -104,5 +104,5 @@ def _better_alone(place: np.ndarray, height: np.ndarray, weight: np.ndarray) -> 
     """Whether two more numbers are not worth what they gain."""
     if len(np.unique(place)) < 2 * _LEAST:
         return True
-    one, two = (np.sum((weight * _fit(place, height, weight, k)[1]) ** 2) + _SMOOTH**2 * np.sum(weight**2) for k in (1, 2))
+    one, two = (np.sum((weight * _fit(place, height, weight, number=k)[1]) ** 2) + _SMOOTH**2 * np.sum(weight**2) for k in (1, 2))
     return len(place) * np.log(one / two) < 2 * np.log(len(place)) + _WORTH

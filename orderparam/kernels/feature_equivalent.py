@@ -91,7 +91,7 @@ def errors_at_threshold(
     return (unlearned + mixed) / (1 - upsilon), noise * upsilon / (1 - upsilon), total
 
 
-def ridge_regression(features: Array, labels: Array, ridge: Array) -> tuple[Array, Array]:
+def ridge_regression(features: Array, labels: Array, ridge: Scalar) -> tuple[Array, Array]:
     """Weights and effective dimension tr F (F^T F + ridge)^-1 F^T, from the smaller of the two Gram matrices."""
     n, p = features.shape
     gram = features @ features.T if n <= p else features.T @ features

@@ -26,9 +26,10 @@ class ScaleFree(System):
     modes: float = parameter("number M of modes", minimum=1, infinite=True, default=jnp.inf, kw_only=True)
 
     def __check_init__(self) -> None:
-        if isinstance(self.modes, jax.core.Tracer):
+        given: Any = self.modes
+        if isinstance(given, jax.core.Tracer):
             return
-        modes = np.asarray(self.modes)
+        modes = np.asarray(given)
         if np.any(np.isfinite(modes) & (modes != np.floor(modes))):
             raise ValueError(f"{type(self).__name__}.modes = {modes}: must be a whole number or infinite")
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.kernels.effective_ridge import effective_ridge
-from orderparam.kernels.feature_equivalent import errors_at_threshold, feature_equivalent
+from orderparam.kernels.feature_equivalent import FeatureEquivalent, errors_at_threshold, feature_equivalent
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.minimum import differentiated, newton_minimum
 from orderparam.solve.root import decreasing_root
@@ -81,8 +81,8 @@ def joint_law(system: ScaleFree) -> JointLaw:
     spectrum, (n_train, width) = system.spectrum, _sizes(system)
     sizes = jnp.log(jnp.stack([n_train, width]))
 
-    def log_error(sizes: Float[Array, "2"]) -> tuple[Float[Array, ""], tuple]:
-        found = feature_equivalent(spectrum, *jnp.exp(sizes), system.ridge, system.noise)
+    def log_error(sizes: Float[Array, "2"]) -> tuple[Float[Array, ""], FeatureEquivalent]:
+        found = feature_equivalent(spectrum, jnp.exp(sizes[0]), jnp.exp(sizes[1]), system.ridge, system.noise)
         return jnp.log(found.bias + found.variance), found
 
     slopes, found = jax.jacrev(log_error, has_aux=True)(sizes)

@@ -1,6 +1,6 @@
 """The named figure of scale-free data: spectra and targets of real images, and the exponents of their learning curves."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ _MARKS = {"full spectrum": "+", "real data": "o", "Gaussian clone": "s"}
 
 def draw_exponents(axes: Any, comparison: Comparison) -> None:
     """One row for each data set: the exponent that the power laws predict, and those of the three learning curves."""
-    rows = []
+    rows: list[str] = []
     for fit in comparison.theories(part="spectrum").values():
         name = fit.attrs["facets"]["data"]
         place, colour = len(rows), COLOURS[len(rows)]
@@ -59,7 +59,7 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
 )
 def scale_free_data(
     data: tuple[str, ...] = ("digits", "mnist", "cifar10"),
-    kernel: str = "relu",
+    kernel: Literal["linear", "erf", "relu"] = "relu",
     pool: int = 1200,
     sizes: tuple[int, ...] = (15, 30, 60, 120),
     seeds: int = 8,

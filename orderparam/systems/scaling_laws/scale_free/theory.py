@@ -82,12 +82,23 @@ def scale_free_fit(system: ScaleFreeData, *, tolerance: float = 0.05, half_sampl
     error = np.sqrt(np.mean((halves - exponents) ** 2, axis=0))
     shapes = tail.shapes(rank, population, modes)
     return ScaleFreeFit(
-        *map(jnp.asarray, (rank.astype(float), raw, population)),
-        jnp.asarray(tail.local_exponents(np.log(rank), np.log(population))),
-        jnp.asarray(beyond),
-        *jnp.asarray(np.stack([exponents, error], axis=1).ravel()),
-        *map(jnp.asarray, (float(law.window[0]), float(law.window[1]), law.deviation < tolerance)),
-        *map(jnp.asarray, (shapes.power, shapes.cutoff, shapes.lognormal)),
+        rank=jnp.asarray(rank.astype(float)),
+        eigenvalue=jnp.asarray(raw),
+        population_eigenvalue=jnp.asarray(population),
+        local_exponent=jnp.asarray(tail.local_exponents(np.log(rank), np.log(population))),
+        target_tail=jnp.asarray(beyond),
+        spectral_exponent=jnp.asarray(exponents[0]),
+        spectral_exponent_error=jnp.asarray(error[0]),
+        target_exponent=jnp.asarray(exponents[1]),
+        target_exponent_error=jnp.asarray(error[1]),
+        learning_exponent=jnp.asarray(exponents[2]),
+        learning_exponent_error=jnp.asarray(error[2]),
+        first=jnp.asarray(float(law.window[0])),
+        last=jnp.asarray(float(law.window[1])),
+        power_law=jnp.asarray(law.deviation < tolerance),
+        power_deviation=jnp.asarray(shapes.power),
+        cutoff_deviation=jnp.asarray(shapes.cutoff),
+        lognormal_deviation=jnp.asarray(shapes.lognormal),
     )
 
 

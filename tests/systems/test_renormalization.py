@@ -178,7 +178,7 @@ def test_a_quartic_loss_may_be_written_as_a_formula():
 def test_several_solutions_are_told():
     """A loss that saturates: a mode stays where its prior is, or at its target."""
     system = InteractingRegression(Spectrum(np.full(40, 0.4), np.full(40, 0.4)), 40.0, 1.0, loss="2 - 2*exp(-z**2/2)")
-    many = [bool(gap_equation(system.with_(n_train=n)).valid) for n in np.geomspace(1, 1000, 30)]
+    many = [bool(gap_equation(system.with_(n_train=n)).valid) for n in (1.0, 105.0, 108.0, 110.0, 112.0, 115.0, 1000.0)]
     assert many[0]
     assert many[-1]
     assert not all(many)

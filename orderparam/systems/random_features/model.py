@@ -202,7 +202,7 @@ class FeaturePool(GaussianFeatures):
             covariance = covariance - np.outer(alignment, alignment)  # within classes
         spectrum = ExplicitSpectrum.from_covariance(covariance, alignment)
         if not chosen.binary:
-            spectrum = _without_chance(spectrum, np.mean(field**2), len(y))
+            spectrum = _without_chance(spectrum, float(np.mean(field**2)), len(y))
         return cls(
             spectrum,
             np.mean(field**2),

@@ -9,6 +9,7 @@ from orderparam.systems.committee.model import Committee
 from orderparam.systems.committee.theory import state_evolution
 
 APART = (2.0523828, 1.5893227)  # where the two units of Gaussian and of binary weights specialise
+BINARY_END = 1.95  # beyond, binary weights are known
 
 
 @study(
@@ -34,16 +35,17 @@ APART = (2.0523828, 1.5893227)  # where the two units of Gaussian and of binary 
     """,
 )
 def committee_specialisation(
-    sample_ratios: tuple[float, ...] = (0.5, 1.0, 1.5, 1.8, 2.3, 3.0, 3.5),
-    runs: tuple[float, ...] = (1.0, 1.5, 3.0),
-    input_dim: int = 500,
+    sample_ratios: tuple[float, ...] = (0.5, 1.0, 1.5, 1.8, 2.3, 3.0),
+    runs: tuple[float, ...] = (1.0, 1.7, 3.0),
+    input_dim: int = 300,
     seeds: int = 4,
 ) -> list[Curve]:
     curves = []
-    for weights in ("gaussian", "binary"):
+    for weights, last in (("gaussian", np.inf), ("binary", BINARY_END)):
         system, facets = Committee(1.0, 2, "majority", weights, input_dim), {"weights": weights}
+        fine, few = ({"sample_ratio": tuple(x for x in ratios if x < last)} for ratios in (sample_ratios, runs))
         curves += [
-            Curve("state evolution", state_evolution, system, {"sample_ratio": sample_ratios}, facets=facets),
-            Curve("message passing", message_passing, system, {"sample_ratio": runs}, seeds, facets=facets),
+            Curve("state evolution", state_evolution, system, fine, facets=facets),
+            Curve("message passing", message_passing, system, few, seeds, facets=facets),
         ]
     return curves

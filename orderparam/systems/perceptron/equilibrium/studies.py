@@ -30,7 +30,7 @@ TRANSITION, SPINODAL = 1.2446840, 1.4926318  # of binary weights at T = 0 (Györ
             title="$T = 0$",
         ),
         Panel("sample_ratio", "classification_error", by="temperature", where={"part": "warm"}),
-        Panel("thermodynamic", "temperature", where={"part": "plane"}, xlabel=r"$\alpha$ where $R=1$ becomes stable"),
+        Panel("thermodynamic", "temperature", where={"part": "plane"}, xlabel=r"$\alpha$ of the transition"),
     ],
     caption=r"""
         Left: theory for $N\to\infty$, transition at 1.245 and spinodal at 1.493 (dotted), grey: annealed; all $2^N$ students at

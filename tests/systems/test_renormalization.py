@@ -162,7 +162,7 @@ def test_a_square_loss_is_the_equivalent_kernel():
     )
     assert float(gap.shift) == pytest.approx(0, abs=1e-12)
     assert float(gap.test_error) == pytest.approx(float(classical.test_error), rel=1e-12)
-    assert float(gap.error_change) == pytest.approx(0, abs=1e-12)
+    assert float(gap.relative_change) == pytest.approx(0, abs=1e-12)
 
 
 def test_the_first_order_in_the_interaction_is_the_deviation_without():

@@ -30,7 +30,8 @@ class DecimationFlow(Result):
 
     mode_count, eigenvalue, ridge, renormalized_noise, exact_ridge, exact_noise: see `orderparam.kernels.decimation.Couplings`.
     non_gaussianity: g(n) = q(n) / T*(n), q the posterior variance of the modes that are left. The quartic term of the expanded
-        exponential is (3/4) g times the quadratic one: the fewer modes are left, the more Gaussian is their theory.
+        exponential is (3/4) g times the quadratic one: the fewer modes are left, the more Gaussian is their theory. Without
+        temperature it is infinite where nothing is integrated out.
     learnability: L = lambda / (lambda + kappa), of all modes together.
     bare_learnability: P lambda_n / (P lambda_n + T'), T' the ridge after level n is integrated out: what the cut is chosen by.
     effective_ridge: P kappa, the end of the exact flow; threshold: kappa. frozen: number of modes with L > 1/2.

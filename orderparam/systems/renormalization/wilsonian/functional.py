@@ -50,7 +50,7 @@ class Gap(Result):
 
     mass: m. shift: m / rho - 1, what the interaction adds. squared_deviation: Q* = sum_k <(f_k - y_k)^2>, the error of one
     sample; test_error: that of the posterior mean, and fluctuation: the posterior variance; they add up to Q*.
-    error_change: relative change of test_error by all of the loss but its d^2, at the same rho.
+    relative_change: of test_error, by all of the loss but its d^2, at the same rho.
     learnability: (level,) <f_k> / y_k. mode_mean: (level,) |<f_k>|. mode_variance: (level,) Var f_k of one of its modes.
     valid: the solution is unique. residual, converged: of the equation.
     """
@@ -60,7 +60,7 @@ class Gap(Result):
     squared_deviation: Float[Array, ""]
     test_error: Float[Array, ""]
     fluctuation: Float[Array, ""]
-    error_change: Float[Array, ""]
+    relative_change: Float[Array, ""]
     learnability: Float[Array, "level"]
     mode_mean: Float[Array, "level"]
     mode_variance: Float[Array, "level"]
@@ -137,7 +137,7 @@ def gap_equation(system: FieldTheory) -> Gap:
         squared_deviation=bias + fluctuation,
         test_error=bias,
         fluctuation=fluctuation,
-        error_change=jnp.where(without > 0, bias / jnp.where(without > 0, without, 1.0) - 1, 0.0),
+        relative_change=jnp.where(without > 0, bias / jnp.where(without > 0, without, 1.0) - 1, 0.0),
         learnability=learned,
         mode_mean=learned * jnp.sqrt(spectrum.target_power),
         mode_variance=spectrum.eigenvalues / (1 + found.mass * spectrum.eigenvalues),

@@ -1,4 +1,4 @@
-"""The Blume-Capel model in mean field: a magnet of spins -1, 0, 1, whose line of transitions turns from continuous to first order.
+"""The Blume-Capel model in mean field: a magnet of spins -1, 0, 1, whose transitions turn from continuous to first order.
 
 m = 2 sinh(m/T) / (exp(D/T) + 2 cosh(m/T)), free energy m^2/2 - T ln(1 + 2 exp(-D/T) cosh(m/T)). Continuous at
 D = T ln(2 (1 - T)/T) down to the tricritical point T = 1/3, D = (2/3) ln 2 (Blume, Emery, Griffiths 1971).
@@ -80,7 +80,7 @@ def stable(system: Magnet) -> Stable:
 
 @op.theory
 def in_a_field(system: Magnet) -> Stable:
-    """The magnetisation in a field of any sign, without spins 0 (Curie-Weiss): m = tanh((m + field)/T), the solution of its sign."""
+    """The magnetisation in a field of any sign, no spins 0 (Curie-Weiss): m = tanh((m + field)/T), the solution of its sign."""
     sign = jnp.where(system.field < 0, -1.0, 1.0)
 
     def step(_, m):

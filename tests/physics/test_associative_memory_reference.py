@@ -103,6 +103,6 @@ def test_basins_of_largest_stability():
 
 
 def test_one_step_at_the_load_one():
-    """mpmath with 30 digits: kappa = 0.4706553526183, f(0.5) = 0.2933778967272. The 0.29337777 of the tables is off in its seventh
+    """mpmath with 30 digits: kappa = 0.4706553526183, f(0.5) = 0.2933778967272. The 0.29337777 of the tables is off in its 7th
     digit; that of the load 0.5, from the same formula, is not."""
     np.testing.assert_allclose(overlaps(OptimalStability(1.0, 0.5)).overlap[1], 0.2933778967272174, rtol=1e-10)

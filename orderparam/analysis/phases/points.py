@@ -91,7 +91,8 @@ class Points:
                 continue
             order, self.components = _order(data, self.order)
             if "valid" in data:
-                order = np.where(data["valid"].values.reshape(len(unit), -1).all(axis=1)[:, None], order, np.nan)
+                valid = np.asarray(data["valid"].values.reshape(len(unit), -1).all(axis=1))
+                order = np.where(valid[:, None], order, np.nan)
             orders.append(order)
             energies.append(_free_energy(data, order))
         self.calls += 1

@@ -17,5 +17,5 @@ from orderparam.systems.extensive_width.theory import bayes_optimal
 )
 def feature_plane(resolution: int = 32, input_dim: int = 150, width: int = 6, noise: float = 0.1) -> list[Curve]:
     over = {"n_train": (input_dim**2 / 100, 2.0 * input_dim**2, "log"), "decay": (0.2, 1.8)}
-    system, options = HierarchicalTeacher(input_dim, width, 0.8, noise), {"resolution": resolution, "accuracy": 1e-4}
-    return [diagram_curve(bayes_optimal, system, over, order="overlap", **options)]
+    system = HierarchicalTeacher(input_dim, width, 0.8, noise)
+    return [diagram_curve(bayes_optimal, system, over, order="overlap", resolution=resolution, accuracy=1e-4)]

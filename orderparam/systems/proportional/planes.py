@@ -1,5 +1,7 @@
 """Where finite width makes the kernel of a Bayesian network larger, and where smaller."""
 
+from typing import Any
+
 import xarray as xr
 
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
@@ -25,5 +27,5 @@ def order_parameter(data: xr.Dataset) -> xr.DataArray:
 def finite_width_plane(data: str = "digits", n_train: int = 40, resolution: int = 16) -> list[Curve]:
     over = {"width": (n_train / 10, 20.0 * n_train, "log"), "temperature": (1e-3, 10, "log")}
     system = dense(data, n_train, n_train, width=100, temperature=0.1)
-    options = {"level": 1.0, "resolution": resolution, "accuracy": 1e-4}
+    options: dict[str, Any] = {"level": 1.0, "resolution": resolution, "accuracy": 1e-4}
     return [diagram_curve(finite_width, system, over, order=order_parameter, **options)]

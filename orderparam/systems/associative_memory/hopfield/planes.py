@@ -1,5 +1,7 @@
 """The phases of the Hopfield model, found by following what its solutions do."""
 
+from typing import Any
+
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.core.study import Curve, study
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
@@ -19,5 +21,5 @@ _BRANCHES = ("retrieval", "spin glass")
 )
 def hopfield_plane(resolution: int = 32, most_load: float = 0.16) -> list[Curve]:
     over, order = {"load": (0.002, most_load), "temperature": (0.01, 1.45)}, ("overlap", "self_overlap")
-    options = {"branches": _BRANCHES, "resolution": resolution, "accuracy": 1e-4}
+    options: dict[str, Any] = {"branches": _BRANCHES, "resolution": resolution, "accuracy": 1e-4}
     return [diagram_curve(replica_symmetric, Hopfield(0.1), over, order=order, **options)]

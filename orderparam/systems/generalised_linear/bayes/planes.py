@@ -1,6 +1,7 @@
 """The phases of compressed sensing without noise."""
 
 from functools import partial
+from typing import Any
 
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.channels import RealLabels
@@ -22,5 +23,5 @@ from orderparam.systems.generalised_linear.bayes.theory import state_evolution
 def compressed_sensing_plane(resolution: int = 16, max_steps: int = 400) -> list[Curve]:
     over = {"prior.density": (0.02, 0.6), "sample_ratio": (0.05, 0.9)}
     system = GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(0.2))
-    options = {"branches": ("uninformed",), "resolution": resolution, "accuracy": 1e-3}
+    options: dict[str, Any] = {"branches": ("uninformed",), "resolution": resolution, "accuracy": 1e-3}
     return [diagram_curve(partial(state_evolution, max_steps=max_steps), system, over, order="error", **options)]

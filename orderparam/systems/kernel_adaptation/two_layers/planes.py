@@ -1,6 +1,7 @@
 """Where the weights of a two-layer network adapt to its target, and where two states coexist."""
 
 from functools import partial
+from typing import Any
 
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.core.study import Curve, study
@@ -21,5 +22,5 @@ from orderparam.systems.kernel_adaptation.two_layers.theory.gaussian_weights imp
 def adaptation_plane(resolution: int = 8, input_dim: int = 50, width: int = 80, readout_variance: float = 0.04) -> list[Curve]:
     target, over = hermite_target({3: 1.0}, normalised=True), {"n_train": (250, 1000, "log"), "temperature": (0.02, 0.2, "log")}
     system = TwoLayerNetwork(input_dim, width, 400, 0.1, target, readout_variance, modes=(1, 3))
-    options = {"resolution": resolution, "accuracy": 1e-3, "branches": (), "batch": 16}
+    options: dict[str, Any] = {"resolution": resolution, "accuracy": 1e-3, "branches": (), "batch": 16}
     return [diagram_curve(partial(gaussian_weights, ridge_kind="effective"), system, over, order="spread", **options)]

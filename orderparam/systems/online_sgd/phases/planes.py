@@ -1,5 +1,7 @@
 """The plane (kappa, delta) of one-pass SGD, by what is left of the risk."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -11,7 +13,7 @@ from orderparam.systems.online_sgd.phases.theory import residual_risk
 
 def risk(data: xr.Dataset) -> xr.DataArray:
     """Decimal logarithm of the risk of the steady state, where there is one."""
-    return np.log10(data["test_error"].where(data["converged"]))
+    return xr.DataArray(np.log10(data["test_error"].where(data["converged"])))
 
 
 @study(
@@ -26,5 +28,5 @@ def risk(data: xr.Dataset) -> xr.DataArray:
 def sgd_plane(input_dim: float = 1e4, noise: float = 1e-3, resolution: int = 8) -> list[Curve]:
     over = {"width_exponent": (0.0, 0.25), "rate_exponent": (-0.8, 0.8)}
     point = PhasePoint(input_dim=input_dim, base_width=4, noise=noise, teacher_width=1)
-    options = {"level": float(np.log10(0.1 * noise)), "resolution": resolution, "accuracy": 1e-3}
+    options: dict[str, Any] = {"level": float(np.log10(0.1 * noise)), "resolution": resolution, "accuracy": 1e-3}
     return [diagram_curve(residual_risk, point, over, order=risk, **options)]

@@ -1,5 +1,7 @@
 """The phases of the binary perceptron that learns a rule."""
 
+from typing import Any
+
 import xarray as xr
 
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
@@ -24,5 +26,5 @@ def teacher_overlap(data: xr.Dataset) -> xr.DataArray:
 )
 def binary_perceptron_plane(resolution: int = 16, most_samples: float = 2.4) -> list[Curve]:
     over = {"sample_ratio": (0.8, most_samples), "temperature": (0.0, 1.0)}
-    options = {"resolution": resolution, "accuracy": 1e-4}
+    options: dict[str, Any] = {"resolution": resolution, "accuracy": 1e-4}
     return [diagram_curve(quenched, ThermalPerceptron(1.0), over, order=teacher_overlap, **options)]

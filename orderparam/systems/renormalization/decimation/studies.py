@@ -29,6 +29,13 @@ def _draw_ridges(axes: Any, comparison: Any) -> None:
     axes.set(xscale="log", yscale="log", xlabel=r"modes left $\Lambda$", ylabel=r"ridge $T(\Lambda)$", ylim=(1e-3, None))
 
 
+_WORDS = {
+    "exact": "all modes, or exact couplings",
+    "effective ridge": "leading ridge, effective ridge of what is left",
+    "equivalent kernel": "leading ridge, equivalent kernel",
+}
+
+
 @study(
     "decimation-flow",
     title="Modes integrated out of kernel regression: their ridge, what is left of non-Gaussianity, and the error by closure",
@@ -80,10 +87,6 @@ def decimation_flow_figure(
             facets={"closure": "effective ridge"},
         ),
     ]
-
-
-_WORDS = {"exact": "all modes, or exact couplings", "effective ridge": "leading ridge, effective ridge of what is left"}
-_WORDS["equivalent kernel"] = "leading ridge, equivalent kernel"
 
 
 def _image_panels(p: Mapping[str, Any]) -> list[Panel]:

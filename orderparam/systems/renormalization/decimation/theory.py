@@ -7,7 +7,7 @@ Closures of the theory that is left differ, and are named:
     "exact"              self-consistent equations with the exact couplings T*, s2*: the same for every cut
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -122,11 +122,11 @@ def running_ridge(system: DecimatedRegression) -> RunningRidge:
     spectrum, order = system.spectrum, jnp.argsort(-system.spectrum.eigenvalues)
     levels = (spectrum.eigenvalues[order], spectrum.multiplicities[order])
 
-    def integrate(ridge: Float[Array, ""], level: tuple) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def integrate(ridge: Float[Array, ""], level: Any) -> tuple[Float[Array, ""], Float[Array, ""]]:
         eigenvalue, multiplicity = level
         return ridge + multiplicity * eigenvalue * ratio(ridge, ridge + system.n_train * eigenvalue), ridge
 
-    end, ridge = jax.lax.scan(integrate, system.temperature + spectrum.tail, levels, reverse=True)
+    end, ridge = jax.lax.scan(integrate, jnp.asarray(system.temperature + spectrum.tail), levels, reverse=True)
     return RunningRidge(jnp.cumsum(levels[1]), ridge, end)
 
 

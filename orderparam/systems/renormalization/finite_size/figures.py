@@ -65,6 +65,6 @@ def draw_collapse(
     for name in ("critical", "inverse_nu", "power"):
         if name in labels:
             sign = -1 if labels[name].startswith("-") else 1
-            error = getattr(fit, f"{name}_error")
-            told.append(f"${labels[name].removeprefix('-')}$ = {sign * getattr(fit, name):.3f} ± {error:.3f}")
+            unsure = getattr(fit, f"{name}_error")
+            told.append(f"${labels[name].removeprefix('-')}$ = {sign * getattr(fit, name):.3f} ± {unsure:.3f}")
     axes.set_title("\n".join(told))

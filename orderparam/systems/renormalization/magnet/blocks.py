@@ -2,7 +2,7 @@
 is left, measured."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -66,16 +66,10 @@ def block_spins(
     value, error = _couplings(run.counts)
     thermal, thermal_error = _thermal(run.sums[:, :, -2:])
     absolute, squared = estimate(run.absolute), estimate(run.squared)
-    return MeasuredBlocks(
-        *(part for operator in range(_OPERATORS) for part in (value[:, operator], error[:, operator])),
-        thermal,
-        thermal_error,
-        absolute.mean,
-        absolute.standard_error,
-        squared.mean,
-        squared.standard_error,
-        absolute.reliable | absolute.constant,
-    )
+    couplings = [part for operator in range(_OPERATORS) for part in (value[:, operator], error[:, operator])]
+    moments = [part for moment in (absolute, squared) for part in (moment.mean, moment.standard_error)]
+    numbers = [*couplings, thermal, thermal_error, *moments]
+    return MeasuredBlocks(*numbers, converged=absolute.reliable | absolute.constant)
 
 
 @partial(jax.jit, static_argnames=("length", "levels", "replicas", "warmup", "sweeps"))
@@ -89,7 +83,7 @@ def _run(
         words, spins = swendsen_wang_flip(words, labels, sizes, jnp.zeros(()))
         return spins, words, jnp.sum((sizes.reshape(replicas, -1) / length**2) ** 2, axis=1)
 
-    def sweep(carry: tuple, _: None) -> tuple[tuple, tuple]:
+    def sweep(carry: Any, _: None) -> tuple[Any, tuple]:
         spins, words, counts = carry
         spins, words, squared = turned(spins, words)
         tables, sums, blocks = [], [], spins
@@ -105,8 +99,8 @@ def _run(
     spins, words = jnp.ones((replicas, length, length), jnp.int8), first_word(key)
     spins, words = jax.lax.fori_loop(0, warmup, lambda _, now: turned(*now)[:2], (spins, words))
     counts = jnp.zeros((replicas, levels + 1, 2 * _FIELDS**_OPERATORS))
-    (*_, counts), (sums, absolute, squared) = jax.lax.scan(sweep, (spins, words, counts), length=sweeps)
-    return _Run(counts, jnp.moveaxis(sums, 0, 1), absolute.T, squared.T)
+    last, (sums, absolute, squared) = jax.lax.scan(sweep, (spins, words, counts), length=sweeps)
+    return _Run(last[2], jnp.moveaxis(sums, 0, 1), absolute.T, squared.T)
 
 
 def majority(spins: Spins, words: Counter) -> tuple[Int8[Array, "replica row column"], Counter]:

@@ -68,10 +68,10 @@ def one_loop_point(system: VectorMagnet) -> OneLoopPoint:
     point = fixed_point(magnet_loop(system))
     valid = jnp.asarray(system.epsilon > 0)
     return OneLoopPoint(
-        mass=point.mass,
-        quartic=point.quartic,
-        relevant=point.relevant,
-        irrelevant=point.irrelevant,
+        mass=jnp.asarray(point.mass),
+        quartic=jnp.asarray(point.quartic),
+        relevant=jnp.asarray(point.relevant),
+        irrelevant=jnp.asarray(point.irrelevant),
         nu=jnp.where(point.relevant != 0, 1 / jnp.where(point.relevant != 0, point.relevant, 1.0), 0.0),
         valid=valid & jnp.isfinite(point.relevant) & (point.relevant > 0),
     )

@@ -122,12 +122,12 @@ def scaling_interval(system: ScaleFreeRegression) -> ScalingInterval:
         shift=fluctuation + background,
         fluctuation_shift=fluctuation,
         background_shift=background,
-        fluctuation_exponent=alpha / a,
-        background_exponent=target / a,
+        fluctuation_exponent=jnp.asarray(alpha / a),
+        background_exponent=jnp.asarray(target / a),
         fluctuation_dimension=jnp.asarray(alpha),
         background_dimension=jnp.asarray(target),
         frozen=rho ** (1 / a),
-        valid=valid,
+        valid=jnp.asarray(valid),
     )
 
 
@@ -135,4 +135,5 @@ def scaling_interval(system: ScaleFreeRegression) -> ScalingInterval:
 def spherical_point(system: ScaleFreeRegression) -> SphericalPoint:
     """r* = -(1 + 2 alpha)/(2 + 3 alpha), g* = (1 + 2 alpha)(1 + r*)^2: that of a long-range magnet of many components."""
     loop = learning_loop(system)
-    return SphericalPoint(*fixed_point(loop), loop.sigma, loop.epsilon)
+    numbers = (*fixed_point(loop), loop.sigma, loop.epsilon)
+    return SphericalPoint(*(jnp.asarray(number) for number in numbers))

@@ -51,8 +51,8 @@ def even_loss(what: str | EvenLoss) -> EvenLoss:
     if any(isinstance(node, ast.Name) and (index(node.id) or 0) > 0 for node in ast.walk(tree)):
         raise ValueError("must be a formula in z alone")
     loss = EvenLoss(what)
-    if any(True for _ in switches(tree)) or not bool(jnp.all(jnp.isfinite(loss.second(_PROBES)))):
+    if any(True for _ in switches(tree)) or not bool(jnp.all(jnp.isfinite(loss.second(jnp.asarray(_PROBES))))):
         raise ValueError("must be smooth: no abs, sign, relu, step, and no pole")
-    if not np.allclose(loss(_PROBES), loss(-_PROBES), rtol=1e-12, atol=1e-300):
+    if not np.allclose(loss(jnp.asarray(_PROBES)), loss(jnp.asarray(-_PROBES)), rtol=1e-12, atol=1e-300):
         raise ValueError("must be even, l(-z) = l(z)")
     return loss

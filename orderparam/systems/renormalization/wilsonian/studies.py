@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from orderparam.core.study import Curve, study
@@ -189,7 +190,7 @@ def _portrait(
 ) -> None:
     """Arrows towards large scales (of magnets) and large modes (of learning); quartic couplings in units of `scale`."""
     r, g = np.meshgrid(np.linspace(*mass, 80), np.linspace(0, 2, 80))
-    dr, dg = beta(r, g * scale, loop, background)
+    dr, dg = beta(jnp.asarray(r), jnp.asarray(g * scale), loop, background)
     axes.streamplot(r, g, np.asarray(dr), np.asarray(dg) / scale, color=GREY, density=0.8, linewidth=0.6, arrowsize=0.7)
     for one in trajectories:
         axes.plot(*one, color=COLOURS[1])

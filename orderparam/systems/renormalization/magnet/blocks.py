@@ -68,8 +68,8 @@ def block_spins(
     absolute, squared = estimate(run.absolute), estimate(run.squared)
     couplings = [part for operator in range(_OPERATORS) for part in (value[:, operator], error[:, operator])]
     moments = [part for moment in (absolute, squared) for part in (moment.mean, moment.standard_error)]
-    numbers = [*couplings, thermal, thermal_error, *moments]
-    return MeasuredBlocks(*numbers, converged=absolute.reliable | absolute.constant)
+    numbers = [*couplings, thermal, thermal_error, *moments, absolute.reliable | absolute.constant]
+    return MeasuredBlocks(*numbers)
 
 
 @partial(jax.jit, static_argnames=("length", "levels", "replicas", "warmup", "sweeps"))

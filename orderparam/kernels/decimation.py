@@ -14,7 +14,7 @@ from orderparam.kernels.spectrum import Spectrum
 Number = float | Float[Array, ""]
 
 
-class Traces(eqx.Module):
+class SpectralTraces(eqx.Module):
     """What every level leaves to the others when it is integrated out exactly, in the order of the spectrum.
 
     ridge: kappa m L, its posterior variance. noise: (1 - L)^2 Y + m (L^2/P) E_noisy, its share of the error.
@@ -46,7 +46,7 @@ class Couplings(eqx.Module):
     variance: Float[Array, "level"]
 
 
-def traces(spectrum: Spectrum, n_train: Number, temperature: Number, noise: Number) -> Traces:
+def traces(spectrum: Spectrum, n_train: Number, temperature: Number, noise: Number) -> SpectralTraces:
     """T <- T + lambda kappa / (lambda + kappa) per mode, with kappa that of all modes: exact within the self-consistent theory.
 
     Derived for this package and not in the cited papers.
@@ -55,10 +55,10 @@ def traces(spectrum: Spectrum, n_train: Number, temperature: Number, noise: Numb
     bias = (1 - solved.learnability) ** 2 * spectrum.target_power
     noisy = ratio(jnp.sum(bias) + spectrum.tail_power + noise, solved.complement)
     spread = spectrum.multiplicities * solved.learnability**2 * noisy / n_train
-    return Traces(solved.threshold * spectrum.multiplicities * solved.learnability, bias + spread, noisy, solved)
+    return SpectralTraces(solved.threshold * spectrum.multiplicities * solved.learnability, bias + spread, noisy, solved)
 
 
-def couplings(spectrum: Spectrum, left: Traces, temperature: Number, noise: Number) -> Couplings:
+def couplings(spectrum: Spectrum, left: SpectralTraces, temperature: Number, noise: Number) -> Couplings:
     """Ridge and noise along the decimation, to leading order (Howard et al. 2024) and exactly."""
     order = jnp.argsort(-spectrum.eigenvalues)
     ridge, noise = temperature + spectrum.tail, noise + spectrum.tail_power

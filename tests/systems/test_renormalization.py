@@ -297,10 +297,11 @@ def test_one_tool_collapses_learnabilities_and_learning_curves():
     sizes = [40, 80, 160]
     modes = learnabilities(op.sweep(regression, system, {"n_train": sizes, "temperature": [1e-8]}, seeds=12))
     assert modes.inverse_nu == pytest.approx(-1, abs=0.08)
-    temperatures = [0.5 / 80, 2 / 80, 4 / 80, 7 / 80, 10 / 80]
-    runs = op.sweep(regression, system, {"n_train": sizes, "temperature": temperatures}, seeds=12)
+    temperatures = np.geomspace(0.2 / 80, 20 / 80, 9).tolist()
+    runs = op.sweep(regression, system, {"n_train": sizes, "temperature": temperatures}, seeds=40)
     curves = learning_curves(runs)
-    assert (curves.inverse_nu, curves.power) == pytest.approx((1.0, -1.0), abs=0.15)
+    assert abs(curves.inverse_nu - 1) < 3 * curves.inverse_nu_error < 0.3
+    assert curves.power == pytest.approx(-1.0, abs=0.1)  # 6 % steeper at these sizes
 
 
 # What is refused

@@ -185,10 +185,11 @@ def test_entropies_of_small_ones_are_those_of_the_theory_at_small_load():
 
 @pytest.mark.slow
 def test_all_couplings_of_thirty_inputs():
-    """2^30 couplings of one sample; its entropy is within 0.06 of that of large ones."""
+    """2^30 couplings of one sample; its entropy is one of those that samples of 20 inputs have."""
     found = enumerated_solutions(BinaryPatterns(0.5, input_dim=30), jax.random.key(0), samples=1)
+    smaller = enumerated_solutions(BinaryPatterns(0.5, input_dim=20), jax.random.key(1), samples=40)
     assert found.success_fraction == 1
-    assert float(found.entropy) == pytest.approx(float(solutions(BinaryPatterns(0.5)).entropy), abs=0.06)
+    assert abs(float(found.entropy - smaller.entropy)) < 3 * np.sqrt(40) * float(smaller.entropy_error)
 
 
 @pytest.mark.parametrize(("inputs", "wanted", "error"), [(11, 0.893, 0.016), (15, 0.874, 0.012)])

@@ -153,7 +153,7 @@ def phase_diagram(
 
 
 @dataclass(frozen=True)
-class Square:
+class PlaneSquare:
     """Its lower left corner on the finest lattice, and its side."""
 
     i: int
@@ -166,9 +166,9 @@ class Square:
         return (i, j), (i + s, j), (i, j + s), (i + s, j + s)
 
     @property
-    def parts(self) -> tuple["Square", ...]:
+    def parts(self) -> tuple["PlaneSquare", ...]:
         half = self.side // 2
-        return tuple(Square(i, j, half) for i in (self.i, self.i + half) for j in (self.j, self.j + half))
+        return tuple(PlaneSquare(i, j, half) for i in (self.i, self.i + half) for j in (self.j, self.j + half))
 
     @property
     def edges(self) -> tuple[Edge, ...]:
@@ -177,7 +177,7 @@ class Square:
         return (i, j, 0), (i, j + 1, 0), (i, j, 1), (i + 1, j, 1)
 
 
-def _corners(squares: Iterable[Square]) -> list[Node]:
+def _corners(squares: Iterable[PlaneSquare]) -> list[Node]:
     return list(dict.fromkeys(node for square in squares for node in square.corners))
 
 
@@ -200,11 +200,11 @@ class _Plane:
         return Brackets(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0, int), values, values)
 
     @property
-    def coarse(self) -> list[Square]:
+    def coarse(self) -> list[PlaneSquare]:
         side = self.resolution // COARSE
-        return [Square(i, j, side) for i in range(0, self.resolution, side) for j in range(0, self.resolution, side)]
+        return [PlaneSquare(i, j, side) for i in range(0, self.resolution, side) for j in range(0, self.resolution, side)]
 
-    def refined(self, sides: Sides) -> list[Square]:
+    def refined(self, sides: Sides) -> list[PlaneSquare]:
         """The squares of side 1 inside all those whose corners differ."""
         squares, side = self.coarse, self.resolution // COARSE
         while side > 1:
@@ -213,12 +213,12 @@ class _Plane:
             side //= 2
         return squares
 
-    def _differs(self, square: Square, sides: Sides) -> bool:
+    def _differs(self, square: PlaneSquare, sides: Sides) -> bool:
         corner = np.stack([self.values[node] for node in square.corners])
         label = sides.label(corner)
         return bool((label != label[0]).any() or (sides.differ(corner, np.roll(corner, 1, axis=0)) > _ROUGH).any())
 
-    def followed(self, squares: Sequence[Square], sides: Sides) -> tuple[list[tuple[Edge, int]], Brackets]:
+    def followed(self, squares: Sequence[PlaneSquare], sides: Sides) -> tuple[list[tuple[Edge, int]], Brackets]:
         """All edges that boundaries cross, with the view in which they do: those of the squares, and of every further square that
         a boundary enters."""
         crossed: list[tuple[Edge, int]] = []
@@ -249,10 +249,10 @@ class _Plane:
         chosen = surviving(candidates, self.points, sides)
         return [names[tuple(a), tuple(b), v] for a, b, v in zip(chosen.a, chosen.b, chosen.view)], chosen
 
-    def _beside(self, edge: Edge) -> list[Square]:
+    def _beside(self, edge: Edge) -> list[PlaneSquare]:
         """The squares on both sides of an edge, as far as they lie in the plane."""
         i, j, axis = edge
-        both = (Square(i, j, 1), Square(i, j - 1, 1) if axis == 0 else Square(i - 1, j, 1))
+        both = (PlaneSquare(i, j, 1), PlaneSquare(i, j - 1, 1) if axis == 0 else PlaneSquare(i - 1, j, 1))
         return [square for square in both if 0 <= square.i < self.resolution and 0 <= square.j < self.resolution]
 
 

@@ -25,7 +25,7 @@ STEPS = 60
 _CERTAIN = 0.999  # no single answer is believed more than this
 
 
-class Measured(NamedTuple):
+class MeasuredTransition(NamedTuple):
     """Mean and standard deviation of the place, the order parameter at both ends of the line, and all that was measured."""
 
     location: float
@@ -44,7 +44,7 @@ def measured_transition(
     seeds: int,
     accuracy: float,
     store: str | Path | None,
-) -> Measured:
+) -> MeasuredTransition:
     """Until the standard deviation is below `accuracy` of the range, or after 60 points; then the error says how far it came.
 
     Fields of whole numbers are measured at the nearest one. Raises `ValueError` for fewer than four seeds, an observable that
@@ -99,7 +99,7 @@ def measured_transition(
         {axis.name: ("point", columns[0]), "unit": unit},
         {"level": parting, "seeds": seeds},
     )
-    return Measured(float(axis.value(np.asarray(centre))), spread * axis.slope(centre), ends[0], ends[1], data)
+    return MeasuredTransition(float(axis.value(np.asarray(centre))), spread * axis.slope(centre), ends[0], ends[1], data)
 
 
 def _legal(system: System, axis: Axis, value: float) -> float:

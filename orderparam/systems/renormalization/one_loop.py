@@ -24,7 +24,7 @@ class OneLoop(NamedTuple):
     bubble: Number
 
 
-class FixedPoint(NamedTuple):
+class OneLoopFixedPoint(NamedTuple):
     """Where both couplings stand still, g != 0, and the eigenvalues of the flow about it: y_t > 0 > -omega for eps > 0."""
 
     mass: Number
@@ -40,7 +40,7 @@ def beta(mass: Number, quartic: Number, loop: OneLoop, background: Number = 0.0)
     return drift, loop.epsilon * quartic - loop.bubble * quartic**2 * (1 / gap**2 + 2 * background / gap**3)
 
 
-def fixed_point(loop: OneLoop) -> FixedPoint:
+def fixed_point(loop: OneLoop) -> OneLoopFixedPoint:
     """r* = -a eps / (b sigma + a eps), g* = eps (1 + r*)^2 / b, without background. For eps > 0."""
     sigma, epsilon, tadpole, bubble = loop
     mass = -tadpole * epsilon / (bubble * sigma + tadpole * epsilon)
@@ -48,4 +48,4 @@ def fixed_point(loop: OneLoop) -> FixedPoint:
     # rows (dr/dr, dr/dg), (dg/dr, dg/dg); the product of the mixed ones is 2 (a/b) eps^2
     first, last, mixed = sigma - tadpole / bubble * epsilon, -epsilon, 2 * tadpole / bubble * epsilon**2
     middle, half = (first + last) / 2, jnp.sqrt(((first - last) / 2) ** 2 + mixed)
-    return FixedPoint(mass, quartic, middle + half, middle - half)
+    return OneLoopFixedPoint(mass, quartic, middle + half, middle - half)

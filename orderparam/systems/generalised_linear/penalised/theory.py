@@ -58,7 +58,7 @@ class BestPenalty(Result):
     least_error: Scalar
 
 
-class Order(NamedTuple):
+class PenalisedOrder(NamedTuple):
     """m / sqrt(q rho), ln q and ln V."""
 
     cosine: Scalar
@@ -71,12 +71,12 @@ def penalised_fit(system: PenalisedFit, *, damping: float = 0.2, max_steps: int 
     """`converged` is False where max_steps were not enough, as happens at vanishing penalties."""
     rho = system.prior.power
 
-    def update(order: Order, system: PenalisedFit) -> Order:
+    def update(order: PenalisedOrder, system: PenalisedFit) -> PenalisedOrder:
         found = _step(system, order)
         power = jnp.maximum(found.power, 1e-30)
-        return Order(found.overlap / jnp.sqrt(power * rho), jnp.log(power), jnp.log(jnp.maximum(found.response, 1e-30)))
+        return PenalisedOrder(found.overlap / jnp.sqrt(power * rho), jnp.log(power), jnp.log(jnp.maximum(found.response, 1e-30)))
 
-    start = Order(jnp.asarray(0.3), jnp.zeros(()), jnp.zeros(()))
+    start = PenalisedOrder(jnp.asarray(0.3), jnp.zeros(()), jnp.zeros(()))
     solved = fixed_point(update, start, system, damping=damping, tolerance=1e-11, max_steps=max_steps)
     found, errors = _step(system, solved.value), _errors(system, solved.value)
     return FitTheory(
@@ -107,16 +107,16 @@ def best_penalty(system: PenalisedFit, *, which: Literal["ridge", "l1"] = "ridge
     return BestPenalty(jnp.exp(jnp.asarray(found.x)), jnp.asarray(found.fun))
 
 
-def _fields(system: PenalisedFit, order: Order) -> Fields:
+def _fields(system: PenalisedFit, order: PenalisedOrder) -> Fields:
     power, rho = jnp.exp(order.log_power), system.prior.power
     return Fields(power, rho, jnp.clip(order.cosine, -1.0, 1.0) * jnp.sqrt(power * rho))
 
 
-def _step(system: PenalisedFit, order: Order) -> Shrunk:
+def _step(system: PenalisedFit, order: PenalisedOrder) -> Shrunk:
     labels = system.channel.averages(jnp.exp(order.log_response), _fields(system, order))
     alignment, power, stiffness = (system.sample_ratio * part for part in (labels.alignment, labels.power, labels.stiffness))
     return shrunk(system.prior, alignment, power, stiffness, system.l1, system.ridge)
 
 
-def _errors(system: PenalisedFit, order: Order) -> ChannelErrors:
+def _errors(system: PenalisedFit, order: PenalisedOrder) -> ChannelErrors:
     return system.channel.errors(jnp.exp(order.log_response), _fields(system, order))

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from orderparam.gaussian.formula import index, parse, switches, value
 from orderparam.gaussian.quadrature import standard_normal_rule
 
+_SMALLEST = 1e-300  # a squared deviation whose root has a slope: an even law has one at zero
 _PROBES = np.linspace(0.0, 6.0, 121)  # where a loss is looked at, in deviations
 
 
@@ -26,7 +27,7 @@ class EvenLoss:
     def stiffness(self, squared_deviation: Float[Array, ""]) -> Float[Array, ""]:
         """d/dQ E l(sqrt(Q) z) = (1/2) E l''(sqrt(Q) z) for z ~ N(0, 1): 1 for the square loss z^2."""
         nodes, weights = standard_normal_rule()
-        return weights @ self.second(jnp.sqrt(jnp.maximum(squared_deviation, 0.0)) * nodes) / 2
+        return weights @ self.second(jnp.sqrt(jnp.maximum(squared_deviation, _SMALLEST)) * nodes) / 2
 
     def average(self, squared_deviation: Float[Array, ""]) -> Float[Array, ""]:
         """E l(sqrt(Q) z) for z ~ N(0, 1), Q > 0."""

@@ -108,7 +108,7 @@ def unrepresented(spectrum: Spectrum, width: Scalar) -> Float[Array, ""]:
     return spectrum.target_power @ (1 - solved.learnability) + spectrum.tail_power
 
 
-class OptimalRidge(Result):
+class JointOptimum(Result):
     """ridge: with the lowest test_error, 0 where that falls with every ridge down to none. residual: |d test_error / d ln nu|
     over test_error, nu the threshold that belongs to the ridge. converged: that is small and inside the scanned range."""
 
@@ -119,7 +119,7 @@ class OptimalRidge(Result):
 
 
 @theory
-def optimal_ridge(system: ScaleFree) -> OptimalRidge:
+def optimal_ridge(system: ScaleFree) -> JointOptimum:
     """min over the ridge of `joint_law`; the ridge of the system is not used.
 
     The error is explicit in the threshold nu, and ridge = (P - T)(N - T) nu/N with T = sum lambda/(lambda + nu): a scan over
@@ -145,7 +145,7 @@ def optimal_ridge(system: ScaleFree) -> OptimalRidge:
     nu = jnp.exp(jnp.where(at_zero, grid[0], root.value))
     bias, variance, total = errors_at_threshold(spectrum, n_train, width, nu, noise)
     ridge = (n_train - total) * (1 - total / width) * nu
-    return OptimalRidge(
+    return JointOptimum(
         ridge=jnp.where(at_zero, 0.0, ridge),
         test_error=bias + variance,
         residual=jnp.where(at_zero, 0.0, root.residual),

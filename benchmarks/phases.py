@@ -80,9 +80,9 @@ def _as_case(name: str, known: float, found: Any) -> Case:
     return Case(name, known, found.location, found.error, kind, found.data.sizes["point"])
 
 
-def measured_transition(lengths: tuple[int, ...] = (8, 16, 32), seeds: int = 6) -> Case:
+def measured_transition(lengths: tuple[int, ...] = (16, 32, 64), seeds: int = 6) -> Case:
     """Onsager's temperature from Binder's ratios of sampled lattices, by their collapse with 1/nu = 1."""
-    temperatures = np.linspace(2.24, 2.3, 9).tolist()  # so near that a polynomial of degree 4 is the scaling function
+    temperatures = np.linspace(2.25, 2.29, 7).tolist()  # so near that a polynomial of degree 4 is the scaling function
     data = [
         op.sweep(spins.wolff, spins.IsingLattice(2.0, (length, length)), {"temperature": temperatures}, seeds=seeds)
         for length in lengths

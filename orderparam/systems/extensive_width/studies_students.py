@@ -110,6 +110,7 @@ def bayes_error_collapse(
     source="Nguyen and Barbier 2026, figure of errors against epochs",
     seconds=(40, 6000),
     observables=("error",),
+    explained="The theory is the best possible of that width, to which Adam need not come: the distance is what is shown.",
     full={"input_dim": 200, "width": 100, "epochs": 10000, "seeds": 9},
     panels=lambda p: [
         Panel("epoch", name, by="width", where={"label": "Adam"}, log="xy", ylabel=words, reference=[horizontal(level, text)])
@@ -148,6 +149,7 @@ def student_training(
     source="Nguyen and Barbier 2026, experiments with Adam",
     seconds=(80, 40000),
     observables=("error",),
+    explained="The theory is the best possible of that width, to which Adam need not come: the distance is what is shown.",
     full={
         "input_dim": 200, "width": 100, "epochs": 10000, "seeds": 9,
         "widths": (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100), "ratios": (1.0, 2.0, 3.0, 5.0, 10.0),

@@ -83,6 +83,19 @@ class Grid:
         return tuple(reversed(shape))
 
 
+@dataclass(frozen=True)
+class Listed(Grid):
+    """Points in any order, with one value each in every column of `over`: numbers, along a single dimension."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(next(iter(self.over.values()))),)
+
+    def points(self, block: Block) -> list[dict[str, Any]]:
+        (part,) = block
+        return [dict(zip(self.over, values)) for values in list(zip(*self.over.values()))[part]]
+
+
 def numeric(values: Sequence[Any]) -> bool:
     """Whether all values are numbers, so that they can be batched."""
     return all(is_number(value) for value in values)

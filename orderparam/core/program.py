@@ -120,7 +120,7 @@ class TheoryRun:
     system: System
     grid: Grid
     memory: int
-    _sizes: set[int] = field(default_factory=set)
+    sizes: set[int] = field(default_factory=set)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "bound"}
@@ -169,7 +169,7 @@ class TheoryRun:
             return shape
         if used <= self.memory:
             return shape
-        self._sizes.clear()
+        self.sizes.clear()
         return self.grid.block_shape(max(1, int(points * self.memory / used)), self.static_dims)
 
     def _split(self, points: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -181,7 +181,7 @@ class TheoryRun:
         """The compiled theory for one combination of static values, and the system's numbers to call it with."""
         theory, options = self.bound
         made = theory.batched(replace(self.system, static), options, batched, size)
-        self._sizes.add(size)
+        self.sizes.add(size)
         return made
 
     def __call__(self, task: Task) -> Outcome:
@@ -209,7 +209,7 @@ class TheoryRun:
             for point in points:
                 theory.judge(replace(self.system, point), options)
         static, batch = self._split(points)
-        size = max([len(points), *self._sizes])  # an edge block is padded: no second compilation
+        size = max([len(points), *self.sizes])  # an edge block is padded: no second compilation
         program, numbers = self._program(static, tuple(batch), size)
         padded = {name: np.pad(column, (0, size - len(points)), mode="edge") for name, column in batch.items()}
         with one_blas_thread() if batch else nullcontext():

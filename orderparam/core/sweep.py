@@ -76,7 +76,7 @@ def sweep(
         _check_travels(fn, system)
     attrs = {"function": describe(fn), "system": _fingerprint_text(system), "orderparam_version": orderparam.__version__}
     errors: list[str] = []
-    with _store(store, _identity(fn, system, grid, coords.get("seed"), paired), coords, program) as keep:
+    with _store(store, identity(fn, system, grid, coords.get("seed"), paired), coords, program) as keep:
         todo = keep.unfinished(_tasks(program, grid, keep.chunks))
         total = sum(int(np.prod(task.shape)) for task in todo)
         with track(total, fn_name(fn), progress) as advance, _closing(run(program, todo)) as outcomes:
@@ -200,7 +200,7 @@ def _fingerprint_text(system: System) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", wl.pformat(system, width=10**6, hide_defaults=False))
 
 
-def _identity(fn: Callable, system: System, grid: Grid, seeds: np.ndarray | None, paired: Sequence[str]) -> dict[str, Any]:
+def identity(fn: Callable, system: System, grid: Grid, seeds: np.ndarray | None, paired: Sequence[str]) -> dict[str, Any]:
     digest = hashlib.sha256()
     # Objects of a grid and arrays in options are more than the names they go by.
     objects = [values for values in grid.over.values() if not numeric(values)]

@@ -72,7 +72,10 @@ def test_information_is_minus_the_mean_slope(name):
 def test_information_of_signs_agrees_with_adaptive_quadrature():
     for q in (0.3, 0.9, 1 - 1e-4):
         steep = np.sqrt(q / (1 - q))
-        inside = lambda z, u=steep: norm.pdf(z) * np.exp(2 * norm.logpdf(u * z) - norm.logcdf(u * z))  # noqa: E731
+
+        def inside(z, u=steep):
+            return norm.pdf(z) * np.exp(2 * norm.logpdf(u * z) - norm.logcdf(u * z))
+
         edge = 40 * np.sqrt((1 - q) / q)
         exact = 2 * quad(inside, -min(edge, 9), min(edge, 9), points=[0.0], epsabs=1e-13, epsrel=1e-12, limit=400)[0] / (1 - q)
         np.testing.assert_allclose(SignLabels().averages(q, 1 - q).information, exact, rtol=1e-8)
@@ -83,8 +86,11 @@ def test_closed_evidence_of_a_kinked_link_agrees_with_quadrature():
         law = LIKELIHOODS[name]
         for label, field, variance in ((0.3, 0.2, 0.5), (-0.4, 0.9, 1.4), (1.5, -1.0, 0.7)):
             noise = float(law.noise)
-            chance = lambda x: norm.pdf(label, x * slopes[0] if x > 0 else x * slopes[1], np.sqrt(noise))  # noqa: B023, E731
-            exact = quad(lambda x: chance(x) * norm.pdf(x, field, np.sqrt(variance)), -9, 9, points=[0.0], epsabs=1e-13)[0]  # noqa: B023
+
+            def both(x, y, w, v, noise=noise, slopes=slopes):
+                return norm.pdf(y, x * slopes[x <= 0], np.sqrt(noise)) * norm.pdf(x, w, np.sqrt(v))
+
+            exact = quad(both, -9, 9, (label, field, variance), points=[0.0], epsabs=1e-13)[0]
             np.testing.assert_allclose(law.log_evidence(label, field, variance), np.log(exact), rtol=1e-9)
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -165,11 +166,9 @@ def test_names_complete():
     assert "onsager" in dict(completion.verbs("onsa"))
     assert {"theories", "spins.onsager"} <= set(dict(completion.listed("")))
 
-    class Context:
-        params = {"name": "mean_field"}  # noqa: RUF012
-
-    assert "temperature=" in dict(completion.arguments(Context(), "temp"))
-    assert [choice for choice, _ in completion.arguments(Context(), "branch=s")] == ["branch=stable"]
+    context = SimpleNamespace(params={"name": "mean_field"})
+    assert "temperature=" in dict(completion.arguments(context, "temp"))
+    assert [choice for choice, _ in completion.arguments(context, "branch=s")] == ["branch=stable"]
 
 
 def test_ranges_that_are_swept():

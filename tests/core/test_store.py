@@ -22,7 +22,7 @@ import orderparam as op
 from orderparam.core.grid import Grid
 from orderparam.core.program import ExperimentRun, Task
 from orderparam.core.store import PointStore, StoreError, read
-from orderparam.core.sweep import _identity
+from orderparam.core.sweep import identity
 
 SYSTEM = Paramagnet(1.0)
 GRID = {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}
@@ -38,7 +38,7 @@ def held(path):
     """The store of `sweep(counted, SYSTEM, GRID, seeds=2)`, open."""
     grid = Grid.of(GRID)
     coords = {**grid.coords(), "seed": np.arange(2)}
-    return PointStore(path, _identity(counted, SYSTEM, grid, coords["seed"], ()), coords, lambda: (1, 1, 1))
+    return PointStore(path, identity(counted, SYSTEM, grid, coords["seed"], ()), coords, lambda: (1, 1, 1))
 
 
 def write_points(store, points):

@@ -22,7 +22,10 @@ PRIORS = {
 @pytest.mark.parametrize("precision", [0.0, 0.7, 9.0])
 def test_the_posterior_is_the_derivative_of_the_free_entropy(name, precision):
     chosen, b = PRIORS[name], jnp.asarray([-2.3, 0.0, 0.4, 6.0])
-    log_partition = lambda b: chosen.posterior(b, precision).log_partition  # noqa: E731
+
+    def log_partition(b):
+        return chosen.posterior(b, precision).log_partition
+
     slope, bend = jax.jit(jax.vmap(lambda b: (jax.grad(log_partition)(b), jax.grad(jax.grad(log_partition))(b))))(b)
     found = chosen.posterior(b, precision)
     np.testing.assert_allclose(found.mean, slope, rtol=1e-12, atol=1e-14)

@@ -258,7 +258,10 @@ def test_sums_around_a_spin_and_majorities():
     around = np.asarray(sums_around(jnp.asarray(spins)))
     n = 8
     for r, i, j in itertools.product(range(2), range(n), range(n)):
-        s = lambda a, b: int(spins[r, (i + a) % n, (j + b) % n])  # noqa: B023, E731
+
+        def s(a, b, r=r, i=i, j=j):
+            return int(spins[r, (i + a) % n, (j + b) % n])
+
         corners = list(itertools.product((-1, 1), repeat=2))
         assert around[0, r, i, j] == s(0, 1) + s(0, -1) + s(1, 0) + s(-1, 0)
         assert around[1, r, i, j] == sum(s(a, b) for a, b in corners)

@@ -11,11 +11,11 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis.phases.axes import Axis
-from orderparam.core.grid import Block
+from orderparam.core.grid import Listed
 from orderparam.core.names import nearest
 from orderparam.core.program import FAILED, UNCONVERGED, Task, TheoryRun, fn_name
 from orderparam.core.store import MemoryStore, PointStore
-from orderparam.core.sweep import SweepError, _identity
+from orderparam.core.sweep import SweepError, identity
 from orderparam.core.system import System
 from orderparam.core.verb import Theory, unwrap
 
@@ -26,24 +26,6 @@ SMALL = 16  # points of a small call: two sizes, so that two programs are compil
 BRANCH_OPTIONS = ("branch", "start")  # what an option is called that chooses among several solutions
 STABLE = "stable"
 _OF_LEAST = ("stable", "lowest")  # words for the branch of least free energy, which such theories choose themselves
-
-
-@dataclass(frozen=True)
-class Listed:
-    """Points in any order, in the place of a `Grid`: `over` holds the column of every field."""
-
-    over: dict[str, tuple[float, ...]]
-
-    @property
-    def dims(self) -> tuple[str, ...]:
-        return tuple(self.over)
-
-    def coords(self) -> dict[str, np.ndarray]:
-        return {name: np.asarray(values) for name, values in self.over.items()}
-
-    def points(self, block: Block) -> list[dict[str, float]]:
-        (part,) = block
-        return [dict(zip(self.over, values)) for values in list(zip(*self.over.values()))[part]]
 
 
 @dataclass
@@ -109,14 +91,13 @@ class Points:
     def _evaluate(self, name: str, fn: Callable[..., Any], listed: Listed, count: int) -> xr.Dataset:
         """One batch of one branch: read where it is kept, else computed, and kept where that took long enough."""
         size = min(SMALL, self.batch) if count <= SMALL else self.batch
-        run = TheoryRun(fn, self.system, listed, 0, {size})  # type: ignore[arg-type]
+        run = TheoryRun(fn, self.system, listed, 0, {size})
         coords, task = {"point": np.arange(count)}, Task((slice(0, count),))
         words = "-".join(filter(None, ("batch", f"{self.calls:04d}", "".join(c if c.isalnum() else "-" for c in name))))
         kept = None if self.store is None else self.store / f"{words}.zarr"
 
         def stored() -> PointStore:
-            identity = _identity(fn, self.system, listed, None, ())  # type: ignore[arg-type]
-            return PointStore(str(kept), identity, coords, lambda: (count,))
+            return PointStore(str(kept), identity(fn, self.system, listed, None, ()), coords, lambda: (count,))
 
         with stored() if kept is not None and kept.exists() else MemoryStore(coords, (count,)) as known:
             begun = time.perf_counter()
@@ -124,7 +105,8 @@ class Points:
             seconds = time.perf_counter() - begun
             for outcome in outcomes:
                 if (outcome.status == FAILED).all() and not self.values:
-                    raise SweepError(f"{fn_name(fn)}: every point failed; the first: {outcome.errors[0]}")
+                    why = outcome.errors[0] if outcome.errors else "it is no number"
+                    raise SweepError(f"{fn_name(fn)}: every point failed; the first: {why}")
                 known.write(task, outcome)
             data = known.dataset({})
         if kept is not None and not kept.exists() and seconds >= WORTH_KEEPING:

@@ -141,7 +141,7 @@ def specialisation(system: Committee) -> Specialisation:
     def gain(precision: float) -> tuple[float, float, float]:
         """At alpha = 1, alpha, and Q_11."""
         rates, ratios, overlaps = zip(*(_gain(system, jnp.asarray(precision), points) for points in field_rule(system.hidden)))
-        return tuple(float(np.mean(part)) for part in (rates, ratios, overlaps))  # type: ignore[return-value]
+        return float(np.mean(rates)), float(np.mean(ratios)), float(np.mean(overlaps))
 
     if system.rule == "parity":
         rate, _, overlap = gain(0.0)

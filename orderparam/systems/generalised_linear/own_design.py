@@ -231,7 +231,7 @@ def _measured(
 ) -> dict[str, tuple[float, float]]:
     """Errors on a fifth of the rows, after learning from the others, five times."""
     n, d = x.shape
-    scale = 1.0 if kind == "signs" else np.sqrt(1 + float(law.noise))  # type: ignore[attr-defined]
+    scale = np.sqrt(1 + float(law.noise)) if isinstance(law, RealLabels) else 1.0
     rng = np.random.default_rng(seed)
     found: dict[str, list[float]] = {name: [] for name in ("message passing", *fits)}
     one, zero = jnp.ones(()), jnp.zeros(())

@@ -2,9 +2,9 @@
 
     python docs/agreement.py [STUDY ...] [--results FOLDER] [--page FILE]
 
-A study's result is kept in FOLDER/STUDY-STATE, where STATE is a hash of the source that its module imports, directly or not,
-without what carries and draws numbers (`core`, `plotting`). While that is unchanged, a finished study is not run again and an
-interrupted one goes on where it stopped. A study that fails is reported and the rest goes on. With names, these alone are run,
+A study's result is kept in FOLDER/STUDY-STATE, where STATE is a hash of the code that its module imports, directly or not,
+without what carries and draws numbers (`core`, `plotting`, the decorators of studies) and without comments and docstrings. While
+that is unchanged, a finished study is not run again and an interrupted one goes on where it stopped. A study that fails is reported and the rest goes on. With names, these alone are run,
 and what else has a result stands on the page.
 
 The exit status is 1 when a study failed, or differs from its theory by more than chance without a sentence (`explained=` of its
@@ -59,21 +59,32 @@ class Agreement:
 
 
 def source_state(module: str) -> str:
-    """A hash of the source that numbers of that module's studies can come from: all it imports of the package, without `core` and
+    """A hash of the code that numbers of that module's studies can come from: all it imports of the package, without `core` and
     `plotting`, which carry and draw them."""
     home = Path(orderparam.__file__).parents[1]
-    reached: set[Path] = set()
+    reached: dict[Path, str] = {}
     names = [module]
     while names:
         path = home.joinpath(*names.pop().split("."))
         file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         if file.is_file() and file not in reached and file.relative_to(home).parts[1] not in ("core", "plotting"):
-            reached.add(file)
-            names += _imports(ast.parse(file.read_text()))
+            tree = ast.parse(file.read_text())
+            names += _imports(tree)
+            reached[file] = _code(tree)
     found = hashlib.sha256()
-    for file in sorted(reached):
-        found.update(str(file.relative_to(home)).encode() + b"\0" + file.read_bytes() + b"\0")
+    for file, code in sorted(reached.items()):
+        found.update(f"{file.relative_to(home)}\0{code}\0".encode())
     return found.hexdigest()[:8]
+
+
+def _code(tree: ast.Module) -> str:
+    """What a module does, without its words: comments, docstrings, and what `@study` is told (titles, panels, explanations)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list = [it for it in node.decorator_list if "study(" not in ast.unparse(it)]
+    return ast.dump(tree)
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:

@@ -84,3 +84,20 @@ def test_a_study_depends_on_what_its_module_imports(tmp_path, monkeypatch):
     assert write("one_step/theory.py", "other = 1\n") == before
     assert write("core/verb.py", "theory = 1\n") == before
     assert write("solve/root.py", "bisect = 2\n") != before
+
+
+def test_a_study_does_not_depend_on_words(tmp_path, monkeypatch):
+    code = """'''{words}.'''
+@study("a", title="{words}")
+def build(width={width}):
+    '''{words}.'''
+    return width  # {words}
+"""
+    (tmp_path / "orderparam").mkdir()
+    monkeypatch.setattr(agreement.orderparam, "__file__", str(tmp_path / "orderparam" / "__init__.py"))
+
+    def state(words, width):
+        (tmp_path / "orderparam" / "studies.py").write_text(code.format(words=words, width=width))
+        return agreement.source_state("orderparam.studies")
+
+    assert state("One", 10) == state("Two", 10) != state("Two", 11)

@@ -4,8 +4,8 @@
 
 A study's result is kept in FOLDER/STUDY-STATE, where STATE is a hash of the code that its module imports, directly or not,
 without what carries and draws numbers (`core`, `plotting`, the decorators of studies) and without comments and docstrings. While
-that is unchanged, a finished study is not run again and an interrupted one goes on where it stopped. A study that fails is reported and the rest goes on. With names, these alone are run,
-and what else has a result stands on the page.
+that is unchanged, a finished study is not run again and an interrupted one goes on where it stopped. A study that fails is
+reported and the rest goes on. With names, these alone are run, and what else has a result stands on the page.
 
 The exit status is 1 when a study failed, or differs from its theory by more than chance without a sentence (`explained=` of its
 decorator) that says why.

@@ -185,7 +185,7 @@ def test_the_sampled_density_is_that_of_the_network(units):
 
 def test_sampled_network_agrees_with_its_theory():
     """Within a fifth, which tells it from the infinitely wide network and no more: the theory is up to 13 % off at such sizes
-    (docs/kernel_adaptation.md), and the density that is sampled is tested above. Both starts alike."""
+    (docs/theory/kernel_adaptation.md), and the density that is sampled is tested above. Both starts alike."""
     system = TwoLayerNetwork(12, 60, 150, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5)
     theory = adapted_weights(system)
     runs = [sampled_network(system, jax.random.key(seed), samples=60, warmup=60) for seed in range(3)]

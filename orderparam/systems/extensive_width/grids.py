@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-# Why sampled posteriors differ from the theory (docs/extensive_width.md): measured at d = 16 to 48.
+# Why sampled posteriors differ from the theory (docs/theory/extensive_width.md): measured at d = 16 to 48.
 FINITE_DIMENSION = (
     "The theory is that of large dimensions: near the threshold of a feature a small system holds it in some data sets and not "
     "in others, and the error is lower by a share of about 4/d."

@@ -69,7 +69,7 @@ def finite_width(system: BayesianNetwork, *, closure: Closure = "nested") -> Ren
     one and for relu and linear units. With several outputs and more than one layer only "common" exists.
 
     Exact in the limit of large P and N at P/N of order one for linear units; for others the hidden units are taken as Gaussian
-    after projection on the data, which is good for P/N up to about 1 and T not small (docs/proportional.md has measured
+    after projection on the data, which is good for P/N up to about 1 and T not small (docs/theory/proportional.md has measured
     errors). The mean of a non-odd activation has order parameters of its own, except in the closures `common` and `linear` of
     deep networks, where it is part of the kernel.
     """

@@ -34,6 +34,7 @@ _STYLE: dict[Any, Any] = {
     "mathtext.fontset": "cm",
     "pdf.fonttype": 42,
     "savefig.dpi": 200,
+    "text.hinting": "none",  # widths are the same at every resolution: lines are broken by them
     "xtick.direction": "in",
     "xtick.labelsize": 8,
     "ytick.direction": "in",

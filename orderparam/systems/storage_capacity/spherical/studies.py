@@ -104,14 +104,15 @@ def capacity_margin(
     seconds=(30, 600),
     observables=("error_fraction",),
     full={"samples": 200, "hyperplanes": 400_000, "seeds": 8},
-    columns=2,
+    columns=3,
     panels=[
-        Panel("load", "error_fraction", where={"part": "errors"}, by="margin"),
+        Panel("load", "error_fraction", where={"part": "errors", "kind": "theory"}, by="margin"),
+        Panel("load", "error_fraction", where={"part": "errors", "margin": 0.0}, by="input_dim", title="no margin"),
         Panel("margin", ("load", lambda data: data["capacity"] if "capacity" in data else data["load"]), where={"part": "lines"}),
     ],
     caption=r"""
-        Left: replica symmetric, a lower bound (Bouten 1994: unstable above $\alpha_c$); marks: the best of all couplings for 3, 5
-        and 7 inputs, no margin. Right: capacity, and Gardner and Derrida's line of instability.
+        Left: replica symmetric, a lower bound (Bouten 1994: unstable above $\alpha_c$). Middle: marks, the best of all couplings.
+        Right: capacity, and Gardner and Derrida's line of instability.
     """,
 )
 def capacity_errors(

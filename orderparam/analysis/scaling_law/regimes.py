@@ -59,44 +59,44 @@ def regimes(x: ArrayLike, y: ArrayLike, error: ArrayLike | None = None, *, numbe
     spread = None if error is None else (columns[2] / columns[1])[order]
     weight = np.ones(len(place)) if spread is None else 1 / spread
     chosen = number or (1 if _better_alone(place, height, weight) else 2)
-    best = _fit(place, height, weight, number=chosen)
+    best, rest = _fit(place, height[:, None], weight, number=chosen)
     if spread is None:
         parts = np.array_split(np.arange(len(place)), _BLOCKS)
-        again = [_fit(*(np.delete(c, part) for c in (place, height, weight)), number=chosen)[0] for part in parts]
-        half = 1.96 * np.sqrt((_BLOCKS - 1) / _BLOCKS * np.sum((np.array(again) - best[0]) ** 2, axis=0))
+        left = [[np.delete(column, part, axis=0) for column in (place, height[:, None], weight)] for part in parts]
+        again = np.concatenate([_fit(*columns, number=chosen)[0] for columns in left])
+        half = 1.96 * np.sqrt((_BLOCKS - 1) / _BLOCKS * np.sum((again - best) ** 2, axis=0))
         low, high = best[0] - half, best[0] + half
     else:
-        rng = np.random.default_rng(0)
-        drawn = [_fit(place, height + spread * rng.standard_normal(len(place)), weight, number=chosen)[0] for _ in range(_DRAWS)]
+        noise = np.random.default_rng(0).standard_normal((len(place), _DRAWS))
+        drawn, _ = _fit(place, height[:, None] + spread[:, None] * noise, weight, number=chosen)
         low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
     intervals = [Interval(*map(float, numbers)) for numbers in zip(best[0], low, high)]
     crossover = None
     if chosen == 2:
         at = intervals.pop()
         crossover = Interval(*(float(np.exp(end)) for end in (at.value, at.low, at.high)))
-    return Regimes(tuple(intervals), crossover, float(np.sqrt(np.mean(best[1] ** 2))))
+    return Regimes(tuple(intervals), crossover, float(np.sqrt(np.mean(rest**2))))
 
 
 def _fit(
-    place: np.ndarray, height: np.ndarray, weight: np.ndarray, *, number: int
-) -> tuple[Float[np.ndarray, "unknown"], np.ndarray]:
-    """(exponent) or (first, second exponent, ln crossover), and the deviations of ln y."""
+    place: np.ndarray, height: Float[np.ndarray, "points draws"], weight: np.ndarray, *, number: int
+) -> tuple[Float[np.ndarray, "draws unknown"], Float[np.ndarray, "points draws"]]:
+    """Of every draw: (exponent) or (first, second exponent, ln crossover), and the deviations of ln y."""
+    draws = np.arange(height.shape[1])
+    straight = np.stack([np.ones(len(place)), place], axis=1)
     if number == 1:
-        found, rest = _line(np.stack([np.ones(len(place)), place], axis=1), height, weight)
-        return np.array([-found[1]]), rest
+        found, rest = _line(straight, height, weight)
+        return -found[1:].T, rest
     candidates = np.linspace(place[_LEAST - 1], place[-_LEAST], _PLACES)
-    fits = [_line(_bent(place, at), height, weight) for at in candidates]
-    least = int(np.argmin([np.sum((weight * rest) ** 2) for _, rest in fits]))
-    found, rest = fits[least]
-    return np.array([-found[1], -found[1] - found[2], candidates[least]]), rest
-
-
-def _bent(place: np.ndarray, at: float) -> np.ndarray:
-    return np.stack([np.ones(len(place)), place, np.maximum(place - at, 0.0)], axis=1)
+    fits = [_line(np.column_stack([straight, np.maximum(place - at, 0.0)]), height, weight) for at in candidates]
+    least = np.argmin([np.sum((weight[:, None] * rest) ** 2, axis=0) for _, rest in fits], axis=0)
+    found = np.stack([fits[k][0][:, draw] for k, draw in zip(least, draws)])
+    rest = np.stack([fits[k][1][:, draw] for k, draw in zip(least, draws)], axis=1)
+    return np.column_stack([-found[:, 1], -found[:, 1] - found[:, 2], candidates[least]]), rest
 
 
 def _line(columns: np.ndarray, height: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    found = np.linalg.lstsq(columns * weight[:, None], height * weight, rcond=None)[0]
+    found = np.linalg.lstsq(columns * weight[:, None], height * weight[:, None], rcond=None)[0]
     return found, height - columns @ found
 
 
@@ -104,5 +104,6 @@ def _better_alone(place: np.ndarray, height: np.ndarray, weight: np.ndarray) -> 
     """Whether two more numbers are not worth what they gain."""
     if len(np.unique(place)) < 2 * _LEAST:
         return True
-    one, two = (np.sum((weight * _fit(place, height, weight, number=k)[1]) ** 2) + _SMOOTH**2 * np.sum(weight**2) for k in (1, 2))
+    rests = [_fit(place, height[:, None], weight, number=k)[1][:, 0] for k in (1, 2)]
+    one, two = (np.sum((weight * rest) ** 2) + _SMOOTH**2 * np.sum(weight**2) for rest in rests)
     return len(place) * np.log(one / two) < 2 * np.log(len(place)) + _WORTH

@@ -103,9 +103,9 @@ class Line(NamedTuple):
     freedom: int
 
 
-def straight_line(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> Line:
-    """The weighted straight line through points."""
-    weight = error**-2.0
+def straight_line(x: np.ndarray, y: np.ndarray, error: np.ndarray | None = None) -> Line:
+    """The straight line through points, weighted by their errors (None: all 1)."""
+    weight = np.ones(len(x)) if error is None else error**-2.0
     centre, height = (float(np.sum(weight * column) / np.sum(weight)) for column in (x, y))
     spread = float(np.sum(weight * (x - centre) ** 2))
     slope = float(np.sum(weight * (x - centre) * y)) / spread

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from orderparam.analysis.exponent import straight_line
 from orderparam.core.threads import one_blas_thread
 from orderparam.kernels.extrapolation import Extrapolated, extrapolate
 from orderparam.learning_curves.choice import TRIED, Candidate, best_ridge, compare
@@ -106,6 +107,12 @@ class Forecast:
         """beta in error ~ n^-beta: the mean slope over the decade that follows the data."""
         return float(np.log(self.at(self.examples)[0] / self.at(10 * self.examples)[0]) / np.log(10))
 
+    def figure(self) -> Any:
+        """The predicted curve with its interval and the measured points, in the house style."""
+        from orderparam.learning_curves.report import draw_forecast
+
+        return draw_forecast(self)
+
     def summary(self) -> dict[str, Any]:
         """Everything but the curves, as plain numbers and words."""
         sizes = [self.examples * k for k in (1, 2, 3, 10, 30, 100) if self.examples * k <= self.predicted["n_train"][-1]]
@@ -158,7 +165,7 @@ def forecast(
 
     The measured curve is the error of random subsets of the examples on those left out, with leave-one-out as its last point.
     It is continued by `orderparam.kernels.extrapolation.extrapolate`. The interval holds what that does not know, and how the
-    last point scatters between samples of this size; its coverage was measured: docs/your-data.md.
+    last point scatters between samples of this size; its coverage was measured: docs/howto/your-data.md.
 
     More than 2000 rows: the kernel is approximated by 800 Nyström features, and the errors are those of that approximation.
     Raises `ValueError` for fewer than 40 examples, and for whatever is wrong with the data.
@@ -239,10 +246,9 @@ def _class_measures(
         values = np.nanmean(measured.curve[name].values, axis=1)
         floor = 0.5 / tested if name == "error_rate" else 1e-6
         x, y = np.log(error[late]), np.log(np.maximum(values[late], floor))
-        design = np.stack([np.ones_like(x), x], axis=1)
-        (_, power), *_ = np.linalg.lstsq(design, y, rcond=None)
-        residual = float(np.std(y - design @ np.linalg.lstsq(design, y, rcond=None)[0]))
-        power = float(np.clip(power, 0.0, 2.5))
+        line = straight_line(x, y)
+        residual = (line.chi_squared / len(x)) ** 0.5
+        power = float(np.clip(line.slope, 0.0, 2.5))
         change = np.log(predicted["test_error"] / error[-1])
         middle = np.log(max(values[-1], floor)) + power * change
         rare = 1 / np.sqrt(max(values[-1] * sizes[-1], 0.5)) if name == "error_rate" else measured.absolute_scatter / 2

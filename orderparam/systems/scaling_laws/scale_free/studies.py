@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from orderparam.analysis.exponent import straight_line
 from orderparam.core.study import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.plotting.measured import power_law
@@ -30,7 +31,7 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
             if "seed" in y.dims:
                 slope, error = power_law(x, y)
             else:
-                slope, error = float(np.polyfit(np.log(x), np.log(y.values), 1)[0]), 0.0
+                slope, error = straight_line(np.log(x), np.log(y.values)).slope, 0.0
             marker = _MARKS[data.attrs["label"]]
             axes.errorbar(-slope, place + 0.1 - 0.2 * lower, xerr=error, fmt=marker, color=colour, mfc="white", markersize=5)
     axes.set(xlabel="exponent of the error", yticks=range(len(rows)), yticklabels=rows, ylim=(-0.7, len(rows) - 0.3))

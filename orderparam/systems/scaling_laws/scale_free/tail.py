@@ -19,6 +19,8 @@ import scipy.optimize
 import scipy.special
 from jaxtyping import Float
 
+from orderparam.analysis.exponent import straight_line
+
 Spectral = Float[np.ndarray, "mode"]
 
 _CURVE = np.pi - np.geomspace(np.pi * (1 - 1e-9), 1e-9, 2000)  # of t, dense towards pi, where k is small
@@ -51,7 +53,7 @@ def local_exponents(log_rank: np.ndarray, log_value: np.ndarray) -> np.ndarray:
     slopes = np.empty(len(log_rank))
     for i, centre in enumerate(log_rank):
         near = np.abs(log_rank - centre) <= _OCTAVES * np.log(2)
-        slopes[i] = -np.polyfit(log_rank[near], log_value[near], 1)[0]
+        slopes[i] = -straight_line(log_rank[near], log_value[near]).slope
     return slopes
 
 
@@ -85,8 +87,8 @@ def fitted(rank: np.ndarray, values: np.ndarray, window: tuple[int, int]) -> Pow
     """Least squares in the logarithms, inside the window."""
     inside = (rank >= window[0]) & (rank <= window[1])
     x, y = np.log(rank[inside]), np.log(values[inside])
-    slope, constant = np.polyfit(x, y, 1)
-    return PowerLaw(-slope, float(np.exp(constant)), window, float(np.sqrt(np.mean((y - slope * x - constant) ** 2))))
+    line = straight_line(x, y)
+    return PowerLaw(-line.slope, float(np.exp(line.constant)), window, float(np.sqrt(line.chi_squared / len(x))))
 
 
 def widest(rank: np.ndarray, values: np.ndarray, tolerance: float) -> PowerLaw:

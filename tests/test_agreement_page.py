@@ -1,6 +1,7 @@
 """The page that says how far theory and measurement of every study are apart."""
 
-import importlib.util
+import importlib
+import json
 import sys
 from pathlib import Path
 
@@ -12,11 +13,16 @@ from orderparam.core.study import Curve, compare, study
 from orderparam.core.study.registry import _registry
 from orderparam.plotting import Panel
 
-SCRIPT = Path(__file__).parents[1] / "docs" / "agreement.py"
-_spec = importlib.util.spec_from_file_location("agreement_page", SCRIPT)
-agreement = importlib.util.module_from_spec(_spec)
-sys.modules["agreement_page"] = agreement  # where its dataclass looks for its annotations
-_spec.loader.exec_module(agreement)
+DOCS = Path(__file__).parents[1] / "docs"
+sys.path.insert(0, str(DOCS))
+record = importlib.import_module("_site.record")
+state_of = importlib.import_module("_site.state")
+page = importlib.import_module("agreement")
+
+
+def shown(finished):
+    """The record of a finished study after its way through a file."""
+    return json.loads(json.dumps(record.record(finished, "01234567")))
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +53,7 @@ def finished():
 
 
 def test_a_row_is_that_of_the_theory_that_agrees_at_most_points(finished):
-    cells = agreement.row(finished()).split(" | ")
+    cells = page.row("test-page", shown(finished()), "The field is another one.").split(" | ")
     assert cells[0] == "| `test-page`"
     assert cells[1:3] == ["exact", "0 of 3"]
     assert 0 < float(cells[3].removesuffix(" %")) < 30
@@ -56,16 +62,58 @@ def test_a_row_is_that_of_the_theory_that_agrees_at_most_points(finished):
 
 def test_a_disagreement_stands_with_the_sentence_of_its_study(finished):
     wrong = finished(right=False)
-    cells = agreement.row(wrong).split(" | ")
+    cells = page.row("test-page", shown(wrong), wrong.study.explained).split(" | ")
     assert cells[1:3] == ["twice", "3 of 3"]
     assert cells[-1] == "The field is another one. |"
-    assert not agreement.unexplained(wrong)
+    assert not page.unexplained(shown(wrong), wrong.study.explained)
+    assert page.unexplained(shown(wrong), "")
+
+
+def test_a_record_has_every_theory_beside_every_measurement(finished):
+    kept = shown(finished())
+    assert kept["points"]["theory"] == {"points": 9, "failed": 0, "unconverged": 0}
+    assert kept["points"]["experiment"]["points"] == 24
+    rows = {(one["theory"], one["baseline"]): (one["beyond"], one["points"]) for one in kept["agreement"]}
+    assert rows[("exact", False)] == (0, 3)
+    assert rows[("twice", False)] == (3, 3)
+    assert ("no field", True) in rows
+
+
+def test_a_study_without_a_result_says_so():
+    assert page.row("test-page", None, "") == "| `test-page` | | not run | | | |"
+
+
+def test_the_gallery_keeps_a_picture_until_words_change(finished, tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "GALLERY", tmp_path)
+    done = finished()
+    folder = tmp_path / "test-page-01234567"
+    compare("test-page", out=folder, progress=False)
+    page.keep(done.study, folder)
+    picture = tmp_path / "test-page.webp"
+    assert 2_000 < picture.stat().st_size <= record.BYTES
+    assert page.kept("test-page")["state"] == "01234567"
+    before = picture.stat().st_mtime_ns
+    page.keep(done.study, folder)
+    assert picture.stat().st_mtime_ns == before
+    (folder / "summary.json").write_text((folder / "summary.json").read_text() + "\n")
+    page.keep(done.study, folder)
+    assert picture.stat().st_mtime_ns > before
+
+
+def test_a_result_of_this_code_comes_before_newer_ones_of_other_code(tmp_path):
+    for folder in ("one-two-01234567", "one-89abcdef", "one-01234567", "one-half"):
+        (tmp_path / folder).mkdir()
+        failed = "1" if folder == "one-half" else "0"
+        (tmp_path / folder / "summary.json").write_text(f'{{"curves": [{{"failed": {failed}}}]}}')
+    assert page.newest(tmp_path, "one", "89abcdef").name == "one-89abcdef"
+    assert page.newest(tmp_path, "one", "fedcba98").name == "one-01234567"
+    assert page.newest(tmp_path, "none", "89abcdef") is None
 
 
 @pytest.mark.parametrize(("beyond", "points", "by_chance"), [(1, 40, True), (1, 3, False), (3, 1000, True), (12, 1000, False)])
 def test_what_chance_explains(beyond, points, by_chance):
     """P(at least one of 40 beyond three) = 10 %, of three 0.8 %; at least 3 of 1000 47 %, at least 12 of 1000 2e-5."""
-    one = agreement.Agreement("", np.repeat([4.0, 1.0], [beyond, points - beyond]), np.zeros(0))
+    one = record.Agreement("", np.repeat([4.0, 1.0], [beyond, points - beyond]), np.zeros(0))
     assert one.beyond == beyond
     assert one.by_chance is by_chance
 
@@ -74,9 +122,9 @@ def test_a_study_depends_on_what_its_module_imports(tmp_path, monkeypatch):
     def write(path, text):
         (tmp_path / "orderparam" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "orderparam" / path).write_text(text)
-        return agreement.source_state("orderparam.spins.studies")
+        return state_of.source_state("orderparam.spins.studies")
 
-    monkeypatch.setattr(agreement.orderparam, "__file__", str(tmp_path / "orderparam" / "__init__.py"))
+    monkeypatch.setattr(state_of.orderparam, "__file__", str(tmp_path / "orderparam" / "__init__.py"))
     write("spins/studies.py", "from orderparam.spins.theory import exact\n")
     write("spins/theory.py", "from orderparam import solve\nfrom orderparam.core.verb import theory\n")
     write("solve/__init__.py", "from orderparam.solve.root import bisect\n")
@@ -94,10 +142,10 @@ def build(width={width}):
     return width  # {words}
 """
     (tmp_path / "orderparam").mkdir()
-    monkeypatch.setattr(agreement.orderparam, "__file__", str(tmp_path / "orderparam" / "__init__.py"))
+    monkeypatch.setattr(state_of.orderparam, "__file__", str(tmp_path / "orderparam" / "__init__.py"))
 
     def state(words, width):
         (tmp_path / "orderparam" / "studies.py").write_text(code.format(words=words, width=width))
-        return agreement.source_state("orderparam.studies")
+        return state_of.source_state("orderparam.studies")
 
     assert state("One", 10) == state("Two", 10) != state("Two", 11)

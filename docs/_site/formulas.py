@@ -1,0 +1,28 @@
+"""Formulas as MathML, made when the site is built: a browser shows them without a script and without a network."""
+
+import html
+import re
+
+from latex2mathml.converter import convert
+
+# What `pymdownx.arithmatex` (generic) leaves of $...$ and $$...$$.
+_INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
+_DISPLAY = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DOTALL)
+_UNREAD = re.compile(r"\\[A-Za-z]+|&#x0005C;[A-Za-z]+")  # a command that is still there was not understood
+
+
+def with_mathml(page: str) -> str:
+    """The HTML of a page with its formulas. Raises `ValueError` for a formula that cannot be read."""
+    page = _DISPLAY.sub(lambda found: f'<div class="formula">{_mathml(found[1], "block")}</div>', page)
+    return _INLINE.sub(lambda found: _mathml(found[1], "inline"), page)
+
+
+def _mathml(formula: str, display: str) -> str:
+    tex = " ".join(html.unescape(formula).split())
+    try:
+        made = convert(tex, display=display)
+    except Exception as error:
+        raise ValueError(f"{tex}: {type(error).__name__} {error}") from None
+    if unread := _UNREAD.search(made):
+        raise ValueError(f"{tex}: {unread[0]} is not known")
+    return made

@@ -1,0 +1,45 @@
+"""Which code the numbers of a study come from, as a hash."""
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import orderparam
+
+
+def source_state(module: str) -> str:
+    """A hash of the code that numbers of that module's studies can come from: all it imports of the package, without `core` and
+    `plotting`, which carry and draw them."""
+    home = Path(orderparam.__file__).parents[1]
+    reached: dict[Path, str] = {}
+    names = [module]
+    while names:
+        path = home.joinpath(*names.pop().split("."))
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if file.is_file() and file not in reached and file.relative_to(home).parts[1] not in ("core", "plotting"):
+            tree = ast.parse(file.read_text())
+            names += _imports(tree)
+            reached[file] = _code(tree)
+    found = hashlib.sha256()
+    for file, code in sorted(reached.items()):
+        found.update(f"{file.relative_to(home)}\0{code}\0".encode())
+    return found.hexdigest()[:8]
+
+
+def _code(tree: ast.Module) -> str:
+    """What a module does, without its words: comments, docstrings, and what `@study` is told (titles, panels, explanations)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list = [it for it in node.decorator_list if "study(" not in ast.unparse(it)]
+    return ast.dump(tree)
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    """Modules of the package that a module names, and what it takes from them (which may be modules too)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "orderparam":
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)

@@ -7,6 +7,7 @@ import xarray as xr
 
 from orderparam.plotting.layout import canvas, finish
 from orderparam.plotting.style import COLOURS, house_style, ink
+from orderparam.plotting.ticks import readable_ticks
 from orderparam.plotting.words import words
 
 LINES = {"jump": "-", "continuous": "--", "crossover": ":", "end": "-."}
@@ -79,4 +80,6 @@ def figure_of(data: xr.Dataset, title: str = "") -> Any:
         draw_plane(axes, data)
         handles, labels = axes.get_legend_handles_labels()
         finish(figure, title, dict(zip(labels, handles)))
+        figure.draw_without_rendering()
+        readable_ticks(axes)
     return figure

@@ -7,6 +7,7 @@ import typer
 import orderparam
 from orderparam.cli.design import design
 from orderparam.cli.errors import Commands
+from orderparam.cli.explore import explore
 from orderparam.cli.exponents import exponents
 from orderparam.cli.features import features
 from orderparam.cli.list import list_all
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("list")(list_all)
-for command in (run, solve, phases, show, predict, features, design, exponents, scaling_law, new_system):
+for command in (run, solve, phases, show, predict, features, design, exponents, scaling_law, explore, new_system):
     app.command()(command)
 
 

@@ -243,8 +243,9 @@ class PointStore(MemoryStore):
             ) from None
 
 
-def read(path: str | Path) -> xr.Dataset:
-    """A finished sweep from its store, every file of it checked. Raises `StoreError` when it is damaged or not finished."""
+def read(path: str | Path, whole: bool = True) -> xr.Dataset:
+    """A finished sweep from its store, every file of it checked. Raises `StoreError` when it is damaged or, if asked to be `whole`,
+    not finished."""
     path = Path(path)
     if not path.exists():
         raise StoreError(f"{path} is not there: the same command computes it")
@@ -255,7 +256,7 @@ def read(path: str | Path) -> xr.Dataset:
     memory = MemoryStore(layout.coordinates(), layout.chunks)
     _load(path, layout, memory)
     missing = int(np.sum(memory.status == MISSING))
-    if missing:
+    if missing and whole:
         raise StoreError(f"{path}: {missing} of {memory.status.size} points are missing; the command that made it computes them")
     return memory.dataset({})
 

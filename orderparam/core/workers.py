@@ -73,8 +73,13 @@ class Worker:
                 stream.close()
 
 
-def run_in_workers(workers: int, program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
-    """An executor (see `orderparam.core.executor`). A thread for each worker passes tasks on; where one dies, another starts."""
+def run_in_workers(
+    workers: int, program: Program, tasks: Iterable[Task], *, stop: threading.Event | None = None
+) -> Iterator[tuple[Task, Outcome]]:
+    """An executor (see `orderparam.core.executor`). A thread for each worker passes tasks on; where one dies, another starts.
+
+    stop: once it is set, what runs is killed and no more outcomes come.
+    """
     import cloudpickle
 
     pickled = cloudpickle.dumps(program)
@@ -110,9 +115,9 @@ def run_in_workers(workers: int, program: Program, tasks: Iterable[Task]) -> Ite
         while True:
             for task in islice(waiting, workers - len(running)):
                 running[threads.submit(compute, task)] = task
-            if not running:
+            if not running or (stop is not None and stop.is_set()):
                 return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            for future in wait(running, None if stop is None else 0.1, return_when=FIRST_COMPLETED).done:
                 yield running.pop(future), future.result()
     finally:
         with changing:

@@ -1,0 +1,36 @@
+"""`orderparam explore`: the theories as a page in the browser."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orderparam.cli.errors import clear_errors
+
+PORT = 5117
+
+
+def explore(
+    port: Annotated[int, typer.Option("--port", min=1024, max=65535, help="Where it listens on this machine.")] = PORT,
+    host: Annotated[str, typer.Option("--host", help="Another address than this machine's own; needs a token.")] = "localhost",
+    token: Annotated[
+        str | None, typer.Option("--token", help="What others must know to open it (default with --host: a random one).")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="Measurements, and data to be named (default: explorer-results here).")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")] = True,
+) -> None:
+    """Turn the knobs of any theory in the browser, measure beside it, see its phases; a page made from the registry."""
+    with clear_errors():
+        if token is not None and not 8 <= len(token) <= 200:
+            raise ValueError(f"--token has {len(token)} characters: give at least 8 and at most 200")
+        try:
+            import bokeh  # noqa: F401
+            import panel  # noqa: F401
+        except ImportError as error:
+            raise ValueError(f"{error.name} is not installed: pip install 'orderparam[explore]'") from None
+        from orderparam.explore.folder import default_folder
+        from orderparam.explore.server import serve
+
+        serve((folder or default_folder()).expanduser().resolve(), port, host, token, browser)

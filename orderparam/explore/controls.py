@@ -1,0 +1,300 @@
+"""Sliders and menus of one system: everything that a person can change of a `State`, made from its contract."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any, ClassVar
+
+import panel as pn
+import param
+
+from orderparam.cli.given import _option
+from orderparam.core.system import replace
+from orderparam.explore.curves import spoken
+from orderparam.explore.knobs import STEPS, Knob
+from orderparam.explore.starts import experiments_of, theories_of, verbs
+from orderparam.explore.state import SHOWN, State, accepted, checked_range, choices_words, observables
+
+Change = Callable[[State], None]  # what is called with the state that a person asks for
+Tell = Callable[[str], None]  # what is called with a sentence for the person
+
+
+class Slider(pn.custom.JSComponent):
+    """One number: a range that the keyboard moves, and a field to type it into. position: 0 to STEPS; shown: the number as text;
+    typed: what was typed, and a count that makes the same text an event again."""
+
+    label = param.String()
+    meaning = param.String()
+    position = param.Integer(0)
+    shown = param.String()
+    typed = param.List([])
+
+    _esm = f"""
+    export function render({{ model }}) {{
+      const box = document.createElement("div")
+      box.className = "knob"
+      const id = "k" + Math.random().toString(36).slice(2)
+      const label = document.createElement("label")
+      label.htmlFor = id
+      label.textContent = model.label
+      label.title = model.meaning
+      const field = document.createElement("input")
+      field.type = "text"
+      field.inputMode = "decimal"
+      field.autocomplete = "off"
+      field.setAttribute("aria-label", model.label + ", typed")
+      field.value = model.shown
+      const range = document.createElement("input")
+      range.type = "range"
+      range.id = id
+      range.min = 0
+      range.max = {STEPS}
+      range.step = 1
+      range.value = model.position
+      range.setAttribute("aria-valuetext", model.shown)
+      range.setAttribute("aria-description", model.meaning)
+      range.addEventListener("input", () => {{ model.position = Number(range.value) }})
+      let count = 0
+      field.addEventListener("change", () => {{ model.typed = [field.value.slice(0, 60), ++count] }})
+      model.on("position", () => {{ if (Number(range.value) !== model.position) range.value = model.position }})
+      model.on("shown", () => {{ field.value = model.shown; range.setAttribute("aria-valuetext", model.shown) }})
+      box.append(label, field, range)
+      return box
+    }}
+    """
+    _stylesheets: ClassVar[list[str]] = [
+        """
+        .knob { display: grid; grid-template-columns: 1fr 6.2em; column-gap: 8px; align-items: baseline; }
+        .knob { font-size: 13px; width: 100%; }
+        .knob label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+        .knob input[type=text] { font: inherit; width: 100%; box-sizing: border-box; text-align: right; padding: 1px 4px; }
+        .knob input[type=text] { border: 1px solid var(--ex-line); border-radius: 3px; background: transparent; color: inherit; }
+        .knob input[type=range] { grid-column: 1 / 3; width: 100%; margin: 3px 0 6px 0; accent-color: #0072B2; height: 18px; }
+        .knob input:focus-visible { outline: 2px solid #56B4E9; }
+        """
+    ]
+
+
+class Knobs:
+    """The sliders of the numbers of a state."""
+
+    def __init__(self, state: State, change: Change, tell: Tell) -> None:
+        self.state, self._change, self._tell = state, change, tell
+        self._quiet = False
+        self._sliders: dict[str, Slider] = {}
+        for name, knob in state.knobs.items():
+            value = state.value(name)
+            slider = Slider(
+                label=name,
+                meaning=f"{knob.meaning}: {knob.allowed}",
+                position=_position(knob, value),
+                shown=f"{value:.6g}",
+                sizing_mode="stretch_width",
+                margin=(0, 5),
+            )
+            slider.param.watch(lambda event, name=name: self._moved(name, event.new), "position")
+            slider.param.watch(lambda event, name=name: self._typed(name, event.new), "typed")
+            self._sliders[name] = slider
+        self.view = pn.Column(*self._sliders.values(), sizing_mode="stretch_width")
+
+    def follow(self, state: State) -> None:
+        """Shows the numbers of another state of the same system, without an event."""
+        self.state, self._quiet = state, True
+        try:
+            for name, slider in self._sliders.items():
+                value, knob = state.value(name), state.knobs[name]
+                if slider.shown != f"{value:.6g}":
+                    slider.param.update(position=_position(knob, value), shown=f"{value:.6g}")
+        finally:
+            self._quiet = False
+
+    def _moved(self, name: str, position: int) -> None:
+        knob = self.state.knobs[name]
+        if not self._quiet and position != _position(knob, self.state.value(name)):
+            self._take(name, knob.value(position), keep=True)
+
+    def _typed(self, name: str, typed: Sequence[Any]) -> None:
+        try:
+            value = float(str(typed[0]))
+        except (ValueError, IndexError):
+            self._tell(f"{name} must be a number")
+            self._sliders[name].param.trigger("shown")
+            return
+        self._take(name, int(value) if value.is_integer() and self.state.knobs[name].whole else value, keep=False)
+
+    def _take(self, name: str, value: float, keep: bool) -> None:
+        """A number that a slider or a person asks for. keep: the slider stays where the finger has it."""
+        try:
+            replace(self.state.begun.system, {**self.state.changes, name: value})
+        except ValueError as error:
+            self._tell(str(error))
+            self._sliders[name].shown = ""
+            self.follow(self.state)
+            return
+        self.state = self.state.with_(changes={**self.state.changes, name: value})
+        self._quiet = True
+        try:
+            self._sliders[name].shown = f"{value:.6g}"
+            if not keep:
+                self._sliders[name].position = _position(self.state.knobs[name], value)
+        finally:
+            self._quiet = False
+        self._change(self.state)
+
+
+def _position(knob: Knob, value: float) -> int:
+    return knob.position(value) if math.isfinite(value) else STEPS
+
+
+def menus(state: State, change: Change, tell: Tell) -> pn.Column:
+    """What is no number: menus of words, whole numbers, formulas."""
+    rows: list[Any] = []
+    for name, (value, known) in choices_words(state).items():
+        now = _now(state, name, value)
+        if known:
+            options = list(dict.fromkeys([*known, now]))
+            one: Any = pn.widgets.Select(name=name, options=options, value=now, sizing_mode="stretch_width")
+        elif isinstance(value, int):
+            one = pn.widgets.IntInput(name=name, value=int(now), sizing_mode="stretch_width")
+        else:
+            one = pn.widgets.TextInput(name=name, value=now, max_length=200, sizing_mode="stretch_width")
+        one.param.watch(lambda event, name=name, was=value: _chosen(name, was, event, state, change, tell), "value")
+        rows.append(one)
+    return pn.Column(*rows, sizing_mode="stretch_width")
+
+
+def _now(state: State, name: str, begun: Any) -> str:
+    value = state.changes.get(name, begun)
+    return value if isinstance(value, str) else getattr(value, "name", str(value))
+
+
+def _chosen(name: str, was: Any, event: Any, state: State, change: Change, tell: Tell) -> None:
+    value = event.new
+    if isinstance(was, bool):
+        value = value == "True"
+    try:
+        replace(state.begun.system, {**state.changes, name: value})
+    except (ValueError, TypeError) as error:
+        tell(str(error))
+        if event.old != event.new:
+            event.obj.value = event.old
+        return
+    change(state.with_(changes={**state.changes, name: value}))
+
+
+def options_of(state: State, name: str, change: Callable[[str, Any], None], tell: Tell) -> list[Any]:
+    """The options of a theory or an experiment as widgets; those that no widget can say are left as they are."""
+    verb, given, rows = verbs()[name], state.own_options(name), []
+    for option, parameter in verb.options.items():
+        value = given.get(option, parameter.default)
+        title = f"{spoken(name)}: {option.replace('_', ' ')}"
+        if words := verb.choices(option):
+            known = {str(word): word for word in words}
+            one: Any = pn.widgets.Select(name=title, options=list(known), value=str(value), sizing_mode="stretch_width")
+        elif isinstance(value, bool):
+            one = pn.widgets.Select(name=title, options=["True", "False"], value=str(value), sizing_mode="stretch_width")
+        elif isinstance(value, int | float):
+            one = pn.widgets.TextInput(name=title, value=f"{value!r}", max_length=30, sizing_mode="stretch_width")
+        else:
+            continue
+
+        def taken(event: Any, option: str = option) -> None:
+            try:
+                read = _option(verb, option, str(event.new))
+                verb.accept(state.made, {option: read})
+            except ValueError as error:
+                tell(str(error))
+                if event.old != event.new:
+                    event.obj.value = event.old
+                return
+            change(option, read)
+
+        one.param.watch(taken, "value")
+        rows.append(one)
+    return rows
+
+
+class Axes:
+    """The number along an axis and its range, typed as LOW and HIGH, with a box for the logarithm."""
+
+    def __init__(self, state: State, letter: str, change: Change, tell: Tell) -> None:
+        self._letter, self._change, self._tell = letter, change, tell
+        self.state = state
+        name, (low, high, log) = (state.x, state.span) if letter == "x" else (state.y, state.y_span)
+        title = "along" if letter == "x" else "and along"
+        self.name = pn.widgets.Select(name=title, options=list(state.knobs), value=name, sizing_mode="stretch_width")
+        self.low = pn.widgets.TextInput(name="from", value=f"{low:.6g}", width=84, max_length=30)
+        self.high = pn.widgets.TextInput(name="to", value=f"{high:.6g}", width=84, max_length=30)
+        self.log = pn.widgets.Checkbox(name="logarithmic", value=log, margin=(26, 5, 0, 10))
+        self.view = pn.Column(self.name, pn.Row(self.low, self.high, self.log), sizing_mode="stretch_width")
+        self.name.param.watch(self._renamed, "value")
+        for one in (self.low, self.high, self.log):
+            one.param.watch(self._ranged, "value")
+
+    def _renamed(self, event: Any) -> None:
+        if event.new not in self.state.knobs:
+            return
+        axis = self.state.knobs[event.new].axis
+        self._set(event.new, (axis.low, axis.high, axis.log))
+
+    def _ranged(self, _: Any) -> None:
+        name = self.name.value
+        try:
+            words = f"{float(self.low.value)}:{float(self.high.value)}{':log' if self.log.value else ''}"
+            span = checked_range(self.state, name, words)
+        except ValueError as error:
+            self._tell(str(error))
+            return
+        self._set(name, span)
+
+    def _set(self, name: str, span: tuple[float, float, bool]) -> None:
+        fields = ("x", "span") if self._letter == "x" else ("y", "y_span")
+        self._change(self.state.with_(**dict(zip(fields, (name, span)))))
+
+
+def theory_menu(state: State, change: Change) -> pn.widgets.CheckBoxGroup:
+    """All theories of the system; at most `SHOWN` are evaluated."""
+    names = {spoken(name): name for name in theories_of(state.system)}
+    menu = pn.widgets.CheckBoxGroup(
+        name="theories", options=names, value=list(state.theories), sizing_mode="stretch_width", margin=(0, 5)
+    )
+
+    def chosen(event: Any) -> None:
+        kept = [name for name in event.new if name in names.values()][-SHOWN:]
+        if kept != list(event.new):
+            menu.value = kept
+            return
+        asked = state.with_(theories=tuple(kept))
+        known = observables(asked)
+        shown = tuple(name for name in state.show if name in known) or tuple(known[:1])
+        order = state.order if state.order in known else (shown[0] if shown else "")
+        change(asked.with_(show=shown, order=order))
+
+    menu.param.watch(chosen, "value")
+    return menu
+
+
+def observable_menu(state: State, change: Change) -> pn.widgets.MultiChoice:
+    menu = pn.widgets.MultiChoice(
+        name="observables", options=observables(state), value=list(state.show), max_items=SHOWN, sizing_mode="stretch_width"
+    )
+    menu.param.watch(lambda event: change(state.with_(show=tuple(event.new[:SHOWN]))) if event.new else None, "value")
+    return menu
+
+
+def experiment_menu(state: State) -> pn.widgets.Select:
+    names = {spoken(name): name for name in experiments_of(state.system)}
+    return pn.widgets.Select(name="experiment", options=names, value=state.experiment or None, sizing_mode="stretch_width")
+
+
+def moved_to(state: State, places: Mapping[str, float]) -> State:
+    """The state with numbers at places of a plane, as far as the system takes them."""
+    found = state
+    for name, value in places.items():
+        neat = found.knobs[name].neat(value)
+        found = found.with_(changes=accepted(found, {name: neat}))
+    return found
+
+
+def heading(words: str) -> pn.pane.HTML:
+    return pn.pane.HTML(f"<h2>{escape(words)}</h2>", margin=(8, 5, 0, 5))

@@ -1,0 +1,239 @@
+"""The figure of the curves: a line in its own colour for every theory, marks with standard errors for a measurement.
+
+Points that did not converge are hollow circles off the line; where a theory says that it is not reliable the ground is shaded.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from bokeh.models import ColumnDataSource, HoverTool, Legend, LegendItem, Span
+from bokeh.plotting import figure
+
+from orderparam.core.agreement import estimate
+from orderparam.core.program import DONE, UNCONVERGED
+from orderparam.plotting.style import COLOURS
+from orderparam.plotting.words import words
+
+ENTRIES = 6  # of an observable with a dimension of its own
+INK = {False: "#1a1a1a", True: "#e4e6eb"}
+PAPER = {False: "#ffffff", True: "#16181d"}
+GRID = {False: "#e9e9e9", True: "#2b2f38"}
+_LINES: dict[str, list[Any]] = {"xs": [], "ys": [], "alpha": []}
+_PLACES: dict[str, list[Any]] = {"x": [], "y": []}
+_STRIPS: dict[str, list[Any]] = {"x0": [], "x1": []}
+_MARKS: dict[str, list[Any]] = {"x": [], "y": [], "low": [], "high": []}
+
+
+def colours(known: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
+    """The colour of each chosen theory: the one of its place among all of its system, the next where that is taken."""
+    found: dict[str, str] = {}
+    for name in chosen:
+        place = list(known).index(name) if name in known else 0
+        order = [COLOURS[(place + k) % len(COLOURS)] for k in range(len(COLOURS))]
+        found[name] = next((colour for colour in order if colour not in found.values()), order[0])
+    return found
+
+
+def label(name: str, room: str) -> str:
+    """The label of an axis, with its symbol typeset in the browser."""
+    return words(name, room).replace("$", "$$")
+
+
+def spoken(name: str) -> str:
+    """A theory or experiment as a legend has it."""
+    return name.rpartition(".")[2].replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one figure shows: all that a figure is made anew for when it changes."""
+
+    observable: str
+    x: str
+    room: str
+    theories: tuple[str, ...]
+    known: tuple[str, ...]
+    experiment: str
+    log_x: bool
+    log_y: bool
+    dark: bool
+
+
+class CurveFigure:
+    """One observable along the axis. New numbers change what is in it; another `Look` makes another figure."""
+
+    def __init__(self, look: Look) -> None:
+        self.look = look
+        self.plot = plain_figure(look.log_x, look.log_y, look.dark, label(look.x, look.room), label(look.observable, look.room))
+        self._lines, self._open, self._doubt, items = {}, {}, {}, []
+        for name, colour in colours(look.known, look.theories).items():
+            self._doubt[name] = ColumnDataSource(_STRIPS)
+            self.plot.vstrip(x0="x0", x1="x1", source=self._doubt[name], fill_color=colour, fill_alpha=0.1, line_alpha=0)
+            self._lines[name], self._open[name] = ColumnDataSource(_LINES), ColumnDataSource(_PLACES)
+            line = self.plot.multi_line(
+                "xs", "ys", source=self._lines[name], line_color=colour, line_width=2.2, line_alpha="alpha", name=spoken(name)
+            )
+            hollow = self.plot.scatter(
+                "x", "y", source=self._open[name], size=7, line_color=colour, fill_color=PAPER[look.dark], line_width=1.3
+            )
+            items.append(LegendItem(label=spoken(name), renderers=[line, hollow]))
+        self._marks = ColumnDataSource(_MARKS)
+        bars = self.plot.segment("x", "low", "x", "high", source=self._marks, line_color=INK[look.dark], line_width=1.4)
+        marks = self.plot.scatter("x", "y", source=self._marks, size=7, fill_color=INK[look.dark], line_color=PAPER[look.dark])
+        if look.experiment:
+            items.append(LegendItem(label=f"{spoken(look.experiment)} (mean, standard error)", renderers=[marks, bars]))
+        self.here = Span(dimension="height", line_color=INK[look.dark], line_alpha=0.35, line_dash="dotted", visible=False)
+        self.plot.add_layout(self.here)
+        self.plot.add_layout(dressed_legend(items, look.dark), "above")
+        self.plot.add_tools(HoverTool(tooltips=[("", "$name"), (look.x, "$x{0.[0000]}"), (look.observable, "$y{0.[00000]}")]))
+
+    def theory(self, name: str, data: xr.Dataset | None) -> None:
+        """Draws a theory, or removes it."""
+        if name not in self._lines:
+            return
+        if data is None or self.look.observable not in data:
+            self._lines[name].data, self._open[name].data, self._doubt[name].data = _LINES, _PLACES, _STRIPS
+            return
+        x, rows = data[self.look.x].values, entries(data, self.look.observable, self.look.x)
+        status = data["status"].values
+        sound = (status == DONE) & flag(data, "valid")
+        lines = [np.where(sound, row, np.nan) for row in rows]
+        alpha = np.linspace(1.0, 0.35, len(lines)).tolist() if len(lines) > 1 else [1.0]
+        self._lines[name].data = {"xs": [x] * len(lines), "ys": lines, "alpha": alpha}
+        hollow = (status == UNCONVERGED) & np.isfinite(rows[0]) if len(rows) else np.zeros(len(x), bool)
+        self._open[name].data = {"x": x[hollow], "y": rows[0][hollow]} if hollow.any() else _PLACES
+        begin, end = runs(x, ~flag(data, "reliable") & sound)
+        self._doubt[name].data = {"x0": begin, "x1": end}
+
+    def measured(self, data: xr.Dataset | None) -> None:
+        """Draws a measurement: the first entry of an observable that has several."""
+        if data is None or self.look.observable not in data:
+            self._marks.data = _MARKS
+            return
+        mean, error = (one.values.reshape(one.shape[0], -1)[:, 0] for one in estimate(data, self.look.observable))
+        known = np.isfinite(mean)
+        x, mean, error = data[self.look.x].values[known], mean[known], np.nan_to_num(error[known])
+        self._marks.data = {"x": x, "y": mean, "low": mean - error, "high": mean + error}
+
+    def mark(self, value: float) -> None:
+        """Shows where the system itself stands on the axis."""
+        self.here.update(location=value, visible=bool(np.isfinite(value)))
+
+
+def entries(data: xr.Dataset, observable: str, x: str) -> list[np.ndarray]:
+    """An observable along x, one row for each of its first entries where it has several."""
+    values = data[observable].transpose(x, ...).values.astype(float)
+    return list(values.reshape(len(values), -1).T[:ENTRIES])
+
+
+def flag(data: xr.Dataset, name: str) -> np.ndarray:
+    """Whether a result says this of itself, at every point; where it says nothing, it does."""
+    points = data.sizes[data["status"].dims[0]]
+    return data[name].values.reshape(points, -1).all(1).astype(bool) if name in data else np.ones(points, bool)
+
+
+def runs(x: np.ndarray, where: np.ndarray) -> tuple[list[float], list[float]]:
+    """The ends of the intervals of x in which every point is marked, half way to the neighbours that are not."""
+    edges = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
+    change = np.diff(np.concatenate([[False], where, [False]]).astype(int))
+    return edges[np.flatnonzero(change == 1)].tolist(), edges[np.flatnonzero(change == -1)].tolist()
+
+
+def plain_figure(log_x: bool, log_y: bool, dark: bool, xlabel: str, ylabel: str, **options: Any) -> Any:
+    """Empty axes in the house style."""
+    plot = figure(
+        x_axis_type="log" if log_x else "linear",
+        y_axis_type="log" if log_y else "linear",
+        x_axis_label=xlabel,
+        y_axis_label=ylabel,
+        sizing_mode="stretch_width",
+        height=400,
+        min_width=260,
+        tools="pan,box_zoom,wheel_zoom,reset",
+        toolbar_location="right",
+        background_fill_color=PAPER[dark],
+        border_fill_color=PAPER[dark],
+        outline_line_color=None,
+        **options,
+    )
+    plot.toolbar.logo = None
+    plot.toolbar.active_scroll = None
+    plot.toolbar.autohide = True
+    for axis in (*plot.xaxis, *plot.yaxis):
+        axis.update(
+            axis_line_color=INK[dark],
+            major_tick_line_color=INK[dark],
+            minor_tick_line_color=None,
+            major_label_text_color=INK[dark],
+            axis_label_text_color=INK[dark],
+            major_tick_in=5,
+            major_tick_out=0,
+            axis_label_text_font_style="normal",
+            axis_label_text_font_size="14px",
+            major_label_text_font_size="12px",
+        )
+    plot.grid.grid_line_color = GRID[dark]
+    return plot
+
+
+def dressed_legend(items: list[LegendItem], dark: bool) -> Legend:
+    return Legend(
+        items=items,
+        click_policy="hide",
+        border_line_color=None,
+        background_fill_color=None,
+        label_text_color=INK[dark],
+        label_text_font_size="12px",
+        padding=2,
+        spacing=1,
+    )
+
+
+def table(curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, x: str) -> str:
+    """All numbers that are drawn, as CSV: one line for a point of a theory or a run of an experiment."""
+    import pandas as pd
+
+    parts = []
+    for name, data in (*curves.items(), *(((measured.attrs["label"], measured),) if measured is not None else ())):
+        rows = {dim: data[dim].values for dim in data["status"].dims}
+        wide = [key for key in data.data_vars if data[key].dims == data["status"].dims and key != "seconds"]
+        frame = data[wide].to_dataframe().reset_index()
+        for key in data.data_vars:
+            if key not in wide and key != "seconds" and set(rows) <= set(data[key].dims):
+                values = data[key].transpose(*rows, ...).values.reshape(len(frame), -1)
+                for k in range(min(values.shape[1], 100)):
+                    frame[f"{key}[{k + 1}]"] = values[:, k]
+        frame.insert(0, "curve", name)
+        parts.append(frame)
+    return pd.concat(parts, ignore_index=True).to_csv(index=False) if parts else f"curve,{x}\n"
+
+
+def picture(curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, looks: Sequence[Look], dark: bool, kind: str) -> bytes:
+    """What is drawn, by matplotlib in the house style, as "png" or "pdf"."""
+    import io
+
+    import matplotlib.pyplot as plt
+
+    from orderparam.plotting import Panel, figure_of, house_style, labelled
+
+    found = {spoken(name): data for name, data in curves.items()}
+    if measured is not None:
+        found[spoken(measured.attrs["label"])] = measured
+    first = looks[0]
+    log = ("x" if first.log_x else "") + ("y" if first.log_y else "")
+    panels = [Panel(first.x, one.observable, log=log, where=_first_entry(found, one.observable)) for one in looks]
+    with house_style(dark):
+        made = figure_of(labelled(found), panels)
+        out = io.BytesIO()
+        made.savefig(out, format=kind)
+        plt.close(made)
+    return out.getvalue()
+
+
+def _first_entry(found: Mapping[str, xr.Dataset], observable: str) -> dict[str, int]:
+    """Of an observable with dimensions of its own a printed figure shows the first entry."""
+    data = next(data for data in found.values() if observable in data)
+    return {str(dim): 0 for dim in data[observable].dims if dim not in data["status"].dims}

@@ -1,0 +1,140 @@
+"""Theories along the axis of a page, in worker threads: the latest request alone counts, and what is stale ends early.
+
+A page asks as often as a slider moves. While one request is evaluated the next waits, and is replaced by a newer one: nothing is
+computed for a position that the slider has left, and the page is never blocked. Every curve is an `op.sweep` of the same number
+of points, so that other numbers of the same system run a program that is compiled already.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import xarray as xr
+
+from orderparam.core.program import Outcome, Program, Task
+from orderparam.core.sweep import sweep
+from orderparam.core.verb import Theory, forget_programs, unwrap
+from orderparam.explore.state import State
+from orderparam.explore.written import text
+
+KEPT = 48  # compiled programs; beyond them all are forgotten, so that memory does not grow
+THREADS = 3
+
+_pool = ThreadPoolExecutor(THREADS, thread_name_prefix="theories")
+_compiled: set[Any] = set()
+_changing = threading.Lock()
+
+
+class Stale(Exception):
+    """A newer request has come."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A theory along the axis: its data, or why there are none. milliseconds: what it took."""
+
+    theory: str
+    data: xr.Dataset | None
+    problem: str
+    milliseconds: float
+
+
+@dataclass
+class Latest:
+    """Runs the latest of the requests that are asked for, one after another, in a worker thread.
+
+    work(request, stale): what is done; `stale()` says whether a newer one waits. since: when the running one began.
+    """
+
+    work: Callable[[Any, Callable[[], bool]], None]
+    since: float | None = None
+    _wanted: list[Any] = field(default_factory=list)
+    _running: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def ask(self, request: Any) -> None:
+        with self._lock:
+            self._wanted[:] = [request]
+            if self._running:
+                return
+            self._running = True
+        _pool.submit(self._serve)
+
+    def end(self) -> None:
+        """Drops what waits and makes stale what runs."""
+        with self._lock:
+            self._wanted[:] = [None]
+
+    def _serve(self) -> None:
+        while True:
+            with self._lock:
+                request = self._wanted.pop() if self._wanted else None
+                self.since = None if request is None else time.perf_counter()
+                if request is None:
+                    self._running = False
+                    return
+            try:
+                self.work(request, lambda: bool(self._wanted))
+            except Stale:
+                continue
+
+
+def in_background(work: Callable[[], None]) -> None:
+    """Runs a function in a worker thread."""
+    _pool.submit(work)
+
+
+def is_compiled(state: State, name: str) -> bool:
+    """Whether a theory runs without being compiled first, as far as is known."""
+    return _structure(state, name) in _compiled
+
+
+def _structure(state: State, name: str) -> Any:
+    words = tuple((field, text(value)) for field, value in state.changes.items() if not isinstance(value, float))
+    return name, state.begun.name, words, state.x, len(state.grid), tuple(sorted(state.own_options(name).items(), key=str))
+
+
+def curve(state: State, name: str, stale: Callable[[], bool]) -> Curve:
+    """One theory along the axis. Raises `Stale` where a newer request has come between two of its blocks."""
+
+    def in_turn(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
+        for task in tasks:
+            if stale():
+                raise Stale
+            yield task, program(task)
+
+    begun = time.perf_counter()
+    fn = state.asked(name)
+    traced = getattr(unwrap(fn)[0], "traced", False)
+    try:
+        data = sweep(fn, state.made, {state.x: state.grid}, progress=False, executor=in_turn if _travels(fn) else None)
+    except Stale:
+        raise
+    except Exception as error:  # a theory says why, in whatever type; the page shows it
+        return Curve(name, None, _sentence(error), 1e3 * (time.perf_counter() - begun))
+    if traced:
+        _remember(_structure(state, name))
+    return Curve(name, data, "", 1e3 * (time.perf_counter() - begun))
+
+
+def _travels(fn: Callable[..., Any]) -> bool:
+    """Whether a sweep takes an executor for it: not for what is defined in a running script."""
+    return isinstance(unwrap(fn)[0], Theory) and unwrap(fn)[0].__module__ != "__main__"
+
+
+def _sentence(error: BaseException) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 400 else f"{text[:397]}..."
+
+
+def _remember(structure: Any) -> None:
+    with _changing:
+        _compiled.add(structure)
+        if len(_compiled) > KEPT:
+            _compiled.clear()
+            forget_programs()
+            jax.clear_caches()

@@ -1,0 +1,57 @@
+"""What the browser may name and upload: files inside one folder, tables of numbers and words, of a bounded size."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LARGEST = 8 * 2**20  # bytes of a file
+KINDS = (".csv", ".tsv", ".npy")  # none of them can hold code, or unpack into more than it is
+
+
+def default_folder() -> Path:
+    """`explorer-results` where the explorer was started."""
+    return Path.cwd() / "explorer-results"
+
+
+def inside(folder: Path, name: str) -> Path:
+    """A file of the folder by its name. Raises `ValueError` for what lies elsewhere, links followed, or is no table."""
+    root = folder.resolve()
+    try:
+        path = (root / name).resolve()
+        found = path.is_relative_to(root) and path.is_file()
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a circle
+        found = False
+    if not found:
+        raise ValueError(f"{name[:80]!r}: there is no such file in the explorer's folder")
+    return checked(path, path.stat().st_size)
+
+
+def checked(path: Path, size: int) -> Path:
+    """Raises `ValueError` for a file of another kind or size."""
+    if path.suffix.lower() not in KINDS:
+        raise ValueError(f"{path.name[:80]}: must be one of {', '.join(KINDS)}")
+    if not 0 < size <= LARGEST:
+        raise ValueError(f"{path.name[:80]} has {size} bytes: must be at least 1 and at most {LARGEST}")
+    return path
+
+
+@contextmanager
+def uploaded(name: str, content: bytes) -> Iterator[Path]:
+    """The content of an upload as a file for as long as it is read. Of its name only the ending is used, and its letters."""
+    ending = checked(Path(name), len(content)).suffix.lower()
+    stem = "".join(c for c in Path(name).stem if c.isalnum() or c in "-_")[:40] or "data"
+    with tempfile.TemporaryDirectory(prefix="orderparam-") as aside:
+        path = Path(aside) / f"{stem}{ending}"
+        path.write_bytes(content)
+        yield path
+
+
+def files(folder: Path) -> list[str]:
+    """The tables that lie in the folder, at most 200."""
+    if not folder.is_dir():
+        return []
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.is_file() and Path(entry.name).suffix.lower() in KINDS]
+    return sorted(names)[:200]

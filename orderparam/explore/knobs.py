@@ -1,0 +1,116 @@
+"""The numbers of a system as knobs: range, scale and steps, from the contract and from the range that a study sweeps."""
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orderparam.analysis.phases.axes import Axis
+from orderparam.core.fields import Declaration
+from orderparam.core.grid import numeric
+from orderparam.core.system import System, replace
+from orderparam.explore.starts import Start, bounds, curves_of, first_start, is_whole, numbers_of, start_of
+
+STEPS = 240  # positions of a slider
+DECADES = 1.5  # up and down from the value of a field on a logarithmic scale
+_WIDE = 20.0  # ratio of a range's ends beyond which it is logarithmic
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One number: name in the system, dots included; meaning; what is allowed; range and scale of its slider."""
+
+    name: str
+    meaning: str
+    allowed: str
+    axis: Axis
+    whole: bool
+
+    def value(self, position: int) -> float:
+        """The number at a position of the slider, of at most four digits (a person reads it, and the address carries it)."""
+        axis = self.axis
+        if position <= 0 or position >= STEPS:
+            return axis.low if position <= 0 else axis.high
+        return self.neat(float(axis.value(position / STEPS)))  # type: ignore[arg-type]
+
+    def neat(self, value: float) -> float:
+        """A number of four digits, whole where it counts something, within the range."""
+        neat = round(value) if self.whole else float(f"{value:.4g}")
+        return float(min(max(neat, self.axis.low), self.axis.high))
+
+    def position(self, value: float) -> int:
+        """The position of the slider that is nearest to a number."""
+        low, high = self.axis.low, self.axis.high
+        value = min(max(value, low), high)
+        share = math.log(value / low) / math.log(high / low) if self.axis.log else (value - low) / (high - low)
+        return round(STEPS * share)
+
+
+@functools.lru_cache(maxsize=256)
+def knobs(system: str, start: str) -> dict[str, Knob]:
+    """Every number of a system at its start, those first that its study sweeps, those of parts last."""
+    begun = start_of(start) if start else first_start(system)
+    swept = swept_by(begun)
+    found = {}
+    for name, declaration, value in numbers_of(begun.system):
+        axis, whole = _axis(name, declaration, value, swept.get(name, ())), is_whole(declaration)
+        if axis is not None and _stands(begun.system, axis, whole):
+            found[name] = Knob(name, declaration.meaning, declaration.allowed, axis, whole)
+    return dict(sorted(found.items(), key=lambda item: (item[0] not in swept, "." in item[0])))
+
+
+def swept_by(start: Start) -> dict[str, list[float]]:
+    """Number -> the values that the study of a start gives it, in all its curves of that system."""
+    found: dict[str, list[float]] = {}
+    for curve in curves_of(start.study) if start.study else ():
+        if type(curve.system) is type(start.system):
+            for name, values in curve.over.items():
+                if numeric(values):
+                    found.setdefault(name, []).extend(float(x) for x in values)
+    return found
+
+
+def _stands(system: System, axis: Axis, whole: bool) -> bool:
+    """Whether the system takes another number near the middle of the range; a sum that must be one takes none."""
+    for u in (0.3, 0.5, 0.7):
+        value = float(axis.value(u))  # type: ignore[arg-type]
+        try:
+            replace(system, {axis.name: round(value) if whole else value})
+        except ValueError:
+            continue
+        return True
+    return False
+
+
+def _axis(name: str, declaration: Declaration, value: float, swept: Sequence[float]) -> Axis | None:
+    """Range and scale: what a study sweeps, widened to hold the value; else about the value as far as the contract allows."""
+    low, high = bounds(declaration)
+    excluded = declaration.limits["above"], declaration.limits["below"]
+    whole = is_whole(declaration)
+    finite = [float(x) for x in (*swept, value) if math.isfinite(x)]
+    if len(set(swept)) > 2:
+        first, last = min(finite), max(finite)
+        log = first > 0 and last / first > _WIDE
+    elif low is not None and high is not None and high <= 1e4:
+        first, last, log = low, high, False
+    elif finite and value > 0 and (whole or low is None or excluded[0] is not None or low > 0):
+        first, last, log = value / 10**DECADES, value * 10**DECADES, True
+    elif finite:
+        size = 4 * abs(value) or 1.0
+        first, last, log = -size, size, False
+    else:  # infinite: nothing is left out
+        first, last, log = 1.0, 1e4, True
+    first = first if low is None else max(first, low)
+    last = last if high is None else min(last, high)
+    span = last - first
+    if span <= 0 or not math.isfinite(span):
+        return None
+    if whole:
+        first, last = math.floor(first) or (1.0 if log else 0.0), math.ceil(last)
+        first = first if low is None else max(first, math.ceil(low))
+    first, last = (x if x in (low, high, *finite) else float(f"{x:.3g}") for x in (first, last))
+    if first == excluded[0]:
+        first = 1.0 if whole else first + span / 1000
+    if last == excluded[1]:
+        last -= span / 1000
+    return Axis(name, float(first), float(last), log and first > 0) if first < last else None

@@ -1,0 +1,63 @@
+"""The plane of two numbers: the phase diagram of a theory, ever finer, until it is as fine as asked or no longer wanted."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from orderparam.analysis.phases.diagram import PhaseDiagram, phase_diagram
+from orderparam.explore.evaluate import Stale
+from orderparam.explore.state import BRANCHES, RESOLUTIONS, State
+
+PIXELS = 160
+
+
+def planes(state: State, finest: int, stale: Callable[[], bool], store: Path | None = None) -> Iterator[PhaseDiagram]:
+    """The phase diagram of the first theory at 8, 16, ... squares along each axis. Raises `Stale` between two batches of points.
+
+    A theory with branches is asked for all of them, as `orderparam phases` does. Raises `ValueError` and `SweepError` as
+    `phase_diagram` does.
+    """
+    name = state.theories[0]
+    words = {option: value for option, value in state.own_options(name).items() if option not in BRANCHES}
+    fn: Any = state.with_(options={(name, option): value for option, value in words.items()}).asked(name)
+    over = {field: (low, high, "log" if log else "linear") for field, (low, high, log) in _axes(state)}
+
+    def order(data: xr.Dataset) -> xr.DataArray:
+        if stale():
+            raise Stale
+        return data[state.order]
+
+    order.__name__ = state.order
+    for resolution in RESOLUTIONS:
+        if resolution <= finest:
+            yield phase_diagram(fn, state.made, over, order=order, resolution=resolution, store=store)
+
+
+def _axes(state: State) -> list[tuple[str, tuple[float, float, bool]]]:
+    return [(state.x, state.span), (state.y, state.y_span)]
+
+
+def image(plane: PhaseDiagram) -> Float[np.ndarray, "pixel pixel"]:
+    """The first component of the first branch, linear between the points, on a lattice that is even along the axes as drawn."""
+    from scipy.interpolate import LinearNDInterpolator
+    from scipy.spatial import QhullError
+
+    data = plane.data
+    value = data["order"].values[:, 0, 0]
+    log = data.attrs["log"]
+    unit = np.stack([_unit(data[plane.x].values, "x" in log), _unit(data[plane.y].values, "y" in log)], axis=1)
+    known = np.isfinite(value)
+    steps = np.linspace(0, 1, PIXELS)
+    try:
+        return LinearNDInterpolator(unit[known], value[known])(*np.meshgrid(steps, steps))
+    except (ValueError, QhullError):  # no three points that are not on one line
+        return np.full((PIXELS, PIXELS), np.nan)
+
+
+def _unit(column: np.ndarray, log: bool) -> np.ndarray:
+    column = np.log(column) if log else column
+    return (column - column.min()) / (np.ptp(column) or 1.0)

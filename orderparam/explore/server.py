@@ -1,0 +1,159 @@
+"""Who may open the page, and the server that shows it.
+
+Without `host` only this machine reaches it. On any other address a token is asked for: in the address once, in a cookie from then
+on. Uploads are bounded by the size of a message; nothing is served but the page and the files that it needs.
+"""
+
+import hmac
+import logging
+import secrets
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+from bokeh.server.auth_provider import AuthProvider
+from tornado.web import RequestHandler
+
+from orderparam.explore.folder import LARGEST
+from orderparam.explore.style import css
+
+LOOPBACK = ("localhost", "127.0.0.1")
+COOKIE = "orderparam_token"
+TICK = 300  # milliseconds between two looks at what has changed
+GONE = 15_000  # milliseconds after which a page that is closed is forgotten
+
+
+class Refused(RequestHandler):
+    """What somebody sees who brings no token."""
+
+    def get(self) -> None:
+        self.set_status(403)
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish("This explorer needs the token that was printed where it was started: open the address with ?token=...\n")
+
+
+class Token(AuthProvider):
+    """Lets in who knows the token; compared in constant time."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+        super().__init__()
+
+    def knows(self, text: str | None) -> bool:
+        return text is not None and hmac.compare_digest(text.encode(), self._token)
+
+    @property
+    def get_user(self) -> Any:
+        def user(handler: RequestHandler) -> str | None:
+            if self.knows(handler.get_cookie(COOKIE)):
+                return "visitor"
+            given = handler.get_query_argument("token", None)
+            if not self.knows(given):
+                return None
+            handler.set_cookie(COOKIE, str(given), httponly=True, samesite="Strict")
+            return "visitor"
+
+        return user
+
+    @property
+    def login_url(self) -> str:
+        return "/refused"
+
+    @property
+    def login_handler(self) -> type[RequestHandler]:
+        return Refused
+
+
+def page(folder: Path) -> pn.viewable.Viewable:
+    """The page of one visitor: at once an empty one, and what it shows as soon as the theories are loaded."""
+    dark = pn.state.session_args.get("theme", [b""])[0] == b"dark"
+    pn.config.theme = "dark" if dark else "default"
+    frame = pn.Column(
+        pn.pane.HTML('<h1>orderparam explorer</h1><p role="status">loading the theories ...</p>', sizing_mode="stretch_width"),
+        sizing_mode="stretch_width",
+        stylesheets=[css(dark)],
+    )
+    location = pn.state.location
+    pages: list[Any] = []
+
+    def tick() -> None:
+        if pages:
+            pages[0].tick()
+        elif _loaded.is_set():
+            from orderparam.explore.app import Page
+
+            made = Page(folder, location.search if location is not None else "", dark)
+            pages.append(made)
+            frame.objects = [made.view]
+            if location is not None:
+                location.param.watch(lambda event: made.went(event.new), "search")
+
+    def gone(_: Any) -> None:
+        for one in pages:
+            one.end()
+
+    pn.state.onload(lambda: pn.state.add_periodic_callback(tick, TICK) and None)
+    pn.state.on_session_destroyed(gone)
+    return frame
+
+
+_loaded = threading.Event()
+
+
+def load() -> None:
+    """Imports the page and every system while the server answers already, so that the first visitor sees something at once."""
+    try:
+        import orderparam.explore.app  # noqa: F401
+        from orderparam.explore.starts import kinds
+
+        kinds()
+    finally:
+        _loaded.set()
+
+
+def server(folder: Path, port: int, host: str, token: str) -> Any:
+    """The server, not started. token: empty where it listens to this machine alone. Raises `OSError` where the port is taken."""
+    pn.extension("mathjax", design="native", sizing_mode=None, throttled=False)
+    pn.config.raw_css = [css(False)]
+    warnings.simplefilter("ignore")  # theories warn of points that the page marks
+    logging.getLogger("bokeh").setLevel(logging.ERROR)
+    threading.Thread(target=load, name="registry", daemon=True).start()
+    known = [f"{name}:{port}" for name in ("localhost", "127.0.0.1")]
+    options: dict[str, Any] = {"auth_provider": Token(token)} if token else {}
+    return pn.serve(
+        lambda: page(folder),
+        port=port,
+        address=host,
+        websocket_origin=["*"] if token else known,
+        show=False,
+        start=False,
+        verbose=False,
+        title="orderparam explorer",
+        websocket_max_message_size=2 * LARGEST,
+        http_server_kwargs={"max_body_size": 2**20, "max_buffer_size": 2 * LARGEST},
+        unused_session_lifetime_milliseconds=GONE,
+        check_unused_sessions_milliseconds=GONE // 3,
+        **options,
+    )
+
+
+def serve(folder: Path, port: int, host: str, token: str | None, browser: bool) -> None:
+    """Shows the page until it is interrupted. Raises `ValueError` for a port that is taken, or an address that is not ours."""
+    if host not in LOOPBACK:
+        token = token or secrets.token_urlsafe(24)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        made = server(folder, port, host, token or "")
+    except OSError as error:
+        raise ValueError(f"cannot listen on {host} port {port}: {error.strerror or error}; choose another with --port") from None
+    shown = host if host not in ("0.0.0.0", "::") else "THIS-MACHINE"
+    address = f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
+    print(f"orderparam explorer: {address}\nresults: {folder}\nCtrl-C ends it", flush=True)
+    if browser:
+        import webbrowser
+
+        threading.Timer(0.5, webbrowser.open, (address,)).start()
+    made.start()
+    made.io_loop.start()

@@ -1,0 +1,384 @@
+"""What is seen, as one record: made from an address, written as an address, as Python and as commands.
+
+Nothing that a browser sends is evaluated: every value is read by the contract of its field, every name is looked up in the
+registry, and what does not fit is refused in a sentence.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as changed
+from functools import cached_property, partial
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import numpy as np
+
+from orderparam.cli.given import _option
+from orderparam.core.fields import is_number
+from orderparam.core.grid import numeric
+from orderparam.core.names import nearest
+from orderparam.core.study import find
+from orderparam.core.system import System, replace
+from orderparam.core.verb import Theory, unwrap
+from orderparam.explore.knobs import Knob, knobs
+from orderparam.explore.starts import (
+    Start,
+    choices_of,
+    curves_of,
+    experiments_of,
+    first_start,
+    kind_of,
+    start_of,
+    system_name,
+    theories_of,
+    verbs,
+)
+from orderparam.explore.written import Python, Unwritten, call, text, texts
+
+POINTS = 65  # of a curve
+LONGEST = 4000  # characters of an address
+SHOWN = 4  # observables, theories of one page
+MEASURED = (2, 40)  # points of an experiment
+SEEDS = (1, 100)
+RESOLUTIONS = (8, 16, 32, 64)
+ASIDE = ("residual", "converged", "valid", "reliable", "status", "seconds")
+BRANCHES = ("branch", "start")
+
+Range = tuple[float, float, bool]  # low, high, whether logarithmic
+
+
+@dataclass(frozen=True)
+class State:
+    """What a page shows. start: "STUDY:POSITION", or nothing. changes: dotted field -> value, beside those of the start.
+
+    theories: names; options: (theory or experiment, option) -> value. x, span: the axis and its range. y, y_span, order: the
+    other axis of the plane and its order parameter. show: observables. experiment, measured, seeds: what is measured.
+    """
+
+    system: str
+    start: str = ""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    theories: tuple[str, ...] = ()
+    options: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+    x: str = ""
+    span: Range = (0.0, 1.0, False)
+    show: tuple[str, ...] = ()
+    y: str = ""
+    y_span: Range = (0.0, 1.0, False)
+    order: str = ""
+    experiment: str = ""
+    measured: int = 6
+    seeds: int = 4
+
+    # -- what it stands for ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def begun(self) -> Start:
+        return start_of(self.start) if self.start else first_start(self.system)
+
+    @cached_property
+    def made(self) -> System:
+        """The system. Raises `ValueError` for values that it refuses."""
+        return replace(self.begun.system, dict(self.changes))
+
+    @property
+    def knobs(self) -> dict[str, Knob]:
+        """The numbers of the system with their ranges."""
+        return knobs(self.system, self.begun.name)
+
+    def value(self, name: str) -> float:
+        """A number of the system by its dotted name."""
+        found: Any = self.made
+        for part in name.split("."):
+            found = getattr(found, part)
+        return float(found)
+
+    @cached_property
+    def grid(self) -> list[float]:
+        """The values along x."""
+        low, high, log = self.span
+        values = np.geomspace(low, high, POINTS) if log else np.linspace(low, high, POINTS)
+        return np.unique(np.round(values)).tolist() if self.whole else values.tolist()
+
+    @property
+    def whole(self) -> bool:
+        """Whether x counts something."""
+        return self.x in self.knobs and self.knobs[self.x].whole and self.span[1] - self.span[0] >= 1
+
+    @property
+    def places(self) -> list[float]:
+        """The values along x that are measured, all of them on the grid."""
+        chosen = np.unique(np.round(np.linspace(0, len(self.grid) - 1, self.measured)).astype(int))
+        return [self.grid[i] for i in chosen]
+
+    def asked(self, name: str) -> Callable[..., Any]:
+        """A theory or experiment with its options."""
+        own = self.own_options(name)
+        return partial(verbs()[name], **own) if own else verbs()[name]
+
+    def own_options(self, name: str) -> dict[str, Any]:
+        return {option: value for (verb, option), value in self.options.items() if verb == name}
+
+    def with_(self, **fields: Any) -> "State":
+        return changed(self, **fields)
+
+    # -- as an address ---------------------------------------------------------------------------------------------------
+
+    @property
+    def address(self) -> str:
+        """`?system=...`"""
+        pairs = [("system", self.system)]
+        pairs += [("start", self.start)] if self.start else []
+        pairs += [(f"f.{name}", text(value)) for name, value in self.changes.items()]
+        pairs += [("theory", ",".join(self.theories))] if self.theories else []
+        pairs += [(f"o.{verb}.{option}", text(value)) for (verb, option), value in self.options.items()]
+        pairs += [("x", f"{self.x}:{_range(self.span)}")] if self.x else []
+        pairs += [("y", f"{self.y}:{_range(self.y_span)}")] if self.y else []
+        pairs += [(name, value) for name, value in (("order", self.order), ("show", ",".join(self.show))) if value]
+        if self.experiment:
+            pairs += [("experiment", self.experiment), ("measured", str(self.measured)), ("seeds", str(self.seeds))]
+        return "?" + urlencode(pairs, safe=":,.")
+
+    # -- taken away ------------------------------------------------------------------------------------------------------
+
+    def python(self) -> str:
+        """Python that computes what is seen: `curves[name]` for every theory, `measured` for the experiment."""
+        python = Python()
+        try:
+            system = f"system = {python(self.made)}"
+        except Unwritten:
+            system = self._from_study()
+        called = {name: call(*unwrap(self.asked(name)), python) for name in self.theories}
+        lines = [f"curves[{name!r}] = op.sweep({fn}, system, grid)" for name, fn in called.items()]
+        if self.experiment:
+            fn = call(*unwrap(self.asked(self.experiment)), python)
+            lines.append(f"measured = op.sweep({fn}, system, {{{self.x!r}: {self.places!r}}}, seeds={self.seeds})")
+        used = ["from functools import partial\n"] if any("partial(" in line for line in lines) else []
+        head = [*used, "import numpy as np\n", "import orderparam as op", *python.lines]
+        return "\n".join([*head, "", system, f"grid = {{{self.x!r}: {self._values()}}}", "curves = {}", *lines, ""])
+
+    def _values(self) -> str:
+        low, high, log = self.span
+        values = f"np.{'geomspace' if log else 'linspace'}({low!r}, {high!r}, {POINTS})"
+        return f"np.unique(np.round({values}))" if self.whole else values
+
+    def _from_study(self) -> str:
+        begun = self.begun
+        if not begun.study:
+            raise Unwritten(f"{self.system} cannot be written out")
+        changes = ", ".join(f"{name!r}: {value!r}" for name, value in self.changes.items())
+        made = f'study = op.studies()["{begun.study}"]\nsystem = study.build(**study.parameters())[{begun.position}].system'
+        return f"{made}.with_(**{{{changes}}})" if changes else made
+
+    def commands(self) -> list[str]:
+        """One `orderparam solve` for every theory and the experiment. Raises `Unwritten` where words cannot say the system."""
+        return [_line(words) for words in self.words()]
+
+    def words(self) -> list[list[str]]:
+        """The arguments of the commands."""
+        found = [self._solve(name, self._over()) for name in self.theories]
+        if self.experiment:
+            found.append([*self._solve(self.experiment, f"{self.x}={text(self.places)}"), "--seeds", str(self.seeds)])
+        return found
+
+    def _over(self) -> str:
+        return f"{self.x}={text(self.grid)}" if self.whole else f"{self.x}={_range(self.span, POINTS)}"
+
+    def _solve(self, name: str, over: str) -> list[str]:
+        known = {field: value for field, value in texts(verbs()[name], self.made).items() if field != self.x}
+        options = {option: text(value) for option, value in self.own_options(name).items()}
+        return ["solve", name, *(f"{key}={value}" for key, value in (known | options).items()), "--over", over]
+
+
+def _range(span: Range, points: int | None = None) -> str:
+    low, high, log = span
+    return ":".join([repr(low), repr(high), *([str(points)] if points else []), *(["log"] if log else [])])
+
+
+def _line(words: Sequence[str]) -> str:
+    import shlex
+
+    return shlex.join(["orderparam", *words])
+
+
+# -- made from nothing, and from an address ----------------------------------------------------------------------------------
+
+
+def opened(system: str, start: str = "") -> State:
+    """A system as it is first seen: at a start, its theory, its axis. Raises `ValueError` where there is none."""
+    kind = kind_of(system)
+    begun = start_of(start) if start else first_start(system)
+    if type(begun.system) is not kind:
+        raise ValueError(f"start = {start!r} is of {system_name(type(begun.system))}, not of {system}")
+    state = State(system, begun.name)
+    known = theories_of(system)
+    verb, options = unwrap(begun.curve.fn) if begun.curve else (None, {})
+    chosen = [verb.name] if isinstance(verb, Theory) and verb.name in known else _quickest(known)
+    words = {(verb.name, name): value for name, value in options.items() if _plain(value)} if isinstance(verb, Theory) else {}
+    x = _axis_of(state)
+    if x is None:
+        raise ValueError(f"{kind.__name__} has no number that could be an axis")
+    axis = state.knobs[x].axis
+    values = [float(value) for value in begun.curve.over.get(x, ())] if begun.curve else []
+    span = (min(values), max(values), axis.log) if len(set(values)) > 2 else (axis.low, axis.high, axis.log)
+    state = state.with_(theories=tuple(chosen), options=words, x=x, span=span)
+    if values and not min(values) < state.value(x) < max(values):  # a study leaves what it sweeps at any number
+        middle = math.sqrt(span[0] * span[1]) if span[2] else (span[0] + span[1]) / 2
+        state = state.with_(changes=accepted(state, {x: state.knobs[x].neat(middle)}))
+    state = _with_experiment(state)
+    state = state.with_(show=_first_shown(state))
+    y = next((name for name in state.knobs if name != x), "")
+    if y:
+        axis = state.knobs[y].axis
+        state = state.with_(y=y, y_span=(axis.low, axis.high, axis.log), order=state.show[0] if state.show else "")
+    return state
+
+
+def _quickest(known: Mapping[str, Theory]) -> list[str]:
+    """The first theory that is compiled and needs no options; a host algorithm where there is no other."""
+    ready = [name for name, verb in known.items() if all(one.default is not one.empty for one in verb.options.values())]
+    return [name for name in ready if known[name].traced][:1] or ready[:1]
+
+
+def _plain(value: Any) -> bool:
+    return is_number(value) or isinstance(value, str | bool | type(None))
+
+
+def _axis_of(state: State) -> str | None:
+    curve = state.begun.curve
+    over = [name for name, values in curve.over.items() if numeric(values)] if curve else []
+    return next((name for name in over if name in state.knobs), None) or next(iter(state.knobs), None)
+
+
+def accepted(state: State, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes, if the system takes them; those there were if not."""
+    try:
+        replace(state.begun.system, {**state.changes, **changes})
+    except ValueError:
+        return dict(state.changes)
+    return {**state.changes, **changes}
+
+
+def observables(state: State) -> list[str]:
+    """What the chosen theories (or the experiment) give, one number at each point first."""
+    names = state.theories or ((state.experiment,) if state.experiment else ())
+    found: dict[str, int] = {}
+    for name in names:
+        for result in verbs()[name].results:
+            found |= {key: len(dims) for key, dims in result.dims().items() if key not in ASIDE}
+    return sorted(found, key=lambda key: found[key] > 0)
+
+
+def _first_shown(state: State) -> tuple[str, ...]:
+    known = observables(state)
+    wanted = [name for name in find(state.begun.study).observables if name in known] if state.begun.study else []
+    return tuple((wanted or known)[:1])
+
+
+def _with_experiment(state: State) -> State:
+    """With the experiment of the start's study and the lengths of its quick runs; else the first that the system has."""
+    known = experiments_of(state.system)
+    for curve in curves_of(state.begun.study) if state.begun.study else ():
+        verb, options = unwrap(curve.fn)
+        if type(curve.system) is type(state.begun.system) and verb.name in known:
+            own = {(verb.name, name): value for name, value in options.items() if _plain(value) and value is not None}
+            return state.with_(experiment=verb.name, options={**state.options, **own})
+    return state.with_(experiment=next(iter(known), ""))
+
+
+def read(query: str) -> State:
+    """The state that an address holds. Raises `ValueError`, in one sentence, for what does not fit."""
+    if len(query) > LONGEST:
+        raise ValueError(f"the address has {len(query)} characters: at most {LONGEST} are read")
+    given = dict(parse_qsl(query.removeprefix("?"), max_num_fields=100))
+    if "system" not in given:
+        raise ValueError("the address names no system")
+    state = opened(given["system"], given.get("start", ""))
+    words = {name: value for name, value in choices_words(state).items() if f"f.{name}" in given}
+    changes = {name: _choice(name, given[f"f.{name}"], known) for name, known in words.items()}
+    for key, value in given.items():
+        if key.startswith("f.") and key[2:] not in words:
+            changes[_known(key[2:], state.knobs, "number")] = _number(key[2:], value)
+    if "f." in "".join(given):
+        state = state.with_(changes=changes)
+        _ = state.made
+    theory_names, experiment_names = theories_of(state.system), experiments_of(state.system)
+    if "theory" in given:
+        names = tuple(dict.fromkeys(_known(name, theory_names, "theory") for name in given["theory"].split(",")))[:SHOWN]
+        state = state.with_(theories=names, show=())
+    if "experiment" in given:
+        state = state.with_(experiment=_known(given["experiment"], experiment_names, "experiment"))
+    options = {}
+    for key, value in given.items():
+        if key.startswith("o."):
+            name, _, option = key[2:].rpartition(".")
+            verb = verbs()[_known(name, {**theory_names, **experiment_names}, "theory")]
+            options[name, _known(option, verb.options, "option")] = _option(verb, option, value)
+            verb.accept(state.made, {option: options[name, option]})
+    if "theory" in given or "experiment" in given or options:
+        state = state.with_(options=options)
+    for letter in ("x", "y"):
+        if letter in given:
+            name, _, rest = given[letter].partition(":")
+            names = {letter: _known(name, state.knobs, "number")}
+            state = state.with_(**names, **{"span" if letter == "x" else "y_span": checked_range(state, name, rest)})
+    known = observables(state)
+    shown = tuple(_known(name, known, "observable") for name in given["show"].split(","))[:SHOWN] if "show" in given else ()
+    state = state.with_(show=shown or tuple(name for name in state.show if name in known) or tuple(known[:1]))
+    if "order" in given:
+        state = state.with_(order=_known(given["order"], known, "observable"))
+    for key, (low, high) in {"measured": MEASURED, "seeds": SEEDS}.items():
+        if key in given:
+            number = _number(key, given[key])
+            if not (low <= number <= high and number.is_integer()):
+                raise ValueError(f"{key} = {number:g}: must be an integer from {low} to {high}")
+            state = state.with_(**{key: int(number)})
+    return state
+
+
+def checked_range(state: State, name: str, words: str) -> Range:
+    """The range "LOW:HIGH[:log]" of a number. Raises `ValueError` for one that the system does not take."""
+    from orderparam.analysis.phases.axes import axes_of
+
+    low, high, *scale = (*words.split(":"), "", "")[: max(2, words.count(":") + 1)]
+    over = {name: (_number(name, low), _number(name, high), *[word for word in scale if word])}
+    (axis,) = axes_of(state.made, over, 1, whole=True)
+    return axis.low, axis.high, axis.log
+
+
+def choices_words(state: State) -> dict[str, tuple[Any, Sequence[Any]]]:
+    """Every field that is no number -> its value, and the words that it may be (none: a whole number or a formula)."""
+    return {name: (value, _words(declaration)) for name, declaration, value in choices_of(state.begun.system)}
+
+
+def _words(declaration: Any) -> tuple[str, ...]:
+    if bool in declaration.annotations:
+        return ("True", "False")
+    return tuple(str(word) for word in declaration.choices if "(" not in str(word))
+
+
+def _choice(name: str, value: str, known: tuple[Any, Sequence[Any]]) -> Any:
+    now, words = known
+    if isinstance(now, bool) and value in ("True", "False"):
+        return value == "True"
+    if isinstance(now, int) and not words:
+        number = _number(name, value)
+        return int(number) if number.is_integer() else number  # the contract refuses it by name
+    return value
+
+
+def _known(name: str, known: Any, what: str) -> str:
+    if name not in known:
+        raise ValueError(f"there is no {what} {name[:80]!r} here{nearest(name[:80], list(known))}")
+    return name
+
+
+def _number(name: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        raise ValueError(f"{name[:80]} = {value[:40]}: must be a number") from None
+    if math.isnan(number):
+        raise ValueError(f"{name[:80]} = {value[:40]}: must be a number")
+    return number

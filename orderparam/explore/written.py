@@ -1,0 +1,149 @@
+"""A system as Python, and as the words of the command line: the same numbers, to the last digit."""
+
+import dataclasses
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from orderparam.cli.given import makers, read
+from orderparam.core.fields import declarations, is_number
+from orderparam.core.registry import room_of
+from orderparam.core.system import Record, as_arrays
+from orderparam.core.verb import Verb
+
+ENTRIES = 12  # of an array that is written out
+
+
+class Unwritten(ValueError):
+    """A system that holds what cannot be written out."""
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two systems are the same numbers in the same structure."""
+    first, second = as_arrays(one), as_arrays(other)
+    if jax.tree.structure(first) != jax.tree.structure(second):
+        return False
+    return bool(eqx.tree_equal(first, second))
+
+
+class Python:
+    """Python that makes a record, and the imports it needs. Raises `Unwritten`."""
+
+    def __init__(self) -> None:
+        self.imports: dict[str, set[str]] = {}
+
+    def name(self, thing: Any) -> str:
+        """The name of a class or function, imported from where people import it."""
+        own = getattr(thing, "__qualname__", thing.__name__)
+        module = thing.__module__
+        for public in _above(module):
+            if getattr(importlib.import_module(public), own, None) is thing:
+                module = public
+                break
+        self.imports.setdefault(module, set()).add(own)
+        return own
+
+    def __call__(self, record: Any) -> str:
+        arguments = [f"{name}={self._value(value)}" for name, value in _given(record).items()]
+        return f"{self.name(type(record))}({', '.join(arguments)})"
+
+    def _value(self, value: Any) -> str:
+        return self(value) if isinstance(value, Record) else repr(value)
+
+    @property
+    def lines(self) -> list[str]:
+        return [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(self.imports.items())]
+
+
+def _above(module: str) -> list[str]:
+    """The packages a module stands in, the outermost below `orderparam.systems` or `orderparam` first."""
+    parts = module.split(".")
+    first = 3 if parts[:2] == ["orderparam", "systems"] else 2
+    return [".".join(parts[:n]) for n in range(first, len(parts))]
+
+
+def texts(verb: Verb, system: Any) -> dict[str, str]:
+    """Field -> text, as `orderparam solve` reads it. Raises `Unwritten` where it would not read the same system."""
+    found = dict(_texts(system, ""))
+    try:
+        again, _ = read(verb, found, {})
+    except ValueError as error:
+        raise Unwritten(str(error)) from None
+    if type(again) is not type(system) or not same(again, system):
+        raise Unwritten(f"{type(system).__name__} cannot be written in words")
+    return found
+
+
+def _texts(record: Any, path: str) -> list[tuple[str, str]]:
+    found = []
+    for name, value in _given(record).items():
+        if isinstance(value, Record):
+            known = {maker.__name__: maker for maker in makers(declarations(record)[name])}
+            if known.get(type(value).__name__) is not type(value):
+                raise Unwritten(f"{path}{name} is made by no name")
+            found += [(f"{path}{name}", type(value).__name__), *_texts(value, f"{path}{name}.")]
+        else:
+            found.append((f"{path}{name}", text(value)))
+    return found
+
+
+def text(value: Any) -> str:
+    """A number, word or list of numbers as `orderparam solve` reads it."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(text, value))
+    return repr(value) if is_number(value) else str(value)
+
+
+def _given(record: Any) -> dict[str, Any]:
+    """The fields that are not at their default, as what one writes for them; a test of the whole is that it makes the same."""
+    written: dict[str, Any] = {}
+    for name in declarations(record):
+        field, value = record.__dataclass_fields__[name], getattr(record, name)
+        if field.default is not dataclasses.MISSING and _is_default(record, name, field.default, value):
+            continue
+        written[name] = _plain(name, value)
+    try:
+        again = type(record)(**written)
+    except (ValueError, TypeError) as error:
+        raise Unwritten(str(error)) from None
+    if not same(again, record):
+        raise Unwritten(f"{type(record).__name__} cannot be written out")
+    return written
+
+
+def _is_default(record: Any, name: str, default: Any, value: Any) -> bool:
+    if is_number(value) and is_number(default):
+        return float(value) == float(default)
+    try:
+        return bool(eqx.tree_equal(as_arrays(declarations(record)[name](default)), as_arrays(value)))
+    except (ValueError, TypeError):
+        return False
+
+
+def _plain(name: str, value: Any) -> Any:
+    if is_number(value):
+        number = value.item() if hasattr(value, "item") else value
+        return int(number) if isinstance(number, int) else float(number)
+    if isinstance(value, bool | str | type(None) | Record):
+        return value
+    if isinstance(value, tuple) and all(isinstance(one, int | float | str) for one in value):
+        return value
+    if isinstance(value, np.ndarray | jax.Array) and value.ndim == 1 and value.size <= ENTRIES:
+        return [float(one) for one in np.asarray(value)]
+    if isinstance(word := getattr(value, "name", None), str):
+        return word  # an activation, which its name makes; `_given` sees whether it does
+    raise Unwritten(f"{name} holds {type(value).__name__}")
+
+
+def call(fn: Any, options: Mapping[str, Any], python: Python) -> str:
+    """A theory or experiment with its options, as Python."""
+    name = python.name(fn)
+    return f"partial({name}, {', '.join(f'{key}={value!r}' for key, value in options.items())})" if options else name
+
+
+def room(system: Any) -> str:
+    return room_of(type(system).__module__)

@@ -1,0 +1,206 @@
+"""A person's own rows: the forecast of their learning curve, and how it moves with the network that learns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import panel as pn
+from bokeh.models import ColumnDataSource, LegendItem, Span
+
+from orderparam.core.agreement import estimate
+from orderparam.core.text import with_error
+from orderparam.explore.curves import INK, PAPER, dressed_legend, plain_figure
+from orderparam.explore.evaluate import Latest, Stale
+from orderparam.explore.folder import KINDS, LARGEST, files, inside, uploaded
+from orderparam.explore.knobs import STEPS
+from orderparam.learning_curves import Forecast, Problem, forecast_problem, from_file
+from orderparam.plotting.style import COLOURS
+
+ACTIVATIONS = ("relu", "erf", "sign", "linear")
+DEEPEST = 6
+RIDGES = (1e-6, 1e2)
+ORDERS = 8  # random orders of the rows, of a page that should answer soon
+WIDTHS = (10, 10_000)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a forecast is of. ridge: None for the best one. width: None for a network of infinite width."""
+
+    problem: Problem
+    activation: str
+    depth: int
+    ridge: float | None
+    width: float | None
+
+    @property
+    def arch(self) -> str:
+        return f"fc:{self.depth}:{self.activation}"
+
+
+def forecast_of(asked: Asked) -> Forecast:
+    return forecast_problem(asked.problem, arch=asked.arch, ridge=asked.ridge, orders=ORDERS)
+
+
+def gain_of_width(asked: Asked, forecast: Forecast) -> str:
+    """What a Bayesian network of this width would gain over its infinite limit, in a sentence."""
+    from orderparam.data import Dataset, Targets
+    from orderparam.systems.proportional.predict import predict_width
+
+    problem = asked.problem
+    rows = np.random.default_rng(0).permutation(len(problem.inputs))[:600]
+    data = Dataset(problem.inputs[rows], np.zeros(len(rows)), problem.name)
+    targets = Targets(problem.task, np.arange(len(rows)), problem.targets[rows])
+    assert asked.width is not None
+    report = predict_width(
+        data, targets, [asked.width], temperature=forecast.ridge, depth=asked.depth, activation=asked.activation
+    )
+    return f"At width {asked.width:g}: {report.attrs['verdict']}"
+
+
+class YourData:
+    """The page of a person's own rows. post: runs a function in the page's own thread."""
+
+    def __init__(self, folder: Path, dark: bool, post: Callable[[Callable[[], None]], None]) -> None:
+        self._folder, self._dark, self._post = folder, dark, post
+        self._problem: Problem | None = None
+        self._latest = Latest(self._work)
+        wide = {"sizing_mode": "stretch_width"}
+        self.upload = pn.widgets.FileInput(accept=",".join(KINDS), name="a file of yours", **wide)
+        self.file = pn.widgets.Select(name="or one in the explorer's folder", options=["", *files(folder)], **wide)
+        self.target = pn.widgets.TextInput(name="column to predict (empty: y, or the last)", max_length=80, **wide)
+        self.activation = pn.widgets.Select(name="activation", options=list(ACTIVATIONS), value="relu", **wide)
+        self.depth = pn.widgets.IntInput(name="hidden layers", value=1, start=1, end=DEEPEST, **wide)
+        self.best = pn.widgets.Checkbox(name="the best ridge (leave-one-out)", value=True)
+        self.ridge = pn.widgets.IntSlider(name="log ridge", value=STEPS // 2, start=0, end=STEPS, show_value=False, **wide)
+        self.width = pn.widgets.TextInput(name="width (empty: infinite)", max_length=8, **wide)
+        self.status = pn.pane.HTML("", **wide)
+        self.words = pn.pane.HTML("", **wide)
+        self._curve, self._marks = (ColumnDataSource({"x": [], "y": [], "low": [], "high": []}) for _ in range(2))
+        self.figure = self._figure()
+        for one in (self.activation, self.depth, self.best, self.ridge, self.width):
+            one.param.watch(lambda _: self.ask(), "value")
+        self.upload.param.watch(lambda _: self.read(), "value")
+        for one in (self.file, self.target):
+            one.param.watch(lambda _: self.read(), "value")
+        controls = pn.Column(
+            self.upload,
+            pn.pane.HTML(f"<small>{', '.join(KINDS)}; at most {LARGEST // 2**20} MB; it stays on this machine.</small>"),
+            self.file,
+            self.target,
+            self.activation,
+            self.depth,
+            self.best,
+            self.ridge,
+            self.width,
+            min_width=280,
+            styles={"flex": "1 1 240px"},
+            **wide,
+        )
+        plot = pn.pane.Bokeh(self.figure, **wide)
+        result = pn.Column(self.status, plot, self.words, min_width=290, styles={"flex": "3 1 420px"}, **wide)
+        self.view = pn.FlexBox(controls, result, flex_wrap="wrap", align_items="flex-start", **wide)
+
+    def _figure(self) -> Any:
+        plot = plain_figure(True, True, self._dark, "training examples $$n$$", "error / variance of the target")
+        band = plot.varea("x", "low", "high", source=self._curve, fill_color=COLOURS[0], fill_alpha=0.18)
+        line = plot.line("x", "y", source=self._curve, line_color=COLOURS[0], line_width=2.2)
+        bars = plot.segment("x", "low", "x", "high", source=self._marks, line_color=INK[self._dark])
+        ink = {"fill_color": INK[self._dark], "line_color": PAPER[self._dark]}
+        marks = plot.scatter("x", "y", source=self._marks, size=7, **ink)
+        self._now = Span(dimension="height", line_color=INK[self._dark], line_alpha=0.4, line_dash="dotted", visible=False)
+        plot.add_layout(self._now)
+        items = [
+            LegendItem(label="predicted, 95 % interval", renderers=[line, band]),
+            LegendItem(label="measured on held-out rows", renderers=[marks, bars]),
+        ]
+        plot.add_layout(dressed_legend(items, self._dark), "above")
+        return plot
+
+    def read(self) -> None:
+        """Reads the file that is named or uploaded; what is wrong with it is said."""
+        target = self.target.value.strip() or None
+        try:
+            if self.upload.value:
+                with uploaded(str(self.upload.filename or ""), self.upload.value) as path:
+                    self._problem = from_file(str(path), target)
+            elif self.file.value:
+                self._problem = from_file(str(inside(self._folder, self.file.value)), target)
+            else:
+                return
+        except (ValueError, OSError) as error:
+            self._problem = None
+            self._say(str(error))
+            return
+        self.ask()
+
+    def ask(self) -> None:
+        """Asks for the forecast that the controls describe."""
+        if self._problem is None:
+            return
+        ridge = None if self.best.value else float(f"{np.geomspace(*RIDGES, STEPS + 1)[self.ridge.value]:.3g}")
+        width = None
+        if self.width.value.strip():
+            try:
+                width = float(self.width.value)
+            except ValueError:
+                width = np.nan
+            if not WIDTHS[0] <= width <= WIDTHS[1]:
+                self._say(f"width = {self.width.value}: must be a number from {WIDTHS[0]} to {WIDTHS[1]}")
+                return
+        asked = Asked(self._problem, self.activation.value, int(self.depth.value or 1), ridge, width)
+        self._say(f"{asked.arch}: learning {len(self._problem.inputs)} rows ...")
+        self._latest.ask(asked)
+
+    def _work(self, asked: Asked, stale: Callable[[], bool]) -> None:
+        try:
+            found = forecast_of(asked)
+            if stale():
+                raise Stale
+            self._post(lambda: self._draw(found, ""))
+            more = gain_of_width(asked, found) if asked.width is not None else ""
+        except Stale:
+            raise
+        except Exception as error:  # whatever a file brings about is said on the page
+            reason = str(error)
+            self._post(lambda: self._say(reason))
+            return
+        if more and not stale():
+            self._post(lambda: self._draw(found, more))
+
+    def _draw(self, found: Forecast, more: str) -> None:
+        data = found.predicted
+        self._curve.data = {
+            "x": data["n_train"].values,
+            "y": data["test_error"].values,
+            "low": data["lower"].values,
+            "high": data["upper"].values,
+        }
+        mean, error = (one.values for one in estimate(found.measured, "test_error"))
+        error = np.nan_to_num(error)
+        low = np.maximum(mean - error, 1e-3 * mean)
+        self._marks.data = {"x": found.measured["n_train"].values, "y": mean, "low": low, "high": mean + error}
+        self._now.update(location=found.examples, visible=True)
+        rows = []
+        for times in (1, 2, 10, 100):
+            value, low, high = found.at(times * found.examples)
+            rows.append(f"<tr><td>{times * found.examples}</td><td>{value:.4g}</td><td>{low:.3g} to {high:.3g}</td></tr>")
+        last = with_error(float(mean[-1]), float(error[-1])) if error[-1] else f"{mean[-1]:.4g}"
+        notes = "".join(f"<li>{escape(note)}</li>" for note in (*found.notes, *([more] if more else [])))
+        self.words.object = (
+            f"<p>{escape(found.problem.name)}, {escape(found.problem.task)}: {found.examples} rows. "
+            f"Ridge {found.ridge:.3g}; leave-one-out error {found.leave_one_out:.4g}; last measured {last}. "
+            f"Error 1 is the variance of {escape(', '.join(found.problem.names))}.</p>"
+            f"<table><caption>forecast</caption><tr><th scope=col>rows</th><th scope=col>error</th><th scope=col>95 %</th></tr>"
+            f"{''.join(rows)}</table><ul>{notes}</ul>"
+        )
+        self._say(f"{found.arch}: error falls as n^-{found.exponent():.2f} over the next decade of rows")
+
+    def _say(self, words: str) -> None:
+        self.status.object = f'<p role="status" aria-live="polite">{escape(words)}</p>'
+
+    def end(self) -> None:
+        self._latest.end()

@@ -14,7 +14,7 @@ def design(
         str | None,
         typer.Option("--target", help="Labels: a column or array, for .npy also a second file (default: y, or the last)."),
     ] = None,
-    no_labels: Annotated[bool, typer.Option("--no-labels", help="Every column is an input; needs a .npy file.")] = False,
+    no_labels: Annotated[bool, typer.Option("--no-labels", help="Every column is an input, none of them a label.")] = False,
     weights: Annotated[str, typer.Option("--weights", help="Law of the weights: gaussian, rademacher or sparse.")] = "gaussian",
     kind: Annotated[str | None, typer.Option("--kind", help="linear or signs (default: from the labels).")] = None,
     noise: Annotated[
@@ -24,15 +24,13 @@ def design(
     """Is a linear model identifiable from these rows, what would the best estimators reach, and what do they on held-out rows?"""
     with clear_errors(), warnings_in_one_line(), within_memory():
         from orderparam.data import load_file
-        from orderparam.data.files import existing
-        from orderparam.data.reading import read_npy
+        from orderparam.data.files import load_design
         from orderparam.systems.generalised_linear import assess_design
 
         if no_labels:
-            path = existing(file)
-            if path.suffix != ".npy":
-                raise ValueError(f"{path}: --no-labels takes a .npy file of shape (rows, columns)")
-            print(assess_design(read_npy(path), weights=weights, kind=kind, noise=noise))
+            if target is not None:
+                raise ValueError(f"--no-labels and --target {target} contradict each other: leave one of them out")
+            print(assess_design(load_design(file), weights=weights, kind=kind, noise=noise))
         else:
             data = load_file(file, target)
             print(assess_design(data.inputs, data.labels, weights=weights, kind=kind, noise=noise))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float
 
 from orderparam.core.system import nearest
 from orderparam.data.dataset import Dataset, real_array
@@ -45,6 +46,32 @@ def load_file(path: str | os.PathLike[str], target: str | int | os.PathLike[str]
     if suffix == ".npy":
         return _from_npy(path, target)
     return _from_table(path, target)
+
+
+def load_design(path: str | os.PathLike[str]) -> Float[np.ndarray, "row column"]:
+    """Rows of numbers without labels: a `.npy` array (rows, columns), the only array of an `.npz` file or the one named "x" or
+    "X", or all columns of a `.csv` or `.tsv` file. Raises as `load_file` does."""
+    path = existing(path)
+    suffix = path.suffix.lower()
+    if suffix in (".csv", ".tsv"):
+        table = read_table(path)
+        with reading(path):
+            return np.stack([table.numbers(name) for name in table.names], axis=1)
+    if suffix == ".npy":
+        name, array = "the array", read_npy(path)
+    elif suffix == ".npz":
+        arrays = read_npz(path)
+        with reading(path):
+            named = [name for name in arrays if name in ("x", "X")] or list(arrays)
+            if len(named) != 1:
+                raise ValueError(f"which array holds the rows? name it 'x'; there are: {', '.join(arrays) or 'none'}")
+        name, array = named[0], arrays[named[0]]
+    else:
+        raise ValueError(f"{path}: unknown format {path.suffix!r}; must be one of {', '.join(SUFFIXES)}")
+    with reading(path):
+        if array.ndim != 2:
+            raise ValueError(f"{name} has shape {array.shape}: must be (rows, columns)")
+        return real_array(name, array)
 
 
 def existing(path: str | os.PathLike[str]) -> Path:

@@ -33,8 +33,9 @@ def overlap_flow(system: CommitteeSGD, *, terms: Terms = "both", stiff: bool = F
 
     terms: "both", or the limit in which only the "learning" (gradient flow) or only the "noise" term is left.
     stiff: implicit steps; for horizons above 1e4.
-    Erf students are exact to the solver's 1e-9; for other activations the noise term, and for repeated samples all
-    terms, come from a field quadrature with a relative error of a few 1e-3.
+    The learning term is exact for every activation of the catalogue. The noise term is exact for erf, good to 1e-9 for piecewise
+    linear activations and to 1e-6 for smooth ones (at variances up to 2); with other kinks, and for repeated samples (all terms),
+    it comes from fixed quasi-random fields, with a relative error of a few 1e-3.
     """
     path = flow(velocity, Order.at_start(system), system.sample_ratio(), problem(system, terms), stiff=stiff)
     self_overlap = jax.vmap(lambda order: order.self_overlap)(path.value)

@@ -16,6 +16,7 @@ SYSTEMS = [
 FEWER = {
     "thresholds": 3,
     "state_evolution": 40,
+    "amp_fixed_point": 20,
     "solutions": 20,
     "elastic_net": 60,
     "penalised_fit": 20,

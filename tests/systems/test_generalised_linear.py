@@ -1,5 +1,7 @@
 """Generalised linear models: state evolution against limits, message passing against state evolution, refusals."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from orderparam.systems.generalised_linear import (
     GeneralisedLinear,
     InvariantDesign,
     PenalisedFit,
+    amp_fixed_point,
     elastic_net,
     fitted_elastic_net,
     fitted_estimator,
@@ -244,3 +247,38 @@ def test_gaussian_weights_make_vamp_ridge_regression():
     """One row for every weight, all singular values one: E = noise / (1 + noise)."""
     found = vector_state_evolution(InvariantDesign(1.0, 1.0, 0.3, GaussianPrior()))
     np.testing.assert_allclose(found.error, 0.3 / 1.3, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        GeneralisedLinear(0.3, RealLabels("linear"), SparsePrior(0.2)),
+        GeneralisedLinear(1.3, "sign", "rademacher"),
+        GeneralisedLinear(1.6, "sign", "rademacher"),
+        GeneralisedLinear(0.4, RealLabels("abs"), "gaussian"),
+        GeneralisedLinear(0.9, RealLabels("abs"), "gaussian"),
+    ],
+    ids=["sparse", "signs", "signs known", "phase retrieval below", "phase retrieval"],
+)
+def test_the_first_root_is_where_the_iteration_ends(system):
+    found, iterated = amp_fixed_point(system), state_evolution(system, max_steps=20_000)
+    assert found.converged
+    np.testing.assert_allclose([found.overlap, found.error], [iterated.overlap, iterated.error], rtol=1e-8, atol=2e-8)
+
+
+def test_the_first_root_ends_at_the_algorithmic_threshold():
+    system = GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(0.2))
+    threshold = float(thresholds(system).algorithmic)
+    below, above = (amp_fixed_point(replace(system, sample_ratio=threshold * (1 + step))) for step in (-1e-9, 1e-9))
+    assert below.error > 0.02
+    assert above.error == 0
+
+
+def test_slope_of_the_first_root():
+    system = GeneralisedLinear(0.3, RealLabels("linear"), SparsePrior(0.2))
+
+    def overlap(alpha):
+        return amp_fixed_point(replace(system, sample_ratio=alpha)).overlap
+
+    step = 1e-4
+    np.testing.assert_allclose(jax.grad(overlap)(0.3), (overlap(0.3 + step) - overlap(0.3 - step)) / (2 * step), rtol=1e-6)

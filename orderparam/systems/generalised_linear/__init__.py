@@ -9,6 +9,7 @@ op.sweep(message_passing, system, {"sample_ratio": [0.5, 1.0, 1.4]}, seeds=4)
 """
 
 from orderparam.systems.generalised_linear.bayes.experiment import MessagePassing, gamp, message_passing
+from orderparam.systems.generalised_linear.bayes.limit import amp_fixed_point
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 from orderparam.systems.generalised_linear.bayes.sparse import Needed, sparse_thresholds
 from orderparam.systems.generalised_linear.bayes.theory import (

@@ -107,12 +107,12 @@ def state_evolution(
     first = (1e-6 if start == "uninformed" else _INFORMED) / rho
 
     def update(log_precision: Scalar, system: GeneralisedLinear) -> Scalar:
-        _, _, information, _ = _at(system, jnp.exp(log_precision))
+        _, _, information, _ = at_precision(system, jnp.exp(log_precision))
         return jnp.log(system.sample_ratio * information)
 
     solved = fixed_point(update, jnp.log(first), system, tolerance=1e-11, max_steps=max_steps)
     precision = jnp.exp(solved.value)
-    overlap, error, _, free = _at(system, precision)
+    overlap, error, _, free = at_precision(system, precision)
     fixed = system.labels.determined > 0
     known = error <= jnp.where(fixed, _FIXED, 1.001 * _KNOWN) * rho
     free = jnp.where(known & fixed, jnp.inf, free[0] + system.sample_ratio * free[1])
@@ -121,7 +121,7 @@ def state_evolution(
         overlap=jnp.where(known, rho, overlap),
         error=jnp.where(known, 0.0, error),
         cosine=jnp.where(known, 1.0, jnp.sqrt(overlap / rho)),
-        classification_error=_classification_error(system, jnp.where(known, rho, overlap)),
+        classification_error=classification_error(system, jnp.where(known, rho, overlap)),
         converged=solved.converged | known,
         precision=precision,
         free_entropy=free,
@@ -137,11 +137,11 @@ def solutions(system: GeneralisedLinear, *, points: int = 161) -> SolutionCurve:
 
     def point(log_precision: Scalar) -> tuple:
         precision = jnp.exp(log_precision)
-        overlap, error, information, free = _at(system, precision)
+        overlap, error, information, free = at_precision(system, precision)
         ratio = precision / information
         return ratio, overlap, error, free[0] + ratio * free[1]
 
-    ratio, overlap, error, free = jax.lax.map(point, jnp.log(_grid(points) / rho))
+    ratio, overlap, error, free = jax.lax.map(point, jnp.log(precisions(points) / rho))
     stable = jnp.asarray(jnp.gradient(ratio)) > 0
     return SolutionCurve(ratio, overlap, error, free, stable)
 
@@ -167,7 +167,7 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     def ratio(u: float) -> float:
         return at(u)[0]
 
-    u = np.log(np.asarray(_grid(points)) / rho)
+    u = np.log(np.asarray(precisions(points)) / rho)
     told = [at(x) for x in u]
     known = any(point[3] for point in told)
     end = next(i for i, point in enumerate(told) if point[3] or i == points - 1)
@@ -215,11 +215,11 @@ def _extremum(ratio: Callable[[float], float], u: np.ndarray, index: int, sign: 
     return float(found.x), sign * float(found.fun)
 
 
-def _grid(points: int) -> Float[Array, "point"]:
+def precisions(points: int) -> Float[Array, "point"]:
     return jnp.geomspace(_FIRST, _LAST, points)
 
 
-def _at(system: GeneralisedLinear, precision: Scalar) -> tuple[Scalar, Scalar, Scalar, Float[Array, "2"]]:
+def at_precision(system: GeneralisedLinear, precision: Scalar) -> tuple[Scalar, Scalar, Scalar, Float[Array, "2"]]:
     """q, V, I(q, V), and the free entropies: of the prior qh V / 2 - i(qh), and of a label."""
     prior = system.prior.averages(precision)
     error = jnp.maximum(prior.error, _KNOWN * system.prior.power)
@@ -227,10 +227,10 @@ def _at(system: GeneralisedLinear, precision: Scalar) -> tuple[Scalar, Scalar, S
     return prior.overlap, error, labels.information, jnp.stack([precision * error / 2 - prior.information, labels.free_entropy])
 
 
-_point = jax.jit(_at)
+_point = jax.jit(at_precision)
 
 
-def _classification_error(system: GeneralisedLinear, overlap: Scalar) -> Scalar:
+def classification_error(system: GeneralisedLinear, overlap: Scalar) -> Scalar:
     if not isinstance(system.labels, SignLabels):
         return jnp.full_like(overlap, jnp.nan)
     rho = system.prior.power

@@ -1,59 +1,89 @@
-"""What the documentation shows is run."""
+"""What the documentation shows is run: the Python blocks of a page from top to bottom, and the examples of docstrings."""
 
+import doctest
+import importlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+import orderparam
+
 ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+ELSEWHERE = ("clusters.md",)  # tests/core/test_clusters_page.py runs it, with jobs that start on this machine
 
 
-def _blocks(path: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(), flags=re.DOTALL)
+def _blocks(path: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", path.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-def test_the_readme_example_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (block,) = _blocks("README.md")
-    names: dict = {}
-    exec(block, names)
-    plt.close("all")
-    assert (tmp_path / "learning-curve.png").stat().st_size > 5000
+def _pages() -> list[str]:
+    pages = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+    return [str(page.relative_to(ROOT)) for page in pages if page.name not in ELSEWHERE and _blocks(page)]
+
+
+def _readme(names: dict) -> None:
     mean = names["runs"]["test_error"].mean("seed")
     expected = names["op"].sweep(names["self_consistent"], names["system"], {"n_train": [20, 50, 100]})["test_error"]
     np.testing.assert_allclose(mean, expected, rtol=0.25)
+    assert Path("learning-curve.png").stat().st_size > 5000
 
 
-def test_the_declarations_of_the_page_on_new_systems_are_read():
-    names: dict = {"__name__": "page"}
-    for block in _blocks("docs/new-system.md"):
-        exec(block, names)
+def _new_system(names: dict) -> None:
     with pytest.raises(ValueError, match=r"Magnet\.spins = 1: must be an integer and >= 2"):
         names["Magnet"](1.0, spins=1)
 
 
-def test_the_page_on_your_own_data_runs():
-    names: dict = {}
-    for block in _blocks("docs/your-data.md"):
-        exec(block, names)
+def _your_data(names: dict) -> None:
     assert names["low"] < names["value"] < names["high"]
     assert names["fewest"] < names["rows"]
     assert names["scores"].mean() > 0.3
     assert names["beyond"].examples == 442
 
 
-def test_the_page_on_phases_runs():
-    names: dict = {}
-    for block in _blocks("docs/phases.md"):
-        exec(block, names)
+def _phases(names: dict) -> None:
     assert abs(names["onset"].location - 2 / np.log(1 + np.sqrt(2))) < 1e-9
     assert abs(names["memory"].spinodals["retrieval"][0] - 0.1379055665) < 1e-9
     assert {"jump", "crossover"} <= {one.kind for one in names["diagram"].boundaries}
+
+
+CHECKS: dict[str, Callable[[dict], None]] = {
+    "README.md": _readme,
+    "new-system.md": _new_system,
+    "your-data.md": _your_data,
+    "phases.md": _phases,
+}
+
+
+@pytest.mark.parametrize("page", _pages())
+def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {"__name__": "page"}
+    for block in _blocks(ROOT / page):
+        exec(compile(block, page, "exec"), names)
+    CHECKS.get(Path(page).name, lambda _: None)(names)
     plt.close("all")
 
 
-def test_every_page_that_the_readme_names_is_there():
-    for link in re.findall(r"\]\(([\w./-]+)\)", (ROOT / "README.md").read_text()):
-        assert (ROOT / link).exists(), link
+def test_every_check_has_its_page():
+    assert {Path(page).name for page in _pages()} >= CHECKS.keys()
+
+
+def _examples() -> list[str]:
+    """The modules with an example in a docstring."""
+    package = Path(orderparam.__file__).parent
+    files = (path for path in sorted(package.rglob("*.py")) if ">>> " in path.read_text())
+    return [".".join(("orderparam", *path.relative_to(package).with_suffix("").parts)) for path in files]
+
+
+@pytest.mark.parametrize("module", _examples())
+def test_the_examples_of_docstrings_are_true(module):
+    found = importlib.import_module(module)
+    names = {"op": orderparam, "np": np}
+    outcome = doctest.testmod(found, extraglobs=names, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert outcome.attempted > 0
+    assert outcome.failed == 0

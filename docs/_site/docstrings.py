@@ -1,5 +1,6 @@
 """Docstrings and signatures as HTML. A docstring is prose with names in backticks; an indented paragraph of it is a formula."""
 
+import dataclasses
 import html
 import inspect
 import re
@@ -81,6 +82,8 @@ def signature(name: str, thing: Any, skip: int = 0) -> str:
         star = star or parameter.kind is parameter.VAR_POSITIONAL
         shown.append(_short(parameter))
     gives = "" if given.return_annotation is given.empty else f" -> {annotation(given.return_annotation)}"
+    if isinstance(thing, type):
+        gives = ""
     line = f"{name}({', '.join(shown)}){gives}"
     if len(line) > _WIDTH:
         line = f"{name}(\n" + "".join(f"    {one},\n" for one in shown) + f"){gives}"
@@ -91,8 +94,8 @@ def _short(parameter: inspect.Parameter) -> str:
     text = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "") + parameter.name
     if parameter.annotation is not parameter.empty:
         text += f": {annotation(parameter.annotation)}"
-    if parameter.default is not parameter.empty:
-        text += f" = {value(parameter.default)}" if parameter.annotation is not parameter.empty else f"={value(parameter.default)}"
+    if parameter.default is not parameter.empty and parameter.default is not dataclasses.MISSING:
+        text += (" = " if ":" in text else "=") + value(parameter.default)
     return text
 
 

@@ -8,6 +8,7 @@ from latex2mathml.converter import convert
 # What `pymdownx.arithmatex` (generic) leaves of $...$ and $$...$$.
 _INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 _DISPLAY = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DOTALL)
+_ARG = re.compile(r"\\arg(?![A-Za-z])")  # which the converter does not know
 _UNREAD = re.compile(r"\\[A-Za-z]+|&#x0005C;[A-Za-z]+")  # a command that is still there was not understood
 
 
@@ -18,7 +19,7 @@ def with_mathml(page: str) -> str:
 
 
 def _mathml(formula: str, display: str) -> str:
-    tex = " ".join(html.unescape(formula).split())
+    tex = _ARG.sub(r"\\mathrm{arg}\\,", " ".join(html.unescape(formula).split()))
     try:
         made = convert(tex, display=display)
     except Exception as error:

@@ -33,9 +33,9 @@ def rooms() -> tuple[str, ...]:
 
 @functools.cache
 def packages() -> tuple[str, ...]:
-    """The packages below `orderparam` that are no rooms, those that are called by commands or have the names of `orderparam` left out."""
+    """The packages below `orderparam` that are no rooms, have no names of `orderparam` itself, and are no commands."""
     names = (module.name for module in pkgutil.iter_modules(orderparam.__path__) if module.ispkg)
-    return tuple(name for name in names if name not in ("systems", "core", "cli", "explore"))
+    return tuple(name for name in names if name not in ("systems", "core") and f"orderparam.{name}" not in COMMANDS)
 
 
 def page_of(module: str) -> str:
@@ -82,4 +82,4 @@ def offered(module: ModuleType) -> dict[str, Any]:
 
 def _is_own(thing: Any) -> bool:
     """Whether the package made it: a function, a class, a theory, or a constant."""
-    return not callable(thing) or str(thing.__module__).startswith("orderparam") and thing is not on_demand
+    return not callable(thing) or (str(thing.__module__).startswith("orderparam") and thing is not on_demand)

@@ -13,6 +13,7 @@ from scipy import stats
 
 from orderparam.core.study import Comparison
 from orderparam.plotting import house_style
+from orderparam.plotting.captions import filled
 
 BEYOND = 2 * stats.norm.sf(3)  # of points that differ by chance alone
 BY_CHANCE = 0.01  # a number of points beyond three standard errors that is less probable than this is no chance
@@ -74,6 +75,7 @@ def record(finished: Comparison, state: str) -> dict[str, Any]:
     return {
         "study": summary["study"],
         "state": state,
+        "caption": " ".join(filled(finished.study.caption, finished.parameters).split()),
         **{name: summary[name] for name in ("size", "parameters", "seconds", "processor_seconds", "finished", "versions")},
         "points": {
             kind: {

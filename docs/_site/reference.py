@@ -11,12 +11,10 @@ from typing import Any
 
 from _site.docstrings import annotation, inline, meanings, prose, signature, table, value
 from _site.names import CONTRACT, Name, packages, public, rooms
-
-import orderparam
 from orderparam.core.fields import Declaration, declarations
 from orderparam.core.result import Result
 from orderparam.core.system import Record, System
-from orderparam.core.verb import Experiment, Theory, Verb
+from orderparam.core.verb import Theory, Verb
 from orderparam.plotting.words import WORDS
 
 _USUAL = {  # of results, where the docstring of a result does not say more
@@ -26,6 +24,17 @@ _USUAL = {  # of results, where the docstring of a result does not say more
     "valid": "whether the theory holds at these parameters",
 }
 _CONTRACT = ("sweep", "theory", "experiment", "System", "parameter", "structure", "part", "Result", "theories", "experiments")
+_SECTIONS = (
+    "Names of `orderparam`",
+    "Systems",
+    "Theories",
+    "Experiments",
+    "Results",
+    "Parts of systems",
+    "Functions",
+    "Classes",
+    "Constants",
+)
 
 
 def pages() -> dict[str, str]:
@@ -51,26 +60,27 @@ def _index(names: Iterable[Name]) -> str:
     listed: dict[str, list[str]] = {}
     for name in names:
         listed.setdefault(name.page, []).append(f"[`{name.name}`]({name.page}.md#{name.name})")
-    for head, group in (("`orderparam`", (CONTRACT,)), ("Rooms", rooms()), ("Tools", packages())):
+    for head, group in (("The package", (CONTRACT,)), ("Rooms", rooms()), ("Tools", packages())):
         lines.append(f"## {head}")
         lines += [f"**[{title(page)}]({page}.md)**  \n{' '.join(listed[page])}" for page in group]
     return "\n\n".join(lines) + "\n"
 
 
 def _page(page: str, names: list[Name]) -> Iterator[str]:
-    module = importlib.import_module({CONTRACT: "orderparam"}.get(page, f"orderparam.{page}" if page in packages() else f"orderparam.systems.{page}"))
+    """The parts of a page: what the package is, and its names section by section."""
+    where = "orderparam" if page == CONTRACT else f"orderparam.systems.{page}" if page in rooms() else f"orderparam.{page}"
+    module = importlib.import_module(where)
     yield f"# {title(page)}"
-    if page in rooms():
-        yield f"`{module.__name__}` · [the theory](../theory/{page}.md) · [its studies](../gallery/by-room.md#{page})"
-    elif page != CONTRACT:
-        yield f"`{module.__name__}`"
+    beside = f" · [the theory](../theory/{page}.md) · [its studies](../gallery/by-room.md#{page})" if page in rooms() else ""
+    yield f"`{where}`{beside}"
     yield _introduction(module.__doc__)
     sections: dict[str, list[Name]] = {}
     for name in names:
         sections.setdefault(_section(name.thing), []).append(name)
     if page == CONTRACT:
-        sections = {"Names of `orderparam`": sorted(names, key=lambda one: (one.name not in _CONTRACT, one.name.lower()))}
-    for head in ("Names of `orderparam`", "Systems", "Theories", "Experiments", "Results", "Parts of systems", "Functions", "Classes", "Constants"):
+        order = {name: place for place, name in enumerate(_CONTRACT)}
+        sections = {_SECTIONS[0]: sorted(names, key=lambda one: (order.get(one.name, len(order)), one.name.lower()))}
+    for head in _SECTIONS:
         if head in sections:
             yield f"## {head}"
             for name in sections[head]:
@@ -78,10 +88,9 @@ def _page(page: str, names: list[Name]) -> Iterator[str]:
 
 
 def _introduction(text: str | None) -> str:
-    """The docstring of a package; the example that it ends with is code."""
-    before, marker, example = inspect.cleandoc(text or "").partition("import orderparam as op")
-    shown = prose(before)
-    return f"{shown}\n\n```python\n{marker}{inspect.cleandoc(example) if not example.startswith(chr(10)) else example.rstrip()}\n```" if marker else shown
+    """The docstring of a package; the example that it ends with, if it does, is code."""
+    before, marker, example = inspect.cleandoc(text or "").partition("\nimport orderparam as op")
+    return prose(before) + (f"\n\n```python\nimport orderparam as op{example.rstrip()}\n```" if marker else "")
 
 
 def _section(thing: Any) -> str:
@@ -116,7 +125,10 @@ def _entry(name: Name) -> Iterator[str]:
 
 
 def _constant(thing: Any) -> str:
-    return repr(sorted(thing)) if isinstance(thing, dict) else annotation(thing) if not isinstance(thing, str | int | float | tuple) else repr(thing)
+    """A number or words as they are, the keys of a dictionary, the classes of an annotation."""
+    if isinstance(thing, dict):
+        return repr(sorted(thing))
+    return repr(thing) if isinstance(thing, str | int | float | tuple) else annotation(thing)
 
 
 def _verb(verb: Verb) -> Iterator[str]:
@@ -136,8 +148,7 @@ def _verb(verb: Verb) -> Iterator[str]:
         facts.append("Runs on the host: it is neither compiled nor batched.")
     elif isinstance(verb, Theory) and not verb.differentiable:
         facts.append("Not differentiable.")
-    verb_kind = "solve" if isinstance(verb, Theory) or isinstance(verb, Experiment) else ""
-    facts.append(f"On the command line: <code>orderparam {verb_kind} {verb.name} NAME=VALUE ...</code>")
+    facts.append(f"On the command line: <code>orderparam solve {verb.name} NAME=VALUE ...</code>")
     yield f'<p class="facts">{" ".join(facts)}</p>'
 
 
@@ -200,19 +211,15 @@ def _class(name: str, kind: type) -> Iterator[str]:
 
 
 def _methods(kind: type) -> Iterator[str]:
+    """The public methods and properties that have a docstring."""
     rows = []
     for name, member in vars(kind).items():
-        function = member.fget if isinstance(member, property) else getattr(member, "__func__", getattr(member, "func", member))
-        if name.startswith("_") or not inspect.isroutine(function) and not isinstance(member, property):
+        is_value = isinstance(member, property | functools.cached_property)
+        function = member.fget if isinstance(member, property) else getattr(member, "func", getattr(member, "__func__", member))
+        if name.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
             continue
-        if not getattr(function, "__doc__", None):
-            continue
-        arguments = "" if isinstance(member, property) or hasattr(member, "func") else f"({_arguments(function)})"
-        rows.append((f"<code>{name}{html.escape(arguments)}</code>", inline(" ".join(inspect.cleandoc(function.__doc__).split()))))
+        given = [one for one in inspect.signature(function).parameters if one not in ("self", "cls")]
+        called = name if is_value else f"{name}({', '.join(given)})"
+        rows.append((_code(called, quoted=False), inline(" ".join(inspect.cleandoc(function.__doc__).split()))))
     if rows:
         yield table(("method or property", "what it gives"), rows)
-
-
-def _arguments(function: Any) -> str:
-    given = list(inspect.signature(function).parameters.values())
-    return ", ".join(one.name for one in given if one.name not in ("self", "cls"))

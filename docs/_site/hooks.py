@@ -1,0 +1,146 @@
+"""What MkDocs calls: adds the generated pages, orders all of them, and finishes each page's HTML."""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+
+import orderparam
+from _site import gallery, reference
+from _site.commands import commands
+from _site.formulas import with_mathml
+from _site.links import with_links
+from _site.names import CONTRACT, packages, rooms
+from _site.notebook import notebook
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+TUTORIALS = ("your-learning-curve", "theory-beside-experiment", "add-your-theory")
+HOWTO = (
+    "sweeps",
+    "xarray",
+    "units",
+    "your-data",
+    "phases",
+    "exponents",
+    "new-system",
+    "clusters",
+    "gpu",
+    "speed",
+    "robustness",
+    "troubleshooting",
+)
+THEORY = {
+    "Networks as kernels": ("random_networks", "kernel_regression", "renormalization", "random_features", "scaling_laws"),
+    "Networks that learn features": ("proportional", "kernel_adaptation", "extensive_width", "one_step", "several_steps"),
+    "Gradient descent in time": ("online_sgd", "multi_index"),
+    "Inference and capacity": ("generalised_linear", "perceptron", "committee", "storage_capacity", "generalisation"),
+    "Magnets and memories": ("spins", "associative_memory"),
+}
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Adds what is generated, and orders all pages."""
+
+    def add(path: str, content: str | bytes) -> None:
+        files.append(File.generated(config, path, content=content))
+
+    for path, text in gallery.pages().items():
+        add(f"gallery/{path}", text)
+    for path, picture in gallery.small_pictures().items():
+        add(f"gallery/{path}", picture)
+    for path, text in reference.pages().items():
+        add(f"reference/{path}", text)
+    add("reference/commands.md", commands())
+    add("theory/index.md", _theory())
+    add("changelog.md", (ROOT / "CHANGELOG.md").read_text())
+    add("assets/site.css", (HERE / "site.css").read_text())
+    for path in sorted(ROOT.glob("docs/tutorials/*.md")):
+        add(f"tutorials/{path.stem}.ipynb", notebook(path.read_text()))
+    config.nav = _navigation({file.src_uri for file in files.documentation_pages()})
+    return files
+
+
+def _theory() -> str:
+    """The overview of the rooms."""
+    lines = ["# Theory", "A room is one part of the field: its model, its theories, what they describe as an experiment, and studies."]
+    for head, names in THEORY.items():
+        lines += [f"## {head}", "| room | what it solves and runs |\n| --- | --- |"]
+        for name in names:
+            said = inspect.cleandoc(getattr(orderparam.systems, name).__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+            lines[-1] += f"\n| [{reference.title(name)}]({name}.md) | {said.replace('|', '&#124;')} |"
+    return "\n\n".join(lines) + "\n"
+
+
+def _navigation(pages: set[str]) -> list[Any]:
+    """Every page that is there, in the order of reading; studies are reached through the gallery."""
+
+    def there(folder: str, names: tuple[str, ...]) -> list[str]:
+        written = sorted(path.split("/")[1].removesuffix(".md") for path in pages if path.startswith(f"{folder}/"))
+        chosen = [*names, *(name for name in written if name not in names and name != "index")] if folder != "theory" else names
+        return [f"{folder}/{name}.md" for name in chosen if f"{folder}/{name}.md" in pages]
+
+    top = [path for path in ("glossary.md", "conventions.md", "papers.md", "changelog.md") if path in pages]
+    placed = {"index.md", "agreement.md", *top}
+    rest = sorted(path for path in pages if "/" not in path and path not in placed)
+    theory = [{head: there("theory", names)} for head, names in THEORY.items()]
+    return [
+        {"Home": "index.md"},
+        {"Tutorials": there("tutorials", TUTORIALS)},
+        {"How-to": there("howto", HOWTO)},
+        {"Theory": ["theory/index.md", *theory]},
+        {"Gallery": ["gallery/index.md", "gallery/by-room.md", "gallery/by-source.md", "agreement.md"]},
+        {
+            "Reference": [
+                "reference/index.md",
+                "reference/commands.md",
+                f"reference/{CONTRACT}.md",
+                {"Rooms": [f"reference/{name}.md" for names in THEORY.values() for name in names]},
+                {"Tools": [f"reference/{name}.md" for name in packages()]},
+            ]
+        },
+        {"Background": [*top, *rest]},
+    ]
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Puts the notebook above a tutorial and the studies of a room below its theory."""
+    folder, _, name = page.file.src_uri.removesuffix(".md").partition("/")
+    for problem in _broken_tables(markdown):
+        raise PluginError(f"{page.file.src_uri}: a row of a table has more or fewer cells than its head: {problem}")
+    if folder == "tutorials":
+        head, rest = re.match(r"(# [^\n]*\n)(.*)", markdown, re.DOTALL).groups()  # type: ignore[union-attr]
+        return f"{head}\n[As a notebook]({name}.ipynb){{: .notebook download }}\n{rest}"
+    if folder == "theory" and name in rooms():
+        names = [study.name for study in gallery.studies().values() if study.room == name]
+        return f"{markdown}\n\n## Studies\n\n{gallery.cards(names, '../gallery/')}\n"
+    return markdown
+
+
+def _broken_tables(markdown: str) -> list[str]:
+    """Rows of tables that have not as many cells as the head, for a bar in a formula, say."""
+    found, width = [], 0
+    for line in re.sub(r"```.*?```", "", markdown, flags=re.DOTALL).split("\n"):
+        cells = len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", line)))
+        if not line.startswith("|"):
+            width = 0
+        elif width and cells != width:
+            found.append(line)
+        else:
+            width = cells
+    return found
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Formulas as MathML, names as links."""
+    try:
+        return with_links(with_mathml(html), page.file.url)
+    except ValueError as error:
+        raise PluginError(f"{page.file.src_uri}: formula {error}") from None
+

@@ -1,0 +1,70 @@
+"""Names in the text that lead to where they are explained: `onsager` to the reference, `ising-square` to the gallery."""
+
+import functools
+import html
+import posixpath
+import re
+
+from _site.gallery import studies
+from _site.names import public, rooms
+from orderparam.core import registry
+from orderparam.core.fields import declarations
+
+_CODE = re.compile(r"<pre.*?</pre>|<a [^>]*>.*?</a>|<h\d.*?</h\d>|<code>([^<]+)</code>", re.DOTALL)
+_CALL = re.compile(r"(?:op|orderparam)?\.?([\w.]+?)(?:\(.*\))?")
+
+
+def with_links(page: str, url: str) -> str:
+    """The HTML of a page, its names of functions, classes, packages and studies linked; code blocks and headings as they are."""
+    room = posixpath.basename(url).removesuffix(".html")
+
+    def linked(found: re.Match[str]) -> str:
+        target = _target(html.unescape(found[1]), room) if found[1] else None
+        if target is None:
+            return found[0]
+        where, _, anchor = target.partition("#")
+        relative = "" if where == url else posixpath.relpath(where, posixpath.dirname(url) or ".")
+        return f'<a class="name" href="{relative}{"#" if anchor else ""}{anchor}">{found[0]}</a>'
+
+    return _CODE.sub(linked, page)
+
+
+def _target(text: str, room: str) -> str | None:
+    """The page (and anchor) on which a text in code is explained, if it is a name; names of the page's own room come first."""
+    if text in studies():
+        return f"gallery/{text}.html"
+    if text in known():
+        return known()[text]
+    call = _CALL.fullmatch(text)
+    if call is None:
+        return None
+    name = call[1]
+    return known().get(f"{room}.{name}") or known().get(name)
+
+
+@functools.cache
+def known() -> dict[str, str]:
+    """Name, or room.name -> page and anchor. A bare name that several pages have, or that is a parameter too, is ambiguous."""
+    found: dict[str, str] = {}
+    bare: dict[str, set[str]] = {}
+    for name in public():
+        target = f"reference/{name.page}.html#{name.name}"
+        short = name.module.removeprefix("orderparam").removeprefix(".")
+        for prefix in {name.page, short, short.removeprefix("systems."), name.module}:
+            found[f"{prefix}.{name.name}".removeprefix(".")] = target
+        bare.setdefault(name.name, set()).add(target)
+    found |= {name: min(targets) for name, targets in bare.items() if len(targets) == 1 and name not in parameters()}
+    for name in public():
+        where = f"orderparam.systems.{name.page}" if name.page in rooms() else f"orderparam.{name.page}"
+        found[where] = f"reference/{name.page}.html"
+    return found
+
+
+@functools.cache
+def parameters() -> frozenset[str]:
+    """Names of fields, options and observables: in a text these are meant, not the functions that are called so."""
+    verbs = (*registry.theories().values(), *registry.experiments().values())
+    fields = {field for kind in registry.systems().values() for field in declarations(kind)}
+    options = {option for verb in verbs for option in verb.options}
+    observables = {field for verb in verbs for result in verb.results for field in result.dims()}
+    return frozenset(fields | options | observables)

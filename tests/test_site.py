@@ -1,0 +1,145 @@
+"""The pages of the site: all public names are in the reference, all studies in the gallery, and links lead somewhere."""
+
+import importlib
+import json
+import pkgutil
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import orderparam
+from orderparam.core import registry
+from orderparam.core.on_demand import on_demand
+from orderparam.core.study import studies
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+sys.path.insert(0, str(DOCS))
+gallery, reference, commands, docstrings, formulas, notebook, links, names = (
+    importlib.import_module(f"_site.{name}")
+    for name in ("gallery", "reference", "commands", "docstrings", "formulas", "notebook", "links", "names")
+)
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """Path of a generated page below `docs` -> markdown."""
+    made = {f"gallery/{path}": text for path, text in gallery.pages().items()}
+    made |= {f"reference/{path}": text for path, text in reference.pages().items()}
+    return made | {"reference/commands.md": commands.commands(), "theory/index.md": "", "changelog.md": ""}
+
+
+def _offered():
+    """Package -> name of what its `__init__` offers, found without the code of the site."""
+    found = pkgutil.walk_packages(orderparam.__path__, "orderparam.")
+    for name in ["orderparam", *(one.name for one in found if one.ispkg and not one.name.startswith(names.COMMANDS))]:
+        module = importlib.import_module(name)
+        for one in getattr(module, "__all__", dir(module)):
+            thing = getattr(module, one)
+            own = str(getattr(thing, "__module__", "")).startswith("orderparam") and thing is not on_demand
+            if not isinstance(thing, ModuleType) and not one.startswith("_") and own:
+                yield name, one
+
+
+def test_every_public_name_is_in_the_reference(pages):
+    offered = list(_offered())
+    assert len(offered) > 600
+    missing = [
+        (package, name)
+        for package, name in offered
+        if f"### `{name}` {{: #{name} }}" not in pages[f"reference/{names.page_of(package)}.md"]
+    ]
+    assert not missing
+
+
+def test_everything_registered_is_in_the_reference_with_its_fields(pages):
+    for name, verb in {**registry.theories(), **registry.experiments()}.items():
+        room, _, function = name.partition(".")
+        if verb.__module__.startswith("orderparam."):
+            assert f"### `{function}` {{" in pages[f"reference/{room}.md"]
+            for result in verb.results:
+                rows = pages[f"reference/{room}.md"].partition(f"### `{result.__name__}` {{")[2].partition("\n### ")[0]
+                assert all(f"<td><code>{field}</code></td>" in rows for field in result.dims()), result
+
+
+def test_a_system_has_a_table_of_its_parameters(pages):
+    table = pages["reference/spins.md"].partition("### `MeanFieldMagnet` {")[2].partition("\n### ")[0]
+    row = "<td><code>temperature</code></td><td>temperature T in units of the coupling</td><td>&gt; 0</td><td>needed</td>"
+    assert row in table
+    assert "<td><code>1000</code></td>" in table
+
+
+def test_docstrings_say_what_names_mean():
+    text = "Two numbers.\n\nridge: the penalty, at least 0. n_train, n_test: examples.\n    More of it. rest: left"
+    assert docstrings.meanings(text, ["ridge", "n_train", "n_test", "rest", "none"]) == {
+        "ridge": "the penalty, at least 0",
+        "n_train": "examples. More of it",
+        "n_test": "examples. More of it",
+        "rest": "left",
+    }
+    assert "<p><code>ridge</code>: the penalty, at least 0." in docstrings.prose(text, ["ridge"])
+    assert docstrings.prose("a < b\n\n    x = *y*") == '<p>a &lt; b</p>\n\n<pre class="example"><code>x = *y*</code></pre>'
+
+
+def test_every_study_answers_one_question_and_has_a_page(pages):
+    own = {name for name, study in studies().items() if study.build.__module__.startswith("orderparam.")}
+    placed = [name for chosen in gallery.questions().values() for name in chosen]
+    assert sorted(placed) == sorted(own)
+    for name in own:
+        assert f"orderparam run {name} " in pages[f"gallery/{name}.md"]
+        assert f'href="{name}.html"' in pages["gallery/by-room.md"]
+
+
+def test_what_the_gallery_keeps_is_of_studies_that_there_are():
+    kept = {path.stem for path in (DOCS / "gallery").glob("*.json")}
+    assert kept == {path.stem for path in (DOCS / "gallery").glob("*.webp")}
+    assert kept <= studies().keys()
+    assert sum(path.stat().st_size for path in (DOCS / "gallery").iterdir()) < 8_500_000
+
+
+def test_papers_of_a_source():
+    assert gallery.papers("Mei, Montanari 2019 (arXiv:1908.05355); Gaussian units: Aiudi et al. 2025, Fig. 2; solved here") == [
+        "Mei, Montanari 2019",
+        "Aiudi et al. 2025",
+    ]
+    assert gallery.papers("derived for this package from the free entropy of Nguyen and Barbier 2026") == ["Nguyen, Barbier 2026"]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_relative_links_lead_to_something(path, pages):
+    text = re.sub(r"```.*?```|`[^`]*`|\$\$.*?\$\$", "", path.read_text(), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s#]+)[^)]*\)", text):
+        if "://" not in link and not link.startswith("mailto:"):
+            target = (path.parent / link).resolve()
+            generated = target.is_relative_to(DOCS) and str(target.relative_to(DOCS)) in pages
+            assert target.exists() or generated, link
+
+
+def test_formulas_are_mathml_and_what_is_not_known_is_refused():
+    page = r'<p><span class="arithmatex">\(\lambda_k &lt; \arg\max_x f\)</span></p>'
+    made = formulas.with_mathml(page)
+    assert made.startswith('<p><math xmlns="http://www.w3.org/1998/Math/MathML" display="inline">')
+    assert "&#x003C;" in made or "&lt;" in made
+    with pytest.raises(ValueError, match="unheard"):
+        formulas.with_mathml(r'<span class="arithmatex">\(\unheard{x}\)</span>')
+
+
+def test_a_tutorial_is_a_notebook():
+    made = json.loads(notebook.notebook("# Title\n\nText.\n\n```python\nx = 1\n```\n\nMore.\n"))
+    assert [(cell["cell_type"], cell["source"]) for cell in made["cells"]] == [
+        ("markdown", "# Title\n\nText."),
+        ("code", "x = 1"),
+        ("markdown", "More."),
+    ]
+
+
+def test_names_in_the_text_lead_to_the_reference():
+    page = "<p><code>onsager</code> <code>temperature</code> <code>ising-square</code></p><pre><code>onsager</code></pre>"
+    assert links.with_links(page, "theory/spins.html") == (
+        '<p><a class="name" href="../reference/spins.html#onsager"><code>onsager</code></a> <code>temperature</code>'
+        ' <a class="name" href="../gallery/ising-square.html"><code>ising-square</code></a></p><pre><code>onsager</code></pre>'
+    )

@@ -13,10 +13,10 @@ In the order of reading:
     phases.py      the plane of two numbers, ever finer
     folder.py      what the browser may name and upload
     curves.py      the figure of the curves; plane.py that of the plane
-    controls.py    sliders and menus of one system
+    slider.py      one number; controls.py   sliders and menus of one system
     gallery.py     the studies; your_data.py the forecast of a person's own rows
     take_away.py   what is seen as files
-    app.py         the page; server.py who may open it
+    style.py       how it looks; app.py   the page; server.py who may open it
 
 This package needs the extra `explore` (Panel and Bokeh); nothing else imports it but the command.
 """

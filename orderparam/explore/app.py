@@ -63,7 +63,7 @@ class Page:
         self._seen: tuple[Any, ...] = ()
         self._running: tuple[str, float, bool] | None = None
         self._ended = False
-        self._address = ""
+        self._asked = self._address = ""
         self._opening = 0
         self._refused = ""  # why the address that the page was opened with is not what is seen
         self.state: State | None = None
@@ -531,7 +531,9 @@ class Page:
             self._seen = ()
         self._look_for_points()
         address = self.state.address + ("&theme=dark" if self.dark else "")
-        if address != self._address:
+        if address != self._asked:  # while a slider moves, neither the address nor what is copied follows it
+            self._asked = address
+        elif address != self._address:
             self._address = address
             self._snippets()
             if self._location is not None:

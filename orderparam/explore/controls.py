@@ -3,76 +3,20 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import Any, ClassVar
+from typing import Any
 
 import panel as pn
-import param
 
 from orderparam.cli.given import _option
 from orderparam.core.system import replace
 from orderparam.explore.curves import spoken
 from orderparam.explore.knobs import STEPS, Knob
+from orderparam.explore.slider import Slider
 from orderparam.explore.starts import experiments_of, theories_of, verbs
 from orderparam.explore.state import SHOWN, State, accepted, checked_range, choices_words, observables
 
 Change = Callable[[State], None]  # what is called with the state that a person asks for
 Tell = Callable[[str], None]  # what is called with a sentence for the person
-
-
-class Slider(pn.custom.JSComponent):
-    """One number: a range that the keyboard moves, and a field to type it into. position: 0 to STEPS; shown: the number as text;
-    typed: what was typed, and a count that makes the same text an event again."""
-
-    label = param.String()
-    meaning = param.String()
-    position = param.Integer(0)
-    shown = param.String()
-    typed = param.List([])
-
-    _esm = f"""
-    export function render({{ model }}) {{
-      const box = document.createElement("div")
-      box.className = "knob"
-      const id = "k" + Math.random().toString(36).slice(2)
-      const label = document.createElement("label")
-      label.htmlFor = id
-      label.textContent = model.label
-      label.title = model.meaning
-      const field = document.createElement("input")
-      field.type = "text"
-      field.inputMode = "decimal"
-      field.autocomplete = "off"
-      field.setAttribute("aria-label", model.label + ", typed")
-      field.value = model.shown
-      const range = document.createElement("input")
-      range.type = "range"
-      range.id = id
-      range.min = 0
-      range.max = {STEPS}
-      range.step = 1
-      range.value = model.position
-      range.setAttribute("aria-valuetext", model.shown)
-      range.setAttribute("aria-description", model.meaning)
-      range.addEventListener("input", () => {{ model.position = Number(range.value) }})
-      let count = 0
-      field.addEventListener("change", () => {{ model.typed = [field.value.slice(0, 60), ++count] }})
-      model.on("position", () => {{ if (Number(range.value) !== model.position) range.value = model.position }})
-      model.on("shown", () => {{ field.value = model.shown; range.setAttribute("aria-valuetext", model.shown) }})
-      box.append(label, field, range)
-      return box
-    }}
-    """
-    _stylesheets: ClassVar[list[str]] = [
-        """
-        .knob { display: grid; grid-template-columns: 1fr 6.2em; column-gap: 8px; align-items: baseline; }
-        .knob { font-size: 13px; width: 100%; }
-        .knob label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-        .knob input[type=text] { font: inherit; width: 100%; box-sizing: border-box; text-align: right; padding: 1px 4px; }
-        .knob input[type=text] { border: 1px solid var(--ex-line); border-radius: 3px; background: transparent; color: inherit; }
-        .knob input[type=range] { grid-column: 1 / 3; width: 100%; margin: 3px 0 6px 0; accent-color: #0072B2; height: 18px; }
-        .knob input:focus-visible { outline: 2px solid #56B4E9; }
-        """
-    ]
 
 
 class Knobs:
@@ -88,6 +32,7 @@ class Knobs:
                 label=name,
                 meaning=f"{knob.meaning}: {knob.allowed}",
                 position=_position(knob, value),
+                steps=STEPS,
                 shown=f"{value:.6g}",
                 sizing_mode="stretch_width",
                 margin=(0, 5),

@@ -53,5 +53,7 @@ def files(folder: Path) -> list[str]:
     if not folder.is_dir():
         return []
     with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if entry.is_file() and Path(entry.name).suffix.lower() in KINDS]
+        names = [
+            entry.name for entry in entries if entry.is_file(follow_symlinks=False) and Path(entry.name).suffix.lower() in KINDS
+        ]
     return sorted(names)[:200]

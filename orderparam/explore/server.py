@@ -16,6 +16,7 @@ import panel as pn
 from bokeh.server.auth_provider import AuthProvider
 from tornado.web import RequestHandler
 
+from orderparam.explore import slider  # noqa: F401, see there
 from orderparam.explore.folder import LARGEST
 from orderparam.explore.style import css
 
@@ -81,12 +82,13 @@ def page(folder: Path) -> pn.viewable.Viewable:
     def tick() -> None:
         if pages:
             pages[0].tick()
+            if pages[0].state is not None and len(frame) == 1 and frame[0] is not pages[0].view:
+                frame.objects = [pages[0].view]
         elif _loaded.is_set():
             from orderparam.explore.app import Page
 
             made = Page(folder, location.search if location is not None else "", dark)
             pages.append(made)
-            frame.objects = [made.view]
             if location is not None:
                 location.param.watch(lambda event: made.went(event.new), "search")
 

@@ -1,6 +1,6 @@
 """A person's own rows: the forecast of their learning curve, and how it moves with the network that learns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -10,18 +10,20 @@ import numpy as np
 import panel as pn
 from bokeh.models import ColumnDataSource, LegendItem, Span
 
+from orderparam.analysis.phases.axes import Axis
 from orderparam.core.agreement import estimate
 from orderparam.core.text import with_error
 from orderparam.explore.curves import INK, PAPER, dressed_legend, plain_figure
 from orderparam.explore.evaluate import Latest, Stale
 from orderparam.explore.folder import KINDS, LARGEST, files, inside, uploaded
-from orderparam.explore.knobs import STEPS
+from orderparam.explore.knobs import STEPS, Knob
+from orderparam.explore.slider import Slider
 from orderparam.learning_curves import Forecast, Problem, forecast_problem, from_file
 from orderparam.plotting.style import COLOURS
 
 ACTIVATIONS = ("relu", "erf", "sign", "linear")
 DEEPEST = 6
-RIDGES = (1e-6, 1e2)
+RIDGE = Knob("ridge", "beside the Gram matrix", "> 0", Axis("ridge", 1e-6, 1e2, True), whole=False)
 ORDERS = 8  # random orders of the rows, of a page that should answer soon
 WIDTHS = (10, 10_000)
 
@@ -75,14 +77,16 @@ class YourData:
         self.activation = pn.widgets.Select(name="activation", options=list(ACTIVATIONS), value="relu", **wide)
         self.depth = pn.widgets.IntInput(name="hidden layers", value=1, start=1, end=DEEPEST, **wide)
         self.best = pn.widgets.Checkbox(name="the best ridge (leave-one-out)", value=True)
-        self.ridge = pn.widgets.IntSlider(name="log ridge", value=STEPS // 2, start=0, end=STEPS, show_value=False, **wide)
+        self.ridge = Slider(label="ridge", meaning="beside the Gram matrix", position=STEPS // 2, steps=STEPS, **wide)
         self.width = pn.widgets.TextInput(name="width (empty: infinite)", max_length=8, **wide)
         self.status = pn.pane.HTML("", **wide)
         self.words = pn.pane.HTML("", **wide)
         self._curve, self._marks = (ColumnDataSource({"x": [], "y": [], "low": [], "high": []}) for _ in range(2))
         self.figure = self._figure()
-        for one in (self.activation, self.depth, self.best, self.ridge, self.width):
+        for one in (self.activation, self.depth, self.best, self.width):
             one.param.watch(lambda _: self.ask(), "value")
+        self.ridge.param.watch(lambda _: self._ridged(), "position")
+        self.ridge.param.watch(lambda event: self._typed(event.new), "typed")
         self.upload.param.watch(lambda _: self.read(), "value")
         for one in (self.file, self.target):
             one.param.watch(lambda _: self.read(), "value")
@@ -137,11 +141,23 @@ class YourData:
             return
         self.ask()
 
+    def _ridged(self) -> None:
+        """A ridge that is chosen is no longer the best one."""
+        self.ridge.shown = f"{RIDGE.value(self.ridge.position):g}"
+        self.best.value = False
+        self.ask()
+
+    def _typed(self, typed: Sequence[Any]) -> None:
+        try:
+            self.ridge.position = RIDGE.position(float(str(typed[0])))
+        except (ValueError, IndexError):
+            self._say("the ridge must be a number")
+
     def ask(self) -> None:
         """Asks for the forecast that the controls describe."""
         if self._problem is None:
             return
-        ridge = None if self.best.value else float(f"{np.geomspace(*RIDGES, STEPS + 1)[self.ridge.value]:.3g}")
+        ridge = None if self.best.value else float(RIDGE.value(self.ridge.position))
         width = None
         if self.width.value.strip():
             try:

@@ -1,0 +1,123 @@
+"""What a browser may name, upload and know."""
+
+import os
+
+import numpy as np
+import pytest
+
+pytest.importorskip("panel", reason="the extra explore is not installed")
+
+from orderparam.explore.folder import KINDS, LARGEST, files, inside, uploaded
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "results"
+    made.mkdir()
+    (made / "mine.csv").write_text("x,y\n1,2\n")
+    (made / "notes.txt").write_text("no table")
+    (tmp_path / "secret.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "results-of-others").mkdir()
+    (tmp_path / "results-of-others" / "theirs.csv").write_text("x,y\n1,2\n")
+    os.symlink(tmp_path / "secret.csv", made / "link.csv")
+    os.symlink(tmp_path, made / "up")
+    os.symlink(made / "round.csv", made / "round.csv")
+    return made
+
+
+def test_a_file_of_the_folder_is_found(folder):
+    assert inside(folder, "mine.csv").read_text().startswith("x,y")
+    assert "mine.csv" in files(folder)
+    assert "notes.txt" not in files(folder)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret.csv",
+        "up/secret.csv",
+        "link.csv",
+        "round.csv",
+        "../results-of-others/theirs.csv",
+        "nothing.csv",
+        "",
+        ".",
+        "\0.csv",
+        "a" * 5000 + ".csv",
+        "/etc/passwd",
+        "notes.txt",
+        "..\\secret.csv",
+        "~/x.csv",
+    ],
+)
+def test_nothing_else_is(folder, name):
+    with pytest.raises(ValueError, match=r"no such file|must be one of"):
+        inside(folder, name)
+
+
+def test_an_absolute_name_of_another_file_is_refused(folder):
+    with pytest.raises(ValueError, match="no such file"):
+        inside(folder, str(folder.parent / "secret.csv"))
+
+
+@pytest.mark.parametrize("name", ["x.py", "x.pkl", "x.npz", "x.csv.exe", "x", ".csv/", "x.parquet"])
+def test_uploads_of_other_kinds_are_refused(name):
+    with pytest.raises(ValueError, match="must be one of"), uploaded(name, b"1,2\n"):
+        pass
+
+
+def test_uploads_are_bounded_and_leave_nothing_behind(tmp_path):
+    for content in (b"", b"x" * (LARGEST + 1)):
+        with pytest.raises(ValueError, match="bytes"), uploaded("x.csv", content):
+            pass
+    with uploaded("../../etc/évil name.csv", b"x,y\n1,2\n") as path:
+        assert path.suffix in KINDS
+        assert path.name == "évilname.csv"
+        place = path.parent
+        assert "orderparam-" in place.name
+    assert not place.exists()
+
+
+def test_an_array_of_objects_is_not_unpickled(tmp_path):
+    from orderparam.learning_curves import from_file
+
+    class Evil:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "executed"),)
+
+    np.save(tmp_path / "x.npy", np.array([Evil()], dtype=object), allow_pickle=True)
+    with uploaded("x.npy", (tmp_path / "x.npy").read_bytes()) as path, pytest.raises(ValueError):
+        from_file(str(path))
+    assert not (tmp_path / "executed").exists()
+
+
+class Asked:
+    """As much of a request as the token looks at."""
+
+    def __init__(self, cookie=None, query=None):
+        self.cookie, self.query, self.kept = cookie, query, {}
+
+    def get_cookie(self, name):
+        return self.cookie
+
+    def get_query_argument(self, name, default):
+        return self.query if self.query is not None else default
+
+    def set_cookie(self, name, value, **options):
+        self.kept[name] = (value, options)
+
+
+def test_only_the_token_lets_in():
+    from orderparam.explore.server import COOKIE, Token
+
+    user = Token("a-long-token").get_user
+    assert user(Asked()) is None
+    for wrong in ("", "a-long-toke", "a-long-token ", "A-LONG-TOKEN", "é"):
+        assert user(Asked(cookie=wrong, query=wrong)) is None
+    assert user(Asked(cookie="a-long-token")) == "visitor"
+    first = Asked(query="a-long-token")
+    assert user(first) == "visitor"
+    value, options = first.kept[COOKIE]
+    assert value == "a-long-token"
+    assert options["httponly"]
+    assert options["samesite"] == "Strict"

@@ -1,0 +1,102 @@
+"""The conversions that docs/conventions.md marks: what a source minimises or solves gives what the package does."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import LinearSVC
+
+from orderparam.kernels import power_law
+from orderparam.losses import loss, minimise
+from orderparam.systems.kernel_adaptation.modes.network import hermite_target
+from orderparam.systems.kernel_regression import KernelRegression, self_consistent
+from orderparam.systems.online_sgd import CommitteeSGD, overlap_flow
+from orderparam.systems.scaling_laws import PowerLawFeatures
+
+N, D, P, RIDGE = 30, 20, 25, 0.37
+_RNG = np.random.default_rng(0)
+RAW = np.tanh(_RNG.standard_normal((N, D)) @ _RNG.standard_normal((D, P)) / np.sqrt(D))
+DIVIDED = RAW / np.sqrt(P)
+TARGETS = _RNG.standard_normal(N)
+OURS = np.asarray(minimise(loss("square"), DIVIDED, TARGETS, RIDGE).fields)
+
+
+def _fitted(features, error_factor, penalty):
+    """Predictions at the minimum of error_factor sum (y - f)^2 + penalty |a|^2, written out and searched for."""
+
+    def objective(a):
+        rest = TARGETS - features @ a
+        gradient = -2 * error_factor * features.T @ rest + 2 * penalty * a
+        return error_factor * rest @ rest + penalty * a @ a, gradient
+
+    return features @ minimize(objective, np.zeros(P), jac=True, method="BFGS", options={"gtol": 1e-13, "maxiter": 10_000}).x
+
+
+@pytest.mark.parametrize(
+    ("features", "error_factor", "penalty"),
+    [
+        pytest.param(DIVIDED, 1 / (2 * N), RIDGE / N / 2, id="mean, halves: T = n lambda"),
+        pytest.param(DIVIDED, 1 / N, RIDGE / N, id="mean, no halves: T = n lambda"),
+        pytest.param(DIVIDED, 1.0, RIDGE, id="sum, no halves: T = lambda"),
+        pytest.param(RAW, 1 / (2 * N), RIDGE * P / (2 * N), id="Loureiro 2025: lambda = 2 n lambda' / p"),
+        pytest.param(RAW, 1 / N, P / D * RIDGE * D / N, id="Mei, Montanari 2019: lambda = n lambda' / d"),
+    ],
+)
+def test_ridges_of_other_objectives(features, error_factor, penalty):
+    np.testing.assert_allclose(_fitted(features, error_factor, penalty), OURS, atol=1e-6)
+
+
+def test_ridges_of_closed_forms_and_of_scikit_learn():
+    gram, raw = DIVIDED @ DIVIDED.T, RAW.T @ RAW
+    closed = RAW @ np.linalg.solve(raw + P * RIDGE * np.eye(P), RAW.T @ TARGETS)
+    np.testing.assert_allclose(closed, OURS, atol=1e-10)
+    np.testing.assert_allclose(gram @ np.linalg.solve(gram + RIDGE * np.eye(N), TARGETS), OURS, atol=1e-10)
+    np.testing.assert_allclose(Ridge(RIDGE, fit_intercept=False).fit(DIVIDED, TARGETS).predict(DIVIDED), OURS, atol=1e-10)
+    np.testing.assert_allclose(KernelRidge(RIDGE, kernel="precomputed").fit(gram, TARGETS).predict(gram), OURS, atol=1e-10)
+
+
+def test_the_inverse_penalties_of_scikit_learn():
+    signs = np.sign(TARGETS)
+    logistic = LogisticRegression(C=1 / RIDGE, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(DIVIDED, signs)
+    np.testing.assert_allclose(logistic.coef_[0], minimise(loss("logistic"), DIVIDED, signs, RIDGE).weights, atol=1e-5)
+    hinge = LinearSVC(C=1 / RIDGE, loss="hinge", fit_intercept=False, tol=1e-10, max_iter=10**6).fit(DIVIDED, signs)
+    np.testing.assert_allclose(hinge.coef_[0], minimise(loss("hinge"), DIVIDED, signs, RIDGE).weights, atol=1e-5)
+
+
+def test_thresholds_of_kernel_regression():
+    system = KernelRegression(power_law(1.5, 0.5), n_train=50, temperature=0.3, noise=0.2)
+    curve, s = self_consistent(system), system.spectrum
+    canatar = float(curve.effective_ridge)  # their kappa
+    eigenvalue, count = s.eigenvalues, s.multiplicities
+    assert canatar == pytest.approx(0.3 + float(count @ (canatar * eigenvalue / (canatar + 50 * eigenvalue)) + s.tail), rel=1e-10)
+    kappa = canatar / 50  # that of Simon et al., delta = 0.3
+    learned = eigenvalue / (eigenvalue + kappa)
+    assert float(count @ learned + s.tail / kappa) + 0.3 / kappa == pytest.approx(50, rel=1e-10)
+    overfitting = 50 / (50 - float(count @ learned**2))  # their E_0 = 1/(1 - gamma)
+    error = overfitting * (float(s.target_power @ (1 - learned) ** 2) + float(s.tail_power) + 0.2)
+    assert float(curve.test_error) + 0.2 == pytest.approx(error, rel=1e-9)
+
+
+def test_saad_and_solla_beside_veiga():
+    units, rate, noise = 2, 2.0, 0.01
+    sizes = {"width": units, "teacher_width": units, "horizon": 20.0}
+    veiga = overlap_flow(CommitteeSGD(learning_rate=rate, noise=noise, **sizes))
+    saad = overlap_flow(CommitteeSGD(learning_rate=rate / units**2, noise=units**2 * noise, readout="sum", **sizes))
+    np.testing.assert_allclose(saad.test_error, units**2 * np.asarray(veiga.test_error), rtol=1e-8)
+    np.testing.assert_allclose(saad.teacher_overlap, veiga.teacher_overlap, rtol=1e-8)
+
+
+def test_exponents_of_power_laws():
+    source = power_law(1.5, 0.4)
+    assert float(source.eigenvalues[1]) == pytest.approx(2**-1.5, rel=1e-12)
+    assert float(source.target_power[1]) == pytest.approx(2 ** -(1 + 2 * 0.4 * 1.5), rel=1e-12)
+    paquette = PowerLawFeatures(
+        spectral_exponent=0.8, target_exponent=0.3, input_dim=1000.0, width=100.0, learning_rate=0.1
+    ).spectrum
+    assert float(paquette.eigenvalues[1]) == pytest.approx(2**-1.6, rel=1e-12)
+    assert float(paquette.target_power[1]) == pytest.approx(2**-2.2, rel=1e-12)
+
+
+def test_hermite_coefficients():
+    np.testing.assert_allclose(hermite_target({1: 1.0, 3: -0.3}), [0, 1, 0, -0.3 * np.sqrt(6)], rtol=1e-14)

@@ -95,6 +95,19 @@ def test_a_weak_first_order_transition_is_no_continuous_one():
     assert 0.005 < found.jump < 0.02
 
 
+@pytest.mark.parametrize(("step", "kind"), [(1e-4, "crossover"), (1e-2, "jump")])
+def test_a_theory_that_rounds_has_no_jumps(step, kind):
+    """Steps of 1e-4 of the range of the order parameter are the theory's own, steps of a hundredth may not be."""
+
+    @op.theory
+    def rounded(system: Magnet) -> Stable:
+        return Stable(jnp.round(system.field / step) * step)
+
+    found = op.transition(rounded, Magnet(1.0), {"field": (-0.3, 0.7)}, order="magnetisation", level=0.10004)
+    assert found.kind == kind
+    assert found.doubt == (1 if kind == "crossover" else 0)
+
+
 def test_where_nothing_happens_it_is_said():
     with pytest.raises(ValueError, match=r"no transition between temperature = 0\.8 and 1: magnetisation is 0 to 0"):
         op.transition(stable, Magnet(1.0), {"temperature": (0.8, 1.0)}, order="magnetisation")

@@ -14,6 +14,7 @@ import numpy as np
 
 Kind = Literal["jump", "continuous", "crossover", "end"]
 RATIO = 4.0  # between neighbouring distances
+SMALLEST = 1e-3  # of the order parameter's range, a jump: theories that round a width or stop at a tolerance have smaller ones
 NONE = -1  # label of a point where the branch does not exist
 
 
@@ -136,9 +137,10 @@ def classified(narrow: Brackets, lengths: np.ndarray, evaluate: Evaluate, sides:
     low, high = np.where(swap, end_b, end_a), np.where(swap, end_a, end_b)
     phases = np.sort(np.stack([label_a, label_b], axis=1), axis=1)
     level = np.where(sides.vanishing[component] & (np.abs(low) <= sides.level[component]), sides.level[component], 0.0)
-    told = [_told(h[i], f[i], float(low[i]), float(high[i]), float(level[i])) for i in rows]
-    kind = np.array([one[0] for one in told], dtype="<U10")
-    exponent, exponent_error, doubt, beyond = np.array([one[1:] for one in told], float).reshape(n, 4).T.copy()
+    step = SMALLEST * sides.scale[component]
+    seen = [_kind(h[i], f[i], float(low[i]), float(high[i]), float(level[i]), float(step[i])) for i in rows]
+    kind = np.array([one[0] for one in seen], dtype="<U10")
+    exponent, exponent_error, doubt, beyond = np.array([one[1:] for one in seen], float).reshape(n, 4).T.copy()
     place = centre + (np.where(swap, 1.0, -1.0) * beyond)[:, None] * along
     error = narrow.width() / 2 + 1e-3 * beyond
     return Crossings(place, error, narrow.view, kind, low, high, component, exponent, exponent_error, doubt, phases)
@@ -170,10 +172,13 @@ def _room(centre: np.ndarray, along: np.ndarray) -> np.ndarray:
     return np.min(np.divide(room, np.abs(along), out=np.full_like(room, np.inf), where=np.abs(along) > 1e-12), axis=1)
 
 
-def _told(h: np.ndarray, f: np.ndarray, low: float, high: float, level: float) -> tuple[Kind, float, float, float, float]:
+def _kind(
+    h: np.ndarray, f: np.ndarray, low: float, high: float, level: float, step: float
+) -> tuple[Kind, float, float, float, float]:
     """Kind, exponent, its error, doubt, and how far beyond the crossing of the level the order parameter vanishes.
 
-    f: (distance, side), the smallest distance last; level: 0 where the order parameter does not vanish on one side.
+    f: (distance, side), the smallest distance last; level: 0 where the order parameter does not vanish on one side; step: a
+    smaller jump may be the theory's own rounding.
     """
     nan = float("nan")
     if np.isnan([low, high, *f.ravel()]).any():  # a branch may vanish just before it ends
@@ -183,6 +188,8 @@ def _told(h: np.ndarray, f: np.ndarray, low: float, high: float, level: float) -
         return "crossover", nan, nan, 1.0, 0.0
     jump, before = _aitken(g[-3:]), _aitken(g[-4:-1])
     if jump > 0.5 * g[-1] and abs(high - low) > 0.5 * jump:
+        if jump < step:
+            return "crossover", nan, nan, 1.0, 0.0
         return "jump", nan, nan, min(1.0, abs(jump - before) / jump), 0.0
     exponent, error, beyond = _power(h, g, level)
     bent, steep = np.abs(f.sum(axis=1) - low - high) / g, abs(1 - exponent)

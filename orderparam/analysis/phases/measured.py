@@ -74,9 +74,9 @@ def measured_transition(
     ends = measure(0.0)[0], measure(1.0)[0]
     parting = float(np.mean(ends)) if level is None else level
     if (ends[0] > parting) == (ends[1] > parting):
-        told = f"{order} is {ends[0]:.4g} and {ends[1]:.4g} at the ends"
+        seen = f"{order} is {ends[0]:.4g} and {ends[1]:.4g} at the ends"
         raise ValueError(
-            f"no transition between {axis.name} = {axis.low:g} and {axis.high:g}: {told}, on one side of {parting:.4g}"
+            f"no transition between {axis.name} = {axis.low:g} and {axis.high:g}: {seen}, on one side of {parting:.4g}"
         )
     rising = ends[1] > parting
     unit = (np.arange(GRID) + 0.5) / GRID

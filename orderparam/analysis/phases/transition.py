@@ -69,9 +69,9 @@ class Transition:
         if self.doubt > 0.1:
             parts.append(f"doubt of the kind {self.doubt:.2g}")
         spinodals = [f"{name!r} at {', '.join(f'{x:.6g}' for x in at)}" for name, at in self.spinodals.items()]
-        told = "; ".join(["; ".join(parts), *([f"branches end: {', '.join(spinodals)}"] if spinodals else [])])
+        text = "; ".join(["; ".join(parts), *([f"branches end: {', '.join(spinodals)}"] if spinodals else [])])
         more = f"; {len(self.others)} more in `others`" if self.others else ""
-        return f"Transition({told}{more})"
+        return f"Transition({text}{more})"
 
 
 def transition(

@@ -23,10 +23,13 @@ def risk(data: xr.Dataset) -> xr.DataArray:
     seconds=(60, 900),
     full={"resolution": 32, "input_dim": 1e5},
     panels=[phases_panel("width_exponent", "rate_exponent", order="log10 of the risk")],
-    caption=r"One teacher unit, d = {input_dim:g}, noise {noise}: both lines have slope $-1$; widths are whole. Colour: risk.",
+    caption=r"""
+        One teacher unit, $d$ = {input_dim:g}, {base_width:g} units at $\kappa$ = 0, noise {noise}: both lines have slope $-1$.
+        Colour: risk.
+    """,
 )
-def sgd_plane(input_dim: float = 1e4, noise: float = 1e-3, resolution: int = 8) -> list[Curve]:
+def sgd_plane(input_dim: float = 1e4, base_width: float = 100, noise: float = 1e-3, resolution: int = 16) -> list[Curve]:
     over = {"width_exponent": (0.0, 0.25), "rate_exponent": (-0.8, 0.8)}
-    point = PhasePoint(input_dim=input_dim, base_width=4, noise=noise, teacher_width=1)
+    point = PhasePoint(input_dim=input_dim, base_width=base_width, noise=noise, teacher_width=1)
     options: dict[str, Any] = {"level": float(np.log10(0.1 * noise)), "resolution": resolution, "accuracy": 1e-3}
     return [diagram_curve(residual_risk, point, over, order=risk, **options)]

@@ -2,8 +2,8 @@
 # make test   installs and runs the everyday tests make test-all  all of them, the long ones too
 # make smoke  a few seconds of every room          make check     lint and types
 # make attack random interrupts, damages, malformed calls, parameters; hours
-# make bench  the benchmarks                       make figures   every study at quick size, and docs/agreement.md; an hour or two
-# make clean  removes .venv and caches (results stay)
+# make bench  the benchmarks                       make figures   every study at quick size into docs/gallery, and docs/agreement.md; hours
+# make docs   the site, into site/ (no network)    make clean     removes .venv, site and caches (results stay)
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -12,7 +12,7 @@ CONSTRAINTS ?=
 # one file of tests after the other in each of two processes: what a file has compiled serves all its tests
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: demo test test-all attack smoke check bench figures clean
+.PHONY: demo test test-all attack smoke check bench figures docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/orderparam run digits-learning-curve
@@ -39,6 +39,10 @@ bench: $(VENV)/.installed-dev
 figures: $(VENV)/.installed
 	$(BIN)/python docs/agreement.py
 
+docs: $(VENV)/.installed-dev
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir site
+	@echo "site/index.html"
+
 $(VENV)/.made:
 	@command -v $(PYTHON) >/dev/null || { echo "orderparam needs Python 3.11 or newer, and '$(PYTHON)' is not there: install it, or say make PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "orderparam needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1): say make PYTHON=/path/to/python3.11"; exit 1; }
@@ -62,4 +66,4 @@ $(VENV)/.installed-dev: pyproject.toml $(VENV)/.made
 	@touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -29,6 +29,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from _site.names import title  # noqa: E402
 from _site.record import draw, record  # noqa: E402
 from _site.state import source_state  # noqa: E402
 
@@ -76,7 +77,7 @@ def page(known: Iterable[Study]) -> Iterator[str]:
     for study in sorted(known, key=lambda study: (study.room, study.name)):
         rooms.setdefault(study.room, []).append(row(study.name, kept(study.name), study.explained))
     for room, rows in rooms.items():
-        yield f"## {room.replace('_', ' ').capitalize()}\n"
+        yield f"## {title(room)}\n"
         yield "| study | theory | beyond three standard errors | median deviation | processor seconds | why |"
         yield "| --- | --- | --- | --- | --- | --- |"
         yield from rows

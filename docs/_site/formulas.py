@@ -9,6 +9,13 @@ from latex2mathml.converter import convert
 _INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 _DISPLAY = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DOTALL)
 _ARG = re.compile(r"\\arg(?![A-Za-z])")  # which the converter does not know
+_SET_AS = (  # what the converter takes for a letter, or for an operator with space around it
+    (re.compile(r"(<mo[^>]*)>(&#x0007C;|&#x02016;)"), r'\1 lspace="0" rspace="0">\2'),  # |x|, ||x||
+    (re.compile(r"<mi>(&#x027E8;)</mi>"), r'<mo stretchy="false" form="prefix">\1</mo>'),
+    (re.compile(r"<mi>(&#x027E9;)</mi>"), r'<mo stretchy="false" form="postfix">\1</mo>'),
+    (re.compile(r"<mi>&#x0007E;</mi>"), "<mo>&#x0223C;</mo>"),  # \\sim
+    (re.compile(r"<mi>(&#x02032;)</mi>"), r"<mo>\1</mo>"),  # a prime
+)
 _UNREAD = re.compile(r"\\[A-Za-z]+|&#x0005C;[A-Za-z]+")  # a command that is still there was not understood
 
 
@@ -26,4 +33,6 @@ def _mathml(formula: str, display: str) -> str:
         raise ValueError(f"{tex}: {type(error).__name__} {error}") from None
     if unread := _UNREAD.search(made):
         raise ValueError(f"{tex}: {unread[0]} is not known")
+    for found, better in _SET_AS:
+        made = found.sub(better, made)
     return made

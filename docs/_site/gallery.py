@@ -17,11 +17,13 @@ from typing import Any
 from PIL import Image
 
 from _site.docstrings import table, value
+from _site.names import title
 from orderparam.core.study import Study
 from orderparam.core.study import studies as known
 
 FOLDER = Path(__file__).parents[1] / "gallery"
 SMALL = (440, 300)  # pixels of a picture in an overview
+FULL_WIDTH = 1390  # pixels of a figure that is as wide as a page
 
 
 @functools.cache
@@ -42,8 +44,8 @@ def pages() -> dict[str, str]:
     rooms: dict[str, list[str]] = {}
     for study in studies().values():
         rooms.setdefault(study.room, []).append(study.name)
-    by_room = (f"## {_title(room)} {{: #{room} }}\n\n{cards(names)}" for room, names in sorted(rooms.items()))
-    by_question = (f"## {title}\n\n{cards(names)}" for title, names in questions().items())
+    by_room = (f"## {title(room)} {{: #{room} }}\n\n{cards(names)}" for room, names in sorted(rooms.items()))
+    by_question = (f"## {question}\n\n{cards(names)}" for question, names in questions().items())
     made = {
         "index.md": _overview("Gallery", by_question),
         "by-room.md": _overview("Gallery, by room", by_room),
@@ -52,17 +54,13 @@ def pages() -> dict[str, str]:
     return made | {f"{study.name}.md": "\n\n".join(_page(study)) + "\n" for study in studies().values()}
 
 
-def _overview(title: str, sections: Iterable[str]) -> str:
+def _overview(head: str, sections: Iterable[str]) -> str:
     begin = (
-        f"# {title}",
+        f"# {head}",
         f"{len(studies())} studies: theory beside experiment. By [question](index.md), [room](by-room.md) or"
         " [source](by-source.md); [how far theory and measurement are apart](../agreement.md), all in one table.",
     )
     return "\n\n".join((*begin, *sections)) + "\n"
-
-
-def _title(room: str) -> str:
-    return room.replace("_", " ").capitalize()
 
 
 def cards(names: Iterable[str], path: str = "") -> str:
@@ -71,8 +69,8 @@ def cards(names: Iterable[str], path: str = "") -> str:
     for name in names:
         has_figure = (FOLDER / f"{name}.webp").is_file()
         picture = f'<img loading="lazy" alt="" src="{path}small/{name}.webp">' if has_figure else '<span class="empty"></span>'
-        title = html.escape(studies()[name].title, quote=False)
-        made.append(f'<a class="card" href="{path}{name}.html">{picture}<span>{title}</span></a>')
+        shows = html.escape(studies()[name].title, quote=False)
+        made.append(f'<a class="card" href="{path}{name}.html">{picture}<span>{shows}</span></a>')
     return f'<div class="cards">{"".join(made)}</div>'
 
 
@@ -133,11 +131,12 @@ def _page(study: Study) -> Iterator[str]:
     path = FOLDER / f"{study.name}.json"
     shown = json.loads(path.read_text()) if path.is_file() else None
     yield f"# {study.title}"
-    yield f"[{_title(study.room)}](../theory/{study.room}.md) · {study.source}"
+    yield f"[{title(study.room)}](../theory/{study.room}.md) · {study.source}"
     if shown is None:
         yield f"*There is no figure of this study yet: `orderparam run {study.name}` makes it.*"
     else:
-        yield f"[![{study.title}]({study.name}.webp)]({study.name}.webp)"
+        narrow = "{: width=480 }" if Image.open(FOLDER / f"{study.name}.webp").width < FULL_WIDTH else ""
+        yield f"[![{study.title}]({study.name}.webp){narrow}]({study.name}.webp)"
         yield shown["caption"]
     quick, full_size = map(_time, study.seconds)
     yield f"```sh\norderparam run {study.name}          # {quick}\norderparam run {study.name} --full   # {full_size}\n```"

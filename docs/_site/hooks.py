@@ -9,6 +9,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mkdocs.exceptions import PluginError
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
 import orderparam
@@ -16,7 +17,7 @@ from _site import gallery, reference
 from _site.commands import commands
 from _site.formulas import with_mathml
 from _site.links import with_links
-from _site.names import CONTRACT, packages, rooms
+from _site.names import CONTRACT, packages, rooms, title
 from _site.notebook import notebook
 
 HERE = Path(__file__).parent
@@ -60,7 +61,8 @@ def on_files(files: Files, config: Any) -> Files:
     add("reference/commands.md", commands())
     add("theory/index.md", _theory())
     add("changelog.md", (ROOT / "CHANGELOG.md").read_text())
-    add("assets/site.css", (HERE / "site.css").read_text())
+    for name in ("site.css", "file-search.js"):
+        add(f"assets/{name}", (HERE / name).read_text())
     for path in sorted(ROOT.glob("docs/tutorials/*.md")):
         add(f"tutorials/{path.stem}.ipynb", notebook(path.read_text()))
     config.nav = _navigation({file.src_uri for file in files.documentation_pages()})
@@ -69,12 +71,12 @@ def on_files(files: Files, config: Any) -> Files:
 
 def _theory() -> str:
     """The overview of the rooms."""
-    lines = ["# Theory", "A room is one part of the field: its model, its theories, what they describe as an experiment, and studies."]
+    lines = ["# Theory", "A room is one part of the field: its model, theories, experiments and studies."]
     for head, names in THEORY.items():
         lines += [f"## {head}", "| room | what it solves and runs |\n| --- | --- |"]
         for name in names:
             said = inspect.cleandoc(getattr(orderparam.systems, name).__doc__ or "").partition("\n\n")[0].replace("\n", " ")
-            lines[-1] += f"\n| [{reference.title(name)}]({name}.md) | {said.replace('|', '&#124;')} |"
+            lines[-1] += f"\n| [{title(name)}]({name}.md) | {said.replace('|', '&#124;')} |"
     return "\n\n".join(lines) + "\n"
 
 
@@ -119,7 +121,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return f"{head}\n[As a notebook]({name}.ipynb){{: .notebook download }}\n{rest}"
     if folder == "theory" and name in rooms():
         names = [study.name for study in gallery.studies().values() if study.room == name]
-        return f"{markdown}\n\n## Studies\n\n{gallery.cards(names, '../gallery/')}\n"
+        return f"{markdown}\n\n## Figures\n\n{gallery.cards(names, '../gallery/')}\n"
     return markdown
 
 
@@ -144,3 +146,9 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
     except ValueError as error:
         raise PluginError(f"{page.file.src_uri}: formula {error}") from None
 
+
+@event_priority(-100)
+def on_post_build(config: Any) -> None:
+    """The search index as a script, which a page that is opened as a file may read."""
+    index = Path(config.site_dir) / "search" / "search_index.json"
+    index.with_suffix(".js").write_text(f"var __index = {index.read_text()}")

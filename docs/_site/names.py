@@ -38,6 +38,12 @@ def packages() -> tuple[str, ...]:
     return tuple(name for name in names if name not in ("systems", "core") and f"orderparam.{name}" not in COMMANDS)
 
 
+def title(page: str) -> str:
+    """What a room or a package is called."""
+    named = {CONTRACT: "The contract", "online_sgd": "Online SGD", "multi_index": "Multi-index targets"}
+    return named.get(page, page.replace("_", " ").capitalize() if page in rooms() else page)
+
+
 def page_of(module: str) -> str:
     """The page on which what a package offers stands."""
     parts = module.split(".")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from _site.docstrings import annotation, inline, meanings, prose, signature, table, value
-from _site.names import CONTRACT, Name, packages, public, rooms
+from _site.names import CONTRACT, Name, packages, public, rooms, title
 from orderparam.core.fields import Declaration, declarations
 from orderparam.core.result import Result
 from orderparam.core.system import Record, System
@@ -44,10 +44,6 @@ def pages() -> dict[str, str]:
     for page in (CONTRACT, *rooms(), *packages()):
         made[f"{page}.md"] = "\n\n".join(_page(page, [name for name in names if name.page == page])) + "\n"
     return made
-
-
-def title(page: str) -> str:
-    return {CONTRACT: "The contract"}.get(page, page.replace("_", " ").capitalize() if page in rooms() else page)
 
 
 def _index(names: Iterable[Name]) -> str:

@@ -127,3 +127,13 @@ def one_study(study: "Study") -> None:
     out.print()
     out.print(table)
     out.print(f"\n[dim]orderparam run {study.name} --set NAME=VALUE changes one, --full takes the right column[/]")
+    if study.build.__module__.startswith("orderparam."):
+        out.print(f"[dim]its figure, and how far theory and measurement are apart: {gallery_page(study.name)}[/]", soft_wrap=True)
+
+
+def gallery_page(name: str) -> str:
+    """The address of a study's page: on the site that the package names, if it does, else where `make docs` writes it."""
+    from importlib.metadata import metadata
+
+    urls = dict(url.split(", ", 1) for url in metadata("orderparam").get_all("Project-URL") or [])
+    return f"{urls.get('Documentation', 'site').rstrip('/')}/gallery/{name}.html"

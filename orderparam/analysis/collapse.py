@@ -92,6 +92,15 @@ def collapse(
     `least_sizes` remain. A power that is given as 0 makes the common crossing point the critical one (Binder 1981).
 
     Raises `ValueError` for unknown names, fewer than two sizes, non-positive sizes, and fewer points than unknowns.
+
+    >>> import xarray as xr
+    >>> length, temperature = np.array([8, 16, 32]), np.linspace(0.9, 1.1, 9)
+    >>> scaled = (temperature - 1) * length[:, None]
+    >>> magnetisation = (1 - scaled + scaled**2 / 4) / length[:, None] ** 0.125
+    >>> columns = {"m": (("L", "T"), magnetisation), "m_error": (("L", "T"), np.full((3, 9), 1e-3))}
+    >>> found = op.collapse(xr.Dataset(columns, {"L": length, "T": temperature}), "T", "m", "L", bootstrap=10)
+    >>> round(found.critical, 6), round(found.inverse_nu, 6), round(found.power, 6)
+    (1.0, 1.0, -0.125)
     """
     table = columns(data, y, (x, size))
     sizes = np.unique(table.coordinates[size])

@@ -56,6 +56,12 @@ def exponent(data: xr.Dataset, x: str, y: str, *, window: tuple[float, float] | 
     are used, and a `UserWarning` says that this is not a power law. Errors of ln y are those of y over y.
 
     Raises `ValueError` for unknown names, values that are not positive, and fewer than three points.
+
+    >>> import xarray as xr
+    >>> n = np.geomspace(10, 1000, 9)
+    >>> data = xr.Dataset({"error": ("n", 3 / n**0.5), "error_error": ("n", 0.03 / n**0.5)}, {"n": n})
+    >>> op.exponent(data, "n", "error")
+    Exponent(-0.5 ± 0.0022; x 10 .. 1000; chi^2 ...)
     """
     table = columns(data, y, (x,))
     order = np.argsort(table.coordinates[x])

@@ -60,6 +60,11 @@ def sweep(
 
     Raises `ValueError` for unknown fields, values out of range, empty grids, a store of another sweep or one that another
     process is filling; `SweepError` when every point failed.
+
+    >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
+    >>> swept = op.sweep(mean_field, MeanFieldMagnet(temperature=0.5), {"temperature": [0.5, 0.9, 1.5]})
+    >>> swept["magnetisation"].dims, swept["magnetisation"].values.round(4).tolist()
+    (('temperature',), [0.9575, 0.5254, 0.0])
     """
     grid, numbers = checked(system, over, seeds)
     _check_seeds(fn, numbers)

@@ -169,6 +169,13 @@ def forecast(
 
     More than 2000 rows: the kernel is approximated by 800 Nyström features, and the errors are those of that approximation.
     Raises `ValueError` for fewer than 40 examples, and for whatever is wrong with the data.
+
+    >>> random = np.random.default_rng(0)
+    >>> X = random.normal(size=(60, 3))
+    >>> curve = op.forecast(X, X[:, 0] + random.normal(size=60), arch="fc:1:erf")
+    >>> error, lower, upper = curve.at(600)
+    >>> lower < error < upper
+    True
     """
     return forecast_problem(from_arrays(X, y, task, groups, time), arch=arch, ridge=ridge, orders=orders, reach=reach)
 

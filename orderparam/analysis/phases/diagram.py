@@ -131,6 +131,12 @@ def phase_diagram(
     is located on its edge, in units of the axes' ranges.
 
     Raises `ValueError` for unknown names and illegal ranges; `SweepError` when every point failed.
+
+    >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
+    >>> plane = {"temperature": (0.3, 1.7), "field": (-0.3, 0.3)}
+    >>> phases = op.phase_diagram(mean_field, MeanFieldMagnet(1.0), plane, order="magnetisation", resolution=8)
+    >>> "jump" in {boundary.kind for boundary in phases.boundaries}
+    True
     """
     axes = axes_of(system, over, 2)
     if resolution < COARSE or resolution & (resolution - 1):

@@ -103,6 +103,11 @@ def transition(
     Returns the most definite transition (a jump before the end of a branch, a continuous one, a crossover; of equals that with
     the largest change), the others in `others`. Raises `ValueError` for unknown names and illegal ranges, and where the order
     parameter does not change sides on the line; `SweepError` when every point failed.
+
+    >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
+    >>> onset = op.transition(mean_field, MeanFieldMagnet(1.0), {"temperature": (0.3, 1.7)}, order="magnetisation")
+    >>> onset.kind, round(onset.location, 9)
+    ('continuous', 1.0)
     """
     measured = isinstance(unwrap(fn)[0], Experiment)
     (axis,) = axes_of(system, over, 1, whole=measured)

@@ -33,6 +33,10 @@ def compare(
     full: the published sizes in place of the quick ones; settings: parameters to change (texts are read as numbers).
     out: folder for `result.zarr` (points as they finish; the same command again goes on), `figure.png`, `figure.pdf` and
     `summary.json`. Raises `ValueError` for wrong names and values and `StoreError` when `out` holds something else.
+
+    >>> done = op.compare("capacity-separability", settings={"dims": "10", "loads": "1.5,2.5", "learned": "1.2"})
+    >>> sorted(done.agreement)
+    ['linear program, input dim 10', 'perceptron learning, input dim 10']
     """
     chosen = find(what) if isinstance(what, str) else what
     parameters = chosen.parameters(full, settings)

@@ -70,11 +70,10 @@ class Token(AuthProvider):
 def page(folder: Path) -> pn.viewable.Viewable:
     """The page of one visitor: at once an empty one, and what it shows as soon as the theories are loaded."""
     dark = pn.state.session_args.get("theme", [b""])[0] == b"dark"
-    pn.config.theme = "dark" if dark else "default"
+    pn.config.theme, pn.config.raw_css = ("dark" if dark else "default"), [css(dark)]
     frame = pn.Column(
         pn.pane.HTML('<h1>orderparam explorer</h1><p role="status">loading the theories ...</p>', sizing_mode="stretch_width"),
         sizing_mode="stretch_width",
-        stylesheets=[css(dark)],
     )
     location = pn.state.location
     pages: list[Any] = []
@@ -118,9 +117,9 @@ def load() -> None:
 def server(folder: Path, port: int, host: str, token: str) -> Any:
     """The server, not started. token: empty where it listens to this machine alone. Raises `OSError` where the port is taken."""
     pn.extension("mathjax", design="native", sizing_mode=None, throttled=False)
-    pn.config.raw_css = [css(False)]
     warnings.simplefilter("ignore")  # theories warn of points that the page marks
     logging.getLogger("bokeh").setLevel(logging.ERROR)
+    logging.getLogger("asyncio").addFilter(lambda record: "WebSocketClosedError" not in record.getMessage())  # a visitor has gone
     threading.Thread(target=load, name="registry", daemon=True).start()
     known = [f"{name}:{port}" for name in ("localhost", "127.0.0.1")]
     options: dict[str, Any] = {"auth_provider": Token(token)} if token else {}

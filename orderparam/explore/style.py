@@ -7,7 +7,7 @@ _COLOURS = {
 
 _RULES = """
 :root, :host { font-size: 13px; font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; }
-body { background: var(--ex-paper); color: var(--ex-ink); margin: 0; }
+html, body { background: var(--ex-paper); color: var(--ex-ink); margin: 0; }
 :host { color: var(--ex-ink); }
 h1 { font-size: 20px; font-weight: 600; margin: 4px 0; }
 h2 { font-size: 14px; font-weight: 600; margin: 6px 0 2px 0; }
@@ -22,7 +22,7 @@ label { color: var(--ex-ink); }
 input, select, textarea, button { color: var(--ex-ink); }
 .bk-input, .choices__inner, .choices__list--dropdown { background-color: var(--ex-paper) !important; }
 .bk-input, .choices__inner, .choices__list--dropdown { color: var(--ex-ink) !important; border-color: var(--ex-line) !important; }
-textarea.bk-input { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 12px; opacity: 1; cursor: text; }
+textarea.bk-input { color: var(--ex-ink) !important; -webkit-text-fill-color: var(--ex-ink); font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 12px; opacity: 1; cursor: text; }
 pre { font-size: 12px; overflow-x: auto; }
 .bk-tab { color: var(--ex-quiet) !important; }
 .bk-tab.bk-active { color: var(--ex-ink) !important; border-bottom: 2px solid #0072B2 !important; }

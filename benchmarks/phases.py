@@ -1,7 +1,7 @@
 """Transitions that are known against those that `op.transition`, `op.phase_diagram` and `op.collapse` find; points of a plane.
 
     python benchmarks/phases.py
-    python benchmarks/phases.py --page docs/phases.md
+    python benchmarks/phases.py --page docs/howto/phases.md
 
 The first table sets locations beside their closed forms, or beside what special theories of the rooms compute by other
 equations. The second counts the points that a plane costs beside those of a grid on which a boundary would be located as well.

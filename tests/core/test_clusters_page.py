@@ -1,4 +1,4 @@
-"""The recipes of docs/clusters.md are run, the one for SLURM with jobs that start on this machine."""
+"""The recipes of docs/howto/clusters.md are run, the one for SLURM with jobs that start on this machine."""
 
 import os
 import re
@@ -14,7 +14,7 @@ import orderparam as op
 from orderparam.core.store import read
 
 HERE = Path(__file__).parent
-PAGE = (HERE.parent.parent / "docs" / "clusters.md").read_text()
+PAGE = (HERE.parent.parent / "docs" / "howto" / "clusters.md").read_text()
 SWEEP = 'from magnet import *; op.sweep(sampled, Paramagnet(1.0), {"field": [0.1, 0.2]}, seeds=5, store="s.zarr", '
 
 

@@ -1,6 +1,6 @@
-"""Writes docs/exponents.md: fitted exponents of the package's theories beside the predicted ones, in one table.
+"""Writes docs/howto/exponents.md: fitted exponents of the package's theories beside the predicted ones, in one table.
 
-    python docs/exponents.py [--page FILE]
+    python docs/howto/exponents.py [--page FILE]
 
 Every theory is swept like any other, and `orderparam.analysis.scaling_law.regimes` fits its curve, which knows neither the theory
 nor the prediction. The exit status is 1 where a fitted exponent is further from the predicted one than the row allows.
@@ -43,7 +43,7 @@ from orderparam.systems.scaling_laws import (
 INTRODUCTION = """\
 # Every theory as a scaling law
 
-Made by `python docs/exponents.py`. Exponents e of y ~ x^-e, fitted by `orderparam.analysis.scaling_law.regimes` to curves of the
+Made by `python docs/howto/exponents.py`. Exponents e of y ~ x^-e, fitted by `orderparam.analysis.scaling_law.regimes` to curves of the
 theories, without errors: one power law, or two and the x between them where the information criterion asks for two. Brackets:
 by how much they change when a fifth of the curve is left out (95 %). Predicted: from the balance of terms in the sources that the
 rooms name. Negative: y grows.

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from orderparam.cli.errors import clear_errors
+from orderparam.cli.limits import within_memory
 
 PORT = 5117
 
@@ -22,7 +23,7 @@ def explore(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")] = True,
 ) -> None:
     """Turn the knobs of any theory in the browser, measure beside it, see its phases; a page made from the registry."""
-    with clear_errors():
+    with clear_errors(), within_memory():
         if token is not None and not 8 <= len(token) <= 200:
             raise ValueError(f"--token has {len(token)} characters: give at least 8 and at most 200")
         try:

@@ -84,7 +84,7 @@ class Page:
         self.problems = pn.pane.HTML("", **_WIDE)
         self.plots = pn.Column(min_width=300, **_WIDE)
         self.log_y = pn.widgets.Checkbox(name="logarithmic y", value=False, margin=(6, 5))
-        self.log_y.param.watch(lambda _: self._redrawn(), "value")
+        self.log_y.param.watch(lambda event: self._logged(event.new), "value")
         theme = pn.widgets.Button(name="Light" if self.dark else "Dark", width=70, margin=(5, 5))
         theme.on_click(self._other_theme)
         head = pn.Row(pn.pane.HTML("<h1>orderparam explorer</h1>", **_WIDE), theme, **_WIDE)
@@ -249,6 +249,10 @@ class Page:
         self._redrawn()
         self._latest.ask(state)
 
+    def change(self, state: State) -> None:
+        """What a control asks for; where it cannot be, that is said."""
+        self._try(lambda: self.show(state))
+
     def _new_system(self, state: State) -> None:
         self.systems.value = [state.system] if state.system in self.systems.options.values() else []
         kind = kinds()[state.system]
@@ -258,17 +262,16 @@ class Page:
         self._curves, self._plane, self._measured = {}, None, None
         self.plane_plot.clear()
         self.tabs.active = 0
-        self.log_y.value = False
         self._new_controls(state)
 
     def _new_controls(self, state: State) -> None:
         self.knobs = Knobs(state, self._moved, self.tell)
-        rows: list[Any] = [heading("Theories"), theory_menu(state, self.show)] if theories_of(state.system) else []
+        rows: list[Any] = [heading("Theories"), theory_menu(state, self.change)] if theories_of(state.system) else []
         for name in state.theories:
             rows += options_of(state, name, lambda option, value, name=name: self._optioned(name, option, value), self.tell)
-        rows += [observable_menu(state, self.show), Axes(state, "x", self.show, self.tell).view]
+        rows += [observable_menu(state, self.change), Axes(state, "x", self.change, self.tell).view]
         rows += [pn.Column(heading("Numbers"), self.knobs.view, styles={"order": "var(--ex-numbers)"}, **_WIDE)]
-        choices = menus(state, self.show, self.tell)
+        choices = menus(state, self.change, self.tell)
         rows += [heading("Choices"), choices] if len(choices) else []
         self.chosen.objects = rows
         menu = experiment_menu(state)
@@ -281,42 +284,47 @@ class Page:
             one.param.update(sizing_mode=None, width=170)
         self.experiment.objects = [menu, pn.FlexBox(*options, **_WIDE)] if state.experiment else []
         self.here.visible = bool(state.experiment)
-        self.points.value, self.seeds.value = state.measured, state.seeds
+        self.points.value, self.seeds.value, self.log_y.value = state.measured, state.seeds, state.log_y
         known = observables(state)
         self.order.param.update(options=known, value=state.order if state.order in known else None)
-        self.y_axis.objects = [Axes(state, "y", self.show, self.tell).view] if state.y else []
+        self.y_axis.objects = [Axes(state, "y", self.change, self.tell).view] if state.y else []
         self.fill.disabled = not (state.y and state.order and state.theories)
 
     def _moved(self, state: State) -> None:
         """A slider has moved: what else changed meanwhile stays."""
         assert self.state is not None
-        self.show(self.state.with_(changes=state.changes))
+        self.change(self.state.with_(changes=state.changes))
 
     def _optioned(self, name: str, option: str, value: Any) -> None:
         assert self.state is not None
-        self.show(self.state.with_(options={**self.state.options, (name, option): value}))
+        self.change(self.state.with_(options={**self.state.options, (name, option): value}))
 
     def _experiment_chosen(self, name: Any) -> None:
         assert self.state is not None
         if name:
-            self.show(self.state.with_(experiment=name))
+            self.change(self.state.with_(experiment=name))
 
     def _counted(self, field: str, value: Any) -> None:
         assert self.state is not None
         low, high = MEASURED if field == "measured" else SEEDS
         if isinstance(value, int) and low <= value <= high and value != getattr(self.state, field):
-            self.show(self.state.with_(**{field: value}))
+            self.change(self.state.with_(**{field: value}))
+
+    def _logged(self, value: Any) -> None:
+        assert self.state is not None
+        if bool(value) != self.state.log_y:
+            self.change(self.state.with_(log_y=bool(value)))
 
     def _ordered(self, name: Any) -> None:
         assert self.state is not None
         if name and name != self.state.order and name in observables(self.state):
-            self.show(self.state.with_(order=name))
+            self.change(self.state.with_(order=name))
 
     def _looks(self) -> list[Look]:
         state = self.state
         assert state is not None
         shared = (state.system.partition(".")[0], state.theories, tuple(theories_of(state.system)), state.experiment)
-        return [Look(name, state.x, *shared, state.span[2], bool(self.log_y.value), self.dark) for name in state.show]
+        return [Look(name, state.x, *shared, state.span[2], state.log_y, self.dark) for name in state.show]
 
     def _redrawn(self) -> None:
         """The figures of the state, made anew where their look changed, with the curves that are known."""

@@ -2,18 +2,17 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from html import escape
 from typing import Any
 
 import panel as pn
 
-from orderparam.cli.given import _option
-from orderparam.core.system import replace
 from orderparam.explore.curves import spoken
 from orderparam.explore.knobs import STEPS, Knob
 from orderparam.explore.slider import Slider
 from orderparam.explore.starts import experiments_of, theories_of, verbs
-from orderparam.explore.state import SHOWN, State, accepted, checked_range, choices_words, observables
+from orderparam.explore.state import SHOWN, State, checked_range, choices_words, observables, option_of, taken
 
 Change = Callable[[State], None]  # what is called with the state that a person asks for
 Tell = Callable[[str], None]  # what is called with a sentence for the person
@@ -70,13 +69,12 @@ class Knobs:
     def _take(self, name: str, value: float, keep: bool) -> None:
         """A number that a slider or a person asks for. keep: the slider stays where the finger has it."""
         try:
-            replace(self.state.begun.system, {**self.state.changes, name: value})
+            self.state = taken(self.state, {name: value})
         except ValueError as error:
             self._tell(str(error))
             self._sliders[name].shown = ""
             self.follow(self.state)
             return
-        self.state = self.state.with_(changes={**self.state.changes, name: value})
         self._quiet = True
         try:
             self._sliders[name].shown = f"{value:.6g}"
@@ -118,13 +116,13 @@ def _chosen(name: str, was: Any, event: Any, state: State, change: Change, tell:
     if isinstance(was, bool):
         value = value == "True"
     try:
-        replace(state.begun.system, {**state.changes, name: value})
+        asked = taken(state, {name: value})
     except (ValueError, TypeError) as error:
         tell(str(error))
         if event.old != event.new:
             event.obj.value = event.old
         return
-    change(state.with_(changes={**state.changes, name: value}))
+    change(asked)
 
 
 def options_of(state: State, name: str, change: Callable[[str, Any], None], tell: Tell) -> list[Any]:
@@ -145,8 +143,7 @@ def options_of(state: State, name: str, change: Callable[[str, Any], None], tell
 
         def taken(event: Any, option: str = option) -> None:
             try:
-                read = _option(verb, option, str(event.new))
-                verb.accept(state.made, {option: read})
+                read = option_of(state, name, option, str(event.new))
             except ValueError as error:
                 tell(str(error))
                 if event.old != event.new:
@@ -234,11 +231,10 @@ def experiment_menu(state: State) -> pn.widgets.Select:
 
 def moved_to(state: State, places: Mapping[str, float]) -> State:
     """The state with numbers at places of a plane, as far as the system takes them."""
-    found = state
     for name, value in places.items():
-        neat = found.knobs[name].neat(value)
-        found = found.with_(changes=accepted(found, {name: neat}))
-    return found
+        with suppress(ValueError):
+            state = taken(state, {name: state.knobs[name].neat(value)})
+    return state
 
 
 def heading(words: str) -> pn.pane.HTML:

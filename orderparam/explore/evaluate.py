@@ -25,6 +25,7 @@ KEPT = 48  # compiled programs; beyond them all are forgotten, so that memory do
 THREADS = 3
 
 _pool = ThreadPoolExecutor(THREADS, thread_name_prefix="theories")
+_opening = ThreadPoolExecutor(2, thread_name_prefix="opening")  # a page opens while theories are compiled
 _compiled: set[Any] = set()
 _changing = threading.Lock()
 
@@ -84,8 +85,8 @@ class Latest:
 
 
 def in_background(work: Callable[[], None]) -> None:
-    """Runs a function in a worker thread."""
-    _pool.submit(work)
+    """Runs a function in a thread of its own."""
+    _opening.submit(work)
 
 
 def is_compiled(state: State, name: str) -> bool:
@@ -94,7 +95,7 @@ def is_compiled(state: State, name: str) -> bool:
 
 
 def _structure(state: State, name: str) -> Any:
-    words = tuple((field, text(value)) for field, value in state.changes.items() if not isinstance(value, float))
+    words = tuple((field, text(value)) for field, value in state.changes.items() if field not in state.knobs)
     return name, state.begun.name, words, state.x, len(state.grid), tuple(sorted(state.own_options(name).items(), key=str))
 
 
@@ -117,7 +118,7 @@ def curve(state: State, name: str, stale: Callable[[], bool]) -> Curve:
     except Exception as error:  # a theory says why, in whatever type; the page shows it
         return Curve(name, None, _sentence(error), 1e3 * (time.perf_counter() - begun))
     if traced:
-        _remember(_structure(state, name))
+        remember(_structure(state, name))
     return Curve(name, data, "", 1e3 * (time.perf_counter() - begun))
 
 
@@ -131,7 +132,8 @@ def _sentence(error: BaseException) -> str:
     return text if len(text) <= 400 else f"{text[:397]}..."
 
 
-def _remember(structure: Any) -> None:
+def remember(structure: Any) -> None:
+    """Counts a program that was compiled; where there are too many, all are forgotten."""
     with _changing:
         _compiled.add(structure)
         if len(_compiled) > KEPT:

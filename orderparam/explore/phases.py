@@ -9,7 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from orderparam.analysis.phases.diagram import PhaseDiagram, phase_diagram
-from orderparam.explore.evaluate import Stale
+from orderparam.explore.evaluate import Stale, remember
 from orderparam.explore.state import BRANCHES, RESOLUTIONS, State
 
 PIXELS = 160
@@ -34,7 +34,9 @@ def planes(state: State, finest: int, stale: Callable[[], bool], store: Path | N
     order.__name__ = state.order
     for resolution in RESOLUTIONS:
         if resolution <= finest:
-            yield phase_diagram(fn, state.made, over, order=order, resolution=resolution, store=store)
+            found = phase_diagram(fn, state.made, over, order=order, resolution=resolution, store=store)
+            remember((name, state.begun.name, state.x, state.y, resolution))
+            yield found
 
 
 def _axes(state: State) -> list[tuple[str, tuple[float, float, bool]]]:

@@ -5,7 +5,9 @@ registry, and what does not fit is refused in a sentence.
 """
 
 import math
+import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from functools import cached_property, partial
@@ -14,6 +16,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 
+from orderparam.analysis.phases.axes import axes_of
 from orderparam.cli.given import _option
 from orderparam.core.fields import is_number
 from orderparam.core.grid import numeric
@@ -41,6 +44,7 @@ LONGEST = 4000  # characters of an address
 SHOWN = 4  # observables, theories of one page
 MEASURED = (2, 40)  # points of an experiment
 SEEDS = (1, 100)
+MOST = 20  # times the size that a study or a default has: a larger one would fill the machine
 RESOLUTIONS = (8, 16, 32, 64)
 ASIDE = ("residual", "converged", "valid", "reliable", "status", "seconds")
 BRANCHES = ("branch", "start")
@@ -70,6 +74,7 @@ class State:
     experiment: str = ""
     measured: int = 6
     seeds: int = 4
+    log_y: bool = False
 
     # -- what it stands for ----------------------------------------------------------------------------------------------
 
@@ -136,6 +141,7 @@ class State:
         pairs += [("x", f"{self.x}:{_range(self.span)}")] if self.x else []
         pairs += [("y", f"{self.y}:{_range(self.y_span)}")] if self.y else []
         pairs += [(name, value) for name, value in (("order", self.order), ("show", ",".join(self.show))) if value]
+        pairs += [("log", "y")] if self.log_y else []
         if self.experiment:
             pairs += [("experiment", self.experiment), ("measured", str(self.measured)), ("seeds", str(self.seeds))]
         return "?" + urlencode(pairs, safe=":,.")
@@ -197,8 +203,6 @@ def _range(span: Range, points: int | None = None) -> str:
 
 
 def _line(words: Sequence[str]) -> str:
-    import shlex
-
     return shlex.join(["orderparam", *words])
 
 
@@ -225,7 +229,8 @@ def opened(system: str, start: str = "") -> State:
     state = state.with_(theories=tuple(chosen), options=words, x=x, span=span)
     if values and not min(values) < state.value(x) < max(values):  # a study leaves what it sweeps at any number
         middle = math.sqrt(span[0] * span[1]) if span[2] else (span[0] + span[1]) / 2
-        state = state.with_(changes=accepted(state, {x: state.knobs[x].neat(middle)}))
+        with suppress(ValueError):
+            state = taken(state, {x: state.knobs[x].neat(middle)})
     state = _with_experiment(state)
     state = state.with_(show=_first_shown(state))
     y = next((name for name in state.knobs if name != x), "")
@@ -251,13 +256,36 @@ def _axis_of(state: State) -> str | None:
     return next((name for name in over if name in state.knobs), None) or next(iter(state.knobs), None)
 
 
-def accepted(state: State, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The changes, if the system takes them; those there were if not."""
-    try:
-        replace(state.begun.system, {**state.changes, **changes})
-    except ValueError:
-        return dict(state.changes)
-    return {**state.changes, **changes}
+def taken(state: State, changes: Mapping[str, Any]) -> State:
+    """The state with these fields of the system changed. Raises `ValueError` for what the system refuses, and for sizes that
+    change the structure of the computation and are beyond `MOST` times those of the start."""
+    begun = {name: value for name, _, value in choices_of(state.begun.system)}
+    for name, value in changes.items():
+        _check_size(name, value, begun.get(name))
+    replace(state.begun.system, {**state.changes, **changes})
+    return state.with_(changes={**state.changes, **changes})
+
+
+def option_of(state: State, name: str, option: str, words: str) -> Any:
+    """The value of an option of a theory or experiment. Raises `ValueError` as the theory does, and for sizes beyond `MOST` times
+    its default or that of the study."""
+    verb = verbs()[name]
+    value = _option(verb, option, words)
+    verb.accept(state.made, {option: value})
+    default = verb.options[option].default
+    for one in value if isinstance(value, tuple) else (value,):
+        _check_size(f"{name}: {option}", one, default)
+    return value
+
+
+def _check_size(name: str, value: Any, usual: Any) -> None:
+    if (
+        isinstance(usual, int)
+        and not isinstance(usual, bool)
+        and is_number(value)
+        and abs(value) > (most := MOST * max(usual, 5))
+    ):
+        raise ValueError(f"{name} = {value}: must be at most {most} here; in Python there is no such limit")
 
 
 def observables(state: State) -> list[str]:
@@ -300,9 +328,8 @@ def read(query: str) -> State:
     for key, value in given.items():
         if key.startswith("f.") and key[2:] not in words:
             changes[_known(key[2:], state.knobs, "number")] = _number(key[2:], value)
-    if "f." in "".join(given):
-        state = state.with_(changes=changes)
-        _ = state.made
+    if changes:
+        state = taken(state.with_(changes={}), changes)
     theory_names, experiment_names = theories_of(state.system), experiments_of(state.system)
     if "theory" in given:
         names = tuple(dict.fromkeys(_known(name, theory_names, "theory") for name in given["theory"].split(",")))[:SHOWN]
@@ -314,8 +341,7 @@ def read(query: str) -> State:
         if key.startswith("o."):
             name, _, option = key[2:].rpartition(".")
             verb = verbs()[_known(name, {**theory_names, **experiment_names}, "theory")]
-            options[name, _known(option, verb.options, "option")] = _option(verb, option, value)
-            verb.accept(state.made, {option: options[name, option]})
+            options[name, option] = option_of(state, name, _known(option, verb.options, "option"), value)
     if "theory" in given or "experiment" in given or options:
         state = state.with_(options=options)
     for letter in ("x", "y"):
@@ -326,6 +352,7 @@ def read(query: str) -> State:
     known = observables(state)
     shown = tuple(_known(name, known, "observable") for name in given["show"].split(","))[:SHOWN] if "show" in given else ()
     state = state.with_(show=shown or tuple(name for name in state.show if name in known) or tuple(known[:1]))
+    state = state.with_(log_y=given.get("log") == "y")
     if "order" in given:
         state = state.with_(order=_known(given["order"], known, "observable"))
     for key, (low, high) in {"measured": MEASURED, "seeds": SEEDS}.items():
@@ -339,8 +366,6 @@ def read(query: str) -> State:
 
 def checked_range(state: State, name: str, words: str) -> Range:
     """The range "LOW:HIGH[:log]" of a number. Raises `ValueError` for one that the system does not take."""
-    from orderparam.analysis.phases.axes import axes_of
-
     low, high, *scale = (*words.split(":"), "", "")[: max(2, words.count(":") + 1)]
     over = {name: (_number(name, low), _number(name, high), *[word for word in scale if word])}
     (axis,) = axes_of(state.made, over, 1, whole=True)

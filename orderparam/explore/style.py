@@ -22,7 +22,8 @@ label { color: var(--ex-ink); }
 input, select, textarea, button { color: var(--ex-ink); }
 .bk-input, .choices__inner, .choices__list--dropdown { background-color: var(--ex-paper) !important; }
 .bk-input, .choices__inner, .choices__list--dropdown { color: var(--ex-ink) !important; border-color: var(--ex-line) !important; }
-textarea.bk-input { color: var(--ex-ink) !important; -webkit-text-fill-color: var(--ex-ink); font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 12px; opacity: 1; cursor: text; }
+textarea.bk-input { color: var(--ex-ink) !important; -webkit-text-fill-color: var(--ex-ink); }
+textarea.bk-input { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 12px; opacity: 1; cursor: text; }
 pre { font-size: 12px; overflow-x: auto; }
 .bk-tab { color: var(--ex-quiet) !important; }
 .bk-tab.bk-active { color: var(--ex-ink) !important; border-bottom: 2px solid #0072B2 !important; }

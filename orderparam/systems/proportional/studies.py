@@ -133,6 +133,10 @@ def finite_width_temperature(
     seconds=(60, 1800),
     observables=("order_parameters", "test_error", "train_error"),
     full={"n_train": 200, "n_test": 500, "measured_widths": (50, 100, 200, 400, 800), "samples": 400},
+    explained=(
+        "The limit of wide layers at fixed P/N: at the lower temperature the order parameter is 4 % off at 20 units, "
+        "1.4 % at 40 and 0.3 % at 120."
+    ),
 )
 def finite_width_order(
     data: str = "digits",
@@ -171,6 +175,10 @@ def finite_width_order(
     seconds=(60, 1800),
     observables=("test_error", "train_error"),
     full={"data": "mnist", "n_train": 500, "n_test": 1000, "width": 500, "samples": 500},
+    explained=(
+        "The limit of wide layers at fixed P/N, measured at 40 units: the test error is 1 % off at the smallest read- "
+        "out variance, nothing at the largest."
+    ),
 )
 def finite_width_priors(
     data: str = "digits",

@@ -32,6 +32,10 @@ CAPACITY = 0.8330785997  # of binary couplings without margin: `binary_capacity`
         All $2^N$ couplings of {samples} samples in a run. Entropies are those of samples with solutions, above the average near
         $\alpha_c$. Below: patterns are added until no couplings are left.
     """,
+    explained=(
+        "Lines are limits of many couplings. Entropies of 11 to 19 couplings are averages over samples that have "
+        "solutions, which near and beyond the capacity are not the typical ones."
+    ),
 )
 def binary_perceptron(
     dims: tuple[int, ...] = (11, 15, 19),

@@ -143,3 +143,24 @@ def test_names_in_the_text_lead_to_the_reference():
         '<p><a class="name" href="../reference/spins.html#onsager"><code>onsager</code></a> <code>temperature</code>'
         ' <a class="name" href="../gallery/ising-square.html"><code>ising-square</code></a></p><pre><code>onsager</code></pre>'
     )
+
+
+def test_a_study_says_where_its_page_is(capsys):
+    from orderparam.cli.list import one_study
+
+    one_study(studies()["ising-square"])
+    assert "site/gallery/ising-square.html" in capsys.readouterr().out
+
+
+def test_all_pages_are_in_the_navigation_and_broken_tables_are_found():
+    pytest.importorskip("mkdocs")
+    hooks = importlib.import_module("_site.hooks")
+    assert sorted(name for names in hooks.THEORY.values() for name in names) == sorted(names.rooms())
+    written = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
+    placed = re.findall(r"'([\w/-]+\.md)'", str(hooks._navigation(written | {"theory/index.md", "changelog.md"})))
+    assert sorted(page for page in placed if not page.startswith(("reference/", "gallery/"))) == sorted(
+        written | {"theory/index.md", "changelog.md"}
+    )
+    table = "| a | b |\n| --- | --- |\n| 1 | {} |\n\ntext | text\n"
+    assert hooks._broken_tables(table.format("`x|y`")) == []
+    assert hooks._broken_tables(table.format("$|x|$")) == ["| 1 | $|x|$ |"]

@@ -91,7 +91,8 @@ def signature(name: str, thing: Any, skip: int = 0) -> str:
 
 
 def _short(parameter: inspect.Parameter) -> str:
-    text = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "") + parameter.name
+    stars: dict[Any, str] = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}
+    text = stars.get(parameter.kind, "") + parameter.name
     if parameter.annotation is not parameter.empty:
         text += f": {annotation(parameter.annotation)}"
     if parameter.default is not parameter.empty and parameter.default is not dataclasses.MISSING:

@@ -63,8 +63,8 @@ def on_files(files: Files, config: Any) -> Files:
     add("changelog.md", (ROOT / "CHANGELOG.md").read_text())
     for name in ("site.css", "file-search.js"):
         add(f"assets/{name}", (HERE / name).read_text())
-    for path in sorted(ROOT.glob("docs/tutorials/*.md")):
-        add(f"tutorials/{path.stem}.ipynb", notebook(path.read_text()))
+    for page in sorted(ROOT.glob("docs/tutorials/*.md")):
+        add(f"tutorials/{page.stem}.ipynb", notebook(page.read_text()))
     config.nav = _navigation({file.src_uri for file in files.documentation_pages()})
     return files
 

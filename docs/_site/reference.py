@@ -178,7 +178,9 @@ def _allowed(declaration: Declaration) -> str:
 def _result(kind: type[Result]) -> Iterator[str]:
     """A result: its docstring, and a table of its fields with their dimensions and meaning."""
     fields = kind.dims()
-    said = functools.reduce(lambda known, one: {**meanings(one.__doc__, list(fields)), **known}, kind.__mro__, {})
+    said: dict[str, str] = {}
+    for one in reversed(kind.__mro__):
+        said |= meanings(one.__doc__, list(fields))
     yield prose(kind.__doc__, fields)
     hints = typing.get_type_hints(kind)
     rows = []

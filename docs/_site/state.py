@@ -1,6 +1,7 @@
 """Which code the numbers of a study come from, as a hash."""
 
 import ast
+import functools
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,13 +19,20 @@ def source_state(module: str) -> str:
         path = home.joinpath(*names.pop().split("."))
         file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         if file.is_file() and file not in reached and file.relative_to(home).parts[1] not in ("core", "plotting"):
-            tree = ast.parse(file.read_text())
-            names += _imports(tree)
-            reached[file] = _code(tree)
+            reached[file], imports = _read(file.read_text())
+            names += imports
     found = hashlib.sha256()
     for file, code in sorted(reached.items()):
         found.update(f"{file.relative_to(home)}\0{code}\0".encode())
     return found.hexdigest()[:8]
+
+
+@functools.cache
+def _read(source: str) -> tuple[str, tuple[str, ...]]:
+    """What a module does, and what it imports."""
+    tree = ast.parse(source)
+    imports = tuple(_imports(tree))
+    return _code(tree), imports
 
 
 def _code(tree: ast.Module) -> str:

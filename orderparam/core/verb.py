@@ -217,7 +217,7 @@ def theory(
     >>> round(float(mean_field(magnet).magnetisation), 6)
     0.957504
     >>> round(float(jax.grad(lambda t: mean_field(magnet.with_(temperature=t)).magnetisation)(0.5)), 6)
-    -0.381652
+    -0.38219
     """
 
     def register(fn: Callable[..., Any]) -> Theory:

@@ -6,6 +6,7 @@ sliders move the curves that are there, another system or axis makes them anew.
 
 import time
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -202,7 +203,7 @@ class Page:
                 words = str(error)
                 self.post(lambda: self.tell(words))
                 return
-            self.post(lambda: self._try(lambda: self.show(state)) and None if count == self._opening else None)
+            self.post(lambda: self.change(state) if count == self._opening else None)
 
         self.tell("opening ...")
         in_background(work)
@@ -268,7 +269,7 @@ class Page:
         self.knobs = Knobs(state, self._moved, self.tell)
         rows: list[Any] = [heading("Theories"), theory_menu(state, self.change)] if theories_of(state.system) else []
         for name in state.theories:
-            rows += options_of(state, name, lambda option, value, name=name: self._optioned(name, option, value), self.tell)
+            rows += options_of(state, name, partial(self._optioned, name), self.tell)
         rows += [observable_menu(state, self.change), Axes(state, "x", self.change, self.tell).view]
         rows += [pn.Column(heading("Numbers"), self.knobs.view, styles={"order": "var(--ex-numbers)"}, **_WIDE)]
         choices = menus(state, self.change, self.tell)
@@ -279,7 +280,7 @@ class Page:
         options = []
         if state.experiment:
             name = state.experiment
-            options = options_of(state, name, lambda option, value: self._optioned(name, option, value), self.tell)
+            options = options_of(state, name, partial(self._optioned, name), self.tell)
         for one in options:
             one.param.update(sizing_mode=None, width=170)
         self.experiment.objects = [menu, pn.FlexBox(*options, **_WIDE)] if state.experiment else []
@@ -457,7 +458,7 @@ class Page:
         state, finest, figure = request
 
         def arrived(plane: Any) -> None:
-            if figure is self._plane:
+            if figure is self._plane and figure is not None:
                 figure.draw(plane)
                 words = f"{plane.points} points of {spoken(state.theories[0])}; click in the plane to go there"
                 self.plane_words.object = f"<p>{escape(words)}</p><pre>{escape(repr(plane))}</pre>"

@@ -18,6 +18,7 @@ from orderparam.core.layout import StoreError
 from orderparam.core.program import FAILED, MISSING
 from orderparam.core.store import read
 from orderparam.core.sweep import SweepError, sweep
+from orderparam.core.verb import unwrap
 from orderparam.core.workers import run_in_workers
 from orderparam.explore.state import State
 
@@ -76,8 +77,8 @@ class Measurement:
 
     def start(self) -> None:
         """Raises `ValueError` where too many are running, or the experiment refuses its system."""
-        verb = self.state.asked(self.state.experiment)
-        getattr(verb, "func", verb).accept(self.state.made, getattr(verb, "keywords", {}))
+        verb, options = unwrap(self.state.asked(self.state.experiment))
+        verb.accept(self.state.made, options)
         if not _free.acquire(blocking=False):
             raise ValueError(f"{MOST} measurements are running here: cancel one, or wait")
         threading.Thread(target=self._run, name="measurement", daemon=True).start()

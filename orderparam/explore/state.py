@@ -347,8 +347,8 @@ def read(query: str) -> State:
     for letter in ("x", "y"):
         if letter in given:
             name, _, rest = given[letter].partition(":")
-            names = {letter: _known(name, state.knobs, "number")}
-            state = state.with_(**names, **{"span" if letter == "x" else "y_span": checked_range(state, name, rest)})
+            span = checked_range(state, _known(name, state.knobs, "number"), rest)
+            state = state.with_(**{letter: name, "span" if letter == "x" else "y_span": span})
     known = observables(state)
     shown = tuple(_known(name, known, "observable") for name in given["show"].split(","))[:SHOWN] if "show" in given else ()
     state = state.with_(show=shown or tuple(name for name in state.show if name in known) or tuple(known[:1]))

@@ -130,7 +130,7 @@ def test_what_an_address_cannot_say_is_refused_by_name(magnet):
 
 
 def test_every_position_of_every_slider_is_a_number_that_comes_back(magnet):
-    for name in (MAGNET, "extensive_width.HierarchicalTeacher", "random_features.RandomFeatures", "proportional.FullyConnected"):
+    for name in (MAGNET, "associative_memory.Hopfield", "random_features.RandomFeatures", "proportional.FullyConnected"):
         for knob in opened(name).knobs.values():
             values = [knob.value(position) for position in range(STEPS + 1)]
             assert values == sorted(values)

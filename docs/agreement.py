@@ -16,6 +16,7 @@ decorator) that says why.
 """
 
 import argparse
+import functools
 import hashlib
 import inspect
 import json
@@ -126,10 +127,11 @@ def main() -> int:
     arguments = parser.parse_args()
     if wrong := set(arguments.studies) - known.keys():
         parser.error(f"there is no study {', '.join(sorted(wrong))}")
-    states = {module: source_state(module) for module in {study.build.__module__ for study in known.values()}}
+    state_of = functools.cache(source_state)
     problems: dict[str, list[str]] = {}
     for name in arguments.studies or known:
-        study, state = known[name], states[known[name].build.__module__]
+        study = known[name]
+        state = state_of(study.build.__module__)
         folder = arguments.results / f"{name}-{state}"
         if not arguments.no_run and not is_finished(folder):
             command = [sys.executable, "-m", "orderparam.cli", "run", name, "--out", str(folder)]

@@ -12,11 +12,16 @@ In the order of reading:
     measure.py     experiments in background processes, into a store
     phases.py      the plane of two numbers, ever finer
     folder.py      what the browser may name and upload
-    curves.py      the figure of the curves; plane.py that of the plane
-    slider.py      one number; controls.py   sliders and menus of one system
-    gallery.py     the studies; your_data.py the forecast of a person's own rows
-    take_away.py   what is seen as files
-    style.py       how it looks; app.py   the page; server.py who may open it
+    curves.py      the figure of the curves
+    plane.py       the figure of the plane
+    take_away.py   what is drawn, as files
+    slider.py      one number
+    controls.py    sliders and menus of one system
+    gallery.py     the studies
+    your_data.py   the forecast of a person's own rows
+    style.py       how the page looks
+    app.py         the page
+    server.py      who may open it
 
 This package needs the extra `explore` (Panel and Bokeh); nothing else imports it but the command.
 """

@@ -29,7 +29,7 @@ from orderparam.explore.controls import (
     options_of,
     theory_menu,
 )
-from orderparam.explore.curves import CurveFigure, Look, picture, spoken, table
+from orderparam.explore.curves import CurveFigure, Look, spoken
 from orderparam.explore.evaluate import Curve, Latest, Stale, curve, in_background, is_compiled
 from orderparam.explore.gallery import Gallery
 from orderparam.explore.measure import Measured, Measurement, measured
@@ -37,6 +37,7 @@ from orderparam.explore.phases import planes
 from orderparam.explore.plane import PlaneFigure, plane_key
 from orderparam.explore.starts import kinds, theories_of
 from orderparam.explore.state import MEASURED, RESOLUTIONS, SEEDS, State, observables, opened, read
+from orderparam.explore.take_away import picture, table
 from orderparam.explore.written import Unwritten
 from orderparam.explore.your_data import YourData
 

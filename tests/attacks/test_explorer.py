@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("panel", reason="the extra explore is not installed")
 pytest.importorskip("playwright.sync_api", reason="the extra browser is not installed")
 sys.path.insert(0, str(Path(__file__).parents[1] / "explore"))
-from test_browser import CHROMIUM, chromium, explorer, ready  # noqa: F401
+from test_browser import CHROMIUM, PATIENCE, chromium, explorer, ready  # noqa: F401
 
 SECONDS = float(os.environ.get("ORDERPARAM_ATTACK_SECONDS", "600"))
 GROWTH = 1.35  # of the memory after the first third, in which programs are compiled for the first time
@@ -79,7 +79,7 @@ def test_random_clicks_leave_no_traceback_and_no_growth(tmp_path, chromium):  # 
     rng, seen, done = random.Random(0), [], 0
     with explorer(tmp_path, port=5233) as address:
         page = chromium.new_page(viewport={"width": 1400, "height": 1000})
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(PATIENCE)
         page.goto(address)
         ready(page)
         begun = time.monotonic()
@@ -93,7 +93,7 @@ def test_random_clicks_leave_no_traceback_and_no_growth(tmp_path, chromium):  # 
             if done % 40 == 39:  # a visitor goes, another comes
                 page.close()
                 page = chromium.new_page(viewport={"width": 1400, "height": 1000})
-                page.set_default_timeout(60_000)
+                page.set_default_timeout(PATIENCE)
                 page.goto(address)
                 ready(page)
         page.close()

@@ -16,7 +16,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="the extra browse
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 
-PATIENCE = 120_000  # milliseconds: other tests run beside this one
+PATIENCE = 300_000  # milliseconds: other tests run beside this one
 LINES = """() => {
   const found = []
   for (const model of Bokeh.documents[0]._all_models.values())

@@ -1,0 +1,53 @@
+"""What is drawn as files: numbers as CSV, figures by matplotlib in the house style."""
+
+import io
+from collections.abc import Mapping, Sequence
+
+import xarray as xr
+
+from orderparam.explore.curves import Look, spoken
+
+
+def table(curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, x: str) -> str:
+    """All numbers that are drawn, as CSV: one line for a point of a theory or a run of an experiment."""
+    import pandas as pd
+
+    parts = []
+    for name, data in (*curves.items(), *(((measured.attrs["label"], measured),) if measured is not None else ())):
+        rows = {dim: data[dim].values for dim in data["status"].dims}
+        wide = [key for key in data.data_vars if data[key].dims == data["status"].dims and key != "seconds"]
+        frame = data[wide].to_dataframe().reset_index()
+        for key in data.data_vars:
+            if key not in wide and key != "seconds" and set(rows) <= set(data[key].dims):
+                values = data[key].transpose(*rows, ...).values.reshape(len(frame), -1)
+                for k in range(min(values.shape[1], 100)):
+                    frame[f"{key}[{k + 1}]"] = values[:, k]
+        frame.insert(0, "curve", name)
+        parts.append(frame)
+    return pd.concat(parts, ignore_index=True).to_csv(index=False) if parts else f"curve,{x}\n"
+
+
+def picture(curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, looks: Sequence[Look], dark: bool, kind: str) -> bytes:
+    """What is drawn, by matplotlib in the house style, as "png" or "pdf"."""
+    import matplotlib.pyplot as plt
+
+    from orderparam.plotting import Panel, figure_of, house_style, labelled
+
+    found = {spoken(name): data for name, data in curves.items()}
+    if measured is not None:
+        found[spoken(measured.attrs["label"])] = measured
+    first = looks[0]
+    log = ("x" if first.log_x else "") + ("y" if first.log_y else "")
+    panels = [Panel(first.x, one.observable, log=log, where=_first_entry(found, one.observable)) for one in looks]
+    with house_style(dark):
+        made = figure_of(labelled(found), panels)
+        out = io.BytesIO()
+        made.savefig(out, format=kind)
+        plt.close(made)
+    return out.getvalue()
+
+
+def _first_entry(found: Mapping[str, xr.Dataset], observable: str) -> dict[str, int]:
+    """Of an observable with dimensions of its own a printed figure shows the first entry."""
+    data = next(data for data in found.values() if observable in data)
+    return {str(dim): 0 for dim in data[observable].dims if dim not in data["status"].dims}

@@ -1,0 +1,135 @@
+"""The page without a browser: what its controls do to what is shown."""
+
+import time
+from collections import deque
+
+import pytest
+
+pytest.importorskip("panel", reason="the extra explore is not installed")
+
+import panel as pn
+from bokeh.document import Document
+
+from orderparam.explore.app import Page
+from orderparam.explore.state import State
+
+
+class Visitor:
+    """A page, and the turns of the event loop that it asks for."""
+
+    def __init__(self, folder, query=""):
+        waiting = deque()
+
+        class Turns(Document):
+            def add_next_tick_callback(self, work):
+                waiting.append(work)
+
+        self.waiting = waiting
+        pn.state.curdoc = Turns()
+        self.page = Page(folder, query, False)
+        self.until(lambda: self.page.state is not None and self.drawn())
+
+    def until(self, true):
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            while self.waiting:
+                self.waiting.popleft()()
+            if true():
+                return
+            time.sleep(0.01)
+        raise AssertionError("nothing came")
+
+    def drawn(self):
+        state = self.page.state
+        return not self.waiting and set(state.theories) <= set(self.page._curves) and self.page._latest.since is None
+
+    def slider(self, name):
+        return self.page.knobs._sliders[name]
+
+    def lines(self):
+        (figure,) = self.page._figures
+        return [source.data["ys"] for source in figure._lines.values()]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("explorer")
+
+
+@pytest.fixture
+def visitor(folder):
+    one = Visitor(folder)
+    yield one
+    one.page.end()
+    pn.state.curdoc = None
+
+
+def test_a_slider_moves_the_number_and_the_curve(visitor):
+    before = [list(map(list, ys)) for ys in visitor.lines()]
+    visitor.slider("field").position = 120
+    assert visitor.page.state.value("field") == visitor.page.state.knobs["field"].value(120)
+    visitor.until(visitor.drawn)
+    assert [list(map(list, ys)) for ys in visitor.lines()] != before
+
+
+def test_what_is_typed_is_read_by_the_contract(visitor):
+    typed = visitor.slider("temperature")
+    typed.typed = ["0.77", 1]
+    assert visitor.page.state.value("temperature") == 0.77
+    for k, words in enumerate(["-1", "nan", "x", "__import__('os')", ""]):
+        typed.typed = [words, k + 2]
+        assert visitor.page.state.value("temperature") == 0.77
+        assert 'role="status"' in visitor.page.message.object
+    assert typed.shown == "0.77"
+
+
+def test_what_is_said_cannot_be_markup(visitor):
+    visitor.page.tell("<script>alert(1)</script>")
+    assert "<script>" not in visitor.page.message.object
+
+
+def test_two_visitors_have_two_states(visitor, folder):
+    other = Visitor(folder, "?system=spins.MeanFieldMagnet&f.temperature=0.5")
+    visitor.slider("field").position = 60
+    assert other.page.state.value("temperature") == 0.5
+    assert other.page.state.value("field") == 0.0
+    assert visitor.page.state.value("field") > 0
+    other.page.end()
+
+
+def test_a_theory_that_is_chosen_is_drawn_and_another_left_out(visitor):
+    state = visitor.page.state
+    visitor.page.change(state.with_(theories=("spins.mean_field", "spins.exact_magnet")))
+    visitor.until(visitor.drawn)
+    assert len(visitor.lines()) == 2
+    assert all(len(ys) == 1 for ys in visitor.lines())
+
+
+def test_a_click_in_the_plane_moves_both_numbers(visitor):
+    page = visitor.page
+    page.finest.value = 8
+    page._ask_plane()
+    visitor.until(lambda: page._plane is not None and len(page._plane._points.data["x"]) > 0)
+    page._clicked(0.6, 0.1)
+    assert page.state.value("temperature") == 0.6
+    assert page.state.value("field") == 0.1
+    assert page._plane._here.data == {"x": [0.6], "y": [0.1]}
+
+
+@pytest.mark.parametrize("kind", ["png", "pdf", "csv"])
+def test_what_is_seen_is_a_file(visitor, kind):
+    content = visitor.page._file(kind).read()
+    begin = {"png": b"\x89PNG", "pdf": b"%PDF", "csv": "curve,temperature"}[kind]
+    assert content.startswith(begin)
+    if kind == "csv":
+        assert content.count("\n") == 66
+
+
+def test_sizes_that_would_fill_the_machine_are_refused(visitor):
+    from orderparam.explore.state import option_of, taken
+
+    state: State = visitor.page.state
+    with pytest.raises(ValueError, match="spins = 1000000000: must be at most 20000"):
+        taken(state, {"spins": 10**9})
+    with pytest.raises(ValueError, match="sweeps = 1000000000: must be at most"):
+        option_of(state, "spins.glauber", "sweeps", "1e9")

@@ -81,6 +81,7 @@ def test_the_first_order_line(temperature, alpha):
 
 @pytest.mark.parametrize(("temperature", "alpha"), [(0.1701688, 1.30), (0.2403133, 1.45)])
 def test_the_freezing_line(temperature, alpha):
+    np.testing.assert_allclose(binary_transitions(ThermalPerceptron(1.0, temperature)).freezing, alpha, atol=6e-7)
     assert abs(float(quenched(ThermalPerceptron(alpha, temperature)).entropy)) < 3e-7
 
 

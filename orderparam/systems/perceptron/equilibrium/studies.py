@@ -1,16 +1,26 @@
 """The named figures of students at a temperature: the first-order transition of binary weights, and their phases."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
-from orderparam.plotting import Panel, vertical
+from orderparam.core.study import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel, vertical
+from orderparam.plotting.style import COLOURS
 from orderparam.systems.perceptron.equilibrium.experiment import enumerated_students, parallel_tempering
 from orderparam.systems.perceptron.equilibrium.model import ThermalPerceptron
 from orderparam.systems.perceptron.equilibrium.theory import annealed, binary_transitions, quenched
 
 TRANSITION, SPINODAL = 1.2446840, 1.4926318  # of binary weights at T = 0 (Györgyi 1990; Sompolinsky, Tishby, Seung 1990)
+
+
+def draw_lines(axes: Any, comparison: Comparison) -> None:
+    """Where the state R < 1 stops to be the state of largest free entropy, and where its entropy vanishes."""
+    (lines,) = comparison.theories(part="plane").values()
+    for name, style, text in (("thermodynamic", "-", "first-order line"), ("freezing", "--", "freezing")):
+        axes.plot(lines[name], lines["temperature"], style, color=COLOURS[0], label=text)
+    axes.set(xlabel="samples per dimension $\\alpha$", ylabel="temperature $T$")
 
 
 @study(
@@ -30,17 +40,18 @@ TRANSITION, SPINODAL = 1.2446840, 1.4926318  # of binary weights at T = 0 (Györ
             title="$T = 0$",
         ),
         Panel("sample_ratio", "classification_error", by="temperature", where={"part": "warm"}),
-        Panel("thermodynamic", "temperature", where={"part": "plane"}, xlabel=r"$\alpha$ of the transition"),
+        Freehand(draw_lines, "Lines of the state $R < 1$"),
     ],
     caption=r"""
-        Left: theory for $N\to\infty$, transition at 1.245 and spinodal at 1.493 (dotted), grey: annealed; all $2^N$ students at
-        $N$ = {counted}. Middle: parallel tempering, $N$ = {input_dim}. Right: the first-order line.
+        Left: theory for $N\to\infty$, transition at 1.245 and spinodal at 1.493 (dotted); all $2^N$ students at $N$ = {counted}.
+        Middle: parallel tempering, $N$ = {input_dim}. Grey: annealed. Right: where the state $R < 1$ has the free entropy of the
+        teacher (first order), and where its entropy vanishes (freezing).
     """,
 )
 def binary_perceptron(
     sample_ratios: tuple[float, ...] = (0.3, 0.6, 0.9, 1.2),
     warm: tuple[float, ...] = (0.5, 1.0),
-    temperatures: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5),
+    temperatures: tuple[float, ...] = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5),
     counted: int = 15,
     input_dim: int = 63,
     sweeps: int = 1000,
@@ -59,6 +70,7 @@ def binary_perceptron(
         system, facets = ThermalPerceptron(1.0, temperature, input_dim=input_dim), {"part": "warm", "temperature": temperature}
         tempered = partial(parallel_tempering, sweeps=sweeps)
         curves += [
+            Curve("annealed", annealed, system, fine, facets=facets, baseline=True),
             Curve("replica theory", quenched, system, fine, facets=facets),
             Curve("parallel tempering", tempered, system, over, seeds, facets=facets),
         ]

@@ -30,6 +30,7 @@ HOWTO = (
     "your-data",
     "phases",
     "exponents",
+    "explorer",
     "new-system",
     "clusters",
     "gpu",

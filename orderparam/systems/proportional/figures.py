@@ -19,7 +19,7 @@ def _image(axes: Any, matrix: np.ndarray, limit: float) -> None:
     """Blue to red through white at zero, with a colour bar."""
     image = axes.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit)
     axes.spines[:].set_visible(False)
-    axes.figure.colorbar(image, ax=axes, shrink=0.8)
+    axes.figure.colorbar(image, ax=axes, shrink=0.55)
 
 
 def patch_matrix(axes: Any, comparison: Comparison, label: str, problem: str) -> None:

@@ -298,13 +298,13 @@ def local_feature_importance(
     title="Similarity matrices of the hidden layer before and after learning, of a dense and a convolutional network",
     source=f"fourth moments of the units: derived here; Gaussian units: {_AIUDI}",
     panels=[
-        Freehand(partial(similarity_matrix, label=label, architecture=architecture), f"{architecture}:\n{title}")
+        Freehand(partial(similarity_matrix, label=label, architecture=architecture), title.format(architecture))
         for architecture in ("fully connected", "convolutional")
         for label, title in (
-            ("", "before learning"),
-            ("first order in 1/N", "change, first order in $1/N$"),
-            ("Gaussian hidden units", "change, Gaussian hidden units"),
-            ("sampled", "change, sampled"),
+            ("", "{}:\nbefore learning"),
+            ("first order in 1/N", "change,\nfirst order in $1/N$"),
+            ("Gaussian hidden units", "change,\nGaussian units"),
+            ("sampled", "change,\nsampled"),
         )
     ],
     caption=r"Kernel of the hidden layer $K(x_\mu, x_\nu)$, {data}, $P$ = {n_train}, $N$ = {width} units or channels (patches of "

@@ -41,10 +41,36 @@ from orderparam.systems.scaling_laws import (
 )
 
 INTRODUCTION = """\
-# Every theory as a scaling law
+# Exponents and scaling laws
 
-Made by `python docs/howto/exponents.py`. Exponents e of y ~ x^-e, fitted by `orderparam.analysis.scaling_law.regimes` to curves of the
-theories, without errors: one power law, or two and the x between them where the information criterion asks for two. Brackets:
+| you have | use |
+| --- | --- |
+| a curve of a theory, without errors | `regimes(x, y)`: one power law, or two and where they meet |
+| a measured curve, a data set with seeds | `op.exponent(data, "n_train", "test_error")`: with its error, and the window where it holds |
+| curves of several sizes near a transition | `op.collapse`: [phases](phases.md#measured) |
+| losses of your own training runs | `orderparam scaling-law runs.csv --params N --data tokens`, or `op.scaling_law` |
+
+```python
+import numpy as np
+
+import orderparam as op
+from orderparam.analysis.scaling_law import regimes
+from orderparam.kernels import power_law
+from orderparam.systems.kernel_regression import KernelRegression, self_consistent
+
+n = np.geomspace(1e2, 1e5, 31)
+system = KernelRegression(power_law(1.5, 0.4), n_train=100, temperature=0.0)
+error = op.sweep(self_consistent, system, {"n_train": n})["test_error"]
+found = regimes(n, error)
+```
+
+`found.exponents` are the exponents, each with `value`, `low` and `high`; `found.crossover` is where one law gives way to the
+other.
+
+## Every theory as a scaling law
+
+Made by `python docs/howto/exponents.py`. Exponents e of y ~ x^-e, fitted by `orderparam.analysis.scaling_law.regimes` to curves of
+the theories, without errors: one power law, or two and the x between them where the information criterion asks for two. Brackets:
 by how much they change when a fifth of the curve is left out (95 %). Predicted: from the balance of terms in the sources that the
 rooms name. Negative: y grows.
 

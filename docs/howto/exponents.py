@@ -46,7 +46,7 @@ INTRODUCTION = """\
 | you have | use |
 | --- | --- |
 | a curve of a theory, without errors | `regimes(x, y)`: one power law, or two and where they meet |
-| a measured curve, a data set with seeds | `op.exponent(data, "n_train", "test_error")`: with its error, and the window where it holds |
+| a measured curve, with seeds | `op.exponent(data, "n_train", "test_error")`: with its error and its window |
 | curves of several sizes near a transition | `op.collapse`: [phases](phases.md#measured) |
 | losses of your own training runs | `orderparam scaling-law runs.csv --params N --data tokens`, or `op.scaling_law` |
 
@@ -69,10 +69,10 @@ other.
 
 ## Every theory as a scaling law
 
-Made by `python docs/howto/exponents.py`. Exponents e of y ~ x^-e, fitted by `orderparam.analysis.scaling_law.regimes` to curves of
-the theories, without errors: one power law, or two and the x between them where the information criterion asks for two. Brackets:
-by how much they change when a fifth of the curve is left out (95 %). Predicted: from the balance of terms in the sources that the
-rooms name. Negative: y grows.
+Made by `python docs/howto/exponents.py`. Exponents e of y ~ x^-e, fitted by `orderparam.analysis.scaling_law.regimes` to curves
+of the theories, without errors: one power law, or two and the x between them where the information criterion asks for two. In
+brackets: by how much they change when a fifth of the curve is left out (95 %). Predicted: from the balance of terms in the
+sources that the rooms name. Negative: y grows.
 
 | theory | system | y against x | fitted | crossover | predicted |
 | --- | --- | --- | --- | --- | --- |

@@ -4,5 +4,5 @@ from checks import checks
 
 from orderparam.systems.committee import Committee
 
-SYSTEMS = [Committee(1.5), Committee(1.2, 2, "majority", "binary")]
+SYSTEMS = [Committee(1.5), Committee(1.2, 2, "majority", "binary"), Committee(3.0, 2, "parity")]
 globals().update(checks("committee", SYSTEMS, fewer={"specialisation": 2, "information_transition": 1, "state_evolution": 8}))

@@ -7,7 +7,17 @@ import pytest
 from scipy.special import wofz
 from scipy.stats import multivariate_normal
 
-from orderparam.systems.committee import Committee, information_transition, message_passing, specialisation, state_evolution
+from orderparam.channels import DensityLabels
+from orderparam.systems import generalised_linear
+from orderparam.systems.committee import (
+    Committee,
+    information_transition,
+    leading_eigenvectors,
+    message_passing,
+    specialisation,
+    spectral,
+    state_evolution,
+)
 from orderparam.systems.committee.channel import evidence, label_counts, normal_cdf
 
 
@@ -64,7 +74,33 @@ def test_units_come_apart_only_beyond_specialisation():
     assert float(same.free_entropy) < float(above.free_entropy)
 
 
+def test_a_direction_of_a_parity_of_two_is_one_index():
+    """Given u = (z_1 + z_2)/sqrt(2) the label is + where |(z_1 - z_2)/sqrt(2)| < |u|: with probability 2 Phi(|u|) - 1."""
+
+    def law(label, u):
+        inside = jnp.clip(jax.scipy.special.erf(jnp.abs(u) / np.sqrt(2)), 1e-300, 1 - 1e-16)
+        return jnp.where(label > 0, jnp.log(inside), jnp.log1p(-inside))
+
+    one = generalised_linear.GeneralisedLinear(4.0, DensityLabels(law, [-1.0, 1.0]), "gaussian")
+    found, known = spectral(Committee(4.0, 2, "parity")), generalised_linear.spectral(one)
+    np.testing.assert_allclose([found.overlap, found.eigenvalue], [known.cosine**2, known.eigenvalue], rtol=1e-6)
+
+
+def test_eigenvectors_of_a_parity_stand_out_from_pi_squared_over_four_on():
+    below, above = (float(spectral(Committee(ratio * np.pi**2 / 4, 2, "parity")).overlap) for ratio in (0.99, 1.01))
+    assert below == 0 < above
+    system = Committee(5.0, 2, "parity", "gaussian", 500)
+    theory, runs = spectral(system), [leading_eigenvectors(system, jax.random.key(seed)) for seed in range(4)]
+    assert all(run.converged for run in runs)
+    for name in ("overlap", "eigenvalue"):
+        values = [float(getattr(run, name)) for run in runs]
+        assert abs(np.mean(values) - float(getattr(theory, name))) < 4 * np.std(values, ddof=1) / 2 + 0.02, name
+    assert float(theory.overlap) < float(state_evolution(system).overlap)
+
+
 def test_what_cannot_be_done_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"Committee\.rule = 'majority' of 2 units"):
+        spectral(Committee(1.0))
     with pytest.raises(ValueError, match=r"Committee\.hidden = 9"):
         Committee(1.0, 9)
     with pytest.raises(ValueError, match=r"Committee\.hidden = 1"):

@@ -7,6 +7,7 @@ with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018). V and 
 """
 
 import itertools
+import math
 from functools import partial
 from typing import Literal
 
@@ -52,16 +53,16 @@ def message_passing(
     weights = draw(weight_key, shape).astype(float)
     matrix = jax.random.normal(matrix_key, (n, d)) / np.sqrt(d)
     labels = _place(system, matrix @ weights)
+    empty = 2 ** math.ceil(math.log2(n)) - n  # rows that are not seen: a few compiled programs serve every number of samples
+    matrix, labels, seen = jnp.pad(matrix, ((0, empty), (0, 0))), jnp.pad(labels, (0, empty)), jnp.arange(n + empty) < n
     noise = 0.1 * jax.random.normal(start_key, shape)
     first = noise if start == "uninformed" else weights + noise
-    found = _passing(
-        system.hidden, system.rule, system.weights, matrix, labels, first, jnp.asarray(damping), jnp.asarray(tolerance), max_steps
-    )
+    kind, numbers = (system.hidden, system.rule), (jnp.asarray(damping), jnp.asarray(tolerance))
+    found = _passing(*kind, system.weights, matrix, labels, seen, first, *numbers, max_steps)
     estimate, variance, steps, residual, converged = found
     own, cross = _overlaps(system, np.asarray(weights.T @ estimate) / d)
     test = jax.random.normal(test_key, (_TEST, d)) / np.sqrt(d)
-    chance, _ = evidence(test @ estimate, *_own_and_common(variance), label_counts(system.hidden, system.rule))
-    wrong = jnp.mean(jnp.argmax(chance, axis=-1) != _place(system, test @ weights), dtype=float)
+    wrong = _wrong(*kind, test @ estimate, variance, _place(system, test @ weights))
     return CommitteePassing(
         overlap=jnp.asarray(own),
         cross_overlap=jnp.asarray(cross),
@@ -95,6 +96,7 @@ def _passing(
     law: str,
     matrix: Float[Array, "sample input"],
     labels: Float[Array, "sample"],
+    seen: Bool[Array, "sample"],
     first: Float[Array, "input hidden"],
     damping: Float[Array, ""],
     tolerance: Float[Array, ""],
@@ -122,7 +124,7 @@ def _passing(
         value, gradient = evidence(omega, own, common, counts)
         chosen = jnp.take_along_axis(value, labels[:, None], axis=-1)
         slope = jnp.take_along_axis(gradient, labels[:, None, None], axis=1)[:, 0]
-        fresh = jnp.where(chosen > 1e-13, slope / jnp.maximum(chosen, 1e-13), 0.0)
+        fresh = jnp.where(seen[:, None] & (chosen > 1e-13), slope / jnp.maximum(chosen, 1e-13), 0.0)
         g = damping * g + (1 - damping) * fresh
         own, common = _own_and_common(fresh.T @ fresh / d)
         precision = own * identity - common
@@ -138,6 +140,19 @@ def _passing(
     a, spread, _, count, change = jax.lax.while_loop(unfinished, step, begin)
     done = jnp.all(jnp.isfinite(a)) & ((change <= tolerance) | (jnp.trace(spread) <= _LEAST * hidden))
     return a, spread, count.astype(float), change, done
+
+
+@partial(jax.jit, static_argnames=("hidden", "rule"))
+def _wrong(
+    hidden: int,
+    rule: str,
+    fields: Float[Array, "sample hidden"],
+    variance: Float[Array, "hidden hidden"],
+    labels: Float[Array, "sample"],
+) -> Float[Array, ""]:
+    """How often the likeliest label of estimated fields is not the label."""
+    chance, _ = evidence(fields, *_own_and_common(variance), label_counts(hidden, rule))
+    return jnp.mean(jnp.argmax(chance, axis=-1) != labels, dtype=float)
 
 
 def _overlaps(system: Committee, matrix: np.ndarray) -> tuple[float, float]:

@@ -1,4 +1,6 @@
-"""The named figure of committees: the units of a student come apart."""
+"""The named figures of committees: the units of a student come apart, and a parity of two is seen by two algorithms."""
+
+from functools import partial
 
 import numpy as np
 
@@ -6,10 +8,13 @@ from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel, vertical
 from orderparam.systems.committee.experiment import message_passing
 from orderparam.systems.committee.model import Committee
+from orderparam.systems.committee.spectral import leading_eigenvectors, spectral
 from orderparam.systems.committee.theory import state_evolution
 
 APART = (2.0523828, 1.5893227)  # where the two units of Gaussian and of binary weights specialise
 BINARY_END = 1.95  # beyond, binary weights are known
+WEAK = 2.4674011  # pi^2/4, where labels sign(z1 z2) first show a direction
+ACCURACY = 1e-6  # of what is drawn
 
 
 @study(
@@ -35,7 +40,7 @@ BINARY_END = 1.95  # beyond, binary weights are known
     """,
 )
 def committee_specialisation(
-    sample_ratios: tuple[float, ...] = (0.5, 1.0, 1.5, 1.8, 2.3, 3.0),
+    sample_ratios: tuple[float, ...] = (0.5, 1.0, 1.4, 1.7, 2.3, 3.0),
     runs: tuple[float, ...] = (1.0, 1.7, 3.0),
     input_dim: int = 300,
     seeds: int = 4,
@@ -45,7 +50,45 @@ def committee_specialisation(
         system, facets = Committee(1.0, 2, "majority", weights, input_dim), {"weights": weights}
         fine, few = ({"sample_ratio": tuple(x for x in ratios if x < last)} for ratios in (sample_ratios, runs))
         curves += [
-            Curve("state evolution", state_evolution, system, fine, facets=facets),
+            Curve("state evolution", partial(state_evolution, tolerance=ACCURACY), system, fine, facets=facets),
             Curve("message passing", message_passing, system, few, seeds, facets=facets),
         ]
     return curves
+
+
+@study(
+    "parity-weak-recovery",
+    title="The sign of a product of two fields: message passing and a spectral method see both from the same number of examples",
+    source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024; Mondelli, Montanari 2018",
+    seconds=(60, 1200),
+    observables=("overlap",),
+    full={
+        "input_dim": 3000,
+        "seeds": 16,
+        "sample_ratios": tuple(np.linspace(1.0, 6.0, 41).tolist()),
+        "runs": (1.5, 2.0, 2.4, 2.8, 3.2, 4.0, 5.0, 6.0),
+    },
+    panels=[
+        Panel("sample_ratio", "overlap", by="method", reference=[vertical(WEAK, r"$\pi^2/4$")], ylabel="overlap $Q_{11}$"),
+    ],
+    caption=r"""
+        $y = \mathrm{{sign}}(z_1 z_2)$, Gaussian weights, $d$ = {input_dim}; overlap with the true weights up to their signs and
+        order, of an eigenvector at its best length. Neither sees anything below $\pi^2/4$ = 2.467.
+    """,
+)
+def parity_weak_recovery(
+    sample_ratios: tuple[float, ...] = (2.0, 2.4, 2.55, 2.7, 3.0, 3.5, 4.0, 5.0),
+    runs: tuple[float, ...] = (2.0, 3.0, 4.0, 5.0),
+    input_dim: int = 500,
+    seeds: int = 4,
+) -> list[Curve]:
+    system = Committee(3.0, 2, "parity", "gaussian", input_dim)
+    fine, few = {"sample_ratio": sample_ratios}, {"sample_ratio": runs}
+    finest = {"sample_ratio": np.linspace(1.5, max(sample_ratios), 61).tolist()}
+    passing, eigenvectors = {"method": "message passing"}, {"method": "eigenvectors"}
+    return [
+        Curve("theory", partial(state_evolution, tolerance=ACCURACY), system, fine, facets=passing),
+        Curve("drawn problem", message_passing, system, few, seeds, facets=passing),
+        Curve("theory", spectral, system, finest, facets=eigenvectors),
+        Curve("drawn problem", leading_eigenvectors, system, few, seeds, facets=eigenvectors),
+    ]

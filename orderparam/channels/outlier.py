@@ -1,0 +1,86 @@
+"""The leading eigenvector of D = (1/n) sum_mu T(y_mu) x_mu x_mu^T, x ~ N(0, 1), with the best T = 1 - 1 / E[z^2 | y].
+
+With delta = n/d, tau = max T and averages over z ~ N(0, 1) and its label,
+
+    phi(l) = l E[z^2 T / (l - T)],    psi(l) = l (1/delta + E[T / (l - T)]),    l_edge = argmin over l > tau of psi:
+
+the bulk ends at psi(l_edge). If phi and zeta(l) = psi(max(l, l_edge)) cross at l* > l_edge, an eigenvalue psi(l*) stands out, and
+its vector has the squared cosine psi'(l*) / (psi'(l*) - phi'(l*)) with the direction of z: Mondelli, Montanari 2018
+(arXiv:1708.05932); Lu, Li 2020; Luo, Alghamdi, Lu 2019.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from orderparam.core.result import Result
+from orderparam.solve.root import decreasing_root
+
+Scalar = Float[Array, ""]
+
+_NEAR = -12.0  # ln(l / tau - 1) at the least: nearer, single nodes of the quadrature would count
+_LEAST = -30.0  # T is cut below: labels that rule out almost all fields would otherwise pull without bound
+
+
+class SpectralEstimate(Result):
+    """cosine: of the angle between the eigenvector and the weights, up to its sign; 0 where nothing stands out.
+
+    eigenvalue: the largest. edge: of the bulk, NaN in a measurement.
+    """
+
+    cosine: Scalar
+    eigenvalue: Scalar
+    edge: Scalar
+    converged: Bool[Array, ""]
+
+
+def best_weight(power: Float[Array, "*label"]) -> Float[Array, "*label"]:
+    """T of labels with power = E[z^2 | y], from -30 on."""
+    return jnp.maximum(1 - 1 / jnp.maximum(power, 1e-300), _LEAST)
+
+
+def outlier(power: Float[Array, "label"], share: Float[Array, "label"], sample_ratio: Scalar) -> SpectralEstimate:
+    """For labels of probability `share` (they sum to one) that have power = E[z^2 | y], at n = sample_ratio * d."""
+    weight = best_weight(power)
+    top = jnp.max(jnp.where(share > 0, weight, -jnp.inf))
+
+    def phi(level: Scalar) -> Scalar:
+        return level * jnp.sum(share * power * weight / (level - weight))
+
+    def psi(level: Scalar) -> Scalar:
+        return level * (1 / sample_ratio + jnp.sum(share * weight / (level - weight)))
+
+    def at(u: Scalar) -> Scalar:
+        return top * (1 + jnp.exp(u))
+
+    low, high = jnp.asarray(_NEAR), jnp.asarray(28.0)
+    edge = decreasing_root(lambda u, _: -jax.grad(psi)(at(u)), low, high)
+    at_top = jax.grad(psi)(at(low)) > 0  # no minimum: with few samples psi grows from tau on
+    level = decreasing_root(lambda u, _: phi(at(u)) - psi(at(u)), edge.value, high)
+    start = at(edge.value)
+    out = phi(start) > psi(start)
+    rise, fall = (jax.grad(part)(at(level.value)) for part in (psi, phi))
+    square = jnp.where(out, rise / jnp.where(out, rise - fall, 1.0), 0.0)
+    return SpectralEstimate(
+        cosine=jnp.sqrt(jnp.clip(square, 0.0, 1.0)),
+        eigenvalue=jnp.where(out, psi(at(level.value)), psi(start)),
+        edge=psi(start),
+        converged=(edge.converged | at_top) & (level.converged | ~out),
+    )
+
+
+def leading_vector(
+    matrix: Float[Array, "sample input"], weight: Float[Array, "sample"], tolerance: float = 1e-8
+) -> tuple[float, Float[np.ndarray, "input"]]:
+    """The largest eigenvalue of (1/n) sum weight x x^T and its unit vector, for rows x / sqrt(d); NaN and zeros where the Lanczos
+    iteration does not end. tolerance: relative, of the eigenvalue."""
+    x, t = np.asarray(matrix, float), np.asarray(weight, float)
+    n, d = x.shape
+    product = LinearOperator((d, d), matvec=lambda v: x.T @ (t * (x @ np.ravel(v))) * (d / n), dtype=float)
+    try:
+        values, vectors = eigsh(product, k=1, which="LA", tol=tolerance, v0=np.ones(d), maxiter=200 * d)
+    except ArpackNoConvergence:
+        return np.nan, np.zeros(d)
+    return float(values[0]), vectors[:, 0]

@@ -9,6 +9,7 @@ import logging
 import secrets
 import threading
 import warnings
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,8 @@ def page(folder: Path) -> pn.viewable.Viewable:
             pages[0].tick()
             if pages[0].state is not None and len(frame) == 1 and frame[0] is not pages[0].view:
                 frame.objects = [pages[0].view]
+        elif _problems:
+            frame.objects = [pn.pane.HTML(f'<p role="alert">{escape(_problems[0])}</p>', sizing_mode="stretch_width")]
         elif _loaded.is_set():
             from orderparam.explore.app import Page
 
@@ -101,6 +104,7 @@ def page(folder: Path) -> pn.viewable.Viewable:
 
 
 _loaded = threading.Event()
+_problems: list[str] = []  # why the theories cannot be loaded: an installed room that fails
 
 
 def load() -> None:
@@ -110,8 +114,9 @@ def load() -> None:
         from orderparam.explore.starts import kinds
 
         kinds()
-    finally:
-        _loaded.set()
+    except Exception as error:
+        _problems.append(f"the theories cannot be loaded: {type(error).__name__}: {error}")
+    _loaded.set()
 
 
 def server(folder: Path, port: int, host: str, token: str) -> Any:

@@ -31,15 +31,20 @@ LINES = """() => {
 def explorer(folder, *arguments, port):
     code = "from orderparam.cli import main; main()"
     words = [sys.executable, "-c", code, "explore", "--no-browser", "--port", str(port), "--folder", str(folder), *arguments]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    log = folder / "log.txt"
+    with open(log, "w") as out:  # a pipe that nobody reads would stop the server when it is full
+        process = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT)
     try:
-        first = process.stdout.readline()
-        assert "orderparam explorer: http" in first, first + process.stdout.read()
+        deadline = time.monotonic() + PATIENCE / 1000
+        while "Ctrl-C" not in log.read_text() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        first = log.read_text().partition("\n")[0]
+        assert first.startswith("orderparam explorer: http"), log.read_text()
         yield first.split()[-1]
     finally:
         process.terminate()
-        said = process.communicate(timeout=30)[0]
-        assert "Traceback" not in said, said
+        process.wait(30)
+        assert "Traceback" not in log.read_text(), log.read_text()
 
 
 @pytest.fixture(scope="module")

@@ -68,8 +68,7 @@ def test_a_slider_moves_the_number_and_the_curve(visitor):
     before = [list(map(list, ys)) for ys in visitor.lines()]
     visitor.slider("field").position = 120
     assert visitor.page.state.value("field") == visitor.page.state.knobs["field"].value(120)
-    visitor.until(visitor.drawn)
-    assert [list(map(list, ys)) for ys in visitor.lines()] != before
+    visitor.until(lambda: [list(map(list, ys)) for ys in visitor.lines()] != before)
 
 
 def test_what_is_typed_is_read_by_the_contract(visitor):

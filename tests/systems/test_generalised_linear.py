@@ -72,6 +72,21 @@ def test_an_even_law_hides_the_sign():
     assert not below.converged or float(below.overlap) < 0.05
 
 
+def test_magnitudes_are_at_rest_from_a_spectral_start_and_hard_to_find():
+    """Between n/d = 1 and 1.128 weights are determined: message passing stays next to them, and does not come from elsewhere."""
+    system = GeneralisedLinear(1.05, RealLabels("abs"), GaussianPrior(), 1000)
+    options = {"damping": 0.3, "max_steps": 800}
+    for seed in range(3):
+        key = jax.random.key(seed)
+        found, known = (message_passing(system, key, start=start, **options) for start in ("spectral", "informed"))
+        assert float(found.residual) < 1e-4
+        assert known.converged
+        assert float(known.error) < 1e-9
+        assert 0.3 < float(found.error) < 0.7  # 1 - 0.568 by state evolution
+    with pytest.raises(ValueError, match="size of a field"):
+        message_passing(GeneralisedLinear(1.0, "sign"), jax.random.key(0), start="spectral")
+
+
 def test_single_precision_finds_the_same():
     system = GeneralisedLinear(1.2, SignLabels(), GaussianPrior(), 600)
     single, double = (message_passing(system, jax.random.key(3), precision=p).overlap for p in ("single", "double"))

@@ -8,6 +8,7 @@ thresholds(system).information
 op.sweep(message_passing, system, {"sample_ratio": [0.5, 1.0, 1.4]}, seeds=4)
 """
 
+from orderparam.channels.outlier import SpectralEstimate
 from orderparam.systems.generalised_linear.bayes.experiment import MessagePassing, gamp, message_passing
 from orderparam.systems.generalised_linear.bayes.limit import amp_fixed_point
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
@@ -32,4 +33,4 @@ from orderparam.systems.generalised_linear.penalised.experiment import fitted_es
 from orderparam.systems.generalised_linear.penalised.model import PenalisedFit
 from orderparam.systems.generalised_linear.penalised.theory import BestPenalty, Fit, FitTheory, best_penalty, penalised_fit
 from orderparam.systems.generalised_linear.spectral.experiment import leading_eigenvector
-from orderparam.systems.generalised_linear.spectral.theory import SpectralEstimate, spectral
+from orderparam.systems.generalised_linear.spectral.theory import spectral

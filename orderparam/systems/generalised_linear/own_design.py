@@ -248,6 +248,7 @@ def _measured(
             law,
             chosen,
             start,
+            chosen.power,
             0.3 * one,
             1e-6 * one,
             zero + 1e-12,

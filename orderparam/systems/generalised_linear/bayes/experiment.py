@@ -3,6 +3,10 @@
     omega = X a - V g',  g = g(y, omega, V),  A = -(1/d) sum dg,  b = A a + X^T g,  (a, v) = posterior(b, A),  V = (1/d) sum v
 
 with rows of X of variance 1/d and g' the previous g (Rangan 2011; Donoho, Maleki, Montanari 2009).
+
+Damping mixes all of (a, V, g) with what they were: a linearised map M becomes (1 - eta) M + eta, whose fixed points are the same
+and whose oscillations die. (Mixing g before a is computed from it makes new ones: a label that says much of its field then no
+longer takes back what it said a step ago.)
 """
 
 import math
@@ -15,17 +19,23 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.channels import Likelihood, SignLabels
+from orderparam.channels.outlier import leading_vector
 from orderparam.core.verb import experiment
 from orderparam.priors import Prior
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 from orderparam.systems.generalised_linear.bayes.theory import TeacherEstimate
+from orderparam.systems.generalised_linear.spectral.theory import label_weight, spectral
 
 _LEAST = 1e-12  # variances below are recovered weights
 _ROWS = 128  # of the matrix that are drawn together
+_PARTS = 4  # of the steps, each damped more than the one before
+_SMALL, _NEAR = 1e-2, 1e-3  # deviations of estimates from zero, and from the weights, at the start
+_ROUGHLY = 1e-2  # relative accuracy of an eigenvalue whose vector is a start
+_ALIGNED = 0.1  # least cosine that an eigenvector is given
 
 
 class MessagePassing(TeacherEstimate):
-    """steps: iterations. residual: root mean square change of the estimate in the last one."""
+    """steps: iterations. residual: root mean square change of the estimate in the last one, before damping."""
 
     steps: Float[Array, ""]
     residual: Float[Array, ""]
@@ -49,17 +59,21 @@ def message_passing(
     damping: float = 0.0,
     max_steps: int = 300,
     tolerance: float = 1e-6,
-    start: Literal["uninformed", "informed"] = "uninformed",
+    start: Literal["uninformed", "spectral", "informed"] = "uninformed",
     design: Literal["dense", "sparse"] = "dense",
     density: float = 0.05,
     precision: Literal["double", "single"] = "double",
 ) -> MessagePassing:
-    """GAMP on one drawn problem. start: estimates next to zero, or next to the weights themselves.
+    """GAMP on one drawn problem. start: estimates next to zero, along the eigenvector of `leading_eigenvector` with the cosine
+    that `spectral` predicts (Mondelli, Venkataramanan 2021), or next to the weights themselves.
 
+    damping: the share of the state that is kept in the first quarter of `max_steps`; in the k-th quarter it is damping^(1/k).
     design: Gaussian entries of variance 1/d, or entries +-1/sqrt(density d) with probability `density` and zero otherwise.
     Where labels do not know the sign of the weights (an even law), the better of the two is what is measured.
-    Raises `ValueError` for a dimension or a number of samples that rounds to nothing.
+    Raises `ValueError` for a dimension or a number of samples that rounds to nothing, and for a spectral start where labels do
+    not tell the size of a field.
     """
+    aligned = jnp.maximum(spectral(system).cosine, _ALIGNED) if start == "spectral" else None
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(f"GeneralisedLinear.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
@@ -71,12 +85,20 @@ def message_passing(
     fields = jnp.matmul(matrix, weights.astype(kind)).astype(jnp.float64)
     labels = system.labels.draw(fields, label_key).astype(kind)
     scale = jnp.sqrt(system.prior.power)
-    noise = 1e-2 * scale * jax.random.normal(start_key, (d,))
-    first = (noise if start == "uninformed" else weights + 0.1 * noise).astype(kind)
+    noise = scale * jax.random.normal(start_key, (d,))
+    seen = (jnp.arange(rows) < n).astype(kind)
+    spread = system.prior.power
+    if aligned is not None:
+        vector = leading_vector(matrix, seen * label_weight(system, labels), _ROUGHLY)[1]
+        first, spread = jnp.asarray(vector) * scale * aligned * math.sqrt(d), spread * (1 - aligned**2)
+    elif start == "informed":
+        first, spread = weights + _NEAR * noise, _NEAR**2 * spread
+    else:
+        first = _SMALL * noise
     least = jnp.asarray(_LEAST if precision == "double" else 1e-7, kind)
     mixing, close = jnp.asarray(damping, kind), jnp.asarray(tolerance, kind)
-    seen = (jnp.arange(rows) < n).astype(kind)
-    found = gamp(matrix, labels, seen, system.labels, system.prior, first, mixing, close, least, max_steps)
+    begin = first.astype(kind), spread.astype(kind)
+    found = gamp(matrix, labels, seen, system.labels, system.prior, *begin, mixing, close, least, max_steps)
     return _measured(system, weights, found)
 
 
@@ -111,13 +133,15 @@ def gamp(
     law: Likelihood,
     prior: Prior,
     start: Float[Array, "input"],
+    start_variance: Float[Array, ""],
     damping: Float[Array, ""],
     tolerance: Float[Array, ""],
     least: Float[Array, ""],
     max_steps: int,
 ) -> Found:
-    """Runs until the estimate changes by less than `tolerance` sqrt(rho), in the precision of the matrix; works under `vmap`.
+    """Runs until an undamped step is shorter than `tolerance` sqrt(rho), in the precision of the matrix; works under `vmap`.
 
+    start_variance: V of the start. damping: share of the state that is kept; in the k-th quarter of the steps damping^(1/k).
     seen: 1 for samples that count, 0 for those that only fill the matrix.
     """
     n, d = matrix.shape
@@ -129,21 +153,24 @@ def gamp(
         omega = matrix @ a - variance * g
         fresh = seen * law.denoiser(labels, omega, variance).astype(matrix.dtype)
         slope = seen * law.denoiser_slope(labels, omega, variance).astype(matrix.dtype)
-        g = damping * g + (1 - damping) * jnp.where(jnp.isfinite(fresh), fresh, 0.0)
+        fresh = jnp.where(jnp.isfinite(fresh), fresh, 0.0)
         precision = jnp.maximum(-jnp.sum(jnp.where(jnp.isfinite(slope), slope, 0.0)) / d, least / rho)
-        posterior = prior.posterior(precision * a + g @ matrix, precision)
-        estimate = damping * a + (1 - damping) * posterior.mean.astype(matrix.dtype)
+        posterior = prior.posterior(precision * a + fresh @ matrix, precision)
+        estimate = posterior.mean.astype(matrix.dtype)
         spread = jnp.mean(posterior.variance).astype(matrix.dtype)
         # Weights that are known make every label certain: none is left that measures them, and they would be forgotten.
         forgotten = (v < 1e-3 * rho) & (spread > 0.1 * rho)
         estimate, spread = jnp.where(forgotten, a, estimate), jnp.where(forgotten, v, spread)
-        return estimate, spread, g, count + 1, jnp.sqrt(jnp.mean((estimate - a) ** 2))
+        change = jnp.sqrt(jnp.mean((estimate - a) ** 2))
+        kept = (damping ** (1 / (1 + _PARTS * count // max_steps))).astype(matrix.dtype)
+        a, v, g = (kept * old + (1 - kept) * new for old, new in ((a, estimate), (v, spread), (g, fresh)))
+        return a, v, g, count + 1, change
 
     def unfinished(state: tuple) -> Bool[Array, ""]:
         _, v, _, count, change = state
         return (count < max_steps) & (change > tolerance * jnp.sqrt(rho)) & (v > least * rho)
 
-    begin = (start, rho, jnp.zeros(n, matrix.dtype), jnp.asarray(0), jnp.asarray(jnp.inf, matrix.dtype))
+    begin = (start, start_variance, jnp.zeros(n, matrix.dtype), jnp.asarray(0), jnp.asarray(jnp.inf, matrix.dtype))
     a, v, _, count, change = jax.lax.while_loop(unfinished, step, begin)
     converged = jnp.all(jnp.isfinite(a)) & ((change <= tolerance * jnp.sqrt(rho)) | (v <= least * rho))
     return Found(a, v, count.astype(float), change.astype(float), converged)

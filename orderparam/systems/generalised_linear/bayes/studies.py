@@ -9,6 +9,7 @@ from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel, vertical
 from orderparam.priors import GaussianPrior, Rademacher, SparsePrior
 from orderparam.systems.generalised_linear.bayes.experiment import message_passing
+from orderparam.systems.generalised_linear.bayes.limit import amp_fixed_point
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 from orderparam.systems.generalised_linear.bayes.sparse import sparse_thresholds
 from orderparam.systems.generalised_linear.bayes.theory import solutions, state_evolution
@@ -17,6 +18,7 @@ from orderparam.systems.generalised_linear.spectral.theory import spectral
 
 PRIORS = {"gaussian": GaussianPrior(), "binary": Rademacher(), "sparse": SparsePrior(0.2, 5.0)}
 WAYS = ("determined", "message passing", "l1 norm")
+MAGNITUDES = (0.5, 1.0, 1.1284714)  # where |w.x| show a direction, determine the weights, and let AMP find them
 BINARY = (1.2446840, 1.4926318)  # where binary weights are determined by signs, and where AMP finds them (Györgyi 1990)
 
 
@@ -55,37 +57,52 @@ def one_bit_estimation(
     "phase-retrieval",
     title="Weights from the magnitudes of their projections: weak and full recovery",
     source="Barbier, Krzakala, Macris, Miolane, Zdeborová 2019; Mondelli, Montanari 2018",
-    seconds=(60, 1800),
+    seconds=(60, 2400),
     observables=("overlap", "cosine"),
-    full={"input_dim": 8000, "seeds": 16, "sample_ratios": (0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9, 1.0, 1.05, 1.1, 1.2, 1.4)},
+    full={
+        "input_dim": 4000,
+        "seeds": 8,
+        "sample_ratios": (0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.4),
+        "fine": tuple(np.linspace(0.05, 1.5, 117).tolist()),
+        "max_steps": 3000,
+    },
     panels=[
         Panel(
             "sample_ratio",
             "overlap",
+            by="start",
             xlim=(0, 1.5),
-            reference=[vertical(0.5, ""), vertical(1.0, ""), vertical(1.1284714, "")],
+            reference=[vertical(x, text) for x, text in zip(MAGNITUDES, ("weak", "determined", "found"))],
             where={"estimator": "optimal"},
+            text={"spectral": "spectral start", "informed": "informed start"},
         ),
-        Panel("sample_ratio", "cosine", by="estimator", xlim=(0, 1.5), reference=[vertical(0.5, "")]),
+        Panel("sample_ratio", "cosine", where={"estimator": "eigenvector"}, xlim=(0, 1.5), reference=[vertical(0.5, "weak")]),
     ],
     columns=2,
     caption=r"""
-        $y = |w\cdot x|$ without noise, Gaussian weights, $d$ = {input_dim}. Grey: all solutions of state evolution, stable or
-        not. Dotted: weak recovery (0.5), weights determined (1) and found (1.128). Right: beside the leading eigenvector of the
-        inputs weighted by $1 - 1/y^2$.
+        $y = |w\cdot x|$ without noise, Gaussian weights, $d$ = {input_dim}. Left: message passing; from the spectral start it
+        ends where it does from $q = 0$. Grey: all solutions of state evolution. Weights are recovered weakly from 0.5 on,
+        determined from 1 and found from 1.128. Right: the leading eigenvector of the inputs weighted by $1 - 1/y^2$.
     """,
 )
 def phase_retrieval(
-    sample_ratios: tuple[float, ...] = (0.3, 0.7, 0.9, 1.0, 1.3), input_dim: int = 1500, seeds: int = 4
+    sample_ratios: tuple[float, ...] = (0.3, 0.7, 0.9, 1.05, 1.25),
+    fine: tuple[float, ...] = (0.3, 0.48, 0.52, 0.56, 0.62, 0.7, 0.8, 0.9, 1.0, 1.06, 1.1, 1.125, 1.13, 1.25, 1.45),
+    input_dim: int = 1000,
+    max_steps: int = 1600,
+    seeds: int = 4,
 ) -> list[Curve]:
     system, over = GeneralisedLinear(1.0, RealLabels("abs"), GaussianPrior(), input_dim), {"sample_ratio": sample_ratios}
-    fine = {"sample_ratio": tuple(np.linspace(0.05, 1.5, 59).tolist())}
     optimal, eigenvector = {"estimator": "optimal"}, {"estimator": "eigenvector"}
+    spectral_start, informed = ({**optimal, "start": start} for start in ("spectral", "informed"))
+    passing = partial(message_passing, damping=0.3, max_steps=max_steps)
     return [
         Curve("all solutions", solutions, system, {}, facets=optimal, baseline=True),
-        Curve("state evolution", state_evolution, system, over, facets=optimal),
-        Curve("message passing", partial(message_passing, damping=0.1, max_steps=1000), system, over, seeds, facets=optimal),
-        Curve("spectral theory", spectral, system, fine, facets=eigenvector),
+        Curve("state evolution", amp_fixed_point, system, {"sample_ratio": fine}, facets=spectral_start),
+        Curve("state evolution", partial(state_evolution, start="informed"), system, over, facets=informed),
+        Curve("message passing", partial(passing, start="spectral"), system, over, seeds, facets=spectral_start),
+        Curve("message passing", partial(passing, start="informed"), system, over, seeds, facets=informed),
+        Curve("spectral theory", spectral, system, {"sample_ratio": np.linspace(0.05, 1.5, 59).tolist()}, facets=eigenvector),
         Curve("leading eigenvector", leading_eigenvector, system, over, seeds, facets=eigenvector),
     ]
 

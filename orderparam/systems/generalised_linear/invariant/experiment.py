@@ -51,7 +51,8 @@ def vector_message_passing(
         matrix = (left * singular) @ right.T
         first = 1e-2 * jnp.sqrt(system.prior.power) * jax.random.normal(start_key, (d,))
         law, (zero, close, least) = RealLabels("linear", system.noise), map(jnp.asarray, (0.0, tolerance, 1e-12))
-        found = gamp(matrix, matrix @ weights + noise, jnp.ones(n), law, system.prior, first, zero, close, least, max_steps)
+        labels, power = matrix @ weights + noise, jnp.asarray(system.prior.power)
+        found = gamp(matrix, labels, jnp.ones(n), law, system.prior, first, power, zero, close, least, max_steps)
         estimate, steps, change, converged = found.weights, found.steps, found.residual, found.converged
     scale = jnp.sqrt(system.prior.power)
     estimate = jnp.clip(jnp.nan_to_num(estimate), -_FAR * scale, _FAR * scale)

@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from orderparam.channels.outlier import SpectralEstimate, leading_vector
 from orderparam.core.verb import experiment
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
-from orderparam.systems.generalised_linear.spectral.theory import SpectralEstimate, label_weight, sizes_seen
+from orderparam.systems.generalised_linear.spectral.theory import label_weight, sizes_seen
 
 
 @experiment
@@ -22,16 +22,12 @@ def leading_eigenvector(system: GeneralisedLinear, key: PRNGKeyArray) -> Spectra
     true = system.prior.draw(weight_key, (d,))
     matrix = jax.random.normal(matrix_key, (n, d))
     label = system.labels.draw(matrix @ true / np.sqrt(d), label_key)
-    x, weight, w0 = np.asarray(matrix), np.asarray(label_weight(system, label)[0]), np.asarray(true)
-    product = LinearOperator((d, d), matvec=lambda v: x.T @ (weight * (x @ np.ravel(v))) / n, dtype=float)
-    try:
-        values, vectors = eigsh(product, k=1, which="LA", tol=1e-8, v0=np.ones(d), maxiter=200 * d)
-    except ArpackNoConvergence as error:
-        values, vectors = np.array([np.nan]), error.eigenvectors[:, :1] if error.eigenvectors.size else np.zeros((d, 1))
-    cosine = abs(float(w0 @ vectors[:, 0])) / np.linalg.norm(w0)
+    value, vector = leading_vector(matrix / np.sqrt(d), label_weight(system, label))
+    w0 = np.asarray(true)
+    cosine = abs(float(w0 @ vector)) / np.linalg.norm(w0)
     return SpectralEstimate(
         cosine=jnp.asarray(cosine),
-        eigenvalue=jnp.asarray(values[0]),
+        eigenvalue=jnp.asarray(value),
         edge=jnp.asarray(jnp.nan),
-        converged=jnp.asarray(bool(np.isfinite(values[0]))),
+        converged=jnp.asarray(bool(np.isfinite(value))),
     )

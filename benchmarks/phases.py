@@ -20,7 +20,9 @@ import numpy as np
 import xarray as xr
 
 import orderparam as op
-from orderparam.systems import associative_memory, extensive_width, perceptron, spins
+from orderparam.channels import RealLabels
+from orderparam.priors import SparsePrior
+from orderparam.systems import associative_memory, extensive_width, generalised_linear, perceptron, spins
 
 
 class Case(NamedTuple):
@@ -62,6 +64,9 @@ def known_transitions() -> Iterator[Case]:
     student = perceptron.ThermalPerceptron(sample_ratio=1.0)
     known = float(perceptron.binary_transitions(student).thermodynamic)
     yield _case("binary perceptron, T = 0", known, perceptron.quenched, student, {"sample_ratio": (0.9, 1.45)}, equilibrium)
+    sensing = generalised_linear.GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(0.2))
+    known, name = float(generalised_linear.thresholds(sensing).algorithmic), "compressed sensing, message passing at density 0.2"
+    yield _case(name, known, generalised_linear.amp_fixed_point, sensing, {"sample_ratio": (0.05, 0.9)}, "error")
     teacher = extensive_width.HierarchicalTeacher(input_dim=150, width=8, decay=0.8, noise=0.1)
     steps = np.asarray(extensive_width.staircase(teacher).n_train)
     over = {"n_train": (0.5 * steps[0], 1.5 * steps[-1], "log")}

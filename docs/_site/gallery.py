@@ -171,7 +171,7 @@ def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
     else:
         yield "Nothing is measured here."
     if study.explained and best["beyond"] and not best["by_chance"]:
-        yield f"!!! info \"Why they differ\"\n    {study.explained}"
+        yield f'!!! info "Why they differ"\n    {study.explained}'
     if shown["agreement"]:
         rows = [
             (

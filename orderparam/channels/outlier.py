@@ -41,7 +41,7 @@ def best_weight(power: Float[Array, "*label"]) -> Float[Array, "*label"]:
     return jnp.maximum(1 - 1 / jnp.maximum(power, 1e-300), _LEAST)
 
 
-def outlier(power: Float[Array, "label"], share: Float[Array, "label"], sample_ratio: Scalar) -> SpectralEstimate:
+def outlier(power: Float[Array, "label"], share: Float[Array, "label"], sample_ratio: Scalar | float) -> SpectralEstimate:
     """For labels of probability `share` (they sum to one) that have power = E[z^2 | y], at n = sample_ratio * d."""
     weight = best_weight(power)
     top = jnp.max(jnp.where(share > 0, weight, -jnp.inf))

@@ -244,8 +244,10 @@ class PointStore(MemoryStore):
 
 
 def read(path: str | Path, whole: bool = True) -> xr.Dataset:
-    """A finished sweep from its store, every file of it checked. Raises `StoreError` when it is damaged or, if asked to be `whole`,
-    not finished."""
+    """A finished sweep from its store, every file of it checked.
+
+    Raises `StoreError` when it is damaged or, if it is to be `whole`, not finished.
+    """
     path = Path(path)
     if not path.exists():
         raise StoreError(f"{path} is not there: the same command computes it")

@@ -1,4 +1,4 @@
-"""Attacks on stores: random damage, kills, writers at the same time, a full disk. `docs/howto/robustness.md` says how they end."""
+"""Attacks on stores: random damage, kills, writers at the same time, a full disk. docs/howto/robustness.md says how they end."""
 
 import functools
 import os

@@ -1,6 +1,6 @@
 """Deep networks at one input: the variance of the next layer's pre-activations is itself random, with fluctuations of order 1/n.
 
-Khat_l (see `DeepNetwork`) has mean K_l + K1_l / n and variance V_l / n to first order in 1/n (Yaida 2019; Roberts, Yaida and
+Khat_l (see `DeepNetwork`) has mean K_l + K1_l / n and variance V_l / n to first order in 1/n (Yaida 2020; Roberts, Yaida and
 Hanin 2021, chapter 4). With <.> over z ~ N(0, K), m(K) = bias_variance + weight_variance <phi^2>, and K_0 given, V_0 = K1_0 = 0:
 
     V   <-  m'(K)^2 V + weight_variance^2 (<phi^4> - <phi^2>^2)
@@ -67,7 +67,7 @@ def deep_cumulants(system: DeepNetwork) -> DeepCumulants:
 
 @theory
 def homogeneous_cumulants(system: DeepNetwork) -> DeepCumulants:
-    """Exact at every width, for phi(cz) = c phi(z), c > 0, such as relu, and no biases (Hanin and Nica 2019 for relu).
+    """Exact at every width, for phi(cz) = c phi(z), c > 0, such as relu, and no biases (Hanin and Nica 2020 for relu).
 
     Every layer multiplies Khat by an independent factor weight_variance (1/n) sum_i phi(g_i)^2, g_i ~ N(0, 1), so that
     E Khat_l^2 / (E Khat_l)^2 = {1 + (<phi^4>/<phi^2>^2 - 1) / n}^l: for relu (1 + 5/n)^l, and exp(5 l / n) when both are large.

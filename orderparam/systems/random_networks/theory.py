@@ -1,4 +1,4 @@
-"""One hidden layer at every width, exactly: hidden units are independent, so their cumulants add (Neal 1996; Yaida 2019).
+"""One hidden layer at every width, exactly: hidden units are independent, so their cumulants add (Neal 1996; Yaida 2020).
 
 With a_c = sqrt(readout_variance / N) alpha, E alpha^2 = 1, m4 = E alpha^4, m6 = E alpha^6, and <.> the average over one w:
 

@@ -55,6 +55,10 @@ def _compared(
         "measured_widths": (50, 100, 200, 500, 1000),
         "samples": 500,
     },
+    explained=(
+        "The limit of wide layers at fixed P/N with three closures beyond one layer: at 80 units one scale for all "
+        "layers is 1 % off in the test error, the others 3 to 5 %; at 20 units all are off by 3 to 7 %."
+    ),
 )
 def finite_width_depth(
     data: str = "digits",
@@ -92,6 +96,10 @@ def finite_width_depth(
     seconds=(120, 3600),
     observables=LOSSES,
     full={"data": "mnist", "n_train": 500, "n_test": 1000, "width": 500, "samples": 500, "langevin_steps": 1_000_000},
+    explained=(
+        "The limit of wide layers at fixed P/N, measured at 40 units: the train error is 2.5 % off at the lowest "
+        "temperature and 1.4 % at the next."
+    ),
 )
 def finite_width_temperature(
     data: str = "digits",
@@ -226,6 +234,10 @@ def _units(data: Any) -> Any:
     seconds=(90, 3600),
     observables=LOSSES,
     full={"n_train": 200, "n_test": 1000, "measured": (10, 20, 50, 100, 400), "samples": 200, "chains": 8},
+    explained=(
+        "The limit of many channels at fixed P/N: test errors of the convolutional network are 12 % off at 8 "
+        "channels, 9 % at 20 and 6 % at 50, and not all of its chains converged; those of the dense one agree."
+    ),
 )
 def finite_width_architectures(
     n_train: int = 50,
@@ -273,6 +285,9 @@ _CASES = ("shared filter", "one patch", "digits, parity")
     seconds=(90, 1200),
     observables=("order_parameters",),
     full={"n_train": 200, "n_test": 500, "samples": 500},
+    explained=(
+        "The limit of many channels at fixed P/N, measured at 20 channels, where the learned elements are 5 to 16 % larger."
+    ),
 )
 def local_feature_importance(
     n_train: int = 60, n_test: int = 50, channels: int = 20, temperature: float = 0.1, samples: int = 200, seeds: int = 4

@@ -192,6 +192,10 @@ def deep_kurtosis(
         Last column: {pairs} networks of width {pair_width} a run; near the edge correlations reach their fixed point ever
         more slowly, and {layers} layers are too few.
     """,
+    explained=(
+        "Near the edge of chaos 40 layers are fewer than correlations need to reach their fixed point; the chaotic "
+        "curve is 12 % off at the 40th layer of networks of finite width."
+    ),
 )
 def kernel_depth(
     depths: tuple[int, ...] = (1, 3, 8),

@@ -57,7 +57,7 @@ def one_bit_estimation(
     "phase-retrieval",
     title="Weights from the magnitudes of their projections: weak and full recovery",
     source="Barbier, Krzakala, Macris, Miolane, Zdeborová 2019; Mondelli, Montanari 2018",
-    seconds=(60, 2400),
+    seconds=(150, 2400),
     observables=("overlap", "cosine"),
     full={
         "input_dim": 4000,
@@ -72,7 +72,7 @@ def one_bit_estimation(
             "overlap",
             by="start",
             xlim=(0, 1.5),
-            reference=[vertical(x, text) for x, text in zip(MAGNITUDES, ("weak", "determined", "found"))],
+            reference=[vertical(x, text) for x, text in zip(MAGNITUDES, ("weak", "", "found"))],
             where={"estimator": "optimal"},
             text={"spectral": "spectral start", "informed": "informed start"},
         ),

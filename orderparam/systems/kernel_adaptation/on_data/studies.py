@@ -89,6 +89,10 @@ def _scaling_panels(p: Mapping[str, Any]) -> list[Panel]:
     seconds=(120, 7200),
     observables=("output",),
     full={"betas": (0.125, 0.25, 0.5, 1.0), "seeds": 8, "draws": 600},
+    explained=(
+        "The line is averaged over data, of which there are few for each input; theories on the networks' own "
+        "training sets are the other marks."
+    ),
 )
 def relu_scaling(
     input_dim: int = 96,

@@ -47,6 +47,10 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
         Middle: parallel tempering, $N$ = {input_dim}. Grey: annealed. Right: where the state $R < 1$ has the free entropy of the
         teacher (first order), and where its entropy vanishes (freezing).
     """,
+    explained=(
+        "Every student can be counted at 15 weights only: the jump is rounded, and the error is below that of many "
+        "weights (at n/d = 0.9 by 23 % at 9 and 13 weights, 14 % at 17)."
+    ),
 )
 def binary_perceptron(
     sample_ratios: tuple[float, ...] = (0.3, 0.6, 0.9, 1.2),

@@ -95,6 +95,18 @@ def test_a_weak_first_order_transition_is_no_continuous_one():
     assert 0.005 < found.jump < 0.02
 
 
+def test_a_branch_that_ends_inside_the_line_may_be_alone_in_a_batch():
+    """Of 65 points in batches of 64 the last, where there is no solution, is not evaluated alone."""
+
+    @op.theory
+    def broken(system: Magnet) -> Stable:
+        return Stable(jnp.where(system.field < 0.69, 0.1 + system.field, jnp.nan))
+
+    found = op.transition(broken, Magnet(1.0), {"field": (0.0, 0.7)}, order="magnetisation")
+    assert found.kind == "end"
+    assert abs(found.location - 0.69) < 1e-9
+
+
 @pytest.mark.parametrize(("step", "kind"), [(1e-4, "crossover"), (1e-2, "jump")])
 def test_a_theory_that_rounds_has_no_jumps(step, kind):
     """Steps of 1e-4 of the range of the order parameter are the theory's own, steps of a hundredth may not be."""

@@ -55,8 +55,12 @@ class Points:
     def __call__(self, unit: np.ndarray) -> np.ndarray:
         """(n, axes) -> (n, view, component); what is asked twice in one call is evaluated once."""
         unit, inverse = np.unique(unit, axis=0, return_inverse=True)
-        parts = [self._batch(unit[start : start + self.batch]) for start in range(0, len(unit), self.batch)]
-        values = np.concatenate(parts) if parts else np.zeros((0, len(self.views), len(self.components)))
+        count = -(-len(unit) // self.batch)
+        # Every batch has points from everywhere: one whose points all fail says that there is nothing to be seen.
+        parts = [self._batch(unit[start::count]) for start in range(count)]
+        values = np.zeros((len(unit), *(parts[0].shape[1:] if parts else (len(self.views), len(self.components)))))
+        for start, part in enumerate(parts):
+            values[start::count] = part
         self.unit.append(unit)
         self.values.append(values)
         return values[inverse.reshape(-1)]

@@ -184,7 +184,7 @@ def deep_kurtosis(
         Panel(ANGLE, "nngp_correlation", facet="phase", by="depth", where={"part": "angles"}),
         Panel("layers", "correlation", by="phase", where={"part": "layers", "layer": slice(None, None, 3)}, title=r"at $\pi/3$"),
         Panel(ANGLE, "ntk_correlation", facet="phase", by="depth", where={"part": "angles"}),
-        Freehand(draw_order_and_chaos, "erf, bias variance 0.05"),
+        Freehand(draw_order_and_chaos, "erf, biases 0.05"),
     ],
     caption=r"""
         Two inputs of length $\sqrt{{d}}$, $d$ = 2. Theory: infinite width. Weight and bias variance: relu 2, 0; ordered

@@ -179,7 +179,7 @@ def adaptation_phases(
     caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $y = z {absolute:+g} (|z| - E|z|)$, $z = w_*\\cdot x$; temperature "
     "and read-out variance $1/{chi:g}$, $E|w|^2$ = 1. Lines: averaged over data, modes $h_0, h_1, h_2, h_4$. Particles: weights "
     "of the theory with their full distribution on the networks' own data, {particles} of them.",
-    seconds=(60, 3600),
+    seconds=(130, 3600),
     observables=("output",),
     full={
         "input_dim": 24,
@@ -204,7 +204,7 @@ def relu_adaptation(
     target = hermite_target({1: 1.0})
     system = TwoLayerNetwork(input_dim, width, 100, 1.0, target, absolute=absolute, activation="relu").scaling(chi)
     grid, measured = {"n_train": np.geomspace(min(n_train) / 1.2, 2000, 16).tolist()}, {"n_train": n_train}
-    on_data = partial(adapted_weights_on_data, particles=particles, warmup=60, samples=60)
+    on_data = partial(adapted_weights_on_data, particles=particles, warmup=150, samples=300)
     return [
         Curve("infinitely wide (GP)", gaussian_process, system, grid, baseline=True),
         Curve("rescaled kernel", kernel_scaling, system, grid),

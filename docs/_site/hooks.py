@@ -113,7 +113,7 @@ def _navigation(pages: set[str]) -> list[Any]:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Puts the notebook above a tutorial and the studies of a room below its theory."""
+    """Puts the notebook above a tutorial, and the studies of a room and how far they agree into its theory."""
     folder, _, name = page.file.src_uri.removesuffix(".md").partition("/")
     for problem in _broken_tables(markdown):
         raise PluginError(f"{page.file.src_uri}: a row of a table has more or fewer cells than its head: {problem}")
@@ -122,8 +122,18 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return f"{head}\n[As a notebook]({name}.ipynb){{: .notebook download }}\n{rest}"
     if folder == "theory" and name in rooms():
         names = [study.name for study in gallery.studies().values() if study.room == name]
+        markdown = with_agreement(markdown, name)
         return f"{markdown}\n\n## Figures\n\n{gallery.cards(names, '../gallery/')}\n"
     return markdown
+
+
+def with_agreement(markdown: str, room: str) -> str:
+    """The page of a room with its part of the table of all studies in the place of `<!-- agreement: ROOM -->`."""
+    table = (ROOT / "docs" / "agreement.md").read_text().partition(f"## {title(room)}\n")[2].partition("\n## ")[0].strip()
+    mark = f"<!-- agreement: {room} -->"
+    if mark not in markdown or not table:
+        raise PluginError(f"theory/{room}.md: no mark {mark}, or no table of that room in agreement.md")
+    return markdown.replace(mark, table)
 
 
 def _broken_tables(markdown: str) -> list[str]:

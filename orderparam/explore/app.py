@@ -1,7 +1,7 @@
 """The page: what is chosen on the left, the curves, the plane, the studies and a person's own data on the right.
 
-A `Page` belongs to one visitor. It has one `State`; every control asks for another one through `show`, which draws what changed:
-sliders move the curves that are there, another system or axis makes them anew.
+A `Page` belongs to one visitor. It has one `PageState`; every control asks for another one through `show`, which draws what
+changed: sliders move the curves that are there, another system or axis makes them anew.
 """
 
 import time
@@ -29,14 +29,14 @@ from orderparam.explore.controls import (
     options_of,
     theory_menu,
 )
-from orderparam.explore.curves import CurveFigure, Look, spoken
-from orderparam.explore.evaluate import Curve, Latest, Stale, curve, in_background, is_compiled
+from orderparam.explore.curves import CurveFigure, CurveLook, spoken
+from orderparam.explore.evaluate import Drawn, Latest, Stale, curve, in_background, is_compiled
 from orderparam.explore.gallery import Gallery
-from orderparam.explore.measure import Measured, Measurement, measured
+from orderparam.explore.measure import MeasuredPoints, Measurement, measured
 from orderparam.explore.phases import planes
 from orderparam.explore.plane import PlaneFigure, plane_key
 from orderparam.explore.starts import kinds, theories_of
-from orderparam.explore.state import MEASURED, RESOLUTIONS, SEEDS, State, observables, opened, read
+from orderparam.explore.state import MEASURED, RESOLUTIONS, SEEDS, PageState, observables, opened, read
 from orderparam.explore.take_away import picture, table
 from orderparam.explore.written import Unwritten
 from orderparam.explore.your_data import YourData
@@ -57,18 +57,18 @@ class Page:
         self._doc = pn.state.curdoc
         self._location = pn.state.location
         self._latest, self._planes = Latest(self._evaluate), Latest(self._fill)
-        self._curves: dict[str, Curve] = {}
+        self._curves: dict[str, Drawn] = {}
         self._figures: list[CurveFigure] = []
         self._plane: PlaneFigure | None = None
         self._measurement: Measurement | None = None
-        self._measured: Measured | None = None
+        self._measured: MeasuredPoints | None = None
         self._seen: tuple[Any, ...] = ()
         self._running: tuple[str, float, bool] | None = None
         self._ended = False
         self._asked = self._address = ""
         self._opening = 0
         self._refused = ""  # why the address that the page was opened with is not what is seen
-        self.state: State | None = None
+        self.state: PageState | None = None
         self._layout()
         self._open(query)
 
@@ -192,7 +192,7 @@ class Page:
         if names and (self.state is None or names[-1] != self.state.system):
             self.open(lambda: opened(names[-1]))
 
-    def open(self, make: Callable[[], State]) -> None:
+    def open(self, make: Callable[[], PageState]) -> None:
         """Shows a state that takes a while to be made: its study is built, with its data, in a worker thread."""
         self._opening += 1
         count = self._opening
@@ -215,7 +215,7 @@ class Page:
             self.open(lambda: opened(FIRST))
             return
 
-        def make() -> State:
+        def make() -> PageState:
             try:
                 return read(query)
             except (ValueError, OSError) as error:
@@ -236,7 +236,7 @@ class Page:
 
     # -- showing a state -------------------------------------------------------------------------------------------------
 
-    def show(self, state: State) -> None:
+    def show(self, state: PageState) -> None:
         """Draws another state. Raises `ValueError` where it is none."""
         _ = state.made, state.grid  # refused before anything changes
         old, self.state = self.state, state
@@ -251,11 +251,11 @@ class Page:
         self._redrawn()
         self._latest.ask(state)
 
-    def change(self, state: State) -> None:
+    def change(self, state: PageState) -> None:
         """What a control asks for; where it cannot be, that is said."""
         self._try(lambda: self.show(state))
 
-    def _new_system(self, state: State) -> None:
+    def _new_system(self, state: PageState) -> None:
         self.systems.value = [state.system] if state.system in self.systems.options.values() else []
         kind = kinds()[state.system]
         begun = state.begun
@@ -266,7 +266,7 @@ class Page:
         self.tabs.active = 0
         self._new_controls(state)
 
-    def _new_controls(self, state: State) -> None:
+    def _new_controls(self, state: PageState) -> None:
         self.knobs = Knobs(state, self._moved, self.tell)
         rows: list[Any] = [heading("Theories"), theory_menu(state, self.change)] if theories_of(state.system) else []
         for name in state.theories:
@@ -292,7 +292,7 @@ class Page:
         self.y_axis.objects = [Axes(state, "y", self.change, self.tell).view] if state.y else []
         self.fill.disabled = not (state.y and state.order and state.theories)
 
-    def _moved(self, state: State) -> None:
+    def _moved(self, state: PageState) -> None:
         """A slider has moved: what else changed meanwhile stays."""
         assert self.state is not None
         self.change(self.state.with_(changes=state.changes))
@@ -322,11 +322,11 @@ class Page:
         if name and name != self.state.order and name in observables(self.state):
             self.change(self.state.with_(order=name))
 
-    def _looks(self) -> list[Look]:
+    def _looks(self) -> list[CurveLook]:
         state = self.state
         assert state is not None
         shared = (state.system.partition(".")[0], state.theories, tuple(theories_of(state.system)), state.experiment)
-        return [Look(name, state.x, *shared, state.span[2], state.log_y, self.dark) for name in state.show]
+        return [CurveLook(name, state.x, *shared, state.span[2], state.log_y, self.dark) for name in state.show]
 
     def _redrawn(self) -> None:
         """The figures of the state, made anew where their look changed, with the curves that are known."""
@@ -351,7 +351,7 @@ class Page:
 
     # -- theories --------------------------------------------------------------------------------------------------------
 
-    def _evaluate(self, state: State, stale: Callable[[], bool]) -> None:
+    def _evaluate(self, state: PageState, stale: Callable[[], bool]) -> None:
         """In a worker thread: every theory of the state, each posted as it is there."""
         for name in state.theories:
             self._running = (name, time.perf_counter(), is_compiled(state, name))
@@ -363,7 +363,7 @@ class Page:
             if stale():
                 raise Stale
 
-    def _arrived(self, state: State, found: Curve) -> None:
+    def _arrived(self, state: PageState, found: Drawn) -> None:
         now = self.state
         if now is None or (now.system, now.x, now.start) != (state.system, state.x, state.start):
             return
@@ -421,7 +421,7 @@ class Page:
         if found:
             self.progress.value = max(1, round(100 * (found.done + found.failed) / found.wanted))
 
-    def _agreement(self, found: Measured | None) -> str:
+    def _agreement(self, found: MeasuredPoints | None) -> str:
         state = self.state
         assert state is not None
         if found is None:
@@ -556,14 +556,14 @@ class Page:
             self.open(lambda: read(query))
 
 
-def _frame(state: State) -> Any:
+def _frame(state: PageState) -> Any:
     """What the controls are made anew for: all but numbers."""
     words = tuple(sorted((name, str(value)) for name, value in state.changes.items() if not isinstance(value, int | float)))
     options = tuple(sorted((key, str(value)) for key, value in state.options.items()))
     return words, state.theories, options, state.show, state.x, state.span, state.y, state.y_span, state.experiment, state.order
 
 
-def _failed(found: Measured) -> str:
+def _failed(found: MeasuredPoints) -> str:
     return f", {found.failed} failed" if found.failed else ""
 
 

@@ -1,4 +1,4 @@
-"""Sliders and menus of one system: everything that a person can change of a `State`, made from its contract."""
+"""Sliders and menus of one system: everything that a person can change of a `PageState`, made from its contract."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -12,16 +12,16 @@ from orderparam.explore.curves import spoken
 from orderparam.explore.knobs import STEPS, Knob
 from orderparam.explore.slider import Slider
 from orderparam.explore.starts import experiments_of, theories_of, verbs
-from orderparam.explore.state import SHOWN, State, checked_range, choices_words, observables, option_of, taken
+from orderparam.explore.state import SHOWN, PageState, checked_range, choices_words, observables, option_of, taken
 
-Change = Callable[[State], None]  # what is called with the state that a person asks for
+Change = Callable[[PageState], None]  # what is called with the state that a person asks for
 Tell = Callable[[str], None]  # what is called with a sentence for the person
 
 
 class Knobs:
     """The sliders of the numbers of a state."""
 
-    def __init__(self, state: State, change: Change, tell: Tell) -> None:
+    def __init__(self, state: PageState, change: Change, tell: Tell) -> None:
         self.state, self._change, self._tell = state, change, tell
         self._quiet = False
         self._sliders: dict[str, Slider] = {}
@@ -41,7 +41,7 @@ class Knobs:
             self._sliders[name] = slider
         self.view = pn.Column(*self._sliders.values(), sizing_mode="stretch_width")
 
-    def follow(self, state: State) -> None:
+    def follow(self, state: PageState) -> None:
         """Shows the numbers of another state of the same system, without an event."""
         self.state, self._quiet = state, True
         try:
@@ -89,7 +89,7 @@ def _position(knob: Knob, value: float) -> int:
     return knob.position(value) if math.isfinite(value) else STEPS
 
 
-def menus(state: State, change: Change, tell: Tell) -> pn.Column:
+def menus(state: PageState, change: Change, tell: Tell) -> pn.Column:
     """What is no number: menus of words, whole numbers, formulas."""
     rows: list[Any] = []
     for name, (value, known) in choices_words(state).items():
@@ -106,12 +106,12 @@ def menus(state: State, change: Change, tell: Tell) -> pn.Column:
     return pn.Column(*rows, sizing_mode="stretch_width")
 
 
-def _now(state: State, name: str, begun: Any) -> str:
+def _now(state: PageState, name: str, begun: Any) -> str:
     value = state.changes.get(name, begun)
     return value if isinstance(value, str) else getattr(value, "name", str(value))
 
 
-def _chosen(name: str, was: Any, event: Any, state: State, change: Change, tell: Tell) -> None:
+def _chosen(name: str, was: Any, event: Any, state: PageState, change: Change, tell: Tell) -> None:
     value = event.new
     if isinstance(was, bool):
         value = value == "True"
@@ -125,7 +125,7 @@ def _chosen(name: str, was: Any, event: Any, state: State, change: Change, tell:
     change(asked)
 
 
-def options_of(state: State, name: str, change: Callable[[str, Any], None], tell: Tell) -> list[Any]:
+def options_of(state: PageState, name: str, change: Callable[[str, Any], None], tell: Tell) -> list[Any]:
     """The options of a theory or an experiment as widgets; those that no widget can say are left as they are."""
     verb, given, rows = verbs()[name], state.own_options(name), []
     for option, parameter in verb.options.items():
@@ -159,7 +159,7 @@ def options_of(state: State, name: str, change: Callable[[str, Any], None], tell
 class Axes:
     """The number along an axis and its range, typed as LOW and HIGH, with a box for the logarithm."""
 
-    def __init__(self, state: State, letter: str, change: Change, tell: Tell) -> None:
+    def __init__(self, state: PageState, letter: str, change: Change, tell: Tell) -> None:
         self._letter, self._change, self._tell = letter, change, tell
         self.state = state
         name, (low, high, log) = (state.x, state.span) if letter == "x" else (state.y, state.y_span)
@@ -194,7 +194,7 @@ class Axes:
         self._change(self.state.with_(**dict(zip(fields, (name, span)))))
 
 
-def theory_menu(state: State, change: Change) -> pn.widgets.CheckBoxGroup:
+def theory_menu(state: PageState, change: Change) -> pn.widgets.CheckBoxGroup:
     """All theories of the system; at most `SHOWN` are evaluated."""
     names = {spoken(name): name for name in theories_of(state.system)}
     menu = pn.widgets.CheckBoxGroup(
@@ -216,7 +216,7 @@ def theory_menu(state: State, change: Change) -> pn.widgets.CheckBoxGroup:
     return menu
 
 
-def observable_menu(state: State, change: Change) -> pn.widgets.MultiChoice:
+def observable_menu(state: PageState, change: Change) -> pn.widgets.MultiChoice:
     menu = pn.widgets.MultiChoice(
         name="observables", options=observables(state), value=list(state.show), max_items=SHOWN, sizing_mode="stretch_width"
     )
@@ -224,12 +224,12 @@ def observable_menu(state: State, change: Change) -> pn.widgets.MultiChoice:
     return menu
 
 
-def experiment_menu(state: State) -> pn.widgets.Select:
+def experiment_menu(state: PageState) -> pn.widgets.Select:
     names = {spoken(name): name for name in experiments_of(state.system)}
     return pn.widgets.Select(name="experiment", options=names, value=state.experiment or None, sizing_mode="stretch_width")
 
 
-def moved_to(state: State, places: Mapping[str, float]) -> State:
+def moved_to(state: PageState, places: Mapping[str, float]) -> PageState:
     """The state with numbers at places of a plane, as far as the system takes them."""
     for name, value in places.items():
         with suppress(ValueError):

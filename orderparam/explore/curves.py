@@ -48,7 +48,7 @@ def spoken(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Look:
+class CurveLook:
     """What one figure shows: all that a figure is made anew for when it changes."""
 
     observable: str
@@ -63,9 +63,9 @@ class Look:
 
 
 class CurveFigure:
-    """One observable along the axis. New numbers change what is in it; another `Look` makes another figure."""
+    """One observable along the axis. New numbers change what is in it; another `CurveLook` makes another figure."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: CurveLook) -> None:
         self.look = look
         self.plot = plain_figure(look.log_x, look.log_y, look.dark, label(look.x, look.room), label(look.observable, look.room))
         self._lines, self._open, self._doubt, items = {}, {}, {}, []

@@ -18,7 +18,7 @@ import xarray as xr
 from orderparam.core.program import Outcome, Program, Task
 from orderparam.core.sweep import sweep
 from orderparam.core.verb import Theory, forget_programs, unwrap
-from orderparam.explore.state import State
+from orderparam.explore.state import PageState
 from orderparam.explore.written import text
 
 KEPT = 48  # compiled programs; beyond them all are forgotten, so that memory does not grow
@@ -35,7 +35,7 @@ class Stale(Exception):
 
 
 @dataclass(frozen=True)
-class Curve:
+class Drawn:
     """A theory along the axis: its data, or why there are none. milliseconds: what it took."""
 
     theory: str
@@ -89,17 +89,17 @@ def in_background(work: Callable[[], None]) -> None:
     _opening.submit(work)
 
 
-def is_compiled(state: State, name: str) -> bool:
+def is_compiled(state: PageState, name: str) -> bool:
     """Whether a theory runs without being compiled first, as far as is known."""
     return _structure(state, name) in _compiled
 
 
-def _structure(state: State, name: str) -> Any:
+def _structure(state: PageState, name: str) -> Any:
     words = tuple((field, text(value)) for field, value in state.changes.items() if field not in state.knobs)
     return name, state.begun.name, words, state.x, len(state.grid), tuple(sorted(state.own_options(name).items(), key=str))
 
 
-def curve(state: State, name: str, stale: Callable[[], bool]) -> Curve:
+def curve(state: PageState, name: str, stale: Callable[[], bool]) -> Drawn:
     """One theory along the axis. Raises `Stale` where a newer request has come between two of its blocks."""
 
     def in_turn(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
@@ -116,10 +116,10 @@ def curve(state: State, name: str, stale: Callable[[], bool]) -> Curve:
     except Stale:
         raise
     except Exception as error:  # a theory says why, in whatever type; the page shows it
-        return Curve(name, None, _sentence(error), 1e3 * (time.perf_counter() - begun))
+        return Drawn(name, None, _sentence(error), 1e3 * (time.perf_counter() - begun))
     if traced:
         remember(_structure(state, name))
-    return Curve(name, data, "", 1e3 * (time.perf_counter() - begun))
+    return Drawn(name, data, "", 1e3 * (time.perf_counter() - begun))
 
 
 def _travels(fn: Callable[..., Any]) -> bool:

@@ -11,7 +11,7 @@ from orderparam.core.registry import index
 from orderparam.core.study import find
 from orderparam.core.verb import Theory, unwrap
 from orderparam.explore.starts import curves_of, kinds, system_name, theories_of
-from orderparam.explore.state import SHOWN, State, opened
+from orderparam.explore.state import SHOWN, PageState, opened
 
 
 def curves_that_open(study: str) -> dict[str, int]:
@@ -24,7 +24,7 @@ def curves_that_open(study: str) -> dict[str, int]:
     return found
 
 
-def opened_study(study: str, position: int) -> State:
+def opened_study(study: str, position: int) -> PageState:
     """A curve of a study, with the other theories that the study has of the same system."""
     curves = curves_of(study)
     chosen = curves[position]
@@ -40,7 +40,7 @@ def opened_study(study: str, position: int) -> State:
 class Gallery:
     """The list of all studies. show: shows the state that a function makes."""
 
-    def __init__(self, show: Callable[[Callable[[], State]], None]) -> None:
+    def __init__(self, show: Callable[[Callable[[], PageState]], None]) -> None:
         self._show = show
         self._entries = {entry.name: entry for entry in index() if entry.kind == "study"}
         wide: dict[str, Any] = {"sizing_mode": "stretch_width"}

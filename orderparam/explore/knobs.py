@@ -9,7 +9,7 @@ from orderparam.analysis.phases.axes import Axis
 from orderparam.core.fields import Declaration
 from orderparam.core.grid import numeric
 from orderparam.core.system import System, replace
-from orderparam.explore.starts import Start, bounds, curves_of, first_start, is_whole, numbers_of, start_of
+from orderparam.explore.starts import Opening, bounds, curves_of, first_start, is_whole, numbers_of, start_of
 
 STEPS = 240  # positions of a slider
 DECADES = 1.5  # up and down from the value of a field on a logarithmic scale
@@ -59,7 +59,7 @@ def knobs(system: str, start: str) -> dict[str, Knob]:
     return dict(sorted(found.items(), key=lambda item: (item[0] not in swept, "." in item[0])))
 
 
-def swept_by(start: Start) -> dict[str, list[float]]:
+def swept_by(start: Opening) -> dict[str, list[float]]:
     """Number -> the values that the study of a start gives it, in all its curves of that system."""
     found: dict[str, list[float]] = {}
     for curve in curves_of(start.study) if start.study else ():

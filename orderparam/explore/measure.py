@@ -20,7 +20,7 @@ from orderparam.core.store import read
 from orderparam.core.sweep import SweepError, sweep
 from orderparam.core.verb import unwrap
 from orderparam.core.workers import run_in_workers
-from orderparam.explore.state import State
+from orderparam.explore.state import PageState
 
 MOST = 4  # measurements of one server at a time
 WORKERS = max(1, min(4, (os.cpu_count() or 2) - 1))
@@ -28,7 +28,7 @@ WORKERS = max(1, min(4, (os.cpu_count() or 2) - 1))
 _free = threading.BoundedSemaphore(MOST)
 
 
-def store_of(state: State, folder: Path) -> Path:
+def store_of(state: PageState, folder: Path) -> Path:
     """Where the points of a measurement are kept: one place for each system, experiment, options, points and seeds."""
     kept = state.with_(theories=(), show=(), order="", y="", options=_of(state), measured=0)
     text = f"{kept.address} {state.places}"
@@ -36,12 +36,12 @@ def store_of(state: State, folder: Path) -> Path:
     return folder / "measurements" / f"{name}.zarr"
 
 
-def _of(state: State) -> dict[tuple[str, str], object]:
+def _of(state: PageState) -> dict[tuple[str, str], object]:
     return {(state.experiment, option): value for option, value in sorted(state.own_options(state.experiment).items())}
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPoints:
     """What is known of a measurement: its points so far, how many runs are done, failed and wanted."""
 
     data: xr.Dataset
@@ -50,7 +50,7 @@ class Measured:
     wanted: int
 
 
-def measured(state: State, folder: Path) -> Measured | None:
+def measured(state: PageState, folder: Path) -> MeasuredPoints | None:
     """The points that a store holds, finished or not; None where there is none."""
     path = store_of(state, folder)
     if not state.experiment or not path.is_dir():
@@ -62,14 +62,14 @@ def measured(state: State, folder: Path) -> Measured | None:
     status = data["status"].values
     failed = int(np.sum(status == FAILED))
     data = data.assign_attrs(label=state.experiment)
-    return Measured(data, int(np.sum(status != MISSING)) - failed, failed, int(status.size))
+    return MeasuredPoints(data, int(np.sum(status != MISSING)) - failed, failed, int(status.size))
 
 
 @dataclass
 class Measurement:
     """A running measurement. problem: why it ended early, in a sentence."""
 
-    state: State
+    state: PageState
     folder: Path
     problem: str = ""
     ended: bool = False

@@ -10,12 +10,12 @@ from jaxtyping import Float
 
 from orderparam.analysis.phases.diagram import PhaseDiagram, phase_diagram
 from orderparam.explore.evaluate import Stale, remember
-from orderparam.explore.state import BRANCHES, RESOLUTIONS, State
+from orderparam.explore.state import BRANCHES, RESOLUTIONS, PageState
 
 PIXELS = 160
 
 
-def planes(state: State, finest: int, stale: Callable[[], bool], store: Path | None = None) -> Iterator[PhaseDiagram]:
+def planes(state: PageState, finest: int, stale: Callable[[], bool], store: Path | None = None) -> Iterator[PhaseDiagram]:
     """The phase diagram of the first theory at 8, 16, ... squares along each axis. Raises `Stale` between two batches of points.
 
     A theory with branches is asked for all of them, as `orderparam phases` does. Raises `ValueError` and `SweepError` as
@@ -39,7 +39,7 @@ def planes(state: State, finest: int, stale: Callable[[], bool], store: Path | N
             yield found
 
 
-def _axes(state: State) -> list[tuple[str, tuple[float, float, bool]]]:
+def _axes(state: PageState) -> list[tuple[str, tuple[float, float, bool]]]:
     return [(state.x, state.span), (state.y, state.y_span)]
 
 

@@ -11,7 +11,7 @@ from bokeh.palettes import Cividis256
 from orderparam.analysis.phases.diagram import PhaseDiagram
 from orderparam.explore.curves import INK, PAPER, dressed_legend, label, plain_figure
 from orderparam.explore.phases import image
-from orderparam.explore.state import State
+from orderparam.explore.state import PageState
 
 DASHES = {"jump": "solid", "continuous": "dashed", "crossover": "dotted", "end": "dotdash"}
 NAMES = {"jump": "jump", "continuous": "continuous transition", "crossover": "crossover", "end": "end of a branch"}
@@ -20,7 +20,7 @@ NAMES = {"jump": "jump", "continuous": "continuous transition", "crossover": "cr
 class PlaneFigure:
     """The plane of x and y of a state. clicked: called with (x, y) inside the plane."""
 
-    def __init__(self, state: State, dark: bool, clicked: Callable[[float, float], None]) -> None:
+    def __init__(self, state: PageState, dark: bool, clicked: Callable[[float, float], None]) -> None:
         self.key = plane_key(state, dark)
         (x0, x1, log_x), (y0, y1, log_y) = state.span, state.y_span
         self.room = state.system.partition(".")[0]
@@ -84,6 +84,6 @@ class PlaneFigure:
         self._here.data = {"x": [x], "y": [y]}
 
 
-def plane_key(state: State, dark: bool) -> Any:
+def plane_key(state: PageState, dark: bool) -> Any:
     """What a plane is made anew for."""
     return state.system, state.start, state.x, state.span, state.y, state.y_span, state.order, dark

@@ -27,7 +27,7 @@ TICK = 300  # milliseconds between two looks at what has changed
 GONE = 15_000  # milliseconds after which a page that is closed is forgotten
 
 
-class Refused(RequestHandler):
+class NoToken(RequestHandler):
     """What somebody sees who brings no token."""
 
     def get(self) -> None:
@@ -65,7 +65,7 @@ class Token(AuthProvider):
 
     @property
     def login_handler(self) -> type[RequestHandler]:
-        return Refused
+        return NoToken
 
 
 def page(folder: Path) -> pn.viewable.Viewable:

@@ -26,7 +26,7 @@ ENOUGH = 8  # values along a curve that say what range it is worth to be seen on
 
 
 @dataclass(frozen=True)
-class Start:
+class Opening:
     """A system to begin with. study, position: the curve of a study that it is of, where it is of one."""
 
     system: System
@@ -86,7 +86,7 @@ def curves_of(study: str) -> tuple[Curve, ...]:
     return tuple(chosen.build(**chosen.parameters()))
 
 
-def start_of(name: str) -> Start:
+def start_of(name: str) -> Opening:
     """The start of that name, "STUDY:POSITION". Raises `ValueError` where there is none."""
     study, _, place = name.rpartition(":")
     if not place.isdecimal() or len(place) > 4 or not any(e.kind == "study" and e.name == study for e in index()):
@@ -95,14 +95,14 @@ def start_of(name: str) -> Start:
     if int(place) >= len(curves):
         raise ValueError(f"start = {name!r}: study {study!r} has {len(curves)} curves")
     curve = curves[int(place)]
-    return Start(curve.system, study, int(place), curve)
+    return Opening(curve.system, study, int(place), curve)
 
 
 @functools.lru_cache(maxsize=256)
-def first_start(name: str) -> Start:
+def first_start(name: str) -> Opening:
     """Where a system begins. Raises `ValueError` with a sentence on how to make one where it holds arrays that no study has."""
     kind = kind_of(name)
-    best: tuple[int, Start] | None = None
+    best: tuple[int, Opening] | None = None
     for entry in sorted(_studies(room_of(kind.__module__)), key=lambda entry: entry.details.get("seconds") or (99, 99)):
         try:
             curves = curves_of(entry.name)
@@ -110,10 +110,10 @@ def first_start(name: str) -> Start:
             continue
         for position, curve in enumerate(curves):
             if type(curve.system) is kind and (best is None or _rank(curve) < best[0]):
-                best = _rank(curve), Start(curve.system, entry.name, position, curve)
+                best = _rank(curve), Opening(curve.system, entry.name, position, curve)
         if best is not None and best[0] == 0:
             break
-    return best[1] if best is not None else Start(_by_contract(kind))
+    return best[1] if best is not None else Opening(_by_contract(kind))
 
 
 def _studies(room: str) -> Iterator[Any]:

@@ -26,7 +26,7 @@ from orderparam.core.system import System, replace
 from orderparam.core.verb import Theory, unwrap
 from orderparam.explore.knobs import Knob, knobs
 from orderparam.explore.starts import (
-    Start,
+    Opening,
     choices_of,
     curves_of,
     experiments_of,
@@ -53,7 +53,7 @@ Range = tuple[float, float, bool]  # low, high, whether logarithmic
 
 
 @dataclass(frozen=True)
-class State:
+class PageState:
     """What a page shows. start: "STUDY:POSITION", or nothing. changes: dotted field -> value, beside those of the start.
 
     theories: names; options: (theory or experiment, option) -> value. x, span: the axis and its range. y, y_span, order: the
@@ -79,7 +79,7 @@ class State:
     # -- what it stands for ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def begun(self) -> Start:
+    def begun(self) -> Opening:
         return start_of(self.start) if self.start else first_start(self.system)
 
     @cached_property
@@ -125,7 +125,7 @@ class State:
     def own_options(self, name: str) -> dict[str, Any]:
         return {option: value for (verb, option), value in self.options.items() if verb == name}
 
-    def with_(self, **fields: Any) -> "State":
+    def with_(self, **fields: Any) -> "PageState":
         return changed(self, **fields)
 
     # -- as an address ---------------------------------------------------------------------------------------------------
@@ -209,13 +209,13 @@ def _line(words: Sequence[str]) -> str:
 # -- made from nothing, and from an address ----------------------------------------------------------------------------------
 
 
-def opened(system: str, start: str = "") -> State:
+def opened(system: str, start: str = "") -> PageState:
     """A system as it is first seen: at a start, its theory, its axis. Raises `ValueError` where there is none."""
     kind = kind_of(system)
     begun = start_of(start) if start else first_start(system)
     if type(begun.system) is not kind:
         raise ValueError(f"start = {start!r} is of {system_name(type(begun.system))}, not of {system}")
-    state = State(system, begun.name)
+    state = PageState(system, begun.name)
     known = theories_of(system)
     verb, options = unwrap(begun.curve.fn) if begun.curve else (None, {})
     chosen = [verb.name] if isinstance(verb, Theory) and verb.name in known else _quickest(known)
@@ -250,13 +250,13 @@ def _plain(value: Any) -> bool:
     return is_number(value) or isinstance(value, str | bool | type(None))
 
 
-def _axis_of(state: State) -> str | None:
+def _axis_of(state: PageState) -> str | None:
     curve = state.begun.curve
     over = [name for name, values in curve.over.items() if numeric(values)] if curve else []
     return next((name for name in over if name in state.knobs), None) or next(iter(state.knobs), None)
 
 
-def taken(state: State, changes: Mapping[str, Any]) -> State:
+def taken(state: PageState, changes: Mapping[str, Any]) -> PageState:
     """The state with these fields of the system changed. Raises `ValueError` for what the system refuses, and for sizes that
     change the structure of the computation and are beyond `MOST` times those of the start."""
     begun = {name: value for name, _, value in choices_of(state.begun.system)}
@@ -266,7 +266,7 @@ def taken(state: State, changes: Mapping[str, Any]) -> State:
     return state.with_(changes={**state.changes, **changes})
 
 
-def option_of(state: State, name: str, option: str, words: str) -> Any:
+def option_of(state: PageState, name: str, option: str, words: str) -> Any:
     """The value of an option of a theory or experiment. Raises `ValueError` as the theory does, and for sizes beyond `MOST` times
     its default or that of the study."""
     verb = verbs()[name]
@@ -288,7 +288,7 @@ def _check_size(name: str, value: Any, usual: Any) -> None:
         raise ValueError(f"{name} = {value}: must be at most {most} here; in Python there is no such limit")
 
 
-def observables(state: State) -> list[str]:
+def observables(state: PageState) -> list[str]:
     """What the chosen theories (or the experiment) give, one number at each point first."""
     names = state.theories or ((state.experiment,) if state.experiment else ())
     found: dict[str, int] = {}
@@ -298,13 +298,13 @@ def observables(state: State) -> list[str]:
     return sorted(found, key=lambda key: found[key] > 0)
 
 
-def _first_shown(state: State) -> tuple[str, ...]:
+def _first_shown(state: PageState) -> tuple[str, ...]:
     known = observables(state)
     wanted = [name for name in find(state.begun.study).observables if name in known] if state.begun.study else []
     return tuple((wanted or known)[:1])
 
 
-def _with_experiment(state: State) -> State:
+def _with_experiment(state: PageState) -> PageState:
     """With the experiment of the start's study and the lengths of its quick runs; else the first that the system has."""
     known = experiments_of(state.system)
     for curve in curves_of(state.begun.study) if state.begun.study else ():
@@ -315,7 +315,7 @@ def _with_experiment(state: State) -> State:
     return state.with_(experiment=next(iter(known), ""))
 
 
-def read(query: str) -> State:
+def read(query: str) -> PageState:
     """The state that an address holds. Raises `ValueError`, in one sentence, for what does not fit."""
     if len(query) > LONGEST:
         raise ValueError(f"the address has {len(query)} characters: at most {LONGEST} are read")
@@ -364,7 +364,7 @@ def read(query: str) -> State:
     return state
 
 
-def checked_range(state: State, name: str, words: str) -> Range:
+def checked_range(state: PageState, name: str, words: str) -> Range:
     """The range "LOW:HIGH[:log]" of a number. Raises `ValueError` for one that the system does not take."""
     low, high, *scale = (*words.split(":"), "", "")[: max(2, words.count(":") + 1)]
     over = {name: (_number(name, low), _number(name, high), *[word for word in scale if word])}
@@ -372,7 +372,7 @@ def checked_range(state: State, name: str, words: str) -> Range:
     return axis.low, axis.high, axis.log
 
 
-def choices_words(state: State) -> dict[str, tuple[Any, Sequence[Any]]]:
+def choices_words(state: PageState) -> dict[str, tuple[Any, Sequence[Any]]]:
     """Every field that is no number -> its value, and the words that it may be (none: a whole number or a formula)."""
     return {name: (value, _words(declaration)) for name, declaration, value in choices_of(state.begun.system)}
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import xarray as xr
 
-from orderparam.explore.curves import Look, spoken
+from orderparam.explore.curves import CurveLook, spoken
 
 
 def table(curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, x: str) -> str:
@@ -27,7 +27,9 @@ def table(curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, x: str)
     return pd.concat(parts, ignore_index=True).to_csv(index=False) if parts else f"curve,{x}\n"
 
 
-def picture(curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, looks: Sequence[Look], dark: bool, kind: str) -> bytes:
+def picture(
+    curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, looks: Sequence[CurveLook], dark: bool, kind: str
+) -> bytes:
     """What is drawn, by matplotlib in the house style, as "png" or "pdf"."""
     import matplotlib.pyplot as plt
 

@@ -11,7 +11,7 @@ import panel as pn
 from bokeh.document import Document
 
 from orderparam.explore.app import Page
-from orderparam.explore.state import State
+from orderparam.explore.state import PageState
 
 
 class Visitor:
@@ -127,7 +127,7 @@ def test_what_is_seen_is_a_file(visitor, kind):
 def test_sizes_that_would_fill_the_machine_are_refused(visitor):
     from orderparam.explore.state import option_of, taken
 
-    state: State = visitor.page.state
+    state: PageState = visitor.page.state
     with pytest.raises(ValueError, match="spins = 1000000000: must be at most 20000"):
         taken(state, {"spins": 10**9})
     with pytest.raises(ValueError, match="sweeps = 1000000000: must be at most"):

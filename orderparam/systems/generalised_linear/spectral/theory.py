@@ -3,7 +3,6 @@
 It first stands out at the weak recovery threshold of the optimal estimator (Mondelli, Montanari 2018).
 """
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -22,7 +21,6 @@ def label_power(system: GeneralisedLinear, label: Float[Array, "*batch"]) -> Flo
     return 1 + rho * (slope + pull**2)
 
 
-@eqx.filter_jit
 def label_weight(system: GeneralisedLinear, label: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
     """T(y)."""
     return best_weight(label_power(system, label))

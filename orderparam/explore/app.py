@@ -164,7 +164,12 @@ class Page:
     def post(self, work: Callable[[], None]) -> None:
         """Runs a function in the page's own thread, soon; nothing where the page is closed."""
         if not self._ended:
-            self._doc.add_next_tick_callback(lambda: None if self._ended else work())
+            self._doc.add_next_tick_callback(lambda: None if self._ended else self._at_once(work))
+
+    def _at_once(self, work: Callable[[], None]) -> None:
+        """Sends what a function changes as one message: two would race, and a curve come before the figure that it is in."""
+        with pn.io.hold(self._doc):
+            work()
 
     def tell(self, words: str) -> None:
         """One sentence for the person, above everything."""
@@ -228,7 +233,7 @@ class Page:
 
     def _try(self, work: Callable[[], None]) -> bool:
         try:
-            work()
+            self._at_once(work)
         except (ValueError, OSError) as error:
             self.tell(str(error))
             return False
@@ -525,8 +530,11 @@ class Page:
 
     def tick(self) -> None:
         """A few times a second: what is being computed, points that have come, the address."""
-        if self.state is None or self._ended:
-            return
+        if self.state is not None and not self._ended:
+            self._at_once(self._ticked)
+
+    def _ticked(self) -> None:
+        assert self.state is not None
         running = self._running
         words = ""
         if running is not None and (seconds := time.perf_counter() - running[1]) > 0.3:

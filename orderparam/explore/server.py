@@ -15,7 +15,7 @@ from typing import Any
 
 import panel as pn
 from bokeh.server.auth_provider import AuthProvider
-from tornado.web import RequestHandler
+from tornado.web import HTTPError, RequestHandler
 
 from orderparam.explore import slider  # noqa: F401, see there
 from orderparam.explore.folder import LARGEST
@@ -53,6 +53,8 @@ class Token(AuthProvider):
                 return "visitor"
             given = handler.get_query_argument("token", None)
             if not self.knows(given):
+                if handler.request.path != "/":  # nobody is shown the way to the page from a script or a socket
+                    raise HTTPError(403)
                 return None
             handler.set_cookie(COOKIE, str(given), httponly=True, samesite="Strict")
             return "visitor"

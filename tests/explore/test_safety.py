@@ -94,8 +94,12 @@ def test_an_array_of_objects_is_not_unpickled(tmp_path):
 class Asked:
     """As much of a request as the token looks at."""
 
-    def __init__(self, cookie=None, query=None):
-        self.cookie, self.query, self.kept = cookie, query, {}
+    def __init__(self, cookie=None, query=None, path="/"):
+        self.cookie, self.query, self.path, self.kept = cookie, query, path, {}
+
+    @property
+    def request(self):
+        return self
 
     def get_cookie(self, name):
         return self.cookie
@@ -108,12 +112,16 @@ class Asked:
 
 
 def test_only_the_token_lets_in():
+    from tornado.web import HTTPError
+
     from orderparam.explore.server import COOKIE, Token
 
     user = Token("a-long-token").get_user
     assert user(Asked()) is None
     for wrong in ("", "a-long-toke", "a-long-token ", "A-LONG-TOKEN", "é"):
         assert user(Asked(cookie=wrong, query=wrong)) is None
+    with pytest.raises(HTTPError, match="403"):
+        user(Asked(path="/autoload.js"))
     assert user(Asked(cookie="a-long-token")) == "visitor"
     first = Asked(query="a-long-token")
     assert user(first) == "visitor"

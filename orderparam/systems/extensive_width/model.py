@@ -9,6 +9,7 @@ The constant and the linear part of sigma are learned from O(d) samples, for fre
 and so does posterior sampling; students trained by gradient descent face the activation as it is.
 """
 
+from functools import cache
 from typing import ClassVar
 
 import jax
@@ -83,6 +84,12 @@ class WidthLimitedStudent(System):
     width: float = parameter("number of hidden units p of the student", minimum=1)
 
 
+@cache  # a sweep makes a teacher for every point
+def _quadratic_component(activation: Activation) -> float:
+    with jax.ensure_compile_time_eval():
+        return float(hermite_coefficients(activation, 3, 1.0, activation.kinks)[2])
+
+
 class QuadraticTeacher(System):
     """An activation with a quadratic component c_2, through which the features are first learned together.
 
@@ -106,9 +113,7 @@ class QuadraticTeacher(System):
         if self.width % len(self.readouts):
             count = len(self.readouts)
             raise ValueError(f"QuadraticTeacher.width = {self.width}: must be a multiple of {count}, the number of read-outs")
-        with jax.ensure_compile_time_eval():
-            quadratic = float(hermite_coefficients(self.activation, 3, 1.0, self.activation.kinks)[2])
-        if abs(quadratic) < 1e-10:
+        if abs(_quadratic_component(self.activation)) < 1e-10:
             raise ValueError(
                 f"QuadraticTeacher.activation = {self.activation.name}: has no quadratic component; use HierarchicalTeacher"
             )

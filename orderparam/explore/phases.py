@@ -4,15 +4,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
-from jaxtyping import Float
 
 from orderparam.analysis.phases.diagram import PhaseDiagram, phase_diagram
 from orderparam.explore.evaluate import Stale, remember
 from orderparam.explore.state import BRANCHES, RESOLUTIONS, PageState
-
-PIXELS = 160
 
 
 def planes(state: PageState, finest: int, stale: Callable[[], bool], store: Path | None = None) -> Iterator[PhaseDiagram]:
@@ -41,25 +37,3 @@ def planes(state: PageState, finest: int, stale: Callable[[], bool], store: Path
 
 def _axes(state: PageState) -> list[tuple[str, tuple[float, float, bool]]]:
     return [(state.x, state.span), (state.y, state.y_span)]
-
-
-def image(plane: PhaseDiagram) -> Float[np.ndarray, "pixel pixel"]:
-    """The first component of the first branch, linear between the points, on a lattice that is even along the axes as drawn."""
-    from scipy.interpolate import LinearNDInterpolator
-    from scipy.spatial import QhullError
-
-    data = plane.data
-    value = data["order"].values[:, 0, 0]
-    log = data.attrs["log"]
-    unit = np.stack([_unit(data[plane.x].values, "x" in log), _unit(data[plane.y].values, "y" in log)], axis=1)
-    known = np.isfinite(value)
-    steps = np.linspace(0, 1, PIXELS)
-    try:
-        return LinearNDInterpolator(unit[known], value[known])(*np.meshgrid(steps, steps))
-    except (ValueError, QhullError):  # no three points that are not on one line
-        return np.full((PIXELS, PIXELS), np.nan)
-
-
-def _unit(column: np.ndarray, log: bool) -> np.ndarray:
-    column = np.log(column) if log else column
-    return (column - column.min()) / (np.ptp(column) or 1.0)

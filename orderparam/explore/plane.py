@@ -10,9 +10,10 @@ from bokeh.palettes import Cividis256
 
 from orderparam.analysis.phases.diagram import PhaseDiagram
 from orderparam.explore.curves import INK, PAPER, dressed_legend, label, plain_figure
-from orderparam.explore.phases import image
 from orderparam.explore.state import PageState
+from orderparam.plotting.plane import plane_image
 
+PIXELS = 160
 DASHES = {"jump": "solid", "continuous": "dashed", "crossover": "dotted", "end": "dotdash"}
 NAMES = {"jump": "jump", "continuous": "continuous transition", "crossover": "crossover", "end": "end of a branch"}
 
@@ -66,7 +67,7 @@ class PlaneFigure:
             clicked(float(event.x), float(event.y))
 
     def draw(self, plane: PhaseDiagram) -> None:
-        values = image(plane)
+        _, _, values = plane_image(plane.data, PIXELS)
         known = np.isfinite(values).any()
         low, high = (float(np.nanmin(values)), float(np.nanmax(values))) if known else (0.0, 1.0)
         self._mapper.update(low=low, high=max(high, low + 1e-6 * max(abs(low), 1.0)))

@@ -9,8 +9,9 @@ import pytest
 from orderparam.explore import evaluate
 from orderparam.explore.evaluate import Latest, Stale, curve
 from orderparam.explore.measure import Measurement, measured, store_of
-from orderparam.explore.phases import image, planes
+from orderparam.explore.phases import planes
 from orderparam.explore.state import opened
+from orderparam.plotting.plane import plane_image
 
 
 def never():
@@ -111,7 +112,7 @@ def test_the_plane_becomes_finer_and_its_picture_is_that_of_its_points(magnet):
     found = list(planes(magnet, 16, never))
     assert [len(one.data["point"]) for one in found] == sorted(len(one.data["point"]) for one in found)
     assert len(found) == 2
-    pixels = image(found[-1])
+    _, _, pixels = plane_image(found[-1].data)
     corner = found[-1].data
     low = np.argmin(corner["temperature"].values + 1e3 * corner["field"].values)
     assert pixels[0, 0] == pytest.approx(float(corner["order"].values[low, 0, 0]), abs=1e-12)

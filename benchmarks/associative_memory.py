@@ -97,6 +97,6 @@ def recalled() -> Table:
 
 
 if __name__ == "__main__":
-    console = Console()
+    console = Console(width=120)
     console.print(recalled())
     console.print(solved())

@@ -59,7 +59,7 @@ def main() -> None:
             with choice():
                 row.append("{:.3f} / {:.3f}".format(*measured(call)))
         table.add_row(name, *row)
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def main() -> None:
     ours = SETS * STEPS / best_of(lambda: sampled_students(system, jax.random.key(0), data_sets=SETS, steps=STEPS))
     plain = STEPS / best_of(lambda: numpy_chain(signed[0], rng))
     table.add_row("hit-and-run steps/s", f"{ours:.3g}", f"{plain:.3g}", f"{ours / plain:.3g}")
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def main() -> None:
         times = [(timed(lambda s=system: state_evolution(s)), timed(lambda r=ratio: adaptive(r))) for _ in range(REPEATS)]
         ours, scipy = (1e3 * statistics.median(column) for column in zip(*times))
         table.add_row(str(ratio), f"{ours:.3g}", f"{scipy:.3g}", f"{scipy / ours:.0f}x", f"{found - adaptive(ratio):.1e}")
-    console = Console()
+    console = Console(width=120)
     console.print(table)
     curve = GeneralisedLinear(1.0, "sign", "rademacher")
     jax.block_until_ready(solutions(curve, points=200))

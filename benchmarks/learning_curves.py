@@ -90,7 +90,7 @@ def main() -> None:
             ratios = (f"{other / seconds:.1f}" for other in (reference, usual))
             table.add_row(f"{modes:,}", str(points), name, f"{points / seconds:,.0f}", *ratios, f"{deviation:.1e}")
         table.add_section()
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

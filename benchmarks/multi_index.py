@@ -78,7 +78,7 @@ def timed(function: Callable[[], object]) -> tuple[float, object]:
 
 
 def main() -> None:
-    console = Console()
+    console = Console(width=120)
     table = Table(title="threshold of weak recovery")
     for column in ("target", "exponents", "its error", "binned samples", "its error"):
         table.add_column(column, justify="left" if column == "target" else "right")

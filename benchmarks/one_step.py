@@ -95,7 +95,7 @@ def main() -> None:
     table.add_row("NumPy, plain iteration", f"{theirs:.3g}", f"{1 / theirs:,.0f}", "1", "")
     speed = f"{theirs / ours:,.1f}"
     table.add_row(f"orderparam, vmapped over {len(BATCHES)}", f"{ours:.3g}", f"{1 / ours:,.0f}", speed, f"{deviation:.1e}")
-    Console().print(table)
+    Console(width=120).print(table)
 
     drawn = train_first_layer(SYSTEM.with_(input_dim=600, batch_ratio=2.0), jax.random.key(0))
 
@@ -108,7 +108,7 @@ def main() -> None:
     table = Table("a given first layer, p = 600", "s")
     table.add_row("eigendecomposition, once", f"{best_of(prepare):.3g}")
     table.add_row("each further ridge or n", f"{best_of(lambda: jax.block_until_ready(curve(ridges))) / len(ridges):.3g}")
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ def main() -> None:
         f"{limit * WIDTH * DIM:.2e}",
         f"{limit / rates['numpy']:.1f}",
     )
-    console = Console()
+    console = Console(width=120)
     console.print(table)
     plain = euler(flow_system, 20.0, 1 / 200) * 1000 / 20
     console.print(

@@ -116,7 +116,7 @@ def main() -> None:
         deviation = max(abs(values[i] - value) for i, value in zip(chosen, reference))
         table.add_row(name, f"{theirs:.3g}", f"{theirs / ours:,.0f} times", f"{deviation:.1e}")
     table.add_row(f"orderparam, vmapped over {len(RIDGES)}", f"{ours:.3g}", "1", "")
-    Console().print(table)
+    Console(width=120).print(table)
 
     labels = RealLabels(noise=0.1)
     ridge = jax.tree.map(jnp.asarray, RandomFeatures(200.0, 400.0, n_train=300.0, ridge=0.01, activation="erf", labels=labels))
@@ -127,7 +127,7 @@ def main() -> None:
     seconds = best_of(lambda: jax.block_until_ready(curve(sizes)))
     table = Table("random-feature ridge, closed form", "points / CPU s")
     table.add_row(f"orderparam, {RIDGE_POINTS:,} in blocks of {BLOCK}", f"{RIDGE_POINTS / seconds:,.0f}")
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

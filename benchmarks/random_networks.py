@@ -69,8 +69,8 @@ def main() -> None:
         cells = [f"{rates[name]:.3g}" for name in ways]
         table.add_row(str(width), *cells, f"{rates['ours'] / rates['loop']:.0f}x", f"{rates['ours'] / rates['once']:.1f}x")
     theory = op.sweep(marginals, RandomNetwork(PROBES), {"width": range(1, 1001)})
-    Console().print(table)
-    Console().print(f"exact kurtosis at 1000 widths: {float(theory['seconds'].sum()):.3f} s with compilation")
+    Console(width=120).print(table)
+    Console(width=120).print(f"exact kurtosis at 1000 widths: {float(theory['seconds'].sum()):.3f} s with compilation")
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ def main() -> None:
     table.add_row(
         "potential, order 28, and exponents", f"{first['potential']:.1f} s", f"{1e3 * median['potential']:.0f} ms", "", "", ""
     )
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

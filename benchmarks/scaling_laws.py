@@ -147,7 +147,7 @@ def main() -> None:
     scaling_law(loss, n, d, form="additive", bootstrap=40)
     ours = 41 / (time.perf_counter() - begin)
     row("laws of 100 runs (40 of them bootstraps)", ours, 1 / best_of(lambda: scipy_law(loss, n, d)))
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

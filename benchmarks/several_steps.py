@@ -73,7 +73,7 @@ def main() -> None:
     table = Table("overlaps after 4 steps, 2 directions", "s / point", "largest deviation")
     table.add_row("NumPy, 40 x 40 Gauss-Hermite nodes", f"{theirs:.3g}", f"{deviation:.1e}")
     table.add_row(f"orderparam, {POINTS} step sizes in one call", f"{ours:.3g}", "")
-    Console().print(table)
+    Console(width=120).print(table)
 
     run = best_of(lambda: jax.block_until_ready(correlation_steps(system, jax.random.key(0), neurons=NEURONS, repeats=DRAWS)))
     rng = np.random.default_rng(0)
@@ -81,7 +81,7 @@ def main() -> None:
     table = Table(f"training, d = {DIMENSION}, n = {RATIO:g} d, {NEURONS} neurons", "steps / s")
     table.add_row("NumPy", f"{DRAWS * STEPS / plain:.3g}")
     table.add_row("orderparam", f"{DRAWS * STEPS / run:.3g}")
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

@@ -111,7 +111,17 @@ def usual_jax(key: jax.Array, length: int, replicas: int, sweeps: int) -> jax.Ar
     return jnp.mean(jax.lax.scan(sweep, start, jax.random.split(key, sweeps))[1])
 
 
+def memory() -> None:
+    """The peak of the process after the largest lattices, before anything else has run in it."""
+    largest = IsingLattice(CRITICAL_TEMPERATURE, (1024, 1024))
+    for name, way, replicas in (("Swendsen-Wang", swendsen_wang, 1), ("Metropolis", metropolis, 64)):
+        jax.block_until_ready(way(largest, jax.random.key(0), replicas=replicas, warmup=0, sweeps=20))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(f"peak of the process after {name} with L = 1024 and {replicas} replicas: {peak:.2f} GiB")
+
+
 def main() -> None:
+    memory()
     table = Table(title=f"orderparam {op.__version__}: spin updates at T_c, measurements after every sweep unless said otherwise")
     columns = (
         "way",
@@ -165,8 +175,7 @@ def main() -> None:
             usual = [f"{busy['usual']:.3g}", f"{busy['ours'] / busy['usual']:.1f}x"] if "usual" in busy else ["–", "–"]
             mine = [f"{rate['ours']:.3g}", f"{busy['ours']:.3g}", f"{length**2 / busy['ours'] / 1e3:.3g}"]
             table.add_row(name + how, str(length), str(replicas), *mine, *loop, *usual)
-    Console().print(table)
-    print(f"largest memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
+    Console(width=150).print(table)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def main() -> None:
         for name, arguments in CASES.items():
             kept = "off" if "nothing kept" in name else cache
             table.add_row(name, f"{statistics.median(processor_seconds(arguments, kept) for _ in range(REPEATS)):.2f}")
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

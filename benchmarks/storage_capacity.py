@@ -83,7 +83,7 @@ def main() -> None:
     }
     for name, (samples, run) in runs.items():
         table.add_row(name, f"{samples / seconds(run):.3g}", "–")
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def main() -> None:
     for name, (points, _, _) in cases.items():
         ours, plain = (statistics.median(pair[i] for pair in times[name]) / points for i in (0, 1))
         table.add_row(name, str(points), f"{1e6 * ours:.0f} µs", f"{1e6 * plain:.0f} µs", f"{ours / plain:.2f}")
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from orderparam.solve.implicit import implicit_root
 # Bisection alone needs about 62 halvings from the widest bracket of a float64 logarithm (1400) down to rounding.
 _MAX_STEPS = 128
 
-
+_ROUNDING = 64  # of the tolerance: steps of this length may be noise
 # A root further than this from zero of the function (in units of max(1, |u|), by the last Newton step) is not one.
 _ACCURACY = 1e-9
 
@@ -61,7 +61,9 @@ def decreasing_root(
             target = u + newton
             trusted = (target > low) & (target < high) & (2 * jnp.abs(newton) <= last)
             # A finished Newton iteration sits on one end of its bracket: its last step is below rounding and must still count.
-            done = jnp.abs(newton) <= tolerance(u)
+            # So must one that is short and no longer shrinks: what is left of it is the rounding of the function.
+            short = jnp.abs(newton) / tolerance(u)
+            done = (short <= 1) | (short <= _ROUNDING) & (2 * jnp.abs(newton) > last)
             new = jnp.where(trusted | done, jnp.clip(target, low, high), 0.5 * (low + high))
             return low, high, new, jnp.where(done, 0.0, jnp.abs(new - u)), count + 1
 

@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
-from orderparam.gaussian import standard_normal_rule
+from orderparam.gaussian.quadrature import DEEP, standard_normal_rule
 from orderparam.gaussian.tail import hazard, hazard_excess, log_cdf
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.storage_capacity.spherical.model import SphericalPatterns
@@ -123,7 +123,7 @@ def volume(system: SphericalPatterns) -> Volume:
     def argument(ratio: Number, margin: Number) -> tuple[Array, Array]:
         """-u and weights at q/(1 - q) = ratio."""
         root = jnp.sqrt(ratio / (1 + ratio))
-        t, weight = standard_normal_rule((-margin / root,))
+        t, weight = standard_normal_rule((-margin / root,), DEEP)
         return -(margin + root * t) * jnp.sqrt(1 + ratio), weight
 
     def equation(log_ratio: Number, args: tuple[Number, Number]) -> Number:
@@ -132,7 +132,11 @@ def volume(system: SphericalPatterns) -> Volume:
         return jnp.log(load * jnp.sum(weight * hazard(minus) ** 2)) - log_ratio
 
     low = jnp.log(load) + 2 * jnp.log(hazard(-margin)) - 1
-    root = decreasing_root(equation, low, jnp.maximum(low, 0.0) + 45, (load, margin))
+    # From h(u) < max(-u, 0) + h(0) for the hazard h = phi/Phi: a quadratic inequality for sqrt(1 + ratio).
+    free, tilt = 1 - load * _second(margin), hazard(jnp.zeros(())) * load * jnp.exp(_log_first(margin))
+    bound = (tilt + jnp.sqrt(tilt**2 + free * (1 + load * 2 / np.pi))) / free
+    high = jnp.where(free > 1e-15, jnp.log(bound) * 2 + 0.1, jnp.maximum(low, 0.0) + 45)
+    root = decreasing_root(equation, low, high, (load, margin))
     ratio = jnp.exp(root.value)
     minus, weight = argument(ratio, margin)
     entropy = (ratio - jnp.log1p(ratio)) / 2 + load * jnp.sum(weight * log_cdf(minus))

@@ -1,7 +1,7 @@
 """The registry of studies: named, runnable figures.
 
-A study is a function from its parameters to the curves to compute. The parameters' defaults are the quick size; `full` holds
-those of the figure as published:
+A study is a function of its parameters that yields the curves to compute (or returns a list of them). The parameters' defaults
+are the quick size; `full` holds those of the figure as published:
 
     @study(
         "double-descent",
@@ -13,20 +13,18 @@ those of the figure as published:
         caption="Rank {rank}.",
         explained="Self-consistent equations are exact for wide spectra: at few modes the second moment is missing.",
     )
-    def double_descent(rank: int = 50, repeats: int = 60) -> list[Curve]:
+    def double_descent(rank: int = 50, repeats: int = 60) -> Iterator[Curve]:
         system = KernelRegression(...)
-        return [
-            Curve("self-consistent", self_consistent, system, {"n_train": ...}),
-            Curve("Gaussian design", gaussian_design, system, {"n_train": ...}, seeds=repeats),
-        ]
+        yield Curve("self-consistent", self_consistent, system, {"n_train": ...})
+        yield Curve("Gaussian design", gaussian_design, system, {"n_train": ...}, seeds=repeats)
 
 Everything a person meets (the list, the command line, the gallery) is generated from this registry.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any
 
 from orderparam.core import registry
@@ -126,7 +124,7 @@ def study(
     columns: int | None = None,
     draw: Callable[["Comparison"], Any] | None = None,
     explained: str = "",
-) -> Callable[[Callable[..., list[Curve]]], Study]:
+) -> Callable[[Callable[..., Iterable[Curve]]], Study]:
     """Registers the decorated function (parameters -> curves) as a study; see `Study` for the arguments.
 
     Raises `ValueError` for a name that another module's study has, where there is not one of `panels` and `draw`, for a parameter
@@ -135,7 +133,11 @@ def study(
     if (draw is None) == (panels == ()):
         raise ValueError(f"study {name!r}: give either panels or draw")
 
-    def register(build: Callable[..., list[Curve]]) -> Study:
+    def register(function: Callable[..., Iterable[Curve]]) -> Study:
+        @wraps(function)
+        def build(*args: Any, **parameters: Any) -> list[Curve]:
+            return list(function(*args, **parameters))
+
         if name in _registry and _registry[name].build.__module__ != build.__module__:
             raise ValueError(f"two studies are called {name!r}")
         shown = (tuple(observables), panels, caption, columns, draw, explained)

@@ -1,5 +1,6 @@
 """The figures of the theory of extensive-width learning: staircase, transitions, laws of read-outs."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -45,20 +46,18 @@ def feature_staircase(
     measured_width: int = 8,
     ratios: tuple[float, ...] = (0.015, 0.045, 0.08, 0.145),
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     few = HierarchicalTeacher(measured_dim, measured_width, decay, noise)
     many = HierarchicalTeacher(input_dim, width, decay, noise)
     over = {"n_train": samples(0.01 * measured_dim**2, 0.2 * measured_dim**2, points)}
     all_steps = {"n_train": samples(0.01 * input_dim**2, 40 * input_dim**2, points)}
     measured = {"n_train": [float(round(ratio * measured_dim**2)) for ratio in ratios]}
     chains = partial(posterior_hmc, start="informed")
-    return [
-        Curve("Bayes-optimal", bayes_optimal, few, over, facets={"part": "overlaps"}),
-        Curve("informed branch", informed_state, few, over, facets={"part": "overlaps"}),
-        Curve("HMC from the teacher", chains, few, measured, seeds, facets={"part": "overlaps"}),
-        Curve("Bayes-optimal", bayes_optimal, many, all_steps, facets={"part": "width"}),
-        Curve("informed branch", informed_state, many, all_steps, facets={"part": "width"}),
-    ]
+    yield Curve("Bayes-optimal", bayes_optimal, few, over, facets={"part": "overlaps"})
+    yield Curve("informed branch", informed_state, few, over, facets={"part": "overlaps"})
+    yield Curve("HMC from the teacher", chains, few, measured, seeds, facets={"part": "overlaps"})
+    yield Curve("Bayes-optimal", bayes_optimal, many, all_steps, facets={"part": "width"})
+    yield Curve("informed branch", informed_state, many, all_steps, facets={"part": "width"})
 
 
 @study(
@@ -93,21 +92,19 @@ def collective(
     measured_dim: int = 24,
     ratios: tuple[float, ...] = (0.4, 0.6, 0.8, 1.0, 1.2),
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     limit = HierarchicalTeacher(input_dim, round(width_ratio * input_dim), decay, noise)
     diagram = {"decay": list(np.linspace(0.02, 0.48, resolution)), "noise": list(np.geomspace(0.002, 0.3, resolution))}
-    curves = [Curve("order of the transition", flat_hierarchy, limit, diagram, facets={"part": "diagram"})]
+    yield Curve("order of the transition", flat_hierarchy, limit, diagram, facets={"part": "diagram"})
     for dim in (input_dim, measured_dim):
         system, facets = HierarchicalTeacher(dim, round(width_ratio * dim), decay, noise), {"part": "error", "input_dim": dim}
         grid = {"n_train": [float(a) * dim**2 for a in np.linspace(0.3, 1.3, points)]}
-        curves += [
-            Curve("infinite dimension", flat_hierarchy, system, grid, facets=facets, baseline=True),
-            Curve("Bayes-optimal", bayes_optimal, system, grid, facets=facets),
-            Curve("informed branch", informed_state, system, grid, facets=facets),
-        ]
+        yield Curve("infinite dimension", flat_hierarchy, system, grid, facets=facets, baseline=True)
+        yield Curve("Bayes-optimal", bayes_optimal, system, grid, facets=facets)
+        yield Curve("informed branch", informed_state, system, grid, facets=facets)
     measured = {"n_train": [float(round(ratio * measured_dim**2)) for ratio in ratios]}
     chains = partial(posterior_hmc, start="informed")
-    return [*curves, Curve("HMC from the teacher", chains, system, measured, seeds, facets=facets)]
+    yield Curve("HMC from the teacher", chains, system, measured, seeds, facets=facets)
 
 
 @study(
@@ -143,9 +140,8 @@ def readout_laws(
     measured_dim: int = 28,
     measured_width: int = 14,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     chains = partial(posterior_hmc, start="partially_informed", draws=80)
-    curves = []
     for dim, units in ((input_dim, width), (measured_dim, measured_width)):
         rank = np.arange(units)
         laws = {
@@ -157,7 +153,6 @@ def readout_laws(
             for ratio in ratios:
                 system = WeightedTeacher(dim, v / np.linalg.norm(v), noise, float(round(ratio * dim**2)))
                 facets = {"law": law, "ratio": ratio, "width": units}
-                curves.append(Curve("Bayes-optimal", bayes_optimal, system, {}, facets=facets))
+                yield Curve("Bayes-optimal", bayes_optimal, system, {}, facets=facets)
                 if units == measured_width:
-                    curves.append(Curve("HMC, learned features informed", chains, system, {}, seeds, facets=facets))
-    return curves
+                    yield Curve("HMC, learned features informed", chains, system, {}, seeds, facets=facets)

@@ -1,5 +1,6 @@
 """The figures of the sampled posterior on top of the theory."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -61,17 +62,15 @@ def posterior_sampling(
     warmup: int = 100,
     draws: int = 150,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = HierarchicalTeacher(input_dim, width, decay, noise)
     grid = {"n_train": samples(0.02 * input_dim**2, 3.0 * input_dim**2, 240)}
     measured = _sizes(ratios, input_dim)
     hmc = partial(posterior_hmc, warmup=warmup, draws=draws)
-    return [
-        Curve("Bayes-optimal", bayes_optimal, system, grid),
-        Curve("informed branch", informed_state, system, grid),
-        Curve("HMC, learned features informed", partial(hmc, start="partially_informed"), system, {"n_train": measured}, seeds),
-        Curve("HMC, uninformed", partial(hmc, start="uninformed"), system, {"n_train": measured[-1:]}, seeds),
-    ]
+    yield Curve("Bayes-optimal", bayes_optimal, system, grid)
+    yield Curve("informed branch", informed_state, system, grid)
+    yield Curve("HMC, learned features informed", partial(hmc, start="partially_informed"), system, {"n_train": measured}, seeds)
+    yield Curve("HMC, uninformed", partial(hmc, start="uninformed"), system, {"n_train": measured[-1:]}, seeds)
 
 
 @study(
@@ -113,23 +112,19 @@ def quadratic_specialisation(
     draws: int = 80,
     seeds: int = 4,
     points: int = 16,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     mixed = Polynomial((-(0.5**0.5), -0.5, 0.5**0.5, 1 / 6))  # He_2 / sqrt(2) + He_3 / 6
     laws = {"homogeneous": (1.0,), "Rademacher": (1.0, -1.0), "Gaussian": gaussian_readouts(width - width % 2)}
-    curves = []
     for name, values in laws.items():
         system = QuadraticTeacher(input_dim, width - width % 2, noise, 1000.0, mixed, values)
         grid = {"n_train": samples(0.3 * input_dim**2, 9.0 * input_dim**2, points)}
         measured, facets = {"n_train": _sizes(ratios, input_dim)}, {"readouts": f"{name} read-outs"}
         hmc = partial(quadratic_posterior_hmc, draws=draws, leapfrog_steps=20)
         last = {"n_train": measured["n_train"][-1:]}
-        curves += [
-            Curve("Bayes-optimal", quadratic_bayes_optimal, system, grid, facets=facets),
-            Curve("universal state", quadratic_bayes_optimal, system, grid, facets=facets, baseline=True),
-            Curve("HMC, informed", partial(hmc, start="informed"), system, measured, seeds, facets=facets),
-            Curve("HMC, uninformed", partial(hmc, start="uninformed"), system, last, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("Bayes-optimal", quadratic_bayes_optimal, system, grid, facets=facets)
+        yield Curve("universal state", quadratic_bayes_optimal, system, grid, facets=facets, baseline=True)
+        yield Curve("HMC, informed", partial(hmc, start="informed"), system, measured, seeds, facets=facets)
+        yield Curve("HMC, uninformed", partial(hmc, start="uninformed"), system, last, seeds, facets=facets)
 
 
 @study(
@@ -154,18 +149,14 @@ def effective_model(
     warmup: int = 100,
     draws: int = 200,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
     resolved = max(1.0, float(bayes_optimal(teacher).effective_width))
     hmc = partial(posterior_hmc, start="partially_informed", warmup=warmup, draws=draws)
-    curves = []
     for model, kept in (("whole model", float(width)), ("effective model", resolved)):
         student, over = WidthLimitedStudent(teacher, kept), {"width": [kept]}
-        curves += [
-            Curve("theory", compressed, student, over, facets={"model": model}),
-            Curve("HMC", hmc, student, over, seeds, facets={"model": model}),
-        ]
-    return curves
+        yield Curve("theory", compressed, student, over, facets={"model": model})
+        yield Curve("HMC", hmc, student, over, seeds, facets={"model": model})
 
 
 @study(
@@ -210,14 +201,10 @@ def posterior_finite_size(
     warmup: int = 120,
     draws: int = 150,
     seeds: int = 4,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     hmc = partial(posterior_hmc, start="partially_informed", warmup=warmup, draws=draws)
     for dim in input_dims:
         system = HierarchicalTeacher(dim, round(width_ratio * dim), decay, noise)
         over = {"n_train": [float(round(ratio * dim**2))]}
-        curves += [
-            Curve("theory", bayes_optimal, system, over, facets={"input_dim": dim}),
-            Curve("HMC", hmc, system, over, seeds, facets={"input_dim": dim}),
-        ]
-    return curves
+        yield Curve("theory", bayes_optimal, system, over, facets={"input_dim": dim})
+        yield Curve("HMC", hmc, system, over, seeds, facets={"input_dim": dim})

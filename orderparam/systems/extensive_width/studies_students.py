@@ -1,6 +1,6 @@
 """The figures of trained students against the best possible, and the collapse of all errors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -81,13 +81,12 @@ def bayes_error_collapse(
     measured_ratios: tuple = (0.4, 1.0, 3.0),
     epochs: int = 2000,
     seeds: int = 4,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for decay in decays:
         for dim in input_dims:
             over = {"n_train": list(np.geomspace(0.02, 3e3 if decay < 1.2 else 3e4, points) * float(dim) ** 2)}
             system = HierarchicalTeacher(dim, int(dim) // 2, decay, noise)
-            curves.append(Curve("theory", bayes_optimal, system, over, facets={"decay": decay, "input_dim": dim}))
+            yield Curve("theory", bayes_optimal, system, over, facets={"decay": decay, "input_dim": dim})
     measured = WidthLimitedStudent(
         HierarchicalTeacher(measured_dim, measured_dim // 2, measured_decay, noise), float(measured_dim // 2)
     )
@@ -96,12 +95,9 @@ def bayes_error_collapse(
     hmc = partial(posterior_hmc, start="partially_informed")
     adam = partial(adam_at_effective_width, epochs=epochs)
     facets = {"decay": measured_decay, "input_dim": measured_dim}
-    return [
-        *curves,
-        Curve("theory", compressed, measured, grid, facets=facets),
-        Curve("HMC", hmc, measured, ns, seeds, facets=facets),
-        Curve("Adam, width $k_c$", adam, measured, ns, seeds, batch_seeds=True, facets=facets),
-    ]
+    yield Curve("theory", compressed, measured, grid, facets=facets)
+    yield Curve("HMC", hmc, measured, ns, seeds, facets=facets)
+    yield Curve("Adam, width $k_c$", adam, measured, ns, seeds, batch_seeds=True, facets=facets)
 
 
 @study(
@@ -132,15 +128,13 @@ def student_training(
     noise: float = 0.01,
     epochs: int = 3000,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
     resolved = max(1.0, float(bayes_optimal(teacher).effective_width))
     student, trained = WidthLimitedStudent(teacher, width), partial(adam_student, epochs=epochs)
     widths = sorted({float(width), resolved, max(1.0, float(round(0.7 * resolved)))}, reverse=True)
-    return [
-        Curve("best possible", compressed, student, {"width": widths}),
-        Curve("Adam", trained, student, {"width": widths}, seeds, batch_seeds=True),
-    ]
+    yield Curve("best possible", compressed, student, {"width": widths})
+    yield Curve("Adam", trained, student, {"width": widths}, seeds, batch_seeds=True)
 
 
 @study(
@@ -172,8 +166,7 @@ def student_width(
     noise: float = 0.01,
     epochs: int = 2000,
     seeds: int = 4,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for ratio in ratios:
         teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
         student = WidthLimitedStudent(teacher, width)
@@ -181,11 +174,8 @@ def student_width(
         every = {"width": [float(p) for p in range(1, width + 1)]}
         some = {"width": [float(p) for p in widths]}
         trained = partial(adam_student, epochs=epochs)
-        curves += [
-            Curve("best possible", compressed, student, every, facets=facets),
-            Curve("Adam", trained, student, some, seeds, batch_seeds=True, facets=facets),
-        ]
-    return curves
+        yield Curve("best possible", compressed, student, every, facets=facets)
+        yield Curve("Adam", trained, student, some, seeds, batch_seeds=True, facets=facets)
 
 
 @study(
@@ -219,7 +209,7 @@ def student_scaling(
     points: int = 5,
     epochs: int = 2000,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     teacher = HierarchicalTeacher(input_dim, width, decay, noise)
     student = WidthLimitedStudent(teacher, width)
     low, high = (ratio * input_dim**2 for ratio in ratios)
@@ -227,12 +217,9 @@ def student_scaling(
     ns = samples(low, high, points)
     partly = [n for n in ns if float(bayes_optimal(teacher.with_(n_train=n)).effective_width) < width]
     wide, every = partial(adam_student, epochs=epochs), {"teacher.n_train": ns}
-    curves = [
-        Curve("Bayes-optimal", compressed, student, grid),
-        Curve("Adam, full width", wide, student, every, seeds, batch_seeds=True),
-    ]
+    yield Curve("Bayes-optimal", compressed, student, grid)
+    yield Curve("Adam, full width", wide, student, every, seeds, batch_seeds=True)
     for label, fraction in (("Adam, width $k_c$", 1.0), ("Adam, width $k_c$/2", 0.5)):
         trained = partial(adam_at_effective_width, fraction=fraction, epochs=epochs)
         over = {"teacher.n_train": partly} if fraction == 1.0 else every
-        curves.append(Curve(label, trained, student, over, seeds, batch_seeds=True))
-    return curves
+        yield Curve(label, trained, student, over, seeds, batch_seeds=True)

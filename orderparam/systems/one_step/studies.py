@@ -1,5 +1,6 @@
 """The named figures of one giant gradient step."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -56,21 +57,17 @@ def one_step_batch_size(
     step: float = 3.0,
     ridge: float = 0.1,
     seeds: int = 8,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for target, labels in (("tanh", RealLabels("tanh")), ("sign", SignLabels())):
         system = OneStep(sample_ratio, width_ratio, 1.0, step, ridge=ridge, activation="tanh", labels=labels, input_dim=input_dim)
         facets = {"labels": f"{target} labels"}
         fine = {"batch_ratio": _between(batch_ratios, 40)}
         ends = {"batch_ratio": [min(batch_ratios), max(batch_ratios)]}
         run = partial(learn_after_step, test_points=3000)
-        curves += [
-            Curve("one step, isotropic bulk", one_step_asymptotics, system, fine, facets=facets),
-            Curve("no step", no_step_asymptotics, system, ends, facets=facets, baseline=True),
-            Curve("best linear predictor", best_linear, system, ends, facets=facets, baseline=True),
-            Curve("measured", run, system, {"batch_ratio": batch_ratios}, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("one step, isotropic bulk", one_step_asymptotics, system, fine, facets=facets)
+        yield Curve("no step", no_step_asymptotics, system, ends, facets=facets, baseline=True)
+        yield Curve("best linear predictor", best_linear, system, ends, facets=facets, baseline=True)
+        yield Curve("measured", run, system, {"batch_ratio": batch_ratios}, seeds, facets=facets)
 
 
 @study(
@@ -106,18 +103,14 @@ def one_step_spectrum(
     step: float = 3.0,
     bins: int = 36,
     seeds: int = 6,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     learner = OneStep(
         sample_ratio, width_ratio, batch_ratio, step, ridge=0.1, activation="tanh", labels=SignLabels(), input_dim=input_dim
     )
-    curves = []
     for when, trained in (("before the step", False), ("after the step", True)):
         system = FeatureMatrix(learner, trained, bins, 5e-3, 6.0)
-        curves += [
-            Curve("theory", feature_spectrum, system, {}, facets={"step": when}),
-            Curve("measured", measured_spectrum, system, {}, seeds, facets={"step": when}),
-        ]
-    return curves
+        yield Curve("theory", feature_spectrum, system, {}, facets={"step": when})
+        yield Curve("measured", measured_spectrum, system, {}, seeds, facets={"step": when})
 
 
 @study(
@@ -146,8 +139,7 @@ def one_step_learning_curve(
     ridge: float = 0.05,
     seeds: int = 5,
     points: int = 7,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for loss in ("square", "logistic"):
         system = OneStep(
             1.0,
@@ -163,12 +155,9 @@ def one_step_learning_curve(
         facets = {"loss": f"{loss} loss"}
         fine = {"sample_ratio": _between(sample_ratios, points)}
         run = partial(learn_after_step, test_points=2000)
-        curves += [
-            Curve("one step, isotropic bulk", one_step_asymptotics, system, fine, facets=facets),
-            Curve("no step", no_step_asymptotics, system, {"sample_ratio": sample_ratios}, facets=facets, baseline=True),
-            Curve("measured", run, system, {"sample_ratio": sample_ratios}, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("one step, isotropic bulk", one_step_asymptotics, system, fine, facets=facets)
+        yield Curve("no step", no_step_asymptotics, system, {"sample_ratio": sample_ratios}, facets=facets, baseline=True)
+        yield Curve("measured", run, system, {"sample_ratio": sample_ratios}, seeds, facets=facets)
 
 
 @study(
@@ -203,16 +192,12 @@ def one_step_groups(
     ridge: float = 0.1,
     noise: float = 0.01,
     seeds: int = 8,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     labels = RealLabels("abs", noise)
-    curves = []
     for signs, spikes in (("no spike", (0.0,)), ("one sign", (spike,)), ("both signs", (spike, -spike))):
         system = SpikedFeatures(
             1.0, width_ratio, overlap, spikes, ridge=ridge, activation="relu", labels=labels, input_dim=input_dim
         )
         fine, facets = {"sample_ratio": _between(sample_ratios, 25)}, {"signs": signs}
-        curves += [
-            Curve("theory", spiked_asymptotics, system, fine, facets=facets),
-            Curve("measured", learn_spiked, system, {"sample_ratio": sample_ratios}, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("theory", spiked_asymptotics, system, fine, facets=facets)
+        yield Curve("measured", learn_spiked, system, {"sample_ratio": sample_ratios}, seeds, facets=facets)

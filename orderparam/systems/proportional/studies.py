@@ -1,5 +1,6 @@
 """The named figures of the room: what finite width does to Bayesian networks on a fixed training set."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -28,13 +29,25 @@ def _line(least: float, most: float, points: int = 25) -> list[float]:
 
 
 def _compared(
-    system: BayesianNetwork, axis: str, line: Any, measured: Any, samples: int, seeds: int, facets: dict[str, Any], **lengths: Any
+    system: BayesianNetwork,
+    axis: str,
+    line: Any,
+    measured: Any,
+    samples: int,
+    seeds: int,
+    facets: dict[str, Any],
+    limit: Any = None,
+    **lengths: Any,
 ) -> list[Curve]:
-    """Theory at finite and at infinite width, and sampled networks, along one axis. lengths: further ones of the sampler."""
+    """Theory at finite and at infinite width, and sampled networks, along one axis.
+
+    limit: where the theory of infinite width is evaluated, if not along the line: at one width, as it is the same at all.
+    lengths: further ones of the sampler.
+    """
     sampler = partial(sampled_network, samples=samples, **lengths)
     return [
         Curve("finite width", finite_width, system, {axis: line}, facets=facets),
-        Curve("infinite width", infinite_width, system, {axis: line}, facets=facets, baseline=True),
+        Curve("infinite width", infinite_width, system, {axis: limit or line}, facets=facets, baseline=True),
         Curve("sampled", sampler, system, {axis: measured}, seeds=seeds, facets=facets),
     ]
 
@@ -69,10 +82,9 @@ def finite_width_depth(
     measured_widths: tuple[int, ...] = (20, 80),
     samples: int = 120,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = dense(data, n_train, n_test, width=100, temperature=temperature)
     widths = _line(min(measured_widths) / 2, 2000, 12)
-    curves = []
     for depth in depths:
         nested, *others = _compared(
             system.with_(depth=depth), "width", widths, measured_widths, samples, seeds, facets={"depth": depth}
@@ -80,9 +92,8 @@ def finite_width_depth(
         closures: tuple[Closure, ...] = ("nested", "common", "linear") if depth > 1 else ("nested",)
         for closure in closures:
             fn = partial(finite_width, closure=closure)
-            curves.append(Curve(closure, fn, nested.system, nested.over, facets=nested.facets))
-        curves += others
-    return curves
+            yield Curve(closure, fn, nested.system, nested.over, facets=nested.facets)
+        yield from others
 
 
 @study(
@@ -110,14 +121,12 @@ def finite_width_temperature(
     samples: int = 250,
     seeds: int = 4,
     langevin_steps: int = 60_000,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = dense(data, n_train, n_test, width=width, temperature=0.1)
     noisy = [t for t in measured if t >= 0.1]
     descent = partial(langevin_training, burn_in=langevin_steps // 5, samples=200, thin=max(1, langevin_steps // 200))
-    return [
-        *_compared(system, "temperature", _line(1e-3, 10), measured, samples, seeds, facets={}),
-        Curve("noisy gradient descent", descent, system, {"temperature": noisy}, seeds=seeds),
-    ]
+    yield from _compared(system, "temperature", _line(1e-3, 10), measured, samples, seeds, facets={})
+    yield Curve("noisy gradient descent", descent, system, {"temperature": noisy}, seeds=seeds)
 
 
 @study(
@@ -154,15 +163,11 @@ def finite_width_order(
     measured_widths: tuple[int, ...] = (20, 40, 120),
     samples: int = 120,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = dense(data, n_train, n_test, width=100, temperature=0.1)
-    curves = []
     for temperature in temperatures:
         one, facets = system.with_(temperature=temperature), {"temperature": temperature}
-        theory, limit, runs = _compared(one, "width", _line(5, 4000), measured_widths, samples, seeds, facets)
-        at_once = Curve(limit.label, limit.fn, one, {"width": [4000.0]}, facets=facets, baseline=True)  # the same at every width
-        curves += [theory, at_once, runs]
-    return curves
+        yield from _compared(one, "width", _line(5, 4000), measured_widths, samples, seeds, facets, limit=[4000.0])
 
 
 @study(
@@ -197,13 +202,10 @@ def finite_width_priors(
     measured: tuple[float, ...] = (0.25, 1.0, 4.0),
     samples: int = 120,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = dense(data, n_train, n_test, width=width, temperature=temperature)
-    return [
-        curve
-        for prior in ("weight_variance", "readout_variance")
-        for curve in _compared(system, prior, _line(0.1, 10), measured, samples, seeds, facets={"varied": prior})
-    ]
+    for prior in ("weight_variance", "readout_variance"):
+        yield from _compared(system, prior, _line(0.1, 10), measured, samples, seeds, facets={"varied": prior})
 
 
 def _units(data: Any) -> Any:
@@ -248,8 +250,7 @@ def finite_width_architectures(
     samples: int = 50,
     chains: int = 8,
     seeds: int = 4,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for target in targets:
         fields = patch_teacher(target, n_train, n_test)
         patches = fields | {"channels": 10, "temperature": temperature, "mask": 10}
@@ -261,10 +262,8 @@ def finite_width_architectures(
         for name, (system, axis) in systems.items():
             facets = {"teacher": target, "architecture": name}
             lengths = {"chains": chains, "warmup": 60}
-            theory, limit, runs = _compared(system, axis, _line(5, 2000, 14), measured, samples, seeds, facets, **lengths)
-            at_once = Curve(limit.label, limit.fn, system, {axis: [10.0]}, facets=facets, baseline=True)
-            curves += [theory, at_once, runs]
-    return curves
+            line = _line(5, 2000, 14)
+            yield from _compared(system, axis, line, measured, samples, seeds, facets, limit=[10.0], **lengths)
 
 
 _CASES = ("shared filter", "one patch", "digits, parity")
@@ -291,21 +290,17 @@ _CASES = ("shared filter", "one patch", "digits, parity")
 )
 def local_feature_importance(
     n_train: int = 60, n_test: int = 50, channels: int = 20, temperature: float = 0.1, samples: int = 200, seeds: int = 4
-) -> list[Curve]:
+) -> Iterator[Curve]:
     digits, shape = image_data("digits", n_train, n_test)
     problems = [
         (patch_teacher("shared", n_train, n_test), 10),
         (patch_teacher("one", n_train, n_test), 10),
         (as_images(digits, shape), 4),
     ]
-    curves = []
     for case, (fields, mask) in zip(_CASES, problems):
         system, over = Convolutional(**fields, channels=channels, temperature=temperature, mask=mask), {"channels": [channels]}
-        curves += [
-            Curve("theory", finite_width, system, over, facets={"problem": case}),
-            Curve("sampled", partial(sampled_network, samples=samples), system, over, seeds=seeds, facets={"problem": case}),
-        ]
-    return curves
+        yield Curve("theory", finite_width, system, over, facets={"problem": case})
+        yield Curve("sampled", partial(sampled_network, samples=samples), system, over, seeds=seeds, facets={"problem": case})
 
 
 @study(
@@ -338,7 +333,7 @@ def finite_width_similarity(
     mask: int = 4,
     samples: int = 200,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     fields, shape = image_data(data, n_train, 10)
     networks: dict[str, tuple[BayesianNetwork, str]] = {
         "fully connected": (FullyConnected(**fields, width=width, temperature=temperature), "width"),
@@ -347,13 +342,9 @@ def finite_width_similarity(
             "channels",
         ),
     }
-    curves = []
     for name, (system, axis) in networks.items():
         over, facets = {axis: [width]}, {"architecture": name}
         sampler = partial(sampled_similarity, samples=samples)
-        curves += [
-            Curve("first order in 1/N", similarity, system, over, facets=facets),
-            Curve("Gaussian hidden units", partial(similarity, units="gaussian"), system, over, facets=facets, baseline=True),
-            Curve("sampled", sampler, system, over, seeds=seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("first order in 1/N", similarity, system, over, facets=facets)
+        yield Curve("Gaussian hidden units", partial(similarity, units="gaussian"), system, over, facets=facets, baseline=True)
+        yield Curve("sampled", sampler, system, over, seeds=seeds, facets=facets)

@@ -1,6 +1,7 @@
 """The named figures of random features."""
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -65,21 +66,19 @@ def random_features_double_descent(
     noise: float = 0.1,
     activation: str = "erf",
     seeds: int = 12,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = RandomFeatures(
         input_dim, min(widths), n_train=n_train, ridge=ridge, activation=activation, labels=RealLabels(noise=noise)
     )
-    curves = []
     for choice, theory, experiment in (
         (f"ridge {ridge:g}", asymptotics, learn),
         ("optimal ridge", optimal_ridge, learn_at_optimal_ridge),
     ):
         facets = {"ridge": choice}
-        curves.append(Curve("theory", theory, system, {"width": _between(widths)}, facets=facets))
+        yield Curve("theory", theory, system, {"width": _between(widths)}, facets=facets)
         for label, features in KINDS.items():
             run = partial(experiment, features=features)
-            curves.append(Curve(label, run, system, {"width": widths}, seeds, facets=facets))
-    return curves
+            yield Curve(label, run, system, {"width": widths}, seeds, facets=facets)
 
 
 @study(
@@ -125,24 +124,22 @@ def gaussian_equivalence(
     noise: float = 0.1,
     seeds: int = 10,
     test_points: int = 2000,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     problems = {
         "square loss": (RealLabels(noise=noise), "square", ridge),
         "logistic loss": (SignLabels(), "logistic", ridge),
         "hinge loss": (SignLabels(), "hinge", hinge_ridge),
     }
-    curves = []
     for name, (labels, loss, penalty) in problems.items():
         for activation in activations:
             system = RandomFeatures(
                 input_dim, width, n_train=min(n_train), ridge=penalty, activation=activation, labels=labels, loss=loss
             )
             facets = {"activation": activation, "loss": name}
-            curves.append(Curve("theory", asymptotics, system, {"n_train": _between(n_train, 25)}, facets=facets))
+            yield Curve("theory", asymptotics, system, {"n_train": _between(n_train, 25)}, facets=facets)
             for label, features in KINDS.items():
                 run = partial(learn, features=features, test_points=test_points)
-                curves.append(Curve(label, run, system, {"n_train": n_train}, seeds, facets=facets))
-    return curves
+                yield Curve(label, run, system, {"n_train": n_train}, seeds, facets=facets)
 
 
 @study(
@@ -174,15 +171,13 @@ def random_features_real_data(
     ridges: tuple[float, ...] = (0.001, 0.01, 0.1),
     n_train: tuple[int, ...] = (40, 100, 200, 300, 450),
     seeds: int = 20,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     split = "test" if dataset == "mnist" else None
     for ridge in ridges:
         pool = image_features(dataset, task, activation, width, ridge=ridge, split=split)
         facets = {"ridge": ridge}
-        curves.append(Curve("theory", asymptotics, pool, {"n_train": _between(n_train)}, facets=facets))
-        curves.append(Curve("measured", learn_pool, pool, {"n_train": n_train}, seeds, facets=facets))
-    return curves
+        yield Curve("theory", asymptotics, pool, {"n_train": _between(n_train)}, facets=facets)
+        yield Curve("measured", learn_pool, pool, {"n_train": n_train}, seeds, facets=facets)
 
 
 @study(
@@ -214,15 +209,13 @@ def random_features_real_classes(
     n_train: tuple[int, ...] = (50, 100, 200, 400),
     ridge: float = 0.1,
     seeds: int = 6,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for loss in ("logistic", "hinge"):
         for width in widths:
             pool = image_features(dataset, task, activation, width, min(n_train), ridge, loss=loss)
             facets = {"loss": f"{loss} loss", "width": width}
-            curves.append(Curve("theory", asymptotics, pool, {"n_train": _between(n_train, 12)}, facets=facets))
-            curves.append(Curve("measured", learn_pool, pool, {"n_train": n_train}, seeds, facets=facets))
-    return curves
+            yield Curve("theory", asymptotics, pool, {"n_train": _between(n_train, 12)}, facets=facets)
+            yield Curve("measured", learn_pool, pool, {"n_train": n_train}, seeds, facets=facets)
 
 
 @study(
@@ -256,22 +249,21 @@ def random_features_scaling(
     ridge: float = 0.01,
     noise: float = 0.1,
     seeds: int = 12,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     path = ScalingPath(power_law(capacity, source, 1e15), 1.0, 1.0, log10_examples)
     plane = {
         "ridge_exponent": list(np.linspace(0.1, 2 * capacity, points)),
         "width_exponent": list(np.linspace(0.1, 1.6, points)),
     }
-    curves = [Curve("local exponents", local_exponents, path, plane)]
+    yield Curve("local exponents", local_exponents, path, plane)
     spectrum = power_law(capacity, source, modes, infinite=False)
     k = np.arange(1.0, modes + 1)
     single = Spectrum(k**-capacity, k ** (-1 - 2 * source * capacity))
     for width in widths:
         theory, drawn = (SpectralFeatures(which, min(n_train), width, ridge, noise) for which in (spectrum, single))
         grid, facets = {"n_train": _between(n_train)}, {"width": width}
-        curves.append(Curve("theory", deterministic_equivalent, theory, grid, facets=facets))
-        curves.append(Curve("measured", spectral_learning, drawn, {"n_train": n_train}, seeds, facets=facets))
-    return curves
+        yield Curve("theory", deterministic_equivalent, theory, grid, facets=facets)
+        yield Curve("measured", spectral_learning, drawn, {"n_train": n_train}, seeds, facets=facets)
 
 
 @study(
@@ -325,18 +317,17 @@ def polynomial_staircase(
     activation: str = "relu",
     bias: float = -0.5,
     seeds: int = 8,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for width in (*widths, math.inf):
         system = SphereFeatures(input_dim, min(width, _INFINITE), min(n_train), ridge, degree_power, activation, bias)
         grid, facets = {"n_train": _between(n_train, 80)}, {"input_dim": input_dim, "width": width}
-        curves.append(Curve("theory", polynomial_regime, system, grid, facets=facets))
+        yield Curve("theory", polynomial_regime, system, grid, facets=facets)
         if width < math.inf:
-            curves.append(Curve("measured", learn_on_sphere, system, {"n_train": n_train}, seeds, facets=facets))
+            yield Curve("measured", learn_on_sphere, system, {"n_train": n_train}, seeds, facets=facets)
     for dimension, width in (*((dimension, math.inf) for dimension in larger_dims), (stair_dim, stair_width)):
         system = SphereFeatures(dimension, min(width, _INFINITE), 1.0, ridge, degree_power, activation, bias)
         highest = 3.6 if width == math.inf else math.log(max(stair_n)) / math.log(dimension)
         grid = {"n_train": list(float(dimension) ** np.linspace(0.3, highest, 80))}
         facets = {"input_dim": dimension, "width": width}
-        curves.append(Curve("growing dimension", polynomial_regime, system, grid, facets=facets))
-    return [*curves, Curve("measured stair", learn_on_sphere, system, {"n_train": stair_n}, seeds, facets=facets)]
+        yield Curve("growing dimension", polynomial_regime, system, grid, facets=facets)
+    yield Curve("measured stair", learn_on_sphere, system, {"n_train": stair_n}, seeds, facets=facets)

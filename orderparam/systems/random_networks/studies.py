@@ -1,5 +1,6 @@
 """The named figures of random networks: functions and their law, depth, kernels against depth, and how wide is wide."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import jax.numpy as jnp
@@ -94,7 +95,7 @@ def function_space_priors(
     networks: int = 50_000,
     hidden_layers: int = 4000,
     seeds: int = 8,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     axis = jnp.linspace(-reach, reach, resolution)
     plane = jnp.stack([part.ravel() for part in jnp.meshgrid(axis, axis)], axis=1)
     line = jnp.linspace(-reach, reach, LINE)
@@ -103,27 +104,22 @@ def function_space_priors(
     few = min(networks, 20_000)
     samples, laws = {"part": "samples"}, {"part": "density"}
     over = {"width": density_widths}
-    curves = [
-        Curve("networks", sample, RandomNetwork(plane), {"width": widths}, seeds=1, facets=samples),
-        Curve("exact", exact_density, probes, over, facets=laws),
-        Curve("order 1/N", density, probes, over, facets=laws),
-        Curve("Gaussian process", partial(density, order=0), probes, over, facets=laws, baseline=True),
-        Curve("networks", partial(sampled_density, networks=few), probes, over, seeds, facets=laws),
-    ]
+    yield Curve("networks", sample, RandomNetwork(plane), {"width": widths}, seeds=1, facets=samples)
+    yield Curve("exact", exact_density, probes, over, facets=laws)
+    yield Curve("order 1/N", density, probes, over, facets=laws)
+    yield Curve("Gaussian process", partial(density, order=0), probes, over, facets=laws, baseline=True)
+    yield Curve("networks", partial(sampled_density, networks=few), probes, over, seeds, facets=laws)
     for prior in ("uniform", "gaussian"):
         system = RandomNetwork(inputs, prior=prior)
         along = RandomNetwork(jnp.concatenate([inputs[:1], line[:, None] * inputs[:1]]), width=5, prior=prior)
         drawn, integrated = partial(sampled_marginals, networks=networks), partial(integrated_marginals, networks=hidden_layers)
         narrow = partial(sampled_covariance, networks=few)
         kurtosis, kernel = ({"part": part, "prior": prior} for part in ("kurtosis", "kernel"))
-        curves += [
-            Curve("exact", marginals, system, {"width": (1, 1000)}, facets=kurtosis),
-            Curve("networks", drawn, system, {"width": drawn_widths}, seeds, facets=kurtosis),
-            Curve("read-out averaged", integrated, system, {"width": integrated_widths}, seeds, facets=kurtosis),
-            Curve("exact", covariance, along, {"width": (5,)}, facets=kernel),
-            Curve("networks", narrow, along, {"width": (5,)}, seeds, facets=kernel),
-        ]
-    return curves
+        yield Curve("exact", marginals, system, {"width": (1, 1000)}, facets=kurtosis)
+        yield Curve("networks", drawn, system, {"width": drawn_widths}, seeds, facets=kurtosis)
+        yield Curve("read-out averaged", integrated, system, {"width": integrated_widths}, seeds, facets=kurtosis)
+        yield Curve("exact", covariance, along, {"width": (5,)}, facets=kernel)
+        yield Curve("networks", narrow, along, {"width": (5,)}, seeds, facets=kernel)
 
 
 @study(
@@ -157,19 +153,17 @@ def function_space_priors(
 )
 def deep_kurtosis(
     widths: tuple[int, ...] = (16, 32, 64, 128, 256), depth: int = 4, networks: int = 20_000, seeds: int = 8
-) -> list[Curve]:
+) -> Iterator[Curve]:
     relu = DeepNetwork(depth=depth)
     erf = DeepNetwork(depth=depth, weight_variance=1.5, bias_variance=0.05, first_variance=1.0, activation=ERF)
     drawn = partial(deep_networks, networks=networks)
     fine = _between(widths)
     on_relu, on_erf = {"activation": "relu"}, {"activation": "erf"}
-    return [
-        Curve("exact", homogeneous_cumulants, relu, fine, facets=on_relu),
-        Curve("order 1/N", deep_cumulants, relu, fine, facets=on_relu),
-        Curve("networks", drawn, relu, {"width": widths}, seeds, facets=on_relu),
-        Curve("order 1/N", deep_cumulants, erf, fine, facets=on_erf),
-        Curve("networks", drawn, erf, {"width": widths}, seeds, facets=on_erf),
-    ]
+    yield Curve("exact", homogeneous_cumulants, relu, fine, facets=on_relu)
+    yield Curve("order 1/N", deep_cumulants, relu, fine, facets=on_relu)
+    yield Curve("networks", drawn, relu, {"width": widths}, seeds, facets=on_relu)
+    yield Curve("order 1/N", deep_cumulants, erf, fine, facets=on_erf)
+    yield Curve("networks", drawn, erf, {"width": widths}, seeds, facets=on_erf)
 
 
 @study(
@@ -207,32 +201,24 @@ def kernel_depth(
     pair_width: int = 1000,
     pairs: int = 32,
     variances: tuple[float, ...] = (0.4, 0.8, 1.2, 1.6, 2.0, 3.0, 4.0, 6.0),
-) -> list[Curve]:
+) -> Iterator[Curve]:
     fine = tuple(float(angle) for angle in np.linspace(0, np.pi, 81))
-    curves = []
     for phase, (phi, weight, bias) in PHASES.items():
         pair = AngledPair(weight_variance=weight, bias_variance=bias, activation=phi, width=width)
         finite = partial(angle_networks, networks=networks)
         for depth in depths:
             facets, deep = {"part": "angles", "phase": phase, "depth": depth}, pair.with_(depth=depth)
-            curves += [
-                Curve("infinite width", angle_kernel, deep, {"angle": fine}, facets=facets),
-                Curve("networks", finite, deep, {"angle": angles}, seeds, facets=facets),
-            ]
+            yield Curve("infinite width", angle_kernel, deep, {"angle": fine}, facets=facets)
+            yield Curve("networks", finite, deep, {"angle": angles}, seeds, facets=facets)
         chain, over = pair.with_(angle=np.pi / 3, depth=layers, width=pair_width), {"angle": (np.pi / 3,)}
         measured, facets = partial(correlation_networks, networks=pairs), {"part": "layers", "phase": phase}
-        curves += [
-            Curve("infinite width", correlation_chain, chain, over, facets=facets),
-            Curve("networks", measured, chain, over, seeds, facets=facets),
-        ]
+        yield Curve("infinite width", correlation_chain, chain, over, facets=facets)
+        yield Curve("networks", measured, chain, over, seeds, facets=facets)
     final, facets = partial(deep_correlation, networks=pairs), {"part": "fixed point"}
     at_angle = AngledPair(angle=np.pi / 3, bias_variance=0.05, activation=ERF, depth=layers, width=pair_width)
     along = {"weight_variance": tuple(np.linspace(0.3, 6, 115).tolist())}
-    return [
-        *curves,
-        Curve("infinite width", order_chaos, at_angle, along, facets=facets),
-        Curve("networks", final, at_angle, {"weight_variance": variances}, seeds, facets=facets),
-    ]
+    yield Curve("infinite width", order_chaos, at_angle, along, facets=facets)
+    yield Curve("networks", final, at_angle, {"weight_variance": variances}, seeds, facets=facets)
 
 
 @study(
@@ -269,7 +255,7 @@ def wide_network_convergence(
     convolutional_units: int = 2**12,
     seeds: int = 4,
     weight_variance: float = 1.5,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     rng = np.random.default_rng(0)
     vectors, signals = jnp.asarray(rng.normal(size=(4, 6))), jnp.asarray(rng.normal(size=(4, 8, 2)))
     shallow = NetworkKernels(vectors, weight_variance=weight_variance, bias_variance=0.05, activation=ERF)
@@ -279,13 +265,11 @@ def wide_network_convergence(
     over, measured = {"width": widths}, partial(kernel_spread, units=units)
     few = partial(kernel_spread, units=convolutional_units)
     one, three, convolutional = ({"network": name} for name in ("1 layer", "3 layers", "convolutional"))
-    return [
-        Curve("exact", one_hidden_layer_spread, shallow, fine, facets=one),
-        Curve("networks", measured, shallow, over, seeds, facets=one),
-        Curve("order 1/N", one_input_spread, deep, fine, facets=three),
-        Curve("networks", measured, deep, over, seeds, facets=three),
-        Curve("networks", few, images, {"width": channels}, seeds, facets=convolutional),
-    ]
+    yield Curve("exact", one_hidden_layer_spread, shallow, fine, facets=one)
+    yield Curve("networks", measured, shallow, over, seeds, facets=one)
+    yield Curve("order 1/N", one_input_spread, deep, fine, facets=three)
+    yield Curve("networks", measured, deep, over, seeds, facets=three)
+    yield Curve("networks", few, images, {"width": channels}, seeds, facets=convolutional)
 
 
 def _between(widths: tuple[int, ...]) -> dict[str, tuple[int, ...]]:

@@ -1,5 +1,6 @@
 """The named figures of several giant steps."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -54,20 +55,16 @@ _PLANE = ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2")
 )
 def giant_steps_staircase(
     input_dim: int = 256, sample_ratio: float = 8.0, steps: int = 5, neurons: int = 64, repeats: int = 4, seeds: int = 12
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for target, activation, bias, step in _STAIRS:
         system = SeveralSteps(sample_ratio, step, bias, 0.0, input_dim, target, activation, steps)
         over = {"step": (step,)}
         run = partial(correlation_steps, neurons=neurons, repeats=repeats)
         square = partial(square_loss_steps, neurons=4 * neurons)
         facets = {"target": target, "loss": "correlation"}
-        curves += [
-            Curve("recursion", fresh_batches, system, over, facets=facets),
-            Curve("networks", run, system, over, seeds, facets=facets),
-            Curve("networks", square, system, over, seeds, facets=facets | {"loss": "square"}),
-        ]
-    return curves
+        yield Curve("recursion", fresh_batches, system, over, facets=facets)
+        yield Curve("networks", run, system, over, seeds, facets=facets)
+        yield Curve("networks", square, system, over, seeds, facets=facets | {"loss": "square"})
 
 
 @study(
@@ -105,20 +102,16 @@ def giant_steps_batch_reuse(
     neurons: int = 32,
     repeats: int = 50,
     seeds: int = 12,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = SeveralSteps(sample_ratio, step, 0.0, 0.0, input_dim, _CUBIC, activation, 2)
     grid = list(np.linspace(0.0, max(step_sizes), 33))
-    curves = []
     for batches, reuse, theory in (("same batch twice", True, reused_batch), ("fresh batches", False, fresh_batches)):
         run = partial(correlation_steps, reuse=reuse, neurons=neurons, repeats=repeats)
         along, across = ({"batches": batches, "part": part} for part in ("step size", "dimension"))
-        curves += [
-            Curve("infinite dimension", theory, system, {"step": grid}, facets=along),
-            Curve("networks", run, system, {"step": step_sizes}, seeds, facets=along),
-            Curve("infinite dimension", theory, system, {"input_dim": dimensions}, facets=across),
-            Curve("networks", run, system, {"input_dim": dimensions}, seeds, facets=across),
-        ]
-    return curves
+        yield Curve("infinite dimension", theory, system, {"step": grid}, facets=along)
+        yield Curve("networks", run, system, {"step": step_sizes}, seeds, facets=along)
+        yield Curve("infinite dimension", theory, system, {"input_dim": dimensions}, facets=across)
+        yield Curve("networks", run, system, {"input_dim": dimensions}, seeds, facets=across)
 
 
 @study(
@@ -137,10 +130,8 @@ def giant_steps_batch_reuse(
 )
 def giant_steps_directions(
     input_dim: int = 512, sample_ratio: float = 4.0, step: float = 2.0, steps: int = 6, neurons: int = 256, seeds: int = 4
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for target in _PLANE:
         system = SeveralSteps(sample_ratio, step, 0.0, 0.0, input_dim, target, "relu", steps)
         run = partial(square_loss_steps, neurons=neurons)
-        curves.append(Curve("networks", run, system, {"step": (step,)}, seeds, facets={"target": target}))
-    return curves
+        yield Curve("networks", run, system, {"step": (step,)}, seeds, facets={"target": target})

@@ -1,5 +1,6 @@
 """The named figure of deep networks: the pre-activations of their layers turn towards the target."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import jax
@@ -56,7 +57,7 @@ def deep_preactivations(
     particles: int = 160,
     draws: int = 200,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     """particles: units per layer in the theory with their full law; at least the largest width."""
     system = DeepNetworkOnData(
         *one_direction(input_dim, n_train, cubic),
@@ -69,9 +70,7 @@ def deep_preactivations(
     grid = {"width": np.geomspace(min(measured_widths) / 1.5, 3e4, 21).tolist()}
     measured = partial(sampled_deep_network, samples=draws, leapfrog_steps=14)
     full_law = partial(deep_adapted_layers, particles=particles)
-    return [
-        Curve("infinitely wide (GP)", deep_gaussian_process, system, grid, baseline=True),
-        Curve("Gaussian layers", deep_gaussian_layers, system, grid),
-        Curve("layers with their full law", full_law, system, {"width": measured_widths}),
-        Curve("sampled network", measured, system, {"width": measured_widths}, seeds=seeds),
-    ]
+    yield Curve("infinitely wide (GP)", deep_gaussian_process, system, grid, baseline=True)
+    yield Curve("Gaussian layers", deep_gaussian_layers, system, grid)
+    yield Curve("layers with their full law", full_law, system, {"width": measured_widths})
+    yield Curve("sampled network", measured, system, {"width": measured_widths}, seeds=seeds)

@@ -1,6 +1,6 @@
 """Figures of training in time, and of what can be pruned from a trained network."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -49,17 +49,15 @@ def grokking(
     duration: float = 6.0,
     step: float = 0.0003,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     target = hermite_target({2: 1.0}, normalised=True)
     system = TwoLayerNetwork(input_dim, width, n_train, temperature, target, readout_variance, activation="relu")
     here, training = {"n_train": [n_train]}, partial(langevin_training, duration=duration, step=step, records=150, one_rate=True)
     effective, fixed = (partial(theory, ridge_kind="effective") for theory in (adapted_weights, gaussian_process))
-    return [
-        Curve("adapted weights", effective, system, here),
-        Curve("infinitely wide (GP)", fixed, system, here, baseline=True),
-        Curve("from the prior", training, system, here, seeds=seeds),
-        Curve("from the target", partial(training, start="informed"), system, here, seeds=seeds),
-    ]
+    yield Curve("adapted weights", effective, system, here)
+    yield Curve("infinitely wide (GP)", fixed, system, here, baseline=True)
+    yield Curve("from the prior", training, system, here, seeds=seeds)
+    yield Curve("from the target", partial(training, start="informed"), system, here, seeds=seeds)
 
 
 def digits(n_train: int, n_test: int) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
@@ -108,8 +106,8 @@ def latent_pruning(
     temperature: float = 0.01,
     steps: int = 1000,
     seeds: int = 5,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = Classifier(*digits(n_train, n_test), width=width, temperature=temperature)
     trained = partial(pruned_classifier, steps=steps)
-    start = Curve("features of the start", partial(trained, train_hidden=False), system, {"chi": [chis[0]]}, seeds=seeds)
-    return [Curve("trained", trained, system, {"chi": chis}, seeds=seeds), start]
+    yield Curve("trained", trained, system, {"chi": chis}, seeds=seeds)
+    yield Curve("features of the start", partial(trained, train_hidden=False), system, {"chi": [chis[0]]}, seeds=seeds)

@@ -1,6 +1,6 @@
 """The named figures of theories on given training sets, up to weights with their full distribution."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -56,18 +56,17 @@ def relu_particles(
     particles: int = 320,
     draws: int = 150,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     """particles: in the theory, at least the largest width."""
     target = hermite_target({1: 1.0})
     averaged = TwoLayerNetwork(input_dim, 100, n_train, 0.1, target, absolute=absolute, activation="relu").scaling(chi)
     system = draw_network(averaged, jax.random.key(0))
     grid = {"width": np.geomspace(min(widths) / 1.5, 2e4, 17).tolist()}
     measured, full_law = {"width": widths}, partial(adapted_weights_on_data, particles=particles)
-    return [
-        *(Curve(label, theory, system, grid, baseline=theory is gaussian_process_on_data) for label, theory in _THEORIES.items()),
-        Curve("adapted weights (particles)", full_law, system, measured),
-        Curve("sampled network", partial(sampled_on_data, samples=draws, warmup=80), system, measured, seeds=seeds),
-    ]
+    for label, theory in _THEORIES.items():
+        yield Curve(label, theory, system, grid, baseline=theory is gaussian_process_on_data)
+    yield Curve("adapted weights (particles)", full_law, system, measured)
+    yield Curve("sampled network", partial(sampled_on_data, samples=draws, warmup=80), system, measured, seeds=seeds)
 
 
 def _scaling_panels(p: Mapping[str, Any]) -> list[Panel]:
@@ -103,18 +102,14 @@ def relu_scaling(
     chi: float = 30.0,
     draws: int = 300,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     """input_dim, width: at beta = 1. ratios: n/d."""
     network = TwoLayerNetwork(input_dim, width, 1, 0.1, hermite_target({1: 1.0}), absolute=absolute, activation="relu")
     system = ScaledNetwork(network.scaling(chi), 1.0)
     examples = {"network.n_train": [ratio * input_dim for ratio in ratios]}
     lines = np.geomspace(min(betas) / 1.3, max(betas) * 1.3, 9).tolist()
     measured = {"scale": betas, **examples}
-    return [
-        Curve("adapted weights", partial(adapted_weights, ridge_kind="effective"), system, {"scale": lines, **examples}),
-        Curve("sampled network", partial(sampled_at_scale, samples=draws), system, measured, seeds=seeds),
-        *(
-            Curve(label, partial(solved_on_drawn_data, theory=theory), system, measured, seeds=seeds)
-            for label, theory in _THEORIES.items()
-        ),
-    ]
+    yield Curve("adapted weights", partial(adapted_weights, ridge_kind="effective"), system, {"scale": lines, **examples})
+    yield Curve("sampled network", partial(sampled_at_scale, samples=draws), system, measured, seeds=seeds)
+    for label, theory in _THEORIES.items():
+        yield Curve(label, partial(solved_on_drawn_data, theory=theory), system, measured, seeds=seeds)

@@ -1,6 +1,6 @@
 """The named figures of convolutional networks on patches."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -56,26 +56,22 @@ def patches_transition(
     measured: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0),
     seeds: int = 4,
     draws: int = 200,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for size in sizes:
         system = linear_patches(size, chi)
         grid = {"n_train": (float(system.critical_examples) * np.geomspace(0.1, 30, 41)).tolist()}
         facets = {"part": "growing", "input_dim": 500 * size**2}
-        curves.append(Curve("adapted weights", adapted_weights, system, grid, facets=facets))
-        curves.append(Curve("infinitely wide (GP)", gaussian_process, system, grid, facets=facets))
+        yield Curve("adapted weights", adapted_weights, system, grid, facets=facets)
+        yield Curve("infinitely wide (GP)", gaussian_process, system, grid, facets=facets)
     small, facets = linear_patches(min(sizes), chi), {"part": "sampled"}
     grid = {"n_train": (float(small.critical_examples) * np.geomspace(0.3, 8, 25)).tolist()}
     points = [max(2, round(float(small.critical_examples) * x)) for x in measured]
     consistent, wide = (partial(theory, ridge_kind="self-consistent") for theory in (adapted_weights, gaussian_process))
     sampler = partial(sampled_patches, samples=draws, warmup=120)
-    return [
-        *curves,
-        Curve("adapted weights, ridge $T/P$", adapted_weights, small, grid, facets=facets),
-        Curve("adapted weights, effective ridge", consistent, small, grid, facets=facets),
-        Curve("infinitely wide (GP), effective ridge", wide, small, grid, facets=facets, baseline=True),
-        Curve("sampled network", sampler, small, {"n_train": points}, seeds=seeds, facets=facets),
-    ]
+    yield Curve("adapted weights, ridge $T/P$", adapted_weights, small, grid, facets=facets)
+    yield Curve("adapted weights, effective ridge", consistent, small, grid, facets=facets)
+    yield Curve("infinitely wide (GP), effective ridge", wide, small, grid, facets=facets, baseline=True)
+    yield Curve("sampled network", sampler, small, {"n_train": points}, seeds=seeds, facets=facets)
 
 
 @study(
@@ -108,14 +104,12 @@ def patches_erf(
     n_train: tuple[int, ...] = (30, 100),
     seeds: int = 12,
     draws: int = 120,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = PatchNetwork(patch_dim, 1, channels, 100, 1.0, hermite_target({1: 1.0, 3: cubic})).scaling(chi)
     grid = {"patches": patches, "n_train": np.geomspace(min(n_train) / 2, 4 * max(n_train), 11).tolist()}
     consistent, wide = (partial(theory, ridge_kind="self-consistent") for theory in (adapted_weights, gaussian_process))
     sampler = partial(sampled_patches, samples=draws, warmup=120)
-    return [
-        Curve("adapted weights, effective ridge", consistent, system, grid),
-        Curve("adapted weights, ridge $T/P$", adapted_weights, system, grid),
-        Curve("infinitely wide (GP), effective ridge", wide, system, grid),
-        Curve("sampled network", sampler, system, {"patches": patches, "n_train": n_train}, seeds=seeds),
-    ]
+    yield Curve("adapted weights, effective ridge", consistent, system, grid)
+    yield Curve("adapted weights, ridge $T/P$", adapted_weights, system, grid)
+    yield Curve("infinitely wide (GP), effective ridge", wide, system, grid)
+    yield Curve("sampled network", sampler, system, {"patches": patches, "n_train": n_train}, seeds=seeds)

@@ -1,7 +1,7 @@
 """The named figures of two-layer networks averaged over data."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -54,10 +54,10 @@ def staircase(
     n_train: tuple[int, ...] = (50, 200, 500, 1200),
     seeds: int = 4,
     draws: int = 400,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     target = hermite_target({1: 1.0, 3: cubic})
     system = TwoLayerNetwork(input_dim, width, 100, temperature, target, readout_variance, weight_variance)
-    return _theories_and_network(system, np.geomspace(30, 3e5, 21), n_train, seeds, draws)
+    yield from _theories_and_network(system, np.geomspace(30, 3e5, 21), n_train, seeds, draws)
 
 
 @study(
@@ -87,13 +87,15 @@ def staircase_mean_field(
     n_train: tuple[int, ...] = (100, 400),
     seeds: int = 4,
     draws: int = 120,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     """Mean-field scaling, temperature = readout_variance = 100/N: the theories of weights that adapt are the same for all N."""
     target = hermite_target({1: 1.0, 3: cubic})
     system = TwoLayerNetwork(input_dim, width, 100, temperature, target, readout_variance, weight_variance)
     *theories, network = _theories_and_network(system, np.geomspace(30, 3e5, 17), n_train, seeds, draws)
     consistent = partial(adapted_weights, ridge_kind="self-consistent")
-    return [*theories, Curve("adapted weights, self-consistent ridge", consistent, system, theories[0].over), network]
+    yield from theories
+    yield Curve("adapted weights, self-consistent ridge", consistent, system, theories[0].over)
+    yield network
 
 
 def _theories_and_network(
@@ -157,18 +159,16 @@ def adaptation_phases(
     points: int = 30,
     draws: int = 200,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     """measured: t of the networks, at the smallest beta, which comes first."""
     reduced = sorted({*np.geomspace(0.8, 24.0, points).tolist(), *measured})
     theory, sampler = partial(adapted_weights, ridge_kind="effective"), partial(sampled_network, samples=draws, warmup=80)
-    curves = []
     for beta in betas:
         grid = {"temperature": [t * math.sqrt(beta) / chi for t in reduced]}
-        curves.append(Curve("adapted weights", theory, scaling_set(beta, chi, cubic), grid, facets={"scale": beta}))
+        yield Curve("adapted weights", theory, scaling_set(beta, chi, cubic), grid, facets={"scale": beta})
     small = ScaledNetwork(scaling_set(betas[0], chi, cubic), 1.0).drawn
     temperatures = {"temperature": [t * math.sqrt(betas[0]) / chi for t in measured]}
-    curves.append(Curve("sampled network", sampler, small, temperatures, seeds=seeds, facets={"scale": betas[0]}))
-    return curves
+    yield Curve("sampled network", sampler, small, temperatures, seeds=seeds, facets={"scale": betas[0]})
 
 
 @study(
@@ -200,20 +200,18 @@ def relu_adaptation(
     particles: int = 160,
     seeds: int = 4,
     draws: int = 120,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     target = hermite_target({1: 1.0})
     system = TwoLayerNetwork(input_dim, width, 100, 1.0, target, absolute=absolute, activation="relu").scaling(chi)
     grid, measured = {"n_train": np.geomspace(min(n_train) / 1.2, 2000, 16).tolist()}, {"n_train": n_train}
     on_data = partial(adapted_weights_on_data, particles=particles, warmup=150, samples=300)
-    return [
-        Curve("infinitely wide (GP)", gaussian_process, system, grid, baseline=True),
-        Curve("rescaled kernel", kernel_scaling, system, grid),
-        Curve("Gaussian weights (VGA)", gaussian_weights, system, grid),
-        Curve("adapted weights", adapted_weights, system, grid),
-        Curve("adapted weights, effective ridge", partial(adapted_weights, ridge_kind="effective"), system, grid),
-        Curve("sampled network", partial(sampled_network, samples=draws), system, measured, seeds=seeds),
-        Curve("particles on the same data", partial(solved_on_drawn_data, theory=on_data), system, measured, seeds=seeds),
-    ]
+    yield Curve("infinitely wide (GP)", gaussian_process, system, grid, baseline=True)
+    yield Curve("rescaled kernel", kernel_scaling, system, grid)
+    yield Curve("Gaussian weights (VGA)", gaussian_weights, system, grid)
+    yield Curve("adapted weights", adapted_weights, system, grid)
+    yield Curve("adapted weights, effective ridge", partial(adapted_weights, ridge_kind="effective"), system, grid)
+    yield Curve("sampled network", partial(sampled_network, samples=draws), system, measured, seeds=seeds)
+    yield Curve("particles on the same data", partial(solved_on_drawn_data, theory=on_data), system, measured, seeds=seeds)
 
 
 _GAUSSIAN = "Gaussian weights (VGA)"
@@ -256,18 +254,17 @@ def adaptation_hysteresis(
     points: int = 30,
     draws: int = 320,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     target = hermite_target({3: 1.0}, normalised=True)
     system = TwoLayerNetwork(input_dim, width, n_train, 0.1, target, readout_variance, modes=(1, 3))
     grid = {"temperature": sorted({*np.geomspace(0.03, 0.12, points).tolist(), *measured})}
-    curves = [Curve("adapted weights (GMFL)", partial(adapted_weights, ridge_kind="effective"), system, grid)]
+    yield Curve("adapted weights (GMFL)", partial(adapted_weights, ridge_kind="effective"), system, grid)
     for branch, start, facet in (("uninformed", "prior", "from the prior"), ("informed", "informed", "from the target")):
         gaussian = partial(gaussian_weights, branch=branch, ridge_kind="effective")
         sampler = partial(sampled_network, start=start, chains=1, samples=draws, warmup=80)
         facets = {"branch": facet}
-        curves.append(Curve(_GAUSSIAN, gaussian, system, grid, facets=facets))
-        curves.append(Curve("sampled network", sampler, system, {"temperature": measured}, seeds=seeds, facets=facets))
-    return curves
+        yield Curve(_GAUSSIAN, gaussian, system, grid, facets=facets)
+        yield Curve("sampled network", sampler, system, {"temperature": measured}, seeds=seeds, facets=facets)
 
 
 @study(
@@ -295,14 +292,12 @@ def sample_complexity(
     measured: tuple[int, ...] = (8, 16, 24),
     ratios: tuple[float, ...] = (16.0, 24.0, 34.0),
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     target = hermite_target({1: 1.0, 3: cubic})
     system = TwoLayerNetwork(20, 100, 100, temperature, target, readout_variance, weight_variance)
     needed = partial(examples_needed, threshold=threshold, units_per_input=units_per_input)
     grid = {"input_dim": [8.0 * 2**k for k in range(7)]}
     runs = partial(sampled_examples_needed, threshold=threshold, units_per_input=units_per_input, ratios=ratios)
-    return [
-        Curve("infinitely wide (GP)", partial(needed, theory=gaussian_process, power=3.0), system, grid, baseline=True),
-        Curve("adapted weights (GMFL)", needed, system, grid),
-        Curve("sampled network", runs, system, {"input_dim": measured}, seeds=seeds),
-    ]
+    yield Curve("infinitely wide (GP)", partial(needed, theory=gaussian_process, power=3.0), system, grid, baseline=True)
+    yield Curve("adapted weights (GMFL)", needed, system, grid)
+    yield Curve("sampled network", runs, system, {"input_dim": measured}, seeds=seeds)

@@ -1,5 +1,7 @@
 """Figure of a ridge that depends on the input: its uniform mean predicts another curve."""
 
+from collections.abc import Iterator
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -50,7 +52,7 @@ def patchy_ridge(
     copies: tuple[int, ...] = (1, 4),
     n_train: tuple[int, ...] = (10, 20, 40, 80, 160),
     seeds: int = 1000,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     """n_train: examples per copy. seeds: of the smallest system; larger ones fluctuate less and get as many fewer."""
     halves, extra = jnp.array([0.5, 0.5]), jnp.array([0.0, high - low])
     line = sorted({*np.geomspace(min(n_train), max(n_train), 60), *map(float, n_train)})
@@ -58,18 +60,15 @@ def patchy_ridge(
     def spectrum(m: int) -> Spectrum:
         return Spectrum(1 / (m * np.arange(1.0, rank + 1)), np.full(rank, 1 / rank), np.full(rank, float(m)))
 
-    curves = []
     for m in copies:
         patchy = HeteroscedasticRegression(
             spectrum(m), 10.0, low, weights=halves, extra_temperature=extra, extra_noise=jnp.zeros(2)
         )
         grid, measured = {"n_train": [m * n for n in line]}, {"n_train": [m * n for n in n_train]}
         facets = {"copies": m}
-        curves += [
-            Curve(_LOCAL, heteroscedastic, patchy, grid, facets=facets),
-            Curve("measured", heteroscedastic_design, patchy, measured, max(4, seeds // m), batch_seeds=True, facets=facets),
-        ]
+        yield Curve(_LOCAL, heteroscedastic, patchy, grid, facets=facets)
+        yield Curve("measured", heteroscedastic_design, patchy, measured, max(4, seeds // m), batch_seeds=True, facets=facets)
     uniform = KernelRegression(spectrum(copies[0]), 10.0, (low + high) / 2)
     mean = {"n_train": [copies[0] * n for n in line]}
     facets = {"copies": copies[0]}
-    return [*curves, Curve("its mean as a uniform ridge", self_consistent, uniform, mean, facets=facets, baseline=True)]
+    yield Curve("its mean as a uniform ridge", self_consistent, uniform, mean, facets=facets, baseline=True)

@@ -1,6 +1,7 @@
 """Figures of learning curves on real images."""
 
 import warnings
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -63,17 +64,16 @@ def digits_learning_curve(
     network_n_train: tuple[int, ...] = (8, 16, 32),
     network_seeds: int = 6,
     with_cavity: bool = False,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     pool = image_pool(dataset, task, activation, depth, temperature=temperature, width=width)
     grid, measured = {"n_train": np.geomspace(5, max(n_train), 40)}, {"n_train": n_train}
-    return [
-        Curve("effective ridge", self_consistent_on_pool, pool, grid),
-        Curve("RG decimation", partial(renormalization_group, residual="self_consistent_on_pool"), pool, grid),
-        Curve("equivalent kernel", equivalent_kernel, pool, grid),
-        *([Curve("cavity", cavity, pool, measured)] if with_cavity else []),
-        Curve("Gaussian process", gp_regression, pool, measured, seeds),
-        Curve("network", network_posterior, pool, {"n_train": network_n_train}, network_seeds),
-    ]
+    yield Curve("effective ridge", self_consistent_on_pool, pool, grid)
+    yield Curve("RG decimation", partial(renormalization_group, residual="self_consistent_on_pool"), pool, grid)
+    yield Curve("equivalent kernel", equivalent_kernel, pool, grid)
+    if with_cavity:
+        yield Curve("cavity", cavity, pool, measured)
+    yield Curve("Gaussian process", gp_regression, pool, measured, seeds)
+    yield Curve("network", network_posterior, pool, {"n_train": network_n_train}, network_seeds)
 
 
 @study(
@@ -109,9 +109,8 @@ def gpr_binary_images(
     n_train: tuple[int, ...] = (10, 20, 50, 100, 200, 400),
     threshold: float = 0.01,
     seeds: int = 12,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     group = partial(renormalization_group, threshold=threshold, residual="self_consistent_on_pool")
-    curves = []
     for text in tasks:
         dataset, colon, task = text.partition(":")
         if not colon:
@@ -121,13 +120,10 @@ def gpr_binary_images(
         grid = {"temperature": temperatures, "n_train": np.geomspace(min(sizes), max(sizes), 25)}
         measured = {"temperature": temperatures, "n_train": sizes}
         facets = {"task": f"{dataset.upper()} {task.replace('-vs-', '/')}"}
-        curves += [
-            Curve("effective ridge", self_consistent_on_pool, system, grid, facets=facets),
-            Curve("RG decimation", group, system, grid, facets=facets),
-            Curve("equivalent kernel", equivalent_kernel, system, grid, facets=facets),
-            Curve("measured", gp_regression, system, measured, seeds, paired=("temperature",), facets=facets),
-        ]
-    return curves
+        yield Curve("effective ridge", self_consistent_on_pool, system, grid, facets=facets)
+        yield Curve("RG decimation", group, system, grid, facets=facets)
+        yield Curve("equivalent kernel", equivalent_kernel, system, grid, facets=facets)
+        yield Curve("measured", gp_regression, system, measured, seeds, paired=("temperature",), facets=facets)
 
 
 def _fitting(n_train: tuple[int, ...], images: int, task: str) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Figures of overfitting, of the tails of a spectrum that make it harmless, and of the exponents of learning curves."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -39,16 +39,12 @@ def double_descent_finite_rank(
     temperatures: tuple[float, ...] = (0.01, 0.1, 0.25),
     n_train: tuple[int, ...] = (10, 20, 30, 40, 50, 60, 80, 120, 200),
     seeds: int = 60,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for temperature in temperatures:
         system = KernelRegression(finite_rank(rank, 1 / rank), 10, temperature, noise)
         grid, facets = {"n_train": np.geomspace(5, max(n_train), 80)}, {"temperature": temperature}
-        curves += [
-            Curve("self-consistent", self_consistent, system, grid, facets=facets),
-            Curve("measured", gaussian_design, system, {"n_train": n_train}, seeds, batch_seeds=True, facets=facets),
-        ]
-    return curves
+        yield Curve("self-consistent", self_consistent, system, grid, facets=facets)
+        yield Curve("measured", gaussian_design, system, {"n_train": n_train}, seeds, batch_seeds=True, facets=facets)
 
 
 def _tail_panels(p: Mapping[str, Any]) -> list[Panel]:
@@ -82,8 +78,7 @@ def benign_tail(
     temperature: float = 1e-8,
     n_train: tuple[int, ...] = (10, 20, 35, 50, 70, 100, 200),
     seeds: int = 40,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     grid = {"n_train": np.geomspace(min(n_train), max(n_train), 80)}
     for weight in weights:
         counts = np.array([rank, tail_modes if weight else 0])
@@ -94,11 +89,8 @@ def benign_tail(
         sizes = {"n_train": n_train if weight else tuple(size for size in n_train if size != rank)}
         for name, system in systems.items():
             facets = {"weight": weight, "with": name}
-            curves += [
-                Curve("self-consistent", self_consistent, system, grid, facets=facets),
-                Curve("measured", gaussian_design, system, sizes, seeds, facets=facets),
-            ]
-    return curves
+            yield Curve("self-consistent", self_consistent, system, grid, facets=facets)
+            yield Curve("measured", gaussian_design, system, sizes, seeds, facets=facets)
 
 
 BEST = "best ridge"
@@ -195,7 +187,7 @@ def kernel_scaling_regimes(
     modes: int = 4000,
     largest: float = 1e6,
     seeds: int = 20,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     small, large = ridge_exponents
     if not 0 < small < capacity < large:
         raise ValueError(f"ridge_exponents = {ridge_exponents}: one must be below and one above the capacity, {capacity}")
@@ -205,12 +197,8 @@ def kernel_scaling_regimes(
     grid = {"n_train": np.geomspace(min(n_train), largest, 60)}
 
     regimes = _regimes({"ridge_exponents": ridge_exponents, "noise": noise})
-    curves = []
     for regime, (exponent, level) in {BEST: (None, small_noise), **regimes}.items():
         smooth, design = KernelRegression(infinite, 10, 0.0, level), KernelRegression(resolved, 10, 0.0, level)
         theory, experiment = (partial(verb, exponent=exponent) for verb in (predicted, measured))
-        curves += [
-            Curve("self-consistent", theory, smooth, grid, facets={"regime": regime}),
-            Curve("measured", experiment, design, {"n_train": n_train}, seeds, facets={"regime": regime}),
-        ]
-    return curves
+        yield Curve("self-consistent", theory, smooth, grid, facets={"regime": regime})
+        yield Curve("measured", experiment, design, {"n_train": n_train}, seeds, facets={"regime": regime})

@@ -1,6 +1,6 @@
 """Figure of a kernel on the sphere, which learns one polynomial degree after the other."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -57,16 +57,12 @@ def staircase_gp(
     n_train: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256, 512, 1024),
     max_degree: int = 9,
     seeds: int = 8,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     architecture = fully_connected(1, None, activation)
     power = np.array([0, 1 - cubic_power, 0, cubic_power])
     grid = {"n_train": np.geomspace(min(n_train), 2 * max(n_train), 80)}
     for dim in input_dims:
         system = SphereRegression.from_architecture(architecture, dim, power, 10, temperature, max_degree=max_degree)
         facets = {"input_dim": dim}
-        curves += [
-            Curve("self-consistent", self_consistent_by_degree, system, grid, facets=facets),
-            Curve("measured", sphere_regression, system, {"n_train": n_train}, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("self-consistent", self_consistent_by_degree, system, grid, facets=facets)
+        yield Curve("measured", sphere_regression, system, {"n_train": n_train}, seeds, facets=facets)

@@ -1,5 +1,6 @@
 """Figure of noisy training at equilibrium: finite networks sample the posterior of a Gaussian process."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import jax
@@ -53,7 +54,7 @@ def langevin_vs_gp(
     steps: tuple[float, ...] = (0.4, 0.8),
     seeds: int = 5,
     chains: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     inputs = jax.random.normal(jax.random.key(0), (n_train + test_points, input_dim))
     targets = jnp.tanh(inputs[:n_train, 0]) - 0.5 * inputs[:n_train, -1]
     system = NetworkTraining(
@@ -67,10 +68,8 @@ def langevin_vs_gp(
     )
     noisy, exact = partial(langevin, chains=chains), partial(hamiltonian, chains=chains)
     across, at_steps = {"width": widths}, {"curvature_step": steps}
-    return [
-        Curve("Gaussian process", gaussian_process, system, across, facets={"part": "width"}),
-        Curve("Langevin", noisy, system, across, seeds, batch_seeds=True, facets={"part": "width"}),
-        Curve("Hamiltonian Monte Carlo", exact, system, across, seeds, batch_seeds=True, facets={"part": "width"}),
-        Curve("Gaussian process", gaussian_process, system, at_steps, facets={"part": "step"}),
-        Curve("Langevin", noisy, system, at_steps, seeds, batch_seeds=True, facets={"part": "step"}),
-    ]
+    yield Curve("Gaussian process", gaussian_process, system, across, facets={"part": "width"})
+    yield Curve("Langevin", noisy, system, across, seeds, batch_seeds=True, facets={"part": "width"})
+    yield Curve("Hamiltonian Monte Carlo", exact, system, across, seeds, batch_seeds=True, facets={"part": "width"})
+    yield Curve("Gaussian process", gaussian_process, system, at_steps, facets={"part": "step"})
+    yield Curve("Langevin", noisy, system, at_steps, seeds, batch_seeds=True, facets={"part": "step"})

@@ -1,5 +1,7 @@
 """The figure of learning curves on the Saad-Solla line."""
 
+from collections.abc import Iterator
+
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel
 from orderparam.systems.online_sgd.committee.experiment import overlap_chain, trained_network
@@ -38,15 +40,13 @@ def sgd_saad_solla(
     horizon: float = 1000.0,
     long_horizon: float = 3000.0,
     seeds: int = 8,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = CommitteeSGD(
         input_dim=dim, width=width, teacher_width=teacher_width, learning_rate=float(width), horizon=horizon, records=14
     )
     long = system.with_(horizon=long_horizon, records=80, input_dim=10**9)
     over, same = {"noise": noises}, {"times": "of the runs"}
-    return [
-        Curve("long flow", overlap_flow, long, over, facets={"times": "long"}),
-        Curve("flow", overlap_flow, system, over, facets=same),
-        Curve("network", trained_network, system, over, seeds, True, facets=same),
-        Curve("chain", overlap_chain, system, over, seeds, True, facets=same),
-    ]
+    yield Curve("long flow", overlap_flow, long, over, facets={"times": "long"})
+    yield Curve("flow", overlap_flow, system, over, facets=same)
+    yield Curve("network", trained_network, system, over, seeds, True, facets=same)
+    yield Curve("chain", overlap_chain, system, over, seeds, True, facets=same)

@@ -1,6 +1,7 @@
 """The figures of the phase diagram: how fast anything moves at a point of it, what is special off the Saad-Solla line, and what a
 smaller learning rate buys and costs."""
 
+from collections.abc import Iterator
 from functools import partial
 
 from orderparam.core.study import Curve, study
@@ -47,8 +48,7 @@ def sgd_phase_diagram(
     large_dims: tuple[float, ...] = (1e3, 1e5, 1e7),
     wide_large_dims: tuple[float, ...] = (256.0, 625.0, 4096.0),
     seeds: int = 16,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for kappa, delta in _POINTS:
         few_steps = kappa + delta < 0  # large dimensions cost nothing there
         chosen = (wide_large_dims if few_steps else wide_dims) if kappa else (large_dims if few_steps else dims)
@@ -62,11 +62,8 @@ def sgd_phase_diagram(
             records=40,
         )
         over, facets = {"input_dim": chosen}, {"kappa": kappa, "delta": delta}
-        curves += [
-            Curve("flow", moving_time, point, over, facets=facets),
-            Curve("SGD", measured_moving_time, point, over, seeds, True, facets=facets),
-        ]
-    return curves
+        yield Curve("flow", moving_time, point, over, facets=facets)
+        yield Curve("SGD", measured_moving_time, point, over, seeds, True, facets=facets)
 
 
 @study(
@@ -100,22 +97,17 @@ def sgd_perfect_learning(
     width: int = 1,
     horizon: float = 24.0,
     seeds: int = 32,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     point = PhasePoint(base_width=width, teacher_width=width, noise=0.01, horizon=horizon)
     over, learning = {"input_dim": dims}, {"from": "outside"}
     path = point.with_(rate_exponent=delta)
     settled = point.with_(start=TeacherStart(), records=200, horizon=horizon / 2)
-    curves = [
-        Curve("flow", phase_flow, path, over, facets=learning),
-        Curve("SGD", phase_chain, path, over, seeds, True, facets=learning),
-    ]
+    yield Curve("flow", phase_flow, path, over, facets=learning)
+    yield Curve("SGD", phase_chain, path, over, seeds, True, facets=learning)
     for one in deltas:
         late, facets = settled.with_(rate_exponent=one), {"from": "the teacher", "delta": one}
-        curves += [
-            Curve("closed form", residual_risk, late, over, facets=facets),
-            Curve("end of SGD", measured_residual_risk, late, over, seeds, True, facets=facets),
-        ]
-    return curves
+        yield Curve("closed form", residual_risk, late, over, facets=facets)
+        yield Curve("end of SGD", measured_residual_risk, late, over, seeds, True, facets=facets)
 
 
 @study(
@@ -137,15 +129,13 @@ def sgd_perfect_learning(
 )
 def sgd_noise_dominated(
     dims: tuple[float, ...] = (1e3, 1e5, 1e7), delta: float = -0.375, horizon: float = 10.0, seeds: int = 64
-) -> list[Curve]:
+) -> Iterator[Curve]:
     point = PhasePoint(rate_exponent=delta, first_record=0.2, horizon=horizon, records=12)
     over, both = {"input_dim": dims}, {"terms": "both"}
     limit = point.with_(input_dim=dims[-1])
-    return [
-        Curve("flow", phase_flow, point, over, facets=both),
-        Curve("$d \\to \\infty$", partial(phase_flow, terms="noise"), limit, {}, facets={"terms": "noise"}, baseline=True),
-        Curve("SGD", phase_chain, point, over, seeds, True, facets=both),
-    ]
+    yield Curve("flow", phase_flow, point, over, facets=both)
+    yield Curve("$d \\to \\infty$", partial(phase_flow, terms="noise"), limit, {}, facets={"terms": "noise"}, baseline=True)
+    yield Curve("SGD", phase_chain, point, over, seeds, True, facets=both)
 
 
 @study(
@@ -168,12 +158,10 @@ def sgd_trade_off(
     horizon: float = 1000.0,
     long_horizon: float = 1e5,
     seeds: int = 6,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     point = PhasePoint(input_dim=dim, clock="samples", first_record=1.0, horizon=horizon, records=14, start=InSpanStart())
     long = point.with_(horizon=long_horizon, records=60)
     over, same = {"rate_exponent": deltas}, {"times": "of the runs"}
-    return [
-        Curve("long flow", partial(phase_flow, stiff=True), long, over, facets={"times": "long"}),
-        Curve("flow", phase_flow, point, over, facets=same),
-        Curve("SGD", phase_chain, point, over, seeds, True, facets=same),
-    ]
+    yield Curve("long flow", partial(phase_flow, stiff=True), long, over, facets={"times": "long"})
+    yield Curve("flow", phase_flow, point, over, facets=same)
+    yield Curve("SGD", phase_chain, point, over, seeds, True, facets=same)

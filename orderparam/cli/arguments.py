@@ -61,17 +61,15 @@ def free_folder(out: Path | None, name: str) -> Path:
 
     It is made at once: what cannot be written is refused before anything is computed.
     """
+    from orderparam.core.store import is_free
+
     if out is None:
         candidates = (Path("results") / (name if i == 1 else f"{name}-{i}") for i in range(1, 10**6))
-        out = next(candidate for candidate in candidates if _is_free(candidate))
-    elif not _is_free(out):
+        out = next(candidate for candidate in candidates if is_free(candidate))
+    elif not is_free(out):
         raise ValueError(f"{out} is not empty; choose another folder with --out")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"cannot write {out}: {error.strerror or error}") from None
     return out
-
-
-def _is_free(folder: Path) -> bool:
-    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))

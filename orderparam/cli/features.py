@@ -9,7 +9,7 @@ from orderparam.cli.arguments import check_finite, free_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.predict import print_columns
-from orderparam.cli.terminal import console, plain
+from orderparam.cli.terminal import console, new_table, plain
 
 if TYPE_CHECKING:
     from orderparam.systems.random_features.forecast import FeatureForecast
@@ -48,22 +48,19 @@ def features(
 
 def print_features(result: "FeatureForecast", title: str, folder: Path) -> None:
     """The learning curve of a linear model in given features, predicted and measured, and the penalty."""
-    from rich.table import Table
-
     from orderparam.core.agreement import estimate
     from orderparam.core.text import with_error
 
     out = console()
     out.print(f"[bold]{plain(title)}[/]\n")
-    table = Table(header_style="bold", box=None, pad_edge=False)
     kind = "error" if result.error == "test_error" else "wrong signs"
-    for column in ("examples", "ridge", f"measured {kind}", "predicted", "effective parameters", "predicted"):
-        table.add_column(column, justify="right")
+    columns = ("examples", "ridge", f"measured {kind}", "predicted", "effective parameters", "predicted")
+    curve = new_table(*columns, right=True)
     mean, error = estimate(result.measured, result.error)
     used, spread = estimate(result.measured, "effective_dimension")
     for n in result.measured["n_train"].values:
         theory = result.predicted.sel(n_train=n)
-        table.add_row(
+        curve.add_row(
             f"{n}",
             f"{float(theory['ridge']):.3g}",
             with_error(float(mean.sel(n_train=n)), float(error.sel(n_train=n))),
@@ -71,10 +68,8 @@ def print_features(result: "FeatureForecast", title: str, folder: Path) -> None:
             with_error(float(used.sel(n_train=n)), float(spread.sel(n_train=n))),
             f"{float(theory['effective_dimension']):.4g}",
         )
-    out.print(table)
-    further = Table(header_style="bold", box=None, pad_edge=False)
-    for column in ("examples", kind, "95 % interval"):
-        further.add_column(column, justify="right")
+    out.print(curve)
+    further = new_table("examples", kind, "95 % interval", right=True)
     for times in (1, 2, 10, 100):
         row = result.ahead.interp(n_train=times * result.examples)
         ends = f"{float(row['lower']):.3g} to {float(row['upper']):.3g}"

@@ -8,7 +8,7 @@ import typer
 
 from orderparam.cli import completion
 from orderparam.cli.errors import clear_errors
-from orderparam.cli.terminal import console, duration, plain, short
+from orderparam.cli.terminal import console, duration, new_table, plain, short
 from orderparam.core.names import nearest
 from orderparam.core.registry import Entry, index
 
@@ -58,8 +58,6 @@ def _is_verb(word: str) -> bool:
 
 def _list_kind(kind: str, word: str) -> None:
     """All theories, experiments or systems in which the word stands."""
-    from rich.table import Table
-
     if kind == "systems":
         from orderparam.cli.parameters import systems_of
 
@@ -69,9 +67,8 @@ def _list_kind(kind: str, word: str) -> None:
     chosen = [row for row in rows if word.lower().replace("_", " ") in " ".join(row).lower().replace("_", " ")]
     if not chosen:
         raise ValueError(f"no {_KINDS[kind] or 'system'} mentions {word!r}{nearest(word, [name for name, _ in rows])}")
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    table.add_column(_KINDS[kind] or "system", no_wrap=True)
-    table.add_column("what it is")
+    table = new_table(_KINDS[kind] or "system", "what it is")
+    table.columns[0].no_wrap = True
     for name, summary in sorted(chosen):
         table.add_row(name, plain(summary))
     out = console()
@@ -88,13 +85,10 @@ def _mentions(entry: Entry, word: str) -> bool:
 
 def study_list(studies: Sequence[Entry]) -> None:
     """The studies room by room: name, what it shows, source (where the terminal has room for it), time."""
-    from rich.table import Table
-
     out = console()
     sources = out.width >= 110
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for column in ("study", "what it shows", *(["source"] if sources else [])):
-        table.add_column(column, no_wrap=column == "study")
+    table = new_table("study", "what it shows", *(["source"] if sources else []))
+    table.columns[0].no_wrap = True
     for column in ("quick", "full"):
         table.add_column(column, justify="right", no_wrap=True)
     for i, room in enumerate(sorted({study.room for study in studies})):
@@ -112,15 +106,11 @@ def study_list(studies: Sequence[Entry]) -> None:
 
 def one_study(study: "Study") -> None:
     """A study's title, source and parameters, at their quick and full values."""
-    from rich.table import Table
-
     out = console()
     out.print(f"[bold]{plain(study.title)}[/]  [dim]{plain(study.source)}[/]")
     if study.build.__doc__:
         out.print(plain(inspect.cleandoc(study.build.__doc__)), highlight=False)
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for column in ("parameter", f"quick ({duration(study.seconds[0])})", f"full ({duration(study.seconds[1])})"):
-        table.add_column(column)
+    table = new_table("parameter", f"quick ({duration(study.seconds[0])})", f"full ({duration(study.seconds[1])})")
     full = study.parameters(full=True)
     for name, quick in study.defaults.items():
         table.add_row(name, plain(short(quick)), plain(short(full[name])) if full[name] != quick else "[dim]same[/]")

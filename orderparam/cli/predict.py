@@ -9,7 +9,7 @@ import typer
 from orderparam.cli.arguments import architecture, check_finite, free_folder, widths_of
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
-from orderparam.cli.terminal import console, plain
+from orderparam.cli.terminal import console, new_table, plain
 
 if TYPE_CHECKING:
     from orderparam.learning_curves import Forecast, Problem
@@ -83,13 +83,9 @@ def predict(
 
 def print_columns(problem: "Problem") -> None:
     """What was done to the columns of a table."""
-    from rich.table import Table
-
     if not problem.columns:
         return
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for column in ("column", "taken for", "what was done", "inputs"):
-        table.add_column(column)
+    table = new_table("column", "taken for", "what was done", "inputs")
     alike: dict[tuple[str, str], list[Any]] = {}
     for one in problem.columns:
         alike.setdefault((one.kind, one.done), []).append(one)
@@ -101,8 +97,6 @@ def print_columns(problem: "Problem") -> None:
 
 def print_forecast(result: "Forecast", folder: Path) -> None:
     """A predicted learning curve beside the measured points."""
-    from rich.table import Table
-
     from orderparam.core.agreement import estimate
     from orderparam.core.text import with_error
 
@@ -110,7 +104,6 @@ def print_forecast(result: "Forecast", folder: Path) -> None:
     out.print(f"[bold]{plain(f'{problem.name}: {problem.task}, {result.arch}')}[/]\n")
     for note in result.notes:
         out.print(f"note: {plain(note)}", highlight=False, soft_wrap=True)
-    table = Table(header_style="bold", box=None, pad_edge=False)
     names = (
         ("wrong", "log loss")
         if problem.classes
@@ -118,8 +111,7 @@ def print_forecast(result: "Forecast", folder: Path) -> None:
         if len(problem.names) == 1
         else ()
     )
-    for column in ("examples", "measured error", "predicted", "95 % interval", *names):
-        table.add_column(column, justify="right")
+    table = new_table("examples", "measured error", "predicted", "95 % interval", *names, right=True)
     mean, error = estimate(result.measured, "test_error")
     measured = [int(n) for n in result.measured["n_train"].values]
     for n in [*measured[:-1:2], measured[-1], *(result.examples * k for k in (2, 3, 10, 30, 100))]:
@@ -147,13 +139,9 @@ def _further(result: "Forecast", n: int) -> list[str]:
 
 def print_answers(result: "Forecast", reach: float | None) -> None:
     """What would bring more: data, another kernel, another ridge; and the rows that an error needs."""
-    from rich.table import Table
-
     out = console()
     out.print()
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for column in ("what brings more", "change of the error"):
-        table.add_column(column)
+    table = new_table("what brings more", "change of the error")
     gain, least, most = result.gain_of_doubling()
     table.add_row("twice the data", f"{-gain:+.1%} ({-most:+.1%} to {-least:+.1%})")
     if result.ridge != result.best_ridge:
@@ -193,11 +181,7 @@ def _widths(result: "Forecast", widths: list[float]) -> None:
 
 def print_widths(report: Any) -> None:
     """What networks of finite width would gain over their infinite limit."""
-    from rich.table import Table
-
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for column in ("width", "error of the average network", "of one network", "gain over infinite width"):
-        table.add_column(column, justify="right")
+    table = new_table("width", "error of the average network", "of one network", "gain over infinite width", right=True)
     for width in report["width"].values:
         row = report.sel(width=width)
         doubt = "" if bool(row["trusted"]) else " (theory unsure)"

@@ -7,7 +7,7 @@ import typer
 
 from orderparam.cli.arguments import free_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
-from orderparam.cli.terminal import console, plain
+from orderparam.cli.terminal import console, new_table, plain
 
 if TYPE_CHECKING:
     from orderparam.analysis.scaling_law import ScalingLaw
@@ -74,29 +74,23 @@ def _shares(law: "ScalingLaw", budgets: list[float]) -> list[Any]:
 
 
 def _print(law: "ScalingLaw", budgets: list[float]) -> None:
-    from rich.table import Table
-
     out = console()
     out.print(f"[bold]{law.form}[/]: {len(law.runs)} runs, scatter {law.scatter:.2%}\n", highlight=False)
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for column in ("number", "value", "95 % interval"):
-        table.add_column(column, justify="right")
+    numbers = new_table("number", "value", "95 % interval", right=True)
     for name, value in law.values.items():
         interval = law.intervals[name]
-        table.add_row(name, f"{value:.5g}", f"{interval.low:.4g} to {interval.high:.4g}")
-    out.print(table, "")
+        numbers.add_row(name, f"{value:.5g}", f"{interval.low:.4g} to {interval.high:.4g}")
+    out.print(numbers, "")
     if len(law.held_out) > 1:
         errors = ", ".join(f"{name} {error:.2%}" for name, error in law.held_out.items())
         out.print(f"off on the quarter with most compute, fitted to the rest: {errors}")
     shares = _shares(law, budgets)
     if shares:
-        table = Table(header_style="bold", box=None, pad_edge=False)
-        for column in ("compute", "best parameters", "samples", "loss"):
-            table.add_column(column, justify="right")
+        best = new_table("compute", "best parameters", "samples", "loss", right=True)
         for share in shares:
             cells = [f"{one.value:.4g} ({one.low:.3g} to {one.high:.3g})" for one in share[1:]]
-            table.add_row(f"{share.compute:.3g}", *cells)
-        out.print(table)
+            best.add_row(f"{share.compute:.3g}", *cells)
+        out.print(best)
     if law.outliers:
         out.print(f"runs far off the law, which hardly count: rows {', '.join(map(str, law.outliers[:10]))}")
     for warning in law.warnings:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 
 def console() -> "Console":
@@ -12,6 +13,16 @@ def console() -> "Console":
 
     terminal = Console()
     return terminal if terminal.is_terminal else Console(width=160)
+
+
+def new_table(*columns: str, right: bool = False, title: str | None = None) -> "Table":
+    """An empty table with these columns, to the right where they hold numbers."""
+    from rich.table import Table
+
+    empty = Table(header_style="bold", box=None, pad_edge=False, title=title, title_justify="left")
+    for column in columns:
+        empty.add_column(column, justify="right" if right else "left")
+    return empty
 
 
 def plain(text: str) -> str:

@@ -118,8 +118,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     for problem in _broken_tables(markdown):
         raise PluginError(f"{page.file.src_uri}: a row of a table has more or fewer cells than its head: {problem}")
     if folder == "tutorials":
-        head, rest = re.match(r"(# [^\n]*\n)(.*)", markdown, re.DOTALL).groups()  # type: ignore[union-attr]
-        return f"{head}\n[As a notebook]({name}.ipynb){{: .notebook download }}\n{rest}"
+        head, rest = markdown.split("\n", 1)
+        return f"{head}\n\n[As a notebook]({name}.ipynb){{: .notebook download }}\n{rest}"
     if folder == "theory" and name in rooms():
         names = [study.name for study in gallery.studies().values() if study.room == name]
         markdown = with_agreement(markdown, name)

@@ -46,8 +46,8 @@ def arguments(ctx: Any, incomplete: str) -> list[tuple[str, str]]:
 
 def _arguments(verb: Any) -> Iterator[tuple[str, tuple[str, tuple[Any, ...]]]]:
     """Name -> meaning and words."""
-    from orderparam.cli.given import concrete, makers
     from orderparam.core.fields import declarations
+    from orderparam.core.given import concrete, makers
 
     for kind in concrete(verb.systems):
         for name, declaration in declarations(kind).items():

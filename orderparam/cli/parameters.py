@@ -1,10 +1,11 @@
 """The parameters of one theory or experiment, as its contract says: meaning, what is allowed, default."""
 
+import dataclasses
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from orderparam.cli.given import concrete, makers
-from orderparam.cli.terminal import console, plain, short
+from orderparam.cli.terminal import console, new_table, plain, short
+from orderparam.core.given import concrete, makers
 
 if TYPE_CHECKING:
     from orderparam.core.fields import Declaration
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
 
 def one_verb(name: str) -> None:
     """What a theory or experiment takes and gives."""
-    from rich.table import Table
-
     from orderparam.core.fields import declarations
     from orderparam.core.registry import find
     from orderparam.core.verb import Theory
@@ -23,22 +22,19 @@ def one_verb(name: str) -> None:
     out.print(f"[bold]{plain(verb.name)}[/]  [dim]{kind}[/]")
     out.print(plain(inspect.cleandoc(verb.fn.__doc__ or "")), highlight=False)
     for system in concrete(verb.systems):
-        table = Table(header_style="bold", box=None, pad_edge=False, title=f"\n{system.__name__}", title_justify="left")
-        for column in ("parameter", "meaning", "allowed", "default"):
-            table.add_column(column, no_wrap=column == "parameter")
+        fields = new_table("parameter", "meaning", "allowed", "default", title=f"\n{system.__name__}")
+        fields.columns[0].no_wrap = True
         for field, declaration in declarations(system).items():
             default = system.__dataclass_fields__[field].default
-            shown = "[bold]needed[/]" if default is inspect.Parameter.empty or _absent(default) else plain(short(_named(default)))
-            table.add_row(field, plain(declaration.meaning), plain(_allowed(declaration)), shown)
-        out.print(table)
+            shown = "[bold]needed[/]" if default is dataclasses.MISSING else plain(short(_named(default)))
+            fields.add_row(field, plain(declaration.meaning), plain(_allowed(declaration)), shown)
+        out.print(fields)
     if verb.options:
-        table = Table(header_style="bold", box=None, pad_edge=False, title="\noptions", title_justify="left")
-        for column in ("option", "allowed", "default"):
-            table.add_column(column)
+        options = new_table("option", "allowed", "default", title="\noptions")
         for option, parameter in verb.options.items():
             words = ", ".join(map(str, verb.choices(option)))
-            table.add_row(option, plain(words), plain(short(_named(parameter.default))))
-        out.print(table)
+            options.add_row(option, plain(words), plain(short(_named(parameter.default))))
+        out.print(options)
     observables = ", ".join(dict.fromkeys(name for result in verb.results for name in result.dims()))
     out.print(f"\ngives: {observables}", highlight=False)
     out.print(f"[dim]orderparam solve {verb.name} NAME=VALUE ...[/]", highlight=False)
@@ -52,12 +48,6 @@ def systems_of() -> list[tuple[str, str]]:
         (name, (kind.__doc__ or "").partition("\n\n")[0].replace("\n", " ").partition(". ")[0])
         for name, kind in systems().items()
     ]
-
-
-def _absent(default: Any) -> bool:
-    import dataclasses
-
-    return default is dataclasses.MISSING
 
 
 def _named(value: Any) -> Any:

@@ -1,7 +1,8 @@
 """`orderparam phases`: the phase diagram of one theory, or its transition along one field."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -34,10 +35,13 @@ def phases(
 ) -> None:
     """Phase diagram of a theory in the plane of two fields, or its transition along one. Again, it goes on where it stopped."""
     with clear_errors(), warnings_in_one_line(), within_memory():
-        from orderparam.cli.given import assignments, read
+        from orderparam.analysis import phase_diagram, transition
+        from orderparam.analysis.phases.files import write
         from orderparam.cli.ranges import is_range, plane_range
+        from orderparam.core.given import assignments, read
         from orderparam.core.registry import find
         from orderparam.core.verb import Experiment
+        from orderparam.plotting import save
 
         given = assignments(settings)
         over = {field: plane_range(field, text) for field, text in given.items() if is_range(text)}
@@ -52,42 +56,20 @@ def phases(
             raise ValueError(f"{verb.name} is an experiment: its transition is measured along one field; give one range")
         first = {field: str(ends[0]) for field, ends in over.items()}
         system, options = read(verb, {**given, **first}, {})
-        chosen = order or next(iter(verb.results[0].dims()))
-        folder = out or Path("results") / result_folder(f"phases-{verb.name}", False, {**given, "order": chosen})
-        _find(verb, system, options, over, chosen, level, resolution, seeds, folder)
-
-
-def _find(
-    verb: Any,
-    system: Any,
-    options: dict[str, Any],
-    over: Any,
-    order: str,
-    level: float | None,
-    resolution: int,
-    seeds: Any,
-    folder: Path,
-) -> None:
-    from functools import partial
-
-    from orderparam.analysis import phase_diagram, transition
-
-    asked = partial(verb, **options)
-    out = console()
-    if len(over) == 1:
-        found = transition(asked, system, over, order=order, level=level, seeds=seeds, store=folder / "points")
-        out.print(plain(repr(found)), highlight=False, soft_wrap=True)
-        return
-    from orderparam.analysis.phases.files import write
-    from orderparam.plotting import save
-
-    with out.status("evaluating the plane"):
-        plane = phase_diagram(asked, system, over, order=order, level=level, resolution=resolution, store=folder / "points")
-    out.print(plain(repr(plane)), highlight=False, soft_wrap=True)
-    write(plane, folder)
-    save(plane.figure(), folder / "figure")
-    out.print(
-        f"figure: {plain(str(folder / 'figure.png'))} (and .pdf); data: {plain(str(folder))} (.zarr, .csv)",
-        highlight=False,
-        soft_wrap=True,
-    )
+        order = order or next(iter(verb.results[0].dims()))
+        folder = out or Path("results") / result_folder(f"phases-{verb.name}", False, {**given, "order": order})
+        asked, screen = partial(verb, **options), console()
+        if len(over) == 1:
+            found = transition(asked, system, over, order=order, level=level, seeds=seeds, store=folder / "points")
+            screen.print(plain(repr(found)), highlight=False, soft_wrap=True)
+            return
+        with screen.status("evaluating the plane"):
+            plane = phase_diagram(asked, system, over, order=order, level=level, resolution=resolution, store=folder / "points")
+        screen.print(plain(repr(plane)), highlight=False, soft_wrap=True)
+        write(plane, folder)
+        save(plane.figure(), folder / "figure")
+        screen.print(
+            f"figure: {plain(str(folder / 'figure.png'))} (and .pdf); data: {plain(str(folder))} (.zarr, .csv)",
+            highlight=False,
+            soft_wrap=True,
+        )

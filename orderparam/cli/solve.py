@@ -1,6 +1,7 @@
 """`orderparam solve`: one theory or experiment, at numbers of one's own."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ from orderparam.cli import completion
 from orderparam.cli.arguments import result_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
-from orderparam.cli.terminal import console, plain
+from orderparam.cli.terminal import console, new_table, plain
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -45,9 +46,10 @@ def solve(
 ) -> None:
     """Solve one theory, or run one experiment, at numbers of your own: a result, or with --over a table, a figure and files."""
     with clear_errors(), warnings_in_one_line(), within_memory():
-        from orderparam.cli.given import assignments, read
         from orderparam.cli.ranges import swept
+        from orderparam.core.given import assignments, read
         from orderparam.core.registry import find
+        from orderparam.core.sweep import sweep
         from orderparam.core.verb import Experiment
 
         grid = dict(swept(text) for text in over or [])
@@ -68,7 +70,13 @@ def solve(
             return
         shown = {**given, **{text.partition("=")[0]: text.partition("=")[2] for text in over or []}}
         folder = out or Path("results") / result_folder(f"solve-{verb.name}", False, shown)
-        _sweep(verb, measured, system, options, grid, runs, show or [], folder)
+        found: dict[str, xr.Dataset] = {}
+        for one, own in ((verb, options), (measured, {})):
+            if one is not None:
+                several = runs if isinstance(one, Experiment) else None
+                data = sweep(partial(one, **own), system, grid, seeds=several, store=folder / f"{one.name}.zarr")
+                found[one.name] = _with_words(data, grid).assign_attrs(label=one.name.rpartition(".")[2].replace("_", " "))
+        _report(found, measured, grid, show or [], folder)
 
 
 def _print_result(verb: Any, result: Any) -> None:
@@ -81,37 +89,16 @@ def _print_result(verb: Any, result: Any) -> None:
             console().print(f"[yellow]{plain(verb.name)} {meaning}: {name} is False[/]")
 
 
-def _sweep(
-    verb: Any,
-    measured: Any,
-    system: Any,
-    options: dict[str, Any],
-    grid: dict[str, Any],
-    runs: int | None,
-    show: Sequence[str],
-    folder: Path,
-) -> None:
-    from functools import partial
-
+def _report(found: dict[str, "xr.Dataset"], measured: Any, grid: dict[str, Any], show: Sequence[str], folder: Path) -> None:
+    """Prints what was swept, or how far it is from what was measured; writes all of it and draws what was asked for."""
+    from orderparam.core.agreement import agreement
     from orderparam.core.study.table import tables
-    from orderparam.core.sweep import sweep
-    from orderparam.core.verb import Experiment
 
-    found: dict[str, xr.Dataset] = {}
-    for one, own in ((verb, options), (measured, {})):
-        if one is not None:
-            seeds = runs if isinstance(one, Experiment) else None
-            store = folder / f"{one.name}.zarr"
-            data = sweep(partial(one, **own), system, grid, seeds=seeds, store=store)
-            data = _with_words(data, grid)
-            found[one.name] = data.assign_attrs(label=one.name.rpartition(".")[2].replace("_", " "))
     names = _observables(list(found.values()), show)
     out = console()
     if measured is not None:
-        from orderparam.core.agreement import agreement
-
-        theory, experiment = found.values()
-        for table in tables(measured.name, agreement({verb.name: theory}, experiment, names), out.width):
+        theory, experiment = found
+        for table in tables(measured.name, agreement({theory: found[theory]}, found[experiment], names), out.width):
             out.print(table)
             out.print()
     else:
@@ -160,7 +147,6 @@ def _columns(data: "xr.Dataset", names: Sequence[str], most: int) -> dict[str, "
 def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
     """A row for each point (the first and the last where there are too many), mean and error over runs, what fits."""
     import numpy as np
-    from rich.table import Table
 
     from orderparam.core.agreement import estimate
     from orderparam.core.program import DONE
@@ -176,7 +162,7 @@ def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
         pairs = np.stack([one.transpose(*grid).values.ravel() for one in (mean, error)], axis=1)
         cells[name] = [with_error(m, e) if np.isfinite(e) else f"{m:.8g}" for m, e in pairs.tolist()]
     marks = (data["status"] != DONE).values.reshape([*shape, -1]).any(axis=-1).ravel()
-    table = Table(header_style="bold", box=None, pad_edge=False)
+    table = new_table()
     used = 0
     shown: list[str] = []
     for name, texts in cells.items():

@@ -15,16 +15,11 @@ from typing import Any
 import panel as pn
 import xarray as xr
 
-from orderparam.core.agreement import agreement
-from orderparam.core.sweep import SweepError
-from orderparam.core.text import with_error
 from orderparam.explore.controls import (
     Axes,
     Knobs,
-    experiment_menu,
     heading,
     menus,
-    moved_to,
     observable_menu,
     options_of,
     theory_menu,
@@ -32,11 +27,10 @@ from orderparam.explore.controls import (
 from orderparam.explore.curves import CurveFigure, CurveLook, spoken
 from orderparam.explore.evaluate import Drawn, Latest, Stale, curve, in_background, is_compiled
 from orderparam.explore.gallery import Gallery
-from orderparam.explore.measure import MeasuredPoints, Measurement, measured
-from orderparam.explore.phases import planes
-from orderparam.explore.plane import PlaneFigure, plane_key
+from orderparam.explore.measure_here import MeasureHere
+from orderparam.explore.plane_tab import PlaneTab
 from orderparam.explore.starts import kinds, theories_of
-from orderparam.explore.state import MEASURED, RESOLUTIONS, SEEDS, PageState, observables, opened, read
+from orderparam.explore.state import PageState, opened, read
 from orderparam.explore.take_away import picture, table
 from orderparam.explore.written import Unwritten
 from orderparam.explore.your_data import YourData
@@ -56,13 +50,9 @@ class Page:
         self.folder, self.dark = folder, dark
         self._doc = pn.state.curdoc
         self._location = pn.state.location
-        self._latest, self._planes = Latest(self._evaluate), Latest(self._fill)
+        self._latest = Latest(self._evaluate)
         self._curves: dict[str, Drawn] = {}
         self._figures: list[CurveFigure] = []
-        self._plane: PlaneFigure | None = None
-        self._measurement: Measurement | None = None
-        self._measured: MeasuredPoints | None = None
-        self._seen: tuple[Any, ...] = ()
         self._running: tuple[str, float, bool] | None = None
         self._ended = False
         self._asked = self._address = ""
@@ -92,9 +82,11 @@ class Page:
         head = pn.Row(pn.pane.HTML("<h1>orderparam explorer</h1>", **_WIDE), theme, **_WIDE)
         self.gallery = Gallery(self.open)
         self.data = YourData(self.folder, self.dark, self.post)
+        self.plane = PlaneTab(self.dark, self.change, self.tell, self.post)
+        self.here = MeasureHere(self.folder, self.change, self.tell)
         self.tabs = pn.Tabs(
             ("Curves", self._curve_tab()),
-            ("Phase plane", self._plane_tab()),
+            ("Phase plane", self.plane.view),
             ("Gallery", self.gallery.view),
             ("Your data", self.data.view),
             **_WIDE,
@@ -105,17 +97,6 @@ class Page:
         self.view = pn.Column(head, body, max_width=1500, styles={"margin": "0 auto", "padding": "0 8px"}, **_WIDE)
 
     def _curve_tab(self) -> pn.Column:
-        self.experiment = pn.Column(**_WIDE)
-        self.points = pn.widgets.IntInput(name="points", value=6, start=MEASURED[0], end=MEASURED[1], width=90)
-        self.seeds = pn.widgets.IntInput(name="runs of each", value=4, start=SEEDS[0], end=SEEDS[1], width=110)
-        self.measure = pn.widgets.Button(name="Measure", button_type="primary", width=100, margin=(25, 5, 5, 5))
-        self.cancel = pn.widgets.Button(name="Cancel", width=90, margin=(25, 5, 5, 5), disabled=True)
-        self.progress = pn.indicators.Progress(value=0, max=100, visible=False, **_WIDE)
-        self.agreement = pn.pane.HTML("", **_WIDE)
-        for one, field in ((self.points, "measured"), (self.seeds, "seeds")):
-            one.param.watch(lambda event, field=field: self._counted(field, event.new), "value")
-        self.measure.on_click(lambda _: self._measure())
-        self.cancel.on_click(lambda _: self._cancel())
         self.python = pn.widgets.TextAreaInput(name="as Python", rows=8, disabled=True, **_WIDE)
         self.command = pn.widgets.TextAreaInput(name="as commands", rows=4, disabled=True, **_WIDE)
         copies = []
@@ -134,30 +115,8 @@ class Page:
             for kind in ("png", "pdf", "csv")
         ]
         take_away = pn.Column(pn.FlexBox(*copies, *files, **_WIDE), self.python, self.command, **_WIDE)
-        self.here = pn.Column(
-            heading("Measure here"),
-            self.experiment,
-            pn.FlexBox(self.points, self.seeds, self.measure, self.cancel),
-            self.progress,
-            self.agreement,
-            **_WIDE,
-        )
         above = pn.Row(self.busy, self.log_y, **_WIDE)
-        return pn.Column(above, self.plots, self.problems, self.here, heading("Take it away"), take_away, **_WIDE)
-
-    def _plane_tab(self) -> pn.Column:
-        self.order = pn.widgets.Select(name="order parameter", options=[], width=200)
-        self.order.param.watch(lambda event: self._ordered(event.new), "value")
-        self.finest = pn.widgets.Select(name="squares along each axis", options=list(RESOLUTIONS), value=32, width=160)
-        self.fill = pn.widgets.Button(name="Fill in", button_type="primary", width=90, margin=(25, 5, 5, 5))
-        self.halt = pn.widgets.Button(name="Cancel", width=90, margin=(25, 5, 5, 5), disabled=True)
-        self.fill.on_click(lambda _: self._ask_plane())
-        self.halt.on_click(lambda _: self._halt_plane())
-        self.y_axis = pn.Column(width=300)
-        self.plane_words = pn.pane.HTML("", **_WIDE)
-        self.plane_plot = pn.Column(min_width=300, **_WIDE)
-        controls = pn.FlexBox(self.y_axis, self.order, self.finest, self.fill, self.halt, align_items="flex-start", **_WIDE)
-        return pn.Column(controls, self.plane_words, self.plane_plot, **_WIDE)
+        return pn.Column(above, self.plots, self.problems, self.here.view, heading("Take it away"), take_away, **_WIDE)
 
     # -- threads, messages -----------------------------------------------------------------------------------------------
 
@@ -179,7 +138,7 @@ class Page:
         """The visitor has gone: what runs for this page alone is ended; a measurement goes on into its store."""
         self._ended = True
         self._latest.end()
-        self._planes.end()
+        self.plane.end()
         self.data.end()
 
     # -- choosing a system -----------------------------------------------------------------------------------------------
@@ -266,8 +225,8 @@ class Page:
         begun = state.begun
         where = f" Numbers to begin with: study {begun.study}." if begun.study else ""
         self.about.object = f"<h2>{escape(kind.__name__)}</h2><p>{escape(summary(kind))}.<small>{escape(where)}</small></p>"
-        self._curves, self._plane, self._measured = {}, None, None
-        self.plane_plot.clear()
+        self._curves = {}
+        self.plane.clear()
         self.tabs.active = 0
         self._new_controls(state)
 
@@ -281,21 +240,9 @@ class Page:
         choices = menus(state, self.change, self.tell)
         rows += [heading("Choices"), choices] if len(choices) else []
         self.chosen.objects = rows
-        menu = experiment_menu(state)
-        menu.param.watch(lambda event: self._experiment_chosen(event.new), "value")
-        options = []
-        if state.experiment:
-            name = state.experiment
-            options = options_of(state, name, partial(self._optioned, name), self.tell)
-        for one in options:
-            one.param.update(sizing_mode=None, width=170)
-        self.experiment.objects = [menu, pn.FlexBox(*options, **_WIDE)] if state.experiment else []
-        self.here.visible = bool(state.experiment)
-        self.points.value, self.seeds.value, self.log_y.value = state.measured, state.seeds, state.log_y
-        known = observables(state)
-        self.order.param.update(options=known, value=state.order if state.order in known else None)
-        self.y_axis.objects = [Axes(state, "y", self.change, self.tell).view] if state.y else []
-        self.fill.disabled = not (state.y and state.order and state.theories)
+        self.here.renew(state, self._optioned)
+        self.plane.renew(state)
+        self.log_y.value = state.log_y
 
     def _moved(self, state: PageState) -> None:
         """A slider has moved: what else changed meanwhile stays."""
@@ -306,26 +253,10 @@ class Page:
         assert self.state is not None
         self.change(self.state.with_(options={**self.state.options, (name, option): value}))
 
-    def _experiment_chosen(self, name: Any) -> None:
-        assert self.state is not None
-        if name:
-            self.change(self.state.with_(experiment=name))
-
-    def _counted(self, field: str, value: Any) -> None:
-        assert self.state is not None
-        low, high = MEASURED if field == "measured" else SEEDS
-        if isinstance(value, int) and low <= value <= high and value != getattr(self.state, field):
-            self.change(self.state.with_(**{field: value}))
-
     def _logged(self, value: Any) -> None:
         assert self.state is not None
         if bool(value) != self.state.log_y:
             self.change(self.state.with_(log_y=bool(value)))
-
-    def _ordered(self, name: Any) -> None:
-        assert self.state is not None
-        if name and name != self.state.order and name in observables(self.state):
-            self.change(self.state.with_(order=name))
 
     def _looks(self) -> list[CurveLook]:
         state = self.state
@@ -344,11 +275,11 @@ class Page:
             for name, known in self._curves.items():
                 if known.data is not None and state.x in known.data.dims:
                     self._draw(name, known.data)
-            self._seen = ()
+            self.here.forget()
         for one in self._figures:
             one.mark(state.value(state.x))
-        if self._plane is not None and self._plane.key == plane_key(state, self.dark):
-            self._plane.mark(state.value(state.x), state.value(state.y))
+        self.here.follow(state)
+        self.plane.follow(state)
 
     def _draw(self, name: str, data: xr.Dataset | None) -> None:
         for one in self._figures:
@@ -364,7 +295,7 @@ class Page:
                 found = curve(state, name, stale)
             finally:
                 self._running = None
-            self.post(lambda found=found: self._arrived(state, found))  # type: ignore[misc]
+            self.post(partial(self._arrived, state, found))
             if stale():
                 raise Stale
 
@@ -374,7 +305,6 @@ class Page:
             return
         self._curves[found.theory] = found
         self._draw(found.theory, found.data)
-        self._seen = ()
         self._say_problems()
 
     def _say_problems(self) -> None:
@@ -392,105 +322,6 @@ class Page:
                 first = "".join(f"; {reason}" for reason in data.attrs.get("failures", [])[:1])
                 said.append(f"{spoken(name)}: of {data.attrs['points']} points {' and '.join(words)}{first}")
         self.problems.object = "".join(f'<p class="warn">{escape(one)}</p>' for one in said)
-
-    # -- measurements ----------------------------------------------------------------------------------------------------
-
-    def _measure(self) -> None:
-        if self.state is None or not self.state.experiment or (self._measurement and not self._measurement.ended):
-            return
-        made = Measurement(self.state, self.folder)
-        if self._try(made.start):
-            self._measurement = made
-            self.measure.disabled, self.cancel.disabled, self.progress.visible = True, False, True
-
-    def _cancel(self) -> None:
-        if self._measurement is not None:
-            self._measurement.cancel()
-
-    def _look_for_points(self) -> None:
-        """Reads the store of what is on the page, and draws what is in it."""
-        state = self.state
-        assert state is not None
-        found = measured(state, self.folder)
-        running = self._measurement if self._measurement and not self._measurement.ended else None
-        done = (found.done, found.failed, found.wanted) if found else None
-        theories = tuple(id(one) for one in self._curves.values())
-        seen = (state.experiment, done, theories, tuple(state.show), state.address, bool(running))
-        if seen == self._seen:
-            return
-        self._seen, self._measured = seen, found
-        for one in self._figures:
-            one.measured(found.data if found else None)
-        self.agreement.object = self._agreement(found)
-        self.progress.visible = running is not None
-        if found:
-            self.progress.value = max(1, round(100 * (found.done + found.failed) / found.wanted))
-
-    def _agreement(self, found: MeasuredPoints | None) -> str:
-        state = self.state
-        assert state is not None
-        if found is None:
-            return ""
-        theories = {spoken(name): one.data for name in state.theories if (one := self._curves.get(name)) and one.data is not None}
-        known = {name: data for name, data in theories.items() if state.x in data.dims}
-        parts = [f"<p>{found.done} of {found.wanted} runs are kept{_failed(found)}.</p>"]
-        for observable, part in agreement(known, found.data, [*state.show]).items():
-            parts.append(_table(part, state.x, observable))
-        return "".join(parts)
-
-    # -- the plane -------------------------------------------------------------------------------------------------------
-
-    def _ask_plane(self) -> None:
-        state = self.state
-        if state is None or not (state.y and state.order and state.theories):
-            return
-        if state.x == state.y:
-            self.tell("the two axes of the plane must be different numbers")
-            return
-        self._plane = PlaneFigure(state, self.dark, self._clicked)
-        self._plane.mark(state.value(state.x), state.value(state.y))
-        self.plane_plot.objects = [pn.pane.Bokeh(self._plane.plot, **_WIDE)]
-        self.halt.disabled = False
-        self.plane_words.object = "<p>evaluating the corners ...</p>"
-        self._planes.ask((state, int(self.finest.value), self._plane))
-
-    def _halt_plane(self) -> None:
-        self._planes.end()
-        self.halt.disabled = True
-        self.plane_words.object = "<p>cancelled</p>"
-
-    def _fill(self, request: Any, stale: Callable[[], bool]) -> None:
-        """In a worker thread: ever finer planes, each posted as it is there."""
-        state, finest, figure = request
-
-        def arrived(plane: Any) -> None:
-            if figure is self._plane and figure is not None:
-                figure.draw(plane)
-                words = f"{plane.points} points of {spoken(state.theories[0])}; click in the plane to go there"
-                self.plane_words.object = f"<p>{escape(words)}</p><pre>{escape(repr(plane))}</pre>"
-
-        def ended(words: str) -> None:
-            if figure is self._plane:
-                self.halt.disabled = True
-                if words:
-                    self.plane_words.object = f'<p class="warn">{escape(words)}</p>'
-
-        problem = ""
-        try:
-            for plane in planes(state, finest, lambda: stale() or self._ended):
-                self.post(lambda plane=plane: arrived(plane))  # type: ignore[misc]
-        except Stale:
-            raise
-        except (ValueError, SweepError) as error:
-            problem = str(error)
-        except Exception as error:  # what a theory raises outside its contract is said, not printed
-            problem = f"{type(error).__name__}: {error}"
-        self.post(lambda: ended(problem))
-
-    def _clicked(self, x: float, y: float) -> None:
-        state = self.state
-        if state is not None and self._plane is not None and self._plane.key == plane_key(state, self.dark):
-            self._try(lambda: self.show(moved_to(state, {state.x: x, state.y: y})))
 
     # -- taking away -----------------------------------------------------------------------------------------------------
 
@@ -512,7 +343,7 @@ class Page:
         state = self.state
         assert state is not None
         curves = {name: one.data for name in state.theories if (one := self._curves.get(name)) and one.data is not None}
-        points = self._measured.data if self._measured else None
+        points = self.here.known.data if self.here.known else None
         if kind == "csv":
             return StringIO(table(curves, points, state.x))
         looks = [look for look in self._looks() if any(look.observable in data for data in curves.values())]
@@ -542,12 +373,7 @@ class Page:
         shown = f'<p role="status" aria-live="polite"><small>{escape(words)}</small></p>'
         if self.busy.object != shown:
             self.busy.object = shown
-        if self._measurement is not None and self._measurement.ended:
-            if self._measurement.problem:
-                self.tell(f"{spoken(self._measurement.state.experiment)}: {self._measurement.problem}")
-            self._measurement, self.measure.disabled, self.cancel.disabled = None, False, True
-            self._seen = ()
-        self._look_for_points()
+        self.here.look(self._curves, self._figures)
         address = self.state.address + ("&theme=dark" if self.dark else "")
         if address != self._asked:  # while a slider moves, neither the address nor what is copied follows it
             self._asked = address
@@ -569,30 +395,3 @@ def _frame(state: PageState) -> Any:
     words = tuple(sorted((name, str(value)) for name, value in state.changes.items() if not isinstance(value, int | float)))
     options = tuple(sorted((key, str(value)) for key, value in state.options.items()))
     return words, state.theories, options, state.show, state.x, state.span, state.y, state.y_span, state.experiment, state.order
-
-
-def _failed(found: MeasuredPoints) -> str:
-    return f", {found.failed} failed" if found.failed else ""
-
-
-def _table(part: xr.Dataset, x: str, observable: str) -> str:
-    """Theory beside the mean, as a table."""
-    names = [str(name) for name in part["theory"].values]
-    head = "".join(f"<th scope=col>{escape(name)}</th><th scope=col>z</th>" for name in names)
-    extra = {str(dim): 0 for dim in part["mean"].dims if dim not in ("theory", x)}
-    part = part.isel(extra)
-    rows = []
-    for i in range(part.sizes[x]):
-        row = part.isel({x: i})
-        first = row.isel(theory=0)
-        cells = [f"{float(row[x]):.4g}", with_error(float(first["mean"]), float(first["standard_error"]))]
-        for name in names:
-            one = row.sel(theory=name)
-            z = float(one["z"])
-            cells += [f"{float(one['theory_value']):.4g}", f"{z:+.1f}" if z == z else "–"]
-        rows.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
-    title = escape(observable.replace("_", " "))
-    return (
-        f"<table><caption>{title}: theory and measurement</caption><tr><th scope=col>{escape(x)}</th>"
-        f"<th scope=col>measured</th>{head}</tr>{''.join(rows)}</table>"
-    )

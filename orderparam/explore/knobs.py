@@ -31,7 +31,7 @@ class Knob:
         axis = self.axis
         if position <= 0 or position >= STEPS:
             return axis.low if position <= 0 else axis.high
-        return self.neat(float(axis.value(position / STEPS)))  # type: ignore[arg-type]
+        return self.neat(float(axis.value(position / STEPS)))
 
     def neat(self, value: float) -> float:
         """A number of four digits, whole where it counts something, within the range."""
@@ -73,7 +73,7 @@ def swept_by(start: Opening) -> dict[str, list[float]]:
 def _stands(system: System, axis: Axis, whole: bool) -> bool:
     """Whether the system takes another number near the middle of the range; a sum that must be one takes none."""
     for u in (0.3, 0.5, 0.7):
-        value = float(axis.value(u))  # type: ignore[arg-type]
+        value = float(axis.value(u))
         try:
             replace(system, {axis.name: round(value) if whole else value})
         except ValueError:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from orderparam.cli.given import makers
 from orderparam.core import registry
 from orderparam.core.fields import Declaration, declarations, is_number
+from orderparam.core.given import makers
 from orderparam.core.grid import numeric
 from orderparam.core.names import nearest
 from orderparam.core.registry import index, room_of

@@ -17,8 +17,8 @@ from urllib.parse import parse_qsl, urlencode
 import numpy as np
 
 from orderparam.analysis.phases.axes import axes_of
-from orderparam.cli.given import _option
 from orderparam.core.fields import is_number
+from orderparam.core.given import read_option
 from orderparam.core.grid import numeric
 from orderparam.core.names import nearest
 from orderparam.core.study import find
@@ -270,7 +270,7 @@ def option_of(state: PageState, name: str, option: str, words: str) -> Any:
     """The value of an option of a theory or experiment. Raises `ValueError` as the theory does, and for sizes beyond `MOST` times
     its default or that of the study."""
     verb = verbs()[name]
-    value = _option(verb, option, words)
+    value = read_option(verb, option, words)
     verb.accept(state.made, {option: value})
     default = verb.options[option].default
     for one in value if isinstance(value, tuple) else (value,):

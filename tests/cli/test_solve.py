@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import orderparam as op
 from orderparam.cli import completion
 from orderparam.cli.commands import app
-from orderparam.cli.given import assignments, read
+from orderparam.core.given import assignments, read
 from orderparam.cli.ranges import swept
 from orderparam.core.registry import find
 from orderparam.kernels import power_law

@@ -105,14 +105,14 @@ def test_a_theory_that_is_chosen_is_drawn_and_another_left_out(visitor):
 
 
 def test_a_click_in_the_plane_moves_both_numbers(visitor):
-    page = visitor.page
-    page.finest.value = 8
-    page._ask_plane()
-    visitor.until(lambda: page._plane is not None and len(page._plane._points.data["x"]) > 0)
-    page._clicked(0.6, 0.1)
+    page, plane = visitor.page, visitor.page.plane
+    plane.finest.value = 8
+    plane._ask()
+    visitor.until(lambda: plane._figure is not None and len(plane._figure._points.data["x"]) > 0)
+    plane._clicked(0.6, 0.1)
     assert page.state.value("temperature") == 0.6
     assert page.state.value("field") == 0.1
-    assert page._plane._here.data == {"x": [0.6], "y": [0.1]}
+    assert plane._figure._here.data == {"x": [0.6], "y": [0.1]}
 
 
 @pytest.mark.parametrize("kind", ["png", "pdf", "csv"])

@@ -20,7 +20,7 @@ class Axis:
     high: float
     log: bool
 
-    def value(self, u: np.ndarray) -> np.ndarray:
+    def value(self, u: float | np.ndarray) -> np.ndarray:
         """The field at u; the ends of the unit interval give the ends exactly."""
         low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
         between = (1 - u) * low + u * high
@@ -29,7 +29,7 @@ class Axis:
 
     def slope(self, u: float) -> float:
         """d value / du."""
-        return float(self.value(np.asarray(u))) * math.log(self.high / self.low) if self.log else self.high - self.low
+        return float(self.value(u)) * math.log(self.high / self.low) if self.log else self.high - self.low
 
 
 def axes_of(system: System, over: Mapping[str, Sequence[Any]], count: int, whole: bool = False) -> tuple[Axis, ...]:

@@ -54,7 +54,7 @@ def read(verb: "Verb", given: Mapping[str, str], swept: Mapping[str, float]) -> 
         raise ValueError(f"{chosen.__name__} has no field {name!r}{nearest(name, [*_fields(chosen), *verb.options])}")
     own = {name: text for name, text in given.items() if name.partition(".")[0] not in options}
     system = _record(chosen, {**own, **{name: repr(value) for name, value in swept.items()}}, "")
-    return system, {name: _option(verb, name, given[name]) for name in options}
+    return system, {name: read_option(verb, name, given[name]) for name in options}
 
 
 def concrete(kinds: Sequence[type]) -> list[type["System"]]:
@@ -211,7 +211,7 @@ def _makes(thing: Any, kinds: tuple[type, ...]) -> bool:
     return isinstance(made, type) and issubclass(made, kinds) and not records
 
 
-def _option(verb: "Verb", name: str, text: str) -> Any:
+def read_option(verb: "Verb", name: str, text: str) -> Any:
     """An option of a theory, as its annotation says."""
     kinds = _alternatives(verb._hints.get(name, Any))
     return _word(text, name, kinds, verb.choices(name))

@@ -5,15 +5,9 @@ error, error ~ k_c d / n. Nguyen and Barbier 2026, "Sharp feature-learning trans
 laws in extensive-width networks".
 """
 
-from orderparam.systems.extensive_width.experiment import (
-    CollectivePosterior,
-    PosteriorAverages,
-    TrainedStudent,
-    adam_at_effective_width,
-    adam_student,
-    posterior_hmc,
-    quadratic_posterior_hmc,
-)
+from orderparam.systems.extensive_width.experiment.posterior import PosteriorAverages, posterior_hmc
+from orderparam.systems.extensive_width.experiment.quadratic import CollectivePosterior, quadratic_posterior_hmc
+from orderparam.systems.extensive_width.experiment.student import TrainedStudent, adam_at_effective_width, adam_student
 from orderparam.systems.extensive_width.model import (
     TANH_2,
     HierarchicalTeacher,
@@ -23,30 +17,18 @@ from orderparam.systems.extensive_width.model import (
     WidthLimitedStudent,
     gaussian_readouts,
 )
-from orderparam.systems.extensive_width.theory import (
-    ActivationChannel,
-    BayesOptimal,
-    CoexistingStates,
-    CollectiveOptimal,
-    CollectiveTransition,
-    Compressed,
+from orderparam.systems.extensive_width.theory.bayes import CoexistingStates, all_solutions, bayes_optimal, informed_state
+from orderparam.systems.extensive_width.theory.channel import ActivationChannel, channel
+from orderparam.systems.extensive_width.theory.collective import CollectiveTransition, collective_transition
+from orderparam.systems.extensive_width.theory.compression import Compressed, compressed, effective_teacher
+from orderparam.systems.extensive_width.theory.limits import (
     FlatHierarchy,
-    MatrixChannel,
     Scaling,
-    Staircase,
-    Windows,
-    all_solutions,
-    bayes_optimal,
-    channel,
-    coexistence_windows,
-    collective_transition,
-    compressed,
-    effective_teacher,
     flat_hierarchy,
-    informed_state,
     limiting_profile,
-    matrix_channel,
-    quadratic_bayes_optimal,
-    staircase,
     steep_hierarchy,
 )
+from orderparam.systems.extensive_width.theory.matrix_channel import MatrixChannel, matrix_channel
+from orderparam.systems.extensive_width.theory.quadratic import CollectiveOptimal, quadratic_bayes_optimal
+from orderparam.systems.extensive_width.theory.state import BayesOptimal
+from orderparam.systems.extensive_width.theory.transitions import Staircase, Windows, coexistence_windows, staircase

@@ -1,6 +1,6 @@
 """Grids in the number of samples, its natural unit d^2, and what its finite size explains."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import xarray as xr
@@ -15,6 +15,11 @@ FINITE_DIMENSION = (
 def samples(low: float, high: float, count: int) -> list[float]:
     """Whole numbers of samples, equidistant in the logarithm."""
     return sorted({float(round(n)) for n in np.geomspace(low, high, count)})
+
+
+def per_ratio(ratios: Iterable[float], input_dim: float) -> list[float]:
+    """Whole numbers of samples at given n / d^2."""
+    return [float(round(ratio * input_dim**2)) for ratio in ratios]
 
 
 def learned(data: xr.Dataset) -> xr.DataArray:

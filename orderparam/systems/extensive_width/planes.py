@@ -3,7 +3,7 @@
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.core.study import Curve, study
 from orderparam.systems.extensive_width.model import HierarchicalTeacher
-from orderparam.systems.extensive_width.theory import bayes_optimal
+from orderparam.systems.extensive_width.theory.bayes import bayes_optimal
 
 
 @study(

@@ -7,11 +7,12 @@ import numpy as np
 
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel
-from orderparam.systems.extensive_width.experiment import posterior_hmc
+from orderparam.systems.extensive_width.experiment.posterior import posterior_hmc
 from orderparam.systems.extensive_width.figures import draw_order
-from orderparam.systems.extensive_width.grids import FINITE_DIMENSION, learned, samples
+from orderparam.systems.extensive_width.grids import FINITE_DIMENSION, learned, per_ratio, samples
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WeightedTeacher
-from orderparam.systems.extensive_width.theory import bayes_optimal, flat_hierarchy, informed_state
+from orderparam.systems.extensive_width.theory.bayes import bayes_optimal, informed_state
+from orderparam.systems.extensive_width.theory.limits import flat_hierarchy
 
 SOURCE = "Nguyen and Barbier 2026"
 
@@ -51,7 +52,7 @@ def feature_staircase(
     many = HierarchicalTeacher(input_dim, width, decay, noise)
     over = {"n_train": samples(0.01 * measured_dim**2, 0.2 * measured_dim**2, points)}
     all_steps = {"n_train": samples(0.01 * input_dim**2, 40 * input_dim**2, points)}
-    measured = {"n_train": [float(round(ratio * measured_dim**2)) for ratio in ratios]}
+    measured = {"n_train": per_ratio(ratios, measured_dim)}
     chains = partial(posterior_hmc, start="informed")
     yield Curve("Bayes-optimal", bayes_optimal, few, over, facets={"part": "overlaps"})
     yield Curve("informed branch", informed_state, few, over, facets={"part": "overlaps"})
@@ -102,7 +103,7 @@ def collective(
         yield Curve("infinite dimension", flat_hierarchy, system, grid, facets=facets, baseline=True)
         yield Curve("Bayes-optimal", bayes_optimal, system, grid, facets=facets)
         yield Curve("informed branch", informed_state, system, grid, facets=facets)
-    measured = {"n_train": [float(round(ratio * measured_dim**2)) for ratio in ratios]}
+    measured = {"n_train": per_ratio(ratios, measured_dim)}
     chains = partial(posterior_hmc, start="informed")
     yield Curve("HMC from the teacher", chains, system, measured, seeds, facets=facets)
 

@@ -9,10 +9,13 @@ import xarray as xr
 from orderparam.core.study import Curve, study
 from orderparam.gaussian.polynomials import Polynomial
 from orderparam.plotting import Panel, curve, horizontal
-from orderparam.systems.extensive_width.experiment import posterior_hmc, quadratic_posterior_hmc
-from orderparam.systems.extensive_width.grids import FINITE_DIMENSION, learned, per_square, samples
+from orderparam.systems.extensive_width.experiment.posterior import posterior_hmc
+from orderparam.systems.extensive_width.experiment.quadratic import quadratic_posterior_hmc
+from orderparam.systems.extensive_width.grids import FINITE_DIMENSION, learned, per_ratio, per_square, samples
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, QuadraticTeacher, WidthLimitedStudent, gaussian_readouts
-from orderparam.systems.extensive_width.theory import bayes_optimal, compressed, informed_state, quadratic_bayes_optimal
+from orderparam.systems.extensive_width.theory.bayes import bayes_optimal, informed_state
+from orderparam.systems.extensive_width.theory.compression import compressed
+from orderparam.systems.extensive_width.theory.quadratic import quadratic_bayes_optimal
 
 _INVERSE = ("$1/d$", lambda data: 1 / data.attrs["facets"]["input_dim"])
 
@@ -20,11 +23,6 @@ _INVERSE = ("$1/d$", lambda data: 1 / data.attrs["facets"]["input_dim"])
 def _mean_overlap(data: xr.Dataset, part: int) -> xr.DataArray:
     """Of the features in decreasing order of |v|, the mean over the first half (part 0) or the second (1)."""
     return data["overlap"].coarsen(feature=data.sizes["feature"] // 2).mean().isel(feature=part)
-
-
-def _sizes(ratios: tuple[float, ...], input_dim: int) -> list[float]:
-    """Whole numbers of samples."""
-    return [float(round(ratio * input_dim**2)) for ratio in ratios]
 
 
 @study(
@@ -43,7 +41,7 @@ def _sizes(ratios: tuple[float, ...], input_dim: int) -> list[float]:
             jump=learned,
             where={
                 "label": ("Bayes-optimal", "HMC, learned features informed"),
-                "n_train": tuple(_sizes(p["ratios"], p["input_dim"])[i] for i in (len(p["ratios"]) // 3, -1)),
+                "n_train": tuple(per_ratio(p["ratios"], p["input_dim"])[i] for i in (len(p["ratios"]) // 3, -1)),
             },
         ),
     ],
@@ -65,7 +63,7 @@ def posterior_sampling(
 ) -> Iterator[Curve]:
     system = HierarchicalTeacher(input_dim, width, decay, noise)
     grid = {"n_train": samples(0.02 * input_dim**2, 3.0 * input_dim**2, 240)}
-    measured = _sizes(ratios, input_dim)
+    measured = per_ratio(ratios, input_dim)
     hmc = partial(posterior_hmc, warmup=warmup, draws=draws)
     yield Curve("Bayes-optimal", bayes_optimal, system, grid)
     yield Curve("informed branch", informed_state, system, grid)
@@ -118,7 +116,7 @@ def quadratic_specialisation(
     for name, values in laws.items():
         system = QuadraticTeacher(input_dim, width - width % 2, noise, 1000.0, mixed, values)
         grid = {"n_train": samples(0.3 * input_dim**2, 9.0 * input_dim**2, points)}
-        measured, facets = {"n_train": _sizes(ratios, input_dim)}, {"readouts": f"{name} read-outs"}
+        measured, facets = {"n_train": per_ratio(ratios, input_dim)}, {"readouts": f"{name} read-outs"}
         hmc = partial(quadratic_posterior_hmc, draws=draws, leapfrog_steps=20)
         last = {"n_train": measured["n_train"][-1:]}
         yield Curve("Bayes-optimal", quadratic_bayes_optimal, system, grid, facets=facets)
@@ -205,6 +203,6 @@ def posterior_finite_size(
     hmc = partial(posterior_hmc, start="partially_informed", warmup=warmup, draws=draws)
     for dim in input_dims:
         system = HierarchicalTeacher(dim, round(width_ratio * dim), decay, noise)
-        over = {"n_train": [float(round(ratio * dim**2))]}
+        over = {"n_train": per_ratio([ratio], dim)}
         yield Curve("theory", bayes_optimal, system, over, facets={"input_dim": dim})
         yield Curve("HMC", hmc, system, over, seeds, facets={"input_dim": dim})

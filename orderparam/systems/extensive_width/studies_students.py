@@ -8,10 +8,13 @@ import xarray as xr
 
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel, horizontal, slope
-from orderparam.systems.extensive_width.experiment import adam_at_effective_width, adam_student, posterior_hmc
-from orderparam.systems.extensive_width.grids import FINITE_DIMENSION, samples
+from orderparam.systems.extensive_width.experiment.posterior import posterior_hmc
+from orderparam.systems.extensive_width.experiment.student import adam_at_effective_width, adam_student
+from orderparam.systems.extensive_width.grids import FINITE_DIMENSION, per_ratio, samples
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WidthLimitedStudent
-from orderparam.systems.extensive_width.theory import bayes_optimal, compressed, steep_hierarchy
+from orderparam.systems.extensive_width.theory.bayes import bayes_optimal
+from orderparam.systems.extensive_width.theory.compression import compressed
+from orderparam.systems.extensive_width.theory.limits import steep_hierarchy
 
 SOURCE = "Nguyen and Barbier 2026"
 
@@ -90,7 +93,7 @@ def bayes_error_collapse(
     measured = WidthLimitedStudent(
         HierarchicalTeacher(measured_dim, measured_dim // 2, measured_decay, noise), float(measured_dim // 2)
     )
-    ns = {"teacher.n_train": [float(round(ratio * measured_dim**2)) for ratio in measured_ratios]}
+    ns = {"teacher.n_train": per_ratio(measured_ratios, measured_dim)}
     grid = {"teacher.n_train": list(np.geomspace(0.02, 3e3, points) * float(measured_dim) ** 2)}
     hmc = partial(posterior_hmc, start="partially_informed")
     adam = partial(adam_at_effective_width, epochs=epochs)

@@ -12,11 +12,6 @@ from orderparam.systems.random_features.polynomial import SphereFeatures, learn_
 from orderparam.systems.random_features.scaling import DecayExponents, ScalingPath, local_exponents, scaling_exponents
 from orderparam.systems.random_features.spectra import ExplicitSpectrum, FeatureSpectrum, MarchenkoPastur
 from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent, spectral_learning
-from orderparam.systems.random_features.theory import (
-    FeatureCurve,
-    OptimalRidge,
-    asymptotics,
-    optimal_ridge,
-    ridge_response,
-    state_evolution,
-)
+from orderparam.systems.random_features.theory.curve import FeatureCurve
+from orderparam.systems.random_features.theory.optimal import OptimalRidge, optimal_ridge
+from orderparam.systems.random_features.theory.state_evolution import asymptotics, ridge_response, state_evolution

@@ -21,8 +21,8 @@ from orderparam.systems.random_features.model import (
     RandomFeatures,
     gaussian_equivalent,
 )
-from orderparam.systems.random_features.theory import optimal_ridge
 from orderparam.systems.random_features.theory.curve import Minimiser
+from orderparam.systems.random_features.theory.optimal import optimal_ridge
 
 Features = Literal["real", "gaussian"]
 Source = Callable[[PRNGKeyArray, int], Batch]

@@ -21,7 +21,8 @@ from orderparam.learning_curves.problem import Problem, from_dataset, from_file
 from orderparam.losses import loss as find_loss
 from orderparam.systems.random_features.experiment import learn_pool
 from orderparam.systems.random_features.model import FeaturePool
-from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
+from orderparam.systems.random_features.theory.optimal import optimal_ridge
+from orderparam.systems.random_features.theory.state_evolution import asymptotics
 
 LARGEST_POOL, MOST_FEATURES, FEWEST = 4000, 4000, 60
 MEASURED, DRAWN = 6, 25  # training sizes

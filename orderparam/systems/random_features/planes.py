@@ -3,7 +3,7 @@
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.core.study import Curve, study
 from orderparam.systems.random_features.model import RandomFeatures
-from orderparam.systems.random_features.theory import asymptotics
+from orderparam.systems.random_features.theory.state_evolution import asymptotics
 
 
 @study(

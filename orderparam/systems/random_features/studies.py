@@ -18,7 +18,8 @@ from orderparam.systems.random_features.model import RandomFeatures
 from orderparam.systems.random_features.polynomial import SphereFeatures, learn_on_sphere, multiplicities, polynomial_regime
 from orderparam.systems.random_features.scaling import ScalingPath, local_exponents
 from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent, spectral_learning
-from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
+from orderparam.systems.random_features.theory.optimal import optimal_ridge
+from orderparam.systems.random_features.theory.state_evolution import asymptotics
 
 _INFINITE = 1e15  # a width that stands for kernel regression
 KINDS: dict[str, Features] = {"real features": "real", "Gaussian features": "gaussian"}

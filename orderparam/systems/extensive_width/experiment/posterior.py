@@ -81,7 +81,10 @@ def posterior_hmc(
     if start == "uninformed":
         positions = prior
     else:
-        known = np.ones(len(rows), bool) if start == "informed" else np.asarray(_predicted_overlap(system))[rows] > 0
+        known = np.ones(len(rows), bool)
+        if start == "partially_informed":
+            solved = compressed(system) if isinstance(system, WidthLimitedStudent) else bayes_optimal(system)
+            known = np.asarray(solved.overlap)[rows] > 0
         positions = jnp.where(known[:, None], truth, prior)
 
     network = KnownNetwork(teacher.activation, affine, jnp.asarray(shown[rows]), seen.noise)
@@ -104,7 +107,3 @@ def posterior_hmc(
         coexisting=jnp.asarray(bool(np.any(learned != learned[0]))),
         **of_chains(samples, estimate),
     )
-
-
-def _predicted_overlap(system: Teacher | WidthLimitedStudent) -> Float[Array, "feature"]:
-    return compressed(system).overlap if isinstance(system, WidthLimitedStudent) else bayes_optimal(system).overlap

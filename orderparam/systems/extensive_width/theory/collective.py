@@ -69,7 +69,8 @@ def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
     else:
         falling = np.flatnonzero(np.diff(on_grid) < -1e-12 * on_grid[1:])
         if falling.size == 0:
-            return _one_by_one()
+            none = jnp.asarray(jnp.nan)
+            return CollectiveTransition(none, jnp.full(2, jnp.nan), none, none, none, none, none, jnp.asarray(False))
         first, middle = falling[0], falling[-1] + 1
         top, highest = _minimum(lambda s: -samples(s), level[max(first - 1, 0)], level[first + 1])
         highest = -highest
@@ -108,19 +109,8 @@ def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
     )
 
 
-def _one_by_one() -> CollectiveTransition:
-    nothing = jnp.asarray(jnp.nan)
-    return CollectiveTransition(nothing, jnp.full(2, jnp.nan), nothing, nothing, nothing, nothing, nothing, jnp.asarray(False))
-
-
-@eqx.filter_jit
-def _samples(continuum: Continuum, s: Array) -> Array:
-    return continuum.samples(s)
-
-
-@eqx.filter_jit
-def _concave(continuum: Continuum, s: Array) -> Array:
-    return continuum.concave(s)
+_samples = eqx.filter_jit(Continuum.samples)
+_concave = eqx.filter_jit(Continuum.concave)
 
 
 @eqx.filter_jit

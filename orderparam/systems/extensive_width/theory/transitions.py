@@ -108,9 +108,7 @@ def staircase(teacher: Teacher) -> Staircase:
     return _polish(problem, teacher.input_dim, *(jnp.asarray(part) for part in ends))
 
 
-@eqx.filter_jit
-def _problem(teacher: Teacher) -> LevelEquation:
-    return LevelEquation.of(teacher)
+_problem = eqx.filter_jit(LevelEquation.of)
 
 
 def _levels(problem: LevelEquation) -> np.ndarray:

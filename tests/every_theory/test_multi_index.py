@@ -2,10 +2,19 @@
 
 from checks import checks
 
-from orderparam.systems.multi_index import SphericalSGD, WeakLearnability
+from orderparam.systems.multi_index import SphericalSGD, Staircase, WeakLearnability
 
 SYSTEMS = [
     SphericalSGD(64, horizon=10.0, loss="squared", start="signed", records=5),
     WeakLearnability("z1*z2 + z1"),
+    Staircase(0.7, "abs(z)"),
 ]
-globals().update(checks("multi_index", SYSTEMS, fewer={"exit_time": 20, "overlap_flow": 2}, decades=0.5))
+globals().update(
+    checks(
+        "multi_index",
+        SYSTEMS,
+        fewer={"exit_time": 20, "overlap_flow": 2, "grand_staircase": 3},
+        infinite=("next_threshold",),
+        decades=0.5,
+    )
+)

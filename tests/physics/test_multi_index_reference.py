@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from orderparam.systems.multi_index import SphericalSGD, exit_chain, exit_time, exponents, threshold
+from orderparam.systems.multi_index import SphericalSGD, Staircase, exit_chain, exit_time, exponents, grand_staircase, threshold
 
 # target: information, leap, generative, threshold
 KNOWN = {
@@ -144,3 +144,40 @@ def test_the_grand_staircase():
     assert abs(found.sample_ratio - 0.5751663526) < found.error < 0.005
     assert found.stairs[1].threshold == pytest.approx(np.pi**2 / 4, rel=1e-9)
     assert found.complete
+
+
+@pytest.mark.parametrize(("overlap", "ratio"), [(0.95, 3.267), (0.99, 2.695), (1.0, 2.4674)])
+def test_the_stair_after_a_direction_known_in_part(overlap, ratio):
+    found = threshold("z1**2 + sign(z1*z2*z3)", overlap=[overlap, 0, 0])
+    assert abs(found.sample_ratio - ratio) < min(found.error, 0.01 * ratio)
+
+
+@pytest.mark.parametrize(
+    ("formula", "sample_ratio", "overlap"),
+    [
+        ("abs(z)", 0.8, 0.21622749),
+        ("abs(z)", 1.0, 0.47626359),
+        ("sign(z1*z2)", 2.4, 0.0),
+        ("sign(z1*z2)", 3.0, 0.24270621),
+        ("sign(z1*z2)", 4.0, 0.64384102),
+    ],
+)
+def test_overlaps_after_the_first_stair(formula, sample_ratio, overlap):
+    """By sampling: as if the number of samples were off by less than a per cent."""
+    found = grand_staircase(Staircase(sample_ratio, formula))
+    assert found.converged
+    np.testing.assert_allclose(found.overlap, overlap, atol=0.006)
+
+
+def test_the_first_direction_of_the_staircase_is_known_beyond_a_fold():
+    """At n/d = 1.39, which is known to two digits."""
+    below, above = (grand_staircase(Staircase(ratio, "z1**2 + sign(z1*z2*z3)")) for ratio in (1.35, 1.43))
+    assert below.overlap[0] < 0.9
+    assert above.overlap[0] == 1.0
+
+
+def test_a_square_and_a_product_of_three():
+    """Known by Monte Carlo to one per cent."""
+    found = threshold("z1**2 + z1*z2*z3")
+    assert found.kind == "easy"
+    np.testing.assert_allclose(found.sample_ratio, 0.668, rtol=0.015)

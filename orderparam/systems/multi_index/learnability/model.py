@@ -3,7 +3,7 @@
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
-from orderparam.core.system import System, structure
+from orderparam.core.system import System, parameter, structure
 from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.formulas import formula
 
@@ -15,6 +15,13 @@ class WeakLearnability(System):
 
     target: str | Target = structure("target g, see `exponents`", convert=formula, default="z")
     samples: int = structure("random inputs of a measurement", minimum=100, maximum=10**8, default=200_000)
+
+
+class Staircase(System):
+    """Optimal estimates of the directions of a target y = g(z), from n = sample_ratio * d inputs x ~ N(0, I)."""
+
+    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)
+    target: str | Target = structure("target g, see `exponents`", convert=formula, default="z1**2 + sign(z1*z2*z3)")
 
 
 class Hardness(Result):
@@ -39,3 +46,15 @@ class HermitePower(Result):
     """hermite_power: sum of c_a^2 over |a| = order, for orders 1 .. 4, without bias."""
 
     hermite_power: Float[Array, "order"]
+
+
+class Climb(Result):
+    """overlap: E z_i <z_i>, of the field along each coordinate of the target with its estimate; 1 where it is known.
+
+    next_threshold: n / d from which an estimate with these overlaps sees another direction, infinite where there is none to see.
+    """
+
+    overlap: Float[Array, "index"]
+    next_threshold: Float[Array, ""]
+    converged: Bool[Array, ""]
+    residual: Float[Array, ""]

@@ -35,17 +35,24 @@ def _moments(
                 gram += (rows[0] * shares) @ rows[1].T
         grams.append((gram + gram.T) / 2)
     matrices = [_second_moments(x, axes) for x in (first, second)]
-    basis = np.stack([_symmetric_unit(dimension, i, j) for i, j in symmetric_pairs(dimension)])
-    operator = np.einsum("y,aij,yjk,bkl,yli->ab", shares, basis, matrices[0], basis, matrices[1])
+    operator = operator_of(np.einsum("y,yij,ykl->ijkl", shares, *matrices))
     total = np.indices(first.shape[1:]).sum(axis=0)
     product = np.tensordot(shares, first * second, axes=(0, 0))
     powers = [float(np.sum(product[total == k])) for k in range(1, orders)]
-    return grams, (operator + operator.T) / 2, powers
+    return grams, operator, powers
 
 
 def symmetric_pairs(dimension: int) -> list[tuple[int, int]]:
     """The basis of symmetric matrices in which the operator of order 2 is written: i <= j."""
     return [(i, j) for i in range(dimension) for j in range(i, dimension)]
+
+
+def operator_of(tensor: Float[np.ndarray, "index index index index"]) -> Float[np.ndarray, "pair pair"]:
+    """X -> E[G X G] in the basis of `symmetric_pairs`, from E[G_ij G_kl]."""
+    dimension = len(tensor)
+    basis = np.stack([_symmetric_unit(dimension, i, j) for i, j in symmetric_pairs(dimension)])
+    operator = np.einsum("aij,jkli,bkl->ab", basis, tensor, basis)
+    return (operator + operator.T) / 2
 
 
 def _symmetric_unit(dimension: int, i: int, j: int) -> np.ndarray:

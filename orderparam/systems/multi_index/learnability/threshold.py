@@ -16,7 +16,9 @@ from jaxtyping import Array, ArrayLike, Float
 from orderparam.gaussian.formula import LARGEST_DIMENSION
 from orderparam.gaussian.target import Target, target
 from orderparam.systems.multi_index.learnability.conditional import LabelMoments
+from orderparam.systems.multi_index.learnability.hermite_tensors import complement, depends
 from orderparam.systems.multi_index.learnability.label_moments import Stair, generative_staircase, label_moments, lowest_stair
+from orderparam.systems.multi_index.learnability.partly_known import moments_given, split
 from orderparam.systems.multi_index.learnability.second_moment import normalised
 from orderparam.systems.multi_index.learnability.several_indices import in_bins
 
@@ -64,14 +66,21 @@ def threshold(
     dimension: int | None = None,
     *,
     labels: Float[ArrayLike, "sample"] | None = None,
+    overlap: Float[ArrayLike, "index"] | Float[ArrayLike, "index index"] | None = None,
     kinks: tuple[float, ...] = (),
 ) -> WeakThreshold:
     """Whether y = g(z) is trivial, easy or hard, and its alpha_c; in about a second.
 
     what: text such as "z1*z2", or a function of an array (..., dimension), see `target`. With `labels`: samples of the fields
-    z (sample, index) themselves, for any law of labels, noise included; their first stair only. Raises `ValueError` for what is
-    no target, and for samples of the wrong shape, fewer than 2000, or with fields that are not standard normal.
+    z (sample, index) themselves, for any law of labels, noise included; their first stair only. With `overlap`, of an estimate
+    that knows a part of the directions (a symmetric matrix with eigenvalues from 0 to 1, or its diagonal): the next stair of
+    those of overlap 0, to a few parts in a thousand (`moments_given`). Raises `ValueError` for what is no target, for samples of
+    the wrong shape, fewer than 2000, or with fields that are not standard normal, and for what is no overlap.
     """
+    if overlap is not None:
+        if labels is not None:
+            raise ValueError("overlap: for a target, not for samples with labels")
+        return _next(normalised(target(what, dimension, kinks))[0], np.asarray(overlap, float))  # type: ignore[arg-type]
     if labels is None:
         with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
             g, _ = normalised(target(what, dimension, kinks))  # type: ignore[arg-type]
@@ -84,9 +93,32 @@ def threshold(
         first = lowest_stair(moments, np.eye(size))
         stairs = [] if first is None else [first]
         complete = first is not None and len(first.directions) == size
+    return _found(name, stairs, complete, moments)
+
+
+def _found(name: str, stairs: list[Stair], complete: bool, moments: LabelMoments) -> WeakThreshold:
     ratio = stairs[0].threshold if stairs else math.inf
     error = moments.tolerance * ratio**2 if stairs and stairs[0].order == 2 else 0.0
     return WeakThreshold(name, ratio, error, tuple(stairs), complete, moments.method)
+
+
+def _next(g: Target, overlap: np.ndarray) -> WeakThreshold:
+    """The stair after what an estimate of this overlap knows."""
+    overlap = np.diag(overlap) if overlap.ndim == 1 else overlap
+    size = g.dimension
+    if overlap.shape != (size, size) or not np.all(np.isfinite(overlap)) or not np.allclose(overlap, overlap.T, atol=1e-12):
+        raise ValueError(f"overlap: must be {size} numbers, or a symmetric matrix of {size} x {size}, for target {g.name!r}")
+    values = np.linalg.eigvalsh(overlap)
+    if not (values[0] > -1e-9 and values[-1] < 1 + 1e-9):
+        raise ValueError(f"overlap: eigenvalues from {values[0]:.4g} to {values[-1]:.4g}; must be from 0 to 1")
+    known, rest = split(overlap)
+    if not len(rest):
+        raise ValueError("overlap: something is known of every direction; one at least must have overlap 0")
+    moments = moments_given(g, overlap, rest)
+    stair = lowest_stair(moments, rest)
+    found = known if stair is None else np.concatenate([known, stair.directions])
+    complete = len(found) == size or not depends(g, complement(found))
+    return _found(f"{g.name}, given overlaps", [] if stair is None else [stair], complete, moments)
 
 
 def weak_recovery(kind: str, sample_ratio: float, error: float) -> str:

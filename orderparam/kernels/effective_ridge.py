@@ -9,6 +9,8 @@ replica saddle point of Bordelon, Canatar and Pehlevan (2020), as the signal cap
 form in Simon et al. (2021).
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -93,14 +95,8 @@ def effective_ridge(
     spare = jnp.where(interpolates & (n_train > rank), n_train - rank, 1.0)
     threshold = jnp.where(interpolates, ridge / spare, jnp.exp(root.value))
     unused = jnp.where(interpolates, n_train - rank, ridge / jnp.where(interpolates, 1.0, threshold))
-    return _solution(
-        spectrum,
-        n_train,
-        threshold,
-        unused,
-        jnp.where(interpolates, 0.0, root.residual),
-        jnp.where(interpolates, True, root.converged),
-    )
+    residual, converged = jnp.where(interpolates, 0.0, root.residual), interpolates | root.converged
+    return _solution(spectrum, n_train, threshold, unused, residual, converged)
 
 
 def at_threshold(spectrum: Spectrum, n_train: float | Float[Array, ""], threshold: Float[Array, ""]) -> EffectiveRidge:
@@ -110,12 +106,7 @@ def at_threshold(spectrum: Spectrum, n_train: float | Float[Array, ""], threshol
 
 
 def _solution(
-    spectrum: Spectrum,
-    n_train: float | Float[Array, ""],
-    threshold: Float[Array, ""],
-    unused: Float[Array, ""],
-    residual: Float[Array, ""],
-    converged: Bool[Array, ""],
+    spectrum: Spectrum, n_train: Any, threshold: Array, unused: Array, residual: Array, converged: Array
 ) -> EffectiveRidge:
     learned = learnability(spectrum.eigenvalues, threshold)
     return EffectiveRidge(

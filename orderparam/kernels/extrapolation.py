@@ -28,6 +28,8 @@ EXPONENTS = np.geomspace(0.05, 12, 26)
 FLOORS = np.array([0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96])  # shares of the last measured error
 NO_FLOOR = 4.0  # prior weight of no floor at all, relative to each other share
 
+Modes, Sizes = Float[np.ndarray, "mode"], Float[np.ndarray, "size"]
+
 
 class Tabulated:
     """The self-consistent theory of a continued spectrum at a ridge on a grid of thresholds kappa, for all sizes and targets.
@@ -40,7 +42,7 @@ class Tabulated:
     modes; inf when they are all there are.
     """
 
-    def __init__(self, eigenvalues: Float[np.ndarray, "mode"], examples: int, temperature: float):
+    def __init__(self, eigenvalues: Modes, examples: int, temperature: float):
         positive = eigenvalues[eigenvalues > 1e-14 * eigenvalues[0]]
         resolved = min(max(4, int(RESOLVED * examples)), len(positive))
         left = float(positive[resolved:].sum())
@@ -67,9 +69,7 @@ class Tabulated:
         self.enlarged = 1 / rest
         self.dimension = learned @ counts
 
-    def at(
-        self, n_train: Float[np.ndarray, "size"], values: Float[np.ndarray, "*row threshold"]
-    ) -> Float[np.ndarray, "*row size"]:
+    def at(self, n_train: Sizes, values: Float[np.ndarray, "*row threshold"]) -> Float[np.ndarray, "*row size"]:
         """Tabulated values (positive) at training-set sizes."""
         logs = np.log(np.maximum(values, 1e-300))
         flat = logs.reshape(-1, logs.shape[-1])
@@ -100,12 +100,12 @@ class Extrapolated:
 
 
 def extrapolate(
-    eigenvalues: Float[np.ndarray, "mode"],
-    power: Float[np.ndarray, "mode"],
+    eigenvalues: Modes,
+    power: Modes,
     temperature: float,
     n_train: Float[np.ndarray, "measured"],
     error: Float[np.ndarray, "measured"],
-    sizes: Float[np.ndarray, "size"],
+    sizes: Sizes,
     examples: int | None = None,
 ) -> Extrapolated:
     """The learning curve at `sizes`, relative to the last measured error.
@@ -161,15 +161,9 @@ def extrapolate(
     )
 
 
-def _resolved(
-    theory: Tabulated,
-    power: Float[np.ndarray, "mode"],
-    examples: int,
-    anchor: float,
-    sizes: Float[np.ndarray, "size"],
-    last: int,
-) -> Float[np.ndarray, "1 1 size"]:
-    """Log errors with finitely many modes, all resolved: their power is known, and what they leave of the anchor is floor."""
+def _resolved(theory: Tabulated, power: Modes, examples: int, anchor: float, sizes: Sizes, last: int) -> np.ndarray:
+    """Log errors (1, 1, size) with finitely many modes, all resolved: their power is known, and what they leave of the anchor is
+    floor."""
     enlarged = theory.at(sizes, theory.enlarged)
     known = np.maximum(power[: len(theory.upper)] - anchor / enlarged[last] / examples, 0.0)
     bias = theory.at(sizes, theory.unlearned @ known)
@@ -177,10 +171,9 @@ def _resolved(
     return np.log(curve * anchor / curve[last])[None, None]
 
 
-def _curves(
-    theory: Tabulated, power: Float[np.ndarray, "mode"], examples: int, anchor: float, sizes: Float[np.ndarray, "size"], last: int
-) -> Float[np.ndarray, "floor exponent size"]:
-    """Log errors of every hypothesis. One whose floor and head alone exceed the anchor is scaled down to it, and fits badly."""
+def _curves(theory: Tabulated, power: Modes, examples: int, anchor: float, sizes: Sizes, last: int) -> np.ndarray:
+    """Log errors (floor, exponent, size) of every hypothesis. One whose floor and head alone exceed the anchor is scaled down to
+    it, and fits badly."""
     head = min(max(4, int(HEAD * examples)), len(theory.upper) - 1)
     powers = np.maximum(theory.lower, head) ** -EXPONENTS[:, None] - np.maximum(theory.upper, head) ** -EXPONENTS[:, None]
     enlarged = theory.at(sizes, theory.enlarged)

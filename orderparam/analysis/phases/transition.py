@@ -112,7 +112,13 @@ def transition(
     measured = isinstance(unwrap(fn)[0], Experiment)
     (axis,) = axes_of(system, over, 1, whole=measured)
     if measured:
-        return _of_experiment(fn, system, axis, order, level, seeds, accuracy, store)
+        if not isinstance(order, str):
+            raise ValueError(f"order = {order!r}: name one observable of the experiment")
+        if seeds is None:
+            raise ValueError("seeds = None: this is an experiment; give the number of runs at each point")
+        found = measured_transition(fn, system, axis, order, level, seeds, 0.01 if accuracy is None else accuracy, store)
+        own = (found.location, found.error, "measured", "", order, found.low, found.high, np.nan, np.nan, 0.0)
+        return Transition(axis.name, *own, data=found.data)
     if seeds is not None:
         raise ValueError("seeds are given, but this is a theory, which takes none")
     if points < 5:
@@ -128,8 +134,8 @@ def transition(
     else:
         seen = f"{evaluate.components[0]} is {np.nanmin(values):.6g} to {np.nanmax(values):.6g}"
         raise ValueError(f"no transition between {axis.name} = {axis.low:g} and {axis.high:g}: {seen}, without a jump")
-    found = examined(edges, evaluate, sides, ACCURACY if accuracy is None else accuracy, _DISTANCES)
-    return _chosen(found, evaluate, axis, sides)
+    crossings = examined(edges, evaluate, sides, ACCURACY if accuracy is None else accuracy, _DISTANCES)
+    return _chosen(crossings, evaluate, axis, sides)
 
 
 def _edges(unit: np.ndarray, values: np.ndarray, sides: Sides) -> Brackets:
@@ -190,25 +196,3 @@ def dataset(evaluate: Points, axes: Sequence[Axis], sides: Sides) -> xr.Dataset:
     coords |= {"branch": list(evaluate.views), "component": list(evaluate.components)}
     variables = {"order": (("point", "branch", "component"), values), "phase": (("point", "branch"), sides.label(values))}
     return xr.Dataset(variables, coords, {"unconverged": evaluate.unconverged, "failed": evaluate.failed})
-
-
-def _of_experiment(
-    fn: Callable[..., Any],
-    system: System,
-    axis: Axis,
-    order: Order,
-    level: float | None,
-    seeds: int | None,
-    accuracy: float | None,
-    store: str | Path | None,
-) -> Transition:
-    """The stochastic bisection of `measured`, as a `Transition`."""
-    if not isinstance(order, str):
-        raise ValueError(f"order = {order!r}: name one observable of the experiment")
-    if seeds is None:
-        raise ValueError("seeds = None: this is an experiment; give the number of runs at each point")
-    found = measured_transition(fn, system, axis, order, level, seeds, 0.01 if accuracy is None else accuracy, store)
-    nan = float("nan")
-    return Transition(
-        axis.name, found.location, found.error, "measured", "", order, found.low, found.high, nan, nan, 0.0, data=found.data
-    )

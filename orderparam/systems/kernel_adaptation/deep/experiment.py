@@ -161,7 +161,8 @@ def sampled_deep_network(
 
     Raises `ValueError` for a network of one hidden layer.
     """
-    return _summary(system, _run(system, 1.0, key, chains, warmup, samples, leapfrog_steps))
+    lengths = {"warmup": warmup, "samples": samples, "leapfrog_steps": leapfrog_steps}
+    return _summary(system, _run(system, 1.0, key, chains, lengths))
 
 
 class ParticleLayers(OnTestSet, FromChains):
@@ -200,7 +201,8 @@ def deep_adapted_layers(
     particles: R N, of a layer of relative width 1. The random numbers are those of `seed`, the same for every system.
     Raises `ValueError` for a network of one hidden layer and for fewer particles than units.
     """
-    run = _run(system, particles / system.width, jax.random.key(seed), chains, warmup, samples, leapfrog_steps)
+    lengths = {"warmup": warmup, "samples": samples, "leapfrog_steps": leapfrog_steps}
+    run = _run(system, particles / system.width, jax.random.key(seed), chains, lengths)
     averages = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), run.observables)
     health = estimate(jnp.stack(_judged(system, run.observables), axis=-1))
     error = health.standard_error
@@ -217,20 +219,10 @@ def deep_adapted_layers(
     )
 
 
-def _run(
-    system: DeepNetworkOnData, replicas: Any, key: PRNGKeyArray, chains: int, warmup: int, samples: int, leapfrog_steps: int
-) -> Samples:
+def _run(system: DeepNetworkOnData, replicas: Any, key: PRNGKeyArray, chains: int, lengths: dict[str, int]) -> Samples:
     start_key, run_key = jax.random.split(key)
     posterior = DeepPosterior(system, jnp.asarray(replicas))
-    return sample(
-        posterior,
-        posterior.starts(chains, start_key),
-        run_key,
-        warmup=warmup,
-        samples=samples,
-        leapfrog_steps=leapfrog_steps,
-        observe=posterior.record,
-    )
+    return sample(posterior, posterior.starts(chains, start_key), run_key, observe=posterior.record, **lengths)
 
 
 def _judged(system: DeepNetworkOnData, recorded: _Recorded) -> list[Array]:

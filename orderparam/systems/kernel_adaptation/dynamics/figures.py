@@ -1,5 +1,6 @@
 """Training in time beside the equilibrium of the theory, and ways to prune: several observables on one set of axes."""
 
+from collections.abc import Callable
 from typing import Any
 
 import xarray as xr
@@ -27,17 +28,22 @@ def _band(axes: Any, run: xr.Dataset, values: xr.DataArray, number: int, label: 
     axes.fill_between(time, mean - error, mean + error, color=COLOURS[number], alpha=0.25, linewidth=0)
 
 
-def _own_legend(axes: Any, loc: str, **settings: Any) -> None:
+def _bands(axes: Any, comparison: Comparison, of: Callable[[xr.Dataset, str], xr.DataArray]) -> None:
+    """What `of` takes from the runs, of their training set ("train") or fresh inputs ("test")."""
+    runs = _in_time(comparison)[2]
+    run, back = runs["from the prior"], runs["from the target"]
+    shown = ((run, "train", "training set"), (run, "test", "fresh inputs"), (back, "test", "fresh, from the target"))
+    for number, (data, which, label) in enumerate(shown):
+        _band(axes, data, of(data, which), number, label, DASHES[number])
+
+
+def _over_time(axes: Any, loc: str = "upper left", **settings: Any) -> None:
     """A legend inside the axes, and not in that of the figure: colours mean something else on every set of axes."""
     handles, texts = axes.get_legend_handles_labels()
     axes.legend(handles, texts, fontsize=7, loc=loc)
     for handle in handles:
         handle.set_label("_")
-    axes.set(**settings)
-
-
-def _over_time(axes: Any, loc: str = "upper left", **settings: Any) -> None:
-    _own_legend(axes, loc, xscale="log", xlabel="training time", **settings)
+    axes.set(xscale="log", xlabel="training time", **settings)
 
 
 def _level(axes: Any, value: float, label: str, colour: str) -> None:
@@ -46,29 +52,14 @@ def _level(axes: Any, value: float, label: str, colour: str) -> None:
 
 def draw_errors(axes: Any, comparison: Comparison) -> None:
     """On the training set and on fresh inputs, from the prior; on fresh inputs from the target."""
-    _, _, runs = _in_time(comparison)
-    run, back = runs["from the prior"], runs["from the target"]
-    shown = (
-        (run, "train_error", "training set"),
-        (run, "test_error", "fresh inputs"),
-        (back, "test_error", "fresh, from the target"),
-    )
-    for number, (data, name, label) in enumerate(shown):
-        _band(axes, data, data[name], number, label, DASHES[number])
+    _bands(axes, comparison, lambda data, which: data[f"{which}_error"])
     _over_time(axes, "lower left", yscale="log", ylim=(4e-3, None), ylabel="mean squared error")
 
 
 def draw_component(axes: Any, comparison: Comparison) -> None:
     """The target's component of the output, on the training set and on fresh inputs."""
-    theory, wide, runs = _in_time(comparison)
-    run, back = runs["from the prior"], runs["from the target"]
-    shown = (
-        (run, "train_learnability", "training set"),
-        (run, "test_learnability", "fresh inputs"),
-        (back, "test_learnability", "fresh, from the target"),
-    )
-    for number, (data, name, label) in enumerate(shown):
-        _band(axes, data, data[name].isel(mode=H_2), number, label, DASHES[number])
+    theory, wide, _ = _in_time(comparison)
+    _bands(axes, comparison, lambda data, which: data[f"{which}_learnability"].isel(mode=H_2))
     _level(axes, float(theory["learnability"].isel(mode=H_2).item()), "theory", ink())
     _level(axes, float(wide["learnability"].isel(mode=H_2).item()), "infinitely wide", GREY)
     _over_time(axes, ylabel="learnability of $h_2$", ylim=(-0.05, 1.8))

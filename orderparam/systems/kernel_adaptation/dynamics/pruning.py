@@ -76,9 +76,7 @@ def pruned_classifier(
         jax.random.normal(second_key, (width, width), jnp.float32),
         jnp.zeros((system.targets.shape[1], width), jnp.float32),
     )
-    data = jnp.asarray(system.inputs, jnp.float32), jnp.asarray(system.targets, jnp.float32)
-    chi, temperature = (jnp.asarray(number, jnp.float32) for number in (system.chi, system.temperature))
-    end, gradients = _train(start, data, chi, temperature, steps, learning_rate, train_hidden)
+    end, gradients = _train(system, start, steps, learning_rate, train_hidden)
     ranks = (*(k for k in RANKS if k < width), width)
     train, test = (latent(end, jnp.asarray(x)) for x in (system.inputs, system.test_inputs))
     values, vectors = jnp.linalg.eigh(train.T @ train / train.shape[0])
@@ -118,16 +116,11 @@ def latent(layers: ClassifierWeights, x: Float[Array, "example input"]) -> Float
 
 @eqx.filter_jit
 def _train(
-    start: ClassifierWeights,
-    data: tuple[Array, Array],
-    chi: Array,
-    temperature: Array,
-    steps: int,
-    rate: float,
-    train_hidden: bool,
+    system: Classifier, start: ClassifierWeights, steps: int, rate: float, train_hidden: bool
 ) -> tuple[ClassifierWeights, Float[Array, "2"]]:
     """The trained weights, and the norms of the gradient at the start and at the end."""
-    x, y = data
+    single = (system.inputs, system.targets, system.chi, system.temperature)
+    x, y, chi, temperature = (jnp.asarray(numbers, jnp.float32) for numbers in single)
     optimiser = optax.adam(optax.cosine_decay_schedule(rate, steps))
 
     def energy(layers: ClassifierWeights) -> Array:

@@ -125,8 +125,7 @@ class Declaration:
     @functools.cached_property
     def annotations(self) -> tuple[Any, ...]:
         """The alternatives of the annotation; `float | None` has two."""
-        hint = typing.get_type_hints(self.owner).get(self.name, Any)
-        return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+        return alternatives(typing.get_type_hints(self.owner).get(self.name, Any))
 
     @functools.cached_property
     def shapes(self) -> tuple[tuple[str, ...], ...]:
@@ -138,7 +137,7 @@ class Declaration:
         """The words allowed, or known to `convert`; empty where there is no such list."""
         if self.choices_given is not None:
             return tuple(self.choices_given() if callable(self.choices_given) else self.choices_given)
-        return tuple(word for kind in self.annotations if typing.get_origin(kind) is Literal for word in typing.get_args(kind))
+        return words_of(self.annotations)
 
     @property
     def allowed(self) -> str:
@@ -236,7 +235,7 @@ class Declaration:
 
     def _entry(self, value: Any, kinds: tuple[Any, ...]) -> Any:
         """One value of one of these kinds: a word, a truth value, a number, or an object."""
-        if words := [word for kind in kinds if typing.get_origin(kind) is Literal for word in typing.get_args(kind)]:
+        if words := words_of(kinds):
             return self._word(value, words)
         if bool in kinds:
             if not isinstance(value, bool | np.bool_):
@@ -273,6 +272,16 @@ def _fits(dims: tuple[str, ...], shape: tuple[int, ...]) -> bool:
     if fixed < len(dims):
         return len(shape) >= fixed
     return len(shape) == fixed and all(not dim.isdigit() or int(dim) == extent for dim, extent in zip(dims, shape))
+
+
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """The kinds of value that an annotation allows: two of `float | None`."""
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+
+
+def words_of(kinds: Sequence[Any]) -> tuple[Any, ...]:
+    """The words of those that are a `Literal`."""
+    return tuple(word for kind in kinds if typing.get_origin(kind) is Literal for word in typing.get_args(kind))
 
 
 def declarations(record: Any) -> dict[str, Declaration]:

@@ -12,7 +12,6 @@ of the system a float64 array, and runs a compiled program that is kept: the sam
 
 import functools
 import inspect
-import types
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, overload
@@ -22,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orderparam.core.fields import is_number, short
+from orderparam.core.fields import alternatives, is_number, short, words_of
 from orderparam.core.names import nearest
 from orderparam.core.registry import room_of
 from orderparam.core.result import Result
@@ -57,7 +56,7 @@ class Verb:
     @functools.cached_property
     def _numbers(self) -> tuple[str, ...]:
         """The options that are numbers."""
-        return tuple(name for name in self.options if float in _alternatives(self._hints.get(name, Any)))
+        return tuple(name for name in self.options if float in alternatives(self._hints.get(name, Any)))
 
     @functools.cached_property
     def systems(self) -> tuple[type[System], ...]:
@@ -69,8 +68,7 @@ class Verb:
 
     def choices(self, option: str) -> tuple[Any, ...]:
         """The words that an option may be; empty where its annotation names none."""
-        alternatives = _alternatives(self._hints.get(option, Any))
-        return tuple(w for kind in alternatives if typing.get_origin(kind) is Literal for w in typing.get_args(kind))
+        return words_of(alternatives(self._hints.get(option, Any)))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__.lower()} {self.name}{self._signature}>"
@@ -86,7 +84,7 @@ class Verb:
         for name, value in options.items():
             if name not in self.options:
                 raise ValueError(f"{self.name} has no option {name!r}{nearest(name, list(self.options))}")
-            kinds = _alternatives(self._hints.get(name, Any))
+            kinds = alternatives(self._hints.get(name, Any))
             if not any(_may_be(value, kind) for kind in kinds):
                 wanted = " or ".join(_WORDS[kind] for kind in kinds if kind in _WORDS)
                 words = [str(word) for word in self.choices(name)]
@@ -280,13 +278,9 @@ def _may_be(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) if kind in (bool, type(None)) else True
 
 
-def _alternatives(hint: Any) -> tuple[Any, ...]:
-    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-
-
 def _classes(hint: Any) -> tuple[Any, ...]:
     """The classes of an annotation; those of a type variable are its bounds."""
     if isinstance(hint, typing.TypeVar):
         hint = hint.__bound__ or typing.Union[hint.__constraints__]  # noqa: UP007
-    kinds = (typing.get_origin(kind) or kind for kind in _alternatives(hint))
+    kinds = (typing.get_origin(kind) or kind for kind in alternatives(hint))
     return tuple(object if kind is Any else kind for kind in kinds if isinstance(kind, type))

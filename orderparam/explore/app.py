@@ -292,7 +292,7 @@ class Page:
         for name in state.theories:
             self._running = (name, time.perf_counter(), is_compiled(state, name))
             try:
-                found = curve(state, name, stale)
+                found = curve(state, name, stale, lambda part: self.post(partial(self._arrived, state, part)))
             finally:
                 self._running = None
             self.post(partial(self._arrived, state, found))

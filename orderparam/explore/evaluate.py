@@ -2,7 +2,8 @@
 
 A page asks as often as a slider moves. While one request is evaluated the next waits, and is replaced by a newer one: nothing is
 computed for a position that the slider has left, and the page is never blocked. Every curve is an `op.sweep` of the same number
-of points, so that other numbers of the same system run a program that is compiled already.
+of points, so that other numbers of the same system run a program that is compiled already. Host algorithms, whose points are
+solved one by one, are drawn ever finer.
 """
 
 import threading
@@ -23,6 +24,7 @@ from orderparam.explore.written import text
 
 KEPT = 48  # compiled programs; beyond them all are forgotten, so that memory does not grow
 THREADS = 3
+FINER = (16, 8, 4, 2, 1)  # every so many points of the axis are there, pass by pass, of a theory that is not compiled
 
 _pool = ThreadPoolExecutor(THREADS, thread_name_prefix="theories")
 _opening = ThreadPoolExecutor(2, thread_name_prefix="opening")  # a page opens while theories are compiled
@@ -99,8 +101,13 @@ def _structure(state: PageState, name: str) -> Any:
     return name, state.begun.name, words, state.x, len(state.grid), tuple(sorted(state.own_options(name).items(), key=str))
 
 
-def curve(state: PageState, name: str, stale: Callable[[], bool]) -> Drawn:
-    """One theory along the axis. Raises `Stale` where a newer request has come between two of its blocks."""
+def curve(
+    state: PageState, name: str, stale: Callable[[], bool], seen: Callable[[Drawn], None] = lambda part: None
+) -> Drawn:
+    """One theory along the axis. seen: called with what there is of a curve that is drawn ever finer.
+
+    Raises `Stale` where a newer request has come between two of its blocks.
+    """
 
     def in_turn(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
         for task in tasks:
@@ -109,17 +116,47 @@ def curve(state: PageState, name: str, stale: Callable[[], bool]) -> Drawn:
             yield task, program(task)
 
     begun = time.perf_counter()
-    fn = state.asked(name)
+    fn, made, grid = state.asked(name), state.made, state.grid
     traced = getattr(unwrap(fn)[0], "traced", False)
-    try:
-        data = sweep(fn, state.made, {state.x: state.grid}, progress=False, executor=in_turn if _travels(fn) else None)
-    except Stale:
-        raise
-    except Exception as error:  # a theory says why, in whatever type; the page shows it
-        return Drawn(name, None, _sentence(error), 1e3 * (time.perf_counter() - begun))
-    if traced:
+    executor = in_turn if _travels(fn) else None
+    parts: list[xr.Dataset] = []
+    lost: list[str] = []  # why, for each point of a pass in which all failed
+
+    def drawn() -> Drawn:
+        milliseconds = 1e3 * (time.perf_counter() - begun)
+        return Drawn(name, _joined(parts, lost, state.x) if parts else None, "" if parts else lost[0], milliseconds)
+
+    for own in [grid] if traced else _ever_finer(grid):
+        if parts:
+            seen(drawn())
+        try:
+            parts.append(sweep(fn, made, {state.x: own}, progress=False, executor=executor))
+        except Stale:
+            raise
+        except Exception as error:  # a theory says why, in whatever type; the page shows it
+            lost += len(own) * [_sentence(error)]
+    if traced and parts:
         remember(_structure(state, name))
-    return Drawn(name, data, "", 1e3 * (time.perf_counter() - begun))
+    return drawn()
+
+
+def _ever_finer(grid: list[float]) -> Iterator[list[float]]:
+    """The points of each pass: those between the points before."""
+    done: set[int] = set()
+    for step in FINER:
+        new = [i for i in range(0, len(grid), step) if i not in done]
+        done.update(new)
+        if new:
+            yield [grid[i] for i in new]
+
+
+def _joined(parts: list[xr.Dataset], lost: list[str], x: str) -> xr.Dataset:
+    """The points of all parts, in order."""
+    data = xr.concat(parts, x, join="outer").sortby(x) if len(parts) > 1 else parts[0]
+    count = {key: sum(part.attrs[key] for part in parts) for key in ("points", "failed", "unconverged")}
+    failures = [*lost, *(one for part in parts for one in part.attrs.get("failures", []))]
+    count = {**count, "points": count["points"] + len(lost), "failed": count["failed"] + len(lost)}
+    return data.assign_attrs(parts[0].attrs, **count, failures=failures)
 
 
 def _travels(fn: Callable[..., Any]) -> bool:

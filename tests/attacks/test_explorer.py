@@ -43,7 +43,8 @@ def act(page, rng):
                 page.keyboard.press(rng.choice(["ArrowRight", "ArrowLeft", "PageUp", "PageDown", "Home", "End"]))
     elif what == "system":
         systems = page.get_by_label("systems", exact=True)
-        systems.select_option(index=rng.randrange(systems.locator("option").count()), timeout=2000)
+        if count := systems.locator("option").count():  # none where nothing fits what was typed
+            systems.select_option(index=rng.randrange(count), timeout=2000)
     elif what == "box":
         boxes = page.locator("input[type=checkbox]:visible")
         if boxes.count():

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+import orderparam as op
 from orderparam.explore import evaluate
 from orderparam.explore.evaluate import Latest, Stale, curve
 from orderparam.explore.measure import Measurement, measured, store_of
@@ -63,6 +64,21 @@ def test_another_number_compiles_nothing(magnet):
     assert all(one.problem == "" for one in again)
     assert len({one.data["magnetisation"].values.tobytes() for one in again}) == 5
     assert min(one.milliseconds for one in again) < 100
+
+
+def test_a_host_algorithm_is_drawn_ever_finer():
+    state = opened("online_sgd.PhasePoint").with_(theories=("online_sgd.residual_risk",))
+    assert not op.theories()[state.theories[0]].traced
+    seen = []
+    whole = curve(state, state.theories[0], never, seen.append)
+    assert [one.data.sizes[state.x] for one in seen] == [5, 9, 17, 33]
+    assert whole.data[state.x].values.tolist() == state.grid
+    assert whole.data.attrs["points"] == len(state.grid)
+    first = seen[0].data
+    there = whole.data.sel({state.x: first[state.x]})
+    for name in first.data_vars:
+        if name != "seconds":
+            np.testing.assert_array_equal(first[name], there[name])
 
 
 def test_a_theory_that_fails_says_why(magnet):

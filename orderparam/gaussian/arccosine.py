@@ -38,14 +38,12 @@ def _(primals, tangents):
 class _PiecewiseLinear(Activation):
     """phi(z) = t z for z > 0, s z for z < 0:  F = (t - s)^2 [S + (pi - theta) c] / (2 pi) + s t c."""
 
+    kinks: ClassVar[tuple[float, ...]] = (0.0,)
+
     @property
     @abc.abstractmethod
     def slopes(self) -> tuple[Any, Any]:
         """(s, t): the slope on the negative and on the positive side."""
-
-    @property
-    def kinks(self) -> tuple[float, ...]:
-        return (0.0,)
 
     def __call__(self, z: Points) -> Values:
         s, t = self.slopes
@@ -76,24 +74,15 @@ class Relu(_PiecewiseLinear):
     """
 
     family: ClassVar[str] = "relu"
-
-    @property
-    def slopes(self) -> tuple[Any, Any]:
-        return 0.0, 1.0
+    slopes: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
 
 class Abs(_PiecewiseLinear):
     """phi(z) = |z|:  F = [2S + (pi - 2 theta) c] / pi. Derivatives at the edges: see `Relu`."""
 
     family: ClassVar[str] = "abs"
-
-    @property
-    def slopes(self) -> tuple[Any, Any]:
-        return -1.0, 1.0
-
-    @property
-    def parity(self) -> Parity:
-        return "even"
+    parity: ClassVar[Parity] = "even"
+    slopes: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
 
 class LeakyRelu(_PiecewiseLinear):
@@ -118,14 +107,12 @@ class LeakyRelu(_PiecewiseLinear):
 class _TwoValued(Activation):
     """phi(z) = low for z < 0, high for z > 0, and half way at 0:  F = (high - low)^2 (pi - theta)/(2 pi) + low high."""
 
+    kinks: ClassVar[tuple[float, ...]] = (0.0,)
+
     @property
     @abc.abstractmethod
     def values(self) -> tuple[float, float]:
         """(low, high)."""
-
-    @property
-    def kinks(self) -> tuple[float, ...]:
-        return (0.0,)
 
     def __call__(self, z: Points) -> Values:
         low, high = self.values
@@ -150,21 +137,12 @@ class Sign(_TwoValued):
     """
 
     family: ClassVar[str] = "sign"
-
-    @property
-    def values(self) -> tuple[float, float]:
-        return -1.0, 1.0
-
-    @property
-    def parity(self) -> Parity:
-        return "odd"
+    parity: ClassVar[Parity] = "odd"
+    values: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
 
 class Step(_TwoValued):
     """phi(z) = 1 for z > 0, 0 for z < 0, 1/2 at 0:  F = (pi - theta) / (2 pi),  dF/dc = 1 / (2 pi S): see `Sign`."""
 
     family: ClassVar[str] = "step"
-
-    @property
-    def values(self) -> tuple[float, float]:
-        return 0.0, 1.0
+    values: ClassVar[tuple[float, float]] = (0.0, 1.0)

@@ -20,11 +20,8 @@ class Erf(Activation):
     """phi(z) = erf(z):  F = (2/pi) asin( 2c / sqrt((1+2a)(1+2b)) )."""
 
     family: ClassVar[str] = "erf"
+    parity: ClassVar[Parity] = "odd"
     gain: ClassVar[float] = 1.0  # phi(z) = erf(gain z)
-
-    @property
-    def parity(self) -> Parity:
-        return "odd"
 
     def __call__(self, z: Points) -> Values:
         return erf(self.gain * jnp.asarray(z, jnp.float64))

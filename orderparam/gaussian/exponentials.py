@@ -37,10 +37,7 @@ class Sin(Activation):
     """phi(z) = sin(z):  F = exp(-(a+b)/2) sinh(c)."""
 
     family: ClassVar[str] = "sin"
-
-    @property
-    def parity(self) -> Parity:
-        return "odd"
+    parity: ClassVar[Parity] = "odd"
 
     def __call__(self, z: Points) -> Values:
         return jnp.sin(jnp.asarray(z, jnp.float64))
@@ -57,10 +54,7 @@ class Cos(Activation):
     """phi(z) = cos(z):  F = exp(-(a+b)/2) cosh(c)."""
 
     family: ClassVar[str] = "cos"
-
-    @property
-    def parity(self) -> Parity:
-        return "even"
+    parity: ClassVar[Parity] = "even"
 
     def __call__(self, z: Points) -> Values:
         return jnp.cos(jnp.asarray(z, jnp.float64))
@@ -87,10 +81,7 @@ class Gaussian(Activation):
     """phi(z) = exp(-z^2):  F = 1 / sqrt((1+2a)(1+2b) - 4c^2)  (Williams 1998)."""
 
     family: ClassVar[str] = "gaussian"
-
-    @property
-    def parity(self) -> Parity:
-        return "even"
+    parity: ClassVar[Parity] = "even"
 
     def __call__(self, z: Points) -> Values:
         return jnp.exp(-(jnp.asarray(z, jnp.float64) ** 2))

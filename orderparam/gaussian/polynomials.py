@@ -91,10 +91,7 @@ class Linear(_PowerSeries):
     """phi(z) = z:  F = c."""
 
     family: ClassVar[str] = "linear"
-
-    @property
-    def powers(self) -> tuple[Any, ...]:
-        return 0.0, 1.0
+    powers: ClassVar[tuple[float, ...]] = (0.0, 1.0)
 
 
 class Monomial(_PowerSeries):

@@ -28,7 +28,8 @@ EXPONENTS = np.geomspace(0.05, 12, 26)
 FLOORS = np.array([0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96])  # shares of the last measured error
 NO_FLOOR = 4.0  # prior weight of no floor at all, relative to each other share
 
-Modes, Sizes = Float[np.ndarray, "mode"], Float[np.ndarray, "size"]
+Modes = Float[np.ndarray, "mode"]
+Sizes = Float[np.ndarray, "size"]
 
 
 class Tabulated:

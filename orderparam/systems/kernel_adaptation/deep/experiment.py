@@ -219,7 +219,7 @@ def deep_adapted_layers(
     )
 
 
-def _run(system: DeepNetworkOnData, replicas: Any, key: PRNGKeyArray, chains: int, lengths: dict[str, int]) -> Samples:
+def _run(system: DeepNetworkOnData, replicas: Any, key: PRNGKeyArray, chains: int, lengths: dict[str, Any]) -> Samples:
     start_key, run_key = jax.random.split(key)
     posterior = DeepPosterior(system, jnp.asarray(replicas))
     return sample(posterior, posterior.starts(chains, start_key), run_key, observe=posterior.record, **lengths)

@@ -22,6 +22,7 @@ from orderparam.systems.random_networks.theory import (
     Density,
     KernelMatrix,
     Marginals,
+    marginals_of,
 )
 
 _NUMBERS = 2**18  # random numbers held at a time
@@ -78,7 +79,7 @@ def sampled_marginals(system: RandomNetwork, key: PRNGKeyArray, *, networks: int
     z = outputs(system, key, networks)
     second, fourth = (jnp.mean(z**power, axis=0) for power in (2, 4))
     kappa = fourth - 3 * (networks * second**2 - fourth) / (networks - 1)
-    return _marginals(system, second, kappa)
+    return marginals_of(system, second, kappa)
 
 
 @experiment
@@ -93,7 +94,7 @@ def integrated_marginals(system: RandomNetwork, key: PRNGKeyArray, *, networks: 
     unit = system.readout_variance / system.width
     m4, _ = READOUT_MOMENTS[system.readout_law]
     kappa = 3 * unit**2 * jnp.var(squares, axis=0, ddof=1) + (m4 - 3) * unit**2 * jnp.mean(fourths, axis=0)
-    return _marginals(system, unit * jnp.mean(squares, axis=0), kappa)
+    return marginals_of(system, unit * jnp.mean(squares, axis=0), kappa)
 
 
 @experiment
@@ -208,8 +209,3 @@ def _measured(system: DeepNetwork, variances: Float[Array, "network layer"]) -> 
     kurtosis = 3 * spread / mean**2
     n = system.width
     return MeasuredDepth(jnp.arange(1.0, system.depth + 1), mean, n * spread, kurtosis, n * kurtosis)
-
-
-def _marginals(system: RandomNetwork, second: Array, kappa: Array) -> Marginals:
-    kurtosis = kappa / second**2
-    return Marginals(second, kappa, kurtosis, system.width * kurtosis)

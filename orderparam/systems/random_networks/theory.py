@@ -10,6 +10,7 @@ Odd cumulants vanish because the law of the read-out is even. The excess kurtosi
 read-out (it is 3 <phi^4> / <phi^2>^2 - 3 over N), and may be for a uniform one, m4 = 9/5, or signs, m4 = 1.
 """
 
+import math
 from typing import Literal
 
 import jax
@@ -20,6 +21,7 @@ from jaxtyping import Array, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.gaussian import hermite
 from orderparam.systems.random_networks.averages import one_point_average, unit_average
 from orderparam.systems.random_networks.model import RandomNetwork
 
@@ -90,13 +92,13 @@ def marginals(system: RandomNetwork) -> Marginals:
     second, fourth = (jnp.sum(weights * phi**power, axis=1) for power in (2, 4))
     m4, _ = READOUT_MOMENTS[system.readout_law]
     kappa = m4 * fourth - 3 * second**2
-    variance = system.readout_variance
-    return Marginals(
-        variance * second,
-        variance**2 / system.width * kappa,
-        kappa / second**2 / system.width,
-        kappa / second**2,
-    )
+    return marginals_of(system, system.readout_variance * second, system.readout_variance**2 / system.width * kappa)
+
+
+def marginals_of(system: RandomNetwork, second: Float[Array, "input"], fourth_cumulant: Float[Array, "input"]) -> Marginals:
+    """The record of K(x, x) and kappa4(x, x, x, x)."""
+    kurtosis = fourth_cumulant / second**2
+    return Marginals(second, fourth_cumulant, kurtosis, system.width * kurtosis)
 
 
 def sixth_cumulant(system: RandomNetwork) -> Float[Array, "input"]:
@@ -119,11 +121,15 @@ def density(system: RandomNetwork, *, order: Literal[0, 1, 2] = 1) -> Density:
     fourth = (m4 - 3)[:, None] / system.width
     sixth = (m6 - 15 * m4 + 30)[:, None] / system.width**2
     z = system.edges / deviation
+
+    def he(degree: int) -> Array:
+        return math.sqrt(math.factorial(degree)) * hermite(degree, z)
+
     polynomial = jnp.zeros_like(z)
     if order > 0:
-        polynomial += fourth / 24 * _he(z, 3)
+        polynomial += fourth / 24 * he(3)
     if order > 1:
-        polynomial += sixth / 720 * _he(z, 5) + fourth**2 / 1152 * _he(z, 7)
+        polynomial += sixth / 720 * he(5) + fourth**2 / 1152 * he(7)
     return _binned(system, norm.cdf(z) - norm.pdf(z) * polynomial)
 
 
@@ -182,14 +188,6 @@ def _standardised(system: RandomNetwork) -> tuple[Array, Array, Array]:
     second, fourth, sixth = (jnp.sum(weights * phi**power, axis=1) for power in (2, 4, 6))
     m4, m6 = READOUT_MOMENTS[system.readout_law]
     return system.readout_variance * second, m4 * fourth / second**2, m6 * sixth / second**3
-
-
-def _he(z: Array, degree: int) -> Array:
-    """Hermite polynomials orthogonal under the normal law, leading coefficient 1."""
-    previous, current = jnp.zeros_like(z), jnp.ones_like(z)
-    for n in range(degree):
-        previous, current = current, z * current - n * previous
-    return current
 
 
 def _binned(system: RandomNetwork, distribution: Float[Array, "point edge"]) -> Density:

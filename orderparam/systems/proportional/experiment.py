@@ -1,5 +1,6 @@
 """The posterior of a real network, sampled at equilibrium: Hamiltonian Monte Carlo and the papers' noisy gradient descent."""
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import equinox as eqx
@@ -59,19 +60,9 @@ def sampled_network(
     which a direction held by the prior alone is forgotten. Longer ones cost more and decorrelate no better.
     method: of `orderparam.sampling.sample`.
     """
-    start_key, run_key = jax.random.split(key)
-    potential = Collapsed.of(system)
-    run = sample(
-        Partial(Collapsed.__call__, potential),
-        _starts(potential, chains, start_key),
-        run_key,
-        method=method,
-        warmup=warmup,
-        samples=samples,
-        leapfrog_steps=leapfrog_steps,
-        observe=Partial(Collapsed.moments, potential),
-    )
-    return _summary(system, run)
+    lengths = {"warmup": warmup, "samples": samples, "leapfrog_steps": leapfrog_steps}
+    potential, keys = Collapsed.of(system), jax.random.split(key)
+    return _summary(system, _hidden_sampled(potential, chains, keys, Collapsed.moments, method=method, **lengths))
 
 
 @experiment
@@ -128,17 +119,10 @@ def sampled_similarity(
 
     One output. The renormalised kernel is that of hidden layers from the prior with the measured order parameters.
     """
-    start_key, run_key, prior_key = jax.random.split(key, 3)
+    *keys, prior_key = jax.random.split(key, 3)
     potential = Collapsed.of(system)
-    run = sample(
-        Partial(Collapsed.__call__, potential),
-        _starts(potential, chains, start_key),
-        run_key,
-        warmup=warmup,
-        samples=samples,
-        leapfrog_steps=leapfrog_steps,
-        observe=Partial(Collapsed.similarity_moments, potential),
-    )
+    lengths = {"warmup": warmup, "samples": samples, "leapfrog_steps": leapfrog_steps}
+    run = _hidden_sampled(potential, chains, keys, Collapsed.similarity_moments, **lengths)
     after, _, order = (jnp.mean(values, axis=(0, 1)) for values in run.observables)
     health: Any = run.estimates[1]
     draws = _prior(potential, chains * samples, prior_key)
@@ -146,6 +130,12 @@ def sampled_similarity(
     y = potential.problem.y[:, 0]
     aligned = alignment(before, y), alignment(after, y)
     return SampledSimilarity(before, after, renormalised, *aligned, health.r_hat, health.effective_samples, health.reliable)
+
+
+def _hidden_sampled(potential: Collapsed, chains: int, keys: Any, observe: Callable[..., Any], **lengths: Any) -> Samples:
+    """Chains of hidden weights, the read-out integrated."""
+    density, starts = Partial(Collapsed.__call__, potential), _starts(potential, chains, keys[0])
+    return sample(density, starts, keys[1], observe=Partial(observe, potential), **lengths)
 
 
 @eqx.filter_jit

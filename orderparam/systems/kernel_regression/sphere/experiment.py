@@ -1,7 +1,5 @@
 """Regression on random points of the sphere, really done; averages over the sphere are exact."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
@@ -40,20 +38,19 @@ def sphere_regression(system: SphereRegression, key: PRNGKeyArray) -> MeasuredSp
     directions /= jnp.linalg.norm(directions, axis=1, keepdims=True)
     kernel = system.architecture.nngp(jnp.sqrt(system.input_dim) * directions)
     noise = jnp.sqrt(system.noise) * jax.random.normal(noise_key, (count,))
-    return solved(_on_sphere(kernel, directions, noise, system.spectrum, system.temperature, input_dim), system.temperature)
+    return solved(_on_sphere(kernel, directions, noise, system.spectrum, system.temperature), system.temperature)
 
 
-@partial(jax.jit, static_argnames="input_dim")
+@jax.jit
 def _on_sphere(
     kernel: Float[Array, "train train"],
     directions: Float[Array, "train input"],
     noise: Float[Array, "train"],
     spectrum: Spectrum,
     temperature: Float[Array, ""],
-    input_dim: int,
 ) -> MeasuredSphereCurve:
     eigenvalues, multiplicities = spectrum.eigenvalues, spectrum.multiplicities
-    top = eigenvalues.size - 1
+    top, input_dim = eigenvalues.size - 1, directions.shape[1]
     amplitudes = jnp.sqrt(spectrum.target_power * multiplicities)
     parts = amplitudes[:, None] * jnp.stack(list(zonal_polynomials(directions[:, 0], input_dim, top)))  # y_l(X)
     labels = parts.sum(axis=0) + noise

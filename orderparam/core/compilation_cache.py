@@ -40,8 +40,9 @@ def keep_programs(version: str) -> None:
         set_jax("jax_compilation_cache_dir", None)
         return
     import jaxlib
+    import platformdirs
 
-    root = Path(chosen).expanduser().absolute() if chosen else _user_folder()
+    root = Path(chosen).expanduser().absolute() if chosen else Path(platformdirs.user_cache_dir("orderparam")) / "programs"
     folder = root / f"orderparam-{version}-jaxlib-{jaxlib.__version__}-{_processor()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -106,12 +107,6 @@ def _whole(path: Path) -> bool:
     except zlib.error:
         return False
     return True
-
-
-def _user_folder() -> Path:
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("orderparam")) / "programs"
 
 
 def _processor() -> str:

@@ -166,10 +166,12 @@ def _made(maker: Any, inner: Mapping[str, str], path: str) -> Any:
 
 
 def _argument(hint: Any, texts: Mapping[str, str], path: str) -> Any:
+    from orderparam.core.fields import alternatives, words_of
+
     if inner := [name for name in texts if name]:
         raise ValueError(f"{path} has no fields of its own ({inner[0]} asked for)")
-    kinds = _alternatives(hint)
-    words = [word for kind in kinds if typing.get_origin(kind) is typing.Literal for word in typing.get_args(kind)]
+    kinds = alternatives(hint)
+    words = words_of(kinds)
     if words or {bool, int, str} & set(kinds):
         return _word(texts[""], path, kinds, words)
     classes = [kind for kind in kinds if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
@@ -213,14 +215,7 @@ def _makes(thing: Any, kinds: tuple[type, ...]) -> bool:
 
 def read_option(verb: "Verb", name: str, text: str) -> Any:
     """An option of a theory, as its annotation says."""
-    kinds = _alternatives(verb._hints.get(name, Any))
-    return _word(text, name, kinds, verb.choices(name))
-
-
-def _alternatives(hint: Any) -> tuple[Any, ...]:
-    import types
-
-    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    return _word(text, name, verb.kinds(name), verb.choices(name))
 
 
 def _word(text: str, path: str, kinds: Sequence[Any], words: Sequence[Any]) -> Any:

@@ -81,7 +81,11 @@ def sweep(
         _check_travels(fn, system)
     attrs = {"function": describe(fn), "system": _fingerprint_text(system), "orderparam_version": orderparam.__version__}
     errors: list[str] = []
-    with _store(store, identity(fn, system, grid, coords.get("seed"), paired), coords, program) as keep:
+    if store is None:
+        points = MemoryStore(coords, program.block_shape())
+    else:
+        points = PointStore(store, identity(fn, system, grid, coords.get("seed"), paired), coords, program.block_shape)
+    with points as keep:
         todo = keep.unfinished(_tasks(program, grid, keep.chunks))
         total = sum(int(np.prod(task.shape)) for task in todo)
         with track(total, fn_name(fn), progress) as advance, _closing(run(program, todo)) as outcomes:
@@ -120,14 +124,6 @@ def _closing(outcomes: Iterator[tuple[Task, Outcome]]) -> Iterator[Iterator[tupl
     finally:
         if isinstance(outcomes, Generator):
             outcomes.close()
-
-
-def _store(
-    path: str | Path | None, identity: Mapping[str, Any], coords: Mapping[str, np.ndarray], program: Program
-) -> MemoryStore:
-    if path is None:
-        return MemoryStore(coords, program.block_shape())
-    return PointStore(path, identity, coords, program.block_shape)
 
 
 def checked(

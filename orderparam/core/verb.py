@@ -56,7 +56,7 @@ class Verb:
     @functools.cached_property
     def _numbers(self) -> tuple[str, ...]:
         """The options that are numbers."""
-        return tuple(name for name in self.options if float in alternatives(self._hints.get(name, Any)))
+        return tuple(name for name in self.options if float in self.kinds(name))
 
     @functools.cached_property
     def systems(self) -> tuple[type[System], ...]:
@@ -66,9 +66,13 @@ class Verb:
     def results(self) -> tuple[type[Result], ...]:
         return _classes(self._hints.get("return", Result))
 
+    def kinds(self, option: str) -> tuple[Any, ...]:
+        """The kinds of value that an option may be: two of `float | None`."""
+        return alternatives(self._hints.get(option, Any))
+
     def choices(self, option: str) -> tuple[Any, ...]:
         """The words that an option may be; empty where its annotation names none."""
-        return words_of(alternatives(self._hints.get(option, Any)))
+        return words_of(self.kinds(option))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__.lower()} {self.name}{self._signature}>"
@@ -84,7 +88,7 @@ class Verb:
         for name, value in options.items():
             if name not in self.options:
                 raise ValueError(f"{self.name} has no option {name!r}{nearest(name, list(self.options))}")
-            kinds = alternatives(self._hints.get(name, Any))
+            kinds = self.kinds(name)
             if not any(_may_be(value, kind) for kind in kinds):
                 wanted = " or ".join(_WORDS[kind] for kind in kinds if kind in _WORDS)
                 words = [str(word) for word in self.choices(name)]
@@ -102,14 +106,17 @@ class Verb:
         if self.check is not None and all(not isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)):
             self.check(system, **options)
 
-    def _bound(self, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> dict[str, Any]:
-        """Options given by position beside those given by name."""
+    def _read(self, system: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> dict[str, Any]:
+        """All options as they are passed on, from those given by position and those given by name; refuses what does not fit."""
         if len(arguments) > len(self.options):
             raise ValueError(f"{self.name} takes at most {len(self.options)} options, not {len(arguments)}")
         placed = dict(zip(self.options, arguments))
         if twice := placed.keys() & options.keys():
             raise ValueError(f"{self.name}: {', '.join(sorted(twice))} is given twice")
-        return {**placed, **options}
+        given = {**placed, **options}
+        read = self.accept(system, given)
+        self.judge(system, given)
+        return read
 
     def _arrays(self, read: Mapping[str, Any]) -> dict[str, jax.Array]:
         """Those of the options that are numbers, as arrays."""
@@ -129,9 +136,7 @@ class Theory(Verb):
         self._batched: dict[Any, Any] = {}  # the one used last comes last
 
     def __call__(self, system: Any, *arguments: Any, **options: Any) -> Any:
-        given = self._bound(arguments, options)
-        read = self.accept(system, given)
-        self.judge(system, given)
+        read = self._read(system, arguments, options)
         if not self.traced:
             return self.fn(as_arrays(system), **read)
         return self._compiled(as_arrays(system), **{**read, **self._arrays(read)})
@@ -179,10 +184,7 @@ class Experiment(Verb):
     first = 2
 
     def __call__(self, system: Any, key: jax.Array, *arguments: Any, **options: Any) -> Any:
-        given = self._bound(arguments, options)
-        read = self.accept(system, given)
-        self.judge(system, given)
-        return self.fn(as_arrays(system), key, **read)
+        return self.fn(as_arrays(system), key, **self._read(system, arguments, options))
 
 
 _theories: dict[str, Theory] = {}

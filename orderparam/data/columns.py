@@ -76,7 +76,8 @@ def fit_encoding(frame: pd.DataFrame) -> Encoding:
         told = "; ".join(f"{name}: {done}" for name, _, done in notes[:5])
         raise ValueError(f"no column is left to learn from ({told})")
     transformer = ColumnTransformer(steps, sparse_threshold=0.0).fit(frame)
-    widths = {transformer.transformers_[i][2][0]: _width(transformer, str(i)) for i in range(len(steps))}
+    parts = ((name, transformer.output_indices_[step]) for step, _, (name,) in transformer.transformers_[: len(steps)])
+    widths = {name: part.stop - part.start for name, part in parts}
     return Encoding(transformer, tuple(Column(str(name), kind, done, widths.get(name, 0)) for name, kind, done in notes))
 
 
@@ -91,11 +92,6 @@ class Bounded(TransformerMixin, BaseEstimator):
 
     def transform(self, x: Any) -> Any:
         return np.clip(x, self.low_, self.high_)
-
-
-def _width(transformer: ColumnTransformer, step: str) -> int:
-    part = transformer.output_indices_[step]
-    return part.stop - part.start
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:

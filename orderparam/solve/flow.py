@@ -147,10 +147,6 @@ def crossing(
             direction=True,
         ),
     )
-    time, value = solution.ts[-1], jax.tree.map(_last, solution.ys)
+    time, value = solution.ts[-1], jax.tree.map(lambda leaf: leaf[-1], solution.ys)
     met = solution.result == diffrax.RESULTS.event_occurred
     return Crossing(time, value, jnp.abs(condition(time, value, args)), met, solution.stats["num_steps"])
-
-
-def _last(leaf: Array) -> Array:
-    return leaf[-1]

@@ -89,6 +89,7 @@ def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
 
 
 _minimise = eqx.filter_jit(minimise)
+_equivalent = eqx.filter_jit(gaussian_equivalent)
 
 
 def _random_features(system: RandomFeatures, key: PRNGKeyArray, features: Features) -> Source:
@@ -105,11 +106,6 @@ def _random_features(system: RandomFeatures, key: PRNGKeyArray, features: Featur
         return _equivalent_features(equivalent, rows, x, normal(noise_key, count, width)), x[:, 0]
 
     return source
-
-
-@eqx.filter_jit
-def _equivalent(activation: Activation) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    return gaussian_equivalent(activation)
 
 
 def _on_sphere(rows: Float[Array, "feature input"]) -> Float[Array, "feature input"]:

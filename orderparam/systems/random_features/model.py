@@ -77,6 +77,8 @@ class RandomFeatures(FeatureRegression):
     one with its linear part c: link = c |..| along theta = c/|c|, everything else being noise (its power added to `noise`).
     """
 
+    teacher_power: ClassVar[float] = 1.0
+
     input_dim: float = parameter("input dimension d", above=0)
     width: float = parameter("number of features p", above=0)
     activation: Activation = structure(
@@ -86,10 +88,6 @@ class RandomFeatures(FeatureRegression):
     @property
     def feature_count(self) -> Any:
         return self.width
-
-    @property
-    def teacher_power(self) -> float:
-        return 1.0
 
     @property
     def spectrum(self) -> MarchenkoPastur:

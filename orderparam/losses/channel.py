@@ -75,16 +75,13 @@ class Channel(eqx.Module):
             )
             stiffness = -jnp.sum(weight * change, axis=-1)
             return ChannelAverages(jnp.sum(weight * g, axis=-1), jnp.sum(weight * g**2, axis=-1), stiffness, stiffness)
-        mean, power, stiffness, alignment = (jnp.zeros(()),) * 4
+        sums = []
         for label in (-1.0, 1.0):
             w, weight, evidence, change = self._nodes(label, variance, fields)
-            spread = jnp.asarray(variance)[..., None]
-            g = self.loss.denoiser(label, w, spread)
-            mean = mean + jnp.sum(weight * evidence * g, axis=-1)
-            power = power + jnp.sum(weight * evidence * g**2, axis=-1)
-            stiffness = stiffness - jnp.sum(weight * evidence * self.loss.denoiser_slope(label, w, spread), axis=-1)
-            alignment = alignment + jnp.sum(weight * change * g, axis=-1)
-        return ChannelAverages(mean, power, stiffness, alignment)
+            seen, spread = weight * evidence, jnp.asarray(variance)[..., None]
+            g, slope = (part(label, w, spread) for part in (self.loss.denoiser, self.loss.denoiser_slope))
+            sums.append([jnp.sum(part, axis=-1) for part in (seen * g, seen * g**2, -seen * slope, weight * change * g)])
+        return ChannelAverages(*(one + other for one, other in zip(*sums)))
 
     def errors(self, variance: Entry, fields: Fields) -> ChannelErrors:
         """Of new examples and of training examples with response variance V."""
@@ -100,16 +97,13 @@ class Channel(eqx.Module):
             parts = (r**2, left**2, self.loss(r, 0.0), self.loss(left, 0.0))
             test, train, test_loss, train_loss = (jnp.sum(weight * part, axis=-1) for part in parts)
             return ChannelErrors(test, train, test_loss, train_loss, classification)
-        test, train, test_loss, train_loss = (jnp.zeros(()),) * 4
+        sums = []
         for label in (-1.0, 1.0):
             w, weight, evidence, _ = self._nodes(label, variance, fields)
-            weight = weight * evidence
             prox = self.loss.prox(label, w, jnp.asarray(variance)[..., None])
-            test = test + jnp.sum(weight * (label - w) ** 2, axis=-1)
-            train = train + jnp.sum(weight * (label - prox) ** 2, axis=-1)
-            test_loss = test_loss + jnp.sum(weight * self.loss(label, w), axis=-1)
-            train_loss = train_loss + jnp.sum(weight * self.loss(label, prox), axis=-1)
-        return ChannelErrors(test, train, test_loss, train_loss, classification)
+            parts = ((label - w) ** 2, (label - prox) ** 2, self.loss(label, w), self.loss(label, prox))
+            sums.append([jnp.sum(weight * evidence * part, axis=-1) for part in parts])
+        return ChannelErrors(*(one + other for one, other in zip(*sums)), classification)
 
     def _squared(self, fields: Fields) -> Average:
         """E (y - w)^2."""

@@ -8,7 +8,7 @@ import xarray as xr
 
 from orderparam.core.registry import room_of
 from orderparam.core.study.curve import agree
-from orderparam.plotting.guides import draw_guide
+from orderparam.plotting.guides import draw_guide, horizontal
 from orderparam.plotting.measured import fitted_power
 from orderparam.plotting.panel import Freehand, Panel
 from orderparam.plotting.selection import (
@@ -99,14 +99,15 @@ class Look:
         axes.set_title(", ".join(parts))
         room = next((room_of(data.attrs.get("function", "")) for data in shown.values() if data is not None), "")
         axes.set_xlabel(panel.xlabel or (words(panel.x, room) if isinstance(panel.x, str) else panel.x[0]))
-        axes.set_ylabel(panel.ylabel or (words(panel.y, room) if isinstance(panel.y, str) else panel.y[0]))
+        quantity = words(panel.y, room) if isinstance(panel.y, str) else panel.y[0]
+        axes.set_ylabel(panel.ylabel or (f"{quantity.partition(' $')[0]} / {panel.ratio_to}" if panel.ratio_to else quantity))
         axes.set_xlim(panel.xlim)
         axes.set_ylim(panel.ylim)
         if panel.xlim is None and points:
             axes.set_xlim(axes.get_xlim())
         if panel.fit:
             _say_exponents(axes, panel.fit, fitted)
-        for guide in panel.reference:
+        for guide in (*panel.reference, *([horizontal(1.0)] if panel.ratio_to else [])):
             draw_guide(axes, guide, value, np.concatenate(points) if points else np.empty((0, 2)))
 
     def _parts(self, panel: Panel, data: xr.Dataset) -> Iterable[tuple[xr.Dataset, Any]]:

@@ -40,7 +40,8 @@ class Panel:
     where: facets, `label`, `kind` or dimensions -> the value, or tuple of values, that is shown; of dimensions without
         coordinates the index or a slice.
     log: the logarithmic axes, "", "x", "y" or "xy". reference: guides (`horizontal`, `vertical`, `slope`, `curve`).
-    ratio_to: label of a curve; all others are divided by it, point by point (or by its only point), and it is not drawn itself.
+    ratio_to: label of a curve; all others are divided by it, point by point (or by its only point), and it is not drawn itself
+        but as a level at 1; the y axis says so unless it has a label.
     jump: an observable, such as the index of a phase, or a function of the data set to one, at whose changes the line of a theory
         is interrupted.
     fit: symbol of x. A legend in the axes gives the exponent of the power law through every measurement with its 95 % interval,

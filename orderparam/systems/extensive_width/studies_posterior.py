@@ -169,10 +169,9 @@ def effective_model(
             _INVERSE,
             "error",
             ratio_to="theory",
-            ylabel="error / theory",
             xlim=(0, None),
             ylim=(0.6, 1.1),
-            reference=[horizontal(1.0), curve(lambda x: 1 - p["law"] * x, f"$1 - {p['law']:g}/d$")],
+            reference=[curve(lambda x: 1 - p["law"] * x, f"$1 - {p['law']:g}/d$")],
         ),
         Panel(
             _INVERSE,

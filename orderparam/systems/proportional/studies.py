@@ -139,9 +139,9 @@ def finite_width_temperature(
             y,
             by="temperature",
             log="x",
-            reference=[horizontal(1.0)],
+            reference=[horizontal(1.0)] if y == "order_parameters" else [],
             ratio_to="" if y == "order_parameters" else "infinite width",
-            ylabel="order parameter $Q$" if y == "order_parameters" else f"{y.replace('_', ' ')} / infinite width",
+            ylabel="order parameter $Q$" if y == "order_parameters" else "",
         )
         for y in ("order_parameters", "test_error", "train_error")
     ],
@@ -225,8 +225,6 @@ def _units(data: Any) -> Any:
             by="architecture",
             log="x",
             ratio_to="infinite width",
-            ylabel="test error / infinite width",
-            reference=[horizontal(1.0)],
             text={"shared": "teacher: one filter on all patches", "one": "teacher: a filter on one patch"},
         )
     ],

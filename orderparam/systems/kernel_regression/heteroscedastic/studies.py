@@ -7,7 +7,7 @@ import numpy as np
 
 from orderparam.core.study import Curve, study
 from orderparam.kernels import Spectrum
-from orderparam.plotting import Panel, horizontal
+from orderparam.plotting import Panel
 from orderparam.systems.kernel_regression.heteroscedastic.experiment import heteroscedastic_design
 from orderparam.systems.kernel_regression.heteroscedastic.model import HeteroscedasticRegression
 from orderparam.systems.kernel_regression.heteroscedastic.theory import heteroscedastic
@@ -31,7 +31,6 @@ _PER_COPY = "examples per copy $n/m$", lambda data: data["n_train"] / data.attrs
             log="x",
             ratio_to=_LOCAL,
             ylabel="measured / theory",
-            reference=[horizontal(1.0)],
             where={"label": (_LOCAL, "measured")},
         ),
     ],

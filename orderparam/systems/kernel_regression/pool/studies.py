@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from orderparam.core.study import Curve, study
-from orderparam.plotting import Panel, horizontal
+from orderparam.plotting import Panel
 from orderparam.plotting.words import number
 from orderparam.systems.kernel_regression.pool.experiment import gp_regression, network_posterior
 from orderparam.systems.kernel_regression.pool.images import image_pool
@@ -25,15 +25,7 @@ CLOSE = ("effective ridge", "RG decimation", "cavity", "Gaussian process", "netw
     source="Canatar, Bordelon, Pehlevan 2021; Howard et al. 2024; Ringel et al. 2025, Fig. 2.1",
     panels=[
         Panel("n_train", "test_error", log="xy"),
-        Panel(
-            "n_train",
-            "test_error",
-            where={"label": CLOSE},
-            log="x",
-            ratio_to="effective ridge",
-            ylabel="test error / effective ridge",
-            reference=[horizontal(1.0)],
-        ),
+        Panel("n_train", "test_error", where={"label": CLOSE}, log="x", ratio_to="effective ridge"),
     ],
     caption="{dataset}, {task}; {activation} network with {depth} hidden layers, {width} wide where it is finite; $T$ = "
     "{temperature}. Error on the images outside the random training set.",

@@ -1,7 +1,7 @@
 """Figures of overfitting, of the tails of a spectrum that make it harmless, and of the exponents of learning curves."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from orderparam.systems.kernel_regression.learning_curve import LearningCurve, M
 from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 from orderparam.systems.kernel_regression.spectrum.theory.optimal import optimal_temperature
-from orderparam.systems.kernel_regression.spectrum.theory.power_laws import ScalingRegime, scaling_law
+from orderparam.systems.kernel_regression.spectrum.theory.power_laws import scaling_law
 from orderparam.systems.kernel_regression.spectrum.theory.self_consistent import self_consistent
 
 
@@ -113,21 +113,12 @@ def _at_ridge(system: KernelRegression, exponent: float | None) -> KernelRegress
 
 def _regimes(p: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """Regime -> ridge exponent and noise."""
-    small, large = p["ridge_exponents"]
-    return {
-        f"ridge $l$ = {small:g}, no noise": (small, 0.0),
-        f"ridge $l$ = {small:g}, noise": (small, p["noise"]),
-        f"ridge $l$ = {large:g}, no noise": (large, 0.0),
-        f"ridge $l$ = {large:g}, noise": (large, p["noise"]),
-    }
+    levels = {"no noise": 0.0, "noise": p["noise"]}
+    return {f"ridge $l$ = {l:g}, {name}": (l, noise) for l in p["ridge_exponents"] for name, noise in levels.items()}
 
 
 def _local_slope(data: xr.Dataset) -> xr.DataArray:
     return data["test_error"].copy(data=np.gradient(np.log(data["test_error"]), np.log(data["n_train"])))
-
-
-def _test_error(law: Callable[..., ScalingRegime], n: np.ndarray) -> Any:
-    return law(n).test_error
 
 
 def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
@@ -144,7 +135,7 @@ def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
                 where={"regime": regime},
                 log="xy",
                 title=regime,
-                reference=[curve(partial(_test_error, law), power)],
+                reference=[curve(lambda n, law=law: law(n).test_error, power)],
                 ylim=None if end.exponent > 0 else (level / 4, 4 * level),
             )
         )

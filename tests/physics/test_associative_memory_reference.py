@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import erfinv
 
 from orderparam.systems.associative_memory import (
     Hopfield,
@@ -76,6 +77,7 @@ def test_the_capacity():
     found = critical_loads(Hopfield(0.1))
     np.testing.assert_allclose(found.retrieval_load, 0.13790556649493, atol=5.1e-15)
     np.testing.assert_allclose(found.overlap, 0.967417115, atol=1e-9)
+    np.testing.assert_allclose(erfinv(found.overlap), 1.5112186, atol=5.1e-8)
     np.testing.assert_allclose(found.global_load, 0.0518543309, atol=5.1e-11)
 
 

@@ -1,16 +1,24 @@
 """Renormalization: published, exact and prototype numbers of decimation, of functional flows, and of the magnet beside them."""
 
 import math
+import os
 from decimal import Decimal
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import orderparam as op
+from orderparam.data import centre, load, normalise, parity
 from orderparam.kernels import Spectrum
+from orderparam.kernels.effective_ridge import effective_ridge
 from orderparam.kernels.spectra import power_law_levels
+from orderparam.networks import fully_connected
 from orderparam.systems.renormalization import (
     EXACT_COUPLING,
     Bonds,
+    DecimatedPool,
     DecimatedRegression,
     InteractingRegression,
     ScaleFreeRegression,
@@ -26,6 +34,7 @@ from orderparam.systems.renormalization import (
     local_potential,
     one_loop_point,
     recursive_flow,
+    regression,
     running_ridge,
     scaling_interval,
     spherical_point,
@@ -125,6 +134,35 @@ def test_power_laws_of_four_thousand_modes(alpha, temperature, n_train, kappa, r
         assert number is None or float(found) == printed(number)
 
 
+@pytest.mark.parametrize(
+    ("alpha", "temperature", "n_train", "spread"), [(1.0, 1e-8, 50, ".497610123"), (1.0, 0.05, 200, ".192396522")]
+)
+def test_fluctuations_of_four_thousand_modes(alpha, temperature, n_train, spread):
+    """gamma = (1/P) sum L^2."""
+    assert float(effective_ridge(power_law(1 + alpha, 1 + alpha, 4000), n_train, temperature).spread) == printed(spread)
+
+
+def test_how_the_effective_ridge_depends_on_samples_and_temperature():
+    """d ln T_eff / d ln P = -gamma/(1 - gamma), d ln T_eff / d ln T = T/(T_eff (1 - gamma))."""
+    assert float(effective_ridge(EXAMPLE.spectrum, 200.0, 0.05).spread) == printed(".294967349")
+
+    def log_ridge(log_n, log_temperature):
+        return log_n + jnp.log(effective_ridge(EXAMPLE.spectrum, jnp.exp(log_n), jnp.exp(log_temperature)).threshold)
+
+    slopes = jax.grad(log_ridge, (0, 1))(jnp.log(200.0), jnp.log(0.05))
+    assert [float(slope) for slope in slopes] == [printed("-.418374026"), printed(".0901502068")]
+
+
+@pytest.mark.parametrize(
+    ("alpha", "n_train", "scaled"),
+    [(1.0, 100.0, "2.4427119"), (1.0, 1000.0, "2.4629361"), (0.5, 100.0, "3.7029846"), (0.5, 1000.0, "3.6628541")],
+)
+def test_the_ridge_of_a_million_modes(alpha, n_train, scaled):
+    """T_eff P^alpha where the tail is cut off: low by what the modes beyond would add."""
+    system = DecimatedRegression(power_law_levels(1 + alpha, 1 + alpha, 1e6), n_train, 1e-13)
+    assert float(decimated(system).effective_ridge) * n_train**alpha == printed(scaled)
+
+
 @pytest.mark.parametrize(("alpha", "constant"), [(1.0, "2.46740110"), (0.5, "3.76090162")])
 def test_the_ridge_of_infinitely_many_modes_without_temperature(alpha, constant):
     """T_eff P^alpha -> [pi/(a sin(pi/a))]^a; the exact value is approached as 1/P."""
@@ -149,6 +187,65 @@ def test_exponents_of_learning_curves(a, b, temperature, noise, error, exponent)
     assert float(decimated(system).test_error) == printed(error)
     before, after = (float(decimated(system.with_(n_train=n)).test_error) for n in (500.0, 2000.0))
     assert math.log(after / before) / math.log(4) == printed(exponent)
+
+
+# Pools of real images, even against odd: inputs of unit length, their mean taken away
+
+
+def image_pool(data, activation):
+    """The relu kernel is |x||x'| (sin t + (pi - t) cos t)/pi, twice that of a layer of unit weights."""
+    kernel = np.asarray(fully_connected(1, None, activation).nngp(normalise(centre(data)).inputs))
+    return DecimatedPool.from_kernel(kernel * (2 if activation == "relu" else 1), parity(data.labels).values, 25, 1e-8)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return {activation: image_pool(load("digits"), activation) for activation in ("relu", "erf")}
+
+
+SIZES = (25, 50, 100, 200, 400, 800)
+IMAGES = {  # kernel, temperature -> errors over the pool
+    ("relu", 1e-8): (".492220", ".353175", ".237690", ".150232", ".0893872", ".0404008"),
+    ("relu", 0.1): (".490514", ".353005", ".246436", ".16654", ".110593", ".0733051"),
+    ("erf", 0.01): (".58067", ".466491", ".317563", ".192889", ".107928", ".0542632"),
+}
+
+
+@pytest.mark.parametrize(("activation", "temperature"), IMAGES)
+def test_learning_curves_of_digits(digits, activation, temperature):
+    curves = [decimated(digits[activation].with_(n_train=n, temperature=temperature)) for n in SIZES]
+    assert [float(curve.test_error) for curve in curves] == [printed(text) for text in IMAGES[activation, temperature]]
+
+
+def test_effective_ridges_and_eigenvalues_of_digits(digits):
+    ridges = (".321572", ".207382", ".125441", ".0709419", ".0361348", ".0147701")
+    curves = [decimated(digits["relu"].with_(n_train=n)) for n in SIZES]
+    assert [float(curve.effective_ridge) for curve in curves] == [printed(text) for text in ridges]
+    largest = {"relu": (".33075521", ".07696933", ".07332557"), "erf": (".06457542", ".06069089", ".04731059")}
+    for activation, texts in largest.items():
+        found = digits[activation].spectrum.eigenvalues[: len(texts)]
+        assert [float(value) for value in found] == [printed(text) for text in texts]
+    assert float(digits["relu"].spectrum.eigenvalues.sum()) == pytest.approx(1, rel=1e-12)
+    assert float(digits["erf"].spectrum.eigenvalues.sum()) == printed(".464559054")
+
+
+@pytest.mark.parametrize(
+    ("activation", "temperature", "n_train", "mean", "error"),
+    [("relu", 1e-8, 100, 0.2520, 0.0053), ("relu", 0.1, 100, 0.2594, 0.0053), ("erf", 0.01, 200, 0.2019, 0.0039)],
+)
+def test_measured_errors_of_digits(digits, activation, temperature, n_train, mean, error):
+    """Of an independent program, twenty training sets of its own."""
+    system = digits[activation].with_(temperature=temperature)
+    runs = op.sweep(regression, system, {"n_train": [n_train]}, seeds=20)["test_error"].values.ravel()
+    assert abs(runs.mean() - mean) < 3.5 * np.hypot(error, runs.std(ddof=1) / np.sqrt(20))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("ORDERPARAM_DATA" not in os.environ, reason="set ORDERPARAM_DATA to a folder with MNIST")
+def test_learning_curve_of_mnist():
+    system = image_pool(load("mnist", "test", count=3000), "relu")
+    errors = (".681925", ".576983", ".480942", ".374645", ".266371", ".168667")
+    assert [float(decimated(system.with_(n_train=n)).test_error) for n in SIZES] == [printed(text) for text in errors]
 
 
 # Functional flow: lambda_k = y_k^2 = k^-2, 200 modes

@@ -1,10 +1,14 @@
 """Exponents of spectra known from few examples: the law of finite samples, what it corrects, and learning curves of pictures."""
 
+import os
+
 import jax
 import numpy as np
 import pytest
 from scipy.special import ndtri, zeta
 
+from orderparam.data import centre, load, normalise, parity
+from orderparam.networks import fully_connected
 from orderparam.systems.scaling_laws import ScaleFreeData, gaussian_clone, learned_pool, scale_free_fit, spectral_curve
 from orderparam.systems.scaling_laws.scale_free import tail
 
@@ -79,6 +83,54 @@ def test_slopes_of_the_principal_components_of_digits():
     for first, last, slope in ((2, 15, 1.133804), (5, 40, 1.665769), (1, 50, 1.566952)):
         rank = np.arange(first, last + 1)
         assert tail.fitted(rank, values[rank - 1], (first, last)).exponent == pytest.approx(slope, abs=6e-7)
+
+
+MNIST = pytest.mark.skipif("ORDERPARAM_DATA" not in os.environ, reason="set ORDERPARAM_DATA to a folder with MNIST")
+
+
+@pytest.mark.slow
+@MNIST
+def test_slopes_of_the_principal_components_of_mnist():
+    values = np.linalg.svd(centre(load("mnist", "test")).inputs, compute_uv=False) ** 2 / 10_000
+    assert values[0] == pytest.approx(5.3100141, abs=5e-8)
+    for first, last, slope in ((3, 30, 1.018766), (10, 100, 1.464454), (30, 300, 1.762168), (10, 400, 1.742076)):
+        rank = np.arange(first, last + 1)
+        assert tail.fitted(rank, values[rank - 1], (first, last)).exponent == pytest.approx(slope, abs=6e-7)
+
+
+def kernel_slopes(data, activation, windows):
+    """Slopes through all ranks of the windows: of the eigenvalues of a layer's kernel, and of the target's power beyond."""
+    inputs, targets = normalise(centre(data)).inputs, np.asarray(parity(data.labels).values)
+    values, vectors = np.linalg.eigh(np.asarray(fully_connected(1, None, activation).nngp(inputs)) / len(inputs))
+    beyond = np.cumsum((vectors.T @ targets) ** 2)[::-1] / len(inputs)
+    ranks = [np.arange(first, last + 1) for first, last in windows]
+    return [[tail.fitted(r, curve[r - 1], (r[0], r[-1])).exponent for r in ranks] for curve in (values[::-1], beyond)]
+
+
+@pytest.mark.parametrize(
+    ("activation", "spectrum", "target"),
+    [("relu", (1.6150, 1.6572, 1.7979), (0.577, 0.696, 1.093)), ("erf", (2.4365, 1.5634, 1.1935), (0.575, 0.881, 1.267))],
+)
+def test_slopes_of_kernels_of_digits(activation, spectrum, target):
+    found = kernel_slopes(load("digits"), activation, ((10, 100), (30, 300), (100, 1000)))
+    np.testing.assert_allclose(found[0], spectrum, rtol=0, atol=5.1e-5)
+    np.testing.assert_allclose(found[1], target, rtol=0, atol=5.1e-4)
+
+
+@pytest.mark.slow
+@MNIST
+@pytest.mark.parametrize(
+    ("activation", "size", "slopes", "decimals"),
+    [
+        ("relu", 500, (1.205, 1.181), 3),
+        ("relu", 1500, (1.279, 1.280), 3),
+        ("erf", 500, (1.3705, 1.5707), 4),
+        ("erf", 1500, (1.3896, 1.6884), 4),
+    ],
+)
+def test_slopes_of_kernels_depend_on_the_pool(activation, size, slopes, decimals):
+    found = kernel_slopes(load("mnist", "test", count=size), activation, ((10, 100), (30, 300)))[0]
+    np.testing.assert_allclose(found, slopes, rtol=0, atol=0.51 * 10.0**-decimals)
 
 
 @pytest.fixture(scope="module")

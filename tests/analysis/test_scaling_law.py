@@ -160,6 +160,8 @@ def test_coverage_of_the_intervals():
         ({"samples": [1.0, 2.0]}, "different lengths: loss 12, parameters 12, samples 2"),
         ({"unique": [1e30] * 12}, "row 1: more unique samples than samples"),
         ({"samples": ["many"] * 12}, "samples: must be numbers"),
+        ({"flops": -6.0}, "flops = -6: must be finite and > 0"),
+        ({"bootstrap": 0}, "bootstrap = 0: must be at least 1"),
         ({"form": "kaplann"}, "form = 'kaplann': for these runs one of additive, kaplan; did you mean 'kaplan'"),
     ],
 )

@@ -5,6 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from orderparam.kernels.effective_ridge import effective_ridge
+from orderparam.kernels.feature_equivalent import feature_equivalent
 from orderparam.systems.scaling_laws import (
     ComputeBudget,
     PowerLawFeatures,
@@ -19,9 +21,9 @@ from orderparam.systems.scaling_laws.one_pass.experiment import _mean_risk
 from orderparam.systems.scaling_laws.one_pass.theory import risk_at
 
 
-def one_draw(inputs, width, alpha, beta):
-    """(s, theta*, R_0) of W from NumPy's generator with seed 0, in the eigenbasis of K."""
-    weights = np.random.default_rng(0).normal(size=(inputs, width)) / np.sqrt(width)
+def one_draw(inputs, width, alpha, beta, seed=0):
+    """(s, theta*, R_0) of W from NumPy's generator, in the eigenbasis of K."""
+    weights = np.random.default_rng(seed).normal(size=(inputs, width)) / np.sqrt(width)
     j = np.arange(1.0, inputs + 1)
     power, target = j ** (-2 * alpha), j**-beta
     correlation = weights.T @ (power * target)
@@ -53,6 +55,27 @@ def test_the_floor_of_one_draw():
     found = _mean_risk(s, best, irreducible, 0.2, 3.0, jnp.array([1e7]))
     assert float(found[0]) == pytest.approx(0.022040752, abs=5e-10)
     assert float(found[0]) == pytest.approx(irreducible / (1 - 0.1 * np.sum(s / (1 - 0.4 * s))), rel=1e-10)
+
+
+def test_the_threshold_of_the_irreducible_risk():
+    spectrum = PowerLawFeatures(1.0, 0.3, 800, width=100, learning_rate=0.01).spectrum
+    assert float(effective_ridge(spectrum, 100.0, 0.0).threshold) == pytest.approx(2.18787012e-4, rel=3e-9)
+
+
+@pytest.mark.parametrize(("rate", "noise", "growth", "step"), [(0.5, 0.921395, 0.996670, 4000.0), (0.6, 2.105, 1.3539, 100.0)])
+def test_the_stability_of_one_draw(rate, noise, growth, step):
+    """(gamma/2) sum s/(1 - gamma (B + 1) s/2), and the factor by which the slowest mode changes in a step: both above 1 at once,
+    while gamma (B + 1) s_max = 1.757 < 2."""
+    s, best, irreducible = one_draw(200, 30, 0.9, 0.7)
+    assert rate / 2 * np.sum(s / (1 - 2 * rate * s)) == pytest.approx(noise, abs=6e-7 if noise < 1 else 6e-4)
+    late = _mean_risk(s, best, irreducible, rate, 3.0, step + jnp.arange(3.0))
+    assert float((late[2] - late[1]) / (late[1] - late[0])) == pytest.approx(growth, abs=6e-7 if noise < 1 else 6e-5)
+
+
+def test_another_draw_at_early_steps():
+    s, best, irreducible = one_draw(400, 60, 0.8, 0.6, seed=3)
+    found = _mean_risk(s, best, irreducible, 0.25, 2.0, jnp.array([5.0, 20.0, 100.0, 400.0]))
+    np.testing.assert_allclose(found, [0.26719946, 0.07576958, 0.03328431, 0.02370147], rtol=0, atol=5.1e-9)
 
 
 def test_the_mean_over_samples_of_one_draw():
@@ -121,6 +144,28 @@ def test_exponents_at_a_given_compute_approach_their_limits(alpha, beta):
     assert off[1][1] < min(off[0][1] / 1.5, 0.006)
 
 
+@pytest.mark.parametrize(
+    ("alpha", "beta", "compute", "risk", "width", "accuracy"),
+    [
+        (1.0, 0.3, 1.212e6, 0.0027814, 254.7, 3e-4),  # this compute has four digits: 2.2e-4 of the risk
+        (0.8, 0.65, 1e5, 0.00542141, 272.9, 3e-5),
+        (0.8, 1.2, 1e5, 0.00182577, 417.9, 3e-5),
+    ],
+)
+def test_the_frontier_of_three_phases(alpha, beta, compute, risk, width, accuracy):
+    """Minimum over the width with v = 4 d, by a cubic through five widths; a spline of an independent program."""
+    widths = np.round(width * np.array([0.8, 0.9, 1.0, 1.12, 1.25]))
+    run = jax.jit(risk_at)
+    log_risk = [
+        np.log(float(run(PowerLawFeatures(alpha, beta, 4 * d, width=d, learning_rate=0.3).spectrum, d, 0.3, 1.0, compute / d)))
+        for d in widths
+    ]
+    cubic = np.polynomial.Polynomial.fit(np.log(widths / width), log_risk, 3)
+    (best,) = (x.real for x in cubic.deriv().roots() if abs(x) < 0.2)
+    assert np.exp(cubic(best)) == pytest.approx(risk, rel=accuracy)
+    assert np.exp(best) == pytest.approx(1, abs=0.01)
+
+
 def test_the_frontier_of_one_family():
     """L*(f = 1e4) = 0.0333723 at d* = 46.55 with v = 4 d, by a spline over the widths of an independent program: to 1e-4."""
     risks = {}
@@ -149,6 +194,22 @@ JOINT = [  # decays a = b, noise, n, N, ridge, error: an independent program wit
 def test_the_joint_law(decay, noise, n_train, width, ridge, error):
     system = ScaleFreeFeatures(n_train, width, spectral_decay=decay, target_decay=decay, ridge=ridge, noise=noise, modes=1000)
     assert float(joint_law(system).test_error) == pytest.approx(error, rel=6e-9)
+
+
+@pytest.mark.parametrize(
+    ("n_train", "width", "ridge", "thresholds"),
+    [
+        (100, 50, 1e-6, (None, 9.2756189e-4)),
+        (100, 100, 0.01, (2.5185387e-4, 6.3430373e-4)),
+        (200, 80, 0.1, (None, 1.3268239e-3)),
+        (80, 400, 0.1, (None, 2.2671203e-3)),
+    ],
+)
+def test_thresholds_of_the_joint_law(n_train, width, ridge, thresholds):
+    spectrum = ScaleFreeFeatures(n_train, width, ridge=ridge, modes=1000).spectrum
+    found = feature_equivalent(spectrum, float(n_train), float(width), ridge, 0.0)
+    for value, wanted in zip((found.sample_threshold, found.feature_threshold), thresholds):
+        assert wanted is None or float(value) == pytest.approx(wanted, rel=3e-8)
 
 
 @pytest.mark.parametrize(("sizes", "error"), [((50, 200), 0.0643688172), ((200, 50), 0.0643688172), ((100, 400), 0.0324393437)])

@@ -14,7 +14,9 @@ from orderparam.systems.spins import (
     exact_magnet,
     kaufman,
     mean_field,
+    metropolis,
     onsager,
+    swendsen_wang,
 )
 
 MEAN_FIELD = {  # beta, h -> m, ln Z / N
@@ -122,3 +124,25 @@ def test_the_heat_capacity_is_the_slope_of_the_energy():
     infinite = IsingLattice(2.2)
     slope = jax.grad(lambda t: onsager(infinite.with_(temperature=t)).energy)(2.2)
     np.testing.assert_allclose(slope, onsager(infinite).heat_capacity, rtol=1e-11)
+
+
+def within(value, error, wanted, wanted_error):
+    assert abs(float(value) - wanted) < 4 * np.hypot(float(error), wanted_error)
+
+
+def test_critical_moments_of_a_large_torus():
+    """<|m|> L^(1/8) = 1.0092, <m^2> L^(1/4) = 1.0928 and U4 = 0.61069 for L to infinity (Kamieniarz, Bloete 1993)."""
+    found = swendsen_wang(IsingLattice(CRITICAL_TEMPERATURE, (48, 48)), jax.random.key(0), replicas=8, sweeps=4000)
+    assert found.converged
+    power = 48**0.125
+    within(power * found.absolute_magnetisation, power * found.absolute_magnetisation_error, 1.0092, 2e-4)
+    within(power**2 * found.squared_magnetisation, power**2 * found.squared_magnetisation_error, 1.0928, 2e-4)
+    within(found.binder, found.binder_error, 0.61069, 2e-4)
+
+
+def test_metropolis_against_another_program():
+    """32 x 32, 16 replicas of 2000 sweeps there."""
+    cold, hot = (metropolis(IsingLattice(t, (32, 32)), jax.random.key(1), sweeps=1000) for t in (2.0, 2.5))
+    within(cold.absolute_magnetisation, cold.absolute_magnetisation_error, 0.9113, 4e-4)
+    within(cold.energy, cold.energy_error, -1.7456, 6e-4)
+    within(hot.energy, hot.energy_error, -1.1083, 1e-3)

@@ -89,6 +89,7 @@ def test_graphs_are_what_they_are_called():
     ("call", "message"),
     [
         (lambda: potts_enumerated(PottsGraph(1.0, lattice_edges((5, 5)))), r"PottsGraph.edges join 25 sites: at most"),
+        (lambda: PottsGraph(1.0, [[0, 1], [2, 2]]), r"PottsGraph.edges join site 2 to itself"),
         (lambda: PottsGraph(1.0, [[0.0, -1.0]]), r"PottsGraph.edges = -1.0: must be an integer and >= 0"),
         (lambda: regular_graph_clusters(RegularPotts(1.0, 5, 3), jax.random.key(0)), r"RegularPotts.degree = 3 for 5 sites"),
     ],

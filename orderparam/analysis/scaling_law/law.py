@@ -143,8 +143,10 @@ def scaling_law(
     likelihood turns from squares to absolute deviations of log L. bootstrap: fits to runs drawn again, for the intervals.
 
     Raises `ValueError` for runs that are no positive numbers, are there twice, or are fewer than the unknowns and two; for an
-    unknown form.
+    unknown form; for no bootstrap.
     """
+    if bootstrap < 1:
+        raise ValueError(f"bootstrap = {bootstrap}: must be at least 1")
     runs = loss if isinstance(loss, Runs) else Runs.of(loss, parameters, samples, unique, flops)
     candidates = fitting(runs)
     if form != "auto":

@@ -35,6 +35,8 @@ class Runs:
         unique: ArrayLike | None = None,
         flops: float = FLOPS,
     ) -> "Runs":
+        if not (np.isfinite(flops) and flops > 0):
+            raise ValueError(f"flops = {flops:g}: must be finite and > 0 (operations of a parameter and a sample)")
         named: dict[str, Any] = {"loss": loss, "parameters": parameters, "samples": samples, "unique": unique}
         columns = {name: _checked(name, values) for name, values in named.items() if values is not None}
         if "parameters" not in columns and "samples" not in columns:

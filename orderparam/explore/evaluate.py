@@ -101,9 +101,7 @@ def _structure(state: PageState, name: str) -> Any:
     return name, state.begun.name, words, state.x, len(state.grid), tuple(sorted(state.own_options(name).items(), key=str))
 
 
-def curve(
-    state: PageState, name: str, stale: Callable[[], bool], seen: Callable[[Drawn], None] = lambda part: None
-) -> Drawn:
+def curve(state: PageState, name: str, stale: Callable[[], bool], seen: Callable[[Drawn], None] = lambda part: None) -> Drawn:
     """One theory along the axis. seen: called with what there is of a curve that is drawn ever finer.
 
     Raises `Stale` where a newer request has come between two of its blocks.

@@ -10,6 +10,7 @@ from orderparam.core.grid import numeric
 from orderparam.core.registry import index
 from orderparam.core.study import find
 from orderparam.core.verb import Theory, unwrap
+from orderparam.explore.menu import Menu
 from orderparam.explore.starts import curves_of, kinds, system_name, theories_of
 from orderparam.explore.state import SHOWN, PageState, opened
 
@@ -46,7 +47,7 @@ class Gallery:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
         self.search = pn.widgets.TextInput(name="search the studies", placeholder="title, room, source", max_length=60, **wide)
         self.list = pn.widgets.MultiSelect(name="studies", options=self._found(""), size=14, **wide)
-        self.curve = pn.widgets.Select(name="theory and facets", options={}, sizing_mode="stretch_width")
+        self.curve = Menu(name="theory and facets", options={}, sizing_mode="stretch_width")
         self.open = pn.widgets.Button(name="Open its curves", button_type="primary", disabled=True)
         self.words = pn.pane.HTML("", sizing_mode="stretch_width")
         self.search.param.watch(self._searched, "value_input")

@@ -11,6 +11,7 @@ from orderparam.core.sweep import SweepError
 from orderparam.explore.controls import Axes, moved_to
 from orderparam.explore.curves import spoken
 from orderparam.explore.evaluate import Latest, Stale
+from orderparam.explore.menu import Menu
 from orderparam.explore.phases import planes
 from orderparam.explore.plane import PlaneFigure, plane_key
 from orderparam.explore.state import RESOLUTIONS, PageState, observables
@@ -33,7 +34,7 @@ class PlaneTab:
         self._figure: PlaneFigure | None = None
         self._planes = Latest(self._fill)
         self._ended = False
-        self.order = pn.widgets.Select(name="order parameter", options=[], width=200)
+        self.order = Menu(name="order parameter", options=[], width=200)
         self.order.param.watch(lambda event: self._ordered(event.new), "value")
         self.finest = pn.widgets.Select(name="squares along each axis", options=list(RESOLUTIONS), value=32, width=160)
         self.fill = pn.widgets.Button(name="Fill in", button_type="primary", width=90, margin=(25, 5, 5, 5))

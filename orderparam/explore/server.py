@@ -121,12 +121,19 @@ def load() -> None:
     _loaded.set()
 
 
+def _nobody_is_left(record: logging.LogRecord) -> bool:
+    """Whether a line of a log says more than that a visitor has gone while something was on its way."""
+    text = record.getMessage()
+    return "WebSocketClosedError" not in text and "error: AssertionError()" not in text
+
+
 def server(folder: Path, port: int, host: str, token: str) -> Any:
     """The server, not started. token: empty where it listens to this machine alone. Raises `OSError` where the port is taken."""
     pn.extension("mathjax", design="native", sizing_mode=None, throttled=False)
     warnings.simplefilter("ignore")  # theories warn of points that the page marks
     logging.getLogger("bokeh").setLevel(logging.ERROR)
-    logging.getLogger("asyncio").addFilter(lambda record: "WebSocketClosedError" not in record.getMessage())  # a visitor has gone
+    logging.getLogger("asyncio").addFilter(_nobody_is_left)
+    logging.getLogger("bokeh.server.protocol_handler").addFilter(_nobody_is_left)
     threading.Thread(target=load, name="registry", daemon=True).start()
     known = [f"{name}:{port}" for name in ("localhost", "127.0.0.1")]
     options: dict[str, Any] = {"auth_provider": Token(token)} if token else {}

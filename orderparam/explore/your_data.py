@@ -17,6 +17,7 @@ from orderparam.explore.curves import INK, PAPER, dressed_legend, plain_figure
 from orderparam.explore.evaluate import Latest, Stale
 from orderparam.explore.folder import KINDS, LARGEST, files, inside, uploaded
 from orderparam.explore.knobs import STEPS, Knob
+from orderparam.explore.menu import Menu
 from orderparam.explore.slider import Slider
 from orderparam.learning_curves import Forecast, Problem, forecast_problem, from_file
 from orderparam.plotting.style import COLOURS
@@ -72,7 +73,7 @@ class YourData:
         self._latest = Latest(self._work)
         wide = {"sizing_mode": "stretch_width"}
         self.upload = pn.widgets.FileInput(accept=",".join(KINDS), name="a file of yours", **wide)
-        self.file = pn.widgets.Select(name="or one in the explorer's folder", options=["", *files(folder)], **wide)
+        self.file = Menu(name="or one in the explorer's folder", options=["", *files(folder)], **wide)
         self.target = pn.widgets.TextInput(name="column to predict (empty: y, or the last)", max_length=80, **wide)
         self.activation = pn.widgets.Select(name="activation", options=list(ACTIVATIONS), value="relu", **wide)
         self.depth = pn.widgets.IntInput(name="hidden layers", value=1, start=1, end=DEEPEST, **wide)

@@ -98,7 +98,7 @@ def test_random_clicks_leave_no_traceback_and_no_growth(tmp_path, chromium):  # 
                 page.goto(address)
                 ready(page)
         page.close()
-    thirds = [max(mb for t, mb in seen if k * SECONDS / 3 <= t < (k + 1) * SECONDS / 3) for k in range(3)]
-    print(f"{done} acts; largest memory in each third, MB: {', '.join(f'{mb:.0f}' for mb in thirds)}")
+        thirds = [max(mb for t, mb in seen if k * SECONDS / 3 <= t < (k + 1) * SECONDS / 3) for k in range(3)]
+        print(f"{done} acts; largest memory in each third, MB: {', '.join(f'{mb:.0f}' for mb in thirds)}")
     assert done > SECONDS / 20
     assert thirds[2] < GROWTH * thirds[0], thirds

@@ -129,3 +129,16 @@ def test_only_the_token_lets_in():
     assert value == "a-long-token"
     assert options["httponly"]
     assert options["samesite"] == "Strict"
+
+
+def test_a_choice_that_is_no_longer_offered_is_not_taken():
+    from orderparam.explore.menu import Menu
+
+    menu = Menu(options=["a", "b"], value="a")
+    menu._process_events({"value": "c"})
+    assert menu.value == "a"
+    menu._process_events({"value": "b"})
+    assert menu.value == "b"
+    parts = Menu(options={"first": 1, "second": 2}, value=1)
+    parts._process_events({"value": "2"})
+    assert parts.value == 2

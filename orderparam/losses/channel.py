@@ -103,7 +103,8 @@ class Channel(eqx.Module):
             prox = self.loss.prox(label, w, jnp.asarray(variance)[..., None])
             parts = ((label - w) ** 2, (label - prox) ** 2, self.loss(label, w), self.loss(label, prox))
             sums.append([jnp.sum(weight * evidence * part, axis=-1) for part in parts])
-        return ChannelErrors(*(one + other for one, other in zip(*sums)), classification)
+        test, train, test_loss, train_loss = (one + other for one, other in zip(*sums))
+        return ChannelErrors(test, train, test_loss, train_loss, classification)
 
     def _squared(self, fields: Fields) -> Average:
         """E (y - w)^2."""

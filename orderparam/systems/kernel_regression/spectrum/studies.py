@@ -1,7 +1,7 @@
 """Figures of overfitting, of the tails of a spectrum that make it harmless, and of the exponents of learning curves."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from orderparam.systems.kernel_regression.learning_curve import LearningCurve, M
 from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 from orderparam.systems.kernel_regression.spectrum.theory.optimal import optimal_temperature
-from orderparam.systems.kernel_regression.spectrum.theory.power_laws import scaling_law
+from orderparam.systems.kernel_regression.spectrum.theory.power_laws import ScalingRegime, scaling_law
 from orderparam.systems.kernel_regression.spectrum.theory.self_consistent import self_consistent
 
 
@@ -121,6 +121,10 @@ def _local_slope(data: xr.Dataset) -> xr.DataArray:
     return data["test_error"].copy(data=np.gradient(np.log(data["test_error"]), np.log(data["n_train"])))
 
 
+def _test_error(law: Callable[..., ScalingRegime], n: np.ndarray) -> Any:
+    return law(n).test_error
+
+
 def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
     panels = []
     for regime, (exponent, noise) in _regimes(p).items():
@@ -135,7 +139,7 @@ def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
                 where={"regime": regime},
                 log="xy",
                 title=regime,
-                reference=[curve(lambda n, law=law: law(n).test_error, power)],
+                reference=[curve(partial(_test_error, law), power)],
                 ylim=None if end.exponent > 0 else (level / 4, 4 * level),
             )
         )

@@ -34,6 +34,7 @@ from orderparam.systems.proportional.theory.results import Branches, Renormalise
 
 Closure = Literal["nested", "common", "linear"]
 Scales = Float[Array, "layer"]
+Kernels = tuple[Float[Array, "train train"], Float[Array, "test train"], Float[Array, "test"]]
 
 # The scan for further minima of `branches`: this many equal log Q_l in the range where minima were ever met.
 _SCAN = 61
@@ -106,15 +107,13 @@ def renormalised(system: FullyConnected, start: Pairs, scales: Scales, kappas: S
     return first_order(depth - 1, [scales[-1]])
 
 
-def kernels(
-    system: FullyConnected, scales: Scales, kappas: Scales, closure: str
-) -> tuple[Float[Array, "train train"], Float[Array, "test train"], Float[Array, "test"]]:
+def kernels(system: FullyConnected, scales: Scales, kappas: Scales, closure: str) -> Kernels:
     """The renormalised kernel: on the training set, test against training points, and the variance of the test points."""
     train, test = (renormalised(system, pairs, scales, kappas, closure) for pairs in input_pairs(system))
     return train.cross, test.cross, test.first
 
 
-def prior_kernels(system: FullyConnected) -> tuple[Float[Array, "train train"], Float[Array, "test train"], Float[Array, "test"]]:
+def prior_kernels(system: FullyConnected) -> Kernels:
     """The kernel of infinite width."""
     one = jnp.ones(system.depth)
     return kernels(system, one, one, "common")

@@ -7,7 +7,7 @@ from orderparam.core.verb import theory
 from orderparam.systems.proportional.model import BayesianNetwork, BayesianPatchNetwork, FullyConnected
 from orderparam.systems.proportional.theory import deep
 from orderparam.systems.proportional.theory.action import stationary
-from orderparam.systems.proportional.theory.deep import Closure, check_one_output
+from orderparam.systems.proportional.theory.deep import Closure, Kernels, check_one_output
 from orderparam.systems.proportional.theory.kernels import OnePlace, Places
 from orderparam.systems.proportional.theory.majorise import Layers
 from orderparam.systems.proportional.theory.patch_kernels import patch_means, weighted_kernels
@@ -18,8 +18,6 @@ from orderparam.systems.proportional.theory.results import (
     log_evidence,
     reached,
 )
-
-Kernels = tuple[Float[Array, "train train"], Float[Array, "test train"], Float[Array, "test"]]
 
 
 def prior_kernels(system: BayesianNetwork) -> Kernels:

@@ -41,7 +41,7 @@ def test_one_row_a_run(table, tmp_path):
 
 
 def test_all_shapes_of_a_table_are_the_same_runs(table, tmp_path):
-    """A row a run with "1.3B", a row a logged step, and a column a run with the sizes in a second table."""
+    """A row a run with "1.3B", a row a logged step, a column a run with the sizes in a second table, a row a logged number."""
     short = table.assign(params=[f"{n / 1e9:.17g}B" for n in table["params"]])
     short.to_json("short.json", orient="records")
     steps = pd.concat([table.assign(step=s, loss=table["loss"] * (1 + 1 / s if s < 3 else 1)) for s in (1, 2, 3)])
@@ -51,9 +51,11 @@ def test_all_shapes_of_a_table_are_the_same_runs(table, tmp_path):
     wide = wide.assign(**{"run-0 - loss__MIN": [0.0, 0.0]})
     wide.to_csv("wide.csv", index=False)
     table.drop(columns="loss").to_csv("sizes.csv", index=False)
+    tags = steps.rename(columns={"name": "run"}).melt(["run", "step"], ["loss", "params", "tokens"], "tag")
+    tags[::-1].to_csv("tags.csv", index=False)  # later steps first
     common = ("--params", "params", "--data", "tokens", "--bootstrap", 20, "--form", "additive")
     found = []
-    for words in (("short.json",), ("steps.tsv", "--run", "name"), ("wide.csv", "--runs", "sizes.csv")):
+    for words in (("short.json",), ("steps.tsv", "--run", "name"), ("wide.csv", "--runs", "sizes.csv"), ("tags.csv",)):
         done = orderparam(*words, *common, "--out", tmp_path / words[0].partition(".")[0])
         assert done.exit_code == 0, done.output
         found.append(alpha(tmp_path / words[0].partition(".")[0]))

@@ -1,4 +1,4 @@
-"""Runs from a file: one row a run, one row a logged step, or one column a run, as experiment trackers export them."""
+"""Runs from a file: one row a run, one row a logged step or number, or one column a run, as experiment trackers export them."""
 
 import re
 from pathlib import Path
@@ -25,13 +25,15 @@ def read_runs(
     """The runs in a table.
 
     One row a run; or, with `run`, one row a logged step, of which the last with a loss counts; or, with columns "RUN - LOSS" as
-    of a tracker's chart, one column a run, whose last number counts. configuration: a second table with one row for each run, in
-    which sizes stand that the first has not; they are matched by `run` (default there: "run" or "name").
+    of a tracker's chart, one column a run, whose last number counts; or, with columns "run", "tag" and "value" as of a log of
+    scalars, one row a number, of which the last of each run and tag counts (by "step", where that is a column). configuration: a
+    second table with one row for each run, in which sizes stand that the first has not; they are matched by `run` (default there:
+    "run" or "name").
 
     Raises `ValueError` for files that cannot be read, columns that are not there (with the nearest name), and for what `Runs`
     refuses.
     """
-    table = _table(path)
+    table = _untagged(_table(path), loss)
     sizes = {"parameters": parameters, "samples": samples, "unique": unique}
     wide = _melted(table, loss)
     if wide is not None and loss not in table:
@@ -77,6 +79,14 @@ def _column(table: Any, name: str, path: Path) -> Any:
         known = [str(column) for column in table.columns]
         raise ValueError(f"{path} has no column {name!r}{nearest(name, known)}")
     return table[name]
+
+
+def _untagged(table: Any, loss: str) -> Any:
+    """One row a run and one column a tag from a log of scalars; any other table as it is."""
+    if loss in table or not {"run", "tag", "value"} <= set(table.columns):
+        return table
+    ordered = table.sort_values("step", kind="stable") if "step" in table else table
+    return ordered.pivot_table(index="run", columns="tag", values="value", aggfunc="last", sort=False).reset_index()
 
 
 def _melted(table: Any, loss: str) -> Any:

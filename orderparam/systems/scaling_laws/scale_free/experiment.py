@@ -33,9 +33,12 @@ def learned_pool(system: ScaleFreeData, key: PRNGKeyArray) -> LearnedPool:
 @experiment
 def gaussian_clone(system: ScaleFreeData, key: PRNGKeyArray) -> LearnedClone:
     """The same regression with x replaced by independent normal features of the pool's eigenvalues, and the target by the linear
-    one of the same power on each. What differs from `learned_pool` is what the spectrum does not know."""
-    spectrum = system.spectrum
-    return LearnedClone(_on_clone(spectrum.eigenvalues, spectrum.target_power, system.ridge, key, system.size("n_train")))
+    one of the same power on each. What differs from `learned_pool` is what the spectrum does not know.
+
+    Normal features look the same in every basis. In that of the pool the kernel of z and z' is z.K z'/M and the target is
+    z.y/sqrt(M): no eigenvalue is needed.
+    """
+    return LearnedClone(_on_clone(system.gram, system.targets, system.ridge, key, system.size("n_train")))
 
 
 def _fit(gram: Array, labels: Array, ridge: Array) -> Array:
@@ -51,9 +54,9 @@ def _on_pool(gram: Array, targets: Array, ridge: Array, key: PRNGKeyArray, n_tra
 
 
 @partial(jax.jit, static_argnames="n_train")
-def _on_clone(eigenvalues: Array, power: Array, ridge: Array, key: PRNGKeyArray, n_train: int) -> Float[Array, ""]:
-    features = jax.random.normal(key, (n_train, eigenvalues.size))
-    target = jnp.sqrt(power)
-    scaled = features * eigenvalues
+def _on_clone(gram: Array, targets: Array, ridge: Array, key: PRNGKeyArray, n_train: int) -> Float[Array, ""]:
+    features = jax.random.normal(key, (n_train, len(gram)))
+    target = targets / jnp.sqrt(len(gram))
+    scaled = features @ gram / len(gram)
     learned = scaled.T @ _fit(scaled @ features.T, features @ target, ridge)
     return jnp.sum((learned - target) ** 2)

@@ -59,6 +59,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "magnetisation": ("magnetisation", r"\langle m\rangle"),
     "mass": ("mass", "r"),
     "mistakes": ("share of mistakes in training", ""),
+    "next_threshold": ("samples per dimension of the next directions", ""),
+    "replicon": ("replicon (stable below 1)", ""),
     "n_test": ("test examples", r"n_\mathrm{test}"),
     "n_train": ("training examples", "n"),
     "nngp_bias": ("bias of the NNGP kernel", r"\langle \mathrm{E}\hat K - K, K\rangle / \|K\|^2"),

@@ -73,7 +73,7 @@ def test_transitions_of_binary_weights():
     agree((found.overlap,), (0.6937602197,), 7)
 
 
-@pytest.mark.parametrize(("temperature", "alpha"), [(0.2604213, 1.30), (0.4069912, 1.45)])
+@pytest.mark.parametrize(("temperature", "alpha"), [(0.2604213, 1.30), (0.3172556, 1.35), (0.3644488, 1.40), (0.4069912, 1.45)])
 def test_the_first_order_line(temperature, alpha):
     found = quenched(ThermalPerceptron(alpha, temperature))
     assert abs(float(found.free_entropy)) < 3e-7  # the temperature is known to seven digits
@@ -85,6 +85,15 @@ def test_the_freezing_line(temperature, alpha):
     assert abs(float(quenched(ThermalPerceptron(alpha, temperature)).entropy)) < 3e-7
 
 
+@pytest.mark.parametrize(("temperature", "alpha"), [(0.1975126, 1.35), (0.2198518, 1.40)])
+def test_the_entropy_vanishes_on_the_freezing_line(temperature, alpha):
+    assert abs(float(quenched(ThermalPerceptron(alpha, temperature)).entropy)) < 3e-7
+
+
+def test_binary_students_next_to_the_spinodal():
+    np.testing.assert_allclose(quenched(ThermalPerceptron(1.49)).self_overlap, 0.8795564933, atol=6e-10)
+
+
 def test_annealed_binary_students():
     found = annealed(ThermalPerceptron(1.0))
     agree((found.free_entropy,), (0.156872,), 6)
@@ -93,6 +102,8 @@ def test_annealed_binary_students():
     assert below > 0 > above
     assert annealed(ThermalPerceptron(1.730)).converged
     assert not annealed(ThermalPerceptron(1.7302)).converged
+    last = annealed(ThermalPerceptron(1.730111815 * (1 - 1e-8)))
+    np.testing.assert_allclose(last.teacher_overlap, 0.886263, atol=2e-4)  # a square root away from the spinodal
 
 
 @pytest.mark.parametrize("alpha", STABILITY)

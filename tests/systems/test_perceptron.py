@@ -1,6 +1,7 @@
 """The perceptron and its teacher: limits, real students against theory, refusals."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -45,6 +46,28 @@ def test_free_entropy_has_the_slope_that_thermodynamics_demands(weights):
 def test_annealed_theory_promises_too_much():
     system = ThermalPerceptron(0.8)
     assert float(annealed(system).free_entropy) > float(quenched(system).free_entropy)
+
+
+@pytest.mark.parametrize(("sample_ratio", "temperature"), [(1.4935, 0.0), (1.6, 0.0), (2.0, 0.2), (2.5, 0.5), (3.0, 1.0)])
+def test_beyond_the_spinodal_the_student_is_the_teacher(sample_ratio, temperature):
+    found = quenched(ThermalPerceptron(sample_ratio, temperature))
+    assert found.converged
+    assert found.teacher_overlap == found.self_overlap == 1
+    assert found.free_entropy == found.entropy == found.classification_error == found.mistakes == 0
+
+
+def test_spherical_students_have_no_transition_at_any_temperature():
+    """The replica-symmetric state is stable (replicon below 1/2), and R rises with n/d without a jump: at high temperature as
+    alpha/T = pi R / sqrt(1 - R^2), at every other one by less than a jump between neighbouring points."""
+    ratios = jnp.geomspace(0.05, 500.0, 60)
+    for temperature in (0.0, 0.05, 0.2, 0.5, 1.0, 5.0):
+        system = ThermalPerceptron(1.0, temperature, "spherical")
+        found = jax.vmap(lambda ratio, system=system: quenched(system.with_(sample_ratio=ratio)))(ratios)
+        assert np.all(found.converged)
+        assert np.all(found.replicon < 0.5 + 1e-3)
+        steps = np.diff(found.teacher_overlap)
+        assert np.all(steps > 0)
+        assert np.max(steps) < 0.06
 
 
 def test_every_student_counted():

@@ -11,6 +11,7 @@ The replica-symmetric entropy of binary weights becomes negative at low T, where
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -31,6 +32,9 @@ from orderparam.systems.perceptron.equilibrium.model import ThermalPerceptron
 Scalar = Float[Array, ""]
 
 _KNOWN = 1e-12  # 1 - q below which the student is the teacher
+_TAUGHT = np.log(1e4)  # ln qh and ln Rh of binary weights that are the teacher's: 1 - q is zero to rounding
+_STEEPEST, _FARTHEST = 0.9, 0.1  # ratio of a geometric series of steps, and how far of ln qh it is followed at once
+_SHORT = 1e-8  # steps that are not prolonged: rounding is no series
 _TEACHER = 0.99  # an overlap that only the state R = 1 has
 _HOTTEST = 1.0
 
@@ -48,11 +52,15 @@ class Learner(Result):
 class Quenched(Learner):
     """free_entropy: (1/N) E ln Z, zero at R = 1 for binary weights. entropy: (1/N) times that of the students, without
     the constant of the sphere for spherical ones. bayes_error: arccos(sqrt(q))/pi, that of the majority of students at T = 0.
+
+    replicon: of binary or spherical weights E (variance of a weight)^2 alpha E (dg/dw)^2; the replica-symmetric state is stable
+    against its breaking where it is below 1 (de Almeida, Thouless 1978).
     """
 
     free_entropy: Scalar
     entropy: Scalar
     bayes_error: Scalar
+    replicon: Scalar
     residual: Scalar
 
 
@@ -88,31 +96,52 @@ class BinaryTransitions(Result):
 
 
 @theory(differentiable=False)
-def quenched(system: ThermalPerceptron, *, max_steps: int = 5000) -> Quenched:
-    """The solution reached from R = 0, metastable beyond the first-order transition of binary weights."""
+def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
+    """The solution reached from R = 0. For binary weights it is metastable beyond their first-order transition, and beyond its
+    spinodal it is the teacher: R = q = 1, free entropy, entropy and errors 0.
 
-    def update(fields: tuple[Scalar, Scalar], system: ThermalPerceptron) -> tuple[Scalar, Scalar]:
-        known, overlap = _overlaps(system, *(jnp.exp(part) for part in fields))
-        power, alignment, _, _ = _labels(system, known, overlap)
-        return jnp.log(power), jnp.log(alignment)
+    Iterated in pairs of steps, each pair prolonged by the geometric series that it belongs to.
+    """
+    binary = system.weights == "binary"
 
-    first = jnp.log(0.01 * jnp.minimum(system.sample_ratio, 1.0))
-    start = (first, first)
-    solved = fixed_point(update, start, system, tolerance=1e-11, max_steps=max_steps)
-    power, alignment = (jnp.exp(part) for part in solved.value)
+    def update(fields: Float[Array, "2"], system: ThermalPerceptron) -> Float[Array, "2"]:
+        known, overlap = _overlaps(system, *jnp.exp(fields))
+        taught = binary & (known >= 1 - _KNOWN)
+        labels = _labels(system, *(jnp.where(taught, 0.5, part) for part in (known, overlap)))
+        return jnp.where(taught, _TAUGHT, jnp.log(jnp.stack([labels.power, labels.alignment])))
+
+    def prolonged(fields: Float[Array, "2"], system: ThermalPerceptron) -> Float[Array, "2"]:
+        first = update(fields, system)
+        second = update(first, system)
+        before, step = first - fields, second - first
+        ratio = jnp.clip(step @ before / jnp.maximum(before @ before, 1e-300), 0.0, _STEEPEST)
+        further = jnp.clip(step * ratio / (1 - ratio), -_FARTHEST, _FARTHEST)
+        return second + jnp.where(jnp.max(jnp.abs(step)) > _SHORT, further, 0.0)
+
+    start = jnp.full(2, jnp.log(0.01 * jnp.minimum(system.sample_ratio, 1.0)))
+    solved = fixed_point(prolonged, start, system, tolerance=1e-11, max_steps=max_steps)
+    power, alignment = jnp.exp(solved.value)
     known, overlap = _overlaps(system, power, alignment)
-    _, _, log_evidence, mistakes = _labels(system, known, overlap)
-    free = _entropy_term(system, known, overlap, power, alignment) + log_evidence
+    taught = binary & (known >= 1 - _KNOWN)
+    power, alignment, known, overlap = (jnp.where(taught, 0.5, part) for part in (power, alignment, known, overlap))
+    labels = _labels(system, known, overlap)
+    free, spread = _weights(system, known, overlap, power, alignment)
+    free = free + labels.free_entropy
     inverse = jnp.where(system.temperature > 0, 1 / jnp.where(system.temperature > 0, system.temperature, 1.0), 0.0)
+
+    def unless_taught(value: Scalar, taught_value: float) -> Scalar:
+        return jnp.where(taught, taught_value, value)
+
     return Quenched(
-        teacher_overlap=overlap,
-        self_overlap=known,
-        classification_error=jnp.arccos(jnp.clip(overlap, -1, 1)) / np.pi,
-        mistakes=mistakes,
+        teacher_overlap=unless_taught(overlap, 1.0),
+        self_overlap=unless_taught(known, 1.0),
+        classification_error=unless_taught(jnp.arccos(jnp.clip(overlap, -1, 1)) / np.pi, 0.0),
+        mistakes=unless_taught(labels.mistakes, 0.0),
         converged=solved.converged,
-        free_entropy=free,
-        entropy=free + inverse * system.sample_ratio * mistakes,
-        bayes_error=jnp.arccos(jnp.sqrt(jnp.clip(known, 0, 1))) / np.pi,
+        free_entropy=unless_taught(free, 0.0),
+        entropy=unless_taught(free + inverse * system.sample_ratio * labels.mistakes, 0.0),
+        bayes_error=unless_taught(jnp.arccos(jnp.sqrt(jnp.clip(known, 0, 1))) / np.pi, 0.0),
+        replicon=unless_taught(spread * labels.curvature, 0.0),
         residual=solved.residual,
     )
 
@@ -202,21 +231,25 @@ def binary_transitions(system: ThermalPerceptron) -> BinaryTransitions:
     """
 
     def value(alpha: float, name: str) -> float:
-        return float(getattr(quenched(system.with_(sample_ratio=alpha)), name))
+        """Of the state R < 1; -1 beyond its end."""
+        found = quenched(system.with_(sample_ratio=alpha))
+        return float(getattr(found, name)) if float(found.teacher_overlap) < _TEACHER else -1.0
 
     spinodal, ceiling = np.nan, 1.0
     if system.temperature == 0:
         found = minimize_scalar(lambda u: -_zero_temperature_ratio(u), bracket=(0.0, 1.0, 2.5), options={"xtol": 1e-9})
         spinodal = ceiling = -float(found.fun)
-    while value(ceiling * 0.999, "free_entropy") > 0:  # the state R < 1 exists well beyond the transition
+    while value(ceiling * 0.999, "free_entropy") > 0:
         ceiling *= 1.1
     transition = brentq(lambda x: value(x, "free_entropy"), 0.5, 0.999 * ceiling, xtol=1e-11)
     if system.temperature == 0:
         freezing = transition
     else:
-        while value(ceiling, "entropy") > 0 and value(ceiling, "teacher_overlap") < _TEACHER:
+        while value(ceiling, "entropy") > 0:
             ceiling *= 1.05
-        freezing = brentq(lambda x: value(x, "entropy"), 0.5, ceiling, xtol=1e-11) if value(ceiling, "entropy") < 0 else np.nan
+        freezing = brentq(lambda x: value(x, "entropy"), 0.5, ceiling, xtol=1e-11)
+        if abs(value(freezing * (1 - 1e-9), "entropy")) > 1e-6:  # the state ends before its entropy vanishes
+            freezing = np.nan
     overlap = value(transition, "teacher_overlap")
     return BinaryTransitions(*(jnp.asarray(x) for x in (transition, freezing, spinodal, overlap)))
 
@@ -244,25 +277,40 @@ def _overlaps(system: ThermalPerceptron, power: Scalar, alignment: Scalar) -> tu
     return jnp.sum(weight * m**2), jnp.sum(weight * m)
 
 
-def _labels(system: ThermalPerceptron, known: Scalar, overlap: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """alpha times E g^2, E dZ0/dM g and E ln Z, and the errors per training example; both labels give the same."""
+class _Labels(NamedTuple):
+    """alpha times E g^2, E dZ0/dM g, E ln Z and E (dg/dw)^2, and the errors per training example."""
+
+    power: Scalar
+    alignment: Scalar
+    free_entropy: Scalar
+    curvature: Scalar
+    mistakes: Scalar
+
+
+def _labels(system: ThermalPerceptron, known: Scalar, overlap: Scalar) -> _Labels:
+    """Averages over the student's field and labels; both labels give the same."""
     e = _penalty(system)
     student = SignLabels(e / (1 + e))
     rest = jnp.maximum(1 - known, _KNOWN)
     w, weight, evidence, change = labelled_nodes(SignLabels(), 1.0, Fields(known, 1.0, overlap), panels=SHARP)
     g = student.denoiser(1.0, w, rest)
+    slope = student.denoiser_slope(1.0, w, rest)
     log_evidence = student.log_evidence(1.0, w, rest)
     wrong = jnp.where(e > 0, student.flip, 0.0) * jnp.exp(log_cdf(-w / jnp.sqrt(rest)) - log_evidence)
-    parts = (evidence * g**2, change * g, evidence * log_evidence, evidence * wrong)
-    power, alignment, free, errors = (2 * jnp.sum(weight * part, axis=-1) for part in parts)
+    parts = (evidence * g**2, change * g, evidence * log_evidence, evidence * slope**2, evidence * wrong)
+    power, alignment, free, curvature, errors = (2 * jnp.sum(weight * part, axis=-1) for part in parts)
     ratio = system.sample_ratio
-    return ratio * power, ratio * alignment, ratio * (free + jnp.log1p(e)), errors
+    return _Labels(ratio * power, ratio * alignment, ratio * (free + jnp.log1p(e)), ratio * curvature, errors)
 
 
-def _entropy_term(system: ThermalPerceptron, known: Scalar, overlap: Scalar, power: Scalar, alignment: Scalar) -> Scalar:
+def _weights(
+    system: ThermalPerceptron, known: Scalar, overlap: Scalar, power: Scalar, alignment: Scalar
+) -> tuple[Scalar, Scalar]:
+    """What the weights add to the free entropy, and the mean square of the variance of one."""
     if system.weights == "spherical":
         rest = jnp.maximum(1 - known, _KNOWN)
-        return jnp.log(rest) / 2 + (known - overlap**2) / (2 * rest)
+        return jnp.log(rest) / 2 + (known - overlap**2) / (2 * rest), rest**2
     z, weight = standard_normal_rule([-alignment / jnp.sqrt(power)], SHARP)
     field = jnp.abs(jnp.sqrt(power) * z + alignment)
-    return -power * (1 - known) / 2 - alignment * overlap + jnp.sum(weight * (field + jnp.log1p(jnp.exp(-2 * field))))
+    free = jnp.sum(weight * (field + jnp.log1p(jnp.exp(-2 * field)))) - power * (1 - known) / 2 - alignment * overlap
+    return free, jnp.sum(weight / jnp.cosh(jnp.minimum(field, 300.0)) ** 4)

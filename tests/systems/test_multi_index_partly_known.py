@@ -16,7 +16,7 @@ def over_preimages(overlap):
     """
     rest = 1 - overlap
     omega = np.linspace(-6, 6, 601)[:, None] * np.sqrt(overlap)
-    law = np.exp(-np.linspace(-6, 6, 601) ** 2 / 2)
+    law = np.exp(-(np.linspace(-6, 6, 601) ** 2) / 2)
     law /= law.sum()
     t = np.linspace(-7, 7, 2800)  # none at zero
     z = omega + np.sqrt(rest) * t
@@ -39,7 +39,8 @@ def over_preimages(overlap):
 @pytest.mark.parametrize("overlap", [0.5, 0.8, 0.95, 0.99])
 def test_the_next_directions_are_seen_later_by_whom_knows_less(overlap):
     found = threshold(STAIRS, overlap=[overlap, 0, 0])
-    assert found.kind == "easy" and found.complete
+    assert found.kind == "easy"
+    assert found.complete
     expected = over_preimages(overlap)[1]
     assert found.error < 0.1 * expected
     assert abs(found.sample_ratio - expected) < min(found.error, 0.01 * expected)

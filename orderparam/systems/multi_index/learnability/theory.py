@@ -44,8 +44,8 @@ def grand_staircase(system: Staircase, *, max_steps: int = 200) -> Climb:
     below n / d join the estimate, and their overlaps Q grow until Q = qh (1 + qh)^-1, with qh(Q) of `moments_given`.
 
     What message passing reaches from Q = 0. By sampling: as if n / d were off by a few parts in a thousand, and by 1 % where
-    overlaps are below 0.1. Overlaps of known with unknown directions are taken to stay zero, as they do where signs of the unknown
-    ones leave y as it is. Not converged after `max_steps` iterations (near a threshold): where they have come.
+    overlaps are below 0.1. Overlaps of known with unknown directions are taken to stay zero, as they do where signs of the
+    unknown ones leave y as it is. Not converged after `max_steps` iterations (near a threshold): where they have come.
     """
     g, _ = normalised(read(system.target))
     alpha, size = float(system.sample_ratio), g.dimension

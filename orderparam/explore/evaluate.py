@@ -22,7 +22,7 @@ from orderparam.core.verb import Theory, forget_programs, unwrap
 from orderparam.explore.state import PageState
 from orderparam.explore.written import text
 
-KEPT = 48  # compiled programs; beyond them all are forgotten, so that memory does not grow
+KEPT = 24  # compiled programs; beyond them all are forgotten, so that memory does not grow
 THREADS = 3
 FINER = (16, 8, 4, 2, 1)  # every so many points of the axis are there, pass by pass, of a theory that is not compiled
 

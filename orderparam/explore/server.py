@@ -124,7 +124,8 @@ def load() -> None:
 def _nobody_is_left(record: logging.LogRecord) -> bool:
     """Whether a line of a log says more than that a visitor has gone while something was on its way."""
     text = record.getMessage()
-    return "WebSocketClosedError" not in text and "error: AssertionError()" not in text
+    closed = " GET /ws" in text and record.exc_info is not None and record.exc_info[0] is AssertionError
+    return not (closed or "WebSocketClosedError" in text or "error: AssertionError()" in text)
 
 
 def server(folder: Path, port: int, host: str, token: str) -> Any:
@@ -132,8 +133,8 @@ def server(folder: Path, port: int, host: str, token: str) -> Any:
     pn.extension("mathjax", design="native", sizing_mode=None, throttled=False)
     warnings.simplefilter("ignore")  # theories warn of points that the page marks
     logging.getLogger("bokeh").setLevel(logging.ERROR)
-    logging.getLogger("asyncio").addFilter(_nobody_is_left)
-    logging.getLogger("bokeh.server.protocol_handler").addFilter(_nobody_is_left)
+    for name in ("asyncio", "bokeh.server.protocol_handler", "tornado.application"):
+        logging.getLogger(name).addFilter(_nobody_is_left)
     threading.Thread(target=load, name="registry", daemon=True).start()
     known = [f"{name}:{port}" for name in ("localhost", "127.0.0.1")]
     options: dict[str, Any] = {"auth_provider": Token(token)} if token else {}

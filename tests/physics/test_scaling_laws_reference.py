@@ -9,11 +9,13 @@ from orderparam.kernels.effective_ridge import effective_ridge
 from orderparam.kernels.feature_equivalent import feature_equivalent
 from orderparam.systems.scaling_laws import (
     ComputeBudget,
+    ComputeFrontier,
     PowerLawFeatures,
     ScaleFreeFeatures,
     compute_exponents,
     compute_optimal,
     deterministic_risk,
+    frontier_exponents,
     joint_law,
     optimal_ridge,
 )
@@ -164,6 +166,25 @@ def test_the_frontier_of_three_phases(alpha, beta, compute, risk, width, accurac
     (best,) = (x.real for x in cubic.deriv().roots() if abs(x) < 0.2)
     assert np.exp(cubic(best)) == pytest.approx(risk, rel=accuracy)
     assert np.exp(best) == pytest.approx(1, abs=0.01)
+
+
+def test_the_frontier_where_the_learning_rate_falls_with_the_width():
+    """Phase Ib, alpha = 0.4, beta = 0.3: an independent program has -0.1769 and 0.5086 around this compute; the
+    limits are -0.2 and 1/2."""
+    found = frontier_exponents(ComputeFrontier(4e5, 0.4, 0.3))
+    assert bool(found.converged)
+    assert float(found.risk_exponent) == pytest.approx(0.1769, abs=0.001)
+    assert float(found.width_exponent) == pytest.approx(0.5086, abs=0.002)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.3), (0.8, 0.65), (0.4, 0.3), (0.4, 1.0), (0.27, 0.8), (0.15, 0.9)])
+def test_exponents_of_all_phases_approach_their_limits(alpha, beta):
+    limit, off = compute_exponents(alpha, beta), []
+    for compute in (1e5, 1e11):
+        found = frontier_exponents(ComputeFrontier(compute, alpha, beta))
+        assert bool(found.converged)
+        off.append(abs(float(found.risk_exponent) - limit.risk))
+    assert off[1] < min(off[0] / 2, 0.03)
 
 
 def test_the_frontier_of_one_family():

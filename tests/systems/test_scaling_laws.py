@@ -10,6 +10,7 @@ from orderparam.kernels import Spectrum
 from orderparam.kernels.spectra import power_law_levels
 from orderparam.systems.scaling_laws import (
     ComputeBudget,
+    ComputeFrontier,
     PowerLawFeatures,
     SpectralStream,
     compute_exponents,
@@ -101,6 +102,7 @@ def test_any_spectrum_streams():
     ("make", "message"),
     [
         (lambda: PowerLawFeatures(0.4, 0.05, 100, width=10, learning_rate=0.1), "target_exponent = 0.05: must be > 1/2"),
+        (lambda: ComputeFrontier(1e5, 0.4, 0.05), "ComputeFrontier.target_exponent = 0.05: must be > 1/2 - spectral"),
         (lambda: PowerLawFeatures(0.4, 0.3, width=10, learning_rate=0.1), "input_dim = inf: must be finite"),
         (lambda: PowerLawFeatures(1.0, 0.3, 10.5, width=10, learning_rate=0.1), "input_dim = 10.5: must be a whole number"),
         (lambda: PowerLawFeatures(1.0, 0.3, width=10, learning_rate=0.0), "learning_rate"),

@@ -27,6 +27,7 @@ from orderparam.systems.scaling_laws.one_pass.compute_optimal import (
     measured_optimum,
 )
 from orderparam.systems.scaling_laws.one_pass.experiment import DrawnRisk, drawn_features, one_pass_sgd
+from orderparam.systems.scaling_laws.one_pass.frontier import ComputeFrontier, FrontierExponents, frontier_exponents
 from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures, PowerLawFeatures, SpectralStream
 from orderparam.systems.scaling_laws.one_pass.schedules import ScheduledSGD, scheduled_mean, scheduled_sgd
 from orderparam.systems.scaling_laws.one_pass.theory import OnePassRisk, deterministic_risk

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.core.study import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal, slope
 from orderparam.plotting.style import ink
 from orderparam.systems.scaling_laws.one_pass.compute_optimal import (
@@ -15,6 +15,7 @@ from orderparam.systems.scaling_laws.one_pass.compute_optimal import (
     measured_optimum,
 )
 from orderparam.systems.scaling_laws.one_pass.experiment import drawn_features, one_pass_sgd
+from orderparam.systems.scaling_laws.one_pass.frontier import ComputeFrontier, frontier_exponents
 from orderparam.systems.scaling_laws.one_pass.model import PowerLawFeatures
 from orderparam.systems.scaling_laws.one_pass.schedules import Schedule, ScheduledSGD, scheduled_mean, scheduled_sgd
 from orderparam.systems.scaling_laws.one_pass.theory import deterministic_risk
@@ -41,20 +42,48 @@ def _features(place: tuple[float, float], width: int, share: float, horizon: flo
 _AXES = {name: rf"phase {name}: $\alpha={a:g}$, $\beta={b:g}$" for name, (a, b) in PLACES.items()}
 
 
-def _draw_phases(axes: Any, _: Any) -> None:
-    """Boundaries of the phases in (alpha, beta), and the places of the other panels."""
+def _draw_boundaries(axes: Any) -> list[tuple[str, float, float]]:
+    """Boundaries of the phases in (alpha, beta); their names and where those may stand."""
     alpha, beta = np.meshgrid(np.linspace(0.02, 1.2, 119), np.linspace(0.01, 1.4, 140))
     phase = np.full(alpha.shape, -1)
     exists = 2 * (alpha + beta) > 1
     phase[exists] = [_PHASES.index(compute_exponents(a, b).phase) for a, b in zip(alpha[exists], beta[exists], strict=True)]
+    names = []
     for index, name in enumerate(_PHASES):
         inside = phase == index
         axes.contour(alpha, beta, inside.astype(float), [0.5], colors=[ink()], linewidths=0.6)
-        height = _HEIGHTS.get(name, beta[inside].mean())
-        axes.text(alpha[inside].mean(), height, name, ha="center", va="center", color=ink())
+        names.append((name, alpha[inside].mean(), _HEIGHTS.get(name, beta[inside].mean())))
+    axes.set(xlabel=r"$\alpha$", ylabel=r"$\beta$", xlim=(0, 1.2), ylim=(0, 1.4))
+    return names
+
+
+def _draw_names(axes: Any, _: Any) -> None:
+    """The phases by name."""
+    for name, alpha, beta in _draw_boundaries(axes):
+        axes.text(alpha, beta, name, ha="center", va="center", color=ink())
+
+
+def _draw_phases(axes: Any, comparison: Any) -> None:
+    """The phases by name, and the places of the other panels."""
+    _draw_names(axes, comparison)
     for place in PLACES.values():
         axes.plot(*place, "o", color=ink(), markersize=3)
-    axes.set(xlabel=r"$\alpha$", ylabel=r"$\beta$", xlim=(0, 1.2), ylim=(0, 1.4))
+
+
+def _draw_difference(name: str, axes: Any, comparison: Comparison) -> None:
+    """Exponent at the given compute less that of the phase, at every place of the plane."""
+    field = name.removesuffix("_exponent")
+    found = [
+        (a, b, float(data[name].sel(spectral_exponent=a, target_exponent=b)) - getattr(compute_exponents(a, b), field))
+        for data in comparison.theories().values()
+        for b in data["target_exponent"].values
+        for a in data["spectral_exponent"].values
+    ]
+    alpha, beta, difference = np.array(found).T
+    largest = np.nanmax(np.abs(difference))
+    places = axes.scatter(alpha, beta, 36, difference, marker="s", cmap="RdBu_r", vmin=-largest, vmax=largest)
+    _draw_boundaries(axes)
+    axes.figure.colorbar(places, ax=axes, label="above its limit")
 
 
 @study(
@@ -144,6 +173,41 @@ def sgd_compute_exponents(
                 ),
                 Curve("large width", compute_optimal, system, far, facets=facets | {"part": "slope"}),
             ]
+    return curves
+
+
+@study(
+    "sgd-compute-plane",
+    title="How far exponents at a given compute are from their limits, in all phases of the plane of the two exponents",
+    source=SOURCE,
+    panels=[
+        Freehand(partial(_draw_difference, "risk_exponent"), "exponent of the lowest risk"),
+        Freehand(partial(_draw_difference, "width_exponent"), "exponent of the best width"),
+        Freehand(_draw_names, "the phases"),
+    ],
+    caption=r"""
+        $v = 4N$ inputs, batches of one sample, learning rate {share} / $\sum\lambda$, large width, nothing drawn. Exponents:
+        $-d\ln R^*/d\ln f$ and $d\ln N^*/d\ln f$ over the decade around $f$ = {compute:g}; limits: balance of terms.
+    """,
+    observables=(),
+    seconds=(60, 300),
+    full={
+        "alphas": tuple(np.arange(0.05, 1.2, 0.05).round(2).tolist()),
+        "betas": tuple(np.arange(0.05, 1.4, 0.1).round(2).tolist()),
+    },
+    columns=3,
+)
+def sgd_compute_plane(
+    alphas: tuple[float, ...] = (0.1, 0.2, 0.28, 0.35, 0.45, 0.6, 0.75, 0.9, 1.1),
+    betas: tuple[float, ...] = (0.1, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3),
+    compute: float = 1e8,
+    share: float = 0.5,
+) -> list[Curve]:
+    curves = []
+    for beta in betas:
+        over = {"spectral_exponent": tuple(a for a in alphas if 2 * (a + beta) > 1.2), "target_exponent": (beta,)}
+        system = ComputeFrontier(compute, over["spectral_exponent"][-1], beta, share=share)
+        curves.append(Curve("large width", frontier_exponents, system, over, facets={"target_exponent": beta}))
     return curves
 
 

@@ -4,6 +4,9 @@
     b = a A + X^T g,  (a, v) = posterior(b, A),  V = (1/d) sum v
 
 with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018). V and A are made symmetric under exchange of the units.
+
+Damping mixes all of (a, V, g) with what they were, which leaves fixed points where they are and takes their size from
+oscillations. (Mixing g before a is computed from it makes new ones: an example then no longer takes back what it said before.)
 """
 
 import itertools
@@ -22,11 +25,12 @@ from orderparam.systems.committee.model import Committee
 from orderparam.systems.committee.theory import TeacherCommittee
 
 _LEAST = 1e-6  # variances below are recovered weights
+_PARTS = 4  # of the steps, each damped more than the one before
 _TEST = 4000
 
 
 class CommitteePassing(TeacherCommittee):
-    """steps: iterations. residual: root mean square change of the estimate in the last one."""
+    """steps: iterations. residual: root mean square change of the estimate in the last one, before damping."""
 
     steps: Float[Array, ""]
     residual: Float[Array, ""]
@@ -38,12 +42,15 @@ def message_passing(
     key: PRNGKeyArray,
     *,
     damping: float = 0.2,
-    max_steps: int = 300,
+    max_steps: int = 500,
     tolerance: float = 1e-4,
     start: Literal["uninformed", "informed"] = "uninformed",
 ) -> CommitteePassing:
     """On one drawn problem; overlaps are those of the best assignment of estimates to units (and signs, where the rule hides
-    them). classification_error: of the likeliest label of 4000 new examples. Raises `ValueError` where no sample is left."""
+    them). classification_error: of the likeliest label of 4000 new examples. Raises `ValueError` where no sample is left.
+
+    damping: the share of the state that is kept in the first quarter of `max_steps`; in the k-th quarter it is damping^(1/k).
+    """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(f"Committee.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
@@ -117,29 +124,30 @@ def _passing(
         return mean, jnp.einsum("ds,sk,sl->kl", share, states, states) / d - mean.T @ mean / d
 
     def step(state: tuple) -> tuple:
-        a, spread, g, count, _ = state
-        own, common = _own_and_common(spread)
+        a, v, g, count, _ = state
+        own, common = _own_and_common(v)
         variance = own * identity - common
         omega = matrix @ a - g @ variance
         value, gradient = evidence(omega, own, common, counts)
         chosen = jnp.take_along_axis(value, labels[:, None], axis=-1)
         slope = jnp.take_along_axis(gradient, labels[:, None, None], axis=1)[:, 0]
         fresh = jnp.where(seen[:, None] & (chosen > 1e-13), slope / jnp.maximum(chosen, 1e-13), 0.0)
-        g = damping * g + (1 - damping) * fresh
         own, common = _own_and_common(fresh.T @ fresh / d)
         precision = own * identity - common
-        mean, spread = posterior(a @ precision + matrix.T @ g, precision)
-        mean = damping * a + (1 - damping) * mean
-        return mean, spread, g, count + 1, jnp.sqrt(jnp.mean((mean - a) ** 2))
+        mean, spread = posterior(a @ precision + matrix.T @ fresh, precision)
+        change = jnp.sqrt(jnp.mean((mean - a) ** 2))
+        kept = damping ** (1 / (1 + _PARTS * count // max_steps))
+        a, v, g = (kept * old + (1 - kept) * new for old, new in ((a, mean), (v, spread), (g, fresh)))
+        return a, v, g, count + 1, change
 
     def unfinished(state: tuple) -> Bool[Array, ""]:
-        _, spread, _, count, change = state
-        return (count < max_steps) & (change > tolerance) & (jnp.trace(spread) > _LEAST * hidden)
+        _, v, _, count, change = state
+        return (count < max_steps) & (change > tolerance) & (jnp.trace(v) > _LEAST * hidden)
 
     begin = (first, identity, jnp.zeros((matrix.shape[0], hidden)), jnp.asarray(0), jnp.asarray(jnp.inf))
-    a, spread, _, count, change = jax.lax.while_loop(unfinished, step, begin)
-    done = jnp.all(jnp.isfinite(a)) & ((change <= tolerance) | (jnp.trace(spread) <= _LEAST * hidden))
-    return a, spread, count.astype(float), change, done
+    a, v, _, count, change = jax.lax.while_loop(unfinished, step, begin)
+    done = jnp.all(jnp.isfinite(a)) & ((change <= tolerance) | (jnp.trace(v) <= _LEAST * hidden))
+    return a, v, count.astype(float), change, done
 
 
 @partial(jax.jit, static_argnames=("hidden", "rule"))

@@ -26,7 +26,7 @@ ACCURACY = 1e-6  # of what is drawn
     full={
         "input_dim": 4000,
         "seeds": 16,
-        "sample_ratios": tuple(np.linspace(0.5, 4.0, 29).tolist()),
+        "sample_ratios": tuple(np.linspace(0.5, 4.0, 141).tolist()),
         "runs": (1.0, 1.5, 2.5, 3.0, 3.5),
     },
     columns=3,
@@ -40,7 +40,7 @@ ACCURACY = 1e-6  # of what is drawn
     """,
 )
 def committee_specialisation(
-    sample_ratios: tuple[float, ...] = (0.5, 1.0, 1.4, 1.7, 2.3, 3.0),
+    sample_ratios: tuple[float, ...] = tuple(np.linspace(0.5, 3.5, 61).tolist()),
     runs: tuple[float, ...] = (1.0, 1.7, 3.0),
     input_dim: int = 300,
     seeds: int = 4,

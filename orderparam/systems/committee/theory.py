@@ -9,7 +9,6 @@ knows its own where q_d > 0 (specialisation).
 
 import itertools
 import math
-from collections import Counter
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -18,24 +17,27 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp, xlogy
 from jaxtyping import Array, Bool, Float
-from scipy.optimize import brentq
-from scipy.special import ndtri
-from scipy.stats import qmc
+from scipy.optimize import brentq, minimize_scalar
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
-from orderparam.solve.fixed_point import fixed_point
+from orderparam.solve.relaxation import rest_point
 from orderparam.systems.committee.channel import evidence, label_counts
 from orderparam.systems.committee.model import Committee
 
 Scalar = Float[Array, ""]
 Rule = tuple[np.ndarray, np.ndarray]  # nodes and weights
 
-_STEP = {1: (0.1, 0.01), 2: (0.25, 0.08), 3: (0.5, 0.25)}  # of fields, for what is smooth and for what has kinks
-_REPLICATES, _POINTS, _MORE = 4, 512, 8
-_LEAST_WEIGHT, _LEAST_EVIDENCE = 1e-17, 1e-13
+# Steps of fields, for what is smooth and for what has kinks; and the least weight of a node.
+_STEP = {1: (0.1, 0.01), 2: (0.25, 0.08), 3: (0.5, 0.25), 4: (0.6, 0.6), 5: (0.75, 0.75), 6: (0.95, 0.95), 7: (1.1, 1.1)}
+_LEAST_WEIGHT = {1: 1e-17, 2: 1e-17, 3: 1e-14, 4: 1e-9, 5: 1e-9, 6: 1e-8, 7: 1e-8}
+_EXACT = 3  # units up to which the steps leave nothing to estimate
+_LONGER = 1.25  # steps by which the others are judged
+_LEAST_EVIDENCE = 1e-13
+_LARGEST_PRECISION = 1e3
+_APART = (0.05, 10.0)  # precisions qh_d between which a state with units apart ends
 _NEARLY = 0.999  # overlap of an informed start
-_STEPS = (1e-3, 2e-3, 4e-3)  # of q_d, towards its limit at zero
+_SEED = 1e-13  # what breaks the symmetry: added to both modes of Q, so that none vanishes
 
 
 class Modes(NamedTuple):
@@ -59,8 +61,9 @@ class TeacherCommittee(Result):
 
 
 class OptimalCommittee(TeacherCommittee):
-    """free_entropy: (1/d) ln P(y | x) at this solution; -K ln 2 where binary weights are known. overlap_error: standard error of
-    the overlap, 0 for K <= 3, where averages are quadratures. residual: of the fixed point. steps: iterations."""
+    """free_entropy: (1/d) ln P(y | x) at this solution; -K ln 2 where binary weights are known. overlap_error: by how much the
+    overlap changes with steps of the fields that are longer by a quarter; 0 for K <= 3, where they leave 1e-8. residual: the
+    largest relative change of a mode of Q under the equations. steps: of the flow that they define."""
 
     free_entropy: Scalar
     overlap_error: Scalar
@@ -77,10 +80,13 @@ class Specialisation(Result):
 
 class InformationTransition(Result):
     """Of binary weights. information: n/d from which they are determined, NaN where the units come apart before that; from there
-    on known weights have the largest free entropy, while message passing follows the other state. apart: specialisation."""
+    on known weights have the largest free entropy, while message passing follows the other state. apart: specialisation.
+    algorithmic: where the state with units apart ends, and message passing jumps to known weights; inf where equal units stay
+    stable."""
 
     information: Scalar
     apart: Scalar
+    algorithmic: Scalar
 
 
 @theory(differentiable=False)
@@ -88,38 +94,46 @@ def state_evolution(
     system: Committee,
     *,
     start: Literal["uninformed", "symmetric", "informed"] = "uninformed",
-    max_steps: int = 3000,
+    max_steps: int = 200,
     tolerance: float = 1e-10,
 ) -> OptimalCommittee:
     """The solution reached from next to Q = 0 (what message passing reaches), from estimates that are the same for all units
-    (q_d = 0 throughout), or from the weights themselves. For K > 3 four sets of points are solved one by one, and averaged.
+    (q_d = 0 throughout), or from the weights themselves: where the flow d ln q/dt = ln(right-hand side / q) of both modes of Q,
+    of which the iteration of the equations takes steps of length one, comes to rest.
 
-    classification_error is accurate to 1e-4.
+    classification_error is accurate to 1e-4 for K <= 3 and equal units, to 1e-2 beyond.
     """
-    first = {"uninformed": (0.05, 0.01), "symmetric": (0.05, 0.0), "informed": (_NEARLY, _NEARLY)}[start]
+    first = {"uninformed": (0.05, 0.01), "symmetric": (0.05,), "informed": (_NEARLY, _NEARLY)}[start]
+    if system.hidden == 1:
+        first = first[:1]
 
     def solved(points: Rule, fine: Rule) -> tuple[Scalar, ...]:
-        def update(q: Modes, system: Committee) -> Modes:
-            return _weights(system, _labels(system, q, points)[0], points)[0]
+        def modes(logs: Float[Array, "mode"]) -> Modes:
+            return Modes(*jnp.exp(logs), *[jnp.zeros(())] * (2 - len(first)))
 
-        found = fixed_point(update, Modes(*map(jnp.asarray, first)), system, tolerance=tolerance, max_steps=max_steps)
-        precision, log_evidence, _ = _labels(system, found.value, points)
-        wrong = _labels(system, found.value, fine)[2]
+        def field(logs: Float[Array, "mode"], system: Committee) -> Float[Array, "mode"]:
+            new = _weights(system, _labels(system, modes(logs), points)[0], points)[0]
+            return jnp.log(jnp.stack(new)[: len(first)] + _SEED) - logs
+
+        found = rest_point(field, jnp.log(jnp.asarray(first)), system, tolerance=tolerance, max_steps=max_steps)
+        precision, log_evidence, _ = _labels(system, modes(found.value), points)
+        wrong = _labels(system, modes(found.value), fine)[2]
         q, log_partition = _weights(system, precision, points)
         free = log_partition - _trace(system, q, precision) / 2 + system.sample_ratio * log_evidence
         own, cross = _entries(system, q)
         return own, cross, wrong, free, found.residual, found.converged.astype(float), found.steps.astype(float)
 
-    parts = [solved(*points) for points in zip(field_rule(system.hidden), field_rule(system.hidden, kinks=True))]
+    rules = equal_rule if start == "symmetric" else field_rule
+    parts = [solved(*points) for points in zip(rules(system.hidden), rules(system.hidden, kinks=True))]
     own, cross, wrong, free, residual, converged, steps = (jnp.stack(part) for part in zip(*parts))
     return OptimalCommittee(
-        overlap=jnp.mean(own),
-        cross_overlap=jnp.mean(cross),
-        error=1 - jnp.mean(own),
-        classification_error=jnp.mean(wrong),
+        overlap=own[0],
+        cross_overlap=cross[0],
+        error=1 - own[0],
+        classification_error=wrong[0],
         converged=jnp.min(converged) > 0,
-        free_entropy=jnp.mean(free),
-        overlap_error=jnp.std(own) / math.sqrt(max(len(parts) - 1, 1)),
+        free_entropy=free[0],
+        overlap_error=jnp.abs(own[-1] - own[0]),
         residual=jnp.max(residual),
         steps=jnp.max(steps),
     )
@@ -134,24 +148,24 @@ def _several(system: Committee, **options: object) -> None:
 def specialisation(system: Committee) -> Specialisation:
     """Where the state with q_d = 0 becomes unstable: alpha (di_d/dq_d)(dq_d/dqh_d) = 1, i the right-hand side of Qh at alpha = 1.
 
-    Along the curve alpha(qh_s) of these states, without iteration; to 1e-7 for K <= 3. The sample ratio is not used. A parity of
-    signs tells nothing about Q = 0, and all of Q comes at once.
+    Along the curve alpha(qh_s) of these states, without iteration, for any K by integrals over one field, to 1e-7 for K <= 3; inf where they
+    stay stable. The sample ratio is not used. A parity of two tells nothing about Q = 0, and all of Q comes at once.
     """
 
     def gain(precision: float) -> tuple[float, float, float]:
         """At alpha = 1, alpha, and Q_11."""
-        rates, ratios, overlaps = zip(*(_gain(system, jnp.asarray(precision), points) for points in field_rule(system.hidden)))
-        return float(np.mean(rates)), float(np.mean(ratios)), float(np.mean(overlaps))
+        rate, ratio, overlap = map(float, _gain(system, jnp.asarray(precision), equal_rule(system.hidden)[0]))
+        return rate, ratio, overlap
 
     if system.rule == "parity":
         rate, _, overlap = gain(0.0)
-        return Specialisation(jnp.asarray(1 / rate), jnp.asarray(overlap))
-    grid = np.geomspace(0.02, 50.0, 24)
+        return Specialisation(jnp.asarray(1 / rate if rate > 0 else np.inf), jnp.asarray(overlap))
+    grid = np.geomspace(0.02, _LARGEST_PRECISION, 48)
     rates = [ratio * rate for rate, ratio, _ in map(gain, grid)]
     after = next((i for i, rate in enumerate(rates) if rate > 1), None)
     if not after:
         return Specialisation(jnp.asarray(np.inf), jnp.asarray(np.nan))
-    place = brentq(lambda x: gain(x)[0] * gain(x)[1] - 1, grid[after - 1], grid[after], xtol=1e-9)
+    place = brentq(lambda x: gain(x)[0] * gain(x)[1] - 1, grid[after - 1], grid[after], xtol=1e-11)
     _, ratio, overlap = gain(place)
     return Specialisation(jnp.asarray(ratio), jnp.asarray(overlap))
 
@@ -165,39 +179,73 @@ def _binary(system: Committee, **options: object) -> None:
 @theory(traced=False, check=_binary)
 def information_transition(system: Committee) -> InformationTransition:
     """Where the free entropy of the state with equal units (q_d = 0), which is the first one, falls to -K ln 2, that of known
-    weights; by bracketing up to specialisation, to 1e-6. The sample ratio is not used."""
+    weights; by bracketing up to specialisation, to 1e-6. Where the state with units apart ends (its spinodal): the largest alpha
+    on the curve of these states, to 1e-6. The sample ratio is not used."""
     known = -system.hidden * math.log(2)
 
     def above(ratio: float) -> float:
         return float(state_evolution(system.with_(sample_ratio=ratio), start="symmetric").free_entropy) - known
 
     apart = float(specialisation(system).sample_ratio)
-    if not np.isfinite(apart) or above(apart) > 0:
-        return InformationTransition(jnp.asarray(np.nan), jnp.asarray(apart))
-    return InformationTransition(jnp.asarray(brentq(above, 0.1 * apart, apart, xtol=1e-6)), jnp.asarray(apart))
+    top = apart if np.isfinite(apart) else float(system.hidden**2)
+    information = brentq(above, 0.1 * system.hidden, top, xtol=1e-6) if above(top) < 0 else np.nan
+    algorithmic = _spinodal(system) if np.isfinite(apart) else np.inf
+    return InformationTransition(*map(jnp.asarray, (information, apart, algorithmic)))
+
+
+def _spinodal(system: Committee) -> float:
+    """The largest alpha of a state with units apart, along its curve: alpha = qh_d / i_d where qh_s / i_s is the same."""
+    points = field_rule(system.hidden)[0]
+
+    def ratios(same: float, apart: float) -> tuple[float, float]:
+        rates = _rates(system, Modes(jnp.asarray(same), jnp.asarray(apart)), points)
+        return same / float(rates.same), apart / float(rates.apart)
+
+    def difference(log_same: float, apart: float) -> float:
+        of_same, of_apart = ratios(math.exp(log_same), apart)
+        return math.log(of_same / of_apart)
+
+    def ratio(log_apart: float) -> float:
+        apart = math.exp(log_apart)
+        upper = log_apart + 1
+        while difference(upper, apart) < 0:
+            upper += 1
+        return ratios(math.exp(brentq(difference, log_apart, upper, args=(apart,), xtol=1e-12)), apart)[1]
+
+    return -float(minimize_scalar(lambda u: -ratio(u), bounds=np.log(_APART), method="bounded", options={"xatol": 1e-6}).fun)
 
 
 @cache
 def field_rule(hidden: int, kinks: bool = False) -> list[Rule]:
-    """Sets of nodes (node, hidden) and weights of K standard normal variables for functions that neither exchanges of the units
-    nor a change of all signs affect: equal steps for K <= 3, beyond four sets of scrambled Sobol points."""
-    if hidden > max(_STEP):
-        count = _POINTS * (_MORE if kinks else 1)
-        engines = (qmc.Sobol(hidden, seed=seed) for seed in range(_REPLICATES))
-        return [(ndtri(np.clip(e.random(count), 1e-12, 1 - 1e-12)), np.full(count, 1 / count)) for e in engines]
-    step = _STEP[hidden][kinks]
-    half = int(9.0 / step)
+    """Nodes (node, hidden) and weights of K standard normal variables, for functions that neither exchanges of the units nor a
+    change of all signs affect: equal steps, of which one node stands for all that these two make of it. For K > 3 a rule with
+    longer steps follows, by which the first is judged."""
+    step, least = _STEP[hidden][kinks], _LEAST_WEIGHT[hidden]
+    return [_equal_steps(hidden, length * step, least) for length in ((1.0,) if hidden <= _EXACT else (1.0, _LONGER))]
+
+
+@cache
+def equal_rule(hidden: int, kinks: bool = False) -> list[Rule]:
+    """The same for fields that are equal in all units: x/sqrt(K) with one standard normal x."""
+    x, w = field_rule(1, kinks)[0]
+    return [(np.repeat(x / math.sqrt(hidden), hidden, axis=1), w)]
+
+
+def _equal_steps(hidden: int, step: float, least: float) -> Rule:
+    half = int(math.sqrt(-2 * math.log(least)) / step) + 1
     x = step * np.arange(-half, half + 1)
-    w = step * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
-    places, weights = [], []
-    for chosen in itertools.combinations_with_replacement(range(len(x)), hidden):
-        mirrored = tuple(sorted(len(x) - 1 - i for i in chosen))
-        copies = math.factorial(hidden) / math.prod(math.factorial(n) for n in Counter(chosen).values())
-        weight = copies * float(np.prod(w[list(chosen)])) * (1 if chosen == mirrored else 2)
-        if chosen <= mirrored and weight > _LEAST_WEIGHT:
-            places.append(x[list(chosen)])
-            weights.append(weight)
-    return [(np.array(places), np.array(weights))]
+    chosen = np.array(list(itertools.combinations_with_replacement(range(len(x)), hidden)))
+    mirrored = (len(x) - 1 - chosen)[:, ::-1]
+    first = np.argmax(chosen != mirrored, axis=1)[:, None]
+    order = np.sign(np.take_along_axis(chosen - mirrored, first, axis=1)[:, 0])  # 0 for its own mirror image
+    copies, run = np.full(len(chosen), float(math.factorial(hidden))), np.ones(len(chosen))
+    for i in range(1, hidden):
+        run = np.where(chosen[:, i] == chosen[:, i - 1], run + 1, 1.0)
+        copies /= run
+    density = np.prod(step * np.exp(-(x[chosen] ** 2) / 2) / math.sqrt(2 * math.pi), axis=1)
+    weights = np.where(order == 0, 1, 2) * copies * density
+    kept = (order <= 0) & (weights > least)
+    return x[chosen[kept]], weights[kept] / np.sum(weights[kept])
 
 
 def _entries(system: Committee, q: Modes) -> tuple[Scalar, Scalar]:
@@ -210,9 +258,10 @@ def _trace(system: Committee, one: Modes, other: Modes) -> Scalar:
     return one.same * other.same + (system.hidden - 1) * one.apart * other.apart
 
 
-def _modes(matrix_sum: Scalar, trace: Scalar, hidden: int) -> Modes:
-    same = matrix_sum / hidden
-    return Modes(same, (trace - same) / max(hidden - 1, 1))
+def _powers(x: Float[Array, "*batch hidden"]) -> Modes:
+    """Squares of x along 1 and across, per dimension of either: of xx^T made symmetric under exchange of the units."""
+    hidden, mean = x.shape[-1], jnp.mean(x, axis=-1)
+    return Modes(hidden * mean**2, jnp.sum((x - mean[..., None]) ** 2, axis=-1) / max(hidden - 1, 1))
 
 
 def _spread(x: Array, root: Modes) -> Array:
@@ -231,9 +280,7 @@ def _labels(system: Committee, q: Modes, points: Rule) -> tuple[Modes, Scalar, S
     value, gradient = evidence(fields, 1 - q.apart, (q.same - q.apart) / system.hidden, label_counts(system.hidden, system.rule))
     seen = value > _LEAST_EVIDENCE
     inverse = jnp.where(seen, 1 / jnp.where(seen, value, 1.0), 0.0)
-    total = jnp.einsum("n,ny,ny->", weight, inverse, jnp.sum(gradient, axis=-1) ** 2)
-    trace = jnp.einsum("n,ny,nyk->", weight, inverse, gradient**2)
-    precision = Modes(*(system.sample_ratio * part for part in _modes(total, trace, system.hidden)))
+    precision = Modes(*(system.sample_ratio * jnp.einsum("n,ny,ny->", weight, inverse, part) for part in _powers(gradient)))
     kept, share = jnp.where(seen, value, 0.0), jnp.asarray(weight)
     return precision, share @ jnp.sum(xlogy(kept, kept), axis=-1), 1 - share @ jnp.max(value, axis=-1)
 
@@ -245,32 +292,48 @@ def _weights(system: Committee, precision: Modes, points: Rule) -> tuple[Modes, 
         q = Modes(*(part / (1 + part) for part in precision))
         logs = Modes(*(part - jnp.log1p(part) for part in precision))
         return q, (logs.same + (hidden - 1) * logs.apart) / 2
+    states, height, weight = _heights(hidden, precision, points)
+    mean = jnp.einsum("tns,sk->tnk", jax.nn.softmax(height, axis=-1), states)
+    q = Modes(*(jnp.mean(part @ weight) for part in _powers(mean)))
+    return q, jnp.mean(logsumexp(height, axis=-1) @ weight) - hidden * math.log(2)
+
+
+def _heights(hidden: int, precision: Modes, points: Rule) -> tuple[Array, Float[Array, "true node state"], Array]:
+    """Binary weights of K units: their 2^K states, the log-likelihood of each for what is observed, and the weights of nodes."""
     x, weight = points
     states = jnp.asarray(list(itertools.product((-1.0, 1.0), repeat=hidden)))
     pulls = _spread(states, precision)
     noise = _spread(jnp.asarray(x), Modes(*(jnp.sqrt(jnp.maximum(part, 1e-30)) for part in precision)))
     b = pulls[:, None] + noise  # (true state, node, hidden)
-    height = jnp.einsum("tnk,sk->tns", b, states) - jnp.sum(states * pulls, axis=-1) / 2
-    mean = jnp.einsum("tns,sk->tnk", jax.nn.softmax(height, axis=-1), states)
-    total, trace = (jnp.mean(part @ weight) for part in (jnp.sum(mean, axis=-1) ** 2, jnp.sum(mean**2, axis=-1)))
-    free = jnp.mean(logsumexp(height, axis=-1) @ weight) - hidden * math.log(2)
-    return _modes(total, trace, hidden), free
+    return states, jnp.einsum("tnk,sk->tns", b, states) - jnp.sum(states * pulls, axis=-1) / 2, jnp.asarray(weight)
+
+
+@jax.jit
+def _rates(system: Committee, precision: Modes, points: Rule) -> Modes:
+    """Qh at alpha = 1 that the Q of these precisions gives."""
+    return _labels(system.with_(sample_ratio=1.0), _weights(system, precision, points)[0], points)[0]
 
 
 @jax.jit
 def _gain(system: Committee, precision: Scalar, points: Rule) -> tuple[Scalar, Scalar, Scalar]:
-    """At qh_s = precision and q_d = 0: the product of both slopes at alpha = 1, alpha, and Q_11."""
-    system = system.with_(sample_ratio=1.0)
-    zero = jnp.zeros(())
+    """At qh_s = precision and q_d = 0: the product of both slopes at alpha = 1, alpha, and Q_11.
+
+    An increment of Q changes the mean of (grad Z)(grad Z)^T / Z by that of (grad grad Z) dQ (grad grad Z) / Z, and one of the
+    precision changes Q by the covariance of the weights squared (both hold where the teacher is drawn from the prior); at equal
+    fields both matrices are symmetric under exchange, with 11 minus 12 as the eigenvalue across."""
+    system, hidden, zero = system.with_(sample_ratio=1.0), system.hidden, jnp.zeros(())
+    x, weight = points
     q = _weights(system, Modes(precision, zero), points)[0]
     same = jnp.where(precision > 0, q.same, 0.0)
     ratio = precision / _labels(system, Modes(same, zero), points)[0].same
-    labels = [_labels(system, Modes(same, jnp.asarray(e)), points)[0].apart / e for e in _STEPS]
-    weights = [_weights(system, Modes(precision, jnp.asarray(e)), points)[0].apart / e for e in _STEPS]
-    return _limit(labels) * _limit(weights), ratio, _entries(system, Modes(same, zero))[0]
-
-
-def _limit(values: list[Scalar]) -> Scalar:
-    """At zero, of the parabola through values at one, two and four steps."""
-    one, two, four = values
-    return (8 * one - 6 * two + four) / 3
+    fields = jnp.sqrt(same) * jnp.asarray(x)
+    first = jnp.zeros_like(fields).at[:, 0].set(1.0)
+    counts = label_counts(hidden, system.rule)
+    values, slopes = jax.jvp(lambda fields: evidence(fields, jnp.ones(()), same / hidden, counts), (fields,), (first,))
+    across = slopes[1][..., 0] - slopes[1][..., 1]
+    rate = jnp.einsum("n,ny->", weight, jnp.where(values[0] > _LEAST_EVIDENCE, across**2 / values[0], 0.0))
+    if system.weights == "binary":
+        states, height, _ = _heights(hidden, Modes(precision, zero), points)
+        product = jax.nn.softmax(height, axis=-1) @ (states[:, 0] * states[:, 1])
+        rate *= jnp.mean((1 - product) ** 2 @ weight)
+    return rate, ratio, _entries(system, Modes(same, zero))[0]

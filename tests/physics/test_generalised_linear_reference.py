@@ -9,6 +9,7 @@ from orderparam.systems.generalised_linear import (
     ElasticNet,
     GeneralisedLinear,
     PenalisedFit,
+    amp_fixed_point,
     best_penalty,
     elastic_net,
     penalised_fit,
@@ -50,6 +51,17 @@ def test_signs_and_gaussian_weights(alpha, error):
 def test_magnitudes(alpha):
     found = state_evolution(GeneralisedLinear(alpha, RealLabels("abs"), GaussianPrior()))
     np.testing.assert_allclose(found.overlap, MAGNITUDES[alpha], atol=6e-9)
+
+
+@pytest.mark.parametrize(("alpha", "overlap"), [(0.6, 0.05182027), (1.05, 0.56844931), (1.1, 0.69078878), (1.12, 0.76673377)])
+def test_magnitudes_next_to_their_transitions(alpha, overlap):
+    found = amp_fixed_point(GeneralisedLinear(alpha, RealLabels("abs"), GaussianPrior()))
+    np.testing.assert_allclose(found.overlap, overlap, atol=6e-9)
+
+
+def test_relu_next_to_exact_recovery():
+    found = amp_fixed_point(GeneralisedLinear(1.9, RealLabels("relu"), GaussianPrior()))
+    np.testing.assert_allclose(found.overlap, 0.99556582, atol=6e-9)
 
 
 def test_transitions_of_magnitudes():
@@ -107,9 +119,14 @@ def test_the_leading_eigenvector_of_magnitudes(alpha, square):
     [
         ("square", 1.0, 0.1, 0.27538250),
         ("square", 3.0, 0.1, 0.15350264),
+        ("square", 3.0, 1.0, 0.15096416),
+        ("square", 1.0, np.pi / 2 - 1, 0.2570754402),
         ("logistic", 1.0, 0.1, 0.25586427),
+        ("logistic", 3.0, 0.1, 0.13829800),
         ("logistic", 3.0, 1.0, 0.16706251),
         ("hinge", 1.0, 0.1, 0.2656848895),
+        ("hinge", 3.0, 0.1, 0.1401500370),
+        ("hinge", 3.0, 1.0, 0.1646983896),
         ("hinge", 2.0, 0.5, 0.1923791355),
     ],
 )
@@ -117,6 +134,26 @@ def test_penalised_fits_of_signs(loss, alpha, ridge, wrong):
     found = penalised_fit(PenalisedFit(alpha, loss, "sign", 0.0, ridge))
     assert found.converged
     np.testing.assert_allclose(found.classification_error, wrong, atol=6e-9)
+
+
+@pytest.mark.parametrize(
+    ("loss", "alpha", "overlaps"),
+    [
+        ("square", 1.0, (0.58233109, 0.80625919)),
+        ("square", 3.0, (0.76071462, 0.73725583)),
+        ("logistic", 1.0, (1.05641261, 2.31738283)),
+        ("hinge", 3.0, (2.0250510575, 5.0111058352)),
+    ],
+)
+def test_order_parameters_at_a_ridge_of_a_tenth(loss, alpha, overlaps):
+    found = penalised_fit(PenalisedFit(alpha, loss, "sign", 0.0, 0.1))
+    np.testing.assert_allclose([found.teacher_overlap, found.self_overlap], overlaps, atol=6e-9)
+
+
+def test_least_squares_without_ridge_know_nothing_at_one_sample_per_weight():
+    found = penalised_fit(PenalisedFit(1.0, "square", "sign", 0.0, 1e-6), max_steps=200_000)
+    assert found.converged
+    np.testing.assert_allclose(found.classification_error, 0.4811895, atol=6e-8)
 
 
 def test_the_order_parameters_of_the_hinge():

@@ -281,6 +281,22 @@ def test_the_first_root_is_where_the_iteration_ends(system):
     np.testing.assert_allclose([found.overlap, found.error], [iterated.overlap, iterated.error], rtol=1e-8, atol=2e-8)
 
 
+@pytest.mark.parametrize("sample_ratio", [0.6, 1.02])
+def test_the_last_root_is_where_the_informed_iteration_ends(sample_ratio):
+    system = GeneralisedLinear(sample_ratio, RealLabels("linear", 1e-3), SparsePrior(0.2))
+    found, iterated = amp_fixed_point(system, start="informed"), state_evolution(system, start="informed")
+    assert found.converged
+    np.testing.assert_allclose([found.overlap, found.error], [iterated.overlap, iterated.error], rtol=1e-8)
+
+
+def test_informed_magnitudes_are_known_from_one_sample_per_weight_on():
+    """Between 1 and 1.128 from an informed start only; below 1 both starts end at the same solution."""
+    below, above = (GeneralisedLinear(ratio, RealLabels("abs"), "gaussian") for ratio in (0.98, 1.02))
+    np.testing.assert_allclose(amp_fixed_point(below, start="informed").error, amp_fixed_point(below).error, rtol=1e-8)
+    assert amp_fixed_point(above).error > 0.3
+    assert amp_fixed_point(above, start="informed").error == 0
+
+
 def test_the_first_root_ends_at_the_algorithmic_threshold():
     system = GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(0.2))
     threshold = float(thresholds(system).algorithmic)

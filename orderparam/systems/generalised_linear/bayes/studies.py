@@ -57,7 +57,7 @@ def one_bit_estimation(
     "phase-retrieval",
     title="Weights from the magnitudes of their projections: weak and full recovery",
     source="Barbier, Krzakala, Macris, Miolane, Zdeborová 2019; Mondelli, Montanari 2018",
-    seconds=(150, 2400),
+    seconds=(60, 1800),
     observables=("overlap", "cosine"),
     full={
         "input_dim": 4000,
@@ -99,7 +99,7 @@ def phase_retrieval(
     return [
         Curve("all solutions", solutions, system, {}, facets=optimal, baseline=True),
         Curve("state evolution", amp_fixed_point, system, {"sample_ratio": fine}, facets=spectral_start),
-        Curve("state evolution", partial(state_evolution, start="informed"), system, over, facets=informed),
+        Curve("state evolution", partial(amp_fixed_point, start="informed"), system, {"sample_ratio": fine}, facets=informed),
         Curve("message passing", partial(passing, start="spectral"), system, over, seeds, facets=spectral_start),
         Curve("message passing", partial(passing, start="informed"), system, over, seeds, facets=informed),
         Curve("spectral theory", spectral, system, {"sample_ratio": np.linspace(0.05, 1.5, 59).tolist()}, facets=eigenvector),

@@ -44,3 +44,8 @@ def test_one_unit_is_the_optimal_perceptron():
 
 def test_two_binary_units_are_determined_before_they_come_apart():
     np.testing.assert_allclose(information_transition(Committee(1.0, 2, "majority", "binary")).information, 1.546, atol=6e-4)
+
+
+def test_message_passing_finds_two_binary_units_beyond_the_spinodal():
+    found = information_transition(Committee(1.0, 2, "majority", "binary"))
+    assert 1.9766 < float(found.algorithmic) < 1.9781

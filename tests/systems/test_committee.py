@@ -19,6 +19,7 @@ from orderparam.systems.committee import (
     state_evolution,
 )
 from orderparam.systems.committee.channel import evidence, label_counts, normal_cdf
+from orderparam.systems.committee.theory import Modes, _labels, field_rule
 
 
 def test_the_normal_distribution_of_complex_numbers():
@@ -41,6 +42,35 @@ def test_evidence_of_two_units_is_the_bivariate_normal_distribution(own, common,
     np.testing.assert_allclose(value, exact, atol=1e-9)
     slope = jax.vmap(jax.jacfwd(lambda w: evidence(w, jnp.asarray(own), jnp.asarray(common), label_counts(2, rule))[0]))
     np.testing.assert_allclose(gradient, slope(jnp.asarray(fields)), atol=1e-12)
+
+
+@pytest.mark.parametrize("common", [0.2, 0.3, 0.33])
+def test_evidence_of_three_units_known_together(common):
+    """At equal fields P(m) sums to one, and P(all +) is the trivariate distribution, up to a nearly singular V."""
+    fields = np.array([[0.3] * 3, [-1.0] * 3])
+    covariance = np.eye(3) - common
+    value, _ = evidence(jnp.asarray(fields), jnp.asarray(1.0), jnp.asarray(common), np.eye(4))
+    exact = multivariate_normal(np.zeros(3), covariance, abseps=1e-8, maxpts=10**6).cdf(fields)
+    np.testing.assert_allclose(value[:, 3], exact, atol=2e-6)
+    np.testing.assert_allclose(jnp.sum(value, axis=1), 1.0, atol=1e-8)
+
+
+def test_specialisation_is_where_equal_units_become_unstable():
+    """The slope at q_d = 0 is that of the equations at a small q_d, for three units."""
+    system = Committee(1.0, 3)
+    found = specialisation(system)
+    same = 3 * float(found.overlap)
+    small = 1e-6
+    slope = float(_labels(system, Modes(jnp.asarray(same), jnp.asarray(small)), field_rule(3)[0])[0].apart) / small
+    np.testing.assert_allclose(float(found.sample_ratio) * slope, 1.0, rtol=3e-5)
+
+
+def test_five_units_say_how_accurate_they_are():
+    equal, found = state_evolution(Committee(3.0, 5), start="symmetric"), state_evolution(Committee(3.0, 5))
+    assert found.converged
+    assert float(equal.overlap_error) == 0
+    np.testing.assert_allclose(found.overlap, equal.overlap, rtol=1e-6)
+    assert float(found.overlap_error) < 1e-5
 
 
 def test_evidence_of_five_units_agrees_with_drawn_fields():

@@ -20,6 +20,7 @@ from jax.scipy.special import ndtr
 from jaxtyping import Array, Complex, Float
 
 _STEPS, _REACH = 28, 8.5
+_FINITE = 37.0  # exp(37^2/2) is a number
 _GROWING = 8.0  # steps of the factor are as good as equal up to here
 _RATIONAL = 32
 _OFF_ROOT = 1e-18  # the mean over +-e is smooth in C at zero, the root is not: its derivative there is to 1e-7
@@ -76,6 +77,7 @@ def _units(
     # The factor reaches further where V is nearly singular; steps grow away from zero, where only wide parts are left. An
     # imaginary one gives complex conjugates at e and -e, so that half of the line will do.
     reach = _REACH / jnp.sqrt(jnp.maximum(1 - hidden * jnp.maximum(common, 0.0) / own, 1e-2))
+    reach = jnp.minimum(reach, _FINITE * jnp.sqrt(own / jnp.maximum(common, 1e-9)))
     part, length = (jnp.arange(_STEPS) + 0.5) / _STEPS, jnp.arcsinh(reach / _GROWING)
     t = length * jnp.where(common >= 0, part, 2 * part - 1)
     e = _GROWING * jnp.sinh(t)

@@ -148,8 +148,9 @@ def _several(system: Committee, **options: object) -> None:
 def specialisation(system: Committee) -> Specialisation:
     """Where the state with q_d = 0 becomes unstable: alpha (di_d/dq_d)(dq_d/dqh_d) = 1, i the right-hand side of Qh at alpha = 1.
 
-    Along the curve alpha(qh_s) of these states, without iteration, for any K by integrals over one field, to 1e-7 for K <= 3; inf where they
-    stay stable. The sample ratio is not used. A parity of two tells nothing about Q = 0, and all of Q comes at once.
+    Along the curve alpha(qh_s) of these states, without iteration, for any K by integrals over one field, to 1e-7 for
+    K <= 3; inf where they stay stable. The sample ratio is not used.
+    A parity of two tells nothing about Q = 0, and all of Q comes at once.
     """
 
     def gain(precision: float) -> tuple[float, float, float]:

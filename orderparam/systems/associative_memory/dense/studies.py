@@ -1,5 +1,6 @@
 """The named figure of dense associative memories: what polynomial and exponential energies hold."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -48,17 +49,14 @@ def dense_memory(
     exponential_spins: tuple[int, ...] = (10, 14, 18),
     trials: int = 12,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     fine = {"load": tuple(np.linspace(0.01, 0.12, 111).tolist())}
     measured = partial(dense_recall, trials=trials)
-    curves = [Curve("theory", dense_retrieval, DenseMemory(0.05), fine, facets={"part": "cubic"})]
+    yield Curve("theory", dense_retrieval, DenseMemory(0.05), fine, facets={"part": "cubic"})
     for count in spins:
         system, facets = DenseMemory(0.05, spins=count), {"part": "cubic", "spins": count}
-        curves += [
-            Curve("signal to noise", signal_to_noise, system, fine, facets=facets),
-            Curve("at rest", measured, system, {"load": loads}, seeds, facets=facets),
-        ]
+        yield Curve("signal to noise", signal_to_noise, system, fine, facets=facets)
+        yield Curve("at rest", measured, system, {"load": loads}, seeds, facets=facets)
     for count in exponential_spins:
         exponential, facets = ExponentialMemory(0.5, count), {"part": "exponential", "spins": count}
-        curves.append(Curve("at rest", measured, exponential, {"load": exponential_loads}, seeds, facets=facets))
-    return curves
+        yield Curve("at rest", measured, exponential, {"load": exponential_loads}, seeds, facets=facets)

@@ -1,5 +1,6 @@
 """The named figures of the Hopfield model: its phase diagram, and recall at zero temperature."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -42,18 +43,15 @@ def hopfield_phase_diagram(
     networks: int = 4,
     sweeps: int = 60,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     measured = partial(recall, networks=networks, sweeps=sweeps)
     fine, coarse = {"temperature": tuple(np.linspace(0, 0.8, 161).tolist())}, {"temperature": temperatures}
     every = (*np.geomspace(0.001, 0.04, 24).tolist(), *np.linspace(0.042, 0.15, 55).tolist())
-    curves = [Curve("theory", phase_lines, Hopfield(0.1), {"load": every}, facets={"part": "lines"})]
+    yield Curve("theory", phase_lines, Hopfield(0.1), {"load": every}, facets={"part": "lines"})
     for load in loads:
         system, facets = Hopfield(load, spins=spins), {"part": "recall", "load": load}
-        curves += [
-            Curve("theory", replica_symmetric, system, fine, facets=facets),
-            Curve("heat bath", measured, system, coarse, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("theory", replica_symmetric, system, fine, facets=facets)
+        yield Curve("heat bath", measured, system, coarse, seeds, facets=facets)
 
 
 @study(
@@ -84,17 +82,16 @@ def hopfield_capacity(
     networks: int = 16,
     sweeps: int = 100,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     fine = {"load": tuple(np.linspace(0.04, 0.1379, 99).tolist())}
     measured = partial(recall, networks=networks, sweeps=sweeps)
-    curves = [Curve("theory", zero_temperature, Hopfield(0.1), fine, facets={"part": "capacity"})]
+    yield Curve("theory", zero_temperature, Hopfield(0.1), fine, facets={"part": "capacity"})
     for count in spins:
         facets = {"part": "capacity", "spins": count}
-        curves.append(Curve("at rest", measured, Hopfield(0.1, spins=count), {"load": loads}, seeds, facets=facets))
+        yield Curve("at rest", measured, Hopfield(0.1, spins=count), {"load": loads}, seeds, facets=facets)
     for load in basin_loads:
         facets = {"part": "basin", "load": load}
-        curves.append(Curve("at rest", measured, Hopfield(load, spins=basin_spins), {"start": starts}, seeds, facets=facets))
-    return curves
+        yield Curve("at rest", measured, Hopfield(load, spins=basin_spins), {"start": starts}, seeds, facets=facets)
 
 
 @study(
@@ -123,15 +120,11 @@ def hopfield_dynamics(
     steps: int = 10,
     networks: int = 8,
     seeds: int = 4,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for load in loads:
         for start in starts:
             system, facets = Hopfield(load, spins=spins, start=start), {"load": load, "start": start}
             over = {"load": (load,)}
             run = partial(parallel_steps, networks=networks, steps=steps)
-            curves += [
-                Curve("theory", partial(statistical_neurodynamics, steps=steps), system, over, facets=facets),
-                Curve("networks", run, system, over, seeds, facets=facets),
-            ]
-    return curves
+            yield Curve("theory", partial(statistical_neurodynamics, steps=steps), system, over, facets=facets)
+            yield Curve("networks", run, system, over, seeds, facets=facets)

@@ -1,5 +1,6 @@
 """The named figure of stored pictures: what is retrieved of digits that were damaged."""
 
+from collections.abc import Iterator
 from functools import partial
 
 from orderparam.core.study import Curve, study
@@ -38,14 +39,10 @@ def stored_images(
     picture_count: int = 20,
     trials: int = 50,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = StoredImages.of(data, pictures, count=picture_count, damage=damage)
-    curves = []
     for rule in RULES:
         run = partial(restored, rule=rule, trials=trials)
-        curves += [
-            Curve("restored", partial(one_picture, rule=rule), system, {}, seeds, facets={"part": "pictures", "rule": rule}),
-            Curve("restored", run, system, {"count": counts}, seeds, facets={"part": "count", "rule": rule}),
-            Curve("restored", run, system, {"damage": damages}, seeds, facets={"part": "damage", "rule": rule}),
-        ]
-    return curves
+        yield Curve("restored", partial(one_picture, rule=rule), system, {}, seeds, facets={"part": "pictures", "rule": rule})
+        yield Curve("restored", run, system, {"count": counts}, seeds, facets={"part": "count", "rule": rule})
+        yield Curve("restored", run, system, {"damage": damages}, seeds, facets={"part": "damage", "rule": rule})

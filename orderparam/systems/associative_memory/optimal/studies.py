@@ -1,5 +1,6 @@
 """The named figure of networks of largest stability: basins of attraction."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -38,14 +39,11 @@ def optimal_stability_basins(
     neurons: int = 1000,
     starts: int = 20,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     fine, measured = {"start": tuple(np.linspace(0, 1, 101).tolist())}, {"start": starts_at}
-    curves = []
     for load in loads:
         system, facets = OptimalStability(load, inputs=inputs, neurons=neurons), {"part": "steps", "load": load}
-        curves += [
-            Curve("theory", partial(overlaps, steps=3), system, fine, facets=facets),
-            Curve("trained network", partial(trained_network, steps=3, starts=starts), system, measured, seeds, facets=facets),
-        ]
+        yield Curve("theory", partial(overlaps, steps=3), system, fine, facets=facets)
+        yield Curve("trained network", partial(trained_network, steps=3, starts=starts), system, measured, seeds, facets=facets)
     loads_of_edge = {"load": tuple(np.linspace(0.05, 1.9, 75).tolist())}
-    return [*curves, Curve("theory", basin, OptimalStability(1.0), loads_of_edge, facets={"part": "edge"})]
+    yield Curve("theory", basin, OptimalStability(1.0), loads_of_edge, facets={"part": "edge"})

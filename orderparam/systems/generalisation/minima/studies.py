@@ -1,5 +1,7 @@
 """The named figure of bad global minima: they exist, SGD reaches them, and regularisation leads away from them."""
 
+from collections.abc import Iterator
+
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand
 from orderparam.systems.generalisation.minima.experiment import bad_minima
@@ -27,6 +29,6 @@ from orderparam.systems.generalisation.minima.model import ImageClassifier
 )
 def bad_global_minima(
     data: str = "digits", examples: int = 1797, n_train: int = 500, width: int = 64, seeds: int = 5
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = ImageClassifier.of(data, examples, n_train=n_train, width=width)
-    return [Curve("SGD", bad_minima, system, {}, seeds)]
+    yield Curve("SGD", bad_minima, system, {}, seeds)

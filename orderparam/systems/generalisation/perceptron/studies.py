@@ -1,5 +1,6 @@
 """The named figure of the perceptron: the worst case, its bounds, and what is typical."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -56,30 +57,22 @@ def worst_case_typical_case(
     examples: int = 1797,
     width: int = 64,
     n_train: tuple[int, ...] = (50, 200, 1000),
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = PerceptronLearning(1.0, input_dim)
     fine = {"sample_ratio": tuple(np.geomspace(0.2, 50, 97).tolist())}
-    curves = []
     for form in ("growth function", "dimension"):
         facets = {"part": "perceptron", "student": f"any: bound by {form}"}
-        curves.append(Curve("bound", partial(uniform_bound, form=form), system, fine, facets=facets, baseline=True))
+        yield Curve("bound", partial(uniform_bound, form=form), system, fine, facets=facets, baseline=True)
     for learner, run in _RUNS.items():
         facets = {"part": "perceptron", "student": learner}
         options: dict[str, Any] = {"steps": steps} if run is sampled_students else {}
         measured = partial(run, learner=learner, data_sets=data_sets, **options)
-        curves += [
-            Curve("theory", partial(typical, learner=learner), system, fine, facets=facets),
-            Curve("learned", measured, system, {"sample_ratio": ratios}, seeds, facets=facets),
-        ]
+        yield Curve("theory", partial(typical, learner=learner), system, fine, facets=facets)
+        yield Curve("learned", measured, system, {"sample_ratio": ratios}, seeds, facets=facets)
     facets = {"part": "perceptron", "student": "worst"}
     worst = partial(worst_student, data_sets=data_sets)
-    curves += [
-        Curve("theory", worst_consistent, system, fine, facets=facets),
-        Curve("learned", worst, system, {"sample_ratio": worst_ratios}, seeds, facets=facets),
-    ]
+    yield Curve("theory", worst_consistent, system, fine, facets=facets)
+    yield Curve("learned", worst, system, {"sample_ratio": worst_ratios}, seeds, facets=facets)
     network, over = ImageClassifier.of(data, examples, width=width), {"n_train": n_train}
-    return [
-        *curves,
-        Curve("counting bound", counting_bound, network, over, facets={"part": "network"}, baseline=True),
-        Curve("SGD", trained_network, network, over, seeds, facets={"part": "network"}),
-    ]
+    yield Curve("counting bound", counting_bound, network, over, facets={"part": "network"}, baseline=True)
+    yield Curve("SGD", trained_network, network, over, seeds, facets={"part": "network"})

@@ -1,7 +1,7 @@
 """Figures of the decimation: the flow of its couplings, closures against the cut, four tasks of images, local ridges."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -61,32 +61,27 @@ def decimation_flow_figure(
     measured_at: float = 0.05,
     cuts: tuple[int, ...] = (20, 100, 500, 2000),
     seeds: int = 12,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     k = np.arange(1.0, modes + 1)
     system = DecimatedRegression(Spectrum(k**-decay, k**-decay), n_train, measured_at)
     fine = {"temperature": (measured_at,), "cut": np.unique(np.geomspace(5, modes, 40).round())}
     measured = {"temperature": (measured_at,), "cut": tuple(float(cut) for cut in cuts)}
-    curves = [
-        Curve("theory", decimation_flow, system, {"temperature": temperatures}, facets={"closure": "flow"}),
-        Curve("one sweep", running_ridge, system, {"temperature": temperatures}, facets={"closure": "sweep"}),
-    ]
-    curves += [
+    yield Curve("theory", decimation_flow, system, {"temperature": temperatures}, facets={"closure": "flow"})
+    yield Curve("one sweep", running_ridge, system, {"temperature": temperatures}, facets={"closure": "sweep"})
+    yield from [
         Curve("theory", partial(decimated, closure=closure), system, fine, facets={"closure": closure})
         for closure in ("exact", "effective ridge", "equivalent kernel")
     ]
-    return [
-        *curves,
-        Curve("all modes", regression, system, measured, seeds, paired=("cut",), facets={"closure": "exact"}),
-        Curve(
-            "decimated",
-            partial(regression, keep="uniform ridge"),
-            system,
-            measured,
-            seeds,
-            paired=("cut",),
-            facets={"closure": "effective ridge"},
-        ),
-    ]
+    yield Curve("all modes", regression, system, measured, seeds, paired=("cut",), facets={"closure": "exact"})
+    yield Curve(
+        "decimated",
+        partial(regression, keep="uniform ridge"),
+        system,
+        measured,
+        seeds,
+        paired=("cut",),
+        facets={"closure": "effective ridge"},
+    )
 
 
 def _image_panels(p: Mapping[str, Any]) -> list[Panel]:
@@ -127,8 +122,7 @@ def decimation_images(
     n_train: tuple[int, ...] = (10, 20, 50, 100, 200),
     flows: tuple[int, ...] = (20, 200),
     seeds: int = 8,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for text in tasks:
         dataset, colon, task = text.partition(":")
         if not colon:
@@ -140,21 +134,18 @@ def decimation_images(
             warnings.warn(f"{text}: {images} images are here; larger n_train are left out", stacklevel=2)
         grid = {"n_train": np.geomspace(min(sizes), max(sizes), 25)}
         facets = {"task": f"{dataset.upper()} {task.replace('-vs-', '/')}", "part": "curve"}
-        curves += [
-            Curve("effective ridge", decimated, system, grid, facets=facets),
-            *(Curve(f"RG, $x$ = {x:g}", partial(decimated, threshold=x), system, grid, facets=facets) for x in thresholds),
-            Curve(
-                f"RG + EK, $x$ = {thresholds[0]:g}",
-                partial(decimated, threshold=thresholds[0], closure="equivalent kernel"),
-                system,
-                grid,
-                facets=facets,
-                baseline=True,
-            ),
-            Curve("measured", regression, system, {"n_train": sizes}, seeds, facets=facets),
-            Curve("flow", decimation_flow, system, {"n_train": flows}, facets={**facets, "part": "flow"}),
-        ]
-    return curves
+        yield Curve("effective ridge", decimated, system, grid, facets=facets)
+        yield from (Curve(f"RG, $x$ = {x:g}", partial(decimated, threshold=x), system, grid, facets=facets) for x in thresholds)
+        yield Curve(
+            f"RG + EK, $x$ = {thresholds[0]:g}",
+            partial(decimated, threshold=thresholds[0], closure="equivalent kernel"),
+            system,
+            grid,
+            facets=facets,
+            baseline=True,
+        )
+        yield Curve("measured", regression, system, {"n_train": sizes}, seeds, facets=facets)
+        yield Curve("flow", decimation_flow, system, {"n_train": flows}, facets={**facets, "part": "flow"})
 
 
 @study(
@@ -189,17 +180,16 @@ def decimation_local_ridge(
     decay: float = 1.6,
     cuts: tuple[int, ...] = (25, 50, 100, 200, 350),
     seeds: int = 12,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     systems = {
         "digits": decimated_images("digits", "even-odd", activation, pool, n_train, temperature),
         "circle": decimated_circle(points, decay, n_train, temperature),
     }
-    curves = []
     for inputs, system in systems.items():
         over = {"cut": tuple(float(cut) for cut in cuts)}
         fine = {"cut": np.unique(np.geomspace(min(cuts), max(cuts), 25).round())}
-        curves.append(Curve("theory", decimated, system, fine, facets={"inputs": inputs, "with": "uniform ridge"}))
-        curves += [
+        yield Curve("theory", decimated, system, fine, facets={"inputs": inputs, "with": "uniform ridge"})
+        yield from [
             Curve("measured", partial(regression, keep=keep), system, over, seeds, paired=("cut",), facets=facets)
             for keep, facets in (
                 ("all", {"inputs": inputs, "with": "all modes"}),
@@ -207,4 +197,3 @@ def decimation_local_ridge(
                 ("uniform ridge", {"inputs": inputs, "with": "uniform ridge"}),
             )
         ]
-    return curves

@@ -1,5 +1,6 @@
 """The figure of finite sizes: the number of samples beside the length of a magnet."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -94,25 +95,23 @@ def finite_size(
     sweeps: int = 400,
     replicas: int = 8,
     seeds: int = 16,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     k = np.arange(1.0, modes + 1)
     system = DecimatedRegression(Spectrum(k ** (-1 - alpha), k ** (-1 - alpha)), 100, cold)
     middle = float(np.sqrt(min(n_train) * max(n_train)))
     over = {"n_train": n_train, "temperature": tuple(round(float(t * middle**-alpha), 6) for t in scaled_temperatures)}
     sites = {length: SpinBlocks(2.27, length, 1) for length in lengths}
-    return [
-        Curve("effective ridge", decimated, system, over, facets={"part": "curve"}),
-        Curve("regression", regression, system, over, seeds, facets={"part": "curve"}),
-        Curve("regression", regression, system, {"n_train": n_train, "temperature": (cold,)}, seeds, facets={"part": "modes"}),
-        *(
-            Curve(
-                "spins",
-                partial(block_spins, sweeps=sweeps, replicas=replicas),
-                one,
-                {"temperature": temperatures},
-                4,
-                facets={"part": "magnet", "length": length},
-            )
-            for length, one in sites.items()
-        ),
-    ]
+    yield Curve("effective ridge", decimated, system, over, facets={"part": "curve"})
+    yield Curve("regression", regression, system, over, seeds, facets={"part": "curve"})
+    yield Curve("regression", regression, system, {"n_train": n_train, "temperature": (cold,)}, seeds, facets={"part": "modes"})
+    yield from (
+        Curve(
+            "spins",
+            partial(block_spins, sweeps=sweeps, replicas=replicas),
+            one,
+            {"temperature": temperatures},
+            4,
+            facets={"part": "magnet", "length": length},
+        )
+        for length, one in sites.items()
+    )

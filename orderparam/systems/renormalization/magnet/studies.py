@@ -1,5 +1,6 @@
 """Figures of the magnet: exponents of every approximation, and the couplings of spins put in blocks, measured."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -45,19 +46,16 @@ ISING_NU = 0.629971  # in three dimensions (Kos, Poland, Simmons-Duffin, Vichi 2
 def magnet_exponents(
     components: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 40.0, 100.0),
     dims: tuple[float, ...] = (2.9, 3.0, 3.1, 3.2, 3.3, 3.4, 3.5, 3.6, 3.7, 3.8, 3.9),
-) -> list[Curve]:
+) -> Iterator[Curve]:
     theories = {
         r"$\epsilon$ expansion": epsilon_expansion,
         "one-loop flow": one_loop_point,
         "flow of the potential": local_potential,
     }
-    grids = {"components": components, "dim": dims}
-    return [
-        Curve(label, theory, VectorMagnet(), {name: values}, facets={"part": name})
-        for name, values in grids.items()
-        for label, theory in theories.items()
-        if not (theory is one_loop_point and name == "components")
-    ]
+    for name, values in {"components": components, "dim": dims}.items():
+        for label, theory in theories.items():
+            if not (theory is one_loop_point and name == "components"):
+                yield Curve(label, theory, VectorMagnet(), {name: values}, facets={"part": name})
 
 
 def _levels(data: xr.Dataset) -> xr.DataArray:
@@ -125,27 +123,21 @@ def block_spins_figure(
     sweeps: int = 250,
     replicas: int = 8,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     measured = partial(block_spins, sweeps=sweeps, replicas=replicas)
-    curves = []
     for coupling in couplings:
         facets = {"starting_coupling": coupling, "part": "flow"}
-        curves += [
-            Curve("bonds moved", partial(bond_flow, steps=levels), Bonds(coupling), {"coupling": (coupling,)}, facets=facets),
-            Curve("measured", measured, SpinBlocks(1.0, length, levels), {"temperature": (1 / coupling,)}, seeds, facets=facets),
-        ]
+        yield Curve("bonds moved", partial(bond_flow, steps=levels), Bonds(coupling), {"coupling": (coupling,)}, facets=facets)
+        yield Curve("measured", measured, SpinBlocks(1.0, length, levels), {"temperature": (1 / coupling,)}, seeds, facets=facets)
     critical = {"temperature": (1 / EXACT_COUPLING,)}
-    return [
-        *curves,
-        *(
-            Curve(
-                "measured",
-                measured,
-                SpinBlocks(1.0, n, 1),
-                critical,
-                seeds,
-                facets={"length": n, "part": "exponent"},
-            )
-            for n in lengths
-        ),
-    ]
+    yield from (
+        Curve(
+            "measured",
+            measured,
+            SpinBlocks(1.0, n, 1),
+            critical,
+            seeds,
+            facets={"length": n, "part": "exponent"},
+        )
+        for n in lengths
+    )

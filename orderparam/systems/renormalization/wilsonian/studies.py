@@ -1,5 +1,6 @@
 """Figures of the loss that is not quadratic: its flow, what is measured, and how the interaction vanishes at large P."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -61,17 +62,15 @@ def functional_flow(
     cuts: tuple[int, ...] = (200, 60, 20, 5),
     samples: int = 300,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     k = np.arange(1.0, modes + 1)
     system = InteractingRegression(Spectrum(k**-decay, k**-decay), density, 1.0, flow_quartic)
     left, each = {"cut": tuple(float(min(cut, modes)) for cut in cuts)}, {"quartic": quartics}
     fine = {"quartic": np.unique([*quartics, *np.geomspace(min(quartics), max(quartics), 17)])}
-    return [
-        Curve("characteristics", characteristic_flow, system, left, facets={"part": "flow"}),
-        Curve("recursion", partial(recursive_flow, points=9), system, left, facets={"part": "flow"}),
-        Curve("gap equation", gap_equation, system, fine, facets={"part": "modes"}),
-        Curve("sampled modes", partial(sampled_modes, samples=samples), system, each, seeds, facets={"part": "modes"}),
-    ]
+    yield Curve("characteristics", characteristic_flow, system, left, facets={"part": "flow"})
+    yield Curve("recursion", partial(recursive_flow, points=9), system, left, facets={"part": "flow"})
+    yield Curve("gap equation", gap_equation, system, fine, facets={"part": "modes"})
+    yield Curve("sampled modes", partial(sampled_modes, samples=samples), system, each, seeds, facets={"part": "modes"})
 
 
 @study(
@@ -98,30 +97,26 @@ def quartic_regression(
     n_train: tuple[int, ...] = (100, 300, 1000),
     samples: int = 200,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     k = np.arange(1.0, modes + 1)
     kernel, targets = image_kernel("digits", "even-odd", "erf")
     systems = {
         "Gaussian features": InteractingRegression(Spectrum(k**-2.0, k**-2.0), 100, temperature),
         "digits": InteractingPool.from_kernel(kernel, targets, 100, temperature, modes),
     }
-    curves = []
     for features, system in systems.items():
         fine = {"quartic": quartics, "n_train": np.geomspace(min(n_train), max(n_train), 25)}
         measured = {"quartic": quartics, "n_train": n_train}
-        curves += [
-            Curve("gap equation", gap_equation, system, fine, facets={"features": features}),
-            Curve(
-                "posterior",
-                partial(sampled_regression, samples=samples),
-                system,
-                measured,
-                seeds,
-                paired=("quartic",),
-                facets={"features": features},
-            ),
-        ]
-    return curves
+        yield Curve("gap equation", gap_equation, system, fine, facets={"features": features})
+        yield Curve(
+            "posterior",
+            partial(sampled_regression, samples=samples),
+            system,
+            measured,
+            seeds,
+            paired=("quartic",),
+            facets={"features": features},
+        )
 
 
 def _spelled(alpha: float, target: float) -> str:
@@ -167,8 +162,7 @@ def interaction_vanishes(
     modes: int = 300,
     samples: int = 200,
     seeds: int = 4,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     fine = {"n_train": np.geomspace(10, 1e6, 26)}
     for alpha, beta_ in zip(kernel_decays, target_decays):
         system, facets = ScaleFreeRegression(alpha, beta_, 1.0, 1.0, quartic), {"exponents": _spelled(alpha, beta_)}
@@ -177,12 +171,9 @@ def interaction_vanishes(
         beyond = float(rest.total) - np.sum(k ** (-1 - alpha)), float(rest.total_power) - np.sum(k ** (-1 - beta_))
         resolved = Spectrum(k ** (-1 - alpha), k ** (-1 - beta_), tail=beyond[0], tail_power=beyond[1])
         finite = InteractingRegression(resolved, 1.0, 1.0, quartic)
-        curves += [
-            Curve("gap equation", gap_equation, system, fine, facets=facets),
-            Curve("rescaled couplings", coupling_flow, system, fine, facets=facets),
-            Curve("sampled modes", partial(sampled_modes, samples=samples), finite, {"n_train": density}, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("gap equation", gap_equation, system, fine, facets=facets)
+        yield Curve("rescaled couplings", coupling_flow, system, fine, facets=facets)
+        yield Curve("sampled modes", partial(sampled_modes, samples=samples), finite, {"n_train": density}, seeds, facets=facets)
 
 
 def _portrait(
@@ -250,13 +241,11 @@ def two_portraits(
     density: float = 1000.0,
     quartics: tuple[float, ...] = (0.1, 1.0, 10.0),
     background: float = 1.0,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     learning = ScaleFreeRegression(kernel_decay, target_decay, density, 1.0, modes=1e5)
-    return [
-        *(
-            Curve("fixed point", one_loop_point, system, {"components": (system.components,)}, facets={"field": name})
-            for name, system in _magnets(kernel_decay).items()
-        ),
-        Curve("fixed point", spherical_point, learning, {"quartic": (1.0,)}, facets={"field": "learning"}),
-        Curve("flow of learning", coupling_flow, learning, {"quartic": quartics}),
-    ]
+    yield from (
+        Curve("fixed point", one_loop_point, system, {"components": (system.components,)}, facets={"field": name})
+        for name, system in _magnets(kernel_decay).items()
+    )
+    yield Curve("fixed point", spherical_point, learning, {"quartic": (1.0,)}, facets={"field": "learning"})
+    yield Curve("flow of learning", coupling_flow, learning, {"quartic": quartics})

@@ -1,5 +1,6 @@
 """The named figure of the Potts model: random regular graphs against the cavity method."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -32,17 +33,13 @@ def potts_regular_graph(
     replicas: int = 4,
     sweeps: int = 400,
     seeds: int = 4,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     measured = partial(regular_graph_clusters, replicas=replicas, sweeps=sweeps)
     for q in states:
         system, facets = RegularPotts(1.0, sites, degree, q), {"states": q}
         end = float(1 / np.log1p(q / (degree - 2)))  # where disorder becomes unstable
         fine = {"temperature": tuple(np.linspace(0.6 * end, 1.3 * end, 141).tolist())}
         points = {"temperature": tuple((end * np.array([0.65, 0.8, 0.9, 0.97, 1.05, 1.12, 1.25])).tolist())}
-        curves += [
-            Curve("ordered", partial(cavity, branch="ordered"), system, fine, facets=facets),
-            Curve("disordered", partial(cavity, branch="disordered"), system, fine, facets=facets, baseline=True),
-            Curve("Swendsen-Wang", measured, system, points, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("ordered", partial(cavity, branch="ordered"), system, fine, facets=facets)
+        yield Curve("disordered", partial(cavity, branch="disordered"), system, fine, facets=facets, baseline=True)
+        yield Curve("Swendsen-Wang", measured, system, points, seeds, facets=facets)

@@ -1,5 +1,6 @@
 """The named figures of the Ising model: the square lattice against its exact solutions, crossings of ratios, pictures."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -45,17 +46,14 @@ def ising_square(
     replicas: int = 4,
     sweeps: int = 400,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     fine = {"temperature": tuple(np.linspace(1.4, 3.4, 101).tolist())}
     measured = partial(swendsen_wang, replicas=replicas, sweeps=sweeps)
-    curves = [Curve("infinite lattice", onsager, IsingLattice(2.0), fine, baseline=True)]
+    yield Curve("infinite lattice", onsager, IsingLattice(2.0), fine, baseline=True)
     for length in lengths:
         system, facets = IsingLattice(2.0, (length, length)), {"length": length}
-        curves += [
-            Curve("exact", kaufman, system, fine, facets=facets),
-            Curve("Swendsen-Wang", measured, system, {"temperature": temperatures}, seeds, True, facets=facets),
-        ]
-    return curves
+        yield Curve("exact", kaufman, system, fine, facets=facets)
+        yield Curve("Swendsen-Wang", measured, system, {"temperature": temperatures}, seeds, True, facets=facets)
 
 
 @study(
@@ -86,15 +84,15 @@ def ising_binder(
     replicas: int = 4,
     sweeps: int = 800,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     over = {"temperature": temperatures}
     measured = partial(swendsen_wang, replicas=replicas, sweeps=sweeps)
     small = IsingLattice(2.0, (4, 4))
     fine = {"temperature": tuple(np.linspace(min(temperatures), max(temperatures), 57).tolist())}
-    return [
-        Curve("exact", enumerated, small, fine, facets={"length": 4}),
-        *(Curve("Swendsen-Wang", measured, small.with_(shape=(n, n)), over, seeds, True, facets={"length": n}) for n in lengths),
-    ]
+    yield Curve("exact", enumerated, small, fine, facets={"length": 4})
+    yield from (
+        Curve("Swendsen-Wang", measured, small.with_(shape=(n, n)), over, seeds, True, facets={"length": n}) for n in lengths
+    )
 
 
 @study(
@@ -112,15 +110,13 @@ def ising_scaling(
     replicas: int = 4,
     sweeps: int = 1400,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     over = {"temperature": temperatures}
     measured = partial(swendsen_wang, replicas=replicas, sweeps=sweeps)
-    curves = []
     for length in lengths:
         system, facets = IsingLattice(2.2, (length, length)), {"length": length}
-        curves += [Curve("exact", kaufman, system, over, facets=facets)]
-        curves += [Curve("Swendsen-Wang", measured, system, over, seeds, True, facets=facets)]
-    return curves
+        yield Curve("exact", kaufman, system, over, facets=facets)
+        yield Curve("Swendsen-Wang", measured, system, over, seeds, True, facets=facets)
 
 
 @study(
@@ -143,18 +139,15 @@ def ising_scaling(
 )
 def ising_correlations(
     lengths: tuple[int, ...] = (8, 16, 32, 64), replicas: int = 4, sweeps: int = 2000, seeds: int = 4
-) -> list[Curve]:
+) -> Iterator[Curve]:
     over = {"temperature": (CRITICAL_TEMPERATURE,)}
     largest = IsingLattice(CRITICAL_TEMPERATURE, (max(lengths), max(lengths)))
-    curves = [Curve("infinite lattice", partial(critical_correlation, reach=max(lengths) // 2), largest, over, baseline=True)]
+    yield Curve("infinite lattice", partial(critical_correlation, reach=max(lengths) // 2), largest, over, baseline=True)
     for length in lengths:
         system, facets = largest.with_(shape=(length, length)), {"length": length}
         measured = partial(correlations, replicas=replicas, sweeps=sweeps)
-        curves += [
-            Curve("torus", partial(torus_correlation, reach=length // 2), system, over, facets=facets),
-            Curve("Swendsen-Wang", measured, system, over, seeds, True, facets=facets),
-        ]
-    return curves
+        yield Curve("torus", partial(torus_correlation, reach=length // 2), system, over, facets=facets)
+        yield Curve("Swendsen-Wang", measured, system, over, seeds, True, facets=facets)
 
 
 @study(
@@ -176,12 +169,10 @@ def ising_quench(
     temperatures: tuple[float, ...] = (1.0, 1.5, 2.0),
     times: tuple[int, ...] = (0, 1, 3, 10, 30, 100, 300),
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system, over = IsingLattice(1.0, (length, length)), {"temperature": temperatures}
-    return [
-        Curve("infinite lattice", onsager, system, over, baseline=True),
-        Curve("Metropolis", partial(quench, sweeps=times), system, over, seeds, True),
-    ]
+    yield Curve("infinite lattice", onsager, system, over, baseline=True)
+    yield Curve("Metropolis", partial(quench, sweeps=times), system, over, seeds, True)
 
 
 def _shown(times: tuple[int, ...]) -> list[int]:
@@ -208,9 +199,7 @@ def ising_configurations(
     temperatures: tuple[float, ...] = (2.1, CRITICAL_TEMPERATURE, 2.6),
     sweeps: int = 150,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system, over = IsingLattice(2.0, (length, length)), {"temperature": temperatures}
-    return [
-        Curve("infinite lattice", onsager, system, over),
-        Curve("Swendsen-Wang", partial(configuration, sweeps=sweeps), system, over, seeds),
-    ]
+    yield Curve("infinite lattice", onsager, system, over)
+    yield Curve("Swendsen-Wang", partial(configuration, sweeps=sweeps), system, over, seeds)

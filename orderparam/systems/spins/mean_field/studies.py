@@ -1,5 +1,6 @@
 """The named figure of the mean-field magnet: order, fluctuations, the Landau function and hysteresis."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -55,27 +56,23 @@ def mean_field_magnet(
     replicas: int = 4,
     sweeps: int = 1500,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     fine = {"temperature": tuple(np.linspace(0.3, 1.7, 113).tolist())}
     dynamics = partial(glauber, replicas=replicas, sweeps=sweeps)
-    curves = [Curve("infinite", mean_field, MeanFieldMagnet(1.0), fine, facets={"part": "order"}, baseline=True)]
+    yield Curve("infinite", mean_field, MeanFieldMagnet(1.0), fine, facets={"part": "order"}, baseline=True)
     for count in spins:
         system, facets = MeanFieldMagnet(1.0, spins=count), {"part": "order", "spins": count}
-        curves += [
-            Curve("theory", exact_magnet, system, fine, facets=facets),
-            Curve("heat bath", dynamics, system, {"temperature": temperatures}, seeds, True, facets=facets),
-        ]
+        yield Curve("theory", exact_magnet, system, fine, facets=facets)
+        yield Curve("heat bath", dynamics, system, {"temperature": temperatures}, seeds, True, facets=facets)
     over = {"temperature": landau_temperatures}
-    curves += [Curve("theory", landau, MeanFieldMagnet(1.0, tilt), over, facets={"part": "landau"})]
+    yield Curve("theory", landau, MeanFieldMagnet(1.0, tilt), over, facets={"part": "landau"})
     system = MeanFieldMagnet(cold, spins=large)
     end = (1 - 1e-6) * float(spinodal(system).spinodal_field)  # at the spinodal itself the root is double
     for branch, start in BRANCHES.items():
         facets, last = {"part": "hysteresis", "branch": branch}, max(fields) if branch == "stable" else end
         every = {"field": tuple(np.linspace(0, last, 121).tolist())}
         kept = tuple(field for field in fields if field < (1 if branch == "stable" else 0.6) * last or field == last)
-        curves += [
-            Curve("theory", partial(mean_field, branch=branch), system, every, facets=facets),
-            Curve("heat bath", partial(dynamics, start=start), system, {"field": kept}, seeds, True, facets=facets),
-        ]
+        yield Curve("theory", partial(mean_field, branch=branch), system, every, facets=facets)
+        yield Curve("heat bath", partial(dynamics, start=start), system, {"field": kept}, seeds, True, facets=facets)
     facets = {"part": "hysteresis", "branch": "unstable"}
-    return [*curves, Curve("theory", partial(mean_field, branch="unstable"), system, every, facets=facets)]
+    yield Curve("theory", partial(mean_field, branch="unstable"), system, every, facets=facets)

@@ -1,5 +1,6 @@
 """The named figure of the scalar field: the ring exactly, and the plane beside the best Gaussian field."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -34,15 +35,13 @@ def scalar_field(
     replicas: int = 4,
     sweeps: int = 600,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     measured = partial(field_clusters, replicas=replicas, sweeps=sweeps)
     fine = {"mass": tuple(np.linspace(min(masses), max(masses), 61).tolist())}
     over = {"mass": masses}
-    curves = []
     for part, shape in (("ring", (ring,)), ("plane", (length, length))):
         system, facets = ScalarField(0.0, coupling, shape), {"part": part}
-        curves += [Curve("Gaussian field", best_gaussian_field, system, fine, facets=facets, baseline=True)]
+        yield Curve("Gaussian field", best_gaussian_field, system, fine, facets=facets, baseline=True)
         if part == "ring":
-            curves += [Curve("transfer matrix", transfer_matrix, system, fine, facets=facets)]
-        curves += [Curve("clusters", measured, system, over, seeds, True, facets=facets)]
-    return curves
+            yield Curve("transfer matrix", transfer_matrix, system, fine, facets=facets)
+        yield Curve("clusters", measured, system, over, seeds, True, facets=facets)

@@ -1,5 +1,6 @@
 """The named figures of storage by binary couplings: entropy and capacity by enumeration, simulated annealing beyond."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -43,22 +44,17 @@ def binary_perceptron(
     margins: tuple[float, ...] = (0.0, 0.5, 1.0),
     samples: int = 30,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = BinaryPatterns()
     over = {"load": tuple(np.linspace(0.05, 1.0, 96).tolist())}
     fine = {"margin": tuple(np.linspace(0.0, 1.2, 61).tolist())}
-    curves = [
-        Curve("replica symmetric", solutions, system, over, facets={"part": "entropy"}),
-        Curve("replica symmetric", binary_capacity, system, fine, facets={"part": "capacity"}),
-    ]
+    yield Curve("replica symmetric", solutions, system, over, facets={"part": "entropy"})
+    yield Curve("replica symmetric", binary_capacity, system, fine, facets={"part": "capacity"})
     counted, limit = (partial(run, samples=samples) for run in (enumerated_solutions, storage_limit))
     for n in dims:
         own = system.with_(input_dim=n)
-        curves += [
-            Curve("all couplings", counted, own, {"load": loads}, seeds, facets={"part": "entropy", "input_dim": n}),
-            Curve("adding patterns", limit, own, {"margin": margins}, seeds, facets={"part": "capacity", "input_dim": n}),
-        ]
-    return curves
+        yield Curve("all couplings", counted, own, {"load": loads}, seeds, facets={"part": "entropy", "input_dim": n})
+        yield Curve("adding patterns", limit, own, {"margin": margins}, seeds, facets={"part": "capacity", "input_dim": n})
 
 
 @study(
@@ -82,12 +78,10 @@ def binary_perceptron_annealing(
     sweeps: tuple[int, ...] = (50, 400),
     samples: int = 8,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = BinaryPatterns()
-    curves = []
     for count in sweeps:
         measured = partial(annealed_search, samples=samples, sweeps=count)
         for n in dims:
             facets = {"annealing_sweeps": count, "input_dim": n}
-            curves += [Curve("annealing", measured, system.with_(input_dim=n), {"load": loads}, seeds, facets=facets)]
-    return curves
+            yield Curve("annealing", measured, system.with_(input_dim=n), {"load": loads}, seeds, facets=facets)

@@ -1,6 +1,7 @@
 """The named figures of storage by real couplings: separability, the largest margin, the fewest errors."""
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -49,17 +50,14 @@ def capacity_separability(
     samples: int = 40,
     max_sweeps: int = 1000,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     fine = {"load": tuple(np.linspace(1.0, 3.0, 101).tolist())}
-    curves = []
     for n in dims:
         system, facets = SphericalPatterns(input_dim=n), {"input_dim": n}
-        curves += [
-            Curve("Cover", cover, system, fine, facets=facets),
-            Curve("linear program", partial(separability, samples=samples), system, {"load": loads}, seeds, facets=facets),
-        ]
+        yield Curve("Cover", cover, system, fine, facets=facets)
+        yield Curve("linear program", partial(separability, samples=samples), system, {"load": loads}, seeds, facets=facets)
     learning = partial(perceptron_learning, samples=samples, max_sweeps=max_sweeps)
-    return [*curves, Curve("perceptron learning", learning, system, {"load": learned}, seeds, facets=facets)]
+    yield Curve("perceptron learning", learning, system, {"load": learned}, seeds, facets=facets)
 
 
 @study(
@@ -83,18 +81,18 @@ def capacity_margin(
     biases: tuple[float, ...] = (0.0, 0.5, 0.8),
     samples: int = 10,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     fine = {"load": tuple(np.linspace(0.1, 1.99, 96).tolist())}
     over = {"margin": tuple(np.linspace(-1.0, 2.0, 61).tolist())}
     system, facets = SphericalPatterns(), {"part": "margin"}
-    curves = [Curve("theory", largest_margin, system, fine, facets=facets)]
+    yield Curve("theory", largest_margin, system, fine, facets=facets)
     for n in dims:
         measured = partial(maximal_margin, samples=samples)
         own = system.with_(input_dim=n)
-        curves += [Curve("hard margin", measured, own, {"load": loads}, seeds, facets={**facets, "input_dim": n})]
+        yield Curve("hard margin", measured, own, {"load": loads}, seeds, facets={**facets, "input_dim": n})
     for bias in biases:
-        curves += [Curve("theory", capacity, system.with_(bias=bias), over, facets={"part": "capacity", "bias": bias})]
-    return [*curves, Curve("theory", volume, system, fine, facets={"part": "volume"})]
+        yield Curve("theory", capacity, system.with_(bias=bias), over, facets={"part": "capacity", "bias": bias})
+    yield Curve("theory", volume, system, fine, facets={"part": "volume"})
 
 
 @study(
@@ -126,17 +124,16 @@ def capacity_errors(
     hyperplanes: int = 60_000,
     samples: int = 12,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     fine = {"load": tuple(np.linspace(0.4, 7.0, 100).tolist())}
     over = {"margin": tuple(np.linspace(0.0, 2.0, 81).tolist())}
-    curves = []
     for margin in margins:
         facets = {"part": "errors", "margin": margin}
-        curves += [Curve("replica symmetric", minimal_error, SphericalPatterns(margin=margin), fine, facets=facets)]
+        yield Curve("replica symmetric", minimal_error, SphericalPatterns(margin=margin), fine, facets=facets)
     for n in dims:
         chosen = tuple(load for load in loads if math.comb(round(load * n), n - 1) <= hyperplanes)
         facets = {"part": "errors", "margin": 0.0, "input_dim": n}
         measured = partial(fewest_errors, samples=samples)
-        curves += [Curve("all couplings", measured, SphericalPatterns(input_dim=n), {"load": chosen}, seeds, facets=facets)]
-    curves += [Curve("capacity", capacity, SphericalPatterns(), over, facets={"part": "lines"})]
-    return [*curves, Curve("instability", at_line_gardner_derrida, SphericalPatterns(), over, facets={"part": "lines"})]
+        yield Curve("all couplings", measured, SphericalPatterns(input_dim=n), {"load": chosen}, seeds, facets=facets)
+    yield Curve("capacity", capacity, SphericalPatterns(), over, facets={"part": "lines"})
+    yield Curve("instability", at_line_gardner_derrida, SphericalPatterns(), over, facets={"part": "lines"})

@@ -107,7 +107,8 @@ def newest(results: Path, name: str, state: str) -> Path | None:
 def keep(study: Study, folder: Path) -> None:
     """Figure and record of a finished study into the gallery, unless those of the same numbers, words and style are there."""
     style = Path(orderparam.plotting.__file__).parent.rglob("*.py")
-    files = [*sorted(style), HERE / "_site" / "record.py", Path(inspect.getfile(inspect.unwrap(study.build))), folder / "summary.json"]
+    written = Path(inspect.getfile(inspect.unwrap(study.build)))
+    files = [*sorted(style), HERE / "_site" / "record.py", written, folder / "summary.json"]
     look = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:8]
     known = kept(study.name)
     if known and known["look"] == look and (GALLERY / f"{study.name}.webp").is_file():

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import orderparam as op
 from orderparam.cli import completion
 from orderparam.cli.commands import app
-from orderparam.core.given import assignments, read
 from orderparam.cli.ranges import swept
+from orderparam.core.given import assignments, read
 from orderparam.core.registry import find
 from orderparam.kernels import power_law
 from orderparam.systems.kernel_regression import KernelRegression, self_consistent

@@ -2,12 +2,12 @@
 
 from checks import checks
 
-from orderparam.systems.multi_index import SphericalSGD, Staircase, WeakLearnability
+from orderparam.systems.multi_index import LearnedTarget, SphericalSGD, WeakLearnability
 
 SYSTEMS = [
     SphericalSGD(64, horizon=10.0, loss="squared", start="signed", records=5),
     WeakLearnability("z1*z2 + z1"),
-    Staircase(0.7, "abs(z)"),
+    LearnedTarget(0.7, "abs(z)"),
 ]
 globals().update(
     checks(

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from orderparam.systems.multi_index import SphericalSGD, Staircase, exit_chain, exit_time, exponents, grand_staircase, threshold
+from orderparam.systems.multi_index import (
+    LearnedTarget,
+    SphericalSGD,
+    exit_chain,
+    exit_time,
+    exponents,
+    grand_staircase,
+    threshold,
+)
 
 # target: information, leap, generative, threshold
 KNOWN = {
@@ -164,14 +172,14 @@ def test_the_stair_after_a_direction_known_in_part(overlap, ratio):
 )
 def test_overlaps_after_the_first_stair(formula, sample_ratio, overlap):
     """By sampling: as if the number of samples were off by less than a per cent."""
-    found = grand_staircase(Staircase(sample_ratio, formula))
+    found = grand_staircase(LearnedTarget(sample_ratio, formula))
     assert found.converged
     np.testing.assert_allclose(found.overlap, overlap, atol=0.006)
 
 
 def test_the_first_direction_of_the_staircase_is_known_beyond_a_fold():
     """At n/d = 1.39, which is known to two digits."""
-    below, above = (grand_staircase(Staircase(ratio, "z1**2 + sign(z1*z2*z3)")) for ratio in (1.35, 1.43))
+    below, above = (grand_staircase(LearnedTarget(ratio, "z1**2 + sign(z1*z2*z3)")) for ratio in (1.35, 1.43))
     assert below.overlap[0] < 0.9
     assert above.overlap[0] == 1.0
 

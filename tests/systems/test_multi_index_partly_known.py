@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orderparam.systems.multi_index import Staircase, grand_staircase, threshold
+from orderparam.systems.multi_index import LearnedTarget, grand_staircase, threshold
 
 STAIRS = "z1**2 + sign(z1*z2*z3)"
 
@@ -80,7 +80,7 @@ def test_a_stair_of_signs_is_that_of_fewer_signs_at_a_lower_rate():
 @pytest.mark.parametrize("sample_ratio", [1.0, 1.2])
 def test_overlaps_rise_to_the_fixed_point_of_state_evolution(sample_ratio):
     """q = qh (1 + qh)^-1 with qh by sums over preimages, as if n/d were off by less than 1 %."""
-    found = grand_staircase(Staircase(sample_ratio, STAIRS))
+    found = grand_staircase(LearnedTarget(sample_ratio, STAIRS))
     overlap = float(found.overlap[0])
     information, following = over_preimages(overlap)
     assert found.converged
@@ -91,12 +91,12 @@ def test_overlaps_rise_to_the_fixed_point_of_state_evolution(sample_ratio):
 
 def test_the_stairs_of_an_estimate():
     """Nothing below 0.5752; z1 known beyond 1.39, but not z2 and z3 below pi^2/4; then these as well."""
-    low, middle, high = (grand_staircase(Staircase(ratio, STAIRS)) for ratio in (0.5, 1.8, 3.5))
+    low, middle, high = (grand_staircase(LearnedTarget(ratio, STAIRS)) for ratio in (0.5, 1.8, 3.5))
     np.testing.assert_array_equal(low.overlap, 0.0)
     np.testing.assert_allclose(low.next_threshold, 0.5751663526, rtol=0.005)
     np.testing.assert_array_equal(middle.overlap, [1.0, 0.0, 0.0])
     np.testing.assert_allclose(middle.next_threshold, np.pi**2 / 4, rtol=0.01)
-    signs = grand_staircase(Staircase(3.5, "sign(z1*z2)"))
+    signs = grand_staircase(LearnedTarget(3.5, "sign(z1*z2)"))
     np.testing.assert_allclose(high.overlap, [1.0, *signs.overlap], atol=0.01)
     assert np.isinf(high.next_threshold)
 

@@ -1,5 +1,6 @@
 """The named figures of committees: the units of a student come apart, and a parity of two is seen by two algorithms."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -44,16 +45,12 @@ def committee_specialisation(
     runs: tuple[float, ...] = (1.0, 1.7, 3.0),
     input_dim: int = 300,
     seeds: int = 4,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for weights, last in (("gaussian", np.inf), ("binary", BINARY_END)):
         system, facets = Committee(1.0, 2, "majority", weights, input_dim), {"weights": weights}
         fine, few = ({"sample_ratio": tuple(x for x in ratios if x < last)} for ratios in (sample_ratios, runs))
-        curves += [
-            Curve("state evolution", partial(state_evolution, tolerance=ACCURACY), system, fine, facets=facets),
-            Curve("message passing", message_passing, system, few, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("state evolution", partial(state_evolution, tolerance=ACCURACY), system, fine, facets=facets)
+        yield Curve("message passing", message_passing, system, few, seeds, facets=facets)
 
 
 @study(
@@ -81,14 +78,12 @@ def parity_weak_recovery(
     runs: tuple[float, ...] = (2.0, 3.0, 4.0, 5.0),
     input_dim: int = 500,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = Committee(3.0, 2, "parity", "gaussian", input_dim)
     fine, few = {"sample_ratio": sample_ratios}, {"sample_ratio": runs}
     finest = {"sample_ratio": np.linspace(1.5, max(sample_ratios), 61).tolist()}
     passing, eigenvectors = {"method": "message passing"}, {"method": "eigenvectors"}
-    return [
-        Curve("theory", partial(state_evolution, tolerance=ACCURACY), system, fine, facets=passing),
-        Curve("drawn problem", message_passing, system, few, seeds, facets=passing),
-        Curve("theory", spectral, system, finest, facets=eigenvectors),
-        Curve("drawn problem", leading_eigenvectors, system, few, seeds, facets=eigenvectors),
-    ]
+    yield Curve("theory", partial(state_evolution, tolerance=ACCURACY), system, fine, facets=passing)
+    yield Curve("drawn problem", message_passing, system, few, seeds, facets=passing)
+    yield Curve("theory", spectral, system, finest, facets=eigenvectors)
+    yield Curve("drawn problem", leading_eigenvectors, system, few, seeds, facets=eigenvectors)

@@ -4,7 +4,7 @@ changes."""
 from orderparam.gaussian.target import Target, target
 from orderparam.systems.multi_index.learnability.experiment import measured_hermite_power
 from orderparam.systems.multi_index.learnability.exponents import TargetExponents, exponents, table
-from orderparam.systems.multi_index.learnability.model import Climb, Hardness, HermitePower, Staircase, WeakLearnability
+from orderparam.systems.multi_index.learnability.model import Climb, Hardness, HermitePower, LearnedTarget, WeakLearnability
 from orderparam.systems.multi_index.learnability.theory import grand_staircase, hardness
 from orderparam.systems.multi_index.learnability.threshold import WeakThreshold, threshold
 from orderparam.systems.multi_index.neuron.experiment import exit_chain, overlap_chain, trained_neuron

@@ -1,6 +1,7 @@
 """The named figures of targets with several directions: the staircase, sample complexities, and the times SGD needs."""
 
 import math
+from collections.abc import Iterator
 
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel, vertical
@@ -42,8 +43,7 @@ _TARGETS = ("z", "z**2", "He3(z)", "z1*z2", "z1*z2*z3", "sign(z1*z2*z3)")
 )
 def leap_staircase(
     dim: int = 2048, network_dim: int = 256, first: float = 0.02, horizon: float = 80.0, seeds: int = 8
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for formula in ("z1 + z1*z2 + z1*z2*z3", "z1*z2*z3"):
         system = SphericalSGD(
             target=formula,
@@ -55,12 +55,9 @@ def leap_staircase(
         )
         chain, network = system.with_(input_dim=dim), system.with_(input_dim=network_dim)
         facets = {"target": formula}
-        curves += [
-            Curve("flow", overlap_flow, chain, {"input_dim": (dim,)}, facets=facets),
-            Curve("exact chain", overlap_chain, chain, {"input_dim": (dim,)}, seeds, True, facets=facets),
-            Curve("network", trained_neuron, network, {"input_dim": (network_dim,)}, seeds, True, facets=facets),
-        ]
-    return curves
+        yield Curve("flow", overlap_flow, chain, {"input_dim": (dim,)}, facets=facets)
+        yield Curve("exact chain", overlap_chain, chain, {"input_dim": (dim,)}, seeds, True, facets=facets)
+        yield Curve("network", trained_neuron, network, {"input_dim": (network_dim,)}, seeds, True, facets=facets)
 
 
 @study(
@@ -79,13 +76,11 @@ def leap_staircase(
         points.
     """,
 )
-def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> list[Curve]:
+def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[Curve]:
     over = {"target": _TARGETS}
     system = WeakLearnability(samples=samples)
-    return [
-        Curve("exact", hardness, system, over),
-        Curve("random samples", measured_hermite_power, system, over, seeds=seeds),
-    ]
+    yield Curve("exact", hardness, system, over)
+    yield Curve("random samples", measured_hermite_power, system, over, seeds=seeds)
 
 
 def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
@@ -133,8 +128,10 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
 )
 def sgd_exit_times(
     dims: tuple[int, ...] = (128, 512, 2048), cubic_dims: tuple[int, ...] = (48, 96, 192), seeds: int = 96
-) -> list[Curve]:
-    return [*_exits(1, dims, seeds), *_exits(2, dims, seeds), *_exits(3, cubic_dims, seeds)]
+) -> Iterator[Curve]:
+    yield from _exits(1, dims, seeds)
+    yield from _exits(2, dims, seeds)
+    yield from _exits(3, cubic_dims, seeds)
 
 
 @study(
@@ -162,27 +159,21 @@ def sgd_data_reuse(
     one_look_dims: tuple[int, ...] = (32, 64, 128),
     path_dim: int = 512,
     seeds: int = 64,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     base = SphericalSGD(target="-He3(z)/sqrt(6)", student="erf(z/sqrt(2))", exit_overlap=0.3, start="signed", horizon=1e5)
     ways = {
         "one look": base.with_(learning_rate=1.0, rate_exponent=0.5),
         "two looks": base.with_(learning_rate=0.3, repetition=1.0),
     }
-    curves = []
     for way, system in ways.items():
         over = {"input_dim": one_look_dims if way == "one look" else dims}
         exits, paths = ({"way": way, "part": part} for part in ("exit", "path"))
-        curves += [
-            Curve("theory", exit_time, system, over, facets=exits),
-            Curve("SGD", exit_chain, system, over, seeds=seeds, batch_seeds=True, facets=exits),
-        ]
+        yield Curve("theory", exit_time, system, over, facets=exits)
+        yield Curve("SGD", exit_chain, system, over, seeds=seeds, batch_seeds=True, facets=exits)
         path = system.with_(input_dim=path_dim, first_overlap=0.1, horizon=30.0, records=16)
         one = {"input_dim": (path_dim,)}
-        curves += [
-            Curve("theory", overlap_flow, path, one, facets=paths),
-            Curve("SGD", overlap_chain, path, one, seeds=seeds, batch_seeds=True, facets=paths),
-        ]
-    return curves
+        yield Curve("theory", overlap_flow, path, one, facets=paths)
+        yield Curve("SGD", overlap_chain, path, one, seeds=seeds, batch_seeds=True, facets=paths)
 
 
 @study(
@@ -202,7 +193,7 @@ def sgd_data_reuse(
         gradient noise of a sample whatever the batch; it holds for $b$ well below $d^{{3/2}}$.
     """,
 )
-def sgd_batch_size(dim: int = 64, batches: tuple[int, ...] = (1, 8, 64, 256), seeds: int = 96) -> list[Curve]:
+def sgd_batch_size(dim: int = 64, batches: tuple[int, ...] = (1, 8, 64, 256), seeds: int = 96) -> Iterator[Curve]:
     formula = "He3(z)/sqrt(6)"
     system = SphericalSGD(
         input_dim=dim,
@@ -214,7 +205,5 @@ def sgd_batch_size(dim: int = 64, batches: tuple[int, ...] = (1, 8, 64, 256), se
         horizon=60.0 * dim,
     )
     over = {"batch_size": batches}
-    return [
-        Curve("first-passage theory", exit_time, system, over),
-        Curve("SGD", exit_chain, system, over, seeds=seeds, batch_seeds=True),
-    ]
+    yield Curve("first-passage theory", exit_time, system, over)
+    yield Curve("SGD", exit_chain, system, over, seeds=seeds, batch_seeds=True)

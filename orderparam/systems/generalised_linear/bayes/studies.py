@@ -1,5 +1,6 @@
 """The named figures of Bayes-optimal estimation: labels that are signs, magnitudes, and compressed sensing."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -41,16 +42,12 @@ BINARY = (1.2446840, 1.4926318)  # where binary weights are determined by signs,
 )
 def one_bit_estimation(
     sample_ratios: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0, 1.25, 1.75, 2.0), input_dim: int = 1000, seeds: int = 4
-) -> list[Curve]:
+) -> Iterator[Curve]:
     fine = {"sample_ratio": tuple(np.linspace(0.05, max(sample_ratios), 60).tolist())}
-    curves = []
     for name, prior in PRIORS.items():
         system, facets = GeneralisedLinear(1.0, SignLabels(), prior, input_dim), {"prior": name}
-        curves += [
-            Curve("state evolution", state_evolution, system, fine, facets=facets),
-            Curve("message passing", message_passing, system, {"sample_ratio": sample_ratios}, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("state evolution", state_evolution, system, fine, facets=facets)
+        yield Curve("message passing", message_passing, system, {"sample_ratio": sample_ratios}, seeds, facets=facets)
 
 
 @study(
@@ -91,20 +88,18 @@ def phase_retrieval(
     input_dim: int = 1000,
     max_steps: int = 1600,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system, over = GeneralisedLinear(1.0, RealLabels("abs"), GaussianPrior(), input_dim), {"sample_ratio": sample_ratios}
     optimal, eigenvector = {"estimator": "optimal"}, {"estimator": "eigenvector"}
     spectral_start, informed = ({**optimal, "start": start} for start in ("spectral", "informed"))
     passing = partial(message_passing, damping=0.3, max_steps=max_steps)
-    return [
-        Curve("all solutions", solutions, system, {}, facets=optimal, baseline=True),
-        Curve("state evolution", amp_fixed_point, system, {"sample_ratio": fine}, facets=spectral_start),
-        Curve("state evolution", partial(amp_fixed_point, start="informed"), system, {"sample_ratio": fine}, facets=informed),
-        Curve("message passing", partial(passing, start="spectral"), system, over, seeds, facets=spectral_start),
-        Curve("message passing", partial(passing, start="informed"), system, over, seeds, facets=informed),
-        Curve("spectral theory", spectral, system, {"sample_ratio": np.linspace(0.05, 1.5, 59).tolist()}, facets=eigenvector),
-        Curve("leading eigenvector", leading_eigenvector, system, over, seeds, facets=eigenvector),
-    ]
+    yield Curve("all solutions", solutions, system, {}, facets=optimal, baseline=True)
+    yield Curve("state evolution", amp_fixed_point, system, {"sample_ratio": fine}, facets=spectral_start)
+    yield Curve("state evolution", partial(amp_fixed_point, start="informed"), system, {"sample_ratio": fine}, facets=informed)
+    yield Curve("message passing", partial(passing, start="spectral"), system, over, seeds, facets=spectral_start)
+    yield Curve("message passing", partial(passing, start="informed"), system, over, seeds, facets=informed)
+    yield Curve("spectral theory", spectral, system, {"sample_ratio": np.linspace(0.05, 1.5, 59).tolist()}, facets=eigenvector)
+    yield Curve("leading eigenvector", leading_eigenvector, system, over, seeds, facets=eigenvector)
 
 
 @study(
@@ -129,7 +124,7 @@ def compressed_sensing(
     sample_ratios: tuple[float, ...] = (0.1, 0.2, 0.25, 0.3, 0.33, 0.4, 0.5),
     input_dim: int = 1000,
     seeds: int = 4,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     system = GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(density), input_dim)
     fine, over = {"sample_ratio": tuple(np.linspace(0.05, max(sample_ratios), 46).tolist())}, {"prior.density": densities}
     lines = [
@@ -137,8 +132,6 @@ def compressed_sensing(
         for way in WAYS
     ]
     facets = {"part": "error"}
-    return [
-        *lines,
-        Curve("state evolution", state_evolution, system, fine, facets=facets),
-        Curve("drawn problem", message_passing, system, {"sample_ratio": sample_ratios}, seeds, facets=facets),
-    ]
+    yield from lines
+    yield Curve("state evolution", state_evolution, system, fine, facets=facets)
+    yield Curve("drawn problem", message_passing, system, {"sample_ratio": sample_ratios}, seeds, facets=facets)

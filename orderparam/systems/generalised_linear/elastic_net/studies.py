@@ -1,5 +1,7 @@
 """The named figure of the Lasso: its best penalty, and what the optimal estimator does better."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from orderparam.core.study import Curve, study
@@ -33,13 +35,9 @@ def lasso(
     noise: float = 0.05,
     input_dim: int = 400,
     seeds: int = 8,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     law, fine = SparsePrior(density), {"l1": tuple(np.geomspace(0.01, 2.0, 60).tolist())}
     for ratio in sample_ratios:
         system, facets = ElasticNet(ratio, 0.1, 0.0, noise, law, input_dim), {"sample_ratio": ratio}
-        curves += [
-            Curve("theory", elastic_net, system, fine, facets=facets),
-            Curve("scikit-learn", fitted_elastic_net, system, {"l1": penalties}, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("theory", elastic_net, system, fine, facets=facets)
+        yield Curve("scikit-learn", fitted_elastic_net, system, {"l1": penalties}, seeds, facets=facets)

@@ -1,5 +1,7 @@
 """The named figure of rotationally invariant measurements."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from orderparam.core.study import Curve, study
@@ -30,13 +32,9 @@ def measurement_conditioning(
     density: float = 0.2,
     input_dim: int = 600,
     seeds: int = 8,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     fine = {"condition": tuple(np.geomspace(1.0, max(conditions), 40).tolist())}
     for ratio in sample_ratios:
         system, facets = InvariantDesign(ratio, 1.0, noise, SparsePrior(density), input_dim), {"sample_ratio": ratio}
-        curves += [
-            Curve("state evolution", vector_state_evolution, system, fine, facets=facets),
-            Curve("VAMP", vector_message_passing, system, {"condition": conditions}, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("state evolution", vector_state_evolution, system, fine, facets=facets)
+        yield Curve("VAMP", vector_message_passing, system, {"condition": conditions}, seeds, facets=facets)

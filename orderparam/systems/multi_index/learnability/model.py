@@ -17,7 +17,7 @@ class WeakLearnability(System):
     samples: int = structure("random inputs of a measurement", minimum=100, maximum=10**8, default=200_000)
 
 
-class Staircase(System):
+class LearnedTarget(System):
     """Optimal estimates of the directions of a target y = g(z), from n = sample_ratio * d inputs x ~ N(0, I)."""
 
     sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)

@@ -9,7 +9,7 @@ from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.formulas import read
 from orderparam.systems.multi_index.learnability.exponents import exponents
 from orderparam.systems.multi_index.learnability.label_moments import label_moments, lowest_stair
-from orderparam.systems.multi_index.learnability.model import ORDERS, Climb, Hardness, Staircase, WeakLearnability
+from orderparam.systems.multi_index.learnability.model import ORDERS, Climb, Hardness, LearnedTarget, WeakLearnability
 from orderparam.systems.multi_index.learnability.partly_known import NOTHING, information, moments_given, split
 from orderparam.systems.multi_index.learnability.second_moment import normalised
 
@@ -39,7 +39,7 @@ def hardness(system: WeakLearnability) -> Hardness:
 
 
 @theory(traced=False)
-def grand_staircase(system: Staircase, *, max_steps: int = 200) -> Climb:
+def grand_staircase(system: LearnedTarget, *, max_steps: int = 200) -> Climb:
     """State evolution stair by stair (Troiani et al. 2024): directions whose threshold, given what is known of those before, is
     below n / d join the estimate, and their overlaps Q grow until Q = qh (1 + qh)^-1, with qh(Q) of `moments_given`.
 

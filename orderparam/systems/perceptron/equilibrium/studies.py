@@ -1,5 +1,6 @@
 """The named figures of students at a temperature: the first-order transition of binary weights, and their phases."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -60,22 +61,17 @@ def binary_perceptron(
     input_dim: int = 63,
     sweeps: int = 1000,
     seeds: int = 16,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     over = {"sample_ratio": sample_ratios}
     fine = {"sample_ratio": tuple(np.linspace(0.02, 1.48, 74).tolist())}
     cold, part = ThermalPerceptron(1.0, 0.0, input_dim=counted), {"part": "zero"}
-    curves = [
-        Curve("annealed", annealed, cold, fine, facets=part, baseline=True),
-        Curve("replica theory", quenched, cold, fine, facets=part),
-        Curve("every student", enumerated_students, cold, over, 4 * seeds, facets=part),
-        Curve("replica theory", binary_transitions, cold, {"temperature": temperatures}, facets={"part": "plane"}),
-    ]
+    yield Curve("annealed", annealed, cold, fine, facets=part, baseline=True)
+    yield Curve("replica theory", quenched, cold, fine, facets=part)
+    yield Curve("every student", enumerated_students, cold, over, 4 * seeds, facets=part)
+    yield Curve("replica theory", binary_transitions, cold, {"temperature": temperatures}, facets={"part": "plane"})
     for temperature in warm:
         system, facets = ThermalPerceptron(1.0, temperature, input_dim=input_dim), {"part": "warm", "temperature": temperature}
         tempered = partial(parallel_tempering, sweeps=sweeps)
-        curves += [
-            Curve("annealed", annealed, system, fine, facets=facets, baseline=True),
-            Curve("replica theory", quenched, system, fine, facets=facets),
-            Curve("parallel tempering", tempered, system, over, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("annealed", annealed, system, fine, facets=facets, baseline=True)
+        yield Curve("replica theory", quenched, system, fine, facets=facets)
+        yield Curve("parallel tempering", tempered, system, over, seeds, facets=facets)

@@ -1,5 +1,6 @@
 """The named figures of random features in examples and width at once."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -130,26 +131,20 @@ def joint_scaling_optimum(
     total: int = 300,
     shares: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75, 0.9),
     seeds: int = 8,
-) -> list[Curve]:
+) -> Iterator[Curve]:
     numbers = {"spectral_decay": spectral_decay, "target_decay": target_decay, "ridge": tiny, "modes": modes}
     fine = tuple(np.geomspace(2 * min(sizes), 2 * max(sizes), 25).tolist())
     drawn = {"total": tuple(2 * size for size in sizes)}
     best = partial(drawn_regression, penalty="best")
     together, system = {"part": "together"}, ParameterBudget(2.0 * sizes[0], **numbers)
-    curves = []
     for penalty, solved, run in (("best ridge", optimal_ridge, best), ("hardly any ridge", joint_law, drawn_regression)):
         facets = together | {"penalty": penalty}
-        curves += [
-            Curve("theory", solved, system, {"total": fine}, facets=facets),
-            Curve("drawn features", run, system, drawn, seeds, facets=facets),
-        ]
+        yield Curve("theory", solved, system, {"total": fine}, facets=facets)
+        yield Curve("drawn features", run, system, drawn, seeds, facets=facets)
     split, facets = system.with_(total=total), {"part": "split"}
     everywhere = {"data_share": tuple(np.linspace(0.05, 0.95, 37).tolist())}
     decays = {"target_decay": tuple(np.linspace(1.2, 5.0, 39).tolist())}
     large = ParameterBudget(1e5, spectral_decay=spectral_decay)
-    return [
-        *curves,
-        Curve("theory", optimal_ridge, split, everywhere, facets=facets),
-        Curve("drawn features", best, split, {"data_share": shares}, seeds, facets=facets),
-        Curve("theory", best_split, large, decays, facets={"part": "best"}),
-    ]
+    yield Curve("theory", optimal_ridge, split, everywhere, facets=facets)
+    yield Curve("drawn features", best, split, {"data_share": shares}, seeds, facets=facets)
+    yield Curve("theory", best_split, large, decays, facets={"part": "best"})

@@ -1,5 +1,6 @@
 """The named figures of one-pass SGD with power-law random features."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -118,18 +119,14 @@ def sgd_compute_frontier(
     share: float = 0.5,
     horizon: float = 3e4,
     seeds: int = 12,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for phase, place in PLACES.items():
         for width in widths:
             system, facets, over = _features(place, width, share, horizon), {"phase": phase, "width": width}, {"width": (width,)}
-            curves += [
-                Curve("large width", deterministic_risk, system, over, facets=facets),
-                Curve("drawn features", drawn_features, system, over, seeds, facets=facets),
-            ]
+            yield Curve("large width", deterministic_risk, system, over, facets=facets)
+            yield Curve("drawn features", drawn_features, system, over, seeds, facets=facets)
             if width == sgd_width:
-                curves.append(Curve("SGD", one_pass_sgd, system, over, seeds, facets=facets))
-    return curves
+                yield Curve("SGD", one_pass_sgd, system, over, seeds, facets=facets)
 
 
 @study(
@@ -159,21 +156,17 @@ def sgd_compute_frontier(
 )
 def sgd_compute_exponents(
     computes: tuple[float, ...] = (3e3, 1.2e4), learning_rate: float = 0.3, draws: int = 8, seeds: int = 4
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for phase, (alpha, beta) in PLACES.items():
         if alpha > 0.5:
             system, facets = ComputeBudget(1e4, alpha, beta, learning_rate), {"phase": phase, "part": "optimum"}
             over = {"compute": tuple(np.geomspace(3e3, 1e7, 8).tolist())}
             far = {"compute": tuple(np.geomspace(1e4, 1e10, 13).tolist())}
-            curves += [
-                Curve("large width", compute_optimal, system, over, facets=facets),
-                Curve(
-                    "drawn features", partial(measured_optimum, draws=draws), system, {"compute": computes}, seeds, facets=facets
-                ),
-                Curve("large width", compute_optimal, system, far, facets=facets | {"part": "slope"}),
-            ]
-    return curves
+            yield Curve("large width", compute_optimal, system, over, facets=facets)
+            yield Curve(
+                "drawn features", partial(measured_optimum, draws=draws), system, {"compute": computes}, seeds, facets=facets
+            )
+            yield Curve("large width", compute_optimal, system, far, facets=facets | {"part": "slope"})
 
 
 @study(
@@ -202,13 +195,11 @@ def sgd_compute_plane(
     betas: tuple[float, ...] = (0.1, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3),
     compute: float = 1e8,
     share: float = 0.5,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     for beta in betas:
         over = {"spectral_exponent": tuple(a for a in alphas if 2 * (a + beta) > 1.2), "target_exponent": (beta,)}
         system = ComputeFrontier(compute, over["spectral_exponent"][-1], beta, share=share)
-        curves.append(Curve("large width", frontier_exponents, system, over, facets={"target_exponent": beta}))
-    return curves
+        yield Curve("large width", frontier_exponents, system, over, facets={"target_exponent": beta})
 
 
 # arm -> momentum, schedule; momentum multiplies what a gradient does in the end by 1/(1 - mu)
@@ -243,8 +234,9 @@ ARMS: dict[str, tuple[float, Schedule]] = {
     full={"width": 200, "inputs": 800, "horizon": 1e6, "seeds": 40},
     explained="The line is that of the constant rate: with momentum the first dozens of steps lag behind it.",
 )
-def sgd_schedules(width: int = 50, inputs: int = 400, share: float = 0.5, horizon: float = 2e4, seeds: int = 8) -> list[Curve]:
-    curves = []
+def sgd_schedules(
+    width: int = 50, inputs: int = 400, share: float = 0.5, horizon: float = 2e4, seeds: int = 8
+) -> Iterator[Curve]:
     for phase in ("Ia", "III"):
         alpha, beta = PLACES[phase]
         rate = share / float(np.sum(np.arange(1.0, inputs + 1) ** (-2 * alpha)))
@@ -256,9 +248,6 @@ def sgd_schedules(width: int = 50, inputs: int = 400, share: float = 0.5, horizo
             system = ScheduledSGD(slower, momentum=momentum, schedule=schedule)
             facets = {"phase": phase, "arm": arm}
             if schedule == "constant":
-                curves.append(Curve("large width", deterministic_risk, features, {"width": (width,)}, facets=facets))
-            curves += [
-                Curve("exact for drawn features", scheduled_mean, system, one, seeds, facets=facets),
-                Curve("SGD", scheduled_sgd, system, one, seeds, facets=facets),
-            ]
-    return curves
+                yield Curve("large width", deterministic_risk, features, {"width": (width,)}, facets=facets)
+            yield Curve("exact for drawn features", scheduled_mean, system, one, seeds, facets=facets)
+            yield Curve("SGD", scheduled_sgd, system, one, seeds, facets=facets)

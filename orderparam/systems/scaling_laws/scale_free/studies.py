@@ -1,5 +1,6 @@
 """The named figure of scale-free data: spectra and targets of real images, and the exponents of their learning curves."""
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -64,15 +65,11 @@ def scale_free_data(
     pool: int = 1200,
     sizes: tuple[int, ...] = (15, 30, 60, 120),
     seeds: int = 8,
-) -> list[Curve]:
-    curves = []
+) -> Iterator[Curve]:
     fine = {"n_train": tuple(np.geomspace(min(sizes), max(sizes), 13).tolist())}
     for name in data:
         system, facets = ScaleFreeData.of(name, pool, kernel=kernel), {"part": "error", "data": name}
-        curves += [
-            Curve("power laws", scale_free_fit, system, {}, facets={"part": "spectrum", "data": name}),
-            Curve("full spectrum", spectral_curve, system, fine, facets=facets),
-            Curve("real data", learned_pool, system, {"n_train": sizes}, seeds, facets=facets),
-            Curve("Gaussian clone", gaussian_clone, system, {"n_train": sizes}, seeds, facets=facets),
-        ]
-    return curves
+        yield Curve("power laws", scale_free_fit, system, {}, facets={"part": "spectrum", "data": name})
+        yield Curve("full spectrum", spectral_curve, system, fine, facets=facets)
+        yield Curve("real data", learned_pool, system, {"n_train": sizes}, seeds, facets=facets)
+        yield Curve("Gaussian clone", gaussian_clone, system, {"n_train": sizes}, seeds, facets=facets)

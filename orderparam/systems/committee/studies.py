@@ -13,7 +13,7 @@ from orderparam.systems.committee.spectral import leading_eigenvectors, spectral
 from orderparam.systems.committee.theory import state_evolution
 
 APART = (2.0523828, 1.5893227)  # where the two units of Gaussian and of binary weights specialise
-BINARY_END = 1.95  # beyond, binary weights are known
+BINARY_END = 1.9770624  # where the state of two binary units that message passing stays in ends; beyond, weights are known
 WEAK = 2.4674011  # pi^2/4, where labels sign(z1 z2) first show a direction
 ACCURACY = 1e-6  # of what is drawn
 
@@ -22,7 +22,7 @@ ACCURACY = 1e-6  # of what is drawn
     "committee-specialisation",
     title="A committee of two: above a number of examples each unit finds its own weights",
     source="Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová 2018",
-    seconds=(60, 1800),
+    seconds=(20, 1800),
     observables=("overlap", "cross_overlap", "classification_error"),
     full={
         "input_dim": 4000,
@@ -32,12 +32,12 @@ ACCURACY = 1e-6  # of what is drawn
     },
     columns=3,
     panels=[
-        Panel("sample_ratio", y, by="weights", reference=[vertical(x, "") for x in APART])
+        Panel("sample_ratio", y, by="weights", reference=[vertical(x, "") for x in APART], xlabel=r"$\alpha = n/d$")
         for y in ("overlap", "cross_overlap", "classification_error")
     ],
     caption=r"""
         $y = \mathrm{{sign}}(\mathrm{{sign}}\,z_1 + \mathrm{{sign}}\,z_2)$ with values $-1, 0, 1$; $d$ = {input_dim}. Dotted:
-        specialisation at 2.0524 (Gaussian weights) and 1.5893 (binary weights).
+        specialisation at 2.0524 (Gaussian weights) and 1.5893 (binary weights). From 1.9771 on binary weights are found.
     """,
 )
 def committee_specialisation(

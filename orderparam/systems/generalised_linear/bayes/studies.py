@@ -84,7 +84,7 @@ def one_bit_estimation(
 )
 def phase_retrieval(
     sample_ratios: tuple[float, ...] = (0.3, 0.7, 0.9, 1.05, 1.25),
-    fine: tuple[float, ...] = (0.3, 0.48, 0.52, 0.56, 0.62, 0.7, 0.8, 0.9, 1.0, 1.06, 1.1, 1.125, 1.13, 1.25, 1.45),
+    fine: tuple[float, ...] = (0.3, 0.48, 0.52, 0.56, 0.62, 0.7, 0.8, 0.9, 1.0, 1.001, 1.06, 1.1, 1.125, 1.13, 1.25, 1.45),
     input_dim: int = 1000,
     max_steps: int = 1600,
     seeds: int = 4,

@@ -40,6 +40,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "load": ("load", r"\alpha"),
     "overlap": ("overlap", ""),
     "committee.overlap": ("overlap of a unit with itself", "Q_{11}"),
+    "unit_ratio": ("samples per dimension and unit", r"n/(Kd)"),
     "cross_overlap": ("overlap with another unit", "Q_{12}"),
     "per_dimension": ("examples per dimension", "n/d"),
     "ratio": ("ratio", ""),

@@ -7,6 +7,13 @@ specialisation(Committee(1.0)).sample_ratio
 """
 
 from orderparam.systems.committee.experiment import CommitteePassing, message_passing
+from orderparam.systems.committee.large import (
+    LargeCommittee,
+    LargeCommitteeState,
+    LargeCommitteeTransition,
+    large_committee,
+    large_committee_transition,
+)
 from orderparam.systems.committee.model import Committee
 from orderparam.systems.committee.spectral import SpectralCommittee, leading_eigenvectors, spectral
 from orderparam.systems.committee.theory import (

@@ -3,11 +3,12 @@
     python benchmarks/spins.py
 
 Public JAX codes of the Ising model that a search found (2026) are scripts of one form: `roll` for sums over neighbours, a uniform
-float and an exponential for each spin, and a checkerboard as a mask. That form, written here, runs beside ours as "usual JAX".
+float and an exponential for each spin, and a checkerboard as a mask. That form, written here, runs beside ours as "usual JAX". The
+heat-bath sweeps of thrml, a public library, are compared where it is installed.
 
 The loops are of the usual form: site after site with a table of acceptance probabilities; clusters by union-find. Without numba
 installed only our own numbers are printed. Beside wall time stands processor time, which other work on the machine disturbs less.
-The last line is the memory of the whole process after the largest lattice.
+The first lines are the memory of the whole process after the largest lattices.
 """
 
 import math
@@ -120,8 +121,40 @@ def memory() -> None:
         print(f"peak of the process after {name} with L = 1024 and {replicas} replicas: {peak:.2f} GiB")
 
 
+def public_code() -> None:
+    """Heat-bath updates of thrml beside ours, where it is installed."""
+    try:
+        from peers.thrml_spins import heat_bath
+    except ImportError:
+        print("thrml is not installed: no public JAX code is compared")
+        return
+    length, replicas, sweeps = 64, 64, 200
+    system = IsingLattice(CRITICAL_TEMPERATURE, (length, length))
+    ways: dict[str, tuple[int, Callable[[], object]]] = {
+        "thrml": (sweeps, heat_bath(length, replicas, sweeps, RARELY, CRITICAL_TEMPERATURE)),
+        "ours": (
+            50 * sweeps,
+            lambda: metropolis(system, jax.random.key(0), replicas=replicas, warmup=0, sweeps=50 * sweeps, every=RARELY),
+        ),
+    }
+    rates: dict[str, list[float]] = {name: [] for name in ways}
+    for _, run in ways.values():
+        jax.block_until_ready(run())  # compile
+    for _ in range(REPEATS):
+        for name, (count, run) in ways.items():
+            start = time.process_time()
+            jax.block_until_ready(run())
+            rates[name].append(replicas * count * length**2 / (time.process_time() - start) / 1e6)
+    ours, theirs = (statistics.median(rates[name]) for name in ("ours", "thrml"))
+    print(
+        f"L = {length}, {replicas} replicas, measured every {RARELY} sweeps: thrml {theirs:.3g}, ours {ours:.3g} million updates "
+        f"per core second, {ours / theirs:.0f}x"
+    )
+
+
 def main() -> None:
     memory()
+    public_code()
     table = Table(title=f"orderparam {op.__version__}: spin updates at T_c, measurements after every sweep unless said otherwise")
     columns = (
         "way",

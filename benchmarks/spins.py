@@ -3,8 +3,8 @@
     python benchmarks/spins.py
 
 Public JAX codes of the Ising model that a search found (2026) are scripts of one form: `roll` for sums over neighbours, a uniform
-float and an exponential for each spin, and a checkerboard as a mask. That form, written here, runs beside ours as "usual JAX". The
-heat-bath sweeps of thrml, a public library, are compared where it is installed.
+float and an exponential for each spin, and a checkerboard as a mask. That form, written here, runs beside ours as "usual JAX".
+The heat-bath sweeps of thrml, a public library, are compared where it is installed.
 
 The loops are of the usual form: site after site with a table of acceptance probabilities; clusters by union-find. Without numba
 installed only our own numbers are printed. Beside wall time stands processor time, which other work on the machine disturbs less.

@@ -14,7 +14,7 @@ from orderparam.solve.implicit import implicit_root
 # Bisection alone needs about 62 halvings from the widest bracket of a float64 logarithm (1400) down to rounding.
 _MAX_STEPS = 128
 
-_ROUNDING = 64  # of the tolerance: steps of this length may be noise
+_ROUNDING = 4  # of the tolerance: steps of this length may be noise
 # A root further than this from zero of the function (in units of max(1, |u|), by the last Newton step) is not one.
 _ACCURACY = 1e-9
 

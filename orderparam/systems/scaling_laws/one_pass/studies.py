@@ -155,13 +155,13 @@ def sgd_compute_frontier(
     full={"computes": (1e4, 1e5, 1e6), "draws": 20, "seeds": 8},
 )
 def sgd_compute_exponents(
-    computes: tuple[float, ...] = (3e3, 1.2e4), learning_rate: float = 0.3, draws: int = 8, seeds: int = 4
+    computes: tuple[float, ...] = (3e3, 1.2e4), learning_rate: float = 0.3, draws: int = 6, seeds: int = 4
 ) -> Iterator[Curve]:
     for phase, (alpha, beta) in PLACES.items():
         if alpha > 0.5:
             system, facets = ComputeBudget(1e4, alpha, beta, learning_rate), {"phase": phase, "part": "optimum"}
-            over = {"compute": tuple(np.geomspace(3e3, 1e7, 8).tolist())}
-            far = {"compute": tuple(np.geomspace(1e4, 1e10, 13).tolist())}
+            over = {"compute": tuple(np.geomspace(3e3, 1e7, 6).tolist())}
+            far = {"compute": tuple(np.geomspace(1e4, 1e10, 9).tolist())}
             yield Curve("large width", compute_optimal, system, over, facets=facets)
             yield Curve(
                 "drawn features", partial(measured_optimum, draws=draws), system, {"compute": computes}, seeds, facets=facets

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 
 import playwright.sync_api as playwright
 from rich.console import Console
@@ -87,7 +88,7 @@ def main() -> None:
                 page.set_default_timeout(PATIENCE)
                 page.goto(f"http://localhost:{PORT}/?system={system}")
                 page.wait_for_selector("text=Measure here")
-                first = seconds(lambda page=page: page.wait_for_function(DRAWN))  # type: ignore[misc]
+                first = seconds(partial(page.wait_for_function, DRAWN))
                 time.sleep(2)
                 page.evaluate(WATCH)
                 page.get_by_role("slider", name=slider, exact=True).first.focus()

@@ -60,7 +60,8 @@ def power_law(capacity: float, source: float, modes: float = 1e12, *, infinite: 
 
 
 def power_law_levels(decay: Any, power_decay: Any, modes: Any) -> Spectrum:
-    """lambda_k = k^-decay and y_k^2 = k^-power_decay, k = 1 ... modes, with numbers that may be traced; modes may be infinite.
+    """lambda_k = k^-decay and y_k^2 = k^-power_decay, k = 1 ... modes, with numbers that may be traced; modes may be infinite, or
+    between whole numbers, where sums over the modes go on continuously.
 
     The levels of `power_law`, 512 of them whatever `modes` is (up to 5e11). The sums over the modes beyond, where they are
     infinitely many, are integrals from k - 1/2 on, exact to 1e-24. decay > 1 where modes is infinite.
@@ -91,7 +92,7 @@ def _octaves(modes: Any, octaves: int, xp: ModuleType = np) -> tuple[Any, Any]:
     offsets, vectors = xp.linalg.eigh(matrix + xp.swapaxes(matrix, 1, 2))
     nodes = (first + (count - 1) / 2)[:, None] + offsets
     weights = count[:, None] * vectors[:, 0] ** 2
-    return xp.concatenate([heads, nodes.ravel()]), xp.concatenate([1.0 * (heads <= modes), weights.ravel()])
+    return xp.concatenate([heads, nodes.ravel()]), xp.concatenate([xp.clip(modes - heads + 1, 0.0, 1.0), weights.ravel()])
 
 
 def sphere(

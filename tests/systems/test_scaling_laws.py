@@ -17,6 +17,7 @@ from orderparam.systems.scaling_laws import (
     compute_optimal,
     deterministic_risk,
     drawn_features,
+    frontier_exponents,
     one_pass_sgd,
 )
 from orderparam.systems.scaling_laws.one_pass import theory
@@ -120,6 +121,20 @@ def test_bad_input_is_named(make, message):
 
 def test_a_budget_without_an_optimum_inside_has_not_converged():
     assert not bool(compute_optimal(ComputeBudget(1e6, 1.0, 0.3, 3.0)).converged)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.3), (1.1, 1.3)])
+def test_two_searches_for_the_best_width_agree(alpha, beta):
+    """A root of the derivative for infinitely many inputs, and minima of quartics for very many, at the same learning rate."""
+    rate, compute = 0.3, 1e7
+    total = float(power_law_levels(2 * alpha, 2.0, 1e9).total)
+    frontier = frontier_exponents(ComputeFrontier(compute, alpha, beta, inputs_per_feature=1e6, share=rate * total))
+    low, middle, high = (compute_optimal(ComputeBudget(compute * 10**shift, alpha, beta, rate)) for shift in (-0.5, 0.0, 0.5))
+    assert all(bool(found.converged) for found in (frontier, low, middle, high))
+    np.testing.assert_allclose(frontier.width, middle.width, rtol=1e-4)
+    np.testing.assert_allclose(frontier.risk, middle.risk, rtol=1e-6)
+    np.testing.assert_allclose(frontier.width_exponent, np.log10(high.width / low.width), atol=1e-4)
+    np.testing.assert_allclose(frontier.risk_exponent, np.log10(low.risk / high.risk), atol=1e-6)
 
 
 def test_sweeps():

@@ -19,6 +19,7 @@ from orderparam.systems.perceptron import (
     parallel_tempering,
     quenched,
 )
+from orderparam.systems.perceptron.equilibrium.prolonged import prolonged_fixed_point
 
 
 def runs(experiment, system, name, count=8, **options):
@@ -54,6 +55,28 @@ def test_beyond_the_spinodal_the_student_is_the_teacher(sample_ratio, temperatur
     assert found.converged
     assert found.teacher_overlap == found.self_overlap == 1
     assert found.free_entropy == found.entropy == found.classification_error == found.mistakes == 0
+
+
+def test_two_values_that_a_map_exchanges_are_no_fixed_point():
+    """y -> 1 - y leaves only 1/2 where it is; every pair of steps leaves everything where it is."""
+    swapped = prolonged_fixed_point(lambda y, _: 1 - y, jnp.asarray([0.2, 0.9]), None, tolerance=1e-11, max_steps=100)
+    assert not swapped.converged
+    np.testing.assert_allclose(swapped.residual, 0.8)
+    still = prolonged_fixed_point(lambda y, slope: slope * (1 - y), jnp.zeros(2), 0.7, tolerance=1e-11, max_steps=100)
+    assert still.converged
+    np.testing.assert_allclose(still.value, 0.7 / 1.7, rtol=1e-10)
+
+
+@pytest.mark.parametrize("weights", ["binary", "spherical"])
+def test_students_in_equilibrium_stay_where_they_are(weights):
+    """Over the plane of n/d and T, the line of transitions included: one step changes ln qh and ln Rh by less than 1e-10."""
+    system = ThermalPerceptron(1.0, 1.0, weights)
+    ratios, temperatures = jnp.geomspace(0.02, 50.0, 12), jnp.asarray([0.0, 0.3, 2.0, 5.0])
+    found = jax.vmap(jax.vmap(lambda n, t: quenched(system.with_(sample_ratio=n, temperature=t)), (0, None)), (None, 0))(
+        ratios, temperatures
+    )
+    assert np.all(found.converged)
+    assert np.all(found.residual < 1e-10)
 
 
 def test_spherical_students_have_no_transition_at_any_temperature():

@@ -26,15 +26,14 @@ from orderparam.core.verb import theory
 from orderparam.gaussian.quadrature import standard_normal_rule
 from orderparam.gaussian.tail import log_cdf
 from orderparam.priors import Rademacher
-from orderparam.solve.fixed_point import fixed_point
 from orderparam.systems.perceptron.equilibrium.model import ThermalPerceptron
+from orderparam.systems.perceptron.equilibrium.prolonged import prolonged_fixed_point
 
 Scalar = Float[Array, ""]
 
-_KNOWN = 1e-12  # 1 - q below which the student is the teacher
+_KNOWN = 1e-6  # 1 - q below which binary weights are drawn to the teacher; 1 - R^2/q, of order (1 - q)^2, is soon rounding
+_LEAST = 1e-12  # 1 - q of spherical ones at the least
 _TAUGHT = np.log(1e4)  # ln qh and ln Rh of binary weights that are the teacher's: 1 - q is zero to rounding
-_STEEPEST, _FARTHEST = 0.9, 0.1  # ratio of a geometric series of steps, and how far of ln qh it is followed at once
-_SHORT = 1e-8  # steps that are not prolonged: rounding is no series
 _TEACHER = 0.99  # an overlap that only the state R = 1 has
 _HOTTEST = 1.0
 
@@ -98,9 +97,7 @@ class BinaryTransitions(Result):
 @theory(differentiable=False)
 def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
     """The solution reached from R = 0. For binary weights it is metastable beyond their first-order transition, and beyond its
-    spinodal it is the teacher: R = q = 1, free entropy, entropy and errors 0.
-
-    Iterated in pairs of steps, each pair prolonged by the geometric series that it belongs to.
+    spinodal it is the teacher: R = q = 1, free entropy, entropy and errors 0. residual: the last change of ln qh and ln Rh.
     """
     binary = system.weights == "binary"
 
@@ -110,16 +107,8 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
         labels = _labels(system, *(jnp.where(taught, 0.5, part) for part in (known, overlap)))
         return jnp.where(taught, _TAUGHT, jnp.log(jnp.stack([labels.power, labels.alignment])))
 
-    def prolonged(fields: Float[Array, "2"], system: ThermalPerceptron) -> Float[Array, "2"]:
-        first = update(fields, system)
-        second = update(first, system)
-        before, step = first - fields, second - first
-        ratio = jnp.clip(step @ before / jnp.maximum(before @ before, 1e-300), 0.0, _STEEPEST)
-        further = jnp.clip(step * ratio / (1 - ratio), -_FARTHEST, _FARTHEST)
-        return second + jnp.where(jnp.max(jnp.abs(step)) > _SHORT, further, 0.0)
-
     start = jnp.full(2, jnp.log(0.01 * jnp.minimum(system.sample_ratio, 1.0)))
-    solved = fixed_point(prolonged, start, system, tolerance=1e-11, max_steps=max_steps)
+    solved = prolonged_fixed_point(update, start, system, tolerance=1e-11, max_steps=max_steps)
     power, alignment = jnp.exp(solved.value)
     known, overlap = _overlaps(system, power, alignment)
     taught = binary & (known >= 1 - _KNOWN)
@@ -291,7 +280,7 @@ def _labels(system: ThermalPerceptron, known: Scalar, overlap: Scalar) -> _Label
     """Averages over the student's field and labels; both labels give the same."""
     e = _penalty(system)
     student = SignLabels(e / (1 + e))
-    rest = jnp.maximum(1 - known, _KNOWN)
+    rest = jnp.maximum(1 - known, _LEAST)
     w, weight, evidence, change = labelled_nodes(SignLabels(), 1.0, Fields(known, 1.0, overlap), panels=SHARP)
     g = student.denoiser(1.0, w, rest)
     slope = student.denoiser_slope(1.0, w, rest)
@@ -308,7 +297,7 @@ def _weights(
 ) -> tuple[Scalar, Scalar]:
     """What the weights add to the free entropy, and the mean square of the variance of one."""
     if system.weights == "spherical":
-        rest = jnp.maximum(1 - known, _KNOWN)
+        rest = jnp.maximum(1 - known, _LEAST)
         return jnp.log(rest) / 2 + (known - overlap**2) / (2 * rest), rest**2
     z, weight = standard_normal_rule([-alignment / jnp.sqrt(power)], SHARP)
     field = jnp.abs(jnp.sqrt(power) * z + alignment)

@@ -6,5 +6,10 @@ from orderparam.systems.perceptron import BatchPerceptron, OnlinePerceptron, The
 
 SYSTEMS = [ThermalPerceptron(1.1, 0.4), BatchPerceptron(2.0, "maximal stability"), OnlinePerceptron(2.0, "rosenblatt", 0.5)]
 globals().update(
-    checks("perceptron", SYSTEMS, fewer={"binary_transitions": 3, "high_temperature_transitions": 2, "online_rule": 40})
+    checks(
+        "perceptron",
+        SYSTEMS,
+        fewer={"binary_transitions": 10, "high_temperature_transitions": 2, "online_rule": 40},
+        infinite=("freezing",),
+    )
 )

@@ -14,6 +14,7 @@ from orderparam.systems.perceptron import (
     batch_student,
     binary_transitions,
     enumerated_students,
+    high_temperature_transitions,
     online_rule,
     online_student,
     parallel_tempering,
@@ -77,6 +78,44 @@ def test_students_in_equilibrium_stay_where_they_are(weights):
     )
     assert np.all(found.converged)
     assert np.all(found.residual < 1e-10)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.2, 1.0, 3.0])
+def test_the_state_that_students_are_stuck_in_ends_at_the_spinodal(temperature):
+    """By iteration: below it the student has the overlap of the fold but for a square root of the distance, above it is the
+    teacher. The fold lies within 1e-5 of the jump."""
+    system = ThermalPerceptron(1.0, temperature)
+    found = binary_transitions(system)
+    assert found.converged
+    for nearness in (1e-3, 1e-5):
+        below, above = (
+            quenched(system.with_(sample_ratio=found.spinodal * (1 + side * nearness)), max_steps=20_000) for side in (-1, 1)
+        )
+        assert below.converged
+        assert above.converged
+        distance = float(found.spinodal_overlap - below.teacher_overlap)
+        np.testing.assert_allclose(distance / np.sqrt(nearness), 0.37, rtol=0.2)
+        assert above.teacher_overlap == 1
+
+
+def test_transitions_from_cold_to_hot():
+    """T -> 0 is the one-parameter curve of q = R, T -> infinity the closed form; between, the spinodal comes last."""
+    cold, nearly = (binary_transitions(ThermalPerceptron(1.0, temperature)) for temperature in (0.0, 0.02))
+    hot, limit = binary_transitions(ThermalPerceptron(1.0, 1e4)), high_temperature_transitions(ThermalPerceptron(1.0, 1e4))
+    for name in ("thermodynamic", "spinodal"):
+        np.testing.assert_allclose(getattr(nearly, name), getattr(cold, name), rtol=1e-9)
+        np.testing.assert_allclose(getattr(hot, name) / 1e4, getattr(limit, name), rtol=1e-4)
+    np.testing.assert_allclose(hot.spinodal_overlap, limit.spinodal_overlap, atol=1e-4)
+    warm = binary_transitions(ThermalPerceptron(1.0, 0.25))
+    assert warm.thermodynamic < warm.freezing < warm.spinodal
+    assert np.isinf(binary_transitions(ThermalPerceptron(1.0, 1.0)).freezing)
+
+
+def test_transitions_are_those_of_the_iterated_state():
+    found = binary_transitions(ThermalPerceptron(1.0, 0.2))
+    at = quenched(ThermalPerceptron(found.thermodynamic, 0.2))
+    np.testing.assert_allclose([at.free_entropy, at.teacher_overlap - found.overlap], 0.0, atol=1e-9)
+    np.testing.assert_allclose(quenched(ThermalPerceptron(found.freezing, 0.2)).entropy, 0.0, atol=1e-9)
 
 
 def test_spherical_students_have_no_transition_at_any_temperature():

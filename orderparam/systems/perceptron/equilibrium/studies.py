@@ -17,10 +17,10 @@ TRANSITION, SPINODAL = 1.2446840, 1.4926318  # of binary weights at T = 0 (Györ
 
 
 def draw_lines(axes: Any, comparison: Comparison) -> None:
-    """Where the state R < 1 stops to be the state of largest free entropy, and where its entropy vanishes."""
+    """Where the state R < 1 stops to be the state of largest free entropy, where its entropy vanishes, and where it ends."""
     (lines,) = comparison.theories(part="plane").values()
-    for name, style, text in (("thermodynamic", "-", "first-order line"), ("freezing", "--", "freezing")):
-        axes.plot(lines[name], lines["temperature"], style, color=COLOURS[0], label=text)
+    for name, style, text in (("thermodynamic", "-", "first order"), ("freezing", "--", ""), ("spinodal", ":", "")):
+        axes.plot(lines[name], lines["temperature"], style, color=COLOURS[0], label=text or name)
     axes.set(xlabel="samples per dimension $\\alpha$", ylabel="temperature $T$")
 
 
@@ -46,7 +46,7 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
     caption=r"""
         Left: theory for $N\to\infty$, transition at 1.245 and spinodal at 1.493 (dotted); all $2^N$ students at $N$ = {counted}.
         Middle: parallel tempering, $N$ = {input_dim}. Grey: annealed. Right: where the state $R < 1$ has the free entropy of the
-        teacher (first order), and where its entropy vanishes (freezing).
+        teacher (first order), where its entropy vanishes (freezing), and where it ends (spinodal).
     """,
     explained=(
         "Every student can be counted at 15 weights only: the jump is rounded, and the error is below that of many "

@@ -13,6 +13,7 @@ The replica-symmetric entropy of binary weights becomes negative at low T, where
 from collections.abc import Callable
 from typing import NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import xlogy
@@ -25,7 +26,7 @@ from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.quadrature import standard_normal_rule
 from orderparam.gaussian.tail import log_cdf
-from orderparam.priors import Rademacher
+from orderparam.solve.root import decreasing_root
 from orderparam.systems.perceptron.equilibrium.model import ThermalPerceptron
 from orderparam.systems.perceptron.equilibrium.prolonged import prolonged_fixed_point
 
@@ -34,8 +35,8 @@ Scalar = Float[Array, ""]
 _KNOWN = 1e-6  # 1 - q below which binary weights are drawn to the teacher; 1 - R^2/q, of order (1 - q)^2, is soon rounding
 _LEAST = 1e-12  # 1 - q of spherical ones at the least
 _TAUGHT = np.log(1e4)  # ln qh and ln Rh of binary weights that are the teacher's: 1 - q is zero to rounding
-_TEACHER = 0.99  # an overlap that only the state R = 1 has
-_HOTTEST = 1.0
+_UNALIGNED = -6.0  # ln Rh of students that know almost nothing
+_SPINODAL = (-1.0, 2.0)  # ln Rh at the spinodal is between: 1.2 at T = 0, 0.2 for T to infinity
 
 
 class Learner(Result):
@@ -84,14 +85,16 @@ class WarmTransitions(Result):
 
 class BinaryTransitions(Result):
     """Of binary weights at the system's temperature. thermodynamic: alpha at which R = 1 becomes the state of largest free
-    entropy. freezing: alpha at which the entropy of the state R < 1 vanishes. spinodal: alpha at which that state ends, known at
-    T = 0 only (NaN otherwise). overlap: R of that state at the thermodynamic transition.
+    entropy, and overlap: R of the other state there. freezing: alpha at which the entropy of that state vanishes, infinite where
+    it ends before. spinodal, spinodal_overlap: alpha at which that state ends, and its R there.
     """
 
     thermodynamic: Scalar
+    overlap: Scalar
     freezing: Scalar
     spinodal: Scalar
-    overlap: Scalar
+    spinodal_overlap: Scalar
+    converged: Bool[Array, ""]
 
 
 @theory(differentiable=False)
@@ -116,7 +119,6 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
     labels = _labels(system, known, overlap)
     free, spread = _weights(system, known, overlap, power, alignment)
     free = free + labels.free_entropy
-    inverse = jnp.where(system.temperature > 0, 1 / jnp.where(system.temperature > 0, system.temperature, 1.0), 0.0)
 
     def unless_taught(value: Scalar, taught_value: float) -> Scalar:
         return jnp.where(taught, taught_value, value)
@@ -128,7 +130,7 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
         mistakes=unless_taught(labels.mistakes, 0.0),
         converged=solved.converged,
         free_entropy=unless_taught(free, 0.0),
-        entropy=unless_taught(free + inverse * system.sample_ratio * labels.mistakes, 0.0),
+        entropy=unless_taught(free + _inverse(system) * system.sample_ratio * labels.mistakes, 0.0),
         bayes_error=unless_taught(jnp.arccos(jnp.sqrt(jnp.clip(known, 0, 1))) / np.pi, 0.0),
         replicon=unless_taught(spread * labels.curvature, 0.0),
         residual=solved.residual,
@@ -207,53 +209,77 @@ def _first_maximum(system: ThermalPerceptron, gain: Callable[[Array], Array], po
 def _binary(system: ThermalPerceptron, **options: object) -> None:
     if system.weights != "binary":
         raise ValueError("ThermalPerceptron.weights: spherical weights have no transition; must be binary")
-    if float(system.temperature) > _HOTTEST:
-        raise ValueError(f"ThermalPerceptron.temperature = {float(system.temperature):g}: must be <= {_HOTTEST:g} here")
+
+
+class _Solution(NamedTuple):
+    """The alpha that has a given Rh, and what is found there."""
+
+    sample_ratio: Scalar
+    overlap: Scalar
+    free_entropy: Scalar
+    entropy: Scalar
+    converged: Bool[Array, ""]
 
 
 @theory(traced=False, check=_binary)
 def binary_transitions(system: ThermalPerceptron) -> BinaryTransitions:
-    """Zeros of free entropy and entropy of the state R < 1 by bracketing in alpha, to 1e-9; alpha of the system is not used.
+    """On the curve of all solutions, to 1e-9; alpha of the system is not used.
 
-    At T = 0 the spinodal is the largest alpha = qh / I(q(qh)) along the curve of solutions, and the entropy is the free entropy.
-    Raises `ValueError` for spherical weights and temperatures above 1.
+    Rh from 0 on leads along the state reached from R = 0 to its spinodal, where alpha is largest, and back along a state that
+    nothing reaches. Transitions are zeros of the free entropy and of the entropy on the way there.
+    Raises `ValueError` for spherical weights.
     """
 
-    def value(alpha: float, name: str) -> float:
-        """Of the state R < 1; -1 beyond its end."""
-        found = quenched(system.with_(sample_ratio=alpha))
-        return float(getattr(found, name)) if float(found.teacher_overlap) < _TEACHER else -1.0
+    def at(log_alignment: float) -> _Solution:
+        return _solution(system, jnp.asarray(log_alignment))
 
-    spinodal, ceiling = np.nan, 1.0
-    if system.temperature == 0:
-        found = minimize_scalar(lambda u: -_zero_temperature_ratio(u), bracket=(0.0, 1.0, 2.5), options={"xtol": 1e-9})
-        spinodal = ceiling = -float(found.fun)
-    while value(ceiling * 0.999, "free_entropy") > 0:
-        ceiling *= 1.1
-    transition = brentq(lambda x: value(x, "free_entropy"), 0.5, 0.999 * ceiling, xtol=1e-11)
-    if system.temperature == 0:
-        freezing = transition
-    else:
-        while value(ceiling, "entropy") > 0:
-            ceiling *= 1.05
-        freezing = brentq(lambda x: value(x, "entropy"), 0.5, ceiling, xtol=1e-11)
-        if abs(value(freezing * (1 - 1e-9), "entropy")) > 1e-6:  # the state ends before its entropy vanishes
-            freezing = np.nan
-    overlap = value(transition, "teacher_overlap")
-    return BinaryTransitions(*(jnp.asarray(x) for x in (transition, freezing, spinodal, overlap)))
+    def zero(name: str) -> _Solution:
+        return at(brentq(lambda u: float(getattr(at(u), name)), _UNALIGNED, end, xtol=1e-13))
+
+    end = minimize_scalar(lambda u: -at(u).sample_ratio, bounds=_SPINODAL, method="bounded", options={"xatol": 1e-10}).x
+    last, transition = at(end), zero("free_entropy")
+    freezes = last.entropy < 0
+    frozen = zero("entropy") if freezes else last
+    return BinaryTransitions(
+        thermodynamic=transition.sample_ratio,
+        overlap=transition.overlap,
+        freezing=jnp.where(freezes, frozen.sample_ratio, jnp.inf),
+        spinodal=last.sample_ratio,
+        spinodal_overlap=last.overlap,
+        converged=last.converged & transition.converged & frozen.converged,
+    )
 
 
-def _zero_temperature_ratio(log_precision: float) -> float:
-    """alpha at which qh = Rh is a solution at T = 0, where q = R."""
-    precision = jnp.exp(log_precision)
-    weights = Rademacher().averages(precision)
-    return float(precision / SignLabels().averages(weights.overlap, weights.error).information)
+@eqx.filter_jit
+def _solution(system: ThermalPerceptron, log_alignment: Scalar) -> _Solution:
+    """Rh/qh = (E dZ0/dM g)/(E g^2), at the q and R of both, has one root qh; then alpha = qh / E g^2."""
+    one, alignment = system.with_(sample_ratio=1.0), jnp.exp(log_alignment)
+
+    def averages(log_share: Scalar) -> tuple[Scalar, Scalar, Scalar, _Labels]:
+        power = alignment * jnp.exp(-log_share)
+        known, overlap = _overlaps(one, power, alignment)
+        return power, known, overlap, _labels(one, known, overlap)
+
+    def lack(log_share: Scalar, _: None) -> Scalar:
+        labels = averages(log_share)[-1]
+        return jnp.log(labels.alignment / labels.power) - log_share
+
+    share = decreasing_root(lack, jnp.asarray(-0.5), 1.5 + jnp.log1p(system.temperature))
+    power, known, overlap, labels = averages(share.value)
+    ratio = power / labels.power
+    free = _weights(one, known, overlap, power, alignment)[0] + ratio * labels.free_entropy
+    return _Solution(ratio, overlap, free, free + _inverse(system) * ratio * labels.mistakes, share.converged)
+
+
+def _inverse(system: ThermalPerceptron) -> Scalar:
+    """1/T, of which T = 0 has no use: 0."""
+    cold = system.temperature == 0
+    return jnp.where(cold, 0.0, 1 / jnp.where(cold, 1.0, system.temperature))
 
 
 def _penalty(system: ThermalPerceptron) -> Scalar:
     """e = exp(-1/T)."""
-    cold = system.temperature == 0
-    return jnp.where(cold, 0.0, jnp.exp(-1 / jnp.where(cold, 1.0, system.temperature)))
+    return jnp.where(system.temperature == 0, 0.0, jnp.exp(-_inverse(system)))
 
 
 def _overlaps(system: ThermalPerceptron, power: Scalar, alignment: Scalar) -> tuple[Scalar, Scalar]:

@@ -2,6 +2,7 @@
 
 import ast
 import math
+import operator
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -33,7 +34,7 @@ _FUNCTIONS = (
     "minimum",
 )
 _KINKED = ("sign", "abs", "relu", "step")  # not smooth where their argument vanishes
-_BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+_BINARY = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow}
 
 
 def index(name: str) -> int | None:
@@ -103,21 +104,10 @@ def value(node: ast.expr, z: Any, xp: Any) -> Any:
             if isinstance(operation, ast.Pow):
                 whole = isinstance(b, float) and b.is_integer() and abs(b) <= 64
                 return a ** int(b) if whole else xp.power(a, b)
-            return _arithmetic(operation, a, b)
+            return _BINARY[type(operation)](a, b)
         case ast.Call(func=ast.Name(id=name), args=arguments):
             return _function(name, [value(argument, z, xp) for argument in arguments], xp)
     raise AssertionError(node)
-
-
-def _arithmetic(operation: ast.operator, a: Any, b: Any) -> Any:
-    match operation:
-        case ast.Add():
-            return a + b
-        case ast.Sub():
-            return a - b
-        case ast.Mult():
-            return a * b
-    return a / b
 
 
 def _function(name: str, values: list[Any], xp: Any) -> Any:

@@ -18,13 +18,13 @@ from orderparam.analysis.scaling_law.fit import DELTA, bootstrapped, minimise
 from orderparam.analysis.scaling_law.forms import FORMS, Form, Inputs, fitting, inputs_of
 from orderparam.analysis.scaling_law.runs import FLOPS, Runs
 from orderparam.core.names import nearest
+from orderparam.solve.root import decreasing_root
 
 BOOTSTRAP = 200
 _COVERED = (2.5, 97.5)
 _HELD_OUT = 0.25  # of the runs, those with most compute, by which the form is chosen
 _SIMPLER = 1.1  # a form with more unknowns must extrapolate better by this factor
 _SPARE = 2  # runs beyond the number of unknowns
-_HALVINGS = 100
 
 
 class Interval(NamedTuple):
@@ -101,20 +101,15 @@ def _interval(value: float, draws: np.ndarray) -> Interval:
 
 @partial(jax.jit, static_argnames="form")
 def _optimum(form: Form, unknowns: jax.Array, log_product: float) -> tuple[jax.Array, jax.Array]:
-    """log N of the lowest loss at N D = exp(log_product), and log L there, for every row of unknowns: by bisection."""
+    """log N of the lowest loss at N D = exp(log_product), and log L there, for every row of unknowns."""
 
     def loss(log_n: jax.Array, u: jax.Array) -> jax.Array:
         n = log_n[None]
         return form.log_loss(u, (n, log_product - n, log_product - n))[0]
 
     def one(u: jax.Array) -> tuple[jax.Array, jax.Array]:
-        def halve(_: Any, ends: tuple) -> tuple:
-            middle = (ends[0] + ends[1]) / 2
-            falling = jax.grad(loss)(middle, u) < 0
-            return jnp.where(falling, middle, ends[0]), jnp.where(falling, ends[1], middle)
-
-        ends = jax.lax.fori_loop(0, _HALVINGS, halve, (jnp.asarray(-50.0), jnp.asarray(log_product + 50.0)))
-        return ends[0], loss(ends[0], u)
+        best = decreasing_root(lambda log_n, u: -jax.grad(loss)(log_n, u), -50.0, log_product + 50.0, u).value
+        return best, loss(best, u)
 
     return jax.vmap(one)(unknowns)
 

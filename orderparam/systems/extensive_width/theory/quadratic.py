@@ -26,6 +26,7 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.solve.root import decreasing_root
 from orderparam.systems.extensive_width.model import QuadraticTeacher
 from orderparam.systems.extensive_width.theory.matrix_channel import MatrixChannel, matrix_channel
 from orderparam.systems.extensive_width.theory.signal import Signal, signal
@@ -136,17 +137,13 @@ class _Equations(eqx.Module):
         return self.state(x[2:], x[1], x[0]), jnp.max(jnp.abs(self.misses(x)))
 
     def universal(self) -> tuple[_State, Array]:
-        """The solution with Q = 0: ln r_2 by halving, since r_2 (Delta + error) grows with r_2."""
-
-        def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-            middle = (ends[0] + ends[1]) / 2
-            short = middle < self.signal(self.fields(nothing, jnp.zeros(()), middle)[1])
-            return jnp.where(short, middle, ends[0]), jnp.where(short, ends[1], middle)
-
+        """The solution with Q = 0, where r_2 (Delta + error) grows with r_2."""
         nothing = jnp.zeros_like(self.square)
-        ends = (self.signal(self.power / 2 + self.g.total), self.signal(self.g.total))
-        low, high = jax.lax.fori_loop(0, 80, halve, ends)
-        log_r = (low + high) / 2
+
+        def short(log_r: Array, _: None) -> Array:
+            return self.signal(self.fields(nothing, jnp.zeros(()), log_r)[1]) - log_r
+
+        log_r = decreasing_root(short, self.signal(self.power / 2 + self.g.total), self.signal(self.g.total)).value
         state = self.state(nothing, jnp.zeros(()), log_r)
         return state, jnp.abs(log_r - self.signal(state.error))
 

@@ -21,6 +21,7 @@ from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, parameter, part, structure
 from orderparam.core.verb import theory
 from orderparam.solve.newton import newton_fixed_point
+from orderparam.solve.root import decreasing_root
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures
 from orderparam.systems.one_step.theory.conditional import ConditionalMoments, moments, projection_rule
 from orderparam.systems.one_step.theory.first_step import spiked, untrained
@@ -119,12 +120,17 @@ def _bulk(features: SpikedFeatures) -> _Bulk:
     return _Bulk(features.load, features.width_ratio, weight, moments(features.activation, spike * k, norm))
 
 
-def _next(bulk: _Bulk, z: Any, gamma: Any, response: Any) -> tuple[Any, Any]:
-    """Gamma and V1 from the equations of the module."""
+def _pulls(bulk: _Bulk, gamma: Any, response: Any) -> tuple[Any, Any]:
+    """L + z and M from the equations of the module."""
     features = bulk.features
     share = bulk.load * bulk.weight / (1 + features.linear**2 * response + features.rest * gamma)
-    flat, slope = share @ features.rest - z, share @ features.linear**2
-    gamma = 1 / (flat + slope / (1 + bulk.aspect * gamma * slope))
+    return share @ features.rest, share @ features.linear**2
+
+
+def _next(bulk: _Bulk, z: Any, gamma: Any, response: Any) -> tuple[Any, Any]:
+    """Gamma and V1 from the equations of the module."""
+    flat, slope = _pulls(bulk, gamma, response)
+    gamma = 1 / (flat - z + slope / (1 + bulk.aspect * gamma * slope))
     return gamma, gamma / (1 + bulk.aspect * gamma * slope)
 
 
@@ -151,32 +157,21 @@ def _density(bulk: _Bulk, eigenvalue: Scalar | float, width: Any = None) -> Spec
 
 def _edge(bulk: _Bulk) -> Scalar:
     """Right of the bulk Gamma is real and negative, and E(Gamma) falls with -Gamma as far as the edge: its first minimum."""
-    features = bulk.features
 
-    def share(gamma: Scalar, response: Scalar) -> Float[Array, "node"]:
-        return bulk.load * bulk.weight / (1 + features.linear**2 * response + features.rest * gamma)
-
-    def value(log_gamma: Scalar) -> Scalar:
+    def value(log_gamma: Scalar, bulk: _Bulk) -> Scalar:
         gamma = -jnp.exp(log_gamma)
 
         def step(_: int, response: Scalar) -> Scalar:
-            return gamma / (1 + bulk.aspect * gamma * (share(gamma, response) @ features.linear**2))
+            return gamma / (1 + bulk.aspect * gamma * _pulls(bulk, gamma, response)[1])
 
-        response = jax.lax.fori_loop(0, _REAL_STEPS, step, gamma)
-        shares = share(gamma, response)
-        stiffness = shares @ features.linear**2
-        return shares @ features.rest + stiffness / (1 + bulk.aspect * gamma * stiffness) - 1 / gamma
+        flat, slope = _pulls(bulk, gamma, jax.lax.fori_loop(0, _REAL_STEPS, step, gamma))
+        return flat + slope / (1 + bulk.aspect * gamma * slope) - 1 / gamma
+
+    def falling(log_gamma: Scalar, bulk: _Bulk) -> Scalar:
+        return -jax.jvp(lambda u: value(u, bulk), (log_gamma,), (jnp.ones(()),))[1]
 
     scan = jnp.log(jnp.asarray(_SCAN))
-    values = jax.vmap(value)(scan)
+    values = jax.vmap(value, in_axes=(0, None))(scan, bulk)
     turn = jnp.argmax(~(values[1:] < values[:-1]))
-    golden = (np.sqrt(5) - 1) / 2
-
-    def shrink(_: int, ends: tuple[Scalar, Scalar]) -> tuple[Scalar, Scalar]:
-        low, high = ends
-        left, right = high - golden * (high - low), low + golden * (high - low)
-        falls = value(right) < value(left)
-        return jnp.where(falls, left, low), jnp.where(falls, high, right)
-
-    low, high = jax.lax.fori_loop(0, 40, shrink, (scan[jnp.maximum(turn - 1, 0)], scan[turn + 1]))
-    return value((low + high) / 2)
+    lowest = decreasing_root(falling, scan[jnp.maximum(turn - 1, 0)], scan[turn + 1], bulk)
+    return value(lowest.value, bulk)

@@ -5,6 +5,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import optimistix
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.system import nearest
@@ -61,25 +62,15 @@ def optimal_ridge(system: FeatureRegression, *, objective: str = "test_error") -
         root = decreasing_root(downhill, left, right, system)
         place, slope, found = root.value, root.residual, root.converged
     else:
-        place, slope = _bisect(lambda u: downhill(u, system), left, right)
-        found = jnp.asarray(True)
+        still, bisection = jax.lax.stop_gradient(system), optimistix.Bisection(rtol=0, atol=0, flip=True)
+        ends = {"lower": left, "upper": right}
+        halved = optimistix.root_find(
+            downhill, bisection, (left + right) / 2, still, options=ends, max_steps=HALVINGS, throw=False
+        )
+        place, slope, found = halved.value, halved.state.error, jnp.asarray(True)
     place = jnp.where(inside, place, grid[best])
     at_best = system.with_summed_ridge(jnp.exp(place))
     curve = asymptotics(at_best)
     fields = {name: getattr(curve, name) for name in type(curve).dims()}
     fields["converged"] = curve.converged & inside & found
     return OptimalRidge(**fields, ridge=jnp.asarray(at_best.ridge), slope=jnp.abs(slope))
-
-
-def _bisect(
-    decreasing: Callable[[Float[Array, ""]], Float[Array, ""]], low: Float[Array, ""], high: Float[Array, ""]
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Where the function changes from positive to negative, and its value at the last point tried."""
-
-    def halve(_: int, ends: tuple) -> tuple:
-        middle = (ends[0] + ends[1]) / 2
-        value = decreasing(middle)
-        return jnp.where(value > 0, middle, ends[0]), jnp.where(value > 0, ends[1], middle), value
-
-    low, high, value = jax.lax.fori_loop(0, HALVINGS, halve, (low, high, jnp.zeros(())))
-    return (low + high) / 2, value

@@ -3,20 +3,19 @@
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Literal, get_args
+from typing import Literal
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from orderparam.core.system import nearest
+from orderparam.core.system import Record, structure
 
 Grid = tuple[int, ...]
 Padding = Literal["same", "circular", "valid"]
 
 
-class Window(eqx.Module):
+class Window(Record):
     """Output pixel a sees the input pixels a * strides + delta, for every offset delta of the window.
 
     size, strides: one integer for all dimensions of the grid, or one for each.
@@ -26,17 +25,9 @@ class Window(eqx.Module):
     Raises `ValueError` for sizes or strides below one and for an unknown padding.
     """
 
-    size: int | tuple[int, ...] = eqx.field(static=True)
-    strides: int | tuple[int, ...] = eqx.field(static=True, default=1)
-    padding: Padding = eqx.field(static=True, default="same")
-
-    def __check_init__(self) -> None:
-        for name, value in {"window": self.size, "strides": self.strides}.items():
-            numbers = value if isinstance(value, tuple) else (value,)
-            if not numbers or any(not isinstance(n, int) or isinstance(n, bool) or n < 1 for n in numbers):
-                raise ValueError(f"{name} = {value!r}: must be a positive integer, or one for each dimension of the grid")
-        if self.padding not in get_args(Padding):
-            raise ValueError(f"padding = {self.padding!r}{nearest(str(self.padding), list(get_args(Padding)))}")
+    size: int | tuple[int, ...] = structure("pixels along every dimension", minimum=1)
+    strides: int | tuple[int, ...] = structure("pixels from one window to the next", minimum=1, default=1)
+    padding: Padding = structure("what lies beyond the edge", default="same")
 
     def sizes(self, grid: Grid) -> Grid:
         """Size of the window along every dimension of the grid."""

@@ -5,9 +5,10 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Num, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.networks.layer import Layer, Shape, check_number
+from orderparam.core.system import parameter
+from orderparam.networks.layer import Layer, Shape
 
 
 class Weights(eqx.Module):
@@ -24,12 +25,8 @@ class Affine(Layer):
     Raises `ValueError` for a variance below zero.
     """
 
-    weight_variance: Num[Array, ""] | float = eqx.field(default=1.0, kw_only=True)
-    bias_variance: Num[Array, ""] | float | None = eqx.field(default=None, kw_only=True)
-
-    def __check_init__(self) -> None:
-        check_number(self, "weight_variance")
-        check_number(self, "bias_variance", optional=True)
+    weight_variance: float = parameter("variance of a weight, times fan_in", minimum=0, default=1.0, kw_only=True)
+    bias_variance: float | None = parameter("variance of a bias; None: no biases", minimum=0, default=None, kw_only=True)
 
     def weight_shape(self, input_shape: Shape) -> Shape:
         """(output channels, ..., *what one output sees): the shape of the weights."""

@@ -15,7 +15,7 @@ from orderparam.kernels.matrix import kernel_matrices, tile_size
 from orderparam.networks.affine import Weights
 from orderparam.networks.composition import Serial
 from orderparam.networks.dense import Dense
-from orderparam.networks.layer import Layer, Shape, check_number
+from orderparam.networks.layer import Layer, Shape
 from orderparam.networks.pooling import Flatten, GlobalAveragePool
 
 Scaling = Literal["ntk", "standard", "mean_field"]
@@ -45,7 +45,8 @@ class Architecture(eqx.Module):
     def __check_init__(self) -> None:
         if self.scaling not in get_args(Scaling):
             raise ValueError(f"Architecture.scaling = {self.scaling!r}{nearest(self.scaling, list(get_args(Scaling)))}")
-        check_number(self, "chi", above=0)
+        if is_number(self.chi) and not self.chi > 0:
+            raise ValueError(f"Architecture.chi = {self.chi}: must be a number > 0")
         if self.scaling != "mean_field" and is_number(self.chi) and self.chi != 1:
             raise ValueError(
                 f"Architecture.chi = {self.chi} with scaling {self.scaling!r}: only 'mean_field' has chi other than 1"

@@ -8,16 +8,16 @@ Examples have shape (*grid, channels). At infinite width, with a pixel a of x an
 
 import math
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Num
+from jaxtyping import Array, Float
 
+from orderparam.core.system import parameter, structure
 from orderparam.kernels.covariance import Covariance
 from orderparam.kernels.nngp import affine
 from orderparam.kernels.window import Padding, Window
 from orderparam.networks.affine import Affine, Weights
-from orderparam.networks.layer import Shape, check_number, grid_of, open_width
+from orderparam.networks.layer import Shape, grid_of, open_width
 
 
 class _OverPatches(Affine):
@@ -28,14 +28,10 @@ class _OverPatches(Affine):
     Raises `ValueError` for values out of range, and for inputs without a grid or smaller than the window.
     """
 
-    channels: Num[Array, ""] | int | None
-    window: int | tuple[int, ...] = eqx.field(static=True)
-    strides: int | tuple[int, ...] = eqx.field(static=True, default=1)
-    padding: Padding = eqx.field(static=True, default="same")
-
-    def __check_init__(self) -> None:
-        check_number(self, "channels", optional=True, above=0, integer=True)
-        Window(self.window, self.strides, self.padding)
+    channels: int | None = parameter("number of output channels; None: open", above=0, integer=True)
+    window: int | tuple[int, ...] = structure("pixels along every dimension", minimum=1)
+    strides: int | tuple[int, ...] = structure("pixels from one window to the next", minimum=1, default=1)
+    padding: Padding = structure("what lies beyond the edge", default="same")
 
     @property
     def patch(self) -> Window:

@@ -1,13 +1,13 @@
 """Fully connected layers and elementwise nonlinearities."""
 
-import equinox as eqx
-from jaxtyping import Array, Float, Num
+from jaxtyping import Array, Float
 
+from orderparam.core.system import parameter, part
 from orderparam.gaussian.activations import Activation, activation
 from orderparam.kernels.covariance import Covariance
 from orderparam.kernels.nngp import affine, nonlinear
 from orderparam.networks.affine import Affine, Weights
-from orderparam.networks.layer import Layer, Shape, check_number, open_width
+from orderparam.networks.layer import Layer, Shape, open_width
 
 
 class Dense(Affine):
@@ -17,10 +17,7 @@ class Dense(Affine):
     Raises `ValueError` for a variance below zero (see `Affine`) or a width that is no positive integer.
     """
 
-    width: Num[Array, ""] | int | None
-
-    def __check_init__(self) -> None:
-        check_number(self, "width", optional=True, above=0, integer=True)
+    width: int | None = parameter("number of outputs; None: open", above=0, integer=True)
 
     def output_shape(self, input_shape: Shape) -> Shape:
         if len(input_shape) != 1:
@@ -43,7 +40,7 @@ class Dense(Affine):
 class Nonlinearity(Layer):
     """x -> phi(x), entry by entry. `activation`: an `Activation`, its name such as "erf", or a Python function."""
 
-    activation: Activation = eqx.field(converter=activation)
+    activation: Activation = part("the function phi", convert=activation)
 
     def output_shape(self, input_shape: Shape) -> Shape:
         return input_shape

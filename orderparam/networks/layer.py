@@ -2,16 +2,15 @@
 
 from typing import Any
 
-import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.system import is_number
+from orderparam.core.system import Record
 from orderparam.kernels.covariance import Covariance
 
 Shape = tuple[int, ...]
 
 
-class Layer(eqx.Module):
+class Layer(Record):
     """One step of an architecture. Its random parameters are always drawn with unit variance (whitened, u ~ N(0, 1)) and
     multiplied by `multipliers`, so that the prior of every scaling is one and the same standard normal.
 
@@ -62,19 +61,3 @@ def open_width(layer: Layer, name: str) -> int:
             f"{type(layer).__name__}.{name} = None: a finite network needs a number (None is the infinite-width limit)"
         )
     return int(width)
-
-
-def check_number(layer: object, name: str, *, optional: bool = False, above: float | None = None, integer: bool = False) -> None:
-    """Raises `ValueError` unless the field is a number >= 0 (or > `above`), traced, or None where it is `optional`."""
-    value = getattr(layer, name)
-    if value is None and optional:
-        return
-    allowed = f"{'an integer' if integer else 'a number'} {'>= 0' if above is None else f'> {above:g}'}"
-    message = f"{type(layer).__name__}.{name} = {value!r}: must be {allowed}{' or None' if optional else ''}"
-    if not is_number(value):
-        if not hasattr(value, "dtype"):  # traced and batched numbers pass
-            raise ValueError(message)
-        return
-    number = float(value)
-    if not (number >= 0 if above is None else number > above) or (integer and not number.is_integer()):
-        raise ValueError(message)

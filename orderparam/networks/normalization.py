@@ -1,11 +1,12 @@
 """Layer normalisation."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Num
+from jaxtyping import Array, Float
 
+from orderparam.core.system import parameter
 from orderparam.kernels.covariance import Covariance
 from orderparam.kernels.nngp import normalised
-from orderparam.networks.layer import Layer, Shape, check_number
+from orderparam.networks.layer import Layer, Shape
 
 
 class LayerNorm(Layer):
@@ -16,10 +17,7 @@ class LayerNorm(Layer):
     with weights. There are no trained gains and offsets. Raises `ValueError` for epsilon below zero.
     """
 
-    epsilon: Num[Array, ""] | float = 1e-12
-
-    def __check_init__(self) -> None:
-        check_number(self, "epsilon")
+    epsilon: float = parameter("added to the variance", minimum=0, default=1e-12)
 
     def output_shape(self, input_shape: Shape) -> Shape:
         return input_shape

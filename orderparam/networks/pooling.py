@@ -7,9 +7,9 @@ flatten            K <- (1/n) sum_a K_aa          no trace of the covariance bet
 
 import math
 
-import equinox as eqx
 from jaxtyping import Array, Float
 
+from orderparam.core.system import structure
 from orderparam.kernels.covariance import Covariance, Moments
 from orderparam.kernels.window import Padding, Window
 from orderparam.networks.layer import Layer, Shape, grid_of
@@ -22,12 +22,9 @@ class AveragePool(Layer):
     Raises `ValueError` for values out of range, and for inputs without a grid or smaller than the window.
     """
 
-    window: int | tuple[int, ...] = eqx.field(static=True)
-    strides: int | tuple[int, ...] | None = eqx.field(static=True, default=None)
-    padding: Padding = eqx.field(static=True, default="valid")
-
-    def __check_init__(self) -> None:
-        Window(self.window, 1 if self.strides is None else self.strides, self.padding)
+    window: int | tuple[int, ...] = structure("pixels along every dimension", minimum=1)
+    strides: int | tuple[int, ...] | None = structure("pixels to the next window; None: its size", minimum=1, default=None)
+    padding: Padding = structure("what lies beyond the edge", default="valid")
 
     @property
     def patch(self) -> Window:

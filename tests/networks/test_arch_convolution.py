@@ -168,7 +168,7 @@ def test_branches_that_need_different_pixels_can_be_added():
     ("build", "says"),
     [
         (lambda: Convolution(8, 0), "window = 0"),
-        (lambda: Convolution(8, 3, (1, 0)), r"strides = \(1, 0\)"),
+        (lambda: Convolution(8, 3, (1, 0)), "strides = 0"),
         (lambda: Convolution(8, 3, padding="circlar"), "did you mean 'circular'"),
         (lambda: Convolution(0, 3), "channels = 0"),
         (lambda: Convolution(8, 3, weight_variance=-1.0), "weight_variance = -1.0"),

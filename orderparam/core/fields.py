@@ -304,6 +304,12 @@ def is_real(array: Any) -> bool:
     return jnp.issubdtype(array.dtype, jnp.integer) or jnp.issubdtype(array.dtype, jnp.floating)
 
 
+def check_integer(name: str, value: Any, minimum: int, remark: str = "") -> None:
+    """Raises `ValueError` naming an argument that is not an integer >= `minimum`."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or value < minimum:
+        raise ValueError(f"{name} = {value!r}: must be an integer >= {minimum}{remark}")
+
+
 def short(value: Any) -> str:
     """A value in a message, cut where it is long."""
     if isinstance(value, int) and abs(value) >= 10**20:

@@ -6,10 +6,15 @@ the small matrices of a batch they spend their time waiting for one another; one
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from typing import Any
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+import jax
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _CHOSEN_BY = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
@@ -48,6 +53,17 @@ def one_blas_thread() -> Iterator[None]:
             if _inside == 0:
                 for library, count in _before:
                     _set(library, count)
+
+
+def batched(function: Callable[P, T]) -> Callable[P, T]:
+    """A function whose programs are batches (chains, say): one BLAS thread until its result is there."""
+
+    @wraps(function)
+    def inside(*args: P.args, **kwargs: P.kwargs) -> T:
+        with one_blas_thread():
+            return jax.block_until_ready(function(*args, **kwargs))
+
+    return inside
 
 
 def _set(library: Any, count: int) -> None:

@@ -3,7 +3,6 @@
 Values that are traced (a run inside `jax.vmap` or `jax.jit`) cannot be looked at and pass; shapes are checked always.
 """
 
-import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -13,19 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from orderparam.core.fields import check_integer
 from orderparam.sampling.transitions import LogDensity
-
-
-def check_count(name: str, value: Any, minimum: int, remark: str = "") -> None:
-    """An integer, at least `minimum`."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or value < minimum:
-        raise ValueError(f"{name} = {value!r}: must be an integer >= {minimum}{remark}")
 
 
 def checked_positions(initial: Any, chains: int | None, key: PRNGKeyArray) -> tuple[PyTree, int]:
     """Initial positions in double precision with a leading chain axis, and the number of chains."""
     if chains is not None:
-        check_count("chains", chains, 1)
+        check_integer("chains", chains, 1)
         if not callable(initial):
             raise ValueError(f"chains = {chains}: must be left out unless initial is a function key -> position")
         initial = jax.vmap(initial)(jax.random.split(key, chains))

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
+from orderparam.core.fields import check_integer
 from orderparam.core.system import nearest
+from orderparam.core.threads import batched
 from orderparam.sampling.chains import adapt, begin_chains, burn_in, record
 from orderparam.sampling.checks import (
-    check_count,
     check_finite,
     check_functions,
     check_stability,
@@ -28,6 +29,7 @@ from orderparam.sampling.transitions import METHODS, Leapfrog, LogDensity
 SHORTEST_ADAPTATION = 20
 
 
+@batched
 def sample(
     log_density: LogDensity,
     initial: PyTree | Callable[[PRNGKeyArray], PyTree],
@@ -92,16 +94,16 @@ def sample(
     """
     if method not in METHODS:
         raise ValueError(f"method = {method!r} does not exist{nearest(str(method), list(METHODS))}")
-    check_count("samples", samples, 4)
-    check_count("thin", thin, 1)
-    check_count("leapfrog_steps", leapfrog_steps, 1)
+    check_integer("samples", samples, 4)
+    check_integer("thin", thin, 1)
+    check_integer("leapfrog_steps", leapfrog_steps, 1)
     if trajectory is not None and not trajectory > 0:
         raise ValueError(f"trajectory = {trajectory}: must be > 0")
     leapfrog: Leapfrog = leapfrog_steps if trajectory is None else float(trajectory)
     if step_size is None and method != "langevin":
-        check_count("warmup", warmup, SHORTEST_ADAPTATION, " to tune the step size (or give step_size)")
+        check_integer("warmup", warmup, SHORTEST_ADAPTATION, " to tune the step size (or give step_size)")
     else:
-        check_count("warmup", warmup, 0)
+        check_integer("warmup", warmup, 0)
 
     initial_key, curvature_key, warmup_key, draw_key = jax.random.split(key, 4)
     positions, count = checked_positions(initial, chains, initial_key)

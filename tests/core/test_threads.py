@@ -107,3 +107,22 @@ def test_a_number_in_the_environment_stays(name):
     program = START.replace("assert everywhere(1), counts()", "assert everywhere(2), counts()")
     environment = {key: value for key, value in os.environ.items() if key not in _CHOSEN_BY} | {name: "2"}
     subprocess.run([sys.executable, "-c", program], env=environment, timeout=120, check=True)
+
+
+def test_chains_are_a_batch():
+    python(
+        """
+import numpy as np
+from orderparam.sampling import sample
+
+seen = []
+def log_density(u):
+    jax.debug.callback(lambda: seen.append(everywhere(1)))
+    return -jnp.sum(u**2) / 2
+
+drawn = sample(log_density, lambda key: jax.random.normal(key, (2,)), jax.random.key(0), chains=2, warmup=20, samples=8)
+assert np.isfinite(drawn.log_density).all()
+assert seen and all(seen), seen
+assert counts() == many
+"""
+    )

@@ -19,7 +19,7 @@ from orderparam.systems.kernel_regression.finite_width import of_width
 from orderparam.systems.kernel_regression.learning_curve import MeasuredLearningCurve, on_training_set, solved
 from orderparam.systems.kernel_regression.pool.model import NetworkRegression, PoolRegression
 
-PADDING = 16  # training sets of a network are compiled in multiples of this size
+PADDING = 32  # training sets of a network are compiled in multiples of this size
 
 
 @experiment
@@ -38,9 +38,10 @@ def gp_regression(system: PoolRegression, key: PRNGKeyArray) -> MeasuredLearning
 def _draw(system: PoolRegression, key: PRNGKeyArray) -> tuple[Int[Array, "pool"], Float[Array, "train output"]]:
     """The pool in random order, its first n_train points being the training set, and the label noise of these."""
     subset_key, noise_key = jax.random.split(key)
-    shape = (system.size("n_train"), system.columns.shape[1])
-    noise = jnp.sqrt(system.noise / shape[1]) * jax.random.normal(noise_key, shape)
-    return jax.random.permutation(subset_key, system.pool_size), noise
+    outputs = system.columns.shape[1]
+    # for the whole pool: one program for training sets of all sizes
+    noise = jnp.sqrt(system.noise / outputs) * jax.random.normal(noise_key, (system.pool_size, outputs))
+    return jax.random.permutation(subset_key, system.pool_size), noise[: system.size("n_train")]
 
 
 @jax.jit

@@ -55,7 +55,7 @@ def digits_learning_curve(
     seeds: int = 20,
     width: int = 64,
     network_n_train: tuple[int, ...] = (8, 16, 32),
-    network_seeds: int = 6,
+    network_seeds: int = 4,
     with_cavity: bool = False,
 ) -> Iterator[Curve]:
     pool = image_pool(dataset, task, activation, depth, temperature=temperature, width=width)

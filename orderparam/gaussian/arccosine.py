@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from orderparam.gaussian.base import Activation, Average, Entry, Parity, Points, Values, finite_number
+from orderparam.core.fields import parameter
+from orderparam.gaussian.base import Activation, Average, Entry, Parity, Points, Values
 from orderparam.gaussian.covariance import angle, as_covariance, sine
 
 
@@ -92,12 +93,8 @@ class LeakyRelu(_PiecewiseLinear):
     """
 
     family: ClassVar[str] = "leaky_relu"
-    negative_slope: float = 0.01
-    positive_slope: float = 1.0
-
-    def __check_init__(self) -> None:
-        finite_number("negative_slope", self.negative_slope)
-        finite_number("positive_slope", self.positive_slope)
+    negative_slope: float = parameter("slope below zero", default=0.01)
+    positive_slope: float = parameter("slope above zero", default=1.0)
 
     @property
     def slopes(self) -> tuple[Any, Any]:

@@ -12,7 +12,8 @@ import numpy as np
 from jax.scipy.special import erf
 from jaxtyping import Array
 
-from orderparam.gaussian.base import Activation, Average, Entry, Parity, Points, Values, finite_number
+from orderparam.core.fields import parameter
+from orderparam.gaussian.base import Activation, Average, Entry, Parity, Points, Values
 from orderparam.gaussian.covariance import as_covariance, determinant
 
 
@@ -55,10 +56,7 @@ class ErfGain(Erf):
     """phi(z) = erf(gain z):  F = (2/pi) asin( s c / sqrt((1+sa)(1+sb)) ), s = 2 gain^2. By name: `erf_gain(2)`."""
 
     family: ClassVar[str] = "erf_gain"
-    gain: float = 1.0  # type: ignore[misc]
-
-    def __check_init__(self) -> None:
-        finite_number("ErfGain.gain", self.gain)
+    gain: float = parameter("factor of the argument", default=1.0)  # type: ignore[misc]
 
 
 class Gelu(Activation):

@@ -6,16 +6,15 @@ coefficients, the moments.
 
 import abc
 import dataclasses
-import numbers
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from orderparam.core.system import is_number
+from orderparam.core.fields import check_integer, is_number
+from orderparam.core.system import Record
 from orderparam.gaussian.covariance import as_covariance
 from orderparam.gaussian.hermite import hermite_coefficients
 from orderparam.gaussian.quadrature import expectation
@@ -29,19 +28,7 @@ Variance = Float[ArrayLike, "*batch"]
 Coefficients = Float[Array, "*batch count"]
 
 
-def positive_integer(field: str, value: object) -> None:
-    """Raises `ValueError` naming the field unless the value is an integer >= 1."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-        raise ValueError(f"{field} = {value!r}: must be an integer >= 1")
-
-
-def finite_number(field: str, value: Any) -> None:
-    """Raises `ValueError` naming the field unless the value is a finite number or an array."""
-    if (is_number(value) and not np.isfinite(value)) or not (is_number(value) or isinstance(value, np.ndarray | jax.Array)):
-        raise ValueError(f"{field} = {value!r}: must be a finite number")
-
-
-class Activation(eqx.Module):
+class Activation(Record):
     """A nonlinearity phi with its Gaussian averages.
 
     Subclasses give `__call__`, `two_point`, and whatever else they know in closed form.
@@ -99,7 +86,7 @@ class Activation(eqx.Module):
 
         Hence F(a, c, b) = sum_n c_n(a) c_n(b) rho^n (Mehler). Raises `ValueError` if count is not a positive integer.
         """
-        positive_integer("count", count)
+        check_integer("count", count, 1)
         coefficients = _coefficients(self, count, jnp.asarray(variance, jnp.float64))
         if self.parity is None:
             return coefficients
@@ -110,7 +97,7 @@ class Activation(eqx.Module):
 
         Accurate to 1e-13 if phi^order grows more slowly than |z|^30. The derivative at variance 0 is returned as 0.
         """
-        positive_integer("order", order)
+        check_integer("order", order, 1)
         variance = jnp.asarray(variance, jnp.float64)
         if self.parity == "odd" and order % 2:
             return jnp.zeros_like(variance)

@@ -1,9 +1,10 @@
-"""Standard normal numbers for experiments that are swept over sizes."""
+"""Standard normal numbers for experiments that are swept over sizes, and directions made of them."""
 
 import math
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 
@@ -17,3 +18,9 @@ def normal(key: PRNGKeyArray, *shape: int) -> Float[Array, "..."]:
     generators, and few are needed so."""
     size = math.prod(shape)
     return _stream(key, 1 << (size - 1).bit_length())[:size].reshape(shape)
+
+
+@jax.jit
+def unit(rows: Float[Array, "row input"]) -> Float[Array, "row input"]:
+    """Rows scaled to length one: standard normal ones become uniform on the sphere."""
+    return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)

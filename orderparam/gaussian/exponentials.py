@@ -5,7 +5,8 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 
-from orderparam.gaussian.base import Activation, Average, Coefficients, Entry, Parity, Points, Values, Variance, positive_integer
+from orderparam.core.fields import check_integer
+from orderparam.gaussian.base import Activation, Average, Coefficients, Entry, Parity, Points, Values, Variance
 from orderparam.gaussian.covariance import as_covariance, determinant
 
 
@@ -22,12 +23,12 @@ class Exp(Activation):
         return jnp.exp((a + b) / 2 + c)
 
     def moment(self, order: int, variance: Variance) -> Average:
-        positive_integer("order", order)
+        check_integer("order", order, 1)
         return jnp.exp(order**2 * jnp.asarray(variance, jnp.float64) / 2)
 
     def hermite_coefficients(self, count: int, variance: Variance = 1.0) -> Coefficients:
         # exp(s z) = exp(s^2/2) sum_n s^n He_n(z) / n!
-        positive_integer("count", count)
+        check_integer("count", count, 1)
         deviation = jnp.sqrt(jnp.asarray(variance, jnp.float64))[..., None]
         ratios = jnp.concatenate([jnp.ones_like(deviation), deviation / np.sqrt(np.arange(1.0, count))], axis=-1)
         return jnp.exp(deviation**2 / 2) * jnp.cumprod(ratios, axis=-1)

@@ -9,6 +9,7 @@ In theta, unlike in rho, the kernels of kinked activations are smooth up to the 
 """
 
 import string
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -22,16 +23,29 @@ from orderparam.gaussian.quadrature import DEEP, LEAN, standard_normal_rule
 ANGLES, VARIANCES = 96, 40  # Chebyshev nodes: 1e-11 for tanh with variances from 0 to 100
 
 
-def _chebyshev_nodes(count: int) -> np.ndarray:
+def chebyshev_nodes(count: int) -> np.ndarray:
     return np.cos(np.pi * (np.arange(count) + 0.5) / count)
 
 
-def _chebyshev_transform(values: Array, axis: int) -> Array:
+def chebyshev_transform(values: Array, axis: int) -> Array:
     """Values at the Chebyshev nodes -> coefficients of the Chebyshev polynomials, along one axis."""
     count = values.shape[axis]
     k, n = np.meshgrid(np.arange(count), np.arange(count), indexing="ij")
     matrix = np.cos(np.pi * k * (n + 0.5) / count) * np.where(k == 0, 1, 2) / count
     return jnp.moveaxis(jnp.tensordot(matrix, values, axes=(1, axis)), 0, axis)
+
+
+def clenshaw(x: Array, rows: Array, term: Callable[[Array], Array]) -> Array:
+    """sum_k term(rows[k]) T_k(x) by Clenshaw's recursion."""
+
+    def step(carry: tuple[Array, Array], row: Array) -> tuple[tuple[Array, Array], None]:
+        current, previous = carry
+        return (2 * x * current - previous + term(row), current), None
+
+    first = term(rows[0])
+    zero = jnp.zeros(jnp.broadcast_shapes(x.shape, first.shape))
+    (current, previous), _ = jax.lax.scan(step, (zero, zero), rows[:0:-1], unroll=4)
+    return x * current - previous + first
 
 
 def _variance_grid(variance: Array) -> tuple[Array, Array]:
@@ -41,7 +55,7 @@ def _variance_grid(variance: Array) -> tuple[Array, Array]:
     y = jnp.arcsinh(jnp.sqrt(variance))
     low = jnp.min(y)
     width = jnp.maximum(jnp.max(y) - low, 1e-3)
-    nodes = jnp.sinh(low + width * (1 + _chebyshev_nodes(VARIANCES)) / 2) ** 2
+    nodes = jnp.sinh(low + width * (1 + chebyshev_nodes(VARIANCES)) / 2) ** 2
     phase = jnp.arccos(jnp.clip(2 * (y - low) / width - 1, -1.0, 1.0))
     return nodes, jnp.cos(jnp.arange(VARIANCES) * phase[..., None])
 
@@ -73,18 +87,12 @@ def interpolated(f: Generalised, g: Generalised, a: Array, c: Array, b: Array) -
     """
     nodes_a, basis_a = _variance_grid(a)
     nodes_b, basis_b = _variance_grid(b)
-    rho = np.cos(np.pi / 2 * (1 + np.sin(np.pi / 2 * _chebyshev_nodes(ANGLES))))
+    rho = np.cos(np.pi / 2 * (1 + np.sin(np.pi / 2 * chebyshev_nodes(ANGLES))))
     coefficients = _table(f, g, nodes_a, nodes_b, rho)
     for axis in range(3):
-        coefficients = coefficients if coefficients.shape[axis] == 1 else _chebyshev_transform(coefficients, axis)
+        coefficients = coefficients if coefficients.shape[axis] == 1 else chebyshev_transform(coefficients, axis)
     x = 2 / np.pi * jnp.arcsin(jnp.clip(2 / np.pi * angle(a, c, b) - 1, -1.0, 1.0))
-
-    def step(carry: tuple[Array, Array], layer: Array) -> tuple[tuple[Array, Array], None]:
-        current, previous = carry
-        return (2 * x * current - previous + contract(basis_a @ layer, basis_b), current), None
-
-    (current, previous), _ = jax.lax.scan(step, (jnp.zeros_like(x), jnp.zeros_like(x)), coefficients[:0:-1], unroll=4)
-    return x * current - previous + contract(basis_a @ coefficients[0], basis_b)
+    return clenshaw(x, coefficients, lambda layer: contract(basis_a @ layer, basis_b))
 
 
 def contract(left: Array, right: Array) -> Array:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from orderparam.core.system import is_number
+from orderparam.core.fields import check_integer, is_number, structure
 from orderparam.gaussian.base import (
     Activation,
     Average,
@@ -20,8 +21,6 @@ from orderparam.gaussian.base import (
     Points,
     Values,
     Variance,
-    finite_number,
-    positive_integer,
 )
 from orderparam.gaussian.covariance import as_covariance
 from orderparam.gaussian.hermite import hermite
@@ -79,7 +78,7 @@ class _PowerSeries(Activation):
         return total
 
     def hermite_coefficients(self, count: int, variance: Variance = 1.0) -> Coefficients:
-        positive_integer("count", count)
+        check_integer("count", count, 1)
         variance = jnp.asarray(variance, jnp.float64)
         deviation = safe_sqrt(variance)
         return jnp.stack(
@@ -101,14 +100,17 @@ class Monomial(_PowerSeries):
     """
 
     family: ClassVar[str] = "monomial"
-    degree: int = eqx.field(static=True)
-
-    def __check_init__(self) -> None:
-        positive_integer("degree", self.degree)
+    degree: int = structure("degree of the polynomial", minimum=1)
 
     @property
     def powers(self) -> tuple[Any, ...]:
         return (*(0.0 for _ in range(self.degree)), 1.0)
+
+
+def _finite(field: str, value: Any) -> None:
+    """Raises `ValueError` naming the field unless the value is a finite number or an array."""
+    if (is_number(value) and not np.isfinite(value)) or not (is_number(value) or isinstance(value, np.ndarray | jax.Array)):
+        raise ValueError(f"{field} = {value!r}: must be a finite number")
 
 
 def _sequence(coefficients: Any) -> tuple[Any, ...]:
@@ -130,7 +132,7 @@ class Polynomial(_PowerSeries):
         if not self.coefficients:
             raise ValueError("coefficients = (): must be at least one number (of 1, z, z^2, ...)")
         for k, coefficient in enumerate(self.coefficients):
-            finite_number(f"coefficients[{k}]", coefficient)
+            _finite(f"coefficients[{k}]", coefficient)
 
     @property
     def powers(self) -> tuple[Any, ...]:
@@ -146,10 +148,7 @@ class Hermite(Activation):
     """
 
     family: ClassVar[str] = "hermite"
-    degree: int = eqx.field(static=True)
-
-    def __check_init__(self) -> None:
-        positive_integer("degree", self.degree)
+    degree: int = structure("degree of the polynomial", minimum=1)
 
     @property
     def parity(self) -> Parity:
@@ -172,7 +171,7 @@ class Hermite(Activation):
         return total
 
     def hermite_coefficients(self, count: int, variance: Variance = 1.0) -> Coefficients:
-        positive_integer("count", count)
+        check_integer("count", count, 1)
         variance = jnp.asarray(variance, jnp.float64)
         deviation, k = safe_sqrt(variance), self.degree
         columns = []

@@ -7,11 +7,11 @@ eigenvalues of the kernel E_w phi(x; w) phi(x'; w); the target is sum_k b_k psi_
 
 from functools import partial
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from orderparam.core.result import Result
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.root import decreasing_root
 
@@ -20,15 +20,17 @@ LARGEST_DESIGN = 4 * 10**8  # entries of a Gaussian matrix: 3.2 GB
 Scalar = Float[Array, ""] | float
 
 
-class FeatureEquivalent(eqx.Module):
-    """bias and variance of E (f - f*)^2 over training sets, features and noise; dimension: sum_k s_k/(s_k + nu_2).
+class FeatureEquivalent(Result):
+    """Errors without label noise: excess_risk = E (f - f*)^2 = bias + variance, over training sets, features and noise.
 
-    sample_threshold nu_1 <= feature_threshold nu_2: the ridge that the examples see, and with the finite number of features.
+    effective_dimension: sum_k s_k/(s_k + nu_2), the same for the hat matrix; thresholds nu_1 <= nu_2: the ridge that the examples
+    see, and with the finite number of features.
     """
 
+    excess_risk: Float[Array, ""]
     bias: Float[Array, ""]
     variance: Float[Array, ""]
-    dimension: Float[Array, ""]
+    effective_dimension: Float[Array, ""]
     sample_threshold: Float[Array, ""]
     feature_threshold: Float[Array, ""]
     residual: Float[Array, ""]
@@ -70,7 +72,8 @@ def feature_equivalent(spectrum: Spectrum, n_train: Scalar, width: Scalar, ridge
     root = decreasing_root(excess, lower, upper + 1e-6, (spectrum, n, p, ridge))
     nu = jnp.exp(root.value)
     bias, variance, total = errors_at_threshold(spectrum, n, p, nu, noise)
-    return FeatureEquivalent(bias, variance, total, nu * (1 - total / p), nu, root.residual, root.converged)
+    thresholds = nu * (1 - total / p), nu
+    return FeatureEquivalent(bias + variance, bias, variance, total, *thresholds, root.residual, root.converged)
 
 
 def errors_at_threshold(

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 from scipy.special import comb, gammaln, roots_legendre, zeta
 
+from orderparam.core.fields import check_integer
 from orderparam.kernels.spectrum import Spectrum
 
 Values = TypeVar("Values", np.ndarray, Array)
@@ -112,8 +113,8 @@ def sphere(
 
     kernel_function: of an array of cosines. target_power: power of the target on each degree 0, 1, ..., at most max_degree.
     """
-    _integer("input_dim", input_dim, 2)
-    _integer("max_degree", max_degree, 0)
+    check_integer("input_dim", input_dim, 2)
+    check_integer("max_degree", max_degree, 0)
     d = input_dim
     # The weight sin^(d-2) is as narrow as d^-1/2.
     points, weights = roots_legendre(256 + 16 * math.isqrt(d) + 4 * max_degree)
@@ -122,9 +123,13 @@ def sphere(
     weights = weights * np.sin(theta) ** (d - 2)
     weights /= weights.sum()
     polynomials = np.array(list(zonal_polynomials(t, d, max_degree)))
-    degrees = np.arange(max_degree + 1)
-    multiplicities = np.array([1.0, *((2 * l + d - 2) / l * comb(l + d - 3, l - 1) for l in degrees[1:])])
-    return _zonal(d, kernel_function, t, weights, polynomials, multiplicities, target_power)
+    return _zonal(d, kernel_function, t, weights, polynomials, zonal_multiplicities(d, max_degree), target_power)
+
+
+def zonal_multiplicities(input_dim: int, max_degree: int) -> Float[np.ndarray, "degree"]:
+    """N_l, the number of spherical harmonics of degree l = 0 .. max_degree in input_dim >= 2."""
+    l = np.arange(1, max_degree + 1)
+    return np.append(1.0, (2 * l + input_dim - 2) / l * comb(l + input_dim - 3, l - 1))
 
 
 def zonal_polynomials(cosines: Values, input_dim: int, max_degree: int) -> Iterator[Values]:
@@ -155,10 +160,10 @@ def hypercube(
 
     kernel_function: of an array of overlaps. target_power: power of the target on each degree 0, 1, ..., at most max_degree.
     """
-    _integer("input_dim", input_dim, 1)
+    check_integer("input_dim", input_dim, 1)
     d = input_dim
     top = d if max_degree is None else max_degree
-    _integer("max_degree", top, 0)
+    check_integer("max_degree", top, 0)
     if top > d:
         raise ValueError(f"max_degree = {top}: must be at most input_dim = {d}")
     flips = np.arange(d + 1.0)
@@ -182,8 +187,8 @@ def gaussian_rbf(
     with multiplicity binom(k + d - 1, k) (Zhu, Williams, Rohwer and Morciniec 1998). Degrees above max_degree go into the tail.
     target_power: power of the target on each degree 0, 1, ..., at most max_degree.
     """
-    _integer("input_dim", input_dim, 1)
-    _integer("max_degree", max_degree, 0)
+    check_integer("input_dim", input_dim, 1)
+    check_integer("max_degree", max_degree, 0)
     _positive("length_scale", length_scale)
     _positive("input_scale", input_scale)
     a, b = 1 / (4 * input_scale**2), 1 / (2 * length_scale**2)
@@ -226,11 +231,6 @@ def _padded(target_power: ArrayLike, max_degree: int) -> np.ndarray:
     if power.ndim != 1 or power.size > max_degree + 1:
         raise ValueError(f"target_power has shape {power.shape}: must be (degree,) with at most {max_degree + 1} entries")
     return np.pad(power, (0, max_degree + 1 - power.size))
-
-
-def _integer(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} = {value!r}: must be an integer >= {least}")
 
 
 def _positive(name: str, value: float) -> None:

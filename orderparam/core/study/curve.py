@@ -1,8 +1,10 @@
 """A curve: one sweep of a study, and the facets that say what it is."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from orderparam.core.system import System
 
@@ -38,6 +40,12 @@ class Curve:
     def key(self) -> str:
         """The curve's name in a comparison: "theory, width 50, logistic"."""
         return key(self.label, self.facets)
+
+
+def between(values: Sequence[float], points: int = 60) -> list[float]:
+    """For the line of a theory: the range of some values, equidistant in the logarithm, and the values themselves."""
+    spread = np.geomspace(min(values), max(values), points)
+    return np.unique(np.append(spread, values).round(12)).tolist()
 
 
 def key(label: str, facets: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.verb import experiment
 from orderparam.gaussian import Activation
-from orderparam.gaussian.draws import normal
+from orderparam.gaussian.draws import normal, unit
 from orderparam.losses import FittedWeights, Loss, RealLabels, Square, field_means, fresh_means, minimise
 from orderparam.losses.fitted import measured_errors
 from orderparam.losses.fresh import Batch
@@ -108,15 +108,11 @@ def _random_features(system: RandomFeatures, key: PRNGKeyArray, features: Featur
     return source
 
 
-def _on_sphere(rows: Float[Array, "feature input"]) -> Float[Array, "feature input"]:
-    return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
-
-
 @eqx.filter_jit
 def _activated(
     activation: Activation, rows: Float[Array, "feature input"], x: Float[Array, "example input"]
 ) -> Float[Array, "example feature"]:
-    return activation(x @ _on_sphere(rows).T) / jnp.sqrt(rows.shape[0])
+    return activation(x @ unit(rows).T) / jnp.sqrt(rows.shape[0])
 
 
 @jax.jit
@@ -127,7 +123,7 @@ def _equivalent_features(
     noise: Float[Array, "example feature"],
 ) -> Float[Array, "example feature"]:
     mean, linear, nonlinear = equivalent
-    return (mean + linear * x @ _on_sphere(rows).T + nonlinear * noise) / jnp.sqrt(rows.shape[0])
+    return (mean + linear * x @ unit(rows).T + nonlinear * noise) / jnp.sqrt(rows.shape[0])
 
 
 def _gaussian_features(system: GaussianFeatures) -> Source:

@@ -14,21 +14,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
 from orderparam.core.system import System, parameter, structure
 from orderparam.core.verb import experiment, theory
 from orderparam.gaussian import Activation, activation, activation_names
-from orderparam.gaussian.draws import normal
-from orderparam.kernels.feature_equivalent import ridge_regression
-from orderparam.kernels.spectra import zonal_polynomials
+from orderparam.gaussian.draws import normal, unit
+from orderparam.kernels.feature_equivalent import FeatureEquivalent, ridge_regression
+from orderparam.kernels.spectra import zonal_multiplicities, zonal_polynomials
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.systems.random_features.spectral import (
-    MeasuredRisk,
-    SpectralCurve,
-    SpectralFeatures,
-    deterministic_equivalent,
-)
+from orderparam.systems.random_features.spectral import MeasuredRisk, SpectralFeatures, deterministic_equivalent
 
 HIGHEST = 12  # degrees beyond act as one flat tail
 _NODES, _PANELS = 60, 8
@@ -62,7 +57,7 @@ class SphereFeatures(System):
 
 
 @theory
-def polynomial_regime(system: SphereFeatures) -> SpectralCurve:
+def polynomial_regime(system: SphereFeatures) -> FeatureEquivalent:
     """`deterministic_equivalent` of the map; for an infinitely wide one (kernel regression) take width = 1e15."""
     return deterministic_equivalent(SpectralFeatures(system.spectrum, system.n_train, system.width, system.ridge, system.noise))
 
@@ -75,9 +70,8 @@ def learn_on_sphere(system: SphereFeatures, key: PRNGKeyArray, *, test_points: i
     """
     n, p, d = system.size("n_train"), system.size("width"), system.input_dim
     keys = jax.random.split(key, 6)
-    rows, directions = (_on_sphere(normal(k, count, d), 1.0) for k, count in ((keys[0], p), (keys[1], d)))
-    radius = math.sqrt(d)
-    train, test = (_on_sphere(normal(k, count, d), radius) for k, count in ((keys[2], n), (keys[3], test_points)))
+    rows, directions = (unit(normal(k, count, d)) for k, count in ((keys[0], p), (keys[1], d)))
+    train, test = (math.sqrt(d) * unit(normal(k, count, d)) for k, count in ((keys[2], n), (keys[3], test_points)))
     weights = normal(keys[4], len(system.degree_power), d)
     noise = jnp.sqrt(system.noise) * normal(keys[5], n)
     return _measured(system, rows, directions, weights, train, test, noise)
@@ -99,7 +93,7 @@ def _targets(system: SphereFeatures, directions: Array, weights: Array) -> Any:
     """x -> f*(x). E P_k(a.x) P_k(b.x) = P_k(a.b) / B(d, k) gives the scale of every degree."""
     d, top = system.input_dim, len(system.degree_power) - 1
     between = list(zonal_polynomials(directions @ directions.T, d, top))
-    sizes = multiplicities(d, top)
+    sizes = zonal_multiplicities(d, top)
 
     def target(x: Array) -> Array:
         total = jnp.zeros(len(x))
@@ -109,16 +103,6 @@ def _targets(system: SphereFeatures, directions: Array, weights: Array) -> Any:
         return total
 
     return target
-
-
-def _on_sphere(points: Float[Array, "point input"], radius: float) -> Float[Array, "point input"]:
-    return radius * points / jnp.linalg.norm(points, axis=1, keepdims=True)
-
-
-def multiplicities(input_dim: int, highest: int) -> Float[np.ndarray, "degree"]:
-    """B(d, k), the number of spherical harmonics of degree k = 0 .. highest."""
-    below = [0, 0, *(math.comb(input_dim + k - 3, k - 2) for k in range(2, highest + 1))]
-    return np.array([float(math.comb(input_dim + k - 1, k) - below[k]) for k in range(highest + 1)])
 
 
 @lru_cache(maxsize=64)
@@ -138,7 +122,7 @@ def _spectrum(input_dim: int, activation: Activation, bias: float, degree_power:
         values = np.asarray(activation(radius * cosine + bias))
     polynomials = np.stack(list(zonal_polynomials(cosine, input_dim, HIGHEST)))
     eigenvalues = (polynomials @ (weight * values)) ** 2  # c_k^2 / B(d, k)
-    counts = multiplicities(input_dim, HIGHEST)
+    counts = zonal_multiplicities(input_dim, HIGHEST)
     tail = max(float(weight @ values**2 - eigenvalues @ counts), 0.0)
     power = np.pad(np.array(degree_power), (0, HIGHEST + 1 - len(degree_power)))
     with jax.ensure_compile_time_eval():

@@ -1,12 +1,12 @@
 """Random-feature ridge regression from a kernel's spectrum, without a dimension (`orderparam.kernels.feature_equivalent`)."""
 
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.system import System, parameter, part
 from orderparam.core.verb import experiment, theory
-from orderparam.kernels.feature_equivalent import feature_equivalent, gaussian_features
+from orderparam.kernels.feature_equivalent import FeatureEquivalent, feature_equivalent, gaussian_features
 from orderparam.kernels.spectrum import Spectrum
 
 
@@ -20,23 +20,6 @@ class SpectralFeatures(System):
     noise: float = parameter("variance of the label noise", minimum=0, default=0.0)
 
 
-class SpectralCurve(Result):
-    """Errors without label noise: excess_risk = E (f - f*)^2 = bias + variance, over training sets, features and noise.
-
-    effective_dimension: sum_k s_k/(s_k + nu_2), the same for the hat matrix; thresholds nu_1 <= nu_2: the ridge that the examples
-    see, and with the finite number of features.
-    """
-
-    excess_risk: Float[Array, ""]
-    bias: Float[Array, ""]
-    variance: Float[Array, ""]
-    effective_dimension: Float[Array, ""]
-    sample_threshold: Float[Array, ""]
-    feature_threshold: Float[Array, ""]
-    residual: Float[Array, ""]
-    converged: Bool[Array, ""]
-
-
 class MeasuredRisk(Result):
     """Of one training set and one draw of the features, exact over inputs."""
 
@@ -45,19 +28,9 @@ class MeasuredRisk(Result):
 
 
 @theory
-def deterministic_equivalent(system: SpectralFeatures) -> SpectralCurve:
+def deterministic_equivalent(system: SpectralFeatures) -> FeatureEquivalent:
     """`orderparam.kernels.feature_equivalent`: Defilippis, Loureiro, Misiakiewicz 2024 (arXiv:2405.15699)."""
-    found = feature_equivalent(system.spectrum, system.n_train, system.width, system.ridge, system.noise)
-    return SpectralCurve(
-        found.bias + found.variance,
-        found.bias,
-        found.variance,
-        found.dimension,
-        found.sample_threshold,
-        found.feature_threshold,
-        found.residual,
-        found.converged,
-    )
+    return feature_equivalent(system.spectrum, system.n_train, system.width, system.ridge, system.noise)
 
 
 @experiment

@@ -6,16 +6,16 @@ from functools import partial
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.core.study import Curve, between, study
 from orderparam.kernels import Spectrum
-from orderparam.kernels.spectra import power_law
+from orderparam.kernels.spectra import power_law, zonal_multiplicities
 from orderparam.losses import RealLabels, SignLabels
 from orderparam.plotting import Freehand, Panel, curve, horizontal, vertical
 from orderparam.systems.random_features.experiment import Features, learn, learn_at_optimal_ridge, learn_pool
 from orderparam.systems.random_features.figures import draw_exponents, draw_plane
 from orderparam.systems.random_features.images import image_features
 from orderparam.systems.random_features.model import RandomFeatures
-from orderparam.systems.random_features.polynomial import SphereFeatures, learn_on_sphere, multiplicities, polynomial_regime
+from orderparam.systems.random_features.polynomial import SphereFeatures, learn_on_sphere, polynomial_regime
 from orderparam.systems.random_features.scaling import ScalingPath, local_exponents
 from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent, spectral_learning
 from orderparam.systems.random_features.theory.optimal import optimal_ridge
@@ -24,10 +24,6 @@ from orderparam.systems.random_features.theory.state_evolution import asymptotic
 _INFINITE = 1e15  # a width that stands for kernel regression
 KINDS: dict[str, Features] = {"real features": "real", "Gaussian features": "gaussian"}
 WIDTH = "features $p$"
-
-
-def _between(values: tuple[int, ...], points: int = 60) -> list[float]:
-    return list(np.unique(np.append(np.geomspace(min(values), max(values), points), values)))
 
 
 @study(
@@ -76,7 +72,7 @@ def random_features_double_descent(
         ("optimal ridge", optimal_ridge, learn_at_optimal_ridge),
     ):
         facets = {"ridge": choice}
-        yield Curve("theory", theory, system, {"width": _between(widths)}, facets=facets)
+        yield Curve("theory", theory, system, {"width": between(widths)}, facets=facets)
         for label, features in KINDS.items():
             run = partial(experiment, features=features)
             yield Curve(label, run, system, {"width": widths}, seeds, facets=facets)
@@ -137,7 +133,7 @@ def gaussian_equivalence(
                 input_dim, width, n_train=min(n_train), ridge=penalty, activation=activation, labels=labels, loss=loss
             )
             facets = {"activation": activation, "loss": name}
-            yield Curve("theory", asymptotics, system, {"n_train": _between(n_train, 25)}, facets=facets)
+            yield Curve("theory", asymptotics, system, {"n_train": between(n_train, 25)}, facets=facets)
             for label, features in KINDS.items():
                 run = partial(learn, features=features, test_points=test_points)
                 yield Curve(label, run, system, {"n_train": n_train}, seeds, facets=facets)
@@ -177,7 +173,7 @@ def random_features_real_data(
     for ridge in ridges:
         pool = image_features(dataset, task, activation, width, ridge=ridge, split=split)
         facets = {"ridge": ridge}
-        yield Curve("theory", asymptotics, pool, {"n_train": _between(n_train)}, facets=facets)
+        yield Curve("theory", asymptotics, pool, {"n_train": between(n_train)}, facets=facets)
         yield Curve("measured", learn_pool, pool, {"n_train": n_train}, seeds, facets=facets)
 
 
@@ -215,7 +211,7 @@ def random_features_real_classes(
         for width in widths:
             pool = image_features(dataset, task, activation, width, min(n_train), ridge, loss=loss)
             facets = {"loss": f"{loss} loss", "width": width}
-            yield Curve("theory", asymptotics, pool, {"n_train": _between(n_train, 12)}, facets=facets)
+            yield Curve("theory", asymptotics, pool, {"n_train": between(n_train, 12)}, facets=facets)
             yield Curve("measured", learn_pool, pool, {"n_train": n_train}, seeds, facets=facets)
 
 
@@ -262,7 +258,7 @@ def random_features_scaling(
     single = Spectrum(k**-capacity, k ** (-1 - 2 * source * capacity))
     for width in widths:
         theory, drawn = (SpectralFeatures(which, min(n_train), width, ridge, noise) for which in (spectrum, single))
-        grid, facets = {"n_train": _between(n_train)}, {"width": width}
+        grid, facets = {"n_train": between(n_train)}, {"width": width}
         yield Curve("theory", deterministic_equivalent, theory, grid, facets=facets)
         yield Curve("measured", spectral_learning, drawn, {"n_train": n_train}, seeds, facets=facets)
 
@@ -282,7 +278,7 @@ def random_features_scaling(
             text={width: f"$p$ = {width:g}" for width in p["widths"]} | {math.inf: r"$p\to\infty$"},
             reference=[
                 vertical(count, f"$B_{degree}$")
-                for degree, count in enumerate(multiplicities(p["input_dim"], len(p["degree_power"]) - 1)[1:], 1)
+                for degree, count in enumerate(zonal_multiplicities(p["input_dim"], len(p["degree_power"]) - 1)[1:], 1)
             ],
         ),
         Panel(
@@ -321,7 +317,7 @@ def polynomial_staircase(
 ) -> Iterator[Curve]:
     for width in (*widths, math.inf):
         system = SphereFeatures(input_dim, min(width, _INFINITE), min(n_train), ridge, degree_power, activation, bias)
-        grid, facets = {"n_train": _between(n_train, 80)}, {"input_dim": input_dim, "width": width}
+        grid, facets = {"n_train": between(n_train, 80)}, {"input_dim": input_dim, "width": width}
         yield Curve("theory", polynomial_regime, system, grid, facets=facets)
         if width < math.inf:
             yield Curve("measured", learn_on_sphere, system, {"n_train": n_train}, seeds, facets=facets)

@@ -11,13 +11,13 @@ phi(cz) = c phi(z):  c_k(q) = sqrt(q) c_k(1).  Other activations: c_k(q) on Cheb
 import math
 from collections.abc import Callable
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from orderparam.gaussian import Activation
 from orderparam.gaussian.arcsine import Erf
+from orderparam.gaussian.interpolation import chebyshev_nodes, chebyshev_transform, clenshaw
 from orderparam.systems.kernel_adaptation.modes.network import HOMOGENEOUS, Degrees
 
 _NODES = 64
@@ -50,21 +50,11 @@ def interpolated(values: Callable[[Array], Array], lowest: Array, highest: Array
     Outside of [lowest, highest] they are continued as constants.
     """
     middle, half = (jnp.log(highest) + jnp.log(lowest)) / 2, (jnp.log(highest) - jnp.log(lowest)) / 2
-    angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
-    cosines = jnp.asarray(np.cos(np.outer(np.arange(_NODES), angles)) * 2 / _NODES)
-    series = cosines @ values(jnp.exp(middle + half * np.cos(angles)))  # (order, function)
+    series = chebyshev_transform(values(jnp.exp(middle + half * chebyshev_nodes(_NODES))), 0)  # (order, function)
 
     def table(q: Array) -> Array:
         x = jnp.clip((jnp.log(q) - middle) / half, -1.0, 1.0)
-        rows = series.reshape(*series.shape, *(1 for _ in x.shape))
-
-        def step(reached: tuple[Array, Array], row: Array) -> tuple[tuple[Array, Array], None]:  # Clenshaw's recursion
-            later, last = reached
-            return (2 * x * later - last + row, later), None
-
-        zero = jnp.zeros((series.shape[1], *x.shape))
-        (later, last), _ = jax.lax.scan(step, (zero, zero), rows[:0:-1])
-        return x * later - last + rows[0] / 2
+        return clenshaw(x, series, lambda row: row.reshape(-1, *(1 for _ in x.shape)))
 
     return table
 

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.fields import is_number
+from orderparam.core.fields import check_integer, is_number
 from orderparam.core.verb import experiment, theory
 from orderparam.kernels.readout import log_evidence
 from orderparam.sampling import Samples, estimate, sample
@@ -83,8 +83,7 @@ class SampledOnData(OnTestSet, FromChains):
 
 
 def _check(system: NetworkOnData, replicas: int = 1, chains: int = 2, **_: object) -> None:
-    if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 1:
-        raise ValueError(f"replicas = {replicas!r}: must be an integer >= 1")
+    check_integer("replicas", replicas, 1)
     check_chains(system, chains)
     two_layers(system)
 

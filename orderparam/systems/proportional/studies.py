@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from orderparam.core.study import Curve, study
+from orderparam.core.study import Curve, between, study
 from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.systems.proportional.experiment import langevin_training, sampled_network, sampled_similarity
 from orderparam.systems.proportional.figures import patch_matrix, similarity_matrix
@@ -22,10 +20,6 @@ _AIUDI = "Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025"
 
 LOSSES = ("test_error", "test_bias", "test_variance", "train_error")
 _CHAINS = "Sampled: Hamiltonian Monte Carlo, {seeds} runs of 4 chains, half from the prior, half from the bottom of the energy."
-
-
-def _line(least: float, most: float, points: int = 25) -> list[float]:
-    return [float(x) for x in np.geomspace(least, most, points)]
 
 
 def _compared(
@@ -84,7 +78,7 @@ def finite_width_depth(
     seeds: int = 4,
 ) -> Iterator[Curve]:
     system = dense(data, n_train, n_test, width=100, temperature=temperature)
-    widths = _line(min(measured_widths) / 2, 2000, 12)
+    widths = between((min(measured_widths) / 2, 2000), 12)
     for depth in depths:
         nested, *others = _compared(
             system.with_(depth=depth), "width", widths, measured_widths, samples, seeds, facets={"depth": depth}
@@ -125,7 +119,7 @@ def finite_width_temperature(
     system = dense(data, n_train, n_test, width=width, temperature=0.1)
     noisy = [t for t in measured if t >= 0.1]
     descent = partial(langevin_training, burn_in=langevin_steps // 5, samples=200, thin=max(1, langevin_steps // 200))
-    yield from _compared(system, "temperature", _line(1e-3, 10), measured, samples, seeds, facets={})
+    yield from _compared(system, "temperature", between((1e-3, 10), 25), measured, samples, seeds, facets={})
     yield Curve("noisy gradient descent", descent, system, {"temperature": noisy}, seeds=seeds)
 
 
@@ -167,7 +161,7 @@ def finite_width_order(
     system = dense(data, n_train, n_test, width=100, temperature=0.1)
     for temperature in temperatures:
         one, facets = system.with_(temperature=temperature), {"temperature": temperature}
-        yield from _compared(one, "width", _line(5, 4000), measured_widths, samples, seeds, facets, limit=[4000.0])
+        yield from _compared(one, "width", between((5, 4000), 25), measured_widths, samples, seeds, facets, limit=[4000.0])
 
 
 @study(
@@ -205,7 +199,7 @@ def finite_width_priors(
 ) -> Iterator[Curve]:
     system = dense(data, n_train, n_test, width=width, temperature=temperature)
     for prior in ("weight_variance", "readout_variance"):
-        yield from _compared(system, prior, _line(0.1, 10), measured, samples, seeds, facets={"varied": prior})
+        yield from _compared(system, prior, between((0.1, 10), 25), measured, samples, seeds, facets={"varied": prior})
 
 
 def _units(data: Any) -> Any:
@@ -260,7 +254,7 @@ def finite_width_architectures(
         for name, (system, axis) in systems.items():
             facets = {"teacher": target, "architecture": name}
             lengths = {"chains": chains, "warmup": 60}
-            line = _line(5, 2000, 14)
+            line = between((5, 2000), 14)
             yield from _compared(system, axis, line, measured, samples, seeds, facets, limit=[10.0], **lengths)
 
 

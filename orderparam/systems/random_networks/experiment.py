@@ -23,6 +23,7 @@ from orderparam.systems.random_networks.theory import (
     KernelMatrix,
     Marginals,
     marginals_of,
+    pairings,
 )
 
 _NUMBERS = 2**18  # random numbers held at a time
@@ -68,8 +69,7 @@ def sampled_cumulants(system: RandomNetwork, key: PRNGKeyArray, *, networks: int
     products = (z[:, :, None] * z[:, None, :]).reshape(networks, points**2)
     second = products.mean(axis=0).reshape(points, points)
     fourth = (products.T @ products / networks).reshape((points,) * 4)
-    pairs = sum(jnp.einsum(f"{pair},{rest}->abcd", second, second) for pair, rest in (("ab", "cd"), ("ac", "bd"), ("ad", "bc")))
-    return Cumulants(second, fourth - (networks * pairs - 3 * fourth) / (networks - 1))
+    return Cumulants(second, fourth - (networks * pairings(second) - 3 * fourth) / (networks - 1))
 
 
 @experiment

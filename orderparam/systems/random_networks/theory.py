@@ -75,13 +75,13 @@ def cumulants(system: RandomNetwork) -> Cumulants:
     """K and the whole fourth cumulant, exact at every width; accuracy and errors as for `averages.unit_average`."""
     second, fourth = _features(system)
     m4, _ = READOUT_MOMENTS[system.readout_law]
-    pairs = (
-        jnp.einsum("ab,cd->abcd", second, second)
-        + jnp.einsum("ac,bd->abcd", second, second)
-        + jnp.einsum("ad,bc->abcd", second, second)
-    )
     variance = system.readout_variance
-    return Cumulants(covariance(system).kernel, variance**2 / system.width * (m4 * fourth - pairs))
+    return Cumulants(covariance(system).kernel, variance**2 / system.width * (m4 * fourth - pairings(second)))
+
+
+def pairings(second: Float[Array, "first second"]) -> Float[Array, "first second third fourth"]:
+    """<12><34> + <13><24> + <14><23>."""
+    return sum(jnp.einsum(f"{pair},{rest}->abcd", second, second) for pair, rest in (("ab", "cd"), ("ac", "bd"), ("ad", "bc")))
 
 
 @theory

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
+from orderparam.gaussian.draws import unit
 from orderparam.systems.several_steps.model import SeveralSteps
 from orderparam.systems.several_steps.theory import StepPath, first_moments
 
@@ -52,7 +53,7 @@ def _correlation(
 
     def one(key: PRNGKeyArray) -> StepPath:
         weight_key, batch_key = jax.random.split(key)
-        rows = _rows(weight_key, neurons, dimension)
+        rows = unit(jax.random.normal(weight_key, (neurons, dimension)))
 
         def step(state: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
             rows, excess = state
@@ -75,7 +76,7 @@ def _correlation(
 def _network(system: SeveralSteps, key: PRNGKeyArray, dimension: int, batch: int, neurons: int, reuse: bool) -> NetworkPath:
     directions = system.teacher.dimension
     weight_key, batch_key = jax.random.split(key)
-    rows = _rows(weight_key, neurons, dimension)
+    rows = unit(jax.random.normal(weight_key, (neurons, dimension)))
     readout = jnp.where(jnp.arange(neurons) % 2 == 0, 1.0, -1.0)
 
     def step(rows: Array, key: PRNGKeyArray) -> tuple[Array, tuple[Array, Array]]:
@@ -90,11 +91,6 @@ def _network(system: SeveralSteps, key: PRNGKeyArray, dimension: int, batch: int
     rows, (cosines, errors) = jax.lax.scan(step, rows, _batch_keys(batch_key, system.steps, reuse))
     cosine = rows[:, :directions] / jnp.linalg.norm(rows, axis=1, keepdims=True)
     return NetworkPath(jnp.concatenate([first[None], cosines]), cosine, errors)
-
-
-def _rows(key: PRNGKeyArray, neurons: int, dimension: int) -> Float[Array, "neuron input"]:
-    rows = jax.random.normal(key, (neurons, dimension))
-    return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def _draw(system: SeveralSteps, key: PRNGKeyArray, dimension: int, batch: int) -> tuple[Array, Array]:

@@ -72,7 +72,7 @@ def all_solutions(teacher: Teacher) -> CoexistingStates:
     """
     if teacher.readout.shape[0] > _ENUMERATED:
         raise ValueError(f"width = {teacher.readout.shape[0]}: must be <= {_ENUMERATED} to enumerate all solutions")
-    problem = eqx.filter_jit(LevelEquation.of)(teacher)
+    problem = LevelEquation.of(teacher)
     level, learned, above, below = (np.asarray(part) for part in _fine_scan(problem))
     rising, falling = (above < 0) & (below >= 0), (above > 0) & (below <= 0)
     where = np.flatnonzero(rising | falling)

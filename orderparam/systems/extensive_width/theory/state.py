@@ -65,6 +65,7 @@ class LevelEquation(eqx.Module):
     noise: Float[Array, ""]
 
     @classmethod
+    @eqx.filter_jit  # for theories that are not traced
     def of(cls, teacher: Teacher, informed: bool = False) -> "LevelEquation":
         tables = channel(teacher.activation)
         return cls(

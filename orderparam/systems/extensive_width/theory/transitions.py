@@ -90,7 +90,7 @@ def staircase(teacher: Teacher) -> Staircase:
     count = teacher.readout.shape[0]
     if count > _WIDEST:
         raise ValueError(f"width = {count}: must be <= {_WIDEST} for its whole staircase")
-    problem = _problem(teacher)
+    problem = LevelEquation.of(teacher)
     level = _levels(problem)
     concave = _concave(problem, level)
     hull = _upper_hull(level, concave)
@@ -106,9 +106,6 @@ def staircase(teacher: Teacher) -> Staircase:
     left, right = left[bridge], right[bridge]
     ends = (level[left], level[right], learned[left], learned[right])
     return _polish(problem, teacher.input_dim, *(jnp.asarray(part) for part in ends))
-
-
-_problem = eqx.filter_jit(LevelEquation.of)
 
 
 def _levels(problem: LevelEquation) -> np.ndarray:

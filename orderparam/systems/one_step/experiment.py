@@ -10,11 +10,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from orderparam.core.verb import experiment
 from orderparam.gaussian import Activation
-from orderparam.gaussian.draws import normal
+from orderparam.gaussian.draws import normal, unit
 from orderparam.losses import FittedWeights, Labels, fresh_means, minimise
 from orderparam.losses.fitted import measured_errors
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures, TwoLayerReadout
-from orderparam.systems.one_step.theory.curve import FittedReadout, ReadoutCurve
+from orderparam.systems.one_step.theory.curve import FittedReadout
 from orderparam.systems.one_step.theory.given_layer import TrainedLayer, given_layer
 
 BATCH = 1000  # inputs held at a time
@@ -51,7 +51,7 @@ def train_first_layer(system: OneStep, key: PRNGKeyArray) -> FirstLayerWeights:
     dimension, groups = system.size("input_dim"), _groups(system)
     batch = max(1, round(float(system.batch_ratio) * dimension))
     row_key, *keys = jax.random.split(key, 1 + -(-batch // BATCH))
-    rows = _on_sphere(normal(row_key, len(groups), dimension))
+    rows = unit(normal(row_key, len(groups), dimension))
     pushes = system.step * jnp.asarray(system.readout)[groups]
     gradient, total = jnp.zeros_like(rows), jnp.zeros(dimension)
     for number, batch_key in enumerate(keys):
@@ -68,7 +68,7 @@ def plant_first_layer(system: SpikedFeatures, key: PRNGKeyArray) -> FirstLayerWe
     dimension, groups = system.size("input_dim"), _groups(system)
     spikes, norms = (part[groups] for part in (system.spikes, system.norms))
     spike = jnp.zeros(dimension).at[:2].set(jnp.array([system.overlap, jnp.sqrt(1 - system.overlap**2)]))
-    rows = _on_sphere(normal(key, len(groups), dimension))
+    rows = unit(normal(key, len(groups), dimension))
     return FirstLayerWeights(norms[:, None] * rows + jnp.outer(spikes, spike), spike, groups)
 
 
@@ -138,9 +138,7 @@ def layer_of(system: TwoLayerReadout, layer: FirstLayerWeights, examples: Any) -
 
 def _predicted(system: TwoLayerReadout, layer: FirstLayerWeights, examples: int, given: bool) -> dict[str, Float[Array, ""]]:
     names = ("test_error", "train_error", "classification_error")
-    curve: ReadoutCurve | None = None
-    if given:
-        curve = given_layer(layer_of(system, layer, examples))
+    curve = given_layer(layer_of(system, layer, examples)) if given else None
     return {f"given_{name}": jnp.asarray(jnp.nan) if curve is None else getattr(curve, name) for name in names}
 
 
@@ -167,11 +165,6 @@ def _geometry(system: TwoLayerReadout, layer: FirstLayerWeights, minimum: Fitted
 
 
 _minimise = eqx.filter_jit(minimise)
-
-
-@jax.jit
-def _on_sphere(rows: Float[Array, "neuron input"]) -> Float[Array, "neuron input"]:
-    return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
 
 
 @eqx.filter_jit

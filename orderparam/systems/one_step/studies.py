@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.core.study import Curve, between, study
 from orderparam.losses import RealLabels, SignLabels
 from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.systems.one_step.experiment import learn_after_step, learn_spiked
@@ -21,10 +21,6 @@ def _beside(x: str, name: str, facet: str) -> Panel:
     """A measured error over what the theory makes of the very layers that were trained."""
     quantity = ("measured / theory of the layers", lambda data: data[name] / data[f"given_{name}"])
     return Panel(x, quantity, facet=facet, log="x", where={"label": "measured"}, reference=[horizontal(1.0)])
-
-
-def _between(values: tuple[float, ...], points: int) -> list[float]:
-    return list(np.unique(np.append(np.geomspace(min(values), max(values), points), values).round(12)))
 
 
 @study(
@@ -61,7 +57,7 @@ def one_step_batch_size(
     for target, labels in (("tanh", RealLabels("tanh")), ("sign", SignLabels())):
         system = OneStep(sample_ratio, width_ratio, 1.0, step, ridge=ridge, activation="tanh", labels=labels, input_dim=input_dim)
         facets = {"labels": f"{target} labels"}
-        fine = {"batch_ratio": _between(batch_ratios, 40)}
+        fine = {"batch_ratio": between(batch_ratios, 40)}
         ends = {"batch_ratio": [min(batch_ratios), max(batch_ratios)]}
         run = partial(learn_after_step, test_points=3000)
         yield Curve("one step, isotropic bulk", one_step_asymptotics, system, fine, facets=facets)
@@ -153,7 +149,7 @@ def one_step_learning_curve(
             input_dim=input_dim,
         )
         facets = {"loss": f"{loss} loss"}
-        fine = {"sample_ratio": _between(sample_ratios, points)}
+        fine = {"sample_ratio": between(sample_ratios, points)}
         run = partial(learn_after_step, test_points=2000)
         yield Curve("one step, isotropic bulk", one_step_asymptotics, system, fine, facets=facets)
         yield Curve("no step", no_step_asymptotics, system, {"sample_ratio": sample_ratios}, facets=facets, baseline=True)
@@ -198,6 +194,6 @@ def one_step_groups(
         system = SpikedFeatures(
             1.0, width_ratio, overlap, spikes, ridge=ridge, activation="relu", labels=labels, input_dim=input_dim
         )
-        fine, facets = {"sample_ratio": _between(sample_ratios, 25)}, {"signs": signs}
+        fine, facets = {"sample_ratio": between(sample_ratios, 25)}, {"signs": signs}
         yield Curve("theory", spiked_asymptotics, system, fine, facets=facets)
         yield Curve("measured", learn_spiked, system, {"sample_ratio": sample_ratios}, seeds, facets=facets)

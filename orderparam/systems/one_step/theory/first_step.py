@@ -13,7 +13,6 @@ steps. And where E[z s'(z)] and E[y ((theta.x)^2 - 1)] differ from 0, as for rel
 along the teacher by the share `stretch`, whatever the batch. Theories of an isotropic bulk are exact only as both vanish.
 """
 
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -151,9 +150,5 @@ def _even_moments(system: OneStep) -> tuple[Any, Any]:
     assert isinstance(labels, RealLabels)
     kinks, noise = labels.link.kinks, labels.noise
     quadratic = expectation(lambda z: labels.link(z) * (z**2 - 1), 1.0, kinks)
-    power, fourth = (expectation(partial(_power, labels, n), 1.0, kinks) for n in (2, 4))
+    power, fourth = (labels.link.moment(n, 1.0) for n in (2, 4))
     return quadratic, fourth + 6 * power * noise + 3 * noise**2
-
-
-def _power(labels: RealLabels, order: int, field: Float[Array, "..."]) -> Float[Array, "..."]:
-    return labels.link(field) ** order

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from orderparam.core.system import Record, parameter
+from orderparam.gaussian.draws import unit
 
 
 class Start(Record):
@@ -53,8 +54,7 @@ class SphereStart(Start):
         freedom = (input_dim - teacher_units - jnp.arange(units)) / 2
         diagonal = jnp.sqrt(2 * jax.random.gamma(squares, freedom))
         rest = jnp.tril(entries[:, teacher_units:], -1) + jnp.diag(diagonal)
-        rows = jnp.concatenate([entries[:, :teacher_units], rest], axis=1)
-        rows = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
+        rows = unit(jnp.concatenate([entries[:, :teacher_units], rest], axis=1))
         return rows @ rows.T, rows[:, :teacher_units]
 
 
@@ -65,8 +65,7 @@ class InSpanStart(Start):
     seed: float = parameter("which student", minimum=0, integer=True, default=0)
 
     def overlaps(self, units, teacher_units, input_dim):
-        rows = jax.random.normal(jax.random.key(jnp.asarray(self.seed, jnp.int64)), (units, teacher_units))
-        rows = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
+        rows = unit(jax.random.normal(jax.random.key(jnp.asarray(self.seed, jnp.int64)), (units, teacher_units)))
         return rows @ rows.T, rows
 
 

@@ -3,24 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import lineax
 import optimistix
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from orderparam.solve.implicit import implicit_root
-
-
-class FixedPoint(eqx.Module):
-    """The last iterate y, the largest entry of |function(y) - y|, whether it met the tolerance, and the number of steps taken."""
-
-    value: PyTree[Float[Array, "..."]]
-    residual: Float[Array, ""]
-    converged: Bool[Array, ""]
-    steps: Int[Array, ""]
+from orderparam.solve.solved import Solved
 
 
 def _gmres(linear: Callable[[PyTree], PyTree], rhs: PyTree) -> PyTree:
@@ -38,12 +29,12 @@ def fixed_point(
     damping: float = 0.0,
     tolerance: float = 1e-12,
     max_steps: int = 1000,
-) -> FixedPoint:
+) -> Solved:
     """y = function(y, args), by y <- damping * y + (1 - damping) * function(y, args).
 
-    Stops when every entry moves by less than tolerance * (1 + |y|). Take logarithms of positive unknowns. Derivatives with
-    respect to `args` follow from the implicit function theorem, by GMRES on products with the Jacobian; NaN where that fails.
-    Never raises: look at `converged`.
+    residual: the largest entry of |function(y) - y|. Stops when every entry moves by less than tolerance * (1 + |y|). Take
+    logarithms of positive unknowns. Derivatives with respect to `args` follow from the implicit function theorem, by GMRES on
+    products with the Jacobian; NaN where that fails. Never raises: look at `converged`.
     """
 
     def damped(y: PyTree, args: PyTree) -> PyTree:
@@ -64,4 +55,4 @@ def fixed_point(
     value, (success, steps) = implicit_root(change, jax.tree.map(jnp.asarray, start), solve, tangent)
     changes = jax.tree.map(lambda part: jnp.max(jnp.abs(part)), lax.stop_gradient(change(value)))
     residual = jax.tree.reduce(jnp.maximum, changes)
-    return FixedPoint(value, residual, success > 0, steps.astype(int))
+    return Solved(value, residual, success > 0, steps.astype(int))

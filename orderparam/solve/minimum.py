@@ -1,15 +1,18 @@
-"""Minima of a function: of a few unknowns by Newton steps that always go downhill, of many by L-BFGS. Implicit derivatives."""
+"""Minima of a function: of a few unknowns by Newton steps that always go downhill, of many by L-BFGS. Implicit derivatives.
+
+residual: the largest entry of the gradient.
+"""
 
 from collections.abc import Callable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 from orderparam.solve.implicit import Vector, dense, implicit_root, symmetric
+from orderparam.solve.solved import Solved
 
 _TOLERANCE = 1e-11
 _ACCURACY = 1e-8  # what a gradient of order one may be left at by rounding
@@ -19,16 +22,7 @@ _ROUNDING = 1e-12  # relative rounding error of the value, by which it may seem 
 Local = tuple[Float[Array, ""], Vector, Float[Array, "unknown unknown"]]
 
 
-class Minimum(eqx.Module):
-    """Where a function is lowest, the largest entry of its gradient there, whether that is small enough, and the steps taken."""
-
-    value: Vector
-    residual: Float[Array, ""]
-    converged: Bool[Array, ""]
-    steps: Int[Array, ""]
-
-
-def newton_minimum(local: Callable[[Vector], Local], start: Vector, max_steps: int = 40) -> Minimum:
+def newton_minimum(local: Callable[[Vector], Local], start: Vector, max_steps: int = 40) -> Solved:
     """The minimum next to `start` of a function of order one in unknowns of order one.
 
     local: u -> value, gradient and Hessian; `differentiated(function)` where they are not known in closed form.
@@ -63,7 +57,7 @@ def newton_minimum(local: Callable[[Vector], Local], start: Vector, max_steps: i
         return best, jnp.stack([residual, count.astype(float)])
 
     found, (residual, steps) = implicit_root(lambda u: local(u)[1], start, solve, dense)
-    return Minimum(found, residual, residual < _ACCURACY, steps.astype(int))
+    return Solved(found, residual, residual < _ACCURACY, steps.astype(int))
 
 
 def differentiated(function: Callable[[Vector], Float[Array, ""]]) -> Callable[[Vector], Local]:
@@ -82,7 +76,7 @@ def differentiated(function: Callable[[Vector], Float[Array, ""]]) -> Callable[[
 
 def lbfgs_minimum(
     function: Callable[[Vector], Float[Array, ""]], start: Vector, *, tolerance: float = 1e-8, max_steps: int = 600
-) -> Minimum:
+) -> Solved:
     """The minimum next to `start` of a function of order one whose unknowns and curvature are of order one.
 
     converged: no entry of the gradient exceeds `tolerance`; a tenth of that is aimed at. Optax's line search accepts a step by
@@ -111,4 +105,4 @@ def lbfgs_minimum(
         return found, jnp.stack([jnp.max(jnp.abs(gradient(found))), count.astype(float)])
 
     found, (residual, steps) = implicit_root(gradient, start, solve, symmetric)
-    return Minimum(found, residual, residual < tolerance, steps.astype(int))
+    return Solved(found, residual, residual < tolerance, steps.astype(int))

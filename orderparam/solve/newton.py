@@ -9,8 +9,8 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, PyTree
 
-from orderparam.solve.fixed_point import FixedPoint
 from orderparam.solve.implicit import Vector, dense, implicit_root
+from orderparam.solve.solved import Solved
 
 _PLAIN_STEPS = 4  # before the first Newton step
 _ENOUGH = 0.7  # a Newton step must shorten the residual to this, or it is undone
@@ -24,13 +24,14 @@ def newton_fixed_point(
     damping: float = 0.3,
     tolerance: float = 1e-12,
     max_steps: int = 200,
-) -> FixedPoint:
+) -> Solved:
     """y = function(y, args). A few damped iterations, y <- damping * y + (1 - damping) * function(y, args), then Newton steps.
 
     A Newton step that does not shorten the residual, or leads where the function is not a number, is undone and replaced by a
-    damped iteration. Stops when every entry of |function(y, args) - y| is below tolerance * (1 + |y|). Needs one Jacobian a step:
-    meant for tens of unknowns; `fixed_point` needs none. Derivatives of every order with respect to `args` follow from the
-    implicit function theorem. Works under `vmap` and `jit`. Never raises: look at `converged`.
+    damped iteration. Stops when every entry of |function(y, args) - y|, of which `residual` is the largest, is below
+    tolerance * (1 + |y|). Needs one Jacobian a step: meant for tens of unknowns; `fixed_point` needs none. Derivatives of every
+    order with respect to `args` follow from the implicit function theorem. Works under `vmap` and `jit`. Never raises: look at
+    `converged`.
     """
     flat_start, restore = ravel_pytree(start)
 
@@ -67,4 +68,4 @@ def newton_fixed_point(
         return base, jnp.stack([jnp.max(jnp.abs(change)), reached, count.astype(float)])
 
     found, (residual, reached, steps) = implicit_root(lambda y: flat(y, args) - y, flat_start, solve, dense)
-    return FixedPoint(restore(found), residual, reached <= tolerance, steps.astype(int))
+    return Solved(restore(found), residual, reached <= tolerance, steps.astype(int))

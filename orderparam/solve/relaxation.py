@@ -9,8 +9,8 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, PyTree
 
-from orderparam.solve.fixed_point import FixedPoint
 from orderparam.solve.implicit import dense, implicit_root
+from orderparam.solve.solved import Solved
 
 _LONGER = 2.0  # factor by which the time step grows or shrinks
 _STRAIGHT = 0.5  # the step grows when the field's curvature moves its end by less than this share of its length
@@ -25,7 +25,7 @@ def rest_point(
     first_step: float | Float[Array, ""] = 1.0,
     tolerance: float = 1e-14,
     max_steps: int = 200,
-) -> FixedPoint:
+) -> Solved:
     """y with field(y, args) = 0 to which dy/dt = field(y, args) relaxes from `start`; residual: largest entry of |field|.
 
     Pseudo-transient continuation (Kelley and Keyes 1998): y <- y + (1/dt - J)^-1 field(y), J the Jacobian, dt from `first_step`
@@ -62,4 +62,4 @@ def rest_point(
         return y, jnp.stack([jnp.max(jnp.abs(speed)), count.astype(y.dtype)])
 
     found, (residual, steps) = implicit_root(flat, flat_start, solve, dense)
-    return FixedPoint(restore(found), residual, residual <= tolerance, steps.astype(int))
+    return Solved(restore(found), residual, residual <= tolerance, steps.astype(int))

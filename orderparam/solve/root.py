@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, PyTree
 
 from orderparam.solve.implicit import implicit_root
+from orderparam.solve.solved import Solved
 
 # Bisection alone needs about 62 halvings from the widest bracket of a float64 logarithm (1400) down to rounding.
 _MAX_STEPS = 128
@@ -19,22 +19,13 @@ _ROUNDING = 4  # of the tolerance: steps of this length may be noise
 _ACCURACY = 1e-9
 
 
-class Root(eqx.Module):
-    """A root, the absolute value of the function there, whether it is known to be one, and the number of steps taken."""
-
-    value: Float[Array, ""]
-    residual: Float[Array, ""]
-    converged: Bool[Array, ""]
-    steps: Int[Array, ""]
-
-
 def decreasing_root(
     function: Callable[[Float[Array, ""], PyTree], Float[Array, ""]],
     lower: Float[Array, ""],
     upper: Float[Array, ""],
     args: PyTree[Any] = None,
-) -> Root:
-    """The u in [lower, upper] with function(u, args) = 0, for a function that decreases through zero there.
+) -> Solved:
+    """The u in [lower, upper] with function(u, args) = 0, for a function that decreases through zero there; residual: |function|.
 
     Newton's method; a step that leaves the bracket, or that is not at least twice as short as the one before, is replaced by
     halving the bracket ("rtsafe": Press, Teukolsky, Vetterling and Flannery, Numerical Recipes, section 9.4). Take u to be the
@@ -80,4 +71,4 @@ def decreasing_root(
     root, steps = implicit_root(at, 0.5 * (lower + upper), solve, lambda linear, y: y / linear(jnp.ones_like(y)))
     value, slope = lax.stop_gradient(jax.jvp(at, (lax.stop_gradient(root),), (jnp.ones_like(root),)))
     close = jnp.abs(value / slope) <= _ACCURACY * jnp.maximum(jnp.abs(root), 1.0)
-    return Root(root, jnp.abs(value), close, steps.astype(int))
+    return Solved(root, jnp.abs(value), close, steps.astype(int))

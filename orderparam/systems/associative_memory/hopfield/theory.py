@@ -19,7 +19,8 @@ from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.solve.minimum import differentiated, newton_minimum
 from orderparam.solve.newton import newton_fixed_point
-from orderparam.solve.root import Root, decreasing_root
+from orderparam.solve.root import decreasing_root
+from orderparam.solve.solved import Solved
 from orderparam.systems.associative_memory.hopfield.averages import FieldAverages, field_averages
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 
@@ -236,7 +237,7 @@ def _paramagnet(load: Number | float, temperature: Number | float) -> HopfieldSt
     )
 
 
-def _glass(load: Number | float, temperature: Number | float) -> Root:
+def _glass(load: Number | float, temperature: Number | float) -> Solved:
     """ln sigma of the spin glass: sqrt(alpha q) = sigma (1 - C). E|z| sigma bounds C sigma, hence the upper end."""
 
     def equation(logarithm: Number, args: tuple[Number, Number]) -> Number:

@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.losses import Labels
 from orderparam.losses.fitted import FittedErrors
-from orderparam.solve.fixed_point import FixedPoint
+from orderparam.solve.solved import Solved
 from orderparam.systems.one_step.theory.saddle import FeatureLaw, errors
 
 
@@ -42,7 +42,7 @@ class ReadoutCurve(FittedReadout):
     rest_power: Float[Array, "group"]
 
 
-def curve(data: FeatureLaw, found: FixedPoint, labels: Labels, overlap: Any, spikes: Any, bulk_norms: Any) -> ReadoutCurve:
+def curve(data: FeatureLaw, found: Solved, labels: Labels, overlap: Any, spikes: Any, bulk_norms: Any) -> ReadoutCurve:
     """The result at a fixed point of `saddle.solve`."""
     level, bulk = found.value
     of = errors(data, found.value, labels)

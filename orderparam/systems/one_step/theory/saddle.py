@@ -27,8 +27,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from orderparam.losses import Channel, ChannelErrors, Fields, Labels, Loss, Square
-from orderparam.solve.fixed_point import FixedPoint
 from orderparam.solve.newton import newton_fixed_point
+from orderparam.solve.solved import Solved
 from orderparam.systems.one_step.theory.conditional import ConditionalMoments, projection_rule
 
 Scalar = Float[Array, ""]
@@ -173,7 +173,7 @@ def pull(data: FeatureLaw, state: State) -> tuple[Groups, Pull]:
 
 
 @eqx.filter_jit
-def solve(data: FeatureLaw, answer: Answer, shares: Groups, features: Any = None) -> FixedPoint:
+def solve(data: FeatureLaw, answer: Answer, shares: Groups, features: Any = None) -> Solved:
     """The fixed point of data and bulk; `features` is handed to `answer`. Unique, the minimisation being convex."""
 
     def update(state: State, args: tuple) -> State:
@@ -191,7 +191,7 @@ def solve(data: FeatureLaw, answer: Answer, shares: Groups, features: Any = None
         rest_power=0.5 * shares,
     )
     found = newton_fixed_point(update, _packed((jnp.zeros(count), bulk)), (data, features), tolerance=1e-11)
-    return FixedPoint(_unpacked(found.value), found.residual, found.converged, found.steps)
+    return Solved(_unpacked(found.value), found.residual, found.converged, found.steps)
 
 
 def _packed(state: State) -> State:

@@ -7,7 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from orderparam.solve.fixed_point import FixedPoint, fixed_point
+from orderparam.solve.fixed_point import fixed_point
+from orderparam.solve.solved import Solved
 
 _STEEPEST, _FARTHEST = 0.9, 0.1  # ratio of a geometric series of steps, and how far it is followed at once
 _SHORT = 1e-8  # steps that are not prolonged: rounding is no series
@@ -17,7 +18,7 @@ Vector = Float[Array, "unknown"]
 
 def prolonged_fixed_point(
     update: Callable[[Vector, PyTree], Vector], start: Vector, args: PyTree[Any], *, tolerance: float, max_steps: int
-) -> FixedPoint:
+) -> Solved:
     """y = update(y, args), for unknowns of order one or their logarithms; `max_steps` counts pairs.
 
     residual: the largest |update(y) - y|, of a single step. `converged` where pairs of steps change y by less than

@@ -26,8 +26,9 @@ from jaxtyping import Array, Float
 from orderparam.core.verb import theory
 from orderparam.kernels import common_scale
 from orderparam.kernels.common_scale import BRANCHES, Eigenbasis, Minima
-from orderparam.solve.minimum import Minimum, differentiated, newton_minimum
+from orderparam.solve.minimum import differentiated, newton_minimum
 from orderparam.solve.root import decreasing_root
+from orderparam.solve.solved import Solved
 from orderparam.systems.proportional.model import BayesianNetwork, FullyConnected
 from orderparam.systems.proportional.theory.evidence import data_term
 from orderparam.systems.proportional.theory.results import Branches, RenormalisedNetwork, log_evidence, reached, regression
@@ -166,7 +167,7 @@ class Action(eqx.Module):
         """Derivatives over the smallest width, N_l (Q_l - 1) + .."""
         return jax.grad(self)(unknowns) / jnp.min(self.system.widths)
 
-    def minimum(self, start: Scales) -> Minimum:
+    def minimum(self, start: Scales) -> Solved:
         """The minimum next to `start`, of F over the smallest width."""
         return newton_minimum(differentiated(lambda u: self(u) / jnp.min(self.system.widths)), start)
 

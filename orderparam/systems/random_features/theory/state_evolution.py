@@ -16,7 +16,8 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.verb import theory
 from orderparam.losses import ClassLabels, Fields, SignLabels, Square
 from orderparam.solve.fixed_point import fixed_point
-from orderparam.solve.root import Root, decreasing_root
+from orderparam.solve.root import decreasing_root
+from orderparam.solve.solved import Solved
 from orderparam.systems.random_features.model import FeatureRegression
 from orderparam.systems.random_features.spectra import FeatureSpectrum
 from orderparam.systems.random_features.theory.curve import FeatureCurve
@@ -30,7 +31,7 @@ def asymptotics(system: FeatureRegression) -> FeatureCurve:
     return _ridge(system) if isinstance(system.loss, Square) else iterate(system)
 
 
-def ridge_response(spectrum: FeatureSpectrum, ridge: Scalar | float, load: Scalar | float) -> Root:
+def ridge_response(spectrum: FeatureSpectrum, ridge: Scalar | float, load: Scalar | float) -> Solved:
     """log V of least squares with load = n/p: V = (1/p) sum omega / (ridge + load omega / (1 + V)), one monotone equation."""
 
     def excess(log_response: Scalar, args: tuple) -> Scalar:

@@ -48,6 +48,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "exit_steps": ("steps until exit", "n/b"),
     "field": ("field", "h"),
     "heat_capacity": ("heat capacity", "c"),
+    "hint": ("overlap of the hint", "Q"),
     "horizon": ("horizon", ""),
     "input_dim": ("input dimension", "d"),
     "kurtosis": ("excess kurtosis", ""),

@@ -2,18 +2,19 @@
 
 from checks import checks
 
-from orderparam.systems.multi_index import LearnedTarget, SphericalSGD, WeakLearnability
+from orderparam.systems.multi_index import HintedParity, LearnedTarget, SphericalSGD, WeakLearnability
 
 SYSTEMS = [
     SphericalSGD(64, horizon=10.0, loss="squared", start="signed", records=5),
     WeakLearnability("z1*z2 + z1"),
     LearnedTarget(0.7, "abs(z)"),
+    HintedParity(6.0, 0.6),
 ]
 globals().update(
     checks(
         "multi_index",
         SYSTEMS,
-        fewer={"exit_time": 20, "overlap_flow": 2, "grand_staircase": 3},
+        fewer={"exit_time": 20, "overlap_flow": 2, "grand_staircase": 3, "state_evolution": 10},
         infinite=("next_threshold",),
         decades=0.5,
     )

@@ -2,7 +2,10 @@
 changes."""
 
 from orderparam.gaussian.target import Target, target
-from orderparam.systems.multi_index.learnability.experiment import measured_hermite_power
+from orderparam.systems.multi_index.hint.experiment import leading_eigenvectors, message_passing
+from orderparam.systems.multi_index.hint.model import HintedOverlaps, HintedParity, HintedSpectrum
+from orderparam.systems.multi_index.hint.theory import first_seen, spectral, state_evolution
+from orderparam.systems.multi_index.learnability.experiment import climbed_staircase, measured_hermite_power
 from orderparam.systems.multi_index.learnability.exponents import TargetExponents, exponents, table
 from orderparam.systems.multi_index.learnability.model import Climb, Hardness, HermitePower, LearnedTarget, WeakLearnability
 from orderparam.systems.multi_index.learnability.theory import grand_staircase, hardness

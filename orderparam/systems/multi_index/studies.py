@@ -3,10 +3,15 @@
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel, vertical
 from orderparam.plotting.words import words
 from orderparam.systems.multi_index.figures import draw_powers, draw_table
+from orderparam.systems.multi_index.hint.experiment import leading_eigenvectors, message_passing
+from orderparam.systems.multi_index.hint.model import HintedParity
+from orderparam.systems.multi_index.hint.theory import first_seen, spectral, state_evolution
 from orderparam.systems.multi_index.learnability.experiment import measured_hermite_power
 from orderparam.systems.multi_index.learnability.model import WeakLearnability
 from orderparam.systems.multi_index.learnability.theory import hardness
@@ -81,6 +86,57 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
     system = WeakLearnability(samples=samples)
     yield Curve("exact", hardness, system, over)
     yield Curve("random samples", measured_hermite_power, system, over, seeds=seeds)
+
+
+@study(
+    "hinted-parity",
+    title="A parity of three that nobody can learn, until one of its directions is known in part",
+    source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024; Mondelli, Montanari 2018",
+    full={
+        "input_dim": 3000,
+        "seeds": 16,
+        "lines": tuple(np.geomspace(0.5, 3.0, 61).tolist()),
+        "runs": (0.6, 0.8, 1.25, 1.5, 1.75, 2.0, 2.5),
+    },
+    seconds=(60, 1800),
+    observables=("overlap",),
+    explained=(
+        "At few dimensions an eigenvector has an overlap below the threshold too (0.04 at d = 500), and near the jump at Q = 0.5 "
+        "some runs of message passing stay before it."
+    ),
+    panels=lambda p: [
+        Panel(
+            "sample_ratio",
+            "overlap",
+            facet="method",
+            by="hint",
+            log="x",
+            reference=[vertical(first_seen(hint), "") for hint in p["hints"]],
+            ylabel="overlap with $w_2$ and $w_3$",
+        )
+    ],
+    caption=r"""
+        $y = \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}, and a vector whose squared cosine with $w_1$ is $Q$. Dotted: where
+        the other two directions are first seen, $n/d = (\pi^2/4)/((2/\pi)\arcsin Q)$; without a hint never. Optimal message
+        passing improves the hint as well; eigenvectors take it as it is.
+    """,
+)
+def hinted_parity(
+    hints: tuple[float, ...] = (0.5, 0.8, 1.0),
+    lines: tuple[float, ...] = tuple(np.geomspace(0.55, 2.4, 24).tolist()),
+    runs: tuple[float, ...] = (0.7, 1.4, 1.8, 2.2),
+    input_dim: int = 500,
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    """lines, runs: n/d in units of the threshold of each hint."""
+    for hint in hints:
+        system = HintedParity(1.0, hint, input_dim)
+        fine, few = ({"sample_ratio": tuple(first_seen(hint) * x for x in ratios)} for ratios in (lines, runs))
+        passing, eigenvectors = ({"hint": hint, "method": method} for method in ("message passing", "eigenvectors"))
+        yield Curve("theory", state_evolution, system, fine, facets=passing)
+        yield Curve("drawn problem", message_passing, system, few, seeds, facets=passing)
+        yield Curve("theory", spectral, system, fine, facets=eigenvectors)
+        yield Curve("drawn problem", leading_eigenvectors, system, few, seeds, facets=eigenvectors)
 
 
 def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:

@@ -1,14 +1,28 @@
-"""Hermite powers of a target, measured on random samples."""
+"""Hermite powers of a target, measured on random samples, and message passing that climbs its stairs."""
+
+import itertools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.verb import experiment
-from orderparam.systems.multi_index.formulas import read
-from orderparam.systems.multi_index.learnability.model import ORDERS, HermitePower, WeakLearnability
+from orderparam.gaussian.tail import log_cdf
+from orderparam.systems.multi_index.formulas import formula, read
+from orderparam.systems.multi_index.learnability.model import (
+    ORDERS,
+    STAIRS,
+    Climb,
+    HermitePower,
+    LearnedTarget,
+    WeakLearnability,
+)
+from orderparam.systems.multi_index.passing import FIRST, first_pair, matched, passing
 from orderparam.systems.multi_index.rules import hermite_values
+
+_LEAST = 1e-6  # variance of a field that is known
+_SIGNS = np.array(list(itertools.product((1.0, -1.0), repeat=3)))  # of the three fields
 
 
 @experiment
@@ -25,3 +39,63 @@ def measured_hermite_power(system: WeakLearnability, key: PRNGKeyArray) -> Hermi
         features, degrees = features[:, degrees <= ORDERS], degrees[degrees <= ORDERS]
     means = np.mean(features * g(z)[:, None], axis=-1)
     return HermitePower(jnp.asarray([np.sum((means[0] * means[1])[degrees == k]) for k in range(1, ORDERS + 1)]))
+
+
+def _two_stairs(system: LearnedTarget, **options: object) -> None:
+    if system.target != formula(STAIRS):
+        raise ValueError(f"LearnedTarget.target = {system.target!r}: must be {STAIRS!r} here")
+
+
+@experiment(check=_two_stairs)
+def climbed_staircase(
+    system: LearnedTarget, key: PRNGKeyArray, *, damping: float = 0.3, max_steps: int = 600, tolerance: float = 1e-4
+) -> Climb:
+    """Message passing on a drawn problem: for the first direction from a random estimate, then for all from that of the first and
+    small ones of the others along eigenvectors. It commutes with rotations: the directions are the first three axes.
+
+    residual: root mean square change of the estimates in the last step, before damping. Raises `ValueError` for any other
+    target than z1^2 + sign(z1 z2 z3), whose labels have four preimages in z1, and where no sample is left.
+    """
+    d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
+    if n < 1:
+        raise ValueError(f"LearnedTarget.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+    draw_key, start_key = jax.random.split(key)
+    x = jax.random.normal(draw_key, (n, d))
+    labels, matrix = x[:, 0] ** 2 + jnp.sign(jnp.prod(x[:, :3], axis=1)), x / jnp.sqrt(d)
+    numbers = (jnp.asarray(damping), jnp.asarray(tolerance))
+    start = FIRST * jax.random.normal(start_key, (d, 3)).at[:, 1:].set(0.0)
+    first = passing(_square_and_sign, labels, matrix, start, *numbers, max_steps)[0][:, :1]
+    spread = jnp.asarray([1 - jnp.mean(first**2), 1.0, 1.0])
+    share = _preimages(matrix @ first * jnp.asarray([1.0, 0.0, 0.0]), spread, labels)[0]
+    others = first_pair(matrix, 2 / np.pi * share @ (_SIGNS[:, 1] * _SIGNS[:, 2]))
+    start = jnp.concatenate([first, others], axis=1)
+    estimate, change = passing(_square_and_sign, labels, matrix, start, *numbers, max_steps)
+    overlaps = np.asarray(estimate[:3]) / np.sqrt(d)
+    return Climb(
+        overlap=jnp.asarray([abs(overlaps[0, 0]), *matched(overlaps[1:, 1:])]),
+        next_threshold=jnp.asarray(jnp.nan),
+        converged=(change < tolerance) & jnp.all(jnp.isfinite(estimate)),
+        residual=change,
+    )
+
+
+def _preimages(
+    omega: Float[Array, "sample 3"], v: Float[Array, "3"], labels: Float[Array, "sample"]
+) -> tuple[Float[Array, "sample choice"], Float[Array, "sample choice"], Float[Array, "sample choice 2"]]:
+    """Of the eight choices of signs, of which each has one z1: their probabilities given y = z1^2 + sign(z1 z2 z3) and omega, and
+    (z1 - omega1) / v1 and d ln P(signs of z2 and z3 | omega) / d omega there."""
+    square = labels[:, None] - np.prod(_SIGNS, axis=1)
+    root = jnp.sqrt(jnp.where(square > 0, square, 1.0))
+    v = jnp.maximum(v, _LEAST)
+    pull = (_SIGNS[:, 0] * root - omega[:, :1]) / v[0]
+    margin = (omega / jnp.sqrt(v))[:, None, 1:]
+    chances = log_cdf(_SIGNS[:, 1:] * margin)
+    height = -v[0] * pull**2 / 2 - jnp.log(root) + jnp.sum(chances, axis=-1)
+    share = jax.nn.softmax(jnp.where(square > 0, height, -jnp.inf), axis=-1)
+    return share, pull, _SIGNS[:, 1:] * jnp.exp(-(margin**2) / 2 - chances) / jnp.sqrt(2 * np.pi * v[1:])
+
+
+def _square_and_sign(omega: Float[Array, "sample 3"], v: Float[Array, "3"], labels: Float[Array, "sample"]) -> Array:
+    """d ln P(y | omega, v) / d omega."""
+    share, pull, slope = _preimages(omega, v, labels)
+    return jnp.concatenate([jnp.sum(share * pull, axis=1)[:, None], jnp.sum(share[..., None] * slope, axis=1)], axis=1)

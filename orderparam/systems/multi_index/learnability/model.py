@@ -8,6 +8,7 @@ from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.formulas import formula
 
 ORDERS = 4  # of the Hermite powers that are reported
+STAIRS = "z1**2 + sign(z1*z2*z3)"  # a target of two stairs
 
 
 class WeakLearnability(System):
@@ -18,10 +19,11 @@ class WeakLearnability(System):
 
 
 class LearnedTarget(System):
-    """Optimal estimates of the directions of a target y = g(z), from n = sample_ratio * d inputs x ~ N(0, I)."""
+    """Optimal estimates of the directions of a target y = g(z), from n = sample_ratio * d inputs x ~ N(0, 1_d)."""
 
     sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)
-    target: str | Target = structure("target g, see `exponents`", convert=formula, default="z1**2 + sign(z1*z2*z3)")
+    target: str | Target = structure("target g, see `exponents`", convert=formula, default=STAIRS)
+    input_dim: float = parameter("input dimension d of a run", minimum=10, integer=True, default=500)
 
 
 class Hardness(Result):
@@ -51,7 +53,8 @@ class HermitePower(Result):
 class Climb(Result):
     """overlap: E z_i <z_i>, of the field along each coordinate of the target with its estimate; 1 where it is known.
 
-    next_threshold: n / d from which an estimate with these overlaps sees another direction, infinite where there is none to see.
+    next_threshold: n / d from which an estimate with these overlaps sees another direction, infinite where there is none to see;
+    NaN in a measurement, which does not know it.
     """
 
     overlap: Float[Array, "index"]

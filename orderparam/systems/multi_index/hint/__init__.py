@@ -1,0 +1,1 @@
+"""A parity of three directions, one of which is known in part."""

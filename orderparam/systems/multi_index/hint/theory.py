@@ -1,0 +1,91 @@
+"""What message passing and eigenvectors reach in a parity with a hint.
+
+With erf-like means m_k = E[sign z_k | omega_k] = erf(omega_k / sqrt(2 V_k)) a label has the probability (1 + y m1 m2 m3)/2. The
+optimal estimates know omega_k ~ N(0, q_k) of z_k = omega_k + sqrt(V_k) t, q_1 = Q + (1 - Q) s, q_2 = q_3 = q, and
+
+    qh_k = (n/d) E (m_1 m_2 m_3)^2 (d ln m_k / d omega_k)^2 / (1 - (m_1 m_2 m_3)^2),
+
+    s = (1 - Q) qh_1 / (1 + (1 - Q) qh_1),    q = qh_2 / (1 + qh_2)
+
+(Aubin et al. 2018; Troiani et al. 2024). Where q = 0 the hint is all that is known of z1, and small q grow from
+
+    n/d = (pi^2/4) / ((2/pi) arcsin Q)
+
+on (derived for this package): E[z2 z3 | y, omega]^2 = (2/pi)^2 E[sign z1 | omega]^2 is (2/pi)^2 (2/pi) arcsin Q on average.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import erfc
+from jaxtyping import Array, Float
+
+from orderparam.channels.outlier import outlier
+from orderparam.core.verb import theory
+from orderparam.gaussian.quadrature import DEEP, Panels, standard_normal_rule
+from orderparam.solve.fixed_point import fixed_point
+from orderparam.systems.multi_index.hint.model import HintedOverlaps, HintedParity, HintedSpectrum, correlation
+
+_HALF_LINE = Panels((1.0, 2.2, 3.8, 6.0), gradings=4, nodes=6)  # its cube of nodes is summed over
+_LEAST = 1e-12  # variance of a field that is known
+_NEVER = 1e-300  # chance of a label below which it is left out
+_SEEN = 1e-3  # first overlap: whether it grows or shrinks is a question of stability
+
+
+def first_seen(hint: float) -> float:
+    """n/d from which the two other directions are seen."""
+    return float(np.pi**2 / 4 / (2 / np.pi * np.arcsin(hint)))
+
+
+@theory(differentiable=False)
+def state_evolution(system: HintedParity, *, tolerance: float = 1e-9, max_steps: int = 2000) -> HintedOverlaps:
+    """What message passing reaches from a small overlap with the two other directions, to 2e-6."""
+    unknown = 1 - system.hint
+
+    def overlaps(precision: Float[Array, "2"]) -> Float[Array, "2"]:
+        """s and q."""
+        return precision / (1 + precision)
+
+    def update(precision: Float[Array, "2"], system: HintedParity) -> Float[Array, "2"]:
+        more, other = overlaps(precision)
+        first, second = _sign(system.hint + unknown * more), _sign(other)
+        both = second.left[:, None] + second.right[:, None] * second.left
+        chance = 1 / jnp.maximum(first.left[:, None, None] + first.right[:, None, None] * both, _NEVER)
+        of_first = jnp.einsum("i,j,k,ijk->", first.slope, second.power, second.power, chance)
+        of_second = jnp.einsum("i,j,k,ijk->", first.power, second.slope, second.power, chance)
+        return system.sample_ratio * jnp.stack([unknown * of_first, of_second])
+
+    found = fixed_point(update, jnp.full(2, _SEEN / (1 - _SEEN)), system, tolerance=tolerance, max_steps=max_steps)
+    more, other = overlaps(found.value)
+    return HintedOverlaps(other, system.hint + unknown * more, found.converged, found.residual)
+
+
+class _Sign(NamedTuple):
+    """Of a field at nodes of omega > 0: m^2 and 1 - m^2; the averages' terms of m^2 and of (dm/domega)^2."""
+
+    right: Float[Array, "node"]
+    left: Float[Array, "node"]
+    power: Float[Array, "node"]
+    slope: Float[Array, "node"]
+
+
+def _sign(overlap: Float[Array, ""]) -> _Sign:
+    z, weight = (part[part.size // 2 :] for part in standard_normal_rule([0.0], _HALF_LINE))
+    rest = jnp.maximum(1 - overlap, _LEAST)
+    margin = jnp.sqrt(overlap / rest) * z
+    miss = erfc(margin / np.sqrt(2))
+    right = (1 - miss) ** 2
+    return _Sign(right, miss * (2 - miss), 2 * weight * right, 2 * weight * (2 / np.pi) * jnp.exp(-(margin**2)) / rest)
+
+
+@theory(differentiable=False)
+def spectral(system: HintedParity) -> HintedSpectrum:
+    """Of the leading eigenvectors of sum T x x^T off the hint, with the best T for (w2 + w3)/sqrt(2) and for (w2 - w3)/sqrt(2).
+
+    Along these the fields have the power 1 +- E[z2 z3 | y, omega] (Mondelli, Montanari 2018). Both matrices have the same law.
+    """
+    z, share = standard_normal_rule([0.0], DEEP)
+    margin = jnp.sqrt(system.hint / jnp.maximum(1 - system.hint, _LEAST)) * z
+    found = outlier(1 + correlation(margin), share / jnp.sum(share), system.sample_ratio)
+    return HintedSpectrum(found.cosine**2, found.eigenvalue, found.converged)

@@ -1,0 +1,78 @@
+"""Message passing for several Gaussian directions: GAMP with a field of every direction for every example.
+
+    omega = X a - v g',  g = gradient of ln P(y | omega, v),  A_k = sum g_k^2 / d,  a <- (A a + X^T g) / (1 + A),  v = 1 / (1 + A)
+
+with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018), for estimates that have no overlaps with one another.
+Damping mixes all of (a, v, g) with what they were, which leaves fixed points where they are.
+"""
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from orderparam.channels.outlier import best_weight, leading_vector
+
+Fields = Float[Array, "sample direction"]
+
+FIRST = 0.1  # root mean square of first estimates of weights of variance 1
+
+
+@partial(jax.jit, static_argnames=("gradient", "max_steps"))
+def passing(
+    gradient: Callable[[Fields, Float[Array, "direction"], PyTree], Fields],
+    data: PyTree,
+    matrix: Float[Array, "sample input"],
+    start: Float[Array, "input direction"],
+    damping: Float[Array, ""],
+    tolerance: Float[Array, ""],
+    max_steps: int,
+) -> tuple[Float[Array, "input direction"], Float[Array, ""]]:
+    """Estimates of weights of variance 1, and their root mean square change in the last step, before damping.
+
+    gradient: of omega, v and `data`, at module level: it is a part of the compiled program.
+    """
+    n, d = matrix.shape
+
+    def step(state: tuple) -> tuple:
+        a, v, g, count, _ = state
+        fresh = gradient(matrix @ a - v * g, v, data)
+        precision = jnp.sum(fresh**2, axis=0) / d
+        mean = (precision * a + matrix.T @ fresh) / (1 + precision)
+        change = jnp.sqrt(jnp.mean((mean - a) ** 2))
+        a, v, g = (damping * old + (1 - damping) * new for old, new in ((a, mean), (v, 1 / (1 + precision)), (g, fresh)))
+        return a, v, g, count + 1, change
+
+    def unfinished(state: tuple) -> Array:
+        return (state[3] < max_steps) & (state[4] > tolerance)
+
+    size = start.shape[1]
+    begin = (start, jnp.ones(size), jnp.zeros((n, size)), jnp.asarray(0), jnp.asarray(jnp.inf))
+    estimate, _, _, _, change = jax.lax.while_loop(unfinished, step, begin)
+    return estimate, change
+
+
+def matched(overlaps: Float[np.ndarray, "direction direction"]) -> Float[np.ndarray, "direction"]:
+    """Of each direction with the estimate that is taken for it, in the best order and up to signs."""
+    size, units = np.abs(overlaps), np.arange(len(overlaps))
+    return max((size[units, list(order)] for order in itertools.permutations(units)), key=np.sum)
+
+
+def pair_of_eigenvectors(
+    matrix: Float[Array, "sample input"], correlation: Float[Array, "sample"]
+) -> tuple[Float[np.ndarray, "2"], Float[np.ndarray, "2 input"]]:
+    """Of two directions of which each example shows E[z2 z3 | y] = correlation, and no more: the leading eigenvectors of
+    sum T x x^T with the best T for (w2 + w3)/sqrt(2) and for (w2 - w3)/sqrt(2), and their eigenvalues."""
+    found = [leading_vector(matrix, best_weight(1 + sign * correlation)) for sign in (1, -1)]
+    return np.stack([value for value, _ in found]), np.stack([vector for _, vector in found])
+
+
+def first_pair(matrix: Float[Array, "sample input"], correlation: Float[Array, "sample"]) -> Float[Array, "input 2"]:
+    """Small estimates of both directions along `pair_of_eigenvectors`. From random ones both may become estimates of the sum,
+    which `passing`, that knows of no overlaps between them, does not leave."""
+    total, difference = pair_of_eigenvectors(matrix, correlation)[1] * np.sqrt(matrix.shape[1] / 2)
+    return FIRST * jnp.asarray(np.stack([total + difference, total - difference], axis=1))

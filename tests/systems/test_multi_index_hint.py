@@ -1,0 +1,70 @@
+"""A parity of which one direction is known in part: the stair that the hint opens, in theory and in drawn problems."""
+
+import jax
+import numpy as np
+import pytest
+
+from orderparam.systems.multi_index import (
+    HintedParity,
+    first_seen,
+    leading_eigenvectors,
+    message_passing,
+    spectral,
+    state_evolution,
+    threshold,
+)
+
+
+def measured(experiment, system, seeds):
+    values = [float(experiment(system, jax.random.key(seed)).overlap) for seed in range(seeds)]
+    return np.mean(values), np.std(values, ddof=1) / np.sqrt(seeds)
+
+
+@pytest.mark.parametrize("hint", [0.3, 0.7, 1.0])
+def test_both_algorithms_see_the_other_directions_from_the_threshold_of_any_target(hint):
+    """The n/d of `threshold`, by sampling, of the closed form, and where the theories of both algorithms leave zero."""
+    found = threshold("sign(z1*z2*z3)", overlap=[hint, 0, 0])
+    assert abs(found.sample_ratio - first_seen(hint)) < min(found.error, 0.02 * first_seen(hint))
+    for theory in (state_evolution, spectral):
+        below, above = (theory(HintedParity(first_seen(hint) * (1 + side * 0.03), hint)) for side in (-1, 1))
+        assert below.converged
+        assert above.converged
+        assert below.overlap < 1e-6
+        assert above.overlap > 0.02
+
+
+def test_the_whole_first_direction_leaves_a_parity_of_two():
+    """Q = 0.24270621 and 0.64384102 at n/d = 3 and 4: what the specification's quadrature of sign(z1 z2) has."""
+    for ratio, overlap in ((3.0, 0.24270621), (4.0, 0.64384102)):
+        found = state_evolution(HintedParity(ratio, 1.0))
+        np.testing.assert_allclose([found.overlap, found.hinted_overlap], [overlap, 1.0], atol=2e-6)
+
+
+@pytest.mark.parametrize(("hint", "above"), [(0.8, 1.4), (1.0, 1.8)])
+def test_drawn_problems_follow_theory_on_both_sides_of_the_threshold(hint, above):
+    for experiment, theory, seeds, floor in (
+        (message_passing, state_evolution, 6, 0.02),
+        (leading_eigenvectors, spectral, 6, 0.12),
+    ):
+        low, high = (HintedParity(first_seen(hint) * share, hint, 400) for share in (0.6, above))
+        assert measured(experiment, low, 3)[0] < floor  # an eigenvector of a bulk at d = 400 has an overlap with everything
+        mean, error = measured(experiment, high, seeds)
+        assert abs(mean - float(theory(high).overlap)) < 4 * error + 0.01  # 1/d
+
+
+def test_a_weak_hint_is_enough_for_all_three_directions():
+    """At Q = 0.5 and 1.7 times the threshold message passing knows the first direction as well as the others, nearly fully."""
+    system = HintedParity(1.7 * first_seen(0.5), 0.5, 300)
+    theory, runs = state_evolution(system), [message_passing(system, jax.random.key(seed)) for seed in range(4)]
+    assert theory.hinted_overlap > 0.97
+    assert all(run.converged for run in runs)
+    hinted = [float(run.hinted_overlap) for run in runs]
+    assert abs(np.median(hinted) - float(theory.hinted_overlap)) < 0.02
+
+
+def test_what_cannot_be_done_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"HintedParity\.hint = 0"):
+        HintedParity(1.0, 0.0)
+    for experiment in (message_passing, leading_eigenvectors):
+        with pytest.raises(ValueError, match=r"HintedParity\.sample_ratio = 0\.001"):
+            experiment(HintedParity(0.001, 0.5, 100), jax.random.key(0))

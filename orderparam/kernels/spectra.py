@@ -28,7 +28,7 @@ def finite_rank(rank: float, eigenvalue: float, target_power: float = 1.0, tail:
     `tail` is the sum of the eigenvalues of many more modes, too small to be learned. The inputs x ~ N(0, I_d) of a linear
     kernel x.x'/d have rank d and eigenvalue 1/d.
     """
-    _positive("rank", rank)
+    check_above("rank", rank, 0)
     return Spectrum(np.array([eigenvalue]), np.array([target_power]), np.array([rank]), tail)
 
 
@@ -43,9 +43,8 @@ def power_law(capacity: float, source: float, modes: float = 1e12, *, infinite: 
     modes:    number of resolved modes.
     infinite: whether the modes beyond are kept as the tail, sum_{k > modes} k^-alpha (Hurwitz zeta), or left out.
     """
-    for name, value, least in (("capacity", capacity, 1), ("source", source, 0)):
-        if not (math.isfinite(value) and value > least):
-            raise ValueError(f"{name} = {value!r}: must be finite and > {least}")
+    check_above("capacity", capacity, 1)
+    check_above("source", source, 0)
     if not (1 <= modes <= 1e15 and modes == math.floor(modes)):
         raise ValueError(f"modes = {modes!r}: must be an integer from 1 to 1e15")
     decay = 1 + 2 * source * capacity
@@ -189,8 +188,8 @@ def gaussian_rbf(
     """
     check_integer("input_dim", input_dim, 1)
     check_integer("max_degree", max_degree, 0)
-    _positive("length_scale", length_scale)
-    _positive("input_scale", input_scale)
+    check_above("length_scale", length_scale, 0)
+    check_above("input_scale", input_scale, 0)
     a, b = 1 / (4 * input_scale**2), 1 / (2 * length_scale**2)
     total = a + b + math.sqrt(a**2 + 2 * a * b)
     degrees = np.arange(max_degree + 1)
@@ -233,6 +232,7 @@ def _padded(target_power: ArrayLike, max_degree: int) -> np.ndarray:
     return np.pad(power, (0, max_degree + 1 - power.size))
 
 
-def _positive(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} = {value!r}: must be finite and > 0")
+def check_above(name: str, value: float, least: float) -> None:
+    """Raises `ValueError` naming an argument that is not finite and > `least`."""
+    if not (math.isfinite(value) and value > least):
+        raise ValueError(f"{name} = {value!r}: must be finite and > {least}")

@@ -2,6 +2,7 @@
 
 from typing import Any, Literal
 
+from orderparam.core.fields import check_integer
 from orderparam.core.system import nearest
 from orderparam.gaussian.activations import Activation
 from orderparam.gaussian.activations import activation as find_activation
@@ -11,7 +12,7 @@ from orderparam.networks.composition import Serial
 from orderparam.networks.convolution import Convolution, UnsharedConvolution
 from orderparam.networks.dense import Dense, Nonlinearity
 from orderparam.networks.layer import Layer
-from orderparam.networks.options import PerLayer, bias_variances, checked_depth, each_layer, mean_field_scale
+from orderparam.networks.options import PerLayer, bias_variances, each_layer, mean_field_scale
 from orderparam.networks.pooling import Flatten, GlobalAveragePool
 
 Readout = Literal["flatten", "global_average"]
@@ -42,7 +43,7 @@ def convolutional(
     The read-out weights have variance readout_variance / fan_in; the other arguments are those of `fully_connected`, with
     `channels` for its width, and the errors are the same.
     """
-    depth = checked_depth(depth)
+    check_integer("depth", depth, 1, " (the number of hidden layers)")
     if readout not in _READOUTS:
         raise ValueError(f"readout = {readout!r}{nearest(str(readout), list(_READOUTS))}")
     numbers = each_layer("channels", channels, depth)

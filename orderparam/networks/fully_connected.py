@@ -3,13 +3,14 @@
 import re
 from typing import Any
 
+from orderparam.core.fields import check_integer
 from orderparam.gaussian.activations import Activation
 from orderparam.gaussian.activations import activation as find_activation
 from orderparam.networks.architecture import Architecture, Scaling
 from orderparam.networks.composition import Serial
 from orderparam.networks.dense import Dense, Nonlinearity
 from orderparam.networks.layer import Layer
-from orderparam.networks.options import PerLayer, bias_variances, checked_depth, each_layer, mean_field_scale
+from orderparam.networks.options import PerLayer, bias_variances, each_layer, mean_field_scale
 
 
 def fully_connected(
@@ -36,7 +37,7 @@ def fully_connected(
 
     Raises `ValueError` for a depth below one, a wrong number of widths or variances, and values out of range.
     """
-    depth = checked_depth(depth)
+    check_integer("depth", depth, 1, " (the number of hidden layers)")
     widths = each_layer("width", width, depth)
     variances = each_layer("weight_variance", weight_variance, depth)
     biases = bias_variances(bias_variance, depth + 1)

@@ -8,13 +8,6 @@ from orderparam.core.system import is_number
 PerLayer = Any  # a number, or a sequence with one number for each layer
 
 
-def checked_depth(depth: Any) -> int:
-    """The number of hidden layers. Raises `ValueError` unless it is an integer >= 1."""
-    if not is_number(depth) or int(depth) != depth or depth < 1:
-        raise ValueError(f"depth = {depth!r}: must be an integer >= 1 (the number of hidden layers)")
-    return int(depth)
-
-
 def each_layer(name: str, value: PerLayer, layers: int) -> list[Any]:
     """The value of every layer. Raises `ValueError` for a sequence of the wrong length."""
     if not isinstance(value, Sequence) or isinstance(value, str):

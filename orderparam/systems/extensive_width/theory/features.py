@@ -68,9 +68,7 @@ class SortedReadouts(eqx.Module):
         """The same features, summed at another resolution."""
         count, log_power = self.count, self.log_power
         if count <= resolution.direct:
-            return SortedReadouts(
-                self.order, log_power, self.tail, jnp.zeros(0), jnp.zeros((1, _NODES)), jnp.zeros(1, int), count
-            )
+            return self  # so few have no blocks at any resolution
         rest = log_power[resolution.strongest :]
         top, faintest = rest[0], jnp.min(jnp.where(rest > _ABSENT, rest, jnp.inf))
         height = jnp.maximum((top - faintest) / resolution.blocks, 1e-12) * (1 + 1e-12)

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 from scipy.special import zeta
 
 from orderparam.core.result import Result
+from orderparam.kernels.spectra import check_above
 
 
 class ScalingRegime(Result):
@@ -47,8 +48,7 @@ def scaling_law(
     Wyart (2020). The prefactors were derived for this package from the self-consistent theory.
     """
     for name, value, least in (("capacity", capacity, 1), ("source", source, 0), ("ridge_scale", ridge_scale, 0)):
-        if not (math.isfinite(value) and value > least):
-            raise ValueError(f"{name} = {value!r}: must be finite and > {least}")
+        check_above(name, value, least)
     if not (math.isfinite(noise) and noise >= 0):
         raise ValueError(f"noise = {noise!r}: must be finite and >= 0")
     if source == 1:

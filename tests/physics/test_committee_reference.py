@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.special import ndtr, owens_t, softmax
+from scipy.stats import norm
 
 from orderparam.systems.committee import (
     Committee,
@@ -40,6 +43,51 @@ def test_where_two_units_specialise(weights, ratio, overlap):
     np.testing.assert_allclose([found.sample_ratio, found.overlap], [ratio, overlap], rtol=1e-5)
 
 
+@pytest.mark.parametrize("weights", ["gaussian", "binary"])
+def test_where_three_units_specialise(weights):
+    """A majority of three at equal fields t, z ~ N(t, 1 - (q/3) 11^T), without any of the package's integrals:
+
+    the slope of P(+) in a field is the density of that unit at zero times P(one of the two others is +), which is 4 T(h, a) by
+    Owen's function; its slope in a second field is the density of both at zero times P(third is -) - P(third is +); P(+) is the
+    integral of its slope along t."""
+    t, dt = np.linspace(-9.5, 9.5, 2001, retstep=True)
+    normal = norm.pdf(t) * dt
+    nodes, shares = np.polynomial.legendre.leggauss(200)
+
+    def state(precision):
+        """alpha and Q_11 of equal units, and the product of both slopes across at alpha = 1."""
+        if weights == "gaussian":
+            q, slope = precision / (1 + precision), 1.0
+        else:  # S = (w_1 + w_2 + w_3)/sqrt(3), known up to noise, and <w_1 w_2> = (<S^2> - 1)/2
+            total, chance = np.array([3, 1, -1, -3]) / np.sqrt(3), np.array([1, 3, 3, 1]) / 8
+            seen = precision * total[:, None] + np.sqrt(precision) * t
+            posterior = softmax(np.log(chance) + seen[..., None] * total - precision * total**2 / 2, axis=-1)
+            q = chance @ ((posterior @ total) ** 2 @ normal)
+            slope = chance @ ((1 - posterior @ ((total**2 - 1) / 2)) ** 2 @ normal)
+        own, cross = 1 - q / 3, -q / 3
+
+        def first(t):
+            spread = np.sqrt(own - cross**2 / own)
+            correlation = (cross - cross**2 / own) / spread**2
+            angle = np.sqrt((1 - correlation) / (1 + correlation))
+            return norm.pdf(t, scale=np.sqrt(own)) * 4 * owens_t((1 - cross / own) * t / spread, angle)
+
+        field = np.sqrt(q / 3) * t
+        middle, half = (field - 9.5) / 2, (field + 9.5) / 2
+        up = 3 * half * (first(middle[:, None] + half[:, None] * nodes) @ shares)
+        inverse = 1 / np.maximum(up, 1e-300) + 1 / np.maximum(up[::-1], 1e-300)
+        both = np.exp(-(field**2) / (own + cross)) / (2 * np.pi * np.sqrt(own**2 - cross**2))
+        third = (1 - 2 * cross / (own + cross)) * field / np.sqrt(own - 2 * cross**2 / (own + cross))
+        mixed = both * (1 - 2 * ndtr(third))
+        pure = -field / own * first(field) - 2 * cross / own * mixed
+        information = normal @ (3 * first(field) ** 2 * inverse)
+        return precision / information, q / 3, slope * (normal @ ((pure - mixed) ** 2 * inverse))
+
+    precision = brentq(lambda x: state(x)[0] * state(x)[2] - 1, 10.0, 60.0, xtol=1e-12)
+    found = specialisation(Committee(1.0, 3, "majority", weights))
+    np.testing.assert_allclose([found.sample_ratio, found.overlap], state(precision)[:2], rtol=1e-8)
+
+
 def test_a_parity_is_weakly_recovered_from_pi_squared_over_four_on():
     np.testing.assert_allclose(specialisation(Committee(1.0, 2, "parity")).sample_ratio, np.pi**2 / 4, rtol=1e-6)
 
@@ -62,8 +110,6 @@ def test_message_passing_finds_two_binary_units_beyond_the_spinodal():
 def test_many_units_come_apart_with_a_jump():
     """The equations solved with SciPy's adaptive quadrature, without the substitution of small gaps; 7.65 in the literature."""
     from scipy.integrate import quad
-    from scipy.optimize import brentq
-    from scipy.stats import norm
 
     def entropy(gap, ratio):
         reach = 2 / np.pi * (np.arcsin(1 - gap) + gap)

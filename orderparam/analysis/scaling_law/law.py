@@ -108,7 +108,8 @@ def _optimum(form: Form, unknowns: jax.Array, log_product: float) -> tuple[jax.A
         return form.log_loss(u, (n, log_product - n, log_product - n))[0]
 
     def one(u: jax.Array) -> tuple[jax.Array, jax.Array]:
-        best = decreasing_root(lambda log_n, u: -jax.grad(loss)(log_n, u), -50.0, log_product + 50.0, u).value
+        ends = jnp.asarray(-50.0), jnp.asarray(log_product + 50.0)
+        best = decreasing_root(lambda log_n, u: -jax.grad(loss)(log_n, u), *ends, u).value
         return best, loss(best, u)
 
     return jax.vmap(one)(unknowns)

@@ -1,6 +1,5 @@
 """Finite networks of a chosen width."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -13,6 +12,6 @@ def of_width(architecture: Architecture, width: int) -> Architecture:
     """The architecture with its open widths filled in."""
 
     def fill(layer: Any) -> Any:
-        return dataclasses.replace(layer, width=width) if isinstance(layer, Dense) and layer.width is None else layer
+        return layer.with_(width=width) if isinstance(layer, Dense) and layer.width is None else layer
 
     return jax.tree.map(fill, architecture, is_leaf=lambda layer: isinstance(layer, Dense))

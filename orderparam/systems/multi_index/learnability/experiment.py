@@ -21,7 +21,7 @@ from orderparam.systems.multi_index.learnability.model import (
 from orderparam.systems.multi_index.passing import FIRST, first_pair, matched, passing
 from orderparam.systems.multi_index.rules import hermite_values
 
-_LEAST = 1e-6  # variance of a field that is known
+_LEAST = 1e-8  # variance of a field that is known; from 1e-6 on estimates do not settle
 _SIGNS = np.array(list(itertools.product((1.0, -1.0), repeat=3)))  # of the three fields
 
 
@@ -87,12 +87,13 @@ def _preimages(
     square = labels[:, None] - np.prod(_SIGNS, axis=1)
     root = jnp.sqrt(jnp.where(square > 0, square, 1.0))
     v = jnp.maximum(v, _LEAST)
-    pull = (_SIGNS[:, 0] * root - omega[:, :1]) / v[0]
+    pull = jnp.asarray(_SIGNS[:, 0] * root - omega[:, :1]) / v[0]
     margin = (omega / jnp.sqrt(v))[:, None, 1:]
     chances = log_cdf(_SIGNS[:, 1:] * margin)
     height = -v[0] * pull**2 / 2 - jnp.log(root) + jnp.sum(chances, axis=-1)
     share = jax.nn.softmax(jnp.where(square > 0, height, -jnp.inf), axis=-1)
-    return share, pull, _SIGNS[:, 1:] * jnp.exp(-(margin**2) / 2 - chances) / jnp.sqrt(2 * np.pi * v[1:])
+    slope = jnp.exp(-(margin**2) / 2 - chances) / jnp.sqrt(2 * np.pi * v[1:])
+    return share, pull, slope * _SIGNS[:, 1:]
 
 
 def _square_and_sign(omega: Float[Array, "sample 3"], v: Float[Array, "3"], labels: Float[Array, "sample"]) -> Array:

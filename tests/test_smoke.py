@@ -39,7 +39,8 @@ SMALL = {
 
 
 def test_every_room_has_its_small_study():
-    assert set(SMALL) == {study.room.replace(" ", "_") for study in studies().values()}
+    own = [study for study in studies().values() if study.build.__module__.startswith("orderparam.")]  # not those of other tests
+    assert set(SMALL) == {study.room.replace(" ", "_") for study in own}
 
 
 @pytest.mark.parametrize("room", SMALL)

@@ -54,8 +54,8 @@ def digits_learning_curve(
     n_train: tuple[int, ...] = (8, 16, 32, 64, 128, 256, 512),
     seeds: int = 20,
     width: int = 64,
-    network_n_train: tuple[int, ...] = (8, 16, 32),
-    network_seeds: int = 4,
+    network_n_train: tuple[int, ...] = (8, 32),
+    network_seeds: int = 6,
     with_cavity: bool = False,
 ) -> Iterator[Curve]:
     pool = image_pool(dataset, task, activation, depth, temperature=temperature, width=width)

@@ -17,9 +17,11 @@ from orderparam.gaussian import Activation
 from orderparam.gaussian.arccosine import Abs, LeakyRelu, Relu
 from orderparam.gaussian.arcsine import Erf
 from orderparam.systems.online_sgd.averages.kinked import four_points
+from orderparam.systems.online_sgd.averages.pairs import over_pairs
 from orderparam.systems.online_sgd.averages.smooth import signal_power
 
 _LOG2_POINTS = 15  # Sobol points of the field quadrature; the mirror image of each is used too
+_PAIRS_AT_ONCE = 64  # of units: four times as fast at 50 units as all of them, and as fast at 4
 
 
 def covariance(
@@ -104,23 +106,19 @@ def _erf_noise(
     |L0| < sqrt(L1 L2) strictly for every covariance, a singular one too: each field carries one unit of variance more.
     """
     widened = 1 + jnp.diagonal(fields)
-    own = widened[:units]
-    mutual = fields[:units, :units]
-    determinant = own[:, None] * own - mutual**2
-    ja, la = fields[:units, None, :], fields[None, :units, :]  # (j, 1, a), (1, l, a)
-    # Given lambda_j and lambda_l, the fields a and b have covariance L0 / L4; L1 / L4 is its diagonal plus the
-    # widening.
-    cross = ja[..., :, None] * la[..., None, :]
-    numerator = (
-        determinant[..., None, None] * fields
-        - (la[..., :, None] * la[..., None, :]) * own[:, None, None, None]
-        - (ja[..., :, None] * ja[..., None, :]) * own[None, :, None, None]
-        + mutual[..., None, None] * (cross + jnp.swapaxes(cross, -1, -2))
-    )
-    diagonal = jnp.diagonal(numerator, axis1=-2, axis2=-1) + determinant[..., None]
-    angles = jnp.arcsin(numerator / jnp.sqrt(diagonal[..., :, None] * diagonal[..., None, :]))
-    signal = 4 / (math.pi**2) * jnp.einsum("jlab,a,b->jl", angles, signed, signed)
-    return (signal + 2 / math.pi * noise) / jnp.sqrt(determinant)
+
+    def pair(j: Array, l: Array) -> Array:
+        own, mutual = (widened[j], widened[l]), fields[j, l]
+        determinant = own[0] * own[1] - mutual**2
+        # Given lambda_j and lambda_l, the fields a and b have covariance L0 / L4; L1 / L4 is its diagonal plus the widening.
+        cross = jnp.outer(fields[j], fields[l])
+        numerator = determinant * fields + mutual * (cross + cross.T)
+        numerator -= own[0] * jnp.outer(fields[l], fields[l]) + own[1] * jnp.outer(fields[j], fields[j])
+        scale = 1 / jnp.sqrt(jnp.diagonal(numerator) + determinant)
+        angles = jnp.arcsin(numerator * scale[:, None] * scale)
+        return (4 / math.pi**2 * signed @ angles @ signed + 2 / math.pi * noise) / jnp.sqrt(determinant)
+
+    return over_pairs(pair, units, _PAIRS_AT_ONCE)
 
 
 @cache

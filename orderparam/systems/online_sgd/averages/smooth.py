@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 
 from orderparam.gaussian import Activation
 from orderparam.gaussian.polynomials import Hermite, Linear, Monomial, Polynomial
+from orderparam.systems.online_sgd.averages.pairs import over_pairs
 
 _STEP = 0.3
 _REACH = 24 * _STEP  # the normal density beyond is 2e-12
@@ -67,8 +68,7 @@ def signal_power(
     x, w, basis = (jnp.asarray(part) for part in line)
     first, second, weight = (jnp.asarray(part) for part in _plane(*line[:2], sigma.parity is not None))
 
-    def pair(index: tuple[Array, Array]) -> Array:
-        j, l = index
+    def pair(j: Array, l: Array) -> Array:
         along = fields[j] * _inverse(fields[j, j])
         rest = fields - jnp.outer(along, along)
         across = rest[l] * _inverse(rest[l, l])
@@ -89,7 +89,4 @@ def signal_power(
         (total, _), _ = jax.lax.scan(term, start, coefficients)
         return jnp.sum(weight * sigma.derivative(mean[:, j]) * sigma.derivative(mean[:, l]) * total)
 
-    j, l = (jnp.asarray(x) for x in np.tril_indices(units))
-    lower = jax.lax.map(pair, (l, j))
-    square = jnp.zeros((units, units)).at[j, l].set(lower)
-    return square + jnp.tril(square, -1).T
+    return over_pairs(pair, units)

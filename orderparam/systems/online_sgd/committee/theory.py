@@ -19,11 +19,11 @@ _FAR = 1e9  # where the eigenvalues of what does not move are put, out of the wa
 
 
 def _affordable(system: CommitteeSGD, **_: object) -> None:
-    """Refuses widths whose noise term, a sum over two student units and two of all, does not fit into memory."""
+    """Refuses widths whose noise term, a sum over two student units and two of all, takes the better part of a second a step."""
     if system.repeats == 1 and (system.width * (system.width + system.teacher_width)) ** 2 > _MOST:
         raise ValueError(
             f"CommitteeSGD.width = {system.width}: (width (width + teacher_width))^2 must be <= {_MOST:g} in the flow, "
-            "which holds that many averages at once"
+            "which takes that many averages at every step"
         )
 
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 STEP = 1e-4  # of the logarithm of all numbers that are moved
+ROUNDING = 1e-13  # an observable that is no larger is zero
 
 
 @dataclasses.dataclass
@@ -58,8 +59,9 @@ def wrong_derivatives(theory, path, words, flagged):
     for name in observables(usual):
         entries = np.asarray(getattr(usual, name))
         known = np.isfinite(entries)
-        size = np.max(np.abs(entries), initial=0.0, where=known) or 1.0
-        shares[name] = np.where(known, np.cos(1.0 + np.arange(entries.size)).reshape(entries.shape) / size, 0.0)
+        size = np.max(np.abs(entries), initial=0.0, where=known)
+        if size > ROUNDING:
+            shares[name] = np.where(known, np.cos(1.0 + np.arange(entries.size)).reshape(entries.shape) / size, 0.0)
 
     def value(t):
         result = theory(path.at(t), **words)

@@ -10,6 +10,7 @@ SYSTEMS = [
     LearnedTarget(0.7, "abs(z)"),
     HintedParity(6.0, 0.6),
 ]
+SLOPING = {"exit_time": [SYSTEMS[0].with_(horizon=20.0)], "state_evolution": [HintedParity(8.0, 0.6)]}
 globals().update(
     checks(
         "multi_index",
@@ -17,5 +18,7 @@ globals().update(
         fewer={"exit_time": 20, "overlap_flow": 2, "grand_staircase": 3, "state_evolution": 10},
         infinite=("next_threshold",),
         decades=0.5,
+        sloping=SLOPING,
+        silent=("hardness",),  # a target has no numbers
     )
 )

@@ -11,5 +11,6 @@ globals().update(
         SYSTEMS,
         fewer={"binary_transitions": 10, "high_temperature_transitions": 2, "online_rule": 40},
         infinite=("freezing",),
+        sloping={"high_temperature": [ThermalPerceptron(8.0, 4.0)]},
     )
 )

@@ -13,4 +13,4 @@ SYSTEMS = [
     NetworkKernels(X[:1], activation="erf"),
     AngledPair(1.0, 1.7, 0.1, activation="erf"),
 ]
-globals().update(checks("random_networks", SYSTEMS))
+globals().update(checks("random_networks", SYSTEMS, sloping={"homogeneous_cumulants": [DeepNetwork(activation="relu")]}))

@@ -13,4 +13,5 @@ SYSTEMS = [
     RegularPotts(0.8, 100, 4, 3),
     ScalarField(-0.5, 0.25, (8,)),
 ]
-globals().update(checks("spins", SYSTEMS))
+# they hold at one temperature: no differences
+globals().update(checks("spins", SYSTEMS, silent=("critical_correlation", "torus_correlation")))

@@ -272,6 +272,13 @@ def test_the_torus_is_the_plane_at_short_distances_and_symmetric():
     np.testing.assert_allclose(torus, torus[::-1], rtol=1e-10)
 
 
+def test_where_the_diagonal_comes_back_there_is_no_correlation_to_tell():
+    small = IsingLattice(CRITICAL_TEMPERATURE, (4, 4))
+    assert torus_correlation(small).correlation.shape == (2,)
+    with pytest.raises(ValueError, match=r"reach = 4: must be from 0 to 3; .*shape = \(4, 4\)"):
+        torus_correlation(small, reach=4)
+
+
 def test_a_quench_orders_and_is_drawn(tmp_path):
     found = quench(IsingLattice(1.5, (32, 32)), jax.random.key(0), sweeps=(0, 5, 50))
     assert np.all(np.diff(found.energy) < 0)

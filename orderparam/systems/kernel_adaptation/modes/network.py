@@ -91,7 +91,7 @@ class HermiteTarget(eqx.Module):
 
 def refuse_zero(owner: str, target: Any, absolute: Any = 0.0) -> None:
     """Raises `ValueError` for a target that is zero."""
-    if not isinstance(target, jax.core.Tracer) and is_number(absolute) and absolute == 0 and not np.any(target):
+    if not isinstance(target, jax.core.Tracer) and is_number(absolute) and absolute == 0 and not np.any(np.asarray(target)):
         raise ValueError(f"{owner}.target = {target}: must not be zero")
 
 

@@ -19,6 +19,7 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.gaussian.quadrature import safe_sqrt
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.renormalization.decimation.model import DecimatedRegression
@@ -51,7 +52,8 @@ class Gap(Result):
     mass: m. shift: m / rho - 1, what the interaction adds. squared_deviation: Q* = sum_k <(f_k - y_k)^2>, the error of one
     sample; test_error: that of the posterior mean, and fluctuation: the posterior variance; they add up to Q*.
     relative_change: of test_error, by all of the loss but its d^2, at the same rho.
-    learnability: (level,) <f_k> / y_k. mode_mean: (level,) |<f_k>|. mode_variance: (level,) Var f_k of one of its modes.
+    learnability: (level,) <f_k> / y_k. mode_mean: (level,) |<f_k>|, of all modes of a level together.
+    mode_variance: (level,) Var f_k of one of its modes.
     valid: the solution is unique. residual, converged: of the equation.
     """
 
@@ -139,7 +141,7 @@ def gap_equation(system: FieldTheory) -> Gap:
         fluctuation=fluctuation,
         relative_change=jnp.where(without > 0, bias / jnp.where(without > 0, without, 1.0) - 1, 0.0),
         learnability=learned,
-        mode_mean=learned * jnp.sqrt(spectrum.target_power),
+        mode_mean=learned * safe_sqrt(spectrum.target_power),
         mode_variance=spectrum.eigenvalues / (1 + found.mass * spectrum.eigenvalues),
         residual=found.residual,
         converged=found.converged,

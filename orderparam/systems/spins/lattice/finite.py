@@ -1,6 +1,7 @@
 """Finite lattices exactly: the square torus by Kaufman's formula, small lattices by counting configurations."""
 
 import functools
+import math
 from typing import Any
 
 import jax
@@ -54,17 +55,27 @@ def kaufman(system: IsingLattice) -> Torus:
     )
 
 
-@theory(check=zero_field_square)
-def torus_correlation(system: IsingLattice, *, reach: int = 32) -> DiagonalCorrelation:
+def _away_from_the_start(system: IsingLattice, *, reach: int = 0) -> None:
+    zero_field_square(system)
+    back = math.lcm(*system.shape)
+    if not 0 <= reach < back:
+        raise ValueError(
+            f"reach = {reach}: must be from 0 to {back - 1}; the diagonal of IsingLattice.shape = {system.shape} comes back to its start"
+        )
+
+
+@theory(check=_away_from_the_start)
+def torus_correlation(system: IsingLattice, *, reach: int = 0) -> DiagonalCorrelation:
     """Along the diagonal of a large torus at T_c, by conformal invariance (Di Francesco, Saleur, Zuber 1987),
 
         A L^(-1/4) |theta_1'(0) / theta_1(z)|^(1/4) sum_{k=1..4} |theta_k(z/2)| / sum_{k=2..4} |theta_k(0)|, A = 0.70338,
 
-    with z = n (1 + i)/L and nome exp(-pi M/L) on the L x M lattice, n = 1 .. reach. It leaves out what falls with the square of
-    the distance (1.3 % at one step, 0.3 % at two); beyond half the lattice the correlation grows again.
+    with z = n (1 + i)/L and nome exp(-pi M/L) on the L x M lattice, n = 1 .. reach (0: half the shortest side). It leaves out what
+    falls with the square of the distance (1.3 % at one step, 0.3 % at two); beyond half the lattice the correlation grows again.
+    Raises `ValueError` for a reach that leads back to the start.
     """
     rows, columns = system.shape
-    steps = np.arange(1, reach + 1)
+    steps = np.arange(1, (reach or min(system.shape) // 2) + 1)
     nome = np.exp(-np.pi * columns / rows)
     z = steps * (1 + 1j) / rows
     slope = 2 * np.pi * sum((-1) ** n * (2 * n + 1) * nome ** ((n + 0.5) ** 2) for n in range(_THETA_TERMS))

@@ -198,7 +198,7 @@ def at_line_gardner_derrida(system: SphericalPatterns) -> InstabilityLine:
     return InstabilityLine(1 / _below(margin, gap, 0), margin >= 0, residual, (margin <= 0) | root.converged)
 
 
-@theory(check=_cover_holds)
+@theory(check=_cover_holds, differentiable=False)
 def cover(system: SphericalPatterns) -> SuccessFraction:
     """Of the ways to label p points in general position 2^(1 - p) sum_{k<N} C(p - 1, k) can be separated (Cover 1965): exactly,
     for every N; 1/2 at p = 2N. The incomplete beta function continues it to any p; one up to p = N."""

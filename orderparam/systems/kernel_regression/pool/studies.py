@@ -32,10 +32,10 @@ CLOSE = ("effective ridge", "RG decimation", "cavity", "Gaussian process", "netw
     seconds=(60, 900),
     observables=("test_error", "train_error"),
     explained=(
-        "The features of low-dimensional images are not Gaussian: from 64 examples on self-consistent theories are 3 to 9 % too low "
-        "in the test error and 7 to 14 % too high in the train error (30 % on these 20 sets of 32, which happen to be easy ones; 14 % "
-        "on 200). The finite network fits its training set more closely still (train error 12 to 19 % below that of the Gaussian "
-        "process on the same 32 examples), as its kernel is enlarged by 1.22."
+        "The features of low-dimensional images are not Gaussian: from 64 examples on self-consistent theories are 3 to 9 % too "
+        "low in the test error and 7 to 14 % too high in the train error (30 % on these 20 sets of 32, which happen to be easy; "
+        "14 % on 200). The finite network fits its training set more closely still (train error 12 to 19 % below that of the "
+        "Gaussian process on the same 32 examples), as its kernel is enlarged by 1.22."
     ),
     full={
         "n_train": (8, 16, 32, 64, 128, 256, 512, 800),

@@ -60,7 +60,8 @@ def _away_from_the_start(system: IsingLattice, *, reach: int = 0) -> None:
     back = math.lcm(*system.shape)
     if not 0 <= reach < back:
         raise ValueError(
-            f"reach = {reach}: must be from 0 to {back - 1}; the diagonal of IsingLattice.shape = {system.shape} comes back to its start"
+            f"reach = {reach}: must be from 0 to {back - 1}; then the diagonal of IsingLattice.shape = {system.shape} is back at "
+            "its start"
         )
 
 
@@ -70,8 +71,9 @@ def torus_correlation(system: IsingLattice, *, reach: int = 0) -> DiagonalCorrel
 
         A L^(-1/4) |theta_1'(0) / theta_1(z)|^(1/4) sum_{k=1..4} |theta_k(z/2)| / sum_{k=2..4} |theta_k(0)|, A = 0.70338,
 
-    with z = n (1 + i)/L and nome exp(-pi M/L) on the L x M lattice, n = 1 .. reach (0: half the shortest side). It leaves out what
-    falls with the square of the distance (1.3 % at one step, 0.3 % at two); beyond half the lattice the correlation grows again.
+    with z = n (1 + i)/L and nome exp(-pi M/L) on the L x M lattice, n = 1 .. reach (0: half the shortest side). It leaves out
+    what falls with the square of the distance (1.3 % at one step, 0.3 % at two); beyond half the lattice the correlation grows
+    again.
     Raises `ValueError` for a reach that leads back to the start.
     """
     rows, columns = system.shape

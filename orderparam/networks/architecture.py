@@ -1,7 +1,7 @@
 """An architecture: one object that yields both the finite network and its infinite-width limit."""
 
 import math
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num, PRNGKeyArray
 
-from orderparam.core.system import is_number, nearest
+from orderparam.core.system import Record, is_number, parameter, structure
 from orderparam.kernels.covariance import Covariance, Kernels, Moments, Parametrization, input_covariance
 from orderparam.kernels.matrix import kernel_matrices, tile_size
 from orderparam.networks.affine import Weights
@@ -21,7 +21,7 @@ from orderparam.networks.pooling import Flatten, GlobalAveragePool
 Scaling = Literal["ntk", "standard", "mean_field"]
 
 
-class Architecture(eqx.Module):
+class Architecture(Record):
     """Layers together with the scaling of their weights.
 
     In every scaling the prior over functions is that of weights N(0, weight_variance / fan_in) and biases N(0, bias_variance).
@@ -39,14 +39,10 @@ class Architecture(eqx.Module):
     """
 
     layers: Serial
-    scaling: Scaling = eqx.field(static=True, default="ntk")
-    chi: Num[Array, ""] | float = 1.0
+    scaling: Scaling = structure("which numbers are trained, and the size of the output", default="ntk")
+    chi: Num[Array, ""] | float = parameter("mean-field scale", above=0, default=1.0)
 
     def __check_init__(self) -> None:
-        if self.scaling not in get_args(Scaling):
-            raise ValueError(f"Architecture.scaling = {self.scaling!r}{nearest(self.scaling, list(get_args(Scaling)))}")
-        if is_number(self.chi) and not self.chi > 0:
-            raise ValueError(f"Architecture.chi = {self.chi}: must be a number > 0")
         if self.scaling != "mean_field" and is_number(self.chi) and self.chi != 1:
             raise ValueError(
                 f"Architecture.chi = {self.chi} with scaling {self.scaling!r}: only 'mean_field' has chi other than 1"

@@ -142,6 +142,16 @@ def test_eigenvectors_of_a_parity_stand_out_from_pi_squared_over_four_on():
     assert float(theory.overlap) < float(state_evolution(system).overlap)
 
 
+def test_parities_of_three_and_more_show_nothing_of_equal_units():
+    assert all(np.isinf(specialisation(Committee(1.0, units, "parity")).sample_ratio) for units in (3, 4))
+
+
+def test_four_binary_units_specialise():
+    """13.303745932: by nodes half as far apart."""
+    found = specialisation(Committee(1.0, 4, "majority", "binary"))
+    np.testing.assert_allclose(found.sample_ratio, 13.30374593, rtol=1e-8)
+
+
 def test_what_cannot_be_done_is_refused_by_name():
     with pytest.raises(ValueError, match=r"Committee\.rule = 'majority' of 2 units"):
         spectral(Committee(1.0))

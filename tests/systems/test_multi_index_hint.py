@@ -42,6 +42,23 @@ def test_the_whole_first_direction_leaves_a_parity_of_two():
         np.testing.assert_allclose([found.overlap, found.hinted_overlap], [overlap, 1.0], atol=2e-6)
 
 
+@pytest.mark.parametrize("hint", [0.5, 0.3, 0.1, 2e-3, 1e-4, 1e-6])
+def test_weak_hints_open_nothing_below_the_threshold_and_nearly_all_above(hint):
+    """From Q = 1/3 on downwards overlaps jump; what the nodes do not resolve is said."""
+    for share in (0.3, 0.7, 0.97, 1.0):
+        below = state_evolution(HintedParity(share * first_seen(hint), hint))
+        assert (float(below.overlap), float(below.hinted_overlap), bool(below.converged)) == (0.0, hint, True)
+    for share in (1.2, 10.0, 1e3, 1e5):
+        above = state_evolution(HintedParity(share * first_seen(hint), hint))
+        assert 0.9 < float(above.overlap) <= 1.0
+        assert bool(above.converged) == (float(above.overlap) < 1 - 1.1e-7)
+
+
+def test_far_beyond_the_threshold_the_error_falls_with_the_square():
+    errors = [(1 - float(state_evolution(HintedParity(ratio, 1.0)).overlap)) * ratio**2 for ratio in (300.0, 1000.0, 3000.0)]
+    np.testing.assert_allclose(errors, 1.92, rtol=0.02)
+
+
 @pytest.mark.parametrize(("hint", "above"), [(0.8, 1.4), (1.0, 1.8)])
 def test_drawn_problems_follow_theory_on_both_sides_of_the_threshold(hint, above):
     for experiment, theory, seeds, floor in (
@@ -62,6 +79,13 @@ def test_a_weak_hint_is_enough_for_all_three_directions():
     assert all(run.converged for run in runs)
     hinted = [float(run.hinted_overlap) for run in runs]
     assert abs(np.median(hinted) - float(theory.hinted_overlap)) < 0.02
+
+
+def test_estimates_that_are_too_long_are_not_converged():
+    """Where 1 - q is some 1/d message passing leaves overlaps that no estimate can have."""
+    run = message_passing(HintedParity(100.0, 0.5, 20), jax.random.key(0))
+    assert run.overlap > 1.2
+    assert not run.converged
 
 
 def test_message_passing_climbs_one_stair_after_the_other():
@@ -87,3 +111,12 @@ def test_what_cannot_be_done_is_refused_by_name():
             experiment(HintedParity(0.001, 0.5, 100), jax.random.key(0))
     with pytest.raises(ValueError, match=r"LearnedTarget\.target = 'z1\*z2'"):
         climbed_staircase(LearnedTarget(1.0, "z1*z2"), jax.random.key(0))
+    with pytest.raises(ValueError, match=r"sample_ratio"):  # the target is the same without spaces
+        climbed_staircase(LearnedTarget(1e-9, "z1**2+sign(z1*z2*z3)"), jax.random.key(0))
+    for option, value in (("damping", 1.5), ("tolerance", 0.0), ("max_steps", 0)):
+        with pytest.raises(ValueError, match=f"^{option} = {value}: must be"):
+            message_passing(HintedParity(6.0, 0.8, 100), jax.random.key(0), **{option: value})
+    for hint in (-0.5, 1.2):
+        with pytest.raises(ValueError, match=f"hint = {hint}"):
+            first_seen(hint)
+    assert first_seen(0.0) == np.inf

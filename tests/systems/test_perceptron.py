@@ -106,6 +106,7 @@ def test_transitions_from_cold_to_hot():
         np.testing.assert_allclose(getattr(nearly, name), getattr(cold, name), rtol=1e-9)
         np.testing.assert_allclose(getattr(hot, name) / 1e4, getattr(limit, name), rtol=1e-4)
     np.testing.assert_allclose(hot.spinodal_overlap, limit.spinodal_overlap, atol=1e-4)
+    np.testing.assert_allclose(limit.spinodal_overlap * np.arctanh(limit.spinodal_overlap), 1.0, rtol=1e-12)
     warm = binary_transitions(ThermalPerceptron(1.0, 0.25))
     assert warm.thermodynamic < warm.freezing < warm.spinodal
     assert np.isinf(binary_transitions(ThermalPerceptron(1.0, 1.0)).freezing)
@@ -185,6 +186,8 @@ def test_adaline_forgets_at_any_rate_below_two():
 def test_what_cannot_be_done_is_refused_by_name():
     with pytest.raises(ValueError, match=r"ThermalPerceptron\.weights"):
         binary_transitions(ThermalPerceptron(1.0, 0.0, "spherical"))
+    with pytest.raises(ValueError, match=r"temperature = 1e\+16: must be <= 1e\+06.*high_temperature_transitions"):
+        binary_transitions(ThermalPerceptron(1.0, 1e16))
     with pytest.raises(ValueError, match=r"ThermalPerceptron\.input_dim = 25"):
         enumerated_students(ThermalPerceptron(1.0, 0.0, input_dim=25), jax.random.key(0))
     with pytest.raises(ValueError, match=r"sample_ratio = 0\.001"):

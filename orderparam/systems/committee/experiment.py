@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from orderparam.core.fields import check_iteration
 from orderparam.core.verb import experiment
 from orderparam.systems.committee.channel import evidence, label_counts, label_values
 from orderparam.systems.committee.model import Committee
@@ -36,7 +37,7 @@ class CommitteePassing(TeacherCommittee):
     residual: Float[Array, ""]
 
 
-@experiment
+@experiment(check=check_iteration)
 def message_passing(
     system: Committee,
     key: PRNGKeyArray,

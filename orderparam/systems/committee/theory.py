@@ -40,7 +40,7 @@ class Spacing(NamedTuple):
 
 
 _SPACING = {
-    1: Spacing(0.5, (0.05, 0.01), (1e-17, 1e-17)),
+    1: Spacing(0.5, (0.02, 0.01), (1e-17, 1e-17)),
     2: Spacing(0.3, (0.1, 0.04), (1e-17, 1e-10)),
     3: Spacing(0.4, (0.22, 0.15), (1e-12, 1e-8)),
     4: Spacing(0.5, (0.35, 0.35), (1e-8, 1e-8)),
@@ -51,7 +51,8 @@ _SPACING = {
 _EXACT = 2  # units up to which the steps leave nothing to estimate
 _LONGER = 1.25  # steps by which the others are judged
 _LEAST_EVIDENCE = 1e-13
-_LARGEST_PRECISION = 1e3
+_LEAST_PRECISION, _LARGEST_PRECISION = 1e-6, 1e3
+_NO_GAIN = 1e-12  # rounding of a gain that is zero
 _APART = (0.05, 10.0)  # precisions qh_d between which a state with units apart ends
 _NEARLY = 0.999  # overlap of an informed start
 _SEED = 1e-13  # what breaks the symmetry: added to both modes of Q, so that none vanishes
@@ -179,13 +180,13 @@ def specialisation(system: Committee) -> Specialisation:
 
     if system.rule == "parity":
         rate, _, overlap = gain(0.0)
-        return Specialisation(jnp.asarray(1 / rate if rate > 0 else np.inf), jnp.asarray(overlap))
+        return Specialisation(jnp.asarray(1 / rate if rate > _NO_GAIN else np.inf), jnp.asarray(overlap))
     grid = np.geomspace(0.02, _LARGEST_PRECISION, 48)
     rates = [ratio * rate for rate, ratio, _ in map(gain, grid)]
     after = next((i for i, rate in enumerate(rates) if rate > 1), None)
-    if not after:
+    if after is None:
         return Specialisation(jnp.asarray(np.inf), jnp.asarray(np.nan))
-    place = brentq(lambda x: gain(x)[0] * gain(x)[1] - 1, grid[after - 1], grid[after], xtol=1e-11)
+    place = brentq(lambda x: gain(x)[0] * gain(x)[1] - 1, grid[after - 1] if after else _LEAST_PRECISION, grid[after], xtol=1e-11)
     _, ratio, overlap = gain(place)
     return Specialisation(jnp.asarray(ratio), jnp.asarray(overlap))
 

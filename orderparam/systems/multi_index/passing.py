@@ -4,22 +4,38 @@
 
 with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018), for estimates that have no overlaps with one another.
 Damping mixes all of (a, v, g) with what they were, which leaves fixed points where they are.
+
+It presumes many dimensions: where 1 - q falls to a few times 1/d, the variances are too small and the estimates become too long.
 """
 
 import itertools
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Bool, Float, PyTree
 
 from orderparam.channels.outlier import best_weight, leading_vector
 
 Fields = Float[Array, "sample direction"]
 
 FIRST = 0.1  # root mean square of first estimates of weights of variance 1
+_LENGTHS = 3.0  # times 1/sqrt(d): by how much mean square and variance of an estimate may fail to add up to 1
+
+
+class Passed(NamedTuple):
+    """estimate: of weights of variance 1. fields: omega of every example. variance: v. residual: root mean square change of the
+    estimate in the last step, before damping. converged: it is below the tolerance, and mean squares and variances of the
+    estimates add up to one."""
+
+    estimate: Float[Array, "input direction"]
+    fields: Fields
+    variance: Float[Array, "direction"]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
 
 
 @partial(jax.jit, static_argnames=("gradient", "max_steps"))
@@ -31,11 +47,8 @@ def passing(
     damping: Float[Array, ""],
     tolerance: Float[Array, ""],
     max_steps: int,
-) -> tuple[Float[Array, "input direction"], Float[Array, ""]]:
-    """Estimates of weights of variance 1, and their root mean square change in the last step, before damping.
-
-    gradient: of omega, v and `data`, at module level: it is a part of the compiled program.
-    """
+) -> Passed:
+    """gradient: of omega, v and `data`, at module level: it is a part of the compiled program."""
     n, d = matrix.shape
 
     def step(state: tuple) -> tuple:
@@ -52,8 +65,9 @@ def passing(
 
     size = start.shape[1]
     begin = (start, jnp.ones(size), jnp.zeros((n, size)), jnp.asarray(0), jnp.asarray(jnp.inf))
-    estimate, _, _, _, change = jax.lax.while_loop(unfinished, step, begin)
-    return estimate, change
+    a, v, g, _, change = jax.lax.while_loop(unfinished, step, begin)
+    lengths = jnp.abs(jnp.mean(a**2, axis=0) + v - 1)
+    return Passed(a, matrix @ a - v * g, v, change, (change < tolerance) & jnp.all(lengths < _LENGTHS / np.sqrt(d)))
 
 
 def matched(overlaps: Float[np.ndarray, "direction direction"]) -> Float[np.ndarray, "direction"]:
@@ -74,5 +88,6 @@ def pair_of_eigenvectors(
 def first_pair(matrix: Float[Array, "sample input"], correlation: Float[Array, "sample"]) -> Float[Array, "input 2"]:
     """Small estimates of both directions along `pair_of_eigenvectors`. From random ones both may become estimates of the sum,
     which `passing`, that knows of no overlaps between them, does not leave."""
-    total, difference = pair_of_eigenvectors(matrix, correlation)[1] * np.sqrt(matrix.shape[1] / 2)
+    values, vectors = pair_of_eigenvectors(matrix, correlation)
+    total, difference = np.where(np.isfinite(values)[:, None], vectors, np.nan) * np.sqrt(matrix.shape[1] / 2)
     return FIRST * jnp.asarray(np.stack([total + difference, total - difference], axis=1))

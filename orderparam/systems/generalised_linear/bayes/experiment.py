@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.channels import Likelihood, SignLabels
 from orderparam.channels.outlier import leading_vector
+from orderparam.core.fields import check_iteration
 from orderparam.core.verb import experiment
 from orderparam.priors import Prior
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
@@ -51,7 +52,7 @@ class Found(eqx.Module):
     converged: Bool[Array, ""]
 
 
-@experiment
+@experiment(check=check_iteration)
 def message_passing(
     system: GeneralisedLinear,
     key: PRNGKeyArray,

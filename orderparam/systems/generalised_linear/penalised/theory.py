@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float
 from scipy.optimize import minimize_scalar
 
 from orderparam.channels import Fields
+from orderparam.core.fields import check_iteration
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.losses import ChannelErrors
@@ -66,7 +67,7 @@ class PenalisedOrder(NamedTuple):
     log_response: Scalar
 
 
-@theory(differentiable=False)
+@theory(differentiable=False, check=check_iteration)
 def penalised_fit(system: PenalisedFit, *, damping: float = 0.2, max_steps: int = 3000) -> FitTheory:
     """`converged` is False where max_steps were not enough, as happens at vanishing penalties."""
     rho = system.prior.power

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.core.fields import check_iteration
 from orderparam.core.verb import experiment
 from orderparam.gaussian.tail import log_cdf
 from orderparam.systems.multi_index.hint.model import HintedOverlaps, HintedParity, HintedSpectrum, correlation
@@ -38,24 +39,23 @@ def _draw(system: HintedParity, key: PRNGKeyArray) -> _Drawn:
     return _Drawn(x[:, 1:] / jnp.sqrt(d - 1), known, labels)
 
 
-@experiment
+@experiment(check=check_iteration)
 def message_passing(
     system: HintedParity, key: PRNGKeyArray, *, damping: float = 0.2, max_steps: int = 500, tolerance: float = 1e-4
 ) -> HintedOverlaps:
     """Of the two unknown directions and of what the hint leaves of the first, from small estimates along the eigenvectors.
 
-    residual: root mean square change of the estimates in the last step, before damping. Raises `ValueError` where no sample is
-    left.
+    `converged`, residual: see `passing.Passed`. It is False where the overlap is so near to 1 that d is too small for message
+    passing. Raises `ValueError` where no sample is left, and for damping outside of [0, 1).
     """
     drawn = _draw(system, key)
     start = jnp.pad(first_pair(drawn.matrix, _correlation(system, drawn)), ((0, 0), (1, 0)))
     data = (system.hint, drawn.known, drawn.labels)
     numbers = (jnp.asarray(damping), jnp.asarray(tolerance))
-    estimate, change = passing(_parity, data, drawn.matrix, start, *numbers, max_steps)
-    overlaps = np.asarray(estimate[:3]) / np.sqrt(drawn.matrix.shape[1])
+    found = passing(_parity, data, drawn.matrix, start, *numbers, max_steps)
+    overlaps = np.asarray(found.estimate[:3]) / np.sqrt(drawn.matrix.shape[1])
     hinted = system.hint + (1 - system.hint) * overlaps[0, 0]
-    converged = (change < tolerance) & jnp.all(jnp.isfinite(estimate))
-    return HintedOverlaps(jnp.asarray(np.mean(matched(overlaps[1:, 1:]))), hinted, converged, change)
+    return HintedOverlaps(jnp.asarray(np.mean(matched(overlaps[1:, 1:]))), hinted, found.converged, found.residual)
 
 
 def _parity(omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array, Array]) -> Array:

@@ -22,8 +22,8 @@ class HintedParity(System):
 
 class HintedOverlaps(Result):
     """overlap: E z_k <z_k> of the two other directions, their mean, up to what no label tells (their order, a common sign).
-    hinted_overlap: E z_1 <z_1>, which is Q where the labels add nothing. residual: the last change, of qh in a theory, of
-    estimates in a run."""
+    hinted_overlap: E z_1 <z_1>, which is Q where the labels add nothing. residual: the last change, of ln(1 + qh / Q^2) in a
+    theory, of estimates in a run."""
 
     overlap: Float[Array, ""]
     hinted_overlap: Float[Array, ""]

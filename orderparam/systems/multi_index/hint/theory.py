@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import erfc
+from jax.scipy.special import erf, erfc
 from jaxtyping import Array, Float
 
 from orderparam.channels.outlier import outlier
@@ -30,35 +30,57 @@ from orderparam.systems.multi_index.hint.model import HintedOverlaps, HintedPari
 _HALF_LINE = Panels((1.0, 2.2, 3.8, 6.0), gradings=4, nodes=6)  # its cube of nodes is summed over
 _LEAST = 1e-12  # variance of a field that is known
 _NEVER = 1e-300  # chance of a label below which it is left out
-_SEEN = 1e-3  # first overlap: whether it grows or shrinks is a question of stability
+_LARGEST = 1e7  # precision up to which the nodes resolve a field's sign
+_SMALL = 1e-3  # first overlap, in units of those at which other solutions begin
 
 
 def first_seen(hint: float) -> float:
-    """n/d from which the two other directions are seen."""
-    return float(np.pi**2 / 4 / (2 / np.pi * np.arcsin(hint)))
+    """n/d from which the two other directions are seen, (pi^2/4) / ((2/pi) arcsin Q): a direct consequence of the labels' second
+    moments (derived for this package), infinite without a hint. Raises `ValueError` for Q outside of [0, 1]."""
+    if not 0 <= hint <= 1:
+        raise ValueError(f"hint = {hint}: must be from 0 to 1 (a squared cosine)")
+    return float(_threshold(jnp.asarray(hint, jnp.float64)))
+
+
+def _threshold(hint: Float[Array, ""]) -> Float[Array, ""]:
+    return np.pi**2 / 4 / (2 / np.pi * jnp.arcsin(hint))
 
 
 @theory(differentiable=False)
 def state_evolution(system: HintedParity, *, tolerance: float = 1e-9, max_steps: int = 2000) -> HintedOverlaps:
-    """What message passing reaches from a small overlap with the two other directions, to 2e-6."""
+    """What message passing reaches from a small overlap with the two other directions, to 2e-6: nothing up to `first_seen`.
+
+    `converged` is False where the overlaps are above 1 - 1e-7 (n/d > 4000), which the nodes do not resolve.
+    """
     unknown = 1 - system.hint
+    # Other solutions, which are reached beyond the threshold, begin at overlaps of the order of Q^2.
+    scale = jnp.maximum(system.hint**2, _NEVER)
+
+    def precisions(logs: Float[Array, "2"]) -> Float[Array, "2"]:
+        """qh_1 and qh_2 of ln(1 + qh / scale)."""
+        return jnp.minimum(scale * jnp.expm1(logs), _LARGEST)
 
     def overlaps(precision: Float[Array, "2"]) -> Float[Array, "2"]:
         """s and q."""
-        return precision / (1 + precision)
+        of_first = unknown * precision[0]
+        return jnp.stack([of_first / (1 + of_first), precision[1] / (1 + precision[1])])
 
-    def update(precision: Float[Array, "2"], system: HintedParity) -> Float[Array, "2"]:
-        more, other = overlaps(precision)
+    def update(logs: Float[Array, "2"], system: HintedParity) -> Float[Array, "2"]:
+        more, other = overlaps(precisions(logs))
         first, second = _sign(system.hint + unknown * more), _sign(other)
         both = second.left[:, None] + second.right[:, None] * second.left
         chance = 1 / jnp.maximum(first.left[:, None, None] + first.right[:, None, None] * both, _NEVER)
         of_first = jnp.einsum("i,j,k,ijk->", first.slope, second.power, second.power, chance)
         of_second = jnp.einsum("i,j,k,ijk->", first.power, second.slope, second.power, chance)
-        return system.sample_ratio * jnp.stack([unknown * of_first, of_second])
+        return jnp.log1p(jnp.minimum(system.sample_ratio * jnp.stack([of_first, of_second]), _LARGEST) / scale)
 
-    found = fixed_point(update, jnp.full(2, _SEEN / (1 - _SEEN)), system, tolerance=tolerance, max_steps=max_steps)
-    more, other = overlaps(found.value)
-    return HintedOverlaps(other, system.hint + unknown * more, found.converged, found.residual)
+    start = jnp.log1p(jnp.array([0.0, _SMALL]))
+    found = fixed_point(update, start, system, tolerance=tolerance, max_steps=max_steps)
+    seen = system.sample_ratio > _threshold(system.hint)
+    precision = jnp.where(seen, precisions(found.value), 0.0)
+    more, other = overlaps(precision)
+    resolved = found.converged & jnp.all(precision < 0.99 * _LARGEST)
+    return HintedOverlaps(other, system.hint + unknown * more, ~seen | resolved, jnp.where(seen, found.residual, 0.0))
 
 
 class _Sign(NamedTuple):
@@ -75,7 +97,7 @@ def _sign(overlap: Float[Array, ""]) -> _Sign:
     rest = jnp.maximum(1 - overlap, _LEAST)
     margin = jnp.sqrt(overlap / rest) * z
     miss = erfc(margin / np.sqrt(2))
-    right = (1 - miss) ** 2
+    right = erf(margin / np.sqrt(2)) ** 2
     return _Sign(right, miss * (2 - miss), 2 * weight * right, 2 * weight * (2 / np.pi) * jnp.exp(-(margin**2)) / rest)
 
 

@@ -1,15 +1,18 @@
 """Hermite powers of a target, measured on random samples, and message passing that climbs its stairs."""
 
+import ast
 import itertools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.core.fields import check_iteration
 from orderparam.core.verb import experiment
 from orderparam.gaussian.tail import log_cdf
-from orderparam.systems.multi_index.formulas import formula, read
+from orderparam.systems.multi_index.formulas import read
 from orderparam.systems.multi_index.learnability.model import (
     ORDERS,
     STAIRS,
@@ -41,8 +44,9 @@ def measured_hermite_power(system: WeakLearnability, key: PRNGKeyArray) -> Hermi
     return HermitePower(jnp.asarray([np.sum((means[0] * means[1])[degrees == k]) for k in range(1, ORDERS + 1)]))
 
 
-def _two_stairs(system: LearnedTarget, **options: object) -> None:
-    if system.target != formula(STAIRS):
+def _two_stairs(system: LearnedTarget, **options: Any) -> None:
+    check_iteration(system, **options)
+    if not isinstance(system.target, str) or ast.dump(ast.parse(system.target)) != ast.dump(ast.parse(STAIRS)):
         raise ValueError(f"LearnedTarget.target = {system.target!r}: must be {STAIRS!r} here")
 
 
@@ -53,8 +57,8 @@ def climbed_staircase(
     """Message passing on a drawn problem: for the first direction from a random estimate, then for all from that of the first and
     small ones of the others along eigenvectors. It commutes with rotations: the directions are the first three axes.
 
-    residual: root mean square change of the estimates in the last step, before damping. Raises `ValueError` for any other
-    target than z1^2 + sign(z1 z2 z3), whose labels have four preimages in z1, and where no sample is left.
+    `converged`, residual: see `passing.Passed`. Raises `ValueError` for any other target than z1^2 + sign(z1 z2 z3), whose labels
+    have four preimages in z1, where no sample is left, and for damping outside of [0, 1).
     """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
@@ -64,18 +68,17 @@ def climbed_staircase(
     labels, matrix = x[:, 0] ** 2 + jnp.sign(jnp.prod(x[:, :3], axis=1)), x / jnp.sqrt(d)
     numbers = (jnp.asarray(damping), jnp.asarray(tolerance))
     start = FIRST * jax.random.normal(start_key, (d, 3)).at[:, 1:].set(0.0)
-    first = passing(_square_and_sign, labels, matrix, start, *numbers, max_steps)[0][:, :1]
-    spread = jnp.asarray([1 - jnp.mean(first**2), 1.0, 1.0])
-    share = _preimages(matrix @ first * jnp.asarray([1.0, 0.0, 0.0]), spread, labels)[0]
+    first = passing(_square_and_sign, labels, matrix, start, *numbers, max_steps)
+    share = _preimages(first.fields, first.variance, labels)[0]
     others = first_pair(matrix, 2 / np.pi * share @ (_SIGNS[:, 1] * _SIGNS[:, 2]))
-    start = jnp.concatenate([first, others], axis=1)
-    estimate, change = passing(_square_and_sign, labels, matrix, start, *numbers, max_steps)
-    overlaps = np.asarray(estimate[:3]) / np.sqrt(d)
+    start = jnp.concatenate([first.estimate[:, :1], others], axis=1)
+    found = passing(_square_and_sign, labels, matrix, start, *numbers, max_steps)
+    overlaps = np.asarray(found.estimate[:3]) / np.sqrt(d)
     return Climb(
         overlap=jnp.asarray([abs(overlaps[0, 0]), *matched(overlaps[1:, 1:])]),
         next_threshold=jnp.asarray(jnp.nan),
-        converged=(change < tolerance) & jnp.all(jnp.isfinite(estimate)),
-        residual=change,
+        converged=found.converged,
+        residual=found.residual,
     )
 
 

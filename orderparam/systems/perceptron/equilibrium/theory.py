@@ -36,6 +36,7 @@ _KNOWN = 1e-6  # 1 - q below which binary weights are drawn to the teacher; 1 - 
 _LEAST = 1e-12  # 1 - q of spherical ones at the least
 _TAUGHT = np.log(1e4)  # ln qh and ln Rh of binary weights that are the teacher's: 1 - q is zero to rounding
 _UNALIGNED = -6.0  # ln Rh of students that know almost nothing
+_HOTTEST = 1e6
 _SPINODAL = (-1.0, 2.0)  # ln Rh at the spinodal is between: 1.2 at T = 0, 0.2 for T to infinity
 
 
@@ -183,7 +184,7 @@ def high_temperature_transitions(system: ThermalPerceptron) -> WarmTransitions:
         up, down = (1 + overlap) / 2, (1 - overlap) / 2
         return float(-up * np.log(up) - down * np.log(down) - ratio(overlap) * np.arccos(overlap) / np.pi)
 
-    end = minimize_scalar(lambda overlap: -ratio(overlap), bounds=(0.1, 0.999), method="bounded", options={"xatol": 1e-12}).x
+    end = brentq(lambda overlap: overlap * np.arctanh(overlap) - 1, 0.1, 0.999, xtol=1e-14)  # where d ratio/dR = 0
     place = brentq(free, 0.01, end, xtol=1e-14)
     return WarmTransitions(*(jnp.asarray(x) for x in (ratio(place), place, ratio(end), end)))
 
@@ -221,13 +222,23 @@ class _Solution(NamedTuple):
     converged: Bool[Array, ""]
 
 
-@theory(traced=False, check=_binary)
+def _below_the_limit(system: ThermalPerceptron, **options: object) -> None:
+    _binary(system)
+    if float(system.temperature) > _HOTTEST:
+        raise ValueError(
+            f"ThermalPerceptron.temperature = {float(system.temperature):g}: must be <= {_HOTTEST:g}, where digits are lost; "
+            "high_temperature_transitions has the limit"
+        )
+
+
+@theory(traced=False, check=_below_the_limit)
 def binary_transitions(system: ThermalPerceptron) -> BinaryTransitions:
-    """On the curve of all solutions, to 1e-9; alpha of the system is not used.
+    """On the curve of all solutions, to 1e-9 (the overlap at the spinodal, the place of a maximum, to 1e-7); alpha of the system
+    is not used.
 
     Rh from 0 on leads along the state reached from R = 0 to its spinodal, where alpha is largest, and back along a state that
     nothing reaches. Transitions are zeros of the free entropy and of the entropy on the way there.
-    Raises `ValueError` for spherical weights.
+    Raises `ValueError` for spherical weights, and for temperatures above 1e6.
     """
 
     def at(log_alignment: float) -> _Solution:

@@ -90,8 +90,8 @@ class ComputeOptimal(Result):
 @theory(differentiable=False)
 def compute_optimal(system: ComputeBudget) -> ComputeOptimal:
     """min over d of the deterministic R(t = f / (d B); d): a scan, then the root of d ln R / d ln d by false position, twelve
-    steps of the Illinois rule (that derivative is known to 1e-9 or so); residual: the derivative there. Exponents by implicit
-    differentiation."""
+    steps of the Illinois rule; residual: the derivative there, whose rounding is 1e-9, at f > 1e8 up to 1e-6. The width is good
+    to 1e-7 and the exponents, by implicit differentiation, to 1e-6."""
     alpha, rate, batch = system.spectral_exponent, system.learning_rate, system.batch_size
     spectrum = power_law_levels(2 * alpha, 2 * (alpha + system.target_exponent), jnp.inf)
     budget = jnp.log(system.compute)

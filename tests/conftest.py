@@ -22,8 +22,8 @@ settings.load_profile("same")
 SLOW_SECONDS = 1800  # the time limit of a test marked slow or attack that names none; all others have that of pyproject.toml
 
 
-# Tests that take more than two or three seconds where nothing is compiled yet, by the start of their names: `pytest --durations=0` with an
-# empty folder as ORDERPARAM_CACHE measures them.
+# Tests that take more than two or three seconds where nothing is compiled yet, by the start of their names:
+# `pytest --durations=0` with an empty folder as ORDERPARAM_CACHE measures them.
 LONG = tuple((Path(__file__).parent / "long.txt").read_text(encoding="utf-8").splitlines())
 
 

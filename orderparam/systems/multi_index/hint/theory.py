@@ -39,10 +39,10 @@ def first_seen(hint: float) -> float:
     moments (derived for this package), infinite without a hint. Raises `ValueError` for Q outside of [0, 1]."""
     if not 0 <= hint <= 1:
         raise ValueError(f"hint = {hint}: must be from 0 to 1 (a squared cosine)")
-    return float(_threshold(jnp.asarray(hint, jnp.float64)))
+    return float(_threshold(hint))
 
 
-def _threshold(hint: Float[Array, ""]) -> Float[Array, ""]:
+def _threshold(hint: Float[Array, ""] | float) -> Float[Array, ""]:
     return np.pi**2 / 4 / (2 / np.pi * jnp.arcsin(hint))
 
 

@@ -77,6 +77,7 @@ def checks(room, systems, fewer=None, options=None, infinite=(), decades=2.0, sl
     def test_any_legal_parameters(theory):
         keeps_its_word(theory, usual_draws(theory))
 
+    @pytest.mark.attack  # gradients of all theories take the compiler twenty minutes
     @pytest.mark.timeout(1200)
     @pytest.mark.parametrize("theory", [theory for theory in theories if theory.values[0].traced])
     def test_grad_vmap_and_jit(theory):

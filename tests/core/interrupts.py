@@ -47,12 +47,19 @@ def left_of(pids):
     return left
 
 
+def hear_interrupts():
+    """Tests that a shell runs in the background, or under `nohup`, are started deaf to SIGINT, and so is what they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def interrupted(command, number, seconds, begun):
     """Runs the command, sends the signal so many seconds after it can be caught, or after the file `begun` is there.
 
     Returns exit status, standard error, and the processes that are left.
     """
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=HERE)
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=HERE, preexec_fn=hear_interrupts
+    )
     status = Path(f"/proc/{process.pid}/status")
     while process.poll() is None:  # until the interpreter has started and the handlers are in place
         caught = next(line for line in status.read_text().splitlines() if line.startswith("SigCgt"))

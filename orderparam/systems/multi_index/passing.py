@@ -1,8 +1,10 @@
 """Message passing for several Gaussian directions: GAMP with a field of every direction for every example.
 
-    omega = X a - v g',  g = gradient of ln P(y | omega, v),  A_k = sum g_k^2 / d,  a <- (A a + X^T g) / (1 + A),  v = 1 / (1 + A)
+    omega = X a - v g',  g = gradient of ln P(y | omega, v),  a <- (A a + X^T g) / (1 + A),  v = 1 / (1 + A)
 
 with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018), for estimates that have no overlaps with one another.
+The precision A_k is -sum dg_k/domega_k / d, but at least the lesser of 1 and sum g_k^2 / d. Both have the same mean; the first
+may be negative while little is known, the second is far too large where a few examples are taken for what they are not.
 Damping mixes all of (a, v, g) with what they were, which leaves fixed points where they are.
 
 It presumes many dimensions: where 1 - q falls to a few times 1/d, the variances are too small and the estimates become too long.
@@ -26,48 +28,60 @@ FIRST = 0.1  # root mean square of first estimates of weights of variance 1
 _LENGTHS = 3.0  # times 1/sqrt(d): by how much mean square and variance of an estimate may fail to add up to 1
 
 
-class Passed(NamedTuple):
-    """estimate: of weights of variance 1. fields: omega of every example. variance: v. residual: root mean square change of the
-    estimate in the last step, before damping. converged: it is below the tolerance, and mean squares and variances of the
-    estimates add up to one."""
+class Messages(NamedTuple):
+    """estimate: a, of weights of variance 1. variance: v. gradient: g of every example."""
 
     estimate: Float[Array, "input direction"]
-    fields: Fields
     variance: Float[Array, "direction"]
+    gradient: Fields
+
+    @classmethod
+    def first(cls, estimate: Float[Array, "input direction"], samples: int) -> "Messages":
+        """Of an estimate of which no example was asked yet."""
+        size = estimate.shape[1]
+        return cls(estimate, jnp.ones(size), jnp.zeros((samples, size)))
+
+
+class Passed(NamedTuple):
+    """messages: the last. fields: omega of every example. residual: root mean square change of the estimate in the last step,
+    before damping. converged: it is below the tolerance, and mean squares and variances of the estimates add up to one."""
+
+    messages: Messages
+    fields: Fields
     residual: Float[Array, ""]
     converged: Bool[Array, ""]
 
 
 @partial(jax.jit, static_argnames=("gradient", "max_steps"))
 def passing(
-    gradient: Callable[[Fields, Float[Array, "direction"], PyTree], Fields],
+    gradient: Callable[[Fields, Float[Array, "direction"], PyTree], tuple[Fields, Fields]],
     data: PyTree,
     matrix: Float[Array, "sample input"],
-    start: Float[Array, "input direction"],
+    start: Messages,
     damping: Float[Array, ""],
     tolerance: Float[Array, ""],
     max_steps: int,
 ) -> Passed:
-    """gradient: of omega, v and `data`, at module level: it is a part of the compiled program."""
-    n, d = matrix.shape
+    """gradient: g_k and dg_k / domega_k of omega, v and `data`, at module level: it is a part of the compiled program."""
+    d = matrix.shape[1]
 
     def step(state: tuple) -> tuple:
-        a, v, g, count, _ = state
-        fresh = gradient(matrix @ a - v * g, v, data)
-        precision = jnp.sum(fresh**2, axis=0) / d
+        old, count, _ = state
+        a, v, g = old
+        fresh, slope = gradient(matrix @ a - v * g, v, data)
+        precision = jnp.maximum(-jnp.sum(slope, axis=0) / d, jnp.minimum(jnp.sum(fresh**2, axis=0) / d, 1.0))
         mean = (precision * a + matrix.T @ fresh) / (1 + precision)
-        change = jnp.sqrt(jnp.mean((mean - a) ** 2))
-        a, v, g = (damping * old + (1 - damping) * new for old, new in ((a, mean), (v, 1 / (1 + precision)), (g, fresh)))
-        return a, v, g, count + 1, change
+        new = Messages(mean, 1 / (1 + precision), fresh)
+        mixed = jax.tree.map(lambda x, y: damping * x + (1 - damping) * y, old, new)
+        return mixed, count + 1, jnp.sqrt(jnp.mean((mean - a) ** 2))
 
     def unfinished(state: tuple) -> Array:
-        return (state[3] < max_steps) & (state[4] > tolerance)
+        return (state[1] < max_steps) & (state[2] > tolerance)
 
-    size = start.shape[1]
-    begin = (start, jnp.ones(size), jnp.zeros((n, size)), jnp.asarray(0), jnp.asarray(jnp.inf))
-    a, v, g, _, change = jax.lax.while_loop(unfinished, step, begin)
+    last, _, change = jax.lax.while_loop(unfinished, step, (start, jnp.asarray(0), jnp.asarray(jnp.inf)))
+    a, v, g = last
     lengths = jnp.abs(jnp.mean(a**2, axis=0) + v - 1)
-    return Passed(a, matrix @ a - v * g, v, change, (change < tolerance) & jnp.all(lengths < _LENGTHS / np.sqrt(d)))
+    return Passed(last, matrix @ a - v * g, change, (change < tolerance) & jnp.all(lengths < _LENGTHS / np.sqrt(d)))
 
 
 def matched(overlaps: Float[np.ndarray, "direction direction"]) -> Float[np.ndarray, "direction"]:

@@ -12,9 +12,10 @@ from orderparam.systems.multi_index.figures import draw_powers, draw_table
 from orderparam.systems.multi_index.hint.experiment import leading_eigenvectors, message_passing
 from orderparam.systems.multi_index.hint.model import HintedParity
 from orderparam.systems.multi_index.hint.theory import first_seen, spectral, state_evolution
-from orderparam.systems.multi_index.learnability.experiment import measured_hermite_power
-from orderparam.systems.multi_index.learnability.model import WeakLearnability
-from orderparam.systems.multi_index.learnability.theory import hardness
+from orderparam.systems.multi_index.learnability.experiment import climbed_staircase, measured_hermite_power
+from orderparam.systems.multi_index.learnability.model import STAIRS, LearnedTarget, WeakLearnability
+from orderparam.systems.multi_index.learnability.theory import grand_staircase, hardness
+from orderparam.systems.multi_index.learnability.threshold import threshold
 from orderparam.systems.multi_index.neuron.experiment import exit_chain, overlap_chain, trained_neuron
 from orderparam.systems.multi_index.neuron.model import SphericalSGD
 from orderparam.systems.multi_index.neuron.theory import exit_time, overlap_flow
@@ -124,7 +125,7 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
 def hinted_parity(
     hints: tuple[float, ...] = (0.5, 0.8, 1.0),
     lines: tuple[float, ...] = tuple(np.geomspace(0.55, 2.4, 24).tolist()),
-    runs: tuple[float, ...] = (0.7, 1.4, 1.8, 2.2),
+    runs: tuple[float, ...] = (0.7, 1.5, 2.2),
     input_dim: int = 500,
     seeds: int = 4,
 ) -> Iterator[Curve]:
@@ -137,6 +138,45 @@ def hinted_parity(
         yield Curve("drawn problem", message_passing, system, few, seeds, facets=passing)
         yield Curve("theory", spectral, system, fine, facets=eigenvectors)
         yield Curve("drawn problem", leading_eigenvectors, system, few, seeds, facets=eigenvectors)
+
+
+@study(
+    "grand-staircase",
+    title="One direction of a target opens the way to the others",
+    source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024",
+    full={
+        "lines": tuple(np.arange(0.4, 4.01, 0.05).round(12).tolist()),
+        "runs": (0.5, 0.7, 0.9, 1.1, 1.3, 1.6, 2.0, 2.4, 2.8, 3.2, 3.6, 4.0),
+        "input_dim": 2000,
+        "seeds": 16,
+    },
+    seconds=(60, 3600),
+    observables=("overlap",),
+    panels=lambda p: [
+        Panel(
+            "sample_ratio",
+            "overlap",
+            by="index",
+            text={0: "$z_1$", 1: "$z_2$", 2: "$z_3$"},
+            reference=[vertical(stair.threshold, "") for stair in threshold(STAIRS).stairs],
+            ylabel="overlap with each direction",
+        )
+    ],
+    caption=r"""
+        $y = z_1^2 + \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}: no $n = O(d)$ labels show a parity of three, but the square
+        shows $z_1$, and who knows it is left with a parity of two. Dotted: the two stairs, the second for perfect knowledge of
+        $z_1$.
+    """,
+)
+def grand_staircase_study(
+    lines: tuple[float, ...] = (0.45, 0.57, 0.7, 0.9, 1.1, 1.3, 1.4, 1.45, 1.9, 2.46, 2.8, 3.4, 4.0),
+    runs: tuple[float, ...] = (0.45, 0.9, 1.3, 1.9, 3.4, 4.0),
+    input_dim: int = 500,
+    seeds: int = 6,
+) -> Iterator[Curve]:
+    system = LearnedTarget(1.0, input_dim=input_dim)
+    yield Curve("state evolution", grand_staircase, system, {"sample_ratio": lines})
+    yield Curve("message passing", climbed_staircase, system, {"sample_ratio": runs}, seeds)
 
 
 def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:

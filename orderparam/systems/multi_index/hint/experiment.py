@@ -15,7 +15,7 @@ from orderparam.core.fields import check_iteration
 from orderparam.core.verb import experiment
 from orderparam.gaussian.tail import log_cdf
 from orderparam.systems.multi_index.hint.model import HintedOverlaps, HintedParity, HintedSpectrum, correlation
-from orderparam.systems.multi_index.passing import first_pair, matched, pair_of_eigenvectors, passing
+from orderparam.systems.multi_index.passing import Messages, first_pair, matched, pair_of_eigenvectors, passing
 
 _LEAST = 1e-12  # variance of a field that is known
 _STATES = np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)])  # signs of the fields of a label y, times y
@@ -52,22 +52,26 @@ def message_passing(
     start = jnp.pad(first_pair(drawn.matrix, _correlation(system, drawn)), ((0, 0), (1, 0)))
     data = (system.hint, drawn.known, drawn.labels)
     numbers = (jnp.asarray(damping), jnp.asarray(tolerance))
-    found = passing(_parity, data, drawn.matrix, start, *numbers, max_steps)
-    overlaps = np.asarray(found.estimate[:3]) / np.sqrt(drawn.matrix.shape[1])
+    found = passing(_parity, data, drawn.matrix, Messages.first(start, len(drawn.labels)), *numbers, max_steps)
+    overlaps = np.asarray(found.messages.estimate[:3]) / np.sqrt(drawn.matrix.shape[1])
     hinted = system.hint + (1 - system.hint) * overlaps[0, 0]
     return HintedOverlaps(jnp.asarray(np.mean(matched(overlaps[1:, 1:]))), hinted, found.converged, found.residual)
 
 
-def _parity(omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array, Array]) -> Array:
-    """d ln P(y | omega, v) / d omega, of z1 = known + sqrt(1 - Q) (omega1 + sqrt(v1) t) and z_k = omega_k + sqrt(v_k) t."""
+def _parity(
+    omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array, Array]
+) -> tuple[Float[Array, "sample 3"], Float[Array, "sample 3"]]:
+    """g = d ln P(y | omega, v) / d omega and its slopes, of z1 = known + sqrt(1 - Q) (omega1 + sqrt(v1) t) and
+    z_k = omega_k + sqrt(v_k) t."""
     hint, known, labels = data
     scale = jnp.stack([jnp.sqrt(1 - hint), 1.0, 1.0])
     deviation = jnp.sqrt(jnp.maximum(scale**2 * v, _LEAST))
-    margin = ((scale * omega).at[:, 0].add(known) / deviation)[:, None]
+    margin = (scale * omega).at[:, 0].add(known) / deviation
     signs = labels[:, None, None] * _STATES
-    chances = log_cdf(signs * margin)
+    chances = log_cdf(signs * margin[:, None])
     share = jax.nn.softmax(jnp.sum(chances, axis=-1), axis=-1)[..., None]
-    return scale / deviation * jnp.sum(share * signs * jnp.exp(-(margin**2) / 2 - chances), axis=1) / np.sqrt(2 * np.pi)
+    rates = jnp.sum(share * signs * jnp.exp(-(margin[:, None] ** 2) / 2 - chances), axis=1) / np.sqrt(2 * np.pi)
+    return scale / deviation * rates, -((scale / deviation) ** 2) * rates * (rates + margin)
 
 
 @experiment

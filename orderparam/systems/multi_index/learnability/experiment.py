@@ -2,7 +2,7 @@
 
 import ast
 import itertools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,10 +21,12 @@ from orderparam.systems.multi_index.learnability.model import (
     LearnedTarget,
     WeakLearnability,
 )
-from orderparam.systems.multi_index.passing import FIRST, first_pair, matched, passing
+from orderparam.systems.multi_index.passing import FIRST, Messages, Passed, first_pair, matched, passing
 from orderparam.systems.multi_index.rules import hermite_values
 
-_LEAST = 1e-8  # variance of a field that is known; from 1e-6 on estimates do not settle
+_LEAST = 1e-12  # variance of a field that is known
+_SOFT, _HARD = 1e-3, 1e-6  # variance that is added to that of z1: while examples are still given their preimages, and at the end
+_ROUNDING = 1e-12
 _SIGNS = np.array(list(itertools.product((1.0, -1.0), repeat=3)))  # of the three fields
 
 
@@ -57,6 +59,8 @@ def climbed_staircase(
     """Message passing on a drawn problem: for the first direction from a random estimate, then for all from that of the first and
     small ones of the others along eigenvectors. It commutes with rotations: the directions are the first three axes.
 
+    Labels without noise tell z1 so well that an example which is given the wrong one of its preimages keeps it for ever: z1 is
+    taken to be known to a variance of 1e-3 at best, and to one of 1e-6 in a last run.
     `converged`, residual: see `passing.Passed`. Raises `ValueError` for any other target than z1^2 + sign(z1 z2 z3), whose labels
     have four preimages in z1, where no sample is left, and for damping outside of [0, 1).
     """
@@ -66,14 +70,19 @@ def climbed_staircase(
     draw_key, start_key = jax.random.split(key)
     x = jax.random.normal(draw_key, (n, d))
     labels, matrix = x[:, 0] ** 2 + jnp.sign(jnp.prod(x[:, :3], axis=1)), x / jnp.sqrt(d)
-    numbers = (jnp.asarray(damping), jnp.asarray(tolerance))
+
+    def passed(start: Messages, added: float) -> Passed:
+        data = (labels, jnp.asarray(added))
+        return passing(_square_and_sign, data, matrix, start, jnp.asarray(damping), jnp.asarray(tolerance), max_steps)
+
     start = FIRST * jax.random.normal(start_key, (d, 3)).at[:, 1:].set(0.0)
-    first = passing(_square_and_sign, labels, matrix, start, *numbers, max_steps)
-    share = _preimages(first.fields, first.variance, labels)[0]
+    first = passed(Messages.first(start, n), _SOFT)
+    share = _preimages(first.fields, first.messages.variance, (labels, _SOFT)).share
     others = first_pair(matrix, 2 / np.pi * share @ (_SIGNS[:, 1] * _SIGNS[:, 2]))
-    start = jnp.concatenate([first.estimate[:, :1], others], axis=1)
-    found = passing(_square_and_sign, labels, matrix, start, *numbers, max_steps)
-    overlaps = np.asarray(found.estimate[:3]) / np.sqrt(d)
+    start = jnp.concatenate([first.messages.estimate[:, :1], others], axis=1)
+    found = passed(passed(Messages.first(start, n), _SOFT).messages, _HARD)
+    overlaps = np.asarray(found.messages.estimate[:3]) / np.sqrt(d)
+    overlaps = np.where(np.abs(overlaps) > _ROUNDING, overlaps, 0.0)  # of estimates that have died out
     return Climb(
         overlap=jnp.asarray([abs(overlaps[0, 0]), *matched(overlaps[1:, 1:])]),
         next_threshold=jnp.asarray(jnp.nan),
@@ -82,24 +91,37 @@ def climbed_staircase(
     )
 
 
-def _preimages(
-    omega: Float[Array, "sample 3"], v: Float[Array, "3"], labels: Float[Array, "sample"]
-) -> tuple[Float[Array, "sample choice"], Float[Array, "sample choice"], Float[Array, "sample choice 2"]]:
-    """Of the eight choices of signs, of which each has one z1: their probabilities given y = z1^2 + sign(z1 z2 z3) and omega, and
-    (z1 - omega1) / v1 and d ln P(signs of z2 and z3 | omega) / d omega there."""
+class _Preimages(NamedTuple):
+    """Of the eight choices of signs, of which each has one z1: their probabilities given y = z1^2 + sign(z1 z2 z3) and omega,
+    (z1 - omega1) / v1, and d ln P(signs of z2 and z3 | omega) / d omega. variance: v, with what is added to v1."""
+
+    share: Float[Array, "sample choice"]
+    pull: Float[Array, "sample choice"]
+    slope: Float[Array, "sample choice 2"]
+    variance: Float[Array, "3"]
+
+
+def _preimages(omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array | float]) -> _Preimages:
+    """data: labels, and what is added to v1."""
+    labels, added = data
     square = labels[:, None] - np.prod(_SIGNS, axis=1)
     root = jnp.sqrt(jnp.where(square > 0, square, 1.0))
-    v = jnp.maximum(v, _LEAST)
+    v = jnp.maximum(v.at[0].add(added), _LEAST)
     pull = jnp.asarray(_SIGNS[:, 0] * root - omega[:, :1]) / v[0]
     margin = (omega / jnp.sqrt(v))[:, None, 1:]
     chances = log_cdf(_SIGNS[:, 1:] * margin)
     height = -v[0] * pull**2 / 2 - jnp.log(root) + jnp.sum(chances, axis=-1)
     share = jax.nn.softmax(jnp.where(square > 0, height, -jnp.inf), axis=-1)
     slope = jnp.exp(-(margin**2) / 2 - chances) / jnp.sqrt(2 * np.pi * v[1:])
-    return share, pull, slope * _SIGNS[:, 1:]
+    return _Preimages(share, pull, slope * _SIGNS[:, 1:], v)
 
 
-def _square_and_sign(omega: Float[Array, "sample 3"], v: Float[Array, "3"], labels: Float[Array, "sample"]) -> Array:
-    """d ln P(y | omega, v) / d omega."""
-    share, pull, slope = _preimages(omega, v, labels)
-    return jnp.concatenate([jnp.sum(share * pull, axis=1)[:, None], jnp.sum(share[..., None] * slope, axis=1)], axis=1)
+def _square_and_sign(
+    omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array]
+) -> tuple[Float[Array, "sample 3"], Float[Array, "sample 3"]]:
+    """g = d ln P(y | omega, v) / d omega and its slopes dg_k / d omega_k."""
+    share, pull, slope, variance = _preimages(omega, v, data)
+    first, others = jnp.sum(share * pull, axis=1), jnp.sum(share[..., None] * slope, axis=1)
+    of_first = jnp.sum(share * (pull - first[:, None]) ** 2, axis=1) - 1 / variance[0]
+    of_others = -others * (others + omega[:, 1:] / variance[1:])
+    return jnp.concatenate([first[:, None], others], axis=1), jnp.concatenate([of_first[:, None], of_others], axis=1)

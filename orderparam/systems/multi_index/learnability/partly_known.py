@@ -21,6 +21,7 @@ from orderparam.systems.multi_index.learnability.conditional import LabelMoments
 from orderparam.systems.multi_index.learnability.hermite_tensors import complement, in_axes
 from orderparam.systems.multi_index.learnability.several_indices import DISCRETE, operator_of
 
+_DIGITS = 10  # of labels, in units of their spread: what the known fields alone decide is equal, but for rounding
 _LOG2_KNOWN, _POINTS, _NEIGHBOURS, _GROUPS = 8, 4096, 32, 16
 NOTHING = 1e-9  # eigenvalues of an overlap below are directions of which nothing is known
 
@@ -29,10 +30,10 @@ Directions = Float[np.ndarray, "direction index"]
 
 
 def split(overlap: Matrix) -> tuple[Directions, Directions]:
-    """Orthonormal directions of which something is known, and the others."""
+    """Orthonormal directions of which a part is known, and those of which nothing is."""
     values, vectors = np.linalg.eigh(overlap)
     known = in_axes(vectors[:, values > NOTHING].T)
-    return known, complement(known)
+    return in_axes(vectors[:, (values > NOTHING) & (values < 1 - NOTHING)].T), complement(known)
 
 
 def moments_given(target: Target, overlap: Matrix, directions: Directions) -> LabelMoments:
@@ -43,9 +44,9 @@ def moments_given(target: Target, overlap: Matrix, directions: Directions) -> La
     count = len(directions)
 
     def features(t: np.ndarray) -> np.ndarray:
-        x = t @ directions.T
-        pairs = x[:, :, None] * x[:, None] - np.eye(count)
-        return np.concatenate([x, pairs.reshape(len(x), -1)], axis=1)
+        x = directions @ t
+        pairs = x[:, None] * x - np.eye(count)[..., None]
+        return np.concatenate([x, pairs.reshape(-1, x.shape[1])])
 
     products = _products(target, overlap, features)
     firsts, seconds = products[:, :count, :count], products[:, count:, count:].reshape(_GROUPS, *(count,) * 4)
@@ -62,13 +63,16 @@ def moments_given(target: Target, overlap: Matrix, directions: Directions) -> La
 def information(target: Target, overlap: Matrix, directions: Directions) -> Float[np.ndarray, "direction direction"]:
     """qh d / n along the known directions."""
     root = _root(np.linalg.inv(np.eye(len(directions)) - directions @ overlap @ directions.T))
-    return root @ _products(target, overlap, lambda t: t @ directions.T).mean(axis=0) @ root
+    return root @ _products(target, overlap, lambda t: directions @ t).mean(axis=0) @ root
 
 
 def _products(
     target: Target, overlap: Matrix, features: Callable[[np.ndarray], np.ndarray]
 ) -> Float[np.ndarray, "group feature feature"]:
-    """E of products of E[feature | y, omega], for groups of values of omega that are all spread over its law."""
+    """E of products of E[feature | y, omega], for groups of values of omega that are all spread over its law.
+
+    features: of t, (index, sample), as (feature, sample).
+    """
     from scipy.stats import qmc  # slow to import, and here alone
 
     size = target.dimension
@@ -78,13 +82,12 @@ def _products(
     found = []
     for omega in points:
         t = rng.standard_normal((_POINTS, size))
-        labels = np.asarray(target(omega + t @ rest), float)
+        labels = np.round(np.asarray(target(omega + t @ rest), float), _DIGITS)
         order = np.argsort(labels)
-        f, y = features(t[order]), labels[order]
-        starts = np.flatnonzero(np.diff(y, prepend=-np.inf))
+        f, y = features(t[order].T), labels[order]
+        starts = np.concatenate([[0], 1 + np.flatnonzero(y[1:] != y[:-1])])
         if len(starts) > DISCRETE:  # the bias of neighbours grows with how many they are
-            starts = np.arange(0, _POINTS, _NEIGHBOURS)
-            found.append(2 * _paired(f, starts) - _paired(f, starts[::2]))
+            found.append(2 * _neighbours(f, _NEIGHBOURS) - _neighbours(f, 2 * _NEIGHBOURS))
         else:
             found.append(_paired(f, starts))
     return np.stack(found).reshape(_GROUPS, -1, *found[0].shape).mean(axis=1)
@@ -92,12 +95,19 @@ def _products(
 
 def _paired(features: np.ndarray, starts: np.ndarray) -> Float[np.ndarray, "feature feature"]:
     """The mean over groups, which begin at `starts`, of the products of two different members of each."""
-    counts = np.diff(starts, append=len(features))
-    others = np.maximum(counts - 1, 1)[:, None]
-    sums = np.add.reduceat(features, starts)
-    return (sums.T @ (sums / others) - features.T @ (features / np.repeat(others, counts, axis=0))) / len(features)
+    samples = features.shape[1]
+    counts = np.diff(starts, append=samples)
+    others = np.maximum(counts - 1, 1)
+    sums = np.add.reduceat(features, starts, axis=1)
+    return (sums / others @ sums.T - features / np.repeat(others, counts) @ features.T) / samples
+
+
+def _neighbours(features: np.ndarray, count: int) -> Float[np.ndarray, "feature feature"]:
+    """`_paired` for groups of the same count."""
+    sums = features.reshape(len(features), -1, count).sum(axis=2)
+    return (sums @ sums.T - features @ features.T) / (count - 1) / features.shape[1]
 
 
 def _root(matrix: Matrix) -> Matrix:
     values, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return (vectors * np.sqrt(np.where(values > NOTHING, values, 0.0))) @ vectors.T

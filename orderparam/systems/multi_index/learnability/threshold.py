@@ -111,11 +111,12 @@ def _next(g: Target, overlap: np.ndarray) -> WeakThreshold:
     values = np.linalg.eigvalsh(overlap)
     if not (values[0] > -1e-9 and values[-1] < 1 + 1e-9):
         raise ValueError(f"overlap: eigenvalues from {values[0]:.4g} to {values[-1]:.4g}; must be from 0 to 1")
-    known, rest = split(overlap)
+    rest = split(overlap)[1]
     if not len(rest):
         raise ValueError("overlap: something is known of every direction; one at least must have overlap 0")
     moments = moments_given(g, overlap, rest)
     stair = lowest_stair(moments, rest)
+    known = complement(rest)
     found = known if stair is None else np.concatenate([known, stair.directions])
     complete = len(found) == size or not depends(g, complement(found))
     return _found(f"{g.name}, given overlaps", [] if stair is None else [stair], complete, moments)

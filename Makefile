@@ -1,8 +1,9 @@
 # make demo   installs into .venv and runs the main job: a measured learning curve of real digits with its theories
-# make test   installs and runs the everyday tests make test-all  all of them, the long ones too
-# make smoke  a few seconds of every room          make check     lint and types
+# make test   installs and runs the everyday tests make test-all  all of them, the long ones too; writes tests/passed.txt
+# make test-changed  all but the long tests of physics that has not changed since they passed (tests/passed.txt)
+# make smoke  a few seconds of every room          make check     lint, types and imports
 # make attack random interrupts, damages, malformed calls, parameters; hours
-# make bench  the benchmarks                       make figures   every study at quick size into docs/gallery, and docs/agreement.md; hours
+# make bench  the benchmarks                       make figures   every study at the size of the gallery into docs/gallery, and docs/agreement.md; a day, resumed
 # make docs   the site, into site/ (no network)    make clean     removes .venv, site and caches (results stay)
 PYTHON ?= python3
 VENV   ?= .venv
@@ -12,7 +13,7 @@ CONSTRAINTS ?=
 # one file of tests after the other in each of two processes: what a file has compiled serves all its tests
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: demo test test-all attack smoke check bench figures docs clean
+.PHONY: demo test test-all test-changed attack smoke check bench figures docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/orderparam run digits-learning-curve
@@ -21,7 +22,10 @@ test: $(VENV)/.installed-dev
 	$(PYTEST)
 
 test-all: $(VENV)/.installed-dev
-	$(PYTEST) -m "not attack"
+	$(PYTEST) -m "not attack" --remember
+
+test-changed: $(VENV)/.installed-dev
+	$(PYTEST) -m "not attack" --changed
 
 attack: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -m attack
@@ -31,6 +35,7 @@ smoke: $(VENV)/.installed-test
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-dev

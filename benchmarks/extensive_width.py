@@ -33,8 +33,8 @@ from orderparam.systems.extensive_width import (
     bayes_optimal,
     quadratic_bayes_optimal,
 )
-from orderparam.systems.extensive_width.experiment.data import affine_part, draw, output
-from orderparam.systems.extensive_width.theory.matrix_channel import matrix_channel
+from orderparam.systems.extensive_width.experiment import affine_part, draw, output
+from orderparam.systems.extensive_width.quadratic import matrix_channel
 
 PUBLISHED = "SCALING_LAWS_CODE"
 

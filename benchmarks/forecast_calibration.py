@@ -3,7 +3,10 @@ scikit-learn.
 
     python benchmarks/forecast_calibration.py --store results.json            # goes on where it stopped
     python benchmarks/forecast_calibration.py --store tuning.json --tuning    # the tables that the numbers were chosen on
+    python benchmarks/forecast_calibration.py --store b.json --learner boosting   # or forest, ridge: the package's estimators
+    python benchmarks/forecast_calibration.py --store large.json --large      # 2500 rows of tables that have 5600 and more
 
+--subsets says how many random parts of each table are forecast.
 From n random rows of a table (a quarter; of larger tables also fewer) the error at 2, 4 and 10 times as many is predicted. Then
 it is
 measured: random training sets of that size from the whole table, the others held out, by scikit-learn's KernelRidge with the
@@ -15,6 +18,7 @@ The tables come with packages: pip install 'orderparam[calibration]'; images wit
 """
 
 import argparse
+import dataclasses
 import json
 import time
 import warnings
@@ -30,10 +34,14 @@ from sklearn.kernel_ridge import KernelRidge
 
 from orderparam.data import apply_task, load
 from orderparam.learning_curves import forecast_problem
+from orderparam.learning_curves.estimators import compared, residuals
+from orderparam.learning_curves.measured import class_errors
 from orderparam.learning_curves.problem import Problem, from_dataset, from_frame
 
+KEYS = ("median |log ratio|", "90 %", "rms", "inside 95 %", "upper/lower")
 SUBSETS, LARGEST_TABLE, LARGEST_TRAINING = 6, 4000, 2000
 TIMES = (2, 4, 10)
+KNOWN_OF_LARGE, LARGE_TABLE, LARGE_TRAINING = 2500, 25_000, 10_000  # of --large
 
 
 def sklearn_table(name: str, target: str = "target", drop: str = "", words: bool = False) -> Callable[[], Any]:
@@ -205,6 +213,19 @@ def cosine_kernel(arch: str, first: np.ndarray, second: np.ndarray) -> np.ndarra
     return cross
 
 
+def later_estimator_error(whole: Problem, estimator: Any, size: int, random: np.random.Generator) -> tuple[float, ...]:
+    """The same of an estimator, and for classes its share of wrong ones with its standard error."""
+    found = []
+    for _ in range(int(np.clip(4000 / size, 2, 5))):
+        order = random.permutation(len(whole.values))
+        test = order[size : size + 2000]
+        missed = residuals(whole, estimator, order[:size], test)
+        rate = class_errors(whole, test, missed)[0] if whole.classes else np.nan
+        found.append((np.mean(np.sum(missed**2, axis=1)), rate))
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
+    return float(mean[0]), float(error[0]), float(mean[1]), float(error[1])
+
+
 def later_error(inputs: np.ndarray, values: np.ndarray, arch: str, ridge: float, size: int, random: np.random.Generator) -> tuple:
     """Held-out error of training sets of this size, as a share of the variance over the table: mean and standard error."""
     found = []
@@ -263,23 +284,33 @@ def power_laws(n_train: np.ndarray, error: np.ndarray, sizes: np.ndarray) -> dic
     return found
 
 
-def run(name: str, entry: Any, known: int, subset: int) -> dict[str, Any]:
+def run(name: str, entry: Any, known: int, subset: int, learner: str, large: bool) -> dict[str, Any]:
+    largest, most = (LARGE_TABLE, LARGE_TRAINING) if large else (LARGEST_TABLE, LARGEST_TRAINING)
     data, target = entry
     count = len(apply_task(data, target)[1].rows) if not isinstance(data, pd.DataFrame) else int(data[target].notna().sum())
     random = np.random.default_rng([zlib.crc32(name.encode()), subset, known])
-    rows = random.permutation(count)[:LARGEST_TABLE]
+    rows = random.permutation(count)[:largest]
     problem, inputs, values = split(entry, rows, known)
+    estimator = None if learner == "network" else compared(problem)[learner]
+    whole = dataclasses.replace(problem, inputs=inputs, values=values)
     values = values - problem.mean  # the constant that the forecast takes from the known rows
     started = time.process_time()
-    result = forecast_problem(problem)
+    result = forecast_problem(problem, estimator=estimator, compare=False)
     seconds = time.process_time() - started
     n_train = result.measured["n_train"].values.astype(float)
     error = np.nanmean(result.measured["test_error"].values, axis=1)
-    sizes = [k * known for k in TIMES if k * known <= min(0.9 * len(rows), LARGEST_TRAINING)]
+    sizes = [k * known for k in TIMES if k * known <= min(0.9 * len(rows), most)]
     others = power_laws(n_train, error, np.array(sizes, float))
     points = []
     for i, size in enumerate(sizes):
-        truth, unsure = later_error(inputs, values, result.arch, result.ridge, size, random)
+        rates: dict[str, float] = {}
+        if estimator is None:
+            truth, unsure = later_error(inputs, values, result.arch, result.ridge, size, random)
+        else:
+            truth, unsure, rate, unsure_rate = later_estimator_error(whole, estimator, size, random)
+            if problem.classes:
+                middle, lowest, highest = result.at(size, "error_rate")
+                rates = {"rate": rate, "unsure_rate": unsure_rate, "rate_at": middle, "rate_low": lowest, "rate_high": highest}
         value, low, high = result.at(size)
         unit = float(np.sum(values.var(axis=0)))
         spread = float(result._row(size)["absolute_spread"])
@@ -294,6 +325,8 @@ def run(name: str, entry: Any, known: int, subset: int) -> dict[str, Any]:
                 "high": high,
                 "absolute": absolute,
                 "absolute_spread": spread,
+                "no change": float(error[-1]),
+                **rates,
                 **{other: values_of[i] for other, values_of in others.items()},
             }
         )
@@ -310,8 +343,8 @@ def run(name: str, entry: Any, known: int, subset: int) -> dict[str, Any]:
     }
 
 
-def jobs(entries: dict[str, Callable[[], Any]]) -> list[tuple[str, int, int]]:
-    """A quarter of every table, and a tenth of those that have 1000 rows, from 60 to 1000."""
+def jobs(entries: dict[str, Callable[[], Any]], subsets: int, large: bool) -> list[tuple[str, int, int]]:
+    """A quarter of every table, and a tenth of those that have 1000 rows, from 60 to 1000; of large tables 2500 rows."""
     found = []
     for name, read in entries.items():
         try:
@@ -320,16 +353,19 @@ def jobs(entries: dict[str, Callable[[], Any]]) -> list[tuple[str, int, int]]:
             print(f"left out: {name} ({error})")
             continue
         count = len(apply_task(data, target)[1].rows) if not isinstance(data, pd.DataFrame) else int(data[target].notna().sum())
+        if large:
+            found += [(name, KNOWN_OF_LARGE, subset) for subset in range(subsets) if 0.9 * count >= 2 * KNOWN_OF_LARGE]
+            continue
         count = min(count, LARGEST_TABLE)
         shares = {max(60, count // 4), *([max(60, count // 10)] if count >= 1000 else [])}
-        found += [(name, known, subset) for known in sorted(shares) for subset in range(SUBSETS) if 2 * known <= 0.9 * count]
+        found += [(name, known, subset) for known in sorted(shares) for subset in range(subsets) if 2 * known <= 0.9 * count]
     return sorted(found, key=lambda job: (job[2], job[1]))
 
 
 def figures(results: list[dict[str, Any]], spread: str = "") -> dict[str, Any]:
     points = [point for result in results for point in result["points"]]
     table = {}
-    for name in ("predicted", "power law", "MMF", "POW4"):
+    for name in ("predicted", "power law", "MMF", "POW4", "no change"):
         ratio = np.array([np.log(point[name] / point["measured"]) for point in points])
         table[name] = {
             "median |log ratio|": float(np.median(np.abs(ratio))),
@@ -342,6 +378,19 @@ def figures(results: list[dict[str, Any]], spread: str = "") -> dict[str, Any]:
         for p in points
     ]
     table["predicted"]["inside 95 %"] = float(np.mean(inside))
+    table["predicted"]["upper/lower"] = float(np.median([p["high"] / p["low"] for p in points]))
+    judged = [p for p in points if "rate" in p and p["rate"] > 0 and p["rate_at"] > 0]
+    if judged:
+        within = []
+        for p in judged:
+            end = p["rate_high"] if p["rate"] > p["rate_at"] else p["rate_low"]
+            width = np.hypot(np.log(end / p["rate_at"]), 1.96 * p["unsure_rate"] / p["rate"])
+            within.append(abs(np.log(p["rate_at"] / p["rate"])) < width)
+        table["error rate"] = {
+            "median |log ratio|": float(np.median([abs(np.log(p["rate_at"] / p["rate"])) for p in judged])),
+            "upper/lower": float(np.median([p["rate_high"] / p["rate_low"] for p in judged])),
+            "inside 95 %": float(np.mean(within)),
+        }
     absolute = [abs(p["absolute"]) < 1.96 * np.hypot(p["absolute_spread"], p["unsure"] / p["measured"]) for p in points]
     table["in units"] = {
         "median |log ratio|": float(np.median([abs(p["absolute"]) for p in points])),
@@ -364,20 +413,20 @@ def report(results: list[dict[str, Any]]) -> str:
         points = sum(len(one["points"]) for one in part)
         inside = found["predicted"]["inside 95 %"] * points
         lines.append(f"| {name} | {part[0]['inputs']} | {rows} | {points} | {medians} | {inside:.0f} |")
-    lines += ["", "| | points | median abs. log ratio | 90 % | root mean square | inside 95 % |", "| --- " * 6 + "|"]
+    head = "| | points | median abs. log ratio | 90 % | root mean square | inside 95 % | upper/lower |"
+    lines += ["", head, "| --- " * 7 + "|"]
     groups = {"all": results}
     for kind in ("regression", "classes"):
         groups[kind] = [one for one in results if one["kind"] == kind]
-    groups["60 to 199 rows known"] = [one for one in results if one["known"] < 200]
-    groups["200 to 1000 rows known"] = [one for one in results if one["known"] >= 200]
+    groups["below 150 rows known"] = [one for one in results if one["known"] < 150]
+    groups["150 to 2000 rows known"] = [one for one in results if 150 <= one["known"] <= 2000]
+    groups["more than 2000 rows known"] = [one for one in results if one["known"] > 2000]
     for name, part in groups.items():
         if not part:
             continue
         count = sum(len(one["points"]) for one in part)
         for form, numbers in figures(part).items():
-            cells = " | ".join(
-                f"{numbers[key]:.3f}" if key in numbers else "" for key in ("median |log ratio|", "90 %", "rms", "inside 95 %")
-            )
+            cells = " | ".join(f"{numbers[key]:.3f}" if key in numbers else "" for key in KEYS)
             lines.append(f"| {name}, {form} | {count} | {cells} |")
     return "\n".join(lines)
 
@@ -386,13 +435,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, default=Path("forecast_calibration.json"))
     parser.add_argument("--tuning", action="store_true")
+    parser.add_argument("--learner", choices=("network", "boosting", "forest", "ridge"), default="network")
+    parser.add_argument("--large", action="store_true", help="2500 rows of the tables that have more than twice as many")
+    parser.add_argument("--subsets", type=int, default=SUBSETS)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many; the same command goes on")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     results = json.loads(chosen.store.read_text()) if chosen.store.exists() else []
     done = {(one["name"], one["known"], one["subset"]) for one in results}
     entries, read = (TUNING if chosen.tuning else REPORTED), {}
-    wanted, started = jobs(entries), time.time()
+    wanted, started = jobs(entries, chosen.subsets, chosen.large), time.time()
     for name, known, subset in wanted:
         if (name, known, subset) in done:
             continue
@@ -402,7 +454,7 @@ def main() -> None:
         if name not in read:
             read[name] = entries[name]()
         try:
-            results.append(run(name, read[name], known, subset))
+            results.append(run(name, read[name], known, subset, chosen.learner, chosen.large))
         except ValueError as error:
             print(f"{name}, {known} rows: {error}")
             continue

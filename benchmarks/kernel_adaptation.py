@@ -35,8 +35,7 @@ from orderparam.systems.kernel_adaptation import (
     sampled_on_data,
     sampled_patches,
 )
-from orderparam.systems.kernel_adaptation.two_layers.experiment.data import training_set
-from orderparam.systems.kernel_adaptation.two_layers.experiment.posterior import TwoLayerPosterior
+from orderparam.systems.kernel_adaptation.two_layers.experiment import TwoLayerPosterior, training_set
 
 SYSTEM = TwoLayerNetwork(20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5, modes=(1, 3))
 

@@ -20,7 +20,7 @@ from rich.table import Table
 from scipy.special import erf
 
 from orderparam.systems.online_sgd import CommitteeSGD, overlap_chain, overlap_flow, trained_network
-from orderparam.systems.online_sgd.committee.equations import Order, problem, velocity
+from orderparam.systems.online_sgd.theory import Order, problem, velocity
 
 WIDTH, TEACHER, DIM, SEEDS, REPEATS = 8, 4, 1000, 16, 5
 STEPS = 5000

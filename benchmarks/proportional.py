@@ -24,7 +24,7 @@ from scipy.optimize import fsolve
 
 import orderparam as op
 from orderparam.systems.proportional import Convolutional, FullyConnected, finite_width
-from orderparam.systems.proportional.theory.deep import prior_kernels
+from orderparam.systems.proportional.deep import prior_kernels
 
 WIDTHS = np.geomspace(20, 5000, 50)
 DENSE_WIDTHS = WIDTHS[[5, 25, 45]]  # the dense way is timed on these; 50 widths cost 50/3 as much

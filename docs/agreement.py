@@ -1,12 +1,13 @@
-"""Runs every study at its quick size, keeps its figure and numbers in docs/gallery, and writes docs/agreement.md from them.
+"""Runs every study at the size of the gallery, keeps figures and numbers in docs/gallery, and writes docs/agreement.md from them.
 
-    python docs/agreement.py [STUDY ...] [--results FOLDER] [--no-run]
+    python docs/agreement.py [STUDY ...] [--size SIZE] [--results FOLDER] [--no-run] [--list]
 
-A study's result is kept in FOLDER/STUDY-STATE, where STATE is a hash of the code that its module imports, directly or not,
+A study's result is kept in FOLDER/SIZE/STUDY-STATE, where STATE is a hash of the code that the study reaches, wherever it stands,
 without what carries and draws numbers (`core`, `plotting`, the decorators of studies) and without comments and docstrings. While
 that is unchanged, a finished study is not run again and an interrupted one goes on where it stopped. A study that fails is
-reported and the rest goes on. With names, these alone are run. With --no-run nothing is: what has a result is taken, the newest
-of another state where there is none of this one.
+reported and the rest goes on. Before each study it is said how many are left and, from the records of earlier runs, about how
+long they take; --list says only that. With names, these alone are run. With --no-run nothing is: what has a result is taken, the
+newest of another state where there is none of this one.
 
 docs/gallery/STUDY.webp is the figure, drawn again when words or the house style change; docs/gallery/STUDY.json what the page of
 the study and the table of all studies say. Pages are made of these alone, without results.
@@ -16,7 +17,6 @@ decorator) that says why.
 """
 
 import argparse
-import functools
 import hashlib
 import inspect
 import json
@@ -35,18 +35,35 @@ from _site.record import draw, record  # noqa: E402
 from _site.state import source_state  # noqa: E402
 
 import orderparam.plotting  # noqa: E402
+from orderparam.core.outline import SIZES  # noqa: E402
 from orderparam.core.study import Study, load, studies  # noqa: E402
 
 GALLERY = HERE / "gallery"
 INTRODUCTION = """\
 # How far theory and measurement are apart
 
-Made by `make figures`, which runs every study at its quick size (`orderparam run STUDY` makes one of them, with its figure and
-the table of all points). Of the points at which a measurement, with its standard error, stands beside a theory: how many differ
-by more than three standard errors, and the median of |mean / theory − 1|. Where several theories stand beside the same
-measurements, the row is that of the one that agrees at most points, which is named; curves for orientation do not count. By
-chance 0.27 % of independent points lie beyond three: a number that chance explains (more than 1 % probable, binomial) says so.
+`make figures` writes this page from its runs of every study; `orderparam run STUDY` makes one of them, with its figure and the
+table of all points. The columns mean:
+
+- *runs*: independent runs that converged at a measured point, fewest to most. *Unconverged* runs are counted in their own column
+  and are in no mean.
+- *resolution*: the standard error of a measured mean over the theory, in the median of the points. A deviation that is smaller
+  than this could not have been seen.
+- *beyond 3*: how many of the points at which a measurement with its error stands beside a theory differ by more than three
+  standard errors. An error from the scatter of n runs is itself uncertain: the deviation is judged by Student's t with n − 1
+  degrees of freedom, so that 0.27 % of independent points lie beyond three by chance at any n. With four runs this means 9.2 of
+  the errors that are drawn, with sixteen 3.6, with forty 3.2. *chance* says that chance explains the number (more than 1 %
+  probable, binomial).
+- *rms z*: the root mean square of these deviations in standard errors: 1 within 1/√(2 points) where theory and measurement agree;
+  less where errors are overestimated or correlated.
+- *median*, *worst*: of |mean / theory − 1|. Where a theory is zero to rounding its largest value stands in the denominator.
+
+Where several theories stand beside the same measurements, the row is that of the one with the fewest points beyond three, then
+with the smallest rms z; it is named. Curves for orientation do not count, nor do observables that the figure does not show, and a
+measurement that stands at several points of a theory counts once. *Size* says which of a study's three sizes was run.
 """
+LARGEST_SHARE = 0.1  # of unconverged runs in a study that is finished
+COARSEST = 0.05  # resolution of a study that proves something
 
 
 def unexplained(shown: Mapping[str, Any], explained: str) -> bool:
@@ -54,21 +71,59 @@ def unexplained(shown: Mapping[str, Any], explained: str) -> bool:
     return bool(shown["best"]["beyond"] and not shown["best"]["by_chance"] and not explained)
 
 
+HEADS = (
+    "study", "size", "theory", "runs", "unconverged", "resolution", "beyond 3", "rms z", "median", "worst", "core seconds", "why",
+)  # fmt: skip
+
+
 def row(name: str, shown: Mapping[str, Any] | None, explained: str) -> str:
     """The table's row of a study, from its record."""
     if shown is None:
-        return f"| `{name}` | | not run | | | |"
+        return _joined([f"`{name}`", "not run", *[""] * (len(HEADS) - 2)])
     best = shown["best"]
-    beyond, deviation, why = "no measurement", "", ""
+    beyond, why = "no measurement", ""
     if best["median_deviation"] is not None:
-        deviation = f"{100 * best['median_deviation']:.2g} %"
         beyond = "no errors"
     if best["points"]:
         beyond = f"{best['beyond']} of {best['points']}"
     if best["beyond"]:
         why = "chance" if best["by_chance"] else explained or "**not explained**"
-    cells = (f"`{name}`", best["theory"], beyond, deviation, f"{shown['processor_seconds']:.0f}", why)
+    runs = best.get("runs")
+    measured = shown["points"]["experiment"]
+    return _joined(
+        [
+            f"`{name}`",
+            shown["size"],
+            best["theory"],
+            "" if not runs else str(runs[0]) if runs[0] == runs[1] else f"{runs[0]} to {runs[1]}",
+            f"{measured['unconverged']} of {measured['points']}" if measured["unconverged"] else "",
+            _percent(best.get("resolution")),
+            beyond,
+            "" if best.get("rms_z") is None else f"{best['rms_z']:.2g}",
+            _percent(best["median_deviation"]),
+            _percent(best.get("worst_deviation")),
+            f"{shown['processor_seconds']:.0f}",
+            why,
+        ]
+    )
+
+
+def _percent(number: float | None) -> str:
+    return "" if number is None else f"{100 * number:.2g} %"
+
+
+def _joined(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
+
+
+def unproved(shown: Mapping[str, Any]) -> str:
+    """Why the runs of a study do not prove anything yet; "" where they do, or where nothing is measured."""
+    measured, resolution = shown["points"]["experiment"], shown["best"].get("resolution")
+    if measured["unconverged"] > LARGEST_SHARE * measured["points"]:
+        return "more than a tenth of the runs did not converge"
+    if resolution is not None and resolution > COARSEST:
+        return "resolution worse than 5 %"
+    return ""
 
 
 def page(known: Iterable[Study]) -> Iterator[str]:
@@ -79,8 +134,8 @@ def page(known: Iterable[Study]) -> Iterator[str]:
         rooms.setdefault(study.room, []).append(row(study.name, kept(study.name), study.explained))
     for room, rows in rooms.items():
         yield f"## {title(room)}\n"
-        yield "| study | theory | beyond three standard errors | median deviation | processor seconds | why |"
-        yield "| --- | --- | --- | --- | --- | --- |"
+        yield _joined(HEADS)
+        yield _joined(["---"] * len(HEADS))
         yield from rows
         yield ""
 
@@ -95,6 +150,28 @@ def is_finished(folder: Path) -> bool:
     """Whether a run is complete, with no point that failed."""
     summary = folder / "summary.json"
     return summary.is_file() and not any(curve["failed"] for curve in json.loads(summary.read_text())["curves"])
+
+
+def is_recorded(name: str, size: str, state: str) -> bool:
+    """Whether the gallery shows a study at this size and of this code."""
+    shown = kept(name)
+    return shown is not None and (shown["size"], shown["state"]) == (size, state)
+
+
+def expected_seconds(study: Study, size: str) -> float:
+    """Core seconds of a study, from its record: in proportion to the number of its runs at another size."""
+    shown = kept(study.name)
+    if shown is None:
+        return study.seconds[1] if size == "full" else study.seconds[0]
+    if shown["size"] == size:
+        return float(shown["processor_seconds"])
+    runs = [max(1, sum(_runs(study.parameters(one)))) for one in (size, shown["size"])]
+    return float(shown["processor_seconds"]) * runs[0] / runs[1]
+
+
+def _runs(parameters: Mapping[str, Any]) -> list[int]:
+    """The numbers of independent runs among a study's parameters."""
+    return [value for name, value in parameters.items() if name == "seeds" or name.endswith("_seeds")]
 
 
 def newest(results: Path, name: str, state: str) -> Path | None:
@@ -114,8 +191,8 @@ def keep(study: Study, folder: Path) -> None:
     if known and known["look"] == look and (GALLERY / f"{study.name}.webp").is_file():
         return
     finished = load(folder)
-    draw(finished, GALLERY / f"{study.name}.webp")
-    shown = {**record(finished, folder.name[-8:]), "look": look}
+    caption = draw(finished, GALLERY / f"{study.name}.webp")
+    shown = {**record(finished, folder.name[-8:], caption), "look": look}
     (GALLERY / f"{study.name}.json").write_text(json.dumps(shown, indent=1, ensure_ascii=False, default=float) + "\n")
 
 
@@ -123,35 +200,53 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     known = {name: study for name, study in studies().items() if study.build.__module__.startswith("orderparam.")}
     parser.add_argument("studies", nargs="*", metavar="STUDY", help="run these alone (default: all)")
+    parser.add_argument("--size", choices=SIZES, default="gallery", help="the size of the runs (default: gallery)")
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the results (default: results)")
+    parser.add_argument("--list", action="store_true", help="say what is left to run, and run nothing")
     parser.add_argument("--no-run", action="store_true", help="run nothing, take what has a result")
     arguments = parser.parse_args()
     if wrong := set(arguments.studies) - known.keys():
         parser.error(f"there is no study {', '.join(sorted(wrong))}")
-    state_of = functools.cache(source_state)
+    results = arguments.results / arguments.size
+    names = arguments.studies or list(known)
+    states = {name: source_state(known[name].build.__module__, known[name].build.__name__) for name in names}
+    left = [name for name in names if not is_finished(results / f"{name}-{states[name]}")]
+    # those that the records do not show yet first, then the quickest
+    left.sort(key=lambda name: (is_recorded(name, arguments.size, states[name]), expected_seconds(known[name], arguments.size)))
+    if arguments.list:
+        for name in left:
+            print(f"{name}: about {expected_seconds(known[name], arguments.size) / 60:.0f} min")
+        print(f"{len(left)} of {len(names)} studies are left")
+        return 0
     problems: dict[str, list[str]] = {}
-    for name in arguments.studies or known:
-        study = known[name]
-        state = state_of(study.build.__module__)
-        folder = arguments.results / f"{name}-{state}"
-        if not arguments.no_run and not is_finished(folder):
-            command = [sys.executable, "-m", "orderparam.cli", "run", name, "--out", str(folder)]
+    if not arguments.no_run:
+        for at, name in enumerate(left):
+            rest = sum(expected_seconds(known[other], arguments.size) for other in left[at:])
+            print(f"== {name}: {len(left) - at} left, about {rest / 3600:.1f} hours of one core", file=sys.stderr, flush=True)
+            folder = results / f"{name}-{states[name]}"
+            command = [sys.executable, "-m", "orderparam.cli", "run", name, "--size", arguments.size, "--out", str(folder)]
             if subprocess.run(command, check=False).returncode or not is_finished(folder):
                 problems.setdefault("failed", []).append(name)
                 continue
-        result = newest(arguments.results, name, state)
+            keep(known[name], folder)
+    for name in names:
+        study, state = known[name], states[name]
+        result = newest(results, name, state)
         try:
             if result is not None:
                 keep(study, result)
-        except Exception as error:  # a result of other code, which this one cannot draw
+        except Exception as error:  # a result of other code, which this code cannot draw
             print(f"{result}: {type(error).__name__}: {error}", file=sys.stderr)
             problems.setdefault("cannot be drawn", []).append(name)
         shown = kept(name)
         if shown is None:
             problems.setdefault("without a result", []).append(name)
-        elif unexplained(shown, study.explained):
+            continue
+        if unexplained(shown, study.explained):
             problems.setdefault("more than chance beyond three standard errors, and no explanation", []).append(name)
-        elif shown["state"] != state:
+        if why := unproved(shown):
+            print(f"{name}: {why}", file=sys.stderr)
+        if shown["state"] != state:
             print(f"{name}: a result of other code", file=sys.stderr)
     (HERE / "agreement.md").write_text("\n".join(page(known.values())).rstrip() + "\n")
     for what, names in problems.items():

@@ -10,6 +10,9 @@ from hypothesis import settings
 # Imported before JAX: only then are compiled programs kept on disk, whatever JAX's version.
 from orderparam.core.verb import forget_programs as forget
 
+sys.path.insert(0, str(Path(__file__).parent))
+import unchanged
+
 BESIDE = [str(Path(__file__).parent / folder) for folder in ("core", "every_theory", "systems")]
 sys.path[:0] = BESIDE
 os.environ["PYTHONPATH"] = os.pathsep.join([*BESIDE, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -27,14 +30,40 @@ SLOW_SECONDS = 1800  # the time limit of a test marked slow or attack that names
 LONG = tuple((Path(__file__).parent / "long.txt").read_text(encoding="utf-8").splitlines())
 
 
+def pytest_addoption(parser):
+    parser.addoption("--changed", action="store_true", help="leave out long tests of what did not change since they passed")
+    parser.addoption("--remember", action="store_true", help="write the long tests that pass into tests/passed.txt")
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.nodeid.removeprefix("tests/").startswith(LONG):
             item.add_marker(pytest.mark.long)
         long = item.get_closest_marker("slow") or item.get_closest_marker("attack")
         if long and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
+    if config.getoption("--changed"):
+        items[:], left = unchanged.leave_out(items)
+        config.hook.pytest_deselected(items=left)
+
+
+OUTCOMES: dict[str, bool] = {}  # test function -> whether all its tests that ran passed
+LONG_FUNCTIONS: set[str] = set()
+
+
+def pytest_runtest_logreport(report):
+    function = unchanged.function_of(report.nodeid)
+    OUTCOMES[function] = OUTCOMES.get(function, True) and report.passed
+    if {"long", "slow"} & set(report.keywords):
+        LONG_FUNCTIONS.add(function)
+
+
+def pytest_sessionfinish(session, exitstatus):
+    is_worker = hasattr(session.config, "workerinput")  # of pytest-xdist: the process that started it hears of all tests
+    is_complete = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    if session.config.getoption("--remember") and is_complete and not is_worker:
+        unchanged.remember(OUTCOMES, LONG_FUNCTIONS)
 
 
 @pytest.fixture(autouse=True, scope="module")

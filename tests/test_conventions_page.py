@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 
 from orderparam.kernels import power_law
 from orderparam.losses import loss, minimise
-from orderparam.systems.kernel_adaptation.modes.network import hermite_target
+from orderparam.systems.kernel_adaptation.network import hermite_target
 from orderparam.systems.kernel_regression import KernelRegression, self_consistent
 from orderparam.systems.online_sgd import CommitteeSGD, overlap_flow
 from orderparam.systems.scaling_laws import PowerLawFeatures

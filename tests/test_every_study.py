@@ -40,10 +40,11 @@ def test_a_study_is_drawn(name, monkeypatch):
     plt.close(figure)
 
 
+@pytest.mark.parametrize("size", ["gallery", "full"])
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_study_is_built_at_the_size_of_its_source(name):
+def test_a_study_is_built_at_its_larger_sizes(name, size):
     study = STUDIES[name]
-    curves = _built(lambda: study.build(**study.parameters(full=True)))
+    curves = _built(lambda: study.build(**study.parameters(size)))
     for curve in curves:
         checked(curve.system, curve.over, curve.seeds)
         assert set(curve.paired) <= set(curve.over)

@@ -18,9 +18,9 @@ from orderparam.core.study import studies
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS))
-gallery, reference, commands, docstrings, formulas, notebook, links, names = (
+bibliography, gallery, reference, commands, docstrings, formulas, notebook, links, names = (
     importlib.import_module(f"_site.{name}")
-    for name in ("gallery", "reference", "commands", "docstrings", "formulas", "notebook", "links", "names")
+    for name in ("bibliography", "gallery", "reference", "commands", "docstrings", "formulas", "notebook", "links", "names")
 )
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 
@@ -30,7 +30,12 @@ def pages():
     """Path of a generated page below `docs` -> markdown."""
     made = {f"gallery/{path}": text for path, text in gallery.pages().items()}
     made |= {f"reference/{path}": text for path, text in reference.pages().items()}
-    return made | {"reference/commands.md": commands.commands(), "theory/index.md": "", "changelog.md": ""}
+    return made | {
+        "reference/commands.md": commands.commands(),
+        "bibliography.md": bibliography.page(),
+        "theory/index.md": "",
+        "changelog.md": "",
+    }
 
 
 def _offered():
@@ -92,12 +97,12 @@ def test_every_study_answers_one_question_and_has_a_page(pages):
     assert sorted(placed) == sorted(own)
     for name in own:
         assert f"orderparam run {name} " in pages[f"gallery/{name}.md"]
-        assert f'href="{name}.html"' in pages["gallery/by-room.md"]
+        assert f'href="{name}.html"' in pages["gallery/by-topic.md"]
 
 
 def test_what_the_gallery_keeps_is_of_studies_that_there_are():
     kept = {path.stem for path in (DOCS / "gallery").glob("*.json")}
-    assert kept == {path.stem for path in (DOCS / "gallery").glob("*.webp")}
+    assert kept == {path.stem.removesuffix("-narrow") for path in (DOCS / "gallery").glob("*.webp")}
     assert kept <= studies().keys()
     assert sum(path.stat().st_size for path in (DOCS / "gallery").iterdir()) < 8_500_000
 
@@ -147,9 +152,9 @@ def test_names_in_the_text_lead_to_the_reference():
 
 
 def test_a_study_says_where_its_page_is(capsys):
-    from orderparam.cli.list import one_study
+    from orderparam.cli.list import _outlined, one_study
 
-    one_study(studies()["ising-square"])
+    one_study(_outlined("ising-square"))
     assert "site/gallery/ising-square.html" in capsys.readouterr().out
 
 
@@ -165,3 +170,36 @@ def test_all_pages_are_in_the_navigation_and_broken_tables_are_found():
     table = "| a | b |\n| --- | --- |\n| 1 | {} |\n\ntext | text\n"
     assert hooks._broken_tables(table.format("`x|y`")) == []
     assert hooks._broken_tables(table.format("$|x|$")) == ["| 1 | $|x|$ |"]
+
+
+def test_code_on_a_page_is_at_most_80_columns_wide():
+    wide = [
+        (path.name, line)
+        for path in PAGES
+        for language, code in re.findall(
+            r"^```(\w*)[^\n]*\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        )
+        for line in code.splitlines()
+        if language in ("python", "sh") and len(line) > 80
+    ]
+    assert not wide
+
+
+def test_numbers_in_tables_are_rounded():
+    assert docstrings.value(0.8500000000000001) == "0.85"
+    assert docstrings.value((0.1 + 0.2, 1, "word")) == "(0.3, 1, 'word')"
+    assert docstrings.value((1.0,)) == "(1.0,)"
+
+
+def test_mentions_of_papers_are_links():
+    linked = links.with_papers(
+        "<p>Gardner 1988; E. Gardner 1987, 1988 <code>Gardner 1988</code> arXiv:2405.06008</p>", "theory/x.html"
+    )
+    assert linked.count('href="https://doi.org/10.1088/0305-4470/21/1/030"') == 2
+    assert 'href="../bibliography.html#gardner1987"' in linked
+    assert '<code>Gardner 1988</code> <a href="https://arxiv.org/abs/2405.06008">' in linked
+
+
+def test_pages_say_how_to_install_from_a_copy():
+    on_an_index = [path.name for path in PAGES if re.search(r"pip install '?orderparam", path.read_text(encoding="utf-8"))]
+    assert not on_an_index

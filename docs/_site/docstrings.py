@@ -1,4 +1,9 @@
-"""Docstrings and signatures as HTML. A docstring is prose with names in backticks; an indented paragraph of it is a formula."""
+"""Docstrings and signatures as HTML.
+
+A docstring is prose with names in backticks and formulas between dollars. A block that begins with "Args:", "Returns:", "Fields:"
+or "Raises:" lists names with what they mean, one on each indented line; "Accuracy:", "Cost:" and "Source:" begin a paragraph. An
+indented paragraph is a formula or code that is shown as it is written.
+"""
 
 import dataclasses
 import html
@@ -7,8 +12,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+LISTS = ("Args", "Returns", "Fields", "Raises")
+_PARAGRAPHS = ("Accuracy", "Cost", "Source")
+_FORMULA = re.compile(r"\$\$(.*?)\$\$", re.DOTALL)
 _QUALIFIED = re.compile(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_]\w*)")
-_WIDTH = 100
+_WIDTH = 80
 
 
 def prose(text: str | None, names: Iterable[str] = ()) -> str:
@@ -17,7 +25,14 @@ def prose(text: str | None, names: Iterable[str] = ()) -> str:
     known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     made: list[str] = []
     for block in filter(str.strip, blocks):
-        if ">>> " in block:
+        head, _, rest = block.partition(":")
+        if head in LISTS:
+            made.append(f'<p class="section">{head}</p>\n\n{_listed(entries(rest))}')
+        elif head in _PARAGRAPHS:
+            made.append(f"<p><strong>{head}.</strong> {inline(' '.join(rest.split()))}</p>")
+        elif found := _FORMULA.fullmatch(block.strip()):
+            made.append(f'<div class="arithmatex">\\[{html.escape(found[1].strip(), quote=False)}\\]</div>')
+        elif ">>> " in block:
             made.append(f'<pre class="example"><code>{html.escape(inspect.cleandoc(block))}</code></pre>')
         elif block.startswith("    "):
             made.append(f'<pre class="example"><code>{html.escape(_dedent(block))}</code></pre>')
@@ -26,12 +41,37 @@ def prose(text: str | None, names: Iterable[str] = ()) -> str:
     return "\n\n".join(made)
 
 
+def entries(text: str) -> list[tuple[str, str]]:
+    """What an indented list says: names (several, or none, before a colon) with the text that follows, which may be indented."""
+    found: list[list[str]] = []
+    for line in inspect.cleandoc(f"\n{text}").split("\n"):
+        if line.startswith(" ") and found:
+            found[-1].append(line.strip())
+        elif line.strip():
+            found.append([line.strip()])
+    made = []
+    for lines in found:
+        name, colon, said = " ".join(lines).partition(": ")
+        named = colon and re.fullmatch(r"[\w`*, ]+", name)
+        made.append((name.replace("`", ""), said) if named else ("", " ".join(lines)))
+    return made
+
+
+def _listed(listed: list[tuple[str, str]]) -> str:
+    names = (f"<dt><code>{name}</code></dt>" if name else "" for name, _ in listed)
+    return f"<dl>{''.join(f'{name}<dd>{inline(said)}</dd>' for name, (_, said) in zip(names, listed))}</dl>"
+
+
 def inline(text: str, known: str = "") -> str:
-    """A line of prose as HTML: names in backticks become code, and so do those of the pattern `known` before a colon."""
+    """A line of prose as HTML.
+
+    Names in backticks become code, and so do those of the pattern `known` before a colon; what stands between dollars a formula.
+    """
     parts = re.split(r"(`+)(.+?)\1", text)
     shown = ""
     for i in range(0, len(parts), 3):
         plain = html.escape(parts[i], quote=False)
+        plain = re.sub(r"\$([^$]+)\$", r'<span class="arithmatex">\\(\1\\)</span>', plain)
         if known:
             plain = re.sub(
                 rf"(?:(?<=^)|(?<=[.;:)] ))(?:{known})(?:, (?:{known}))*(?=:)",
@@ -58,6 +98,13 @@ def meanings(text: str | None, names: Sequence[str]) -> dict[str, str]:
         return found
     head = re.compile(rf"(?:(?<=^)|(?<=[.;] ))((?:{known})(?:(?:,| and|, and) (?:{known}))*)(?: \([^)]*\))?: ")
     for block in re.split(r"\n\s*\n", inspect.cleandoc(text or "")):
+        section, _, rest = block.partition(":")
+        if section in LISTS:
+            for listed, said in entries(rest):
+                for name in re.split(r",\s*", listed):
+                    if name in names:
+                        found.setdefault(name, said.rstrip("."))
+            continue
         line = " ".join(block.split())
         starts = list(head.finditer(line))
         for this, following in zip(starts, [*starts[1:], None]):
@@ -108,7 +155,11 @@ def annotation(kind: Any) -> str:
 
 def value(thing: Any) -> str:
     """A default in short: a number, a word, or the name it goes by."""
-    if isinstance(thing, str | int | float | tuple | type(None)):
+    if isinstance(thing, float):
+        return repr(float(f"{thing:.12g}"))  # 0.85, not 0.8500000000000001
+    if isinstance(thing, tuple):
+        return f"({', '.join(map(value, thing))}{',' if len(thing) == 1 else ''})"
+    if isinstance(thing, str | int | type(None)):
         return repr(thing)
     return str(getattr(thing, "name", "") or getattr(thing, "__name__", "") or f"{type(thing).__name__}()")
 

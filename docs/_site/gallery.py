@@ -9,6 +9,8 @@ import inspect
 import io
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,12 +20,13 @@ from PIL import Image
 
 from _site.docstrings import table, value
 from _site.names import title
+from orderparam.citations import bibtex, works_of
 from orderparam.core.study import Study
 from orderparam.core.study import studies as known
 
 FOLDER = Path(__file__).parents[1] / "gallery"
-SMALL = (440, 300)  # pixels of a picture in an overview
-FULL_WIDTH = 1390  # pixels of a figure that is as wide as a page
+SMALL = (320, 220)  # pixels of a picture in an overview
+FULL_WIDTH = 1200  # pixels: a wider figure is drawn as wide as a page
 
 
 @functools.cache
@@ -41,14 +44,14 @@ def questions() -> dict[str, list[str]]:
 
 def pages() -> dict[str, str]:
     """Path below `gallery/` -> markdown."""
-    rooms: dict[str, list[str]] = {}
+    topics: dict[str, list[str]] = {}
     for study in studies().values():
-        rooms.setdefault(study.room, []).append(study.name)
-    by_room = (f"## {title(room)} {{: #{room} }}\n\n{cards(names)}" for room, names in sorted(rooms.items()))
+        topics.setdefault(study.room, []).append(study.name)
+    by_topic = (f"## {title(topic)} {{: #{topic} }}\n\n{cards(names)}" for topic, names in sorted(topics.items()))
     by_question = (f"## {question}\n\n{cards(names)}" for question, names in questions().items())
     made = {
         "index.md": _overview("Gallery", by_question),
-        "by-room.md": _overview("Gallery, by room", by_room),
+        "by-topic.md": _overview("Gallery, by topic", by_topic),
         "by-source.md": _overview("Gallery, by source", _sources()),
     }
     return made | {f"{study.name}.md": "\n\n".join(_page(study)) + "\n" for study in studies().values()}
@@ -57,8 +60,9 @@ def pages() -> dict[str, str]:
 def _overview(head: str, sections: Iterable[str]) -> str:
     begin = (
         f"# {head}",
-        f"{len(studies())} studies: theory beside experiment. By [question](index.md), [room](by-room.md) or"
-        " [source](by-source.md); [how far theory and measurement are apart](../agreement.md), all in one table.",
+        f"{len(studies())} studies, each a figure of theory and experiment. They are sorted by [question](index.md),"
+        " [topic](by-topic.md) or [source](by-source.md); [one table](../agreement.md) has the differences between theory and"
+        " measurement of all of them.",
     )
     return "\n\n".join((*begin, *sections)) + "\n"
 
@@ -68,7 +72,11 @@ def cards(names: Iterable[str], path: str = "") -> str:
     made = []
     for name in names:
         has_figure = (FOLDER / f"{name}.webp").is_file()
-        picture = f'<img loading="lazy" alt="" src="{path}small/{name}.webp">' if has_figure else '<span class="empty"></span>'
+        picture = (
+            f'<img loading="lazy" decoding="async" alt="" width="160" height="110" src="{path}small/{name}.webp">'
+            if has_figure
+            else '<span class="empty"></span>'
+        )
         shows = html.escape(studies()[name].title, quote=False)
         made.append(f'<a class="card" href="{path}{name}.html">{picture}<span>{shows}</span></a>')
     return f'<div class="cards">{"".join(made)}</div>'
@@ -135,8 +143,7 @@ def _page(study: Study) -> Iterator[str]:
     if shown is None:
         yield f"*There is no figure of this study yet: `orderparam run {study.name}` makes it.*"
     else:
-        narrow = "{: width=480 }" if Image.open(FOLDER / f"{study.name}.webp").width < FULL_WIDTH else ""
-        yield f"[![{study.title}]({study.name}.webp){narrow}]({study.name}.webp)"
+        yield _picture(study)
         yield shown["caption"]
     quick, full_size = map(_time, study.seconds)
     yield f"```sh\norderparam run {study.name}          # {quick}\norderparam run {study.name} --full   # {full_size}\n```"
@@ -144,18 +151,52 @@ def _page(study: Study) -> Iterator[str]:
         yield "## How far theory and measurement are apart"
         yield from _agreement(study, shown)
     yield "## Parameters"
-    full = study.parameters(full=True)
+    gallery, full = study.parameters("gallery"), study.parameters("full")
     rows = [
-        (f"<code>{name}</code>", html.escape(value(quick)), html.escape(value(full[name])) if full[name] != quick else "the same")
+        (
+            f"<code>{name}</code>",
+            html.escape(value(quick)),
+            *(html.escape(value(size[name])) if size[name] != quick else "the same" for size in (gallery, full)),
+        )
         for name, quick in study.defaults.items()
     ]
-    yield table(("parameter", "quick", "full"), rows)
+    yield table(("parameter", "quick", "gallery", "full"), rows)
     if study.build.__doc__:
         yield " ".join(inspect.cleandoc(study.build.__doc__).split())
+    if entries := bibtex(works_of(study.source)):
+        yield "## How to cite its sources"
+        yield f"`orderparam cite {study.name}` prints the BibTeX entries of the sources and of the package."
+        yield _folded("BibTeX of the sources", "bibtex", entries)
     yield "## The code that made it"
     yield f"In `{study.build.__module__}`:"
-    lines = ("```python", *inspect.getsource(study.build).rstrip().split("\n"), "```")
-    yield '??? note "Theories, experiment, grid and panels"\n\n' + "\n".join(f"    {line}" for line in lines)
+    yield _folded("Theories, experiment, grid and panels", "python", inspect.getsource(study.build).rstrip())
+
+
+def _folded(head: str, language: str, code: str) -> str:
+    """A block of code that opens when its head is clicked."""
+    if language == "python":
+        code = _in_80_columns(code)
+    lines = (f"```{language}", *code.split("\n"), "```")
+    return f'??? note "{head}"\n\n' + "\n".join(f"    {line}" for line in lines)
+
+
+@functools.cache
+def _in_80_columns(code: str) -> str:
+    """Python code in lines that a page shows without cutting them."""
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "80", "-"]
+    return subprocess.run(command, input=code, capture_output=True, text=True, check=True).stdout.rstrip()
+
+
+def _picture(study: Study) -> str:
+    """The figure as HTML. On a telephone its panels stand below one another, or, where no such picture is, it scrolls."""
+    path = FOLDER / f"{study.name}.webp"
+    width, height = Image.open(path).size
+    size = f'width="{width}" height="{height}"' if width >= FULL_WIDTH else f'width="480" height="{480 * height // width}"'
+    small = path.with_name(f"{study.name}-narrow.webp").is_file()
+    kind = "figure" if small or width < FULL_WIDTH else "figure wide"
+    source = f'<source media="(max-width: 44.9em)" srcset="{study.name}-narrow.webp">' if small else ""
+    image = f'<img alt="{html.escape(study.title)}" src="{study.name}.webp" {size}>'
+    return f'<div class="{kind}"><a href="{study.name}.webp"><picture>{source}{image}</picture></a></div>'
 
 
 def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
@@ -186,9 +227,9 @@ def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
     unconverged = sum(kind["unconverged"] for kind in points.values())
     left = f", {unconverged} of them not converged" if unconverged else ""
     yield (
-        f"Quick size: {points['theory']['points']} points of theory and {points['experiment']['points']} runs{left}, in"
-        f" {_time(shown['processor_seconds'])} of processor time; jax {versions['jax']}, Python {versions['python']};"
-        f" {shown['finished'][:10]}."
+        f"{shown['size'].capitalize()} size: {points['theory']['points']} points of theory and"
+        f" {points['experiment']['points']} runs{left}, in {_time(shown['processor_seconds'])} of processor time;"
+        f" jax {versions['jax']}, Python {versions['python']}; {shown['finished'][:10]}."
     )
 
 

@@ -13,10 +13,10 @@ from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
 import orderparam
-from _site import gallery, reference
+from _site import bibliography, gallery, reference
 from _site.commands import commands
 from _site.formulas import with_mathml
-from _site.links import with_links
+from _site.links import with_links, with_papers
 from _site.names import CONTRACT, packages, rooms, title
 from _site.notebook import notebook
 
@@ -61,6 +61,8 @@ def on_files(files: Files, config: Any) -> Files:
         add(f"reference/{path}", text)
     add("reference/commands.md", commands())
     add("theory/index.md", _theory())
+    add("bibliography.md", bibliography.page())
+    add("orderparam.bib", bibliography.file())
     add("changelog.md", (ROOT / "CHANGELOG.md").read_text())
     for name in ("site.css", "file-search.js"):
         add(f"assets/{name}", (HERE / name).read_text())
@@ -71,10 +73,10 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def _theory() -> str:
-    """The overview of the rooms."""
-    lines = ["# Theory", "A room is one part of the field: its model, theories, experiments and studies."]
+    """The overview of the topics."""
+    lines = ["# Theory", "Each topic is one part of the field, with its model, theories, experiments and studies."]
     for head, names in THEORY.items():
-        lines += [f"## {head}", "| room | what it solves and runs |\n| --- | --- |"]
+        lines += [f"## {head}", "| topic | what it solves and runs |\n| --- | --- |"]
         for name in names:
             said = inspect.cleandoc(getattr(orderparam.systems, name).__doc__ or "").partition("\n\n")[0].replace("\n", " ")
             lines[-1] += f"\n| [{title(name)}]({name}.md) | {said.replace('|', '&#124;')} |"
@@ -89,7 +91,11 @@ def _navigation(pages: set[str]) -> list[Any]:
         chosen = [*names, *(name for name in written if name not in names and name != "index")] if folder != "theory" else names
         return [f"{folder}/{name}.md" for name in chosen if f"{folder}/{name}.md" in pages]
 
-    top = [path for path in ("glossary.md", "conventions.md", "papers.md", "changelog.md") if path in pages]
+    top = [
+        path
+        for path in ("glossary.md", "conventions.md", "papers.md", "bibliography.md", "errata.md", "changelog.md")
+        if path in pages
+    ]
     placed = {"index.md", "agreement.md", *top}
     rest = sorted(path for path in pages if "/" not in path and path not in placed)
     theory = [{head: there("theory", names)} for head, names in THEORY.items()]
@@ -98,13 +104,13 @@ def _navigation(pages: set[str]) -> list[Any]:
         {"Tutorials": there("tutorials", TUTORIALS)},
         {"How-to": there("howto", HOWTO)},
         {"Theory": ["theory/index.md", *theory]},
-        {"Gallery": ["gallery/index.md", "gallery/by-room.md", "gallery/by-source.md", "agreement.md"]},
+        {"Gallery": ["gallery/index.md", "gallery/by-topic.md", "gallery/by-source.md", "agreement.md"]},
         {
             "Reference": [
                 "reference/index.md",
                 "reference/commands.md",
                 f"reference/{CONTRACT}.md",
-                {"Rooms": [f"reference/{name}.md" for names in THEORY.values() for name in names]},
+                {"Topics": [f"reference/{name}.md" for names in THEORY.values() for name in names]},
                 {"Tools": [f"reference/{name}.md" for name in packages()]},
             ]
         },
@@ -113,7 +119,7 @@ def _navigation(pages: set[str]) -> list[Any]:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Puts the notebook above a tutorial, and the studies of a room and how far they agree into its theory."""
+    """Puts the notebook above a tutorial, and the studies of a topic and how far they agree into its theory."""
     folder, _, name = page.file.src_uri.removesuffix(".md").partition("/")
     for problem in _broken_tables(markdown):
         raise PluginError(f"{page.file.src_uri}: a row of a table has more or fewer cells than its head: {problem}")
@@ -128,11 +134,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def with_agreement(markdown: str, room: str) -> str:
-    """The page of a room with its part of the table of all studies in the place of `<!-- agreement: ROOM -->`."""
+    """The page of a topic with its part of the table of all studies in the place of `<!-- agreement: ROOM -->`."""
     table = (ROOT / "docs" / "agreement.md").read_text().partition(f"## {title(room)}\n")[2].partition("\n## ")[0].strip()
     mark = f"<!-- agreement: {room} -->"
     if mark not in markdown or not table:
-        raise PluginError(f"theory/{room}.md: no mark {mark}, or no table of that room in agreement.md")
+        raise PluginError(f"theory/{room}.md: no mark {mark}, or no table of that topic in agreement.md")
     return markdown.replace(mark, table)
 
 
@@ -151,9 +157,10 @@ def _broken_tables(markdown: str) -> list[str]:
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Formulas as MathML, names as links."""
+    """Formulas as MathML, names and mentions of papers as links."""
     try:
-        return with_links(with_mathml(html), page.file.url)
+        linked = with_links(with_mathml(html), page.file.url)
+        return linked if page.file.src_uri == "bibliography.md" else with_papers(linked, page.file.url)
     except ValueError as error:
         raise PluginError(f"{page.file.src_uri}: formula {error}") from None
 

@@ -1,4 +1,5 @@
-"""Names in the text that lead to where they are explained: `onsager` to the reference, `ising-square` to the gallery."""
+"""Names in the text that lead to where they are explained: `onsager` to the reference, `ising-square` to the gallery, and
+"Gardner 1988" to the paper."""
 
 import functools
 import html
@@ -7,10 +8,13 @@ import re
 
 from _site.gallery import studies
 from _site.names import public, rooms
+from orderparam.citations import Work, mentions
 from orderparam.core import registry
 from orderparam.core.fields import declarations
 
 _CODE = re.compile(r"<pre.*?</pre>|<a [^>]*>.*?</a>|<h\d.*?</h\d>|<code>([^<]+)</code>", re.DOTALL)
+_TEXT = re.compile(r"(<pre.*?</pre>|<a [^>]*>.*?</a>|<h\d.*?</h\d>|<code>.*?</code>|<math.*?</math>|<[^>]*>)", re.DOTALL)
+_ARXIV = re.compile(r"arXiv[:\s]\s*(\d{4}\.\d{4,5}|hep-th/\d{7})")
 _CALL = re.compile(r"(?:op|orderparam)?\.?([\w.]+?)(?:\(.*\))?")
 
 
@@ -27,6 +31,42 @@ def with_links(page: str, url: str) -> str:
         return f'<a class="name" href="{relative}{"#" if anchor else ""}{anchor}">{found[0]}</a>'
 
     return _CODE.sub(linked, page)
+
+
+def with_papers(page: str, url: str) -> str:
+    """The HTML of a page in which mentions of papers (Gardner 1988; arXiv 2405.06008) lead to them; a work that neither arXiv nor
+    a DOI leads to, to its place in the bibliography."""
+    parts = _TEXT.split(page)
+    return "".join(part if at % 2 else _with_papers(part, url) for at, part in enumerate(parts))
+
+
+def _with_papers(text: str, url: str) -> str:
+    """A piece of text without tags, its mentions of papers linked."""
+    made, end = "", 0
+    for mention in mentions(text):
+        if not mention.works:
+            continue
+        first, *more = mention.works
+        shown = mention.text
+        for work in more:  # "Gardner 1987, 1988": every year leads to a work of its own
+            before, year, after = shown.rpartition(str(work.year))
+            shown = f"{before}{_linked(work, year, url)}{after}"
+        whole = re.match(rf".*?{first.year}", shown, re.DOTALL)
+        if whole:
+            shown = _linked(first, whole[0], url) + shown[whole.end() :]
+        made += _ARXIV.sub(_arxiv_link, text[end : mention.start]) + shown
+        end = mention.end
+    return made + _ARXIV.sub(_arxiv_link, text[end:])
+
+
+def _arxiv_link(found: re.Match[str]) -> str:
+    return f'<a href="https://arxiv.org/abs/{found[1]}">{found[0]}</a>'
+
+
+def _linked(work: Work, text: str, url: str) -> str:
+    """The text as a link to the work, its title shown where the pointer rests."""
+    where = work.url or f"{posixpath.relpath('bibliography.html', posixpath.dirname(url) or '.')}#{work.key}"
+    return f'<a href="{where}" title="{html.escape(work.title)}">{text}</a>'
 
 
 def _target(text: str, room: str) -> str | None:

@@ -1,48 +1,101 @@
 """What the gallery keeps of a finished study: how far theory and measurement are apart, what was run, and the figure."""
 
 import io
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import xarray as xr
 from PIL import Image
 from scipy import stats
 
 from orderparam.core.study import Comparison
-from orderparam.plotting import house_style
+from orderparam.plotting import Panel, house_style
 from orderparam.plotting.captions import filled
 
 BEYOND = 2 * stats.norm.sf(3)  # of points that differ by chance alone
 BY_CHANCE = 0.01  # a number of points beyond three standard errors that is less probable than this is no chance
 PIXELS = 1400  # across a figure as wide as a page
+NARROW_PIXELS, NARROW_BYTES = 780, 25_000  # the same of a figure for a telephone
 BYTES = 60_000  # a figure is compressed until it is no larger, as far as it can be
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Of the best theory of one study: its name, |z| and |deviation| of all points that have them."""
+    """One theory beside the measured points that it can be compared with.
+
+    z: deviation in standard errors, as a normal deviate of Student's t; deviation: |mean / theory - 1|; resolution: standard
+    error over the theory (see `orderparam.core.agreement`); runs: converged runs. Entries that are no numbers are left out.
+    """
 
     theory: str
     z: np.ndarray
     deviation: np.ndarray
+    resolution: np.ndarray
+    runs: np.ndarray
 
     @property
     def beyond(self) -> int:
         return int((self.z > 3).sum())
 
     @property
+    def rms_z(self) -> float | None:
+        return float(np.sqrt(np.mean(self.z**2))) if self.z.size else None
+
+    @property
     def by_chance(self) -> bool:
         return bool(stats.binom.sf(self.beyond - 1, self.z.size, BEYOND) > BY_CHANCE)
 
+    def numbers(self) -> dict[str, Any]:
+        """What a record holds of it; None where there is nothing."""
+        return {
+            "points": int(self.z.size),
+            "beyond": self.beyond,
+            "rms_z": _rounded(self.rms_z),
+            "median_deviation": _rounded(np.median(self.deviation) if self.deviation.size else None),
+            "worst_deviation": _rounded(np.max(self.deviation) if self.deviation.size else None),
+            "resolution": _rounded(np.median(self.resolution) if self.resolution.size else None),
+            "runs": [int(self.runs.min()), int(self.runs.max())] if self.runs.size else None,
+        }
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else float(f"{number:.3g}")
+
+
+def _pooled(theory: str, columns: Iterable[xr.Dataset]) -> Agreement:
+    """One theory beside several measurements. A mean with its error that stands at several points of a theory's grid is one
+    measurement: it counts once, with its largest deviation."""
+    parts: dict[tuple[float, float], tuple[float, float, float, float]] = {}
+    unnamed = itertools.count()
+    for column in columns:
+        names = ("z", "relative_deviation", "resolution", "runs", "mean", "standard_error", "theory_value")
+        for z, deviation, resolution, runs, mean, error, value in zip(*(column[name].values.ravel() for name in names)):
+            if not np.isfinite(mean - value):
+                continue
+            point = (abs(z), abs(deviation), resolution, runs)
+            key = (mean, error) if error > 0 else (np.nan, next(unnamed))
+            known = parts.get(key)
+            if known is None or np.nan_to_num(point[0]) > np.nan_to_num(known[0]):
+                parts[key] = point
+    found = np.asarray(list(parts.values()), float).reshape(-1, 4).T
+    return Agreement(theory, *(part[np.isfinite(part)] for part in found))
+
 
 def best(finished: Comparison) -> Agreement:
-    """The theory that agrees at most points. Measurements beside different sets of theories are judged apart, and pooled."""
-    found: dict[frozenset[str], dict[str, list[tuple[np.ndarray, np.ndarray]]]] = {}
+    """The theory that agrees best with the observables that the figure shows: the fewest points beyond three standard errors,
+    then the smallest root mean square of z. Never a baseline. Measurements beside different sets of theories are judged apart,
+    and pooled."""
+    found: dict[frozenset[str], dict[str, list[xr.Dataset]]] = {}
+    shown = drawn(finished)
     for tables in finished.agreement.values():
-        for table in tables.values():
+        for observable, table in tables.items():
+            if observable not in shown:
+                continue
             columns = [
                 (str(finished.datasets[str(name)].attrs["label"]), table.sel(theory=name))
                 for name in table["theory"].values
@@ -50,32 +103,37 @@ def best(finished: Comparison) -> Agreement:
             ]
             group = found.setdefault(frozenset(label for label, _ in columns), {})
             for label, column in columns:
-                group.setdefault(label, []).append(_defined(column))
-    names, z, deviation = [], [np.zeros(0)], [np.zeros(0)]
+                group.setdefault(label, []).append(column)
+    chosen = []
     for theories in found.values():
-        pooled = {label: [np.concatenate(parts) for parts in zip(*columns)] for label, columns in theories.items()}
+        pooled = [_pooled(label, columns) for label, columns in theories.items()]
         if pooled:
-            label = max(pooled, key=lambda name: (np.sum(pooled[name][0] <= 3), -np.sum(pooled[name][0] > 3)))
-            names.append(label)
-            z.append(pooled[label][0])
-            deviation.append(pooled[label][1])
-    return Agreement(", ".join(dict.fromkeys(names)), np.concatenate(z), np.concatenate(deviation))
+            most = max(one.z.size for one in pooled)
+            chosen.append(min(pooled, key=lambda one: (one.beyond + most - one.z.size, one.rms_z or 0.0)))
+    names = ", ".join(dict.fromkeys(one.theory for one in chosen))
+    parts = [np.concatenate([np.zeros(0), *(getattr(one, name) for one in chosen)]) for name in PARTS]
+    return Agreement(names, *parts)
 
 
-def _defined(column: Any) -> tuple[np.ndarray, np.ndarray]:
-    """|z| and |deviation| of one theory, where they are numbers."""
-    z, deviation = (np.abs(column[name].values).ravel() for name in ("z", "relative_deviation"))
-    return z[np.isfinite(z)], deviation[np.isfinite(deviation)]
+PARTS = ("z", "deviation", "resolution", "runs")
 
 
-def record(finished: Comparison, state: str) -> dict[str, Any]:
+def drawn(finished: Comparison) -> set[str]:
+    """The compared observables that the figure shows: all where it is drawn by hand or shows none of them by name."""
+    known = {observable for tables in finished.agreement.values() for observable in tables}
+    panels = finished.study.panels(finished.parameters) if callable(finished.study.panels) else finished.study.panels
+    named = {panel.y for panel in panels if isinstance(panel, Panel) and isinstance(panel.y, str)}
+    return (known & named) or known
+
+
+def record(finished: Comparison, state: str, caption: str) -> dict[str, Any]:
     """What docs/gallery/STUDY.json holds: what was run, the best theory, and every theory beside every measurement."""
     agreement, summary = best(finished), finished.summary
     curves = summary["curves"]
     return {
         "study": summary["study"],
         "state": state,
-        "caption": " ".join(filled(finished.study.caption, finished.parameters).split()),
+        "caption": caption,
         **{name: summary[name] for name in ("size", "parameters", "seconds", "processor_seconds", "finished", "versions")},
         "points": {
             kind: {
@@ -84,14 +142,14 @@ def record(finished: Comparison, state: str) -> dict[str, Any]:
             }
             for kind in ("theory", "experiment")
         },
-        "best": {"theory": agreement.theory, **_numbers(agreement.z, agreement.deviation), "by_chance": agreement.by_chance},
+        "best": {"theory": agreement.theory, **agreement.numbers(), "by_chance": agreement.by_chance},
         "agreement": list(_rows(finished)),
     }
 
 
 def _rows(finished: Comparison) -> Iterator[dict[str, Any]]:
     """One row for each observable, measurement and theory, whatever their facets are."""
-    pooled: dict[tuple[str, str, str, bool], list[tuple[np.ndarray, np.ndarray]]] = {}
+    pooled: dict[tuple[str, str, str, bool], list[xr.Dataset]] = {}
     for key, tables in finished.agreement.items():
         measured = str(finished.datasets[key].attrs["label"])
         for observable, table in tables.items():
@@ -99,30 +157,53 @@ def _rows(finished: Comparison) -> Iterator[dict[str, Any]]:
                 column = table.sel(theory=name)
                 theory = str(finished.datasets[str(name)].attrs["label"])
                 row = (observable, measured, theory, bool(column["baseline"]))
-                pooled.setdefault(row, []).append(_defined(column))
-    for (observable, measured, theory, baseline), columns in sorted(pooled.items()):
-        z, deviation = (np.concatenate(parts) for parts in zip(*columns))
+                pooled.setdefault(row, []).append(column)
+    for (observable, measured, theory, baseline), columns in sorted(pooled.items(), key=lambda item: item[0]):
         names = {"observable": observable, "measured": measured, "theory": theory, "baseline": baseline}
-        yield {**names, **_numbers(z, deviation)}
+        yield {**names, **_pooled(theory, columns).numbers()}
 
 
-def _numbers(z: np.ndarray, deviation: np.ndarray) -> dict[str, Any]:
-    """Points with a standard error, how many are beyond three, and the median deviation (None where there is none)."""
-    median = float(f"{np.median(deviation):.3g}") if deviation.size else None
-    return {"points": int(z.size), "beyond": int((z > 3).sum()), "median_deviation": median}
+def draw(finished: Comparison, path: Path) -> str:
+    """Writes the figure as WebP and gives back its caption: title and caption are words of the page, not of the picture.
 
-
-def draw(finished: Comparison, path: Path) -> None:
-    """The figure as WebP: 1400 pixels across if it is as wide as a page, and not larger than `BYTES` if that can be had."""
+    Beside the picture at `path` goes, for telephones, one with its panels below one another ("NAME-narrow.webp"), where the study
+    has several and none of them is drawn by hand.
+    """
     with house_style():
-        figure = finished.figure()
-        raw = io.BytesIO()
-        figure.savefig(raw, format="png", dpi=min(300, PIXELS / figure.get_figwidth()))
+        caption = _write(finished, finished.figure(), path, PIXELS, BYTES)
+        figure = finished.figure(narrow=True)
+        panels = finished.study.panels
+        by_name = finished.study.draw is None and not callable(panels) and all(isinstance(panel, Panel) for panel in panels)
+        if by_name and len(figure.axes) > 1:
+            _write(finished, figure, narrow(path), NARROW_PIXELS, NARROW_BYTES)
+        plt.close(figure)
+    return caption
+
+
+def narrow(path: Path) -> Path:
+    """Where the picture for telephones of the picture at `path` is."""
+    return path.with_name(f"{path.stem}-narrow.webp")
+
+
+def _write(finished: Comparison, figure: Any, path: Path, pixels: int, most: int) -> str:
+    """The figure without its title and its caption as WebP, not larger than `most` bytes if it can be; returns its caption."""
+    title, caption = (
+        " ".join(words.split()) for words in (finished.study.title, filled(finished.study.caption, finished.parameters))
+    )
+    shown = caption
+    for text in list(figure.texts):
+        words = " ".join(text.get_text().split())
+        if words == title or (caption and words.startswith(caption)):
+            shown = words if words != title else shown
+            text.remove()
+    raw = io.BytesIO()
+    figure.savefig(raw, format="png", dpi=min(300, pixels / figure.get_figwidth()), bbox_inches="tight", pad_inches=0.05)
     plt.close(figure)
     picture = Image.open(raw).convert("RGB")
     for quality in (85, 75, 65, 55, 45, 35):
         packed = io.BytesIO()
         picture.save(packed, format="webp", quality=quality, method=6)
-        if packed.tell() <= BYTES:
+        if packed.tell() <= most:
             break
     path.write_bytes(packed.getvalue())
+    return shown

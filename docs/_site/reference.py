@@ -1,4 +1,4 @@
-"""The reference: a page for each room and each package, made of the registry, the declarations of fields, and the docstrings."""
+"""The reference: a page for each topic and each package, made of the registry, the declarations of fields, and the docstrings."""
 
 import dataclasses
 import functools
@@ -56,7 +56,7 @@ def _index(names: Iterable[Name]) -> str:
     listed: dict[str, list[str]] = {}
     for name in names:
         listed.setdefault(name.page, []).append(f"[`{name.name}`]({name.page}.md#{name.name})")
-    for head, group in (("The package", (CONTRACT,)), ("Rooms", rooms()), ("Tools", packages())):
+    for head, group in (("The package", (CONTRACT,)), ("Topics", rooms()), ("Tools", packages())):
         lines.append(f"## {head}")
         lines += [f"**[{title(page)}]({page}.md)**  \n{' '.join(listed[page])}" for page in group]
     return "\n\n".join(lines) + "\n"
@@ -67,7 +67,7 @@ def _page(page: str, names: list[Name]) -> Iterator[str]:
     where = "orderparam" if page == CONTRACT else f"orderparam.systems.{page}" if page in rooms() else f"orderparam.{page}"
     module = importlib.import_module(where)
     yield f"# {title(page)}"
-    beside = f" · [the theory](../theory/{page}.md) · [its studies](../gallery/by-room.md#{page})" if page in rooms() else ""
+    beside = f" · [the theory](../theory/{page}.md) · [its studies](../gallery/by-topic.md#{page})" if page in rooms() else ""
     yield f"`{where}`{beside}"
     yield _introduction(module.__doc__)
     sections: dict[str, list[Name]] = {}

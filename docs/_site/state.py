@@ -1,53 +1,231 @@
-"""Which code the numbers of a study come from, as a hash."""
+"""A hash of the code that a study's numbers, or a test, can depend on.
+
+The hash covers definitions (functions, classes, constants), not files: starting from one definition, every name that its code
+uses is followed through imports to the definition it stands for, and so on. It therefore does not change when code moves from
+one file to another, when comments, docstrings or the words of `@study` change, or when other parts of a file change.
+
+Two folders are left out of the package, `core` and `plotting`: they carry and draw numbers, and have tests of their own.
+"""
 
 import ast
 import functools
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import orderparam
 
+LEFT_OUT = ("core", "plotting")
 
-def source_state(module: str) -> str:
-    """A hash of the code that numbers of that module's studies can come from: all it imports of the package, without `core` and
-    `plotting`, which carry and draw them."""
-    home = Path(orderparam.__file__).parents[1]
-    reached: dict[Path, str] = {}
-    names = [module]
-    while names:
-        path = home.joinpath(*names.pop().split("."))
-        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if file.is_file() and file not in reached and file.relative_to(home).parts[1] not in ("core", "plotting"):
-            reached[file], imports = _read(file.read_text())
-            names += imports
-    found = hashlib.sha256()
-    for file, code in sorted(reached.items()):
-        found.update(f"{file.relative_to(home)}\0{code}\0".encode())
-    return found.hexdigest()[:8]
+
+class Module(NamedTuple):
+    """The parts of one source file."""
+
+    definitions: dict[str, list[ast.stmt]]  # name -> the top-level statements that bind it
+    imports: dict[str, tuple[str, str]]  # name -> (module, the name in it; "" for the module itself)
+    on_import: list[ast.stmt]  # statements that act when the module is imported and bind no name
+
+
+def source_state(module: str, name: str) -> str:
+    """Hash (8 hexadecimal digits) of all code of the package that the definition `name` of a module can reach."""
+    return state_of([(_package_file(module), name)])
+
+
+def state_of(roots: Iterable[tuple[Path | None, str]], folders: tuple[Path, ...] = (), words: str = "") -> str:
+    """Hash of all code that the given definitions, as (file, name), can reach.
+
+    `folders` are searched for modules that are not in the package, as Python searches its path. `words` enter the hash.
+    """
+    code: set[str] = set()
+    seen: set[tuple[Path, str]] = set()
+    waiting = [(file, name) for file, name in roots if file]
+    while waiting:
+        place = waiting.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        own, used = _step(*place, folders)
+        code.update(own)
+        waiting += used
+    return hashlib.sha256("\0".join([words, *sorted(code)]).encode()).hexdigest()[:8]
+
+
+def forget() -> None:
+    """Forget all files that were read, so that they are read again."""
+    for cached in (_step, _file, _module):
+        cached.cache_clear()
+
+
+ON_IMPORT = ""  # stands for what a module does when it is imported
+ALL = "*"  # stands for all definitions of a module
 
 
 @functools.cache
-def _read(source: str) -> tuple[str, tuple[str, ...]]:
-    """What a module does, and what it imports."""
-    tree = ast.parse(source)
-    imports = tuple(_imports(tree))
-    return _code(tree), imports
+def _step(file: Path, name: str, folders: tuple[Path, ...]) -> tuple[tuple[str, ...], tuple[tuple[Path, str], ...]]:
+    """The code of one definition, and the definitions that it uses."""
+    module = _module(file)
+    statements: list[ast.stmt] = []
+    used: list[tuple[Path, str]] = []
+    if name == ON_IMPORT:
+        statements = module.on_import
+    else:
+        used.append((file, ON_IMPORT))
+        if name == ALL:
+            used += [(file, one) for one in module.definitions]
+        statements = module.definitions.get(name, [])
+        if name in module.imports:
+            used += _imported(*module.imports[name], folders)
+    without_words = [_without_words(statement) for statement in statements]
+    for statement in without_words:
+        for chain in _names(statement):
+            used += _resolved(file, module, chain, folders)
+    return tuple(ast.dump(statement) for statement in without_words), tuple(dict.fromkeys(used))
 
 
-def _code(tree: ast.Module) -> str:
-    """What a module does, without its words: comments, docstrings, and what `@study` is told (titles, panels, explanations)."""
+def _package_file(module: str, folders: tuple[Path, ...] = ()) -> Path | None:
+    """The file of a module of the package, or of one of the folders; None for a module of another package."""
+    return _file(module, folders, Path(orderparam.__file__).parent)
+
+
+@functools.cache
+def _file(module: str, folders: tuple[Path, ...], home: Path) -> Path | None:
+    first, *rest = module.split(".")
+    if first == "orderparam":
+        if rest and rest[0] in LEFT_OUT:
+            return None
+        places = [home.joinpath(*rest)]
+    else:
+        places = [folder.joinpath(first, *rest) for folder in folders]
+    for place in places:
+        for file in (place / "__init__.py", place.with_suffix(".py")):
+            if file.is_file():
+                return file
+    return None
+
+
+def _imported(module: str, name: str, folders: tuple[Path, ...]) -> Iterator[tuple[Path, str]]:
+    """The definition that `from module import name` stands for: a whole module where the name is that of one."""
+    inner = _package_file(f"{module}.{name}" if name else module, folders)
+    outer = _package_file(module, folders)
+    if name and outer and name in _lazy(outer):
+        yield from _imported(f"orderparam.{_lazy(outer)[name]}", name, folders)
+    elif inner:
+        yield inner, ALL
+    elif outer:
+        yield outer, name
+
+
+def _resolved(file: Path, module: Module, chain: tuple[str, ...], folders: tuple[Path, ...]) -> Iterator[tuple[Path, str]]:
+    """The definitions that `a.b.c` stands for: attributes are followed as long as the names are modules."""
+    first, *rest = chain
+    if first in module.definitions:
+        yield file, first
+    if first not in module.imports:
+        return
+    source, name = module.imports[first]
+    reached = f"{source}.{name}" if name else source
+    if _package_file(reached, folders) is None:
+        yield from _imported(source, name, folders)
+        return
+    for at, attribute in enumerate(rest):
+        outer = _package_file(reached, folders)
+        if outer and attribute in _lazy(outer):
+            yield from _imported(reached, attribute, folders)
+            return
+        if _package_file(f"{reached}.{attribute}", folders) is None:
+            yield from _imported(reached, attribute, folders)
+            return
+        reached = f"{reached}.{attribute}"
+        if at == len(rest) - 1:
+            break
+    yield from _imported(reached, "", folders)
+
+
+@functools.cache
+def _lazy(file: Path) -> dict[str, str]:
+    """The names that the package itself imports when they are asked for, each with its module."""
+    if file != Path(orderparam.__file__):
+        return {}
+    return dict(vars(orderparam).get("_NAMES", {}))
+
+
+@functools.cache
+def _module(file: Path) -> Module:
+    """The parts of a source file."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    module = Module({}, {}, [])
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
-        if isinstance(node, ast.FunctionDef):
-            node.decorator_list = [it for it in node.decorator_list if "study(" not in ast.unparse(it)]
-    return ast.dump(tree)
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for one in node.names:
+                module.imports[one.asname or one.name] = (node.module, one.name)
+        elif isinstance(node, ast.Import):
+            for one in node.names:
+                name = one.asname or one.name.partition(".")[0]
+                module.imports[name] = (one.name if one.asname else name, "")
+    for statement in _statements(tree.body):
+        if isinstance(statement, ast.Import | ast.ImportFrom) or _is_words(statement):
+            continue
+        bound = _bound(statement)
+        for name in bound:
+            module.definitions.setdefault(name, []).append(statement)
+        if not bound:
+            module.on_import.append(statement)
+    return module
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
-    """Modules of the package that a module names, and what it takes from them (which may be modules too)."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "orderparam":
-            yield node.module
-            yield from (f"{node.module}.{name.name}" for name in node.names)
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Top-level statements, those inside `if`, `try` and `with` one by one where they only import."""
+    for statement in body:
+        inner = [one for one in ast.walk(statement) if isinstance(one, ast.stmt) and one is not statement]
+        only_imports = all(isinstance(one, ast.Import | ast.ImportFrom | ast.Pass) for one in inner)
+        if isinstance(statement, ast.If | ast.Try) and only_imports:
+            continue
+        yield statement
+
+
+def _is_words(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """The top-level names that a statement binds."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    return {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+
+
+def _names(statement: ast.stmt) -> tuple[tuple[str, ...], ...]:
+    """The names that a statement uses, with their attributes: `a.b.c` as (a, b, c). A function's arguments are used too: a test
+    takes its fixtures by them."""
+    skipped: set[int] = set()
+    used: dict[tuple[str, ...], None] = {}
+    for node in ast.walk(statement):
+        if isinstance(node, ast.arg):
+            used[(node.arg,)] = None
+        elif isinstance(node, ast.Attribute | ast.Name) and id(node) not in skipped:
+            chain: list[str] = []
+            at: ast.expr = node
+            while isinstance(at, ast.Attribute):
+                chain.append(at.attr)
+                skipped.add(id(at))
+                at = at.value
+            if isinstance(at, ast.Name):
+                skipped.add(id(at))
+                used[(at.id, *reversed(chain))] = None
+    return tuple(used)
+
+
+def _is_study(decorator: ast.expr) -> bool:
+    """Whether a decorator is `@study(...)`, which tells a study its words."""
+    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name) and decorator.func.id == "study"
+
+
+def _without_words(statement: ast.stmt) -> ast.stmt:
+    """A statement without docstrings and without what `@study` is told (title, panels, explanations)."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:] or [ast.Pass()]
+            node.decorator_list = [one for one in node.decorator_list if not _is_study(one)]
+    return statement

@@ -20,15 +20,14 @@ import orderparam as op
 from orderparam.analysis.scaling_law import Regimes, regimes
 from orderparam.kernels import power_law
 from orderparam.systems.extensive_width import HierarchicalTeacher, bayes_optimal
-from orderparam.systems.kernel_adaptation.modes.network import hermite_target
+from orderparam.systems.kernel_adaptation.network import hermite_target
 from orderparam.systems.kernel_adaptation.patches.studies import linear_patches
 from orderparam.systems.kernel_adaptation.two_layers.examples_needed import examples_needed
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import adapted_weights
-from orderparam.systems.kernel_adaptation.two_layers.theory.fixed_kernel import gaussian_process
+from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights, gaussian_process
 from orderparam.systems.kernel_regression import KernelRegression, self_consistent
-from orderparam.systems.proportional.tasks import dense
-from orderparam.systems.proportional.theory.finite_width import finite_width, infinite_width
+from orderparam.systems.proportional.model import dense
+from orderparam.systems.proportional.theory import finite_width, infinite_width
 from orderparam.systems.scaling_laws import (
     ComputeBudget,
     ParameterBudget,

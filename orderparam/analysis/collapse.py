@@ -4,11 +4,16 @@
     found.critical, found.critical_error, found.inverse_nu, found.sizes, found.chi_squared / found.freedom
 
 F is a polynomial, so that at given exponents it follows from linear least squares, and only the others are searched (variable
-projection: Golub, Pereyra 1973). Errors are those of a parametric bootstrap: fits to values drawn anew within their errors.
+projection: Golub, Pereyra 1973). Errors are those of a parametric bootstrap: fits to values drawn anew within their errors. Where
+the fit without the smallest size differs by more than three of its errors, twice the difference is added: corrections to scaling
+that are not fitted change the exponents by about as much once more. A fit that is not accepted has its errors multiplied by the
+root of chi squared for each degree of freedom, and a warning says so: its numbers are not to be quoted.
 """
 
 import itertools
+import warnings
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.optimize
@@ -25,9 +30,9 @@ ACCEPTED = 0.05  # a fit whose chi squared is exceeded more rarely than this is 
 class Collapse:
     """A fit of finite-size scaling, y = L^power (1 + correction L^-omega) F((x - critical) L^inverse_nu).
 
-    X_error: standard errors by bootstrap, 0 for what was given. polynomial: coefficients of F, the constant first.
-    chi_squared, freedom, probability: of the fit, and of a chi squared at least as large by chance. sizes: those used, after the
-    smallest were left out until the probability reached 0.05. accepted: it did.
+    X_error: standard errors by bootstrap, with what leaving out the smallest size changes, 0 for what was given. polynomial:
+    coefficients of F, the constant first. chi_squared, freedom, probability: of the fit, and of a chi squared as large by chance.
+    sizes: those used, after the smallest were left out until the probability reached 0.05. accepted: it did.
     scaled_x, scaled_y, scaled_error, scaled_size: the points on the common curve.
     """
 
@@ -64,7 +69,8 @@ class Collapse:
         told = [f"{name} = {getattr(self, name):.6g} ± {getattr(self, name + '_error'):.2g}" for name in SEARCHED]
         shown = [text for name, text in zip(SEARCHED, told) if getattr(self, name + "_error") > 0]
         sizes = ", ".join(f"{size:g}" for size in self.sizes)
-        return f"Collapse({', '.join(shown)}; sizes {sizes}; chi^2 {self.chi_squared:.3g} / {self.freedom})"
+        doubt = "" if self.accepted else "; not accepted: the sizes do not collapse"
+        return f"Collapse({', '.join(shown)}; sizes {sizes}; chi^2 {self.chi_squared:.3g} / {self.freedom}{doubt})"
 
 
 def collapse(
@@ -91,6 +97,8 @@ def collapse(
     fit to all points and then kept. The smallest sizes are left out, one by one, while the fit is improbable (below 0.05) and
     `least_sizes` remain. A power that is given as 0 makes the common crossing point the critical one (Binder 1981).
 
+    A fit that stays improbable is returned with a `UserWarning`, and `accepted` is False.
+
     Raises `ValueError` for unknown names, fewer than two sizes, non-positive sizes, and fewer points than unknowns.
 
     >>> import xarray as xr
@@ -115,8 +123,29 @@ def collapse(
         problem = _Scaling(places, lengths, table.value[used], table.error[used], kept, omega or 1.0, order)
         found = _fit(problem, window, y, bootstrap, rng)
         if found.accepted or len(sizes) <= max(2, least_sizes):
-            return found
+            break
         sizes = sizes[1:]
+    if not found.accepted:
+        told = f"chi^2 {found.chi_squared:.3g} for {found.freedom} degrees of freedom"
+        advice = "; a smaller window or omega= may help" if omega is None else "; a smaller window may help"
+        warnings.warn(f"{y!r} does not collapse: {told}{advice}", stacklevel=2)
+        found = _widened(found, {name: np.sqrt(found.chi_squared / found.freedom) for name in problem.searched}, {})
+    larger = problem.part(problem.size > sizes[0])
+    if len(sizes) > 2 and len(larger.y) > larger.order + 2 + len(larger.searched):
+        again = _fit(larger, window, y, min(bootstrap, 50), rng)
+        moved = {name: abs(getattr(again, name) - getattr(found, name)) for name in problem.searched}
+        beyond = {name: 2 * by for name, by in moved.items() if by > 3 * getattr(again, f"{name}_error")}
+        found = _widened(found, {}, beyond)
+    return found
+
+
+def _widened(found: Collapse, factors: dict[str, float], added: dict[str, float]) -> Collapse:
+    """With larger errors: multiplied, and with these added in squares."""
+    wider: dict[str, Any] = {}
+    for name in SEARCHED:
+        error = getattr(found, f"{name}_error") * factors.get(name, 1.0)
+        wider[f"{name}_error"] = float(np.hypot(error, added.get(name, 0.0)))
+    return replace(found, **wider)
 
 
 @dataclass(frozen=True)
@@ -134,6 +163,10 @@ class _Scaling:
     @property
     def searched(self) -> tuple[str, ...]:
         return tuple(name for name in SEARCHED if name not in self.kept)
+
+    def part(self, used: np.ndarray) -> "_Scaling":
+        """Some of its points."""
+        return replace(self, **{name: getattr(self, name)[used] for name in ("x", "size", "y", "error")})
 
     def named(self, unknowns: np.ndarray) -> dict[str, float]:
         return {**self.kept, **dict(zip(self.searched, map(float, unknowns)))}
@@ -166,7 +199,7 @@ def _fit(problem: _Scaling, window: float, y: str, bootstrap: int, rng: np.rando
     unknowns = _searched_from_many(problem)
     if np.isfinite(window):
         inside = np.abs(problem.scaled(unknowns)[0]) <= window
-        problem = replace(problem, **{name: getattr(problem, name)[inside] for name in ("x", "size", "y", "error")})
+        problem = problem.part(inside)
     freedom = len(problem.y) - problem.order - 1 - len(problem.searched)
     if freedom < 1:
         raise ValueError(f"{y!r} has {len(problem.y)} points: a fit of {len(problem.y) - freedom} numbers needs more")

@@ -21,7 +21,7 @@ Average = Float[Array, "*batch"]
 
 # What is left of a field that is nearly known has a deviation of sqrt(V/q): resolved down to 4e-9
 SHARP = LEAN._replace(gradings=14)
-_NODES, _REACH = 192, 9.0
+_REACH = 9.0
 _AT_ONCE = 2**22  # numbers held at a time in averages over fields and labels
 
 
@@ -55,7 +55,12 @@ class Labels(Record):
 
 
 class Likelihood(Labels):
-    """Labels whose evidence is known. All functions are elementwise and broadcast; V > 0 throughout."""
+    """Labels whose evidence is known. All functions are elementwise and broadcast; V > 0 throughout.
+
+    field_nodes: number of quadrature nodes in averages over the field, where the law of the labels changes at zero alone.
+    """
+
+    field_nodes: ClassVar[int] = 192
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -98,7 +103,7 @@ class Likelihood(Labels):
     def averages(self, known: Float[Array, "*batch"], variance: Float[Array, "*batch"]) -> LikelihoodAverages:
         """For q = known >= 0 and V = variance > 0, elementwise: what the labels tell someone who knows the field up to V."""
         known, variance = jnp.broadcast_arrays(jnp.asarray(known, jnp.float64), jnp.asarray(variance, jnp.float64))
-        field, weight = _fields(known, variance, self.kinks)
+        field, weight = _fields(known, variance, self.kinks, self.field_nodes)
         spread = jnp.broadcast_to(variance[..., None], field.shape)
 
         def line(field: Array, variance: Array) -> tuple[Array, Array]:
@@ -115,7 +120,7 @@ class Likelihood(Labels):
         return LikelihoodAverages(information, free)
 
 
-def _fields(known: Array, variance: Array, kinks: tuple[float, ...]) -> tuple[Array, Array]:
+def _fields(known: Array, variance: Array, kinks: tuple[float, ...], nodes: int) -> tuple[Array, Array]:
     """Nodes and weights of w ~ N(0, known) for what changes around the kinks within sqrt(variance).
 
     Around zero alone: equal steps of t in w = sqrt(variance) sinh(t), which lose nothing where all is analytic.
@@ -126,7 +131,7 @@ def _fields(known: Array, variance: Array, kinks: tuple[float, ...]) -> tuple[Ar
         return deviation * z, weight
     ratio = deviation / jnp.sqrt(variance)[..., None]
     end = jnp.arcsinh(_REACH * ratio)
-    t = end * jnp.linspace(-1.0, 1.0, _NODES)
+    t = end * jnp.linspace(-1.0, 1.0, nodes)
     z = jnp.sinh(t) / ratio
-    weight = (2 * end / (_NODES - 1)) * jnp.cosh(t) / ratio * jnp.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    weight = (2 * end / (nodes - 1)) * jnp.cosh(t) / ratio * jnp.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     return deviation * z, weight

@@ -17,6 +17,8 @@ class SignLabels(Likelihood):
     """y = sign(nu), turned over with probability `flip`: Z = flip + (1 - 2 flip) Phi(u), u = y w / sqrt(V)."""
 
     binary: ClassVar[bool] = True
+    # Z has zeros near the real axis, at Phi(u) = -flip: where the field is nearly known, 192 nodes leave 1e-8 of them.
+    field_nodes: ClassVar[int] = 448
 
     flip: float = parameter("probability that a label is turned over", minimum=0, maximum=0.5, default=0.0)
 

@@ -3,10 +3,14 @@
 import hashlib
 import math
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orderparam.cli.limits import DEPTH, WIDTH
+from orderparam.core.outline import SIZES, Size
+from orderparam.core.paths import expanded
 
 if TYPE_CHECKING:
     from orderparam.networks import Architecture
@@ -18,6 +22,16 @@ def setting(text: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise ValueError(f"--set {text}: write NAME=VALUE")
     return name.strip(), value.strip()
+
+
+def changes_of(settings: Sequence[str], seeds: int | None) -> dict[str, str]:
+    """The parameters that are changed, from "NAME=VALUE" each, and the number of repetitions."""
+    changes: dict[str, str] = {}
+    for name, value in [*map(setting, settings), *([] if seeds is None else [("seeds", str(seeds))])]:
+        if name in changes:
+            raise ValueError(f"{name} is given twice: {changes[name]} and {value}")
+        changes[name] = value
+    return changes
 
 
 def widths_of(text: str | None) -> list[float]:
@@ -42,24 +56,44 @@ def architecture(text: str) -> "Architecture":
     return parse(text)
 
 
+def check_file(file: str) -> None:
+    """Refuses a file that is not there before anything is imported to read it. What has no ending may be a data set's name."""
+    from orderparam.core.reading import KINDS, existing
+
+    if Path(file).suffix:
+        existing(expanded(file), KINDS)
+
+
 def check_finite(option: str, value: float | None) -> None:
     if value is not None and not math.isfinite(value):
         raise ValueError(f"{option} {value}: must be a finite number")
 
 
-def result_folder(name: str, full: bool, changes: dict[str, str]) -> str:
+def chosen_size(size: str, full: bool) -> Size:
+    """The size of a study that `--size` and `--full` ask for. Raises `ValueError` for an unknown one, and where they differ."""
+    if full and size not in ("quick", "full"):
+        raise ValueError(f"--full and --size {size} exclude one another")
+    for known in SIZES:
+        if known == ("full" if full else size):
+            return known
+    raise ValueError(f"--size {size}: must be one of {', '.join(SIZES)}")
+
+
+def result_folder(name: str, size: str, changes: dict[str, str]) -> str:
     """A folder of its own for every choice of parameters."""
-    parts = [name, *(["full"] if full else []), *(f"{key}={value}" for key, value in sorted(changes.items()))]
+    parts = [name, *([] if size == "quick" else [size]), *(f"{key}={value}" for key, value in sorted(changes.items()))]
     folder = "-".join(parts).replace("/", "_").replace(" ", "")
     if len(folder.encode()) <= 200:
         return folder
     return f"{folder[:150]}-{hashlib.sha256(folder.encode()).hexdigest()[:8]}"  # file systems allow 255 bytes
 
 
-def free_folder(out: Path | None, name: str) -> Path:
+@contextmanager
+def free_folder(out: Path | None, name: str) -> Iterator[Path]:
     """An empty folder for a result: the one asked for, else results/NAME, with the first number that is free.
 
-    It is made at once: what cannot be written is refused before anything is computed.
+    It is made at once: what cannot be written is refused before anything is computed. Where nothing comes of it, it is gone
+    again.
     """
     from orderparam.core.store import is_free
 
@@ -68,8 +102,14 @@ def free_folder(out: Path | None, name: str) -> Path:
         out = next(candidate for candidate in candidates if is_free(candidate))
     elif not is_free(out):
         raise ValueError(f"{out} is not empty; choose another folder with --out")
+    made = [folder for folder in (out, *out.parents) if not folder.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"cannot write {out}: {error.strerror or error}") from None
-    return out
+    try:
+        yield out
+    finally:
+        with suppress(OSError):  # what is not empty stays
+            for folder in made:
+                folder.rmdir()

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 import orderparam
+from orderparam.cli.cite import cite
 from orderparam.cli.design import design
 from orderparam.cli.errors import Commands
 from orderparam.cli.explore import explore
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("list")(list_all)
-for command in (run, solve, phases, show, predict, features, design, exponents, scaling_law, explore, new_system):
+for command in (run, solve, phases, show, predict, features, design, exponents, scaling_law, explore, cite, new_system):
     app.command()(command)
 
 

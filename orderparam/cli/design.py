@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from orderparam.cli.arguments import check_file
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import within_memory
 
@@ -21,8 +22,9 @@ def design(
         float | None, typer.Option("--noise", help="Variance of the noise over that of the signal (default: from the labels).")
     ] = None,
 ) -> None:
-    """Is a linear model identifiable from these rows, what would the best estimators reach, and what do they on held-out rows?"""
+    """Is a linear model identifiable from these rows, and what do the best estimators reach, in theory and on held-out rows?"""
     with clear_errors(), warnings_in_one_line(), within_memory():
+        check_file(file)
         from orderparam.data import load_file
         from orderparam.data.files import load_design
         from orderparam.systems.generalised_linear import assess_design

@@ -8,7 +8,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from orderparam.cli.terminal import plain
+from orderparam.cli.terminal import one_line, plain
+from orderparam.core.errors import SweepError, said
 
 
 class Commands(TyperGroup):
@@ -31,26 +32,28 @@ class Commands(TyperGroup):
 def _report(text: str) -> None:
     from rich.console import Console
 
-    line = " ".join(text.split())
-    Console(stderr=True, soft_wrap=True).print(f"[red]error:[/] {plain(line)}", highlight=False)
+    Console(stderr=True, soft_wrap=True).print(f"[red]error:[/] {plain(one_line(text))}", highlight=False)
 
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Mistakes of the user and of the machine as one line; exit status 2."""
+    """Mistakes of the user and of the machine as one line; exit status 2. Code of theirs that ends the program is one, too."""
     try:
         yield
-    except Exception as error:
-        from orderparam.core.sweep import SweepError
-
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        words = said(error)
         if isinstance(error, MemoryError):
-            text = f"not enough memory: {error or 'make it smaller'}"
+            text = f"not enough memory: {words or 'make it smaller'}"
         elif isinstance(error, OSError) and error.filename:
             text = f"{error.strerror}: {error.filename}"
         elif isinstance(error, ValueError | OSError | SweepError):
-            text = str(error)
-        elif "RESOURCE_EXHAUSTED" in str(error):  # JAX's own error when memory is refused
-            text = f"not enough memory: {error}"
+            text = words
+        elif "RESOURCE_EXHAUSTED" in words:  # JAX's own error when memory is refused
+            text = f"not enough memory: {words}"
+        elif not isinstance(error, Exception):
+            text = f"the code that was run ended with {type(error).__name__} ({words or 'no message'}) before it was done"
         else:
             raise
         _report(text)
@@ -63,5 +66,5 @@ def warnings_in_one_line() -> Iterator[None]:
     import warnings
 
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+        warnings.showwarning = lambda message, *_, **__: print(f"warning: {one_line(str(message))}", file=sys.stderr)
         yield

@@ -7,6 +7,7 @@ import typer
 
 from orderparam.cli.errors import clear_errors
 from orderparam.cli.limits import within_memory
+from orderparam.core.paths import expanded
 
 PORT = 5117
 
@@ -16,6 +17,10 @@ def explore(
     host: Annotated[str, typer.Option("--host", help="Another address than this machine's own; needs a token.")] = "localhost",
     token: Annotated[
         str | None, typer.Option("--token", help="What others must know to open it (default with --host: a random one).")
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option("--allow-origin", metavar="NAME", help="Another name under which a browser may open it; may be repeated."),
     ] = None,
     folder: Annotated[
         Path | None, typer.Option("--folder", help="Measurements, and data to be named (default: explorer-results here).")
@@ -28,10 +33,11 @@ def explore(
             raise ValueError(f"--token has {len(token)} characters: give at least 8 and at most 200")
         try:
             import bokeh  # noqa: F401
+            import latex2mathml  # noqa: F401
             import panel  # noqa: F401
         except ImportError as error:
-            raise ValueError(f"{error.name} is not installed: pip install 'orderparam[explore]'") from None
+            raise ValueError(f'{error.name} is not installed: in a copy of the repository, pip install -e ".[explore]"') from None
         from orderparam.explore.folder import default_folder
         from orderparam.explore.server import serve
 
-        serve((folder or default_folder()).expanduser().resolve(), port, host, token, browser)
+        serve(expanded(folder or default_folder()).resolve(), port, host, token, allow_origin or [], browser)

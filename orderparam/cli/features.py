@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orderparam.cli.arguments import check_finite, free_folder
+from orderparam.cli.arguments import check_file, check_finite, free_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
-from orderparam.cli.predict import print_columns
+from orderparam.cli.predict import print_columns, words_for_gaps
 from orderparam.cli.terminal import console, new_table, plain
 
 if TYPE_CHECKING:
@@ -29,21 +29,28 @@ def features(
     ridge: Annotated[
         float | None, typer.Option("--ridge", help="Penalty beside the summed loss, features / sqrt(p) (default: the best).")
     ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            "--missing", metavar="WORD[,WORD...]", help="Words of a table that stand for a gap, beside NA and the like."
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point.")] = 8,
     out: Annotated[Path | None, typer.Option("--out", help="New folder of the result (default: results/features-NAME).")] = None,
 ) -> None:
     """Predict the learning curve and the best penalty of a linear model on your own features, such as a network's embeddings."""
     with clear_errors(), warnings_in_one_line(), within_memory():
+        check_finite("--ridge", ridge)
+        check_file(file)
         from orderparam.systems.random_features.forecast import forecast_features, save_features, user_features
 
-        check_finite("--ridge", ridge)
-        problem = user_features(file, targets, task)
-        folder = free_folder(out, f"features-{Path(problem.name.split('/')[0]).stem}")
-        result = forecast_features(problem.inputs, problem.values[:, 0], loss, ridge, seeds)
-        title = f"{problem.name}: {problem.task}, {loss} loss"
-        print_columns(problem)
-        print_features(result, title, folder)
-        save_features(result, folder, title, {"data": problem.name, "task": problem.task})
+        problem = user_features(file, targets, task, words_for_gaps(missing))
+        with free_folder(out, f"features-{Path(problem.name.split('/')[0]).stem}") as folder:
+            result = forecast_features(problem.inputs, problem.values[:, 0], loss, ridge, seeds)
+            title = f"{problem.name}: {problem.task}, {loss} loss"
+            print_columns(problem)
+            print_features(result, title, folder)
+            save_features(result, folder, title, {"data": problem.name, "task": problem.task})
 
 
 def print_features(result: "FeatureForecast", title: str, folder: Path) -> None:
@@ -77,7 +84,7 @@ def print_features(result: "FeatureForecast", title: str, folder: Path) -> None:
     out.print("\nbeyond: the measured curve continued by the modes of the features")
     out.print(further)
     lines = [
-        "ridge        beside the summed loss, features divided by the root of their number; in scikit-learn",
+        "ridge        penalty added to the sum of losses; features scaled by 1/sqrt(p); in scikit-learn",
         f"             {result.other_penalty}",
         f"errors       on examples that were not trained on, of the {result.examples} that were used; targets have variance 1",
         f"check        prediction within {result.deviation:.1%} (root mean square) of the measured points",

@@ -8,26 +8,25 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from orderparam.core.study import Study
+from orderparam.core.outline import HasParameters
 
 SEEDS = 10_000
 WIDTH = 1_000_000
 DEPTH = 1000
-_TIMES = 1000  # beyond the largest size of a study, quick or full
+_TIMES = 1000  # beyond the largest size of a study, quick, gallery or full
 _VALUES = 10_000  # of one parameter
 
 
-def check_parameters(study: "Study", parameters: Mapping[str, Any], names: Mapping[str, Any]) -> None:
+def check_parameters(study: HasParameters, parameters: Mapping[str, Any], names: Mapping[str, Any]) -> None:
     """Refuses values of the named parameters that are no finite numbers, too many, or sizes beyond 1000 times the study's own."""
-    full = study.parameters(full=True)
+    largest = [study.parameters("gallery"), study.parameters("full")]
     for name in names:
         values = _listed(parameters[name])
         if len(values) > _VALUES:
             raise ValueError(f"parameter {name} has {len(values)} values: must be at most {_VALUES}")
-        known = [*_listed(study.defaults[name]), *_listed(full[name])]
+        known = [*_listed(study.defaults[name]), *(value for size in largest for value in _listed(size[name]))]
         sizes = [x for x in known if isinstance(x, int) and not isinstance(x, bool)]
         for value in values:
             if isinstance(value, float) and not math.isfinite(value):

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,10 +10,8 @@ from orderparam.cli import completion
 from orderparam.cli.errors import clear_errors
 from orderparam.cli.terminal import console, duration, new_table, plain, short
 from orderparam.core.names import nearest
-from orderparam.core.registry import Entry, index
-
-if TYPE_CHECKING:
-    from orderparam.core.study import Study
+from orderparam.core.outline import Outline
+from orderparam.core.registry import Entry, index, outline
 
 
 def list_all(
@@ -43,12 +41,22 @@ def list_all(
         if chosen and not exact:
             study_list(chosen)
             return
-        from orderparam.core.study import find
-
-        one_study(find(word))
+        one_study(_outlined(word))
 
 
 _KINDS = {"theories": "theory", "experiments": "experiment", "systems": ""}
+
+
+def _outlined(name: str) -> Outline:
+    """A study as its source says it; imported where that is not enough."""
+    found = outline(name)
+    if found is not None:
+        return found
+    from orderparam.core.study import find
+
+    study = find(name)
+    words = (study.name, study.title, study.source, inspect.cleandoc(study.build.__doc__ or ""), study.build.__module__)
+    return Outline(*words, study.seconds, study.defaults, study.gallery, study.full)
 
 
 def _is_verb(word: str) -> bool:
@@ -104,20 +112,22 @@ def study_list(studies: Sequence[Entry]) -> None:
     out.print("\n[dim]orderparam list NAME shows a study's source and parameters, orderparam run NAME runs it[/]")
 
 
-def one_study(study: "Study") -> None:
-    """A study's title, source and parameters, at their quick and full values."""
+def one_study(study: Outline) -> None:
+    """A study's title, source and parameters, at its three sizes."""
     out = console()
     out.print(f"[bold]{plain(study.title)}[/]  [dim]{plain(study.source)}[/]")
-    if study.build.__doc__:
-        out.print(plain(inspect.cleandoc(study.build.__doc__)), highlight=False)
-    table = new_table("parameter", f"quick ({duration(study.seconds[0])})", f"full ({duration(study.seconds[1])})")
-    full = study.parameters(full=True)
+    if study.doc:
+        out.print(plain(study.doc), highlight=False)
+    table = new_table("parameter", f"quick ({duration(study.seconds[0])})", "gallery", f"full ({duration(study.seconds[1])})")
+    larger = [study.parameters("gallery"), study.parameters("full")]
     for name, quick in study.defaults.items():
-        table.add_row(name, plain(short(quick)), plain(short(full[name])) if full[name] != quick else "[dim]same[/]")
+        cells = (plain(short(size[name])) if size[name] != quick else "[dim]same[/]" for size in larger)
+        table.add_row(name, plain(short(quick)), *cells)
     out.print()
     out.print(table)
-    out.print(f"\n[dim]orderparam run {study.name} --set NAME=VALUE changes one, --full takes the right column[/]")
-    if study.build.__module__.startswith("orderparam."):
+    sizes = "--size gallery or --size full takes that column"
+    out.print(f"\n[dim]orderparam run {study.name} --set NAME=VALUE changes one, {sizes}[/]")
+    if study.module.startswith("orderparam."):
         out.print(f"[dim]its figure, and how far theory and measurement are apart: {gallery_page(study.name)}[/]", soft_wrap=True)
 
 

@@ -2,10 +2,13 @@
 
 import dataclasses
 import inspect
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from orderparam.cli.terminal import console, new_table, plain, short
-from orderparam.core.given import concrete, makers
+from orderparam.core.described import Described, fitting, keep, kept
+from orderparam.core.given import concrete, heads_of, kind_of, makers
+from orderparam.core.registry import full_name, index, source_files
 
 if TYPE_CHECKING:
     from orderparam.core.fields import Declaration
@@ -13,31 +16,65 @@ if TYPE_CHECKING:
 
 def one_verb(name: str) -> None:
     """What a theory or experiment takes and gives."""
+    verb, out = described(name), console()
+    out.print(f"[bold]{plain(verb.name)}[/]  [dim]{verb.kind}[/]")
+    out.print(plain(verb.doc), highlight=False)
+    for system in verb.systems:
+        fields = new_table("parameter", "meaning", "allowed", "default", title=f"\n{system.name}")
+        fields.columns[0].no_wrap = True
+        for field, meaning, allowed, default in system.rows:
+            fields.add_row(
+                field, plain(meaning or ""), plain(allowed or ""), "[bold]needed[/]" if default is None else plain(default)
+            )
+        out.print(fields)
+    if verb.options:
+        options = new_table("option", "allowed", "default", title="\noptions")
+        for option, words, default in verb.options:
+            options.add_row(option, plain(words), plain(default))
+        out.print(options)
+    out.print(f"\ngives: {', '.join(verb.observables)}", highlight=False)
+    out.print(f"[dim]orderparam solve {verb.name} NAME=VALUE ...[/]", highlight=False)
+
+
+def described(name: str) -> Described:
+    """A theory or experiment in words; imported where they are not kept."""
+    full, files = full_name(name), source_files()
+    found = kept(full, files)
+    if found is None:
+        found = _described(full)
+        if found.name in {entry.name for entry in index()}:  # not of a person's own file
+            keep(found, files)
+    return found
+
+
+def check_fields(name: str, given: Sequence[str]) -> None:
+    """Refuses names of fields and options that a theory or experiment has not, if its description is kept."""
+    known = kept(full_name(name), source_files())
+    if known is not None and known.systems:
+        fitting(known.systems, [option for option, *_ in known.options], heads_of(given))
+
+
+def _described(name: str) -> Described:
     from orderparam.core.fields import declarations
     from orderparam.core.registry import find
     from orderparam.core.verb import Theory
 
-    verb, out = find(name), console()
-    kind = "theory" if isinstance(verb, Theory) else "experiment"
-    out.print(f"[bold]{plain(verb.name)}[/]  [dim]{kind}[/]")
-    out.print(plain(inspect.cleandoc(verb.fn.__doc__ or "")), highlight=False)
+    verb = find(name)
+    systems = []
     for system in concrete(verb.systems):
-        fields = new_table("parameter", "meaning", "allowed", "default", title=f"\n{system.__name__}")
-        fields.columns[0].no_wrap = True
+        rows: list[list[str | None]] = []
         for field, declaration in declarations(system).items():
             default = system.__dataclass_fields__[field].default
-            shown = "[bold]needed[/]" if default is dataclasses.MISSING else plain(short(_named(default)))
-            fields.add_row(field, plain(declaration.meaning), plain(_allowed(declaration)), shown)
-        out.print(fields)
-    if verb.options:
-        options = new_table("option", "allowed", "default", title="\noptions")
-        for option, parameter in verb.options.items():
-            words = ", ".join(map(str, verb.choices(option)))
-            options.add_row(option, plain(words), plain(short(_named(parameter.default))))
-        out.print(options)
-    observables = ", ".join(dict.fromkeys(name for result in verb.results for name in result.dims()))
-    out.print(f"\ngives: {observables}", highlight=False)
-    out.print(f"[dim]orderparam solve {verb.name} NAME=VALUE ...[/]", highlight=False)
+            shown = None if default is dataclasses.MISSING else short(_named(default))
+            rows.append([field, declaration.meaning, _allowed(declaration), shown])
+        systems.append(dataclasses.replace(kind_of(system), rows=rows))
+    options = [
+        [option, ", ".join(map(str, verb.choices(option))), short(_named(parameter.default))]
+        for option, parameter in verb.options.items()
+    ]
+    observables = list(dict.fromkeys(name for result in verb.results for name in result.dims()))
+    kind = "theory" if isinstance(verb, Theory) else "experiment"
+    return Described(verb.name, kind, inspect.cleandoc(verb.fn.__doc__ or ""), systems, options, observables)
 
 
 def systems_of() -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from orderparam.cli import completion
 from orderparam.cli.arguments import result_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
+from orderparam.cli.parameters import check_fields
 from orderparam.cli.terminal import console, plain
 
 
@@ -27,7 +28,10 @@ def phases(
         str | None, typer.Option("--order", metavar="OBSERVABLE", help="The order parameter (default: the theory's first).")
     ] = None,
     level: Annotated[
-        float | None, typer.Option("--level", help="The value that parts the phases (default: where it vanishes).")
+        str | None,
+        typer.Option(
+            "--level", help="The value that parts the phases, or middle (default: where it vanishes, jumps or diverges)."
+        ),
     ] = None,
     resolution: Annotated[int, typer.Option("--resolution", help="Squares along each axis: 8, 16, 32, 64, ...")] = 32,
     seeds: Annotated[int | None, typer.Option("--seeds", help="Runs at each point, for an experiment along one field.")] = None,
@@ -35,13 +39,9 @@ def phases(
 ) -> None:
     """Phase diagram of a theory in the plane of two fields, or its transition along one. Again, it goes on where it stopped."""
     with clear_errors(), warnings_in_one_line(), within_memory():
-        from orderparam.analysis import phase_diagram, transition
-        from orderparam.analysis.phases.files import write
         from orderparam.cli.ranges import is_range, plane_range
         from orderparam.core.given import assignments, read
-        from orderparam.core.registry import find
-        from orderparam.core.verb import Experiment
-        from orderparam.plotting import save
+        from orderparam.core.registry import find, full_name
 
         given = assignments(settings)
         over = {field: plane_range(field, text) for field, text in given.items() if is_range(text)}
@@ -51,20 +51,29 @@ def phases(
             raise ValueError(f"--resolution {resolution}: must be 8, 16, 32, ... 1024")
         if seeds is not None and not 4 <= seeds <= SEEDS:
             raise ValueError(f"--seeds {seeds}: must be at least 4 and at most {SEEDS}")
+        full_name(name)  # a name that there is not is refused before anything is imported
+        check_fields(name, list(given))
+        from orderparam.analysis import phase_diagram, transition
+        from orderparam.analysis.phases.brackets import MIDDLE
+        from orderparam.analysis.phases.files import write
+        from orderparam.core.verb import Experiment
+        from orderparam.plotting import save
+
+        parting = None if level is None else level if level == MIDDLE else _number(level)
         verb = find(name)
         if isinstance(verb, Experiment) and len(over) == 2:
             raise ValueError(f"{verb.name} is an experiment: its transition is measured along one field; give one range")
         first = {field: str(ends[0]) for field, ends in over.items()}
         system, options = read(verb, {**given, **first}, {})
         order = order or next(iter(verb.results[0].dims()))
-        folder = out or Path("results") / result_folder(f"phases-{verb.name}", False, {**given, "order": order})
+        folder = out or Path("results") / result_folder(f"phases-{verb.name}", "quick", {**given, "order": order})
         asked, screen = partial(verb, **options), console()
         if len(over) == 1:
-            found = transition(asked, system, over, order=order, level=level, seeds=seeds, store=folder / "points")
+            found = transition(asked, system, over, order=order, level=parting, seeds=seeds, store=folder / "points")
             screen.print(plain(repr(found)), highlight=False, soft_wrap=True)
             return
         with screen.status("evaluating the plane"):
-            plane = phase_diagram(asked, system, over, order=order, level=level, resolution=resolution, store=folder / "points")
+            plane = phase_diagram(asked, system, over, order=order, level=parting, resolution=resolution, store=folder / "points")
         screen.print(plain(repr(plane)), highlight=False, soft_wrap=True)
         write(plane, folder)
         save(plane.figure(), folder / "figure")
@@ -73,3 +82,10 @@ def phases(
             highlight=False,
             soft_wrap=True,
         )
+
+
+def _number(level: str) -> float:
+    try:
+        return float(level)
+    except ValueError:
+        raise ValueError(f"--level {level}: must be a number, or middle for the middle of the range of values") from None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orderparam.cli.arguments import architecture, check_finite, free_folder, widths_of
+from orderparam.cli.arguments import architecture, check_file, check_finite, free_folder, widths_of
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.terminal import console, new_table, plain
@@ -34,21 +34,39 @@ def predict(
             "--arch",
             metavar="ARCH[,ARCH...]",
             help="Networks whose infinite-width limit learns, fc:DEPTH\\[xWIDTH]:ACTIVATION; of several that of largest "
-            "evidence. auto: relu and erf of depth 1 to 3.",
+            "evidence. auto: relu and erf of depth 1 to 3. Given, the forecast is that of the network.",
         ),
     ] = AUTOMATIC,
     temperature: Annotated[
         float | None, typer.Option("--temperature", min=0, help="Ridge on the Gram matrix (default: the best by leave-one-out).")
     ] = None,
+    estimator: Annotated[
+        str | None,
+        typer.Option(
+            "--estimator",
+            metavar="PATH",
+            help="What learns instead of the best of a network, boosted trees, a forest and ridge regression: the import path of "
+            "any scikit-learn estimator, such as sklearn.ensemble.HistGradientBoostingRegressor.",
+        ),
+    ] = None,
     reach: Annotated[
-        float | None,
-        typer.Option("--reach", metavar="ERROR", help="Also: rows needed for this error (share of the target's variance)."),
+        str | None,
+        typer.Option(
+            "--reach",
+            metavar="\\[MEASURE=]ERROR",
+            help="Also: rows needed for this. 5%: error rate of classes; rmse=12: in the target's unit; r2=0.9; log_loss=0.2; "
+            "share=0.1: of the target's variance. A bare number: error rate of classes, share of the variance of numbers.",
+        ),
     ] = None,
     groups: Annotated[
         str | None, typer.Option("--groups", metavar="COLUMN", help="Rows of one group are held out together.")
     ] = None,
     time: Annotated[
         str | None, typer.Option("--time", metavar="COLUMN", help="Held-out rows are later than those learned.")
+    ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option("--missing", metavar="WORD[,WORD...]", help="Words that stand for a gap, beside NA and the like."),
     ] = None,
     width: Annotated[
         str | None, typer.Option("--width", metavar="N[,N...]", help="Also: what a Bayesian network of these widths would gain.")
@@ -58,27 +76,91 @@ def predict(
 ) -> None:
     """Predict the learning curve of your own data, out to 100 times as many examples as you have."""
     with clear_errors(), warnings_in_one_line(), within_memory():
+        check_file(file)
         archs = [] if arch == AUTOMATIC else arch.split(",")
         for one in archs:
             architecture(one)
         widths = widths_of(width)
         check_finite("--temperature", temperature)
-        if reach is not None and not 0 < reach < math.inf:
-            raise ValueError(f"--reach {reach}: must be a finite number > 0, an error as a share of the target's variance")
-        from orderparam.learning_curves.choice import TRIED
+        goal = None if reach is None else goal_of(reach)
+        if estimator is not None and (archs or temperature is not None):
+            raise ValueError(
+                f"--estimator {estimator}: cannot be given together with --arch or --temperature, which are of a network"
+            )
         from orderparam.learning_curves.forecast import forecast_problem
         from orderparam.learning_curves.problem import from_file
         from orderparam.learning_curves.report import save_forecast
 
-        problem = from_file(file, target, task, groups, time)
-        folder = free_folder(out, f"predict-{Path(problem.name.split('/')[0]).stem}")
-        result = forecast_problem(problem, arch=archs or TRIED, ridge=temperature, orders=seeds)
-        print_columns(problem)
-        print_forecast(result, folder)
-        print_answers(result, reach)
-        save_forecast(result, folder)
+        problem = from_file(file, target, task, groups, time, words_for_gaps(missing))
+        with free_folder(out, f"predict-{Path(problem.name.split('/')[0]).stem}") as folder:
+            if goal is not None:
+                check_goal(problem, reach, goal)
+            result = forecast_problem(problem, estimator=estimator, arch=archs or None, ridge=temperature, orders=seeds)
+            print_sentences(result, goal)
+            print_columns(problem)
+            print_forecast(result, folder)
+            print_answers(result)
+            save_forecast(result, folder)
         if widths:
             _widths(result, widths)
+
+
+def words_for_gaps(text: str | None) -> list[str]:
+    """The words of `--missing`. Raises `ValueError` for an empty one."""
+    words = [] if text is None else [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise ValueError(f"--missing {text!r}: write one or more words with commas between them, such as x,unknown")
+    return words
+
+
+MEASURES = {"share": "test_error", "error_rate": "error_rate", "rmse": "rmse", "r2": "r2", "log_loss": "log_loss"}
+Goal = tuple[float, str | None]
+
+
+def goal_of(text: str) -> Goal:
+    """What --reach asks for: a number, and the measure that it is of (None: not said). Raises `ValueError` for anything else."""
+    name, _, value = text.rpartition("=")
+    percent = value.endswith("%")
+    try:
+        number = float(value.rstrip(" %")) / (100 if percent else 1)
+    except ValueError:
+        number = math.nan
+    if not (0 < number < math.inf) or name not in ("", *MEASURES):
+        allowed = ", ".join(f"{one}=NUMBER" for one in MEASURES)
+        raise ValueError(f"--reach {text}: must be a finite number > 0, a percentage, or one of {allowed}")
+    measure = MEASURES[name] if name else "error_rate" if percent else None
+    if number >= 1 and measure in ("r2", "error_rate"):
+        raise ValueError(f"--reach {text}: must be below 1")
+    return number, measure
+
+
+def check_goal(problem: "Problem", text: str | None, goal: Goal) -> None:
+    """Raises `ValueError` for a measure that the target does not have."""
+    known = (
+        "test_error",
+        "r2",
+        *(("error_rate", "log_loss") if problem.classes else ("rmse",) if len(problem.names) == 1 else ()),
+    )
+    if goal[1] is not None and goal[1] not in known:
+        what = "classes" if problem.classes else "numbers" if len(problem.names) == 1 else "several targets"
+        allowed = ", ".join(one for one, name in MEASURES.items() if name in known)
+        raise ValueError(f"--reach {text}: of {what} must be one of {allowed}")
+
+
+def print_sentences(result: "Forecast", goal: Goal | None) -> None:
+    """The answer in words: of the learner that was asked for, and of the best one."""
+    out = console()
+    for one in (result, result.best):
+        if one is not None:
+            which = "" if result.best is None else ", asked for" if one is result else ", the best of those compared"
+            out.print(
+                f"[bold]{plain(one.learner + which)}.[/] {plain(one.sentence(*(goal or ())))}", highlight=False, soft_wrap=True
+            )
+            if one.problem.classes:
+                last = one.measured.isel(n_train=-1).mean("seed")
+                sure, right = float(last["confidence"]), 1 - float(last["error_rate"])
+                out.print(f"Its probabilities say {sure:.1%} on average, and it is right in {right:.1%}.", highlight=False)
+    out.print()
 
 
 def print_columns(problem: "Problem") -> None:
@@ -101,7 +183,7 @@ def print_forecast(result: "Forecast", folder: Path) -> None:
     from orderparam.core.text import with_error
 
     out, problem = console(), result.problem
-    out.print(f"[bold]{plain(f'{problem.name}: {problem.task}, {result.arch}')}[/]\n")
+    out.print(f"[bold]{plain(f'{problem.name}: {problem.task}, {result.learner}')}[/]\n")
     for note in result.notes:
         out.print(f"note: {plain(note)}", highlight=False, soft_wrap=True)
     names = (
@@ -125,7 +207,14 @@ def print_forecast(result: "Forecast", folder: Path) -> None:
         f"unit                 error 1: the variance of {plain(', '.join(problem.names))}, {result.unit:.4g} (that of the mean)",
         f"power law            error ~ n^-{result.exponent():.2f} over the next decade of data",
         f"floor                {low:.3g} to {high:.3g} with 95 % (none at all: probability {result.law.without_floor:.2f})",
-        f"best ridge           {result.best_ridge:.3g} (used {result.ridge:.3g}), leave-one-out error {result.leave_one_out:.4g}",
+        *(
+            [
+                f"best ridge           {result.best_ridge:.3g} (used {result.ridge:.3g}), "
+                f"last measured error {result.leave_one_out:.4g}"
+            ]
+            if result.estimator is None
+            else []
+        ),
         f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'summary.json'}, {folder / 'forecast.zarr'}",
     ]
     out.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)
@@ -137,30 +226,43 @@ def _further(result: "Forecast", n: int) -> list[str]:
     return ["{:.4g} ({:.3g} to {:.3g})".format(*result.in_units(n))] if len(result.problem.names) == 1 else []
 
 
-def print_answers(result: "Forecast", reach: float | None) -> None:
-    """What would bring more: data, another kernel, another ridge; and the rows that an error needs."""
+def print_answers(result: "Forecast") -> None:
+    """What would bring more: rows, columns, another learner, another network or ridge."""
     out = console()
     out.print()
-    table = new_table("what brings more", "change of the error")
+    table = new_table("what brings more", "change of the error (95 %)")
     gain, least, most = result.gain_of_doubling()
-    table.add_row("twice the data", f"{-gain:+.1%} ({-most:+.1%} to {-least:+.1%})")
-    if result.ridge != result.best_ridge:
-        best = min(result.candidates, key=lambda one: one.arch != result.arch)
-        table.add_row(f"the best ridge, {result.best_ridge:.3g}", f"{best.leave_one_out / result.leave_one_out - 1:+.1%}")
-    chosen = result.candidates[0]
-    for one in result.candidates:
-        mark = "used: largest evidence" if one is chosen else f"{one.leave_one_out / chosen.leave_one_out - 1:+.1%}"
-        table.add_row(
-            f"{one.arch}, log evidence {one.log_evidence * one.examples:.1f}", f"{mark} (leave-one-out {one.leave_one_out:.4g})"
-        )
+    table.add_row("twice the rows", f"{-gain:+.1%} ({-most:+.1%} to {-least:+.1%})")
+    if result.columns_halved:
+        ratio, low, high = (one - 1 for one in result.columns_halved)
+        table.add_row("half of the columns, drawn at random", f"{ratio:+.1%} ({low:+.1%} to {high:+.1%})")
+    own = next((one for one in result.compared if one.name == result.learner), None)
+    for one in result.compared:
+        if own is not None and one is not own:
+            ratio, low, high = (number - 1 for number in one.against(own))
+            wrong = f", wrong {one.error_rate:.3g}" if result.problem.classes else ""
+            words = f"{ratio:+.1%} ({low:+.1%} to {high:+.1%}); error {one.error:.4g}{wrong} with {one.examples} rows"
+            table.add_row(plain(f"{one.name} instead"), words)
+    if result.estimator is None and result.ridge != result.best_ridge:
+        table.add_row(f"the best ridge, {result.best_ridge:.3g}", "not measured here: leave --temperature out")
     out.print(table)
-    if reach is not None:
-        needed, low, high = result.rows_for(reach)
-        out.print(f"\nrows for an error of {reach:g}: {_rows(needed)} (95 %: {_rows(low)} to {_rows(high)})", highlight=False)
-
-
-def _rows(count: float) -> str:
-    return f"{count:.3g}" if math.isfinite(count) else "more than 100 x your data"
+    if result.estimator is None:
+        chosen = result.candidates[0]
+        kernels = new_table(f"networks, on {chosen.examples} rows", "log evidence", "leave-one-out error there")
+        for kernel in result.candidates:
+            used = " (used: largest evidence)" if kernel is chosen else ""
+            evidence = f"{kernel.log_evidence * kernel.examples:.1f}"
+            kernels.add_row(f"{kernel.arch}{used}", evidence, f"{kernel.leave_one_out:.4g}")
+        out.print()
+        out.print(kernels)
+        lower = min(result.candidates, key=lambda kernel: kernel.leave_one_out)
+        if lower is not chosen:
+            out.print(
+                f"{lower.arch} has the lower leave-one-out error there, but the lower evidence, too, which is the probability of "
+                f"all targets together and scatters less. --arch {lower.arch} forecasts it instead.",
+                highlight=False,
+                soft_wrap=True,
+            )
 
 
 def _widths(result: "Forecast", widths: list[float]) -> None:

@@ -1,5 +1,6 @@
 """What is swept: `n_train=10:1000:50:log`, `temperature=0.1,0.2`, and the ranges of a plane, `temperature=0.01:1`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 _POINTS = 100_000
@@ -19,11 +20,22 @@ def plane_range(name: str, text: str) -> tuple[Any, ...]:
     return (float(low), float(high), *scale)
 
 
+def grid_of(texts: Sequence[str]) -> dict[str, list[float | str]]:
+    """Every field that is swept, and its values."""
+    grid: dict[str, list[float | str]] = {}
+    for text in texts:
+        name, values = swept(text)
+        if name in grid:
+            raise ValueError(f"--over {text}: {name} is swept twice; write all of its values once")
+        grid[name] = values
+    return grid
+
+
 def swept(text: str) -> tuple[str, list[float | str]]:
     """A field and its values from "x=lo:hi:n[:log]" or "x=a,b,c"."""
     name, equals, value = (part.strip() for part in text.partition("="))
     wrong = ValueError(f"--over {text}: write NAME=LOW:HIGH:NUMBER, NAME=LOW:HIGH:NUMBER:log or NAME=A,B,C")
-    if not equals or not name or not value:
+    if not equals or not value or not all(name.split(".")):
         raise wrong
     if ":" not in value:
         parts = [part.strip() for part in value.split(",")]

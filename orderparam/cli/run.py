@@ -5,15 +5,20 @@ from typing import Annotated
 
 import typer
 
-from orderparam.cli.arguments import result_folder, setting
+from orderparam.cli.arguments import changes_of, chosen_size, result_folder
 from orderparam.cli.comparison import print_comparison
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import check_parameters, check_workers, within_memory
+from orderparam.core.lock import alone
+from orderparam.core.registry import outline
 
 
 def run(
     name: Annotated[str, typer.Argument(help="A study (`orderparam list` shows them), or one of your own: FILE.py:NAME.")],
-    full: Annotated[bool, typer.Option("--full", help="The sizes of the published figure.")] = False,
+    size: Annotated[
+        str, typer.Option("--size", help="quick, gallery (what the documentation shows) or full (the source's sizes).")
+    ] = "quick",
+    full: Annotated[bool, typer.Option("--full", help="The same as --size full.")] = False,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a parameter; may be repeated.")
     ] = None,
@@ -24,17 +29,21 @@ def run(
 ) -> None:
     """Run a study: theories and experiment, agreement table, figure, result. Interrupted, it goes on where it stopped."""
     with clear_errors(), warnings_in_one_line(), within_memory():
-        from orderparam.core.study import compare, find
-
         if workers is not None and dask is not None:
             raise ValueError("--workers and --dask exclude one another")
         check_workers(workers)
+        changes = changes_of(settings or [], seeds)
+        chosen = chosen_size(size, full)
+        known = outline(name)
+        if known is not None:  # what its source refuses need not be imported
+            check_parameters(known, known.parameters(chosen, changes), changes)
+            with alone(out or Path("results") / result_folder(name, chosen, changes)):
+                pass
+        from orderparam.core.study import compare, find
+
         study = find(name)
-        changes = dict(setting(text) for text in settings or [])
-        if seeds is not None:
-            changes["seeds"] = str(seeds)
-        check_parameters(study, study.parameters(full, changes), changes)
-        folder = out or Path("results") / result_folder(study.name, full, changes)
+        check_parameters(study, study.parameters(chosen, changes), changes)
+        folder = out or Path("results") / result_folder(study.name, chosen, changes)
         executor = workers if dask is None else dask
-        comparison = compare(study, full=full, settings=changes, out=folder, executor=executor)
+        comparison = compare(study, size=chosen, settings=changes, out=folder, executor=executor)
         print_comparison(comparison, folder)

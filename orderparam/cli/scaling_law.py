@@ -7,6 +7,7 @@ import typer
 
 from orderparam.cli.arguments import free_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
+from orderparam.cli.limits import within_memory
 from orderparam.cli.terminal import console, new_table, plain
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ _BEYOND = (10.0, 100.0)  # times the largest compute of the runs
 
 
 def scaling_law(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Your runs (.csv, .tsv, .json, .jsonl, .parquet).")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Your runs (.csv, .tsv, .json, .jsonl, .parquet ...).")],
     loss: Annotated[str, typer.Option("--loss", help="Column of the loss that was reached.")] = "loss",
     params: Annotated[str | None, typer.Option("--params", help="Column of the number of parameters N.")] = None,
     data: Annotated[str | None, typer.Option("--data", help="Column of the number of samples or tokens D.")] = None,
@@ -24,7 +25,7 @@ def scaling_law(
     run: Annotated[str | None, typer.Option("--run", help="Column of the run's name, where each logged step is a row.")] = None,
     runs: Annotated[Path | None, typer.Option("--runs", help="A second table: sizes of each run, by name.")] = None,
     form: Annotated[
-        str, typer.Option("--form", help="additive, kaplan, repeated; offset, power, broken; auto: by extrapolation.")
+        str, typer.Option("--form", help="additive, kaplan, repeated; offset, power, broken; auto: chosen from your runs.")
     ] = "auto",
     compute: Annotated[
         str | None,
@@ -37,21 +38,21 @@ def scaling_law(
     ] = None,
 ) -> None:
     """Fit the scaling law of your own training runs: exponents, floor, the best size for a budget, what they cannot tell."""
-    with clear_errors(), warnings_in_one_line():
+    with clear_errors(), warnings_in_one_line(), within_memory():
         if params is None and data is None:
             raise ValueError("name the column of the sizes: --params COLUMN, --data COLUMN, or both")
         budgets = _budgets(compute)
-        folder = free_folder(out, f"scaling-law-{file.stem}")
         from orderparam.analysis.scaling_law import scaling_law as fit
         from orderparam.analysis.scaling_law.tables import read_runs
 
         chosen = read_runs(
             file, loss=loss, parameters=params, samples=data, unique=unique, run=run, configuration=runs, flops=flops
         )
-        with console().status(f"fitting {len(chosen)} runs, {bootstrap} times again"):
-            law = fit(chosen, form=form, bootstrap=bootstrap)
-        _print(law, budgets)
-        _write(law, budgets, folder, file)
+        with free_folder(out, f"scaling-law-{file.stem}") as folder:
+            with console().status(f"fitting {len(chosen)} runs, {bootstrap} times again"):
+                law = fit(chosen, form=form, bootstrap=bootstrap)
+            _print(law, budgets)
+            _write(law, budgets, folder, file)
         console().print(
             f"\nfigure: {plain(str(folder / 'figure.png'))}; numbers: {plain(str(folder / 'summary.json'))}", soft_wrap=True
         )
@@ -83,7 +84,7 @@ def _print(law: "ScalingLaw", budgets: list[float]) -> None:
     out.print(numbers, "")
     if len(law.held_out) > 1:
         errors = ", ".join(f"{name} {error:.2%}" for name, error in law.held_out.items())
-        out.print(f"off on the quarter with most compute, fitted to the rest: {errors}")
+        out.print(f"prediction error on the quarter of the runs with most compute, fitted to the other three: {errors}")
     shares = _shares(law, budgets)
     if shares:
         best = new_table("compute", "best parameters", "samples", "loss", right=True)
@@ -91,6 +92,13 @@ def _print(law: "ScalingLaw", budgets: list[float]) -> None:
             cells = [f"{one.value:.4g} ({one.low:.3g} to {one.high:.3g})" for one in share[1:]]
             best.add_row(f"{share.compute:.3g}", *cells)
         out.print(best)
+        most = max(share.compute for share in shares) / float(law.runs.compute.max())
+        if most > 1:
+            out.print(
+                f"These budgets lie up to {most:.3g} times beyond your largest run. The intervals hold the errors of the fit if "
+                f"the law {law.form!r} goes on unchanged: whether it does, no run tells, and the risk grows with the distance.",
+                highlight=False,
+            )
     if law.outliers:
         out.print(f"runs far off the law, which hardly count: rows {', '.join(map(str, law.outliers[:10]))}")
     for warning in law.warnings:

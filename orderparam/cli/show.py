@@ -17,9 +17,10 @@ def show(
     """Print a finished run again: its parameters and its agreement table."""
     with clear_errors():
         from orderparam.cli.finished import finished_run
-        from orderparam.core.study import load
 
         folder = finished_run(result)
+        from orderparam.core.study import load
+
         finished = load(folder)
         try:
             print_comparison(finished, folder)

@@ -11,6 +11,7 @@ from orderparam.cli import completion
 from orderparam.cli.arguments import result_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
+from orderparam.cli.parameters import check_fields
 from orderparam.cli.terminal import console, new_table, plain
 
 if TYPE_CHECKING:
@@ -46,21 +47,27 @@ def solve(
 ) -> None:
     """Solve one theory, or run one experiment, at numbers of your own: a result, or with --over a table, a figure and files."""
     with clear_errors(), warnings_in_one_line(), within_memory():
-        from orderparam.cli.ranges import swept
+        from orderparam.cli.ranges import grid_of
         from orderparam.core.given import assignments, read
-        from orderparam.core.registry import find
+        from orderparam.core.registry import find, full_name
+
+        grid = grid_of(over or [])
+        if seeds is not None and not 1 <= seeds <= SEEDS:
+            raise ValueError(f"--seeds {seeds}: must be at least 1 and at most {SEEDS}")
+        for asked in (name, *([against] if against is not None else [])):
+            full_name(asked)  # a name that there is not is refused before anything is imported
+        given = assignments(settings or [])
+        if twice := sorted(given.keys() & grid.keys()):
+            raise ValueError(f"{twice[0]} is given twice: {twice[0]}={given[twice[0]]} and by --over")
+        check_fields(name, [*given, *grid])
         from orderparam.core.sweep import sweep
         from orderparam.core.verb import Experiment
 
-        grid = dict(swept(text) for text in over or [])
-        if seeds is not None and not 1 <= seeds <= SEEDS:
-            raise ValueError(f"--seeds {seeds}: must be at least 1 and at most {SEEDS}")
         verb, measured = find(name), None if against is None else find(against)
         if measured is not None and not isinstance(measured, Experiment):
             raise ValueError(f"--against {against}: {measured.name} is a theory; name an experiment")
         if isinstance(verb, Experiment) and measured is not None:
             raise ValueError(f"--against {against}: {verb.name} is an experiment itself; name a theory")
-        given = assignments(settings or [])
         system, options = read(verb, {**given, **{field: str(values[0]) for field, values in grid.items()}}, {})
         runs = (seeds or 4) if isinstance(verb, Experiment) or measured is not None else None
         if seeds is not None and runs is None:
@@ -69,14 +76,14 @@ def solve(
             _print_result(verb, verb(system, **options))
             return
         shown = {**given, **{text.partition("=")[0]: text.partition("=")[2] for text in over or []}}
-        folder = out or Path("results") / result_folder(f"solve-{verb.name}", False, shown)
+        folder = out or Path("results") / result_folder(f"solve-{verb.name}", "quick", shown)
         found: dict[str, xr.Dataset] = {}
         for one, own in ((verb, options), (measured, {})):
             if one is not None:
                 several = runs if isinstance(one, Experiment) else None
                 data = sweep(partial(one, **own), system, grid, seeds=several, store=folder / f"{one.name}.zarr")
                 found[one.name] = _with_words(data, grid).assign_attrs(label=one.name.rpartition(".")[2].replace("_", " "))
-        _report(found, measured, grid, show or [], folder)
+        _report(found, measured, grid, show or [], folder, _title(verb.name, given))
 
 
 def _print_result(verb: Any, result: Any) -> None:
@@ -89,7 +96,9 @@ def _print_result(verb: Any, result: Any) -> None:
             console().print(f"[yellow]{plain(verb.name)} {meaning}: {name} is False[/]")
 
 
-def _report(found: dict[str, "xr.Dataset"], measured: Any, grid: dict[str, Any], show: Sequence[str], folder: Path) -> None:
+def _report(
+    found: dict[str, "xr.Dataset"], measured: Any, grid: dict[str, Any], show: Sequence[str], folder: Path, title: str
+) -> None:
     """Prints what was swept, or how far it is from what was measured; writes all of it and draws what was asked for."""
     from orderparam.core.agreement import agreement
     from orderparam.core.study.table import tables
@@ -104,9 +113,11 @@ def _report(found: dict[str, "xr.Dataset"], measured: Any, grid: dict[str, Any],
     else:
         (data,) = found.values()
         out.print(_table(data, names, out.width))
+        for line in _without_solution(data):
+            out.print(f"[yellow]{plain(line)}[/]", highlight=False, soft_wrap=True)
     for one, data in found.items():
         _write_table(data, folder / f"{one}.csv")
-    drawn = _draw(found, names, folder) if grid else ""
+    drawn = _draw(found, names, folder, title) if grid else ""
     out.print(f"{drawn}data: {plain(str(folder))} (.zarr, .csv)", highlight=False, soft_wrap=True)
 
 
@@ -149,7 +160,6 @@ def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
     import numpy as np
 
     from orderparam.core.agreement import estimate
-    from orderparam.core.program import DONE
     from orderparam.core.text import with_error
 
     grid = [str(dim) for dim in data["status"].dims if dim != "seed"]
@@ -161,7 +171,7 @@ def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
         mean, error = estimate(data.assign({name: values}), name)
         pairs = np.stack([one.transpose(*grid).values.ravel() for one in (mean, error)], axis=1)
         cells[name] = [with_error(m, e) if np.isfinite(e) else f"{m:.8g}" for m, e in pairs.tolist()]
-    marks = (data["status"] != DONE).values.reshape([*shape, -1]).any(axis=-1).ravel()
+    marks = _marks(data, len(shape))
     table = new_table()
     used = 0
     shown: list[str] = []
@@ -170,13 +180,61 @@ def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
         if used <= width or name in grid:
             shown.append(name)
             table.add_column(name, justify="right", no_wrap=True)
-    if marks.any():
+    if any(marks):
         table.add_column("")
     count = len(marks)
     for row in range(count) if count <= _ROWS else [*range(_ROWS // 2), -1, *range(count - _ROWS // 2, count)]:
         line = ["…"] * len(shown) if row < 0 else [cells[name][row] for name in shown]
-        table.add_row(*line, *(["[yellow]not converged[/]" if row >= 0 and marks[row] else ""] if marks.any() else []))
+        table.add_row(*line, *([f"[yellow]{marks[row]}[/]" if row >= 0 and marks[row] else ""] if any(marks) else []))
     return table
+
+
+def _marks(data: "xr.Dataset", dims: int) -> list[str]:
+    """Of each point, over all its runs: what is not right with it, in words."""
+    import numpy as np
+
+    from orderparam.core.program import FAILED, UNCONVERGED
+
+    status = data["status"].values
+    valid = data["valid"].values.reshape((*status.shape, -1)).all(axis=-1) if "valid" in data else np.ones(status.shape, bool)
+    found = {
+        "failed": status == FAILED,
+        "not converged": valid & (status == UNCONVERGED),
+        "not valid": ~valid & (status != FAILED),
+    }
+    said = {word: np.reshape(there, (*there.shape[:dims], -1)).any(axis=-1).ravel() for word, there in found.items()}
+    count = int(np.prod(status.shape[:dims]))
+    return [", ".join(word for word, there in said.items() if there[k]) for k in range(count)]
+
+
+def _title(name: str, held: dict[str, str]) -> str:
+    """The theory or experiment, and what is held of its fields and options."""
+    words = ", ".join(f"{field} = {text}" for field, text in held.items())
+    said = name.rpartition(".")[2].replace("_", " ")
+    return f"{said}: {words}" if words else said
+
+
+def _without_solution(data: "xr.Dataset") -> list[str]:
+    """Where along a single field the theory has no such solution, in words."""
+    import numpy as np
+
+    dims = [str(dim) for dim in data["status"].dims]
+    if "valid" not in data or data["valid"].dims != tuple(dims) or len(dims) != 1 or data[dims[0]].dtype.kind not in "if":
+        return []
+    place, valid = data[dims[0]].values, data["valid"].values.astype(bool)
+    if valid.all():
+        return []
+    (rows,) = np.nonzero(~valid)
+    word = f"valid is False at {len(rows)} of {len(place)} points: there is no such solution"
+    if not valid.any():
+        return [word]
+    order = np.argsort(place)
+    switch = np.flatnonzero(np.diff(valid[order].astype(int)))
+    low, high = (place[order][switch[0] + k] for k in (0, 1))
+    side = "beyond" if valid[order][0] else "below"
+    if len(switch) > 1:
+        return [f"{word} from {dims[0]} = {place[rows].min():g} to {place[rows].max():g}, with others between"]
+    return [f"{word} {side} {dims[0]} = {low if side == 'beyond' else high:g}"]
 
 
 def _places(data: "xr.Dataset", dims: Sequence[str]) -> list[Any]:
@@ -203,7 +261,7 @@ def _write_table(data: "xr.Dataset", file: Path) -> None:
     aside.replace(file)
 
 
-def _draw(found: dict[str, "xr.Dataset"], names: Sequence[str], folder: Path) -> str:
+def _draw(found: dict[str, "xr.Dataset"], names: Sequence[str], folder: Path, title: str) -> str:
     """Draws the observables that are one number at each point against the longest dimension; says where the figure is."""
     from orderparam.plotting import Panel, house_style, save
     from orderparam.plotting.figure import figure_of, labelled
@@ -219,7 +277,7 @@ def _draw(found: dict[str, "xr.Dataset"], names: Sequence[str], folder: Path) ->
     log = "x" if _is_log(data[x].values) else ""
     curves = labelled({one.attrs["label"]: one for one in found.values()})
     with house_style():
-        save(figure_of(curves, [Panel(x, y, by=by, log=log) for y in drawn]), folder / "figure")
+        save(figure_of(curves, [Panel(x, y, by=by, log=log) for y in drawn], title=title), folder / "figure")
     return f"figure: {folder / 'figure.png'} (and .pdf); "
 
 

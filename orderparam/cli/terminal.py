@@ -7,6 +7,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+_WORD, _LINE = 200, 2000  # characters of a message
+
+
 def console() -> "Console":
     """As wide as the terminal; in a file or a pipe so wide that nothing is cut."""
     from rich.console import Console
@@ -30,6 +33,13 @@ def plain(text: str) -> str:
     from rich.markup import escape
 
     return escape(text)
+
+
+def one_line(text: str) -> str:
+    """The text in one line of bounded length; of a word that has no end, its beginning and its end."""
+    words = (word if len(word) <= _WORD else f"{word[: _WORD // 2]}…{word[-_WORD // 4 :]}" for word in text.split())
+    line = " ".join(words)
+    return line if len(line) <= _LINE else f"{line[: _LINE // 2]} … {line[-_LINE // 4 :]}"
 
 
 def duration(seconds: float) -> str:

@@ -7,30 +7,42 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-from orderparam.core.program import DONE
+from orderparam.core.program import DONE, UNCONVERGED
 
 ENOUGH_RUNS = 4  # the scatter of fewer says too little about the error of their mean
+ZERO = 1e-6  # a theory is zero where it is smaller than this, relative to its largest value at the measured points
 
 
-def estimate(measured: xr.Dataset, observable: str) -> tuple[xr.DataArray, xr.DataArray]:
+def estimate(measured: xr.Dataset, observable: str, converged: bool = True) -> tuple[xr.DataArray, xr.DataArray]:
     """Mean over seeds of an observable and the standard error of that mean.
 
     The error is the scatter over seeds, std / sqrt(n) with n - 1 in the variance. Where the result carries a standard error of
     its own for every run (`X_error` beside `X`, from the effective samples of its chains), their pooled value, sqrt(sum of
-    squares)/n, is a lower bound and stands in for the scatter of a single run. Failed points (NaN) are left out; a single run
-    without an error of its own has the error NaN.
+    squares)/n, is a lower bound and stands in for the scatter of a single run. Failed runs (NaN) and runs that did not converge
+    are left out; a single run without an error of its own has the error NaN.
+
+    converged: False gives the mean over the runs that did not converge, and its error.
     """
-    mean, scatter, own, _ = _pooled(measured, observable)
+    mean, scatter, own, _ = _pooled(measured, observable, converged)
     return mean, xr.where(own >= scatter, own, scatter).where(scatter.notnull(), own)
 
 
-def _pooled(measured: xr.Dataset, observable: str) -> tuple[xr.DataArray, ...]:
+def unconverged_runs(measured: xr.Dataset) -> xr.DataArray:
+    """Number of runs that did not converge at each point of the grid."""
+    status = measured["status"] if "status" in measured else xr.DataArray(DONE)
+    missed = (status == UNCONVERGED).astype(int)
+    return missed.sum("seed") if "seed" in missed.dims else missed
+
+
+def _pooled(measured: xr.Dataset, observable: str, converged: bool = True) -> tuple[xr.DataArray, ...]:
     """Mean over seeds; its error by the scatter over seeds and by the runs' own errors (NaN where there is none); runs."""
     values = measured[observable].astype(float)
+    if "status" in measured and set(measured["status"].dims) <= set(values.dims):
+        values = values.where((measured["status"] == UNCONVERGED) != converged)
     own = measured.get(f"{observable}_error")
     own = xr.full_like(values, np.nan) if own is None or own.dims != values.dims else own.astype(float)
     if "seed" not in values.dims:
-        return values, xr.full_like(values, np.nan), own, values.notnull().astype(int)
+        return values, xr.full_like(values, np.nan), own.where(values.notnull()), values.notnull().astype(int)
     count = values.notnull().sum("seed")
     several = count.where(count > 1)
     variance = ((values - values.mean("seed")) ** 2).sum("seed") / (several - 1)
@@ -43,7 +55,11 @@ def agreement(theories: Mapping[str, xr.Dataset], measured: xr.Dataset, observab
     """Every theory against one measurement at the measured points: observable -> table.
 
     A table has the dimensions `theory` and those of the measured observable without `seed`: `theory_value`, `mean`,
-    `standard_error` (see `estimate`), `runs`, `z`, `relative_deviation` = mean / theory - 1, and `baseline` (theory).
+    `standard_error` (see `estimate`), `runs`, `unconverged` (runs that are left out because they did not converge),
+    `mean_of_all` (with them), `z`, `relative_deviation`, `resolution`, and `baseline` (theory).
+
+    relative_deviation is mean / theory - 1, and resolution the standard error over |theory|. Where the theory is smaller than a
+    millionth of its largest value at the measured points, that largest value stands in the denominator of both.
 
     z is (mean - theory) / standard_error as a normal deviate: an error from the scatter of n runs is itself uncertain, so that z
     is the number of standard deviations which is as improbable as the deviation is in Student's distribution with n - 1 degrees
@@ -80,14 +96,22 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
     error = xr.where(by_scatter, scatter, own)
     enough = ~by_scatter | (runs >= ENOUGH_RUNS)
     ratio = (deviation / error.where(error > 0)).where(enough)
+    largest = np.abs(value).max()
+    scale = xr.where(np.abs(value) > ZERO * largest, np.abs(value), largest)
+    scale = scale.where(scale > 0)
+    missed = unconverged_runs(measured)
+    every = measured[name].astype(float)
     return xr.Dataset(
         {
             "theory_value": value,
             "mean": mean,
             "standard_error": error,
             "runs": runs,
+            "unconverged": missed.broadcast_like(mean) if set(missed.dims) <= set(mean.dims) else xr.zeros_like(runs),
+            "mean_of_all": every.mean("seed") if "seed" in every.dims else every,
             "z": xr.where(by_scatter, _normal_deviate(ratio, runs - 1), ratio),
-            "relative_deviation": deviation / value.where(value != 0),
+            "relative_deviation": deviation * np.sign(value + (value == 0)) / scale,
+            "resolution": error / scale,
         }
     )
 
@@ -109,13 +133,20 @@ def _at(theory: xr.Dataset, name: str, like: xr.DataArray) -> xr.DataArray:
 
 
 def summary(tables: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
-    """One record per theory and observable: points compared, how many of them with |z| > 3, root mean square of z, median and
-    worst relative deviation. A `baseline` is recorded as one and is no disagreement."""
+    """One record per theory and observable.
+
+    points: points compared; points_with_z, points_beyond_3: those with an error, and with |z| > 3; rms_z: root mean square of z,
+    1 within 1 / sqrt(2 points) where theory and measurement agree; median and worst relative deviation; resolution: median of the
+    standard error over the theory (see `agreement`); runs: fewest and most converged runs at a point. A `baseline` is recorded as
+    one and is no disagreement.
+    """
     records = []
     for observable, table in tables.items():
         for theory in table["theory"].values:
             part = table.sel(theory=theory)
-            z, relative = (part[name].values[np.isfinite(part[name].values)] for name in ("z", "relative_deviation"))
+            names = ("z", "relative_deviation", "resolution")
+            z, relative, resolution = (part[name].values[np.isfinite(part[name].values)] for name in names)
+            runs = part["runs"].values[np.isfinite((part["mean"] - part["theory_value"]).values)]
             records.append(
                 {
                     "theory": str(theory),
@@ -127,6 +158,8 @@ def summary(tables: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
                     "rms_z": float(np.sqrt(np.mean(z**2))) if z.size else None,
                     "median_relative_deviation": float(np.median(np.abs(relative))) if relative.size else None,
                     "worst_relative_deviation": float(relative[np.argmax(np.abs(relative))]) if relative.size else None,
+                    "resolution": float(np.median(resolution)) if resolution.size else None,
+                    "runs": [int(runs.min()), int(runs.max())] if runs.size else None,
                 }
             )
     return records

@@ -2,7 +2,8 @@
 
 They lie in the user's cache folder or in the one that `$ORDERPARAM_CACHE` names (`off`: nowhere), in a sub-folder for what a
 compiled program depends on besides its own text: versions and processor. All sub-folders together are bounded; what was not
-used for longest goes first. Who has set JAX's own `JAX_COMPILATION_CACHE_DIR` has chosen: that folder is left to JAX.
+used for longest goes first. Each entry is under a digest of its name and content (`sealed_cache`). Who has set JAX's own
+`JAX_COMPILATION_CACHE_DIR` has chosen: that folder is left to JAX.
 
 Nothing here imports JAX, and nothing that is wrong with the folder stops a program: it is then compiled.
 """
@@ -14,17 +15,17 @@ import platform
 import sys
 import time
 import warnings
-import zlib
 from pathlib import Path
 
 from orderparam.core.jax_setup import jax_setting, set_jax
+from orderparam.core.paths import expanded
+from orderparam.core.sealed_cache import ASIDE, ENTRY, seal
 
 ENVIRONMENT_VARIABLE = "ORDERPARAM_CACHE"
 BYTES = 2**30
 _INTERVAL = 3600.0  # seconds between two tidyings of a folder
-_WRITING = 60.0  # seconds; an entry younger than this may not be finished
+_WRITING = 60.0  # seconds; what is written aside is younger than this, or its process was killed
 _FOLDERS = "orderparam-*-jaxlib-*"
-_ZSTANDARD = b"\x28\xb5\x2f\xfd"
 
 
 def keep_programs(version: str) -> None:
@@ -34,24 +35,25 @@ def keep_programs(version: str) -> None:
     """
     chosen = os.environ.get(ENVIRONMENT_VARIABLE, "")
     theirs = jax_setting("jax_compilation_cache_dir")
-    if theirs and not Path(theirs).match(_FOLDERS):  # otherwise inherited from a process that ran this function
+    if theirs and not _is_ours(Path(theirs)):  # otherwise inherited from a process that ran this function
         return
     if chosen.lower() == "off" or not _loads_in_silence():
         set_jax("jax_compilation_cache_dir", None)
         return
     import jaxlib
-    import platformdirs
 
-    root = Path(chosen).expanduser().absolute() if chosen else Path(platformdirs.user_cache_dir("orderparam")) / "programs"
-    folder = root / f"orderparam-{version}-jaxlib-{jaxlib.__version__}-{_processor()}"
     try:
+        root = folder_of_programs()
+        folder = root / f"orderparam-{version}-jaxlib-{jaxlib.__version__}-{_processor()}"
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         if chosen:
-            warnings.warn(f"${ENVIRONMENT_VARIABLE} = {chosen!r} cannot keep compiled programs: {error.strerror}", stacklevel=3)
+            reason = getattr(error, "strerror", None) or error
+            warnings.warn(f"${ENVIRONMENT_VARIABLE} = {chosen!r} cannot keep compiled programs: {reason}", stacklevel=3)
         set_jax("jax_compilation_cache_dir", None)
         return
     set_jax("jax_compilation_cache_dir", str(folder))
+    seal(_is_ours)
     for name in ("jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_min_entry_size_bytes"):
         if name.upper() not in os.environ:
             set_jax(name, 0)  # small programs are many: together they take longest
@@ -60,19 +62,27 @@ def keep_programs(version: str) -> None:
     atexit.register(_tidy_now_and_then, root)
 
 
-def tidy(root: Path, limit: int = BYTES, since: float = 0.0) -> None:
-    """Removes what was damaged when it was written, among entries newer than the time `since`; then, until at most `limit` bytes
-    are left, the entries of all sub-folders not used for longest; then empty sub-folders.
+def folder_of_programs() -> Path:
+    """That which `$ORDERPARAM_CACHE` names, or the user's. Raises `ValueError` where it is in the home of nobody."""
+    import platformdirs
+
+    chosen = os.environ.get(ENVIRONMENT_VARIABLE, "")
+    return expanded(chosen or Path(platformdirs.user_cache_dir("orderparam")) / "programs").absolute()
+
+
+def tidy(root: Path, limit: int = BYTES) -> None:
+    """Removes what processes that were killed were writing; then, until at most `limit` bytes are left, the entries of all
+    sub-folders not used for longest; then empty sub-folders.
 
     Raises `OSError` where the folder cannot be read or changed.
     """
-    entries = []
-    for path in root.glob(f"{_FOLDERS}/*-cache"):
-        status = path.stat()
-        if since < status.st_mtime < time.time() - _WRITING and not _whole(path):
+    for path in root.glob(f"{_FOLDERS}/*{ENTRY}.*{ASIDE}"):
+        if path.stat().st_mtime < time.time() - _WRITING:
             path.unlink(missing_ok=True)
-        else:
-            entries.append((max(status.st_atime, status.st_mtime), status.st_size, path))
+    entries = []
+    for path in root.glob(f"{_FOLDERS}/*{ENTRY}"):
+        status = path.stat()
+        entries.append((max(status.st_atime, status.st_mtime), status.st_size, path))
     total = sum(size for _, size, _ in entries)
     for _, size, path in sorted(entries):
         if total <= limit:
@@ -89,24 +99,15 @@ def _tidy_now_and_then(root: Path) -> None:
         return
     stamp = root / ".tidied"
     try:
-        last = stamp.stat().st_mtime if stamp.exists() else 0.0
-        if time.time() > last + _INTERVAL:
+        if not stamp.exists() or time.time() > stamp.stat().st_mtime + _INTERVAL:
             stamp.touch()
-            tidy(root, since=last - _WRITING)
+            tidy(root)
     except OSError:  # not ours to change, or another process is at it
         pass
 
 
-def _whole(path: Path) -> bool:
-    """Whether an entry is complete: JAX compresses it, with a checksum at its end. (What zstandard compressed is believed.)"""
-    data = path.read_bytes()
-    if data.startswith(_ZSTANDARD):
-        return True
-    try:
-        zlib.decompress(data)
-    except zlib.error:
-        return False
-    return True
+def _is_ours(folder: Path) -> bool:
+    return folder.match(_FOLDERS)
 
 
 def _processor() -> str:

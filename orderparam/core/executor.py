@@ -48,7 +48,7 @@ def dask_cluster(client: Any) -> Executor:
         from distributed.comm import connect
         from distributed.security import Security
     except ImportError:
-        raise ValueError("running on Dask needs the extra: pip install 'orderparam[cluster]'") from None
+        raise ValueError("running on Dask needs the extra: pip install '.[cluster]' in a copy of the repository") from None
     if not isinstance(client, str):
         return functools.partial(_on_dask, client)
     address = client

@@ -155,12 +155,26 @@ class Declaration:
     def __call__(self, value: Any) -> Any:
         if value is None and type(None) in self.annotations:
             return None
+        for leaf in jax.tree.leaves(value) if isinstance(value, list | tuple) else [value]:
+            self._check_leaf(leaf)
         if self.convert is not None:
             try:
                 value = self.convert(value)
             except (ValueError, TypeError) as error:
                 raise Refused(f"{self.name} = {short(value)}: {error} ({self.meaning})") from None
         return getattr(self, f"_{self.kind}")(value)
+
+    def _check_leaf(self, leaf: Any) -> None:
+        """Refuses what NumPy would take for other numbers than it holds."""
+        if isinstance(leaf, memoryview | bytes | bytearray):
+            raise self.refuse(leaf, "an array, a list or one value, not bytes of memory")
+        if isinstance(leaf, np.ma.MaskedArray) and np.ma.is_masked(leaf):
+            raise self._refuse_array("holds masked entries", "whole; fill them in, or leave them out")
+        if isinstance(leaf, np.longdouble) or getattr(leaf, "dtype", None) == np.longdouble:
+            with np.errstate(over="ignore"):
+                beyond = np.isinf(np.asarray(leaf, np.float64)) & ~np.isinf(leaf)
+            if np.any(beyond):
+                raise self.refuse(np.asarray(leaf)[beyond].flat[0], "a number that float64 holds")
 
     # -- numbers and arrays ----------------------------------------------------------------------------------------------
 
@@ -224,6 +238,8 @@ class Declaration:
             return self._word(value, self.choices)
         kinds = self.annotations
         several = next((kind for kind in kinds if typing.get_origin(kind) is tuple), None)
+        if several is not None and isinstance(value, np.ndarray) and value.ndim == 0:
+            raise self.refuse(value, "a list of them")
         if several is not None and isinstance(value, list | tuple | np.ndarray):
             entries = typing.get_args(several)
             if entries[-1] is Ellipsis:

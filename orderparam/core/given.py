@@ -9,11 +9,14 @@ import dataclasses
 import inspect
 import sys
 import typing
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orderparam.core.described import Kind, fitting
 from orderparam.core.names import nearest
+from orderparam.core.paths import expanded
 
 if TYPE_CHECKING:
     from orderparam.core.fields import Declaration
@@ -28,7 +31,7 @@ def assignments(texts: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not name or not value:
+        if not equals or not value or not all(name.split(".")):
             raise ValueError(f"{text}: write NAME=VALUE")
         if name in found:
             raise ValueError(f"{name} is given twice")
@@ -42,19 +45,24 @@ def read(verb: "Verb", given: Mapping[str, str], swept: Mapping[str, float]) -> 
     Of several systems it takes, the first that has all these fields. Raises `ValueError` for names that neither has, values that
     do not fit, and fields that are missing, which are named with their meaning.
     """
-    heads = {name.partition(".")[0] for name in (*given, *swept)}
     kinds = concrete(verb.systems)
     if not kinds:
         raise ValueError(f"{verb.name} takes any system: call it in Python")
-    options = [name for name in heads if name in verb.options and not any(name in _fields(kind) for kind in kinds)]
-    unknown = {kind: sorted(heads - {*_fields(kind), *options}) for kind in kinds}
-    chosen = min(kinds, key=lambda kind: (len(unknown[kind]), len(_missing(kind, heads))))
-    if unknown[chosen]:
-        name = unknown[chosen][0]
-        raise ValueError(f"{chosen.__name__} has no field {name!r}{nearest(name, [*_fields(chosen), *verb.options])}")
+    place, options = fitting([kind_of(kind) for kind in kinds], list(verb.options), heads_of([*given, *swept]))
+    chosen = kinds[place]
     own = {name: text for name, text in given.items() if name.partition(".")[0] not in options}
     system = _record(chosen, {**own, **{name: repr(value) for name, value in swept.items()}}, "")
     return system, {name: read_option(verb, name, given[name]) for name in options}
+
+
+def heads_of(names: Sequence[str]) -> set[str]:
+    """The fields and options that dotted names begin with."""
+    return {name.partition(".")[0] for name in names}
+
+
+def kind_of(kind: type) -> Kind:
+    """What its fields are called."""
+    return Kind(kind.__name__, _fields(kind), _missing(kind, set()))
 
 
 def concrete(kinds: Sequence[type]) -> list[type["System"]]:
@@ -263,7 +271,7 @@ def _numbers(text: str, path: str, shapes: Sequence[tuple[str, ...]]) -> Any:
     if not wanted:
         raise ValueError(f"{path} = {text}: must be a number")
     if text.endswith(FILES):
-        return _from_file(Path(text).expanduser(), path)
+        return _from_file(expanded(text), path)
     try:
         rows = [[float(part) for part in row.split(",")] for row in text.split(";")]
     except ValueError:
@@ -274,11 +282,14 @@ def _numbers(text: str, path: str, shapes: Sequence[tuple[str, ...]]) -> Any:
 def _from_file(file: Path, path: str) -> Any:
     import numpy as np
 
+    from orderparam.core.reading import existing, read_npy, reading
+
     try:
+        existing(file, FILES)
         if file.suffix == ".npy":
-            return np.load(file, allow_pickle=False)
-        return np.loadtxt(file, delimiter="," if file.suffix == ".csv" else None)
-    except OSError as error:
-        raise ValueError(f"{path} = {file}: {error.strerror or error}") from None
+            return read_npy(file)
+        with reading(file), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an empty file: the field that it is for refuses it
+            return np.loadtxt(file, delimiter="," if file.suffix == ".csv" else None)
     except ValueError as error:
-        raise ValueError(f"{path} = {file}: {' '.join(str(error).split())}") from None
+        raise ValueError(f"{path} = {' '.join(str(error).split())}") from None

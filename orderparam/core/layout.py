@@ -10,16 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from orderparam.core.errors import StoreError
 from orderparam.core.program import STATUS_MEANINGS
 from orderparam.core.zarr3 import METADATA, array_metadata, chunk_file, encode, group_metadata
 
 FORMAT = 2
 FLAGS: dict[str, Any] = {"flag_values": list(range(len(STATUS_MEANINGS))), "flag_meanings": " ".join(STATUS_MEANINGS)}
 STATUS, SECONDS, CHECKSUM = "status", "seconds", "checksum"
-
-
-class StoreError(ValueError):
-    """A store that is damaged, foreign, of another sweep, in use, or cannot be written. It is never overwritten."""
 
 
 ELSEWHERE = "move it away, or choose another place"

@@ -1,8 +1,12 @@
 """What a sweep runs, one block of grid points at a time: a theory (batched and compiled) or an experiment (one point each).
 
+Whatever a theory or an experiment raises is the failure of its point, `sys.exit()` in it too: of the exceptions only
+`KeyboardInterrupt`, which is a person's, ends the sweep.
+
 A program travels to worker processes and keeps its compiled code there; it is the only thing an executor needs to know.
 """
 
+import dataclasses
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -15,14 +19,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from orderparam.core.errors import said
 from orderparam.core.grid import Block, Grid, label, numeric, point_key
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, replace
 from orderparam.core.threads import one_blas_thread
 from orderparam.core.verb import Theory, unwrap
+from orderparam.core.zarr3 import blank
 
 MISSING, DONE, UNCONVERGED, FAILED = 0, 1, 2, 3
 STATUS_MEANINGS = ("missing", "done", "unconverged", "failed")
+_INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+KEPT = ("bool", *_INTEGERS, "float16", "float32", "float64", "complex64", "complex128")  # types of an observable
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +50,49 @@ class Task:
         return tuple(part.stop - part.start for part in self.region)
 
 
+class WrongResult(ValueError):
+    """What a theory or an experiment returned is not what its class declares: no point of it can be kept."""
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """Observables of one task, shaped (grid block, seeds, own dimensions), with the status of every point."""
+    """Observables of one task, shaped (grid block, seeds, own dimensions), with the status of every point.
+
+    wrong: why none of it can be kept, nor that of any other point.
+    """
 
     values: dict[str, np.ndarray]
     dims: dict[str, tuple[str, ...]]
     status: np.ndarray
     seconds: float
     errors: tuple[str, ...] = ()
+    wrong: str = ""
 
     @classmethod
     def failure(cls, task: Task, error: str, seconds: float = 0.0) -> "Outcome":
         return cls({}, {}, np.full(task.shape, FAILED, np.int8), seconds, (error,))
+
+    def check(self, taken: Sequence[str]) -> None:
+        """Raises `WrongResult` for observables that do not fit what their class declares, or whose names or dimensions are
+        `taken`."""
+        if self.wrong:
+            raise WrongResult(self.wrong)
+        extents: dict[str, tuple[int, str]] = {}
+        for name, value in self.values.items():
+            own = value.shape[self.status.ndim :]
+            if name in taken:
+                raise WrongResult(f"an observable is called {name!r}, as a dimension or a variable of every sweep: rename it")
+            if value.dtype.name not in KEPT:
+                raise WrongResult(f"{name} holds {value.dtype}: give booleans, integers, real or complex numbers")
+            if len(own) != len(self.dims[name]):
+                declared = f"({', '.join(self.dims[name])})" if self.dims[name] else "one number"
+                raise WrongResult(f"{name} has shape {own}, but is declared as {declared}: let the shape follow the annotation")
+            for dim, extent in zip(self.dims[name], own):
+                if dim in taken:
+                    raise WrongResult(f"{name} has a dimension {dim!r}, as the sweep has: rename it")
+                first, where = extents.setdefault(dim, (int(dim), "the annotation") if dim.isdigit() else (extent, name))
+                if extent != first:
+                    raise WrongResult(f"{name} has shape {own}, ({', '.join(self.dims[name])}): {where} says {dim} = {first}")
 
 
 def _status(values: dict[str, np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
@@ -72,11 +110,11 @@ def _stack(results: Sequence[Result | None], shape: tuple[int, ...]) -> tuple[di
     if model is None:
         return {}, {}, np.full(shape, FAILED, np.int8)
     dims = type(model).dims()
+    known = [None if result is None else result.observables() for result in results]
     values: dict[str, np.ndarray] = {}
-    for name in dims:
-        one = np.asarray(getattr(model, name))
-        blank = np.nan if np.issubdtype(one.dtype, np.inexact) else 0
-        rows = [np.full_like(one, blank) if result is None else np.asarray(getattr(result, name)) for result in results]
+    for name, one in model.observables().items():
+        absent = np.full_like(one, blank(one.dtype))
+        rows = [absent if observables is None else observables[name] for observables in known]
         values[name] = np.stack(rows).reshape((*shape, *one.shape))
     failed = np.asarray([result is None for result in results]).reshape(shape)
     return values, dims, np.where(failed, FAILED, _status(values, shape)).astype(np.int8)
@@ -84,8 +122,28 @@ def _stack(results: Sequence[Result | None], shape: tuple[int, ...]) -> tuple[di
 
 def _checked(result: Any, fn: Callable) -> Result:
     if not isinstance(result, Result):
-        raise TypeError(f"{describe(fn)} returned {type(result).__name__}, not a Result")
+        raise WrongResult(f"{describe(fn)} returned {type(result).__name__}, not a Result")
+    try:
+        type(result).dims()
+    except TypeError as error:
+        raise WrongResult(str(error)) from None
     return result
+
+
+def _as_others(result: Result, results: Sequence[Result | None]) -> Result:
+    """The result. Raises `ValueError` where it cannot stand beside those of other points."""
+    model = next((other for other in results if other is not None), result)
+    if type(model) is not type(result):
+        raise ValueError(f"returned {type(result).__name__} here and {type(model).__name__} at other points")
+    others = model.observables()
+    for name, value in result.observables().items():
+        if value.shape != others[name].shape:
+            raise ValueError(f"{name} has shape {value.shape} here and {others[name].shape} at other points")
+    return result
+
+
+def _wrong(task: Task, error: WrongResult) -> Outcome:
+    return dataclasses.replace(Outcome.failure(task, str(error)), wrong=str(error))
 
 
 def describe(fn: Callable) -> str:
@@ -109,7 +167,8 @@ def _words(point: dict[str, Any]) -> str:
 
 
 def _message(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no message'}"
+    lines = said(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
 
 
 @dataclass
@@ -165,7 +224,9 @@ class TheoryRun:
             static, batch = self._split(self.grid.points(first))
             analysis = self._program(static, tuple(batch), points)[0].memory_analysis()
             used = (analysis.temp_size_in_bytes + analysis.output_size_in_bytes) if analysis else 0
-        except Exception:  # the block itself reports what is wrong, point by point
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # the block itself reports what is wrong, point by point
             return shape
         if used <= self.memory:
             return shape
@@ -194,8 +255,15 @@ class TheoryRun:
                 values, dims, status, errors = self._one_by_one(points, shape)
             else:
                 values, dims, status = self._batched(points, shape)
-        except Exception as error:
-            values, dims, status, errors = self._one_by_one(points, shape, error)
+        except WrongResult as error:
+            return _wrong(task, error)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            try:
+                values, dims, status, errors = self._one_by_one(points, shape, error)
+            except WrongResult as wrong:
+                return _wrong(task, wrong)
         return Outcome(values, dims, status, time.perf_counter() - start, errors)
 
     def where(self, task: Task) -> str:
@@ -214,24 +282,24 @@ class TheoryRun:
         padded = {name: np.pad(column, (0, size - len(points)), mode="edge") for name, column in batch.items()}
         with one_blas_thread() if batch else nullcontext():
             result = jax.block_until_ready(program(numbers, padded))
-        dims = type(result).dims()
         values = {}
-        for name in dims:
-            value = np.asarray(getattr(result, name))
+        for name, value in _checked(result, self.fn).observables().items():
             value = value[: len(points)] if batch else value[None]
             values[name] = value.reshape((*shape, *value.shape[1:]))
-        return values, dims, _status(values, shape)
+        return values, type(result).dims(), _status(values, shape)
 
     def _one_by_one(
-        self, points: list[dict[str, Any]], shape: tuple[int, ...], error: Exception | None = None
+        self, points: list[dict[str, Any]], shape: tuple[int, ...], error: BaseException | None = None
     ) -> tuple[dict, dict, np.ndarray, tuple[str, ...]]:
         """Each point alone: host algorithms, and after a batch failed, so that one bad point does not take the others with it."""
         results: list[Result | None] = []
         errors: list[str] = []
         for point in points:
             try:
-                results.append(_checked(self.fn(replace(self.system, point)), self.fn))
-            except Exception as single:
+                results.append(_as_others(_checked(self.fn(replace(self.system, point)), self.fn), results))
+            except (WrongResult, KeyboardInterrupt):
+                raise
+            except BaseException as single:
                 results.append(None)
                 errors.append(f"{_words(point)}: {_message(single)}")
         if error is not None and any(result is not None for result in results):
@@ -269,7 +337,11 @@ class ExperimentRun:
             else:
                 results = [jax.block_until_ready(_checked(self.fn(system, key), self.fn)) for key in keys]
             return Outcome(*_stack(results, task.shape), time.perf_counter() - start)
-        except Exception as error:
+        except WrongResult as error:
+            return _wrong(task, error)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             return Outcome.failure(task, f"{self.where(task)}: {_message(error)}", time.perf_counter() - start)
 
     def where(self, task: Task) -> str:

@@ -1,6 +1,9 @@
 """Progress of long work on standard error: what runs, how far, how fast, how long still, how many failed."""
 
+import datetime
+import math
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -12,7 +15,15 @@ def track(total: int, description: str, show: bool | None = None) -> Iterator[Ca
         yield lambda points, failed: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+    from rich.text import Text
+
+    class Left(ProgressColumn):
+        """Asked for ten times a second: what is not done makes it longer."""
+
+        def render(self, task: Task) -> Text:
+            seconds = time_left(time.monotonic() - begun, time.monotonic() - last, int(task.completed), int(task.total or 0))
+            return Text("-:--:--" if seconds is None else str(datetime.timedelta(seconds=math.ceil(seconds))))
 
     columns = (
         TextColumn("{task.description:<34}"),
@@ -21,18 +32,30 @@ def track(total: int, description: str, show: bool | None = None) -> Iterator[Ca
         TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
-        TimeRemainingColumn(),
+        Left(),
         TextColumn("[red]{task.fields[failures]}"),
     )
+    begun = last = time.monotonic()
     with Progress(*columns, console=Console(stderr=True)) as bar:
         job = bar.add_task(description, total=total, rate="", failures="")
         failures = 0
 
         def advance(points: int, failed: int) -> None:
-            nonlocal failures
+            nonlocal failures, last
             failures += failed
+            last = time.monotonic()
             bar.advance(job, points)
-            speed = bar.tasks[0].speed
-            bar.update(job, rate=f"{speed:.3g}/s" if speed else "", failures=f"{failures} failed" if failures else "")
+            rate = bar.tasks[0].completed / max(last - begun, 1e-9)
+            bar.update(job, rate=f"{rate:.3g}/s", failures=f"{failures} failed" if failures else "")
 
         yield advance
+
+
+def time_left(elapsed: float, waited: float, done: int, total: int) -> float | None:
+    """Seconds that the rest takes at the mean rate from the beginning, compilation in it; None before the first point.
+
+    waited: seconds since the last point. While one takes longer than the others did, at least as long again is said.
+    """
+    if done >= total:
+        return 0.0
+    return max(elapsed * (total - done) / done, waited) if done else None

@@ -19,13 +19,16 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from orderparam.core.errors import said
 from orderparam.core.names import nearest
+from orderparam.core.outline import Outline
+from orderparam.core.paths import expanded
 
 if TYPE_CHECKING:
     from orderparam.core.system import System
@@ -35,6 +38,10 @@ ENTRY_POINTS = "orderparam.rooms"
 _SYSTEMS = Path(__file__).parents[1] / "systems"
 _DECORATORS = ("theory", "experiment", "study")
 _DECORATED = re.compile(rf"^@(\w+\.)*({'|'.join(_DECORATORS)})\b", re.MULTILINE)
+_DOCSTRING = re.compile(r'\A\s*[rR]?"""[^"]*(?:"{1,2}[^"]+)*"""')  # of the file
+_STATEMENT = re.compile(r"^(?=[A-Za-z_@])", re.MULTILINE)
+_ASSIGNMENT = re.compile(r"\w+ = ")
+_SIGNATURE = re.compile(r'def .*?:\n    [rR]?"""[^"]*(?:"{1,2}[^"]+)*"""', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,8 @@ class Entry:
     """What a decorator says of the function below it, read from the source.
 
     kind: theory, experiment or study. name: `room.function`, or the study's own. module: import it and the thing is registered.
-    details: the decorator's literal keyword arguments; summary: the first sentence of the docstring.
+    details: the decorator's literal keyword arguments; summary: the first sentence of the docstring. call, function, constants:
+    the source itself, for the outline of a study.
     """
 
     kind: str
@@ -51,6 +59,44 @@ class Entry:
     room: str
     details: dict[str, Any]
     summary: str
+    call: ast.Call | None = field(repr=False)
+    function: ast.FunctionDef = field(repr=False)
+    constants: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def outline(self) -> Outline | None:
+        """Of a study; None where its source takes from elsewhere what would be in it."""
+        arguments = self.function.args
+        names = [argument.arg for argument in (*arguments.args, *arguments.kwonlyargs)]
+        given = {word.arg: word.value for word in (self.call.keywords if self.call else [])}
+        try:
+            defaults = [_evaluated(node, self.constants) for node in (*arguments.defaults, *arguments.kw_defaults) if node]
+            title, source, seconds = (_evaluated(given[name], self.constants) for name in ("title", "source", "seconds"))
+            larger = [_evaluated(given[size], self.constants) if size in given else {} for size in ("gallery", "full")]
+        except Exception:  # whatever an expression needs that is not here
+            return None
+        doc = ast.get_docstring(self.function) or ""
+        return Outline(self.name, title, source, doc, self.module, seconds, dict(zip(names, defaults, strict=True)), *larger)
+
+
+def _evaluated(node: ast.expr, constants: Mapping[str, Any]) -> Any:
+    """The value of an expression of constants, and of the grids that NumPy makes. Raises whatever it brings about."""
+    if any(isinstance(part, ast.Name) and part.id == "np" for part in ast.walk(node)):
+        import numpy as np
+
+        constants = {**constants, "np": np}
+    known = {"__builtins__": {}, "tuple": tuple, "list": list, "range": range, "float": float, "int": int, **constants}
+    return eval(compile(ast.Expression(node), "<source>", "eval"), known)
+
+
+def outline(name: str) -> Outline | None:
+    """What the source of a study says of it; None for one of a person's file, and where the source alone does not say it.
+
+    Raises `ValueError` with the nearest name where there is no such study.
+    """
+    if ".py" in name or name in studies_made:
+        return None
+    return _entry("study", name).outline
 
 
 def room_of(module: str) -> str:
@@ -67,28 +113,34 @@ def index() -> tuple[Entry, ...]:
         name = ".".join(("orderparam", "systems", *path.relative_to(_SYSTEMS).with_suffix("").parts))
         found.extend(_entries(name.removesuffix(".__init__"), path))
     for point in entry_points(group=ENTRY_POINTS):
-        found.extend(_entries_of_package(point.module))
+        for module, path in _files_of_package(point.module):
+            try:
+                found.extend(_entries(module.removesuffix(".__init__"), path))
+            except (OSError, SyntaxError, ValueError) as error:
+                warnings.warn(f"{path} of an installed package is left out: {type(error).__name__}: {error}", stacklevel=2)
     return tuple(found)
 
 
-def _entries_of_package(name: str) -> Iterator[Entry]:
-    """Entries of an installed module and, when it is a package, of all modules in it. What cannot be read is warned of."""
+def source_files() -> list[Path]:
+    """Every file that what is registered may depend on: those of this package and of the packages that add to it."""
+    added = [path for point in entry_points(group=ENTRY_POINTS) for _, path in _files_of_package(point.module)]
+    return [*sorted(_SYSTEMS.parent.rglob("*.py")), *(path for path in added if path.is_file())]
+
+
+def _files_of_package(name: str) -> list[tuple[str, Path]]:
+    """An installed module and, when it is a package, all modules in it, with their files. What cannot be found is warned of."""
     try:
         spec = importlib.util.find_spec(name)
     except Exception:  # a package above it is not there, or fails
         spec = None
     if spec is None:
         warnings.warn(f"an installed package names {name} as its rooms, which cannot be found", stacklevel=2)
-        return
+        return []
     files = [(name, Path(spec.origin or ""))]
     if spec.submodule_search_locations is not None:
         found = [(Path(folder), path) for folder in spec.submodule_search_locations for path in Path(folder).rglob("*.py")]
         files = [(".".join((name, *path.relative_to(top).with_suffix("").parts)), path) for top, path in sorted(found)]
-    for module, path in files:
-        try:
-            yield from _entries(module.removesuffix(".__init__"), path)
-        except (OSError, SyntaxError, ValueError) as error:
-            warnings.warn(f"{path} of an installed package is left out: {type(error).__name__}: {error}", stacklevel=2)
+    return files
 
 
 def _entries(module: str, path: Path) -> Iterator[Entry]:
@@ -97,7 +149,7 @@ def _entries(module: str, path: Path) -> Iterator[Entry]:
     if not _DECORATED.search(source):
         return
     constants: dict[str, Any] = {}
-    for node in ast.parse(source, str(path)).body:
+    for node in _parsed(source) if path.is_relative_to(_SYSTEMS) else ast.parse(source, str(path)).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             constants[node.targets[0].id] = _literal(node.value, constants)
         if not isinstance(node, ast.FunctionDef):
@@ -113,7 +165,28 @@ def _entries(module: str, path: Path) -> Iterator[Entry]:
             name = given or details.get("name") if kind == "study" else f"{room_of(module)}.{node.name}"
             summary = (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ").partition(". ")[0].rstrip(".")
             if isinstance(name, str):
-                yield Entry(kind, name, module, room_of(module), details, summary)
+                yield Entry(kind, name, module, room_of(module), details, summary, call, node, constants)
+
+
+def _parsed(source: str) -> list[ast.stmt]:
+    """The statements of a file of this package that an entry is made of: assignments, and decorated functions as far as their
+    docstrings.
+
+    The rest is nine tenths of the text, and parsing takes the time.
+    """
+    kept: list[str] = []
+    decorators: list[str] = []
+    for part in _STATEMENT.split(_DOCSTRING.sub("", source, count=1)):
+        if part.startswith("@"):
+            decorators.append(part)
+            continue
+        if part.startswith("def ") and decorators:
+            said = _SIGNATURE.match(part)
+            kept += [*decorators, said[0] if said else part]
+        elif _ASSIGNMENT.match(part):
+            kept.append(part)
+        decorators = []
+    return ast.parse("".join(f"{part.rstrip()}\n" for part in kept)).body
 
 
 def _literal(node: ast.expr, constants: Mapping[str, Any]) -> Any:
@@ -147,14 +220,19 @@ def _import(module: str) -> ModuleType:
         raise ValueError(f"the installed module {module} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-def load_entry(kind: str, name: str) -> None:
-    """Imports the module of one entry. Raises `ValueError` with the nearest name when there is none."""
+def _entry(kind: str, name: str) -> Entry:
     known = {entry.name: entry for entry in index() if entry.kind == kind}
     if name not in known:
         raise ValueError(f"there is no {kind} {name!r}{nearest(name, list(known))}")
-    _import(known[name].module)
+    return known[name]
 
 
+def load_entry(kind: str, name: str) -> None:
+    """Imports the module of one entry. Raises `ValueError` with the nearest name when there is none."""
+    _import(_entry(kind, name).module)
+
+
+studies_made: dict[str, Any] = {}  # by name, those whose module is imported
 loaded_files: list[Path] = []  # those of `load_file`, which workers on other machines are sent
 
 
@@ -163,7 +241,7 @@ def load_file(path: str | Path) -> ModuleType:
 
     Raises `ValueError` for a file that is not there, is no Python, or fails.
     """
-    path = Path(path).expanduser().resolve()
+    path = expanded(path).resolve()
     if path.suffix != ".py" or not path.is_file():
         raise ValueError(f"{path}: not a Python file")
     name = path.stem
@@ -180,9 +258,11 @@ def load_file(path: str | Path) -> ModuleType:
     importlib.invalidate_caches()
     try:
         module = importlib.import_module(name)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         sys.modules.pop(name, None)
-        raise ValueError(f"{path}: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{path}: {type(error).__name__}: {said(error)}") from error
     loaded_files.append(path)
     return module
 
@@ -216,20 +296,31 @@ def systems() -> dict[str, type["System"]]:
     return dict(sorted(found.items()))
 
 
-def find(name: str) -> Any:
-    """The theory or experiment of that name, `room.function` or `function` where one room (or loaded file) alone has it.
+def full_name(name: str) -> str:
+    """`room.function` of the theory or experiment that is called so, or `function` where one room (or loaded file) alone has it.
 
-    Raises `ValueError` with the nearest name.
+    Nothing is imported. Raises `ValueError` with the nearest name.
     """
+    return _module_of(name)[0]
+
+
+def find(name: str) -> Any:
+    """The theory or experiment of that name, see `full_name`. Raises `ValueError` with the nearest name."""
+    full, module = _module_of(name)
+    _import(module)
     from orderparam.core import verb
 
+    return {**verb._theories, **verb._experiments}[full]
+
+
+def _module_of(name: str) -> tuple[str, str]:
     modules = {entry.name: entry.module for entry in index() if entry.kind in ("theory", "experiment")}
-    modules |= {known.name: known.__module__ for known in (*verb._theories.values(), *verb._experiments.values())}
+    verb = sys.modules.get("orderparam.core.verb")  # where it is not imported, no file has added to it
+    if verb is not None:
+        modules |= {known.name: known.__module__ for known in (*verb._theories.values(), *verb._experiments.values())}
     fitting = [known for known in modules if name in (known, known.rpartition(".")[2])]
     if not fitting:
         raise ValueError(f"there is no theory or experiment {name!r}{nearest(name, list(modules))}")
     if len(fitting) > 1:
         raise ValueError(f"{name!r} is in several rooms: say {' or '.join(fitting)}")
-    (full,) = fitting
-    _import(modules[full])
-    return {**verb._theories, **verb._experiments}[full]
+    return fitting[0], modules[fitting[0]]

@@ -34,6 +34,15 @@ class Result(eqx.Module):
             dims[name] = tuple(dim_str.split())
         return dims
 
+    def observables(self) -> dict[str, np.ndarray]:
+        """Field name -> its value as a NumPy array.
+
+        Whole numbers in a field of real ones become float64, and so do masked entries, as NaN. Raises `ValueError` for masked
+        entries of a field that is not real.
+        """
+        hints = typing.get_type_hints(type(self))
+        return {name: _array(getattr(self, name), name, hints[name]) for name in type(self).dims()}
+
     def to_dataset(self, leading: Sequence[str] = (), coords: Mapping[Hashable, Any] | None = None) -> xr.Dataset:
         """The labelled data set of this result.
 
@@ -41,8 +50,8 @@ class Result(eqx.Module):
         Raises `ValueError` when a field's rank does not fit its annotation.
         """
         variables = {}
-        for name, own in type(self).dims().items():
-            value = np.asarray(getattr(self, name))
+        for name, value in self.observables().items():
+            own = type(self).dims()[name]
             dims = (*leading, *own)
             if value.ndim != len(dims):
                 raise ValueError(
@@ -57,6 +66,16 @@ class Result(eqx.Module):
         for name, dims in type(self).dims().items():
             rows.append(f"  {name + ' ':<22}{_describe(getattr(self, name), dims)}")
         return "\n".join([type(self).__name__, *rows])
+
+
+def _array(value: Any, name: str, annotation: Any) -> np.ndarray:
+    real = "float64" in annotation.dtypes and "int64" not in annotation.dtypes
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.is_masked(value) and not (real and value.dtype.kind in "biuf"):
+            raise ValueError(f"{name} holds masked entries: only a field of real numbers, Float, can be without a value")
+        value = np.ma.filled(value.astype(np.float64), np.nan) if np.ma.is_masked(value) else value.data
+    array = np.asarray(value)
+    return array.astype(np.float64) if real and array.dtype.kind in "biu" else array
 
 
 def _describe(value: Any, dims: tuple[str, ...]) -> str:

@@ -4,13 +4,15 @@ import atexit
 import os
 import signal
 import threading
+from functools import cache
 from types import FrameType
 
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
+@cache
 def end_on_signals() -> None:
-    """From now on SIGINT and SIGTERM end this process at once, whatever it is doing.
+    """From now on SIGINT and SIGTERM end this process at once, whatever it is doing. Once for a process, in its main thread.
 
     Nothing is unwound: an exception would wait for compiled code to return, and libraries, callbacks and destructors swallow it.
     Nothing needs to be: every file of a store is whole at every moment, the system takes back its lock, and worker processes end

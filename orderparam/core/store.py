@@ -7,13 +7,11 @@ attributes (`Layout`), which are under a digest of their own. What is damaged is
 to remove what is damaged is therefore the remedy. A power failure may cost the last seconds, which are then noticed too.
 """
 
-import errno
 import json
 import os
 import platform
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,15 +20,27 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from orderparam.core.layout import CHECKSUM, ELSEWHERE, FLAGS, SECONDS, STATUS, Layout, Observable, StoreError, digest
+from orderparam.core.errors import StoreError
+from orderparam.core.layout import CHECKSUM, ELSEWHERE, FLAGS, SECONDS, STATUS, Layout, Observable, digest
+from orderparam.core.lock import READ_ONLY, lock
 from orderparam.core.program import FAILED, MISSING, Outcome, Task
 from orderparam.core.zarr3 import METADATA, blank, chunk_file, decode, encode
 
-__all__ = ["MemoryStore", "PointStore", "ShapeMismatch", "StoreError", "clear_leftovers", "is_free", "make_whole", "read"]
+__all__ = [
+    "MemoryStore",
+    "PointStore",
+    "ShapeMismatch",
+    "StoreError",
+    "clear_leftovers",
+    "fingerprint",
+    "is_free",
+    "make_whole",
+    "read",
+]
 
 
 class ShapeMismatch(ValueError):
-    """An observable has another shape at this point than at the others."""
+    """An observable has another shape or type at this point than at the others."""
 
 
 class MemoryStore:
@@ -63,17 +73,19 @@ class MemoryStore:
         return [task for task in tasks if np.isin(self.status[task.region], [MISSING, FAILED]).any()]
 
     def write(self, task: Task, outcome: Outcome) -> None:
-        """Keeps one finished task. Raises `ShapeMismatch`, and `ValueError` for an observable whose name is taken."""
+        """Keeps one finished task. Raises `WrongResult` and `ShapeMismatch`, with nothing kept."""
+        outcome.check((*self.dims, STATUS, SECONDS, CHECKSUM))
         for name, value in outcome.values.items():
-            if name in (*self.dims, STATUS, SECONDS, CHECKSUM):
-                raise ValueError(f"an observable is called {name!r}, as a dimension or a variable of every sweep: rename it")
-            own = value.shape[len(self.shape) :]
-            known = self.values[name].shape[len(self.shape) :] if name in self.values else own
+            if name not in self.values:
+                continue
+            own, known = value.shape[len(self.shape) :], self.values[name].shape[len(self.shape) :]
             if own != known:
                 raise ShapeMismatch(
                     f"{name} has shape {own} here and {known} at other points: "
                     "the observables of a sweep must keep their shape over the grid"
                 )
+            if not np.can_cast(value.dtype, self.values[name].dtype, "safe"):
+                raise ShapeMismatch(f"{name} is {value.dtype} here and {self.values[name].dtype} at other points")
         for name, value in outcome.values.items():
             if name not in self.values:
                 self.new_observable(name, value.dtype, value.shape[len(self.shape) :], outcome.dims[name])
@@ -99,8 +111,9 @@ class PointStore(MemoryStore):
     identity: what the sweep is (function, system, grid, seeds), in JSON types; the same sweep finds its points again.
     coords: the leading dimensions (grid, then seed); chunks: gives the extent of a task along them, asked for a new store only.
 
-    One process at a time holds a store, until `close`. Raises `StoreError` for a store that is damaged, foreign, of another
-    sweep, held by another process, or that cannot be written.
+    One process at a time holds a store, until `close`; one that can only be read is held by nobody, and serves where it is
+    finished. Raises `StoreError` for a store that is damaged, foreign, of another sweep, held by another process, or that cannot
+    be written.
     """
 
     def __init__(
@@ -112,6 +125,7 @@ class PointStore(MemoryStore):
     ):
         self.path = Path(path)
         self._lock: int | None = None
+        self._only_read: OSError | None = None  # why nothing can be written
         asked = Layout(json.loads(json.dumps(dict(identity))), {name: values.tolist() for name, values in coords.items()}, ())
         clear_leftovers(self.path)
         if is_free(self.path):
@@ -121,7 +135,7 @@ class PointStore(MemoryStore):
         _same_sweep(self.path, Layout.stored(self.path), asked)
         try:
             with self._writing():
-                self._hold()
+                self._hold_or_read()
             self.layout = Layout.stored(self.path)  # once more: its last holder may have met new observables
             super().__init__(self.layout.coordinates(), self.layout.chunks)
             parent = self.path.parent / METADATA
@@ -137,6 +151,14 @@ class PointStore(MemoryStore):
         if self._lock is not None:
             os.close(self._lock)  # and with it the lock
             self._lock = None
+
+    def unfinished(self, tasks: Iterable[Task]) -> list[Task]:
+        """As in memory. Raises `StoreError` where there are some and the store can only be read."""
+        todo = super().unfinished(tasks)
+        if todo and self._only_read is not None:
+            with self._writing():
+                raise self._only_read
+        return todo
 
     def write(self, task: Task, outcome: Outcome) -> None:
         """Keeps one finished task. Raises `StoreError` when the disk is full or not writable; older points stay safe."""
@@ -197,7 +219,8 @@ class PointStore(MemoryStore):
     def _restore_if_gone(self) -> None:
         """Notices a store that was removed while it is filled, and writes it anew with all that memory holds."""
         gone = [file for file in self.layout.files if not os.path.exists(os.path.join(self.path, file))]
-        if not gone and self._lock is not None and os.fstat(self._lock).st_nlink > 0:
+        held = self._only_read is not None or (self._lock is not None and os.fstat(self._lock).st_nlink > 0)
+        if held and not gone:
             return
         self.close()
         if self._parent is not None:
@@ -214,23 +237,17 @@ class PointStore(MemoryStore):
         for file in files:
             _put(self.path, file, self.layout.files[file])
 
-    def _hold(self) -> None:
-        """Takes the lock, which the system takes back when this process ends in whatever way."""
-        (self.path / STATUS).mkdir(exist_ok=True)
-        self._lock = os.open(self.path / STATUS / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
-        if sys.platform == "win32":
-            return
-        import fcntl
-
+    def _hold_or_read(self) -> None:
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StoreError(
-                f"{self.path} is being filled by another process; wait until it ends, or choose another place"
-            ) from None
+            self._hold()
         except OSError as error:
-            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):  # a file system without locks
-                raise StoreError(f"cannot lock {self.path}: {error.strerror or error}") from None
+            if error.errno not in READ_ONLY:
+                raise
+            self._only_read = error
+
+    def _hold(self) -> None:
+        (self.path / STATUS).mkdir(exist_ok=True)
+        self._lock = lock(self.path / STATUS / ".lock", self.path)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -261,6 +278,13 @@ def read(path: str | Path, whole: bool = True) -> xr.Dataset:
     if missing and whole:
         raise StoreError(f"{path}: {missing} of {memory.status.size} points are missing; the command that made it computes them")
     return memory.dataset({})
+
+
+def fingerprint(path: str | Path) -> str:
+    """Of all that the store of a sweep holds: what the sweep is, and the checksum of every block."""
+    layout = Layout.stored(Path(path))
+    checksums = (_get(Path(path), _chunk("", layout, CHECKSUM, index)) or b"" for index in layout.blocks())
+    return digest(layout.seal, *checksums).hex()
 
 
 def _same_sweep(path: Path, stored: Layout, asked: Layout) -> None:

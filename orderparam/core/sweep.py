@@ -16,18 +16,26 @@ import wadler_lindig as wl
 import xarray as xr
 
 import orderparam
+from orderparam.core.errors import SweepError
 from orderparam.core.executor import in_process, resolve
 from orderparam.core.fields import declarations
 from orderparam.core.grid import Grid, numeric
-from orderparam.core.program import FAILED, UNCONVERGED, ExperimentRun, Outcome, Program, Task, TheoryRun, describe, fn_name
+from orderparam.core.program import (
+    FAILED,
+    UNCONVERGED,
+    ExperimentRun,
+    Outcome,
+    Program,
+    Task,
+    TheoryRun,
+    WrongResult,
+    describe,
+    fn_name,
+)
 from orderparam.core.progress import track
 from orderparam.core.store import MemoryStore, PointStore, ShapeMismatch
 from orderparam.core.system import System, nearest, replace
 from orderparam.core.verb import Experiment, Theory, Verb, unwrap
-
-
-class SweepError(RuntimeError):
-    """Every point of a sweep failed; the message is the first failure's."""
 
 
 def sweep(
@@ -59,7 +67,8 @@ def sweep(
     points. Failed points are tried again when a stored sweep is resumed.
 
     Raises `ValueError` for unknown fields, values out of range, empty grids, a store of another sweep or one that another
-    process is filling; `SweepError` when every point failed.
+    process is filling, and, at the first point, for a result of another shape or type than it declares; `SweepError` when every
+    point failed.
 
     >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
     >>> swept = op.sweep(mean_field, MeanFieldMagnet(temperature=0.5), {"temperature": [0.5, 0.9, 1.5]})
@@ -97,6 +106,8 @@ def sweep(
                     outcome = Outcome.failure(task, str(error), outcome.seconds)
                     errors.extend(outcome.errors)
                     keep.write(task, outcome)
+                except WrongResult as error:
+                    raise ValueError(f"{fn_name(fn)}: {error}") from None
                 advance(int(np.prod(task.shape)), int(np.sum(outcome.status == FAILED)))
         dataset = keep.dataset(attrs)
     _report(dataset, fn, errors)

@@ -54,7 +54,13 @@ class Record(eqx.Module, metaclass=_Named):
             @functools.wraps(own)
             def check(self: Any) -> None:
                 _same_dimensions(self)
-                own(self)
+                try:
+                    own(self)
+                except ValueError as error:
+                    batches = _batches(self) if "truth value of an array" in str(error) else []
+                    if not batches:
+                        raise
+                    raise Refused(f"{', '.join(batches)} must be one number each: what is allowed depends on it here") from None
 
             cls.__check_init__ = check  # type: ignore[method-assign]
 
@@ -99,6 +105,12 @@ def _same_dimensions(record: Any) -> None:
                     raise Refused(
                         f"{name} has shape {tuple(array.shape)}, ({', '.join(dims)}): must have {dim} = {first}, as {where} has"
                     )
+
+
+def _batches(record: Any) -> list[str]:
+    """The fields of one number that hold an array of them."""
+    numbers = [name for name, declaration in declarations(record).items() if () in declaration.shapes]
+    return [f"{name} = {short(getattr(record, name))}" for name in numbers if np.ndim(getattr(record, name)) > 0]
 
 
 def as_arrays(module: Any) -> Any:

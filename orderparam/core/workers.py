@@ -17,6 +17,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import IO
 
+from orderparam.core.errors import said
 from orderparam.core.program import Outcome, Program, Task
 from orderparam.core.threads import for_workers
 
@@ -150,8 +151,8 @@ def serve() -> None:
     threading.Thread(target=listen, daemon=True).start()
     try:
         program: Program = pickle.loads(inbox.get())
-    except Exception as error:
-        answer(f"{type(error).__name__}: {error}")
+    except BaseException as error:  # what it imports may end the process, too
+        answer(f"{type(error).__name__}: {said(error)}")
         return
     while True:
         answer(program(pickle.loads(inbox.get())))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64, UInt8
 
-from orderparam.data.reading import read_bytes, read_npz, reading
+from orderparam.core.reading import read_bytes, read_npz, reading
 
 CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 FOLDER = "cifar-10-batches-py"  # inside the archive, and what users unpack

@@ -5,6 +5,8 @@ gap; words become one column for each, the rare ones together; the whole is a `C
 known. What was done to every column is kept and printed.
 """
 
+import re
+import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +14,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from scipy.stats import kstest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
+from orderparam.data.written import MOST, Dates, Numbers, dates_of, numbers_of
+
+MOST_COLUMNS = 10_000  # each is looked at alone
 MOST_LEVELS = 20  # of a column of words; rarer ones share a column
+NAMES_OF_ROWS = frozenset({"id", "ids", "uid", "uuid", "guid", "pid", "identifier", "serial", "nr"})  # words of a column's name
+DIGITS, FEWEST_DRAWN = 4, 50  # of whole numbers that are taken for drawn ones, whatever their column is called: digits, rows
 YEAR, DAY = 365.2425, 86400.0  # days of a year, seconds of a day
 
 
@@ -48,16 +56,24 @@ def fit_encoding(frame: pd.DataFrame) -> Encoding:
     """Learns from the rows of a frame how its columns become inputs.
 
         numbers      (x - mean) / standard deviation; gaps: the median, and a column 0/1 that says where they are; new numbers
-        that
-                     lie further out than the known ones by more than their range are set back to there
+                     that lie further out than the known ones by more than their range are set back to there. Words that are
+                     numbers with a unit, per cent or separators ($1,002; 12 %; 3,5) are numbers (`orderparam.data.written`)
         yes/no       0 and 1, gaps as for numbers
         dates        days, standardised; beside them the season, if they span more than a year, and the hour, if there are hours
         words        a column 0/1 for each of the 20 most frequent; the others share one; a gap is a word of its own
-        left out     columns that never change, copies of an earlier column, and identifiers: whole numbers that count the rows,
-                     words of which more than half occur only once
+        left out     columns that are empty or never change, copies of an earlier column, and identifiers: whole numbers that
+                     count the rows, or are all different and named or drawn as identifiers are; words of which more than half
+                     occur only once
 
-    Raises `ValueError` for infinite numbers, and when no column is left.
+    A column of numbers or dates in which some cells are neither keeps its numbers, and those cells are gaps; a warning names the
+    first of them. There are warnings, too, of columns that are empty, of words mixed with numbers, and of identifiers that are
+    numbers.
+
+    Raises `ValueError` for infinite numbers, numbers in several units, dates of which day and month cannot be told apart, more
+    than 10,000 columns, and when no column is left.
     """
+    if frame.shape[1] > MOST_COLUMNS:
+        raise ValueError(f"{frame.shape[1]} columns: must be at most {MOST_COLUMNS}")
     frame = _plain(frame)
     steps: list[tuple[str, Any, list[Hashable]]] = []
     notes: list[tuple[Hashable, str, str]] = []
@@ -120,13 +136,23 @@ def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
     known = column.dropna()
     gaps = len(column) - len(known)
     different = known.nunique()
-    if different == 0 or (different == 1 and gaps == 0):
+    if different == 0:
+        warnings.warn(f"column {str(name)!r} is empty: it was left out", stacklevel=2)
+        return "empty", "left out: every cell is a gap", None
+    if different == 1 and gaps == 0:
         return "constant", "left out: it never changes", None
     if pd.api.types.is_numeric_dtype(column.dtype):
         if not np.isfinite(known).all():
             raise ValueError(f"column {str(name)!r} holds {known[~np.isfinite(known)].iloc[0]}: must be finite")
         if len(known) == different == len(column) and (known.sort_values().diff().iloc[1:] == 1).all():
             return "identifier", "left out: it counts the rows", None
+        if _identifies(str(name), column):
+            warnings.warn(
+                f"column {str(name)!r} was left out as an identifier: its {different} whole numbers are all different. "
+                "If they measure something, give the column another name or other units",
+                stacklevel=2,
+            )
+            return "identifier", f"left out: {different} whole numbers, all different", None
         filled = f"{gaps} gaps filled with the median and marked; " if gaps else ""
         if set(known.unique()) <= {0.0, 1.0}:
             imputer = SimpleImputer(strategy="most_frequent", add_indicator=True)
@@ -135,9 +161,11 @@ def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
         return "numbers", f"{filled}standardised", numbers
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         return _dates(column)
-    if known.str.match(r"[0-9]{4}-[0-9]{2}").all() and (dates := _as_dates(known)) is not None:
-        kind, done, step = _dates(dates)
-        return kind, done, make_pipeline(FunctionTransformer(_parse_dates), step)
+    read = as_written(column)
+    if read is not None:
+        kind, done, step = _plan(name, read.values)
+        said = f"{read.how.said}; " if read.how.said else ""
+        return kind, f"{said}{done}", step and make_pipeline(FunctionTransformer(_read, kw_args={"how": read.how}), step)
     if 2 * int((known.value_counts() == 1).sum()) > len(column):
         return "identifier", f"left out: {different} different words in {len(column)} rows", None
     encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS + 1, sparse_output=False)
@@ -150,16 +178,90 @@ def _name_gaps(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.where(frame.notna(), "(missing)")
 
 
-def _as_dates(words: pd.Series) -> pd.Series | None:
-    """Words as dates (ISO 8601), None where one is none."""
-    try:
-        return pd.to_datetime(words, format="ISO8601")
-    except (ValueError, TypeError, OverflowError):
+def _identifies(name: str, column: pd.Series) -> bool:
+    """Whether whole numbers are names of the rows: all different, and the column is called so, or they are spread evenly from 0
+    or from a power of ten to the next, as drawn names are and measured quantities are not."""
+    values = column.to_numpy()
+    if not (np.isfinite(values).all() and (values == np.round(values)).all() and len(np.unique(values)) == len(values)):
+        return False
+    if NAMES_OF_ROWS & {part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}:
+        return True
+    top = 10.0 ** np.ceil(np.log10(values.max() + 1)) if values.min() >= 0 else 0.0
+    if len(values) < FEWEST_DRAWN or top < 10.0**DIGITS:
+        return False
+    return any(kstest(values, "uniform", (low, top - low)).pvalue > 0.05 for low in (0.0, top / 10) if values.min() >= low)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A column of words as numbers or dates (gaps and what is neither: nan, NaT), and how its words were read."""
+
+    values: pd.Series
+    how: Numbers | Dates
+
+
+def as_written(column: pd.Series) -> Read | None:
+    """Words as the dates or numbers that most of them are; None for words. Warns of cells that are neither.
+
+    Numbers: nine tenths of the words, or half of them where there are more than 20 different ones. Raises `ValueError` naming the
+    column, as `orderparam.data.written` does.
+    """
+    known, how = column.dropna(), _how(column)
+    if how is None:
         return None
+    values = how.read(column)
+    bad = known[values[known.index].isna()]
+    share = 1 - len(bad) / len(known)
+    what = "date" if isinstance(how, Dates) else "number"
+    if share < MOST and (share < 0.5 or known.nunique() <= MOST_LEVELS):
+        warnings.warn(
+            f"column {str(column.name)!r} mixes {len(known) - len(bad)} {what}s with {len(bad)} words such as "
+            f"{_short(bad.iloc[0])}: all were taken as words",
+            stacklevel=2,
+        )
+        return None
+    if len(bad):
+        place, word = f"{column.index.name or 'row'} {bad.index[0]}", _short(bad.iloc[0])
+        gaps = "it was taken as a gap" if len(bad) == 1 else f"it and {len(bad) - 1} further cells were taken as gaps"
+        warnings.warn(
+            f"column {str(column.name)!r}: {place} holds {word}, which is no {what}: {gaps}. Mend the file, or give "
+            f"--missing {word} if this stands for a gap",
+            stacklevel=2,
+        )
+    return Read(values, how)
 
 
-def _parse_dates(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.apply(lambda column: pd.to_datetime(column, format="ISO8601", errors="coerce"))
+def moments(column: pd.Series) -> pd.Series:
+    """When the rows of a table are from, as numbers or dates that can be sorted. Raises `ValueError` for what is neither, and for
+    gaps, naming the cell."""
+    plain = _plain_column(column)
+    if plain.dtype != object:
+        return plain
+    how = _how(plain)
+    found = pd.Series(np.nan, plain.index) if how is None else how.read(plain)
+    if found.isna().any():
+        place = f", {column.index.name or 'row'} {plain.index[found.isna()][0]}" if found.notna().any() else ""
+        raise ValueError(
+            f"column {str(column.name)!r}{place} holds {_short(plain[found.isna()].iloc[0])}: times must all be numbers, or all "
+            "dates such as 2015-03-25, 25.03.2015 or 25/3/2015"
+        )
+    return found
+
+
+def _how(column: pd.Series) -> Numbers | Dates | None:
+    known = column.dropna()
+    try:
+        return dates_of(known) or numbers_of(known)
+    except ValueError as error:
+        raise ValueError(f"column {str(column.name)!r} {error}") from None
+
+
+def _short(word: str, most: int = 40) -> str:
+    return repr(word if len(word) <= most else f"{word[:most]}…")
+
+
+def _read(frame: pd.DataFrame, how: Numbers | Dates) -> pd.DataFrame:
+    return frame.apply(how.read)
 
 
 def _dates(column: pd.Series) -> tuple[str, str, Any]:

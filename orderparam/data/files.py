@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from orderparam.core.system import nearest
+from orderparam.core import reading as files
+from orderparam.core.reading import read_npy, read_npz, reading
 from orderparam.data.dataset import Dataset, real_array
 from orderparam.data.locate import DataNotFound, expanded
-from orderparam.data.reading import read_npy, read_npz, reading
 from orderparam.data.table import read_table
 
 SUFFIXES = (".npz", ".npy", ".csv", ".tsv")
@@ -75,18 +75,8 @@ def load_design(path: str | os.PathLike[str]) -> Float[np.ndarray, "row column"]
 
 
 def existing(path: str | os.PathLike[str]) -> Path:
-    """The path of a file that is there. Raises `DataNotFound` with the nearest name beside it, `ValueError` for a folder."""
-    path = expanded(path)
-    if path.is_file():
-        return path
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder: must be a file")
-    beside = (
-        [p.name for p in path.parent.iterdir() if p.suffix in (*SUFFIXES, ".parquet", ".feather", ".xlsx")]
-        if path.parent.is_dir()
-        else []
-    )
-    raise DataNotFound(f"there is no file {path}{nearest(path.name, beside)}")
+    """The path of a file that is there: see `core.reading.existing`. Raises `DataNotFound` with the nearest name beside it."""
+    return files.existing(expanded(path), files.KINDS, DataNotFound)
 
 
 def _from_npz(path: Path, target: str | int | os.PathLike[str] | None) -> Dataset:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
-from orderparam.data.reading import read_bytes, reading
+from orderparam.core.reading import read_bytes, reading
 
 UNSIGNED_BYTE = 0x08
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orderparam.core import paths
+
 ENVIRONMENT_VARIABLE = "ORDERPARAM_DATA"
 
 
@@ -37,9 +39,9 @@ def cache_folder() -> Path:
 def expanded(path: str | os.PathLike[str]) -> Path:
     """The path with ~ and ~NAME as home folders. Raises `DataNotFound` for a user who does not exist."""
     try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        raise DataNotFound(f"{os.fspath(path)}: there is no such user") from None
+        return paths.expanded(path)
+    except ValueError as error:
+        raise DataNotFound(str(error)) from None
 
 
 def search_folders(folder: str | os.PathLike[str] | None, subfolders: Sequence[str]) -> list[Path]:

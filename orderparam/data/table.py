@@ -4,15 +4,17 @@ import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
+from orderparam.core.reading import reading
 from orderparam.data.dataset import EXACT_INTEGERS
-from orderparam.data.reading import reading
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})  # lower case
+MOST_COLUMNS = 100_000
 WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
@@ -35,9 +37,13 @@ class Table:
     columns: tuple[tuple[str, ...], ...]
     lines: tuple[int, ...]
 
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
+
     def cells(self, name: str) -> tuple[str, ...]:
         """One column. Raises `ValueError` for a missing value."""
-        cells = self.columns[self.names.index(name)]
+        cells = self.columns[self._places[name]]
         for line, cell in zip(self.lines, cells):
             if cell.lower() in MISSING:
                 raise ValueError(f"line {line}, column {name!r}: missing value ({cell!r}); fill it in or leave the row out")
@@ -69,12 +75,12 @@ class Table:
         return all(WHOLE.fullmatch(cell) for cell in self.cells(name))
 
 
-def read_table(path: Path, row_names: bool = False) -> Table:
+def read_table(path: Path, row_names: bool = False, fewest: int = 2) -> Table:
     """Reads a `.csv` (comma, or semicolon if its first line has no comma) or `.tsv` file in UTF-8; blank lines are skipped.
 
     The first line is a header when none of its cells is a number, or when its numbers count 0, 1, 2, .. (as unnamed columns
     are written) and its words stand above columns of numbers. Raises `ValueError` naming the file and the line for ragged
-    rows, nameless or repeated columns, a first line that could be either, and a table with fewer than two rows.
+    rows, nameless or repeated columns, a first line that could be either, and a table with fewer than `fewest` rows.
 
     row_names: a nameless first column, as pandas writes its index, is taken as "(row)".
     """
@@ -89,6 +95,8 @@ def read_table(path: Path, row_names: bool = False) -> Table:
             cells = tuple(cell.strip() for cell in row)
             if len(cells) <= 1 and not any(cells):
                 continue
+            if len(cells) > MOST_COLUMNS:
+                raise ValueError(f"line {reader.line_num} has {len(cells)} cells: must be at most {MOST_COLUMNS}")
             if rows and len(cells) != len(rows[0]):
                 raise ValueError(f"line {reader.line_num} has {len(cells)} cells, the lines before it {len(rows[0])}")
             rows.append(cells)
@@ -101,13 +109,14 @@ def read_table(path: Path, row_names: bool = False) -> Table:
             rows, lines = rows[1:], lines[1:]
         if row_names and not names[0]:
             names = ("(row)", *names[1:])
+        first_places: dict[str, int] = {}
         for position, name in enumerate(names):
             if not name:
                 raise ValueError(f"column {position + 1} has no name (a row index written by pandas? write it with index=False)")
-            if name in names[:position]:
-                raise ValueError(f"columns {names.index(name) + 1} and {position + 1} have the same name {name!r}")
-        if len(rows) < 2:
-            raise ValueError(f"{len(rows)} rows of data: there must be at least two")
+            if first_places.setdefault(name, position) < position:
+                raise ValueError(f"columns {first_places[name] + 1} and {position + 1} have the same name {name!r}")
+        if len(rows) < fewest:
+            raise ValueError(f"{len(rows)} rows of data: there must be at least {'two' if fewest == 2 else fewest}")
         return Table(names, tuple(zip(*rows)), tuple(lines))
 
 

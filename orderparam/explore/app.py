@@ -1,4 +1,4 @@
-"""The page: what is chosen on the left, the curves, the plane, the studies and a person's own data on the right.
+"""The page: pictures to choose from, the figure of one system with its knobs, the plane, the studies, a person's own data.
 
 A `Page` belongs to one visitor. It has one `PageState`; every control asks for another one through `show`, which draws what
 changed: sliders move the curves that are there, another system or axis makes them anew.
@@ -12,35 +12,46 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import panel as pn
 import xarray as xr
 
-from orderparam.explore.controls import (
-    Axes,
-    Knobs,
-    heading,
-    menus,
-    observable_menu,
-    options_of,
-    theory_menu,
-)
+from orderparam.core.program import DONE, FAILED
+from orderparam.explore.cards import Cards
+from orderparam.explore.choose import system_cards
+from orderparam.explore.controls import Axes, Knobs, heading, menus, observable_menu, options_of, theory_menu
 from orderparam.explore.curves import CurveFigure, CurveLook, spoken
 from orderparam.explore.evaluate import Drawn, Latest, Stale, curve, in_background, is_compiled
+from orderparam.explore.figures import stored_figures
+from orderparam.explore.formulas import with_mathml
 from orderparam.explore.gallery import Gallery
 from orderparam.explore.measure_here import MeasureHere
 from orderparam.explore.plane_tab import PlaneTab
-from orderparam.explore.starts import kinds, theories_of
-from orderparam.explore.state import PageState, opened, read
+from orderparam.explore.starts import question_of
+from orderparam.explore.state import PageState, is_start, opened, read
+from orderparam.explore.systems import about, kinds, theories_of, title_of
 from orderparam.explore.take_away import picture, table
 from orderparam.explore.written import Unwritten
 from orderparam.explore.your_data import YourData
 
-FIRST = "spins.MeanFieldMagnet"  # where a page opens whose address names no system: it is known from every course
+FIRST = "spins.MeanFieldMagnet"  # where a page opens whose address cannot be read: it is known from every course
+SYSTEMS, FIGURE, STUDIES = 0, 1, 3  # places of tabs
 _WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
+_FULL = {"width": "100%", "box-sizing": "border-box"}
 
 
-def summary(kind: type) -> str:
-    return (kind.__doc__ or "").partition("\n\n")[0].replace("\n", " ").partition(". ")[0].rstrip(".")
+def stored_curve(state: PageState, name: str) -> xr.Dataset | None:
+    """A theory along the axis as it comes with the package, for a page that shows a start."""
+    figure = stored_figures().get(state.system)
+    if figure is None or name not in figure.curves:
+        return None
+    rows = figure.curves[name]
+    status = xr.DataArray(np.where(np.isfinite(rows).any(0), DONE, FAILED), dims=state.x)
+    return xr.Dataset(
+        {state.show[0]: ((state.x, "entry"), rows.T), "status": status},
+        coords={state.x: figure.x},
+        attrs={"points": figure.x.size, "failed": 0, "unconverged": 0},
+    )
 
 
 class Page:
@@ -55,8 +66,9 @@ class Page:
         self._figures: list[CurveFigure] = []
         self._running: tuple[str, float, bool] | None = None
         self._ended = False
-        self._asked = self._address = ""
+        self._settling = self._address = ""
         self._opening = 0
+        self._at_pictures = False
         self._refused = ""  # why the address that the page was opened with is not what is seen
         self.state: PageState | None = None
         self._layout()
@@ -65,38 +77,64 @@ class Page:
     # -- what there is ---------------------------------------------------------------------------------------------------
 
     def _layout(self) -> None:
-        self.search = pn.widgets.TextInput(name="search the systems", placeholder="name or summary", max_length=60, **_WIDE)
-        self.systems = pn.widgets.MultiSelect(name="systems", options=self._found(""), size=7, **_WIDE)
-        self.search.param.watch(lambda event: self._refill(event.new), "value_input")
-        self.systems.param.watch(self._picked, "value")
-        self.about = pn.pane.HTML("", **_WIDE)
-        self.chosen = pn.Column(**_WIDE)
+        self.systems = Cards(groups=system_cards(), address="?system=", label="search the systems: a word, a name", **_WIDE)
+        self.systems.param.watch(self._picked, "chosen")
         self.message = pn.pane.HTML("", **_WIDE)
-        self.busy = pn.pane.HTML("", height=22, **_WIDE)
-        self.problems = pn.pane.HTML("", **_WIDE)
-        self.plots = pn.Column(min_width=300, **_WIDE)
-        self.log_y = pn.widgets.Checkbox(name="logarithmic y", value=False, margin=(6, 5))
-        self.log_y.param.watch(lambda event: self._logged(event.new), "value")
         theme = pn.widgets.Button(name="Light" if self.dark else "Dark", width=70, margin=(5, 5))
         theme.on_click(self._other_theme)
         head = pn.Row(pn.pane.HTML("<h1>orderparam explorer</h1>", **_WIDE), theme, **_WIDE)
-        self.gallery = Gallery(self.open)
+        self.gallery = Gallery(self.open, self.post)
         self.data = YourData(self.folder, self.dark, self.post)
         self.plane = PlaneTab(self.dark, self.change, self.tell, self.post)
         self.here = MeasureHere(self.folder, self.change, self.tell)
         self.tabs = pn.Tabs(
-            ("Curves", self._curve_tab()),
+            ("Systems", self.systems),
+            ("Figure", self._figure_tab()),
             ("Phase plane", self.plane.view),
-            ("Gallery", self.gallery.view),
+            ("Studies", self.gallery.view),
             ("Your data", self.data.view),
             **_WIDE,
         )
-        left = pn.Column(self.search, self.systems, self.about, self.chosen, width=330)
-        right = pn.Column(self.message, self.tabs, min_width=310, styles={"flex": "1 1 560px"}, **_WIDE)
-        body = pn.FlexBox(left, right, flex_wrap="wrap", align_items="flex-start", **_WIDE)
-        self.view = pn.Column(head, body, max_width=1500, styles={"margin": "0 auto", "padding": "0 8px"}, **_WIDE)
+        self.tabs.param.watch(lambda event: self._tab(event.new), "active")
+        self.gallery.view.visible = False
+        self.view = pn.Column(
+            head, self.message, self.tabs, max_width=1500, styles={"margin": "0 auto", "padding": "0 8px", **_FULL}, **_WIDE
+        )
 
-    def _curve_tab(self) -> pn.Column:
+    def _tab(self, active: int) -> None:
+        """The long lists of pictures take room only while they are looked at."""
+        self.systems.visible, self.gallery.view.visible = active == SYSTEMS, active == STUDIES
+        if active == STUDIES:
+            self.gallery.fill()
+
+    def _figure_tab(self) -> pn.Column:
+        """What one sees, the figure, and beside it the few sliders that matter; all else is folded below."""
+        self.sees = pn.pane.HTML("", **_WIDE)
+        self.busy = pn.pane.HTML("", height=22, **_WIDE)
+        self.problems = pn.pane.HTML("", **_WIDE)
+        self.plots = pn.Column(min_width=290, styles={"flex": "3 1 560px"}, **_WIDE)
+        self.near = pn.Column(**_WIDE)
+        self.beside = pn.Column(
+            self.near, self.here.buttons, self.here.agreement, self.busy, self.problems,
+            min_width=270, max_width=460, styles={"flex": "1 1 270px"}, **_WIDE,
+        )  # fmt: skip
+        self.log_y = pn.widgets.Checkbox(name="logarithmic y", value=False, margin=(6, 5))
+        self.log_y.param.watch(lambda event: self._logged(event.new), "value")
+        self.drawn = pn.Column(**_WIDE)
+        self.numbers = pn.Column(**_WIDE)
+        self.about = pn.pane.HTML("", **_WIDE)
+        folded = [
+            ("Theories, observables and the axis", pn.Column(self.drawn, self.log_y, **_WIDE)),
+            ("All numbers and choices", self.numbers),
+            ("The experiment", self.here.settings),
+            ("Code and files", self._take_away()),
+            ("About this system", self.about),
+        ]
+        cards = [pn.Card(part, title=title, collapsed=True, margin=(4, 5), **_WIDE) for title, part in folded]
+        figure = pn.FlexBox(self.plots, self.beside, flex_wrap="wrap", align_items="flex-start", **_WIDE)
+        return pn.Column(self.sees, figure, *cards, **_WIDE)
+
+    def _take_away(self) -> pn.Column:
         self.python = pn.widgets.TextAreaInput(name="as Python", rows=8, disabled=True, **_WIDE)
         self.command = pn.widgets.TextAreaInput(name="as commands", rows=4, disabled=True, **_WIDE)
         copies = []
@@ -114,9 +152,7 @@ class Page:
             )
             for kind in ("png", "pdf", "csv")
         ]
-        take_away = pn.Column(pn.FlexBox(*copies, *files, **_WIDE), self.python, self.command, **_WIDE)
-        above = pn.Row(self.busy, self.log_y, **_WIDE)
-        return pn.Column(above, self.plots, self.problems, self.here.view, heading("Take it away"), take_away, **_WIDE)
+        return pn.Column(pn.FlexBox(*copies, *files, **_WIDE), self.python, self.command, **_WIDE)
 
     # -- threads, messages -----------------------------------------------------------------------------------------------
 
@@ -143,18 +179,12 @@ class Page:
 
     # -- choosing a system -----------------------------------------------------------------------------------------------
 
-    def _found(self, word: str) -> dict[str, str]:
-        word = word.lower().replace("_", " ")
-        known = {f"{name.replace('_', ' ')} – {summary(kind)}": name for name, kind in kinds().items()}
-        return {text: name for text, name in known.items() if word in text.lower()}
-
-    def _refill(self, word: str) -> None:
-        self.systems.options = self._found(word)
-
     def _picked(self, event: Any) -> None:
-        names = [name for name in event.new if name in kinds()]
-        if names and (self.state is None or names[-1] != self.state.system):
-            self.open(lambda: opened(names[-1]))
+        name = str(event.new[0]) if event.new else ""
+        if self.state is not None and name == self.state.system:
+            self.tabs.active = FIGURE
+        elif name in kinds():
+            self.open(lambda: opened(name))
 
     def open(self, make: Callable[[], PageState]) -> None:
         """Shows a state that takes a while to be made: its study is built, with its data, in a worker thread."""
@@ -173,16 +203,21 @@ class Page:
         self.tell("opening ...")
         in_background(work)
 
+    @property
+    def ready(self) -> bool:
+        """Whether there is something to be seen: a system, or the pictures where none was asked for."""
+        return self.state is not None or self._at_pictures
+
     def _open(self, query: str) -> None:
-        """Shows what an address says, or the first system where it says nothing or what does not fit."""
-        if "system=" not in query:
-            self.open(lambda: opened(FIRST))
+        """Shows what an address says; the pictures where it says nothing, the first system where it says what does not fit."""
+        self._at_pictures = "system=" not in query
+        if self._at_pictures:
             return
 
         def make() -> PageState:
             try:
                 return read(query)
-            except (ValueError, OSError) as error:
+            except Exception as error:  # whatever an address brings about, there is a page
                 words = str(error)
                 self.post(lambda: self.open(lambda: opened(FIRST)))
                 self._refused = words
@@ -202,7 +237,7 @@ class Page:
 
     def show(self, state: PageState) -> None:
         """Draws another state. Raises `ValueError` where it is none."""
-        _ = state.made, state.grid  # refused before anything changes
+        _ = state.instance, state.grid  # refused before anything changes
         old, self.state = self.state, state
         self.tell(self._refused)
         self._refused = ""
@@ -220,26 +255,33 @@ class Page:
         self._try(lambda: self.show(state))
 
     def _new_system(self, state: PageState) -> None:
-        self.systems.value = [state.system] if state.system in self.systems.options.values() else []
-        kind = kinds()[state.system]
-        begun = state.begun
-        where = f" Numbers to begin with: study {begun.study}." if begun.study else ""
-        self.about.object = f"<h2>{escape(kind.__name__)}</h2><p>{escape(summary(kind))}.<small>{escape(where)}</small></p>"
+        kind, opening = kinds()[state.system], state.opening
+        start = opening.start
+        title = start.title if start is not None else title_of(state.system)
+        sees = f'<p class="sees">{with_mathml(start.sees)}</p>' if start is not None else ""
+        question = question_of(state.system.partition(".")[0])
+        self.sees.object = f'<p class="question">{escape(question)}</p><h2>{escape(title)}</h2>{sees}'
+        study = f"<p>Its numbers are those of the study {escape(opening.study)}.</p>" if opening.study else ""
+        self.about.object = f"<p><code>{escape(state.system)}</code></p><p>{escape(about(kind))}</p>{study}"
         self._curves = {}
+        if is_start(state):
+            known = {name: data for name in state.theories if (data := stored_curve(state, name)) is not None}
+            self._curves = {name: Drawn(name, data, "", 0.0, stored=True) for name, data in known.items()}
+        self._figures = []
         self.plane.clear()
-        self.tabs.active = 0
+        self.tabs.active = FIGURE
         self._new_controls(state)
 
     def _new_controls(self, state: PageState) -> None:
         self.knobs = Knobs(state, self._moved, self.tell)
-        rows: list[Any] = [heading("Theories"), theory_menu(state, self.change)] if theories_of(state.system) else []
-        for name in state.theories:
-            rows += options_of(state, name, partial(self._optioned, name), self.tell)
-        rows += [observable_menu(state, self.change), Axes(state, "x", self.change, self.tell).view]
-        rows += [pn.Column(heading("Numbers"), self.knobs.view, styles={"order": "var(--ex-numbers)"}, **_WIDE)]
+        self.near.objects = [self.knobs.view]
+        theories = [theory_menu(state, self.change)] if theories_of(state.system) else []
+        options = [row for name in state.theories for row in options_of(state, name, partial(self._optioned, name), self.tell)]
+        axis = Axes(state, "x", self.change, self.tell).view
+        self.drawn.objects = [*theories, observable_menu(state, self.change), axis, *options]
         choices = menus(state, self.change, self.tell)
-        rows += [heading("Choices"), choices] if len(choices) else []
-        self.chosen.objects = rows
+        words = [heading("Choices"), choices] if len(choices) else []
+        self.numbers.objects = [self.knobs.others, *words]
         self.here.renew(state, self._optioned)
         self.plane.renew(state)
         self.log_y.value = state.log_y
@@ -335,14 +377,15 @@ class Page:
         try:
             self.command.value = "\n".join(state.commands())
         except Unwritten:
-            study = state.begun.study
+            study = state.opening.study
             self.command.value = f"# this system holds arrays of the study {study}, which words cannot say: take the Python above"
 
     def _file(self, kind: str) -> Any:
         """What is seen, as a file."""
         state = self.state
         assert state is not None
-        curves = {name: one.data for name in state.theories if (one := self._curves.get(name)) and one.data is not None}
+        found = {name: one for name in state.theories if (one := self._curves.get(name)) is not None and not one.stored}
+        curves = {name: one.data for name, one in found.items() if one.data is not None}
         points = self.here.known.data if self.here.known else None
         if kind == "csv":
             return StringIO(table(curves, points, state.x))
@@ -375,8 +418,8 @@ class Page:
             self.busy.object = shown
         self.here.look(self._curves, self._figures)
         address = self.state.address + ("&theme=dark" if self.dark else "")
-        if address != self._asked:  # while a slider moves, neither the address nor what is copied follows it
-            self._asked = address
+        if address != self._settling:  # while a slider moves, neither the address nor what is copied follows it
+            self._settling = address
         elif address != self._address:
             self._address = address
             self._snippets()

@@ -1,6 +1,7 @@
 """Sliders and menus of one system: everything that a person can change of a `PageState`, made from its contract."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from html import escape
@@ -11,25 +12,27 @@ import panel as pn
 from orderparam.explore.curves import spoken
 from orderparam.explore.knobs import STEPS, Knob
 from orderparam.explore.slider import Slider
-from orderparam.explore.starts import experiments_of, theories_of, verbs
-from orderparam.explore.state import SHOWN, PageState, checked_range, choices_words, observables, option_of, taken
+from orderparam.explore.state import SHOWN, PageState, beside, checked_range, choices_words, observables, option_of, taken
+from orderparam.explore.systems import experiments_of, theories_of, verbs
+from orderparam.plotting.words import words
 
 Change = Callable[[PageState], None]  # what is called with the state that a person asks for
 Tell = Callable[[str], None]  # what is called with a sentence for the person
 
 
 class Knobs:
-    """The sliders of the numbers of a state."""
+    """The sliders of the numbers of a state: view, of those that stand beside the figure; others, of the rest."""
 
     def __init__(self, state: PageState, change: Change, tell: Tell) -> None:
         self.state, self._change, self._tell = state, change, tell
         self._quiet = False
         self._sliders: dict[str, Slider] = {}
+        labels = slider_labels(state)
         for name, knob in state.knobs.items():
             value = state.value(name)
             slider = Slider(
-                label=name,
-                meaning=f"{knob.meaning}: {knob.allowed}",
+                label=labels[name],
+                meaning=f"{name}: {knob.meaning}; {knob.allowed}",
                 position=_position(knob, value),
                 steps=STEPS,
                 shown=f"{value:.6g}",
@@ -39,7 +42,10 @@ class Knobs:
             slider.param.watch(lambda event, name=name: self._moved(name, event.new), "position")
             slider.param.watch(lambda event, name=name: self._typed(name, event.new), "typed")
             self._sliders[name] = slider
-        self.view = pn.Column(*self._sliders.values(), sizing_mode="stretch_width")
+        near = beside(state)
+        self.view = pn.Column(*(self._sliders[name] for name in near), sizing_mode="stretch_width")
+        others = [slider for name, slider in self._sliders.items() if name not in near]
+        self.others = pn.Column(*others, sizing_mode="stretch_width")
 
     def follow(self, state: PageState) -> None:
         """Shows the numbers of another state of the same system, without an event."""
@@ -85,6 +91,14 @@ class Knobs:
         self._change(self.state)
 
 
+def slider_labels(state: PageState) -> dict[str, str]:
+    """Number -> what its slider is called: the words of the figures, the field's name where those of two are alike."""
+    room = state.system.partition(".")[0]
+    spoken_names = {name: words(name, room).partition(" $")[0].replace("$", "") for name in state.knobs}
+    alike = Counter(spoken_names.values())
+    return {name: said if alike[said] == 1 else name.replace("_", " ") for name, said in spoken_names.items()}
+
+
 def _position(knob: Knob, value: float) -> int:
     return knob.position(value) if math.isfinite(value) else STEPS
 
@@ -106,8 +120,8 @@ def menus(state: PageState, change: Change, tell: Tell) -> pn.Column:
     return pn.Column(*rows, sizing_mode="stretch_width")
 
 
-def _now(state: PageState, name: str, begun: Any) -> str:
-    value = state.changes.get(name, begun)
+def _now(state: PageState, name: str, first: Any) -> str:
+    value = state.changes.get(name, first)
     return value if isinstance(value, str) else getattr(value, "name", str(value))
 
 
@@ -116,13 +130,13 @@ def _chosen(name: str, was: Any, event: Any, state: PageState, change: Change, t
     if isinstance(was, bool):
         value = value == "True"
     try:
-        asked = taken(state, {name: value})
+        changed = taken(state, {name: value})
     except (ValueError, TypeError) as error:
         tell(str(error))
         if event.old != event.new:
             event.obj.value = event.old
         return
-    change(asked)
+    change(changed)
 
 
 def options_of(state: PageState, name: str, change: Callable[[str, Any], None], tell: Tell) -> list[Any]:
@@ -206,11 +220,11 @@ def theory_menu(state: PageState, change: Change) -> pn.widgets.CheckBoxGroup:
         if kept != list(event.new):
             menu.value = kept
             return
-        asked = state.with_(theories=tuple(kept))
-        known = observables(asked)
+        other = state.with_(theories=tuple(kept))
+        known = observables(other)
         shown = tuple(name for name in state.show if name in known) or tuple(known[:1])
         order = state.order if state.order in known else (shown[0] if shown else "")
-        change(asked.with_(show=shown, order=order))
+        change(other.with_(show=shown, order=order))
 
     menu.param.watch(chosen, "value")
     return menu
@@ -225,8 +239,8 @@ def observable_menu(state: PageState, change: Change) -> pn.widgets.MultiChoice:
 
 
 def experiment_menu(state: PageState) -> pn.widgets.Select:
-    names = {spoken(name): name for name in experiments_of(state.system)}
-    return pn.widgets.Select(name="experiment", options=names, value=state.experiment or None, sizing_mode="stretch_width")
+    names = {"none": "", **{spoken(name): name for name in experiments_of(state.system)}}
+    return pn.widgets.Select(name="experiment", options=names, value=state.experiment, sizing_mode="stretch_width")
 
 
 def moved_to(state: PageState, places: Mapping[str, float]) -> PageState:
@@ -238,4 +252,4 @@ def moved_to(state: PageState, places: Mapping[str, float]) -> PageState:
 
 
 def heading(words: str) -> pn.pane.HTML:
-    return pn.pane.HTML(f"<h2>{escape(words)}</h2>", margin=(8, 5, 0, 5))
+    return pn.pane.HTML(f"<h3>{escape(words)}</h3>", margin=(8, 5, 0, 5))

@@ -18,6 +18,7 @@ from orderparam.plotting.style import COLOURS
 from orderparam.plotting.words import words
 
 ENTRIES = 6  # of an observable with a dimension of its own
+COURSE = ("record", "time")  # dimensions of a course in time, of which the end is drawn
 INK = {False: "#1a1a1a", True: "#e4e6eb"}
 PAPER = {False: "#ffffff", True: "#16181d"}
 GRID = {False: "#e9e9e9", True: "#2b2f38"}
@@ -97,7 +98,7 @@ class CurveFigure:
         if data is None or self.look.observable not in data:
             self._lines[name].data, self._open[name].data, self._doubt[name].data = _LINES, _PLACES, _STRIPS
             return
-        x, rows = data[self.look.x].values, entries(data, self.look.observable, self.look.x)
+        x, rows = data[self.look.x].values, entries(data[self.look.observable], self.look.x)
         status = data["status"].values
         sound = (status == DONE) & flag(data, "valid")
         lines = [np.where(sound, row, np.nan) for row in rows]
@@ -109,13 +110,19 @@ class CurveFigure:
         self._doubt[name].data = {"x0": begin, "x1": end}
 
     def measured(self, data: xr.Dataset | None) -> None:
-        """Draws a measurement: the first entry of an observable that has several."""
+        """Draws a measurement with its standard errors."""
         if data is None or self.look.observable not in data:
             self._marks.data = _MARKS
             return
-        mean, error = (one.values.reshape(one.shape[0], -1)[:, 0] for one in estimate(data, self.look.observable))
+        mean, error = (entries(one, self.look.x) for one in estimate(data, self.look.observable))
+        self.marks(data[self.look.x].values, mean, error)
+
+    def marks(self, x: np.ndarray, means: Sequence[np.ndarray], errors: Sequence[np.ndarray]) -> None:
+        """Draws marks with error bars, one row for each entry of the observable."""
+        mean, error = np.concatenate(means), np.nan_to_num(np.concatenate(errors))
+        x = np.tile(x, len(means))
         known = np.isfinite(mean)
-        x, mean, error = data[self.look.x].values[known], mean[known], np.nan_to_num(error[known])
+        x, mean, error = x[known], mean[known], error[known]
         self._marks.data = {"x": x, "y": mean, "low": mean - error, "high": mean + error}
 
     def mark(self, value: float) -> None:
@@ -123,10 +130,15 @@ class CurveFigure:
         self.here.update(location=value, visible=bool(np.isfinite(value)))
 
 
-def entries(data: xr.Dataset, observable: str, x: str) -> list[np.ndarray]:
-    """An observable along x, one row for each of its first entries where it has several."""
-    values = data[observable].transpose(x, ...).values.astype(float)
-    return list(values.reshape(len(values), -1).T[:ENTRIES])
+def entries(values: xr.DataArray, x: str) -> list[np.ndarray]:
+    """An observable along x: of a course in time its end, one row for each of its first entries where it has several."""
+    numbers = at_the_end(values).transpose(x, ...).values.astype(float)
+    return list(numbers.reshape(len(numbers), -1).T[:ENTRIES])
+
+
+def at_the_end(values: Any) -> Any:
+    """An array or data set without the dimensions of a course in time: what is there at its end."""
+    return values.isel({dim: -1 for dim in values.dims if dim in COURSE})
 
 
 def flag(data: xr.Dataset, name: str) -> np.ndarray:
@@ -150,7 +162,7 @@ def plain_figure(log_x: bool, log_y: bool, dark: bool, xlabel: str, ylabel: str,
         x_axis_label=xlabel,
         y_axis_label=ylabel,
         sizing_mode="stretch_width",
-        height=400,
+        height=460,
         min_width=260,
         tools="pan,box_zoom,wheel_zoom,reset",
         toolbar_location="right",

@@ -38,12 +38,16 @@ class Stale(Exception):
 
 @dataclass(frozen=True)
 class Drawn:
-    """A theory along the axis: its data, or why there are none. milliseconds: what it took."""
+    """A theory along the axis: its data, or why there are none. milliseconds: what it took.
+
+    stored: whether it comes with the package, to four digits, until the theory is evaluated.
+    """
 
     theory: str
     data: xr.Dataset | None
     problem: str
     milliseconds: float
+    stored: bool = False
 
 
 @dataclass
@@ -98,7 +102,8 @@ def is_compiled(state: PageState, name: str) -> bool:
 
 def _structure(state: PageState, name: str) -> Any:
     words = tuple((field, text(value)) for field, value in state.changes.items() if field not in state.knobs)
-    return name, state.begun.name, words, state.x, len(state.grid), tuple(sorted(state.own_options(name).items(), key=str))
+    begin = state.system, state.opening.name
+    return name, begin, words, state.x, len(state.grid), tuple(sorted(state.own_options(name).items(), key=str))
 
 
 def curve(state: PageState, name: str, stale: Callable[[], bool], seen: Callable[[Drawn], None] = lambda part: None) -> Drawn:
@@ -113,22 +118,22 @@ def curve(state: PageState, name: str, stale: Callable[[], bool], seen: Callable
                 raise Stale
             yield task, program(task)
 
-    begun = time.perf_counter()
-    fn, made, grid = state.asked(name), state.made, state.grid
+    started = time.perf_counter()
+    fn, system, grid = state.verb_with_options(name), state.instance, state.grid
     traced = getattr(unwrap(fn)[0], "traced", False)
     executor = in_turn if _travels(fn) else None
     parts: list[xr.Dataset] = []
     lost: list[str] = []  # why, for each point of a pass in which all failed
 
     def drawn() -> Drawn:
-        milliseconds = 1e3 * (time.perf_counter() - begun)
+        milliseconds = 1e3 * (time.perf_counter() - started)
         return Drawn(name, _joined(parts, lost, state.x) if parts else None, "" if parts else lost[0], milliseconds)
 
     for own in [grid] if traced else _ever_finer(grid):
         if parts:
             seen(drawn())
         try:
-            parts.append(sweep(fn, made, {state.x: own}, progress=False, executor=executor))
+            parts.append(sweep(fn, system, {state.x: own}, progress=False, executor=executor))
         except Stale:
             raise
         except Exception as error:  # a theory says why, in whatever type; the page shows it

@@ -39,13 +39,19 @@ def checked(path: Path, size: int) -> Path:
 
 @contextmanager
 def uploaded(name: str, content: bytes) -> Iterator[Path]:
-    """The content of an upload as a file for as long as it is read. Of its name only the ending is used, and its letters."""
+    """The content of an upload as a file for as long as it is read. Of its name only the ending is used, and its letters.
+
+    What is said to be wrong with the file names it, and not the place where it lies.
+    """
     ending = checked(Path(name), len(content)).suffix.lower()
     stem = "".join(c for c in Path(name).stem if c.isalnum() or c in "-_")[:40] or "data"
     with tempfile.TemporaryDirectory(prefix="orderparam-") as aside:
         path = Path(aside) / f"{stem}{ending}"
         path.write_bytes(content)
-        yield path
+        try:
+            yield path
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(path), path.name)) from None
 
 
 def files(folder: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""The studies: each opens with its theories live, on its own system and axis."""
+"""The studies with their pictures: each opens with its theories live, on its own system and axis."""
 
 from collections.abc import Callable
 from html import escape
@@ -10,9 +10,16 @@ from orderparam.core.grid import numeric
 from orderparam.core.registry import index
 from orderparam.core.study import find
 from orderparam.core.verb import Theory, unwrap
+from orderparam.explore.cards import Cards
+from orderparam.explore.choose import study_cards
+from orderparam.explore.evaluate import in_background
+from orderparam.explore.formulas import with_mathml
 from orderparam.explore.menu import Menu
-from orderparam.explore.starts import curves_of, kinds, system_name, theories_of
+from orderparam.explore.opening import curves_of
 from orderparam.explore.state import SHOWN, PageState, opened
+from orderparam.explore.systems import kinds, system_name, theories_of
+
+_WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 
 
 def curves_that_open(study: str) -> dict[str, int]:
@@ -21,7 +28,7 @@ def curves_that_open(study: str) -> dict[str, int]:
     for position, curve in enumerate(curves_of(study)):
         along = any(numeric(values) for values in curve.over.values())
         if isinstance(unwrap(curve.fn)[0], Theory) and along and system_name(type(curve.system)) in kinds():
-            found[curve.key] = position
+            found[curve.key.replace("$", "")] = position
     return found
 
 
@@ -39,55 +46,68 @@ def opened_study(study: str, position: int) -> PageState:
 
 
 class Gallery:
-    """The list of all studies. show: shows the state that a function makes."""
+    """All studies as pictures; the one that is chosen with what it is about and its curves.
 
-    def __init__(self, show: Callable[[Callable[[], PageState]], None]) -> None:
-        self._show = show
-        self._entries = {entry.name: entry for entry in index() if entry.kind == "study"}
-        wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
-        self.search = pn.widgets.TextInput(name="search the studies", placeholder="title, room, source", max_length=60, **wide)
-        self.list = pn.widgets.MultiSelect(name="studies", options=self._found(""), size=14, **wide)
-        self.curve = Menu(name="theory and facets", options={}, sizing_mode="stretch_width")
-        self.open = pn.widgets.Button(name="Open its curves", button_type="primary", disabled=True)
-        self.words = pn.pane.HTML("", sizing_mode="stretch_width")
-        self.search.param.watch(self._searched, "value_input")
-        self.list.param.watch(self._chosen, "value")
-        self.open.on_click(self._opened)
-        side = pn.Column(self.search, self.list, min_width=280, styles={"flex": "1 1 300px"}, **wide)
-        about = pn.Column(self.words, self.curve, self.open, min_width=280, styles={"flex": "1 1 300px"}, **wide)
-        self.view = pn.FlexBox(side, about, flex_wrap="wrap", **wide)
+    show: shows the state that a function makes. post: runs a function in the page's own thread.
+    """
 
-    def _found(self, word: str) -> dict[str, str]:
-        word, found = word.lower().replace("_", " "), {}
-        for name, entry in sorted(self._entries.items(), key=lambda item: (item[1].room, item[0])):
-            text = f"{name} {entry.room} {entry.details.get('title')} {entry.details.get('source')}".lower().replace("_", " ")
-            if word in text:
-                found[f"{entry.room.replace('_', ' ')}: {entry.details.get('title') or name}"] = name
-        return found
+    def __init__(self, show: Callable[[Callable[[], PageState]], None], post: Callable[[Callable[[], None]], None]) -> None:
+        self._show, self._post = show, post
+        self._study = ""
+        self._names = {entry.name for entry in index() if entry.kind == "study"}
+        self.cards = Cards(label="search the studies: title, room, author", **_WIDE)
+        self.back = pn.widgets.Button(name="All studies", width=110)
+        self.words = pn.pane.HTML("", **_WIDE)
+        self.curve = Menu(name="theory and facets", options={}, width=340)
+        self.open = pn.widgets.Button(name="Open its curves", button_type="primary", disabled=True, margin=(25, 5, 5, 5))
+        self.cards.param.watch(lambda event: self._chosen(event.new), "chosen")
+        self.back.on_click(lambda _: self._list())
+        self.open.on_click(lambda _: self._opened())
+        self.about = pn.Column(self.back, self.words, pn.FlexBox(self.curve, self.open), visible=False, **_WIDE)
+        self.view = pn.Column(self.about, self.cards, **_WIDE)
 
-    def _searched(self, event: Any) -> None:
-        self.list.options = self._found(event.new)
+    def fill(self) -> None:
+        """Sends the pictures, when they are first looked at."""
+        if not self.cards.groups:
+            self.cards.groups = study_cards()
 
-    def _chosen(self, event: Any) -> None:
-        names = [name for name in event.new if name in self._entries]
-        if not names:
+    def _list(self) -> None:
+        self._study = ""
+        self.about.visible, self.cards.visible = False, True
+
+    def _chosen(self, chosen: Any) -> None:
+        name = str(chosen[0]) if chosen else ""
+        if name not in self._names:
             return
-        try:
-            study, known = find(names[-1]), curves_that_open(names[-1])
-        except (ValueError, OSError) as error:
-            self.words.object = f"<p>{escape(str(error))}</p>"
-            self.open.disabled = True
+        self._study = name
+        self.words.object = '<p role="status">building the study ...</p>'
+        self.open.disabled, self.curve.visible = True, False
+        self.about.visible, self.cards.visible = True, False
+
+        def work() -> None:
+            try:
+                study, known, problem = find(name), curves_that_open(name), ""
+            except Exception as error:  # data that cannot be fetched
+                study, known, problem = None, {}, str(error)
+            self._post(lambda: self._describe(name, study, known, problem))
+
+        in_background(work)
+
+    def _describe(self, name: str, study: Any, known: dict[str, int], problem: str) -> None:
+        if name != self._study:
+            return
+        if study is None:
+            self.words.object = f'<p class="warn">{escape(problem)}</p>'
             return
         said = "" if known else "<p>None of its curves is a theory along a number: run it to see it.</p>"
         self.words.object = (
-            f"<h2>{escape(study.title)}</h2><p>{escape(study.source)}</p><p>{escape(study.explained)}</p>{said}"
-            f"<p><code>orderparam run {escape(study.name)}</code></p>"
+            f"<h2>{with_mathml(study.title)}</h2><p>{with_mathml(study.source)}</p><p>{with_mathml(study.explained)}</p>{said}"
+            f"<p>The whole figure with its measurements: <code>orderparam run {escape(study.name)}</code></p>"
         )
         self.curve.param.update(options=known, value=next(iter(known.values()), None))
-        self.open.disabled = not known
+        self.open.disabled, self.curve.visible = not known, bool(known)
 
-    def _opened(self, _: Any) -> None:
-        names = [name for name in self.list.value if name in self._entries]
-        if names and self.curve.value in self.curve.options.values():
-            study, position = names[-1], self.curve.value
+    def _opened(self) -> None:
+        if self._study and self.curve.value in self.curve.options.values():
+            study, position = self._study, self.curve.value
             self._show(lambda: opened_study(study, position))

@@ -9,7 +9,8 @@ from orderparam.analysis.phases.axes import Axis
 from orderparam.core.fields import Declaration
 from orderparam.core.grid import numeric
 from orderparam.core.system import System, replace
-from orderparam.explore.starts import Opening, bounds, curves_of, first_start, is_whole, numbers_of, start_of
+from orderparam.explore.opening import Opening, curves_of, first_opening, opening_of
+from orderparam.explore.systems import bounds, is_whole, numbers_of
 
 STEPS = 240  # positions of a slider
 DECADES = 1.5  # up and down from the value of a field on a logarithmic scale
@@ -49,21 +50,21 @@ class Knob:
 @functools.lru_cache(maxsize=256)
 def knobs(system: str, start: str) -> dict[str, Knob]:
     """Every number of a system at its start, those first that its study sweeps, those of parts last."""
-    begun = start_of(start) if start else first_start(system)
-    swept = swept_by(begun)
+    opening = opening_of(start) if start else first_opening(system)
+    swept = swept_by(opening)
     found = {}
-    for name, declaration, value in numbers_of(begun.system):
+    for name, declaration, value in numbers_of(opening.system):
         axis, whole = _axis(name, declaration, value, swept.get(name, ())), is_whole(declaration)
-        if axis is not None and _stands(begun.system, axis, whole):
+        if axis is not None and _stands(opening.system, axis, whole):
             found[name] = Knob(name, declaration.meaning, declaration.allowed, axis, whole)
     return dict(sorted(found.items(), key=lambda item: (item[0] not in swept, "." in item[0])))
 
 
-def swept_by(start: Opening) -> dict[str, list[float]]:
-    """Number -> the values that the study of a start gives it, in all its curves of that system."""
+def swept_by(opening: Opening) -> dict[str, list[float]]:
+    """Number -> the values that the study of an opening gives it, in all its curves of that system."""
     found: dict[str, list[float]] = {}
-    for curve in curves_of(start.study) if start.study else ():
-        if type(curve.system) is type(start.system):
+    for curve in curves_of(opening.study) if opening.study else ():
+        if type(curve.system) is type(opening.system):
             for name, values in curve.over.items():
                 if numeric(values):
                     found.setdefault(name, []).extend(float(x) for x in values)

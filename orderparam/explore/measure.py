@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from orderparam.core.errors import SweepError
 from orderparam.core.layout import StoreError
 from orderparam.core.program import FAILED, MISSING
 from orderparam.core.store import read
-from orderparam.core.sweep import SweepError, sweep
+from orderparam.core.sweep import sweep
 from orderparam.core.verb import unwrap
 from orderparam.core.workers import run_in_workers
 from orderparam.explore.state import PageState
@@ -77,8 +78,8 @@ class Measurement:
 
     def start(self) -> None:
         """Raises `ValueError` where too many are running, or the experiment refuses its system."""
-        verb, options = unwrap(self.state.asked(self.state.experiment))
-        verb.accept(self.state.made, options)
+        verb, options = unwrap(self.state.verb_with_options(self.state.experiment))
+        verb.accept(self.state.instance, options)
         if not _free.acquire(blocking=False):
             raise ValueError(f"{MOST} measurements are running here: cancel one, or wait")
         threading.Thread(target=self._run, name="measurement", daemon=True).start()
@@ -93,8 +94,8 @@ class Measurement:
         try:
             path = store_of(state, self.folder)
             path.parent.mkdir(parents=True, exist_ok=True)
-            over, fn = {state.x: state.places}, state.asked(state.experiment)
-            data = sweep(fn, state.made, over, seeds=state.seeds, store=path, executor=executor, progress=False)
+            over, fn = {state.x: state.places}, state.verb_with_options(state.experiment)
+            data = sweep(fn, state.instance, over, seeds=state.seeds, store=path, executor=executor, progress=False)
             failures = data.attrs.get("failures", [])
             self.problem = failures[0] if failures else ""
         except (ValueError, OSError, SweepError) as error:

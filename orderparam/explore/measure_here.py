@@ -11,12 +11,19 @@ import xarray as xr
 
 from orderparam.core.agreement import agreement
 from orderparam.core.text import with_error
-from orderparam.explore.controls import experiment_menu, heading, options_of
-from orderparam.explore.curves import CurveFigure, spoken
+from orderparam.explore.controls import experiment_menu, options_of
+from orderparam.explore.curves import CurveFigure, at_the_end, spoken
 from orderparam.explore.evaluate import Drawn
+from orderparam.explore.figures import StoredFigure, stored_figures
 from orderparam.explore.measure import MeasuredPoints, Measurement, measured
-from orderparam.explore.state import MEASURED, SEEDS, PageState
+from orderparam.explore.state import MEASURED, SEEDS, PageState, is_start
+from orderparam.explore.systems import experiments_of
 
+FAR = 4.0  # standard errors beyond which a deviation is no chance
+FINITE = (
+    "<p>z is the deviation in standard errors: beyond 4 it is no chance. Most theories here are of infinite systems, the runs of"
+    " finite ones: make the sizes larger and see whether it goes away. What stays is a limit of the theory.</p>"
+)
 _WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 
 
@@ -32,27 +39,27 @@ class MeasureHere:
         self.experiment = pn.Column(**_WIDE)
         self.points = pn.widgets.IntInput(name="points", value=6, start=MEASURED[0], end=MEASURED[1], width=90)
         self.seeds = pn.widgets.IntInput(name="runs of each", value=4, start=SEEDS[0], end=SEEDS[1], width=110)
-        self.start = pn.widgets.Button(name="Measure", button_type="primary", width=100, margin=(25, 5, 5, 5))
-        self.cancel = pn.widgets.Button(name="Cancel", width=90, margin=(25, 5, 5, 5), disabled=True)
+        self.start = pn.widgets.Button(name="Measure", button_type="primary", width=110)
+        self.cancel = pn.widgets.Button(name="Cancel", width=90, disabled=True)
         self.progress = pn.indicators.Progress(value=0, max=100, visible=False, **_WIDE)
         self.agreement = pn.pane.HTML("", **_WIDE)
         for one, field in ((self.points, "measured"), (self.seeds, "seeds")):
             one.param.watch(lambda event, field=field: self._counted(field, event.new), "value")
         self.start.on_click(lambda _: self._begin())
         self.cancel.on_click(lambda _: self._stop())
-        buttons = pn.FlexBox(self.points, self.seeds, self.start, self.cancel)
-        self.view = pn.Column(heading("Measure here"), self.experiment, buttons, self.progress, self.agreement, **_WIDE)
+        self.buttons = pn.Column(pn.Row(self.start, self.cancel), self.progress, **_WIDE)
+        self.settings = pn.Column(self.experiment, pn.Row(self.points, self.seeds), **_WIDE)
 
     def renew(self, state: PageState, optioned: Callable[[str, str, Any], None]) -> None:
         """The controls for what can be chosen now. optioned: called with experiment, option and its value."""
         menu = experiment_menu(state)
-        menu.param.watch(lambda event: self._chosen(event.new), "value")
+        menu.param.watch(lambda event: self._chosen(event.new or ""), "value")
         name = state.experiment
         options = options_of(state, name, partial(optioned, name), self._tell) if name else []
         for one in options:
             one.param.update(sizing_mode=None, width=170)
-        self.experiment.objects = [menu, pn.FlexBox(*options, **_WIDE)] if name else []
-        self.view.visible = bool(name)
+        self.experiment.objects = [menu, pn.FlexBox(*options, **_WIDE)]
+        self.buttons.visible, self.settings.visible = bool(name), bool(experiments_of(state.system))
         self.points.value, self.seeds.value = state.measured, state.seeds
 
     def follow(self, state: PageState) -> None:
@@ -78,9 +85,13 @@ class MeasureHere:
         if seen == self._seen:
             return
         self._seen, self.known = seen, found
+        kept = stored_figures().get(state.system) if found is None and is_start(state) else None
         for one in figures:
-            one.measured(found.data if found else None)
-        self.agreement.object = _compared(state, found, theories) if found else ""
+            if kept is not None and one.look.observable == state.show[0] and len(kept.mean):
+                one.marks(kept.measured_x, list(kept.mean), list(kept.error))
+            else:
+                one.measured(found.data if found else None)
+        self.agreement.object = _compared(state, found, theories) if found else _kept(state, kept)
         self.progress.visible = self._running is not None
         if found:
             self.progress.value = max(1, round(100 * (found.done + found.failed) / found.wanted))
@@ -102,7 +113,7 @@ class MeasureHere:
             self._running.cancel()
 
     def _chosen(self, name: Any) -> None:
-        if self._state is not None and name:
+        if self._state is not None and name != self._state.experiment:
             self._change(self._state.with_(experiment=name))
 
     def _counted(self, field: str, value: Any) -> None:
@@ -112,13 +123,24 @@ class MeasureHere:
             self._change(self._state.with_(**{field: value}))
 
 
+def _kept(state: PageState, kept: StoredFigure | None) -> str:
+    """What the marks are that come with the package."""
+    if kept is None or not len(kept.mean):
+        return ""
+    words = f"Dots: {state.seeds} runs of {spoken(state.experiment)} at each place, kept with this version."
+    return f"<p><small>{escape(words)}</small></p>"
+
+
 def _compared(state: PageState, found: MeasuredPoints, theories: Mapping[str, Drawn]) -> str:
-    drawn = {spoken(name): one.data for name in state.theories if (one := theories.get(name)) and one.data is not None}
+    found_curves = [(name, one) for name in state.theories if (one := theories.get(name)) is not None and not one.stored]
+    drawn = {spoken(name): one.data for name, one in found_curves if one.data is not None}
     known = {name: data for name, data in drawn.items() if state.x in data.dims}
     failed = f", {found.failed} failed" if found.failed else ""
     parts = [f"<p>{found.done} of {found.wanted} runs are kept{failed}.</p>"]
-    for observable, part in agreement(known, found.data, [*state.show]).items():
-        parts.append(_table(part, state.x, observable))
+    tables = agreement(known, found.data, [*state.show])
+    parts += [_table(part, state.x, observable) for observable, part in tables.items()]
+    if any(bool((abs(part["z"]) > FAR).any()) for part in tables.values()):
+        parts.append(FINITE)
     return "".join(parts)
 
 
@@ -126,8 +148,8 @@ def _table(part: xr.Dataset, x: str, observable: str) -> str:
     """Theory beside the mean, as a table."""
     names = [str(name) for name in part["theory"].values]
     head = "".join(f"<th scope=col>{escape(name)}</th><th scope=col>z</th>" for name in names)
-    extra = {str(dim): 0 for dim in part["mean"].dims if dim not in ("theory", x)}
-    part = part.isel(extra)
+    part = at_the_end(part)
+    part = part.isel({str(dim): 0 for dim in part["mean"].dims if dim not in ("theory", x)})
     rows = []
     for i in range(part.sizes[x]):
         row = part.isel({x: i})

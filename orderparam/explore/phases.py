@@ -19,7 +19,7 @@ def planes(state: PageState, finest: int, stale: Callable[[], bool], store: Path
     """
     name = state.theories[0]
     words = {option: value for option, value in state.own_options(name).items() if option not in BRANCHES}
-    fn: Any = state.with_(options={(name, option): value for option, value in words.items()}).asked(name)
+    fn: Any = state.with_(options={(name, option): value for option, value in words.items()}).verb_with_options(name)
     over = {field: (low, high, "log" if log else "linear") for field, (low, high, log) in _axes(state)}
 
     def order(data: xr.Dataset) -> xr.DataArray:
@@ -30,8 +30,8 @@ def planes(state: PageState, finest: int, stale: Callable[[], bool], store: Path
     order.__name__ = state.order
     for resolution in RESOLUTIONS:
         if resolution <= finest:
-            found = phase_diagram(fn, state.made, over, order=order, resolution=resolution, store=store)
-            remember((name, state.begun.name, state.x, state.y, resolution))
+            found = phase_diagram(fn, state.instance, over, order=order, resolution=resolution, store=store)
+            remember((name, state.opening.name, state.x, state.y, resolution))
             yield found
 
 

@@ -14,8 +14,8 @@ from orderparam.explore.state import PageState
 from orderparam.plotting.plane import plane_image
 
 PIXELS = 160
-DASHES = {"jump": "solid", "continuous": "dashed", "crossover": "dotted", "end": "dotdash"}
-NAMES = {"jump": "jump", "continuous": "continuous transition", "crossover": "crossover", "end": "end of a branch"}
+DASHES = {"jump": "solid", "continuous": "dashed", "crossover": "dotted", "end": "dotdash", "divergence": "dashdot"}
+NAMES = {kind: kind for kind in DASHES} | {"continuous": "continuous transition", "end": "end of a branch"}
 
 
 class PlaneFigure:
@@ -27,7 +27,7 @@ class PlaneFigure:
         self.room = state.system.partition(".")[0]
         names = label(state.x, self.room), label(state.y, self.room)
         self.plot = plain_figure(log_x, log_y, dark, *names, x_range=(x0, x1), y_range=(y0, y1))
-        self.plot.update(min_border_right=0, height=460)
+        self.plot.update(min_border_right=0)
         self._mapper = LinearColorMapper(palette=Cividis256, nan_color=(0, 0, 0, 0))
         self._ends = (x0, x1), (y0, y1)
         # Stretched on the screen between its corners: even along the axes as drawn, logarithmic ones too.
@@ -43,19 +43,16 @@ class PlaneFigure:
             width=12,
         )
         self.plot.add_layout(bar, "right")
-        self._points = ColumnDataSource({"x": [], "y": []})
-        self.plot.scatter("x", "y", source=self._points, size=2, color=INK[dark], alpha=0.35)
         self._boundaries: dict[str, ColumnDataSource] = {}
         items = []
         for kind, dash in DASHES.items():
             self._boundaries[kind] = ColumnDataSource({"xs": [], "ys": []})
             line = self.plot.multi_line(
-                "xs", "ys", source=self._boundaries[kind], line_color=INK[dark], line_width=2.2, line_dash=dash
+                "xs", "ys", source=self._boundaries[kind], line_color=INK[dark], line_width=3, line_dash=dash
             )
             items.append(LegendItem(label=NAMES[kind], renderers=[line]))
         self._items = dict(zip(DASHES, items))
         self.legend: Legend = dressed_legend([], dark)
-        self.legend.orientation = "horizontal"
         self.plot.add_layout(self.legend, "above")
         self._here = ColumnDataSource({"x": [], "y": []})
         self.plot.scatter("x", "y", source=self._here, marker="cross", size=16, line_color="#D55E00", line_width=3)
@@ -72,7 +69,6 @@ class PlaneFigure:
         low, high = (float(np.nanmin(values)), float(np.nanmax(values))) if known else (0.0, 1.0)
         self._mapper.update(low=low, high=max(high, low + 1e-6 * max(abs(low), 1.0)))
         self._image.data = {"image": [values]}
-        self._points.data = {"x": plane.data[plane.x].values, "y": plane.data[plane.y].values}
         shown = []
         for kind, source in self._boundaries.items():
             lines = plane.select(kind)

@@ -7,7 +7,7 @@ from typing import Any
 
 import panel as pn
 
-from orderparam.core.sweep import SweepError
+from orderparam.core.errors import SweepError
 from orderparam.explore.controls import Axes, moved_to
 from orderparam.explore.curves import spoken
 from orderparam.explore.evaluate import Latest, Stale
@@ -45,12 +45,14 @@ class PlaneTab:
         self.words = pn.pane.HTML("", **_WIDE)
         self.plot = pn.Column(min_width=300, **_WIDE)
         controls = pn.FlexBox(self.y_axis, self.order, self.finest, self.fill, self.halt, align_items="flex-start", **_WIDE)
-        self.view = pn.Column(controls, self.words, self.plot, **_WIDE)
+        self.found = pn.pane.HTML("", **_WIDE)
+        self.view = pn.Column(controls, self.words, self.plot, self.found, **_WIDE)
 
     def clear(self) -> None:
         """Another system: its plane is not drawn yet."""
         self._figure = None
         self.plot.clear()
+        self.words.object = self.found.object = ""
 
     def renew(self, state: PageState) -> None:
         """The controls for what can be chosen now."""
@@ -102,7 +104,7 @@ class PlaneTab:
             if figure is self._figure and figure is not None:
                 figure.draw(plane)
                 words = f"{plane.points} points of {spoken(state.theories[0])}; click in the plane to go there"
-                self.words.object = f"<p>{escape(words)}</p><pre>{escape(repr(plane))}</pre>"
+                self.words.object, self.found.object = f"<p>{escape(words)}</p>", f"<pre>{escape(repr(plane))}</pre>"
 
         def ended(words: str) -> None:
             if figure is self._figure:

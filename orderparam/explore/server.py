@@ -1,14 +1,16 @@
 """Who may open the page, and the server that shows it.
 
 Without `host` only this machine reaches it. On any other address a token is asked for: in the address once, in a cookie from then
-on. Uploads are bounded by the size of a message; nothing is served but the page and the files that it needs.
+on. Names, origins, paths and sessions that are not its own never reach it (`gate`). Uploads are bounded by the size of a message.
 """
 
 import hmac
 import logging
 import secrets
+import socket
 import threading
 import warnings
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,13 @@ import panel as pn
 from bokeh.server.auth_provider import AuthProvider
 from tornado.web import HTTPError, RequestHandler
 
-from orderparam.explore import slider  # noqa: F401, see there
+from orderparam.explore import cards, slider  # noqa: F401, see there
 from orderparam.explore.folder import LARGEST
+from orderparam.explore.gate import LOOPBACK, Gate, checked_origins
 from orderparam.explore.style import css
 
-LOOPBACK = ("localhost", "127.0.0.1")
 COOKIE = "orderparam_token"
+MESSAGE = 8 * LARGEST  # bytes; above it the connection ends, so that a file that is only too large is refused in words
 TICK = 300  # milliseconds between two looks at what has changed
 GONE = 15_000  # milliseconds after which a page that is closed is forgotten
 
@@ -84,7 +87,7 @@ def page(folder: Path) -> pn.viewable.Viewable:
     def tick() -> None:
         if pages:
             pages[0].tick()
-            if pages[0].state is not None and len(frame) == 1 and frame[0] is not pages[0].view:
+            if pages[0].ready and len(frame) == 1 and frame[0] is not pages[0].view:
                 frame.objects = [pages[0].view]
         elif _problems:
             frame.objects = [pn.pane.HTML(f'<p role="alert">{escape(_problems[0])}</p>', sizing_mode="stretch_width")]
@@ -113,7 +116,7 @@ def load() -> None:
     """Imports the page and every system while the server answers already, so that the first visitor sees something at once."""
     try:
         import orderparam.explore.app  # noqa: F401
-        from orderparam.explore.starts import kinds
+        from orderparam.explore.systems import kinds
 
         kinds()
     except Exception as error:
@@ -128,43 +131,55 @@ def _nobody_is_left(record: logging.LogRecord) -> bool:
     return not (closed or "WebSocketClosedError" in text or "error: AssertionError()" in text)
 
 
-def server(folder: Path, port: int, host: str, token: str) -> Any:
-    """The server, not started. token: empty where it listens to this machine alone. Raises `OSError` where the port is taken."""
+def server(folder: Path, port: int, host: str, token: str, origins: Sequence[str] = ()) -> Any:
+    """The server, not started. token: empty where it listens to this machine alone; origins: other names that it answers to.
+
+    Raises `OSError` where the port is taken.
+    """
     pn.extension("mathjax", design="native", sizing_mode=None, throttled=False)
     warnings.simplefilter("ignore")  # theories warn of points that the page marks
     logging.getLogger("bokeh").setLevel(logging.ERROR)
     for name in ("asyncio", "bokeh.server.protocol_handler", "tornado.application"):
         logging.getLogger(name).addFilter(_nobody_is_left)
     threading.Thread(target=load, name="registry", daemon=True).start()
-    known = [f"{name}:{port}" for name in ("localhost", "127.0.0.1")]
     options: dict[str, Any] = {"auth_provider": Token(token)} if token else {}
-    return pn.serve(
+    secret = secrets.token_bytes(32)
+    made = pn.serve(
         lambda: page(folder),
         port=port,
         address=host,
-        websocket_origin=["*"] if token else known,
+        websocket_origin=["*"],  # the gate has looked
         show=False,
         start=False,
         verbose=False,
         title="orderparam explorer",
-        websocket_max_message_size=2 * LARGEST,
-        http_server_kwargs={"max_body_size": 2**20, "max_buffer_size": 2 * LARGEST},
+        websocket_max_message_size=MESSAGE,
+        http_server_kwargs={"max_body_size": 2**20, "max_buffer_size": MESSAGE},
         unused_session_lifetime_milliseconds=GONE,
         check_unused_sessions_milliseconds=GONE // 3,
+        sign_sessions=True,
+        secret_key=secret,
         **options,
     )
+    names = (*LOOPBACK, host.lower(), *([socket.gethostname().lower()] if token else []))
+    Gate(names, bool(token), tuple(origins), secret).before(made._tornado)
+    return made
 
 
-def serve(folder: Path, port: int, host: str, token: str | None, browser: bool) -> None:
-    """Shows the page until it is interrupted. Raises `ValueError` for a port that is taken, or an address that is not ours."""
+def serve(folder: Path, port: int, host: str, token: str | None, origins: Sequence[str], browser: bool) -> None:
+    """Shows the page until it is interrupted.
+
+    Raises `ValueError` for a port that is taken, an address that is not ours, or an origin that is none.
+    """
+    origins = checked_origins(origins)
     if host not in LOOPBACK:
         token = token or secrets.token_urlsafe(24)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        made = server(folder, port, host, token or "")
+        made = server(folder, port, host, token or "", origins)
     except OSError as error:
         raise ValueError(f"cannot listen on {host} port {port}: {error.strerror or error}; choose another with --port") from None
-    shown = host if host not in ("0.0.0.0", "::") else "THIS-MACHINE"
+    shown = host if host != "0.0.0.0" and ":" not in host else "THIS-MACHINE"
     address = f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
     print(f"orderparam explorer: {address}\nresults: {folder}\nCtrl-C ends it", flush=True)
     if browser:

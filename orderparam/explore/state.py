@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -25,18 +25,9 @@ from orderparam.core.study import find
 from orderparam.core.system import System, replace
 from orderparam.core.verb import Theory, unwrap
 from orderparam.explore.knobs import Knob, knobs
-from orderparam.explore.starts import (
-    Opening,
-    choices_of,
-    curves_of,
-    experiments_of,
-    first_start,
-    kind_of,
-    start_of,
-    system_name,
-    theories_of,
-    verbs,
-)
+from orderparam.explore.opening import Opening, curves_of, first_opening, opening_of
+from orderparam.explore.starts import FirstFigure
+from orderparam.explore.systems import choices_of, experiments_of, kind_of, system_name, theories_of, verbs
 from orderparam.explore.written import Python, Unwritten, call, text, texts
 
 POINTS = 65  # of a curve
@@ -45,6 +36,7 @@ SHOWN = 4  # observables, theories of one page
 MEASURED = (2, 40)  # points of an experiment
 SEEDS = (1, 100)
 MOST = 20  # times the size that a study or a default has: a larger one would fill the machine
+FEW = 4  # sliders beside the figure, where the table of starts names none
 RESOLUTIONS = (8, 16, 32, 64)
 ASIDE = ("residual", "converged", "valid", "reliable", "status", "seconds")
 BRANCHES = ("branch", "start")
@@ -79,22 +71,23 @@ class PageState:
     # -- what it stands for ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def begun(self) -> Opening:
-        return start_of(self.start) if self.start else first_start(self.system)
+    def opening(self) -> Opening:
+        """Where the system began."""
+        return opening_of(self.start) if self.start else first_opening(self.system)
 
     @cached_property
-    def made(self) -> System:
+    def instance(self) -> System:
         """The system. Raises `ValueError` for values that it refuses."""
-        return replace(self.begun.system, dict(self.changes))
+        return replace(self.opening.system, dict(self.changes))
 
     @property
     def knobs(self) -> dict[str, Knob]:
         """The numbers of the system with their ranges."""
-        return knobs(self.system, self.begun.name)
+        return knobs(self.system, self.opening.name)
 
     def value(self, name: str) -> float:
         """A number of the system by its dotted name."""
-        found: Any = self.made
+        found: Any = self.instance
         for part in name.split("."):
             found = getattr(found, part)
         return float(found)
@@ -104,10 +97,10 @@ class PageState:
         """The values along x."""
         low, high, log = self.span
         values = np.geomspace(low, high, POINTS) if log else np.linspace(low, high, POINTS)
-        return np.unique(np.round(values)).tolist() if self.whole else values.tolist()
+        return np.unique(np.round(values)).tolist() if self.along_integers else values.tolist()
 
     @property
-    def whole(self) -> bool:
+    def along_integers(self) -> bool:
         """Whether x counts something."""
         return self.x in self.knobs and self.knobs[self.x].whole and self.span[1] - self.span[0] >= 1
 
@@ -117,7 +110,7 @@ class PageState:
         chosen = np.unique(np.round(np.linspace(0, len(self.grid) - 1, self.measured)).astype(int))
         return [self.grid[i] for i in chosen]
 
-    def asked(self, name: str) -> Callable[..., Any]:
+    def verb_with_options(self, name: str) -> Callable[..., Any]:
         """A theory or experiment with its options."""
         own = self.own_options(name)
         return partial(verbs()[name], **own) if own else verbs()[name]
@@ -141,9 +134,8 @@ class PageState:
         pairs += [("x", f"{self.x}:{_range(self.span)}")] if self.x else []
         pairs += [("y", f"{self.y}:{_range(self.y_span)}")] if self.y else []
         pairs += [(name, value) for name, value in (("order", self.order), ("show", ",".join(self.show))) if value]
-        pairs += [("log", "y")] if self.log_y else []
-        if self.experiment:
-            pairs += [("experiment", self.experiment), ("measured", str(self.measured)), ("seeds", str(self.seeds))]
+        pairs += [("log", "y" if self.log_y else "")]
+        pairs += [("experiment", self.experiment), ("measured", str(self.measured)), ("seeds", str(self.seeds))]
         return "?" + urlencode(pairs, safe=":,.")
 
     # -- taken away ------------------------------------------------------------------------------------------------------
@@ -152,13 +144,13 @@ class PageState:
         """Python that computes what is seen: `curves[name]` for every theory, `measured` for the experiment."""
         python = Python()
         try:
-            system = f"system = {python(self.made)}"
+            system = f"system = {python(self.instance)}"
         except Unwritten:
             system = self._from_study()
-        called = {name: call(*unwrap(self.asked(name)), python) for name in self.theories}
+        called = {name: call(*unwrap(self.verb_with_options(name)), python) for name in self.theories}
         lines = [f"curves[{name!r}] = op.sweep({fn}, system, grid)" for name, fn in called.items()]
         if self.experiment:
-            fn = call(*unwrap(self.asked(self.experiment)), python)
+            fn = call(*unwrap(self.verb_with_options(self.experiment)), python)
             lines.append(f"measured = op.sweep({fn}, system, {{{self.x!r}: {self.places!r}}}, seeds={self.seeds})")
         used = ["from functools import partial\n"] if any("partial(" in line for line in lines) else []
         head = [*used, "import numpy as np\n", "import orderparam as op", *python.lines]
@@ -167,15 +159,16 @@ class PageState:
     def _values(self) -> str:
         low, high, log = self.span
         values = f"np.{'geomspace' if log else 'linspace'}({low!r}, {high!r}, {POINTS})"
-        return f"np.unique(np.round({values}))" if self.whole else values
+        return f"np.unique(np.round({values}))" if self.along_integers else values
 
     def _from_study(self) -> str:
-        begun = self.begun
-        if not begun.study:
+        opening = self.opening
+        if not opening.study:
             raise Unwritten(f"{self.system} cannot be written out")
-        changes = ", ".join(f"{name!r}: {value!r}" for name, value in self.changes.items())
-        made = f'study = op.studies()["{begun.study}"]\nsystem = study.build(**study.parameters())[{begun.position}].system'
-        return f"{made}.with_(**{{{changes}}})" if changes else made
+        changes = ", ".join(f"{name!r}: {value!r}" for name, value in {**opening.fields, **self.changes}.items())
+        curve = f"study.build(**study.parameters())[{opening.position}].system"
+        system = f'study = op.studies()["{opening.study}"]\nsystem = {curve}'
+        return f"{system}.with_(**{{{changes}}})" if changes else system
 
     def commands(self) -> list[str]:
         """One `orderparam solve` for every theory and the experiment. Raises `Unwritten` where words cannot say the system."""
@@ -189,10 +182,10 @@ class PageState:
         return found
 
     def _over(self) -> str:
-        return f"{self.x}={text(self.grid)}" if self.whole else f"{self.x}={_range(self.span, POINTS)}"
+        return f"{self.x}={text(self.grid)}" if self.along_integers else f"{self.x}={_range(self.span, POINTS)}"
 
     def _solve(self, name: str, over: str) -> list[str]:
-        known = {field: value for field, value in texts(verbs()[name], self.made).items() if field != self.x}
+        known = {field: value for field, value in texts(verbs()[name], self.instance).items() if field != self.x}
         options = {option: text(value) for option, value in self.own_options(name).items()}
         return ["solve", name, *(f"{key}={value}" for key, value in (known | options).items()), "--over", over]
 
@@ -210,21 +203,70 @@ def _line(words: Sequence[str]) -> str:
 
 
 def opened(system: str, start: str = "") -> PageState:
-    """A system as it is first seen: at a start, its theory, its axis. Raises `ValueError` where there is none."""
+    """A system as it is first seen: as the table of starts says, or at a curve of a study. Raises `ValueError`."""
     kind = kind_of(system)
-    begun = start_of(start) if start else first_start(system)
-    if type(begun.system) is not kind:
-        raise ValueError(f"start = {start!r} is of {system_name(type(begun.system))}, not of {system}")
-    state = PageState(system, begun.name)
-    known = theories_of(system)
-    verb, options = unwrap(begun.curve.fn) if begun.curve else (None, {})
+    opening = opening_of(start) if start else first_opening(system)
+    if type(opening.system) is not kind:
+        raise ValueError(f"start = {start!r} is of {system_name(type(opening.system))}, not of {system}")
+    state = PageState(system, opening.name)
+    state = _as_tabled(state, opening.start) if opening.start is not None else _as_in_study(state, opening)
+    y = next((name for name in beside(state) if name != state.x), "")
+    if y:
+        axis = state.knobs[y].axis
+        state = state.with_(y=y, y_span=(axis.low, axis.high, axis.log), order=state.show[0] if state.show else "")
+    return state
+
+
+def beside(state: PageState) -> list[str]:
+    """The numbers whose sliders stand beside the figure: those that the table of starts names, else the first few."""
+    start = state.opening.start
+    others = [name for name in state.knobs if name != state.x]
+    return [name for name in start.knobs if name in state.knobs] if start is not None and start.knobs else others[:FEW]
+
+
+def is_start(state: PageState) -> bool:
+    """Whether a page shows what the table of starts has for its system, so that the stored figure is the one that is seen."""
+    start = state.opening.start
+    return start is not None and state.with_(y="", y_span=(0.0, 1.0, False), order="", log_y=False) == _tabled(state.system)
+
+
+@lru_cache(maxsize=256)
+def _tabled(system: str) -> PageState:
+    return opened(system).with_(y="", y_span=(0.0, 1.0, False), order="", log_y=False)
+
+
+def _as_tabled(state: PageState, start: FirstFigure) -> PageState:
+    known, experiments = theories_of(state.system), experiments_of(state.system)
+    name, _, words = start.x.partition(":")
+    x = known_name(name, state.knobs, "number")
+    state = state.with_(
+        theories=tuple(known_name(one, known, "theory") for one in start.theories),
+        experiment=known_name(start.experiment, experiments, "experiment") if start.experiment else "",
+        x=x,
+        span=checked_range(state, x, words),
+        measured=start.points,
+        seeds=start.runs,
+        log_y=start.log_y,
+    )
+    options = {}
+    for verb, given in start.options.items():
+        for option, value in given.items():
+            known_name(option, verbs()[known_name(verb, {**known, **experiments}, "theory")].options, "option")
+            options[verb, option] = option_of(state, verb, option, text(value))
+    state = state.with_(options=options)
+    return state.with_(show=tuple(known_name(one, observables(state), "observable") for one in start.show))
+
+
+def _as_in_study(state: PageState, opening: Opening) -> PageState:
+    known, curve = theories_of(state.system), opening.curve
+    verb, options = unwrap(curve.fn) if curve else (None, {})
     chosen = [verb.name] if isinstance(verb, Theory) and verb.name in known else _quickest(known)
     words = {(verb.name, name): value for name, value in options.items() if _plain(value)} if isinstance(verb, Theory) else {}
     x = _axis_of(state)
     if x is None:
-        raise ValueError(f"{kind.__name__} has no number that could be an axis")
+        raise ValueError(f"{state.system.rpartition('.')[2]} has no number that could be an axis")
     axis = state.knobs[x].axis
-    values = [float(value) for value in begun.curve.over.get(x, ())] if begun.curve else []
+    values = [float(value) for value in curve.over.get(x, ())] if curve else []
     span = (min(values), max(values), axis.log) if len(set(values)) > 2 else (axis.low, axis.high, axis.log)
     state = state.with_(theories=tuple(chosen), options=words, x=x, span=span)
     if values and not min(values) < state.value(x) < max(values):  # a study leaves what it sweeps at any number
@@ -232,12 +274,7 @@ def opened(system: str, start: str = "") -> PageState:
         with suppress(ValueError):
             state = taken(state, {x: state.knobs[x].neat(middle)})
     state = _with_experiment(state)
-    state = state.with_(show=_first_shown(state))
-    y = next((name for name in state.knobs if name != x), "")
-    if y:
-        axis = state.knobs[y].axis
-        state = state.with_(y=y, y_span=(axis.low, axis.high, axis.log), order=state.show[0] if state.show else "")
-    return state
+    return state.with_(show=_first_shown(state))
 
 
 def _quickest(known: Mapping[str, Theory]) -> list[str]:
@@ -251,7 +288,7 @@ def _plain(value: Any) -> bool:
 
 
 def _axis_of(state: PageState) -> str | None:
-    curve = state.begun.curve
+    curve = state.opening.curve
     over = [name for name, values in curve.over.items() if numeric(values)] if curve else []
     return next((name for name in over if name in state.knobs), None) or next(iter(state.knobs), None)
 
@@ -259,10 +296,10 @@ def _axis_of(state: PageState) -> str | None:
 def taken(state: PageState, changes: Mapping[str, Any]) -> PageState:
     """The state with these fields of the system changed. Raises `ValueError` for what the system refuses, and for sizes that
     change the structure of the computation and are beyond `MOST` times those of the start."""
-    begun = {name: value for name, _, value in choices_of(state.begun.system)}
+    first = {name: value for name, _, value in choices_of(state.opening.system)}
     for name, value in changes.items():
-        _check_size(name, value, begun.get(name))
-    replace(state.begun.system, {**state.changes, **changes})
+        _check_size(name, value, first.get(name))
+    replace(state.opening.system, {**state.changes, **changes})
     return state.with_(changes={**state.changes, **changes})
 
 
@@ -271,7 +308,7 @@ def option_of(state: PageState, name: str, option: str, words: str) -> Any:
     its default or that of the study."""
     verb = verbs()[name]
     value = read_option(verb, option, words)
-    verb.accept(state.made, {option: value})
+    verb.accept(state.instance, {option: value})
     default = verb.options[option].default
     for one in value if isinstance(value, tuple) else (value,):
         _check_size(f"{name}: {option}", one, default)
@@ -300,16 +337,16 @@ def observables(state: PageState) -> list[str]:
 
 def _first_shown(state: PageState) -> tuple[str, ...]:
     known = observables(state)
-    wanted = [name for name in find(state.begun.study).observables if name in known] if state.begun.study else []
+    wanted = [name for name in find(state.opening.study).observables if name in known] if state.opening.study else []
     return tuple((wanted or known)[:1])
 
 
 def _with_experiment(state: PageState) -> PageState:
     """With the experiment of the start's study and the lengths of its quick runs; else the first that the system has."""
     known = experiments_of(state.system)
-    for curve in curves_of(state.begun.study) if state.begun.study else ():
+    for curve in curves_of(state.opening.study) if state.opening.study else ():
         verb, options = unwrap(curve.fn)
-        if type(curve.system) is type(state.begun.system) and verb.name in known:
+        if type(curve.system) is type(state.opening.system) and verb.name in known:
             own = {(verb.name, name): value for name, value in options.items() if _plain(value) and value is not None}
             return state.with_(experiment=verb.name, options={**state.options, **own})
     return state.with_(experiment=next(iter(known), ""))
@@ -319,7 +356,7 @@ def read(query: str) -> PageState:
     """The state that an address holds. Raises `ValueError`, in one sentence, for what does not fit."""
     if len(query) > LONGEST:
         raise ValueError(f"the address has {len(query)} characters: at most {LONGEST} are read")
-    given = dict(parse_qsl(query.removeprefix("?"), max_num_fields=100))
+    given = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True, max_num_fields=100))
     if "system" not in given:
         raise ValueError("the address names no system")
     state = opened(given["system"], given.get("start", ""))
@@ -327,34 +364,34 @@ def read(query: str) -> PageState:
     changes = {name: _choice(name, given[f"f.{name}"], known) for name, known in words.items()}
     for key, value in given.items():
         if key.startswith("f.") and key[2:] not in words:
-            changes[_known(key[2:], state.knobs, "number")] = _number(key[2:], value)
+            changes[known_name(key[2:], state.knobs, "number")] = _number(key[2:], value)
     if changes:
         state = taken(state.with_(changes={}), changes)
     theory_names, experiment_names = theories_of(state.system), experiments_of(state.system)
     if "theory" in given:
-        names = tuple(dict.fromkeys(_known(name, theory_names, "theory") for name in given["theory"].split(",")))[:SHOWN]
+        names = tuple(dict.fromkeys(known_name(name, theory_names, "theory") for name in given["theory"].split(",")))[:SHOWN]
         state = state.with_(theories=names, show=())
-    if "experiment" in given:
-        state = state.with_(experiment=_known(given["experiment"], experiment_names, "experiment"))
+    if given.get("experiment"):
+        state = state.with_(experiment=known_name(given["experiment"], experiment_names, "experiment"))
     options = {}
     for key, value in given.items():
         if key.startswith("o."):
             name, _, option = key[2:].rpartition(".")
-            verb = verbs()[_known(name, {**theory_names, **experiment_names}, "theory")]
-            options[name, option] = option_of(state, name, _known(option, verb.options, "option"), value)
+            verb = verbs()[known_name(name, {**theory_names, **experiment_names}, "theory")]
+            options[name, option] = option_of(state, name, known_name(option, verb.options, "option"), value)
     if "theory" in given or "experiment" in given or options:
         state = state.with_(options=options)
     for letter in ("x", "y"):
         if letter in given:
             name, _, rest = given[letter].partition(":")
-            span = checked_range(state, _known(name, state.knobs, "number"), rest)
+            span = checked_range(state, known_name(name, state.knobs, "number"), rest)
             state = state.with_(**{letter: name, "span" if letter == "x" else "y_span": span})
     known = observables(state)
-    shown = tuple(_known(name, known, "observable") for name in given["show"].split(","))[:SHOWN] if "show" in given else ()
+    shown = tuple(known_name(name, known, "observable") for name in given["show"].split(","))[:SHOWN] if "show" in given else ()
     state = state.with_(show=shown or tuple(name for name in state.show if name in known) or tuple(known[:1]))
-    state = state.with_(log_y=given.get("log") == "y")
+    state = state.with_(log_y=given["log"] == "y" if "log" in given else state.log_y)
     if "order" in given:
-        state = state.with_(order=_known(given["order"], known, "observable"))
+        state = state.with_(order=known_name(given["order"], known, "observable"))
     for key, (low, high) in {"measured": MEASURED, "seeds": SEEDS}.items():
         if key in given:
             number = _number(key, given[key])
@@ -368,13 +405,13 @@ def checked_range(state: PageState, name: str, words: str) -> Range:
     """The range "LOW:HIGH[:log]" of a number. Raises `ValueError` for one that the system does not take."""
     low, high, *scale = (*words.split(":"), "", "")[: max(2, words.count(":") + 1)]
     over = {name: (_number(name, low), _number(name, high), *[word for word in scale if word])}
-    (axis,) = axes_of(state.made, over, 1, whole=True)
+    (axis,) = axes_of(state.instance, over, 1, whole=True)
     return axis.low, axis.high, axis.log
 
 
 def choices_words(state: PageState) -> dict[str, tuple[Any, Sequence[Any]]]:
     """Every field that is no number -> its value, and the words that it may be (none: a whole number or a formula)."""
-    return {name: (value, _words(declaration)) for name, declaration, value in choices_of(state.begun.system)}
+    return {name: (value, _words(declaration)) for name, declaration, value in choices_of(state.opening.system)}
 
 
 def _words(declaration: Any) -> tuple[str, ...]:
@@ -393,7 +430,8 @@ def _choice(name: str, value: str, known: tuple[Any, Sequence[Any]]) -> Any:
     return value
 
 
-def _known(name: str, known: Any, what: str) -> str:
+def known_name(name: str, known: Any, what: str) -> str:
+    """The name, where it is one of those. Raises `ValueError` with the nearest one."""
     if name not in known:
         raise ValueError(f"there is no {what} {name[:80]!r} here{nearest(name[:80], list(known))}")
     return name

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import xarray as xr
 
-from orderparam.explore.curves import CurveLook, spoken
+from orderparam.explore.curves import COURSE, CurveLook, spoken
 
 
 def table(curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, x: str) -> str:
@@ -50,6 +50,6 @@ def picture(
 
 
 def _first_entry(found: Mapping[str, xr.Dataset], observable: str) -> dict[str, int]:
-    """Of an observable with dimensions of its own a printed figure shows the first entry."""
+    """Of an observable with dimensions of its own a printed figure shows the first entry, of a course in time the last."""
     data = next(data for data in found.values() if observable in data)
-    return {str(dim): 0 for dim in data[observable].dims if dim not in data["status"].dims}
+    return {str(dim): -1 if dim in COURSE else 0 for dim in data[observable].dims if dim not in data["status"].dims}

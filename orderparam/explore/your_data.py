@@ -45,7 +45,7 @@ class Asked:
 
 
 def forecast_of(asked: Asked) -> Forecast:
-    return forecast_problem(asked.problem, arch=asked.arch, ridge=asked.ridge, orders=ORDERS)
+    return forecast_problem(asked.problem, arch=asked.arch, ridge=asked.ridge, orders=ORDERS, compare=False)
 
 
 def gain_of_width(asked: Asked, forecast: Forecast) -> str:
@@ -129,7 +129,7 @@ class YourData:
         """Reads the file that is named or uploaded; what is wrong with it is said."""
         target = self.target.value.strip() or None
         try:
-            if self.upload.value:
+            if self.upload.value is not None:
                 with uploaded(str(self.upload.filename or ""), self.upload.value) as path:
                     self._problem = from_file(str(path), target)
             elif self.file.value:

@@ -11,7 +11,7 @@ papers.
 The numbers below were chosen on the tuning tables of `benchmarks/forecast_calibration.py`, which are none of those it reports.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +24,8 @@ EARLIEST = 1 / 12  # share of the examples below which measured sizes are left o
 WALK = 0.05  # a priori size of the theory's error for each factor e in n, and of the noise of a measured point a third of it
 FREEDOM = 4.0  # degrees of freedom of that prior
 SLOPE = 0.25  # further error of the forecast, as a share of the predicted change of the log error
+OTHER_WALK = 0.1  # further error of the theory for each factor e in n, of a learner that is no kernel
+POWERS = np.geomspace(0.05, 4, 24)  # exponents of the plain power laws of such a learner
 EXPONENTS = np.geomspace(0.05, 12, 26)
 FLOORS = np.array([0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96])  # shares of the last measured error
 NO_FLOOR = 4.0  # prior weight of no floor at all, relative to each other share
@@ -119,12 +121,12 @@ def extrapolate(
 
     eigenvalues, power: of K/M and of the target on its eigenvectors (summing to the mean square of the target), in decreasing
     order of the eigenvalues. n_train, error: measured held-out errors against labels as they are, in increasing order, the last
-    one the anchor. examples: M, where it is not the number of modes. A kernel of fewer modes, all of them known, leaves nothing
-    to weigh: their power is taken as it is, and the rest is floor.
+    one the anchor. examples: M, where it is not the number of modes; measured sizes may be larger. A kernel of
+    fewer modes, all of them known, leaves nothing to weigh: their power is taken as it is, and the rest is floor.
     """
     examples = examples or len(eigenvalues)
     theory = Tabulated(eigenvalues, examples, temperature)
-    used = (n_train >= EARLIEST * examples) & (n_train >= 6)
+    used = (n_train >= EARLIEST * max(examples, n_train[-1])) & (n_train >= 6)
     used[-2:] = True
     n_train, error = n_train[used], error[used]
     last, count = len(n_train) - 1, len(n_train)
@@ -135,23 +137,13 @@ def extrapolate(
         at_last_and_end = _resolved(theory, power, examples, error[last], np.array([n_train[last], 1e12]), 0)
         shares, exponents = np.exp(at_last_and_end[0, :, 1]) / error[last], np.array([np.inf])
     curves = (_resolved if finite else _curves)(theory, power, examples, error[last], everywhere, last)
-    deviations = curves[..., :last] - np.log(error[:last])
-    before = np.log(n_train[last] / n_train[:last])
-    covariance = WALK**2 * np.minimum.outer(before, before) + (WALK * 0.4) ** 2 * (np.eye(last) + 1)
-    misfit = np.einsum("fbi,ij,fbj->fb", deviations, np.linalg.inv(covariance), deviations)
-    prior = np.log(np.where(shares == 0, NO_FLOOR, 1.0))[:, None]
-    likelihood = prior - 0.5 * (FREEDOM + count - 1) * np.log1p(misfit / FREEDOM)
-    weights = np.exp(likelihood - logsumexp(likelihood))
-    ahead = curves[..., count:] - np.log(error[last])
-    change = np.einsum("fb,fbs->s", weights, ahead)
-    shape = np.einsum("fb,fbs->s", weights, (ahead - change) ** 2)
-    walk = WALK**2 * float(np.sum(weights * (FREEDOM + misfit))) / (FREEDOM + count - 1)
-    distance = np.abs(np.log(sizes / n_train[last]))
+    weights, misfit = _weights(curves, shares, n_train, error)
+    change, spread = _ahead(curves[..., count:] - np.log(error[last]), weights, misfit, n_train, sizes)
     floors = weights.sum(axis=1)
     low, high = np.interp([0.025, 0.975], np.cumsum(floors), shares)
     return Extrapolated(
         change,
-        np.sqrt(shape + walk * distance + (SLOPE * change) ** 2),
+        spread,
         theory.at(sizes, theory.dimension),
         float(floors @ shares),
         (float(low), float(high)),
@@ -160,6 +152,69 @@ def extrapolate(
         float(theory.capacity),
         float(misfit.min()),
     )
+
+
+def extrapolate_other(
+    eigenvalues: Modes,
+    power: Modes,
+    temperature: float,
+    n_train: Float[np.ndarray, "measured"],
+    error: Float[np.ndarray, "measured"],
+    sizes: Sizes,
+) -> Extrapolated:
+    """The learning curve of a learner that is no kernel, from its own measured errors.
+
+    Two families stand side by side, each weighted by how it explains the measured points: the theory of `extrapolate` with a
+    kernel of the same data (how hard the target's tail is), and plain power laws above a floor, E = floor + (1 - floor) n^-b. The
+    forecast is their mean, its spread holds their difference and a random walk that is larger than a kernel's. Arguments as of
+    `extrapolate`; the dimension returned is the kernel's.
+    """
+    kernel = extrapolate(eigenvalues, power, temperature, n_train, error, sizes)
+    used = n_train >= EARLIEST * n_train[-1]
+    n_train, error = n_train[used], error[used]
+    count = len(n_train)
+    relative = np.append(n_train, sizes) / n_train[-1]
+    shares = FLOORS[:, None, None]
+    curves = np.log(error[-1] * (shares + (1 - shares) * relative ** -POWERS[:, None]))
+    weights, misfit = _weights(curves, FLOORS, n_train, error)
+    change, spread = _ahead(curves[..., count:] - np.log(error[-1]), weights, misfit, n_train, sizes)
+    floors = weights.sum(axis=1)
+    low, high = np.interp([0.025, 0.975], np.cumsum(floors), FLOORS)
+    between = (change - kernel.log_change) ** 2 / 4
+    walk = OTHER_WALK**2 * np.abs(np.log(sizes / n_train[-1]))
+    return replace(
+        kernel,
+        log_change=(change + kernel.log_change) / 2,
+        spread=np.sqrt((spread**2 + kernel.spread**2) / 2 + between + walk),
+        floor=(float(floors @ FLOORS) + kernel.floor) / 2,
+        floor_interval=(min(float(low), kernel.floor_interval[0]), max(float(high), kernel.floor_interval[1])),
+        without_floor=(float(floors[0]) + kernel.without_floor) / 2,
+    )
+
+
+def _weights(
+    curves: np.ndarray, shares: np.ndarray, n_train: Float[np.ndarray, "measured"], error: Float[np.ndarray, "measured"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior weight (floor, exponent) of every curve, and how badly it explains the measured points."""
+    last = len(n_train) - 1
+    deviations = curves[..., :last] - np.log(error[:last])
+    before = np.log(n_train[last] / n_train[:last])
+    covariance = WALK**2 * np.minimum.outer(before, before) + (WALK * 0.4) ** 2 * (np.eye(last) + 1)
+    misfit = np.einsum("fbi,ij,fbj->fb", deviations, np.linalg.inv(covariance), deviations)
+    prior = np.log(np.where(shares == 0, NO_FLOOR, 1.0))[:, None]
+    likelihood = prior - 0.5 * (FREEDOM + last) * np.log1p(misfit / FREEDOM)
+    return np.exp(likelihood - logsumexp(likelihood)), misfit
+
+
+def _ahead(
+    ahead: np.ndarray, weights: np.ndarray, misfit: np.ndarray, n_train: Float[np.ndarray, "measured"], sizes: Sizes
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of the change of the log error at sizes."""
+    change = np.einsum("fb,fbs->s", weights, ahead)
+    shape = np.einsum("fb,fbs->s", weights, (ahead - change) ** 2)
+    walk = WALK**2 * float(np.sum(weights * (FREEDOM + misfit))) / (FREEDOM + len(n_train) - 1)
+    distance = np.abs(np.log(sizes / n_train[-1]))
+    return change, np.sqrt(shape + walk * distance + (SLOPE * change) ** 2)
 
 
 def _resolved(theory: Tabulated, power: Modes, examples: int, anchor: float, sizes: Sizes, last: int) -> np.ndarray:

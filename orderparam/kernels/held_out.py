@@ -43,7 +43,8 @@ def held_out(
 
 def factorised(kernel: Float[np.ndarray, "example example"], temperature: float) -> Float[np.ndarray, "example example"]:
     """L with L L^T = K + T. Raises `ValueError` when that is not positive definite to working precision."""
-    ridged = kernel + temperature * np.eye(len(kernel))
+    ridged = np.array(kernel, order="F")
+    ridged[np.diag_indices_from(ridged)] += temperature
     try:
         return sl.cholesky(ridged, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:

@@ -5,7 +5,9 @@ In the order of reading:
     problem.py    files, arrays and frames as a learning problem
     learners.py   kernel regression, exact and for many rows
     choice.py     which kernel and which ridge
+    estimators.py any estimator of scikit-learn's kind
     measured.py   held-out errors of subsets, and how they scatter
+    comparison.py several learners on the same folds, and fewer columns
     forecast.py   the curve beyond the data, with its interval
     estimator.py  the same as an estimator of scikit-learn
     report.py     figure and files

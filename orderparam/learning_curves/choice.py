@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orderparam.learning_curves.learners import Exact, Learner, learner
+from orderparam.learning_curves.learners import Exact, Large, Learner, learner
 from orderparam.learning_curves.problem import Problem
 
 TRIED = tuple(f"fc:{depth}:{activation}" for activation in ("relu", "erf") for depth in (1, 2, 3))
@@ -25,16 +25,17 @@ class Candidate:
 
 
 def best_ridge(found: Learner, problem: Problem | None = None) -> tuple[float, float]:
-    """The ridge with the smallest leave-one-out error (with groups: leave-group-out), and that error."""
+    """The ridge with the smallest leave-one-out error (with groups: leave-group-out), and that error; of many
+    rows, on the pool of 2000."""
     groups = None if problem is None else problem.groups
-    if groups is not None and isinstance(found, Exact):
+    if isinstance(found, Large):
+        groups = None if groups is None else groups[found.rows]
+        found = found.pool
+    if groups is not None:
         errors = [np.sum(found.leave_group_out(ridge, groups) ** 2) for ridge in found.ridges[::5]]
         best = int(np.nanargmin(errors))
         return float(found.ridges[::5][best]), float(errors[best]) / found.examples
-    if isinstance(found, Exact):
-        errors = [np.sum(found.leave_one_out(ridge) ** 2) for ridge in found.ridges]
-    else:
-        errors = found.left_out_errors().tolist()
+    errors = found.left_out_errors().tolist()
     best = int(np.nanargmin(errors))
     return float(found.ridges[best]), float(errors[best]) / found.examples
 

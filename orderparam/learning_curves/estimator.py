@@ -71,7 +71,7 @@ class KernelForecaster(RegressorMixin, BaseEstimator):
     def learning_curve(self, **options: Any) -> Forecast:
         """`orderparam.forecast` of the data that were fitted, with this kernel and ridge; options as there."""
         check_is_fitted(self)
-        return forecast(*self.examples_, task="regression", arch=self.arch, ridge=self.ridge, **options)
+        return forecast(*self.examples_, task="regression", arch=self.arch, ridge=self.ridge, compare=False, **options)
 
 
 def _is_frame(X: Any) -> bool:

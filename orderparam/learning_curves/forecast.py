@@ -13,10 +13,13 @@ from jaxtyping import Float
 
 from orderparam.analysis.exponent import straight_line
 from orderparam.core.threads import one_blas_thread
-from orderparam.kernels.extrapolation import Extrapolated, extrapolate
-from orderparam.learning_curves.choice import TRIED, Candidate, best_ridge, compare
-from orderparam.learning_curves.learners import CENTRES, MOST_ROWS, Approximate, Learner, learner
-from orderparam.learning_curves.measured import Measured, measure
+from orderparam.kernels.extrapolation import Extrapolated, extrapolate, extrapolate_other
+from orderparam.learning_curves.choice import TRIED, Candidate, best_ridge
+from orderparam.learning_curves.choice import compare as compare_kernels
+from orderparam.learning_curves.comparison import Compared, compare_learners, half_of_the_columns
+from orderparam.learning_curves.estimators import checked, named
+from orderparam.learning_curves.learners import LARGEST, MOST_ROWS, Exact, Learner, learner
+from orderparam.learning_curves.measured import LONGEST, Measured, measure, measure_estimator
 from orderparam.learning_curves.problem import FEWEST, Problem, from_arrays
 
 ORDERS = 16  # random orders of the examples
@@ -29,14 +32,17 @@ class Forecast:
     """What `forecast` found. Errors are mean squares per held-out example, summed over outputs, as a share of the targets'
     variance (`unit`): 1 is what predicting the mean achieves. For classes -1 and 1 or 0 and 1 stand for them.
 
-    predicted: data set over `n_train` (up to `reach` times the data): test_error, lower, upper (95 % interval), spread
-    (standard
+    predicted: data set over `n_train` (up to `reach` times the data): test_error, lower, upper (95 % interval), spread (standard
         deviation of its log), absolute_spread (the same in the units of the target, whose variance is known no better than the
-        data tell), effective_dimension; for classes error_rate, log_loss with `_lower` and `_upper`.
+        data tell), effective_dimension (of the kernel); for classes error_rate, log_loss with `_lower` and `_upper`.
     measured: held-out error of random subsets, over (n_train, seed).
-    problem: the data as they were learned. arch: the network whose infinite-width limit learned. ridge: added to its Gram
-    matrix.
+    problem: the data as they were learned. learner: what learned, in words. estimator: the estimator that did, None for the
+    network of infinite width `arch` with `ridge` added to its Gram matrix.
+    leave_one_out: the last measured error: leave-one-out (leave-group-out), of later rows, on folds or held-out rows.
     candidates: all kernels that were tried, by evidence. law: what the extrapolation found, see `Extrapolated`.
+    compared: learners on the same folds, the smallest error first; empty where none was asked for. columns_halved: the error with
+    half of the columns over that with all, with its interval, or None. best: the forecast of the best learner, where that is
+    another one.
     """
 
     predicted: xr.Dataset
@@ -49,6 +55,11 @@ class Forecast:
     candidates: tuple[Candidate, ...]
     law: Extrapolated
     notes: tuple[str, ...]
+    learner: str = ""
+    estimator: Any = None
+    compared: tuple[Compared, ...] = ()
+    columns_halved: tuple[float, float, float] | None = None
+    best: "Forecast | None" = None
 
     @property
     def examples(self) -> int:
@@ -78,23 +89,48 @@ class Forecast:
         logs = self.predicted.assign_coords(n_train=np.log(self.predicted["n_train"])).clip(min=1e-300).map(np.log)
         return logs.interp(n_train=np.log(n_train)).map(np.exp)
 
-    def rows_for(self, error: float) -> tuple[float, float, float]:
-        """Examples needed for an error (share of the variance), with its interval: from where the lower end of the interval to
-        where its upper end falls below. inf: not within reach of the forecast."""
-        sizes = self.predicted["n_train"].values
+    def curve(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A measure over all predicted sizes, with the ends of its 95 % interval: test_error (share of the variance), r2, rmse
+        (in the target's unit), and for classes error_rate, log_loss. Raises `ValueError` for one that these data do not have."""
+        data = self.predicted
+        if name in ("test_error", "r2"):
+            found = tuple(data[one].values for one in ("test_error", "lower", "upper"))
+            return found if name == "test_error" else tuple(1 - one for one in found)  # type: ignore[return-value]
+        if name == "rmse" and not self.problem.classes and len(self.problem.names) == 1:
+            middle, width = np.sqrt(data["test_error"].values * self.unit), NORMAL / 2 * data["absolute_spread"].values
+            return middle, middle * np.exp(-width), middle * np.exp(width)
+        if name in data and name in ("error_rate", "log_loss"):
+            return data[name].values, data[f"{name}_lower"].values, data[f"{name}_upper"].values
+        known = ["test_error", "r2", *(["error_rate", "log_loss"] if self.problem.classes else ["rmse"])]
+        raise ValueError(f"measure {name!r}: of {self.problem.name} must be one of {', '.join(known)}")
 
-        def reached(name: str) -> float:
-            below = np.flatnonzero(self.predicted[name].values <= error)
+    def rows_for(self, error: float, name: str = "test_error") -> tuple[float, float, float]:
+        """Examples needed for an error, with its interval: from where the lower end of the interval to where its upper end falls
+        below. name: a measure of `curve`; of r2 the value to rise to. inf: not within reach of the forecast."""
+        sizes = self.predicted["n_train"].values
+        curves = self.curve("test_error" if name == "r2" else name)
+        wanted = 1 - error if name == "r2" else error
+
+        def reached(curve: np.ndarray) -> float:
+            below = np.flatnonzero(curve <= wanted)
             if not below.size:
                 return float("inf")
             first = int(below[0])
             if first == 0:
                 return float(sizes[0])
-            logs = np.log(self.predicted[name].values[[first - 1, first]])
-            share = (logs[0] - np.log(error)) / (logs[0] - logs[1])
+            logs = np.log(np.maximum(curve[[first - 1, first]], 1e-300))
+            share = (logs[0] - np.log(wanted)) / (logs[0] - logs[1])
             return float(np.exp((1 - share) * np.log(sizes[first - 1]) + share * np.log(sizes[first])))
 
-        return reached("test_error"), reached("lower"), reached("upper")
+        middle, low, high = (reached(curve) for curve in curves)
+        return middle, low, high
+
+    def sentence(self, reach: float | None = None, name: str | None = None) -> str:
+        """The answer in words: the error now, with twice the rows, and the rows that an error needs. reach, name: that error, a
+        measure of `curve` (default: error_rate for classes, test_error for numbers)."""
+        from orderparam.learning_curves.report import in_a_sentence
+
+        return in_a_sentence(self, reach, name)
 
     def gain_of_doubling(self) -> tuple[float, float, float]:
         """1 - E(2n)/E(n) at all the data, with its 95 % interval."""
@@ -122,6 +158,8 @@ class Forecast:
             "data": self.problem.name,
             "task": self.problem.task,
             "examples": self.examples,
+            "learner": self.learner,
+            "sentence": self.sentence(),
             "arch": self.arch,
             "ridge": self.ridge,
             "best_ridge": self.best_ridge,
@@ -137,6 +175,11 @@ class Forecast:
             "probability_of_no_floor": self.law.without_floor,
             "candidates": [dataclasses.asdict(one) for one in self.candidates],
             "columns": [dataclasses.asdict(one) for one in self.problem.columns],
+            "compared": [
+                {"name": one.name, "error": one.error, "error_rate": one.error_rate, "examples": one.examples}
+                for one in self.compared
+            ],
+            "columns_halved": self.columns_halved,
             "notes": list(self.notes),
         }
 
@@ -146,47 +189,56 @@ def forecast(
     y: Any,
     *,
     task: str | None = None,
-    arch: str | Sequence[str] = TRIED,
+    estimator: Any = None,
+    arch: str | Sequence[str] | None = None,
     ridge: float | None = None,
     groups: Any = None,
     time: Any = None,
     orders: int = ORDERS,
     reach: float = 100.0,
+    compare: bool = True,
 ) -> Forecast:
-    """The learning curve of kernel regression on your own data, measured as far as they go and predicted beyond.
+    """The learning curve of a learner on your own data, measured as far as they go and predicted beyond.
 
     X: (example, input), images (example, height, width[, channel]), or a data frame with whatever columns it has (see
     `orderparam.data.columns`). y: numbers, words, or (example, output) numbers. task: as in `orderparam.data.apply_task`, by
     default from y. groups: (example,) which examples belong together: held-out examples are then of other groups. time:
-    (example,) when they
-    are from: held-out examples then come later.
-    arch: network(s) whose infinite-width limit learns; of several the one of largest evidence. ridge: beside the Gram matrix,
-    by default the best by leave-one-out. reach: how far beyond the data, as a multiple.
+    (example,) when they are from: held-out examples then come later.
+    estimator: what learns, as scikit-learn defines an estimator, or its import path ("sklearn.svm.SVR"). arch: instead,
+    network(s) whose infinite-width limit learns; of several the one of largest evidence. ridge: beside the Gram matrix of the
+    network, by default the best by leave-one-out. Without all three, the best of the learners that are compared.
+    compare: boosted trees, a forest, ridge regression and the network are tried on the same folds; where another one than what
+    was asked for is best, its forecast is `.best`. reach: how far beyond the data, as a multiple. orders: random orders of the
+    rows of a network's curve.
 
-    The measured curve is the error of random subsets of the examples on those left out, with leave-one-out as its last point.
-    It is continued by `orderparam.kernels.extrapolation.extrapolate`. The interval holds what that does not know, and how the
-    last point scatters between samples of this size; its coverage was measured: docs/howto/your-data.md.
+    The measured curve is the error of random subsets of the examples on those left out, with leave-one-out (of an estimator:
+    five folds) as its last point. It is continued by `orderparam.kernels.extrapolation`. The interval holds what that does not
+    know, and how the last point scatters between samples of this size; its coverage was measured: docs/howto/your-data.md.
 
-    More than 2000 rows: the kernel is approximated by 800 Nyström features, and the errors are those of that approximation.
-    Raises `ValueError` for fewer than 40 examples, and for whatever is wrong with the data.
+    The kernel of a network is exact: on up to 8000 rows, from which more rows are predicted. An estimator learns all rows, as
+    long as one fit takes less than half a minute.
+    Raises `ValueError` for fewer than 40 examples, and for whatever is wrong with the data or the estimator.
 
     >>> random = np.random.default_rng(0)
     >>> X = random.normal(size=(60, 3))
-    >>> curve = op.forecast(X, X[:, 0] + random.normal(size=60), arch="fc:1:erf")
+    >>> curve = op.forecast(X, X[:, 0] + random.normal(size=60), arch="fc:1:erf", compare=False)
     >>> error, lower, upper = curve.at(600)
     >>> lower < error < upper
     True
     """
-    return forecast_problem(from_arrays(X, y, task, groups, time), arch=arch, ridge=ridge, orders=orders, reach=reach)
+    problem = from_arrays(X, y, task, groups, time)
+    return forecast_problem(problem, estimator=estimator, arch=arch, ridge=ridge, orders=orders, reach=reach, compare=compare)
 
 
 def forecast_problem(
     problem: Problem,
     *,
-    arch: str | Sequence[str] = TRIED,
+    estimator: Any = None,
+    arch: str | Sequence[str] | None = None,
     ridge: float | None = None,
     orders: int = ORDERS,
     reach: float = 100.0,
+    compare: bool = True,
 ) -> Forecast:
     """`forecast` of a problem that was read already."""
     count = len(problem.inputs)
@@ -196,34 +248,105 @@ def forecast_problem(
         raise ValueError(f"ridge = {ridge}: must be a finite number >= 0")
     if orders < 2 or not 1 <= reach <= 1e4:
         raise ValueError(f"orders = {orders}, reach = {reach}: must be at least 2, and from 1 to 10000")
+    if estimator is not None and (arch is not None or ridge is not None):
+        raise ValueError("estimator: give an estimator, or the arch and ridge of a network, not both")
+    given = named(estimator) if isinstance(estimator, str) else estimator
+    asked = {} if given is None else {_name(given): checked(given, _name(given))}
+    tried = TRIED if compare or given is None else TRIED[:1]  # of an estimator alone, one network says how hard the target is
+    archs = tried if arch is None else [arch] if isinstance(arch, str) else arch
     with nullcontext() if count > MOST_ROWS else one_blas_thread():  # small factorisations lose more to waiting than they gain
-        return _forecast(problem, [arch] if isinstance(arch, str) else arch, ridge, orders, reach)
+        network = _Network.of(problem, archs, ridge)
+        table = compare_learners(problem, network.learner, network.ridge, network.arch, asked) if compare else []
+        wanted = next(iter(asked), network.name if arch is not None or ridge is not None else None)
+        if wanted is None:
+            wanted = table[0].name if table else network.name
+        found = {name: _one(network, name, asked, table, orders, reach) for name in {wanted, *(one.name for one in table[:1])}}
+    result = found[wanted]
+    if not table:
+        return result
+    halved = half_of_the_columns(problem, result.estimator, network.ridge, network.arch)
+    better = found[table[0].name] if table[0].name != wanted else None
+    return dataclasses.replace(result, columns_halved=halved, best=better)
 
 
-def _forecast(problem: Problem, archs: Sequence[str], ridge: float | None, orders: int, reach: float) -> Forecast:
+@dataclass(frozen=True)
+class _Network:
+    """The kernel of a wide network on a problem: which one, at which ridge."""
+
+    problem: Problem
+    candidates: tuple[Candidate, ...]
+    learner: Learner
+    best_ridge: float
+    ridge: float
+    chosen: bool
+
+    @classmethod
+    def of(cls, problem: Problem, archs: Sequence[str], ridge: float | None) -> "_Network":
+        candidates = tuple(compare_kernels(problem, archs))
+        found = learner(candidates[0].arch, problem.inputs, problem.targets)
+        best, _ = best_ridge(found, problem)
+        return cls(problem, candidates, found, best, best if ridge is None else float(ridge), ridge is not None)
+
+    @property
+    def arch(self) -> str:
+        return self.candidates[0].arch
+
+    @property
+    def name(self) -> str:
+        return f"network {self.arch}"
+
+
+def _name(estimator: Any) -> str:
+    """The class of an estimator; of a pipeline that of its last step."""
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    return type(last).__name__
+
+
+def _one(network: _Network, name: str, asked: dict[str, Any], table: list[Compared], orders: int, reach: float) -> Forecast:
+    """The forecast of the network or of an estimator."""
+    problem, found, used = network.problem, network.learner, network.ridge
     count = len(problem.inputs)
-    candidates = compare(problem, archs)
-    chosen = candidates[0].arch
-    found = learner(chosen, problem.inputs, problem.targets)
-    best, error = best_ridge(found, problem)
-    used = best if ridge is None else float(ridge)
-    if used != best:
-        error = float(np.mean(np.sum(found.leave_one_out(used) ** 2, axis=1)))
-    notes = [*problem.notes, *_remarks(found)]
-    measured = measure(problem, found, used, orders if count <= MOST_ROWS else min(orders, 3))
-    notes += _dependence(problem, found, measured)
+    row = next((one for one in table if one.name == name), None)
+    estimator = None if name == network.name else asked[name] if row is None else row.estimator
+    notes = list(problem.notes)
+    if estimator is None:
+        measured = measure(problem, found, used, _orders_of(count, orders))
+        notes += [*_remarks(found), *_dependence(problem, found, measured)]
+    else:
+        measured = measure_estimator(problem, estimator, None if row is None else row.residuals)
     sizes = measured.curve["n_train"].values.astype(float)
     mean = np.nanmean(measured.curve["test_error"].values, axis=1)
     grid = np.unique(np.concatenate([np.geomspace(8, reach * count, 80), [count, 2 * count, 10 * count], sizes]))
-    law = extrapolate(found.eigenvalues, found.power, used, sizes, mean, grid, count)
+    if estimator is None:
+        law = extrapolate(found.eigenvalues, found.power, used, sizes, mean, grid, len(found.eigenvalues))
+    else:
+        law = extrapolate_other(found.eigenvalues, found.power, used, sizes, mean, grid)
+        if sizes[-1] < 0.75 * count:
+            notes.append(
+                f"{name} learned up to {int(sizes[-1])} of the {count} rows: a fit with more takes longer than {LONGEST:g} s"
+            )
     log_error = np.log(mean[-1]) + law.log_change
-    if ridge is None:  # with the best ridge, more data do no harm
+    if not network.chosen:  # with the best ridge, more data do no harm
         beyond = grid >= sizes[-1]
         log_error[beyond] = np.minimum.accumulate(log_error[beyond])
     predicted = _predicted(grid, log_error, law, measured)
     if problem.classes:
         predicted = predicted.assign(_class_measures(predicted, measured, sizes, mean))
-    return Forecast(predicted, measured.curve, problem, chosen, used, best, error, tuple(candidates), law, tuple(notes))
+    return Forecast(
+        predicted,
+        measured.curve,
+        problem,
+        network.arch,
+        used,
+        network.best_ridge,
+        float(mean[-1]),
+        network.candidates,
+        law,
+        tuple(notes),
+        name,
+        estimator,
+        tuple(table),
+    )
 
 
 def _predicted(
@@ -269,27 +392,37 @@ def _class_measures(
     return found
 
 
+def _orders_of(count: int, orders: int) -> int:
+    """Random orders of many rows: their factorisations cost as the cube, and each tests more rows."""
+    return int(np.clip(orders * (MOST_ROWS / min(count, LARGEST)) ** 2, 2, orders))
+
+
 def _remarks(found: Learner) -> list[str]:
-    if isinstance(found, Approximate):
+    if isinstance(found, Exact):
+        return []
+    if found.factorisable:
         return [
-            f"{found.examples} rows are more than {MOST_ROWS}: the kernel is approximated by {CENTRES} Nyström features, all "
-            "rows are used, and the errors are those of this approximation (the kernel itself may do better)"
+            f"ridge and modes of the kernel are those of {MOST_ROWS} random rows; errors are measured on all {found.examples}"
         ]
-    return []
+    return [f"the kernel learned up to {LARGEST} of the {found.examples} rows, exactly; what all of them bring is forecast"]
 
 
 def _dependence(problem: Problem, found: Learner, measured: Measured) -> list[str]:
-    """Whether rows that belong together, or follow one another, make a difference: held-out errors against those of random
-    rows."""
+    """Whether rows that belong together, or follow one another, make a difference: held-out errors against those of random rows,
+    both with their standard errors."""
     if problem.groups is None and not problem.ordered:
         return []
     plain = dataclasses.replace(problem, groups=None, ordered=False)
-    random = measure(plain, found, best_ridge(found)[0], 4).curve["test_error"].mean("seed")
+    random = measure(plain, found, best_ridge(found)[0], 4)
     last = float(measured.curve["n_train"][-1])
-    ours, theirs = float(np.nanmean(measured.curve["test_error"].values[-1])), float(random.interp(n_train=last))
-    ratio = ours / theirs
-    what = "groups" if problem.groups is not None else "later rows"
-    text = f"other {what} are predicted with {ratio:.2f} times the error of random rows ({ours:.3g} against {theirs:.3g})"
-    if abs(np.log(ratio)) > MATTERS:
-        warnings.warn(f"{text}: they matter, and random subsets would mislead", stacklevel=2)
+    ours = float(np.nanmean(measured.curve["test_error"].values[-1]))
+    theirs = float(random.curve["test_error"].mean("seed").interp(n_train=last))
+    errors = ours * measured.doubt, theirs * random.doubt
+    what = "other groups" if problem.groups is not None else "later rows"
+    text = f"held-out {what}: error {ours:.3g} ± {errors[0]:.1g}; random rows: {theirs:.3g} ± {errors[1]:.1g}: "
+    if abs(ours - theirs) < NORMAL * np.hypot(*errors):
+        return [f"{text}no significant difference"]
+    text += f"a significant difference, by a factor {ours / theirs:.2f}"
+    if abs(np.log(ours / theirs)) > MATTERS:
+        warnings.warn(f"{text}: an error measured on random rows would mislead", stacklevel=2)
     return [text]

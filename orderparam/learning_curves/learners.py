@@ -9,15 +9,13 @@ import numpy as np
 import scipy.linalg as sl
 from jaxtyping import Float, Int
 
-from orderparam.kernels.held_out import HeldOut, held_out
+from orderparam.kernels.held_out import HeldOut, factorised, held_out
 from orderparam.networks import parse
 
 RIDGES = 111  # that are tried, from 1e-10 to 10 times the largest eigenvalue
-MOST_ROWS = 2000  # beyond, the kernel is approximated
-CENTRES = 800  # of that approximation
-BLOCK = 10_240  # rows of the features that are made at a time
-MOST_TESTED = 20_000  # held-out examples of a measured point
-
+MOST_ROWS = 2000  # whose eigendecomposition is made
+LARGEST, TESTED = 8000, 4000  # rows of the largest Cholesky factor, and held-out rows beside it
+BLOCK = 2048  # rows of a large kernel matrix that are made at a time
 ROWS = 512  # larger matrices are padded to multiples of this
 
 Kernel = Callable[[Any, Any], Any]
@@ -63,6 +61,14 @@ class Exact:
         values, vectors = self._basis
         return self.solve(ridge) / (vectors**2 @ (1 / (values + ridge)))[:, None]
 
+    def left_out_errors(self) -> Float[np.ndarray, "ridge"]:
+        """Sum of the squared leave-one-out residuals at every ridge, in two products."""
+        values, vectors = self._basis
+        weights = 1 / (values[:, None] + self.ridges)
+        own = vectors**2 @ weights
+        projected = vectors.T @ self.targets
+        return np.sum([np.sum((vectors @ (one[:, None] * weights) / own) ** 2, axis=0) for one in projected.T], axis=0)
+
     def leave_group_out(self, ridge: float, groups: Int[np.ndarray, "example"]) -> Float[np.ndarray, "example output"]:
         """The same without the whole group of the example: the blocks of (K + T)^-1 instead of its diagonal."""
         values, vectors = self._basis
@@ -88,30 +94,20 @@ class Exact:
 
 
 @dataclass(frozen=True)
-class Approximate:
-    """Regression on features Phi, K ~ Phi Phi^T: what is more than a matrix of all pairs can hold. Phi comes in the eigenbasis of
-    Phi^T Phi, so that a ridge costs one product."""
+class Large:
+    """The same for more rows than an eigendecomposition can hold: modes and ridges from an exact pool of 2000 random rows, errors
+    from Cholesky factors of the exact kernel on up to 8000 rows, tested on 4000 others. Nothing is approximated."""
 
-    features: Float[np.ndarray, "example feature"]
+    kernel: Kernel
+    inputs: Float[np.ndarray, "example input"]
     targets: Float[np.ndarray, "example output"]
-    total: Float[np.ndarray, "feature"]  # eigenvalues of Phi^T Phi, in decreasing order
+    rows: Int[np.ndarray, "row"]
+    pool: Exact
 
     @classmethod
-    def of(
-        cls, kernel: Kernel, inputs: Float[np.ndarray, "example input"], targets: np.ndarray, centres: int = CENTRES
-    ) -> "Approximate":
-        """Nyström features of `centres` random examples (Williams and Seeger 2001): k(x, centres) K^(-1/2), K the centres' own
-        matrix, without its modes below rounding."""
-        chosen = np.random.default_rng(0).choice(len(inputs), min(centres, len(inputs)), replace=False)
-        values, modes = sl.eigh(kernel(inputs[chosen], None), check_finite=False)
-        kept = values > 1e-12 * values[-1]
-        whiten = modes[:, kept] / np.sqrt(values[kept])
-        features = np.empty((len(inputs), int(kept.sum())))
-        for start in range(0, len(inputs), BLOCK):
-            block = slice(start, start + BLOCK)
-            features[block] = kernel(inputs[block], inputs[chosen]) @ whiten
-        total, vectors = sl.eigh(features.T @ features, check_finite=False)
-        return cls(features @ vectors[:, ::-1], targets, np.maximum(total[::-1], 0.0))
+    def of(cls, kernel: Kernel, inputs: Float[np.ndarray, "example input"], targets: np.ndarray) -> "Large":
+        rows = np.sort(np.random.default_rng(0).choice(len(inputs), MOST_ROWS, replace=False))
+        return cls(kernel, inputs, targets, rows, Exact(np.array(kernel(inputs[rows], None)), targets[rows]))
 
     @property
     def examples(self) -> int:
@@ -119,59 +115,73 @@ class Approximate:
 
     @property
     def eigenvalues(self) -> Float[np.ndarray, "mode"]:
-        return self.total / self.examples
+        return self.pool.eigenvalues
 
     @property
     def power(self) -> Float[np.ndarray, "mode"]:
-        inside = self.total > 1e-13 * self.total[0]
-        along = np.sum((self.features.T @ self.targets) ** 2, axis=1)
-        return np.where(inside, along / np.where(inside, self.total, 1.0), 0.0) / self.examples
+        return self.pool.power
 
     @property
-    def ridges(self) -> Float[np.ndarray, "ridge"]:
-        return self.total[0] * np.geomspace(1e-10, 10, RIDGES // 3)
+    def factorisable(self) -> bool:
+        """Whether all rows together have a Cholesky factor, so that each can be left out."""
+        return self.examples <= LARGEST
 
     def leave_one_out(self, ridge: float) -> Float[np.ndarray, "example output"]:
-        weights = 1 / (self.total + ridge)
-        fitted = self.features @ (weights[:, None] * (self.features.T @ self.targets))
-        return (self.targets - fitted) / (1 - self.features**2 @ weights)[:, None]
+        """y minus the prediction without the example itself. Up to 8000 rows."""
+        root, dual = self._inverse(ridge)
+        return dual / np.einsum("ij,ij->j", root, root)[:, None]
 
-    def left_out_errors(self) -> Float[np.ndarray, "ridge"]:
-        """Sum of the squared leave-one-out residuals at every ridge, in one pass over the features."""
-        weights = 1 / (self.total[:, None] + self.ridges)
-        pull = (weights[:, :, None] * (self.features.T @ self.targets)[:, None, :]).reshape(len(self.total), -1)
-        errors = np.zeros(weights.shape[1])
-        for start in range(0, self.examples, BLOCK):
-            rows = slice(start, start + BLOCK)
-            features, targets = self.features[rows], self.targets[rows]
-            missed = targets[:, None, :] - (features @ pull).reshape(len(targets), -1, targets.shape[1])
-            errors += np.sum((missed / (1 - features**2 @ weights)[:, :, None]) ** 2, axis=(0, 2))
-        return errors
+    def leave_group_out(self, ridge: float, groups: Int[np.ndarray, "example"]) -> Float[np.ndarray, "example output"]:
+        """The same without the whole group of the example. Up to 8000 rows."""
+        root, dual = self._inverse(ridge)
+        residuals = np.empty_like(dual)
+        for group in np.unique(groups):
+            rows = np.flatnonzero(groups == group)
+            residuals[rows] = np.linalg.solve(root[:, rows].T @ root[:, rows], dual[rows])
+        return residuals
+
+    def _inverse(self, ridge: float) -> tuple[np.ndarray, np.ndarray]:
+        """R with R^T R = (K + T)^-1, and the product of that inverse with the targets."""
+        everything = np.arange(self.examples)
+        factor = factorised(self._matrix(everything, everything), ridge)
+        dual = sl.cho_solve((factor, True), self.targets, check_finite=False)
+        unit = np.eye(self.examples, order="F")
+        return sl.solve_triangular(factor, unit, lower=True, overwrite_b=True, check_finite=False), dual
 
     def curve(self, ridge: float, order: Int[np.ndarray, "row"], sizes: Sequence[int]) -> HeldOut:
-        width = self.features.shape[1]
-        gram, pull, start = np.zeros((width, width)), np.zeros((width, self.targets.shape[1])), 0
-        rows, residuals = [], []
-        for size in sizes:
-            new = order[start:size]
-            gram += self.features[new].T @ self.features[new]
-            pull += self.features[new].T @ self.targets[new]
-            start = size
-            weights = sl.solve(gram + ridge * np.eye(width), pull, assume_a="pos", check_finite=False)
-            rows.append(order[size : size + MOST_TESTED])
-            residuals.append(self.targets[rows[-1]] - self.features[rows[-1]] @ weights)
-        return HeldOut(np.asarray(sizes), rows, residuals)
+        train, test = order[: max(sizes)], order[max(sizes) : max(sizes) + TESTED]
+        factor = factorised(self._matrix(train, train), ridge)
+        explained = sl.solve_triangular(factor, self.targets[train], lower=True, check_finite=False)
+        beside = sl.solve_triangular(factor, self._matrix(train, test), lower=True, overwrite_b=True, check_finite=False)
+        residuals = [
+            np.concatenate(
+                [
+                    self.targets[train[size:]] - factor[size:, :size] @ explained[:size],
+                    self.targets[test] - beside[:size].T @ explained[:size],
+                ]
+            )
+            for size in sizes
+        ]
+        return HeldOut(np.asarray(sizes), [np.concatenate([train[size:], test]) for size in sizes], residuals)
+
+    def _matrix(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """The kernel between rows, made block by block."""
+        out = np.empty((len(first), len(second)), order="F")
+        for start in range(0, len(first), BLOCK):
+            block = slice(start, start + BLOCK)
+            out[block] = self.kernel(self.inputs[first[block]], self.inputs[second])
+        return out
 
 
-Learner = Exact | Approximate
+Learner = Exact | Large
 
 
 def learner(arch: str, inputs: Float[np.ndarray, "example input"], targets: Float[np.ndarray, "example output"]) -> Learner:
-    """With the kernel of an infinitely wide network; exact for up to 2000 examples."""
+    """With the kernel of an infinitely wide network; up to 2000 examples with all its modes."""
     kernel = kernel_of(arch)
     if len(inputs) <= MOST_ROWS:
         return Exact(np.array(kernel(inputs, None)), targets)
-    return Approximate.of(kernel, inputs, targets)
+    return Large.of(kernel, inputs, targets)
 
 
 def kernel_of(arch: str) -> Kernel:

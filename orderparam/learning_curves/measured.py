@@ -1,41 +1,53 @@
 """The learning curve measured on the examples at hand, on examples that were not trained on; and how far to trust it."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from orderparam.learning_curves.learners import Exact, Learner
+from orderparam.learning_curves.estimators import residuals as left_over
+from orderparam.learning_curves.learners import LARGEST, TESTED, Exact, Learner
 from orderparam.learning_curves.problem import Problem
 
 POINTS = 14  # sizes
+FEW = 5_000  # rows up to which every size is measured on several training sets
+MOST_TESTED = 20_000  # held-out examples of a measured point
+FOLDS = 5  # of the comparison of learners
+ESTIMATOR_POINTS, ESTIMATOR_ORDERS = 6, 4  # sizes of an estimator's curve, and training sets of each
+LONGEST = 30.0  # seconds that one fit may take: a curve ends where the next would take longer
 UNKNOWN = 60  # examples that the prior of the scatter counts as
 PRIOR_SCATTER = 6.0  # variance of squared errors a priori, relative to their mean squared: rare large ones may not have been seen
 BEYOND_RESIDUALS = 1.5  # scatter of the error over pools, relative to that of its residuals alone: training sets scatter too
+CLASS_ERRORS = ("error_rate", "log_loss", "confidence")
 SURE = 0.01  # probabilities of classes are kept this far from 0 and 1
 
 
 @dataclass(frozen=True)
 class Measured:
     """Held-out errors. curve: data set over (n_train, seed): test_error as a share of the targets' variance, for each output
-    output_error, for classes also error_rate and log_loss. Its last size uses all examples: leave-one-out (leave-group-out).
+    output_error, for classes also error_rate, log_loss and confidence (mean probability of the predicted class). Its last size
+    uses all examples, leave-one-out (leave-group-out), of up to 8000; of an estimator four fifths of them.
 
     scatter: standard deviation of the log of the last point over pools of this size, where the error is taken as a share of the
-    variance; absolute_scatter: in the units of the target.
+    variance; absolute_scatter: in the units of the target. doubt: standard error of the last point, relative to it, from the
+    scatter of its own residuals alone.
     """
 
     curve: xr.Dataset
     scatter: float
     absolute_scatter: float
+    doubt: float
 
 
 def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Measured:
     count = learner.examples
     groups = problem.groups
-    sizes = np.unique(np.geomspace(8, 0.9 * count, POINTS).astype(int))
-    names = ["test_error", *(["error_rate", "log_loss"] if problem.classes else [])]
+    sizes = np.unique(np.geomspace(8, min(0.9 * count, LARGEST), POINTS).astype(int))
+    names = ["test_error", *(CLASS_ERRORS if problem.classes else ())]
     values = {name: np.full((len(sizes) + 1, orders), np.nan) for name in names}
     outputs = np.full((len(sizes) + 1, orders, learner.targets.shape[1]), np.nan)
 
@@ -43,8 +55,8 @@ def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Me
         outputs[where, order] = np.mean(residuals**2, axis=0)
         values["test_error"][where, order] = outputs[where, order].sum()
         if problem.classes:
-            rate, loss = class_errors(problem, rows, residuals)
-            values["error_rate"][where, order], values["log_loss"][where, order] = rate, loss
+            for name, value in zip(CLASS_ERRORS, class_errors(problem, rows, residuals)):
+                values[name][where, order] = value
 
     rows, residuals, largest = np.arange(count), np.zeros(0), 0
     for number, order in enumerate(_orders(problem, orders)):
@@ -58,8 +70,8 @@ def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Me
                 enter(where, number, tested, errors)
             if len(tested) and possible[where] > largest:
                 rows, residuals, largest = tested, errors, possible[where]
-    if not problem.ordered and (groups is None or isinstance(learner, Exact)):
-        residuals = learner.leave_one_out(ridge) if groups is None else learner.leave_group_out(ridge, groups)  # type: ignore[union-attr]
+    if not problem.ordered and (isinstance(learner, Exact) or learner.factorisable):
+        residuals = learner.leave_one_out(ridge) if groups is None else learner.leave_group_out(ridge, groups)
         rows = np.arange(count)
         enter(-1, 0, rows, residuals)
         everything = np.append(sizes, count - 1)
@@ -73,26 +85,107 @@ def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Me
         {"n_train": everything, "seed": np.arange(orders), "output": np.arange(outputs.shape[2])},
     )
     curve = curve.isel(n_train=np.isfinite(values["test_error"]).any(axis=1))
+    return _with_scatter(problem, curve, rows, residuals)
+
+
+def _with_scatter(problem: Problem, curve: xr.Dataset, rows: np.ndarray, residuals: Float[np.ndarray, "test output"]) -> Measured:
+    """How the last point, whose residuals are given, scatters between pools of this size."""
     squares = np.sum(residuals**2, axis=1)
     own = np.sum((problem.targets - problem.targets.mean(axis=0)) ** 2, axis=1)[rows]
     clusters = _clusters(problem, rows)
     relative = squares / squares.mean()
     shared = max(1 - squares.mean(), 0.1)  # an error as large as the variance scatters with it: their ratio is known
-    return Measured(curve, scatter(relative - own / own.mean(), clusters, shared), scatter(relative - 1, clusters))
+    doubt = float(np.sqrt(np.sum(np.bincount(clusters, relative - 1) ** 2)) / len(relative))
+    return Measured(curve, scatter(relative - own / own.mean(), clusters, shared), scatter(relative - 1, clusters), doubt)
 
 
-def class_errors(problem: Problem, rows: np.ndarray, residuals: Float[np.ndarray, "test output"]) -> tuple[float, float]:
-    """Share of wrong classes and mean -log probability of the right one. Two classes: the sign, p = (1 + f)/2; more: the largest
-    output, and shares of outputs; probabilities are kept within 0.01 .. 0.99."""
+Fold = tuple[Int[np.ndarray, "row"], Int[np.ndarray, "test"]]
+
+
+def folds_of(problem: Problem, most: int) -> list[Fold]:
+    """Training and test rows of a comparison: every row is tested once; whole groups; in time the last fifth. At most `most`
+    training rows; where there are more, two folds of at most 4000 tests."""
+    count = len(problem.values)
+    if problem.ordered:
+        cut = int(count * (1 - 1 / FOLDS))
+        return [(np.arange(max(0, cut - most), cut), np.arange(cut, count)[:TESTED])]
+    units = np.arange(count) if problem.groups is None else problem.groups
+    place = np.random.default_rng(3).permutation(int(units.max()) + 1)[units]
+    part = place * FOLDS // (int(units.max()) + 1)
+    random = np.random.default_rng(4).permutation(count)
+    folds = [(random[part[random] != fold], random[part[random] == fold]) for fold in range(FOLDS)]
+    if len(folds[0][0]) <= most:
+        return folds
+    return [(train[:most], test[:TESTED]) for train, test in folds[:2]]
+
+
+def measure_estimator(problem: Problem, estimator: Any, folded: list[np.ndarray] | None = None) -> Measured:
+    """The learning curve of an estimator on nested parts of the rows: every size in several random orders, and the last one, four
+    fifths of the rows, on folds that test every row once. Where a fit would take longer than 30 s the curve ends.
+
+    folded: residuals on the folds, where they are known already.
+    """
+    orders = ESTIMATOR_ORDERS
+    folds = folds_of(problem, len(problem.values))
+    last = len(folds[0][0])
+    sizes = np.unique(np.geomspace(max(8, last / 16), last, ESTIMATOR_POINTS).astype(int))
+    names = ["test_error", *(CLASS_ERRORS if problem.classes else ())]
+    shape = (len(sizes), max(orders, len(folds)))
+    values = {name: np.full(shape, np.nan) for name in names}
+    outputs = np.full((*shape, problem.values.shape[1]), np.nan)
+    everything = list(_orders(problem, orders))
+    slow, rows, residuals = 0.0, np.arange(0), np.zeros(0)
+    for where, size in enumerate(sizes):
+        if where > 1 and slow * size / sizes[where - 1] > LONGEST:
+            break
+        parts: list[Fold] = [(one[:size], one[size : size + MOST_TESTED]) for one in everything if len(one) > size]
+        if size == last:
+            parts = folds
+        if len(problem.values) > FEW:  # one training set of many rows tells as much as several of few
+            parts = parts[: 1 if size > FEW else 2]
+        tested, errors = [], []
+        for number, (train, test) in enumerate(parts):
+            if problem.groups is not None:
+                test = test[~np.isin(problem.groups[test], problem.groups[train])]
+            if not len(test):
+                continue
+            started = time.perf_counter()
+            known = folded is not None and parts is folds and len(folded) == len(folds) and len(folded[number]) == len(test)
+            missed = folded[number] if known and folded else left_over(problem, estimator, train, test)
+            slow = max(slow, time.perf_counter() - started)
+            outputs[where, number] = np.mean(missed**2, axis=0)
+            values["test_error"][where, number] = outputs[where, number].sum()
+            if problem.classes:
+                for name, value in zip(CLASS_ERRORS, class_errors(problem, test, missed)):
+                    values[name][where, number] = value
+            tested.append(test)
+            errors.append(missed)
+        if tested:
+            unique, first = np.unique(np.concatenate(tested), return_index=True)
+            rows, residuals = unique, np.concatenate(errors)[first]
+    data = {name: (("n_train", "seed"), found) for name, found in values.items()}
+    curve = xr.Dataset(
+        {**data, "output_error": (("n_train", "seed", "output"), outputs)},
+        {"n_train": sizes, "seed": np.arange(shape[1]), "output": np.arange(outputs.shape[2])},
+    )
+    curve = curve.isel(n_train=np.isfinite(values["test_error"]).any(axis=1))
+    return _with_scatter(problem, curve, rows, residuals)
+
+
+def class_errors(problem: Problem, rows: np.ndarray, residuals: Float[np.ndarray, "test output"]) -> tuple[float, float, float]:
+    """Share of wrong classes, mean -log probability of the right one, mean probability of the predicted one. Two classes: the
+    sign, p = (1 + f)/2; more: the largest output, and shares of outputs; probabilities are kept within 0.01 .. 0.99."""
     truth = problem.values[rows]
     predicted = truth - residuals * np.sqrt(problem.variance)
     if truth.shape[1] == 1:
         agreement = predicted[:, 0] * truth[:, 0]
-        return float(np.mean(agreement <= 0)), float(-np.mean(np.log(np.clip((1 + agreement) / 2, SURE, 1 - SURE))))
+        chance = np.clip((1 + agreement) / 2, SURE, 1 - SURE)
+        return float(np.mean(agreement <= 0)), float(-np.mean(np.log(chance))), float(np.mean(np.maximum(chance, 1 - chance)))
     right = np.argmax(truth, axis=1)
     chances = np.clip(predicted + 1 / truth.shape[1], SURE, 1 - SURE)
     chances /= chances.sum(axis=1, keepdims=True)
-    return float(np.mean(np.argmax(predicted, axis=1) != right)), float(-np.mean(np.log(chances[np.arange(len(right)), right])))
+    loss = -np.mean(np.log(chances[np.arange(len(right)), right]))
+    return float(np.mean(np.argmax(predicted, axis=1) != right)), float(loss), float(np.mean(chances.max(axis=1)))
 
 
 def _orders(problem: Problem, orders: int) -> Iterator[Int[np.ndarray, "row"]]:

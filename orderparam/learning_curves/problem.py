@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from orderparam.core.reading import reading
 from orderparam.data import DATASETS, Dataset, apply_task, centre, load, load_file, normalise
-from orderparam.data.columns import Column, Encoding, fit_encoding
+from orderparam.data.columns import Column, Encoding, fit_encoding, moments
 from orderparam.data.files import existing, target_column
 from orderparam.data.frame import FRAMES, read_frame
-from orderparam.data.reading import reading
+from orderparam.data.written import MOST, numbers_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,22 +61,30 @@ class Problem:
 
 
 def from_file(
-    file: str, target: str | None = None, task: str | None = None, groups: str | None = None, time: str | None = None
+    file: str,
+    target: str | None = None,
+    task: str | None = None,
+    groups: str | None = None,
+    time: str | None = None,
+    missing: Sequence[str] = (),
 ) -> Problem:
     """A problem from a file, or from a standard data set by name.
 
     target: a column or array, or several columns with commas between them. groups, time: columns that say which rows belong
-    together, and when they are from; both are no inputs. Raises `ValueError` as the functions of `orderparam.data` do.
+    together, and when they are from; both are no inputs. missing: words of a table that stand for gaps, beside the usual ones.
+    Raises `ValueError` as the functions of `orderparam.data` do.
     """
     if not (file in DATASETS and target is None) and Path(file).suffix.lower() in FRAMES:
         path = existing(file)
-        frame = read_frame(path).drop(columns="(row)", errors="ignore")
+        frame = read_frame(path, missing=missing).drop(columns="(row)", errors="ignore")
         columns = list(frame.columns)
         targets = [target] if target is None or target in columns else [part.strip() for part in target.split(",")]
         with reading(path):
             chosen = [target_column(columns, one) for one in targets]
             groups, time = (one if one is None else target_column(columns, one) for one in (groups, time))
         return from_frame(frame, chosen, task, groups, time, path.stem)
+    if missing:
+        raise ValueError(f"--missing {','.join(missing)}: is for the words of a table ({', '.join(FRAMES)}); {file} is none")
     for option, column in {"--groups": groups, "--time": time}.items():
         if column is not None:
             raise ValueError(f"{option} {column}: names a column of a table ({', '.join(FRAMES)}); {file} is none")
@@ -120,22 +129,23 @@ def from_frame(
         raise ValueError(f"{', '.join(needed)}: target, groups and time must be different columns")
     known = frame[needed].notna().all(axis=1)
     notes = [f"{int((~known).sum())} rows left out: no {' or no '.join(needed)}"] if not known.all() else []
-    rows = frame[known].reset_index(drop=True)
+    rows = frame[known]
     if time is not None:
-        rows = rows.sort_values(time, kind="stable").reset_index(drop=True)
+        rows = rows.iloc[np.argsort(moments(rows[time]).to_numpy(), kind="stable")]
     labels = [_labels(rows[target], target) for target in targets]
+    notes += [note for *_, note in labels if note]
     title = f"{name}/{','.join(targets)}"
     if len(targets) == 1:
-        values_of, class_names = labels[0]
+        values_of, class_names, _ = labels[0]
         data = Dataset(np.zeros((len(rows), 1)), values_of, title, class_names=class_names)
         task = task or _task(data.labels, data.class_names, title)
         kept, chosen = apply_task(data, task)
         values, classes = _in_units(data, task, kept, chosen)
-        rows = rows.iloc[chosen.rows].reset_index(drop=True)
+        rows = rows.iloc[chosen.rows]
     else:
-        if any(names is not None for _, names in labels) or task not in (None, "regression"):
+        if any(names is not None for _, names, _ in labels) or task not in (None, "regression"):
             raise ValueError(f"{title}: several targets must be numbers, each to be predicted (task regression)")
-        values, classes, task = np.stack([one.astype(float) for one, _ in labels], axis=1), (), "regression"
+        values, classes, task = np.stack([one.astype(float) for one, *_ in labels], axis=1), (), "regression"
         values = values / values.std(axis=0)
         notes.append("each target is divided by its standard deviation")
     if len(rows) < 2:
@@ -172,6 +182,8 @@ def from_arrays(X: Any, y: Any, task: str | None = None, groups: Any = None, tim
         codes, class_names = (one, None) if one.dtype.kind in "biuf" else _words(one)
         return from_dataset(Dataset(flat, codes, "images", images.shape[1:], class_names), task)
     frame = X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    if not frame.index.is_unique:
+        frame = frame.reset_index(drop=True)
     frame.columns = [str(name) for name in frame.columns]
     if labels is None:
         name = str(getattr(y, "name", None) or "target")
@@ -197,19 +209,40 @@ def from_arrays(X: Any, y: Any, task: str | None = None, groups: Any = None, tim
     )
 
 
-def _labels(column: "pd.Series", name: str) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """A target column as numbers, or as classes with their names."""
+def _labels(column: "pd.Series", name: str) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
+    """A target column as numbers, or as classes with their names; and what was done to it, in words, "" for nothing.
+
+    Words are numbers where nine tenths of them are; raises `ValueError` naming a cell that is none, because no target is made up.
+    """
     import pandas as pd
 
     values: Any
     if pd.api.types.is_bool_dtype(column.dtype):
-        return column.astype(int).to_numpy(), ("no", "yes")
+        return column.astype(int).to_numpy(), ("no", "yes"), ""
     if pd.api.types.is_numeric_dtype(column.dtype) and not isinstance(column.dtype, pd.CategoricalDtype):
         values = column.to_numpy(np.float64)
         if not np.isfinite(values).all():
             raise ValueError(f"target {name!r} holds {values[~np.isfinite(values)][0]}: must be finite")
-        return (values.astype(np.int64) if pd.api.types.is_integer_dtype(column.dtype) else values), None
-    return _words(column.astype(str).to_numpy(dtype=str))
+        return (values.astype(np.int64) if pd.api.types.is_integer_dtype(column.dtype) else values), None, ""
+    words = column.astype(str)
+    try:
+        how = numbers_of(words)
+    except ValueError as error:
+        raise ValueError(f"target {name!r} {error}") from None
+    values = words if how is None else how.read(words)
+    if how is not None and (bad := values.isna()).mean() <= 1 - MOST:
+        if bad.any():
+            place, word = f"{column.index.name or 'row'} {words.index[bad][0]}", words[bad].iloc[0]
+            raise ValueError(
+                f"target {name!r}: {place} holds {word!r}, which is no number: mend it, leave the row out, or give "
+                f"--missing {word!r}"
+            )
+        return (
+            values.to_numpy(np.float64),
+            None,
+            f"{name}: {how.said}, {words.iloc[0]!r} as {values.iloc[0]:g}" if how.said else "",
+        )
+    return *_words(words.to_numpy(dtype=str)), ""
 
 
 def _words(words: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -222,7 +255,7 @@ def _task(labels: np.ndarray, class_names: Sequence[str] | None, name: str) -> s
     if class_names is not None and 2 * len(classes) > len(labels):
         raise ValueError(
             f"{name}: {len(classes)} different words in {len(labels)} rows, such as {class_names[0]!r}: "
-            "classes must have several examples each; a number is written without its unit"
+            "a class needs several examples; a number must be written without its unit"
         )
     if labels.dtype.kind == "f" or (class_names is None and len(classes) > MOST_CLASSES):
         return "regression"

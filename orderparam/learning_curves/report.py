@@ -31,19 +31,80 @@ def draw_forecast(result: Forecast) -> Any:
         if not sure
         else ""
     )
+    ridge = f"Ridge {result.ridge:.3g}. " if result.estimator is None else ""
     with house_style():
         figure = figure_of(
             labelled(shown),
             panels,
-            title=f"{result.problem.name}, {result.arch}",
-            caption=f"Ridge {result.ridge:.3g}. Twice the data: {gain:.0%} less error ({least:.0%} to {most:.0%}). {words} "
-            f"The last measured point is {'leave-one-out' if not result.problem.ordered else 'of later rows'}.",
+            title=f"{result.problem.name}, {result.learner}",
+            caption=f"{ridge}Twice the data: {gain:.0%} less error ({least:.0%} to {most:.0%}). {words} "
+            f"The last measured point is {_last(result)}.",
         )
         ahead = data.sel(n_train=slice(float(measured["n_train"][-1]), None))
         for axes, (_, lower, upper) in zip(figure.axes, bands):
             axes.fill_between(ahead["n_train"], ahead[lower], ahead[upper], color=COLOURS[0], alpha=0.18, linewidth=0)
             axes.set_ylim(bottom=min(axes.get_ylim()[0], 0.95 * float(ahead[lower].min())))
         return figure
+
+
+def _last(result: Forecast) -> str:
+    if result.problem.ordered:
+        return "of later rows"
+    return "leave-one-out" if result.measured["n_train"][-1] == result.examples - 1 else "of held-out rows"
+
+
+def in_a_sentence(result: Forecast, reach: float | None = None, name: str | None = None) -> str:
+    """What `Forecast.sentence` returns."""
+    n, classes = result.examples, bool(result.problem.classes)
+    main = "error_rate" if classes else "rmse" if len(result.problem.names) == 1 else "test_error"
+    now, twice = (_told(result, main, size) for size in (n, 2 * n))
+    beside = "" if main != "rmse" else f", R² {1 - result.at(n)[0]:.3g}"
+    words = [f"With your {n:,} rows the {_title(result, main)} is {now}{beside}. Twice the rows: {twice}."]
+    if reach is not None:
+        asked = name or ("error_rate" if classes else "test_error")
+        needed, low, high = result.rows_for(reach, asked)
+        goal = _number(reach, asked)
+        if asked != "error_rate":
+            goal = f"R² {goal}" if asked == "r2" else f"A {_title(result, asked)} of {goal}"
+        furthest = int(result.predicted["n_train"][-1])
+        if needed <= furthest:
+            ends = f"{_rows(low)}-{_rows(high)}" if high <= furthest else f"{_rows(low)} or more, beyond {furthest:,}"
+            words.append(f"{goal} {'needs' if needed <= n else 'would need'} about {_rows(needed)} rows ({ends}).")
+        else:
+            luck = f"; at the lower end of the interval {_rows(low)} rows are enough" if low <= furthest else ""
+            left = f"{furthest:,} rows, {furthest / n:.0f} times yours, are predicted to leave {_told(result, asked, furthest)}"
+            words.append(f"{goal} is out of reach: {left}{luck}.")
+    return " ".join(words)
+
+
+def _title(result: Forecast, name: str) -> str:
+    return {
+        "error_rate": "error rate",
+        "rmse": f"root mean square error in {result.problem.names[0]}",
+        "test_error": "squared error as a share of the variance",
+        "log_loss": "log loss",
+        "r2": "R²",
+    }[name]
+
+
+def _told(result: Forecast, name: str, n: float) -> str:
+    """A measure at a size with its interval."""
+    ends = result.in_units(n) if name == "rmse" else result.at(n, "test_error" if name == "r2" else name)
+    if name == "r2":
+        middle, low, high = 1 - ends[0], 1 - ends[2], 1 - ends[1]
+    else:
+        middle, low, high = ends
+    return f"{_number(middle, name)} ({_number(low, name, bare=True)}-{_number(high, name, bare=True)})"
+
+
+def _number(value: float, name: str, bare: bool = False) -> str:
+    if name == "error_rate":
+        return f"{100 * value:.3g}" + ("" if bare else " %")
+    return f"{value:.3g}" if abs(value) < 1000 else f"{float(f'{value:.4g}'):,.0f}"
+
+
+def _rows(count: float) -> str:
+    return f"{float(f'{count:.2g}'):,.0f}"
 
 
 def save_forecast(result: Forecast, out: Path) -> None:

@@ -41,5 +41,5 @@ def marks_sentence(drawn: Mapping[str, xr.Dataset]) -> str:
     if any(data.attrs["baseline"] for data in drawn.values()):
         said.append("Thin grey: for orientation.")
     if any("status" in data and np.any(data["status"] == UNCONVERGED) for data in measured):
-        said.append("Grey crosses: a run did not converge.")
+        said.append("Open grey marks: runs that did not converge, left out of all means.")
     return " ".join(said)

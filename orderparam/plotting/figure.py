@@ -17,15 +17,29 @@ if TYPE_CHECKING:
     from orderparam.core.study import Comparison
 
 
-def draw(comparison: "Comparison", panels: Sequence[Panel | Freehand], *, columns: int | None = None, caption: str = "") -> Any:
+def draw(
+    comparison: "Comparison",
+    panels: Sequence[Panel | Freehand],
+    *,
+    columns: int | None = None,
+    caption: str = "",
+    narrow: bool = False,
+) -> Any:
     """The figure of a finished study.
 
     Panels with a facet fill a row each when all have as many values as the others; otherwise axes follow one another in `columns`
-    (at most three, or two for four). caption: formatted with the study's parameters. Raises `ValueError` for names that no curve
-    has.
+    (at most three, or two for four). caption: formatted with the study's parameters. narrow: for a telephone, panels below
+    one another. Raises `ValueError` for names that no curve has.
     """
-    text = filled(caption, comparison.parameters)
-    return figure_of(comparison.datasets, panels, title=comparison.study.title, caption=text, columns=columns, given=comparison)
+    return figure_of(
+        comparison.datasets,
+        panels,
+        title=comparison.study.title,
+        caption=filled(caption, comparison.parameters),
+        columns=columns,
+        given=comparison,
+        narrow=narrow,
+    )
 
 
 def figure_of(
@@ -36,14 +50,15 @@ def figure_of(
     caption: str = "",
     columns: int | None = None,
     given: Any = None,
+    narrow: bool = False,
 ) -> Any:
     """The figure of curves that are no study: see `labelled` for what they must say of themselves. Freehand functions are called
-    with the axes and `given`."""
+    with the axes and `given`. narrow: for a telephone, with the panels below one another."""
     look = Look(datasets, panels)
     places = [(panel, value) for panel in panels for value in look.facet_values(panel)]
-    per_row = columns or _columns(panels, look, len(places))
+    per_row = 1 if narrow else columns or _columns(panels, look, len(places))
     rows = -(-len(places) // per_row)
-    figure, grid = canvas(rows, min(per_row, len(places)))
+    figure, grid = canvas(rows, min(per_row, len(places)), narrow)
     flat = grid.ravel()
     for axes, (panel, value) in zip(flat, places):
         if isinstance(panel, Freehand):

@@ -12,14 +12,14 @@ _TITLE, _CAPTION, _GAP = 10, 9, 0.08  # points, points, inches
 _HEIGHTS = {1: 2.6, 2: 2.55, 3: 2.05, 4: 1.75}  # of one set of axes, by the number of columns
 
 
-def canvas(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Any, np.ndarray]:
-    """A figure with rows x columns of axes (always a matrix): a column wide for a single one, else a page.
+def canvas(rows: int = 1, columns: int = 1, narrow: bool = False, **options: Any) -> tuple[Any, np.ndarray]:
+    """A figure with rows x columns of axes (always a matrix): a column wide for a single one or if `narrow`, else a page.
 
     options: of matplotlib's `subplots`, such as `sharex`.
     """
     import matplotlib.pyplot as plt
 
-    width = COLUMN if rows * columns == 1 else PAGE
+    width = COLUMN if narrow or rows * columns == 1 else PAGE
     size = (width, rows * _HEIGHTS.get(columns, 1.7))
     return plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
 

@@ -14,6 +14,7 @@ from orderparam.plotting.panel import Freehand, Panel
 from orderparam.plotting.selection import (
     carried,
     carries,
+    has_unconverged,
     interrupted,
     isolated,
     points_of,
@@ -21,7 +22,6 @@ from orderparam.plotting.selection import (
     role_of,
     select,
     select_all,
-    unconverged,
     values_of,
 )
 from orderparam.plotting.style import COLOURS, DASHES, GREY, MARKERS, ink, paper
@@ -86,10 +86,11 @@ class Look:
                 continue
             for one, colour in self._parts(panel, data):
                 x, y, error = points_of(panel, one, key)
-                if panel.ratio_to:
-                    level = self._reference(panel, one, shown, x, key)
-                    y, error = y / level, None if error is None else error / np.abs(level)
+                level = self._reference(panel, one, shown, x, key) if panel.ratio_to else 1.0
+                y, error = y / level, None if error is None else error / np.abs(level)
                 self._put(axes, panel, one, colour, x, y, error)
+                if has_unconverged(one):
+                    self._put_unconverged(axes, panel, one, key, level)
                 points.append(np.column_stack([np.atleast_1d(x).astype(float), np.atleast_1d(y)]))
                 fitted.setdefault(colour, {})[data.attrs["kind"]] = (x, y, error)
                 self.drawn[key] = data
@@ -171,10 +172,13 @@ class Look:
         self._entry(2, text, said, "", marker, full)
         bars = None if error is None else np.nan_to_num(np.ravel(error))
         axes.errorbar(x, y, bars, fmt=marker, color=colour, markerfacecolor=face, zorder=3)
-        missed = unconverged(data, len(x))
-        if missed.any():
-            axes.plot(x[missed], y[missed], "x", color=GREY, markersize=8, zorder=4)
-            self._entry(4, "not converged", GREY, "", "x", True)
+
+    def _put_unconverged(self, axes: Any, panel: Panel, data: xr.Dataset, key: str, level: Any) -> None:
+        """Means over the runs that did not converge, which are in no other mean: open grey marks."""
+        x, y, _ = points_of(panel, data, key, converged=False)
+        marker = MARKERS[self._labels[role_of(data)].index(data.attrs["label"]) % len(MARKERS)]
+        axes.plot(np.ravel(x), np.ravel(y / level), marker, color=GREY, markerfacecolor="none", markersize=8, zorder=4)
+        self._entry(4, "not converged", GREY, "", marker, False)
 
     def _entry(self, rank: int, text: str, colour: Any, dash: Any, marker: str, full: bool, thin: bool = False) -> None:
         """A legend entry: colours, theories, measurements, orientation in this order; of equal texts the first stays."""
@@ -203,8 +207,16 @@ class Look:
                 at, level, _ = points_of(panel, other, panel.ratio_to)
                 if np.size(level) == 1:
                     return float(np.ravel(level)[0])
-                return np.interp(x, at, level)
+                return _interpolated(x, at, level, "x" in panel.log)
         raise ValueError(f"ratio_to: {key!r} has no curve {panel.ratio_to!r} with the same facets")
+
+
+def _interpolated(x: Any, at: Any, level: Any, logarithmic: bool) -> np.ndarray:
+    """The values at x of a curve given by points: between them, on logarithmic scales if asked; NaN beyond its ends."""
+    x, at, level = (np.asarray(part, float) for part in (x, at, level))
+    if not logarithmic or np.any(at <= 0) or np.any(level <= 0):
+        return np.interp(x, at, level, left=np.nan, right=np.nan)
+    return np.exp(np.interp(np.log(x), np.log(at), np.log(level), left=np.nan, right=np.nan))
 
 
 def _say_exponents(axes: Any, symbol: str, fitted: Mapping[Any, Mapping[str, tuple[Any, Any, Any]]]) -> None:
@@ -217,6 +229,8 @@ def _say_exponents(axes: Any, symbol: str, fitted: Mapping[Any, Mapping[str, tup
             continue
         x, y, error = (np.ravel(part) if part is not None else np.zeros(1) for part in curves["experiment"])
         exponent, half = fitted_power(x.astype(float), y, np.broadcast_to(error, y.shape))
+        if not np.isfinite(exponent):  # fewer than two points, as where most runs did not converge
+            continue
         text = rf"${symbol}^{{{exponent:z.2f}\pm{half:.2f}}}$"
         if "theory" in curves:
             at, level, _ = curves["theory"]

@@ -84,8 +84,11 @@ def get(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
     raise ValueError(f"{data.attrs['label']} has neither a dimension nor an observable {quantity!r}")
 
 
-def points_of(panel: Panel, data: xr.Dataset, key: str) -> tuple[Any, Any, Any]:
-    """x, y and standard error (None for theories) as arrays without dimensions of one point."""
+def points_of(panel: Panel, data: xr.Dataset, key: str, converged: bool = True) -> tuple[Any, Any, Any]:
+    """x, y and standard error (None for theories) as arrays without dimensions of one point.
+
+    converged: False gives the means over the measured runs that did not converge.
+    """
     values = get(data, panel.y).astype(float)
     error = None
     if data.attrs["kind"] == "theory":
@@ -93,7 +96,9 @@ def points_of(panel: Panel, data: xr.Dataset, key: str) -> tuple[Any, Any, Any]:
             values = values.where(data["status"] == DONE)
     else:
         named, name = (data, panel.y) if isinstance(panel.y, str) else (values.to_dataset(name="y"), "y")
-        values, error = estimate(named, name)
+        if "status" in data and "status" not in named:
+            named = named.assign(status=data["status"])
+        values, error = estimate(named, name, converged)
     x = get(data, panel.x)
     x = x.mean("seed") if "seed" in x.dims else x
     keep = [dim for dim in x.dims if data.sizes.get(dim, 2) > 1 or x.ndim == 1]
@@ -109,13 +114,9 @@ def points_of(panel: Panel, data: xr.Dataset, key: str) -> tuple[Any, Any, Any]:
     return x.values, values.isel(drop).values, bars
 
 
-def unconverged(data: xr.Dataset, size: int) -> np.ndarray:
-    """Which measured points have a run that did not converge."""
-    if "status" not in data:
-        return np.zeros(size, bool)
-    status = data["status"] == UNCONVERGED
-    missed = np.ravel(status.any("seed") if "seed" in status.dims else status)
-    return missed if len(missed) == size else np.full(size, missed.any())
+def has_unconverged(data: xr.Dataset) -> bool:
+    """Whether a measurement has a run that did not converge."""
+    return data.attrs["kind"] == "experiment" and "status" in data and bool(np.any(data["status"] == UNCONVERGED))
 
 
 def isolated(y: np.ndarray) -> np.ndarray:

@@ -69,3 +69,47 @@ def newton_fixed_point(
 
     found, (residual, reached, steps) = implicit_root(lambda y: flat(y, args) - y, flat_start, solve, dense)
     return Solved(restore(found), residual, reached <= tolerance, steps.astype(int))
+
+
+def largest_fixed_point(
+    function: Callable[[Float[Array, ""], PyTree], Float[Array, ""]],
+    start: Float[Array, ""],
+    args: PyTree[Any] = None,
+    *,
+    max_steps: int = 400,
+) -> Solved:
+    """The largest y in [0, start] with y = function(y, args), for an increasing function that is concave at and above it, with
+    0 = function(0, args) and function(start, args) <= start: order parameters of ferromagnets.
+
+    Newton steps come down to it monotonically and end where rounding leaves nothing to be gained, also where slope and curvature
+    vanish with the change, at a critical point: y is as exact there as `function` is, which should be so in relative terms at
+    small y. Where the slope of the change is not negative, as it may be where there is no such point above 0, a plain iteration
+    takes the place of Newton's.
+    residual: |function(y) - y|. Derivatives with respect to `args` follow from the implicit function theorem. Never raises: look
+    at `converged`.
+    """
+    eps = jnp.finfo(jnp.float64).eps
+
+    def solve(change: Callable, first: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, "2"]]:
+        def step(state: tuple) -> tuple:
+            y, _, count = state
+            down, slope = jax.jvp(change, (y,), (jnp.ones_like(y),))
+            # A tangent never leads past a root above 0.
+            following = jnp.maximum(y - down / jnp.where(slope < 0, slope, -1.0), 0.0)
+            following = jnp.where(following < jnp.finfo(jnp.float64).tiny, 0.0, following)
+            done = ~(down < 0) | (y - following <= 2 * eps * y)
+            return jnp.where(done, y, following), done, count + 1
+
+        def unfinished(state: tuple) -> Bool[Array, ""]:
+            return ~state[1] & (state[2] < max_steps)
+
+        y, done, count = lax.while_loop(unfinished, step, (first, jnp.asarray(False), jnp.asarray(0)))
+        return y, jnp.stack([done.astype(float), count.astype(float)])
+
+    def change(y: Float[Array, ""]) -> Float[Array, ""]:
+        return function(y, args) - y
+
+    start = jnp.asarray(start, jnp.float64)
+    found, (done, count) = implicit_root(change, start, solve, lambda linear, y: y / linear(jnp.ones_like(y)))
+    residual = jnp.abs(lax.stop_gradient(change(found)))
+    return Solved(found, residual, (done > 0) & jnp.isfinite(residual), count.astype(int))

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import orderparam as op
 from orderparam.analysis import collapse, exponent
+from orderparam.systems.spins import MeanFieldMagnet, exact_magnet
 
 SIZES, X = np.array([8.0, 16.0, 32.0, 64.0]), np.linspace(1.9, 2.1, 9)
 
@@ -57,13 +59,37 @@ def test_small_sizes_that_do_not_scale_are_left_out():
 
 def test_a_correction_to_scaling_is_fitted():
     data = made(3, correction=1.0, error=2e-4)
-    plain = collapse(data, "x", "y", "size", order=2, bootstrap=20, least_sizes=4)
+    with pytest.warns(UserWarning, match=r"'y' does not collapse: chi\^2 .* omega= may help"):
+        plain = collapse(data, "x", "y", "size", order=2, bootstrap=20, least_sizes=4)
+    assert "not accepted" in repr(plain)
     corrected = collapse(data, "x", "y", "size", order=2, bootstrap=40, omega=1.0)
     assert not plain.accepted
     assert corrected.accepted
     assert corrected.sizes == tuple(SIZES)
     assert abs(corrected.correction - 1.0) < 4 * corrected.correction_error
     assert abs(corrected.power + 0.125) < 4 * corrected.power_error
+
+
+def curie_weiss(low, high, sizes, error):
+    """Binder's ratio of exact magnets of these numbers of spins, with noise of standard deviation `error`."""
+    temperatures = np.linspace(low, high, 9)
+    exact = [op.sweep(exact_magnet, MeanFieldMagnet(1.0, spins=n), {"temperature": temperatures})["binder"].values for n in sizes]
+    noisy = np.array(exact) + error * np.random.default_rng(0).standard_normal((len(sizes), 9))
+    columns = {"binder": (("spins", "x"), noisy), "binder_error": (("spins", "x"), np.full(noisy.shape, error))}
+    return xr.Dataset(columns, {"spins": np.array(sizes, float), "x": temperatures})
+
+
+def test_exact_magnets_in_a_narrow_and_a_wide_window():
+    """T_c = 1 and 1/nu = 1/2; in the wide window no polynomial of degree 4 is the scaling function, and that is said."""
+    narrow = curie_weiss(0.98, 1.02, (400, 800, 1600, 3200), 2e-3)
+    found = collapse(narrow, "x", "binder", "spins", power=0, bootstrap=40)
+    assert found.accepted
+    assert abs(found.critical - 1) < 2 * found.critical_error
+    assert abs(found.inverse_nu - 0.5) < 2 * found.inverse_nu_error < 0.05
+    with pytest.warns(UserWarning, match="'binder' does not collapse"):
+        wide = collapse(curie_weiss(0.8, 1.2, (100, 200, 400, 800), 1e-4), "x", "binder", "spins", power=0, bootstrap=10)
+    assert not wide.accepted
+    assert abs(wide.inverse_nu - 0.5) < 2 * wide.inverse_nu_error
 
 
 def test_a_window_leaves_points_out():

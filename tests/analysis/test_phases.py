@@ -192,7 +192,7 @@ def test_what_is_kept_is_not_computed_again(tmp_path, monkeypatch):
     for entry in (kept[-1] / "status").glob("c*"):
         entry.unlink()
     assert ask(store=tmp_path / "line").location == first.location
-    assert evaluated < len(calls) < evaluated + 17
+    assert evaluated < len(calls) <= evaluated + 64  # one batch
 
 
 def test_the_data_set_is_labelled_and_drawn(diagram):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from orderparam.analysis.scaling_law import Runs, iso_flop, scaling_law
-from orderparam.analysis.scaling_law.fit import minimise
-from orderparam.analysis.scaling_law.forms import FORMS
+from orderparam.analysis.scaling_law.fit import DELTA, minimise
+from orderparam.analysis.scaling_law.forms import FORMS, fitting
+from orderparam.analysis.scaling_law.law import _chosen
 
 E, A, B, ALPHA, BETA = 1.69, 406.4, 410.7, 0.34, 0.28  # Hoffmann et al. 2022
 
@@ -176,3 +177,20 @@ def test_too_few_runs():
     n = np.geomspace(1e6, 1e9, 5)
     with pytest.raises(ValueError, match="5 runs: at least 6 are needed"):
         scaling_law(chinchilla(n, n), n, n[::-1])
+
+
+@pytest.mark.parametrize(("form", "seed"), [("additive", 17), ("kaplan", 15), ("kaplan", 3)])
+def test_kaplans_form_is_told_from_the_additive_one_by_all_runs(form, seed):
+    """The additive table extrapolates 1.5 times better with Kaplan's form, by chance."""
+    rng = np.random.default_rng(seed)
+    size = rng.choice([20, 30, 40])
+    n, d = 10 ** rng.uniform(7, 9.5, size), 10 ** rng.uniform(8.5, 11, size)
+    scatter = rng.choice([0.003, 0.01, 0.02])
+    if form == "additive":
+        loss = rng.uniform(0.3, 2) + rng.uniform(100, 600) * n ** -rng.uniform(0.25, 0.4)
+        loss = loss + rng.uniform(200, 1500) * d ** -rng.uniform(0.22, 0.35)
+    else:
+        alpha, beta = rng.uniform(0.06, 0.12), rng.uniform(0.08, 0.15)
+        loss = ((8.8e13 / n) ** (alpha / beta) + 5.4e13 / d) ** beta
+    runs = Runs.of(loss * np.exp(scatter * rng.standard_normal(size)), n, d)
+    assert _chosen(fitting(runs), {"additive": 0.04, "kaplan": 0.025}, runs, DELTA).name == form

@@ -1,10 +1,10 @@
-"""Three thousand malformed command lines, none a traceback or a hang; some of them as processes of their own."""
+"""Malformed command lines of all commands, none a traceback or a hang; some of them as processes of their own."""
 
 import subprocess
 import sys
 
 import pytest
-from malformed import LONGEST, calls, faults, make_files
+from malformed import LONGEST, calls, every_file, faults, make_files, settings
 
 from orderparam.core.study import studies
 
@@ -14,15 +14,26 @@ pytestmark = pytest.mark.attack
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_malformed_calls(tmp_path, monkeypatch, seed):
-    assert faults(tmp_path, monkeypatch, seed, count=500) == []
+    assert faults(tmp_path, monkeypatch, calls(seed, 500, studies()), bombs=True) == []
+
+
+@pytest.mark.timeout(7200)
+def test_every_file(tmp_path, monkeypatch):
+    assert faults(tmp_path, monkeypatch, every_file(), bombs=True) == []
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_every_setting(tmp_path, monkeypatch, seed):
+    assert faults(tmp_path, monkeypatch, settings(seed, studies())) == []
 
 
 @pytest.mark.timeout(3600)
 def test_malformed_calls_in_processes(tmp_path):
     make_files(tmp_path)
     wrong = []
-    for arguments in calls(7, 40, studies()):
-        if arguments[0] == "run" or any("\0" in word or len(word) > 100000 for word in arguments):
+    for arguments in calls(7, 60, studies()):
+        if arguments[0] in ("run", "solve", "phases", "explore") or any("\0" in word or len(word) > 100000 for word in arguments):
             continue  # what is accepted would really run
         command = [sys.executable, "-m", "orderparam.cli", *arguments]
         try:

@@ -11,10 +11,13 @@ import pytest
 pytest.importorskip("panel", reason="the extra explore is not installed")
 pytest.importorskip("playwright.sync_api", reason="the extra browser is not installed")
 sys.path.insert(0, str(Path(__file__).parents[1] / "explore"))
-from test_browser import CHROMIUM, PATIENCE, chromium, explorer, ready  # noqa: F401
+from test_browser import CHROMIUM, MAGNET, PATIENCE, chromium, explorer, ready  # noqa: F401
 
 SECONDS = float(os.environ.get("ORDERPARAM_ATTACK_SECONDS", "600"))
 GROWTH = 1.35  # of the memory after the first third, in which programs are compiled for the first time
+TABS = ("Systems", "Figure", "Phase plane", "Studies", "Your data")
+BUTTONS = ("Measure", "Cancel", "Fill in", "Open its curves", "All studies", "Code and files", "The experiment", "All numbers")
+ADDRESSES = ("?system=x", "?system=spins.ScalarField&f.mass=a", MAGNET + "&theme=dark", MAGNET + "&x")
 
 pytestmark = [pytest.mark.attack, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")]
 
@@ -42,9 +45,10 @@ def act(page, rng):
             for _ in range(rng.randrange(1, 12)):
                 page.keyboard.press(rng.choice(["ArrowRight", "ArrowLeft", "PageUp", "PageDown", "Home", "End"]))
     elif what == "system":
-        systems = page.get_by_label("systems", exact=True)
-        if count := systems.locator("option").count():  # none where nothing fits what was typed
-            systems.select_option(index=rng.randrange(count), timeout=2000)
+        page.get_by_text(rng.choice(["Systems", "Systems", "Studies"]), exact=True).first.click(timeout=2000)
+        cards = page.locator("a[data-name]:visible")
+        cards.first.wait_for(timeout=2000)
+        cards.nth(rng.randrange(cards.count())).click(timeout=2000)
     elif what == "box":
         boxes = page.locator("input[type=checkbox]:visible")
         if boxes.count():
@@ -55,9 +59,9 @@ def act(page, rng):
         if count := menu.locator("option").count():
             menu.select_option(index=rng.randrange(count), timeout=2000)
     elif what == "tab":
-        page.get_by_text(rng.choice(["Curves", "Phase plane", "Gallery", "Your data"]), exact=True).first.click(timeout=2000)
+        page.get_by_text(rng.choice(TABS), exact=True).first.click(timeout=2000)
     elif what == "button":
-        name = rng.choice(["Measure", "Cancel", "Fill in", "Open its curves", "Copy as Python", "Copy as command"])
+        name = rng.choice(BUTTONS)
         button = page.get_by_role("button", name=name).first
         if button.is_visible() and button.is_enabled():
             button.click(timeout=2000)
@@ -68,9 +72,7 @@ def act(page, rng):
             field.fill(rng.choice(["", "0", "-1", "1e9", "nan", "inf", "0.1", "x", "<b>", "3,4", "9" * 60]), timeout=2000)
             page.keyboard.press("Tab")
     else:
-        page.goto(
-            page.url.partition("?")[0] + rng.choice(["?system=x", "?system=spins.ScalarField&f.mass=a", "?theme=dark", "?x"])
-        )
+        page.goto(page.url.partition("?")[0] + rng.choice(ADDRESSES))
         ready(page)
 
 
@@ -81,7 +83,7 @@ def test_random_clicks_leave_no_traceback_and_no_growth(tmp_path, chromium):  # 
     with explorer(tmp_path, port=5233) as address:
         page = chromium.new_page(viewport={"width": 1400, "height": 1000})
         page.set_default_timeout(PATIENCE)
-        page.goto(address)
+        page.goto(address + MAGNET)
         ready(page)
         begun = time.monotonic()
         while time.monotonic() - begun < SECONDS:
@@ -95,7 +97,7 @@ def test_random_clicks_leave_no_traceback_and_no_growth(tmp_path, chromium):  # 
                 page.close()
                 page = chromium.new_page(viewport={"width": 1400, "height": 1000})
                 page.set_default_timeout(PATIENCE)
-                page.goto(address)
+                page.goto(address + MAGNET)
                 ready(page)
         page.close()
         thirds = [max(mb for t, mb in seen if k * SECONDS / 3 <= t < (k + 1) * SECONDS / 3) for k in range(3)]

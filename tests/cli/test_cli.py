@@ -1,6 +1,7 @@
 """The command line: what people meet, and what they meet when they are wrong (one line, exit status 2, nothing overwritten)."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -153,6 +154,7 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["exponents", "__import__('os')"], "unknown function '__import__'"),
         (["exponents", "z1**"], "is not a formula"),
         (["rnu"], "No such command"),
+        (["run", "~nosuchuser/own.py"], "~nosuchuser/own.py: there is no such user"),
     ],
 )
 def test_a_mistake_ends_in_one_clear_line(run, tmp_path, arguments, message):
@@ -178,10 +180,10 @@ def test_an_experiment_that_cannot_run_is_refused_before_its_theory_runs(run, tm
 
 def test_a_folder_has_a_name_that_file_systems_take():
     many = [{"n_train": ",".join(map(str, range(first, 200)))} for first in (1, 2)]
-    names = {result_folder("study", False, changes) for changes in many}
+    names = {result_folder("study", "quick", changes) for changes in many}
     assert len(names) == 2
     assert max(map(len, names)) < 200
-    assert result_folder("study", True, {"path": "a/b"}) == "study-full-path=a_b"
+    assert result_folder("study", "full", {"path": "a/b"}) == "study-full-path=a_b"
 
 
 def test_a_grid_of_labels_is_kept_and_shown_without_remarks(run, tmp_path, recwarn):
@@ -234,7 +236,10 @@ def test_predict_on_known_data_says_what_it_knows(run, tmp_path):
     result = run(*command, "--reach", "0.12")
     assert result.exit_code == 0, result.output
     assert "100 x your data" in result.stdout
-    assert "rows for an error of 0.12" in result.stdout
+    assert re.search(r"With your 260 rows the root mean square error in y is [0-9.]+ \([0-9.-]+\), R² 0", result.stdout)
+    assert "share of the variance of 0.12 needs about" in result.stdout
+    assert "forest instead" in result.stdout
+    assert "half of the columns" in result.stdout
     assert "standardised" in result.stdout
     summary = json.loads((tmp_path / "results" / "predict-d" / "summary.json").read_text())
     import xarray as xr
@@ -266,10 +271,14 @@ def test_predict_reads_words_and_gaps_and_refuses_in_one_line(run, tmp_path):
     result = run("predict", "shop.csv", "--arch", "fc:1:relu", "--groups", "month", "--seeds", "2")
     assert result.exit_code == 0, result.output
     assert "7 gaps filled with the median and marked" in result.stdout
-    assert "other groups are predicted with" in result.stdout
+    assert "held-out other groups: error" in result.stdout
     for words, message in (
         (("--groups", "mnth"), "did you mean 'month'"),
         (("--reach", "-1"), "must be a finite number > 0"),
+        (("--reach", "r2=1.5"), "must be below 1"),
+        (("--reach", "5%"), "of numbers must be one of share, rmse, r2"),
+        (("--estimator", "sklearn.svm.SRV"), "cannot be imported"),
+        (("--estimator", "sklearn.svm.SVR", "--arch", "fc:1:relu"), "cannot be given together"),
         (("--arch", "fc:1:rule"), "rule"),
         (("--target", "kind,price"), "several targets must be numbers"),
     ):

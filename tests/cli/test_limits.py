@@ -14,6 +14,7 @@ from orderparam.cli.finished import finished_run
 from orderparam.cli.limits import check_parameters, check_workers, within_memory
 from orderparam.core.study import Curve, study
 from orderparam.core.study.registry import _registry
+from orderparam.core.study.summary import opened, sealed
 
 
 @pytest.fixture
@@ -134,16 +135,43 @@ def test_what_run_writes_is_shown_by_the_name_of_its_study(run, magnets):
 
 
 @pytest.mark.parametrize("damage", [{"title": {"a": 1}}, {"seconds": "long"}, {"source": None}, {"curves": 3}])
-def test_a_crafted_summary_is_one_line(run, magnets, tmp_path, damage):
+@pytest.mark.parametrize("seal", [json.dumps, sealed], ids=["edited", "sealed"])
+def test_a_crafted_summary_is_one_line(run, magnets, tmp_path, damage, seal):
     assert run("run", "test-limits", "--out", "r").exit_code == 0
     file = tmp_path / "r" / "summary.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), **damage}))
+    file.write_text(seal({**opened(file.read_text()), **damage}))
     result = run("show", "r")
     assert result.exit_code in (0, 2)
     assert "Traceback" not in result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
     if result.exit_code == 2:
         assert "damaged" in result.stderr
+
+
+def test_a_command_may_be_called_again_in_the_same_process():
+    """A group of Zarr before and after each, so that its thread runs and is needed again."""
+    code = """
+import signal, sys, threading
+import zarr
+from orderparam import cli
+sys.argv = ["orderparam", "--version"]
+for _ in range(3):
+    zarr.create_group({})
+    try:
+        cli.main()
+    except SystemExit as end:
+        assert end.code == 0
+assert sum(thread.name == "signals" for thread in threading.enumerate()) == 1
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.ps1 = "> "
+try:
+    cli.main()
+except SystemExit:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+zarr.create_group({})
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr, ended.stdout.count("orderparam ")) == (0, "", 4)
 
 
 def test_zarr_ends_in_silence_on_a_busy_machine():

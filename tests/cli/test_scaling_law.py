@@ -1,6 +1,7 @@
 """`orderparam scaling-law`: tables of runs as trackers write them, one figure, one summary, mistakes in one line."""
 
 import json
+import os
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,7 @@ def test_one_row_a_run(table, tmp_path):
     assert done.exit_code == 0, done.output
     assert "best parameters" in done.output
     assert "1e+24" in done.output
+    assert "times beyond your largest run" in done.output
     folder = tmp_path / "results" / "scaling-law-runs"
     assert (folder / "figure.png").stat().st_size > 10_000
     summary = json.loads((folder / "summary.json").read_text())
@@ -68,9 +70,11 @@ def test_all_shapes_of_a_table_are_the_same_runs(table, tmp_path):
         (("runs.csv",), "name the column of the sizes"),
         (("runs.csv", "--params", "parms"), "has no column 'parms'; did you mean 'params'"),
         (("runs.csv", "--params", "name"), "row 1: name = 'run-0': must be a number, such as 1.3e9 or 1.3B"),
-        (("nowhere.csv", "--params", "params"), "No such file"),
+        (("nowhere.csv", "--params", "params"), "there is no file nowhere.csv"),
+        (("~nosuchuser/a.csv", "--params", "params"), "there is no such user"),
         (("runs.txt", "--params", "params"), "must be one of .csv"),
-        (("empty.csv", "--params", "params"), "cannot be read"),
+        (("empty.csv", "--params", "params"), "empty.csv: the file is empty"),
+        (("empty.json", "--params", "params"), "empty.json: "),
         (("runs.csv", "--params", "params", "--compute", "1e21,many"), "--compute 1e21,many: write one or more numbers"),
         (("runs.csv", "--params", "params", "--compute", "-1"), "must be positive and finite"),
         (("runs.csv", "--params", "params", "--form", "additive"), "one of offset, power, broken"),
@@ -84,6 +88,7 @@ def test_mistakes_are_one_line(table, words, message):
     table.to_csv("runs.txt", index=False)
     pd.concat([table, table[:1]]).to_csv("twice.csv", index=False)
     open("empty.csv", "w").close()
+    open("empty.json", "w").close()
     pd.DataFrame({f"{name} - loss": [loss] for name, loss in zip(table["name"], table["loss"])}).to_csv("wide.csv", index=False)
     table[:39].to_csv("few.csv", index=False)
     done = orderparam(*words)
@@ -91,3 +96,27 @@ def test_mistakes_are_one_line(table, words, message):
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.output
+    assert not os.path.exists("results")
+
+
+def test_what_has_no_end_is_not_read(table):
+    """A pipe blocked for ever, and a link to /dev/zero filled the memory."""
+    table.to_csv("runs.csv", index=False)
+    os.mkfifo("pipe.csv")
+    for name, device in (("zero.csv", "/dev/zero"), ("zero.json", "/dev/zero"), ("linked.jsonl", "pipe.csv")):
+        os.symlink(device, name)
+    for name in ("pipe.csv", "zero.csv", "zero.json", "linked.jsonl"):
+        for words in ((name,), ("runs.csv", "--run", "name", "--runs", name)):
+            done = orderparam(*words, "--params", "params")
+            assert done.exit_code == 2
+            assert f"{name} is a pipe, a socket or a device: must be a file" in done.stderr
+    assert not os.path.exists("results")
+
+
+def test_a_folder_that_was_asked_for_is_as_it_was_after_a_refusal(table):
+    table.to_csv("runs.csv", index=False)
+    os.makedirs("there")
+    for folder in ("there", "there/new/er"):
+        assert orderparam("runs.csv", "--params", "params", "--form", "additive", "--out", folder).exit_code == 2
+        assert os.path.isdir("there")
+        assert not os.listdir("there")

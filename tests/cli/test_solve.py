@@ -2,6 +2,7 @@
 
 import csv
 import math
+import os
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ import orderparam as op
 from orderparam.cli import completion
 from orderparam.cli.commands import app
 from orderparam.cli.ranges import swept
+from orderparam.cli.solve import _title
 from orderparam.core.given import assignments, read
 from orderparam.core.registry import find
 from orderparam.kernels import power_law
@@ -108,6 +110,10 @@ def test_a_plane_is_a_diagram_with_files_and_goes_on(run, tmp_path):
     stored = xr.open_zarr(tmp_path / "plane" / "diagram.zarr", consolidated=False)
     assert "jump" in stored["boundary_kind"].attrs["meanings"]
     assert run(*arguments, "--resolution", "8", "--out", "plane").stdout == result.stdout
+    next(file for file in (tmp_path / "plane" / "diagram.zarr").rglob("c/*") if file.is_file()).write_bytes(b"other")
+    damaged = run(*arguments, "--resolution", "8", "--out", "plane")
+    assert damaged.exit_code == 2
+    assert "diagram.zarr is damaged, or another diagram: move it away" in damaged.stderr
 
 
 def test_one_range_is_a_transition(run):
@@ -138,6 +144,11 @@ def test_lists_of_theories_experiments_and_systems(run):
         (("solve", "onsager", "temperature=1", "temperature=2"), "given twice"),
         (("solve", "onsager"), "temperature T in units of the coupling"),
         (("solve", "mean_field", "temperature=1", "branch=stabel"), "did you mean 'stable'"),
+        (("solve", "onsager", "temperature=2", "temperature.=1"), "temperature.=1: write NAME=VALUE"),
+        (("solve", "onsager", "--over", "temperature=1,2", "--over", "temperature=3,4"), "temperature is swept twice"),
+        (("solve", "onsager", "temperature=2", "--over", "temperature=3,4"), "temperature is given twice"),
+        (("run", "digits-learning-curve", "--set", "seeds=3", "--set", "seeds=4"), "seeds is given twice: 3 and 4"),
+        (("run", "digits-learning-curve", "--set", "seeds=3", "--seeds", "4"), "seeds is given twice: 3 and 4"),
         (("solve", "onsager", "--over", "temperature=1:2"), "write NAME=LOW:HIGH:NUMBER"),
         (("solve", "onsager", "--over", "temperature=-1:2:3:log"), "must be positive"),
         (("solve", "onsager", "temperature=2", "--seeds", "4"), "which has no runs"),
@@ -145,7 +156,8 @@ def test_lists_of_theories_experiments_and_systems(run):
         (("solve", "self_consistent", *REGRESSION[:2], "spectrum=powr_law"), "did you mean 'power_law'"),
         (("solve", "self_consistent", *REGRESSION[:4]), "needs spectrum.source"),
         (("solve", "self_consistent", *REGRESSION, "spectrum.sorce=1"), "did you mean 'source'"),
-        (("solve", "extensive_width.bayes_optimal", "readout=none.npy", "input_dim=5", "noise=1"), "No such file"),
+        (("solve", "extensive_width.bayes_optimal", "readout=none.npy", "input_dim=5", "noise=1"), "there is no file none.npy"),
+        (("solve", "extensive_width.bayes_optimal", "readout=pipe.npy", "input_dim=5", "noise=1"), "pipe.npy is a pipe"),
         (("phases", "onsager", "temperature=2"), "0 ranges are given"),
         (("phases", "onsager", "temperature=1:3:lg"), "write temperature=LOW:HIGH"),
         (("phases", "onsager", "temperature=1:3", "--order", "magnetisatoin"), "did you mean 'absolute_magnetisation'"),
@@ -154,6 +166,7 @@ def test_lists_of_theories_experiments_and_systems(run):
     ],
 )
 def test_a_mistake_is_one_line(run, arguments, told):
+    os.mkfifo("pipe.npy")
     result = run(*arguments)
     assert result.exit_code == 2
     assert told in result.stderr
@@ -171,7 +184,51 @@ def test_names_complete():
     assert [choice for choice, _ in completion.arguments(context, "branch=s")] == ["branch=stable"]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("solve", "onsager", f"temperature={'9x' * 1500}"),
+        ("solve", "a" * 3000),
+        ("solve", "onsager", "b" * 3000),
+        ("run", "c" * 3000),
+        ("list", "theories", "d" * 3000),
+        ("predict", f"{'e' * 3000}.csv"),
+        ("f" * 3000,),
+        ("solve", "onsager", f"--{'g' * 3000}"),
+        ("exponents", "h" * 3000),
+        ("exponents", "z1 + " * 1000),
+    ],
+)
+def test_a_word_without_end_is_not_repeated_whole(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert 20 < len(result.stderr) < 2600
+    assert max(map(len, result.stderr.split())) < 200
+
+
+def test_rows_without_a_solution_are_marked(run):
+    """The metastable state of a magnet in a field ends at its spinodal; above it the numbers are NaN and were not marked."""
+    magnet = ("mean_field", "field=0.1", "branch=metastable", "--show", "magnetisation")
+    result = run("solve", *magnet, "--over", "temperature=0.2:1.2:3", "--out", "o")
+    assert result.exit_code == 0, result.output
+    rows = {row.split()[0]: row for row in result.stdout.splitlines() if row.strip().startswith(("0.2", "0.7", "1.2"))}
+    assert rows["1.2"].split()[1:] == ["nan", "not", "valid"]
+    assert "not valid" not in rows["0.2"]
+
+
 def test_ranges_that_are_swept():
     assert swept("x=1:100:3:log")[1] == pytest.approx([1, 10, 100])
     assert swept("x=1,2") == ("x", [1.0, 2.0])
     assert swept("activation=relu,erf") == ("activation", ["relu", "erf"])
+
+
+def test_rows_without_a_solution_are_explained(run):
+    """Of the Hopfield model at load 0.05 retrieval ends at T = 0.5423."""
+    done = run("solve", "replica_symmetric", "load=0.05", "--over", "temperature=0.4,0.5,0.6,0.7")
+    assert "valid is False at 2 of 4 points: there is no such solution beyond temperature = 0.5" in done.stdout
+
+
+def test_the_figure_says_what_is_held():
+    assert _title("associative_memory.replica_symmetric", {"load": "0.05"}) == "replica symmetric: load = 0.05"
+    assert _title("onsager", {}) == "onsager"

@@ -103,3 +103,10 @@ def _only_in(pid: int) -> Paramagnet:
     if os.getpid() != pid:
         raise RuntimeError("only here")
     return Paramagnet(1.0)
+
+
+@experiment
+def misshapen(system: Paramagnet, key: jax.Array) -> Magnetisation:
+    """Returns a number where an array is declared."""
+    m = sampled(system, key).magnetisation
+    return Magnetisation(m, m, jnp.asarray(True))

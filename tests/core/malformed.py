@@ -1,20 +1,30 @@
 """Command lines that nobody means: wrong words, impossible numbers, damaged files, formulas without end."""
 
+import dataclasses
 import json
+import os
 import random
 import signal
 import string
 import time
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from typer.testing import CliRunner
 
+import orderparam.analysis.scaling_law as scaling_law
 from orderparam.cli.commands import app
-from orderparam.core.study import studies as all_studies
+from orderparam.core.fields import declarations
+from orderparam.core.given import concrete, makers
+from orderparam.core.program import Outcome
+from orderparam.core.registry import experiments, theories
+from orderparam.core.study.summary import sealed
 
 LONGEST = 60  # seconds of one call
+LOG = os.environ.get("ORDERPARAM_TEST_CALLS", "")  # file that lists every call and its end
 NUMBERS = (
     "-1", "0", "-0.0", "1e400", "-1e400", "nan", "inf", "-inf", "9" * 20, "9" * 400, "9" * 5000, "-" + "9" * 30, "1e12", "1e300",
     "1e-400", "0x10", "1_0", "１２", "½", "", " ", "1,2", "1,,2", ",", "+5", "--5", "1e", ".", "1.5", "true", "None",
@@ -27,12 +37,19 @@ TEXTS = (
 )  # fmt: skip
 FILES = (
     "table.csv", "empty.csv", "ragged.csv", "latin.csv", "binary.csv", "huge.npy", "cut.npy", "pickle.npy", "notzip.npz", "y.npy",
-    "nan.npy", "strings.npy", "flat.npy", "folder.csv", "wide.csv", "missing.csv",
+    "nan.npy", "strings.npy", "flat.npy", "folder.csv", "wide.csv", "missing.csv", "pipe.csv", "zero.npy", "columns.csv",
+    "columns.npy", "zeros.npz", "claim.npz", "table.parquet", "cut.parquet", "rows.parquet", "table.xlsx", "cut.xlsx",
+    "zeros.xlsx", "table.feather", "cut.feather", "runs.csv", "runs.jsonl", "deep.json", "cut.json", "table.npz",
 )  # fmt: skip
+COMMANDS = (
+    "list", "run", "run", "run", "show", "predict", "predict", "features", "exponents", "exponents", "other", "solve", "solve",
+    "solve", "phases", "phases", "design", "design", "scaling-law", "scaling-law", "explore", "new-system",
+)  # fmt: skip
+RUNS = ("loss", "n", "d", "name", "lss", "")
 
 
-def make_files(folder: Path) -> None:
-    """The damaged files and results that the calls refer to."""
+def make_files(folder: Path, bombs: bool = False) -> None:
+    """The damaged files and results that the calls refer to; with `bombs`, those too that unpack into very much."""
     rows = "\n".join(f"{50 + i},{i % 4},{100 + 2 * i}.5" for i in range(20))
     (folder / "table.csv").write_text(f"area,rooms,price\n{rows}\n")
     (folder / "empty.csv").write_text("")
@@ -51,10 +68,50 @@ def make_files(folder: Path) -> None:
     np.save(folder / "flat.npy", np.zeros(200))
     (folder / "notzip.npz").write_bytes(b"PK\x03\x04" + b"\0" * 100)
     (folder / "folder.csv").mkdir()
+    os.mkfifo(folder / "pipe.csv")
+    (folder / "zero.npy").symlink_to("/dev/zero")
+    _tables(folder)
+    if bombs:
+        _bombs(folder)
     for name, summary in SUMMARIES.items():
         result = folder / "results" / name
         (result / "result.zarr").mkdir(parents=True)
         (result / "summary.json").write_text(summary)
+
+
+def _bombs(folder: Path) -> None:
+    """Small files of very many columns, or that unpack into very much."""
+    (folder / "columns.csv").write_text("\n".join(",".join(f"{mark}{i}" for i in range(10**6)) for mark in ("a", "1", "2", "3")))
+    np.save(folder / "columns.npy", np.random.default_rng(0).normal(size=(3, 10**6)).astype(np.float32))
+    np.savez_compressed(folder / "zeros.npz", x=np.zeros((2000, 20000)), y=np.zeros(2000))
+    with zipfile.ZipFile(folder / "claim.npz", "w", zipfile.ZIP_DEFLATED) as file:
+        for name in ("x.npy", "y.npy"):
+            file.writestr(name, (folder / "huge.npy").read_bytes() + b"\0" * 10**6)
+    with zipfile.ZipFile(folder / "zeros.xlsx", "w", zipfile.ZIP_DEFLATED) as file:
+        for _ in range(40):
+            file.writestr("xl/worksheets/sheet1.xml", b"<row></row>" * 10**6)
+    import pyarrow
+    from pyarrow import parquet
+
+    many = pyarrow.table({f"c{i}": np.zeros(2 * 10**6, np.int8) for i in range(60)})
+    parquet.write_table(many, folder / "rows.parquet", compression="zstd")
+
+
+def _tables(folder: Path) -> None:
+    """Whole and cut tables in every format."""
+    frame = pd.read_csv(folder / "table.csv")
+    frame.to_parquet(folder / "table.parquet")
+    frame.to_feather(folder / "table.feather")
+    frame.to_excel(folder / "table.xlsx", index=False)
+    np.savez(folder / "table.npz", x=frame[["area", "rooms"]], y=frame["price"])
+    sizes = np.geomspace(1e6, 1e9, 12)
+    runs = pd.DataFrame({"name": [f"r{i}" for i in range(12)], "n": sizes, "d": sizes[::-1] * 20, "loss": 2 + sizes**-0.1})
+    runs.to_csv(folder / "runs.csv", index=False)
+    runs.to_json(folder / "runs.jsonl", orient="records", lines=True)
+    (folder / "deep.json").write_text("[" * 100000)
+    (folder / "cut.json").write_text('[{"loss": 1, "n":')
+    for kind in ("parquet", "xlsx", "feather"):
+        (folder / f"cut.{kind}").write_bytes((folder / f"table.{kind}").read_bytes()[:-40])
 
 
 _WHOLE = {
@@ -73,14 +130,15 @@ SUMMARIES = {
     "bad-deep": "[" * 100000,
     "bad-digits": '{"study": ' + "9" * 5000 + "}",
     "bad-empty": "{}",
+    "bad-checksum": json.dumps(_WHOLE),
     "bad-bytes": "\x00\x01",
-    **{f"bad-{key}": json.dumps({**_WHOLE, key: value}) for key, value in {
+    **{f"bad-{key}": sealed({**_WHOLE, key: value}) for key, value in {
         "study": ["x"], "title": {"a": 1}, "source": None, "parameters": [1], "curves": 3, "agreement": "x", "seconds": "long",
     }.items()},
-    "bad-without": json.dumps({key: value for key, value in _WHOLE.items() if key not in ("title", "seconds")}),
-    "bad-nan": json.dumps({**_WHOLE, "seconds": float("nan")}),
-    "bad-curve": json.dumps({**_WHOLE, "curves": [{"label": "[/]", "facets": 1, "kind": "experiment"}]}),
-    "bad-inf": json.dumps({**_WHOLE, "parameters": {"n_train": [1e400, "x"], "nowhere": 1}}),
+    "bad-without": sealed({key: value for key, value in _WHOLE.items() if key not in ("title", "seconds")}),
+    "bad-nan": sealed({**_WHOLE, "seconds": float("nan")}),
+    "bad-curve": sealed({**_WHOLE, "curves": [{"label": "[/]", "facets": 1, "kind": "experiment"}]}),
+    "bad-inf": sealed({**_WHOLE, "parameters": {"n_train": [1e400, "x"], "nowhere": 1}}),
 }  # fmt: skip
 
 
@@ -131,9 +189,7 @@ def calls(seed: int, count: int, studies: dict) -> Iterator[list[str]]:
         return [word for name in names if draw.random() < 0.5 for word in (name, value())]
 
     for _ in range(count):
-        command = draw.choice(
-            ("list", "run", "run", "run", "show", "predict", "predict", "features", "exponents", "exponents", "other")
-        )
+        command = draw.choice(COMMANDS)
         name = draw.choice(list(studies))
         if command == "list":
             yield ["list", *(draw.choice((value(), mutated(name))) for _ in range(draw.randrange(1, 3)))]
@@ -171,8 +227,78 @@ def calls(seed: int, count: int, studies: dict) -> Iterator[list[str]]:
                 "exponents",
                 draw.choice((text, text, f"{nest}(" * (n := draw.randrange(400)) + "z1" + ")" * n, value(), mutated(text))),
             ]
+        elif command in ("solve", "phases"):
+            yield [command, *_of_a_verb(draw, command, value, mutated)]
+        elif command == "design":
+            choices = option("--target", "--weights", "--kind", "--noise")
+            yield ["design", draw.choice((*FILES, value())), *choices, *draw.choice(([], [], ["--no-labels"]))]
+        elif command == "scaling-law":
+            column = lambda: draw.choice((*RUNS, value()))  # noqa: E731
+            known = [word for name in ("--params", "--data", "--loss", "--unique", "--run") if draw.random() < 0.5
+                     for word in (name, column())]  # fmt: skip
+            choices = option("--form", "--compute", "--flops", "--bootstrap", "--out")
+            further = draw.choice(([], [], ["--runs", draw.choice((*FILES, value()))]))
+            yield ["scaling-law", draw.choice(("runs.csv", "runs.csv", *FILES, value())), *known, *choices, *further]
+        elif command == "explore":
+            yield ["explore", "--no-browser", *option("--port", "--host", "--token", "--folder"), *draw.choice(([], [value()]))]
+        elif command == "new-system":
+            yield ["new-system", value(), *draw.choice(([], [value()]))]
         else:
             yield [value(), *option("--help-", "--version=", "-x")]
+
+
+def _of_a_verb(draw: random.Random, command: str, value: Callable[[], str], mutated: Callable[[str], str]) -> Iterator[str]:
+    """A theory or an experiment with some of its fields and options, right and wrong."""
+    verbs = {**theories(), **experiments()}
+    name = draw.choice(list(verbs))
+    verb = verbs[name]
+    yield draw.choice((name, name, name, mutated(name), value()))
+    system = draw.choice(concrete(verb.systems) or [object])
+    known = declarations(system) if system is not object else {}
+    numbers = ("1", "2", "0.5", "3", "10", "100", "1,2", "1,2;3,4")
+    for field, declaration in known.items():
+        needed = system.__dataclass_fields__[field].default is dataclasses.MISSING
+        if draw.random() < (0.9 if needed else 0.2):
+            words = [maker.__name__ for maker in makers(declaration)] if declaration.kind == "part" else list(declaration.choices)
+            right = str(draw.choice(words)) if words else draw.choice(numbers)
+            written = draw.choice((field, field, field, mutated(field), f"{field}."))
+            yield f"{written}={draw.choice((right, right, right, value()))}"
+    for option in verb.options:
+        if draw.random() < 0.2:
+            yield f"{option}={draw.choice((*map(str, verb.choices(option)), '1', value()))}"
+    if command == "phases":
+        for field in draw.sample(list(known), min(len(known), draw.randrange(3))):
+            yield f"{field}={draw.choice(('1:2', '0.1:3:log', '1:1', '2:1', f'{value()}:{value()}', '1:2:3:4'))}"
+    else:
+        for _ in range(draw.randrange(3)):
+            yield "--over"
+            values = draw.choice(("1:2:3", "1,2", "0:1:5:log", value(), f"1:{value()}:4", "1:2:1e9"))
+            yield f"{draw.choice((*known, value()))}={values}"
+    for name in ("--seeds", "--show", "--against", "--out", "--order", "--level", "--resolution"):
+        if draw.random() < 0.15:
+            yield name
+            yield draw.choice((*verbs, value())) if name == "--against" else value()
+
+
+def every_file() -> Iterator[list[str]]:
+    """Each file given to each command that reads one."""
+    for file in FILES:
+        yield ["predict", file]
+        yield ["features", file]
+        yield ["features", "y.npy", file]
+        yield ["design", file]
+        yield ["design", file, "--no-labels"]
+        yield ["scaling-law", file, "--params", "n", "--data", "d"]
+        yield ["scaling-law", "runs.csv", "--run", "name", "--runs", file, "--params", "n"]
+        yield ["solve", "extensive_width.bayes_optimal", f"readout={file}", "input_dim=5", "noise=1", "n_train=10"]
+
+
+def settings(seed: int, studies: dict) -> Iterator[list[str]]:
+    """`--set` of every parameter of every study, to something that nobody means."""
+    draw = random.Random(seed)
+    for name, study in studies.items():
+        for parameter in study.defaults:
+            yield ["run", name, "--set", f"{parameter}={draw.choice(draw.choice((NUMBERS, TEXTS)))}"]
 
 
 class Hang(BaseException):
@@ -182,7 +308,10 @@ class Hang(BaseException):
 def check(arguments: list[str]) -> str | None:
     """What is wrong with the end of one call in this process; None if nothing is."""
 
+    hung = []
+
     def stop(number, frame):
+        hung.append(True)  # told, too, where the command takes it for an error of what it runs
         raise Hang
 
     before = signal.signal(signal.SIGALRM, stop)
@@ -194,7 +323,7 @@ def check(arguments: list[str]) -> str | None:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
-    if isinstance(result.exception, Hang):
+    if hung:
         return "hangs"
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         return f"raises {type(result.exception).__name__}: {str(result.exception)[:200]}"
@@ -204,19 +333,40 @@ def check(arguments: list[str]) -> str | None:
     return None
 
 
-def faults(tmp_path, monkeypatch, seed: int, count: int) -> list[str]:
-    """The calls that go wrong. What is accepted is built and checked, and stopped before it runs."""
+def faults(tmp_path, monkeypatch, calls: Iterable[list[str]], bombs: bool = False) -> list[str]:
+    """The calls that go wrong. What is accepted is built and checked, and stopped before it runs; of a scaling law there are few
+    bootstraps."""
     monkeypatch.chdir(tmp_path)
-    make_files(tmp_path)
+    make_files(tmp_path, bombs)
 
     def stop(*_, **__):
         raise ValueError("accepted")
 
+    def failed(self, task):
+        return Outcome.failure(task, "accepted")
+
+    def called(self, system, *arguments, **options):
+        self._read(system, arguments, options)
+        stop()
+
+    fit = scaling_law.scaling_law
     monkeypatch.setattr("orderparam.core.study.run.sweep", stop)
+    monkeypatch.setattr("orderparam.core.program.TheoryRun.__call__", failed)
+    monkeypatch.setattr(
+        "orderparam.core.program.TheoryRun.block_shape", lambda self: self.grid.block_shape(1024, self.static_dims)
+    )
+    monkeypatch.setattr("orderparam.core.program.ExperimentRun.__call__", failed)
+    monkeypatch.setattr("orderparam.core.verb.Theory.__call__", called)
+    monkeypatch.setattr("orderparam.explore.server.serve", stop)
+    monkeypatch.setattr(scaling_law, "scaling_law", lambda runs, form, bootstrap: fit(runs, form=form, bootstrap=20))
     wrong: list[str] = []
-    for number, arguments in enumerate(calls(seed, count, all_studies())):
+    for number, arguments in enumerate(calls):
         begin = time.perf_counter()
         fault = check(arguments)
+        taken = time.perf_counter() - begin
         if fault is not None:
-            wrong.append(f"{number}: {[word[:80] for word in arguments]}: {fault} ({time.perf_counter() - begin:.0f} s)")
+            wrong.append(f"{number}: {[word[:80] for word in arguments]}: {fault} ({taken:.0f} s)")
+        if LOG:
+            with open(LOG, "a", encoding="utf-8", errors="replace") as log:
+                log.write(f"{number} {taken:.1f} s {[word[:60] for word in arguments]}: {fault}\n")
     return wrong

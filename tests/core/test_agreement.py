@@ -135,3 +135,44 @@ def test_one_seed_has_no_error_and_no_z():
     table = agreement({"good": good}, _measured([[1], [3]]), ["error"])
     assert np.isnan(table["error"]["z"]).all()
     np.testing.assert_allclose(table["error"]["relative_deviation"].squeeze(), [0.0, 0.5])
+
+
+def _with_status(status):
+    measured = _measured([[1.0, 1.2, 1.4, 9.0, 9.0], [4.0, 4.2, 4.4, 4.6, 4.8]])
+    return measured.assign(status=(("n", "seed"), np.asarray(status)))
+
+
+def test_runs_that_did_not_converge_are_in_no_mean_and_counted():
+    measured = _with_status([[1, 1, 1, 2, 2], [1, 1, 1, 1, 1]])
+    mean, error = estimate(measured, "error")
+    np.testing.assert_allclose(mean, [1.2, 4.4])
+    np.testing.assert_allclose(error[0], 0.2 / np.sqrt(3))
+    missed, _ = estimate(measured, "error", converged=False)
+    np.testing.assert_allclose(missed, [9.0, np.nan])
+    found = agreement({"theory": xr.Dataset({"error": ("n", [1.2, 4.4])}, {"n": [10, 20]})}, measured, ["error"])
+    row = found["error"].squeeze("theory")
+    assert row["runs"].values.tolist() == [3, 5]
+    assert row["unconverged"].values.tolist() == [2, 0]
+    np.testing.assert_allclose(row["mean_of_all"], [4.32, 4.4])
+    assert summary(found)[0]["runs"] == [3, 5]
+    assert "(2 unconverged)" in _printed(found)
+
+
+def test_a_point_at_which_no_run_converged_is_not_compared():
+    measured = _with_status([[2] * 5, [1] * 5])
+    found = agreement({"theory": xr.Dataset({"error": ("n", [1.2, 4.4])}, {"n": [10, 20]})}, measured, ["error"])
+    assert summary(found)[0]["points"] == 1
+
+
+def test_resolution_is_the_standard_error_over_the_theory():
+    theory = xr.Dataset({"error": ("n", [2.0, 5.0])}, {"n": [10, 20]})
+    found = agreement({"theory": theory}, _measured([[1, 2, 3, 2], [4, 5, 6, 5]]), ["error"])
+    spread = np.sqrt(2 / 3 / 4)
+    np.testing.assert_allclose(found["error"]["resolution"].squeeze(), [spread / 2, spread / 5])
+    assert summary(found)[0]["resolution"] == pytest.approx(np.median([spread / 2, spread / 5]))
+
+
+def test_a_theory_that_is_zero_to_rounding_is_compared_with_its_largest_value():
+    theory = xr.Dataset({"error": ("n", [1e-17, 5.0])}, {"n": [10, 20]})
+    found = agreement({"theory": theory}, _measured([[1e-16, 2e-16, 3e-16, 2e-16], [4, 5, 6, 5]]), ["error"])
+    assert np.abs(found["error"]["relative_deviation"].values).max() < 1e-15

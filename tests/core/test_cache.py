@@ -70,7 +70,7 @@ def entries(root):
 
 
 def let_age(root, seconds=3600):
-    for path in entries(root):
+    for path in root.glob("*/*-cache*"):
         os.utime(path, (time.time() - seconds,) * 2)
 
 
@@ -135,11 +135,33 @@ def test_damaged_entries_are_compiled_again_and_then_replaced(damage, tmp_path, 
             }[damage]
         )
     again = run(ORDERPARAM_CACHE=tmp_path)
-    assert (again.value, again.found) == (value, 0)
-    let_age(tmp_path)
-    tidy(tmp_path)
-    assert run(ORDERPARAM_CACHE=tmp_path).compiled == count
+    assert (again.value, again.found, again.compiled) == (value, 0, count)
     assert run(ORDERPARAM_CACHE=tmp_path).found == count
+
+
+def test_an_entry_under_the_name_of_another_is_not_believed(tmp_path, value):
+    """As when files are exchanged: each is whole, and neither is what its name says."""
+    count = run(ORDERPARAM_CACHE=tmp_path).compiled
+    first, *others = entries(tmp_path)
+    taken = [first, *(path for path in others if path.read_bytes() != first.read_bytes())][:2]
+    contents = [path.read_bytes() for path in taken]
+    for path, content in zip(taken, reversed(contents)):
+        path.write_bytes(content)
+    again = run(ORDERPARAM_CACHE=tmp_path)
+    assert (again.value, again.found, again.compiled) == (value, count - 2, 2)
+    assert run(ORDERPARAM_CACHE=tmp_path).found == count
+
+
+def test_an_entry_that_was_altered_and_packed_again_is_not_believed(tmp_path, value):
+    import zlib
+
+    count = run(ORDERPARAM_CACHE=tmp_path).compiled
+    for path in entries(tmp_path):
+        program = bytearray(zlib.decompress(path.read_bytes()))
+        program[len(program) // 2] ^= 255
+        path.write_bytes(zlib.compress(bytes(program)))
+    again = run(ORDERPARAM_CACHE=tmp_path)
+    assert (again.value, again.found, again.compiled) == (value, 0, count)
 
 
 @pytest.mark.parametrize("limit", [pytest.param(0, marks=SLOW), 1000])
@@ -171,6 +193,10 @@ def test_a_folder_that_cannot_be_made_is_named_once(tmp_path, value):
     out, errors = process.communicate(timeout=120)
     assert json.loads(out)[0] == value
     assert errors.count("$ORDERPARAM_CACHE") == errors.count("cannot keep compiled programs: Not a directory") == 1
+    process = start(ORDERPARAM_CACHE="~nosuchuser/programs")
+    out, errors = process.communicate(timeout=120)
+    assert json.loads(out)[0] == value
+    assert errors.count("cannot keep compiled programs: ~nosuchuser/programs: there is no such user") == 1
     assert run(XDG_CACHE_HOME=tmp_path / "file").value == value  # where nobody has chosen, nothing is said
 
 
@@ -202,7 +228,7 @@ def test_a_process_that_ends_tidies_up_once_an_hour(tmp_path):
     run(ORDERPARAM_CACHE=tmp_path)
     stamp = tmp_path / ".tidied"
     left = made(tmp_path, "orderparam-0.0.1-jaxlib-0.9.2-abc", "a", 10, age=500)
-    left.write_bytes(b"damaged")
+    left = left.rename(left.with_name(f"{left.name}.123.new"))
     let_age(tmp_path)
     run(ORDERPARAM_CACHE=tmp_path)
     assert left.exists()

@@ -26,7 +26,7 @@ def test_the_recipe_for_slurm_runs(tmp_path):
         "cores=4": "cores=1",
         'memory="16GB"': 'memory="2GB"',
         "maximum=50": "maximum=2",
-        'op.compare("digits-learning-curve", full=True, out="results/digits-full", ': SWEEP,
+        'op.compare("digits-learning-curve", size="full", out="results/digits-full", ': SWEEP,
     }
     for old, new in changes.items():
         assert old in recipe, old

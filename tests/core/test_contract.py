@@ -155,3 +155,34 @@ def test_two_named_dimensions():
         overlap: Float[Array, "student teacher"]
 
     assert Overlaps(jnp.ones((2, 3))).to_dataset()["overlap"].sizes == {"student": 2, "teacher": 3}
+
+
+def test_a_batch_where_one_number_is_needed_is_named():
+    class Bounded(System):
+        "Two numbers, one below the other."
+
+        low: float = parameter("the lower")
+        high: float = parameter("the higher")
+
+        def __check_init__(self):
+            if self.low > self.high:
+                raise ValueError("turned round")
+
+    with pytest.raises(ValueError, match=r"^Bounded.low = .*1\., *2\..* must be one number each"):
+        Bounded(np.array([1.0, 2.0]), 3.0)
+    with pytest.raises(ValueError, match=r"^turned round"):
+        Bounded(2.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.ma.masked, "temperature holds masked entries"),
+        (np.ma.array([1.0, 2.0], mask=[True, False]), "temperature holds masked entries"),
+        (memoryview(np.ones(2)), "temperature = <memory.*not bytes of memory"),
+    ],
+)
+def test_what_numpy_would_take_for_other_numbers_is_refused(value, message):
+    with pytest.raises(ValueError, match=f"^Paramagnet.{message}"):
+        Paramagnet(value)
+    assert Paramagnet(np.ma.array([1.0, 2.0])).temperature.tolist() == [1.0, 2.0]  # nothing is masked

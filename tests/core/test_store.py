@@ -1,5 +1,6 @@
 """The store of a sweep: nothing lost, nothing computed twice, nothing damaged believed."""
 
+import errno
 import functools
 import os
 import random
@@ -278,3 +279,28 @@ def test_killed_at_any_moment_it_goes_on_without_loss(tmp_path):
     assert 0 < finished < 120
     complete = op.sweep(sampled, SYSTEM, GRID, seeds=20, store=store)
     np.testing.assert_array_equal(complete["magnetisation"], op.sweep(sampled, SYSTEM, GRID, seeds=20)["magnetisation"])
+
+
+def refuse_writing(monkeypatch):
+    """As a file system that is mounted to be read does."""
+    usual = os.open
+
+    def refusing(path, flags, *rest, **others):
+        if flags & (os.O_CREAT | os.O_RDWR | os.O_WRONLY):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), os.fspath(path))
+        return usual(path, flags, *rest, **others)
+
+    monkeypatch.setattr(os, "open", refusing)
+
+
+def test_a_finished_store_that_can_only_be_read_serves(tmp_path, monkeypatch, log):
+    first = op.sweep(counted, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
+    with held(tmp_path / "begun.zarr") as store:
+        write_points(store, [(0, 0), (2, 1)])
+    log.write_text("")
+    refuse_writing(monkeypatch)
+    again = op.sweep(counted, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
+    xr.testing.assert_identical(first.drop_attrs(), again.drop_attrs())
+    with pytest.raises(StoreError, match=r"cannot write .*begun.zarr: Read-only file system; finished points are safe"):
+        op.sweep(counted, SYSTEM, GRID, seeds=2, store=tmp_path / "begun.zarr")
+    assert log.read_text() == ""  # refused before anything is computed

@@ -1,14 +1,19 @@
 """Studies: curves with facets, what is compared with what, and the folder that keeps it."""
 
+import errno
+import itertools
 import json
 
 import numpy as np
 import pytest
 from magnet import Paramagnet, exact, sampled
 
+from orderparam.core.lock import alone
+from orderparam.core.store import StoreError
 from orderparam.core.study import Curve, compare, load, study
 from orderparam.core.study.curve import agree
 from orderparam.core.study.registry import _registry
+from orderparam.core.sweep import sweep
 from orderparam.plotting import Panel
 
 FIELDS = (0.2, 1.0)
@@ -18,7 +23,7 @@ FIELDS = (0.2, 1.0)
     ("build", "full", "message"),
     [
         (lambda seeds: [], {}, "study 'wrong-study': parameter 'seeds' needs a default"),
-        (lambda seeds=1: [], {"seds": 2}, r"no parameter 'seds' \(in full\); did you mean 'seeds'"),
+        (lambda seeds=1: [], {"seds": 2}, r"no parameter 'seds' \(in gallery or full\); did you mean 'seeds'"),
     ],
 )
 def test_a_study_whose_parameters_do_not_fit_is_refused_when_it_is_made(build, full, message):
@@ -97,6 +102,71 @@ def test_a_folder_keeps_facets_agreement_and_all_that_a_figure_needs(magnets, tm
     assert len(again.figure().axes) == 1
 
 
+def test_exchanged_curves_and_an_edited_summary_are_refused(magnets, tmp_path):
+    """Of ten exchanged pairs all were believed, and so was another number in the summary."""
+    compare(magnets, out=tmp_path / "r")
+    curves = tmp_path / "r" / "result.zarr"
+    for one, other in itertools.combinations(sorted(path for path in curves.iterdir() if path.is_dir()), 2):
+        exchange(one, other)
+        with pytest.raises(StoreError, match=r"is not the curve .* that summary.json is about: put it back"):
+            load(tmp_path / "r")
+        exchange(one, other)
+    text = (tmp_path / "r" / "summary.json").read_text()
+    for edited in (text.replace('"seeds": 4', '"seeds": 900'), text.replace('"checksum": "', '"checksum": "0'), "[]"):
+        (tmp_path / "r" / "summary.json").write_text(edited)
+        with pytest.raises(StoreError, match=r"summary.json is damaged \(.*\): the same command writes it anew"):
+            load(tmp_path / "r")
+    compare(magnets, out=tmp_path / "r")
+    assert load(tmp_path / "r").parameters["seeds"] == 4
+
+
+def test_a_run_that_another_process_fills_is_refused_before_anything_is_built(magnets, tmp_path, monkeypatch):
+    compare(magnets, out=tmp_path / "r")
+    monkeypatch.setitem(magnets.__dict__, "build", lambda **_: pytest.fail("built"))
+    with alone(tmp_path / "r"), pytest.raises(StoreError, match=r"r is being filled by another process; wait until it ends"):
+        compare(magnets, out=tmp_path / "r")
+
+
+def test_a_finished_run_that_can_only_be_read_is_shown_again(magnets, tmp_path, monkeypatch):
+    import orderparam.plotting
+
+    def refuse(figure, path):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    first = compare(magnets, out=tmp_path / "r")
+    text = (tmp_path / "r" / "summary.json").read_text()
+    monkeypatch.setattr(orderparam.plotting, "save", refuse)
+    with pytest.warns(UserWarning, match="can only be read: its figure and summary stay as they were"):
+        again = compare(magnets, out=tmp_path / "r")
+    assert all(again.datasets[key].equals(data) for key, data in first.datasets.items())
+    assert (tmp_path / "r" / "summary.json").read_text() == text
+    with pytest.raises(StoreError, match="cannot write"):
+        compare(magnets, out=tmp_path / "new")
+
+
+def exchange(one, other):
+    aside = one.with_name("aside")
+    one.rename(aside)
+    other.rename(one)
+    aside.rename(other)
+
+
+def test_points_that_were_computed_again_are_not_those_of_the_summary(magnets, tmp_path):
+    """Another run of the same study with the same numbers in other places."""
+    compare(magnets, out=tmp_path / "r")
+    store = tmp_path / "r" / "result.zarr" / "monte-carlo--field-1"
+    (store / "status" / "c.0.0").unlink()
+    with pytest.raises(StoreError, match="1 of 8 points are missing"):
+        load(tmp_path / "r")
+    curves = magnets.build()
+    again = next(curve for curve in curves if curve.key == "Monte Carlo, field 1")
+    sweep(again.fn, again.system, again.over, seeds=again.seeds, store=store)
+    with pytest.raises(StoreError, match="if points of it were computed again, the same command writes the summary anew"):
+        load(tmp_path / "r")
+    compare(magnets, out=tmp_path / "r")
+    load(tmp_path / "r")
+
+
 def test_curves_must_be_told_apart(magnets):
     with pytest.raises(ValueError, match="must differ in label or facets"):
         compare(magnets, settings={"label": "Exact"})
@@ -106,3 +176,19 @@ def test_a_study_is_drawn_in_one_way():
     for draw in ({}, {"panels": [Panel("x", "y")], "draw": print}):
         with pytest.raises(ValueError, match="either panels or draw"):
             study("test-none", title="t", source="s", seconds=(1, 2), **draw)
+
+
+def test_the_size_of_the_gallery_has_sixteen_runs_and_what_it_changes():
+    @study("test-sizes", title="", source="", seconds=(1, 2), panels=[Panel("x", "y")], gallery={"dim": 5}, full={"dim": 9})
+    def build(dim: int = 3, seeds: int = 4, many_seeds: int = 40):
+        return []
+
+    try:
+        assert build.parameters() == {"dim": 3, "seeds": 4, "many_seeds": 40}
+        assert build.parameters("gallery") == {"dim": 5, "seeds": 16, "many_seeds": 40}
+        assert build.parameters("full") == {"dim": 9, "seeds": 4, "many_seeds": 40}
+        assert build.parameters("gallery", {"seeds": "8"})["seeds"] == 8
+        with pytest.raises(ValueError, match="size = 'large': must be one of quick, gallery, full"):
+            build.parameters("large")
+    finally:
+        _registry.pop("test-sizes")

@@ -10,10 +10,10 @@ from jaxtyping import Array, Float
 from magnet import Magnetisation, Paramagnet, exact, failing_at_two, sampled
 
 import orderparam as op
+from orderparam.core.errors import SweepError
 from orderparam.core.grid import Grid, point_key
 from orderparam.core.program import TheoryRun
 from orderparam.core.result import Result
-from orderparam.core.sweep import SweepError
 from orderparam.core.system import Record, System, parameter, part, structure
 from orderparam.core.verb import experiment, theory
 

@@ -95,3 +95,19 @@ def test_damaged_files_are_refused_in_one_line(tmp_path, ending):
     with pytest.raises(ValueError, match=rf"t\.{ending}: (cannot be read|\.{ending} files need)") as told:
         read_frame(path)
     assert "\n" not in str(told.value).strip() or ending == "xlsx"
+
+
+def test_large_text_is_read_as_small_text_is(tmp_path, monkeypatch):
+    path = tmp_path / "large.csv"
+    rows = [f"{i},{i / 7:.2f},{'NA' if i % 5 else i},{['p', 'q r', 'none'][i % 3]},{['yes', 'no'][i % 2]},True" for i in range(9)]
+    path.write_text(",a,gaps,word,answer,always\n" + "\n".join(rows))
+    slow = read_frame(path)
+    monkeypatch.setattr("orderparam.data.frame.LARGE", 0)
+    fast = read_frame(path)
+    assert list(fast.columns) == list(slow.columns)
+    for name in slow.columns:
+        assert fast[name].isna().equals(slow[name].isna())
+        assert fast[name].dropna().astype(str).tolist() == slow[name].dropna().astype(str).tolist()
+    path.write_text("a,b\n1,2\n3\n")
+    with pytest.raises(ValueError, match="line 3 has 1 cells"):
+        read_frame(path)

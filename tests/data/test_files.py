@@ -8,11 +8,14 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orderparam.data import DataNotFound, Dataset, apply_task, load_file
+from orderparam.data.columns import fit_encoding
+from orderparam.data.frame import read_frame
 from orderparam.data.table import MISSING, number
 
 X = np.array([[1.0, 2.5], [3.0, -4.0], [5.5, 6.0]])
@@ -375,3 +378,25 @@ def test_a_damaged_file_is_read_or_refused_but_nothing_else(tmp_path_factory, su
     path.write_bytes(bytes(raw[: draw.draw(st.sampled_from([len(raw), len(raw) // 2]))]))
     with contextlib.suppress(ValueError):
         assert isinstance(load_file(path), Dataset)
+
+
+def test_very_many_columns_are_refused_at_once(tmp_path):
+    """A million of them took hours: names were looked up one in all others, and each column is looked at alone."""
+    names = [f"c{i}" for i in range(100_001)]
+    wide = text(tmp_path, "\n".join(",".join(f"{mark}{name}" for name in names) for mark in ("", "1", "2")))
+    with pytest.raises(ValueError, match="line 1 has 100001 cells: must be at most 100000"):
+        read_frame(wide)
+    with pytest.raises(ValueError, match="10001 columns: must be at most 10000"):
+        fit_encoding(pd.DataFrame(np.zeros((2, 10_001))))
+
+
+def test_tables_that_unpack_into_very_much_are_refused_before(tmp_path, monkeypatch):
+    frame = pd.DataFrame({"a": np.arange(50), "b": np.arange(50)})
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.to_excel(tmp_path / "a.xlsx", index=False)
+    monkeypatch.setattr("orderparam.data.frame.MOST_CELLS", 99)
+    monkeypatch.setattr("orderparam.data.frame.MOST_UNPACKED", 99)
+    with pytest.raises(ValueError, match=r"a.parquet: holds 50 rows of 2 columns: must be at most 99 cells"):
+        read_frame(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a.xlsx: unpacks into [0-9]+ bytes: must be at most 99"):
+        read_frame(tmp_path / "a.xlsx")

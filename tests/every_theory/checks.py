@@ -6,13 +6,17 @@
 - It refuses a system of another type by name.
 - Every field of its systems is declared, and refuses by name what nobody can mean.
 - Over random legal parameters it returns finite numbers of a possible sign, or says that it did not converge, or refuses by name.
+- So it does with any of its options.
 - `jax.grad`, `jax.vmap` and `jax.jit` work over it, as far as the registry says so.
 """
 
 import dataclasses
 import inspect
 import math
+import os
 import re
+import time
+import typing
 import zlib
 from collections import Counter
 
@@ -27,6 +31,9 @@ from orderparam.core.result import Result
 from orderparam.core.system import System
 
 DRAWS = 200
+WITH_OPTIONS = 60  # of a theory, with any of its options
+SECONDS = float(os.environ.get("ORDERPARAM_TEST_SECONDS_EACH", "inf"))  # for these, of an example
+LOG = os.environ.get("ORDERPARAM_TEST_DRAWS", "")  # file that lists each of them
 FLAGS = ("converged", "valid", "reliable", "first_order")  # what a result says of itself when its other fields mean nothing
 NOT_NEGATIVE = ("error", "variance", "risk", "loss", "ridge", "dimension", "effective_width")
 
@@ -98,6 +105,16 @@ def checks(room, systems, fewer=None, options=None, infinite=(), decades=2.0, sl
         def test_two_hundred_legal_parameters(theory):
             keeps_its_word(theory, DRAWS)
 
+    @pytest.mark.attack
+    @pytest.mark.timeout(7200)
+    @pytest.mark.parametrize("theory", theories)
+    def test_legal_parameters_with_any_option(theory):
+        words = given.get(theory.fn.__name__, {})
+        fitting = [system for system in systems if isinstance(system, theory.systems)]
+        for place, system in enumerate(fitting):
+            draws = WITH_OPTIONS // len(fitting) + (place < WITH_OPTIONS % len(fitting))
+            hold_with_options(theory, system, words, draws, infinite, decades)
+
     fields = [
         pytest.param(system, name, id=f"{type(system).__name__}-{name}") for system in systems for name in declarations(system)
     ]
@@ -141,8 +158,46 @@ def hold(theory, system, words, draws, infinite, decades):
     return sound
 
 
-def names_a_field(error, system):
-    return any(re.search(rf"\b{field}\b", str(error)) for field in field_names(system))
+def hold_with_options(theory, system, words, draws, infinite, decades):
+    """Asserts that a theory keeps its word at random parameters and with random options."""
+    name = f"{theory.name} {type(system).__name__} options"
+    rng, begin = np.random.default_rng(zlib.crc32(name.encode())), time.monotonic()
+    usual = outcome(theory, system, {}, words)
+    for number in range(draws):
+        if time.monotonic() - begin > SECONDS:
+            return
+        changes, options = draw(system, rng, decades), {**draw_options(theory, rng), **words}
+        found = outcome(theory, system, changes, options)
+        told = f"{name} with {changes} and {options}"
+        if isinstance(found, ValueError):
+            assert names_a_field(found, system, theory.options), f"{told}: {found}"
+        else:
+            fault = faults(found, found if isinstance(usual, ValueError) else usual, infinite)
+            assert not fault, f"{told}: {fault}"
+        if LOG:
+            with open(LOG, "a") as log:
+                log.write(f"{told}, draw {number + 1} of {draws}: {time.monotonic() - begin:.0f} s\n")
+
+
+def draw_options(theory, rng):
+    """Values of about half of the options: any of their words, numbers around the usual ones."""
+    chosen = {}
+    for name, option in theory.options.items():
+        kinds, words = theory.kinds(name), theory.choices(name)
+        if rng.uniform() < 0.5:
+            continue
+        if words:
+            chosen[name] = words[rng.integers(len(words))]
+        elif bool in kinds:
+            chosen[name] = bool(rng.integers(2))
+        elif is_number(option.default) and option.default:
+            value = option.default * 10.0 ** rng.uniform(-1, 0.5)
+            chosen[name] = max(1, round(value)) if float not in kinds else value
+    return chosen
+
+
+def names_a_field(error, system, further=()):
+    return any(re.search(rf"\b{field}\b", str(error)) for field in (*field_names(system), *further))
 
 
 def of_room(room):
@@ -168,7 +223,7 @@ def field_names(record):
 def wrong_values(system, field):
     """What nobody can mean by a field."""
     declaration, value = declarations(system)[field], getattr(system, field)
-    wrong = [object(), "no such thing", 1j, np.array([]), [[]], ["a"], np.array([1.0 + 1j])]
+    wrong = [object(), "no such thing", 1j, np.array([]), [[]], ["a"], np.array([1.0 + 1j]), memoryview(np.ones(2)), np.ma.masked]
     if declaration.kind == "parameter":
         infinite = [] if declaration.infinite else [math.inf]
         wrong += [10**400, *infinite, -math.inf, math.nan, True, {}, {"a": 1}]
@@ -178,11 +233,16 @@ def wrong_values(system, field):
             spoiled.flat[-1] = bad
             wrong.append(spoiled)
         wrong += [np.full(shape, "x"), np.full(shape, 1.0, complex)]
+        wrong += [np.ma.masked_less(np.arange(np.prod(shape)).reshape(shape), 1.0), [memoryview(np.ones(2))]]
+        if np.finfo(np.longdouble).max > np.finfo(np.float64).max:
+            wrong.append(np.full(shape, np.longdouble("1e4000")))
         for key, step in (("minimum", -1.0), ("above", 0.0), ("maximum", 1.0), ("below", 0.0)):
             bound = declaration.limits[key]
             if bound is not None:
                 beyond = bound + step * max(1.0, abs(bound))
                 wrong += [beyond, np.full(shape, beyond)]
+    elif any(typing.get_origin(kind) is tuple for kind in declaration.annotations):
+        wrong.append(np.array(1.0))
     elif declaration.kind == "structure" and int in declaration.annotations:
         wrong += [10**400, math.nan, 1.5, True, None] if type(None) not in declaration.annotations else [math.nan, 1.5, True]
     elif declaration.kind == "structure" and declaration.convert is None and not declaration.choices:

@@ -78,6 +78,23 @@ def test_uploads_are_bounded_and_leave_nothing_behind(tmp_path):
     assert not place.exists()
 
 
+def test_what_is_wrong_with_an_upload_does_not_say_where_it_lies():
+    from orderparam.learning_curves import from_file
+
+    with pytest.raises(ValueError, match=r"^mine.csv: ") as refused, uploaded("mine.csv", b"x,x,y\n" + b"1,2,3\n" * 60) as path:
+        from_file(str(path))
+    assert "orderparam-" not in str(refused.value)
+
+
+def test_an_empty_upload_is_refused_in_words(tmp_path):
+    from orderparam.explore.your_data import YourData
+
+    page = YourData(tmp_path, False, lambda work: None)
+    page.upload.filename = "mine.csv"
+    page.upload.value = b""
+    assert "mine.csv has 0 bytes: must be at least 1" in page.status.object
+
+
 def test_an_array_of_objects_is_not_unpickled(tmp_path):
     from orderparam.learning_curves import from_file
 

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from orderparam.cli.commands import app
 from orderparam.explore.evaluate import curve
 from orderparam.explore.knobs import STEPS
-from orderparam.explore.starts import experiments_of, kinds, theories_of
 from orderparam.explore.state import LONGEST, observables, opened, read
+from orderparam.explore.systems import experiments_of, kinds, theories_of
 
 MAGNET = "spins.MeanFieldMagnet"
 # a system of numbers, one with a part, one whose arrays come from a study, one along whole numbers
@@ -65,15 +65,16 @@ def test_python_measures_what_is_measured(magnet):
     state = magnet.with_(theories=(), seeds=2, measured=2, options={("spins.glauber", "sweeps"): 40})
     found = {}
     exec(state.python(), found)
-    measured = sweep(state.asked(state.experiment), state.made, {state.x: state.places}, seeds=2, progress=False)
+    measured = sweep(state.verb_with_options(state.experiment), state.instance, {state.x: state.places}, seeds=2, progress=False)
     np.testing.assert_array_equal(found["measured"]["magnetisation"].values, measured["magnetisation"].values)
 
 
 @pytest.mark.parametrize("name", [name for name in TAKEN if not name.startswith("kernel_regression")])
 def test_commands_give_the_numbers_that_are_drawn(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    state = moved(name).with_(experiment="")
+    state = moved(name)
     theory = state.theories[0]
+    state = state.with_(experiment="", theories=(theory,))
     drawn = curve(state, theory, never)
     (line,) = state.commands()
     words = shlex.split(line)
@@ -90,7 +91,7 @@ def test_commands_give_the_numbers_that_are_drawn(name, tmp_path, monkeypatch):
 def test_a_system_that_words_cannot_say_has_no_command():
     from orderparam.explore.written import Unwritten
 
-    state = moved("kernel_regression.KernelRegression")
+    state = opened("renormalization.InteractingRegression")
     assert "study.build" in state.python()
     with pytest.raises(Unwritten):
         state.commands()
@@ -146,7 +147,7 @@ def test_a_page_reads_at_most_what_its_axis_can_hold(magnet):
     assert magnet.grid[-1] == magnet.span[1]
     assert set(magnet.places) <= set(magnet.grid)
     teacher = opened("random_features.RandomFeatures")
-    assert teacher.whole
+    assert teacher.along_integers
     assert all(value.is_integer() for value in teacher.grid)
 
 

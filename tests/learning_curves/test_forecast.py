@@ -1,5 +1,8 @@
 """Forecasts of tables as they are: what they say about themselves, held against errors measured later."""
 
+import dataclasses
+import re
+import sys
 import warnings
 
 import numpy as np
@@ -9,7 +12,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import orderparam as op
 from orderparam.learning_curves import KernelForecaster, from_arrays, from_file
-from orderparam.learning_curves.learners import Approximate, Exact, kernel_of
+from orderparam.learning_curves.choice import Candidate
+from orderparam.learning_curves.learners import Exact, Large, kernel_of
 
 ARCH = "fc:1:relu"
 
@@ -22,7 +26,7 @@ def table(rows, seed=0, noise=0.3):
 
 @pytest.fixture(scope="module")
 def known():
-    return op.forecast(*table(250), arch=ARCH)
+    return op.forecast(*table(250), arch=ARCH, compare=False)
 
 
 def test_the_error_measured_later_is_inside(known):
@@ -62,6 +66,16 @@ def test_what_it_says_of_itself_hangs_together(known):
     assert known.summary()["unit"] == "variance of target over the 250 examples"
 
 
+def test_why_the_network_with_the_lower_error_is_not_used_is_said(known, capsys):
+    from orderparam.cli.predict import print_answers
+
+    used, other = Candidate(ARCH, 1.0, 0.3, 0.1, 250), Candidate("fc:1:erf", 0.9, 0.2, 0.1, 250)
+    print_answers(dataclasses.replace(known, candidates=(used, other)))
+    assert "fc:1:erf has the lower leave-one-out error there, but the lower evidence, too" in capsys.readouterr().out
+    print_answers(dataclasses.replace(known, candidates=(used, dataclasses.replace(other, leave_one_out=0.4))))
+    assert "lower evidence" not in capsys.readouterr().out
+
+
 def test_kernels_are_chosen_by_evidence():
     """A target drawn from the process of one kernel has, for each example, most evidence under it."""
     rng = np.random.default_rng(0)
@@ -69,7 +83,7 @@ def test_kernels_are_chosen_by_evidence():
     standardised = (x - x.mean(0)) / x.std(0)
     covariance = kernel_of("fc:3:erf")(standardised, None) + 1e-3 * np.eye(300)
     y = np.linalg.cholesky(covariance) @ rng.normal(size=300)
-    result = op.forecast(x, y, arch=["fc:1:relu", "fc:3:erf"])
+    result = op.forecast(x, y, arch=["fc:1:relu", "fc:3:erf"], compare=False)
     assert result.arch == "fc:3:erf"
     assert [one.arch for one in result.candidates] == ["fc:3:erf", "fc:1:relu"]
 
@@ -95,7 +109,7 @@ def test_classes_are_measured_and_predicted():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 4))
     words = np.where(x[:, 0] + 0.5 * rng.normal(size=300) > 0, "up", "down")
-    result = op.forecast(x, words, arch=ARCH)
+    result = op.forecast(x, words, arch=ARCH, compare=False)
     assert result.problem.classes == ("down", "up")
     rate, low, high = result.at(299, "error_rate")
     measured = float(result.measured["error_rate"][-1].mean())
@@ -103,14 +117,14 @@ def test_classes_are_measured_and_predicted():
     assert low < np.arctan(0.5) / np.pi * 1.1 < high  # the best rule errs in arctan(0.5)/pi
     loss = result.at(3000, "log_loss")
     assert 0 < loss[1] < loss[0] < loss[2] < np.log(2) * 1.5
-    three = op.forecast(x, np.digitize(x[:, 0], [-0.5, 0.5]), arch=ARCH)
+    three = op.forecast(x, np.digitize(x[:, 0], [-0.5, 0.5]), arch=ARCH, compare=False)
     assert three.problem.values.shape == (300, 3)
     assert three.at(300, "error_rate")[0] < 0.3
 
 
 def test_several_targets_share_the_inputs():
     x, y = table(120)
-    result = op.forecast(x, np.stack([y, 10 * x[:, 3]], axis=1), arch=ARCH)
+    result = op.forecast(x, np.stack([y, 10 * x[:, 3]], axis=1), arch=ARCH, compare=False)
     errors = result.measured["output_error"].isel(n_train=-1).mean("seed").values
     assert errors.sum() == pytest.approx(result.leave_one_out)
     assert errors[1] < errors[0]
@@ -136,9 +150,11 @@ def test_groups_that_matter_are_noticed():
     groups = np.repeat(np.arange(20), 8)
     x = rng.normal(size=(20, 4))[groups] + 0.05 * rng.normal(size=(160, 4))
     y = rng.normal(size=20)[groups] + 0.1 * rng.normal(size=160)
-    with pytest.warns(UserWarning, match="other groups are predicted with .* times the error of random rows"):
-        grouped = op.forecast(x, y, arch=ARCH, groups=groups, orders=4)
-    plain = op.forecast(x, y, arch=ARCH, orders=4)
+    with pytest.warns(
+        UserWarning, match=r"held-out other groups: error .* random rows: .* a significant difference, by a factor"
+    ):
+        grouped = op.forecast(x, y, arch=ARCH, compare=False, groups=groups, orders=4)
+    plain = op.forecast(x, y, arch=ARCH, compare=False, orders=4)
     assert grouped.at(159)[0] > 3 * plain.at(159)[0]
 
 
@@ -148,27 +164,74 @@ def test_rows_in_time_are_predicted_from_earlier_ones():
     x = rng.normal(size=(300, 3)) + drift[:, None]
     y = x[:, 0] + drift**2 / 3 + 0.1 * rng.normal(size=300)
     order = rng.permutation(300)
-    with pytest.warns(UserWarning, match="other later rows are predicted with"):
-        timed = op.forecast(x[order], y[order], arch=ARCH, time=np.arange(300)[order], orders=4)
+    with pytest.warns(UserWarning, match=r"held-out later rows: error .* ± .*; random rows: .* ± .*: a significant difference"):
+        timed = op.forecast(x[order], y[order], arch=ARCH, compare=False, time=np.arange(300)[order], orders=4)
     assert timed.problem.ordered
     assert np.allclose(timed.problem.values[:, 0], y)
     assert int(timed.measured["n_train"][-1]) == 270
 
 
-def test_many_rows_are_all_used_and_it_is_said():
-    """The features of a part of the rows as centres: with all rows as centres they are the kernel itself."""
+def test_rows_in_random_order_seldom_drift_significantly(monkeypatch):
+    """The whole forecast for one table, and the comparison alone for many."""
+    x, y = table(80, noise=1.0)
+    assert (
+        op.forecast(x, y, arch=ARCH, compare=False, time=np.arange(80), orders=2)
+        .notes[-1]
+        .endswith(": no significant difference")
+    )
+    learning = sys.modules["orderparam.learning_curves.forecast"]
+    monkeypatch.setattr(learning, "best_ridge", lambda found: (1.0, 1.0))
+    drifting = 0
+    for seed in range(12):
+        x, y = table(80, seed, noise=1.0)
+        problem = from_arrays(x, y, time=np.arange(80))
+        found = learning.learner(ARCH, problem.inputs, problem.targets)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            said = learning._dependence(problem, found, learning.measure(problem, found, 1.0, 2))
+        drifting += "a significant difference" in said[0]
+    assert drifting <= 3
+
+
+def test_many_rows_are_learned_by_the_exact_kernel(monkeypatch):
+    """Leave-one-out, leave-group-out and held-out errors from Cholesky factors are those from the eigendecomposition."""
     x, y = table(150)
     targets = ((y - y.mean()) / y.std())[:, None]
     exact = Exact(kernel_of(ARCH)(x, None), targets)
-    features = Approximate.of(kernel_of(ARCH), x, targets, 150)
-    order = np.random.default_rng(0).permutation(150)
-    for one, other in zip(exact.curve(0.1, order, [40, 100]).residuals, features.curve(0.1, order, [40, 100]).residuals):
-        assert np.allclose(one, other, atol=1e-6)
-    assert np.allclose(exact.leave_one_out(0.1), features.leave_one_out(0.1), atol=1e-6)
-    alone = [np.sum(features.leave_one_out(ridge) ** 2) for ridge in features.ridges]
-    assert np.allclose(features.left_out_errors(), alone, rtol=1e-6)
-    assert np.allclose(exact.eigenvalues[:50], features.eigenvalues[:50], rtol=1e-6)
-    assert np.allclose(exact.power[:20], features.power[:20], rtol=1e-4, atol=1e-10)
+    monkeypatch.setattr("orderparam.learning_curves.learners.MOST_ROWS", 60)
+    large = Large.of(kernel_of(ARCH), x, targets)
+    order, groups = np.random.default_rng(0).permutation(150), np.arange(150) // 3
+    for one, other in zip(exact.curve(0.1, order, [40, 100]).residuals, large.curve(0.1, order, [40, 100]).residuals):
+        assert np.allclose(one, other, atol=1e-8)
+    assert np.allclose(exact.leave_one_out(0.1), large.leave_one_out(0.1), atol=1e-8)
+    assert np.allclose(exact.leave_group_out(0.1, groups), large.leave_group_out(0.1, groups), atol=1e-8)
+    assert len(large.eigenvalues) == 60
+
+
+def test_more_rows_never_give_a_worse_answer():
+    """One law, whose floor is known: the forecasts of its first 2000, 2001 and 5000 rows agree, and none claims another floor."""
+    x, y = table(5000, noise=0.6)
+    floor = 0.36 / (1.25 + 0.36)
+    found = {rows: op.forecast(x[:rows], y[:rows], arch=ARCH, compare=False, orders=2) for rows in (2000, 2001, 5000)}
+    for rows, result in found.items():
+        low, high = (share * result.leave_one_out for share in result.law.floor_interval)
+        assert low < floor * 1.05
+        assert high > floor * 0.9
+        for size in (4000, 20_000, 100_000):
+            assert result.at(size)[1] < found[5000].at(size)[0] < result.at(size)[2], (rows, size)
+    assert found[2001].at(100_000)[0] == pytest.approx(found[2000].at(100_000)[0], rel=0.02)
+    assert found[5000].at(100_000)[2] / found[5000].at(100_000)[1] < found[2000].at(100_000)[2] / found[2000].at(100_000)[1]
+
+
+def test_ten_thousand_rows_and_more_are_measured_on_a_part(monkeypatch):
+    for module in ("forecast", "learners", "measured"):
+        monkeypatch.setattr(sys.modules[f"orderparam.learning_curves.{module}"], "LARGEST", 300)
+    monkeypatch.setattr("orderparam.learning_curves.learners.MOST_ROWS", 700)
+    x, y = table(900)
+    result = op.forecast(x, y, arch=ARCH, compare=False, orders=2)
+    assert int(result.measured["n_train"][-1]) == 300
+    assert "learned up to 300 of the 900 rows, exactly" in result.notes[0]
+    assert result.at(900)[0] < result.at(300)[0]
 
 
 def test_a_table_of_words_gaps_and_dates(tmp_path):
@@ -188,7 +251,7 @@ def test_a_table_of_words_gaps_and_dates(tmp_path):
     assert problem.inputs.shape == (79, 2 + 2 + 1)
     assert [column.kind for column in problem.columns] == ["words", "numbers", "dates"]
     assert problem.notes == ("1 rows left out: no price",)
-    result = op.forecast(frame.drop(columns="price"), frame["price"], arch=ARCH)
+    result = op.forecast(frame.drop(columns="price"), frame["price"], arch=ARCH, compare=False)
     assert result.at(78)[0] == pytest.approx(float(result.leave_one_out))
     assert np.allclose(problem.values[:, 0], result.problem.values[:, 0])
 
@@ -244,3 +307,88 @@ def test_the_estimator_predicts_and_forecasts():
     assert curve.leave_one_out == pytest.approx(model.leave_one_out_)
     frame = pd.DataFrame({"a": x[:, 0], "w": np.where(x[:, 1] > 0, "p", "q")})
     assert KernelForecaster().fit(frame, y).predict(frame).shape == (100,)
+
+
+def test_any_estimator_is_forecast_beside_those_that_are_compared():
+    x, y = table(200)
+    result = op.forecast(x, y, estimator="sklearn.neighbors.KNeighborsRegressor")
+    assert result.learner == "KNeighborsRegressor"
+    names = [one.name for one in result.compared]
+    assert set(names) == {"KNeighborsRegressor", "boosting", "forest", "ridge", f"network {result.arch}"}
+    assert [one.error for one in result.compared] == sorted(one.error for one in result.compared)
+    assert result.best is not None
+    assert result.best.learner == names[0] != result.learner
+    assert int(result.measured["n_train"][-1]) == 160
+    own = next(one for one in result.compared if one.name == result.learner)
+    assert result.leave_one_out == pytest.approx(own.error, rel=0.01)  # the same folds
+    ratio, low, high = own.against(result.compared[0])
+    assert low < ratio < high
+    assert ratio == pytest.approx(own.error / result.compared[0].error)
+    halved, least, most = result.columns_halved
+    assert least < halved < most
+    assert halved > 1
+    assert result.sentence().startswith("With your 200 rows the root mean square error in target is ")
+
+
+def test_the_curve_of_an_estimator_is_measured_and_holds_what_comes_later():
+    """Ridge regression of a linear law: its error later, measured here."""
+    from sklearn.linear_model import Ridge
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 20))
+    y = x @ rng.normal(size=20) / 4 + rng.normal(size=3000)
+    result = op.forecast(x[:200], y[:200], estimator=Ridge(), compare=False)
+    assert result.compared == ()
+    assert result.best is None
+    model = Ridge().fit(x[:1000], y[:1000])
+    error = np.mean((model.predict(x[1000:]) - y[1000:]) ** 2) / y.var()
+    _, low, high = result.at(1000)
+    assert low < error < high
+    assert high < 4 * low
+
+
+def test_classes_of_an_estimator_are_judged_by_its_probabilities():
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.svm import LinearSVC
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 4))
+    words = np.where(x[:, 0] + 0.5 * rng.normal(size=300) > 0, "up", "down")
+    result = op.forecast(x, words, estimator=LogisticRegression(), compare=False)
+    last = result.measured.isel(n_train=-1).mean("seed")
+    assert abs(float(last["confidence"]) - (1 - float(last["error_rate"]))) < 0.06
+    _, low, high = result.at(1000, "error_rate")
+    assert low < np.arctan(0.5) / np.pi < high
+    assert re.match(r"With your 300 rows the error rate is [0-9.]+ % \([0-9.]+-[0-9.]+\)\. Twice the rows: ", result.sentence())
+    hard = op.forecast(x, words, estimator=LinearSVC(), compare=False)
+    assert hard.at(300, "error_rate")[0] == pytest.approx(result.at(300, "error_rate")[0], rel=0.3)
+    twelve = op.forecast(x, (x[:, 0] * 2).round().clip(-5, 5).astype(int) + 5, estimator=GaussianNB(), compare=False)
+    assert len(twelve.problem.classes) > 5
+    assert 0 < twelve.at(300, "error_rate")[0] < 0.5
+
+
+def test_rows_for_every_measure(known):
+    assert known.rows_for(0.3, "test_error") == pytest.approx(known.rows_for(0.7, "r2"))
+    rows = known.rows_for(known.in_units(1000)[0], "rmse")
+    assert rows[0] == pytest.approx(1000, rel=0.02)
+    assert "R² 0.7 needs about" in known.sentence(0.7, "r2") or "R² 0.7 would need about" in known.sentence(0.7, "r2")
+    assert "is out of reach: 25,000 rows, 100 times yours, are predicted to leave 0.0" in known.sentence(1e-6)
+    with pytest.raises(ValueError, match="'error_rate': of data/target must be one of test_error, r2, rmse"):
+        known.rows_for(0.1, "error_rate")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        ("sklearn.ensemble.RandomForst", "cannot be imported"),
+        ("nothing", "cannot be imported"),
+        ("sklearn.ensemble.StackingRegressor", "needs settings"),
+        ("sklearn.preprocessing.StandardScaler", "has no predict"),
+        (Exact, "is a class"),
+        (3, "has no fit and no predict and no get_params"),
+    ],
+)
+def test_what_is_no_estimator_is_refused(estimator, message):
+    with pytest.raises(ValueError, match=message):
+        op.forecast(*table(60), estimator=estimator)

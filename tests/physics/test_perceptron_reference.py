@@ -140,3 +140,18 @@ def test_students_at_high_temperature(weights):
     np.testing.assert_allclose(hot.teacher_overlap, overlap, rtol=1e-5)
     with pytest.raises(ValueError, match="temperature = 0"):
         high_temperature(ThermalPerceptron(1.0, 0.0))
+
+
+@pytest.mark.parametrize("alpha", [8.0, 12.0, 20.0])
+def test_cold_spherical_students_make_no_mistakes(alpha):
+    """At T = 0 no student makes a mistake, so that the entropy is the free entropy."""
+    found = quenched(ThermalPerceptron(alpha, 0.0, "spherical"))
+    assert float(found.mistakes) == 0.0
+    assert float(found.entropy) == float(found.free_entropy)
+
+
+def test_almost_cold_spherical_students_at_many_examples():
+    """The student's evidence of a label bends far below zero field, where a rule for the teacher's sign alone has no nodes."""
+    found = quenched(ThermalPerceptron(12.0, 0.2, "spherical"))
+    np.testing.assert_allclose(found.classification_error, 0.0538052378, atol=1e-10)
+    np.testing.assert_allclose(found.mistakes, 0.00137109618, atol=1e-11)

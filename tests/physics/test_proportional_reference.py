@@ -18,7 +18,7 @@ from orderparam.systems.proportional import (
     integrated_width,
     kernel_corrected,
 )
-from orderparam.systems.proportional.tasks import patch_teacher
+from orderparam.systems.proportional.model import patch_teacher
 
 DIGITS = load_digits()
 X = (DIGITS.data - DIGITS.data.mean()) / DIGITS.data.std()

@@ -86,14 +86,18 @@ def test_a_curve_without_the_facet_is_drawn_everywhere_and_a_baseline_is_grey(co
     assert "Thin grey: for orientation." in figure.texts[-1].get_text().replace("\n", " ")
 
 
-def test_what_did_not_converge_is_left_out_of_a_line_and_crossed_out_on_a_mark(comparison):
+def test_what_did_not_converge_is_left_out_of_a_line_and_of_a_mean_and_drawn_open(comparison):
+    measured = comparison.datasets["experiment 1"]
     comparison.datasets["theory 1"]["status"][1] = 2
     comparison.datasets["experiment 1"]["status"][2, 0] = 2
     figure = draw(comparison, [Panel("n_train", "error", where={"width": 1, "layer": 0})])
     (axes,) = figure.axes
     np.testing.assert_array_equal(np.isnan(_lines(axes)[0].get_ydata()), [False, True, False, False])
-    (cross,) = [line for line in axes.get_lines() if line.get_marker() == "x"]
-    assert cross.get_xdata().tolist() == [40.0]
+    (open_marks,) = [line for line in axes.get_lines() if line.get_color() == GREY]
+    error = measured["error"].sel(layer=0) if "layer" in measured.coords else measured["error"].isel(layer=0)
+    np.testing.assert_allclose(open_marks.get_ydata(), [np.nan, np.nan, error.isel(n_train=2, seed=0), np.nan])
+    means = _lines(axes, False)[0].get_ydata()
+    np.testing.assert_allclose(means[2], error.isel(n_train=2)[1:].mean())
     assert "not converged" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
@@ -133,7 +137,7 @@ def test_facets_in_a_row_share_the_y_axis_unless_told_otherwise(comparison):
 
 def test_a_room_with_another_convention_says_it_on_its_axes(comparison):
     for data in comparison.datasets.values():
-        data.attrs["function"] = "orderparam.systems.online_sgd.committee.theory.overlap_flow()"
+        data.attrs["function"] = "orderparam.systems.online_sgd.theory.overlap_flow()"
         data["test_error"] = data["error"]
     figure = draw(comparison, [Panel("n_train", "test_error", by="width", where={"layer": 0})])
     assert figure.axes[0].get_ylabel() == words("test_error", "online_sgd") != words("test_error")

@@ -28,7 +28,7 @@ from orderparam.systems.extensive_width import (
     staircase,
     steep_hierarchy,
 )
-from orderparam.systems.extensive_width.theory.matrix_channel import matrix_channel, quadrature
+from orderparam.systems.extensive_width.quadratic import matrix_channel, quadrature
 
 CUBIC = HierarchicalTeacher(input_dim=100, width=50, decay=0.6, noise=0.05, activation=Hermite(3))
 

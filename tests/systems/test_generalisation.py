@@ -81,6 +81,18 @@ def test_bounds_by_counting():
     np.testing.assert_allclose(uniform_bound(system, form="dimension").error, expected, rtol=1e-13)
 
 
+@pytest.mark.parametrize(("ratio", "dim"), [(0.1, 10_000), (0.499, 10_000), (0.55, 10_000), (0.8, 10_000), (2.0, 10_000)])
+def test_bounds_in_many_dimensions(ratio, dim):
+    """Below d/2 examples it was -inf or far too small: the terms that count were left out."""
+    points = round(2 * ratio * dim)
+    dichotomies, term = 0, 1
+    for k in range(min(dim, points)):
+        dichotomies += 2 * term
+        term = term * (points - 1 - k) // (k + 1)
+    expected = 2 / (ratio * dim) * (math.log2(dichotomies) + math.log2(2 / 0.05))
+    np.testing.assert_allclose(uniform_bound(PerceptronLearning(ratio, dim)).error, expected, rtol=1e-10)
+
+
 @pytest.mark.parametrize("ratio", [1.0, 10.0, 1e3])
 def test_bounds_hold_for_the_worst(ratio):
     system = PerceptronLearning(ratio, 1000)

@@ -12,7 +12,7 @@ from orderparam.systems.kernel_adaptation import (
     sampled_at_scale,
     solved_on_drawn_data,
 )
-from orderparam.systems.kernel_adaptation.two_layers.experiment.data import training_set
+from orderparam.systems.kernel_adaptation.two_layers.experiment import training_set
 
 LINEAR = TwoLayerNetwork(6, 2000, 5, 0.3, hermite_target({1: 1.0}), activation="linear")
 

@@ -6,7 +6,7 @@ import pytest
 from orderparam.core.study import find
 from orderparam.data import images as posed
 from orderparam.data import load
-from orderparam.systems.kernel_regression.pool import images
+from orderparam.systems.kernel_regression.pool import model as images
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_a_pool_beyond_what_is_there_is_all_that_is_there(digits_alone):
 
 def test_training_sets_of_the_full_study_leave_images_to_test_on(digits_alone):
     study = find("gpr-binary-images")
-    parameters = study.parameters(full=True, settings={"tasks": "mnist:3-vs-8"})
+    parameters = study.parameters("full", settings={"tasks": "mnist:3-vs-8"})
     with pytest.warns(UserWarning, match=r"left out: n_train = \[1000, 3000\]"):
         curves = study.build(**parameters)
     assert all(max(curve.over["n_train"]) <= 300.0001 for curve in curves)

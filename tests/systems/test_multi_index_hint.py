@@ -17,8 +17,7 @@ from orderparam.systems.multi_index import (
     state_evolution,
     threshold,
 )
-from orderparam.systems.multi_index.hint.experiment import _parity
-from orderparam.systems.multi_index.learnability.experiment import _square_and_sign
+from orderparam.systems.multi_index.experiment import _parity, _square_and_sign
 
 
 def measured(experiment, system, seeds):

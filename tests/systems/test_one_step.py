@@ -25,7 +25,7 @@ from orderparam.systems.one_step import (
     spiked_asymptotics,
     train_first_layer,
 )
-from orderparam.systems.one_step.theory.conditional import moments
+from orderparam.systems.one_step.saddle import moments
 
 TANH = OneStep(2.0, 1.0, 4.0, 1.0, ridge=0.05, activation="tanh", labels=RealLabels("tanh", 0.1), input_dim=100)
 

@@ -14,6 +14,7 @@ from orderparam.systems.online_sgd import (
     PhasePoint,
     SphereStart,
     asymptotic_error,
+    averages,
     overlap_chain,
     overlap_flow,
     phase_flow,
@@ -21,11 +22,9 @@ from orderparam.systems.online_sgd import (
     time_exponent,
     trained_network,
 )
-from orderparam.systems.online_sgd.averages import moments
-from orderparam.systems.online_sgd.averages.kinked import four_points
-from orderparam.systems.online_sgd.averages.smooth import signal_power
-from orderparam.systems.online_sgd.committee.chain import lower_root
-from orderparam.systems.online_sgd.committee.equations import Order, problem, risk_of, velocity
+from orderparam.systems.online_sgd.averages import four_points, signal_power
+from orderparam.systems.online_sgd.experiment import lower_root
+from orderparam.systems.online_sgd.theory import Order, problem, risk_of, velocity
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +40,7 @@ def fields():
 def sampled(name, fields, signed, count=2_000_000):
     """Risk, learning and noise term (with label noise 0.1) by plain sampling, with standard errors."""
     sigma = activation(name)
-    z = np.random.default_rng(1).standard_normal((count, 5)) @ np.asarray(moments.symmetric_root(fields))
+    z = np.random.default_rng(1).standard_normal((count, 5)) @ np.asarray(averages.symmetric_root(fields))
     error = np.asarray(sigma(z)) @ np.asarray(signed)
     slopes = np.asarray(sigma.derivative(z[:, :3]))
     learning = slopes.T @ (error[:, None] * z) / count
@@ -55,9 +54,9 @@ def test_averages_agree_with_sampling(name, fields):
     covariance, signed = fields
     risk, learning, noise = sampled(name, covariance, signed)
     sigma = activation(name)
-    assert float(moments.half_square(sigma, covariance, signed)) == pytest.approx(risk, abs=2e-3)
-    np.testing.assert_allclose(moments.learning_term(sigma, covariance, signed, 3), learning, atol=2e-3)
-    found = jax.jit(lambda c: moments.noise_term(sigma, c, signed, 3, jnp.asarray(0.1)))(covariance)
+    assert float(averages.half_square(sigma, covariance, signed)) == pytest.approx(risk, abs=2e-3)
+    np.testing.assert_allclose(averages.learning_term(sigma, covariance, signed, 3), learning, atol=2e-3)
+    found = jax.jit(lambda c: averages.noise_term(sigma, c, signed, 3, jnp.asarray(0.1)))(covariance)
     np.testing.assert_allclose(found, noise, atol=2e-3)
 
 
@@ -65,10 +64,10 @@ def test_quasi_random_fields_agree_with_the_closed_form(fields):
     """The fallback of activations with unusual kinks, on one activation where it can be checked."""
     covariance, signed = fields
     sigma = activation("erf_scaled")
-    points = moments.field_points(5) @ moments.symmetric_root(covariance)
+    points = averages.field_points(5) @ averages.symmetric_root(covariance)
     slopes, error = sigma.derivative(points[:, :3]), sigma(points) @ signed
     quadrature = (slopes * error[:, None] ** 2).T @ slopes / len(points)
-    exact = moments.noise_term(sigma, covariance, signed, 3, jnp.asarray(0.0))
+    exact = averages.noise_term(sigma, covariance, signed, 3, jnp.asarray(0.0))
     np.testing.assert_allclose(quadrature, exact, rtol=3e-3)
 
 
@@ -79,7 +78,7 @@ def test_smooth_quadrature_agrees_with_the_closed_form(fields):
     rows = jnp.eye(2)[jnp.asarray([0, 1, 0, 0, 1])]
     power = jax.jit(lambda law: signal_power(sigma, law, signed, 3))
     for law in (covariance, rows @ rows.T):
-        exact = moments.noise_term(sigma, law, signed, 3, jnp.asarray(0.0))
+        exact = averages.noise_term(sigma, law, signed, 3, jnp.asarray(0.0))
         np.testing.assert_allclose(power(law), exact, rtol=1e-6, atol=1e-9)
 
 
@@ -128,9 +127,9 @@ def test_permuting_units_and_flipping_signs_leave_the_risk(fields):
     order = jnp.asarray([2, 0, 1, 3, 4])
     flip = jnp.asarray([1.0, -1.0, 1.0, 1.0, 1.0])
     sigma = activation("erf_scaled")
-    risk = moments.half_square(sigma, covariance, signed)
-    assert moments.half_square(sigma, covariance[order][:, order], signed[order]) == pytest.approx(float(risk))
-    flipped = moments.half_square(sigma, flip[:, None] * covariance * flip, flip * signed)
+    risk = averages.half_square(sigma, covariance, signed)
+    assert averages.half_square(sigma, covariance[order][:, order], signed[order]) == pytest.approx(float(risk))
+    flipped = averages.half_square(sigma, flip[:, None] * covariance * flip, flip * signed)
     assert float(flipped) == pytest.approx(float(risk), rel=1e-13)
 
 
@@ -139,6 +138,13 @@ def test_rates_in_one_batch_are_the_same_as_alone():
     together = jax.vmap(lambda rate: overlap_flow(system.with_(learning_rate=rate)).test_error)(jnp.asarray([2.0, 1.0]))
     alone = overlap_flow(system.with_(learning_rate=2.0))
     np.testing.assert_allclose(together[0], alone.test_error, rtol=1e-7)
+
+
+def test_a_flow_without_end_is_given_up(monkeypatch):
+    """Explicit steps to n/d = 1e9 took as long as the machine was left to it."""
+    monkeypatch.setattr("orderparam.systems.online_sgd.theory._STEPS", 50)
+    found = overlap_flow.fn(CommitteeSGD(width=1, teacher_width=1, horizon=1e9, records=3))
+    assert not found.converged
 
 
 def test_long_stiff_flows_take_few_steps():

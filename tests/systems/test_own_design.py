@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orderparam.systems.generalised_linear import assess_design
-from orderparam.systems.generalised_linear.own_design import spectrum_distance
+from orderparam.systems.generalised_linear.own_design import _noise, spectrum_distance
 
 
 def drawn(rows=400, columns=200, seed=0):
@@ -42,6 +42,32 @@ def test_correlated_columns_are_said():
     assert found.optimal == 0.0
     assert found.measured == {}
     assert spectrum_distance(x / np.sqrt(200)) < 0.05
+
+
+def test_what_does_not_converge_is_said_and_never_nan():
+    """Embeddings: a few strong directions and a mean that all rows share."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((300, 8)) @ rng.standard_normal((8, 60)) + 0.05 * rng.standard_normal((300, 60)) + 2.0
+    found = assess_design(np.maximum(x, 0.0), np.where(x[:, 0] + x[:, 1] > 4, 1, 0))
+    assert "nan" not in str(found)
+    assert "of the signal (estimated, " in str(found)
+    assert found.unconverged["message passing"] == 5
+    assert "message passing did not converge on 5 of 5 splits of these rows: nothing is measured" in str(found)
+    assert np.isfinite(found.measured["logistic regression"]).all()
+
+
+def test_the_interval_of_the_noise_holds_the_truth_as_often_as_it_says():
+    inside, known = 0, []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = rng.standard_normal((100, 40)) / np.sqrt(40)
+        y = x @ rng.standard_normal(40) + np.sqrt(0.5) * rng.standard_normal(100)
+        noise, low, high = _noise(x - x.mean(axis=0), (y - y.mean()) / y.std(), "linear")
+        assert low < noise < high
+        inside += low < 0.5 < high
+        known.append(np.log(noise))
+    assert 34 <= inside <= 40
+    assert abs(np.mean(known) - np.log(0.5)) < 0.15
 
 
 def test_bad_designs_are_refused_in_one_line():

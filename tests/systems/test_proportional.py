@@ -25,9 +25,8 @@ from orderparam.systems.proportional import (
     sampled_similarity,
     similarity,
 )
-from orderparam.systems.proportional.network import Collapsed
-from orderparam.systems.proportional.patches import patches
-from orderparam.systems.proportional.tasks import as_images, dense, flat, image_data, patch_teacher
+from orderparam.systems.proportional.experiment import Collapsed
+from orderparam.systems.proportional.model import as_images, dense, flat, image_data, patch_teacher, patches
 
 SMALL = dense("digits", 40, 60, width=30, temperature=0.1)
 PATCHES = patch_teacher("shared", 40, 30)
@@ -53,7 +52,7 @@ def test_finite_width_is_infinite_width_with_another_readout_variance():
 
 def test_zero_temperature_has_a_closed_form():
     """Q = [1 - P/N + sqrt((1 - P/N)^2 + 4 y^T K^{-1} y / N)] / 2."""
-    from orderparam.systems.proportional.theory.deep import prior_kernels
+    from orderparam.systems.proportional.deep import prior_kernels
 
     system = SMALL.with_(temperature=1e-9)
     kernel = np.asarray(prior_kernels(system)[0])

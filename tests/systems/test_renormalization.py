@@ -37,9 +37,9 @@ from orderparam.systems.renormalization import (
     scaling_interval,
     spherical_point,
 )
-from orderparam.systems.renormalization.decimation.images import decimated_circle
-from orderparam.systems.renormalization.finite_size.figures import learnabilities, learning_curves
-from orderparam.systems.renormalization.magnet.blocks import majority, sums_around
+from orderparam.systems.renormalization.decimation.model import decimated_circle
+from orderparam.systems.renormalization.magnet.experiment import majority, sums_around
+from orderparam.systems.renormalization.studies import learnabilities, learning_curves
 
 K = np.arange(1.0, 41.0)
 SPECTRUM = Spectrum(K**-2, K**-2)

@@ -10,7 +10,7 @@ from scipy.special import ndtri, zeta
 from orderparam.data import centre, load, normalise, parity
 from orderparam.networks import fully_connected
 from orderparam.systems.scaling_laws import ScaleFreeData, gaussian_clone, learned_pool, scale_free_fit, spectral_curve
-from orderparam.systems.scaling_laws.scale_free import tail
+from orderparam.systems.scaling_laws.scale_free import theory
 
 
 def sample(exponent, examples, modes=8000, seed=0):
@@ -28,7 +28,7 @@ def test_the_law_of_finite_samples(exponent):
     """Means of log eigenvalues over eight samples of 150: 5 % at every rank above 10, in the far tail as well."""
     found = np.mean([np.log(sample(exponent, 150, seed=seed)[0]) for seed in range(8)], axis=0)
     rank = np.array([12, 25, 50, 75, 100, 130, 145])
-    expected = np.log(tail.sample_ratio(rank / 150, exponent)) - exponent * np.log(rank)
+    expected = np.log(theory.sample_ratio(rank / 150, exponent)) - exponent * np.log(rank)
     np.testing.assert_allclose(found[rank - 1], expected, atol=0.05)
     assert expected[-1] + exponent * np.log(145) < -0.1 or exponent < 2  # the correction matters
 
@@ -36,9 +36,9 @@ def test_the_law_of_finite_samples(exponent):
 @pytest.mark.parametrize("exponent", [1.5, 2.0, 3.0])
 def test_corrected_spectra_have_the_exponent_of_the_population(exponent):
     values = sample(exponent, 400)[0]
-    rank = tail.ranks(3, 200)
-    corrected = tail.corrected(rank, values[rank - 1], 400)
-    assert tail.fitted(rank, corrected, (3, 200)).exponent == pytest.approx(exponent, abs=0.03)
+    rank = theory.ranks(3, 200)
+    corrected = theory.corrected(rank, values[rank - 1], 400)
+    assert theory.fitted(rank, corrected, (3, 200)).exponent == pytest.approx(exponent, abs=0.03)
 
 
 def test_half_samples_cover_the_exponent():
@@ -53,20 +53,20 @@ def test_half_samples_cover_the_exponent():
 
 
 def test_shapes_are_told_apart():
-    rank = tail.ranks(2, 300).astype(float)
-    power = tail.shapes(rank, 3 * rank**-1.7, 1000)
+    rank = theory.ranks(2, 300).astype(float)
+    power = theory.shapes(rank, 3 * rank**-1.7, 1000)
     assert power.power < 1e-6 < power.lognormal
-    cutoff = tail.shapes(rank, rank**-1.2 * np.exp(-rank / 80), 1000)
+    cutoff = theory.shapes(rank, rank**-1.2 * np.exp(-rank / 80), 1000)
     assert cutoff.cutoff < 1e-5 < 0.1 < cutoff.power
     quantiles = np.exp(2.0 * -ndtri((rank - 0.5) / 1000))
-    lognormal = tail.shapes(rank, quantiles, 1000)
+    lognormal = theory.shapes(rank, quantiles, 1000)
     assert lognormal.lognormal < 1e-6 < 0.05 < lognormal.power
 
 
 def test_the_widest_window_ends_where_the_law_does():
-    rank = tail.ranks(2, 400)
+    rank = theory.ranks(2, 400)
     broken = np.where(rank < 60, rank**-1.5, 60**1.5 * rank**-3.0)
-    found = tail.widest(rank, broken, 0.03)
+    found = theory.widest(rank, broken, 0.03)
     assert found.exponent == pytest.approx(1.5, abs=0.1)
     assert 45 < found.window[1] < 90
 
@@ -82,7 +82,7 @@ def test_slopes_of_the_principal_components_of_digits():
     assert values.sum() == pytest.approx(4.69327632, abs=5e-9)
     for first, last, slope in ((2, 15, 1.133804), (5, 40, 1.665769), (1, 50, 1.566952)):
         rank = np.arange(first, last + 1)
-        assert tail.fitted(rank, values[rank - 1], (first, last)).exponent == pytest.approx(slope, abs=6e-7)
+        assert theory.fitted(rank, values[rank - 1], (first, last)).exponent == pytest.approx(slope, abs=6e-7)
 
 
 MNIST = pytest.mark.skipif("ORDERPARAM_DATA" not in os.environ, reason="set ORDERPARAM_DATA to a folder with MNIST")
@@ -95,7 +95,7 @@ def test_slopes_of_the_principal_components_of_mnist():
     assert values[0] == pytest.approx(5.3100141, abs=5e-8)
     for first, last, slope in ((3, 30, 1.018766), (10, 100, 1.464454), (30, 300, 1.762168), (10, 400, 1.742076)):
         rank = np.arange(first, last + 1)
-        assert tail.fitted(rank, values[rank - 1], (first, last)).exponent == pytest.approx(slope, abs=6e-7)
+        assert theory.fitted(rank, values[rank - 1], (first, last)).exponent == pytest.approx(slope, abs=6e-7)
 
 
 def kernel_slopes(data, activation, windows):
@@ -104,7 +104,7 @@ def kernel_slopes(data, activation, windows):
     values, vectors = np.linalg.eigh(np.asarray(fully_connected(1, None, activation).nngp(inputs)) / len(inputs))
     beyond = np.cumsum((vectors.T @ targets) ** 2)[::-1] / len(inputs)
     ranks = [np.arange(first, last + 1) for first, last in windows]
-    return [[tail.fitted(r, curve[r - 1], (r[0], r[-1])).exponent for r in ranks] for curve in (values[::-1], beyond)]
+    return [[theory.fitted(r, curve[r - 1], (r[0], r[-1])).exponent for r in ranks] for curve in (values[::-1], beyond)]
 
 
 @pytest.mark.parametrize(
@@ -159,6 +159,16 @@ def test_a_fit_of_digits(digits):
     assert float(fit.learning_exponent) == pytest.approx(min(float(fit.target_exponent), 2 * float(fit.spectral_exponent)))
     assert float(fit.cutoff_deviation) <= float(fit.power_deviation)
     assert np.all(np.diff(np.asarray(fit.target_tail)) < 0)
+
+
+@pytest.mark.parametrize("exponent", [0.7, 0.9, 1.6])
+def test_sums_of_powers_have_their_exponent_from_the_first_ranks_on(exponent):
+    """Modes of known power, of which the last one carries those beyond the pool."""
+    rank = np.arange(1.0, 401)
+    power = rank ** (-1 - exponent)
+    power[-1] = zeta(1 + exponent, 400)
+    fit = scale_free_fit(ScaleFreeData(np.diag(400 * rank**-1.5), np.sqrt(400 * power)), half_samples=2)
+    assert float(fit.target_exponent) == pytest.approx(exponent, abs=0.02)
 
 
 @pytest.mark.parametrize(

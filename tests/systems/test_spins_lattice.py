@@ -27,8 +27,8 @@ from orderparam.systems.spins import (
     torus_correlation,
     wolff,
 )
-from orderparam.systems.spins.lattice.figures import crossing
 from orderparam.systems.spins.lattice.metropolis import added, at_least, metropolis_series, replica_totals
+from orderparam.systems.spins.lattice.studies import crossing
 
 # -- exact solutions of the lattice ----------------------------------------------------------------------------------------------
 

@@ -25,8 +25,7 @@ from orderparam.systems.storage_capacity import (
     storage_limit,
     volume,
 )
-from orderparam.systems.storage_capacity.binary.experiment import _survivors
-from orderparam.systems.storage_capacity.spherical.experiment import _fewest_errors
+from orderparam.systems.storage_capacity.experiment import _fewest_errors, _survivors
 
 
 def fractions(run, seeds=4):

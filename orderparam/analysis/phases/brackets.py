@@ -1,21 +1,47 @@
 """Edges that a boundary crosses: where it crosses them, and what happens there.
 
 Of an edge one end is on one side and the other on the other. Bisection of all edges at once narrows them; then the order
-parameter g(h) = |f(+h) - f(-h)| at distances h on both sides, each a quarter of the one before, says which kind of boundary it
-is: Aitken's extrapolation of g to h = 0 is the jump, g ~ h^exponent where there is none, and a smooth f has
-f(+h) + f(-h) - 2 f(0) ~ h g.
+parameter f is seen at distances h on both sides, which fall by a factor each, and the change g(h) = |f(+h) - f(-h)| says
+which kind of boundary it is: Aitken's extrapolation of g to h = 0 is the jump, g ~ h^exponent where there is none
+(`singularity`), and a smooth f has f(+h) + f(-h) - 2 f(0) ~ h g. A point that did not converge is not used: the bracket stays as
+wide as the gap that it leaves.
 """
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-Kind = Literal["jump", "continuous", "crossover", "end"]
-RATIO = 4.0  # between neighbouring distances
+from orderparam.analysis.phases.singularity import UNKNOWN as UNDETERMINED
+from orderparam.analysis.phases.singularity import Power, power_law
+
+Kind = Literal["jump", "continuous", "divergence", "crossover", "end"]
 SMALLEST = 1e-3  # of the order parameter's range, a jump: theories that round a width or stop at a tolerance have smaller ones
+MIDDLE = "middle"  # the level between the least and the largest value
 NONE = -1  # label of a point where the branch does not exist
+UNKNOWN = -2  # label of a point that did not converge; its value is infinite
+_ELSEWHERE = (1 / 4, 3 / 4, 3 / 8, 5 / 8, 1 / 8, 7 / 8)  # of a bracket, where its middle is unknown
+_LEFT_OVER = 0.03  # of an order parameter that vanishes: on the other side, at the same distance
+_FLOORS = 30.0  # rounding of the theory is small beside this many times its size
+_NOISE = 1e-12  # of the range of the order parameter: what the theory's solver leaves open at best
+
+
+class Distances(NamedTuple):
+    """How many distances from a crossing are looked at, and the ratio of neighbouring ones, 2 or 4."""
+
+    number: int
+    ratio: float
+
+    @property
+    def stride(self) -> int:
+        """Of those whose ratio is 4, by which the kind is told."""
+        return 2 if self.ratio == 2 else 1
+
+    @property
+    def span(self) -> float:
+        return self.ratio ** (self.number - 1)
 
 
 @dataclass(frozen=True)
@@ -35,18 +61,28 @@ class Sides:
         return np.where(self.vanishing, np.abs(values), values) > self.level
 
     def label(self, values: np.ndarray) -> np.ndarray:
-        """How many components are beyond their level; -1 where the branch does not exist."""
-        return np.where(np.isnan(values).any(axis=-1), NONE, self.over(values).sum(axis=-1))
+        """How many components are beyond their level; -1 where the branch does not exist, -2 where that is not known."""
+        labels = np.where(np.isnan(values).any(axis=-1), NONE, self.over(values).sum(axis=-1))
+        return np.where(np.isinf(values).any(axis=-1), UNKNOWN, labels)
 
     def differ(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """The largest difference of a component in units of its scale; 0 where one does not exist."""
-        return np.nan_to_num(np.abs(one - other) / self.scale).max(axis=-1)
+        """The largest difference of a component in units of its scale; 0 where one does not exist or is not known."""
+        return _finite(_difference(one, other) / self.scale).max(axis=-1)
 
     def component(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """The component that tells the two sides apart: of those that pass their level the one that differs most, else of all."""
-        differ = np.nan_to_num(np.abs(one - other) / self.scale)
+        differ = _finite(_difference(one, other) / self.scale)
         passes = self.over(one) != self.over(other)
         return np.argmax(np.where(passes.any(axis=-1, keepdims=True) & ~passes, -1.0, differ), axis=-1)
+
+
+def _difference(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return np.abs(one - other)
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(values), values, 0.0)
 
 
 @dataclass
@@ -79,27 +115,46 @@ def bisected(edges: Brackets, evaluate: Evaluate, sides: Sides, accuracy: float 
     """The halves in which the label changes; where it does not, those in which the values differ most. Until they are as narrow
     as `accuracy`, or the given number of times."""
     a, b, value_a, value_b = (array.copy() for array in (edges.a, edges.b, edges.value_a, edges.value_b))
+    stuck = np.zeros(len(edges), bool)
     for _ in range(rounds):
-        wide = np.flatnonzero(np.linalg.norm(b - a, axis=1) > accuracy)
+        wide = np.flatnonzero((np.linalg.norm(b - a, axis=1) > accuracy) & ~stuck)
         if not len(wide):
             break
-        middle = (a[wide] + b[wide]) / 2
-        value = evaluate(middle)[np.arange(len(wide)), edges.view[wide]]
+        middle, value = _inside(a[wide], b[wide], edges.view[wide], evaluate)
         here, first, last = sides.label(value), sides.label(value_a[wide]), sides.label(value_b[wide])
+        stuck[wide[here == UNKNOWN]] = True
         nearer_a = sides.differ(value, value_a[wide]) <= sides.differ(value, value_b[wide])
         forward = np.where(first != last, here == first, (here == first) & nearer_a)
         for chosen, end, known in ((forward, a, value_a), (~forward, b, value_b)):
+            chosen = chosen & (here != UNKNOWN)
             end[wide[chosen]], known[wide[chosen]] = middle[chosen], value[chosen]
     return Brackets(a, b, edges.view, value_a, value_b)
+
+
+def _inside(a: np.ndarray, b: np.ndarray, view: np.ndarray, evaluate: Evaluate) -> tuple[np.ndarray, np.ndarray]:
+    """Points between a and b with their values: the middles, or where these did not converge another point that did."""
+    rows = np.arange(len(a))
+    middle = (a + b) / 2
+    value = evaluate(middle)[rows, view]
+    missing = np.flatnonzero(np.isinf(value).any(axis=-1))
+    if len(missing):
+        parts = np.array(_ELSEWHERE)[:, None, None]
+        tried = a[missing] + parts * (b[missing] - a[missing])  # (part, edge, axis)
+        values = evaluate(tried.reshape(-1, a.shape[1])).reshape(len(parts), len(missing), -1, value.shape[-1])
+        values = values[:, np.arange(len(missing)), view[missing]]
+        first = np.argmax(~np.isinf(values).any(axis=-1), axis=0)
+        middle[missing] = tried[first, np.arange(len(missing))]
+        value[missing] = values[first, np.arange(len(missing))]
+    return middle, value
 
 
 @dataclass
 class Crossings:
     """Where boundaries cross edges (n), in the unit square.
 
-    low, high: the order parameter on the side of the lower and of the higher label (or value). exponent: NaN but for continuous
-    ones. doubt: of the kind, from 0 (none) to 1 (it is a guess): the part of the jump that its extrapolation leaves open, or the
-    part of the change of the order parameter that the power law does not explain.
+    low, high: the order parameter on the side of the lower and of the higher label (or value). exponent, exponent_error: of
+    continuous ones and of divergences, NaN where it is not determined. logarithm: beside the power. doubt: of the kind, from 0
+    (none) to 1 (it is a guess): the part of the jump, or of the change, that the extrapolation leaves open.
     """
 
     place: np.ndarray
@@ -111,59 +166,99 @@ class Crossings:
     component: np.ndarray
     exponent: np.ndarray
     exponent_error: np.ndarray
+    logarithm: np.ndarray
     doubt: np.ndarray
     phases: np.ndarray  # (n, 2): the labels on both sides, the lower first
 
-    def put(self, at: np.ndarray, others: "Crossings") -> None:
-        """Replaces those at these places."""
-        for name, column in vars(self).items():
-            column[at] = getattr(others, name)
+    def take(self, chosen: np.ndarray) -> "Crossings":
+        return Crossings(*(column[chosen] for column in vars(self).values()))
+
+    def joined(self, others: "Crossings") -> "Crossings":
+        return Crossings(*(np.concatenate(pair) for pair in zip(vars(self).values(), vars(others).values())))
 
 
-def classified(narrow: Brackets, lengths: np.ndarray, evaluate: Evaluate, sides: Sides, distances: int) -> Crossings:
-    """What happens in these narrow brackets, which came from edges of the given lengths."""
-    n, rows = len(narrow), np.arange(len(narrow))
-    along = (narrow.b - narrow.a) / narrow.width()[:, None]
-    centre = narrow.middle()
-    h = np.minimum(lengths / 4, 0.999 * _room(centre, along))[:, None] * RATIO ** -np.arange(distances)  # (n, distance)
+def around(
+    centre: np.ndarray, along: np.ndarray, view: np.ndarray, reach: np.ndarray, evaluate: Evaluate, distances: Distances
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances (n, distance), the largest first, and values (n, distance, side, component) on both sides of these points."""
+    h = np.minimum(reach, 0.999 * _room(centre, along))[:, None] * distances.ratio ** -np.arange(float(distances.number))
     placed = centre[:, None, None] + np.array([-1.0, 1.0])[:, None] * (along[:, None] * h[:, :, None])[:, :, None]
     values = evaluate(placed.reshape(-1, placed.shape[-1]))
-    around = values.reshape(n, distances, 2, *values.shape[1:])[rows, :, :, narrow.view]  # (n, distance, side, component)
+    return h, values.reshape(len(centre), distances.number, 2, *values.shape[1:])[np.arange(len(centre)), :, :, view]
+
+
+def classified(narrow: Brackets, reach: np.ndarray, evaluate: Evaluate, sides: Sides, distances: Distances) -> Crossings:
+    """What happens in these narrow brackets, as seen from up to `reach` away."""
+    rows = np.arange(len(narrow))
+    along = (narrow.b - narrow.a) / narrow.width()[:, None]
     component = sides.component(narrow.value_a, narrow.value_b)
-    f = np.take_along_axis(around, component[:, None, None, None], axis=3)[..., 0]
     end_a, end_b = (values[rows, component] for values in (narrow.value_a, narrow.value_b))
     label_a, label_b = sides.label(narrow.value_a), sides.label(narrow.value_b)
     swap = np.where(label_a == label_b, end_a > end_b, label_a > label_b)
     low, high = np.where(swap, end_b, end_a), np.where(swap, end_a, end_b)
-    phases = np.sort(np.stack([label_a, label_b], axis=1), axis=1)
-    level = np.where(sides.vanishing[component] & (np.abs(low) <= sides.level[component]), sides.level[component], 0.0)
-    step = SMALLEST * sides.scale[component]
-    seen = [_kind(h[i], f[i], float(low[i]), float(high[i]), float(level[i]), float(step[i])) for i in rows]
-    kind = np.array([one[0] for one in seen], dtype="<U10")
-    exponent, exponent_error, doubt, beyond = np.array([one[1:] for one in seen], float).reshape(n, 4).T.copy()
-    place = centre + (np.where(swap, 1.0, -1.0) * beyond)[:, None] * along
-    error = narrow.width() / 2 + 1e-3 * beyond
-    return Crossings(place, error, narrow.view, kind, low, high, component, exponent, exponent_error, doubt, phases)
+    level = np.where(sides.vanishing[component] & ~(np.abs(low) > sides.level[component]), sides.level[component], 0.0)
+    centre, error = narrow.middle(), narrow.width() / 2
+
+    def seen() -> tuple[np.ndarray, np.ndarray]:
+        h, values = around(centre, along, narrow.view, reach, evaluate, distances)
+        f = np.take_along_axis(values, component[:, None, None, None], axis=3)[..., 0]
+        return h, np.where(swap[:, None, None], f[:, :, ::-1], f)  # the lower side first
+
+    def told() -> list[_Told]:
+        scale = sides.scale[component]
+        return [
+            _kind(
+                _Seen(
+                    h[i], f[i], float(low[i]), float(high[i]), float(level[i]), float(scale[i]), float(error[i]), distances.stride
+                )
+            )
+            for i in rows
+        ]
+
+    toward = np.where(swap, 1.0, -1.0)[:, None] * along  # the side where the order parameter is smaller
+    h, f = seen()
+    beyond = np.array([_beyond(h[i], f[i], float(level[i])) for i in rows])
+    hidden = beyond > 2 * error
+    if hidden.any():  # the level is passed before the order parameter vanishes: look around that place
+        centre = np.where(hidden[:, None], centre + beyond[:, None] * toward, centre)
+        error = np.where(hidden, beyond, error)
+        h, f = seen()
+        first = told()
+        nearer = np.array([one.power.shift_error if one.kind == "continuous" and one.power.known else np.inf for one in first])
+        nearer = hidden & (nearer < error / 2)
+        shift = np.where(nearer, [one.power.shift for one in first], 0.0)
+        centre = centre + shift[:, None] * toward
+        error = np.where(nearer, [2 * one.power.shift_error for one in first], error)
+        h, f = seen()
+    found = told()
+    error = np.array([one.error for one in found])
+    onset = np.array([one.kind == "continuous" for one in found], bool) & (level > 0)
+    shift, spread = (np.array([getattr(one.power, name) for one in found]) for name in ("shift", "shift_error"))
+    better = onset & (spread < error)  # the place is known better from the power law than from the bracket
+    return Crossings(
+        np.where(better[:, None], centre + shift[:, None] * toward, centre),
+        np.where(better, np.maximum(spread, np.minimum(narrow.width() / 2, error)), error),
+        narrow.view,
+        np.array([one.kind for one in found], dtype="<U10"),
+        low,
+        high,
+        component,
+        np.array([one.power.exponent for one in found]),
+        np.array([one.power.error for one in found]),
+        np.array([one.power.logarithm for one in found], bool),
+        np.array([one.doubt for one in found]),
+        np.sort(np.stack([label_a, label_b], axis=1), axis=1),
+    )
 
 
-DOUBTFUL = 0.02
-_FINEST, _MOST = 1e-11, 10  # bracket and distances of a second look
-
-
-def examined(edges: Brackets, evaluate: Evaluate, sides: Sides, accuracy: float, distances: int) -> Crossings:
-    """Every edge bisected to `accuracy` and classified; those of which the kind is doubtful once more, much nearer."""
+def examined(edges: Brackets, evaluate: Evaluate, sides: Sides, accuracy: float, distances: Distances) -> Crossings:
+    """Every edge bisected to `accuracy` and classified."""
     lengths = edges.width()
-    if not len(lengths):
-        return classified(edges, lengths, evaluate, sides, distances)
-    accuracy = min(accuracy, float(lengths.min()) / (64 * RATIO**distances))  # a bracket is small beside the smallest distance
+    if len(lengths):
+        smallest = float(lengths.min()) / distances.span
+        accuracy = min(accuracy, max(smallest / 16, 1e-12))  # a bracket is small beside the smallest distance
     narrow = bisected(edges, evaluate, sides, accuracy)
-    found = classified(narrow, lengths, evaluate, sides, distances)
-    visible = np.linalg.norm(found.place - narrow.middle(), axis=1) > narrow.width()  # nearer, the level would hide the onset
-    doubtful = np.flatnonzero((found.doubt > DOUBTFUL) & (found.kind != "end") & ~visible)
-    if len(doubtful):
-        nearer = bisected(narrow.take(doubtful), evaluate, sides, max(_FINEST, accuracy / RATIO ** (_MOST - distances)))
-        found.put(doubtful, classified(nearer, lengths[doubtful], evaluate, sides, _MOST))
-    return found
+    return classified(narrow, lengths, evaluate, sides, distances)
 
 
 def _room(centre: np.ndarray, along: np.ndarray) -> np.ndarray:
@@ -172,47 +267,105 @@ def _room(centre: np.ndarray, along: np.ndarray) -> np.ndarray:
     return np.min(np.divide(room, np.abs(along), out=np.full_like(room, np.inf), where=np.abs(along) > 1e-12), axis=1)
 
 
-def _kind(
-    h: np.ndarray, f: np.ndarray, low: float, high: float, level: float, step: float
-) -> tuple[Kind, float, float, float, float]:
-    """Kind, exponent, its error, doubt, and how far beyond the crossing of the level the order parameter vanishes.
+@dataclass(frozen=True)
+class _Seen:
+    """One crossing. h: distances, the largest first; f: (distance, side), the lower side first. level: 0 where the order
+    parameter does not vanish on one side. error: of the place."""
 
-    f: (distance, side), the smallest distance last; level: 0 where the order parameter does not vanish on one side; step: a
-    smaller jump may be the theory's own rounding.
-    """
-    nan = float("nan")
-    if np.isnan([low, high, *f.ravel()]).any():  # a branch may vanish just before it ends
-        return "end", nan, nan, 0.0, 0.0
-    g = np.abs(f[:, 1] - f[:, 0])
-    if not (h[-1] > 0 and np.all(g > 0)):  # at the border of the plane
-        return "crossover", nan, nan, 1.0, 0.0
+    h: np.ndarray
+    f: np.ndarray
+    low: float
+    high: float
+    level: float
+    scale: float
+    error: float
+    stride: int
+
+    def power(self, y: np.ndarray, rest: np.ndarray | float = 0.0) -> Power:
+        """Of y. rest: what is left of it on the other side, by a rounded transition, which may change y by its square root."""
+        noise = _NOISE * self.scale
+        with np.errstate(all="ignore"):
+            return power_law(self.h, y, np.where(rest > noise, np.sqrt(rest / y), noise / y), self.error)
+
+
+class _Told(NamedTuple):
+    """Kind, power law, the doubt of the kind, and the error of the place."""
+
+    kind: Kind
+    power: Power
+    doubt: float
+    error: float
+
+
+def _kind(seen: _Seen, floor: float = 0.0) -> _Told:
+    """What a crossing is. floor: of the change of the order parameter, below which it is the theory's own rounding."""
+    f = seen.f
+    if np.isnan([seen.low, seen.high, *f.ravel()]).any():  # a branch may vanish just before it ends
+        return _end(seen)
+    known = np.flatnonzero(np.isfinite(f).all(axis=1) & (seen.h > seen.error))
+    known = known[(len(known) - 1) % seen.stride :: seen.stride] if len(known) else known
+    g = np.abs(f[known, 1] - f[known, 0])
+    if not (len(g) >= 4 and seen.h[-1] > 0 and np.all(g > 0)):  # at the border of the plane, or hardly anything converged
+        return _Told("crossover", UNDETERMINED, 1.0, seen.error)
     jump, before = _aitken(g[-3:]), _aitken(g[-4:-1])
-    if jump > 0.5 * g[-1] and abs(high - low) > 0.5 * jump:
-        if jump < step:
-            return "crossover", nan, nan, 1.0, 0.0
-        return "jump", nan, nan, min(1.0, abs(jump - before) / jump), 0.0
-    exponent, error, beyond = _power(h, g, level)
-    bent, steep = np.abs(f.sum(axis=1) - low - high) / g, abs(1 - exponent)
-    smooth = bent[-1] <= 1e-3 or bent[-1] <= 0.5 * bent[-2]
-    if smooth and not (steep > 0.05 and error < 0.1 * steep):
-        return "crossover", nan, nan, float(min(1.0, max(bent[-1], steep))), 0.0
-    rest = max(0.0, abs(jump) - 2 * level) / g[-1]
-    return "continuous", exponent, error, float(min(1.0, max(rest, error / max(exponent, 1e-9)))), beyond
+    if jump > 0.5 * g[-1] and (floor > 0 or abs(seen.high - seen.low) > 0.5 * jump):
+        if jump > SMALLEST * seen.scale:
+            return _Told("jump", UNDETERMINED, min(1.0, abs(jump - before) / jump), seen.error)
+        farther = seen.h[known][g > _FLOORS * jump]  # of which the order parameter changes by much more than that
+        if floor > 0 or len(farther) < 5:
+            return _Told("crossover", UNDETERMINED, 1.0, seen.error)
+        kept = seen.h >= farther[-1]
+        return _kind(replace(seen, h=seen.h[kept], f=f[kept], error=max(seen.error, float(farther[-1]) / _FLOORS)), jump)
+    rest = min(1.0, max(0.0, abs(jump) - 2 * max(seen.level, floor)) / g[-1])
+    y, left = np.abs(f[:, 1]), np.abs(f[:, 0])
+    if seen.level > 0 and np.sum(left[known] < _LEFT_OVER * y[known]) >= 4:
+        return _Told("continuous", _determined(seen.power(y, left)), rest, seen.error)
+    bent = np.abs(f[known].sum(axis=1) - seen.low - seen.high) / g
+    slopes = np.diff(np.log(g)) / np.diff(np.log(seen.h[known]))
+    steep, unsteady = abs(1 - slopes[-1]), abs(slopes[-1] - slopes[-2])
+    smooth = bent[-1] <= 1e-3 or bent[-1] <= 0.5 * bent[-2] or floor > 0
+    if smooth and not (steep > 0.05 and unsteady < 0.1 * steep):
+        return _Told("crossover", UNDETERMINED, 1.0 if floor > 0 else float(min(1.0, max(bent[-1], steep))), seen.error)
+    return _Told("continuous", _determined(seen.power(np.abs(f[:, 1] - f[:, 0]))), rest, seen.error)
 
 
-def _power(h: np.ndarray, g: np.ndarray, level: float) -> tuple[float, float, float]:
-    """The exponent of g ~ (h + beyond)^exponent, corrected for a factor 1 + O(h), with the correction as its error; and beyond,
-    where g passes the level at h = 0."""
+def _end(seen: _Seen) -> _Told:
+    """A branch ends: where its order parameter vanishes it ends in a continuous transition, where it grows without bound in a
+    divergence."""
+    lives = [side for side in (0, 1) if np.isfinite(seen.f[:, side]).all()]
+    if len(lives) == 1 and seen.h[-1] > 0:
+        y = np.abs(seen.f[:, lives[0]])
+        power = seen.power(y)
+        if power.known and power.exponent > 0.02 and y[-1] < 0.05 * y[0]:
+            return _Told("continuous", power, 0.0, seen.error)
+        if power.known and power.exponent < -0.02 and y[-1] > 100 * y[0]:
+            return _Told("divergence", power, 0.0, seen.error)
+    return _Told("end", UNDETERMINED, 0.0, seen.error)
+
+
+def _determined(power: Power) -> Power:
+    return power if power.known else UNDETERMINED
+
+
+def _beyond(h: np.ndarray, f: np.ndarray, level: float) -> float:
+    """How far beyond the place where it passes the level the order parameter vanishes, by the power law of the smallest
+    distances."""
+    y, left = np.abs(f[:, 1]), np.abs(f[:, 0])
+    seen = np.isfinite(y) & (y > 0) & (np.isnan(left) | (left < _LEFT_OVER * y))
+    if level == 0 or h[-1] <= 0 or seen.sum() < 4:
+        return 0.0
+    h, y = h[seen], y[seen]
+    ratio = h[0] / h[1]
     beyond = 0.0
     for _ in range(100):
-        slopes = np.diff(np.log(g)) / np.diff(np.log(h + beyond))
-        exponent = float(slopes[-1] + (slopes[-1] - slopes[-2]) / (RATIO - 1))
-        if not 0 < exponent < 20 or level == 0:
-            break
-        last, beyond = beyond, float((h[-1] + beyond) * (level / g[-1]) ** (1 / exponent))
+        slopes = np.diff(np.log(y)) / np.diff(np.log(h + beyond))
+        exponent = float(slopes[-1] + (slopes[-1] - slopes[-2]) / (ratio - 1))
+        if not 0 < exponent < 20:
+            return 0.0
+        last, beyond = beyond, float((h[-1] + beyond) * (level / y[-1]) ** (1 / exponent))
         if abs(beyond - last) <= 1e-12 * h[-1]:
             break
-    return exponent, float(abs(exponent - slopes[-1])), beyond if beyond < h[0] else 0.0
+    return beyond if beyond < h[0] else 0.0
 
 
 def _aitken(g: np.ndarray) -> float:
@@ -223,18 +376,24 @@ def _aitken(g: np.ndarray) -> float:
     return float(g[2] + second * second / (first - second))
 
 
-def sides_of(values: np.ndarray, level: float | None, zero: float, middle: bool = False) -> Sides:
+def sides_of(values: np.ndarray, level: float | str | None, zero: float) -> Sides:
     """What parts the phases, from the values at a first set of points (point, view, component).
 
     Without a `level`, a component that vanishes (up to `zero` of its largest size) at some points and not at others is parted
-    there, and any other nowhere, so that only its jumps are boundaries; with `middle`, between its least and largest value.
+    there, and any other nowhere, so that only its jumps and divergences are boundaries; with "middle", between its least and
+    largest value.
     """
-    flat = values.reshape(-1, values.shape[-1])
-    with np.errstate(all="ignore"):
+    flat = np.where(np.isfinite(values), values, np.nan).reshape(-1, values.shape[-1])
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         least, most, size = np.nanmin(flat, axis=0), np.nanmax(flat, axis=0), np.nanmax(np.abs(flat), axis=0)
         vanishes = np.nanmin(np.abs(flat), axis=0) <= zero * size
     spread = np.where(most > least, most - least, np.where(size > 0, size, 1.0))
     spread = np.where(np.isfinite(spread), spread, 1.0)
+    nowhere = np.zeros(len(spread), bool)
+    if level == MIDDLE:
+        return Sides(spread, (least + most) / 2, nowhere)
+    if isinstance(level, (int, float)):
+        return Sides(spread, np.full(len(spread), float(level)), nowhere)
     if level is not None:
-        return Sides(spread, np.full(len(spread), float(level)), np.zeros(len(spread), bool))
-    return Sides(spread, np.where(vanishes, zero * size, (least + most) / 2 if middle else np.inf), vanishes)
+        raise ValueError(f'level = {level!r}: must be a number, or "{MIDDLE}" for the middle of the range of values')
+    return Sides(spread, np.where(vanishes, zero * size, np.inf), vanishes)

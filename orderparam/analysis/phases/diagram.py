@@ -16,16 +16,16 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis.phases.axes import Axis, axes_of
-from orderparam.analysis.phases.brackets import Brackets, Crossings, Sides, examined, sides_of
+from orderparam.analysis.phases.brackets import UNKNOWN, Brackets, Crossings, Distances, Sides, examined, sides_of
 from orderparam.analysis.phases.curves import Chain, chains
 from orderparam.analysis.phases.points import Order, Points, points_of
-from orderparam.analysis.phases.transition import dataset, surviving
+from orderparam.analysis.phases.transition import dataset, left_out, surviving, told_exponent
 from orderparam.core.names import nearest
 from orderparam.core.system import System
 
 COARSE = 8  # squares of the first grid along each axis
 _ROUGH, _SUDDEN = 0.2, 0.05  # changes, in units of the range: over a square that is divided, along an edge that may hold a jump
-_DISTANCES = 4
+_DISTANCES = Distances(9, 4.0)
 _END_ROUNDS = 6  # halvings between the last crossings of two kinds
 
 Node = tuple[int, int]
@@ -37,7 +37,8 @@ class Boundary:
     """A curve along which one kind of transition happens.
 
     kind, branch: as of a `Transition`. x, y: its points in order. error: of each along its edge, in units of the axes' ranges.
-    low, high: the order parameter on both sides. exponent: at each point of a continuous one. doubt: of the kind at each point.
+    low, high: the order parameter on both sides. exponent, exponent_error: at each point of a continuous one, with half of an
+    interval that covers it, NaN where it is not determined. doubt: of the kind at each point.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class Boundary:
     low: np.ndarray
     high: np.ndarray
     exponent: np.ndarray
+    exponent_error: np.ndarray
     doubt: np.ndarray
 
 
@@ -93,7 +95,7 @@ class PhaseDiagram:
         return figure_of(self.data)
 
     def __repr__(self) -> str:
-        lines = [f"PhaseDiagram({self.x}, {self.y}: {self.points} points)"]
+        lines = [f"PhaseDiagram({self.x}, {self.y}: {self.points} points{left_out(self.data)})"]
         for one in self.boundaries:
             where = f"({one.x[0]:.5g}, {one.y[0]:.5g}) to ({one.x[-1]:.5g}, {one.y[-1]:.5g})"
             parts = [f"  {one.kind:<12}{one.branch:<14}{len(one.x):>4} points {where}"]
@@ -101,7 +103,12 @@ class PhaseDiagram:
                 sizes = np.abs(one.high - one.low)
                 parts.append(f"{one.component} jumps by {np.min(sizes):.3g} to {np.max(sizes):.3g}")
             if one.kind == "continuous":
-                parts.append(f"exponent {np.median(one.exponent):.4g}")
+                known = np.isfinite(one.exponent)
+                enough = 2 * known.sum() > len(known)
+                exponent, error = (
+                    float(np.median(each[known])) if enough else np.nan for each in (one.exponent, one.exponent_error)
+                )
+                parts.append(told_exponent(exponent, error))
             parts.append(f"doubt {np.median(one.doubt):.2g}")
             lines.append(", ".join(parts))
         for end in self.ends:
@@ -115,7 +122,7 @@ def phase_diagram(
     over: Mapping[str, Sequence[Any]],
     *,
     order: Order,
-    level: float | None = None,
+    level: float | str | None = None,
     branches: Sequence[str] | None = None,
     resolution: int = 32,
     accuracy: float = 1e-6,
@@ -126,7 +133,8 @@ def phase_diagram(
     """The phases of a theory over two fields, `{"load": (0.01, 0.2), "temperature": (0.01, 1, "log")}`: x first.
 
     order, level, branches, zero, store, batch: as of `transition`. The phase of a point is the number of components of the order
-    parameter beyond their level; boundaries are where it changes, or where a component jumps.
+    parameter beyond their level; boundaries are where it changes, or where a component jumps. Lines along which the order
+    parameter diverges are not followed: `transition` finds them one by one.
     resolution: squares along each axis (8, 16, 32, ...); phases that are narrower may be missed. accuracy: to which each crossing
     is located on its edge, in units of the axes' ranges.
 
@@ -147,12 +155,12 @@ def phase_diagram(
     plane = _Plane(evaluate, resolution)
     plane.evaluate(_corners(plane.coarse))
     first = np.stack(list(plane.values.values()))
-    for middle in (False, True):
-        sides = sides_of(first, level, zero, middle)
-        crossed, edges = plane.followed(plane.refined(sides), sides)
-        if crossed:
-            break
+    sides = sides_of(first, level, zero)
+    crossed, edges = plane.followed(plane.refined(sides), sides)
     found = examined(edges, evaluate, sides, accuracy, _DISTANCES)
+    if level is None:  # a smooth order parameter that passes 0, or begins at 0 on the border, is no boundary
+        real = found.kind != "crossover"
+        crossed, found = [name for name, kept in zip(crossed, real) if kept], found.take(real)
     curves = chains(crossed, found, resolution)
     ends = [end for chain in curves for end in _ends(chain, found, evaluate, sides, accuracy, curves, 1 / resolution)]
     return _diagram(axes, evaluate, sides, found, curves, ends)
@@ -248,7 +256,9 @@ class _Plane:
             return [], self.no_edges
         ends = [((i, j), (i + 1, j) if axis == 0 else (i, j + 1)) for i, j, axis in edges]
         first, last = (np.stack([self.values[pair[k]] for pair in ends]) for k in (0, 1))
-        at, view = np.nonzero((sides.label(first) != sides.label(last)) | (sides.differ(first, last) > _SUDDEN))
+        labels = sides.label(first), sides.label(last)
+        known = (labels[0] != UNKNOWN) & (labels[1] != UNKNOWN)
+        at, view = np.nonzero(known & ((labels[0] != labels[1]) | (sides.differ(first, last) > _SUDDEN)))
         lower, upper = (np.array([pair[k] for pair in ends])[at] / self.resolution for k in (0, 1))
         candidates = Brackets(lower, upper, view, first[at, view], last[at, view])
         names = {(tuple(a), tuple(b), v): (edges[k], int(v)) for a, b, v, k in zip(lower, upper, view, at.tolist())}
@@ -326,7 +336,7 @@ def _diagram(
     for chain in curves:
         for kind, members in chain.pieces():
             component = evaluate.components[np.bincount(found.component[members]).argmax()]
-            columns = (getattr(found, name)[members] for name in ("error", "low", "high", "exponent", "doubt"))
+            columns = (getattr(found, name)[members] for name in ("error", "low", "high", "exponent", "exponent_error", "doubt"))
             place = found.place[members]
             branch = evaluate.views[found.view[members[0]]]
             boundaries.append(Boundary(kind, branch, component, x.value(place[:, 0]), y.value(place[:, 1]), *columns))
@@ -338,7 +348,7 @@ def _diagram(
     rows: dict[str, Any] = {
         "curve": np.concatenate([np.full(len(b.x), k) for k, b in enumerate(boundaries)] or [np.zeros(0, int)])
     }
-    for name in ("x", "y", "error", "low", "high", "exponent", "doubt"):
+    for name in ("x", "y", "error", "low", "high", "exponent", "exponent_error", "doubt"):
         rows[f"boundary_{name}"] = np.concatenate([getattr(one, name) for one in boundaries] or [np.zeros(0)])
     for name in ("kind", "branch", "component"):
         rows[f"boundary_{name}"] = np.array([getattr(one, name) for one in boundaries for _ in one.x], dtype=str)

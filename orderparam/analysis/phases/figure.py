@@ -11,8 +11,14 @@ from orderparam.plotting.style import COLOURS, house_style, ink
 from orderparam.plotting.ticks import readable_ticks
 from orderparam.plotting.words import words
 
-LINES = {"jump": "-", "continuous": "--", "crossover": ":", "end": "-."}
-_NAMES = {"jump": "jump", "continuous": "continuous", "crossover": "crossover", "end": "end of a branch"}
+LINES = {"jump": "-", "continuous": "--", "crossover": ":", "end": "-.", "divergence": (0, (1, 3))}
+_NAMES = {
+    "jump": "jump",
+    "continuous": "continuous",
+    "crossover": "crossover",
+    "end": "end of a branch",
+    "divergence": "divergence",
+}
 _MARKS = {"tricritical": "*", "critical": "o"}
 
 
@@ -36,7 +42,7 @@ def draw_plane(axes: Any, data: xr.Dataset, room: str = "") -> None:
         axes.plot(
             own["boundary_x"],
             own["boundary_y"],
-            LINES[kind],
+            linestyle=LINES[kind],
             color=ink() if rank == 0 else COLOURS[rank % len(COLOURS)],
             marker="." if own.sizes["boundary_point"] == 1 else "",
             zorder=3 - 0.1 * rank,

@@ -6,27 +6,40 @@ from pathlib import Path
 import xarray as xr
 
 from orderparam.analysis.phases.diagram import PhaseDiagram
-from orderparam.core.store import StoreError, make_whole
+from orderparam.core.store import StoreError, clear_leftovers, make_whole
 
 
 def write(found: PhaseDiagram, folder: Path) -> None:
     """`diagram.zarr` and `boundaries.csv` in the folder; the same diagram may be there already. Words are written as their place
-    in the attribute `meanings`. Raises `StoreError` when it cannot be written."""
+    in the attribute `meanings`. Raises `StoreError` when it cannot be written, and where another, or a damaged, diagram is."""
+    path, data = folder / "diagram.zarr", _coded(found.data)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        make_whole(
-            folder / "diagram.zarr", lambda aside: _coded(found.data).to_zarr(aside, mode="w", zarr_format=3, consolidated=False)
-        )
+        clear_leftovers(path)
+        new = make_whole(path, lambda aside: data.to_zarr(aside, mode="w", zarr_format=3, consolidated=False))
+        if not new and not _holds(path, data):
+            raise StoreError(f"{path} is damaged, or another diagram: move it away, and the same command writes it anew")
         aside = folder / ".boundaries.csv.new"
         with open(aside, "w", newline="") as opened:
             writer = csv.writer(opened)
-            writer.writerow(["curve", "kind", "branch", found.x, found.y, "error", "low", "high", "exponent", "doubt"])
+            writer.writerow(
+                ["curve", "kind", "branch", found.x, found.y, "error", "low", "high", "exponent", "exponent_error", "doubt"]
+            )
             for curve, one in enumerate(found.boundaries):
-                columns = (one.x, one.y, one.error, one.low, one.high, one.exponent, one.doubt)
+                columns = (one.x, one.y, one.error, one.low, one.high, one.exponent, one.exponent_error, one.doubt)
                 writer.writerows([curve, one.kind, one.branch, *map(float, row)] for row in zip(*columns))
         aside.replace(folder / "boundaries.csv")
     except OSError as error:
         raise StoreError(f"cannot write {folder}: {error.strerror or error}") from None
+
+
+def _holds(path: Path, data: xr.Dataset) -> bool:
+    """Whether these numbers are there, whole."""
+    try:
+        with xr.open_zarr(path, consolidated=False) as stored:
+            return stored.load().drop_attrs().identical(data.drop_attrs())
+    except Exception:  # a damaged store can raise anything
+        return False
 
 
 def _coded(data: xr.Dataset) -> xr.Dataset:

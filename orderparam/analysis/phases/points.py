@@ -11,11 +11,12 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis.phases.axes import Axis
+from orderparam.core.errors import SweepError
 from orderparam.core.grid import Listed
 from orderparam.core.names import nearest
 from orderparam.core.program import FAILED, UNCONVERGED, Task, TheoryRun, fn_name
 from orderparam.core.store import MemoryStore, PointStore
-from orderparam.core.sweep import SweepError, identity
+from orderparam.core.sweep import identity
 from orderparam.core.system import System
 from orderparam.core.verb import Theory, unwrap
 
@@ -32,9 +33,11 @@ _OF_LEAST = ("stable", "lowest")  # words for the branch of least free energy, w
 class Points:
     """The order parameters of a theory at points that are asked for, all of them remembered.
 
-    A view is one branch of the theory, or `stable`: at every point the branch of least free energy. Without branches there is
-    one view, whose name is empty. unit: coordinates in the unit square; values: (point, view, component); NaN where the branch
-    does not exist or the point failed. unconverged, failed: how many evaluations did not converge or failed.
+    A view is one branch of the theory, or `stable`: at every point the branch of least free energy of those whose field `stable`,
+    where there is one, is not False; unknown where one of the branches did not converge. Without branches there is one view,
+    whose name is empty. unit: coordinates in the unit square; values: (point, view, component); NaN where the branch does not
+    exist or the point failed, infinite where it did not converge: nothing uses such a value. unconverged, failed: how many
+    evaluations did not converge, and how many failed.
     """
 
     fn: Callable[..., Any]
@@ -69,6 +72,7 @@ class Points:
         columns = {axis.name: tuple(axis.value(unit[:, k]).tolist()) for k, axis in enumerate(self.axes)}
         orders: list[np.ndarray] = []
         energies: list[np.ndarray | None] = []
+        unknown = np.zeros(len(unit), bool)
         for name, fn in self.branches:
             data = self._evaluate(name, fn, Listed(columns), len(unit))
             if np.all(data["status"].values == FAILED):  # not the first batch: that one is refused
@@ -76,18 +80,25 @@ class Points:
                 energies.append(np.full(len(unit), np.inf))
                 continue
             order, self.components = _order(data, self.order)
+            lost = data["status"].values == UNCONVERGED
             if "valid" in data:
                 valid = np.asarray(data["valid"].values.reshape(len(unit), -1).all(axis=1))
-                order = np.where(valid[:, None], order, np.nan)
-            orders.append(order)
-            energies.append(_free_energy(data, order))
+                order, lost = np.where(valid[:, None], order, np.nan), lost & valid
+            energy = _free_energy(data, order)
+            if energy is not None and "stable" in data:
+                energy = np.where(data["stable"].values, energy, np.inf)
+            energies.append(energy)
+            orders.append(np.where(lost[:, None], np.inf, order))
+            unknown |= lost
+            self.unconverged += int(np.sum(lost))
         self.calls += 1
         known = [name for name, _ in self.branches]
         values = np.stack(orders, axis=1)
         given = [energy for energy in energies if energy is not None]
         if len(known) > 1 and not set(_OF_LEAST) & set(known) and len(given) == len(known):
             least = _least(np.stack(given, axis=1), values)
-            values = np.concatenate([values[np.arange(len(unit)), least][:, None], values], axis=1)
+            lowest = np.where(unknown[:, None], np.inf, values[np.arange(len(unit)), least])
+            values = np.concatenate([lowest[:, None], values], axis=1)
             known = [STABLE, *known]
         self.views = tuple(known)
         return values
@@ -117,7 +128,6 @@ class Points:
             with stored() as keep:
                 keep.write(task, outcomes[0])
         self.failed += int(np.sum(data["status"].values == FAILED))
-        self.unconverged += int(np.sum(data["status"].values == UNCONVERGED))
         return data
 
 
@@ -181,7 +191,7 @@ def _least(energies: np.ndarray, values: np.ndarray) -> np.ndarray:
     floor = np.min(energies, axis=1, keepdims=True)
     rounding = np.where(np.isfinite(floor), 1e-13 * (1 + np.abs(floor)), 0.0)
     equal = energies <= floor + rounding
-    size = np.nan_to_num(np.abs(values)).sum(axis=2)
+    size = np.where(np.isfinite(values), np.abs(values), 0.0).sum(axis=2)
     return np.argmax(np.where(equal, size, -1.0), axis=1)
 
 

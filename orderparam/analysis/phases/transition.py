@@ -15,27 +15,34 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis.phases.axes import Axis, axes_of
-from orderparam.analysis.phases.brackets import Brackets, Crossings, Sides, bisected, examined, sides_of
+from orderparam.analysis.phases.brackets import UNKNOWN, Brackets, Crossings, Distances, Sides, bisected, examined, sides_of
 from orderparam.analysis.phases.measured import measured_transition
 from orderparam.analysis.phases.points import STABLE, Order, Points, points_of
+from orderparam.analysis.phases.poles import poles
+from orderparam.core.program import fn_name
+from orderparam.core.sweep import SweepError
 from orderparam.core.system import System
 from orderparam.core.verb import Experiment, unwrap
 
 ACCURACY = 1e-11  # of the range, to which a crossing is bracketed
-_DISTANCES = 6
+_DISTANCES = Distances(28, 2.0)  # eight decades
 SUDDEN = 0.1  # a change of the order parameter between neighbouring points that may be a jump, of its range
-_RANK = {"jump": 0, "end": 1, "continuous": 2, "crossover": 3}
+_SAME = 1e-6  # of the range: crossings of one kind that are nearer are one
+_RANK = {"jump": 0, "end": 1, "divergence": 2, "continuous": 3, "crossover": 4}
 
 
 @dataclass(frozen=True)
 class Transition:
     """A transition along one field.
 
-    name, location, error: the field, where, and half the width of the bracket; for an experiment the standard deviation.
-    kind: "jump", "continuous", "crossover" (nothing but a value that is passed), or "end" (of a branch); "measured" for an
-    experiment. branch: the one on which it happens, "stable" for that of least free energy, empty where there is but one.
-    low, high: the order parameter on both sides. exponent, exponent_error: of a continuous one. doubt: of the kind, 0 (none) to
-    1 (a guess). spinodals: branch -> where it jumps or ends. others: all other transitions on the line. data: every point.
+    name, location, error: the field, where, and half the width of the bracket, with all points in it that did not converge; for
+    an experiment the standard deviation. kind: "jump", "continuous", "divergence", "end" (of a branch), or "crossover" (a level
+    that was asked for is passed); "measured" for an experiment. branch: the one on which it happens, "stable" for that of least
+    free energy, empty where there is but one. low, high: the order parameter on both sides.
+    exponent, exponent_error: of a continuous one and, negative, of a divergence, with half of an interval that covers it; NaN
+    where it is not determined. logarithm: a power of the logarithm of the distance stands beside the power of the distance.
+    doubt: of the kind, 0 (none) to 1 (a guess). spinodals: branch -> where it jumps or ends. others: all other transitions on
+    the line. data: every point; `data.attrs["unconverged"]` of them did not converge and were not used.
     """
 
     name: str
@@ -48,6 +55,7 @@ class Transition:
     high: float
     exponent: float
     exponent_error: float
+    logarithm: bool
     doubt: float
     spinodals: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     others: tuple["Transition", ...] = ()
@@ -62,8 +70,8 @@ class Transition:
         parts = [f"{self.name} = {self.location:.{digits}g} ± {self.error:.1g}", self.kind]
         if self.kind == "jump":
             parts.append(f"{self.component} from {self.low:.6g} to {self.high:.6g}")
-        if self.kind == "continuous":
-            parts.append(f"exponent {self.exponent:.6g} ± {self.exponent_error:.1g}")
+        if self.kind in ("continuous", "divergence"):
+            parts.append(told_exponent(self.exponent, self.exponent_error, self.logarithm))
         if self.branch:
             parts.append(f"branch {self.branch!r}")
         if self.doubt > 0.1:
@@ -71,7 +79,28 @@ class Transition:
         spinodals = [f"{name!r} at {', '.join(f'{x:.6g}' for x in at)}" for name, at in self.spinodals.items()]
         text = "; ".join(["; ".join(parts), *([f"branches end: {', '.join(spinodals)}"] if spinodals else [])])
         more = f"; {len(self.others)} more in `others`" if self.others else ""
-        return f"Transition({text}{more})"
+        return f"Transition({text}{more}{left_out(self.data)})"
+
+
+def told_exponent(exponent: float, error: float, logarithm: bool = False) -> str:
+    """ "exponent 0.5 ± 1e-06", with as many digits as are known."""
+    if not np.isfinite(exponent):
+        return "exponent not determined"
+    digits = min(8, max(1, -int(np.floor(np.log10(max(error, 1e-8))))))
+    beside = " beside a logarithm" if logarithm else ""
+    return f"exponent {exponent:.{digits}f} ± {error:.1g}{beside}"
+
+
+def left_out(data: xr.Dataset) -> str:
+    """What a representation says of points that did not converge: how many, and between which values of the fields."""
+    lost = data.attrs.get("unconverged", 0)
+    if not lost:
+        return ""
+    rows = np.flatnonzero((data["phase"] == UNKNOWN).any("branch"))
+    fields = [(str(name), column.values[rows]) for name, column in data.coords.items() if column.dims == ("point",)]
+    where = ", ".join(f"{name} = {own.min():.6g} to {own.max():.6g}" for name, own in fields)
+    points = data.sizes["point"] * data.sizes["branch"]
+    return f"; {lost} of {points} evaluations did not converge and are not used ({where})"
 
 
 def transition(
@@ -80,7 +109,7 @@ def transition(
     over: Mapping[str, Sequence[Any]],
     *,
     order: Order,
-    level: float | None = None,
+    level: float | str | None = None,
     branches: Sequence[str] | None = None,
     points: int = 65,
     zero: float = 1e-6,
@@ -93,16 +122,17 @@ def transition(
 
     order: an observable, several, or a function of the data set (dimension `point`) to an array; entries are components.
     level: the value that parts the two phases; None: where the order parameter vanishes on a part of the line, the end of that
-        part. Jumps are found anywhere; only where there is neither, the middle between least and largest value parts the phases.
+        part. Jumps and divergences are found anywhere. "middle" asks for the middle between the least and the largest value.
     branches: words of the theory's option `branch` (or `start`), None for all. Where the theory has a free energy, the
         transition is that of the branch of least free energy, and the ends of branches are its `spinodals`.
     points: those of the first scan; two transitions between neighbouring points may be missed. zero: what counts as vanished,
         in units of the largest value. accuracy: of the location, in units of the range (1e-11; an experiment: 0.01).
     seeds: runs at each point of an experiment. store: folder in which points are kept; the same call again goes on there.
 
-    Returns the most definite transition (a jump before the end of a branch, a continuous one, a crossover; of equals that with
-    the largest change), the others in `others`. Raises `ValueError` for unknown names and illegal ranges, and where the order
-    parameter does not change sides on the line; `SweepError` when every point failed.
+    Returns the most definite transition (a jump before the end of a branch, a divergence, a continuous one, a crossover; of
+    equals that with the largest change), the others in `others`. Points that did not converge are not used. Raises `ValueError`
+    for unknown names and illegal ranges, and where there is no transition on the line; `SweepError` when every point failed or
+    none converged.
 
     >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
     >>> onset = op.transition(mean_field, MeanFieldMagnet(1.0), {"temperature": (0.3, 1.7)}, order="magnetisation")
@@ -116,8 +146,10 @@ def transition(
             raise ValueError(f"order = {order!r}: name one observable of the experiment")
         if seeds is None:
             raise ValueError("seeds = None: this is an experiment; give the number of runs at each point")
+        if isinstance(level, str):
+            raise ValueError(f"level = {level!r}: must be a number for an experiment, or None for the middle of its two ends")
         found = measured_transition(fn, system, axis, order, level, seeds, 0.01 if accuracy is None else accuracy, store)
-        own = (found.location, found.error, "measured", "", order, found.low, found.high, np.nan, np.nan, 0.0)
+        own = (found.location, found.error, "measured", "", order, found.low, found.high, np.nan, np.nan, False, 0.0)
         return Transition(axis.name, *own, data=found.data)
     if seeds is not None:
         raise ValueError("seeds are given, but this is a theory, which takes none")
@@ -126,35 +158,52 @@ def transition(
     evaluate = points_of(fn, system, (axis,), order, branches, store, batch)
     unit = np.linspace(0, 1, points)[:, None]
     values = evaluate(unit)
-    for middle in (False, True):
-        sides = sides_of(values, level, zero, middle)
-        edges = surviving(_edges(unit, values, sides), evaluate, sides)
-        if len(edges):
-            break
-    else:
-        seen = f"{evaluate.components[0]} is {np.nanmin(values):.6g} to {np.nanmax(values):.6g}"
-        raise ValueError(f"no transition between {axis.name} = {axis.low:g} and {axis.high:g}: {seen}, without a jump")
+    sides = sides_of(values, level, zero)
+    if not np.isfinite(values).any():
+        raise SweepError(f"{fn_name(fn)}: no point converged between {axis.name} = {axis.low:g} and {axis.high:g}")
+    diverging = poles(unit, values, evaluate, sides, _DISTANCES) if level is None else None
+    edges = surviving(_edges(unit, values, sides, diverging), evaluate, sides)
     crossings = examined(edges, evaluate, sides, ACCURACY if accuracy is None else accuracy, _DISTANCES)
+    if diverging is not None:
+        crossings = crossings.take(crossings.kind != "crossover").joined(diverging)
+    if not len(crossings.kind):
+        known = values[np.isfinite(values)]
+        line = f"{axis.name} = {axis.low:g} and {axis.high:g}: {evaluate.components[0]} is {known.min():.6g} to {known.max():.6g}"
+        without = "without a jump, a divergence or a part where it vanishes" if level is None else "on one side of the level"
+        hint = "; level= asks where it passes a value" if level is None else ""
+        raise ValueError(f"no transition between {line}, {without}{hint}{left_out(dataset(evaluate, (axis,), sides))}")
     return _chosen(crossings, evaluate, axis, sides)
 
 
-def _edges(unit: np.ndarray, values: np.ndarray, sides: Sides) -> Brackets:
-    """Neighbouring points between which the label changes, or the values differ much."""
+def _edges(unit: np.ndarray, values: np.ndarray, sides: Sides, found: Crossings | None) -> Brackets:
+    """Neighbours, of the points that converged, between which the label changes, or the values differ much; around a divergence
+    they differ anyway."""
     label = sides.label(values)
-    sudden = sides.differ(values[1:], values[:-1]) > SUDDEN
-    at, view = np.nonzero((label[1:] != label[:-1]) | sudden)
-    return Brackets(unit[at], unit[at + 1], view, values[at, view], values[at + 1, view])
+    kept = []
+    for number in range(values.shape[1]):
+        known = np.flatnonzero(label[:, number] != UNKNOWN)
+        first, last = known[:-1], known[1:]
+        changes = label[first, number] != label[last, number]
+        sudden = sides.differ(values[last, number], values[first, number]) > SUDDEN
+        for place in [] if found is None else found.place[found.view == number, 0]:
+            sudden &= (unit[last, 0] < place - 2 / len(unit)) | (unit[first, 0] > place + 2 / len(unit))
+        chosen = changes | sudden
+        kept.append((first[chosen], last[chosen], np.full(int(chosen.sum()), number)))
+    first, last, view = (np.concatenate(columns) for columns in zip(*kept))
+    order = np.lexsort((view, first))
+    first, last, view = first[order], last[order], view[order]
+    return Brackets(unit[first], unit[last], view, values[first, view], values[last, view])
 
 
 def surviving(edges: Brackets, evaluate: Callable[[np.ndarray], np.ndarray], sides: Sides) -> Brackets:
-    """Those edges that a boundary crosses: the label changes, or there is a jump, which six bisections do not make smaller
-    than a quarter (a smooth change becomes 1/64 of it, a square root 1/8)."""
+    """Those edges that a boundary crosses: the label changes, or there is a jump, which eight bisections do not make smaller
+    than a tenth (a smooth change becomes 1/256 of it, a square root 1/16, a cube root 1/6)."""
     differ = sides.label(edges.value_a) != sides.label(edges.value_b)
     tried = edges.take(~differ)
-    after = bisected(tried, evaluate, sides, rounds=6)
+    after = bisected(tried, evaluate, sides, rounds=8)
     before = sides.differ(tried.value_a, tried.value_b)
     lasts = sides.label(after.value_a) != sides.label(after.value_b)
-    lasts |= sides.differ(after.value_a, after.value_b) > 0.25 * before
+    lasts |= sides.differ(after.value_a, after.value_b) > 0.1 * before
     return edges.take(np.sort(np.concatenate([np.flatnonzero(differ), np.flatnonzero(~differ)[lasts]])))
 
 
@@ -173,11 +222,13 @@ def _chosen(found: Crossings, evaluate: Points, axis: Axis, sides: Sides) -> Tra
             float(found.high[i]),
             float(found.exponent[i]),
             float(found.exponent_error[i]),
+            bool(found.logarithm[i]),
             float(found.doubt[i]),
             data=data,
         )
         for i in range(len(found.view))
     ]
+    transitions = [one for k, one in enumerate(transitions) if not any(_same(one, other, axis) for other in transitions[:k])]
     spinodals: dict[str, tuple[float, ...]] = {}
     for name in views if len(views) > 1 else ():
         ends = [one.location for one in transitions if one.branch == name and one.kind in ("jump", "end")]
@@ -189,10 +240,18 @@ def _chosen(found: Crossings, evaluate: Points, axis: Axis, sides: Sides) -> Tra
     return Transition(**{**vars(best), "spinodals": spinodals, "others": others})
 
 
+def _same(one: Transition, other: Transition, axis: Axis) -> bool:
+    """One transition, found on two neighbouring edges."""
+    near = abs(one.location - other.location) < _SAME * (axis.high - axis.low)
+    return near and (one.branch, one.kind) == (other.branch, other.kind)
+
+
 def dataset(evaluate: Points, axes: Sequence[Axis], sides: Sides) -> xr.Dataset:
-    """Every point that was evaluated, in the order of evaluation: the fields, the order parameter and the phase of each view."""
+    """Every point that was evaluated, in the order of evaluation: the fields, the order parameter (NaN where it does not exist or
+    did not converge) and the phase of each view."""
     unit, values = np.concatenate(evaluate.unit), np.concatenate(evaluate.values)
     coords: dict[Any, Any] = {axis.name: ("point", axis.value(unit[:, k])) for k, axis in enumerate(axes)}
     coords |= {"branch": list(evaluate.views), "component": list(evaluate.components)}
-    variables = {"order": (("point", "branch", "component"), values), "phase": (("point", "branch"), sides.label(values))}
+    shown = np.where(np.isinf(values), np.nan, values)
+    variables = {"order": (("point", "branch", "component"), shown), "phase": (("point", "branch"), sides.label(values))}
     return xr.Dataset(variables, coords, {"unconverged": evaluate.unconverged, "failed": evaluate.failed})

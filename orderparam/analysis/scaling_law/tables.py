@@ -6,8 +6,12 @@ from typing import Any
 
 from orderparam.analysis.scaling_law.runs import FLOPS, Runs, numbers
 from orderparam.core.names import nearest
+from orderparam.core.reading import reading
+from orderparam.data.files import existing
+from orderparam.data.frame import FRAMES, read_frame
 
-READERS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
+LINES = (".json", ".jsonl")
+READERS = (*FRAMES, *LINES)
 _WIDE = re.compile(r"^(?P<run>.+) - (?P<what>.+?)(?P<bound>__MIN|__MAX)?$")
 
 
@@ -54,24 +58,23 @@ def read_runs(
 def _table(path: Path) -> Any:
     import pandas
 
-    readers = {
-        ".csv": pandas.read_csv,
-        ".tsv": lambda file: pandas.read_csv(file, sep="\t"),
-        ".json": pandas.read_json,
-        ".jsonl": lambda file: pandas.read_json(file, lines=True),
-        ".parquet": pandas.read_parquet,
-    }
-    if path.suffix not in readers:
+    path = existing(path)
+    suffix = path.suffix.lower()
+    if suffix in FRAMES:
+        return read_frame(path, fewest=1)
+    if suffix not in LINES:
         raise ValueError(f"{path}: must be one of {', '.join(READERS)}")
-    try:
-        table = readers[path.suffix](path)
-    except OSError:
-        raise
-    except Exception as error:
-        raise ValueError(f"{path} cannot be read: {error}") from None
-    if table.empty:
-        raise ValueError(f"{path} has no rows")
-    return table
+    with reading(path):
+        try:
+            table = pandas.read_json(path, lines=suffix == ".jsonl")
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:  # a damaged file can raise anything
+            raise ValueError(f"cannot be read as {suffix}: {error}") from None
+        if table.empty:
+            raise ValueError("has no rows")
+        table.columns = [str(name) for name in table.columns]
+        return table
 
 
 def _column(table: Any, name: str, path: Path) -> Any:

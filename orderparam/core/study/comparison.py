@@ -40,15 +40,18 @@ class Comparison:
     def experiments(self, **facets: Any) -> dict[str, xr.Dataset]:
         return self.curves("experiment", **facets)
 
-    def figure(self, dark: bool = False) -> Any:
-        """The figure, in the house style (on a dark ground for pages that are dark)."""
+    def figure(self, dark: bool = False, narrow: bool = False) -> Any:
+        """The figure, in the house style (on a dark ground for pages that are dark).
+
+        narrow: for a telephone, with the panels below one another; a study that draws its figure itself takes no notice of it.
+        """
         from orderparam.plotting import draw, house_style
 
         with house_style(dark):
             if self.study.draw is not None:
                 return self.study.draw(self)
             panels = self.study.panels(self.parameters) if callable(self.study.panels) else self.study.panels
-            return draw(self, panels, columns=self.study.columns, caption=self.study.caption)
+            return draw(self, panels, columns=self.study.columns, caption=self.study.caption, narrow=narrow)
 
 
 def agreements(datasets: Mapping[str, xr.Dataset], observables: Sequence[str]) -> dict[str, dict[str, xr.Dataset]]:

@@ -1,16 +1,19 @@
 """The folder of a study: its points as they finish, and what is made of them."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import zarr
 
-from orderparam.core.store import StoreError, clear_leftovers, make_whole, read
+from orderparam.core.errors import StoreError
+from orderparam.core.lock import READ_ONLY
+from orderparam.core.store import clear_leftovers, fingerprint, make_whole, read
 from orderparam.core.study.comparison import Comparison, agreements
 from orderparam.core.study.curve import key, slug
 from orderparam.core.study.registry import Study, absent, find, known
+from orderparam.core.study.summary import opened, sealed
 
 _ATTRIBUTES = ("label", "facets", "kind", "baseline", "function", "system", "points", "failed", "unconverged")
 
@@ -51,16 +54,14 @@ def write(comparison: Comparison, out: Path) -> None:
 
     try:
         save(comparison.figure(), out / "figure")
-        text = json.dumps(comparison.summary, indent=2, default=_plain)
         aside = out / ".summary.json.new"
-        aside.write_text(text + "\n")
+        aside.write_text(sealed(comparison.summary))
         aside.replace(out / "summary.json")
     except OSError as error:
+        if error.errno in READ_ONLY and (out / "summary.json").is_file():
+            warnings.warn(f"{out} can only be read: its figure and summary stay as they were", stacklevel=3)
+            return
         raise StoreError(f"cannot write {out}: {error.strerror or error}; the points are safe in result.zarr") from None
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def load(out: str | Path) -> Comparison:
@@ -73,11 +74,17 @@ def load(out: str | Path) -> Comparison:
     if not (out / "summary.json").is_file():
         raise StoreError(f"{out} holds an unfinished run: the same command again goes on where it stopped")
     try:
-        summary = json.loads((out / "summary.json").read_text())
+        summary = _summary(out / "summary.json")
         curves = {}
         for record in summary["curves"]:
             name = key(record["label"], record["facets"])
-            data = read(out / "result.zarr" / slug(name))
+            store = out / "result.zarr" / slug(name)
+            data = read(store)
+            if fingerprint(store) != record["checksum"]:
+                raise StoreError(
+                    f"{store} is not the curve {name!r} that summary.json is about: put it back where it was; if points of it "
+                    "were computed again, the same command writes the summary anew"
+                )
             data.attrs = {attribute: record[attribute] for attribute in _ATTRIBUTES}
             curves[name] = data
         chosen = find(summary["study"]) if known(summary["study"]) else absent(summary)
@@ -88,3 +95,11 @@ def load(out: str | Path) -> Comparison:
     except Exception as error:
         raise StoreError(f"{out} is damaged ({type(error).__name__}: {error})") from None
     return Comparison(chosen, parameters, curves, tables, summary)
+
+
+def _summary(file: Path) -> dict[str, Any]:
+    """Raises `StoreError` for one that was altered."""
+    try:
+        return opened(file.read_text())
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{file} is damaged ({error}): the same command writes it anew") from None

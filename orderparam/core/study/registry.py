@@ -1,12 +1,14 @@
 """The registry of studies: named, runnable figures.
 
-A study is a function of its parameters that yields the curves to compute (or returns a list of them). The parameters' defaults
-are the quick size; `full` holds those of the figure as published:
+A study is a function of its parameters that yields the curves to compute (or returns a list of them). It has three sizes. The
+parameters' defaults are the quick one, a minute; `gallery` holds what the documentation shows, up to twenty minutes of one core;
+`full` holds the parameters of the source's figure, or as near as two cores come in some hours:
 
     @study(
         "double-descent",
         title="Double descent of a finite-rank kernel",
         source="Canatar, Bordelon, Pehlevan 2021, Fig. 1",
+        gallery={"repeats": 120},
         full={"repeats": 400},
         seconds=(20, 600),
         panels=[Panel("n_train", "test_error", log="xy")],
@@ -29,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from orderparam.core import registry
 from orderparam.core.names import nearest
+from orderparam.core.outline import Size, parameters_of
 from orderparam.core.study.curve import Curve
 
 if TYPE_CHECKING:
@@ -42,9 +45,10 @@ Panels = Sequence["Panel | Freehand"] | Callable[[Mapping[str, Any]], Sequence["
 class Study:
     """A registered study; made by the decorator `study`.
 
-    name: what one types; seconds: expected time of the quick and of the full size on two cores; observables: what the agreement
-    table shows. The figure is drawn from `panels` (records, or a function from the parameters to them), in `columns` if given,
-    above a `caption` formatted with the parameters ("d = {input_dim}"); or by `draw`, from a finished `Comparison` to a figure.
+    name: what one types; seconds: expected time of the quick and of the full size on two cores; gallery, full: the parameters
+    that these sizes change, see `parameters`; observables: what the agreement table shows. The figure is drawn from `panels`
+    (records, or a function from the parameters to them), in `columns` if given, above a `caption` formatted with the parameters
+    ("d = {input_dim}"); or by `draw`, from a finished `Comparison` to a figure.
     explained: why measurement and theory differ by more than three standard errors at quick size, in a sentence or two, where
     they do; `orderparam show` and the table of all studies say it.
     """
@@ -53,6 +57,7 @@ class Study:
     title: str
     source: str
     build: Callable[..., list[Curve]]
+    gallery: Mapping[str, Any]
     full: Mapping[str, Any]
     seconds: tuple[float, float]
     observables: tuple[str, ...]
@@ -72,43 +77,12 @@ class Study:
         """Parameter -> quick value."""
         return {name: parameter.default for name, parameter in inspect.signature(self.build).parameters.items()}
 
-    def parameters(self, full: bool = False, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The parameters of one run. Texts are read as the type of the default; raises `ValueError` for what does not fit."""
-        chosen = {**self.defaults, **(self.full if full else {})}
-        for name, value in (settings or {}).items():
-            if name not in chosen:
-                raise ValueError(f"study {self.name!r} has no parameter {name!r}{nearest(name, list(chosen))}")
-            chosen[name] = _read(name, value, self.defaults[name])
-        return chosen
+    def parameters(self, size: Size = "quick", settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The parameters of one run at a size, see `orderparam.core.outline.parameters_of`."""
+        return parameters_of(self, size, settings)
 
 
-def _read(name: str, value: Any, default: Any) -> Any:
-    """A value as the type of the default it replaces."""
-    text = value if isinstance(value, str) else None
-    try:
-        if isinstance(default, tuple):
-            items = text.split(",") if text is not None else list(value)
-            example = default[0] if default else 0.0
-            return tuple(_read(name, item.strip() if isinstance(item, str) else item, example) for item in items)
-        if isinstance(default, bool):
-            if text is not None:
-                return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
-            return bool(value)
-        if isinstance(default, int):
-            if float(value) != int(float(value)):
-                raise ValueError
-            return int(float(value))
-        if isinstance(default, float):
-            return float(value)
-        return value
-    except (ValueError, TypeError, KeyError, OverflowError):
-        wanted = f"a value like {default!r}"
-        if isinstance(default, tuple):
-            wanted = f"{'integers' if default and isinstance(default[0], int) else 'numbers'} separated by commas"
-        raise ValueError(f"parameter {name} = {value!r}: give {wanted}") from None
-
-
-_registry: dict[str, Study] = {}
+_registry: dict[str, Study] = registry.studies_made
 
 
 def study(
@@ -118,6 +92,7 @@ def study(
     source: str,
     seconds: tuple[float, float],
     observables: Sequence[str] = ("test_error",),
+    gallery: Mapping[str, Any] | None = None,
     full: Mapping[str, Any] | None = None,
     panels: Panels = (),
     caption: str = "",
@@ -128,7 +103,7 @@ def study(
     """Registers the decorated function (parameters -> curves) as a study; see `Study` for the arguments.
 
     Raises `ValueError` for a name that another module's study has, where there is not one of `panels` and `draw`, for a parameter
-    without a default, and for one in `full` that the function does not have.
+    without a default, and for one in `gallery` or `full` that the function does not have.
     """
     if (draw is None) == (panels == ()):
         raise ValueError(f"study {name!r}: give either panels or draw")
@@ -141,14 +116,14 @@ def study(
         if name in _registry and _registry[name].build.__module__ != build.__module__:
             raise ValueError(f"two studies are called {name!r}")
         shown = (tuple(observables), panels, caption, columns, draw, explained)
-        made = Study(name, title, source, build, dict(full or {}), seconds, *shown)
+        made = Study(name, title, source, build, dict(gallery or {}), dict(full or {}), seconds, *shown)
         for parameter, default in made.defaults.items():
             if default is inspect.Parameter.empty:
                 raise ValueError(f"study {name!r}: parameter {parameter!r} needs a default, its quick value")
-        for parameter in made.full:
+        for parameter in {**made.gallery, **made.full}:
             if parameter not in made.defaults:
                 raise ValueError(
-                    f"study {name!r} has no parameter {parameter!r} (in full){nearest(parameter, list(made.defaults))}"
+                    f"study {name!r} has no parameter {parameter!r} (in gallery or full){nearest(parameter, list(made.defaults))}"
                 )
         _registry[name] = made
         return made
@@ -174,9 +149,8 @@ def absent(summary: Mapping[str, Any]) -> Study:
         raise ValueError(f"study {summary['study']!r} is not known here: load its file first, by `find('FILE.py:NAME')`")
 
     shown = dict.fromkeys(entry["observable"] for entries in summary["agreement"].values() for entry in entries)
-    made = Study(
-        summary["study"], summary["title"], summary["source"], build, {}, (0, 0), tuple(shown), (), "", None, lambda _: build()
-    )
+    words = (summary["study"], summary["title"], summary["source"])
+    made = Study(*words, build, {}, {}, (0, 0), tuple(shown), (), "", None, lambda _: build())
     made.__dict__["defaults"] = dict(summary["parameters"])
     return made
 

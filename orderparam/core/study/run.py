@@ -3,14 +3,19 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
+from orderparam.core.errors import said
 from orderparam.core.executor import resolve
 from orderparam.core.grid import numeric
+from orderparam.core.lock import alone
+from orderparam.core.outline import Size
+from orderparam.core.store import fingerprint
 from orderparam.core.study.comparison import Comparison, agreements
 from orderparam.core.study.curve import Curve, agree, slug
 from orderparam.core.study.files import open_result, write
@@ -22,7 +27,7 @@ from orderparam.core.sweep import checked, sweep
 def compare(
     what: Study | str,
     *,
-    full: bool = False,
+    size: Size = "quick",
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     executor: Any = None,
@@ -30,50 +35,62 @@ def compare(
 ) -> Comparison:
     """Runs a study: sweeps its theories and experiments, and reports how far they are apart.
 
-    full: the published sizes in place of the quick ones; settings: parameters to change (texts are read as numbers).
+    size: "quick" (a minute), "gallery" (what the documentation shows) or "full" (the source's sizes), see `Study.parameters`.
+    settings: parameters to change (texts are read as numbers).
     out: folder for `result.zarr` (points as they finish; the same command again goes on), `figure.png`, `figure.pdf` and
-    `summary.json`. Raises `ValueError` for wrong names and values and `StoreError` when `out` holds something else.
+    `summary.json`. Raises `ValueError` for wrong names and values and `StoreError` when `out` holds something else or
+    another process fills it.
 
     >>> done = op.compare("capacity-separability", settings={"dims": "10", "loads": "1.5,2.5", "learned": "1.2"})
     >>> sorted(done.agreement)
     ['linear program, input dim 10', 'perceptron learning, input dim 10']
     """
     chosen = find(what) if isinstance(what, str) else what
-    parameters = chosen.parameters(full, settings)
+    parameters = chosen.parameters(size, settings)
     begin, begin_processor = time.perf_counter(), _processor_seconds()
-    curves = _curves(chosen, parameters, settings)
-    names = [slug(curve.key) for curve in curves]
-    if len(set(names)) < len(names):
-        raise ValueError(f"study {chosen.name!r}: its curves must differ in label or facets, not {[c.key for c in curves]}")
-    for curve in curves:
-        checked(curve.system, curve.over, curve.seeds)
-    run = resolve(executor)
-    root = open_result(Path(out), chosen, parameters) if out is not None else None  # after all that can be refused
     results: dict[str, xr.Dataset] = {}
     timings: dict[str, float] = {}
-    for curve in curves:
-        start = time.perf_counter()
-        asked = curve if curve.is_experiment else _united(curve, curves)
-        results[curve.key] = sweep(
-            asked.fn,
-            asked.system,
-            asked.over,
-            seeds=asked.seeds,
-            batch_seeds=asked.batch_seeds,
-            paired=asked.paired,
-            store=None if root is None else root / slug(curve.key),
-            executor=run if curve.is_experiment else None,
-            progress=progress,
-        )
-        role = "experiment" if curve.is_experiment else "theory"
-        results[curve.key].attrs.update(label=curve.label, facets=curve.facets, kind=role, baseline=curve.baseline)
-        timings[curve.key] = time.perf_counter() - start
-    tables = agreements(results, chosen.observables)
-    spent = time.perf_counter() - begin, _processor_seconds() - begin_processor
-    record = summary_of(chosen, parameters, full, results, tables, timings, *spent)
-    comparison = Comparison(chosen, parameters, results, tables, record)
-    if out is not None:
-        write(comparison, Path(out))
+    checksums: dict[str, str] = {}
+    with ExitStack() as held:
+        known = out is not None and (Path(out) / "result.zarr").is_dir()
+        if out is not None and known:  # whoever fills it is met before anything is built
+            held.enter_context(alone(Path(out)))
+        curves = _curves(chosen, parameters, settings)
+        names = [slug(curve.key) for curve in curves]
+        if len(set(names)) < len(names):
+            raise ValueError(f"study {chosen.name!r}: its curves must differ in label or facets, not {[c.key for c in curves]}")
+        for curve in curves:
+            checked(curve.system, curve.over, curve.seeds)
+        run = resolve(executor)
+        root = open_result(Path(out), chosen, parameters) if out is not None else None  # after all that can be refused
+        if out is not None and not known:
+            held.enter_context(alone(Path(out)))
+        for curve in curves:
+            start = time.perf_counter()
+            store = None if root is None else root / slug(curve.key)
+            asked = curve if curve.is_experiment else _united(curve, curves)
+            results[curve.key] = sweep(
+                asked.fn,
+                asked.system,
+                asked.over,
+                seeds=asked.seeds,
+                batch_seeds=asked.batch_seeds,
+                paired=asked.paired,
+                store=store,
+                executor=run if curve.is_experiment else None,
+                progress=progress,
+            )
+            role = "experiment" if curve.is_experiment else "theory"
+            results[curve.key].attrs.update(label=curve.label, facets=curve.facets, kind=role, baseline=curve.baseline)
+            if store is not None:
+                checksums[curve.key] = fingerprint(store)
+            timings[curve.key] = time.perf_counter() - start
+        tables = agreements(results, chosen.observables)
+        spent = time.perf_counter() - begin, _processor_seconds() - begin_processor
+        record = summary_of(chosen, parameters, size, results, tables, timings, checksums, *spent)
+        comparison = Comparison(chosen, parameters, results, tables, record)
+        if out is not None:
+            write(comparison, Path(out))
     return comparison
 
 
@@ -92,7 +109,7 @@ def _curves(chosen: Study, parameters: Mapping[str, Any], settings: Mapping[str,
             raise
         given = ", ".join(f"{name} = {parameters[name]}" for name in settings)
         what = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-        reason = what + str(error).partition("\n")[0]
+        reason = what + said(error).partition("\n")[0]
         raise ValueError(f"{chosen.name} with {given}: {reason}") from error
 
 

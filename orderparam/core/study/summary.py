@@ -1,36 +1,43 @@
-"""The record of a finished study: what `summary.json` holds."""
+"""The record of a finished study: what `summary.json` holds, under a checksum of its own."""
 
 import datetime
+import json
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
 import jax
+import numpy as np
 import xarray as xr
 
 import orderparam
 from orderparam.core.agreement import summary
+from orderparam.core.layout import digest
 from orderparam.core.study.registry import Study
 
 
 def summary_of(
     chosen: Study,
     parameters: dict[str, Any],
-    full: bool,
+    size: str,
     results: Mapping[str, xr.Dataset],
     tables: Mapping[str, Mapping[str, xr.Dataset]],
     timings: Mapping[str, float],
+    checksums: Mapping[str, str],
     seconds: float,
     processor_seconds: float,
 ) -> dict[str, Any]:
-    """What was run, how long it took, how far theory and experiment are apart, and on what."""
+    """What was run, how long it took, how far theory and experiment are apart, and on what.
+
+    checksums: of the stores of the curves, by key; none where all is in memory.
+    """
     libraries = ("jax", "jaxlib", "equinox", "numpy", "xarray", "zarr")
     return {
         "study": chosen.name,
         "title": chosen.title,
         "source": chosen.source,
-        "size": "full" if full else "quick",
+        "size": size,
         "parameters": parameters,
         "curves": [
             {
@@ -41,6 +48,7 @@ def summary_of(
                 "failed": data.attrs["failed"],
                 "unconverged": data.attrs["unconverged"],
                 "seconds": round(timings[key], 3),
+                "checksum": checksums.get(key),
             }
             for key, data in results.items()
         ],
@@ -52,3 +60,30 @@ def summary_of(
         | {name: version(name) for name in libraries},
         "devices": [f"{device.platform}:{device.device_kind}" for device in jax.devices()],
     }
+
+
+def sealed(record: Mapping[str, Any]) -> str:
+    """The text of `summary.json`: the record, and last the checksum of all that stands before it."""
+    plain = json.loads(json.dumps(dict(record), default=_plain))
+    return json.dumps({**plain, "checksum": _checksum(plain)}, indent=2) + "\n"
+
+
+def opened(text: str) -> dict[str, Any]:
+    """The record in the text of a `summary.json`. Raises `ValueError` for one that was altered."""
+    record = json.loads(text)
+    if not isinstance(record, dict):
+        raise ValueError("it holds no record")
+    checksum = record.pop("checksum", None)
+    if checksum is None:
+        raise ValueError("it has no checksum: it was altered, or written by an earlier version of orderparam")
+    if checksum != _checksum(record):
+        raise ValueError("it was altered")
+    return record
+
+
+def _checksum(record: Mapping[str, Any]) -> str:
+    return digest(json.dumps(record, sort_keys=True).encode()).hex()
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value.tolist() if hasattr(value, "tolist") else str(value)

@@ -17,7 +17,8 @@ def tables(key: str, agreement: Mapping[str, xr.Dataset], width: int = 160) -> I
 
     Beside a theory's value: z, or how many runs there are where these are too few to tell z (see `core.agreement`), and the
     deviation of the mean from the theory in per cent. Points where nothing is defined are left out. Baselines come last, are
-    called so, and have no z: they are not meant to agree. Theories that do not fit side by side into `width` characters follow
+    called so, and have no z: they are not meant to agree. A mean says how many runs it leaves out because they did not converge.
+    Theories that do not fit side by side into `width` characters follow
     in tables of their own.
     """
     for observable, table in agreement.items():
@@ -51,7 +52,9 @@ def _table(title: str, part: xr.Dataset, grid: list[str], theories: list[Any]) -
         row = part.isel({_ROW: i})
         first = row.isel(theory=0)
         cells = [f"{row[name].values[()]:g}" if row[name].dtype.kind in "if" else str(row[name].values) for name in grid]
-        cells.append(with_error(float(first["mean"]), float(first["standard_error"])))
+        missed = int(first["unconverged"])
+        left_out = f" ({missed} unconverged)" if missed else ""
+        cells.append(with_error(float(first["mean"]), float(first["standard_error"])) + left_out)
         for theory in theories:
             one = row.sel(theory=theory)
             value, z, relative = (float(one[name]) for name in ("theory_value", "z", "relative_deviation"))

@@ -15,13 +15,15 @@ from orderparam.systems.committee.large import (
     large_committee_transition,
 )
 from orderparam.systems.committee.model import Committee
-from orderparam.systems.committee.spectral import SpectralCommittee, leading_eigenvectors, spectral
 from orderparam.systems.committee.theory import (
     InformationTransition,
     OptimalCommittee,
     Specialisation,
+    SpectralCommittee,
     TeacherCommittee,
     information_transition,
+    leading_eigenvectors,
     specialisation,
+    spectral,
     state_evolution,
 )

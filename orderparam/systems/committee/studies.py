@@ -9,8 +9,7 @@ from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel, vertical
 from orderparam.systems.committee.experiment import message_passing
 from orderparam.systems.committee.model import Committee
-from orderparam.systems.committee.spectral import leading_eigenvectors, spectral
-from orderparam.systems.committee.theory import state_evolution
+from orderparam.systems.committee.theory import leading_eigenvectors, spectral, state_evolution
 
 APART = (2.0523828, 1.5893227)  # where the two units of Gaussian and of binary weights specialise
 BINARY_END = 1.9770624  # where the state of two binary units that message passing stays in ends; beyond, weights are known

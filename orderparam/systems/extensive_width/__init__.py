@@ -5,9 +5,17 @@ error, error ~ k_c d / n. Nguyen and Barbier 2026, "Sharp feature-learning trans
 laws in extensive-width networks".
 """
 
-from orderparam.systems.extensive_width.experiment.posterior import PosteriorAverages, posterior_hmc
-from orderparam.systems.extensive_width.experiment.quadratic import CollectivePosterior, quadratic_posterior_hmc
-from orderparam.systems.extensive_width.experiment.student import TrainedStudent, adam_at_effective_width, adam_student
+from orderparam.systems.extensive_width.channel import ActivationChannel, channel
+from orderparam.systems.extensive_width.experiment import TrainedStudent, adam_at_effective_width, adam_student
+from orderparam.systems.extensive_width.limits import (
+    CollectiveTransition,
+    FlatHierarchy,
+    Scaling,
+    collective_transition,
+    flat_hierarchy,
+    limiting_profile,
+    steep_hierarchy,
+)
 from orderparam.systems.extensive_width.model import (
     TANH_2,
     HierarchicalTeacher,
@@ -17,18 +25,21 @@ from orderparam.systems.extensive_width.model import (
     WidthLimitedStudent,
     gaussian_readouts,
 )
-from orderparam.systems.extensive_width.theory.bayes import CoexistingStates, all_solutions, bayes_optimal, informed_state
-from orderparam.systems.extensive_width.theory.channel import ActivationChannel, channel
-from orderparam.systems.extensive_width.theory.collective import CollectiveTransition, collective_transition
-from orderparam.systems.extensive_width.theory.compression import Compressed, compressed, effective_teacher
-from orderparam.systems.extensive_width.theory.limits import (
-    FlatHierarchy,
-    Scaling,
-    flat_hierarchy,
-    limiting_profile,
-    steep_hierarchy,
+from orderparam.systems.extensive_width.posterior import (
+    CollectivePosterior,
+    PosteriorAverages,
+    posterior_hmc,
+    quadratic_posterior_hmc,
 )
-from orderparam.systems.extensive_width.theory.matrix_channel import MatrixChannel, matrix_channel
-from orderparam.systems.extensive_width.theory.quadratic import CollectiveOptimal, quadratic_bayes_optimal
-from orderparam.systems.extensive_width.theory.state import BayesOptimal
-from orderparam.systems.extensive_width.theory.transitions import Staircase, Windows, coexistence_windows, staircase
+from orderparam.systems.extensive_width.quadratic import CollectiveOptimal, MatrixChannel, matrix_channel, quadratic_bayes_optimal
+from orderparam.systems.extensive_width.state import BayesOptimal
+from orderparam.systems.extensive_width.theory import (
+    CoexistingStates,
+    Compressed,
+    all_solutions,
+    bayes_optimal,
+    compressed,
+    effective_teacher,
+    informed_state,
+)
+from orderparam.systems.extensive_width.transitions import Staircase, Windows, coexistence_windows, staircase

@@ -1,18 +1,68 @@
 """The figures of the theory of extensive-width learning: staircase, transitions, laws of read-outs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from orderparam.core.study import Curve, study
+from orderparam.analysis.phases.study import diagram_curve, phases_panel
+from orderparam.core.study import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel
-from orderparam.systems.extensive_width.experiment.posterior import posterior_hmc
-from orderparam.systems.extensive_width.figures import draw_order
-from orderparam.systems.extensive_width.grids import FINITE_DIMENSION, learned, per_ratio, samples
+from orderparam.plotting.style import ink
+from orderparam.systems.extensive_width.limits import flat_hierarchy
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WeightedTeacher
-from orderparam.systems.extensive_width.theory.bayes import bayes_optimal, informed_state
-from orderparam.systems.extensive_width.theory.limits import flat_hierarchy
+from orderparam.systems.extensive_width.posterior import posterior_hmc
+from orderparam.systems.extensive_width.theory import bayes_optimal, informed_state
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Grids in the number of samples, its natural unit d^2, and what its finite size explains.
+
+# Why sampled posteriors differ from the theory (docs/theory/extensive_width.md): measured at d = 16 to 48.
+FINITE_DIMENSION = (
+    "The theory is that of large dimensions: near the threshold of a feature a small system holds it in some data sets and not "
+    "in others, and the error is lower by a share of about 4/d."
+)
+
+
+def samples(low: float, high: float, count: int) -> list[float]:
+    """Whole numbers of samples, equidistant in the logarithm."""
+    return sorted({float(round(n)) for n in np.geomspace(low, high, count)})
+
+
+def per_ratio(ratios: Iterable[float], input_dim: float) -> list[float]:
+    """Whole numbers of samples at given n / d^2."""
+    return [float(round(ratio * input_dim**2)) for ratio in ratios]
+
+
+def learned(data: xr.Dataset) -> xr.DataArray:
+    """Whether a feature is learned: where that changes, overlaps jump."""
+    return data["overlap"] > 0
+
+
+def per_square(input_dim: float) -> tuple[str, Callable[[xr.Dataset], xr.DataArray]]:
+    """n / d^2 as the axis of a panel."""
+    return "$n/d^2$", lambda data: data["n_train"] / input_dim**2
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What panels cannot say: a map of the order of the transition.
+
+
+def draw_order(axes: Any, comparison: Comparison) -> None:
+    """Where in (decay, noise) a finite fraction of the features is learned at once."""
+    (diagram,) = comparison.theories(part="diagram").values()
+    ratio = diagram["first_order_ratio"].transpose("noise", "decay")
+    decay, noise = diagram["decay"], diagram["noise"]
+    mesh = axes.pcolormesh(decay, noise, np.log10(ratio), cmap="RdBu_r", vmin=-1, vmax=1, shading="gouraud")
+    axes.contour(decay, noise, ratio, levels=[1.0], colors=[ink()])
+    axes.plot(comparison.parameters["decay"], comparison.parameters["noise"], "*", color=ink())
+    axes.annotate("many at once", (0.15, 0.18), xycoords="axes fraction")
+    axes.annotate("one by one", (0.96, 0.85), xycoords="axes fraction", ha="right")
+    axes.set(yscale="log", xlabel=r"decay $\beta$", ylabel=r"noise $\Delta$")
+    axes.figure.colorbar(mesh, ax=axes, label=r"$\log_{10}\, A / (2\beta(\Delta + g(1)))$")
+
 
 SOURCE = "Nguyen and Barbier 2026"
 
@@ -157,3 +207,22 @@ def readout_laws(
                 yield Curve("Bayes-optimal", bayes_optimal, system, {}, facets=facets)
                 if units == measured_width:
                     yield Curve("HMC, learned features informed", chains, system, {}, seeds, facets=facets)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The phases of a teacher of extensive width: which of its features are learned.
+
+
+@study(
+    "feature-plane",
+    title="Features are learned together where read-outs are alike, one by one where they decay",
+    source="derived for this package from the free entropy of Nguyen and Barbier 2026",
+    seconds=(60, 1200),
+    full={"resolution": 128, "width": 20},
+    panels=[phases_panel("n_train", "decay", log="x", order="overlap 1")],
+    caption="d = {input_dim}, k = {width}, noise {noise}; colour: overlap of the first feature; lines: jumps of one or more.",
+)
+def feature_plane(resolution: int = 32, input_dim: int = 150, width: int = 6, noise: float = 0.1) -> list[Curve]:
+    over = {"n_train": (input_dim**2 / 100, 2.0 * input_dim**2, "log"), "decay": (0.2, 1.8)}
+    system = HierarchicalTeacher(input_dim, width, 0.8, noise)
+    return [diagram_curve(bayes_optimal, system, over, order="overlap", resolution=resolution, accuracy=1e-4)]

@@ -9,13 +9,11 @@ import xarray as xr
 from orderparam.core.study import Curve, study
 from orderparam.gaussian.polynomials import Polynomial
 from orderparam.plotting import Panel, curve, horizontal
-from orderparam.systems.extensive_width.experiment.posterior import posterior_hmc
-from orderparam.systems.extensive_width.experiment.quadratic import quadratic_posterior_hmc
-from orderparam.systems.extensive_width.grids import FINITE_DIMENSION, learned, per_ratio, per_square, samples
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, QuadraticTeacher, WidthLimitedStudent, gaussian_readouts
-from orderparam.systems.extensive_width.theory.bayes import bayes_optimal, informed_state
-from orderparam.systems.extensive_width.theory.compression import compressed
-from orderparam.systems.extensive_width.theory.quadratic import quadratic_bayes_optimal
+from orderparam.systems.extensive_width.posterior import posterior_hmc, quadratic_posterior_hmc
+from orderparam.systems.extensive_width.quadratic import quadratic_bayes_optimal
+from orderparam.systems.extensive_width.studies import FINITE_DIMENSION, learned, per_ratio, per_square, samples
+from orderparam.systems.extensive_width.theory import bayes_optimal, compressed, informed_state
 
 _INVERSE = ("$1/d$", lambda data: 1 / data.attrs["facets"]["input_dim"])
 

@@ -8,13 +8,12 @@ import xarray as xr
 
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel, horizontal, slope
-from orderparam.systems.extensive_width.experiment.posterior import posterior_hmc
-from orderparam.systems.extensive_width.experiment.student import adam_at_effective_width, adam_student
-from orderparam.systems.extensive_width.grids import FINITE_DIMENSION, per_ratio, samples
+from orderparam.systems.extensive_width.experiment import adam_at_effective_width, adam_student
+from orderparam.systems.extensive_width.limits import steep_hierarchy
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WidthLimitedStudent
-from orderparam.systems.extensive_width.theory.bayes import bayes_optimal
-from orderparam.systems.extensive_width.theory.compression import compressed
-from orderparam.systems.extensive_width.theory.limits import steep_hierarchy
+from orderparam.systems.extensive_width.posterior import posterior_hmc
+from orderparam.systems.extensive_width.studies import FINITE_DIMENSION, per_ratio, samples
+from orderparam.systems.extensive_width.theory import bayes_optimal, compressed
 
 SOURCE = "Nguyen and Barbier 2026"
 

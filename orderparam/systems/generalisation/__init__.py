@@ -9,9 +9,16 @@ worst_consistent(system).error
 uniform_bound(system).error
 """
 
-from orderparam.systems.generalisation.minima.experiment import ARMS, Arms, Trained, bad_minima, trained_network
-from orderparam.systems.generalisation.minima.model import ImageClassifier
-from orderparam.systems.generalisation.minima.theory import counting_bound
-from orderparam.systems.generalisation.perceptron.experiment import Learned, sampled_students, trained_student, worst_student
-from orderparam.systems.generalisation.perceptron.model import PerceptronLearning
-from orderparam.systems.generalisation.perceptron.theory import Bound, Typical, typical, uniform_bound, worst_consistent
+from orderparam.systems.generalisation.experiment import (
+    ARMS,
+    Arms,
+    Learned,
+    Trained,
+    bad_minima,
+    sampled_students,
+    trained_network,
+    trained_student,
+    worst_student,
+)
+from orderparam.systems.generalisation.model import ImageClassifier, PerceptronLearning
+from orderparam.systems.generalisation.theory import Bound, Typical, counting_bound, typical, uniform_bound, worst_consistent

@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
+from scipy.stats import chi2
 
 from orderparam.channels import Likelihood, ProbitLabels, RealLabels
 from orderparam.core.system import nearest
@@ -34,11 +35,13 @@ _LEAST_NOISE, _MOST_NOISE = 1e-3, 1e4  # in units of the variance of the fields
 class DesignReport:
     """What `assess_design` found; prints as a short report.
 
-    rows, columns: n and d. noise: of the labels, in units of the variance of the fields, and whether it was estimated.
+    rows, columns: n and d. noise: of the labels, in units of the variance of the fields; noise_interval: of 95 %, by likelihood,
+    where it was estimated, else None.
     spectrum_distance: largest difference between the distribution of the eigenvalues of the covariance and that of Gaussian
     entries (Marchenko, Pastur 1967); spectrum_scatter: that of a drawn Gaussian design of this shape. thresholds: of the model.
     predicted, measured: method -> error on held-out rows at n = 0.8 rows, of variance 1 for real labels, P(wrong) for signs, and
-    the standard error of what is measured.
+    the standard error of what is measured, over the splits in which the method converged. unconverged: method -> how many did
+    not.
     """
 
     rows: int
@@ -46,7 +49,7 @@ class DesignReport:
     kind: str
     prior: Prior
     noise: float
-    estimated: bool
+    noise_interval: tuple[float, float] | None
     spectrum_distance: float
     spectrum_scatter: float
     thresholds: Thresholds
@@ -54,6 +57,7 @@ class DesignReport:
     by_passing: float
     predicted: dict[str, float]
     measured: dict[str, tuple[float, float]] = field(default_factory=dict)
+    unconverged: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_gaussian(self) -> bool:
@@ -63,9 +67,10 @@ class DesignReport:
         where = self.thresholds
         ratio = self.rows / self.columns
         fits = "as of Gaussian entries" if self.is_gaussian else "NOT that of Gaussian entries: predictions are for orientation"
+        guessed = "" if self.noise_interval is None else " (estimated, {:.2g} to {:.2g} with 95 %)".format(*self.noise_interval)
         lines = [
             f"{self.rows} rows, {self.columns} columns: n/d = {ratio:.4g}; {self.kind}, {type(self.prior).__name__}, "
-            f"noise {self.noise:.3g} of the signal{' (estimated)' if self.estimated else ''}",
+            f"noise {self.noise:.3g} of the signal{guessed}",
             f"  spectrum: {fits} (distance {self.spectrum_distance:.3f}, drawn Gaussian {self.spectrum_scatter:.3f})",
         ]
         if bool(where.first_order):
@@ -83,6 +88,9 @@ class DesignReport:
         for name, value in self.predicted.items():
             seen = self.measured.get(name)
             tail = f", measured {seen[0]:.4g} +- {seen[1]:.2g}" if seen else ""
+            if failed := self.unconverged.get(name, 0):
+                rest = "nothing is measured" if failed == _SPLITS else "these are left out"
+                tail += f" ({name} did not converge on {failed} of {_SPLITS} splits of these rows: {rest})"
             lines.append(f"  {name}: {unit} {value:.4g}{tail}")
         return "\n".join(lines)
 
@@ -120,8 +128,12 @@ def assess_design(
     if y is not None:
         y = _prepared(y, kind)
     chosen = _unit(prior(weights))
-    estimated = noise is None and y is not None
-    size = _noise(x, y, kind) if estimated and y is not None else 0.1 if noise is None else float(noise)
+    interval = None
+    if noise is None and y is not None:
+        size, *ends = _noise(x, y, kind)
+        interval = ends[0], ends[1]
+    else:
+        size = 0.1 if noise is None else float(noise)
     if not np.isfinite(size) or size < 0:
         raise ValueError(f"noise = {size}: must be a finite number >= 0")
     law: Likelihood = RealLabels("linear", size) if kind == "linear" else ProbitLabels(0.0, size)
@@ -136,13 +148,13 @@ def assess_design(
     for name, fit in fits.items():
         found = penalised_fit(fit)
         predicted[name] = _error(kind, found.error, found.classification_error, size)
-    measured = {} if y is None else _measured(x, y, kind, law, chosen, fits, seed)
+    measured, unconverged = ({}, {}) if y is None else _measured(x, y, kind, law, chosen, fits, seed)
     key = jax.random.key(seed)
     drawn = np.asarray(jax.random.normal(key, x.shape))
     drawn = (drawn - drawn.mean(axis=0)) / drawn.std(axis=0) / np.sqrt(columns)
     return DesignReport(
-        rows, columns, kind, chosen, size, estimated, spectrum_distance(x), spectrum_distance(drawn), where,
-        float(best.error), float(reached.error), predicted, measured,
+        rows, columns, kind, chosen, size, interval, spectrum_distance(x), spectrum_distance(drawn), where,
+        float(best.error), float(reached.error), predicted, measured, unconverged,
     )  # fmt: skip
 
 
@@ -191,9 +203,10 @@ def _unit(law: Prior) -> Prior:
     return law if abs(float(power) - 1) < 1e-12 else MixturePrior(shares, means / jnp.sqrt(power), variances / power)
 
 
-def _noise(x: np.ndarray, y: np.ndarray, kind: str) -> float:
+def _noise(x: np.ndarray, y: np.ndarray, kind: str) -> tuple[float, float, float]:
     """Noise over signal h of largest likelihood of y ~ N(0, x x^T + h) up to a factor, right for any weights that are independent
-    (Jiang, Li, Paul, Yang, Zhao 2016); for signs through their linear part, E[y z]^2 = (2/pi) / (1 + noise)."""
+    (Jiang, Li, Paul, Yang, Zhao 2016); for signs through their linear part, E[y z]^2 = (2/pi) / (1 + noise). Then the ends of
+    the interval of 95 %: where twice the log likelihood is below its largest value by the quantile of chi squared."""
     rank = min(len(x) - 1, x.shape[1])
     left, singular, _ = np.linalg.svd(x, full_matrices=False)
     powers = (left.T @ y)[:rank] ** 2
@@ -206,8 +219,16 @@ def _noise(x: np.ndarray, y: np.ndarray, kind: str) -> float:
         return float(np.log(size) + (np.sum(np.log(values + h)) + missing * logarithm) / (rank + missing))
 
     bounds = (np.log(_LEAST_NOISE), np.log(_MOST_NOISE))
-    noise = float(np.exp(minimize_scalar(cost, bounds=bounds, method="bounded").x))
-    return noise if kind == "linear" else float(np.clip(2 / np.pi * (1 + noise) - 1, _LEAST_NOISE, _MOST_NOISE))
+    best = minimize_scalar(cost, bounds=bounds, method="bounded")
+
+    def beyond(logarithm: float) -> float:
+        return (rank + missing) * (cost(logarithm) - best.fun) - chi2.ppf(0.95, 1)
+
+    ends = [end if beyond(end) <= 0 else brentq(beyond, *sorted((end, best.x))) for end in bounds]
+    found = np.exp([best.x, *ends])
+    if kind == "signs":
+        found = np.clip(2 / np.pi * (1 + found) - 1, _LEAST_NOISE, _MOST_NOISE)
+    return float(found[0]), float(found[1]), float(found[2])
 
 
 def _fits(kind: str, law: Likelihood, chosen: Prior, ratio: float) -> dict[str, PenalisedFit]:
@@ -228,8 +249,8 @@ def _error(kind: str, error: Any, wrong: Any, noise: float) -> float:
 
 def _measured(
     x: np.ndarray, y: np.ndarray, kind: str, law: Likelihood, chosen: Prior, fits: dict[str, PenalisedFit], seed: int
-) -> dict[str, tuple[float, float]]:
-    """Errors on a fifth of the rows, after learning from the others, five times."""
+) -> tuple[dict[str, tuple[float, float]], dict[str, int]]:
+    """Errors on a fifth of the rows, after learning from the others, five times; and how often a method did not converge."""
     n, d = x.shape
     scale = np.sqrt(1 + float(law.noise)) if isinstance(law, RealLabels) else 1.0
     rng = np.random.default_rng(seed)
@@ -261,4 +282,10 @@ def _measured(
             field_values = x[held] @ w
             wrong = np.mean(field_values * y[held] <= 0) if kind == "signs" else np.mean((y[held] - field_values / scale) ** 2)
             found[name].append(float(wrong) if np.all(np.isfinite(w)) else np.nan)
-    return {name: (float(np.mean(v)), float(np.std(v, ddof=1) / np.sqrt(_SPLITS))) for name, v in found.items()}
+    known = {name: np.array(errors)[np.isfinite(errors)] for name, errors in found.items()}
+    means = {
+        name: (float(np.mean(errors)), float(np.std(errors, ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else np.inf)
+        for name, errors in known.items()
+        if len(errors)
+    }
+    return means, {name: _SPLITS - len(errors) for name, errors in known.items() if len(errors) < _SPLITS}

@@ -13,19 +13,20 @@ from orderparam.systems.kernel_adaptation.deep.experiment import (
 )
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
 from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
+from orderparam.systems.kernel_adaptation.dynamics.experiment import Pruned, TrainedNetwork, langevin_training, pruned_classifier
 from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
-from orderparam.systems.kernel_adaptation.dynamics.pruning import Pruned, pruned_classifier
-from orderparam.systems.kernel_adaptation.dynamics.training import TrainedNetwork, langevin_training
 from orderparam.systems.kernel_adaptation.gaussianity import Gaussianity, gaussianity
-from orderparam.systems.kernel_adaptation.modes.network import hermite_target
-from orderparam.systems.kernel_adaptation.on_data.drawn import (
+from orderparam.systems.kernel_adaptation.network import hermite_target
+from orderparam.systems.kernel_adaptation.on_data.experiment import (
+    SampledOnData,
     SampledOnDrawnData,
     SolvedOnDrawnData,
+    adapted_weights_on_data,
     draw_network,
     sampled_at_scale,
+    sampled_on_data,
     solved_on_drawn_data,
 )
-from orderparam.systems.kernel_adaptation.on_data.experiment import SampledOnData, adapted_weights_on_data, sampled_on_data
 from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
 from orderparam.systems.kernel_adaptation.on_data.theory import (
     DataPrediction,
@@ -42,11 +43,16 @@ from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
     examples_needed,
     sampled_examples_needed,
 )
-from orderparam.systems.kernel_adaptation.two_layers.experiment.data import draw_data
-from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import SampledTwoLayerNetwork, sampled_network
+from orderparam.systems.kernel_adaptation.two_layers.experiment import SampledTwoLayerNetwork, draw_data, sampled_network
 from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import AdaptedWeights, adapted_weights
-from orderparam.systems.kernel_adaptation.two_layers.theory.fixed_kernel import ScaledKernel, gaussian_process, kernel_scaling
-from orderparam.systems.kernel_adaptation.two_layers.theory.gaussian_weights import GaussianWeights, gaussian_weights
-from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import ModePrediction
-from orderparam.systems.kernel_adaptation.two_layers.theory.wells import Wells
+from orderparam.systems.kernel_adaptation.two_layers.theory import (
+    AdaptedWeights,
+    GaussianWeights,
+    ModePrediction,
+    ScaledKernel,
+    Wells,
+    adapted_weights,
+    gaussian_process,
+    gaussian_weights,
+    kernel_scaling,
+)

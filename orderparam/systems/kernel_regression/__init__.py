@@ -10,34 +10,25 @@ In the order of reading:
     training/         noisy training of a network on one training set
 """
 
-from orderparam.systems.kernel_regression.heteroscedastic.experiment import heteroscedastic_design
-from orderparam.systems.kernel_regression.heteroscedastic.model import HeteroscedasticRegression
-from orderparam.systems.kernel_regression.heteroscedastic.theory import heteroscedastic
 from orderparam.systems.kernel_regression.learning_curve import LearningCurve, MeasuredLearningCurve
 from orderparam.systems.kernel_regression.pool.experiment import NetworkCurve, gp_regression, network_posterior
-from orderparam.systems.kernel_regression.pool.images import image_pool
-from orderparam.systems.kernel_regression.pool.model import NetworkRegression, PoolRegression
-from orderparam.systems.kernel_regression.pool.theory.cavity import cavity
-from orderparam.systems.kernel_regression.pool.theory.equivalent_kernel import equivalent_kernel_on_pool
-from orderparam.systems.kernel_regression.pool.theory.self_consistent import self_consistent_on_pool
-from orderparam.systems.kernel_regression.renormalization.local import local_renormalization
-from orderparam.systems.kernel_regression.renormalization.uniform import renormalization_group
-from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design
-from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
-from orderparam.systems.kernel_regression.spectrum.theory.equivalent_kernel import (
+from orderparam.systems.kernel_regression.pool.model import NetworkRegression, PoolRegression, image_pool
+from orderparam.systems.kernel_regression.pool.theory import cavity, equivalent_kernel_on_pool, self_consistent_on_pool
+from orderparam.systems.kernel_regression.renormalization import local_renormalization, renormalization_group
+from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design, heteroscedastic_design, sphere_regression
+from orderparam.systems.kernel_regression.spectrum.model import HeteroscedasticRegression, KernelRegression, SphereRegression
+from orderparam.systems.kernel_regression.spectrum.theory import (
+    ScalingRegime,
+    annealed,
     equivalent_kernel,
     equivalent_kernel_corrected,
-)
-from orderparam.systems.kernel_regression.spectrum.theory.optimal import optimal_temperature
-from orderparam.systems.kernel_regression.spectrum.theory.power_laws import ScalingRegime, scaling_law
-from orderparam.systems.kernel_regression.spectrum.theory.self_consistent import (
-    annealed,
+    heteroscedastic,
     mode_decomposition,
+    optimal_temperature,
+    scaling_law,
     self_consistent,
+    self_consistent_by_degree,
 )
-from orderparam.systems.kernel_regression.sphere.experiment import sphere_regression
-from orderparam.systems.kernel_regression.sphere.model import SphereRegression
-from orderparam.systems.kernel_regression.sphere.theory import self_consistent_by_degree
 from orderparam.systems.kernel_regression.training.experiment import hamiltonian, langevin
 from orderparam.systems.kernel_regression.training.model import NetworkTraining
 from orderparam.systems.kernel_regression.training.theory import gaussian_process

@@ -2,23 +2,71 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
-from orderparam.plotting import Freehand, Panel, vertical
-from orderparam.plotting.words import words
-from orderparam.systems.multi_index.figures import draw_powers, draw_table
-from orderparam.systems.multi_index.hint.experiment import leading_eigenvectors, message_passing
-from orderparam.systems.multi_index.hint.model import HintedParity
-from orderparam.systems.multi_index.hint.theory import first_seen, spectral, state_evolution
-from orderparam.systems.multi_index.learnability.experiment import climbed_staircase, measured_hermite_power
-from orderparam.systems.multi_index.learnability.model import STAIRS, LearnedTarget, WeakLearnability
-from orderparam.systems.multi_index.learnability.theory import grand_staircase, hardness
-from orderparam.systems.multi_index.learnability.threshold import threshold
-from orderparam.systems.multi_index.neuron.experiment import exit_chain, overlap_chain, trained_neuron
-from orderparam.systems.multi_index.neuron.model import SphericalSGD
-from orderparam.systems.multi_index.neuron.theory import exit_time, overlap_flow
+from orderparam.core.study import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel, tex, vertical
+from orderparam.plotting.measured import dots
+from orderparam.plotting.style import COLOURS, ink
+from orderparam.plotting.words import number, words
+from orderparam.systems.multi_index.experiment import (
+    climbed_staircase,
+    exit_chain,
+    leading_eigenvectors,
+    measured_hermite_power,
+    message_passing,
+    overlap_chain,
+    trained_neuron,
+)
+from orderparam.systems.multi_index.exponents import sgd_samples, threshold
+from orderparam.systems.multi_index.model import STAIRS, HintedParity, LearnedTarget, SphericalSGD, WeakLearnability
+from orderparam.systems.multi_index.theory import (
+    exit_time,
+    first_seen,
+    grand_staircase,
+    hardness,
+    overlap_flow,
+    spectral,
+    state_evolution,
+)
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What the studies of multi-index targets draw by hand: the table of sample complexities, and Hermite powers as bars.
+
+
+def draw_table(axes: Any, comparison: Comparison) -> None:
+    """Row by row: the exponents of a target, and what they cost each algorithm."""
+    (theory,) = comparison.theories().values()
+    rows = []
+    for name in theory["target"].values:
+        one = theory.sel(target=name)
+        leap, generative, degree, threshold = (float(one[key]) for key in ("leap", "generative_leap", "degree", "threshold"))
+        kernel = "$e^d$" if math.isinf(degree) else "$d$" if degree == 1 else f"$d^{{{degree:.0f}}}$"
+        sgd = sgd_samples(int(leap) if math.isfinite(leap) else None, 8).replace("log", "\\log ").replace(" ", "\\,")
+        best = "$d$" if generative <= 2 else f"$d^{{{generative:.0f}/2}}$"
+        orders = [f"{float(value):.0f}" for value in (one["information"], leap, generative)]
+        rows.append([f"${tex(str(name))}$", *orders, kernel, f"${sgd}$", best, number(float(f"{threshold:.4g}"))])
+    axes.axis("off")
+    header = ["target", "information", "leap", "gen. leap", "kernels", "one-pass SGD", "best algorithm", "its $n/d$"]
+    cells = axes.table(rows, colLabels=header, loc="center", cellLoc="center", edges="horizontal")
+    cells.scale(1, 1.35)
+    cells.auto_set_column_width(range(len(header)))
+
+
+def draw_powers(axes: Any, comparison: Comparison) -> None:
+    """Sums of squared Hermite coefficients of each degree: exact bars and sampled dots."""
+    (theory,), (runs,) = comparison.theories().values(), comparison.experiments().values()
+    names = [str(name) for name in theory["target"].values]
+    for order in range(theory.sizes["order"]):
+        x = np.arange(len(names)) + 0.15 * (order - 1.5)
+        height, label = theory["hermite_power"].isel(order=order), f"degree {order + 1}"
+        axes.bar(x, height, 0.13, color=COLOURS[order], alpha=0.55, label=label)
+        dots(axes, x, runs["hermite_power"].isel(order=order), 0, colour=ink(), filled=True, markersize=3)
+    axes.set_xticks(range(len(names)), [f"${tex(name)}$" for name in names])
+    axes.set(ylabel="power of $g$ in each degree", yscale="symlog", ylim=(-0.05, 60))
+
 
 _TARGETS = ("z", "z**2", "He3(z)", "z1*z2", "z1*z2*z3", "sign(z1*z2*z3)")
 
@@ -233,7 +281,7 @@ def sgd_exit_times(
 @study(
     "sgd-data-reuse",
     title="A second look at each sample removes the information exponent",
-    source="Dandi et al. 2024, Arnaboldi et al. 2024",
+    source="Dandi, Troiani et al. 2024; Arnaboldi et al. 2024",
     full={"dims": (64, 256, 1024, 4096), "one_look_dims": (32, 64, 128, 256), "path_dim": 4096, "seeds": 256},
     seconds=(60, 3600),
     observables=("exit_samples", "norm"),

@@ -5,21 +5,22 @@ from orderparam.systems.one_step.experiment import (
     MeasuredReadout,
     learn_after_step,
     learn_spiked,
+    measured_spectrum,
     plant_first_layer,
     train_first_layer,
 )
-from orderparam.systems.one_step.experiment_spectrum import measured_spectrum
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures, effective_step
 from orderparam.systems.one_step.prediction import predict_read_out
-from orderparam.systems.one_step.theory.curve import ReadoutCurve
-from orderparam.systems.one_step.theory.first_step import (
+from orderparam.systems.one_step.spectrum import BinnedSpectrum, FeatureMatrix, feature_spectrum, spectral_density
+from orderparam.systems.one_step.theory import (
     FirstLayer,
+    ReadoutCurve,
+    TrainedLayer,
     best_linear,
     first_layer,
+    given_layer,
     no_step_asymptotics,
     one_step_asymptotics,
     spiked,
+    spiked_asymptotics,
 )
-from orderparam.systems.one_step.theory.given_layer import TrainedLayer, given_layer
-from orderparam.systems.one_step.theory.isotropic import spiked_asymptotics
-from orderparam.systems.one_step.theory.spectrum import BinnedSpectrum, FeatureMatrix, feature_spectrum, spectral_density

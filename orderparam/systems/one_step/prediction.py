@@ -8,9 +8,7 @@ import jax.numpy as jnp
 from orderparam.core.verb import theory
 from orderparam.systems.one_step.experiment import layer_of, train_first_layer
 from orderparam.systems.one_step.model import OneStep
-from orderparam.systems.one_step.theory.curve import ReadoutCurve
-from orderparam.systems.one_step.theory.first_step import first_layer, one_step_asymptotics
-from orderparam.systems.one_step.theory.given_layer import given_layer
+from orderparam.systems.one_step.theory import ReadoutCurve, first_layer, given_layer, one_step_asymptotics
 
 
 @theory(traced=False)

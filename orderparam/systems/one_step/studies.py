@@ -2,19 +2,41 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from orderparam.core.study import Curve, between, study
+from orderparam.core.study import Comparison, Curve, between, study
 from orderparam.losses import RealLabels, SignLabels
 from orderparam.plotting import Freehand, Panel, horizontal
-from orderparam.systems.one_step.experiment import learn_after_step, learn_spiked
-from orderparam.systems.one_step.experiment_spectrum import measured_spectrum
-from orderparam.systems.one_step.figures import draw_outliers
+from orderparam.plotting.measured import mean_and_error
+from orderparam.plotting.style import COLOURS
+from orderparam.systems.one_step.experiment import learn_after_step, learn_spiked, measured_spectrum
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures
-from orderparam.systems.one_step.theory.first_step import best_linear, no_step_asymptotics, one_step_asymptotics
-from orderparam.systems.one_step.theory.isotropic import spiked_asymptotics
-from orderparam.systems.one_step.theory.spectrum import FeatureMatrix, feature_spectrum
+from orderparam.systems.one_step.spectrum import FeatureMatrix, feature_spectrum
+from orderparam.systems.one_step.theory import best_linear, no_step_asymptotics, one_step_asymptotics, spiked_asymptotics
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The density of eigenvalues on logarithmic axes, with the bulk's edge and the eigenvalue of the features' mean.
+
+
+def draw_outliers(axes: Any, comparison: Comparison) -> None:
+    """Bulk and outlier before and after the step; an eigenvalue outside has the weight 1/p."""
+    p = comparison.parameters
+    weight = 1 / (p["width_ratio"] * p["input_dim"])
+    for colour, step in zip(COLOURS, ("before the step", "after the step")):
+        (theory,), (runs,) = comparison.theories(step=step).values(), comparison.experiments(step=step).values()
+        place = theory["eigenvalue"].values
+        axes.plot(place, theory["density"].values, color=colour)
+        mean, error = mean_and_error(runs["density"])
+        axes.errorbar(place, mean, np.nan_to_num(error), fmt="o", color=colour, markersize=3)
+        axes.axvline(float(theory["edge"]), color=colour, linestyle=":", linewidth=0.9)
+        top, spread = (np.ravel(part)[0] for part in mean_and_error(runs["mean_eigenvalue"]))
+        if float(theory["mean_eigenvalue"]) > float(theory["edge"]):  # an odd activation has no mean before the step
+            axes.plot([float(theory["mean_eigenvalue"])] * 2, [0.6 * weight, 1.8 * weight], color=colour)
+            axes.errorbar([top], [weight], xerr=[np.nan_to_num(spread)], fmt="o", color=colour, markersize=4)
+    axes.set(xscale="log", yscale="log", ylim=(0.3 * weight, None))
+    axes.set(xlabel=r"eigenvalue $\lambda$ of $\Phi^\top\Phi/p$", ylabel=r"density per $\lambda$")
 
 
 def _beside(x: str, name: str, facet: str) -> Panel:

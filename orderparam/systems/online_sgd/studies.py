@@ -1,6 +1,332 @@
-"""The named figures of the room: importing this registers them all."""
+"""The figures of one-pass SGD: learning curves, and the phase diagram of width and learning rate."""
 
-from orderparam.systems.online_sgd.committee import studies as committee
-from orderparam.systems.online_sgd.phases import studies as phases
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
-__all__ = ["committee", "phases"]
+import numpy as np
+import xarray as xr
+
+from orderparam.analysis.phases.study import diagram_curve, phases_panel
+from orderparam.core.study import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel
+from orderparam.plotting.measured import dots, fitted_power, power_law
+from orderparam.plotting.style import COLOURS, GREY, MARKERS
+from orderparam.systems.online_sgd.experiment import (
+    measured_moving_time,
+    measured_residual_risk,
+    overlap_chain,
+    phase_chain,
+    trained_network,
+)
+from orderparam.systems.online_sgd.model import CommitteeSGD, InSpanStart, PhasePoint, TeacherStart, region, time_exponent
+from orderparam.systems.online_sgd.theory import moving_time, overlap_flow, phase_flow, residual_risk
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The figure of learning curves on the Saad-Solla line.
+
+
+@study(
+    "sgd-saad-solla",
+    title="Plateau, specialisation, and the floor set by label noise",
+    source="Saad, Solla 1995; Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022, Fig. 2",
+    full={
+        "dim": 10_000,
+        "width": 8,
+        "teacher_width": 4,
+        "horizon": 3000.0,
+        "long_horizon": 1e4,
+        "seeds": 16,
+        "noises": (0.0, 1e-4, 1e-3, 1e-2),
+    },
+    seconds=(60, 20_000),
+    observables=("test_error",),
+    explained="Runs leave the plateau at random times: while some of them are still on it, their mean is no longer the flow.",
+    panels=[Panel("sample_ratio", "test_error", by="noise", where={"label": ("long flow", "network", "chain")}, log="xy")],
+    caption="""
+        Student of {width}, teacher of {teacher_width} units, erf$(x/\\sqrt{{2}})$, learning rate = width. Network and exact
+        chain of the overlaps: $d$ = {dim}; long flow: $d \\to \\infty$. Runs leave the plateau at random times that scatter the
+        more the smaller $d$.
+    """,
+)
+def sgd_saad_solla(
+    dim: int = 100,
+    width: int = 4,
+    teacher_width: int = 2,
+    noises: tuple[float, ...] = (0.0, 1e-3, 1e-2),
+    horizon: float = 1000.0,
+    long_horizon: float = 3000.0,
+    seeds: int = 8,
+) -> Iterator[Curve]:
+    system = CommitteeSGD(
+        input_dim=dim, width=width, teacher_width=teacher_width, learning_rate=float(width), horizon=horizon, records=14
+    )
+    long = system.with_(horizon=long_horizon, records=80, input_dim=10**9)
+    over, same = {"noise": noises}, {"times": "of the runs"}
+    yield Curve("long flow", overlap_flow, long, over, facets={"times": "long"})
+    yield Curve("flow", overlap_flow, system, over, facets=same)
+    yield Curve("network", trained_network, system, over, seeds, True, facets=same)
+    yield Curve("chain", overlap_chain, system, over, seeds, True, facets=same)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What the studies of the phase diagram draw by hand: the plane of exponents, and power laws with the exponents measured.
+
+_REGION_COLOURS = {
+    "perfect learning": COLOURS[2],
+    "Saad-Solla line": COLOURS[0],
+    "noise dominated": COLOURS[4],
+    "no differential equation": GREY,
+}
+
+
+def draw_plane(axes: Any, comparison: Comparison) -> None:
+    """The phases in the plane (kappa, delta), and the points that are run."""
+    kappa = np.linspace(0, 1, 2)
+    axes.fill_between(kappa, -kappa, 1, color=COLOURS[2], alpha=0.2, linewidth=0)
+    axes.fill_between(kappa, -kappa - 0.5, -kappa, color=COLOURS[4], alpha=0.25, linewidth=0)
+    axes.plot(kappa, -kappa, color=COLOURS[0], linewidth=2)
+    axes.text(0.55, 0.6, "perfect learning", ha="center", color=COLOURS[2])
+    axes.text(0.6, -0.56, "Saad-Solla", color=COLOURS[0], rotation=-31)
+    axes.text(0.66, -1.04, "noise dominated", ha="center", color=COLOURS[4], rotation=-31)
+    axes.text(0.3, -1.3, "no differential equation", ha="center", color=GREY)
+    for number, (one, other) in enumerate(_points(comparison)):
+        colour = _REGION_COLOURS[region(one, other)]
+        axes.plot(one, other, MARKERS[number % 6], color=colour, markersize=7, clip_on=False, zorder=5)
+    axes.set(xlim=(0, 1), ylim=(-1.5, 1), xlabel=r"width exponent $\kappa$", ylabel=r"learning-rate exponent $\delta$")
+
+
+def draw_times(axes: Any, comparison: Comparison) -> None:
+    """Samples until the overlaps have moved, against d: flow, runs, and the exponent measured."""
+    for number, (one, other) in enumerate(_points(comparison)):
+        theory, runs = _pair(comparison, kappa=one, delta=other)
+        slope, half = power_law(runs["input_dim"].values, runs["samples"])
+        words = f"$({one:g}, {other:g})$: {slope:z.2f}±{half:.2f} [{time_exponent(one, other):g}]"
+        colour = _REGION_COLOURS[region(one, other)]
+        axes.plot(theory["input_dim"], np.maximum(theory["samples"], 1), color=colour)
+        dots(axes, runs["input_dim"], runs["samples"], number, words, colour=colour, filled=not one)
+    axes.set(xscale="log", yscale="log", xlabel="input dimension $d$", ylabel="samples until the overlaps have moved by 0.1")
+
+
+def draw_residuals(axes: Any, comparison: Comparison) -> None:
+    """The residual risk against d: closed form, runs, and the exponents of both."""
+    for number, delta in enumerate(comparison.parameters["deltas"]):
+        theory, runs = _pair(comparison, delta=delta)
+        slope, half = power_law(runs["input_dim"].values, runs["test_error"])
+        exact, _ = fitted_power(theory["input_dim"].values, theory["test_error"].values, np.zeros(theory.sizes["input_dim"]))
+        axes.plot(theory["input_dim"], theory["test_error"], color=COLOURS[number])
+        label = rf"$\delta = {delta:g}$: $d^{{{slope:.3f}\pm{half:.3f}}}$ [{exact:.3f}]"
+        dots(axes, runs["input_dim"], runs["test_error"], number, label, colour=COLOURS[number])
+    axes.set(xscale="log", yscale="log", xlabel="input dimension $d$", ylabel="residual risk $R_\\infty$")
+
+
+def draw_deviations(axes: Any, comparison: Comparison) -> None:
+    """At the last time, against d: how far runs scatter, and how far the flow is from its limit."""
+    (limit,) = comparison.theories(terms="noise").values()
+    both, runs = (data["test_error"].isel(record=-1) for data in _pair(comparison, terms="both"))
+    dims, power = runs["input_dim"].values, -(0.5 + comparison.parameters["delta"])
+    spread = runs.std("seed", ddof=1).values
+    relative = 1 / np.sqrt(2 * (runs.sizes["seed"] - 1))
+    axes.errorbar(dims, spread, spread * relative, fmt="o", color=GREY, label="standard deviation over runs")
+    axes.plot(dims, spread[0] * (dims / dims[0]) ** power, color=GREY, linestyle="--", label=rf"$d^{{{power:g}}}$")
+    axes.plot(dims, np.abs(both - limit["test_error"].isel(record=-1)), color=COLOURS[1], label="flow minus its limit")
+    axes.set(xscale="log", yscale="log", xlabel="input dimension $d$", ylabel="deviation of $R$ at the last time")
+
+
+def _pair(comparison: Comparison, **facets: Any) -> tuple[xr.Dataset, xr.Dataset]:
+    """The theory and the runs that carry these facets."""
+    (theory,) = comparison.theories(**facets).values()
+    (runs,) = comparison.experiments(**facets).values()
+    return theory, runs
+
+
+def _points(comparison: Comparison) -> list[tuple[float, float]]:
+    """The points (kappa, delta) that are run."""
+    return [(data.attrs["facets"]["kappa"], data.attrs["facets"]["delta"]) for data in comparison.experiments().values()]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The figures of the phase diagram: how fast anything moves at a point of it, what is special off the Saad-Solla line,
+# and what a smaller learning rate buys and costs.
+
+VEIGA = "Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022"
+_POINTS = ((0.0, 0.5), (0.25, 0.25), (0.0, 0.0), (0.25, -0.25), (0.0, -0.375), (0.25, -0.5), (0.0, -0.75))
+
+
+def _scaled_time(words: str, horizon: float) -> tuple:
+    """Axis label and times in units of `clock`."""
+    return words, lambda data: horizon * data["sample_ratio"] / data["sample_ratio"].isel(record=-1)
+
+
+@study(
+    "sgd-phase-diagram",
+    title="Phase diagram of one-pass SGD: width and learning rate against dimension",
+    source=f"{VEIGA}, Fig. 1",
+    full={
+        "dims": (1_000, 10_000, 100_000),
+        "wide_dims": (256, 1296, 4096),
+        "large_dims": (1e3, 1e5, 1e7, 1e9),
+        "wide_large_dims": (256, 4096, 20_736, 65_536),
+        "seeds": 64,
+    },
+    seconds=(85, 3600),
+    observables=("samples",),
+    panels=[Freehand(draw_plane), Freehand(draw_times)],
+    caption=r"""
+        Width $p = p_0 d^\kappa$, learning rate $p_0 d^{{-\delta}}$, $p_0 = 4$ for $\kappa = 0$, else 1; teacher of 2 units,
+        label noise 0.001. Right: change of the overlaps, root mean square over units; lines: flow with both terms at finite
+        $d$, marks: exact chain of the overlaps, {seeds} runs; legend: $(\kappa, \delta)$, measured exponent with 95% interval
+        [predicted]. Below the noise-dominated phase one step is enough, and no flow describes it.
+    """,
+)
+def sgd_phase_diagram(
+    dims: tuple[int, ...] = (100, 300, 1000),
+    wide_dims: tuple[int, ...] = (81, 256, 625),
+    large_dims: tuple[float, ...] = (1e3, 1e5, 1e7),
+    wide_large_dims: tuple[float, ...] = (256.0, 625.0, 4096.0),
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    for kappa, delta in _POINTS:
+        few_steps = kappa + delta < 0  # large dimensions cost nothing there
+        chosen = (wide_large_dims if few_steps else wide_dims) if kappa else (large_dims if few_steps else dims)
+        point = PhasePoint(
+            input_dim=chosen[-1],
+            width_exponent=kappa,
+            rate_exponent=delta,
+            base_width=1 if kappa else 4,
+            first_record=0.02,
+            horizon=6.0 if kappa + delta > -0.5 else 1e5,
+            records=40,
+        )
+        over, facets = {"input_dim": chosen}, {"kappa": kappa, "delta": delta}
+        yield Curve("flow", moving_time, point, over, facets=facets)
+        yield Curve("SGD", measured_moving_time, point, over, seeds, True, facets=facets)
+
+
+@study(
+    "sgd-perfect-learning",
+    title="Small learning rates learn perfectly: the residual risk falls as d^-delta",
+    source=f"{VEIGA}, Fig. 3",
+    full={"dims": (64, 256, 1024, 4096), "seeds": 64, "width": 2, "horizon": 400.0},
+    seconds=(45, 10_000),
+    observables=("test_error",),
+    panels=lambda p: [
+        Panel(
+            _scaled_time(rf"$n / d^{{1+\delta}}$, $\delta = {p['delta']:g}$", p["horizon"]),
+            "test_error",
+            by="input_dim",
+            where={"label": ("flow", "SGD")},
+            log="xy",
+        ),
+        Freehand(draw_residuals),
+    ],
+    caption=r"""
+        Width = teacher width = {width}, learning rate = width $d^{{-\delta}}$, label noise 0.01. SGD: exact chain of the
+        overlaps. Left: flow with both terms at that $d$. Right: runs started at the teacher, and the closed form; the risk
+        falls with $d$ in spite of the label noise, as $d^{{-\delta}}$ for large $d$; legend: fit to the runs with 95%
+        interval [closed form].
+    """,
+)
+def sgd_perfect_learning(
+    dims: tuple[int, ...] = (64, 256, 1024),
+    deltas: tuple[float, ...] = (0.25, 0.5),
+    delta: float = 0.5,
+    width: int = 1,
+    horizon: float = 24.0,
+    seeds: int = 32,
+) -> Iterator[Curve]:
+    point = PhasePoint(base_width=width, teacher_width=width, noise=0.01, horizon=horizon)
+    over, learning = {"input_dim": dims}, {"from": "outside"}
+    path = point.with_(rate_exponent=delta)
+    settled = point.with_(start=TeacherStart(), records=200, horizon=horizon / 2)
+    yield Curve("flow", phase_flow, path, over, facets=learning)
+    yield Curve("SGD", phase_chain, path, over, seeds, True, facets=learning)
+    for one in deltas:
+        late, facets = settled.with_(rate_exponent=one), {"from": "the teacher", "delta": one}
+        yield Curve("closed form", residual_risk, late, over, facets=facets)
+        yield Curve("end of SGD", measured_residual_risk, late, over, seeds, True, facets=facets)
+
+
+@study(
+    "sgd-noise-dominated",
+    title="Large learning rates: noise alone, strong finite-size effects",
+    source=f"{VEIGA}, Fig. 4",
+    full={"dims": (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9), "seeds": 512},
+    seconds=(40, 300),
+    observables=("test_error",),
+    panels=lambda p: [
+        Panel(_scaled_time(r"$n / d^{1+2\delta}$", p["horizon"]), "test_error", by="input_dim", log="x"),
+        Freehand(draw_deviations),
+    ],
+    caption=r"""
+        $\kappa = 0$, $\delta$ = {delta}, student of 4 and teacher of 2 units, label noise 0.001; SGD: exact
+        chain of the overlaps. Right, dashed: $d^{{-(1/2 + \delta)}}$ through the first point. Finite-size effects fade slowly:
+        the learning term is smaller than the noise by $d^\delta$ only.
+    """,
+)
+def sgd_noise_dominated(
+    dims: tuple[float, ...] = (1e3, 1e5, 1e7), delta: float = -0.375, horizon: float = 10.0, seeds: int = 64
+) -> Iterator[Curve]:
+    point = PhasePoint(rate_exponent=delta, first_record=0.2, horizon=horizon, records=12)
+    over, both = {"input_dim": dims}, {"terms": "both"}
+    limit = point.with_(input_dim=dims[-1])
+    yield Curve("flow", phase_flow, point, over, facets=both)
+    yield Curve("$d \\to \\infty$", partial(phase_flow, terms="noise"), limit, {}, facets={"terms": "noise"}, baseline=True)
+    yield Curve("SGD", phase_chain, point, over, seeds, True, facets=both)
+
+
+@study(
+    "sgd-trade-off",
+    title="The price of a smaller learning rate: n ~ d^(1+delta)",
+    source=f"{VEIGA}, Fig. 5",
+    full={"horizon": 10_000.0, "seeds": 32},
+    seconds=(80, 6000),
+    observables=("test_error",),
+    panels=[Panel("sample_ratio", "test_error", by="rate_exponent", where={"label": ("long flow", "SGD")}, log="xy")],
+    caption="""
+        $d$ = {dim}, student of 4 and teacher of 2 units, learning rate $4 d^{{-\\delta}}$, label noise 0.001, first student in
+        the teacher's span. Flow with both terms; SGD: exact chain of the overlaps. A learning rate smaller by
+        $d^{{-\\delta}}$ lowers the floor by as much and needs $d^\\delta$ more samples.
+    """,
+)
+def sgd_trade_off(
+    dim: int = 1000,
+    deltas: tuple[float, ...] = (0.0, 0.25, 0.375, 0.5),
+    horizon: float = 1000.0,
+    long_horizon: float = 1e5,
+    seeds: int = 6,
+) -> Iterator[Curve]:
+    point = PhasePoint(input_dim=dim, clock="samples", first_record=1.0, horizon=horizon, records=14, start=InSpanStart())
+    long = point.with_(horizon=long_horizon, records=60)
+    over, same = {"rate_exponent": deltas}, {"times": "of the runs"}
+    yield Curve("long flow", partial(phase_flow, stiff=True), long, over, facets={"times": "long"})
+    yield Curve("flow", phase_flow, point, over, facets=same)
+    yield Curve("SGD", phase_chain, point, over, seeds, True, facets=same)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The plane (kappa, delta) of one-pass SGD, by what is left of the risk.
+
+
+def risk(data: xr.Dataset) -> xr.DataArray:
+    """Decimal logarithm of the risk of the steady state, where there is one."""
+    return xr.DataArray(np.log10(data["test_error"].where(data["converged"])))
+
+
+@study(
+    "sgd-plane",
+    title="One-pass SGD: where the steady state ends, and where its risk is a tenth of the label noise",
+    source="Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022",
+    seconds=(60, 900),
+    full={"resolution": 32, "input_dim": 1e5},
+    panels=[phases_panel("width_exponent", "rate_exponent", order="log10 of the risk")],
+    caption=r"""
+        One teacher unit, $d$ = {input_dim:g}, {base_width:g} units at $\kappa$ = 0, noise {noise}: both lines have slope $-1$.
+        Colour: risk.
+    """,
+)
+def sgd_plane(input_dim: float = 1e4, base_width: float = 100, noise: float = 1e-3, resolution: int = 16) -> list[Curve]:
+    over = {"width_exponent": (0.0, 0.25), "rate_exponent": (-0.8, 0.8)}
+    point = PhasePoint(input_dim=input_dim, base_width=base_width, noise=noise, teacher_width=1)
+    options: dict[str, Any] = {"level": float(np.log10(0.1 * noise)), "resolution": resolution, "accuracy": 1e-3}
+    return [diagram_curve(residual_risk, point, over, order=risk, **options)]

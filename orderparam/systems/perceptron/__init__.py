@@ -7,20 +7,28 @@ binary_transitions(ThermalPerceptron(1.0)).thermodynamic
 op.sweep(online_rule, OnlinePerceptron(1.0, "rosenblatt"), {"sample_ratio": [1, 2, 5]})
 """
 
-from orderparam.systems.perceptron.equilibrium.experiment import Counted, Tempered, enumerated_students, parallel_tempering
-from orderparam.systems.perceptron.equilibrium.model import ThermalPerceptron
-from orderparam.systems.perceptron.equilibrium.theory import (
+from orderparam.systems.perceptron.experiment import (
+    Counted,
+    Tempered,
+    batch_student,
+    enumerated_students,
+    online_student,
+    parallel_tempering,
+)
+from orderparam.systems.perceptron.model import BatchPerceptron, OnlinePerceptron, ThermalPerceptron
+from orderparam.systems.perceptron.theory import (
     Annealed,
     BinaryTransitions,
     Learner,
+    OnlineError,
     Quenched,
+    RuleError,
     WarmTransitions,
     annealed,
+    batch_rule,
     binary_transitions,
     high_temperature,
     high_temperature_transitions,
+    online_rule,
     quenched,
 )
-from orderparam.systems.perceptron.rules.experiment import batch_student, online_student
-from orderparam.systems.perceptron.rules.model import BatchPerceptron, OnlinePerceptron
-from orderparam.systems.perceptron.rules.theory import OnlineError, RuleError, batch_rule, online_rule

@@ -9,6 +9,7 @@ op.sweep(finite_width, system, {"width": [20, 50, 100, 200, 500], "temperature":
 op.sweep(sampled_network, system, {"width": [20, 100]}, seeds=4)
 """
 
+from orderparam.systems.proportional.deep import branches, integrated_width
 from orderparam.systems.proportional.experiment import (
     SampledNetwork,
     SampledSimilarity,
@@ -18,10 +19,7 @@ from orderparam.systems.proportional.experiment import (
 )
 from orderparam.systems.proportional.model import Convolutional, FullyConnected, LocallyConnected
 from orderparam.systems.proportional.predict import predict_width
-from orderparam.systems.proportional.theory.deep import branches
-from orderparam.systems.proportional.theory.finite_width import finite_width, infinite_width, renormalised_kernel
-from orderparam.systems.proportional.theory.integrated import integrated_width
-from orderparam.systems.proportional.theory.results import (
+from orderparam.systems.proportional.results import (
     Branches,
     IntegratedNetwork,
     PredictedSimilarity,
@@ -29,4 +27,5 @@ from orderparam.systems.proportional.theory.results import (
     RenormalisedKernel,
     RenormalisedNetwork,
 )
-from orderparam.systems.proportional.theory.similarity import kernel_corrected, similarity
+from orderparam.systems.proportional.similarity import kernel_corrected, similarity
+from orderparam.systems.proportional.theory import finite_width, infinite_width, renormalised_kernel

@@ -8,9 +8,15 @@ import xarray as xr
 
 from orderparam.core.sweep import sweep
 from orderparam.data import Dataset, Targets
-from orderparam.systems.proportional.model import BayesianNetwork, Convolutional, FullyConnected, LocallyConnected
-from orderparam.systems.proportional.tasks import as_images, split
-from orderparam.systems.proportional.theory.finite_width import finite_width, infinite_width
+from orderparam.systems.proportional.model import (
+    BayesianNetwork,
+    Convolutional,
+    FullyConnected,
+    LocallyConnected,
+    as_images,
+    split,
+)
+from orderparam.systems.proportional.theory import finite_width, infinite_width
 
 # Where the theory was found to be off by 5 to 20 % against sampling: many examples per hidden unit at low temperature.
 LOW_TEMPERATURE = 0.05

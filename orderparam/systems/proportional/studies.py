@@ -4,15 +4,80 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from orderparam.core.study import Curve, between, study
+import numpy as np
+import xarray as xr
+
+from orderparam.analysis.phases.study import diagram_curve, phases_panel
+from orderparam.core.study import Comparison, Curve, between, study
 from orderparam.plotting import Freehand, Panel, horizontal
+from orderparam.systems.proportional.deep import Closure
 from orderparam.systems.proportional.experiment import langevin_training, sampled_network, sampled_similarity
-from orderparam.systems.proportional.figures import patch_matrix, similarity_matrix
-from orderparam.systems.proportional.model import BayesianNetwork, Convolutional, FullyConnected, LocallyConnected
-from orderparam.systems.proportional.tasks import as_images, dense, flat, image_data, patch_teacher
-from orderparam.systems.proportional.theory.deep import Closure
-from orderparam.systems.proportional.theory.finite_width import finite_width, infinite_width
-from orderparam.systems.proportional.theory.similarity import similarity
+from orderparam.systems.proportional.model import (
+    BayesianNetwork,
+    Convolutional,
+    FullyConnected,
+    LocallyConnected,
+    as_images,
+    dense,
+    flat,
+    image_data,
+    patch_teacher,
+)
+from orderparam.systems.proportional.similarity import similarity
+from orderparam.systems.proportional.theory import finite_width, infinite_width
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Matrices of the room's studies, drawn as images.
+
+
+def _matrix(data: xr.Dataset, name: str) -> np.ndarray:
+    """A matrix of the only point of a curve, averaged over runs."""
+    values = data[name]
+    return np.asarray(values.mean("seed") if "seed" in values.dims else values).squeeze()
+
+
+def _image(axes: Any, matrix: np.ndarray, limit: float) -> None:
+    """Blue to red through white at zero, with a colour bar."""
+    image = axes.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit)
+    axes.spines[:].set_visible(False)
+    axes.figure.colorbar(image, ax=axes, shrink=0.55)
+
+
+def patch_matrix(axes: Any, comparison: Comparison, label: str, problem: str) -> None:
+    """Q_ij of a convolutional network, with its numbers where the cells are large enough."""
+    curves = comparison.curves(problem=problem).values()
+    matrices = {data.attrs["label"]: _matrix(data, "order_parameters") for data in curves}
+    matrix, limit = matrices[label], max(float(np.abs(one).max()) for one in matrices.values())
+    _image(axes, matrix, limit)
+    if matrix.shape[0] <= 6:
+        for (i, j), entry in np.ndenumerate(matrix):
+            ink = "white" if abs(entry) > 0.7 * limit else "black"
+            axes.text(j, i, f"{round(float(entry), 2) + 0.0:.2f}", ha="center", va="center", fontsize=7, color=ink)  # no -0.00
+    axes.set_xlabel("patch $j$")
+    axes.set_ylabel("patch $i$")
+    axes.set_xticks(range(matrix.shape[0]))
+    axes.set_yticks(range(matrix.shape[0]))
+    axes.tick_params(length=0)
+
+
+def similarity_matrix(axes: Any, comparison: Comparison, label: str, architecture: str) -> None:
+    """What learning adds to a hidden kernel, by the curve of a label, or without one the kernel before; ordered by class."""
+    curves = {data.attrs["label"]: data for data in comparison.curves(architecture=architecture).values()}
+    data = curves[label or "first order in 1/N"]
+    before = _matrix(data, "prior")
+    matrix = _matrix(data, "posterior") - before if label else before
+    first = curves["first order in 1/N"]
+    limit = np.abs(_matrix(first, "posterior") - _matrix(first, "prior") if label else before).max()
+    p = comparison.parameters
+    y = np.asarray(image_data(p["data"], p["n_train"], 1)[0]["targets"])
+    order = np.argsort(-y, kind="stable")
+    _image(axes, matrix[np.ix_(order, order)], float(limit))
+    aligned = float(data["posterior_alignment" if label else "prior_alignment"].mean())
+    axes.set_xlabel(rf"example $\nu$,  $A$ = {aligned:.2f}")
+    axes.set_ylabel(r"example $\mu$")
+    for line in (axes.axhline, axes.axvline):
+        line((y > 0).sum() - 0.5, color="black", linewidth=0.6)
+
 
 _PACELLI = "Pacelli, Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023"
 _BAGLIONI = "Baglioni, Pacelli, Aiudi, Di Renzo, Vezzani, Burioni, Rotondo 2024"
@@ -340,3 +405,28 @@ def finite_width_similarity(
         yield Curve("first order in 1/N", similarity, system, over, facets=facets)
         yield Curve("Gaussian hidden units", partial(similarity, units="gaussian"), system, over, facets=facets, baseline=True)
         yield Curve("sampled", sampler, system, over, seeds=seeds, facets=facets)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Where finite width makes the kernel of a Bayesian network larger, and where smaller.
+
+
+def order_parameter(data: xr.Dataset) -> xr.DataArray:
+    """Q, by which the kernel of one hidden layer is multiplied."""
+    return data["order_parameters"].stack(entry=[dim for dim in data["order_parameters"].dims if dim != "point"]).isel(entry=0)
+
+
+@study(
+    "finite-width-plane",
+    title="A cold network of finite width enlarges its kernel, a warm one shrinks it: the same line at every width",
+    source="Pacelli, Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023",
+    seconds=(40, 600),
+    full={"data": "mnist", "n_train": 200, "resolution": 32},
+    panels=[phases_panel("width", "temperature", log="xy", order="order_parameters")],
+    caption="{data}, $P$ = {n_train}, one hidden layer of erf units; colour: the order parameter $Q$, which is 1 on the line.",
+)
+def finite_width_plane(data: str = "digits", n_train: int = 40, resolution: int = 16) -> list[Curve]:
+    over = {"width": (n_train / 10, 20.0 * n_train, "log"), "temperature": (1e-3, 10, "log")}
+    system = dense(data, n_train, n_train, width=100, temperature=0.1)
+    options: dict[str, Any] = {"level": 1.0, "resolution": resolution, "accuracy": 1e-4}
+    return [diagram_curve(finite_width, system, over, order=order_parameter, **options)]

@@ -3,16 +3,32 @@
 from orderparam.kernels.feature_equivalent import FeatureEquivalent
 from orderparam.systems.random_features.experiment import MeasuredCurve, learn, learn_at_optimal_ridge, learn_pool
 from orderparam.systems.random_features.model import (
+    ExplicitSpectrum,
     FeaturePool,
     FeatureRegression,
+    FeatureSpectrum,
     GaussianFeatures,
+    MarchenkoPastur,
     RandomFeatures,
     gaussian_equivalent,
 )
-from orderparam.systems.random_features.polynomial import SphereFeatures, learn_on_sphere, polynomial_regime
-from orderparam.systems.random_features.scaling import DecayExponents, ScalingPath, local_exponents, scaling_exponents
-from orderparam.systems.random_features.spectra import ExplicitSpectrum, FeatureSpectrum, MarchenkoPastur
-from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent, spectral_learning
-from orderparam.systems.random_features.theory.curve import FeatureCurve
-from orderparam.systems.random_features.theory.optimal import OptimalRidge, optimal_ridge
-from orderparam.systems.random_features.theory.state_evolution import asymptotics, ridge_response, state_evolution
+from orderparam.systems.random_features.spectral import (
+    DecayExponents,
+    ScalingPath,
+    SpectralFeatures,
+    SphereFeatures,
+    deterministic_equivalent,
+    learn_on_sphere,
+    local_exponents,
+    polynomial_regime,
+    scaling_exponents,
+    spectral_learning,
+)
+from orderparam.systems.random_features.theory import (
+    FeatureCurve,
+    OptimalRidge,
+    asymptotics,
+    optimal_ridge,
+    ridge_response,
+    state_evolution,
+)

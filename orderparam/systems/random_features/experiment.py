@@ -15,14 +15,8 @@ from orderparam.losses import FittedWeights, Loss, RealLabels, Square, field_mea
 from orderparam.losses.fitted import measured_errors
 from orderparam.losses.fresh import Batch
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.random_features.model import (
-    FeaturePool,
-    GaussianFeatures,
-    RandomFeatures,
-    gaussian_equivalent,
-)
-from orderparam.systems.random_features.theory.curve import Minimiser
-from orderparam.systems.random_features.theory.optimal import optimal_ridge
+from orderparam.systems.random_features.model import FeaturePool, GaussianFeatures, RandomFeatures, gaussian_equivalent
+from orderparam.systems.random_features.theory import Minimiser, optimal_ridge
 
 Features = Literal["real", "gaussian"]
 Source = Callable[[PRNGKeyArray, int], Batch]

@@ -1,6 +1,7 @@
 """The learning curve of a linear model in features that a user has: predicted from their covariance, and measured on subsets."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,8 +22,7 @@ from orderparam.learning_curves.problem import Problem, from_dataset, from_file
 from orderparam.losses import loss as find_loss
 from orderparam.systems.random_features.experiment import learn_pool
 from orderparam.systems.random_features.model import FeaturePool
-from orderparam.systems.random_features.theory.optimal import optimal_ridge
-from orderparam.systems.random_features.theory.state_evolution import asymptotics
+from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
 
 LARGEST_POOL, MOST_FEATURES, FEWEST = 4000, 4000, 60
 MEASURED, DRAWN = 6, 25  # training sizes
@@ -59,14 +59,17 @@ class FeatureForecast:
         return f"{name}C = 1/({p} x ridge), fit_intercept = False) on the centred features"
 
 
-def user_features(features: str, targets: str | None, task: str | None) -> Problem:
+def user_features(features: str, targets: str | None, task: str | None, missing: Sequence[str] = ()) -> Problem:
     """Features and targets from a user's files: arrays as `orderparam.data.load_file` reads them, tables with whatever columns
-    they have (`orderparam.data.columns`). Real targets are standardised, two classes become ±1.
+    they have (`orderparam.data.columns`), words in `missing` standing for gaps. Real targets are standardised, two
+    classes become ±1.
 
     Raises `ValueError` as those functions do, and where there are more than two classes and no task that picks two sides.
     """
     if Path(features).suffix.lower() in FRAMES:
-        problem = from_file(features, targets, task)
+        problem = from_file(features, targets, task, missing=missing)
+    elif missing:
+        raise ValueError(f"--missing {','.join(missing)}: is for the words of a table ({', '.join(FRAMES)}); {features} is none")
     else:
         data = load_file(features, targets)
         problem = dataclasses.replace(from_dataset(data, task), columns=())

@@ -3,23 +3,69 @@
 import math
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from orderparam.core.study import Curve, between, study
+from orderparam.analysis.phases.study import diagram_curve, phases_panel
+from orderparam.core.study import Comparison, Curve, between, study
 from orderparam.kernels import Spectrum
 from orderparam.kernels.spectra import power_law, zonal_multiplicities
 from orderparam.losses import RealLabels, SignLabels
 from orderparam.plotting import Freehand, Panel, curve, horizontal, vertical
+from orderparam.plotting.style import COLOURS, GREY
 from orderparam.systems.random_features.experiment import Features, learn, learn_at_optimal_ridge, learn_pool
-from orderparam.systems.random_features.figures import draw_exponents, draw_plane
-from orderparam.systems.random_features.images import image_features
-from orderparam.systems.random_features.model import RandomFeatures
-from orderparam.systems.random_features.polynomial import SphereFeatures, learn_on_sphere, polynomial_regime
-from orderparam.systems.random_features.scaling import ScalingPath, local_exponents
-from orderparam.systems.random_features.spectral import SpectralFeatures, deterministic_equivalent, spectral_learning
-from orderparam.systems.random_features.theory.optimal import optimal_ridge
-from orderparam.systems.random_features.theory.state_evolution import asymptotics
+from orderparam.systems.random_features.model import RandomFeatures, image_features
+from orderparam.systems.random_features.spectral import (
+    ScalingPath,
+    SpectralFeatures,
+    SphereFeatures,
+    deterministic_equivalent,
+    learn_on_sphere,
+    local_exponents,
+    polynomial_regime,
+    scaling_exponents,
+    spectral_learning,
+)
+from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What the studies of random features draw by hand: the plane of exponents of width and ridge.
+
+
+def draw_plane(axes: Any, comparison: Comparison) -> None:
+    """Map of the local exponent over (l, q), where bias and variance fall alike, and where the width is enough."""
+    data, predicted = _exponents(comparison)
+    ridge, width = data["ridge_exponent"].values, data["width_exponent"].values
+    shown = axes.pcolormesh(ridge, width, data["risk_exponent"].values.T, cmap="viridis", shading="gouraud")
+    axes.figure.colorbar(shown, ax=axes, label=r"$-d\ln(\mathrm{excess\ risk})/d\ln n$")
+    axes.contour(ridge, width, (predicted["bias"] - predicted["variance"]).T, levels=[0.0], colors="white", linewidths=1.2)
+    axes.plot(ridge, np.minimum(ridge / comparison.parameters["capacity"], 1), color="white", linestyle="--", linewidth=1.0)
+    axes.set(xlim=(ridge.min(), ridge.max()), ylim=(width.min(), width.max()))
+    axes.set(xlabel=r"$l$: mean-loss ridge $n^{-l}$", ylabel=r"$q$: width $p = n^q$")
+
+
+def draw_exponents(axes: Any, comparison: Comparison) -> None:
+    """The local exponents of bias and variance against their prediction."""
+    data, predicted = _exponents(comparison)
+    for number, (name, values) in enumerate(predicted.items()):
+        found = data[f"{name}_exponent"].values
+        axes.plot(values.ravel(), found.ravel(), ".", color=COLOURS[-1 - number], markersize=3, label=name)
+    ends = [0, max(values.max() for values in predicted.values())]
+    axes.plot(ends, ends, color=GREY, linewidth=0.8)
+    axes.set_xlabel("predicted exponent")
+    axes.set_ylabel(f"local exponent at $n = 10^{{{comparison.parameters['log10_examples']:g}}}$")
+
+
+def _exponents(comparison: Comparison) -> tuple[Any, dict[str, np.ndarray]]:
+    """The converged local exponents, and what is predicted of bias and variance in the same plane."""
+    data = comparison.datasets["local exponents"]
+    p, ridge, width = comparison.parameters, data["ridge_exponent"].values, data["width_exponent"].values
+    at = [[scaling_exponents(p["capacity"], p["source"], l, q) for q in width] for l in ridge]
+    return data.where(data["status"] == 1), {
+        name: np.array([[getattr(point, name) for point in row] for row in at]) for name in ("bias", "variance")
+    }
+
 
 _INFINITE = 1e15  # a width that stands for kernel regression
 KINDS: dict[str, Features] = {"real features": "real", "Gaussian features": "gaussian"}
@@ -81,7 +127,8 @@ def random_features_double_descent(
 @study(
     "gaussian-equivalence",
     title="Random features learn like Gaussian ones: square, logistic and hinge loss",
-    source="Goldt et al. 2020; Hu, Lu 2020; Gerace et al. 2020 (arXiv:2002.09339); Loureiro et al. 2021 (arXiv:2102.08127)",
+    source="Goldt et al. 2020; Hu, Lu 2020; Gerace et al. 2020 (arXiv:2002.09339);"
+    " Loureiro, Gerbelot et al. 2021 (arXiv:2102.08127)",
     panels=[
         Panel("n_train", "test_error", by="activation", log="x", where={"loss": "square loss"}, title="square loss"),
         Panel(
@@ -142,7 +189,7 @@ def gaussian_equivalence(
 @study(
     "random-features-real-data",
     title="Random features of real images: measured errors and the theory from covariances alone",
-    source="Loureiro et al. 2021 (arXiv:2102.08127)",
+    source="Loureiro, Gerbelot et al. 2021 (arXiv:2102.08127)",
     panels=lambda p: [
         Panel("n_train", y, facet="ridge", log=log, reference=[vertical(p["width"], "$n = p$")])
         for y, log in (("test_error", "x"), ("cross_validation", "x"), ("train_error", "xy"))
@@ -328,3 +375,22 @@ def polynomial_staircase(
         facets = {"input_dim": dimension, "width": width}
         yield Curve("growing dimension", polynomial_regime, system, grid, facets=facets)
     yield Curve("measured stair", learn_on_sphere, system, {"n_train": stair_n}, seeds, facets=facets)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The phases of ridgeless regression on random features: whether the examples can be interpolated.
+
+
+@study(
+    "double-descent-plane",
+    title="Double descent in the plane of examples and features: the error peaks where interpolation begins",
+    source="Mei, Montanari 2022; d'Ascoli, Sagun, Biroli 2020",
+    seconds=(40, 400),
+    full={"resolution": 64},
+    panels=[phases_panel("n_train", "width", log="xy", order="train_error")],
+    caption="d = {input_dim}, ridge {ridge:g}; colour: train error, which vanishes above the line.",
+)
+def double_descent_plane(resolution: int = 16, input_dim: int = 100, ridge: float = 1e-14) -> list[Curve]:
+    over = {"n_train": (0.2 * input_dim, 10.0 * input_dim, "log"), "width": (0.25 * input_dim, 8.0 * input_dim, "log")}
+    system = RandomFeatures(input_dim, 2 * input_dim, n_train=3 * input_dim, ridge=ridge)
+    return [diagram_curve(asymptotics, system, over, order="train_error", resolution=resolution, accuracy=1e-5)]

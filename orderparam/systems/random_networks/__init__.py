@@ -9,28 +9,33 @@ op.sweep(marginals, system, {"width": [1, 5, 500]})
 op.sweep(sampled_marginals, system, {"width": [1, 5]}, seeds=4)
 """
 
-from orderparam.systems.random_networks.depth import DeepCumulants, deep_cumulants, homogeneous_cumulants
 from orderparam.systems.random_networks.experiment import (
     MeasuredDepth,
     Sample,
+    angle_networks,
+    correlation_networks,
+    deep_correlation,
     deep_networks,
     deep_networks_with_weights,
     integrated_marginals,
+    kernel_spread,
     sample,
     sampled_covariance,
     sampled_cumulants,
     sampled_density,
     sampled_marginals,
 )
-from orderparam.systems.random_networks.finite import angle_networks, correlation_networks, deep_correlation, kernel_spread
-from orderparam.systems.random_networks.infinite import (
+from orderparam.systems.random_networks.kernels import (
     AngleKernel,
     CorrelationChain,
     DeepCorrelation,
+    DeepCumulants,
     KernelSpread,
     OrderChaos,
     angle_kernel,
     correlation_chain,
+    deep_cumulants,
+    homogeneous_cumulants,
     one_hidden_layer_spread,
     one_input_spread,
     order_chaos,

@@ -2,33 +2,70 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.core.study import Comparison, Curve, study
 from orderparam.gaussian import activation
 from orderparam.plotting import Freehand, Panel, curve, horizontal, slope
-from orderparam.systems.random_networks.depth import deep_cumulants, homogeneous_cumulants
+from orderparam.plotting.measured import dots
+from orderparam.plotting.style import COLOURS, GREY, ink
 from orderparam.systems.random_networks.experiment import (
+    angle_networks,
+    correlation_networks,
+    deep_correlation,
     deep_networks,
     integrated_marginals,
+    kernel_spread,
     sample,
     sampled_covariance,
     sampled_density,
     sampled_marginals,
 )
-from orderparam.systems.random_networks.figures import draw_order_and_chaos, draw_sample
-from orderparam.systems.random_networks.finite import angle_networks, correlation_networks, deep_correlation, kernel_spread
-from orderparam.systems.random_networks.infinite import (
+from orderparam.systems.random_networks.kernels import (
     angle_kernel,
     correlation_chain,
+    deep_cumulants,
+    homogeneous_cumulants,
     one_hidden_layer_spread,
     one_input_spread,
     order_chaos,
 )
 from orderparam.systems.random_networks.model import AngledPair, DeepNetwork, NetworkKernels, RandomNetwork
 from orderparam.systems.random_networks.theory import covariance, density, exact_density, marginals
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What the studies of random networks draw by hand: sample surfaces, and order and chaos.
+
+
+def draw_sample(width: int, axes: Any, comparison: Comparison) -> None:
+    """One network of that width as a function of its two inputs; all widths have one colour scale."""
+    p = comparison.parameters
+    (data,) = comparison.curves(part="samples").values()
+    values = data["value"].isel(seed=0)
+    limit = np.nanmax(np.abs(values))
+    surface = values.sel(width=width).values.reshape(p["resolution"], p["resolution"])
+    reach = np.linspace(-p["reach"], p["reach"], p["resolution"])
+    axes.pcolormesh(reach, reach, surface, cmap="RdBu_r", vmin=-limit, vmax=limit, rasterized=True)
+    levels = np.linspace(-limit, limit, 17)
+    axes.contour(reach, reach, surface, levels=levels, colors="0.25", linewidths=0.4, linestyles="solid")
+    axes.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
+
+
+def draw_order_and_chaos(axes: Any, comparison: Comparison) -> None:
+    """The fixed point of the correlation of two inputs and the slope of its map there, which is 1 at the edge of chaos."""
+    (theory,), (runs,) = (comparison.curves(kind, part="fixed point").values() for kind in ("theory", "experiment"))
+    x = theory["weight_variance"]
+    axes.plot(x, theory["correlation"], color=ink())
+    axes.plot(x, theory["slope"], color=COLOURS[-1], linestyle="--", label=r"slope $\chi_1$ at the fixed point")
+    dots(axes, runs["weight_variance"], runs["correlation"], 0, colour=ink(), filled=True)
+    edge = float(np.interp(1.0, theory["slope"], x))
+    axes.axvline(edge, color=GREY, linewidth=0.8, linestyle=":")
+    axes.annotate(f"edge of chaos\n{edge:.3f}", (edge + 0.1, 1.95), va="top", fontsize=8, color=GREY)
+    axes.set(xlabel=r"weight variance $\sigma_w^2$", ylabel="correlation $c^*$", ylim=(0, 2))
+
 
 POINTS = ((1.0, 0.5), (-0.3, 2.0))
 LINE = 41  # inputs t x along which the kernel is shown

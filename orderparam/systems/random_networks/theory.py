@@ -22,8 +22,138 @@ from jaxtyping import Array, Float
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian import hermite
-from orderparam.systems.random_networks.averages import one_point_average, unit_average
+from orderparam.gaussian.quadrature import scaled_cuts, standard_normal_rule
 from orderparam.systems.random_networks.model import RandomNetwork
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Averages over the weights of one hidden unit: nodes u = w . x at the inputs, and their probabilities.
+#
+# Hidden units are independent, so everything about a network of one hidden layer, at every width, is an average over
+# one of them.
+
+_TENSOR = {1: 192, 2: 96, 3: 56}  # Gauss-Legendre nodes in every direction
+_RADII, _PIECE = 56, 48  # nodes along a ray, and on a piece between two rays
+_REACH = 9.0  # standard deviations
+
+Rule = tuple[Float[Array, "node point"], Float[Array, "node"]]
+
+
+def unit_average(system: RandomNetwork) -> Rule:
+    """Fields u = w . x of one hidden unit at all inputs together, and weights that sum to 1: E f(u) = sum_n p_n f(u_n).
+
+    A Gaussian law needs as many dimensions as the inputs span, min(points, dim); a uniform one always `dim`. One and two
+    dimensions are good to 1e-10 for |x| sqrt(weight_variance) up to about 10, three for about 1. In two dimensions the lines
+    w . x = 0 cut the plane, so that an activation with a kink or a jump at the origin is as accurate as a smooth one.
+
+    Raises `ValueError` in more than three dimensions, and for kinks away from the origin or, in three dimensions, anywhere.
+    """
+    x = system.inputs
+    points, dim = x.shape
+    gaussian = system.prior == "gaussian"
+    if gaussian and points < dim:
+        x = jnp.linalg.qr(x.T, mode="r").T
+    rank = x.shape[1]
+    if rank > 3:
+        what = f"{points} inputs of dimension {dim}" if gaussian else f"inputs of dimension {dim} and a uniform prior"
+        raise ValueError(f"RandomNetwork.inputs: {what} need an integral over {rank} dimensions; there is one for up to 3")
+    kinks = system.activation.kinks
+    if (kinks and rank == 3) or any(kinks):
+        raise ValueError(
+            f"RandomNetwork.activation = {system.activation.name}: kinks away from the origin, or inputs in three dimensions "
+            "with any kink, need a rule that there is not; use a smooth activation"
+        )
+    deviation = jnp.sqrt(system.weight_variance / dim)
+    scale = deviation if gaussian else np.sqrt(3.0) * deviation  # a uniform law on [-1, 1] has variance 1/3
+    if rank == 2 and (gaussian or kinks):
+        nodes, weights = _polar(x) if gaussian else _square(x)
+    else:
+        nodes, weights = _tensor(rank, gaussian, bool(kinks))
+    return scale * nodes @ x.T, weights
+
+
+def one_point_average(system: RandomNetwork) -> tuple[Float[Array, "point node"], Float[Array, "point node"]]:
+    """Fields u = w . x at every input by itself, and their weights. A Gaussian law needs one dimension only, whatever `dim`.
+
+    Raises `ValueError` for a uniform law where `unit_average` does.
+    """
+    x = system.inputs
+    if system.prior == "uniform":
+        u, weights = unit_average(system)
+        return u.T, jnp.broadcast_to(weights, u.T.shape)
+    deviation = jnp.sqrt(system.weight_variance * jnp.mean(x**2, axis=1))
+    z, weights = standard_normal_rule(scaled_cuts(system.activation.kinks, deviation))
+    return deviation[:, None] * z, jnp.broadcast_to(weights, z.shape)
+
+
+def _legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre nodes on [0, 1]."""
+    x, w = np.polynomial.legendre.leggauss(count)
+    return (1 + x) / 2, w / 2
+
+
+def _clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes on [0, 1] that crowd at both ends, by s -> 3 s^2 - 2 s^3: for transitions next to the ends."""
+    s, w = _legendre(count)
+    return 3 * s**2 - 2 * s**3, 6 * s * (1 - s) * w
+
+
+def _tensor(rank: int, gaussian: bool, kinked: bool) -> tuple[Array, Array]:
+    """A product rule for uniform components on [-1, 1] or standard normal ones, cut at the origin."""
+    z, w = standard_normal_rule() if gaussian and rank == 1 else _component(_TENSOR[rank], gaussian, kinked)
+    nodes = jnp.stack([part.ravel() for part in jnp.meshgrid(*([z] * rank), indexing="ij")], axis=1)
+    weights = w
+    for _ in range(rank - 1):
+        weights = jnp.outer(weights, w).ravel()
+    return nodes, weights
+
+
+def _component(count: int, gaussian: bool, kinked: bool) -> tuple[Array, Array]:
+    """One uniform component on [-1, 1], or a standard normal one up to `_REACH`."""
+    s, w = _legendre(count)
+    z = 2 * s - 1
+    if kinked or gaussian:  # two halves
+        s, w = _legendre(count // 2)
+        z, w = np.concatenate([-s[::-1], s]), np.concatenate([w[::-1], w]) / 2
+    if gaussian:
+        z = _REACH * z
+        w = 2 * _REACH * w * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    return jnp.asarray(z), jnp.asarray(w)
+
+
+def _pieces(cuts: Float[Array, "cut"], low: float, high: float) -> tuple[Array, Array]:
+    """Nodes and weights on [low, high], smooth between the cuts."""
+    ends = jnp.sort(jnp.concatenate([jnp.array([low, high]), jnp.clip(cuts, low, high)]))
+    s, w = _clustered(_PIECE)
+    length = jnp.diff(ends)[:, None]
+    return (ends[:-1, None] + length * s).ravel(), (length * w).ravel()
+
+
+def _polar(x: Float[Array, "point 2"]) -> tuple[Array, Array]:
+    """Two standard normal components in polar coordinates, cut where z . x = 0."""
+    normal = jnp.mod(jnp.arctan2(x[:, 0], -x[:, 1]), np.pi)  # the direction at right angles to x
+    angle, share = _pieces(jnp.concatenate([normal, normal + np.pi]), 0.0, 2 * np.pi)
+    s, w = _legendre(_RADII)
+    radius = _REACH * s
+    density = _REACH * w * radius * np.exp(-(radius**2) / 2) / (2 * np.pi)
+    nodes = jnp.asarray(radius)[:, None, None] * jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=1)
+    return nodes.reshape(-1, 2), (jnp.asarray(density)[:, None] * share).ravel()
+
+
+def _square(x: Float[Array, "point 2"]) -> tuple[Array, Array]:
+    """The square [-1, 1]^2 as four triangles that meet at the origin, w = r (1, t) and so on, cut where w . x = 0."""
+    s, w = _legendre(_RADII)
+    radius, radial = s[:, None], (s * w)[:, None]  # r dr
+    parts, weights = [], []
+    for first, second in ((0, 1), (1, 0)):
+        other = jnp.where(x[:, second] == 0, 1.0, x[:, second])
+        cuts = jnp.where(x[:, second] == 0, 2.0, -x[:, first] / other)
+        t, share = _pieces(cuts, -1.0, 1.0)
+        along, across = jnp.broadcast_arrays(radius, radius * t)
+        triangle = jnp.stack([along, across] if first == 0 else [across, along], axis=-1).reshape(-1, 2)
+        parts += [triangle, -triangle]
+        weights += [(radial * share).ravel() / 4] * 2
+    return jnp.concatenate(parts), jnp.concatenate(weights)
+
 
 READOUT_MOMENTS = {"gaussian": (3.0, 15.0), "uniform": (9 / 5, 27 / 7), "rademacher": (1.0, 1.0)}  # E alpha^4, E alpha^6
 _PERIOD = 24.0  # standard deviations after which a density by Fourier sums repeats
@@ -72,7 +202,7 @@ def covariance(system: RandomNetwork) -> KernelMatrix:
 
 @theory
 def cumulants(system: RandomNetwork) -> Cumulants:
-    """K and the whole fourth cumulant, exact at every width; accuracy and errors as for `averages.unit_average`."""
+    """K and the whole fourth cumulant, exact at every width; accuracy and errors as for `unit_average`."""
     second, fourth = _features(system)
     m4, _ = READOUT_MOMENTS[system.readout_law]
     variance = system.readout_variance

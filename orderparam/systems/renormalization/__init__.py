@@ -18,31 +18,37 @@ from orderparam.systems.renormalization.decimation.theory import (
     decimation_flow,
     running_ridge,
 )
-from orderparam.systems.renormalization.magnet.blocks import MeasuredBlocks, block_spins
-from orderparam.systems.renormalization.magnet.bonds import BondFlow, BondPoint, bond_flow, bond_point
-from orderparam.systems.renormalization.magnet.expansion import (
+from orderparam.systems.renormalization.magnet.experiment import MeasuredBlocks, block_spins
+from orderparam.systems.renormalization.magnet.model import EXACT_COUPLING, Bonds, SpinBlocks, VectorMagnet
+from orderparam.systems.renormalization.magnet.theory import (
+    BondFlow,
+    BondPoint,
     EpsilonExpansion,
+    LocalPotential,
     OneLoopPoint,
+    bond_flow,
+    bond_point,
     epsilon_expansion,
+    local_potential,
     one_loop_point,
 )
-from orderparam.systems.renormalization.magnet.model import EXACT_COUPLING, Bonds, SpinBlocks, VectorMagnet
-from orderparam.systems.renormalization.magnet.potential import LocalPotential, local_potential
-from orderparam.systems.renormalization.wilsonian.couplings import (
+from orderparam.systems.renormalization.wilsonian.experiment import SampledModes, sampled_modes, sampled_regression
+from orderparam.systems.renormalization.wilsonian.model import (
+    EvenLoss,
+    InteractingPool,
+    InteractingRegression,
+    ScaleFreeRegression,
+)
+from orderparam.systems.renormalization.wilsonian.theory import (
     CouplingFlow,
+    FunctionalFlow,
+    Gap,
     ScalingInterval,
     SphericalPoint,
+    characteristic_flow,
     coupling_flow,
+    gap_equation,
+    recursive_flow,
     scaling_interval,
     spherical_point,
 )
-from orderparam.systems.renormalization.wilsonian.experiment import SampledModes, sampled_modes, sampled_regression
-from orderparam.systems.renormalization.wilsonian.functional import (
-    FunctionalFlow,
-    Gap,
-    characteristic_flow,
-    gap_equation,
-    recursive_flow,
-)
-from orderparam.systems.renormalization.wilsonian.loss import EvenLoss
-from orderparam.systems.renormalization.wilsonian.model import InteractingPool, InteractingRegression, ScaleFreeRegression

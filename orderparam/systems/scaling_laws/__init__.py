@@ -21,15 +21,23 @@ from orderparam.systems.scaling_laws.joint.theory import (
 from orderparam.systems.scaling_laws.one_pass.compute_optimal import (
     ComputeBudget,
     ComputeExponents,
+    ComputeFrontier,
     ComputeOptimal,
+    FrontierExponents,
     compute_exponents,
     compute_optimal,
+    frontier_exponents,
     measured_optimum,
 )
-from orderparam.systems.scaling_laws.one_pass.experiment import DrawnRisk, drawn_features, one_pass_sgd
-from orderparam.systems.scaling_laws.one_pass.frontier import ComputeFrontier, FrontierExponents, frontier_exponents
+from orderparam.systems.scaling_laws.one_pass.experiment import (
+    DrawnRisk,
+    ScheduledSGD,
+    drawn_features,
+    one_pass_sgd,
+    scheduled_mean,
+    scheduled_sgd,
+)
 from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures, PowerLawFeatures, SpectralStream
-from orderparam.systems.scaling_laws.one_pass.schedules import ScheduledSGD, scheduled_mean, scheduled_sgd
 from orderparam.systems.scaling_laws.one_pass.theory import OnePassRisk, deterministic_risk
 from orderparam.systems.scaling_laws.scale_free.experiment import gaussian_clone, learned_pool
 from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData

@@ -1,4 +1,4 @@
-"""The real thing: a first layer of finite width and dimension, moved by giant gradient steps."""
+"""Giant gradient steps of a first layer of finite width and input dimension."""
 
 import equinox as eqx
 import jax
@@ -13,10 +13,12 @@ from orderparam.systems.several_steps.theory import StepPath, first_moments
 
 
 class NetworkPath(Result):
-    """A network trained with the square loss: alignment of its neurons with the teacher's directions, the start included.
+    """Alignment of a network's neurons with the teacher's directions while it is trained with the square loss.
 
-    cosine_squared: mean over neurons of M_k^2 / |w|^2. cosine: M_k / |w| of every neuron after the last step.
-    train_error: mean of (y - f)^2 on the batch of each step, before the step.
+    Fields:
+        cosine_squared: mean over neurons of M_k^2 / |w|^2 at the start and after each step.
+        cosine: M_k / |w| of every neuron after the last step.
+        train_error: mean of (y - f)^2 on the batch of each step, before the step (no factor 1/2).
     """
 
     cosine_squared: Float[Array, "time direction"]
@@ -28,11 +30,25 @@ class NetworkPath(Result):
 def correlation_steps(
     system: SeveralSteps, key: PRNGKeyArray, *, reuse: bool = False, neurons: int = 64, repeats: int = 1, control: bool = True
 ) -> StepPath:
-    """Independent neurons on the correlation loss: means over neurons, and over `repeats` draws of the batches.
+    r"""Mean overlaps of independent neurons that take giant steps on the correlation loss -y f.
 
-    reuse: all steps on one batch, else a fresh one for each. Fluctuations of the batch are common to all neurons; so the error of
-    a mean is that over seeds. control: their largest part, step E[sigma'] (mean(y z) - E[y z]) with E[sigma'] at the start, is
-    subtracted from the overlaps (not from the cosines); its mean is zero.
+    Every neuron moves by $w \leftarrow w + \frac{s}{n} \sum_\mu y_\mu \sigma'(w \cdot x_\mu + b)\, x_\mu$ on a batch of n =
+    `sample_ratio` * `input_dim` examples. All neurons see the same batch and share its fluctuations, so that the error of a mean
+    is the scatter over seeds.
+
+    Args:
+        reuse: whether all steps use one batch; a fresh one for each step otherwise.
+        neurons: number of independent neurons that are averaged.
+        repeats: number of independent draws of the batches that are averaged in one run.
+        control: whether the largest part of the batch's fluctuation, s E[sigma'] (mean(y z) - E[y z]) with E[sigma'] at the
+            start, is subtracted from the overlaps (not from the cosines). Its mean is zero.
+
+    Source: Dandi, Krzakala, Loureiro, Pesce, Stephan (2023).
+
+    >>> import jax
+    >>> path = correlation_steps(SeveralSteps(input_dim=64, steps=1), jax.random.key(0), neurons=8)
+    >>> path.overlap.shape
+    (2, 2)
     """
     shape = (system.size("input_dim"), system.batch, neurons, reuse, control)
     return _correlation(system, jax.random.split(key, repeats), *shape)
@@ -40,8 +56,23 @@ def correlation_steps(
 
 @experiment
 def square_loss_steps(system: SeveralSteps, key: PRNGKeyArray, *, reuse: bool = False, neurons: int = 200) -> NetworkPath:
-    """f = (1/p) sum_j a_j sigma(w_j.x + bias) with p = neurons read-outs that alternate between +1 and -1, square loss
-    (1/2n) sum (y - f)^2, learning rate p * step: |step| is that of the model. Fresh batches, or one for all steps."""
+    r"""Alignment of the neurons of a network that takes giant steps on the square loss.
+
+    The network is $f(x) = \frac{1}{p} \sum_j a_j \sigma(w_j \cdot x + b)$ with p = `neurons` read-outs $a_j$ that alternate
+    between +1 and -1 and stay as they are. The loss is $\frac{1}{2n} \sum_\mu (y_\mu - f(x_\mu))^2$ and the learning rate
+    p * `step`, so that a neuron's step is `step` times the sign of its read-out.
+
+    Args:
+        reuse: whether all steps use one batch; a fresh one for each step otherwise.
+        neurons: width p of the network.
+
+    Source: Dandi, Krzakala, Loureiro, Pesce, Stephan (2023).
+
+    >>> import jax
+    >>> path = square_loss_steps(SeveralSteps(input_dim=64, steps=1), jax.random.key(0), neurons=8)
+    >>> path.cosine.shape, path.train_error.shape
+    ((8, 2), (1,))
+    """
     return _network(system, key, system.size("input_dim"), system.batch, neurons, reuse)
 
 
@@ -94,7 +125,7 @@ def _network(system: SeveralSteps, key: PRNGKeyArray, dimension: int, batch: int
 
 
 def _draw(system: SeveralSteps, key: PRNGKeyArray, dimension: int, batch: int) -> tuple[Array, Array]:
-    """A batch; the teacher's directions are the first axes, which inputs and rows do not know."""
+    """Inputs and labels of a batch. The teacher's directions are the first axes; the law of inputs and weights is isotropic."""
     input_key, noise_key = jax.random.split(key)
     x = jax.random.normal(input_key, (batch, dimension))
     y = system.teacher(x[:, : system.teacher.dimension])
@@ -107,7 +138,7 @@ def _batch_keys(key: PRNGKeyArray, steps: int, reuse: bool) -> PRNGKeyArray:
 
 
 def _observed(rows: Float[Array, "neuron input"], directions: int) -> tuple[Array, Array, Array]:
-    """Means over neurons of the overlaps, of the squared norm of the rest, and of the squared cosines."""
+    """Means over neurons of the overlaps, of the squared norm of the orthogonal part, and of the squared cosines."""
     power = jnp.sum(rows**2, axis=1)
     inside = rows[:, :directions]
     rest = power - jnp.sum(inside**2, axis=1)

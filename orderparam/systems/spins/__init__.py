@@ -8,9 +8,8 @@ kaufman(system).energy
 op.sweep(swendsen_wang, system, {"temperature": [2.0, 2.2, 2.4]}, seeds=4)
 """
 
-from orderparam.systems.spins.graph.edges import lattice_edges, random_edges, regular_edges
 from orderparam.systems.spins.graph.experiment import graph_clusters, regular_graph_clusters
-from orderparam.systems.spins.graph.model import PottsGraph, RegularPotts
+from orderparam.systems.spins.graph.model import PottsGraph, RegularPotts, lattice_edges, random_edges, regular_edges
 from orderparam.systems.spins.graph.theory import Cavity, cavity, potts_enumerated
 from orderparam.systems.spins.lattice.experiment import (
     Configuration,
@@ -23,11 +22,20 @@ from orderparam.systems.spins.lattice.experiment import (
     swendsen_wang,
     wolff,
 )
-from orderparam.systems.spins.lattice.figures import animate
-from orderparam.systems.spins.lattice.finite import Torus, enumerated, kaufman, torus_correlation
-from orderparam.systems.spins.lattice.infinite import DiagonalCorrelation, InfiniteLattice, critical_correlation, onsager
 from orderparam.systems.spins.lattice.model import CRITICAL_TEMPERATURE, IsingLattice
-from orderparam.systems.spins.lattice.scaling import CriticalPoint, finite_size_scaling
+from orderparam.systems.spins.lattice.studies import animate
+from orderparam.systems.spins.lattice.theory import (
+    CriticalPoint,
+    DiagonalCorrelation,
+    InfiniteLattice,
+    Torus,
+    critical_correlation,
+    enumerated,
+    finite_size_scaling,
+    kaufman,
+    onsager,
+    torus_correlation,
+)
 from orderparam.systems.spins.mean_field.experiment import glauber
 from orderparam.systems.spins.mean_field.model import MeanFieldMagnet
 from orderparam.systems.spins.mean_field.theory import (

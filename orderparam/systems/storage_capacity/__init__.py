@@ -8,37 +8,37 @@ op.sweep(separability, SphericalPatterns(input_dim=50), {"load": [1.6, 2.0, 2.4]
 binary_capacity(BinaryPatterns()).capacity
 """
 
-from orderparam.systems.storage_capacity.binary.experiment import (
+from orderparam.systems.storage_capacity.experiment import (
     Enumerated,
-    StorageLimit,
-    annealed_search,
-    enumerated_solutions,
-    storage_limit,
-)
-from orderparam.systems.storage_capacity.binary.model import BinaryPatterns
-from orderparam.systems.storage_capacity.binary.theory import BinaryCapacity, Solutions, binary_capacity, solutions
-from orderparam.systems.storage_capacity.spherical.experiment import (
     FewestErrors,
     LearnedPatterns,
     MeasuredMargin,
     Separability,
+    StorageLimit,
+    annealed_search,
+    enumerated_solutions,
     fewest_errors,
     maximal_margin,
     perceptron_learning,
     separability,
+    storage_limit,
 )
-from orderparam.systems.storage_capacity.spherical.model import SphericalPatterns
-from orderparam.systems.storage_capacity.spherical.theory import (
+from orderparam.systems.storage_capacity.model import BinaryPatterns, SphericalPatterns
+from orderparam.systems.storage_capacity.theory import (
+    BinaryCapacity,
     Capacity,
     InstabilityLine,
     MinimalError,
+    Solutions,
     StoredMargin,
     SuccessFraction,
     Volume,
     at_line_gardner_derrida,
+    binary_capacity,
     capacity,
     cover,
     largest_margin,
     minimal_error,
+    solutions,
     volume,
 )

@@ -2,17 +2,44 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from orderparam.core.study import Curve, study
+from orderparam.analysis.phases.study import diagram_curve, phases_panel
+from orderparam.core.study import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, vertical
+from orderparam.plotting.style import COLOURS, DASHES
 from orderparam.systems.associative_memory.hopfield.dynamics import parallel_steps, statistical_neurodynamics
 from orderparam.systems.associative_memory.hopfield.experiment import recall
-from orderparam.systems.associative_memory.hopfield.figures import draw_lines
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 from orderparam.systems.associative_memory.hopfield.theory import phase_lines, replica_symmetric, zero_temperature
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What the studies of the Hopfield model draw by hand: the phase diagram with its four lines.
+
+_LINES = {
+    "glass_temperature": "$T_g$ spin glass",
+    "retrieval_temperature": "$T_M$ retrieval exists",
+    "global_temperature": "$T_c$ retrieval is lowest",
+    "replicon_temperature": "$T_R$ replicas break",
+}
+
+
+def draw_lines(axes: Any, comparison: Comparison) -> None:
+    """Temperature against load; inset: where retrieval becomes unstable against breaking replica symmetry."""
+    (data,) = comparison.theories(part="lines").values()
+    inset = axes.inset_axes((0.55, 0.48, 0.42, 0.26))
+    for number, (name, text) in enumerate(_LINES.items()):
+        there = data[name] > 0
+        look = {"color": COLOURS[number], "linestyle": DASHES[number]}
+        axes.plot(data["load"][there], data[name][there], label=text, **look)
+        inset.plot(data["load"][there], data[name][there], **look)
+    inset.set(xlim=(0.08, 0.142), ylim=(0, 0.04))
+    inset.tick_params(labelsize=6)
+    axes.set(xlabel=r"load $\alpha$", ylabel="temperature $T$", ylim=(0, None), xlim=(0, float(data["load"].max())))
+
 
 CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
 
@@ -111,7 +138,8 @@ def hopfield_capacity(
         )
     ],
     caption="{spins} spins, {networks} networks in a run, all spins updated at once at $T$ = 0. Lines: Amari and Maginu.",
-    explained="The equations remember one step back: the first step is exact for many spins, later ones are held too well.",
+    explained="The equations keep correlations over one step only: the first step is exact for many spins,"
+    " later overlaps are overestimated.",
 )
 def hopfield_dynamics(
     loads: tuple[float, ...] = (0.08, 0.12),
@@ -128,3 +156,24 @@ def hopfield_dynamics(
             run = partial(parallel_steps, networks=networks, steps=steps)
             yield Curve("theory", partial(statistical_neurodynamics, steps=steps), system, over, facets=facets)
             yield Curve("networks", run, system, over, seeds, facets=facets)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The phases of the Hopfield model, found by following what its solutions do.
+
+_BRANCHES = ("retrieval", "spin glass")
+
+
+@study(
+    "hopfield-plane",
+    title="Where the Hopfield model remembers: phases in the plane of load and temperature",
+    source="Amit, Gutfreund, Sompolinsky 1985, 1987",
+    seconds=(40, 300),
+    full={"resolution": 128},
+    panels=[phases_panel("load", "temperature", order="overlap", branches=("stable", *_BRANCHES))],
+    caption="Colour: overlap of the state of least free energy; {resolution} squares along each axis.",
+)
+def hopfield_plane(resolution: int = 32, most_load: float = 0.16) -> list[Curve]:
+    over, order = {"load": (0.002, most_load), "temperature": (0.01, 1.45)}, ("overlap", "self_overlap")
+    options: dict[str, Any] = {"branches": _BRANCHES, "resolution": resolution, "accuracy": 1e-4}
+    return [diagram_curve(replica_symmetric, Hopfield(0.1), over, order=order, **options)]

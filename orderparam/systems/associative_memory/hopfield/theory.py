@@ -21,10 +21,81 @@ from orderparam.solve.minimum import differentiated, newton_minimum
 from orderparam.solve.newton import newton_fixed_point
 from orderparam.solve.root import decreasing_root
 from orderparam.solve.solved import Solved
-from orderparam.systems.associative_memory.hopfield.averages import FieldAverages, field_averages
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 
+# ----------------------------------------------------------------------------------------------------------------------
+# Averages of tanh(h/T) and its relatives over a Gaussian field h, at every temperature, zero included.
+#
+# Where the field varies by less than T the averages are sums over the field, where it varies by more over x = h/T: what
+# tanh x differs from sign x by decays like exp(-2|x|), and the density of the field is then smooth on that scale. No
+# digits are lost in either, the derivatives with respect to mean, deviation and temperature included.
+
 Number = Float[Array, ""]
+
+
+class FieldAverages(NamedTuple):
+    """Averages over h ~ N(mean, deviation^2).
+
+    tanh E tanh(h/T), square E tanh(h/T)^2, response E d tanh(h/T)/dh, fourth T E (d tanh(h/T)/dh)^2, log_cosh
+    T E ln 2cosh(h/T), entropy E [ln 2cosh(h/T) - (h/T) tanh(h/T)].
+    """
+
+    tanh: Number
+    square: Number
+    response: Number
+    fourth: Number
+    log_cosh: Number
+    entropy: Number
+
+
+# z on a grid: the trapezoid rule is exact to exp(-2 pi (pi/2) / step) for tanh(u + w z) with w <= 1
+_Z = np.arange(-36, 37) * 0.25
+_DZ = np.exp(-(_Z**2) / 2) * 0.25 / np.sqrt(2 * np.pi)
+_EDGES = np.array([0.0, 1.25, 2.5, 5.0, 10.0, 20.0])
+_LEGENDRE = np.polynomial.legendre.leggauss(16)
+_X = ((_EDGES[:-1, None] + _EDGES[1:, None]) / 2 + np.diff(_EDGES)[:, None] / 2 * _LEGENDRE[0]).ravel()
+_DX = (np.diff(_EDGES)[:, None] / 2 * _LEGENDRE[1]).ravel()
+_FADE = np.exp(-2 * _X)
+_SLOPE = 4 * _FADE / (1 + _FADE) ** 2  # 1 - tanh^2
+_BELOW = 2 * _FADE / (1 + _FADE)  # 1 - tanh
+_EXCESS = np.log1p(_FADE)  # ln 2cosh x - x
+
+
+def field_averages(mean: Number, deviation: Number, temperature: Number | float) -> FieldAverages:
+    """All of them at once, to 1e-14; deviation > 0, temperature >= 0."""
+    narrow = deviation < temperature
+    chosen = zip(
+        _over_field(mean, jnp.where(narrow, deviation, 1.0), jnp.where(narrow, temperature, 1.0)),
+        _over_ratio(mean, jnp.where(narrow, 1.0, deviation), jnp.where(narrow, 0.0, temperature)),
+    )
+    return FieldAverages(*(jnp.where(narrow, first, second) for first, second in chosen))
+
+
+def _over_field(mean: Number, deviation: Number, temperature: Number) -> FieldAverages:
+    x = (mean + deviation * _Z) / temperature
+    size = jnp.abs(x)
+    tanh, fade = jnp.tanh(x), jnp.exp(-2 * size)
+    slope = 4 * fade / (1 + fade) ** 2
+    log_cosh = size + jnp.log1p(fade)
+    averaged = tanh, tanh**2, slope / temperature, slope**2 / temperature, temperature * log_cosh, log_cosh - x * tanh
+    return FieldAverages(*(jnp.sum(_DZ * values) for values in averaged))
+
+
+def _over_ratio(mean: Number, deviation: Number, temperature: Number) -> FieldAverages:
+    positive, negative = (
+        jnp.exp(-(((temperature * x - mean) / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi)) for x in (_X, -_X)
+    )
+    both, difference = _DX * (positive + negative), _DX * (positive - negative)
+    response = jnp.sum(_SLOPE * both)
+    size = mean * erf(mean / (deviation * np.sqrt(2))) + deviation * np.sqrt(2 / np.pi) * jnp.exp(-((mean / deviation) ** 2) / 2)
+    return FieldAverages(
+        tanh=erf(mean / (deviation * np.sqrt(2))) - temperature * jnp.sum(_BELOW * difference),
+        square=1 - temperature * response,
+        response=response,
+        fourth=jnp.sum(_SLOPE**2 * both),
+        log_cosh=size + temperature**2 * jnp.sum(_EXCESS * both),
+        entropy=temperature * jnp.sum((_EXCESS + _X * _BELOW) * both),
+    )
 
 
 class HopfieldState(Result):
@@ -33,7 +104,9 @@ class HopfieldState(Result):
     overlap m = (1/N) sum xi s with the condensed pattern, self_overlap q = (1/N) sum <s>^2, crosstalk r, susceptibility C.
     free_energy, energy (of H, without the diagonal), entropy; the latter is negative where replica symmetry is wrong.
     replicon: alpha E (tanh'(h/T)/T)^2 / (1 - C)^2, replica symmetry is stable below 1 (de Almeida, Thouless); infinite at T = 0.
-    valid: the state exists; all numbers are NaN where it does not. residual, converged: of the equations.
+    stable: against small changes of m and q; the paramagnet is so above T_g alone, although its free energy is lower than that of
+    the spin glass (replica theory turns minima into maxima). valid: the state exists; all numbers are NaN where it does not.
+    residual, converged: of the equations.
     """
 
     overlap: Float[Array, ""]
@@ -44,6 +117,7 @@ class HopfieldState(Result):
     energy: Float[Array, ""]
     entropy: Float[Array, ""]
     replicon: Float[Array, ""]
+    stable: Bool[Array, ""]
     valid: Bool[Array, ""]
     residual: Float[Array, ""]
     converged: Bool[Array, ""]
@@ -194,6 +268,7 @@ def _state(
         kept(free_energy + temperature * entropy),
         kept(entropy),
         kept(jnp.exp(_log_replicon(load, jnp.log(temperature), h))),
+        jnp.asarray(True),
         valid,
         jnp.where(valid, residual, 0.0),
         converged,
@@ -231,6 +306,7 @@ def _paramagnet(load: Number | float, temperature: Number | float) -> HopfieldSt
         kept(free_energy + t * entropy),
         kept(entropy),
         kept(load / (t - 1) ** 2),
+        jnp.asarray(temperature >= 1 + jnp.sqrt(load)),
         valid,
         zero,
         jnp.asarray(True),

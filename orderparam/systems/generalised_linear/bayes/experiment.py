@@ -1,13 +1,4 @@
-"""Generalised approximate message passing on a drawn problem.
-
-    omega = X a - V g',  g = g(y, omega, V),  A = -(1/d) sum dg,  b = A a + X^T g,  (a, v) = posterior(b, A),  V = (1/d) sum v
-
-with rows of X of variance 1/d and g' the previous g (Rangan 2011; Donoho, Maleki, Montanari 2009).
-
-Damping mixes all of (a, V, g) with what they were: a linearised map M becomes (1 - eta) M + eta, whose fixed points are the same
-and whose oscillations die. (Mixing g before a is computed from it makes new ones: a label that says much of its field then no
-longer takes back what it said a step ago.)
-"""
+"""Message passing, leading eigenvectors and VAMP on drawn problems."""
 
 import math
 from functools import partial
@@ -16,16 +7,34 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from orderparam.channels import Likelihood, SignLabels
-from orderparam.channels.outlier import leading_vector
+from orderparam.channels import Likelihood, RealLabels, SignLabels
+from orderparam.channels.outlier import LEAST_MEASURED, SpectralEstimate, leading_vector
 from orderparam.core.fields import check_iteration
 from orderparam.core.verb import experiment
 from orderparam.priors import Prior
-from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
-from orderparam.systems.generalised_linear.bayes.theory import TeacherEstimate
-from orderparam.systems.generalised_linear.spectral.theory import label_weight, spectral
+from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
+from orderparam.systems.generalised_linear.bayes.theory import (
+    MeasuredWeights,
+    TeacherEstimate,
+    label_weight,
+    singular_power,
+    sizes_seen,
+    spectral,
+)
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Generalised approximate message passing on a drawn problem.
+#
+#     omega = X a - V g',  g = g(y, omega, V),  A = -(1/d) sum dg,  b = A a + X^T g,  (a, v) = posterior(b, A),  V = (1/d) sum v
+#
+# with rows of X of variance 1/d and g' the previous g (Rangan 2011; Donoho, Maleki, Montanari 2009).
+#
+# Damping mixes all of (a, V, g) with what they were: a linearised map M becomes (1 - eta) M + eta, whose fixed points
+# are the same and whose oscillations die. (Mixing g before a is computed from it makes new ones: a label that says much
+# of its field then no longer takes back what it said a step ago.)
 
 _LEAST = 1e-12  # variances below are recovered weights
 _ROWS = 128  # of the matrix that are drawn together
@@ -198,3 +207,124 @@ def _measured(system: GeneralisedLinear, weights: Float[Array, "input"], found: 
         steps=found.steps,
         residual=found.residual,
     )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The leading eigenvector of a drawn problem, by Lanczos iteration.
+
+
+@experiment
+def leading_eigenvector(
+    system: GeneralisedLinear, key: PRNGKeyArray, *, least_weight: float = LEAST_MEASURED
+) -> SpectralEstimate:
+    """The leading eigenvector of a drawn matrix.
+
+    least_weight: the value below which the weights T(y) of the matrix are cut; the smaller, the more Lanczos steps it takes.
+
+    Raises `ValueError` where the number of samples rounds to nothing, and where `spectral` does."""
+    sizes_seen(system)
+    d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
+    if n < 1:
+        raise ValueError(f"GeneralisedLinear.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+    weight_key, matrix_key, label_key = jax.random.split(key, 3)
+    true = system.prior.draw(weight_key, (d,))
+    matrix = jax.random.normal(matrix_key, (n, d))
+    label = system.labels.draw(matrix @ true / np.sqrt(d), label_key)
+    value, vector = leading_vector(matrix / np.sqrt(d), label_weight(system, label, least_weight))
+    w0 = np.asarray(true)
+    cosine = abs(float(w0 @ vector)) / np.linalg.norm(w0)
+    return SpectralEstimate(
+        cosine=jnp.asarray(cosine),
+        eigenvalue=jnp.asarray(value),
+        edge=jnp.asarray(jnp.nan),
+        converged=jnp.asarray(bool(np.isfinite(value))),
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# VAMP and GAMP on a drawn problem with a rotationally invariant matrix.
+
+_LEAST_INVARIANT, _MOST = 1e-11, 1e11  # precisions of messages
+_FAR = 1e3  # deviations of a weight at which estimates have diverged
+
+
+@experiment
+def vector_message_passing(
+    system: InvariantDesign,
+    key: PRNGKeyArray,
+    *,
+    algorithm: Literal["vamp", "gamp"] = "vamp",
+    max_steps: int = 500,
+    tolerance: float = 1e-5,
+) -> MeasuredWeights:
+    """gamp: what takes the entries for independent, on the same problem; it may diverge where they are not.
+
+    Raises `ValueError` for a number of samples that rounds to nothing.
+    """
+    d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
+    if n < 1:
+        raise ValueError(f"InvariantDesign.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+    weight_key, left_key, right_key, noise_key, start_key = jax.random.split(key, 5)
+    weights = system.prior.draw(weight_key, (d,))
+    rank = min(n, d)
+    power = singular_power(system.condition, (jnp.arange(rank) + 0.5) / rank)
+    singular = jnp.sqrt(power / jnp.mean(power) * n / rank)
+    left = jnp.linalg.qr(jax.random.normal(left_key, (n, rank)))[0]
+    right = jnp.linalg.qr(jax.random.normal(right_key, (d, rank)))[0]
+    noise = jnp.sqrt(system.noise) * jax.random.normal(noise_key, (n,))
+    if algorithm == "vamp":
+        seen = singular * (right.T @ weights) + left.T @ noise  # U^T y; the rest of y is noise
+        estimate, steps, change, converged = _vamp(
+            system.prior, right, singular, seen, jnp.asarray(system.noise), jnp.asarray(tolerance), max_steps
+        )
+    else:
+        matrix = (left * singular) @ right.T
+        first = 1e-2 * jnp.sqrt(system.prior.power) * jax.random.normal(start_key, (d,))
+        law, (zero, close, least) = RealLabels("linear", system.noise), map(jnp.asarray, (0.0, tolerance, 1e-12))
+        labels, power = matrix @ weights + noise, jnp.asarray(system.prior.power)
+        found = gamp(matrix, labels, jnp.ones(n), law, system.prior, first, power, zero, close, least, max_steps)
+        estimate, steps, change, converged = found.weights, found.steps, found.residual, found.converged
+    scale = jnp.sqrt(system.prior.power)
+    estimate = jnp.clip(jnp.nan_to_num(estimate), -_FAR * scale, _FAR * scale)
+    error = jnp.mean((weights - estimate) ** 2)
+    converged &= jnp.max(jnp.abs(estimate)) < _FAR * scale
+    return MeasuredWeights(error, jnp.mean(weights * estimate), steps, change, converged)
+
+
+@eqx.filter_jit
+def _vamp(
+    prior: Prior,
+    right: Float[Array, "input value"],
+    singular: Float[Array, "value"],
+    seen: Float[Array, "value"],
+    noise: Float[Array, ""],
+    tolerance: Float[Array, ""],
+    max_steps: int,
+) -> tuple[Array, Array, Array, Array]:
+    """The estimate, the steps, its last change, and whether that is small."""
+    d, rho = right.shape[0], prior.power
+
+    def bounded(precision: Array) -> Array:
+        return jnp.clip(precision, _LEAST_INVARIANT / rho, _MOST / rho)
+
+    def step(state: tuple) -> tuple:
+        old, message, precision, count, _ = state
+        posterior = prior.posterior(precision * message, precision)
+        variance = jnp.maximum(jnp.mean(posterior.variance), 1e-300)
+        other = bounded(1 / variance - precision)
+        back = (posterior.mean / variance - precision * message) / other
+        gain = singular / (singular**2 + noise * other)  # of the least-squares estimate towards U^T y
+        estimate = back + right @ (gain * (seen - singular * (right.T @ back)))
+        filtered = jnp.sum(singular * gain) / d
+        fresh = bounded(filtered * other / (1 - filtered))
+        total = fresh + other
+        message = (total * estimate - other * back) / fresh
+        return posterior.mean, message, fresh, count + 1, jnp.sqrt(jnp.mean((posterior.mean - old) ** 2))
+
+    def unfinished(state: tuple) -> Bool[Array, ""]:
+        return (state[3] < max_steps) & ((state[3] < 3) | (state[4] > tolerance * jnp.sqrt(rho)))
+
+    begin = (jnp.zeros(d), jnp.zeros(d), _LEAST_INVARIANT / rho, jnp.asarray(0), jnp.asarray(jnp.inf))
+    estimate, _, _, count, change = jax.lax.while_loop(unfinished, step, begin)
+    done = (change <= tolerance * jnp.sqrt(rho)) & jnp.all(jnp.isfinite(estimate))
+    return estimate, count.astype(float), change, done

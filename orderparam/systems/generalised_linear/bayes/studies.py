@@ -1,21 +1,30 @@
-"""The named figures of Bayes-optimal estimation: labels that are signs, magnitudes, and compressed sensing."""
+"""The named figures of Bayes-optimal estimation: signs, magnitudes, compressed sensing, invariant measurements."""
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.channels import RealLabels, SignLabels
+from orderparam.channels.outlier import LEAST_MEASURED
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel, vertical
 from orderparam.priors import GaussianPrior, Rademacher, SparsePrior
-from orderparam.systems.generalised_linear.bayes.experiment import message_passing
-from orderparam.systems.generalised_linear.bayes.limit import amp_fixed_point
-from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
-from orderparam.systems.generalised_linear.bayes.sparse import sparse_thresholds
-from orderparam.systems.generalised_linear.bayes.theory import solutions, state_evolution
-from orderparam.systems.generalised_linear.spectral.experiment import leading_eigenvector
-from orderparam.systems.generalised_linear.spectral.theory import spectral
+from orderparam.systems.generalised_linear.bayes.experiment import leading_eigenvector, message_passing, vector_message_passing
+from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
+from orderparam.systems.generalised_linear.bayes.theory import (
+    amp_fixed_point,
+    solutions,
+    sparse_thresholds,
+    spectral,
+    state_evolution,
+    vector_state_evolution,
+)
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The named figures of Bayes-optimal estimation: labels that are signs, magnitudes, and compressed sensing.
 
 PRIORS = {"gaussian": GaussianPrior(), "binary": Rademacher(), "sparse": SparsePrior(0.2, 5.0)}
 WAYS = ("determined", "message passing", "l1 norm")
@@ -98,7 +107,8 @@ def phase_retrieval(
     yield Curve("state evolution", partial(amp_fixed_point, start="informed"), system, {"sample_ratio": fine}, facets=informed)
     yield Curve("message passing", partial(passing, start="spectral"), system, over, seeds, facets=spectral_start)
     yield Curve("message passing", partial(passing, start="informed"), system, over, seeds, facets=informed)
-    yield Curve("spectral theory", spectral, system, {"sample_ratio": np.linspace(0.05, 1.5, 59).tolist()}, facets=eigenvector)
+    as_measured = partial(spectral, least_weight=LEAST_MEASURED)
+    yield Curve("spectral theory", as_measured, system, {"sample_ratio": np.linspace(0.05, 1.5, 59).tolist()}, facets=eigenvector)
     yield Curve("leading eigenvector", leading_eigenvector, system, over, seeds, facets=eigenvector)
 
 
@@ -135,3 +145,55 @@ def compressed_sensing(
     yield from lines
     yield Curve("state evolution", state_evolution, system, fine, facets=facets)
     yield Curve("drawn problem", message_passing, system, {"sample_ratio": sample_ratios}, seeds, facets=facets)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The phases of compressed sensing without noise.
+
+
+@study(
+    "compressed-sensing-plane",
+    title="Compressed sensing: message passing finds sparse weights with fewer samples than dimensions",
+    source="Krzakala, Mézard, Sausset, Sun, Zdeborová 2012",
+    seconds=(90, 900),
+    full={"resolution": 64},
+    panels=[phases_panel("prior.density", "sample_ratio", order="error")],
+    caption="Bernoulli-Gauss weights, no noise; colour: error of message passing after any number of steps.",
+)
+def compressed_sensing_plane(resolution: int = 16) -> list[Curve]:
+    over = {"prior.density": (0.02, 0.6), "sample_ratio": (0.05, 0.9)}
+    system = GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(0.2))
+    options: dict[str, Any] = {"resolution": resolution, "accuracy": 1e-3}
+    return [diagram_curve(amp_fixed_point, system, over, order="error", **options)]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The named figure of rotationally invariant measurements.
+
+
+@study(
+    "measurement-conditioning",
+    title="Sparse weights measured by ill-conditioned matrices: VAMP and its state evolution",
+    source="Rangan, Schniter, Fletcher 2019",
+    seconds=(30, 600),
+    observables=("error",),
+    full={"input_dim": 4000, "seeds": 16, "conditions": tuple(np.geomspace(1, 300, 9).tolist())},
+    panels=[Panel("condition", "error", by="sample_ratio", log="xy")],
+    caption=r"""
+        $y = Xw + $ noise of variance {noise}, weights of density {density}; singular values of $X$ evenly spaced in their
+        logarithm, $d$ = {input_dim}.
+    """,
+)
+def measurement_conditioning(
+    conditions: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0),
+    sample_ratios: tuple[float, ...] = (0.6, 1.5),
+    noise: float = 0.01,
+    density: float = 0.2,
+    input_dim: int = 600,
+    seeds: int = 8,
+) -> Iterator[Curve]:
+    fine = {"condition": tuple(np.geomspace(1.0, max(conditions), 40).tolist())}
+    for ratio in sample_ratios:
+        system, facets = InvariantDesign(ratio, 1.0, noise, SparsePrior(density), input_dim), {"sample_ratio": ratio}
+        yield Curve("state evolution", vector_state_evolution, system, fine, facets=facets)
+        yield Curve("VAMP", vector_message_passing, system, {"condition": conditions}, seeds, facets=facets)

@@ -1,17 +1,4 @@
-"""State evolution of the Bayes-optimal estimator: one equation for the precision qh with which the labels measure a weight,
-
-    V(qh) = E (w - <w>)^2,    q = rho - V,    qh = alpha I(q, V),    I = E g(y, omega, V)^2,
-
-exact as d grows: Barbier, Krzakala, Macris, Miolane, Zdeborová 2019 (arXiv:1708.03395). Given qh, q follows from the prior alone
-and alpha = qh / I: the whole curve of solutions, unstable ones included, is explicit. An AMP run starts at q = 0 and stays on the
-first branch; the stable solution of largest free entropy,
-
-    f = alpha E ln Z - i(qh) + qh V / 2,    i the information that an observation of precision qh has about its weight,
-
-is the Bayes-optimal one. Weights of which a share D has a density (the others are atoms) have V = D / qh as qh grows, and labels
-that fix a share delta of their fields I = delta / V: known weights are a solution for alpha > D / delta, where their free entropy
-(delta alpha - D) ln(1/V) / 2 is infinite, and the optimal one from there on.
-"""
+"""State evolution of Bayes-optimal estimation: message passing and where it ends, sparse weights, spectral starts, VAMP."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -19,14 +6,35 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
+from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float
 from scipy.optimize import brentq, minimize_scalar
 
-from orderparam.channels import SignLabels
+from orderparam.channels import RealLabels, SignLabels
+from orderparam.channels.outlier import LEAST, LEAST_MEASURED, SpectralEstimate, best_weight, outlier
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.gaussian.polynomials import Linear
+from orderparam.priors import SparsePrior
 from orderparam.solve.fixed_point import fixed_point
-from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
+from orderparam.solve.root import decreasing_root
+from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
+
+# ----------------------------------------------------------------------------------------------------------------------
+# State evolution of the Bayes-optimal estimator: one equation for the precision qh with which the labels measure a weight,
+#
+#     V(qh) = E (w - <w>)^2,    q = rho - V,    qh = alpha I(q, V),    I = E g(y, omega, V)^2,
+#
+# exact as d grows: Barbier, Krzakala, Macris, Miolane, Zdeborová 2019 (arXiv:1708.03395). Given qh, q follows from the
+# prior alone and alpha = qh / I: the whole curve of solutions, unstable ones included, is explicit. An AMP run starts
+# at q = 0 and stays on the first branch; the stable solution of largest free entropy,
+#
+#     f = alpha E ln Z - i(qh) + qh V / 2,    i the information that an observation of precision qh has about its weight,
+#
+# is the Bayes-optimal one. Weights of which a share D has a density (the others are atoms) have V = D / qh as qh grows,
+# and labels that fix a share delta of their fields I = delta / V: known weights are a solution for alpha > D / delta,
+# where their free entropy (delta alpha - D) ln(1/V) / 2 is infinite, and the optimal one from there on.
 
 Scalar = Float[Array, ""]
 
@@ -172,7 +180,8 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     known = any(point[3] for point in told)
     end = next(i for i, point in enumerate(told) if point[3] or i == points - 1)
     u, curve = u[: end + 1], np.array([point[0] for point in told[: end + 1]])
-    weak = float(curve[0]) if curve[0] > _WEAK else 0.0
+    # alpha = weak + O(qh) on the first branch: one step of Richardson's extrapolation to qh = 0
+    weak = 2 * float(curve[0]) - ratio(u[0] + np.log(2.0)) if curve[0] > _WEAK else 0.0
     rises = np.diff(curve) > -_ROUNDING * curve[1:]
     if not weak:
         rises[0] = True
@@ -235,3 +244,230 @@ def classification_error(system: GeneralisedLinear, overlap: Scalar) -> Scalar:
         return jnp.full_like(overlap, jnp.nan)
     rho = system.prior.power
     return system.labels.disagreement(jnp.sqrt(overlap / rho), rho)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Where message passing ends after any number of steps: the first solution of state evolution that it meets from its start.
+#
+# The iteration u -> ln(alpha I(e^u)) of u = ln qh rises from q = 0 to the smallest root of gain(u) = ln(alpha I(e^u)) - u, and
+# falls from known weights to the largest one. Close to a threshold its steps grow without bound; the root does not need them.
+
+_GOLDEN = (5**0.5 - 1) / 2
+_NARROWED = 26  # times: a bracket to 3e-6, in which a minimum is known to 1e-11
+
+
+@theory
+def amp_fixed_point(
+    system: GeneralisedLinear, *, start: Literal["uninformed", "informed"] = "uninformed", points: int = 161
+) -> TeacherEstimate:
+    """What `state_evolution` reaches from the same start with `max_steps` = infinity, exactly on either side of a jump.
+
+    gain(u) is looked at on a grid of `points` precisions, up from q = 0 or (informed) down from known weights; the nearest that
+    it comes to zero before its first zero is followed to its end, so that two roots between neighbouring points are seen. Where
+    no root is left from q = 0 the weights are known (error 0).
+    """
+    rho = system.prior.power
+    up = start == "uninformed"
+
+    def gain(u: Scalar, system: GeneralisedLinear) -> Scalar:
+        _, _, information, _ = at_precision(system, jnp.exp(u))
+        return jnp.log(system.sample_ratio * information) - u
+
+    fixed = lax.stop_gradient(system)
+    u = jnp.log(precisions(points) / lax.stop_gradient(rho))
+    drive = lax.map(lambda x: gain(x, fixed), u)  # positive: the iteration goes on in its direction
+    if not up:
+        u, drive = u[::-1], -drive[::-1]
+    through = jnp.all(drive > 0)
+    first = jnp.where(through, points - 1, jnp.argmax(drive <= 0))
+    inner = jnp.clip(jnp.argmin(jnp.where(jnp.arange(points) < first, drive, jnp.inf)), 1, points - 2)
+    sign = 1.0 if up else -1.0
+    dip, lowest = _lowest(lambda x: sign * gain(x, fixed), u[inner - 1], u[inner], u[inner + 1], drive[inner])
+    dips = (inner < first) & (lowest <= 0)
+    through &= ~dips
+    before = jnp.where(dips, u[inner - 1], u[jnp.where(through, points - 1, jnp.maximum(first - 1, 0))])
+    after = jnp.where(dips, dip, u[first])
+    root = decreasing_root(gain, jnp.minimum(before, after), jnp.maximum(before, after), system)
+    stays = first == 0  # the start is a solution, and the one that is reached
+    known, nothing = (through, stays) if up else (stays, through)
+    overlap, error, _, _ = at_precision(system, jnp.exp(jnp.where(nothing, jnp.min(u), root.value)))
+    overlap, error = jnp.where(known, rho, overlap), jnp.where(known, 0.0, error)
+    return TeacherEstimate(
+        overlap=overlap,
+        error=error,
+        cosine=jnp.where(known, 1.0, jnp.sqrt(jnp.where(known, rho, overlap) / rho)),
+        classification_error=classification_error(system, overlap),
+        converged=root.converged | known | nothing,
+    )
+
+
+def _lowest(
+    function: Callable[[Scalar], Scalar], one: Scalar, middle: Scalar, other: Scalar, lowest: Scalar
+) -> tuple[Scalar, Scalar]:
+    """The minimum between two places and its height, from the height in the middle: golden section, one new value a step."""
+
+    def narrower(_: int, state: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+        one, middle, other, lowest = state
+        longer = jnp.where(jnp.abs(other - middle) > jnp.abs(one - middle), other, one)
+        new = middle + (1 - _GOLDEN) * (longer - middle)
+        height = function(new)
+        lower, towards_other = height < lowest, longer == other
+        # The new place is between the middle and the longer side: one of the two becomes an end.
+        one = jnp.where(towards_other, jnp.where(lower, middle, one), jnp.where(lower, one, new))
+        other = jnp.where(towards_other, jnp.where(lower, other, new), jnp.where(lower, middle, other))
+        return one, jnp.where(lower, new, middle), other, jnp.where(lower, height, lowest)
+
+    _, place, _, height = lax.fori_loop(0, _NARROWED, narrower, (one, middle, other, lowest))
+    return place, height
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# How many noiseless linear measurements sparse weights need.
+
+_PLACES = 4001
+
+
+class Needed(Result):
+    """sample_ratio_needed: n/d above which all weights are found."""
+
+    sample_ratio_needed: Float[Array, ""]
+
+
+def _noiseless(system: GeneralisedLinear, **options: object) -> None:
+    linear = isinstance(system.labels, RealLabels) and isinstance(system.labels.link, Linear)
+    if not linear or float(system.labels.noise) > 0:  # type: ignore[attr-defined]
+        raise ValueError("GeneralisedLinear.labels: these thresholds are those of linear labels without noise")
+    if not isinstance(system.prior, SparsePrior):
+        raise ValueError("GeneralisedLinear.prior: these thresholds are those of a SparsePrior")
+
+
+@theory(check=_noiseless)
+def sparse_thresholds(
+    system: GeneralisedLinear, *, way: Literal["determined", "message passing", "l1 norm"] = "message passing"
+) -> Needed:
+    """The number of measurements from which weights are determined, found by message passing, or minimise the l1 norm.
+
+    determined: alpha = density. message passing: max over qh of qh V(qh) (Krzakala et al. 2012).
+    l1 norm: min over a of density (1 + a^2) + 2 (1 - density) [(1 + a^2) Phi(-a) - a phi(a)], for weights of any law that are not
+    zero (Donoho, Tanner 2005; Donoho, Maleki, Montanari 2009). Maximum and minimum by a fine grid and a parabola: 1e-8.
+    """
+    density = system.prior.components.shares[1]
+    if way == "determined":
+        return Needed(density)
+    if way == "l1 norm":
+        a = jnp.linspace(0.0, 8.0, _PLACES)
+        missing = (1 + a**2) * norm.cdf(-a) - a * norm.pdf(a)
+        return Needed(-_top(-(density * (1 + a**2) + 2 * (1 - density) * missing)))
+    precision = jnp.geomspace(1e-3, 1e9, _PLACES) / system.prior.power
+    return Needed(_top(precision * system.prior.averages(precision).error))
+
+
+def _top(values: Float[Array, "place"]) -> Float[Array, ""]:
+    """The height of the parabola through the largest of equally spaced values and its neighbours."""
+    i = jnp.clip(jnp.argmax(values), 1, len(values) - 2)
+    left, middle, right = values[i - 1], values[i], values[i + 1]
+    bend = left - 2 * middle + right
+    return middle - jnp.where(bend == 0, 0.0, (right - left) ** 2 / (8 * jnp.where(bend == 0, 1.0, bend)))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Spectral estimation of the weights: theory of the leading eigenvector, see `orderparam.channels.outlier`.
+#
+# It first stands out at the weak recovery threshold of the optimal estimator (Mondelli, Montanari 2018).
+
+_NONE = 1e-9
+
+
+def label_power(system: GeneralisedLinear, label: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    """E[z^2 | y] of fields z in units of their deviation."""
+    rho = system.prior.power
+    mean = jnp.zeros_like(label)
+    pull, slope = (part(label, mean, rho) for part in (system.labels.denoiser, system.labels.denoiser_slope))
+    return 1 + rho * (slope + pull**2)
+
+
+def label_weight(
+    system: GeneralisedLinear, label: Float[Array, "*batch"], least_weight: float = LEAST_MEASURED
+) -> Float[Array, "*batch"]:
+    """The weight T(y) of a label in the matrix."""
+    return best_weight(label_power(system, label), least_weight)
+
+
+def sizes_seen(system: GeneralisedLinear, **options: object) -> None:
+    """Raises `ValueError` for labels of which no one makes a large field likelier: the matrix is zero, or negative."""
+    label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)
+    if not float(jnp.max(jnp.where(share > 0, label_weight(system, label), 0.0))) > _NONE:
+        raise ValueError(f"GeneralisedLinear.labels: {type(system.labels).__name__} do not tell the size of a field")
+
+
+@theory(differentiable=False, check=sizes_seen)
+def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> SpectralEstimate:
+    """The leading eigenvector, from the law of the labels at weights that are not known; the prior enters by its variance alone.
+
+    least_weight: the value below which the weights T(y) of the matrix are cut. The default is no cut; `leading_eigenvector`
+    measures with -30.
+
+    Raises `ValueError` for labels that do not tell the size of a field, as signs.
+    """
+    label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)
+    kept = share > 0
+    power = jnp.where(kept, label_power(system, label), 1.0)
+    return outlier(power, jnp.where(kept, share, 0.0) / jnp.sum(jnp.where(kept, share, 0.0)), system.sample_ratio, least_weight)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# State evolution of vector approximate message passing (VAMP): two estimators in turn, each given the other's Gaussian message,
+#
+#     v1 = E (w - <w>)^2 at precision a1,  a2 = 1/v1 - a1;      v2 = E_s 1 / (s^2/noise + a2),  a1 = 1/v2 - a2.
+#
+# Rangan, Schniter, Fletcher 2019 (arXiv:1610.03082). Its fixed points are those of the replica theory of rotationally invariant
+# matrices; for singular values of Gaussian entries they are those of GAMP.
+
+
+class MeasuredWeights(Result):
+    """error: |w - estimate|^2 / d. overlap: w.estimate/d. steps: iterations. residual: the last change (in theory of ln a1)."""
+
+    error: Scalar
+    overlap: Scalar
+    steps: Scalar
+    residual: Scalar
+    converged: Bool[Array, ""]
+
+
+class MeasuredWeightsTheory(MeasuredWeights):
+    """precision: a1, with which the measurements observe a weight."""
+
+    precision: Scalar
+
+
+@theory(differentiable=False)
+def vector_state_evolution(system: InvariantDesign, *, max_steps: int = 2000) -> MeasuredWeightsTheory:
+    """The solution reached from a1 = 0, that of VAMP."""
+
+    def update(log_precision: Scalar, system: InvariantDesign) -> Scalar:
+        precision = jnp.exp(log_precision)
+        extrinsic = 1 / jnp.maximum(system.prior.averages(precision).error, 1e-300) - precision
+        return jnp.log(measurement_precision(system, jnp.maximum(extrinsic, 1e-12)))
+
+    start = jnp.log(1e-6 / system.prior.power)
+    solved = fixed_point(update, start, system, tolerance=1e-11, max_steps=max_steps)
+    precision = jnp.exp(solved.value)
+    found = system.prior.averages(precision)
+    steps = solved.steps.astype(float)
+    return MeasuredWeightsTheory(found.error, found.overlap, steps, solved.residual, solved.converged, precision)
+
+
+def measurement_precision(system: InvariantDesign, extrinsic: Scalar) -> Scalar:
+    """1/v2 - a2 = E[c/(c + a2)] / E[1/(c + a2)], c = s^2/noise, zero for directions that are not measured."""
+    x, weight = np.polynomial.legendre.leggauss(80)
+    rank = jnp.minimum(system.sample_ratio, 1.0)
+    power = singular_power(system.condition, jnp.asarray((1 + x) / 2)) * system.sample_ratio / rank / system.noise
+    filtered = rank * jnp.sum(weight / 2 * power / (power + extrinsic))
+    return filtered * extrinsic / (1 - filtered)
+
+
+def singular_power(condition: Scalar | float, place: Float[Array, "value"]) -> Float[Array, "value"]:
+    """s^2 at places from 0 (the smallest) to 1, with mean one."""
+    width = 2 * jnp.log(condition)
+    mean = jnp.where(width > 1e-8, jnp.expm1(width) / jnp.where(width > 1e-8, width, 1.0), 1.0)
+    return jnp.exp(width * place) / mean

@@ -24,7 +24,7 @@ from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
 from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
 from orderparam.systems.kernel_adaptation.gaussianity import along_directions
 from orderparam.systems.kernel_adaptation.on_data.experiment import check_particles
-from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
+from orderparam.systems.kernel_adaptation.on_data.model import OnTestSet, on_test_set
 
 DIRECTIONS = ("weights, teacher", "weights, random", "pre-activations, target", "pre-activations, random")
 BINS, REACH = 41, 4.0

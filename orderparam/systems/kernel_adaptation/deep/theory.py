@@ -25,7 +25,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.verb import theory
 from orderparam.solve.minimum import lbfgs_minimum
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
-from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
+from orderparam.systems.kernel_adaptation.on_data.model import OnTestSet, on_test_set
 from orderparam.systems.kernel_adaptation.on_data.theory import Covariances, first_layer, next_layer
 
 _JITTER = 1e-10  # of the mean diagonal of Q: kernels of linear units are singular

@@ -1,38 +1,43 @@
-"""Weights on a given training set: the sampled network, and the non-Gaussian theory of kernel adaptation by particles.
+"""Networks on given training sets by sampling, and averages over training sets that are drawn."""
 
-In kernel adaptation every neuron is an independent draw of exp(-S[w]),
-
-    S[w] = d |w|^2/(2v) - (s/2N) phi_w^T [ t t^T - (K + T)^{-1} ] phi_w,     phi_w = phi(X w),
-    K = s <phi_w phi_w^T>,   t = (K + T)^{-1} y,   f(x) = s <phi(w . x) phi_w>^T t                                       (1)
-
-(Seroussi, Naveh, Ringel 2023; v weight variance, s read-out variance). Take R N particles with the density
-
-    prod_c prior(w_c) * p(y | K_R)^R,      K_R = (s/(R N)) sum_c phi_c phi_c^T,   p(y | K) = N(y; 0, K + T).
-
-The gradient of R log p(y | K_R) with respect to one particle is that of the interaction in (1) with K_R in place of K, and for
-large R the average over particles is sharp: the solution of (1), t and K included, is the limit R -> infinity. R = 1 is the
-posterior of the network itself with its read-out integrated exactly. So one sampler gives both, the network and its theory, and
-what is between them is the error of kernel adaptation, which no ansatz for the weights enters (the construction is this
-package's). R need not be whole.
-"""
-
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.fields import check_integer, is_number
 from orderparam.core.verb import experiment, theory
+from orderparam.gaussian import hermite
 from orderparam.kernels.readout import log_evidence
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.sampling.result import FromChains, of_chains
-from orderparam.systems.kernel_adaptation.chains import check_chains
-from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData, two_layers
-from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
-from orderparam.systems.kernel_adaptation.on_data.theory import gaussian_weights_on_data
+from orderparam.systems.kernel_adaptation.network import OnModes, check_chains, on_modes
+from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData, OnTestSet, on_test_set, two_layers
+from orderparam.systems.kernel_adaptation.on_data.theory import DataPrediction, gaussian_weights_on_data
+from orderparam.systems.kernel_adaptation.two_layers.experiment import TEST_POINTS, draw_data, sampled_network, training_set
+from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Weights on a given training set: the sampled network, and the non-Gaussian theory of kernel adaptation by particles.
+#
+# In kernel adaptation every neuron is an independent draw of exp(-S[w]),
+#
+#     S[w] = d |w|^2/(2v) - (s/2N) phi_w^T [ t t^T - (K + T)^{-1} ] phi_w,     phi_w = phi(X w),
+#     K = s <phi_w phi_w^T>,   t = (K + T)^{-1} y,   f(x) = s <phi(w . x) phi_w>^T t                                       (1)
+#
+# (Seroussi, Naveh, Ringel 2023; v weight variance, s read-out variance). Take R N particles with the density
+#
+#     prod_c prior(w_c) * p(y | K_R)^R,      K_R = (s/(R N)) sum_c phi_c phi_c^T,   p(y | K) = N(y; 0, K + T).
+#
+# The gradient of R log p(y | K_R) with respect to one particle is that of the interaction in (1) with K_R in place of
+# K, and for large R the average over particles is sharp: the solution of (1), t and K included, is the limit R ->
+# infinity. R = 1 is the posterior of the network itself with its read-out integrated exactly. So one sampler gives
+# both, the network and its theory, and what is between them is the error of kernel adaptation, which no ansatz for the
+# weights enters (the construction is this package's). R need not be whole.
 
 
 class _Recorded(eqx.Module):
@@ -164,3 +169,65 @@ def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:
         projections_error=health.standard_error[2:],
         residual=jnp.linalg.norm(missed) / jnp.linalg.norm(y),
     )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Theories and the sampler on the same drawn data.
+
+
+class SolvedOnDrawnData(OnModes):
+    """By a theory, on one drawn training set. output: f_k, least squares of the mean output on the kept h_k over test points that
+    come in fours (+-z, +-x_perp), so that whatever is odd across w_* drops out."""
+
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class SampledOnDrawnData(OnModes, FromChains):
+    """By the sampler, the fields of `SampledTwoLayerNetwork` that have the same shape at every scale."""
+
+
+def network_on(system: TwoLayerNetwork, x: Array, y: Array, x_test: Array, y_test: Array) -> NetworkOnData:
+    """The same network on these data."""
+    shared = ("width", "temperature", "readout_variance", "weight_variance", "activation")
+    return NetworkOnData(x, y, x_test, y_test, **{name: getattr(system, name) for name in shared})
+
+
+def draw_network(system: TwoLayerNetwork, key: PRNGKeyArray, n_test: int = TEST_POINTS) -> NetworkOnData:
+    """The same network on a training set of its size drawn at random, w_* the first axis."""
+    train, test = jax.random.split(key)
+    return network_on(system, *draw_data(system, train, system.size("n_train")), *draw_data(system, test, n_test))
+
+
+@experiment
+def sampled_at_scale(
+    system: ScaledNetwork, key: PRNGKeyArray, *, warmup: int = 150, samples: int = 200, trajectory: float = 2.0
+) -> SampledOnDrawnData:
+    """The network itself: see `sampled_network` for the options."""
+    found = sampled_network(system.drawn, key, warmup=warmup, samples=samples, trajectory=trajectory)
+    return SampledOnDrawnData(**{name: getattr(found, name) for name in SampledOnDrawnData.dims()})
+
+
+@experiment
+def solved_on_drawn_data(
+    system: ScaledNetwork | TwoLayerNetwork,
+    key: PRNGKeyArray,
+    *,
+    theory: Callable[[NetworkOnData], DataPrediction | SampledOnData] = gaussian_weights_on_data,
+    quartets: int = 2500,
+) -> SolvedOnDrawnData:
+    """A theory on the training set that `sampled_at_scale` or `sampled_network` draws with the same key: the two differ by the
+    theory alone.
+
+    quartets: number of test points / 4.
+    """
+    at = system.drawn if isinstance(system, ScaledNetwork) else system
+    layer = at.hidden
+    train, test = training_set(at, key), jax.random.fold_in(key, 3)  # past the three keys of the sampler
+    quarter = jax.random.normal(test, (quartets, at.size("input_dim")))
+    flip = jnp.ones(quarter.shape[1]).at[0].set(-1.0)
+    x = jnp.concatenate([quarter, -quarter, flip * quarter, -flip * quarter])
+    found = theory(network_on(at, *train, x, layer.target(x[:, 0])))
+    basis = jnp.stack([hermite(k, x[:, 0]) for k in layer.degrees], axis=1)
+    output = jnp.linalg.lstsq(basis, found.mean)[0]
+    return SolvedOnDrawnData(**on_modes(layer, output, found.spread), residual=found.residual, converged=found.converged)

@@ -9,16 +9,21 @@ import numpy as np
 
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel
-from orderparam.systems.kernel_adaptation.modes.network import hermite_target
-from orderparam.systems.kernel_adaptation.on_data.drawn import draw_network, sampled_at_scale, solved_on_drawn_data
-from orderparam.systems.kernel_adaptation.on_data.experiment import adapted_weights_on_data, sampled_on_data
+from orderparam.systems.kernel_adaptation.network import hermite_target
+from orderparam.systems.kernel_adaptation.on_data.experiment import (
+    adapted_weights_on_data,
+    draw_network,
+    sampled_at_scale,
+    sampled_on_data,
+    solved_on_drawn_data,
+)
 from orderparam.systems.kernel_adaptation.on_data.theory import (
     gaussian_process_on_data,
     gaussian_weights_on_data,
     kernel_scaling_on_data,
 )
 from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import adapted_weights
+from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
 
 _FEATURES = "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, arXiv 2502.03210"
 _THEORIES = {

@@ -22,8 +22,7 @@ from orderparam.core.verb import theory
 from orderparam.gaussian import Activation
 from orderparam.kernels.common_scale import Eigenbasis, action, minima
 from orderparam.solve.minimum import lbfgs_minimum
-from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData, two_layers
-from orderparam.systems.kernel_adaptation.on_data.prediction import OnTestSet, on_test_set
+from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData, OnTestSet, on_test_set, two_layers
 
 
 class DataPrediction(OnTestSet):

@@ -9,11 +9,9 @@ from orderparam.core.verb import experiment
 from orderparam.kernels.readout import condition_readout, log_evidence
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.sampling.result import FromChains, of_chains
-from orderparam.systems.kernel_adaptation.chains import check_chains
-from orderparam.systems.kernel_adaptation.modes.network import HiddenLayer
-from orderparam.systems.kernel_adaptation.modes.observables import OnModes, on_modes
-from orderparam.systems.kernel_adaptation.modes.overlaps import overlaps
+from orderparam.systems.kernel_adaptation.network import HiddenLayer, OnModes, check_chains, on_modes
 from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
+from orderparam.systems.kernel_adaptation.weights import overlaps
 
 
 class _Recorded(eqx.Module):

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from orderparam.core.fields import parameter, structure
-from orderparam.systems.kernel_adaptation.modes.network import (
+from orderparam.systems.kernel_adaptation.network import (
     AdaptiveNetwork,
     Degrees,
     HermiteTarget,

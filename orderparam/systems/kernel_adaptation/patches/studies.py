@@ -8,11 +8,10 @@ import numpy as np
 
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel, curve
-from orderparam.systems.kernel_adaptation.modes.network import hermite_target
+from orderparam.systems.kernel_adaptation.network import hermite_target
 from orderparam.systems.kernel_adaptation.patches.experiment import sampled_patches
 from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import adapted_weights
-from orderparam.systems.kernel_adaptation.two_layers.theory.fixed_kernel import gaussian_process
+from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights, gaussian_process
 
 _SOURCE = "Seroussi, Naveh, Ringel 2023, arXiv 2112.15383"
 

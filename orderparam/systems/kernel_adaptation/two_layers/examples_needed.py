@@ -15,10 +15,9 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from orderparam.core import verb
 from orderparam.core.result import Result
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import sampled_network
+from orderparam.systems.kernel_adaptation.two_layers.experiment import sampled_network
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import adapted_weights
-from orderparam.systems.kernel_adaptation.two_layers.theory.prediction import ModePrediction
+from orderparam.systems.kernel_adaptation.two_layers.theory import ModePrediction, adapted_weights
 
 
 class ExamplesNeeded(Result):

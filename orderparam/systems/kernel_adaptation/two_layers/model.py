@@ -2,7 +2,7 @@
 
     f(x) = sum_c a_c phi(w_c . x),  c = 1..N,    x ~ N(0, 1_d),    y(x) = sum_k y_k h_k(z),  z = w_* . x,  |w_*| = 1,
 
-with the weights' law of `modes.network`. Rubin, Seroussi, Ringel 2024; Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer,
+with the weights' law of `network`. Rubin, Seroussi, Ringel 2024; Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer,
 Helias 2025.
 """
 
@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from orderparam.core.fields import parameter, part, structure
 from orderparam.core.system import System
-from orderparam.systems.kernel_adaptation.modes.network import (
+from orderparam.systems.kernel_adaptation.network import (
     AdaptiveNetwork,
     Degrees,
     HermiteTarget,
@@ -26,7 +26,7 @@ class TwoLayerNetwork(AdaptiveNetwork):
 
     target: (degree,) the coefficients y_k of h_k, k = 0, 1, ..: see `hermite_target`.
     absolute: adds absolute * (|z| - E|z|) to the target.
-    modes: the h_k that the theory keeps, see `modes.network.kept_degrees`; others count as not learned.
+    modes: the h_k that the theory keeps, see `network.kept_degrees`; others count as not learned.
 
     Raises `ValueError` for a target that is zero.
     """

@@ -6,19 +6,88 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from orderparam.core.study import Curve, study
+from orderparam.analysis.phases.study import diagram_curve, phases_panel
+from orderparam.core.study import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal, slope
-from orderparam.systems.kernel_adaptation.modes.network import hermite_target
-from orderparam.systems.kernel_adaptation.on_data.drawn import solved_on_drawn_data
-from orderparam.systems.kernel_adaptation.on_data.experiment import adapted_weights_on_data
+from orderparam.plotting.measured import mean_and_error
+from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
+from orderparam.systems.kernel_adaptation.network import hermite_target
+from orderparam.systems.kernel_adaptation.on_data.experiment import adapted_weights_on_data, solved_on_drawn_data
 from orderparam.systems.kernel_adaptation.two_layers.examples_needed import examples_needed, sampled_examples_needed
-from orderparam.systems.kernel_adaptation.two_layers.experiment.sampled import FAR, sampled_network
-from orderparam.systems.kernel_adaptation.two_layers.figures import draw_densities, draw_phase_densities, neurons_outside
+from orderparam.systems.kernel_adaptation.two_layers.experiment import FAR, sampled_network
 from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory.adapted_weights import adapted_weights
-from orderparam.systems.kernel_adaptation.two_layers.theory.fixed_kernel import gaussian_process, kernel_scaling
-from orderparam.systems.kernel_adaptation.two_layers.theory.gaussian_weights import gaussian_weights
+from orderparam.systems.kernel_adaptation.two_layers.theory import (
+    adapted_weights,
+    gaussian_process,
+    gaussian_weights,
+    kernel_scaling,
+)
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The law of the weights along the target, drawn by hand: theories have different nodes, and some are Gaussian.
+
+OVERLAP = r"$\rho = w\cdot w_*$"
+
+
+def _density(data: xr.Dataset, rho: np.ndarray, prior: float) -> np.ndarray:
+    """p(rho) of a theory at one point; Gaussian where it gives the variance alone."""
+    if "log_density" in data:
+        return np.exp(np.interp(np.abs(rho), data["overlap"], data["log_density"]))
+    variance = float(data["spread"]) * prior
+    return np.exp(-(rho**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
+
+
+def draw_densities(axes: Any, comparison: Comparison) -> None:
+    """At the largest number of measured examples."""
+    p = comparison.parameters
+    shown, rho = max(p["n_train"]), np.linspace(-2.2, 2.2, 441)
+    number = 0
+    for data in comparison.curves("theory").values():
+        look: Any = {"color": GREY, "linewidth": 0.9}
+        if not data.attrs["baseline"]:
+            look, number = {"color": COLOURS[number], "linestyle": DASHES[number]}, number + 1
+        axes.plot(rho, _density(data.sel(n_train=shown), rho, p["weight_variance"] / p["input_dim"]), **look)
+    (runs,) = comparison.curves("experiment").values()
+    measured = runs.sel(n_train=shown)
+    centres = measured["bin_centre"].values.reshape(-1, measured.sizes["bin"])[0]
+    for direction, label, marker, colour in ((1, "across $w_*$", "s", GREY), (0, "along $w_*$", "o", ink())):
+        mean, error = (part.ravel() for part in mean_and_error(measured["density"].isel(direction=direction)))
+        seen = mean > 0
+        look = {"fmt": marker, "color": colour, "markersize": 2, "zorder": 3}
+        axes.errorbar(centres[seen], mean[seen], np.nan_to_num(error[seen]), label=label, **look)
+    axes.set(yscale="log", ylim=(2e-3, 8), xlim=(-2.2, 2.2), xlabel=OVERLAP, ylabel="density of the weights")
+
+
+def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None:
+    """Of the system of size beta, at the measured temperatures; marks where it was sampled."""
+    p = comparison.parameters
+    rho, here = np.linspace(-2, 2, 801), list(comparison.curves(scale=beta).values())
+    for number, chosen in enumerate(p["measured"]):
+        for data in here:
+            at = data.isel(temperature=int(np.argmin(np.abs(data["temperature"].values * p["chi"] / np.sqrt(beta) - chosen))))
+            if "bin_centre" in at:
+                centres = at["bin_centre"].values.reshape(-1, at.sizes["bin"])[0]
+                mean, error = (part.ravel() for part in mean_and_error(at["density"].isel(direction=0)))
+                seen = mean > 0
+                look = {"fmt": "osD"[number % 3], "color": COLOURS[3 + number], "markersize": 2}
+                axes.errorbar(centres[seen], mean[seen], np.minimum(np.nan_to_num(error[seen]), 0.9 * mean[seen]), **look)
+                continue
+            label = f"$t$ = {chosen:g}" if beta == p["betas"][-1] else None
+            axes.plot(rho, _density(at, rho, np.nan), color=COLOURS[3 + number], linestyle=DASHES[number], label=label)
+    floor = 1e-3 if any("bin_centre" in data for data in here) else 1e-9
+    axes.set(yscale="log", ylim=(floor, 30), xlim=(-2, 2), xlabel=OVERLAP, ylabel=r"density of the weights $p(\rho)$")
+
+
+def neurons_outside(data: xr.Dataset, width: float) -> xr.DataArray:
+    """N P(|rho| > FAR), measured, or by integration of a theory's density."""
+    if "outside" in data:
+        return width * data["outside"]
+    rho = data["overlap"].values.reshape(-1, data.sizes["node"])[0]
+    density = 2 * np.exp(data["log_density"]) * (rho > FAR)
+    return width * density.reduce(np.trapezoid, "node", x=rho)
+
 
 _GROKKING = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789"
 _FEATURES = "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, arXiv 2502.03210"
@@ -301,3 +370,23 @@ def sample_complexity(
     yield Curve("infinitely wide (GP)", partial(needed, theory=gaussian_process, power=3.0), system, grid, baseline=True)
     yield Curve("adapted weights (GMFL)", needed, system, grid)
     yield Curve("sampled network", runs, system, {"input_dim": measured}, seeds=seeds)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Where the weights of a two-layer network adapt to its target, and where two states coexist.
+
+
+@study(
+    "adaptation-plane",
+    title="Weights that adapt to a cubic target: where the state of lowest action changes by a jump",
+    source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789",
+    seconds=(100, 900),
+    full={"resolution": 32},
+    panels=[phases_panel("n_train", "temperature", log="xy", order="spread")],
+    caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $y = h_3$; colour: variance of the weights along $w_*$, lowest action.",
+)
+def adaptation_plane(resolution: int = 8, input_dim: int = 50, width: int = 80, readout_variance: float = 0.04) -> list[Curve]:
+    target, over = hermite_target({3: 1.0}, normalised=True), {"n_train": (250, 1000, "log"), "temperature": (0.02, 0.2, "log")}
+    system = TwoLayerNetwork(input_dim, width, 400, 0.1, target, readout_variance, modes=(1, 3))
+    options: dict[str, Any] = {"resolution": resolution, "accuracy": 1e-3, "branches": (), "batch": 16}
+    return [diagram_curve(partial(gaussian_weights, ridge_kind="effective"), system, over, order="spread", **options)]

@@ -15,9 +15,9 @@ from orderparam.kernels.gp import condition
 from orderparam.kernels.readout import Readout, condition_readout
 from orderparam.networks.architecture import Architecture
 from orderparam.sampling import sample
-from orderparam.systems.kernel_regression.finite_width import of_width
 from orderparam.systems.kernel_regression.learning_curve import MeasuredLearningCurve, on_training_set, solved
 from orderparam.systems.kernel_regression.pool.model import NetworkRegression, PoolRegression
+from orderparam.systems.kernel_regression.training.model import of_width
 
 PADDING = 32  # training sets of a network are compiled in multiples of this size
 

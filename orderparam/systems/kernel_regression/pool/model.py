@@ -1,5 +1,6 @@
 """Kernel regression on random subsets of a finite pool of real inputs, and the finite networks that learn the same subsets."""
 
+from functools import lru_cache
 from typing import Any, Self
 
 import jax
@@ -9,9 +10,11 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Num
 
 from orderparam.core.system import parameter, part
+from orderparam.data.images import image_task
 from orderparam.kernels.gram import checked_gram
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.networks.architecture import Architecture
+from orderparam.networks.fully_connected import fully_connected
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 
 
@@ -104,3 +107,30 @@ class NetworkRegression(PoolRegression):
         return cls.from_kernel(
             kernel, targets, n_train, temperature, noise, inputs=inputs, architecture=architecture, width=width
         )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Real images as a pool to learn from, preprocessed as is usual for kernel learning curves.
+
+
+@lru_cache(maxsize=8)
+def image_pool(
+    dataset: str,
+    task: str,
+    activation: str = "relu",
+    depth: int = 1,
+    pool: int = 0,
+    n_train: float = 100,
+    temperature: float = 0.1,
+    width: int = 512,
+) -> NetworkRegression:
+    """Images of a standard data set with ±1 (or one-hot) targets, and the kernel of a fully connected network on them.
+
+    Preprocessed by `orderparam.data.images.image_task`. The kernel is that of `depth` hidden layers with weight variance 1 and no
+    biases (read-out variance 1).
+    """
+    inputs, targets = image_task(dataset, task, pool)
+    architecture = fully_connected(depth, None, activation)
+    return NetworkRegression.from_architecture(
+        architecture, jnp.asarray(inputs), jnp.asarray(targets), n_train, temperature, width=width
+    )

@@ -1,23 +1,33 @@
-"""Figures of overfitting, of the tails of a spectrum that make it harmless, and of the exponents of learning curves."""
+"""Figures of learning curves from a spectrum: overfitting, power laws, degrees on the sphere, a ridge that is not uniform."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import PRNGKeyArray
 
 from orderparam.core.study import Curve, study
 from orderparam.kernels import Spectrum, finite_rank, power_law
+from orderparam.networks.fully_connected import fully_connected
 from orderparam.plotting import Panel, curve, horizontal, vertical
 from orderparam.systems.kernel_regression.learning_curve import LearningCurve, MeasuredLearningCurve
-from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design
-from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
-from orderparam.systems.kernel_regression.spectrum.theory.optimal import optimal_temperature
-from orderparam.systems.kernel_regression.spectrum.theory.power_laws import ScalingRegime, scaling_law
-from orderparam.systems.kernel_regression.spectrum.theory.self_consistent import self_consistent
+from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design, heteroscedastic_design, sphere_regression
+from orderparam.systems.kernel_regression.spectrum.model import HeteroscedasticRegression, KernelRegression, SphereRegression
+from orderparam.systems.kernel_regression.spectrum.theory import (
+    ScalingRegime,
+    heteroscedastic,
+    optimal_temperature,
+    scaling_law,
+    self_consistent,
+    self_consistent_by_degree,
+)
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Figures of overfitting, of the tails of a spectrum that make it harmless, and of the exponents of learning curves.
 
 
 @study(
@@ -197,3 +207,124 @@ def kernel_scaling_regimes(
         theory, experiment = (partial(verb, exponent=exponent) for verb in (predicted, measured))
         yield Curve("self-consistent", theory, smooth, grid, facets={"regime": regime})
         yield Curve("measured", experiment, design, {"n_train": n_train}, seeds, facets={"regime": regime})
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Figure of a kernel on the sphere, which learns one polynomial degree after the other.
+
+DEGREES = {1: "linear harmonics", 3: "cubic harmonics"}
+
+
+def _panels(p: Mapping[str, Any]) -> list[Panel]:
+    sizes = [vertical(lambda dim: dim, "$d$"), vertical(lambda dim: dim * (dim - 1) * (dim + 4) / 6, "$N_3$")]
+    return [
+        Panel("n_train", "test_error", facet="input_dim", log="xy", reference=[*sizes, horizontal(p["cubic_power"])]),
+        Panel(
+            "n_train",
+            "learnability",
+            facet="input_dim",
+            by="degree",
+            where={"degree": tuple(DEGREES)},
+            log="x",
+            reference=sizes,
+            text=dict(enumerate(DEGREES.values())),
+        ),
+    ]
+
+
+@study(
+    "staircase-gp",
+    title="Regression on the sphere learns one polynomial degree after the other: linear at n ~ d, cubic at n ~ d^3",
+    source="Bordelon, Canatar, Pehlevan 2020; Canatar, Bordelon, Pehlevan 2021; Ringel et al. 2025",
+    panels=_panels,
+    caption="{activation} network kernel, one hidden layer, inputs uniform on the sphere in $d$ dimensions; target: a linear "
+    "harmonic and a cubic one of power {cubic_power} (horizontal line); $T$ = {temperature}. Learnability: mean over all "
+    "harmonics of a degree. Vertical: the numbers of linear and of cubic harmonics, $d$ and $N_3 = d(d-1)(d+4)/6$.",
+    seconds=(60, 1800),
+    explained="The error is that of one target, drawn anew for few training sets, and scatters most where little of it is left.",
+    full={
+        "input_dims": (10, 20),
+        "n_train": (5, 10, 20, 40, 100, 200, 500, 1000, 2000, 5000, 10_000),
+        "max_degree": 15,
+        "seeds": 10,
+    },
+)
+def staircase_gp(
+    input_dims: tuple[int, ...] = (7, 14),
+    activation: str = "erf",
+    cubic_power: float = 0.2,
+    temperature: float = 1e-4,
+    n_train: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256, 512, 1024),
+    max_degree: int = 9,
+    seeds: int = 8,
+) -> Iterator[Curve]:
+    architecture = fully_connected(1, None, activation)
+    power = np.array([0, 1 - cubic_power, 0, cubic_power])
+    grid = {"n_train": np.geomspace(min(n_train), 2 * max(n_train), 80)}
+    for dim in input_dims:
+        system = SphereRegression.from_architecture(architecture, dim, power, 10, temperature, max_degree=max_degree)
+        facets = {"input_dim": dim}
+        yield Curve("self-consistent", self_consistent_by_degree, system, grid, facets=facets)
+        yield Curve("measured", sphere_regression, system, {"n_train": n_train}, seeds, facets=facets)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Figure of a ridge that depends on the input: its uniform mean predicts another curve.
+
+_LOCAL = "ridge $T(x)$"
+_PER_COPY = "examples per copy $n/m$", lambda data: data["n_train"] / data.attrs["facets"]["copies"]
+
+
+@study(
+    "patchy-ridge",
+    title="A ridge that depends on the input is no uniform ridge: where it is small, the modes are learned",
+    source="Howard et al. 2024; solved for this package",
+    panels=[
+        Panel(_PER_COPY, "test_error", by="copies", log="xy"),
+        Panel(
+            _PER_COPY,
+            "test_error",
+            by="copies",
+            log="x",
+            ratio_to=_LOCAL,
+            ylabel="measured / theory",
+            where={"label": (_LOCAL, "measured")},
+        ),
+    ],
+    caption="{rank} eigenvalues $1/(mk)$ of $m$ modes each share a target of power 1; $T(x)$ is {low} or {high} on either half "
+    "of the inputs. All $m$ are one curve in theory; what finite systems add falls with $m$. Gaussian features.",
+    seconds=(20, 600),
+    observables=("test_error", "train_error"),
+    explained=(
+        "Finite size: where the error is steep the measured one is up to 25 % above the theory with one copy of each mode, 8 % "
+        "with four."
+    ),
+    full={"copies": (1, 2, 4, 8), "seeds": 4000},
+)
+def patchy_ridge(
+    rank: int = 20,
+    low: float = 0.051,
+    high: float = 1.951,
+    copies: tuple[int, ...] = (1, 4),
+    n_train: tuple[int, ...] = (10, 20, 40, 80, 160),
+    seeds: int = 1000,
+) -> Iterator[Curve]:
+    """n_train: examples per copy. seeds: of the smallest system; larger ones fluctuate less and get as many fewer."""
+    halves, extra = jnp.array([0.5, 0.5]), jnp.array([0.0, high - low])
+    line = sorted({*np.geomspace(min(n_train), max(n_train), 60), *map(float, n_train)})
+
+    def spectrum(m: int) -> Spectrum:
+        return Spectrum(1 / (m * np.arange(1.0, rank + 1)), np.full(rank, 1 / rank), np.full(rank, float(m)))
+
+    for m in copies:
+        patchy = HeteroscedasticRegression(
+            spectrum(m), 10.0, low, weights=halves, extra_temperature=extra, extra_noise=jnp.zeros(2)
+        )
+        grid, measured = {"n_train": [m * n for n in line]}, {"n_train": [m * n for n in n_train]}
+        facets = {"copies": m}
+        yield Curve(_LOCAL, heteroscedastic, patchy, grid, facets=facets)
+        yield Curve("measured", heteroscedastic_design, patchy, measured, max(4, seeds // m), batch_seeds=True, facets=facets)
+    uniform = KernelRegression(spectrum(copies[0]), 10.0, (low + high) / 2)
+    mean = {"n_train": [copies[0] * n for n in line]}
+    facets = {"copies": copies[0]}
+    yield Curve("its mean as a uniform ridge", self_consistent, uniform, mean, facets=facets, baseline=True)

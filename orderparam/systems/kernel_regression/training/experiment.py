@@ -10,8 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.verb import experiment
 from orderparam.networks.architecture import Architecture
 from orderparam.sampling import sample
-from orderparam.systems.kernel_regression.finite_width import of_width
-from orderparam.systems.kernel_regression.training.model import FunctionPosterior, NetworkTraining
+from orderparam.systems.kernel_regression.training.model import FunctionPosterior, NetworkTraining, of_width
 from orderparam.systems.kernel_regression.training.theory import largest_curvature
 
 

@@ -12,8 +12,7 @@ from orderparam.kernels.spectrum import Spectrum
 from orderparam.plotting import Freehand, Panel, vertical
 from orderparam.plotting.style import COLOURS, DASHES, GREY
 from orderparam.systems.renormalization.decimation.experiment import regression
-from orderparam.systems.renormalization.decimation.images import decimated_circle, decimated_images
-from orderparam.systems.renormalization.decimation.model import DecimatedRegression
+from orderparam.systems.renormalization.decimation.model import DecimatedRegression, decimated_circle, decimated_images
 from orderparam.systems.renormalization.decimation.theory import decimated, decimation_flow, running_ridge
 
 

@@ -10,11 +10,9 @@ import xarray as xr
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.plotting.style import COLOURS, ink
-from orderparam.systems.renormalization.magnet.blocks import block_spins
-from orderparam.systems.renormalization.magnet.bonds import bond_flow
-from orderparam.systems.renormalization.magnet.expansion import epsilon_expansion, one_loop_point
+from orderparam.systems.renormalization.magnet.experiment import block_spins
 from orderparam.systems.renormalization.magnet.model import EXACT_COUPLING, Bonds, SpinBlocks, VectorMagnet
-from orderparam.systems.renormalization.magnet.potential import local_potential
+from orderparam.systems.renormalization.magnet.theory import bond_flow, epsilon_expansion, local_potential, one_loop_point
 
 ISING_NU = 0.629971  # in three dimensions (Kos, Poland, Simmons-Duffin, Vichi 2016)
 

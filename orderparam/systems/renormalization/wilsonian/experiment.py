@@ -11,9 +11,8 @@ from orderparam.sampling import sample
 from orderparam.sampling.result import FromChains, of_chains
 from orderparam.sampling.samples import Samples
 from orderparam.systems.renormalization.spectra import single_modes
-from orderparam.systems.renormalization.wilsonian.functional import bare_mass, gap_equation
-from orderparam.systems.renormalization.wilsonian.loss import EvenLoss
-from orderparam.systems.renormalization.wilsonian.model import InteractingPool, InteractingRegression
+from orderparam.systems.renormalization.wilsonian.model import EvenLoss, InteractingPool, InteractingRegression
+from orderparam.systems.renormalization.wilsonian.theory import bare_mass, gap_equation
 
 _QUARTER = 1.6  # of a period, in which a mode of unit width forgets where it was
 

@@ -11,22 +11,20 @@ from orderparam.core.study import Curve, study
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.plotting import Freehand, Panel, curve
 from orderparam.plotting.style import COLOURS, GREY, ink
-from orderparam.systems.renormalization.decimation.images import image_kernel
-from orderparam.systems.renormalization.magnet.expansion import magnet_loop, one_loop_point
+from orderparam.systems.renormalization.decimation.model import image_kernel
 from orderparam.systems.renormalization.magnet.model import VectorMagnet
+from orderparam.systems.renormalization.magnet.theory import magnet_loop, one_loop_point
 from orderparam.systems.renormalization.one_loop import OneLoop, beta
-from orderparam.systems.renormalization.wilsonian.couplings import (
+from orderparam.systems.renormalization.wilsonian.experiment import sampled_modes, sampled_regression
+from orderparam.systems.renormalization.wilsonian.model import InteractingPool, InteractingRegression, ScaleFreeRegression
+from orderparam.systems.renormalization.wilsonian.theory import (
+    characteristic_flow,
     coupling_flow,
+    gap_equation,
     learning_loop,
+    recursive_flow,
     scaling_interval,
     spherical_point,
-)
-from orderparam.systems.renormalization.wilsonian.experiment import sampled_modes, sampled_regression
-from orderparam.systems.renormalization.wilsonian.functional import characteristic_flow, gap_equation, recursive_flow
-from orderparam.systems.renormalization.wilsonian.model import (
-    InteractingPool,
-    InteractingRegression,
-    ScaleFreeRegression,
 )
 
 

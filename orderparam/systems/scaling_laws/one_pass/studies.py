@@ -11,14 +11,21 @@ from orderparam.plotting import Freehand, Panel, horizontal, slope
 from orderparam.plotting.style import ink
 from orderparam.systems.scaling_laws.one_pass.compute_optimal import (
     ComputeBudget,
+    ComputeFrontier,
     compute_exponents,
     compute_optimal,
+    frontier_exponents,
     measured_optimum,
 )
-from orderparam.systems.scaling_laws.one_pass.experiment import drawn_features, one_pass_sgd
-from orderparam.systems.scaling_laws.one_pass.frontier import ComputeFrontier, frontier_exponents
+from orderparam.systems.scaling_laws.one_pass.experiment import (
+    Schedule,
+    ScheduledSGD,
+    drawn_features,
+    one_pass_sgd,
+    scheduled_mean,
+    scheduled_sgd,
+)
 from orderparam.systems.scaling_laws.one_pass.model import PowerLawFeatures
-from orderparam.systems.scaling_laws.one_pass.schedules import Schedule, ScheduledSGD, scheduled_mean, scheduled_sgd
 from orderparam.systems.scaling_laws.one_pass.theory import deterministic_risk
 
 SOURCE = "Paquette, Paquette, Xiao, Pennington 2024 (arXiv:2405.15074)"

@@ -1,14 +1,142 @@
 """Exponents of a pool's spectrum and target, the learning exponent that follows, and the learning curve of the full spectrum."""
 
+from dataclasses import dataclass
+
 import jax.numpy as jnp
 import numpy as np
+import scipy.optimize
+import scipy.special
 from jaxtyping import Array, Bool, Float
 
+from orderparam.analysis.exponent import straight_line
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.kernels.effective_ridge import effective_ridge
-from orderparam.systems.scaling_laws.scale_free import tail
 from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The exponent of a spectrum that is known from n examples only.
+#
+# The small eigenvalues of a covariance or kernel matrix of n examples are not those of the population. For Gaussian
+# features whose population eigenvalues are k^-a, k = 1, 2, ... without end, the Marchenko-Pastur equation is z = -s +
+# (I/n) s^(1 - 1/a) with I = (pi/a)/sin(pi/a), and is solved by a curve: with s = r e^(i t), 0 < t < pi, c = 1 - 1/a,
+#
+#     r = [(I/n) sin(c t)/sin t]^a,    sample eigenvalue r sin(t/a)/sin(c t),
+#     its rank k/n = 1 - [t - (a - 1) sin t sin(t/a)/sin(c t)]/pi.
+#
+# Their ratio to k^-a depends on k/n alone: it is near one up to k ~ n/5, and where it goes from there is known (derived
+# for this package). Eigenvalues are divided by it before any exponent is fitted. Errors come from half-samples of the
+# examples, because neighbouring eigenvalues are not independent, and residuals of a fit through them tell nothing.
+
+Spectral = Float[np.ndarray, "mode"]
+
+_CURVE = np.pi - np.geomspace(np.pi * (1 - 1e-9), 1e-9, 2000)  # of t, dense towards pi, where k is small
+_PER_OCTAVE = 6  # ranks that a fit uses
+_OCTAVES = 1.0  # half a running window, for local slopes
+_SHORTEST = 2.0  # octaves of a power law's window
+_EXPONENTS = 1 + np.geomspace(0.05, 7, 40)  # between which the ratio is used
+_ROUNDS = 12
+
+
+def sample_ratio(share: Float[np.ndarray, "mode"], exponent: float) -> Float[np.ndarray, "mode"]:
+    """Sample over population eigenvalue at rank k = share n, 0 < share <= 1, of a spectrum k^-exponent, exponent > 1."""
+    a, t = exponent, _CURVE
+    inner = np.sin((1 - 1 / a) * t)
+    rank = np.maximum(1 - (t - (a - 1) * np.sin(t) * np.sin(t / a) / inner) / np.pi, 1e-12)
+    integral = np.pi / a / np.sin(np.pi / a)
+    log_ratio = a * np.log(integral * inner / np.sin(t) * rank) + np.log(np.sin(t / a) / inner)
+    order = np.argsort(rank)
+    return np.exp(np.interp(np.log(share), np.log(rank[order]), log_ratio[order]))
+
+
+def ranks(first: float, last: float) -> np.ndarray:
+    """Whole numbers from first to last, evenly spaced in their logarithm as far as they can be."""
+    count = max(2, round(_PER_OCTAVE * np.log2(last / first)) + 1)
+    return np.unique(np.round(np.geomspace(first, last, count)).astype(int))
+
+
+def local_exponents(log_rank: np.ndarray, log_value: np.ndarray) -> np.ndarray:
+    """-d log value / d log rank, of a straight line through all points at most one octave away."""
+    slopes = np.empty(len(log_rank))
+    for i, centre in enumerate(log_rank):
+        near = np.abs(log_rank - centre) <= _OCTAVES * np.log(2)
+        slopes[i] = -straight_line(log_rank[near], log_value[near]).slope
+    return slopes
+
+
+def corrected(rank: np.ndarray, values: np.ndarray, examples: int | None) -> np.ndarray:
+    """Population eigenvalues at these ranks, from those of the sample: divided by `sample_ratio` at the local exponent, which is
+    that of a parabola through the logarithms of the result (slopes between neighbours would feed back on themselves).
+
+    examples: n, or None where the features are fewer than the examples, and nothing is corrected.
+    """
+    if examples is None:
+        return values
+    table = np.stack([sample_ratio(rank / examples, a) for a in _EXPONENTS])
+    found = values
+    for _ in range(_ROUNDS):
+        exponents = -np.polyval(np.polyder(np.polyfit(np.log(rank), np.log(found), 2)), np.log(rank))
+        found = values / [np.interp(a, _EXPONENTS, ratios) for a, ratios in zip(exponents, table.T)]
+    return found
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """value = amplitude rank^-exponent from rank window[0] to window[1]; deviation: root mean square of ln value from it."""
+
+    exponent: float
+    amplitude: float
+    window: tuple[int, int]
+    deviation: float
+
+
+def fitted(rank: np.ndarray, values: np.ndarray, window: tuple[int, int]) -> PowerLaw:
+    """Least squares in the logarithms, inside the window."""
+    inside = (rank >= window[0]) & (rank <= window[1])
+    x, y = np.log(rank[inside]), np.log(values[inside])
+    line = straight_line(x, y)
+    return PowerLaw(-line.slope, float(np.exp(line.constant)), window, float(np.sqrt(line.chi_squared / len(x))))
+
+
+def widest(rank: np.ndarray, values: np.ndarray, tolerance: float) -> PowerLaw:
+    """In the widest window, of two octaves at least, in which the deviation is below `tolerance`; that with the smallest
+    deviation of two octaves where there is none."""
+    pairs = [(int(a), int(b)) for a in rank for b in rank if b >= a * 2**_SHORTEST]
+    laws = [fitted(rank, values, pair) for pair in pairs]
+    good = [law for law in laws if law.deviation < tolerance]
+    if good:
+        return max(good, key=lambda law: (law.window[1] / law.window[0], -law.deviation))
+    return min(laws, key=lambda law: law.deviation)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Root mean square deviations of ln value, over all ranks, of three shapes with their best numbers.
+
+    power: A k^-a. cutoff: A k^-a e^(-k/c). lognormal: the values are quantiles of a log-normal law of `modes` members.
+    """
+
+    power: float
+    cutoff: float
+    lognormal: float
+
+
+def shapes(rank: np.ndarray, values: np.ndarray, modes: int) -> Shapes:
+    """Two, three and two numbers are fitted to ln value."""
+    y, one, log_rank = np.log(values), np.ones(len(rank)), np.log(rank)
+
+    def deviation(columns: list[np.ndarray], bounds: tuple[list[float], list[float]]) -> float:
+        fit = scipy.optimize.lsq_linear(np.stack(columns, axis=1), y, bounds)
+        return float(np.sqrt(2 * fit.cost / len(y)))
+
+    free, falling = [-np.inf, np.inf], [-np.inf, 0.0]
+    quantile = scipy.special.ndtri(1 - (rank - 0.5) / modes)
+    return Shapes(
+        deviation([one, log_rank], ([free[0], falling[0]], [free[1], falling[1]])),
+        deviation([one, log_rank, rank / rank[-1]], ([-np.inf] * 3, [np.inf, 0.0, 0.0])),
+        deviation([one, quantile], ([-np.inf, 0.0], [np.inf, np.inf])),
+    )
+
 
 _FIRST = 2  # rank from which on laws are fitted
 _SHARE = 4  # the last rank is M / 4, so that it is below half of a half-sample
@@ -20,9 +148,9 @@ class ScaleFreeFit(Result):
     """Eigenvalues at some ranks, those of the population that they tell of, and the target's power from each rank on.
 
     spectral_exponent: a of k^-a in the widest window, from rank `first` to `last`, in which ln lambda deviates by less than the
-    tolerance (`power_law`: there is one). target_exponent: b - 1 of sum_(j >= k) y_j^2 up to rank M/10. learning_exponent:
-    min(b - 1, 2a), that of the test error without a ridge and without noise. X_error: root mean square difference from
-    half-samples of the pool, which differ by chance and where the correction for its size is not the right one.
+    tolerance (`power_law`: there is one). target_exponent: b - 1 of sum_(j >= k) y_j^2 ~ (k - 1/2)^(1-b) up to rank M/10.
+    learning_exponent: min(b - 1, 2a), that of the test error without a ridge and without noise. X_error: root mean square
+    difference from half-samples of the pool, which differ by chance and where the correction for its size is not the right one.
     power_deviation, cutoff_deviation, lognormal_deviation: root mean square deviation of ln lambda over all ranks from A k^-a,
     from A k^-a e^(-k/c), and from the quantiles of a log-normal law.
     """
@@ -53,39 +181,39 @@ def _large_enough(system: ScaleFreeData, **_: object) -> None:
 
 @theory(traced=False, check=_large_enough)
 def scale_free_fit(system: ScaleFreeData, *, tolerance: float = 0.05, half_samples: int = 16) -> ScaleFreeFit:
-    """`scale_free.tail`: eigenvalues are corrected for the size of the pool, where the kernel has more modes than the pool has
+    """Eigenvalues are corrected for the size of the pool, where the kernel has more modes than the pool has
     examples, before anything is fitted. The same half-samples for the same pool."""
     gram, targets = np.asarray(system.gram), np.asarray(system.targets)
     pool = len(gram)
     values = _modes(gram, targets)[0]
     modes = int(np.sum(values > _RESOLVED * values[0]))
     finite = modes < pool - 1  # a constant may have been taken away
-    rank = tail.ranks(_FIRST, min(pool // _SHARE, modes - 1))
+    rank = ranks(_FIRST, min(pool // _SHARE, modes - 1))
 
     def laws(gram: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         values, power = _modes(gram, targets)
         beyond = np.cumsum(power[::-1])[::-1]
-        return values[rank - 1], tail.corrected(rank, values[rank - 1], None if finite else len(gram)), beyond[rank - 1]
+        return values[rank - 1], corrected(rank, values[rank - 1], None if finite else len(gram)), beyond[rank - 1]
 
     raw, population, beyond = laws(gram, targets)
-    law = tail.widest(rank, population, tolerance)
+    law = widest(rank, population, tolerance)
     few = rank[rank <= pool // _TARGET_SHARE]
     window = int(min(law.window[0], few[0 if len(few) < 8 else -8])), int(few[-1])
     rng, drawn = np.random.default_rng(0), []
     for _ in range(half_samples):
         half = rng.choice(pool, pool // 2, replace=False)
         _, again, rest = laws(gram[np.ix_(half, half)], targets[half])
-        drawn.append([tail.fitted(rank, again, law.window).exponent, tail.fitted(rank, rest, window).exponent])
-    target = tail.fitted(rank, beyond, window).exponent
+        drawn.append([fitted(rank, again, law.window).exponent, _of_sums(rank, rest, window)])
+    target = _of_sums(rank, beyond, window)
     exponents = np.array([law.exponent, target, min(target, 2 * law.exponent)])
     halves = np.array([[a, b, min(b, 2 * a)] for a, b in drawn])
     error = np.sqrt(np.mean((halves - exponents) ** 2, axis=0))
-    shapes = tail.shapes(rank, population, modes)
+    fits = shapes(rank, population, modes)
     return ScaleFreeFit(
         rank=jnp.asarray(rank.astype(float)),
         eigenvalue=jnp.asarray(raw),
         population_eigenvalue=jnp.asarray(population),
-        local_exponent=jnp.asarray(tail.local_exponents(np.log(rank), np.log(population))),
+        local_exponent=jnp.asarray(local_exponents(np.log(rank), np.log(population))),
         target_tail=jnp.asarray(beyond),
         spectral_exponent=jnp.asarray(exponents[0]),
         spectral_exponent_error=jnp.asarray(error[0]),
@@ -96,10 +224,17 @@ def scale_free_fit(system: ScaleFreeData, *, tolerance: float = 0.05, half_sampl
         first=jnp.asarray(float(law.window[0])),
         last=jnp.asarray(float(law.window[1])),
         power_law=jnp.asarray(law.deviation < tolerance),
-        power_deviation=jnp.asarray(shapes.power),
-        cutoff_deviation=jnp.asarray(shapes.cutoff),
-        lognormal_deviation=jnp.asarray(shapes.lognormal),
+        power_deviation=jnp.asarray(fits.power),
+        cutoff_deviation=jnp.asarray(fits.cutoff),
+        lognormal_deviation=jnp.asarray(fits.lognormal),
     )
+
+
+def _of_sums(rank: np.ndarray, sums: np.ndarray, window: tuple[int, int]) -> float:
+    """The exponent b - 1 of sum_(j >= k) j^-b, which goes as (k - 1/2)^(1-b): the sum over whole numbers from k is the integral
+    from k - 1/2, up to a relative error of order k^-2."""
+    inside = (rank >= window[0]) & (rank <= window[1])
+    return -straight_line(np.log(rank[inside] - 0.5), np.log(sums[inside])).slope
 
 
 def _modes(gram: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

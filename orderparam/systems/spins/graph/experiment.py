@@ -10,8 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from orderparam.core.verb import experiment
 from orderparam.sampling.lattice.labels import smallest_labels
 from orderparam.sampling.lattice.random_words import Counter, below, first_word, random_words
-from orderparam.systems.spins.graph.edges import regular_edges
-from orderparam.systems.spins.graph.model import PottsGraph, RegularPotts
+from orderparam.systems.spins.graph.model import PottsGraph, RegularPotts, regular_edges
 from orderparam.systems.spins.graph.theory import order_parameters
 from orderparam.systems.spins.measurement import MeasuredSpins, Series, measured
 

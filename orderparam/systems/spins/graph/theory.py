@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
-from orderparam.solve.fixed_point import fixed_point
+from orderparam.solve.newton import largest_fixed_point
 from orderparam.systems.spins.graph.model import PottsGraph, RegularPotts
 from orderparam.systems.spins.thermodynamics import Thermodynamics, averages
 
@@ -63,16 +63,18 @@ def cavity(system: RegularPotts, *, branch: Literal["ordered", "disordered"] = "
     exact for this ferromagnet. branch: the fixed point reached from full order, or h = 0. Of the two the one of lower free energy
     is the state: for q = 2 always the ordered one; for q > 2 they change places at a jump.
     """
-    q, c, coupling = system.states, system.degree, 1 / system.temperature
+    q, c, coupling = system.states, system.degree, jnp.asarray(1 / system.temperature)
     rise = jnp.expm1(coupling)
 
     def update(h: Array, coupling: Array) -> Array:
+        small = jnp.minimum(h, 1.0)  # there relative accuracy counts, and beyond it exp(h) may be too large
+        gain = -jnp.expm1(-coupling) * jnp.expm1(small) / (1 + (jnp.exp(small) + q - 2) * jnp.exp(-coupling))
         top = jnp.logaddexp(coupling + h, jnp.log(q - 1.0))
         bottom = jnp.logaddexp(h, jnp.logaddexp(coupling, jnp.log(q - 2.0)) if q > 2 else coupling)
-        return (c - 1) * (top - bottom)
+        return (c - 1) * jnp.where(h < 1, jnp.log1p(gain), top - bottom)
 
     start = (c - 1) * coupling if branch == "ordered" else jnp.zeros(())
-    found = fixed_point(update, start, coupling, tolerance=1e-13, max_steps=20_000)
+    found = largest_fixed_point(update, start, coupling)
     h = found.value
     favoured = 1 / (1 + (q - 1) * jnp.exp(-h))
     other = (1 - favoured) / (q - 1)

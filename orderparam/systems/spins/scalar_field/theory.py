@@ -10,6 +10,7 @@ from orderparam.solve.root import decreasing_root
 from orderparam.systems.spins.scalar_field.model import ScalarField
 
 _POINTS = 200  # of the field
+_CLOSE = 1e-9  # residual of the best Gaussian field
 _TAIL = 40.0  # the potential at the ends of the grid above its minimum
 
 
@@ -23,7 +24,8 @@ class FieldMoments(Result):
 class GaussianField(Result):
     """squared_field <phi^2>, fourth_field 3 <phi^2>^2, and effective_mass, the mass of the Gaussian field.
 
-    residual, converged: of the self-consistent equation.
+    residual, converged: of the self-consistent equation, as a share of the sum of its terms, below 1e-9;
+    not where <phi^4> is beyond the largest number.
     """
 
     squared_field: Float[Array, ""]
@@ -70,7 +72,9 @@ def best_gaussian_field(system: ScalarField) -> GaussianField:
     def equation(log_mass: Array, args: tuple[Array, Array]) -> Array:
         mass, coupling = args
         effective = jnp.exp(log_mass)
-        return (mass + 12 * coupling * jnp.mean(1 / (effective + kinetic))) / effective - 1
+        # 1/x through the logarithm: its derivative overflows at masses below 1e-154.
+        pull = 12 * coupling * jnp.mean(jnp.exp(-jnp.log(effective + kinetic)))
+        return (mass + pull - effective) / (jnp.abs(mass) + pull + effective)
 
     mass, coupling = system.mass, system.coupling
     size = jnp.abs(mass) + jnp.sqrt(12 * coupling) + 1e-300
@@ -78,4 +82,5 @@ def best_gaussian_field(system: ScalarField) -> GaussianField:
     root = decreasing_root(equation, low, jnp.log(4 * size), (mass, coupling))
     effective = jnp.exp(root.value)
     squared = jnp.mean(1 / (effective + kinetic))
-    return GaussianField(squared, 3 * squared**2, effective, root.residual, root.converged)
+    converged = root.converged & (root.residual < _CLOSE) & jnp.isfinite(squared**2)
+    return GaussianField(squared, 3 * squared**2, effective, root.residual, converged)

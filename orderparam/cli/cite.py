@@ -1,0 +1,30 @@
+"""`orderparam cite`: BibTeX of the package and of the sources of a study."""
+
+from typing import Annotated
+
+import typer
+
+from orderparam.cli import completion
+from orderparam.cli.errors import clear_errors
+
+
+def cite(
+    study: Annotated[
+        str | None,
+        typer.Argument(
+            help="a study (`orderparam list` shows them); without one, the entry of the package alone.",
+            autocompletion=completion.studies,
+        ),
+    ] = None,
+) -> None:
+    """Print BibTeX entries: of the package, and of every source that a study names."""
+    with clear_errors():
+        import orderparam
+        from orderparam.citations import bibtex, package_entry, works_of
+
+        entries = [package_entry(orderparam.__version__)]
+        if study is not None:
+            from orderparam.core.study import find
+
+            entries.append(bibtex(works_of(find(study).source)))
+        print("\n\n".join(filter(None, entries)))

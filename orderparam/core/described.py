@@ -1,0 +1,97 @@
+"""What a theory or experiment takes and gives, in words, kept on disk from one command to the next: to import it takes seconds.
+
+The words of all that was asked for lie in one file beside the compiled programs, under a digest of the source that they are of.
+"""
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from orderparam.core.compilation_cache import ENVIRONMENT_VARIABLE, folder_of_programs
+from orderparam.core.names import nearest
+
+_FILE = "descriptions.json"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A system: the names of its fields, those without a default, and of each that is declared meaning, allowed and default."""
+
+    name: str
+    fields: Sequence[str]
+    needed: Sequence[str]
+    rows: Sequence[Sequence[str | None]] = ()
+
+
+@dataclass(frozen=True)
+class Described:
+    """A theory or experiment. options: name, allowed, default."""
+
+    name: str
+    kind: str
+    doc: str
+    systems: Sequence[Kind]
+    options: Sequence[Sequence[str]]
+    observables: Sequence[str]
+
+
+def fitting(kinds: Sequence[Kind], options: Sequence[str], heads: set[str]) -> tuple[int, list[str]]:
+    """Which of the systems has all these fields, and which of the names are options.
+
+    Raises `ValueError` with the nearest name where none has all; of several, it names the one that lacks least.
+    """
+    own = [name for name in heads if name in options and not any(name in kind.fields for kind in kinds)]
+    unknown = [sorted(heads - {*kind.fields, *own}) for kind in kinds]
+    missing = [[name for name in kind.needed if name not in heads] for kind in kinds]
+    chosen = min(range(len(kinds)), key=lambda i: (len(unknown[i]), len(missing[i])))
+    if unknown[chosen]:
+        name, kind = unknown[chosen][0], kinds[chosen]
+        raise ValueError(f"{kind.name} has no field {name!r}{nearest(name, [*kind.fields, *options])}")
+    return chosen, own
+
+
+def kept(name: str, files: Sequence[Path]) -> Described | None:
+    """The description of that name, if it is kept and of these source files as they are."""
+    known = _read(_state(files)).get(name)
+    if known is None:
+        return None
+    return Described(**{**known, "systems": [Kind(**kind) for kind in known["systems"]]})
+
+
+def keep(described: Described, files: Sequence[Path]) -> None:
+    """Keeps a description, where there is a folder for it."""
+    state = _state(files)
+    with suppress(OSError, ValueError):
+        place = _place()
+        if place is not None:
+            text = json.dumps({"state": state, "known": {**_read(state), described.name: asdict(described)}})
+            aside = place.with_name(f"{place.name}.{os.getpid()}.new")
+            aside.write_text(text)
+            aside.replace(place)
+
+
+def _place() -> Path | None:
+    return None if os.environ.get(ENVIRONMENT_VARIABLE, "").lower() == "off" else folder_of_programs() / _FILE
+
+
+def _read(state: str) -> dict[str, Any]:
+    try:
+        place = _place()
+        found = {} if place is None else json.loads(place.read_text())
+        return found["known"] if found.get("state") == state else {}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # not there, or not what was written
+        return {}
+
+
+def _state(files: Sequence[Path]) -> str:
+    digest = hashlib.sha256(platform.python_version().encode())
+    for path in files:
+        status = path.stat()
+        digest.update(f"{path} {status.st_mtime_ns} {status.st_size}\n".encode())
+    return digest.hexdigest()

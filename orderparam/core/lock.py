@@ -1,0 +1,57 @@
+"""Locks on what one process at a time may fill. The system takes them back when that process ends, in whatever way."""
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from orderparam.core.errors import StoreError
+
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)  # what the system says of a place that can only be read
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)  # of a file system without locks
+_RESULT = "result.zarr"
+
+
+def lock(file: Path, what: Path) -> int:
+    """The descriptor of a lock file, made where there is none; nobody else has the lock until it is closed.
+
+    Raises `StoreError` where another process has it or the file cannot be locked, and `OSError` where it cannot be opened. A file
+    system without locks has no such guard.
+    """
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+    if sys.platform == "win32":
+        return descriptor
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            os.close(descriptor)
+            if isinstance(error, BlockingIOError):
+                reason = f"{what} is being filled by another process; wait until it ends, or choose another place"
+                raise StoreError(reason) from None
+            raise StoreError(f"cannot lock {what}: {error.strerror or error}") from None
+    return descriptor
+
+
+@contextmanager
+def alone(out: Path) -> Iterator[None]:
+    """Inside, no other process fills the run in this folder; where there is none, or it can only be read, there is no guard.
+
+    Raises `StoreError` at once where another process does.
+    """
+    descriptor = None
+    try:
+        if (out / _RESULT).is_dir():
+            descriptor = lock(out / f".{_RESULT}.lock", out)
+    except OSError as error:
+        if error.errno not in READ_ONLY:
+            raise StoreError(f"cannot lock {out}: {error.strerror or error}") from None
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)

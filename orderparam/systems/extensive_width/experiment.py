@@ -1,0 +1,196 @@
+"""Teachers and data drawn at random, and students trained on them by Adam."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from orderparam.core.result import Result
+from orderparam.core.verb import experiment
+from orderparam.gaussian import Activation, hermite_coefficients
+from orderparam.systems.extensive_width.model import QuadraticTeacher, Teacher, WidthLimitedStudent
+from orderparam.systems.extensive_width.theory import bayes_optimal
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A teacher network and its data set, drawn at random.
+
+Affine = tuple[Array | float, Array | float]
+
+TEST_POINTS = 8000  # the error of an average over them is 1.6 %
+
+
+class TeacherData(NamedTuple):
+    """Teacher weights, noisy training set, and a test set without noise."""
+
+    weights: Float[Array, "feature input"]
+    inputs: Float[Array, "sample input"]
+    labels: Float[Array, "sample"]
+    test_inputs: Float[Array, "test input"]
+    test_labels: Float[Array, "test"]
+
+
+def affine_part(activation: Activation) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """c_0 and c_1, the parts learned from O(d) samples."""
+    c = hermite_coefficients(activation, 2, 1.0, activation.kinks)
+    return c[0], c[1]
+
+
+def draw(
+    teacher: Teacher | QuadraticTeacher, key: PRNGKeyArray, affine: Affine = (0.0, 0.0), orthogonal: bool = True
+) -> TeacherData:
+    """y = sum_i v_i (sigma(z_i) - c_0 - c_1 z_i) + sqrt(Delta) noise, z_i = w_i . x / sqrt(d), with `affine` = (c_0, c_1).
+
+    The teacher's rows are of norm sqrt(d), orthogonal where the width permits; with `orthogonal` False they are drawn from the
+    prior, as they must be where the spectrum of sum_i v_i w_i w_i^T matters.
+    Raises `ValueError` for an input dimension or a number of samples that is not an integer.
+    """
+    dim, samples, readout = teacher.size("input_dim"), teacher.size("n_train"), teacher.readout
+    weight_key, input_key, noise_key, test_key = jax.random.split(key, 4)
+    width = readout.shape[0]
+    weights = jax.random.normal(weight_key, (width, dim))
+    if orthogonal:
+        rows = jnp.linalg.qr(weights.T)[0].T if width <= dim else weights
+        weights = rows * jnp.sqrt(dim) / jnp.linalg.norm(rows, axis=1, keepdims=True)
+    inputs = jax.random.normal(input_key, (samples, dim))
+    test_inputs = jax.random.normal(test_key, (TEST_POINTS, dim))
+    noise = jnp.sqrt(teacher.noise) * jax.random.normal(noise_key, (samples,))
+    labels = output(teacher.activation, affine, readout, weights, inputs) + noise
+    return TeacherData(weights, inputs, labels, test_inputs, output(teacher.activation, affine, readout, weights, test_inputs))
+
+
+def output(
+    activation: Activation,
+    affine: Affine,
+    readout: Float[Array, "feature"],
+    weights: Float[Array, "feature input"],
+    inputs: Float[Array, "sample input"],
+) -> Float[Array, "sample"]:
+    """sum_i v_i (sigma(z_i) - c_0 - c_1 z_i)."""
+    z = inputs @ weights.T / jnp.sqrt(weights.shape[1])
+    return (activation(z) - affine[0] - affine[1] * z) @ readout
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A student network trained by Adam on the data of an extensive-width teacher: what an algorithm makes of the same information.
+#
+# Unit-norm rows w_j, learnable read-outs a_j, f(x) = sum_j a_j sigma(w_j . x). The activation keeps its linear part. After
+# each epoch the rows are projected back to unit norm, which keeps training stable; fixed read-outs would catch it in local
+# minima (Nguyen and Barbier 2026, appendix on experiments).
+
+FOUND = 0.7
+RECORDS = 40
+
+
+class TrainedStudent(Result):
+    """A student after its last epoch.
+
+    overlap:         of each teacher feature, the largest cosine with any row of the student.
+    error:           mean squared error against labels without noise, no factor 1/2.
+    train_error:     mean squared error on the noisy training set.
+    effective_width: number of teacher features with overlap above 0.7.
+    epoch, test_curve, train_curve: the same two errors during training, about equidistant in the logarithm of the epoch.
+    """
+
+    overlap: Float[Array, "feature"]
+    error: Float[Array, ""]
+    train_error: Float[Array, ""]
+    effective_width: Float[Array, ""]
+    epoch: Float[Array, "record"]
+    test_curve: Float[Array, "record"]
+    train_curve: Float[Array, "record"]
+
+
+@experiment
+def adam_student(
+    system: WidthLimitedStudent,
+    key: PRNGKeyArray,
+    *,
+    epochs: int = 10_000,
+    learning_rate: float = 0.003,
+    batches: int = 3,
+) -> TrainedStudent:
+    """Adam on the mean squared error: minibatches in fixed order, rows uniform on (-1, 1)/d and read-outs p^(-1/2) at first.
+
+    Raises `ValueError` for a width that is not a whole number, or fewer epochs than 40.
+    """
+    width = system.size("width")
+    if epochs < RECORDS:
+        raise ValueError(f"epochs = {epochs}: must be >= {RECORDS}")
+    teacher = system.teacher
+    data_key, start_key = jax.random.split(key)
+    data = draw(teacher, data_key)
+    dim = data.inputs.shape[1]
+    weights = jax.random.uniform(start_key, (width, dim), minval=-1.0, maxval=1.0) / dim
+    readout = jnp.full(width, width**-0.5)
+    used = len(data.labels) // batches * batches
+    shaped = (
+        data.inputs[:used].reshape(batches, -1, dim),
+        data.labels[:used].reshape(batches, -1),
+    )
+    test = (data.test_inputs, data.test_labels)
+    recorded = np.round(np.geomspace(1, epochs, RECORDS)).astype(int)
+    recorded = np.maximum(recorded, np.arange(1, RECORDS + 1))
+    passed = jnp.asarray(np.diff(recorded, prepend=0))
+    (weights, readout), (train, test_errors) = _train(teacher.activation, learning_rate, passed, shaped, test, (weights, readout))
+    cosine = (data.weights / jnp.sqrt(dim)) @ weights.T
+    overlap = jnp.max(jnp.abs(cosine) if teacher.activation.parity else cosine, axis=1)
+    return TrainedStudent(
+        overlap=overlap,
+        error=test_errors[-1],
+        train_error=train[-1],
+        effective_width=jnp.sum(overlap > FOUND).astype(float),
+        epoch=jnp.asarray(recorded, float),
+        test_curve=test_errors,
+        train_curve=train,
+    )
+
+
+@experiment
+def adam_at_effective_width(
+    system: WidthLimitedStudent, key: PRNGKeyArray, *, fraction: float = 1.0, epochs: int = 10_000
+) -> TrainedStudent:
+    """A student of `fraction` times the width k_c that the data resolve (at least 1), whatever `system.width` is."""
+    resolved = float(bayes_optimal(system.teacher).effective_width)
+    width = min(max(1.0, float(round(float(fraction) * resolved))), float(system.teacher.readout.shape[0]))
+    return adam_student(system.with_(width=width), key, epochs=epochs)
+
+
+def _misfit(activation: Activation, network: tuple[Array, Array], inputs: Array, labels: Array) -> Float[Array, ""]:
+    weights, readout = network
+    return jnp.mean((activation(inputs @ weights.T) @ readout - labels) ** 2)
+
+
+@partial(jax.jit, static_argnums=0)
+def _train(
+    activation: Activation,
+    learning_rate: float,
+    epochs: Int[Array, "record"],
+    batches: tuple[Array, Array],
+    test: tuple[Array, Array],
+    network: tuple[Array, Array],
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """The network after so many epochs between records, and its train and test errors at each record."""
+    optimiser = optax.adam(learning_rate)
+
+    def step(state: tuple, batch: tuple[Array, Array]) -> tuple[tuple, None]:
+        network, moments = state
+        gradient = jax.grad(partial(_misfit, activation))(network, *batch)
+        update, moments = optimiser.update(gradient, moments)
+        return (optax.apply_updates(network, update), moments), None
+
+    def epoch(_: int, state: tuple) -> tuple:
+        network, moments = jax.lax.scan(step, state, batches)[0]
+        weights, readout = network
+        return (weights / jnp.linalg.norm(weights, axis=1, keepdims=True), readout), moments
+
+    def record(state: tuple, count: Array) -> tuple[tuple, tuple[Array, Array]]:
+        state = jax.lax.fori_loop(0, count, epoch, state)
+        flat = (batches[0].reshape(-1, batches[0].shape[-1]), batches[1].ravel())
+        return state, (_misfit(activation, state[0], *flat), _misfit(activation, state[0], *test))
+
+    (network, _), errors = jax.lax.scan(record, (network, optimiser.init(network)), epochs)
+    return network, errors

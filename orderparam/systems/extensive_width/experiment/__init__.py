@@ -1,1 +1,0 @@
-"""The experiments: the posterior sampled, and students trained."""

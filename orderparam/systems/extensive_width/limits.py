@@ -1,0 +1,315 @@
+"""Power-law read-outs in the limit of infinite dimension: scaling constants, profiles, and collective transitions."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import zeta
+from jaxtyping import Array, Bool, Float
+from scipy.optimize import brentq, minimize_scalar
+
+from orderparam.core.result import Result
+from orderparam.core.verb import theory
+from orderparam.solve.root import decreasing_root
+from orderparam.systems.extensive_width.channel import ActivationChannel, channel
+from orderparam.systems.extensive_width.model import HierarchicalTeacher
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A continuum of features with power-law read-outs: sums over features as integrals, in the limit of infinite dimension.
+#
+# Sums become J(s) = int_0^1 W(e^s x^(-2 beta)) dx = int_0^inf W(e^(s + 2 beta tau)) e^-tau dtau, an integral that stays
+# smooth for every beta, homogeneous read-outs (beta = 0) included. This form is derived for this package, not in Nguyen and
+# Barbier 2026.
+
+
+def _panels() -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre panels on [0, 45], narrow at 0, where the spinodal is near."""
+    x, w = np.polynomial.legendre.leggauss(20)
+    edges = np.concatenate([[0.0], np.geomspace(0.01, 45.0, 22)])
+    half = np.diff(edges) / 2
+    nodes = (edges[:-1, None] + half[:, None] * (1 + x)).ravel()
+    return nodes, (half[:, None] * w).ravel() * np.exp(-nodes)
+
+
+_TAU, _WEIGHT = _panels()
+
+
+def mean_unexplained(tables: ActivationChannel, s: Float[Array, ""], beta: Float[Array, ""] | float) -> Float[Array, ""]:
+    """int_0^1 W(e^s x^(-2 beta)) dx for s at or above the threshold."""
+    return jnp.sum(_WEIGHT * tables.state(s + 2 * beta * _TAU, tables.bayes).unexplained)
+
+
+class Continuum(eqx.Module):
+    """Features x in (0, 1] with lambda = e^s x^(-2 beta); s = ln of the weakest feature's signal plays the part of the level."""
+
+    tables: ActivationChannel
+    beta: Float[Array, ""] | float
+    noise: Float[Array, ""] | float
+
+    def learned(self, s: Float[Array, ""]) -> Float[Array, ""]:
+        """k_c / k."""
+        gap = jnp.minimum(s - self.tables.bayes.threshold, 0.0)
+        return jnp.where(gap < 0, jnp.exp(gap / jnp.where(self.beta > 0, 2 * self.beta, 1e-300)), 1.0)
+
+    def means(self, s: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Averages of W and M over the features."""
+        fraction = self.learned(s)
+        strongest = jnp.maximum(s, self.tables.bayes.threshold)
+        state = self.tables.state(strongest + 2 * self.beta * _TAU, self.tables.bayes)
+        unlearned = jnp.exp(s) * self.tables.total * (1 - fraction ** (1 - 2 * self.beta)) / (1 - 2 * self.beta)
+        w_mean = fraction * jnp.sum(_WEIGHT * state.unexplained) + unlearned
+        m_mean = fraction * jnp.sum(_WEIGHT * state.potential) - unlearned
+        return w_mean, m_mean
+
+    def samples(self, s: Float[Array, ""]) -> Float[Array, ""]:
+        """alpha / gamma of the state."""
+        return jnp.exp(s) * self.noise / (1 - 2 * self.beta) + self.means(s)[0]
+
+    def error(self, s: Float[Array, ""]) -> Float[Array, ""]:
+        return self.means(s)[0] * (1 - 2 * self.beta) * jnp.exp(-s)
+
+    def concave(self, s: Float[Array, ""]) -> Float[Array, ""]:
+        """c(s), whose concave envelope holds the Bayes-optimal states (see `transitions`)."""
+        return self.means(s)[1] - jnp.exp(s) * self.noise / (1 - 2 * self.beta)
+
+    def levels(self, count: int) -> Float[Array, "level"]:
+        """From well below the first learned feature (at strongly different v) to well above the last."""
+        threshold = self.tables.bayes.threshold
+        below = threshold - 8.0 * jnp.linspace(1.0, 0.0, count // 2) ** 2
+        above = threshold + 30.0 * jnp.linspace(0.0, 1.0, count - count // 2 + 1)[1:] ** 2
+        return jnp.concatenate([below, above])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Power-law read-outs in the limit of infinite dimension: scaling constants, limiting profile, the order of the transition.
+#
+# v_i ~ i^-beta, d -> infinity with gamma = k/d and alpha = n/d^2 fixed. The overlaps of the learned features follow one
+# profile,
+#
+#     q_(x k_c) -> phi(x) = m(lambda_sigma x^(-2 beta)),    0 < x <= 1.                  (Nguyen and Barbier 2026, eq. 39)
+
+
+class Scaling(Result):
+    """The two laws of a steep hierarchy, beta > 1/2, of which the data resolve k_c << k features.
+
+    effective_width:  prefactor of k_c = (...) d^(1/(2 beta)),        (alpha / (lambda_sigma zeta(2 beta) Delta))^(1/(2 beta)).
+    error:            prefactor of error = (...) d^(1/(2 beta) - 1).
+    profile_integral: I = int_0^1 x^(-2 beta) (g(1) - g(phi(x))) dx, from the learned features.
+    collapse:         lim error * n / (k_c d) = lambda_sigma Delta (I + g(1)/(2 beta - 1)); it does not depend on alpha.
+    """
+
+    effective_width: Float[Array, ""]
+    error: Float[Array, ""]
+    profile_integral: Float[Array, ""]
+    collapse: Float[Array, ""]
+
+
+def _steep(teacher: HierarchicalTeacher) -> None:
+    if not np.all(np.asarray(teacher.decay) > 0.5):
+        raise ValueError(f"HierarchicalTeacher.decay = {teacher.decay}: must be > 0.5 for a steep hierarchy")
+
+
+@theory(check=_steep)
+def steep_hierarchy(teacher: HierarchicalTeacher) -> Scaling:
+    """Closed limits for decay > 1/2 (Nguyen and Barbier 2026, eqs. 40-42; the collapse constant is derived for this package).
+
+    The input dimension enters through alpha = n/d^2 only; the width must be large compared to k_c. Corrections fall as
+    (k/k_c)^(1 - 2 beta), very slowly near beta = 1/2. Raises `ValueError` for decay <= 1/2.
+    """
+    tables = channel(teacher.activation)
+    beta, noise = teacher.decay, teacher.noise
+    alpha = teacher.n_train / teacher.input_dim**2
+    threshold = jnp.exp(tables.bayes.threshold)
+    norm = zeta(2 * beta, 1.0)
+    width = (alpha / (threshold * norm * noise)) ** (1 / (2 * beta))
+    integral = mean_unexplained(tables, tables.bayes.threshold, beta) / threshold
+    constant = integral + tables.total / (2 * beta - 1)
+    return Scaling(width, width ** (1 - 2 * beta) / norm * constant, integral, threshold * noise * constant)
+
+
+def limiting_profile(teacher: HierarchicalTeacher, position: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    """phi(x) = m(lambda_sigma x^(-2 beta)): the overlap of feature number x k_c, 0 < x <= 1."""
+    tables = channel(teacher.activation)
+    return tables.overlap(tables.bayes.threshold - 2 * teacher.decay * jnp.log(position), tables.bayes)
+
+
+class FlatHierarchy(Result):
+    """Infinite dimension with beta < 1/2, where the learned features are a finite fraction of all.
+
+    error:               as in `BayesOptimal`.
+    learned_fraction:    k_c / k.
+    sample_ratio_all:    alpha = n/d^2 above which the state with every feature learned exists (eq. 46).
+    first_order_ratio:   A / (2 beta (Delta + g(1))), A = g(1) - error at alpha_*: when it exceeds 1, a finite fraction of
+                         the features is learned at once; infinite at decay 0, where all are. (Derived for this package, not
+                         in the cited paper.)
+    """
+
+    error: Float[Array, ""]
+    learned_fraction: Float[Array, ""]
+    sample_ratio_all: Float[Array, ""]
+    first_order_ratio: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+def check_flat(teacher: HierarchicalTeacher) -> None:
+    if not teacher.decay < 0.5:
+        raise ValueError(f"HierarchicalTeacher.decay = {teacher.decay}: must be < 0.5 for a flat hierarchy")
+
+
+@theory(check=check_flat)
+def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
+    """Closed limits for decay < 1/2 (Nguyen and Barbier 2026, eqs. 43-46), on the branch of largest free entropy.
+
+    With T = lambda / lambda_sigma of the weakest feature, alpha = lambda_sigma gamma T (Delta + error(T)) / (1 - 2 beta) is
+    explicit. Raises `ValueError` for decay >= 1/2.
+    """
+    tables = channel(teacher.activation)
+    continuum = Continuum(tables, teacher.decay, teacher.noise)
+    alpha = teacher.n_train / teacher.input_dim**2
+    gamma = teacher.width / teacher.input_dim
+    wanted = alpha / gamma
+    # Where nothing is learned: s of lambda = (alpha/gamma)(1 - 2 beta)/(Delta + g(1)) at x = 1, below every state that exists.
+    lowest = jnp.log(wanted * (1 - 2 * continuum.beta) / (continuum.noise + tables.total))
+    frozen, target = jax.lax.stop_gradient((continuum, wanted))
+    level = jnp.sort(jnp.maximum(frozen.levels(1536), jax.lax.stop_gradient(lowest) - 1e-2))
+    highest = jnp.maximum(level[-1], jnp.log(target * (1 - 2 * frozen.beta) / frozen.noise)) + 1.0
+    level = jnp.concatenate([level, highest[None]])
+    psi = target * level + jax.lax.map(frozen.concave, level, batch_size=128)
+    best = jnp.clip(jnp.argmax(psi), 1, level.shape[0] - 2)
+
+    def falling(s: Array, at: tuple[Continuum, Array]) -> Array:
+        return at[1] - at[0].samples(s)
+
+    root = decreasing_root(falling, level[best - 1], level[best + 1], (continuum, wanted))
+    threshold = tables.bayes.threshold
+    complete = continuum.samples(threshold) * gamma
+    gained = tables.total - continuum.error(threshold)
+    slope = 2 * continuum.beta * (continuum.noise + tables.total)
+    return FlatHierarchy(
+        continuum.error(root.value),
+        continuum.learned(root.value),
+        complete,
+        gained / slope,
+        root.residual,
+        root.converged,
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Collective first-order transitions: a finite fraction of all features learned at once, in the limit of infinite dimension.
+#
+# They exist for read-outs of similar size (decay < 1/2) when alpha(s) = gamma (Lambda Delta + sum W)/k falls along a
+# part of the branch. Homogeneous read-outs (decay 0) are learned all together. Derived for this package, not in Nguyen
+# and Barbier 2026.
+
+_LEVELS = 4096
+
+
+class CollectiveTransition(Result):
+    """All fields but `first_order` are NaN when the features are learned one after the other.
+
+    sample_ratio:               alpha = n/d^2 at which both states have the same free entropy.
+    coexistence:                lowest and highest alpha at which both exist.
+    fraction_before, _after:    k_c / k.    error_before, _after: errors.
+    overlap:                    of the weakest learned feature after the transition.
+    """
+
+    sample_ratio: Float[Array, ""]
+    coexistence: Float[Array, "end"]
+    fraction_before: Float[Array, ""]
+    fraction_after: Float[Array, ""]
+    error_before: Float[Array, ""]
+    error_after: Float[Array, ""]
+    overlap: Float[Array, ""]
+    first_order: Bool[Array, ""]
+
+
+@theory(traced=False, check=check_flat)
+def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
+    """The common tangent of c(s), which means equal areas under alpha(s) - alpha_c along s = ln(signal of the weakest feature).
+
+    For decay 0 the coexistence begins at the spinodal of the informed state. `teacher.n_train` plays no role. Not
+    traceable; accurate to 1e-9. `flat_hierarchy(...).first_order_ratio > 1` tells the same region for whole grids at once.
+
+    Raises `ValueError` for decay >= 1/2, where features are learned one by one.
+    """
+    tables = channel(teacher.activation)
+    homogeneous = float(teacher.decay) == 0
+    continuum = Continuum(tables, teacher.decay, teacher.noise)
+    gamma = float(teacher.width / teacher.input_dim)
+
+    def samples(s: float) -> float:
+        return float(_samples(continuum, jnp.asarray(s)))
+
+    threshold = float(tables.bayes.threshold)
+    level, on_grid = (np.asarray(part) for part in _on_grid(continuum))
+    if homogeneous:
+        top, middle = threshold, int(np.searchsorted(level, threshold))
+        highest = np.exp(threshold) * float(continuum.noise + tables.total)
+        bottom, lowest = _minimum(lambda s: _informed_samples(continuum, s), float(tables.informed.threshold), threshold + 20)
+        start = max(bottom, threshold)
+    else:
+        falling = np.flatnonzero(np.diff(on_grid) < -1e-12 * on_grid[1:])
+        if falling.size == 0:
+            none = jnp.asarray(jnp.nan)
+            return CollectiveTransition(none, jnp.full(2, jnp.nan), none, none, none, none, none, jnp.asarray(False))
+        first, middle = falling[0], falling[-1] + 1
+        top, highest = _minimum(lambda s: -samples(s), level[max(first - 1, 0)], level[first + 1])
+        highest = -highest
+        bottom, lowest = _minimum(samples, level[middle - 1], level[middle + 1])
+        start = bottom
+    lower, upper = level[0] - 40.0, level[-1] + 40.0
+
+    def before(alpha: float) -> float:
+        if homogeneous:
+            return float(np.log(alpha / float(continuum.noise + tables.total)))
+        return brentq(lambda s: samples(s) - alpha, lower, top, xtol=1e-14)
+
+    def after(alpha: float) -> float:
+        return brentq(lambda s: samples(s) - alpha, start, upper, xtol=1e-14)
+
+    def advantage(alpha: float) -> float:
+        states = [float(_concave(continuum, jnp.asarray(s))) + alpha * s for s in (before(alpha), after(alpha))]
+        return states[1] - states[0]
+
+    margin = 1e-9 * highest
+    alpha = brentq(advantage, samples(start) + margin, highest - margin, xtol=1e-14)
+    low, high = before(alpha), after(alpha)
+    states = [jnp.asarray(s) for s in (low, high)]
+    fractions = [jnp.zeros(()) if homogeneous else continuum.learned(states[0]), continuum.learned(states[1])]
+    errors = [alpha * (1 - 2 * continuum.beta) * jnp.exp(-s) - continuum.noise for s in states]
+    weakest = tables.overlap(jnp.maximum(states[1], threshold), tables.bayes)
+    return CollectiveTransition(
+        sample_ratio=jnp.asarray(alpha * gamma),
+        coexistence=jnp.asarray([lowest * gamma, highest * gamma]),
+        fraction_before=fractions[0],
+        fraction_after=fractions[1],
+        error_before=errors[0],
+        error_after=errors[1],
+        overlap=weakest,
+        first_order=jnp.asarray(True),
+    )
+
+
+_samples = eqx.filter_jit(Continuum.samples)
+_concave = eqx.filter_jit(Continuum.concave)
+
+
+@eqx.filter_jit
+def _on_grid(continuum: Continuum) -> tuple[Array, Array]:
+    level = continuum.levels(_LEVELS)
+    return level, jax.lax.map(continuum.samples, level, batch_size=256)
+
+
+def _informed_samples(continuum: Continuum, s: float) -> float:
+    """alpha / gamma of the metastable state of homogeneous read-outs: lambda Delta + W(lambda)."""
+    w = continuum.tables.state(jnp.asarray(s), continuum.tables.informed).unexplained
+    return float(jnp.exp(s) * continuum.noise + w)
+
+
+def _minimum(f: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    found = minimize_scalar(f, bounds=(float(low), float(high)), method="bounded", options={"xatol": 1e-10})
+    return float(found.x), float(found.fun)

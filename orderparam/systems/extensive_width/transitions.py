@@ -1,0 +1,178 @@
+"""The staircase: where each feature is learned, and the window in which learned and unlearned states coexist.
+
+With N = n/d the free entropy is Psi = N (level - ln N + 1) + c(level), c = sum_i M - Lambda Delta, so that its maximum over
+the level is a Legendre transform: the Bayes-optimal states at all N together are the concave envelope of c, and every chord
+that bridges a gap of the envelope is a transition, at N = minus its slope. A chord over one kink is one feature being
+learned; one over many is a collective first-order transition. Derived for this package, not in the cited paper (Nguyen and
+Barbier 2026).
+"""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.core.verb import theory
+from orderparam.systems.extensive_width.model import Teacher
+from orderparam.systems.extensive_width.state import RESIDUAL, LevelEquation
+
+_WIDEST = 2048
+_BETWEEN = 12  # levels from kink to kink,
+_SPACING = 0.005  # and nowhere further apart than this between the first and the last
+_FINE = 64  # by which they are divided around the touching points
+
+
+class Windows(Result):
+    """Where the states with and without feature j coexist, the j-1 stronger features being learned and no weaker one.
+
+    begin:    number of samples from which on the state with feature j learned exists (by its Bayes-optimal branch).
+    end:      number of samples up to which the state without it is preferred by the feature's own channel; begin and end differ
+              by d lambda_sigma g(q_sigma) for every feature.
+    overlap:  q_sigma, the overlap with which a feature appears.
+    Features in decreasing order of v^2. Both are infinite for those with v^2 below e^-80 of the largest.
+    """
+
+    begin: Float[Array, "feature"]
+    end: Float[Array, "feature"]
+    overlap: Float[Array, ""]
+
+
+class Staircase(Result):
+    """Every transition of the Bayes-optimal state, in increasing order of the number of samples.
+
+    n_train: where it happens. width_before, width_after: effective widths; they differ by more than 1 in a collective transition.
+    error_before, error_after: errors on both sides. residual: inaccuracy of the common tangent, relative.
+    converged: every residual is below 1e-8, and the transitions come in this order; false where the read-outs span so many orders
+        of magnitude that rounding hides some of the transitions.
+    """
+
+    n_train: Float[Array, "transition"]
+    width_before: Float[Array, "transition"]
+    width_after: Float[Array, "transition"]
+    error_before: Float[Array, "transition"]
+    error_after: Float[Array, "transition"]
+    residual: Float[Array, "transition"]
+    converged: Bool[Array, ""]
+
+
+@theory
+def coexistence_windows(teacher: Teacher) -> Windows:
+    """n = d (Lambda_j Delta + sum_i W(Lambda_j v_i^2)) at Lambda_j = lambda_sigma / v_j^2, with and without feature j.
+
+    For a teacher with homogeneous read-outs no feature is learned alone, and the windows say nothing: see
+    `collective_transition`.
+    """
+    problem = LevelEquation.of(teacher)
+    number = jnp.arange(problem.features.count)
+
+    def samples(level: Array, learned: Array) -> Array:
+        return (problem.excess(level, learned) + problem.samples) * teacher.input_dim
+
+    def window(at: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        level, j, present = at
+        learned, unlearned = samples(level, j + 1), samples(level, j)
+        return jnp.where(present, learned, jnp.inf), jnp.where(present, unlearned, jnp.inf)
+
+    begin, end = jax.lax.map(window, (problem.kinks, number, problem.features.present), batch_size=64)
+    return Windows(begin, end, problem.channel.overlap(problem.segments.threshold, problem.segments))
+
+
+@theory(traced=False)
+def staircase(teacher: Teacher) -> Staircase:
+    """All transitions of the Bayes-optimal state from n = 0 to infinity (`teacher.n_train` plays no role).
+
+    Not traceable: their number is a result. Positions are accurate to 1e-10. Raises `ValueError` for more than 2048 features.
+    """
+    count = teacher.readout.shape[0]
+    if count > _WIDEST:
+        raise ValueError(f"width = {count}: must be <= {_WIDEST} for its whole staircase")
+    problem = LevelEquation.of(teacher)
+    level = _levels(problem)
+    concave = _concave(problem, level)
+    hull = _upper_hull(level, concave)
+    gaps = np.diff(level, prepend=level[0], append=level[-1])
+    around = np.linspace(-1.0, 1.0, 2 * _FINE + 1)[:, None] * np.maximum(gaps[hull], gaps[hull + 1])
+    level = np.unique(np.concatenate([level[hull], (level[hull] + around).ravel()]))
+    concave = _concave(problem, level)
+    hull = _upper_hull(level, concave)
+    learned = np.asarray(jax.vmap(problem.learned)(jnp.asarray(level)))
+    left, right = hull[:-1], hull[1:]
+    # Touching points of a transition are on different branches; where the envelope is smooth, neighbours are on the same.
+    bridge = learned[left] < learned[right]
+    left, right = left[bridge], right[bridge]
+    ends = (level[left], level[right], learned[left], learned[right])
+    return _polish(problem, teacher.input_dim, *(jnp.asarray(part) for part in ends))
+
+
+def _levels(problem: LevelEquation) -> np.ndarray:
+    """Levels at and between all kinks, and beyond."""
+    kinks = np.asarray(problem.kinks)[np.asarray(problem.features.present)]
+    first, last = kinks[0], kinks[-1]
+    parts = np.linspace(0.0, 1.0, _BETWEEN + 1)[:-1]
+    between = kinks[:-1, None] + np.diff(kinks)[:, None] * parts
+    uniform = np.linspace(first, last, int((last - first) / _SPACING) + 1)
+    outside = [first - np.geomspace(0.001, 6.0, 2000), last + np.geomspace(0.001, 12.0, 4000)]
+    return np.unique(np.concatenate([between.ravel(), kinks, uniform, *outside]))
+
+
+@eqx.filter_jit
+def _c(problem: LevelEquation, level: Float[Array, "level"]) -> Float[Array, "level"]:
+    def c(level: Array) -> Array:
+        return problem.totals(level, problem.learned(level))[1] - jnp.exp(level) * problem.noise
+
+    return jax.lax.map(c, level, batch_size=256)
+
+
+def _concave(problem: LevelEquation, level: np.ndarray) -> np.ndarray:
+    """c at given levels; padded, so that few different numbers of them are compiled."""
+    padded = np.resize(level, 2 ** math.ceil(math.log2(len(level))))
+    return np.asarray(_c(problem, jnp.asarray(padded)))[: len(level)]
+
+
+def _upper_hull(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Indices of the upper convex hull of points sorted by x (Andrew 1979); equal x are kept once."""
+    hull: list[int] = []
+    for i in range(len(x)):
+        if hull and x[i] == x[hull[-1]]:
+            continue
+        while len(hull) > 1:
+            a, b = hull[-2], hull[-1]
+            if (y[b] - y[a]) * (x[i] - x[a]) > (y[i] - y[a]) * (x[b] - x[a]):
+                break
+            hull.pop()
+        hull.append(i)
+    return np.asarray(hull)
+
+
+@eqx.filter_jit
+def _polish(problem: LevelEquation, input_dim: Array | float, low: Array, high: Array, before: Array, after: Array) -> Staircase:
+    """Common tangents of c on two branches, by Newton steps: c'(a) = c'(b) = (c(b) - c(a)) / (b - a) = -N."""
+
+    def c(level: Array, learned: Array) -> Array:
+        return problem.totals(level, learned)[1] - jnp.exp(level) * problem.noise
+
+    def slope(level: Array, learned: Array) -> Array:
+        return -(problem.totals(level, learned)[0] + jnp.exp(level) * problem.noise)
+
+    def one(start: tuple[Array, Array, Array, Array]) -> tuple[Array, ...]:
+        a, b, before, after = start
+
+        def miss(ends: Array) -> Array:
+            chord = (c(ends[1], after) - c(ends[0], before)) / (ends[1] - ends[0])
+            return jnp.stack([slope(ends[0], before) - chord, slope(ends[1], after) - chord])
+
+        def step(ends: Array, _: None) -> tuple[Array, None]:
+            return ends - jnp.linalg.solve(jax.jacfwd(miss)(ends), miss(ends)), None
+
+        ends, _ = jax.lax.scan(step, jnp.stack([a, b]), None, length=8)
+        n = -slope(ends[0], before)
+        errors = [n * jnp.exp(-end) - problem.noise for end in ends]
+        return n * input_dim, errors[0], errors[1], jnp.max(jnp.abs(miss(ends))) / n
+
+    n, error_before, error_after, residual = jax.lax.map(one, (low, high, before, after), batch_size=64)
+    converged = jnp.all(residual < RESIDUAL) & jnp.all(jnp.diff(n) > 0)
+    return Staircase(n, before.astype(float), after.astype(float), error_before, error_after, residual, converged)

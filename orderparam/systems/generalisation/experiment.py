@@ -1,0 +1,316 @@
+"""Perceptrons that learn from a teacher in four ways, and networks that start from random labels they have memorised."""
+
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from orderparam.core.result import Result
+from orderparam.core.verb import experiment
+from orderparam.losses.margin import shortest_vector
+from orderparam.systems.generalisation.model import ImageClassifier, PerceptronLearning
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Perceptrons that really learn from a teacher: by Hebb's rule, by the largest margin, at random, and as badly as possible.
+
+_STEP = 0.9  # away from the teacher; from 1 on the consistent student nearest to it may be the origin
+
+
+class Learned(Result):
+    """Means over independent data sets. overlap with the teacher and error, each with its standard error; training_error.
+
+    converged: what was optimised meets its conditions to 1e-9.
+    """
+
+    overlap: Float[Array, ""]
+    overlap_error: Float[Array, ""]
+    error: Float[Array, ""]
+    error_error: Float[Array, ""]
+    training_error: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+@experiment
+def trained_student(
+    system: PerceptronLearning,
+    key: PRNGKeyArray,
+    *,
+    learner: Literal["Hebb", "largest margin"] = "largest margin",
+    data_sets: int = 8,
+) -> Learned:
+    """w = sum_mu y_mu x_mu, or the student of largest margin."""
+    teacher, signed = _data(key, *_sizes(system), data_sets)
+    student, found = (signed.sum(axis=1), True) if learner == "Hebb" else _largest_margin(np.asarray(signed))
+    return _summary(_overlap(teacher, student), _wrong(signed, student), found)
+
+
+@experiment
+def sampled_students(
+    system: PerceptronLearning,
+    key: PRNGKeyArray,
+    *,
+    learner: Literal["Gibbs", "Bayes"] = "Gibbs",
+    data_sets: int = 8,
+    steps: int = 4000,
+) -> Learned:
+    """Students drawn uniformly from those without a training error: the mean of their errors, or the error of their vote.
+
+    Hit and run: from the student of largest margin, `steps` times, to a random point of the part of a random great circle on
+    which no example is misclassified; the first quarter is left out. Two chains for every data set: with the means m and
+    m' of their students (of length one), the mean of infinitely many has the overlap (m + m').w_0/(2 sqrt(m.m')) with the
+    teacher, m.m' averaged over data sets. The chains need many more than d^2 steps to forget their start.
+    """
+    for_data, for_chain = jax.random.split(key)
+    teacher, signed = _data(for_data, *_sizes(system), data_sets)
+    start, found = _largest_margin(np.asarray(signed))
+    students = _hit_and_run(for_chain, jnp.tile(signed, (2, 1, 1)), jnp.tile(jnp.asarray(start), (2, 1)), steps)
+    both = students.reshape(2, data_sets, *students.shape[1:])
+    wrong = jnp.mean(jnp.stack([_wrong(signed, chain) for chain in both]))
+    if learner == "Gibbs":
+        return _summary(jnp.moveaxis(jnp.stack([_overlap(teacher, chain) for chain in both]), 0, 1), wrong, found)
+    first, second = both.mean(axis=2)
+    alike = jnp.mean(jnp.sum(first * second, axis=1))
+    vote = jnp.sum((first + second) * teacher, axis=1) / (2 * jnp.sqrt(alike))
+    return _summary(vote, wrong, found)
+
+
+@experiment
+def worst_student(system: PerceptronLearning, key: PRNGKeyArray, *, data_sets: int = 8, rounds: int = 20) -> Learned:
+    """A student without a training error that is as far from the teacher as projected steps away from it lead.
+
+    From the largest margin on, w <- the point nearest to w/|w| - 0.9 w_0 of the cone of consistent students, `rounds` times.
+    Where the worst student points away from the teacher, for n < 2d, it is found; elsewhere others may be worse.
+    """
+    teacher, signed = (np.asarray(x) for x in _data(key, *_sizes(system), data_sets))
+    student, found = _largest_margin(signed)
+    for _ in range(rounds):
+        away = student / np.linalg.norm(student, axis=1, keepdims=True) - _STEP * teacher
+        change, met = zip(*(shortest_vector(one, -one @ w) for one, w in zip(signed, away)))
+        student, found = away + np.stack(change), found and all(met)
+    return _summary(_overlap(teacher, student), _wrong(signed, student), found)
+
+
+def _sizes(system: PerceptronLearning) -> tuple[int, int]:
+    d = system.size("input_dim")
+    return d, max(1, round(float(system.sample_ratio) * d))
+
+
+def _data(key: PRNGKeyArray, d: int, n: int, sets: int) -> tuple[Float[Array, "set d"], Float[Array, "set n d"]]:
+    """Teachers of length one, and examples multiplied by their labels."""
+    for_teacher, for_inputs = jax.random.split(key)
+    teacher = jax.random.normal(for_teacher, (sets, d))
+    teacher = teacher / jnp.linalg.norm(teacher, axis=1, keepdims=True)
+    inputs = jax.random.normal(for_inputs, (sets, n, d))
+    return teacher, inputs * jnp.sign(jnp.einsum("snd,sd->sn", inputs, teacher))[..., None]
+
+
+def _largest_margin(signed: np.ndarray) -> tuple[np.ndarray, bool]:
+    """The student of largest margin of each data set, and whether all were found."""
+    ones = np.ones(signed.shape[1])
+    students, found = zip(*(shortest_vector(one, ones) for one in signed))
+    return np.stack(students), all(found)
+
+
+def _overlap(teacher: Any, student: Any) -> Float[Array, "set *draw"]:
+    """student: one of each data set, or several in a dimension after the first."""
+    return jnp.einsum("sd,s...d->s...", teacher, student) / jnp.linalg.norm(student, axis=-1)
+
+
+def _wrong(signed: Any, student: Any) -> Float[Array, ""]:
+    """The share of examples with the wrong sign; those on the border are right."""
+    return jnp.mean(jnp.einsum("snd,s...d->sn...", signed, student) < -1e-9)
+
+
+def _summary(overlap: Float[Array, "set *draw"], wrong: Float[Array, ""], found: bool) -> Learned:
+    error = jnp.arccos(jnp.clip(overlap, -1, 1)) / np.pi
+    means = [x.reshape(len(x), -1).mean(axis=1) for x in (overlap, error)]
+    pairs = [(jnp.mean(x), _spread(x)) for x in means]
+    return Learned(*pairs[0], *pairs[1], wrong, jnp.asarray(found))
+
+
+def _spread(values: Float[Array, "set"]) -> Float[Array, ""]:
+    return jnp.std(values, ddof=1) / jnp.sqrt(values.size) if values.size > 1 else jnp.asarray(jnp.nan)
+
+
+@partial(jax.jit, static_argnames=("steps",))
+def _hit_and_run(
+    key: PRNGKeyArray, signed: Float[Array, "set n d"], start: Float[Array, "set d"], steps: int
+) -> Float[Array, "set draw d"]:
+    """Every tenth student of the chains, the first quarter left out, of length one."""
+
+    def step(state: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], Array]:
+        student, fields = state
+        for_direction, for_place = jax.random.split(key)
+        direction = jax.random.normal(for_direction, student.shape)
+        change = jnp.einsum("snd,sd->sn", signed, direction)
+        # fields cos t + change sin t >= 0 for t within pi/2 of atan(change/fields)
+        places = jnp.arctan2(change, fields)
+        low, high = jnp.max(places, axis=1) - np.pi / 2, jnp.min(places, axis=1) + np.pi / 2
+        t = (low + (high - low) * jax.random.uniform(for_place, low.shape))[:, None]
+        student = student * jnp.cos(t) + direction * jnp.sin(t)
+        fields = jnp.maximum(fields * jnp.cos(t) + change * jnp.sin(t), 0.0)
+        return (student, fields), student
+
+    start = start / jnp.linalg.norm(start, axis=1, keepdims=True) * np.sqrt(start.shape[1])
+    fields = jnp.einsum("snd,sd->sn", signed, start)
+    _, path = jax.lax.scan(step, (start, fields), jax.random.split(key, steps))
+    kept = jnp.moveaxis(path[steps // 4 :: 10], 0, 1)
+    return kept / jnp.linalg.norm(kept, axis=-1, keepdims=True)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Networks trained from a random start and from one that has memorised random labels, with and without regularisation.
+#
+# The protocol of Liu, Papailiopoulos and Achlioptas (2019). Weights are in float32 and start from He's distribution; no biases.
+
+ARMS = ("random start", "adversarial start", "adversarial start, regularised", "random start, regularised")
+_CLASSES = 10
+_EVERY = 10  # epochs between two looks at the training error
+
+Weights = tuple[Array, ...]
+
+
+class Trained(Result):
+    """error: the share of wrong test pictures. train_error: of training pictures. converged: the latter is zero."""
+
+    error: Float[Array, ""]
+    train_error: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class Arms(Result):
+    """For each of `ARMS`: error on the test pictures, train_error, weight_norm, and distance from the random start in weights.
+
+    memorised: the share of random labels that the adversarial start reproduces. converged: no arm has a training error.
+    """
+
+    error: Float[Array, "arm"]
+    train_error: Float[Array, "arm"]
+    weight_norm: Float[Array, "arm"]
+    distance: Float[Array, "arm"]
+    memorised: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class _Rates(NamedTuple):
+    learning_rate: Float[Array, ""] | float
+    momentum: Float[Array, ""] | float
+    weight_decay: Float[Array, ""] | float
+
+
+@experiment
+def trained_network(system: ImageClassifier, key: PRNGKeyArray, *, max_epochs: int = 500) -> Trained:
+    """Plain SGD from a random start until no training example is wrong (looked at every 10 epochs)."""
+    train, test, start, key = _prepared(system, key)
+    rates = _Rates(system.learning_rate, jnp.zeros(()), jnp.zeros(()))
+    weights = _sgd(start, train, rates, key, system.size("batch_size"), 0, max_epochs)
+    wrong = _wrong_share(weights, *train)
+    return Trained(_wrong_share(weights, *test), wrong, wrong == 0)
+
+
+@experiment
+def bad_minima(system: ImageClassifier, key: PRNGKeyArray, *, max_epochs: int = 600, regularised_epochs: int = 400) -> Arms:
+    """One network along four ways to zero training error.
+
+    The adversarial start: the random one, trained with momentum on `copies` copies of each training picture, of each of which a
+    random share `dropped` of the pixels is blackened, with labels drawn at random, until all are reproduced. From either start,
+    on the true labels: plain SGD until no training example is wrong; SGD with momentum and weight decay, at least
+    `regularised_epochs` epochs.
+    """
+    train, test, random, key = _prepared(system, key)
+    for_copies, for_labels, *keys = jax.random.split(key, 7)
+    copies = jnp.tile(train[0], (system.size("copies"), 1))
+    copies = jnp.where(jax.random.uniform(for_copies, copies.shape) < system.dropped, 0.0, copies).astype(jnp.float32)
+    noise = copies, jax.random.randint(for_labels, (len(copies),), 0, _CLASSES)
+    batch, zero = system.size("batch_size"), jnp.zeros(())
+    plain = _Rates(system.learning_rate, zero, zero)
+    careful = _Rates(system.learning_rate, system.momentum, system.weight_decay)
+    memorise = _Rates(system.learning_rate, system.momentum, zero)
+    adversarial = _sgd(random, noise, memorise, keys[0], batch, 0, max_epochs)
+    ways = [
+        (random, plain, 0),
+        (adversarial, plain, 0),
+        (adversarial, careful, regularised_epochs),
+        (random, careful, regularised_epochs),
+    ]
+    ends = [_sgd(start, train, rates, k, batch, least, max_epochs + least) for (start, rates, least), k in zip(ways, keys[1:])]
+    train_error = jnp.stack([_wrong_share(end, *train) for end in ends])
+    return Arms(
+        error=jnp.stack([_wrong_share(end, *test) for end in ends]),
+        train_error=train_error,
+        weight_norm=jnp.stack([_norm(end) for end in ends]),
+        distance=jnp.stack([_norm(jax.tree.map(jnp.subtract, end, random)) for end in ends]),
+        memorised=1 - _wrong_share(adversarial, *noise),
+        converged=jnp.all(train_error == 0),
+    )
+
+
+def _prepared(system: ImageClassifier, key: PRNGKeyArray) -> tuple:
+    """Training and test examples, a network at its random start, and a key."""
+    n, width, pixels = system.size("n_train"), system.size("width"), system.inputs.shape[1]
+    inputs, labels = system.inputs.astype(jnp.float32), system.labels.astype(int)
+    for_weights, key = jax.random.split(key)
+    shapes = (pixels, width), (width, width), (width, _CLASSES)
+    start = tuple(
+        jax.random.normal(k, shape, jnp.float32) * jnp.sqrt(2 / shape[0]).astype(jnp.float32)
+        for k, shape in zip(jax.random.split(for_weights, 3), shapes)
+    )
+    return (inputs[:n], labels[:n]), (inputs[n:], labels[n:]), start, key
+
+
+def _outputs(weights: Weights, inputs: Float[Array, "example pixel"]) -> Float[Array, "example class"]:
+    first, second, last = weights
+    return jax.nn.relu(jax.nn.relu(inputs @ first) @ second) @ last
+
+
+@jax.jit
+def _wrong_share(weights: Weights, inputs: Array, labels: Array) -> Float[Array, ""]:
+    return jnp.mean((jnp.argmax(_outputs(weights, inputs), axis=1) != labels).astype(float))
+
+
+def _norm(weights: Weights) -> Float[Array, ""]:
+    return optax.tree.norm(jax.tree.map(lambda leaf: leaf.astype(float), weights))
+
+
+@partial(jax.jit, static_argnames=("batch",))
+def _sgd(
+    start: Weights, data: tuple[Array, Array], rates: _Rates, key: PRNGKeyArray, batch: int, least: int, most: int
+) -> Weights:
+    """SGD in epochs of random batches until no example is wrong, from `least` to `most` epochs; the last part of an epoch that
+    fills no batch is left out."""
+    inputs, labels = data
+    rates = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), rates)
+    batch = min(batch, len(labels))
+    batches = len(labels) // batch
+
+    def loss(weights: Weights, chosen: Array) -> Float[Array, ""]:
+        outputs = _outputs(weights, inputs[chosen])
+        return jnp.mean(optax.losses.softmax_cross_entropy_with_integer_labels(outputs, labels[chosen]))
+
+    def step(state: tuple[Weights, Weights], chosen: Array) -> tuple[tuple[Weights, Weights], None]:
+        weights, change = state
+        slope = jax.grad(loss)(weights, chosen)
+        change = jax.tree.map(
+            lambda c, g, w: rates.momentum * c - rates.learning_rate * (g + rates.weight_decay * w), change, slope, weights
+        )
+        return (jax.tree.map(jnp.add, weights, change), change), None
+
+    def epoch(state: tuple[Weights, Weights], key: PRNGKeyArray) -> tuple[tuple[Weights, Weights], None]:
+        order = jax.random.permutation(key, len(labels))[: batches * batch]
+        return jax.lax.scan(step, state, order.reshape(batches, batch))[0], None
+
+    def stretch(state: tuple) -> tuple:
+        moving, count = state
+        keys = jax.random.split(jax.random.fold_in(key, count), _EVERY)
+        return jax.lax.scan(epoch, moving, keys)[0], count + _EVERY
+
+    def unfinished(state: tuple) -> Bool[Array, ""]:
+        (weights, _), count = state
+        return (count < least) | ((count < most) & (_wrong_share(weights, inputs, labels) > 0))
+
+    begin = (start, jax.tree.map(jnp.zeros_like, start)), jnp.asarray(0)
+    return jax.lax.while_loop(unfinished, stretch, begin)[0][0]

@@ -1,1 +1,0 @@
-"""Global minima of the training error that do not generalise, and how SGD gets there."""

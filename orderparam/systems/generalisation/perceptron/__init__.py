@@ -1,1 +1,0 @@
-"""A perceptron that learns from a perceptron: the worst, the typical and the measured error."""

@@ -1,0 +1,287 @@
+"""Training in time, and what can be pruned from a trained network."""
+
+from typing import Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from orderparam.core.result import Result
+from orderparam.core.verb import experiment
+from orderparam.gaussian import hermite
+from orderparam.sampling import sample
+from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
+from orderparam.systems.kernel_adaptation.network import over
+from orderparam.systems.kernel_adaptation.two_layers.experiment import (
+    TEST_POINTS,
+    TwoLayerPosterior,
+    TwoLayerWeights,
+    draw_data,
+    training_set,
+)
+from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Noisy training with weight decay, followed in time: gradient descent plus noise, whose equilibrium is the posterior.
+#
+# With L = (1/2) sum_mu (f(x_mu) - y_mu)^2 and temperature T every layer obeys
+#
+#     d theta = -(gamma theta + dL/d theta) ds + sqrt(2T) dB,  gamma_w = T d / weight_variance,  gamma_a = T N / readout_variance.
+#
+# With the learning rate step / gamma of its layer every weight forgets its start in the same time: in units of the
+# prior, u <- u - step (u + (1/T) dL/du) + sqrt(2 step) xi. With one learning rate, step / gamma_a, the hidden weights
+# are slower by gamma_w / gamma_a = (d / weight_variance) / (N / readout_variance): in a wide network the read-out fits
+# the training set on features that have hardly moved yet. Time is step times the number of steps, one unit being the
+# time in which the weight decay of the read-out alone would act. The equilibrium does not depend on the learning rates.
+
+STARTS = ("prior", "informed")
+
+
+class Snapshot(eqx.Module):
+    """What is recorded of the network at one time."""
+
+    output: Float[Array, "mode"]
+    train_learnability: Float[Array, "mode"]
+    train_error: Float[Array, ""]
+    test_error: Float[Array, ""]
+    spread: Float[Array, ""]
+    specialised: Float[Array, ""]
+
+
+class TrainedNetwork(Result):
+    """One training run; arrays over `record` are at the times `time`.
+
+    test_learnability:  f_k / y_k with f_k = E_x f h_k over the whole input distribution; NaN where the target has no h_k.
+    train_learnability: sum f h_k / sum y h_k over the training set.
+    train_error, test_error: mean of (f - y)^2 over the training set, and over 2000 fresh inputs.
+    specialised:        number of neurons with |w . w_*| > boundary.
+    output, spread:     f_k and d <rho^2>/weight_variance, averaged over the second half of the run: those of the posterior, once
+                        the start is forgotten.
+    inflation:          bound on the factor by which the step inflates the variance of any mode of the weights, 1/(1 - step A/2)
+                        with A the largest curvature at the end. converged: it is below 1.2.
+    """
+
+    degree: Float[Array, "mode"]
+    time: Float[Array, "record"]
+    test_learnability: Float[Array, "record mode"]
+    train_learnability: Float[Array, "record mode"]
+    train_error: Float[Array, "record"]
+    test_error: Float[Array, "record"]
+    specialised: Float[Array, "record"]
+    output: Float[Array, "mode"]
+    spread: Float[Array, ""]
+    inflation: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class _Recorder(eqx.Module):
+    posterior: TwoLayerPosterior
+    test_inputs: Float[Array, "test input"]
+    test_targets: Float[Array, "test"]
+    boundary: Float[Array, ""]
+
+    def __call__(self, weights: TwoLayerWeights) -> Snapshot:
+        posterior = self.posterior
+        rho = posterior.layer.scale * weights.hidden[:, 0]
+        train, test = (posterior.output(weights, x).astype(float) for x in (posterior.x, self.test_inputs))
+        h = jnp.stack([hermite(k, posterior.x[:, 0]) for k in posterior.layer.degrees])
+        return Snapshot(
+            output=posterior.mode_outputs(weights.hidden, posterior.layer.amplitude * weights.readout),
+            train_learnability=(h @ train) / (h @ posterior.y),
+            train_error=jnp.mean((train - posterior.y) ** 2),
+            test_error=jnp.mean((test - self.test_targets) ** 2),
+            spread=jnp.mean(weights.hidden[:, 0] ** 2),
+            specialised=jnp.sum(jnp.abs(rho) > self.boundary).astype(float),
+        )
+
+
+@experiment
+def langevin_training(
+    system: TwoLayerNetwork,
+    key: PRNGKeyArray,
+    *,
+    duration: float = 20.0,
+    step: float = 0.004,
+    records: int = 100,
+    start: Literal["prior", "informed"] = "prior",
+    boundary: float = 0.5,
+    one_rate: bool = False,
+) -> TrainedNetwork:
+    """Langevin training on one random training set, recorded `records` times at equal intervals.
+
+    one_rate: whether all weights have the same learning rate, as in plain gradient descent, and not one for each layer.
+
+    start: "prior", or "informed", every neuron at w = +-w_* plus a prior draw across. The training set depends on the key alone
+    and is that of `sampled_network`. Raises `ValueError` for a step at which training is unstable.
+    """
+    data_key, start_key, run_key = jax.random.split(key, 3)
+    layer = system.hidden
+    posterior = TwoLayerPosterior(layer, *training_set(system, key))
+    fresh = draw_data(system, jax.random.fold_in(data_key, 1), TEST_POINTS)
+    thin = max(1, round(duration / records / step))
+    ratio = layer.dim / layer.weight_variance * layer.readout_variance / layer.width if one_rate else 1.0
+    run = sample(
+        posterior,
+        posterior.starts(1, int(start == "informed"), start_key),
+        jax.random.fold_in(run_key, STARTS.index(start)),
+        method="langevin",
+        step_size=step,
+        warmup=0,
+        samples=records,
+        thin=thin,
+        scale=TwoLayerWeights(jnp.sqrt(ratio), jnp.ones(())),
+        observe=_Recorder(posterior, *fresh, jnp.asarray(boundary)),
+    )
+    path = jax.tree.map(lambda values: values[0], run.observables)
+    late = slice(records // 2, None)
+    return TrainedNetwork(
+        degree=jnp.asarray(layer.degrees, float),
+        time=step * thin * jnp.arange(1, records + 1),
+        test_learnability=over(path.output, layer.y),
+        train_learnability=path.train_learnability,
+        train_error=path.train_error,
+        test_error=path.test_error,
+        specialised=path.specialised,
+        output=jnp.mean(path.output[late], axis=0),
+        spread=jnp.mean(path.spread[late]),
+        inflation=run.variance_inflation[0],
+        converged=run.variance_inflation[0] < 1.2,
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Pruning a trained classifier in its latent kernel: how few directions of the hidden layer carry what was learned.
+#
+# A network f = A phi(h(x)) with two hidden layers is trained by gradient descent on the loss |f - y|^2 / (2T), with
+# weight decay towards the weights u_0 of the start, |u - u_0|^2 / 2 in units of the prior; the read-out starts at zero.
+# What no example determines keeps its random value, as it does at the equilibrium of noisy training. With the
+# activations Phi (examples, units) of the last hidden layer on the training set and Phi^T Phi / examples = U
+# diag(eigenvalues) U^T, rank k is kept by
+#
+#     Phi -> Phi U_k U_k^T,   folded into the read-out A -> A U_k U_k^T, without retraining.
+#
+# Seroussi, Naveh, Ringel 2023: what feature learning adds to the latent kernel lies in few directions, so that the bulk can go.
+
+
+class ClassifierWeights(NamedTuple):
+    """Weights in units of the prior."""
+
+    first: Float[Array, "unit input"]
+    second: Float[Array, "unit unit"]
+    readout: Float[Array, "class unit"]
+
+
+class Pruned(Result):
+    """One trained network, pruned to every rank.
+
+    accuracy:        share of the test set classified rightly with the `rank` leading directions of the latent kernel kept.
+    random_accuracy: with as many random orthonormal directions.
+    magnitude_accuracy: with the `rank` units of the largest read-out weights kept, all others switched off.
+    trace:           share of the trace of the latent kernel that the kept directions hold.
+    full_accuracy:   of the whole network. eigenvalues: of C, falling, over their sum.
+    participation:   (sum eigenvalues)^2 / sum eigenvalues^2, the number of directions in use.
+    moved:           |change of the hidden weights| / |hidden weights at the start|: small in lazy training.
+    train_accuracy:  of the whole network on its training set. converged: the gradient's norm is below a hundredth of the first.
+    """
+
+    rank: Float[Array, "kept"]
+    accuracy: Float[Array, "kept"]
+    random_accuracy: Float[Array, "kept"]
+    magnitude_accuracy: Float[Array, "kept"]
+    trace: Float[Array, "kept"]
+    full_accuracy: Float[Array, ""]
+    train_accuracy: Float[Array, ""]
+    eigenvalues: Float[Array, "direction"]
+    participation: Float[Array, ""]
+    moved: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+RANKS = (1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 24, 32, 64, 128)
+
+
+@experiment
+def pruned_classifier(
+    system: Classifier, key: PRNGKeyArray, *, steps: int = 1000, learning_rate: float = 0.02, train_hidden: bool = True
+) -> Pruned:
+    """Trains by Adam on the whole training set, the rate falling to zero as a cosine, and prunes the last hidden layer.
+
+    train_hidden: False trains the read-out alone, on the features of the start: the fixed kernel of a random network.
+    """
+    draw_key, random_key = jax.random.split(key)
+    width = system.size("width")
+    first_key, second_key = jax.random.split(draw_key)
+    start = ClassifierWeights(
+        jax.random.normal(first_key, (width, system.inputs.shape[1]), jnp.float32),
+        jax.random.normal(second_key, (width, width), jnp.float32),
+        jnp.zeros((system.targets.shape[1], width), jnp.float32),
+    )
+    end, gradients = _train(system, start, steps, learning_rate, train_hidden)
+    ranks = (*(k for k in RANKS if k < width), width)
+    train, test = (latent(end, jnp.asarray(x)) for x in (system.inputs, system.test_inputs))
+    values, vectors = jnp.linalg.eigh(train.T @ train / train.shape[0])
+    values, vectors = values[::-1], vectors[:, ::-1]
+    random = jnp.linalg.qr(jax.random.normal(random_key, (width, width)))[0]
+    largest = jnp.eye(width)[:, jnp.argsort(-jnp.sum(end.readout**2, axis=0))]
+    labels = jnp.argmax(system.test_targets, axis=1)
+
+    def accuracies(basis: Array) -> Array:
+        kept = [jnp.argmax(test @ basis[:, :k] @ (basis[:, :k].T @ end.readout.T), axis=1) == labels for k in ranks]
+        return jnp.mean(jnp.stack(kept), axis=1)
+
+    fitted = jnp.argmax(train @ end.readout.T, axis=1) == jnp.argmax(system.targets, axis=1)
+    hidden = [(b - a, a) for a, b in zip(start[:2], end[:2])]
+    moved = jnp.sqrt(sum(jnp.sum(change**2) for change, _ in hidden) / sum(jnp.sum(a**2) for _, a in hidden))
+    return Pruned(
+        rank=jnp.asarray(ranks, float),
+        accuracy=accuracies(vectors),
+        random_accuracy=accuracies(random),
+        magnitude_accuracy=accuracies(largest),
+        trace=jnp.cumsum(values)[jnp.asarray(ranks) - 1] / jnp.sum(values),
+        full_accuracy=jnp.mean(jnp.argmax(test @ end.readout.T, axis=1) == labels),
+        train_accuracy=jnp.mean(fitted),
+        eigenvalues=values / jnp.sum(values),
+        participation=jnp.sum(values) ** 2 / jnp.sum(values**2),
+        moved=moved,
+        converged=gradients[1] < 1e-2 * gradients[0],
+    )
+
+
+def latent(layers: ClassifierWeights, x: Float[Array, "example input"]) -> Float[Array, "example unit"]:
+    """Activations of the last hidden layer."""
+    first, second = (weights.astype(x.dtype) for weights in layers[:2])
+    h = jax.nn.relu(x @ first.T / x.shape[1] ** 0.5)
+    return jax.nn.relu(h @ second.T * (2 / second.shape[1]) ** 0.5)
+
+
+@eqx.filter_jit
+def _train(
+    system: Classifier, start: ClassifierWeights, steps: int, rate: float, train_hidden: bool
+) -> tuple[ClassifierWeights, Float[Array, "2"]]:
+    """The trained weights, and the norms of the gradient at the start and at the end."""
+    single = (system.inputs, system.targets, system.chi, system.temperature)
+    x, y, chi, temperature = (jnp.asarray(numbers, jnp.float32) for numbers in single)
+    optimiser = optax.adam(optax.cosine_decay_schedule(rate, steps))
+
+    def energy(layers: ClassifierWeights) -> Array:
+        phi = latent(layers, x)
+        f = phi @ layers.readout.T / jnp.sqrt(chi * phi.shape[1])
+        changed = sum(jnp.sum((b - a) ** 2) for a, b in zip(start, layers)) / 2
+        return jnp.sum((f - y) ** 2) * chi / (2 * temperature) + changed
+
+    def slope(layers: ClassifierWeights) -> ClassifierWeights:
+        found = jax.grad(energy)(layers)
+        still = jax.tree.map(jnp.zeros_like, found)
+        return found if train_hidden else still._replace(readout=found.readout)
+
+    def body(carry: tuple[ClassifierWeights, optax.OptState], _: None) -> tuple[tuple[ClassifierWeights, optax.OptState], None]:
+        layers, state = carry
+        updates, state = optimiser.update(slope(layers), state)
+        return (optax.apply_updates(layers, updates), state), None
+
+    (end, _), _ = jax.lax.scan(body, (start, optimiser.init(start)), length=steps)
+    slopes = [jax.tree.leaves(slope(layers)) for layers in (start, end)]
+    norms = jnp.sqrt(jnp.stack([sum(jnp.sum(leaf**2) for leaf in leaves) for leaves in slopes]))
+    return jax.tree.map(lambda weights: weights.astype(float), end), norms.astype(float)

@@ -1,1 +1,0 @@
-"""From the kernel that never moves to weights with their full distribution."""

@@ -1,1 +1,0 @@
-"""Theories of a learning curve from a spectrum, one set of assumptions a file."""

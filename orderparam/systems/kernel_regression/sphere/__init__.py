@@ -1,1 +1,0 @@
-"""Inputs on a sphere: polynomials are learned degree by degree."""

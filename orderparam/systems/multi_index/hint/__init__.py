@@ -1,1 +1,0 @@
-"""A parity of three directions, one of which is known in part."""

@@ -1,0 +1,94 @@
+"""Targets as fields of systems, and quadrature for targets that nobody chose to be smooth."""
+
+import functools
+import itertools
+from functools import cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from orderparam.gaussian.target import Target, target
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Targets as fields of systems: text that is equal where it is the same, so that it compiles once.
+
+read = functools.cache(target)
+
+
+def formula(what: Any) -> str | Target:
+    """What a field keeps of a target: its text, or a `Target` for a Python function. Raises `ValueError` for what is none."""
+    return read(what.strip()).name if isinstance(what, str) else target(what)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Quadrature for targets that nobody chose to be smooth: kinks on coordinate planes, square-root singularities at
+# extrema.
+#
+# In NumPy: a target is looked at once, and compiling would take longer than computing.
+
+REACH = 12.0  # the standard normal density beyond is 2e-32
+NODES = {1: 40, 2: 40, 3: 20, 4: 12}  # Gauss nodes on each half line, by dimension
+
+
+@cache
+def half_line_rule(nodes: int) -> tuple[Float[np.ndarray, "node"], Float[np.ndarray, "node"]]:
+    """Gauss rule of the standard normal density on z > 0, mirrored to z < 0: exact for functions that are a polynomial
+    on either side, signs and absolute values of coordinates included. Recursion coefficients by the Stieltjes procedure
+    on a fine rule."""
+    x, w = np.polynomial.legendre.leggauss(600)
+    x, w = 7.5 * (x + 1), 7.5 * w
+    w = w * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    alpha, beta = np.zeros(nodes), np.zeros(nodes)
+    previous, current = np.zeros_like(x), np.ones_like(x) / np.sqrt(w.sum())
+    for n in range(nodes):
+        alpha[n] = np.sum(w * x * current**2)
+        following = (x - alpha[n]) * current - (beta[n - 1] if n else 0.0) * previous
+        beta[n] = np.sqrt(np.sum(w * following**2))
+        previous, current = current, following / beta[n]
+    values, vectors = np.linalg.eigh(np.diag(alpha) + np.diag(beta[:-1], 1) + np.diag(beta[:-1], -1))
+    weights = w.sum() * vectors[0] ** 2
+    return np.concatenate([-values[::-1], values]), np.concatenate([weights[::-1], weights])
+
+
+def hermite_values(count: int, z: Float[np.ndarray, "*batch"]) -> Float[np.ndarray, "{count} *batch"]:
+    """h_0(z) .. h_{count-1}(z)."""
+    rows = [np.ones_like(z), np.asarray(z, float)]
+    for n in range(1, count - 1):
+        rows.append((z * rows[-1] - np.sqrt(n) * rows[-2]) / np.sqrt(n + 1))
+    return np.stack(rows[:count])
+
+
+def grid(dimension: int, nodes: int) -> tuple[Float[np.ndarray, "*node index"], Float[np.ndarray, "*node"]]:
+    """Tensor grid of the half-line rule and its weights."""
+    z, w = half_line_rule(nodes)
+    weights = np.ones(())
+    for _ in range(dimension):
+        weights = np.multiply.outer(weights, w)
+    return np.stack(np.meshgrid(*[z] * dimension, indexing="ij"), axis=-1), weights
+
+
+@cache
+def _double_exponential_unit(fineness: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of tanh-sinh quadrature on [0, 1] (Takahasi and Mori 1974), `fineness` steps to a unit of t."""
+    t = np.arange(-3 * fineness, 3 * fineness + 1) / fineness
+    u = np.pi / 2 * np.sinh(t)
+    return 1 / (1 + np.exp(-2 * u)), np.pi / (4 * fineness) * np.cosh(t) / np.cosh(u) ** 2
+
+
+def double_exponential(cuts: np.ndarray, fineness: int = 16, blunt: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on the intervals between the cuts; long intervals are split so that the Gaussian is resolved.
+
+    blunt: nodes nearer to an end than this fraction of the interval are evaluated at 4/9 of it, right for integrands
+    a + b sqrt(distance), where what is to be integrated drowns in rounding towards the ends. No node is at an end.
+    """
+    edges = np.unique(
+        np.concatenate([np.linspace(a, b, max(2, int(np.ceil((b - a) / 2)) + 1)) for a, b in itertools.pairwise(cuts)])
+    )
+    x, w = _double_exponential_unit(fineness)
+    x = np.where(x < blunt, 4 / 9 * blunt, np.where(x > 1 - blunt, 1 - 4 / 9 * blunt, x))
+    low, high = edges[:-1, None], edges[1:, None]
+    z, w = low + (high - low) * x, (high - low) * w
+    margin = 4 * np.spacing(np.maximum(np.abs(low), np.abs(high)))
+    inside = (z > low + margin) & (z < high - margin)
+    return z[inside], w[inside]

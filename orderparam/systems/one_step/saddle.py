@@ -1,0 +1,290 @@
+"""The asymptotics of a convex read-out on spiked features: what the data ask of the features, and what the features answer.
+
+Given the projection k of an input on the spike, features of group s are mu_0^s(k) + mu_1^s(k) (bulk.x + its part along the
+spike, k w.v) + mu_2^s(k) xi, and the teacher's field is overlap k + sqrt(1 - overlap^2) t. The read-out's field at a new example
+is then Gaussian given k, with
+
+    mean  m.mu_0(k) + k zeta.mu_1(k),      variance  Q(k) = mu_1.q1.mu_1 + sum_s mu_2^2 q2,      covariance with t  psi.mu_1(k),
+
+and a training example moves it by V(k) = mu_1.V1.mu_1 + sum_s mu_2^2 V2. With g of `orderparam.losses.Channel` at every k and
+load = n/p, the data ask for
+
+    M_st   = load E mu_1 mu_1 (-dg/dw)      L_s   = ridge + load E mu_2^2 (-dg/dw)      zh_s = load E k mu_1 g
+    qh1_st = load E mu_1 mu_1 g^2           qh2_s = load E mu_2^2 g^2                   ph_s = load E mu_1 (dg/dt)
+
+and m solves E mu_0 g = 0, its penalty being negligible.
+
+Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro 2024 (arXiv:2402.04980); Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024
+(arXiv:2410.18938).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from orderparam.gaussian import Activation, standard_normal_rule
+from orderparam.gaussian.quadrature import LEAN
+from orderparam.losses import Channel, ChannelErrors, Fields, Labels, Loss, RealLabels, Square
+from orderparam.solve.newton import newton_fixed_point
+from orderparam.solve.solved import Solved
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Features given the input's projection on the spike: their mean, their linear part, and the rest.
+#
+# A feature activation(w.x + u k) with k = v.x the projection on the spike v and w.x of variance c^2 behaves, given k, like
+# mu_0(k) + mu_1(k) w.x/c + mu_2(k) xi with xi fresh noise.
+
+Entry = Float[Array, "*#batch"]
+Average = Float[Array, "*batch"]
+
+
+class ConditionalMoments(NamedTuple):
+    """mu_0 = E s(h + c z), mu_1 = E z s(h + c z), and mu_2^2 = E (s - mu_0 - mu_1 z)^2, z ~ N(0, 1)."""
+
+    mean: Average
+    linear: Average
+    rest: Average
+
+
+@eqx.filter_jit
+def moments(activation: Activation, shift: Entry, norm: Entry) -> ConditionalMoments:
+    """Elementwise in the shift h and the norm c > 0."""
+    shift, norm = jnp.broadcast_arrays(shift, norm)
+    z, weight = standard_normal_rule([(kink - shift) / norm for kink in {0.0, *activation.kinks}], LEAN)
+    value = activation(shift[..., None] + norm[..., None] * z)
+    mean, linear = jnp.sum(weight * value, axis=-1), jnp.sum(weight * value * z, axis=-1)
+    rest = jnp.sum(weight * (value - mean[..., None] - linear[..., None] * z) ** 2, axis=-1)
+    return ConditionalMoments(mean, linear, rest)
+
+
+def projection_rule(labels: Labels, overlap: Float[Array, ""]) -> tuple[Float[Array, "node"], Float[Array, "node"]]:
+    """Nodes k and weights of the standard normal law, cut where the label changes abruptly as overlap -> 1."""
+    kinks = labels.link.kinks if isinstance(labels, RealLabels) else ()
+    steep = jnp.where(jnp.abs(overlap) < 0.1, 0.1, overlap)
+    return standard_normal_rule([jnp.zeros(()), *(kink / steep for kink in kinks if kink != 0)], LEAN)
+
+
+Scalar = Float[Array, ""]
+Groups = Float[Array, "group"]
+Matrix = Float[Array, "group other"]
+
+_LONGEST = 0.5  # what m moves in a step, in units of 1 + its size: a hinge far from its kink asks for any distance
+_SMALLEST = 1e-12  # share of the features' mean square below which a combination of their means is taken to vanish
+
+
+class Pull(NamedTuple):
+    """What the data ask of the bulk: M, L, zh, ph, qh1, qh2 of the module.
+
+    spike_stiffness: load E k^2 mu_1 mu_1 (-dg/dw), by how much zh falls as zeta rises. The fall may be steep: a bulk that answers
+    zh as it was, instead of zh - spike_stiffness (change of zeta), overshoots.
+    """
+
+    stiffness: Matrix
+    penalty: Groups
+    spike: Groups
+    spike_stiffness: Matrix
+    teacher: Groups
+    power: Matrix
+    rest_power: Groups
+
+
+class Bulk(NamedTuple):
+    """What the bulk of the features answers: V1, V2, zeta, psi, q1, q2."""
+
+    response: Matrix
+    rest_response: Groups
+    spike: Groups
+    teacher: Groups
+    power: Matrix
+    rest_power: Groups
+
+
+Answer = Callable[[Pull, Bulk, Any], Bulk]
+State = tuple[Float[Array, "group"], Bulk]
+
+
+class TabulatedLabels(Labels):
+    """Labels whose moments given k are known beforehand: all that least squares know of them."""
+
+    table: Any
+
+    def moments(self, mean: Any, variance: Any) -> Any:
+        return self.table
+
+    def draw(self, field: Any, key: Any) -> Any:
+        raise NotImplementedError("a table of moments has no labels to draw")
+
+
+class FeatureLaw(eqx.Module):
+    """The features at nodes of k, the law of the labels there, and n/p with the ridge beside the summed loss.
+
+    coefficients: columns are combinations of the mu_0^s that are orthonormal under the law of k; zero where there are fewer.
+    """
+
+    channel: Channel
+    overlap: Scalar
+    load: Scalar
+    ridge: Scalar
+    k: Float[Array, "node"]
+    weight: Float[Array, "node"]
+    mean: Float[Array, "group node"]
+    linear: Float[Array, "group node"]
+    rest: Float[Array, "group node"]
+    coefficients: Matrix
+
+    @property
+    def mean_basis(self) -> Float[Array, "group node"]:
+        """The orthonormal combinations of the mu_0^s."""
+        return self.coefficients.T @ self.mean
+
+
+def teacher_rest(overlap: Scalar) -> Scalar:
+    """1 - overlap^2."""
+    return jnp.maximum((1 - overlap) * (1 + overlap), 1e-24)
+
+
+def data(
+    loss: Loss,
+    labels: Labels,
+    overlap: Any,
+    load: Any,
+    ridge: Any,
+    features: Callable[[Float[Array, "node"]], ConditionalMoments],
+) -> FeatureLaw:
+    """features: k -> their moments, each (group, node)."""
+    overlap, load, ridge = (jnp.asarray(number, jnp.float64) for number in (overlap, load, ridge))
+    k, weight = projection_rule(labels, overlap)
+    mean, linear, rest = features(k)
+    # Any basis of their span will do: its derivative is nothing to the result, and may not exist.
+    gram, scale = jax.lax.stop_gradient(((mean * weight) @ mean.T, jnp.max((mean**2 + linear**2 + rest) @ weight)))
+    values, vectors = jnp.linalg.eigh(gram)
+    kept = values > _SMALLEST * scale
+    coefficients = jnp.where(kept, vectors / jnp.sqrt(jnp.where(kept, values, 1.0)), 0.0)
+    known = labels
+    if isinstance(loss, Square):
+        table = labels.moments(overlap * k, teacher_rest(overlap))
+        known = TabulatedLabels(jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), table))
+    return FeatureLaw(Channel(loss, known), overlap, load, ridge, k, weight, mean, linear, rest, coefficients)
+
+
+def _paired(matrix: Matrix, functions: Float[Array, "group node"]) -> Float[Array, "node"]:
+    return jnp.einsum("sn,st,tn->n", functions, matrix, functions)
+
+
+def fields(data: FeatureLaw, state: State) -> tuple[Float[Array, "node"], Fields]:
+    """V(k), and the law of the read-out's and the teacher's field given k."""
+    level, bulk = state
+    centre = level @ data.mean_basis + data.k * (bulk.spike @ data.linear)
+    variance = _paired(bulk.power, data.linear) + bulk.rest_power @ data.rest
+    rest = teacher_rest(data.overlap)
+    covariance = jnp.sqrt(rest) * (bulk.teacher @ data.linear)
+    response = _paired(bulk.response, data.linear) + bulk.rest_response @ data.rest
+    return response, Fields(variance, rest, covariance, centre, data.overlap * data.k)
+
+
+def pull(data: FeatureLaw, state: State) -> tuple[Groups, Pull]:
+    """The next m (in the orthonormal basis), and what the data ask of the bulk."""
+    response, law = fields(data, state)
+    averages = data.channel.averages(response, law)
+    first, rest, basis = data.linear, data.rest, data.mean_basis
+    stiffness, power = data.weight * averages.stiffness, data.weight * averages.power
+    mean = data.weight * averages.mean
+    bending = (basis * stiffness) @ basis.T
+    missing = (data.coefficients == 0).all(axis=0)
+    longest = _LONGEST * (1 + jnp.linalg.norm(state[0]))
+    move = jnp.clip(jnp.linalg.solve(bending + jnp.diag(missing.astype(float)), basis @ mean), -longest, longest)
+    asked = Pull(
+        stiffness=data.load * (first * stiffness) @ first.T,
+        penalty=data.ridge + data.load * rest @ stiffness,
+        spike=data.load * first @ (data.k * mean),
+        spike_stiffness=data.load * (first * data.k**2 * stiffness) @ first.T,
+        teacher=data.load * jnp.sqrt(teacher_rest(data.overlap)) * first @ (data.weight * averages.alignment),
+        power=data.load * (first * power) @ first.T,
+        rest_power=data.load * rest @ power,
+    )
+    return jnp.where(missing, 0.0, state[0] + move), asked
+
+
+@eqx.filter_jit
+def solve(data: FeatureLaw, answer: Answer, shares: Groups, features: Any = None) -> Solved:
+    """The fixed point of data and bulk; `features` is handed to `answer`. Unique, the minimisation being convex."""
+
+    def update(state: State, args: tuple) -> State:
+        data, features = args
+        level, asked = pull(data, _unpacked(state))
+        return _packed((level, answer(asked, _unpacked(state)[1], features)))
+
+    count = shares.size
+    bulk = Bulk(
+        response=jnp.diag(shares),
+        rest_response=shares,
+        spike=jnp.zeros(count),
+        teacher=jnp.zeros(count),
+        power=0.5 * jnp.diag(shares),
+        rest_power=0.5 * shares,
+    )
+    found = newton_fixed_point(update, _packed((jnp.zeros(count), bulk)), (data, features), tolerance=1e-11)
+    return Solved(_unpacked(found.value), found.residual, found.converged, found.steps)
+
+
+def _packed(state: State) -> State:
+    """Positive unknowns as their logarithms, matrices as their upper triangles: the unknowns of the solver."""
+    level, bulk = state
+    return level, bulk._replace(
+        response=_triangle(bulk.response),
+        power=_triangle(bulk.power),
+        rest_response=jnp.log(bulk.rest_response),
+        rest_power=jnp.log(bulk.rest_power),
+    )
+
+
+def _unpacked(state: State) -> State:
+    level, bulk = state
+    count = bulk.rest_power.size
+    return level, bulk._replace(
+        response=_matrix(bulk.response, count),
+        power=_matrix(bulk.power, count),
+        rest_response=jnp.exp(bulk.rest_response),
+        rest_power=jnp.exp(bulk.rest_power),
+    )
+
+
+def _triangle(matrix: Matrix) -> Float[Array, "entry"]:
+    count = len(matrix)
+    entries = jnp.where(jnp.eye(count, dtype=bool), jnp.log(jnp.where(jnp.eye(count, dtype=bool), matrix, 1.0)), matrix)
+    return entries[jnp.triu_indices(count)]
+
+
+def _matrix(entries: Float[Array, "entry"], count: int) -> Matrix:
+    upper = jnp.zeros((count, count)).at[jnp.triu_indices(count)].set(entries)
+    diagonal = jnp.exp(jnp.diag(upper))
+    return upper + upper.T + jnp.diag(diagonal - 2 * jnp.diag(upper))
+
+
+class ProjectedErrors(NamedTuple):
+    """Averages over k of the errors, and the moments of the read-out's field."""
+
+    errors: ChannelErrors
+    teacher_overlap: Scalar
+    self_overlap: Scalar
+    effective_share: Scalar
+
+
+@eqx.filter_jit
+def errors(data: FeatureLaw, state: State, labels: Labels) -> ProjectedErrors:
+    """Of the fixed point. labels: as they are, not as tables. effective_share: effective number of parameters over n."""
+    response, law = fields(data, state)
+    at_k = Channel(data.channel.loss, labels).errors(response, law)
+    averages = data.channel.averages(response, law)
+    averaged = jax.tree.map(lambda part: part @ data.weight, at_k)
+    centre = law.student_mean
+    return ProjectedErrors(
+        averaged,
+        (law.teacher_mean * centre + law.covariance) @ data.weight,
+        (centre**2 + law.student_variance) @ data.weight - (centre @ data.weight) ** 2,
+        (averages.stiffness * response) @ data.weight,
+    )

@@ -1,0 +1,177 @@
+"""The spectrum of (1/p) Phi^T Phi before and after the step: n examples, p features, isotropic bulk, one group of neurons.
+
+At z = E + i epsilon, with load = n/p, beta = p/d and averages over the projection k on the spike,
+
+    Gamma = 1/(L + M/(1 + beta Gamma M)),   L = -z + load E mu_2^2/(1+V),   M = load E mu_1^2/(1+V),
+    V(k) = mu_1^2 V1 + mu_2^2 Gamma,        V1 = Gamma/(1 + beta Gamma M),
+
+the density is Im Gamma / pi. Apart from it stand p - n zeros when p > n, and the eigenvalue n E mu_0(k)^2 of the features'
+common mean, which grows with the sizes. Dandi et al. 2024 (arXiv:2410.18938); the random-feature case is Péché 2019, Benigni,
+Péché 2021.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.core.system import System, is_number, parameter, part, structure
+from orderparam.core.verb import theory
+from orderparam.solve.newton import newton_fixed_point
+from orderparam.solve.root import decreasing_root
+from orderparam.systems.one_step.model import OneStep, SpikedFeatures
+from orderparam.systems.one_step.saddle import ConditionalMoments, moments, projection_rule
+from orderparam.systems.one_step.theory import spiked, untrained
+
+Scalar = Float[Array, ""]
+
+_WIDTH = 1e-5  # imaginary part of z, as a fraction of E
+_STAGES = 6  # from |z| down to that: at the edges of the bulk Newton's method finds it from a neighbour alone
+_PER_BIN = 3  # points of the density a bin is averaged over
+_SCAN = np.geomspace(1e-4, 1e3, 141)  # -Gamma, from far outside the bulk to its edge
+_REAL_STEPS = 100
+
+
+class FeatureMatrix(System):
+    """The features of a training set, before (`trained` False) or after the step, and the bins in which its spectrum is counted.
+
+    Bins have equal widths in log E from `lowest` to `highest`.
+    """
+
+    learner: OneStep = part("the network, its step and the training set of its read-out")
+    trained: bool = structure("whether the step has been taken", default=True)
+    bins: int = structure("number of bins", minimum=1, default=40)
+    lowest: float = parameter("lower end of the bins", above=0, default=1e-3)
+    highest: float = parameter("upper end of the bins", above=0, default=10.0)
+
+    def __check_init__(self) -> None:
+        if self.learner.groups != 1:
+            raise ValueError("FeatureMatrix.learner has several groups of neurons: must have one")
+        if is_number(self.lowest) and is_number(self.highest) and not self.lowest < self.highest:
+            raise ValueError(f"FeatureMatrix.lowest = {self.lowest}: must be < highest = {self.highest}")
+
+    @property
+    def edges(self) -> Float[Array, "edge"]:
+        """Ends of the bins."""
+        return jnp.exp(jnp.linspace(jnp.log(self.lowest), jnp.log(self.highest), self.bins + 1))
+
+
+class BinnedSpectrum(Result):
+    """eigenvalue (geometric centre of a bin) and density there, per unit of eigenvalue, 1 in total with the zeros.
+
+    edge: largest eigenvalue but the one that belongs to the features' mean; mean_eigenvalue: that one, n E mu_0^2, 0 without it.
+    """
+
+    eigenvalue: Float[Array, "bin"]
+    density: Float[Array, "bin"]
+    edge: Float[Array, ""]
+    mean_eigenvalue: Float[Array, ""]
+    converged: Bool[Array, ""]
+    residual: Float[Array, ""]
+
+
+class _Bulk(NamedTuple):
+    load: Scalar
+    aspect: Scalar | float
+    weight: Float[Array, "node"]
+    features: ConditionalMoments
+
+
+@theory
+def feature_spectrum(system: FeatureMatrix) -> BinnedSpectrum:
+    """The bulk's density, averaged over the bins, its upper edge, and the eigenvalue of the mean."""
+    features = spiked(system.learner) if system.trained else untrained(system.learner)
+    bulk = _bulk(features)
+    edges = system.edges
+    shares = (jnp.arange(_PER_BIN) + 0.5) / _PER_BIN
+    points = edges[:-1, None] + (edges[1:] - edges[:-1])[:, None] * shares
+    found = jax.vmap(lambda value: _density(bulk, value))(points.ravel())
+    mean = bulk.load * (bulk.weight @ bulk.features.mean**2) * features.width_ratio * features.input_dim
+    return BinnedSpectrum(
+        eigenvalue=jnp.sqrt(edges[1:] * edges[:-1]),
+        density=jnp.mean(found.density.reshape(points.shape), axis=1),
+        edge=_edge(bulk),
+        mean_eigenvalue=mean,
+        converged=jnp.all(found.converged),
+        residual=jnp.max(found.residual),
+    )
+
+
+class SpectralDensity(Result):
+    """density: Im Gamma(E + i epsilon)/pi."""
+
+    density: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+@theory
+def spectral_density(system: SpikedFeatures, eigenvalue: float, width: float | None = None) -> SpectralDensity:
+    """The density at one E > 0 with epsilon = width (1e-5 E if not given): in the bulk, its value up to terms of that order."""
+    return _density(_bulk(system), eigenvalue, width)
+
+
+def _bulk(features: SpikedFeatures) -> _Bulk:
+    k, weight = projection_rule(features.labels, jnp.zeros(()))
+    spike, norm = (features.spikes[0], features.norms[0])
+    return _Bulk(features.load, features.width_ratio, weight, moments(features.activation, spike * k, norm))
+
+
+def _pulls(bulk: _Bulk, gamma: Any, response: Any) -> tuple[Any, Any]:
+    """L + z and M from the equations of the module."""
+    features = bulk.features
+    share = bulk.load * bulk.weight / (1 + features.linear**2 * response + features.rest * gamma)
+    return share @ features.rest, share @ features.linear**2
+
+
+def _next(bulk: _Bulk, z: Any, gamma: Any, response: Any) -> tuple[Any, Any]:
+    """Gamma and V1 from the equations of the module."""
+    flat, slope = _pulls(bulk, gamma, response)
+    gamma = 1 / (flat - z + slope / (1 + bulk.aspect * gamma * slope))
+    return gamma, gamma / (1 + bulk.aspect * gamma * slope)
+
+
+def _density(bulk: _Bulk, eigenvalue: Scalar | float, width: Any = None) -> SpectralDensity:
+    width = _WIDTH * eigenvalue if width is None else width
+
+    def update(state: Float[Array, "4"], args: tuple) -> Float[Array, "4"]:
+        bulk, z = args
+        gamma, response = _next(bulk, z, state[0] + 1j * state[1], state[2] + 1j * state[3])
+        inside = (state[1] > 0) & (state[3] > 0)  # the branch of a resolvent
+        return jnp.where(inside, jnp.stack([gamma.real, gamma.imag, response.real, response.imag]), jnp.nan)
+
+    start = -1 / (eigenvalue * (1 + 1j))
+    first = jnp.stack([start.real, start.imag, start.real, start.imag])
+
+    def nearer(state: Float[Array, "4"], height: Scalar) -> tuple[Float[Array, "4"], tuple[Scalar, Bool[Array, ""]]]:
+        z = eigenvalue + 1j * height
+        found = newton_fixed_point(update, state, (bulk, z), damping=0.3, tolerance=1e-10, max_steps=1000)
+        return found.value, (found.residual, found.converged)
+
+    value, (residual, converged) = jax.lax.scan(nearer, first, jnp.geomspace(eigenvalue, width, _STAGES))
+    return SpectralDensity(value[1] / jnp.pi, residual[-1], converged[-1])
+
+
+def _edge(bulk: _Bulk) -> Scalar:
+    """Right of the bulk Gamma is real and negative, and E(Gamma) falls with -Gamma as far as the edge: its first minimum."""
+
+    def value(log_gamma: Scalar, bulk: _Bulk) -> Scalar:
+        gamma = -jnp.exp(log_gamma)
+
+        def step(_: int, response: Scalar) -> Scalar:
+            return gamma / (1 + bulk.aspect * gamma * _pulls(bulk, gamma, response)[1])
+
+        flat, slope = _pulls(bulk, gamma, jax.lax.fori_loop(0, _REAL_STEPS, step, gamma))
+        return flat + slope / (1 + bulk.aspect * gamma * slope) - 1 / gamma
+
+    def falling(log_gamma: Scalar, bulk: _Bulk) -> Scalar:
+        return -jax.jvp(lambda u: value(u, bulk), (log_gamma,), (jnp.ones(()),))[1]
+
+    scan = jnp.log(jnp.asarray(_SCAN))
+    values = jax.vmap(value, in_axes=(0, None))(scan, bulk)
+    turn = jnp.argmax(~(values[1:] < values[:-1]))
+    lowest = decreasing_root(falling, scan[jnp.maximum(turn - 1, 0)], scan[turn + 1], bulk)
+    return value(lowest.value, bulk)

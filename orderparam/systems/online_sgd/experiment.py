@@ -1,0 +1,271 @@
+"""The real runs: a network with all its weights, and its overlaps alone, which are a Markov chain of their own."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from orderparam.core.verb import experiment
+from orderparam.sampling.recording import record
+from orderparam.systems.online_sgd import averages
+from orderparam.systems.online_sgd.model import CommitteeSGD, MovingTime, OverlapDynamics, PhasePoint, ResidualRisk, RiskCurve
+from orderparam.systems.online_sgd.theory import dynamics, first_move, signal
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The real network: a two-layer student trained by one-pass SGD on fresh Gaussian inputs, drawn where they are used.
+#
+# SGD one sample at a time is limited by memory: every step reads and writes all weights. Here the samples of a block are
+# drawn together, and what the weights would have told each of them is followed instead: with x_1 .. x_T the block and K
+# their Gram matrix,
+#
+#     lambda(x_t) = w_0.x_t / sqrt(d) + rate sum_{s < t} E_s K_st,     K_st = x_s.x_t / d,
+#
+# so that the weights are read once and written once a block, by matrix products. The result is that of the plain loop, up
+# to rounding.
+
+_BLOCK = 32  # samples a block: the Gram matrix costs as much as this many passes over the inputs
+_UNROLL = 8
+_FLOAT = jnp.float32  # of inputs and weights; overlaps are summed in float64
+
+
+@eqx.filter_jit
+def trained(system: CommitteeSGD, steps: Int[Array, "record"], key: Array, dim: int, batch: int) -> OverlapDynamics:
+    """One run of `dim` weights a unit and `batch` samples a step, recorded after `steps`."""
+    units = system.width
+    learning_rate, readout_rate, noise = (
+        jnp.asarray(x, _FLOAT) for x in (system.learning_rate, system.readout_rate, system.noise)
+    )
+    # x ~ N(0, 1), w.x / sqrt(d), or x ~ N(0, 1/d), w.x: the same numbers in another order of multiplication.
+    input_scale, field_scale = (dim**-0.5, 1.0) if system.inputs == "scaled" else (1.0, dim**-0.5)
+    rate = learning_rate / batch
+    frame_key, data_key = jax.random.split(key)
+    root = averages.symmetric_root(averages.covariance(*system.overlaps()))
+    frame, _ = jnp.linalg.qr(jax.random.normal(frame_key, (dim, root.shape[0])))
+    both = (dim**0.5 * root @ frame.T).astype(_FLOAT)
+    weights, star = both[:units], both[units:]
+    readout, teacher = (part.astype(_FLOAT) for part in system.readouts())
+    block = max(_BLOCK // batch, 1)
+
+    def phi(values: Array) -> Array:
+        return system.activation(values).astype(_FLOAT)
+
+    def slope(values: Array) -> Array:
+        return system.activation.derivative(values).astype(_FLOAT)
+
+    def advance(state: tuple, key: Array, count: Array) -> tuple:
+        weights, readout = state
+        input_key, noise_key = jax.random.split(key)
+        inputs = input_scale * _normals(input_key, (block * batch, dim))
+        gram = field_scale**2 * inputs @ inputs.T
+        label = phi(field_scale * inputs @ star.T) @ teacher
+        label = label + jnp.sqrt(noise) * jax.random.normal(noise_key, label.shape, _FLOAT)
+
+        def step(carry: tuple, now: tuple) -> tuple:
+            fields, readout = carry
+            number, gram_rows, labels = now  # (batch, block * batch) and (batch,) of this step's samples
+            own = jax.lax.dynamic_slice_in_dim(fields, number * batch, batch)
+            among = jax.lax.dynamic_slice_in_dim(gram_rows, number * batch, batch, axis=1)
+            first = second = jnp.zeros_like(own)
+            for repeat in range(system.repeats):
+                values = phi(own)
+                error = (labels - jnp.sum(values * readout, axis=-1))[:, None]
+                pull = readout * slope(own) * error
+                first, second = first + pull, second + values * error
+                if repeat + 1 < system.repeats:
+                    own = own + rate * jnp.sum(among[:, :, None] * pull, axis=1)
+            first = jnp.where(number < count, first, 0)
+            readout = readout + jnp.where(number < count, readout_rate / (batch * dim), 0) * jnp.sum(second, axis=0)
+            # Sums, not matrix products: sizes are so small that calling a library would take longer than the work.
+            shift = jnp.sum(gram_rows[:, :, None] * first[:, None, :], axis=0)
+            return (fields + rate * shift, readout), first
+
+        rows = (jnp.arange(block), gram.reshape(block, batch, -1), label.reshape(block, batch))
+        pulls: Array
+        (_, readout), pulls = jax.lax.scan(step, (field_scale * inputs @ weights.T, readout), rows, unroll=_UNROLL)
+        return weights + rate * field_scale * pulls.reshape(-1, units).T @ inputs, readout
+
+    def observe(state: tuple) -> tuple:
+        own, other = state[0].astype(jnp.float64), star.astype(jnp.float64)
+        return own @ own.T / dim, own @ other.T / dim, state[1].astype(jnp.float64)
+
+    return dynamics(system, *record(advance, observe, (weights, readout), data_key, steps, block))
+
+
+def _normals(key: Array, shape: tuple[int, int]) -> Array:
+    """Standard normals by inversion, two from each 64 random bits: `jax.random.normal` throws half of its bits away,
+    and drawing the inputs is most of the work."""
+    rows, columns = shape
+    words = jax.random.bits(key, (rows, (columns + 1) // 2), jnp.uint64)
+    halves = jnp.concatenate([(words >> 32).astype(jnp.uint32), words.astype(jnp.uint32)], axis=1)[:, :columns]
+    # The middles of 2^23 equal intervals of (-1, 1), all of them exact in float32.
+    uniform = (halves >> 9).astype(_FLOAT) * _FLOAT(2.0**-22) + _FLOAT(2.0**-23 - 1)
+    return _FLOAT(2**0.5) * jax.lax.erf_inv(uniform)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The overlaps as a Markov chain of their own: the law of finite-d SGD, exactly, at a cost that does not depend on d.
+#
+# For Gaussian inputs the fields of one sample are Gaussian with the covariance given by the overlaps, and the rest of x
+# enters only through its length. With z* the teacher's fields, L L^T = D = Q - M M^T, fields lambda = M z* + L xi, and
+# everything else of the input in a chi-square of d - p - k degrees of freedom, one step is (E = v sigma'(lambda) e;
+# derived for this package from the update of Saad and Solla 1995)
+#
+#     M <- M + rate / d E z*^T,
+#     D <- (L + rate / d E xi^T) (L + rate / d E xi^T)^T + (rate / d)^2 E E^T chi2_{d - p - k},
+#
+# and for the mean gradient over a batch E xi^T -> sum_i E_i xi_i^T, E E^T chi2 -> Wishart_{d-p-k}(sum_i E_i E_i^T), rate
+# -> rate / b.
+
+_BLOCK_CHAIN = 128  # steps whose random numbers are drawn together
+_ROUNDING = 1e-14
+
+
+@eqx.filter_jit
+def followed(system: CommitteeSGD, steps: Int[Array, "record"], key: Array, batch: int) -> OverlapDynamics:
+    """One run of `batch` samples a step, recorded after `steps`."""
+    phi, units, dim = system.activation, system.width, system.input_dim
+    rate = system.learning_rate / batch
+    rest = dim - units - system.teacher_width
+    self_overlap, teacher_overlap = system.overlaps()
+    readout, teacher = system.readouts()
+    start = (self_overlap - teacher_overlap @ teacher_overlap.T, teacher_overlap, readout)
+
+    def step(state: tuple, drawn: tuple) -> tuple:
+        outside, overlap, readout = state
+        active, stars, own, label_noise, squares, below = drawn
+        root = lower_root(outside)
+        length = (jnp.sum(stars**2, -1) + jnp.sum(own**2, -1) + squares[0]) / dim  # |x|^2 / d; unused in a batch
+        fields = stars @ overlap.T + own @ root.T
+        label = phi(stars) @ teacher + jnp.sqrt(system.noise) * label_noise
+        first, second = signal(phi, fields, label, readout, rate * length, system.repeats)
+        pull = rate / dim * first
+        moved = root + pull.T @ own
+        if batch == 1:
+            spread = pull.T @ pull * squares[0]
+        else:  # Bartlett: Wishart = R A A^T R^T with R R^T the scale, A lower triangular, chi on its diagonal
+            spread = lower_root(pull.T @ pull) @ (jnp.diag(jnp.sqrt(squares)) + _below(below, units))
+            spread = spread @ spread.T
+        new = (
+            moved @ moved.T + spread,
+            overlap + pull.T @ stars,
+            readout + system.readout_rate / (batch * dim) * jnp.sum(second, axis=0),
+        )
+        return jax.tree.map(lambda new, old: jnp.where(active, new, old), new, state), None
+
+    def advance(state: tuple, key: Array, count: Array) -> tuple:
+        keys = jax.random.split(key, 5)
+        freedom = rest - jnp.arange(1 if batch == 1 else units)
+        drawn = (
+            jnp.arange(_BLOCK_CHAIN) < count,
+            jax.random.normal(keys[0], (_BLOCK_CHAIN, batch, system.teacher_width)),
+            jax.random.normal(keys[1], (_BLOCK_CHAIN, batch, units)),
+            jax.random.normal(keys[2], (_BLOCK_CHAIN, batch)),
+            2 * jax.random.gamma(keys[3], freedom / 2, (_BLOCK_CHAIN, freedom.size)),
+            jax.random.normal(keys[4], (_BLOCK_CHAIN, 0 if batch == 1 else units * (units - 1) // 2)),
+        )
+        return jax.lax.scan(step, state, drawn)[0]
+
+    def observe(state: tuple) -> tuple:
+        outside, overlap, readout = state
+        return outside + overlap @ overlap.T, overlap, readout
+
+    return dynamics(system, *record(advance, observe, start, key, steps, _BLOCK_CHAIN))
+
+
+def lower_root(covariance: Float[Array, "unit unit"]) -> Float[Array, "unit unit"]:
+    """L with L L^T = covariance, for singular ones too: a direction without variance gets a column of zeros."""
+    size = covariance.shape[0]
+    floor = _ROUNDING * jnp.max(jnp.diagonal(covariance))
+    columns = []
+    for j in range(size):
+        pivot = covariance[j, j]
+        alive = pivot > floor
+        column = jnp.where(alive, covariance[:, j] / jnp.sqrt(jnp.where(alive, pivot, 1.0)), 0.0)
+        column = jnp.where(jnp.arange(size) >= j, column, 0.0)
+        columns.append(column)
+        covariance = covariance - column[:, None] * column
+    return jnp.stack(columns, axis=1)
+
+
+def _below(entries: Float[Array, "pair"], size: int) -> Float[Array, "{size} {size}"]:
+    """The strictly lower triangle filled with `entries`."""
+    return jnp.zeros((size, size)).at[jnp.tril_indices(size, -1)].set(entries)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The real runs: a network with all its weights, and its overlaps alone, which for Gaussian inputs are a Markov chain.
+
+
+def _whole_steps(system: CommitteeSGD) -> Int[Array, "record"]:
+    """The recorded numbers of steps as integers. Raises `ValueError` when the horizon holds no step."""
+    steps = np.asarray(system.steps()).astype(np.int64)
+    if steps[-1] < 1:
+        raise ValueError(
+            f"CommitteeSGD.horizon = {system.horizon}: with input_dim = {system.input_dim} and batch_size = "
+            f"{system.batch_size} it holds no step; must be at least batch_size / input_dim"
+        )
+    return jnp.asarray(steps)
+
+
+def _room_for_all(system: CommitteeSGD) -> None:
+    _large_enough(system, "width + teacher_width", system.width + system.teacher_width)
+
+
+def _markov(system: CommitteeSGD) -> None:
+    _large_enough(system, "2 width + teacher_width", 2 * system.width + system.teacher_width)
+    if system.batch_size > 1 and system.repeats > 1:
+        raise ValueError(
+            f"CommitteeSGD.repeats = {system.repeats}: must be 1 with batch_size = {system.batch_size} in the overlap chain"
+        )
+
+
+def _large_enough(system: CommitteeSGD, words: str, least: int) -> None:
+    if system.input_dim < least:
+        raise ValueError(f"CommitteeSGD.input_dim = {system.input_dim}: must be >= {words} = {least}")
+
+
+@experiment(check=_room_for_all)
+def trained_network(system: CommitteeSGD, key: PRNGKeyArray) -> OverlapDynamics:
+    """One training run of a student with weights of shape (width, input_dim); its overlaps at the records, no
+    trajectory.
+
+    The first weights have exactly the overlaps of `system.start`, in a random orthonormal frame. Weights are float32.
+    Traceable in the key: `batch_seeds=True` trains all seeds at once. Raises `ValueError` if d < width + teacher_width.
+    """
+    return trained(system, _whole_steps(system), key, system.size("input_dim"), system.size("batch_size"))
+
+
+@experiment(check=_markov)
+def overlap_chain(system: CommitteeSGD, key: PRNGKeyArray) -> OverlapDynamics:
+    """One run of SGD in `input_dim` dimensions, followed through its overlaps: the same law as `trained_network`, also for
+    d = 10^9.
+
+    Traceable in the key. Raises `ValueError` when d < 2 width + teacher_width, and for repeated samples in batches
+    larger than 1 (there the overlaps alone are no Markov chain: use `trained_network`).
+    """
+    return followed(system, _whole_steps(system), key, system.size("batch_size"))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Runs at a point of the phase diagram, through the exact chain of the overlaps.
+
+
+@experiment
+def phase_chain(system: PhasePoint, key: PRNGKeyArray) -> RiskCurve:
+    """The risk of `overlap_chain` at the point."""
+    return RiskCurve.of(overlap_chain(system.committee, key))
+
+
+@experiment
+def measured_moving_time(system: PhasePoint, key: PRNGKeyArray) -> MovingTime:
+    """When the overlaps have moved, in one run."""
+    return first_move(system, overlap_chain(system.committee, key))
+
+
+@experiment
+def measured_residual_risk(system: PhasePoint, key: PRNGKeyArray) -> ResidualRisk:
+    """The risk averaged over the second half (in time) of one run."""
+    path = phase_chain(system, key)
+    late = path.sample_ratio > 0.5 * path.sample_ratio[-1]
+    return ResidualRisk(jnp.mean(path.test_error, where=late))

@@ -1,1 +1,0 @@
-"""The number of samples as the size of a system: learning curves and magnets collapsed by one tool."""

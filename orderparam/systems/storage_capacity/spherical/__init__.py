@@ -1,1 +1,0 @@
-"""Real couplings: capacity, volume, largest margin, fewest errors; linear programming, perceptron learning, hard margins."""

@@ -1,0 +1,120 @@
+"""What is answered, or refused, before JAX is imported, which takes longer than all of it."""
+
+import ast
+import os
+import subprocess
+import sys
+
+import pytest
+
+from orderparam.cli import parameters
+from orderparam.core import registry
+from orderparam.core.described import kept
+from orderparam.core.study import find
+
+QUICK = [
+    ("list hopfield-capacity", 0, "basin_loads"),
+    ("list lasso", 0, "penalties"),
+    ("list spins.mean_field", 0, "temperature T in units of the coupling"),
+    ("list mean_feild", 2, "there is no study"),
+    ("run hopfield-capacty", 2, "did you mean 'hopfield-capacity'"),
+    ("run hopfield-capacity --set lods=1", 2, "did you mean 'loads'"),
+    ("run hopfield-capacity --set loads=many", 2, "numbers separated by commas"),
+    ("run hopfield-capacity --set spins=100000000000", 2, "must be at most"),
+    ("solve mean_feild", 2, "there is no theory or experiment"),
+    ("solve spins.mean_field temprature=1", 2, "did you mean 'temperature'"),
+    ("solve spins.mean_field temperature=1 --against glaubr", 2, "there is no theory or experiment"),
+    ("phases spins.mean_field temprature=1:2", 2, "did you mean 'temperature'"),
+    ("show nothing", 2, "there is no result"),
+    ("predict nothing.csv", 2, "there is no file"),
+    ("features nothing.npy", 2, "there is no file"),
+    ("design nothing.csv", 2, "there is no file"),
+]
+
+
+def test_what_needs_no_jax_does_not_import_it(tmp_path):
+    """All in one process; the description of the theory is kept from an earlier one, as after the first time."""
+    code = """
+import sys
+from typer.testing import CliRunner
+from orderparam.cli.commands import app
+for words in sys.argv[1:]:
+    result = CliRunner().invoke(app, words.split())
+    print(result.exit_code, " ".join(result.output.split()))
+    assert "jax" not in sys.modules, words
+"""
+    environment = os.environ | {"ORDERPARAM_CACHE": str(tmp_path / "programs")}
+    subprocess.run(
+        [sys.executable, "-m", "orderparam.cli", "list", "spins.mean_field"],
+        env=environment, check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    words = [words for words, _, _ in QUICK]
+    asked = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert asked.returncode == 0, asked.stderr
+    for line, (command, status, said) in zip(asked.stdout.splitlines(), QUICK, strict=True):
+        assert line.startswith(str(status)), (command, line)
+        assert said in line, (command, line)
+
+
+def test_a_run_that_another_process_fills_is_refused_as_quickly(tmp_path):
+    from orderparam.core.lock import alone
+
+    (tmp_path / "results" / "hopfield-capacity" / "result.zarr").mkdir(parents=True)
+    code = "import sys; from orderparam.cli import main; sys.argv = ['orderparam', 'run', 'hopfield-capacity']\n"
+    code += "try:\n    main()\nfinally:\n    assert 'jax' not in sys.modules"
+    with alone(tmp_path / "results" / "hopfield-capacity"):
+        ended = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        )
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert "is being filled by another process" in ended.stderr
+
+
+def test_an_outline_is_what_the_import_would_say():
+    for name in ("hopfield-capacity", "lasso", "mean-field-magnet"):
+        outline = registry._entry("study", name).outline
+        study = find(name)
+        assert outline.defaults == study.defaults
+        assert (outline.gallery, outline.full, outline.seconds) == (study.gallery, study.full, study.seconds)
+        assert (outline.title, outline.source, outline.module) == (study.title, study.source, study.build.__module__)
+        assert registry.outline(name) is None  # imported by now
+
+
+def test_what_is_left_out_of_the_source_says_nothing(monkeypatch):
+    """The index from parts of the files is that from all of them."""
+    short = registry.index()
+    monkeypatch.setattr(registry, "_parsed", lambda source: ast.parse(source).body)
+    whole = registry.index.__wrapped__()
+    assert [said(entry) for entry in short] == [said(entry) for entry in whole]
+
+
+def said(entry):
+    told = (entry.kind, entry.name, entry.module, entry.room, entry.details, entry.summary)
+    return (*told, entry.outline) if entry.kind == "study" else told
+
+
+def test_a_description_is_kept_until_the_source_changes(tmp_path, monkeypatch):
+    monkeypatch.setenv("ORDERPARAM_CACHE", str(tmp_path))
+    first = parameters.described("spins.mean_field")
+    file = tmp_path / "descriptions.json"
+    with monkeypatch.context() as patch:
+        patch.setattr(parameters, "_described", lambda name: pytest.fail("made again"))
+        assert parameters.described("mean_field").name == first.name
+    source = tmp_path / "source.py"
+    source.write_text("")
+    assert kept("spins.mean_field", [*registry.source_files(), source]) is None
+    for damaged in ("", "[]", '{"state": 1}', file.read_text()[:-20], file.read_text().replace('"known"', '"unknown"')):
+        file.write_text(damaged)
+        assert kept("spins.mean_field", registry.source_files()) is None
+    assert parameters.described("spins.mean_field").observables == first.observables
+    monkeypatch.setenv("ORDERPARAM_CACHE", "off")
+    assert kept("spins.mean_field", registry.source_files()) is None
+    assert [path.name for path in tmp_path.glob("*.new")] == []

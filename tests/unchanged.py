@@ -1,0 +1,98 @@
+"""Long tests that need not run again, because nothing that they reach has changed since they last passed.
+
+`passed.txt` holds a line for each long test that passed: a hash of the code that it reaches (docs/_site/state.py) with the
+versions of Python and of the numerical libraries, and its name. `pytest --changed` leaves out the long tests whose line is
+still true; `pytest --remember` writes the lines. Both concern the physics alone: short tests, and tests that find code by name
+at run time (the command line, the registry, whole studies), always run.
+"""
+
+import ast
+import functools
+import importlib
+import importlib.metadata
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+PASSED = TESTS / "passed.txt"
+LIBRARIES = ("jax", "jaxlib", "numpy", "scipy", "equinox", "optimistix", "diffrax", "lineax", "blackjax", "scikit-learn")
+# The folders whose tests name the code that they test.
+FOLDERS = (
+    "analysis", "channels", "data", "gaussian", "kernels", "learning_curves", "losses", "networks", "physics", "priors",
+    "sampling", "solve", "systems",
+)  # fmt: skip
+# Modules that find code by name: what a test that imports one of them reaches cannot be read off its source.
+BY_NAME = ("orderparam.cli", "orderparam.core.registry", "orderparam.core.study", "subprocess")
+
+
+def is_long(item) -> bool:
+    return bool(item.get_closest_marker("long") or item.get_closest_marker("slow"))
+
+
+def function_of(nodeid: str) -> str:
+    """The test function of a test, as `folder/file.py::function`: without the parameters and without the folder `tests`."""
+    return nodeid.removeprefix("tests/").partition("[")[0]
+
+
+def known() -> dict[str, str]:
+    """The hash of each test function that passed."""
+    lines = PASSED.read_text(encoding="utf-8").splitlines() if PASSED.is_file() else []
+    return {function: state for state, function in (line.split(" ", 1) for line in lines)}
+
+
+@functools.cache
+def _versions() -> str:
+    return " ".join([f"{sys.version_info[:2]}", *(importlib.metadata.version(name) for name in LIBRARIES)])
+
+
+@functools.cache
+def _state_of() -> Callable[..., str]:
+    sys.path.insert(0, str(TESTS.parent / "docs"))
+    return importlib.import_module("_site.state").state_of
+
+
+@functools.cache
+def _finds_by_name(file: Path) -> bool:
+    """Whether a test file imports what finds code by name."""
+    imported: list[str] = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            imported += [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
+        elif isinstance(node, ast.Import):
+            imported += [one.name for one in node.names]
+    return any(f"{name}.".startswith(f"{module}.") for name in imported for module in BY_NAME)
+
+
+@functools.cache
+def state(function: str) -> str | None:
+    """The hash of a test function and of all code that it reaches; None where that cannot be known."""
+    path, _, name = function.partition("::")
+    file = TESTS / path
+    if Path(path).parts[0] not in FOLDERS or "::" in name or _finds_by_name(file):
+        return None
+    return _state_of()([(file, name), (file, "pytestmark")], (file.parent, TESTS / "core"), _versions())
+
+
+def leave_out(items: list) -> tuple[list, list]:
+    """The tests to run, and those to leave out."""
+    passed = known()
+    run, left = [], []
+    for item in items:
+        function = function_of(item.nodeid)
+        unchanged = is_long(item) and function in passed and passed[function] == state(function)
+        (left if unchanged else run).append(item)
+    return run, left
+
+
+def remember(outcomes: dict[str, bool], long: set[str]) -> None:
+    """Write the lines of the long test functions all of whose tests passed, and drop those of tests that failed."""
+    passed = known()
+    for function, good in outcomes.items():
+        now = state(function) if good and function in long else None
+        if now:
+            passed[function] = now
+        else:
+            passed.pop(function, None)
+    there = {function: line for function, line in passed.items() if (TESTS / function.partition("::")[0]).is_file()}
+    PASSED.write_text("".join(f"{line} {function}\n" for function, line in sorted(there.items())), encoding="utf-8")

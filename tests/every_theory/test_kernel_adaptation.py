@@ -31,6 +31,4 @@ SLOPING = {
     "adapted_weights": [WARM, ScaledNetwork(WARM, 2.0), PatchNetwork(20.0, 4.0, 10.0, 300.0, 10.0, hermite_target({1: 1.0}))],
     "examples_needed": [NETWORK.with_(width=300.0)],
 }
-globals().update(
-    checks("kernel_adaptation", SYSTEMS, fewer=FEWER, options=dict.fromkeys(PARTICLES, LENGTHS), sloping=SLOPING)
-)
+globals().update(checks("kernel_adaptation", SYSTEMS, fewer=FEWER, options=dict.fromkeys(PARTICLES, LENGTHS), sloping=SLOPING))

@@ -1,4 +1,6 @@
-"""Prints a pip constraint for each dependency of the project: its lower bound, the oldest version that pyproject.toml allows."""
+"""Prints a pip constraint for each dependency of the project: its lower bound, the oldest version
+that pyproject.toml allows.
+"""
 
 import re
 import tomllib

@@ -1,8 +1,10 @@
-"""The Hopfield model: solved points a second beside SciPy, spin updates a second and memory beside NumPy with a coupling matrix.
+"""The Hopfield model: solved points a second beside SciPy, spin updates a second and memory beside
+NumPy with a coupling matrix.
 
     python benchmarks/associative_memory.py
 
-Both columns of a table come from one run on one machine; read the ratios. Peak memory is that of the process so far.
+Both columns of a table come from one run on one machine; read the ratios. Peak memory is that of
+the process so far.
 """
 
 import resource
@@ -17,7 +19,13 @@ from scipy.optimize import root
 from timing import best_of
 
 import orderparam as op
-from orderparam.systems.associative_memory import Hopfield, phase_lines, recall, replica_symmetric, zero_temperature
+from orderparam.systems.associative_memory import (
+    Hopfield,
+    phase_lines,
+    recall,
+    replica_symmetric,
+    zero_temperature,
+)
 
 POINTS, SCIPY_POINTS = 10_000, 50
 SPINS, LARGE, LOAD, SWEEPS = 2000, 10_000, 0.13, 5
@@ -38,18 +46,29 @@ def scipy_retrieval(load: float, temperature: float) -> np.ndarray:
 
 
 def solved() -> Table:
-    table = Table(title=f"orderparam {op.__version__}: points a second, {POINTS} loads and temperatures at once")
+    table = Table(
+        title=f"orderparam {op.__version__}: points a second, {POINTS} loads and temperatures at once"
+    )
     for column in ("theory", "unknowns", "points/s", "SciPy, one by one", "ratio"):
         table.add_column(column, justify="right")
     rng = np.random.default_rng(0)
-    loads, temperatures = jnp.asarray(rng.uniform(0.01, 0.1, POINTS)), jnp.asarray(rng.uniform(0.05, 0.2, POINTS))
+    loads, temperatures = (
+        jnp.asarray(rng.uniform(0.01, 0.1, POINTS)),
+        jnp.asarray(rng.uniform(0.05, 0.2, POINTS)),
+    )
     count = time.perf_counter()
-    for load, temperature in zip(loads[:SCIPY_POINTS].tolist(), temperatures[:SCIPY_POINTS].tolist()):
+    for load, temperature in zip(
+        loads[:SCIPY_POINTS].tolist(), temperatures[:SCIPY_POINTS].tolist()
+    ):
         scipy_retrieval(load, temperature)
     plain = SCIPY_POINTS / (time.perf_counter() - count)
     for name, unknowns, function in (
         ("T = 0", "1", lambda a, t: zero_temperature(Hopfield(a)).overlap),
-        ("spin glass", "1", lambda a, t: replica_symmetric(Hopfield(a, t), branch="spin glass").self_overlap),
+        (
+            "spin glass",
+            "1",
+            lambda a, t: replica_symmetric(Hopfield(a, t), branch="spin glass").self_overlap,
+        ),
         ("retrieval", "2", lambda a, t: replica_symmetric(Hopfield(a, t)).overlap),
     ):
         many = jax.jit(jax.vmap(function))
@@ -83,7 +102,9 @@ def peak() -> float:
 
 def recalled() -> Table:
     """At a tiny temperature all sweeps are made, as in the loop."""
-    table = Table(title=f"recall at load {LOAD}, {SWEEPS} sweeps, patterns and couplings made included")
+    table = Table(
+        title=f"recall at load {LOAD}, {SWEEPS} sweeps, patterns and couplings made included"
+    )
     for column in ("way", "N", "seconds", "peak memory, GiB"):
         table.add_column(column, justify="right")
     for n in (SPINS, LARGE):

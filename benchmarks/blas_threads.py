@@ -1,4 +1,6 @@
-"""One BLAS thread or all of them: batches of small factorisations, and one large matrix. Run it idle, and beside other work."""
+"""One BLAS thread or all of them: batches of small factorisations, and one large matrix. Run it
+idle, and beside other work.
+"""
 
 import contextlib
 import time
@@ -20,7 +22,9 @@ STEPS = 100
 @jax.vmap
 def batched(left: jax.Array, right: jax.Array) -> jax.Array:
     def step(_: int, total: jax.Array) -> jax.Array:
-        roots = [jnp.linalg.cholesky(matrix + (40 + total) * jnp.eye(40)) for matrix in (left, right)]
+        roots = [
+            jnp.linalg.cholesky(matrix + (40 + total) * jnp.eye(40)) for matrix in (left, right)
+        ]
         return sum(root[-1, -1] for root in roots) / 100
 
     return jax.lax.fori_loop(0, STEPS, step, jnp.zeros(()))

@@ -1,10 +1,12 @@
-"""Every registered theory on the example systems of its tests: the first call, which compiles, and those with other numbers.
+"""Every registered theory on the example systems of its tests: the first call, which compiles, and
+those with other numbers.
 
     python benchmarks/every_theory.py
     python benchmarks/every_theory.py one_step multi_index        (these rooms alone)
 
-`programs` counts what was compiled by the first call, and again by the others (0: nothing is, whatever the numbers). The
-compilation cache on disk is off, so that the first call is that of a machine which has never run it.
+`programs` counts what was compiled by the first call, and again by the others (0: nothing is,
+whatever the numbers). The compilation cache on disk is off, so that the first call is that of a
+machine which has never run it.
 """
 
 import importlib
@@ -27,7 +29,9 @@ CALLS = 5
 
 
 def measured(theory, system, options):
-    """Seconds of the first call, seconds of the fastest other, and the programs that were compiled in both."""
+    """Seconds of the first call, seconds of the fastest other, and the programs that were compiled
+    in both.
+    """
 
     def call(at):
         started, before = time.perf_counter(), compiled["programs"]
@@ -35,26 +39,42 @@ def measured(theory, system, options):
         return time.perf_counter() - started, compiled["programs"] - before
 
     first, programs = call(system)
-    changed = [(name, value) for name, value, declaration in numbers(system) if not declaration.integer][:1]
-    others = [call(system.with_(**{name: value * (1 + 1e-3 * k) for name, value in changed})) for k in range(CALLS)]
+    changed = [
+        (name, value) for name, value, declaration in numbers(system) if not declaration.integer
+    ][:1]
+    others = [
+        call(system.with_(**{name: value * (1 + 1e-3 * k) for name, value in changed}))
+        for k in range(CALLS)
+    ]
     return first, min(seconds for seconds, _ in others), programs, sum(again for _, again in others)
 
 
 def main() -> None:
     warnings.simplefilter("ignore")  # of examples at the edge of what their theory is good for
     table = Table("theory", "system", "first call, s", "others, ms", "programs", "again")
-    rooms = sys.argv[1:] or sorted(path.stem.removeprefix("test_") for path in ROOMS.glob("test_*.py"))
+    rooms = sys.argv[1:] or sorted(
+        path.stem.removeprefix("test_") for path in ROOMS.glob("test_*.py")
+    )
     for room in rooms:
         examples = importlib.import_module(f"test_{room}")
         for theory in of_room(room):
             options = getattr(examples, "OPTIONS", {}).get(theory.fn.__name__, {})
-            for system in (system for system in examples.SYSTEMS if isinstance(system, theory.systems)):
+            for system in (
+                system for system in examples.SYSTEMS if isinstance(system, theory.systems)
+            ):
                 try:
                     first, other, programs, again = measured(theory, system, options)
                 except ValueError:  # refused: another example is for it
                     continue
                 name = theory.name if theory.traced else f"{theory.name} (host)"
-                table.add_row(name, type(system).__name__, f"{first:.2f}", f"{1e3 * other:.2f}", str(programs), str(again))
+                table.add_row(
+                    name,
+                    type(system).__name__,
+                    f"{first:.2f}",
+                    f"{1e3 * other:.2f}",
+                    str(programs),
+                    str(again),
+                )
                 break
     Console(width=120).print(table)
 

@@ -1,4 +1,5 @@
-"""What a visitor of the explorer waits for, in a real browser: the page, its first curve, a curve that follows a slider, a plane.
+"""What a visitor of the explorer waits for, in a real browser: the page, its first curve, a curve
+that follows a slider, a plane.
 
 Needs the extra `browser` and a Chromium.
 """
@@ -61,15 +62,29 @@ def main() -> None:
     for column in ("what", "first", "median of the others", "90 %"):
         table.add_column(column, justify="left" if column == "what" else "right")
     with tempfile.TemporaryDirectory() as folder, playwright.sync_playwright() as driver:
-        words = [sys.executable, "-m", "orderparam.cli", "explore", "--no-browser", "--port", str(PORT), "--folder", folder]
+        words = [
+            sys.executable,
+            "-m",
+            "orderparam.cli",
+            "explore",
+            "--no-browser",
+            "--port",
+            str(PORT),
+            "--folder",
+            folder,
+        ]
         begun = time.perf_counter()
-        server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        server = subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         try:
             assert server.stdout is not None
             for line in server.stdout:
                 if "Ctrl-C" in line:
                     break
-            table.add_row("the command, until the server answers", f"{time.perf_counter() - begun:.2f}")
+            table.add_row(
+                "the command, until the server answers", f"{time.perf_counter() - begun:.2f}"
+            )
             browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
             painted, drawn = [], []
             for _ in range(4):
@@ -81,7 +96,10 @@ def main() -> None:
                 drawn.append(time.perf_counter() - begun)
                 painted.append(page.evaluate(PAINTED) / 1000)
                 page.close()
-            for name, several in (("a page, until something is painted", painted), ("a page, until its first curve", drawn)):
+            for name, several in (
+                ("a page, until something is painted", painted),
+                ("a page, until its first curve", drawn),
+            ):
                 table.add_row(name, f"{several[0]:.2f}", f"{statistics.median(several[1:]):.2f}")
             for system, slider in SYSTEMS.items():
                 page = browser.new_page(viewport={"width": 1400, "height": 1000})
@@ -108,7 +126,9 @@ def main() -> None:
             begun = time.perf_counter()
             page.get_by_role("button", name="Fill in").click()
             page.wait_for_selector("text=click in the plane")
-            table.add_row("the plane of the first system, first picture", f"{time.perf_counter() - begun:.2f}")
+            table.add_row(
+                "the plane of the first system, first picture", f"{time.perf_counter() - begun:.2f}"
+            )
             table.add_row("memory of the server, MB", f"{megabytes(server.pid):.0f}")
         finally:
             server.terminate()

@@ -1,20 +1,21 @@
-"""How far `orderparam.forecast` can be trusted: forecasts from a part of real tables against errors measured later by
-scikit-learn.
+"""How far `orderparam.forecast` can be trusted: forecasts from a part of real tables against errors
+measured later by scikit-learn.
 
     python benchmarks/forecast_calibration.py --store results.json            # goes on where it stopped
     python benchmarks/forecast_calibration.py --store tuning.json --tuning    # the tables that the numbers were chosen on
     python benchmarks/forecast_calibration.py --store b.json --learner boosting   # or forest, ridge: the package's estimators
     python benchmarks/forecast_calibration.py --store large.json --large      # 2500 rows of tables that have 5600 and more
 
---subsets says how many random parts of each table are forecast.
-From n random rows of a table (a quarter; of larger tables also fewer) the error at 2, 4 and 10 times as many is predicted. Then
-it is
-measured: random training sets of that size from the whole table, the others held out, by scikit-learn's KernelRidge with the
-same ridge and the same kernel, computed here in NumPy. Errors are shares of the target's variance. Beside it, what people do: a
-power law with offset, MMF and POW4 (the forms that win in the learning-curve database of Mohr et al. 2022), fitted to the same
+--subsets says how many random parts of each table are forecast. From n random rows of a table (a
+quarter; of larger tables also fewer) the error at 2, 4 and 10 times as many is predicted. Then it
+is measured: random training sets of that size from the whole table, the others held out, by
+scikit-learn's KernelRidge with the same ridge and the same kernel, computed here in NumPy. Errors
+are shares of the target's variance. Beside it, what people do: a power law with offset, MMF and
+POW4 (the forms that win in the learning-curve database of Mohr et al. 2022), fitted to the same
 measured points.
 
-The tables come with packages: pip install 'orderparam[calibration]'; images with ORDERPARAM_DATA. No table is in both lists.
+The tables come with packages: pip install 'orderparam[calibration]'; images with ORDERPARAM_DATA.
+No table is in both lists.
 """
 
 import argparse
@@ -44,7 +45,9 @@ TIMES = (2, 4, 10)
 KNOWN_OF_LARGE, LARGE_TABLE, LARGE_TRAINING = 2500, 25_000, 10_000  # of --large
 
 
-def sklearn_table(name: str, target: str = "target", drop: str = "", words: bool = False) -> Callable[[], Any]:
+def sklearn_table(
+    name: str, target: str = "target", drop: str = "", words: bool = False
+) -> Callable[[], Any]:
     def read() -> Any:
         import sklearn.datasets
 
@@ -56,14 +59,24 @@ def sklearn_table(name: str, target: str = "target", drop: str = "", words: bool
     return read
 
 
-def table(package: str, name: str, target: str, drop: str = "", words: bool = False) -> Callable[[], Any]:
+def table(
+    package: str, name: str, target: str, drop: str = "", words: bool = False
+) -> Callable[[], Any]:
     """A bundled table: its columns but for those to drop (answers in another form, names)."""
 
     def read() -> Any:
         frame = READERS[package](name)
-        frame = frame.drop(columns=[column for column in (*drop.split(","), "Unnamed: 0", "rownames") if column in frame.columns])
+        frame = frame.drop(
+            columns=[
+                column
+                for column in (*drop.split(","), "Unnamed: 0", "rownames")
+                if column in frame.columns
+            ]
+        )
         if words:
-            frame = frame[frame[target].notna()].assign(**{target: "class " + frame[target].astype(str)})
+            frame = frame[frame[target].notna()].assign(
+                **{target: "class " + frame[target].astype(str)}
+            )
         return frame, target
 
     return read
@@ -135,7 +148,9 @@ REPORTED: dict[str, Callable[[], Any]] = {
     "diamonds": table("pydataset", "diamonds", "price"),
     "Boston": table("pydataset", "Boston", "medv"),
     "quakes": table("pydataset", "quakes", "stations"),
-    "Caschool (linear, noiseless)": table("pydataset", "Caschool", "testscr", "distcod,county,district"),
+    "Caschool (linear, noiseless)": table(
+        "pydataset", "Caschool", "testscr", "distcod,county,district"
+    ),
     "Computers": table("pydataset", "Computers", "price"),
     "Housing": table("pydataset", "Housing", "price"),
     "biopsy": table("pydataset", "biopsy", "class", "ID"),
@@ -192,28 +207,47 @@ TUNING: dict[str, Callable[[], Any]] = {
         )
     },
     **{f"MNIST {task}": images("mnist", task) for task in ("1-vs-7", "2-vs-5", "0-vs-6")},
-    **{f"CIFAR {task}": images("cifar10", task) for task in ("cat-vs-dog", "deer-vs-horse", "frog-vs-bird")},
+    **{
+        f"CIFAR {task}": images("cifar10", task)
+        for task in ("cat-vs-dog", "deer-vs-horse", "frog-vs-bird")
+    },
 }
 
 
 def cosine_kernel(arch: str, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Kernel of an infinitely wide relu or erf network, from x.x'/d by Cho and Saul's and Williams' formulas, layer by layer."""
+    """Kernel of an infinitely wide relu or erf network, from x.x'/d by Cho and Saul's and Williams'
+    formulas, layer by layer.
+    """
     _, depth, activation = arch.split(":")
     d = first.shape[1]
-    cross, one, two = first @ second.T / d, np.sum(first**2, 1)[:, None] / d, np.sum(second**2, 1)[None] / d
+    cross, one, two = (
+        first @ second.T / d,
+        np.sum(first**2, 1)[:, None] / d,
+        np.sum(second**2, 1)[None] / d,
+    )
     for _ in range(int(depth)):
         if activation == "relu":
             scale = np.sqrt(one * two)
             cosine = np.clip(cross / np.maximum(scale, 1e-300), -1, 1)
-            cross = scale * (np.sqrt(1 - cosine**2) + (np.pi - np.arccos(cosine)) * cosine) / (2 * np.pi)
+            cross = (
+                scale
+                * (np.sqrt(1 - cosine**2) + (np.pi - np.arccos(cosine)) * cosine)
+                / (2 * np.pi)
+            )
             one, two = one / 2, two / 2
         else:
-            cross = 2 / np.pi * np.arcsin(np.clip(2 * cross / np.sqrt((1 + 2 * one) * (1 + 2 * two)), -1, 1))
+            cross = (
+                2
+                / np.pi
+                * np.arcsin(np.clip(2 * cross / np.sqrt((1 + 2 * one) * (1 + 2 * two)), -1, 1))
+            )
             one, two = (2 / np.pi * np.arcsin(2 * own / (1 + 2 * own)) for own in (one, two))
     return cross
 
 
-def later_estimator_error(whole: Problem, estimator: Any, size: int, random: np.random.Generator) -> tuple[float, ...]:
+def later_estimator_error(
+    whole: Problem, estimator: Any, size: int, random: np.random.Generator
+) -> tuple[float, ...]:
     """The same of an estimator, and for classes its share of wrong ones with its standard error."""
     found = []
     for _ in range(int(np.clip(4000 / size, 2, 5))):
@@ -226,8 +260,17 @@ def later_estimator_error(whole: Problem, estimator: Any, size: int, random: np.
     return float(mean[0]), float(error[0]), float(mean[1]), float(error[1])
 
 
-def later_error(inputs: np.ndarray, values: np.ndarray, arch: str, ridge: float, size: int, random: np.random.Generator) -> tuple:
-    """Held-out error of training sets of this size, as a share of the variance over the table: mean and standard error."""
+def later_error(
+    inputs: np.ndarray,
+    values: np.ndarray,
+    arch: str,
+    ridge: float,
+    size: int,
+    random: np.random.Generator,
+) -> tuple:
+    """Held-out error of training sets of this size, as a share of the variance over the table: mean
+    and standard error.
+    """
     found = []
     for _ in range(int(np.clip(4000 / size, 3, 10))):
         order = random.permutation(len(values))
@@ -262,8 +305,14 @@ def split(entry: Any, rows: np.ndarray, known: int) -> tuple[Problem, np.ndarray
 def power_laws(n_train: np.ndarray, error: np.ndarray, sizes: np.ndarray) -> dict[str, list[float]]:
     """Least squares in logarithms from several starts; every parameter positive."""
     forms = {
-        "power law": (lambda p, n: p[0] * n ** -p[1] + p[2], lambda b: (error[0] * n_train[0] ** b, b, error[-1] / 2)),
-        "POW4": (lambda p, n: p[0] * (n + p[3]) ** -p[1] + p[2], lambda b: (error[0] * n_train[0] ** b, b, error[-1] / 2, 1.0)),
+        "power law": (
+            lambda p, n: p[0] * n ** -p[1] + p[2],
+            lambda b: (error[0] * n_train[0] ** b, b, error[-1] / 2),
+        ),
+        "POW4": (
+            lambda p, n: p[0] * (n + p[3]) ** -p[1] + p[2],
+            lambda b: (error[0] * n_train[0] ** b, b, error[-1] / 2, 1.0),
+        ),
         "MMF": (
             lambda p, n: (p[0] * p[1] + p[2] * n ** p[3]) / (p[1] + n ** p[3]),
             lambda b: (1.5 * error[0], n_train[0] ** b, error[-1] / 2, b),
@@ -284,10 +333,16 @@ def power_laws(n_train: np.ndarray, error: np.ndarray, sizes: np.ndarray) -> dic
     return found
 
 
-def run(name: str, entry: Any, known: int, subset: int, learner: str, large: bool) -> dict[str, Any]:
+def run(
+    name: str, entry: Any, known: int, subset: int, learner: str, large: bool
+) -> dict[str, Any]:
     largest, most = (LARGE_TABLE, LARGE_TRAINING) if large else (LARGEST_TABLE, LARGEST_TRAINING)
     data, target = entry
-    count = len(apply_task(data, target)[1].rows) if not isinstance(data, pd.DataFrame) else int(data[target].notna().sum())
+    count = (
+        len(apply_task(data, target)[1].rows)
+        if not isinstance(data, pd.DataFrame)
+        else int(data[target].notna().sum())
+    )
     random = np.random.default_rng([zlib.crc32(name.encode()), subset, known])
     rows = random.permutation(count)[:largest]
     problem, inputs, values = split(entry, rows, known)
@@ -310,7 +365,13 @@ def run(name: str, entry: Any, known: int, subset: int, learner: str, large: boo
             truth, unsure, rate, unsure_rate = later_estimator_error(whole, estimator, size, random)
             if problem.classes:
                 middle, lowest, highest = result.at(size, "error_rate")
-                rates = {"rate": rate, "unsure_rate": unsure_rate, "rate_at": middle, "rate_low": lowest, "rate_high": highest}
+                rates = {
+                    "rate": rate,
+                    "unsure_rate": unsure_rate,
+                    "rate_at": middle,
+                    "rate_low": lowest,
+                    "rate_high": highest,
+                }
         value, low, high = result.at(size)
         unit = float(np.sum(values.var(axis=0)))
         spread = float(result._row(size)["absolute_spread"])
@@ -343,8 +404,12 @@ def run(name: str, entry: Any, known: int, subset: int, learner: str, large: boo
     }
 
 
-def jobs(entries: dict[str, Callable[[], Any]], subsets: int, large: bool) -> list[tuple[str, int, int]]:
-    """A quarter of every table, and a tenth of those that have 1000 rows, from 60 to 1000; of large tables 2500 rows."""
+def jobs(
+    entries: dict[str, Callable[[], Any]], subsets: int, large: bool
+) -> list[tuple[str, int, int]]:
+    """A quarter of every table, and a tenth of those that have 1000 rows, from 60 to 1000; of large
+    tables 2500 rows.
+    """
     found = []
     for name, read in entries.items():
         try:
@@ -352,13 +417,26 @@ def jobs(entries: dict[str, Callable[[], Any]], subsets: int, large: bool) -> li
         except (ImportError, ValueError, AttributeError) as error:
             print(f"left out: {name} ({error})")
             continue
-        count = len(apply_task(data, target)[1].rows) if not isinstance(data, pd.DataFrame) else int(data[target].notna().sum())
+        count = (
+            len(apply_task(data, target)[1].rows)
+            if not isinstance(data, pd.DataFrame)
+            else int(data[target].notna().sum())
+        )
         if large:
-            found += [(name, KNOWN_OF_LARGE, subset) for subset in range(subsets) if 0.9 * count >= 2 * KNOWN_OF_LARGE]
+            found += [
+                (name, KNOWN_OF_LARGE, subset)
+                for subset in range(subsets)
+                if 0.9 * count >= 2 * KNOWN_OF_LARGE
+            ]
             continue
         count = min(count, LARGEST_TABLE)
         shares = {max(60, count // 4), *([max(60, count // 10)] if count >= 1000 else [])}
-        found += [(name, known, subset) for known in sorted(shares) for subset in range(subsets) if 2 * known <= 0.9 * count]
+        found += [
+            (name, known, subset)
+            for known in sorted(shares)
+            for subset in range(subsets)
+            if 2 * known <= 0.9 * count
+        ]
     return sorted(found, key=lambda job: (job[2], job[1]))
 
 
@@ -387,11 +465,16 @@ def figures(results: list[dict[str, Any]], spread: str = "") -> dict[str, Any]:
             width = np.hypot(np.log(end / p["rate_at"]), 1.96 * p["unsure_rate"] / p["rate"])
             within.append(abs(np.log(p["rate_at"] / p["rate"])) < width)
         table["error rate"] = {
-            "median |log ratio|": float(np.median([abs(np.log(p["rate_at"] / p["rate"])) for p in judged])),
+            "median |log ratio|": float(
+                np.median([abs(np.log(p["rate_at"] / p["rate"])) for p in judged])
+            ),
             "upper/lower": float(np.median([p["rate_high"] / p["rate_low"] for p in judged])),
             "inside 95 %": float(np.mean(within)),
         }
-    absolute = [abs(p["absolute"]) < 1.96 * np.hypot(p["absolute_spread"], p["unsure"] / p["measured"]) for p in points]
+    absolute = [
+        abs(p["absolute"]) < 1.96 * np.hypot(p["absolute_spread"], p["unsure"] / p["measured"])
+        for p in points
+    ]
     table["in units"] = {
         "median |log ratio|": float(np.median([abs(p["absolute"]) for p in points])),
         "90 %": float(np.quantile([abs(p["absolute"]) for p in points], 0.9)),
@@ -404,7 +487,10 @@ def figures(results: list[dict[str, Any]], spread: str = "") -> dict[str, Any]:
 def report(results: list[dict[str, Any]]) -> str:
     """The tables of the docs: each data set, then all of them."""
     forms = ("predicted", "power law", "MMF", "POW4")
-    lines = ["| table | inputs | rows known | points | " + " | ".join(forms) + " | inside 95 % |", "| --- " * 9 + "|"]
+    lines = [
+        "| table | inputs | rows known | points | " + " | ".join(forms) + " | inside 95 % |",
+        "| --- " * 9 + "|",
+    ]
     for name in sorted({one["name"] for one in results}):
         part = [one for one in results if one["name"] == name]
         found = figures(part)
@@ -412,8 +498,12 @@ def report(results: list[dict[str, Any]]) -> str:
         medians = " | ".join(f"{found[form]['median |log ratio|']:.2f}" for form in forms)
         points = sum(len(one["points"]) for one in part)
         inside = found["predicted"]["inside 95 %"] * points
-        lines.append(f"| {name} | {part[0]['inputs']} | {rows} | {points} | {medians} | {inside:.0f} |")
-    head = "| | points | median abs. log ratio | 90 % | root mean square | inside 95 % | upper/lower |"
+        lines.append(
+            f"| {name} | {part[0]['inputs']} | {rows} | {points} | {medians} | {inside:.0f} |"
+        )
+    head = (
+        "| | points | median abs. log ratio | 90 % | root mean square | inside 95 % | upper/lower |"
+    )
     lines += ["", head, "| --- " * 7 + "|"]
     groups = {"all": results}
     for kind in ("regression", "classes"):
@@ -432,13 +522,26 @@ def report(results: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--store", type=Path, default=Path("forecast_calibration.json"))
     parser.add_argument("--tuning", action="store_true")
-    parser.add_argument("--learner", choices=("network", "boosting", "forest", "ridge"), default="network")
-    parser.add_argument("--large", action="store_true", help="2500 rows of the tables that have more than twice as many")
+    parser.add_argument(
+        "--learner", choices=("network", "boosting", "forest", "ridge"), default="network"
+    )
+    parser.add_argument(
+        "--large",
+        action="store_true",
+        help="2500 rows of the tables that have more than twice as many",
+    )
     parser.add_argument("--subsets", type=int, default=SUBSETS)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many; the same command goes on")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=float("inf"),
+        help="stop after so many; the same command goes on",
+    )
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     results = json.loads(chosen.store.read_text()) if chosen.store.exists() else []

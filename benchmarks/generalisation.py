@@ -1,4 +1,5 @@
-"""Perceptrons: learning curves a second beside SciPy, largest margins beside scikit-learn, hit-and-run steps beside NumPy.
+"""Perceptrons: learning curves a second beside SciPy, largest margins beside scikit-learn,
+hit-and-run steps beside NumPy.
 
     python benchmarks/generalisation.py
 
@@ -60,14 +61,22 @@ def numpy_chain(signed: np.ndarray, rng: np.random.Generator) -> None:
 
 
 def main() -> None:
-    table = Table(title=f"orderparam {op.__version__}: d = {DIMENSION}, {EXAMPLES} examples, {SETS} data sets at once")
+    table = Table(
+        title=f"orderparam {op.__version__}: d = {DIMENSION}, {EXAMPLES} examples, {SETS} data sets at once"
+    )
     for column in ("what", "ours", "plain", "ratio"):
         table.add_column(column, justify="right")
     ratios = jnp.asarray(np.geomspace(0.1, 100, POINTS))
     for learner in ("Gibbs", "largest margin"):
-        many = jax.jit(jax.vmap(lambda a, n=learner: typical(PerceptronLearning(a), learner=n).error))
+        many = jax.jit(
+            jax.vmap(lambda a, n=learner: typical(PerceptronLearning(a), learner=n).error)
+        )
         ours = POINTS / best_of(lambda f=many: f(ratios))
-        plain = 20 / best_of(lambda: [scipy_overlap(a) for a in np.geomspace(0.1, 100, 20)]) if learner == "Gibbs" else np.nan
+        plain = (
+            20 / best_of(lambda: [scipy_overlap(a) for a in np.geomspace(0.1, 100, 20)])
+            if learner == "Gibbs"
+            else np.nan
+        )
         table.add_row(f"{learner}: points/s", f"{ours:.3g}", f"{plain:.3g}", f"{ours / plain:.3g}")
     rng = np.random.default_rng(0)
     signed = signed_patterns(rng)
@@ -76,7 +85,11 @@ def main() -> None:
     plain = SETS / best_of(lambda: support_vectors(signed))
     table.add_row("largest margins/s", f"{ours:.3g}", f"{plain:.3g}", f"{ours / plain:.3g}")
     system = PerceptronLearning(EXAMPLES / DIMENSION, DIMENSION)
-    ours = SETS * STEPS / best_of(lambda: sampled_students(system, jax.random.key(0), data_sets=SETS, steps=STEPS))
+    ours = (
+        SETS
+        * STEPS
+        / best_of(lambda: sampled_students(system, jax.random.key(0), data_sets=SETS, steps=STEPS))
+    )
     plain = STEPS / best_of(lambda: numpy_chain(signed[0], rng))
     table.add_row("hit-and-run steps/s", f"{ours:.3g}", f"{plain:.3g}", f"{ours / plain:.3g}")
     Console(width=120).print(table)

@@ -1,11 +1,13 @@
-"""State evolution of signs and binary weights, and message passing against the memory it has to read; interleaved.
+"""State evolution of signs and binary weights, and message passing against the memory it has to
+read; interleaved.
 
     python benchmarks/generalised_linear.py
 
-State evolution is compared with the same iteration by SciPy's adaptive quadrature, one call per expectation, to the same
-accuracy: the scheme of the package tramp (Baker, Aubin, Krzakala, Zdeborová 2020), which needs networkx below 2 and does not
-install on current Python. A step of message passing reads the matrix twice: its limit is the time of two products of
-the matrix with a vector.
+State evolution is compared with the same iteration by SciPy's adaptive quadrature, one call per
+expectation, to the same accuracy: the scheme of the package tramp (Baker, Aubin, Krzakala,
+Zdeborová 2020), which needs networkx below 2 and does not install on current Python. A step of
+message passing reads the matrix twice: its limit is the time of two products of the matrix with a
+vector.
 """
 
 import multiprocessing
@@ -27,7 +29,12 @@ from scipy.stats import norm
 import orderparam as op
 from orderparam.systems.committee import Committee
 from orderparam.systems.committee import state_evolution as committee_evolution
-from orderparam.systems.generalised_linear import GeneralisedLinear, message_passing, solutions, state_evolution
+from orderparam.systems.generalised_linear import (
+    GeneralisedLinear,
+    message_passing,
+    solutions,
+    state_evolution,
+)
 
 RATIOS = (0.5, 1.0, 1.4)
 SIZE, STEPS = 10_000, 10
@@ -71,9 +78,18 @@ def main() -> None:
     for ratio in RATIOS:
         system = GeneralisedLinear(ratio, "sign", "rademacher")
         found = float(state_evolution(system).overlap)  # compiles
-        times = [(timed(lambda s=system: state_evolution(s)), timed(lambda r=ratio: adaptive(r))) for _ in range(REPEATS)]
+        times = [
+            (timed(lambda s=system: state_evolution(s)), timed(lambda r=ratio: adaptive(r)))
+            for _ in range(REPEATS)
+        ]
         ours, scipy = (1e3 * statistics.median(column) for column in zip(*times))
-        table.add_row(str(ratio), f"{ours:.3g}", f"{scipy:.3g}", f"{scipy / ours:.0f}x", f"{found - adaptive(ratio):.1e}")
+        table.add_row(
+            str(ratio),
+            f"{ours:.3g}",
+            f"{scipy:.3g}",
+            f"{scipy / ours:.0f}x",
+            f"{found - adaptive(ratio):.1e}",
+        )
     console = Console(width=120)
     console.print(table)
     curve = GeneralisedLinear(1.0, "sign", "rademacher")
@@ -83,11 +99,15 @@ def main() -> None:
     grid = jnp.linspace(0.05, 1.4, GRID)
     many = jax.jit(jax.vmap(lambda ratio: state_evolution(curve.with_(sample_ratio=ratio)).overlap))
     jax.block_until_ready(many(grid))
-    console.print(f"state evolution at {GRID} points, one program: {timed(lambda: many(grid)):.3g} s")
+    console.print(
+        f"state evolution at {GRID} points, one program: {timed(lambda: many(grid)):.3g} s"
+    )
     committee = Committee(2.5)
     steps = float(committee_evolution(committee).steps)
     shortest = min(timed(lambda: committee_evolution(committee)) for _ in range(REPEATS))
-    console.print(f"committee of two at alpha = 2.5: {shortest:.3g} s, {1e3 * shortest / steps:.3g} ms a step")
+    console.print(
+        f"committee of two at alpha = 2.5: {shortest:.3g} s, {1e3 * shortest / steps:.3g} ms a step"
+    )
 
     # In a process of its own: the peak of this one is that of the grid above.
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
@@ -99,10 +119,19 @@ def main() -> None:
 
 
 def message_passing_at_size() -> tuple[float, float, float, float]:
-    """ms of a step, ms of two products of a matrix of that size with a vector, and GiB: the peak of a run, and before it."""
+    """ms of a step, ms of two products of a matrix of that size with a vector, and GiB: the peak of
+    a run, and before it.
+    """
     start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     system = GeneralisedLinear(1.0, "sign", "gaussian", SIZE)
-    run = partial(message_passing, system, jax.random.key(0), precision="single", max_steps=STEPS, tolerance=0.0)
+    run = partial(
+        message_passing,
+        system,
+        jax.random.key(0),
+        precision="single",
+        max_steps=STEPS,
+        tolerance=0.0,
+    )
     none = partial(message_passing, system, jax.random.key(0), precision="single", max_steps=0)
     for way in (run, none):
         jax.block_until_ready(way())
@@ -110,7 +139,9 @@ def message_passing_at_size() -> tuple[float, float, float, float]:
     matrix, vector = jnp.ones((SIZE, SIZE), jnp.float32), jnp.ones(SIZE, jnp.float32)
     products = jax.jit(lambda matrix, vector: ((matrix @ vector) * 1e-4) @ matrix)
     jax.block_until_ready(products(matrix, vector))
-    rows = [(timed(run), timed(none), timed(lambda: products(matrix, vector))) for _ in range(REPEATS)]
+    rows = [
+        (timed(run), timed(none), timed(lambda: products(matrix, vector))) for _ in range(REPEATS)
+    ]
     whole, drawing, limit = (1e3 * statistics.median(column) for column in zip(*rows))
     return (whole - drawing) / STEPS, limit, peak, start
 

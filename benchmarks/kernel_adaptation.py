@@ -1,5 +1,5 @@
-"""Kernel adaptation beside the straightforward NumPy and SciPy way: averaged over data, Gaussian weights on given data, and
-the samplers by effective samples a second.
+"""Kernel adaptation beside the straightforward NumPy and SciPy way: averaged over data, Gaussian
+weights on given data, and the samplers by effective samples a second.
 
     python benchmarks/kernel_adaptation.py
 """
@@ -35,14 +35,22 @@ from orderparam.systems.kernel_adaptation import (
     sampled_on_data,
     sampled_patches,
 )
-from orderparam.systems.kernel_adaptation.two_layers.experiment import TwoLayerPosterior, training_set
+from orderparam.systems.kernel_adaptation.two_layers.experiment import (
+    TwoLayerPosterior,
+    training_set,
+)
 
-SYSTEM = TwoLayerNetwork(20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5, modes=(1, 3))
+SYSTEM = TwoLayerNetwork(
+    20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5, modes=(1, 3)
+)
 
 
 def straightforward(system: TwoLayerNetwork) -> np.ndarray:
     """f_1, f_3 by BFGS on the same convex function, on a fixed grid in rho and log q_perp."""
-    d, v, s, n = (float(x) for x in (system.input_dim, system.weight_variance, system.readout_variance, system.width))
+    d, v, s, n = (
+        float(x)
+        for x in (system.input_dim, system.weight_variance, system.readout_variance, system.width)
+    )
     rho = np.linspace(-4, 4, 1501)[:, None]
     width = np.sqrt(2 / (d - 1))
     log_q = np.arange(np.log(v) - 8 * width - 3, np.log(v) + 8 * width + 0.5, 0.3 * width)
@@ -64,7 +72,9 @@ def straightforward(system: TwoLayerNetwork) -> np.ndarray:
 
 
 def gaussian_by_hand(system: NetworkOnData) -> tuple[float, int]:
-    """F/N of Gaussian weights with full covariance, by SciPy's L-BFGS with the gradient worked out on paper; its evaluations."""
+    """F/N of Gaussian weights with full covariance, by SciPy's L-BFGS with the gradient worked out
+    on paper; its evaluations.
+    """
     x, y = np.asarray(system.inputs), np.asarray(system.targets)
     (count, d), n, temperature = x.shape, float(system.width), float(system.temperature)
     x = x * np.sqrt(float(system.weight_variance) / d)
@@ -80,22 +90,43 @@ def gaussian_by_hand(system: NetworkOnData) -> tuple[float, int]:
         inverse = np.linalg.inv(kernel + temperature * np.eye(count))
         dual = inverse @ y
         fit = y @ dual + np.linalg.slogdet(kernel + temperature * np.eye(count))[1]
-        slope = (inverse - np.outer(dual, dual)) * float(system.readout_variance) * 2 / np.pi / np.sqrt(1 - ratio**2)
-        to_c = slope * 2 / np.outer(root, root) - 2 * np.diag(np.sum(slope * ratio, axis=1) / root**2)
+        slope = (
+            (inverse - np.outer(dual, dual))
+            * float(system.readout_variance)
+            * 2
+            / np.pi
+            / np.sqrt(1 - ratio**2)
+        )
+        to_c = slope * 2 / np.outer(root, root) - 2 * np.diag(
+            np.sum(slope * ratio, axis=1) / root**2
+        )
         gradient = factor + x.T @ to_c @ x @ factor / n - np.diag(1 / np.diag(factor))
-        return np.sum(entries**2) / 2 - np.sum(np.log(np.diag(factor))) + fit / (2 * n), gradient[lower]
+        return np.sum(entries**2) / 2 - np.sum(np.log(np.diag(factor))) + fit / (2 * n), gradient[
+            lower
+        ]
 
-    found = minimize(action, np.eye(d)[lower], jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-8, "maxiter": 600})
+    found = minimize(
+        action,
+        np.eye(d)[lower],
+        jac=True,
+        method="L-BFGS-B",
+        options={"ftol": 1e-15, "gtol": 1e-8, "maxiter": 600},
+    )
     return float(found.fun), found.nfev
 
 
 def hmc_by_hand(system: TwoLayerNetwork, draws: int = 300, steps: int = 10) -> float:
-    """Effective samples of f_1 by HMC over both whitened layers in NumPy, 10 leapfrog steps a draw, as many draws of burn-in."""
+    """Effective samples of f_1 by HMC over both whitened layers in NumPy, 10 leapfrog steps a draw,
+    as many draws of burn-in.
+    """
     random = np.random.default_rng(0)
     d, n, units = int(system.input_dim), int(system.n_train), int(system.width)
     x = random.standard_normal((n, d))
     y = np.asarray(system.hidden.target(jnp.asarray(x[:, 0])))
-    w_scale, a_scale = np.sqrt(float(system.weight_variance) / d), np.sqrt(float(system.readout_variance) / units)
+    w_scale, a_scale = (
+        np.sqrt(float(system.weight_variance) / d),
+        np.sqrt(float(system.readout_variance) / units),
+    )
     temperature = float(system.temperature)
 
     def potential(u: np.ndarray, v: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -103,28 +134,42 @@ def hmc_by_hand(system: TwoLayerNetwork, draws: int = 300, steps: int = 10) -> f
         phi = erf(h)
         gap = a_scale * phi @ v - y
         force_v = v + a_scale * phi.T @ gap / temperature
-        force_u = u + ((2 / np.sqrt(np.pi) * np.exp(-(h**2)) * np.outer(gap, v)).T @ x) * a_scale * w_scale / temperature
+        force_u = (
+            u
+            + ((2 / np.sqrt(np.pi) * np.exp(-(h**2)) * np.outer(gap, v)).T @ x)
+            * a_scale
+            * w_scale
+            / temperature
+        )
         return (np.sum(u**2) + np.sum(v**2) + gap @ gap / temperature) / 2, force_u, force_v
 
     u, v, step = random.standard_normal((units, d)), random.standard_normal(units), 0.1
     energy, force_u, force_v = potential(u, v)
     first = []
     for draw in range(2 * draws):
-        old, p, q = (u, v, energy, force_u, force_v), random.standard_normal(u.shape), random.standard_normal(units)
+        old, p, q = (
+            (u, v, energy, force_u, force_v),
+            random.standard_normal(u.shape),
+            random.standard_normal(units),
+        )
         start, length = energy + (np.sum(p**2) + np.sum(q**2)) / 2, step * random.uniform(0.8, 1.2)
         for _ in range(steps):
             p, q = p - length / 2 * force_u, q - length / 2 * force_v
             u, v = u + length * p, v + length * q
             energy, force_u, force_v = potential(u, v)
             p, q = p - length / 2 * force_u, q - length / 2 * force_v
-        acceptance = min(1.0, float(np.exp(min(0.0, start - energy - (np.sum(p**2) + np.sum(q**2)) / 2))))
+        acceptance = min(
+            1.0, float(np.exp(min(0.0, start - energy - (np.sum(p**2) + np.sum(q**2)) / 2)))
+        )
         if random.uniform() > acceptance:
             u, v, energy, force_u, force_v = old
         if draw < draws:
             step *= np.exp((acceptance - 0.85) / np.sqrt(draw + 1))
         else:
             w = w_scale * u
-            first.append(a_scale * v @ (2 / np.sqrt(np.pi) * w[:, 0] / np.sqrt(1 + 2 * np.sum(w**2, axis=1))))
+            first.append(
+                a_scale * v @ (2 / np.sqrt(np.pi) * w[:, 0] / np.sqrt(1 + 2 * np.sum(w**2, axis=1)))
+            )
     return float(estimate(jnp.asarray(first)[None, :, None]).effective_samples[0])
 
 
@@ -139,19 +184,43 @@ def timed(function: Callable[[], object], repetitions: int = 3) -> tuple[float, 
 
 
 def samplers() -> dict[str, Callable[[], Any]]:
-    """One run of each sampler, with the effective samples of its slowest observable in the result."""
+    """One run of each sampler, with the effective samples of its slowest observable in the
+    result."""
     key = jax.random.key(0)
-    relu = TwoLayerNetwork(16, 100, 48, 0.1, hermite_target({1: 1.0}), absolute=0.3, activation="relu").scaling(16)
+    relu = TwoLayerNetwork(
+        16, 100, 48, 0.1, hermite_target({1: 1.0}), absolute=0.3, activation="relu"
+    ).scaling(16)
     given = draw_network(relu, key)
     x = jax.random.normal(key, (40, 12))
-    deep = DeepNetworkOnData(x, x[:, 0], x[:5], x[:5, 0], width=80, temperature=0.005, readout_variance=0.05, hidden_variance=2.0)
-    patches = PatchNetwork(10, 2, 200, 20, 0.01, hermite_target({1: 1.0}), 0.01, activation="linear")
+    deep = DeepNetworkOnData(
+        x,
+        x[:, 0],
+        x[:5],
+        x[:5, 0],
+        width=80,
+        temperature=0.005,
+        readout_variance=0.05,
+        hidden_variance=2.0,
+    )
+    patches = PatchNetwork(
+        10, 2, 200, 20, 0.01, hermite_target({1: 1.0}), 0.01, activation="linear"
+    )
     return {
-        "two layers, erf, d = 20, N = 100, n = 400": lambda: sampled_network(SYSTEM, key, samples=60, warmup=60),
-        "relu on given data, d = 16, N = 100, n = 48": lambda: sampled_on_data(given, key, samples=60, warmup=60),
-        "the same, 4 N particles": lambda: sampled_on_data(given, key, replicas=4, samples=60, warmup=60),
-        "three layers, d = 12, N = 80, n = 40": lambda: sampled_deep_network(deep, key, samples=60, warmup=60),
-        "2 patches of 10, C = 200, P = 20": lambda: sampled_patches(patches, key, samples=60, warmup=60),
+        "two layers, erf, d = 20, N = 100, n = 400": lambda: sampled_network(
+            SYSTEM, key, samples=60, warmup=60
+        ),
+        "relu on given data, d = 16, N = 100, n = 48": lambda: sampled_on_data(
+            given, key, samples=60, warmup=60
+        ),
+        "the same, 4 N particles": lambda: sampled_on_data(
+            given, key, replicas=4, samples=60, warmup=60
+        ),
+        "three layers, d = 12, N = 80, n = 40": lambda: sampled_deep_network(
+            deep, key, samples=60, warmup=60
+        ),
+        "2 patches of 10, C = 200, P = 20": lambda: sampled_patches(
+            patches, key, samples=60, warmup=60
+        ),
     }
 
 
@@ -163,23 +232,46 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 def by_method(method: str, **options: Any) -> Samples:
-    """The posterior of the erf network, two chains from the prior; 3000 gradients or a few more a chain."""
+    """The posterior of the erf network, two chains from the prior; 3000 gradients or a few more a
+    chain.
+    """
     key = jax.random.key(0)
     posterior = TwoLayerPosterior(SYSTEM.hidden, *training_set(SYSTEM, key))
-    return sample(posterior, posterior.starts(2, 0, key), key, method=method, observe=posterior.record, **options)
+    return sample(
+        posterior,
+        posterior.starts(2, 0, key),
+        key,
+        method=method,
+        observe=posterior.record,
+        **options,
+    )
 
 
 Row = tuple[str, tuple[float, float], str]
 
 
 def averaged_over_data() -> Iterator[Row]:
-    yield "adapted weights, one point", timed(lambda: adapted_weights(SYSTEM).output), "d = 20, N = 100, n = 400"
-    gap = float(np.max(np.abs(straightforward(SYSTEM) - np.asarray(adapted_weights(SYSTEM).output))))
-    yield "the same in NumPy and SciPy", timed(lambda: straightforward(SYSTEM)), f"BFGS; differs by {gap:.0e}"
+    yield (
+        "adapted weights, one point",
+        timed(lambda: adapted_weights(SYSTEM).output),
+        "d = 20, N = 100, n = 400",
+    )
+    gap = float(
+        np.max(np.abs(straightforward(SYSTEM) - np.asarray(adapted_weights(SYSTEM).output)))
+    )
+    yield (
+        "the same in NumPy and SciPy",
+        timed(lambda: straightforward(SYSTEM)),
+        f"BFGS; differs by {gap:.0e}",
+    )
     many = jax.jit(jax.vmap(lambda n: adapted_weights(SYSTEM.with_(n_train=n))))
     grid = jnp.geomspace(30, 1e4, 100)
     seconds = timed(lambda: many(grid), 1)
-    yield "adapted weights, 100 points vmapped", seconds, f"n = 30 .. 1e4, {int(jnp.sum(many(grid).converged))} converged"
+    yield (
+        "adapted weights, 100 points vmapped",
+        seconds,
+        f"n = 30 .. 1e4, {int(jnp.sum(many(grid).converged))} converged",
+    )
 
 
 def on_given_data() -> Iterator[Row]:
@@ -189,14 +281,22 @@ def on_given_data() -> Iterator[Row]:
     yield "Gaussian weights on data", seconds, "n = 500, d = 50, full covariance"
     (action, evaluations), spent = once(lambda: gaussian_by_hand(data))
     gap = abs(action - float(gaussian_weights_on_data(data).action))
-    yield "the same in NumPy and SciPy", (spent, spent), f"gradient by hand, {evaluations} evaluations; F/N differs by {gap:.0e}"
+    yield (
+        "the same in NumPy and SciPy",
+        (spent, spent),
+        f"gradient by hand, {evaluations} evaluations; F/N differs by {gap:.0e}",
+    )
 
 
 def of_samplers() -> Iterator[Row]:
     for name, run in samplers().items():
         (_, first), (found, then) = once(run), once(run)
         rate = float(found.effective_samples) / then
-        yield f"HMC: {name}", (first, then), f"{rate:.3g} effective samples/s of the slowest observable"
+        yield (
+            f"HMC: {name}",
+            (first, then),
+            f"{rate:.3g} effective samples/s of the slowest observable",
+        )
     for method, options in METHODS.items():
         run = partial(by_method, method, **options)
         (_, first), (found, then) = once(run), once(run)
@@ -206,7 +306,11 @@ def of_samplers() -> Iterator[Row]:
             remark += f", variances up to {100 * float(jnp.max(found.variance_inflation)) - 100:.1f} % too large"
         yield f"{method}: two layers, erf", (first, then), remark
     samples, spent = once(lambda: hmc_by_hand(SYSTEM))
-    yield "two layers, erf, in NumPy", (spent, spent), f"both layers sampled; {samples / spent:.3g} effective samples/s of f_1"
+    yield (
+        "two layers, erf, in NumPy",
+        (spent, spent),
+        f"both layers sampled; {samples / spent:.3g} effective samples/s of f_1",
+    )
 
 
 def once(function: Callable[[], Any]) -> tuple[Any, float]:
@@ -218,8 +322,14 @@ def once(function: Callable[[], Any]) -> tuple[Any, float]:
 
 def main() -> None:
     console = Console(width=150)
-    console.print(f"orderparam {op.__version__}, jax {jax.__version__}, {jax.devices()[0].device_kind}")
-    parts = {"averaged over data": averaged_over_data, "on given data": on_given_data, "samplers": of_samplers}
+    console.print(
+        f"orderparam {op.__version__}, jax {jax.__version__}, {jax.devices()[0].device_kind}"
+    )
+    parts = {
+        "averaged over data": averaged_over_data,
+        "on given data": on_given_data,
+        "samplers": of_samplers,
+    }
     for title, part in parts.items():
         table = Table(title=f"Kernel adaptation, {title}: CPU seconds")
         for column in ("what", "first call", "then", "remark"):

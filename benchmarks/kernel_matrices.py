@@ -1,10 +1,12 @@
-"""Kernel matrices of deep networks: orderparam against the same formulas in plain NumPy, time and peak memory.
+"""Kernel matrices of deep networks: orderparam against the same formulas in plain NumPy, time and
+peak memory.
 
     python benchmarks/kernel_matrices.py
     NEURAL_TANGENTS_PYTHON=/path/to/python python benchmarks/kernel_matrices.py     (an environment that has neural-tangents)
 
-The repetitions of the first two are interleaved and the medians compared, so that a busy machine slows both; neural-tangents runs
-in a process of its own afterwards (float64, compiled). Memory is the growth of the peak resident set in a fresh process.
+The repetitions of the first two are interleaved and the medians compared, so that a busy machine
+slows both; neural-tangents runs in a process of its own afterwards (float64, compiled). Memory is
+the growth of the peak resident set in a fresh process.
 """
 
 import json
@@ -58,8 +60,12 @@ CASES = [
 ]
 
 
-def dual(case: Case, kernel: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """E phi(u) phi(v) and, where asked for, E phi'(u) phi'(v), of variances `first`, `second` and covariance `kernel`."""
+def dual(
+    case: Case, kernel: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """E phi(u) phi(v) and, where asked for, E phi'(u) phi'(v), of variances `first`, `second` and
+    covariance `kernel`.
+    """
     if case.activation == "erf":
         scale = np.sqrt((1 + 2 * first) * (1 + 2 * second))
         slope = 4 / np.pi / np.sqrt(scale**2 - 4 * kernel**2) if case.ntk else None
@@ -83,7 +89,9 @@ def dense_kernels(case: Case, x: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def convolved(array: np.ndarray, window: int, pairs: bool) -> np.ndarray:
-    """Mean over the window of (..., row, column) or, for pairs of pixels, (..., row, column, row', column'), zeros outside."""
+    """Mean over the window of (..., row, column) or, for pairs of pixels, (..., row, column, row',
+    column'), zeros outside.
+    """
     reach = window // 2
     axes = 4 if pairs else 2
     side = array.shape[-1]
@@ -105,7 +113,9 @@ def convolutional_kernels(case: Case, x: np.ndarray) -> tuple[np.ndarray, ...]:
     tangent = np.zeros_like(kernel)
     for _ in range(case.depth):
         kernel = case.bias_variance + case.weight_variance * convolved(kernel, case.window, pairs)
-        variance = case.bias_variance + case.weight_variance * convolved(variance, case.window, False)
+        variance = case.bias_variance + case.weight_variance * convolved(
+            variance, case.window, False
+        )
         if case.ntk:
             tangent = kernel + case.weight_variance * convolved(tangent, case.window, pairs)
         if pairs:
@@ -131,7 +141,9 @@ def orderparam_kernels(case: Case, x: np.ndarray) -> tuple:
 
     variances = {"weight_variance": case.weight_variance, "bias_variance": case.bias_variance}
     if case.grid:
-        architecture = convolutional(case.depth, None, case.window, case.activation, readout=case.readout, **variances)
+        architecture = convolutional(
+            case.depth, None, case.window, case.activation, readout=case.readout, **variances
+        )
     else:
         architecture = fully_connected(case.depth, None, case.activation, **variances)
     if case.ntk:
@@ -144,7 +156,9 @@ PROGRAMS: dict[str, Callable] = {"numpy": numpy_kernels, "orderparam": orderpara
 
 
 def peak_memory(job: tuple[str, Case]) -> float:
-    """Megabytes by which one call raises the peak of a process that has already made the call on a few inputs."""
+    """Megabytes by which one call raises the peak of a process that has already made the call on a
+    few inputs.
+    """
     program, case = job
     x = case.inputs()
     PROGRAMS[program](case, x[: 101 if not case.grid else 5])
@@ -164,12 +178,16 @@ def median_seconds(case: Case, x: np.ndarray) -> dict[str, float]:
 
 
 def neural_tangents(results: dict[str, np.ndarray]) -> Iterator[tuple[str, float, float]]:
-    """Name, seconds and deviation from our matrix of each case, from the interpreter that the user names."""
+    """Name, seconds and deviation from our matrix of each case, from the interpreter that the user
+    names.
+    """
     interpreter = os.environ.get("NEURAL_TANGENTS_PYTHON")
     if interpreter is None:
         return
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "cases.json").write_text(json.dumps([{"name": case.name, **asdict(case)} for case in CASES]))
+        (Path(folder) / "cases.json").write_text(
+            json.dumps([{"name": case.name, **asdict(case)} for case in CASES])
+        )
         for case in CASES:
             np.save(Path(folder) / f"{case.name}.npy", case.inputs())
         script = Path(__file__).parent / "peers" / "neural_tangents.py"
@@ -184,13 +202,16 @@ def main() -> None:
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as fresh:
         jobs = [(program, case) for case in CASES for program in PROGRAMS]
         memory = dict(zip(jobs, fresh.map(peak_memory, jobs, chunksize=1)))
-    table = Table("kernels", title="float64; seconds, times faster than NumPy, peak memory, largest deviation")
+    table = Table(
+        "kernels", title="float64; seconds, times faster than NumPy, peak memory, largest deviation"
+    )
     for column in ("numpy", "orderparam", "ratio", "numpy", "orderparam", "deviation"):
         table.add_column(column, justify="right")
     ours, results = {}, {}
     for case in CASES:
         x = case.inputs()
-        values = {program: np.asarray(run(case, x)[-1]) for program, run in PROGRAMS.items()}  # compiles
+        # compiles
+        values = {program: np.asarray(run(case, x)[-1]) for program, run in PROGRAMS.items()}
         seconds = median_seconds(case, x)
         ours[case.name], results[case.name] = seconds["orderparam"], values["orderparam"]
         table.add_row(
@@ -204,10 +225,27 @@ def main() -> None:
         )
     console = Console(width=150)
     console.print(table)
-    peer = Table("kernels", "neural-tangents", "orderparam", "ratio", "deviation", title="against neural-tangents")
+    peer = Table(
+        "kernels",
+        "neural-tangents",
+        "orderparam",
+        "ratio",
+        "deviation",
+        title="against neural-tangents",
+    )
     for name, seconds, deviation in neural_tangents(results):
-        peer.add_row(name, f"{seconds:.3f} s", f"{ours[name]:.3f} s", f"{seconds / ours[name]:.1f}", f"{deviation:.0e}")
-    console.print(peer if peer.row_count else "neural-tangents: set NEURAL_TANGENTS_PYTHON to an interpreter that has it")
+        peer.add_row(
+            name,
+            f"{seconds:.3f} s",
+            f"{ours[name]:.3f} s",
+            f"{seconds / ours[name]:.1f}",
+            f"{deviation:.0e}",
+        )
+    console.print(
+        peer
+        if peer.row_count
+        else "neural-tangents: set NEURAL_TANGENTS_PYTHON to an interpreter that has it"
+    )
 
 
 if __name__ == "__main__":

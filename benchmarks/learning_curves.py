@@ -1,4 +1,5 @@
-"""Self-consistent learning curves: points per second, and digits of accuracy, beside a loop over SciPy's root finders.
+"""Self-consistent learning curves: points per second, and digits of accuracy, beside a loop over
+SciPy's root finders.
 
     python benchmarks/learning_curves.py
 
@@ -36,10 +37,17 @@ def with_brentq(eigenvalues: np.ndarray, power: np.ndarray, n_train: float) -> f
 
     def excess(u: float) -> float:
         threshold = np.exp(u)
-        return np.log((TEMPERATURE / threshold + np.sum(eigenvalues / (eigenvalues + threshold))) / n_train)
+        return np.log(
+            (TEMPERATURE / threshold + np.sum(eigenvalues / (eigenvalues + threshold))) / n_train
+        )
 
     upper = np.log((eigenvalues.sum() + TEMPERATURE) / n_train)
-    return error(eigenvalues, power, n_train, np.exp(brentq(excess, np.log(TEMPERATURE / n_train), upper, xtol=1e-13)))
+    return error(
+        eigenvalues,
+        power,
+        n_train,
+        np.exp(brentq(excess, np.log(TEMPERATURE / n_train), upper, xtol=1e-13)),
+    )
 
 
 def with_bisection(eigenvalues: np.ndarray, power: np.ndarray, n_train: float) -> float:
@@ -62,7 +70,15 @@ def best_of(run: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
 
 
 def main() -> None:
-    table = Table("modes", "points", "method", "points / s", "times brentq", "times bisect", "largest relative deviation")
+    table = Table(
+        "modes",
+        "points",
+        "method",
+        "points / s",
+        "times brentq",
+        "times bisect",
+        "largest relative deviation",
+    )
     for modes, points in SIZES.items():
         k = np.arange(1.0, modes + 1)
         eigenvalues, power = k**-CAPACITY, k ** (-1 - 2 * SOURCE * CAPACITY)
@@ -70,17 +86,25 @@ def main() -> None:
 
         def curve(spectrum: Spectrum, grid: np.ndarray = grid) -> Callable[[], np.ndarray]:
             def at(n_train: jax.Array, spectrum: Spectrum) -> jax.Array:
-                return self_consistent(KernelRegression(spectrum, n_train, jnp.asarray(TEMPERATURE))).test_error
+                return self_consistent(
+                    KernelRegression(spectrum, n_train, jnp.asarray(TEMPERATURE))
+                ).test_error
 
             batch = eqx.filter_jit(jax.vmap(at, in_axes=(0, None)))
             return lambda: np.asarray(batch(jnp.asarray(grid), spectrum))
 
         methods: dict[str, Callable[[], np.ndarray]] = {
-            "scipy brentq, log kappa": lambda e=eigenvalues, y=power, g=grid: np.array([with_brentq(e, y, p) for p in g]),
-            "scipy bisect, defaults": lambda e=eigenvalues, y=power, g=grid: np.array([with_bisection(e, y, p) for p in g]),
+            "scipy brentq, log kappa": lambda e=eigenvalues, y=power, g=grid: np.array(
+                [with_brentq(e, y, p) for p in g]
+            ),
+            "scipy bisect, defaults": lambda e=eigenvalues, y=power, g=grid: np.array(
+                [with_bisection(e, y, p) for p in g]
+            ),
             "orderparam, mode by mode": curve(Spectrum(eigenvalues, power)),
             "orderparam, compressed": curve(compress(Spectrum(eigenvalues, power))),
-            "orderparam, power_law levels": curve(power_law(CAPACITY, SOURCE, modes, infinite=False)),
+            "orderparam, power_law levels": curve(
+                power_law(CAPACITY, SOURCE, modes, infinite=False)
+            ),
         }
         timed = {name: best_of(run) for name, run in methods.items()}
         reference, exact = timed["scipy brentq, log kappa"]
@@ -88,7 +112,14 @@ def main() -> None:
         for name, (seconds, values) in timed.items():
             deviation = np.max(np.abs(values / exact - 1))
             ratios = (f"{other / seconds:.1f}" for other in (reference, usual))
-            table.add_row(f"{modes:,}", str(points), name, f"{points / seconds:,.0f}", *ratios, f"{deviation:.1e}")
+            table.add_row(
+                f"{modes:,}",
+                str(points),
+                name,
+                f"{points / seconds:,.0f}",
+                *ratios,
+                f"{deviation:.1e}",
+            )
         table.add_section()
     Console(width=120).print(table)
 

@@ -1,4 +1,5 @@
-"""Weak learnability: exponents against binned samples, and the search for a direction against plain numpy loops; interleaved.
+"""Weak learnability: exponents against binned samples, and the search for a direction against plain
+numpy loops; interleaved.
 
 python benchmarks/multi_index.py
 """
@@ -24,8 +25,12 @@ THRESHOLDS = {
 }
 
 
-def binned_threshold(dimension: int, target: Callable, samples: int = 1_000_000, bins: int = 1000) -> float:
-    """What one writes first: sort the samples by label, average z z^T - 1 in bins, square (biased by bins / samples)."""
+def binned_threshold(
+    dimension: int, target: Callable, samples: int = 1_000_000, bins: int = 1000
+) -> float:
+    """What one writes first: sort the samples by label, average z z^T - 1 in bins, square (biased
+    by bins / samples).
+    """
     rng = np.random.default_rng(0)
     z = rng.standard_normal((samples, dimension))
     ordered = z[np.argsort(target(z), kind="stable")].reshape(bins, -1, dimension)
@@ -92,16 +97,28 @@ def main() -> None:
 
     formula = "He2(z)/sqrt(2)"
     system = SphericalSGD(
-        input_dim=DIM, target=formula, student=formula, horizon=STEPS / DIM, first_record=STEPS / DIM / 2, records=2
+        input_dim=DIM,
+        target=formula,
+        student=formula,
+        horizon=STEPS / DIM,
+        first_record=STEPS / DIM / 2,
+        records=2,
     )
-    waiting = system.with_(exit_overlap=0.999, horizon=10 * STEPS / DIM)  # nobody gets there: all steps are made
+    # nobody gets there: all steps are made
+    waiting = system.with_(exit_overlap=0.999, horizon=10 * STEPS / DIM)
     keys = jax.random.split(jax.random.key(0), SEEDS)
     few = keys[:4]
     tasks = {
         "numpy neuron": (STEPS, lambda: numpy_neuron(STEPS)),
-        "trained_neuron": (4 * STEPS, lambda: jax.vmap(lambda key: trained_neuron(system, key).norm)(few)),
+        "trained_neuron": (
+            4 * STEPS,
+            lambda: jax.vmap(lambda key: trained_neuron(system, key).norm)(few),
+        ),
         "numpy chain": (SEEDS * STEPS, lambda: numpy_chain(STEPS)),
-        "exit_chain": (10 * SEEDS * STEPS, lambda: jax.vmap(lambda key: exit_chain(waiting, key).exit_steps)(keys)),
+        "exit_chain": (
+            10 * SEEDS * STEPS,
+            lambda: jax.vmap(lambda key: exit_chain(waiting, key).exit_steps)(keys),
+        ),
     }
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for round_ in range(REPEATS + 1):
@@ -113,7 +130,8 @@ def main() -> None:
     table = Table(title=f"search for a direction, He2, d = {DIM}")
     for column in ("", "seed-steps / s", "ratio"):
         table.add_column(column, justify="left" if not column else "right")
-    # Each step reads the weights twice and writes them once, and writes and reads the input (float64).
+    # Each step reads the weights twice and writes them once, and writes and reads the input
+    # (float64).
     traffic = bandwidth() / (8 * DIM * 5)
     rows = {
         "numpy loop over samples, all weights": ("numpy neuron", "numpy neuron"),
@@ -123,7 +141,11 @@ def main() -> None:
     }
     for words, (name, base) in rows.items():
         table.add_row(words, f"{rates[name]:,.0f}", f"{rates[name] / rates[base]:.1f}")
-    table.add_row("memory traffic of a plain step", f"{traffic:,.0f}", f"{traffic / rates['numpy neuron']:.1f}")
+    table.add_row(
+        "memory traffic of a plain step",
+        f"{traffic:,.0f}",
+        f"{traffic / rates['numpy neuron']:.1f}",
+    )
     console.print(table)
 
 

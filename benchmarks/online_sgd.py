@@ -1,4 +1,5 @@
-"""One-pass SGD: the compiled network against a plain numpy loop, the flow against Euler steps, and the chain; interleaved.
+"""One-pass SGD: the compiled network against a plain numpy loop, the flow against Euler steps, and
+the chain; interleaved.
 
 python benchmarks/online_sgd.py
 PHDIAG_SGD=/path/to/phdiag_sgd python benchmarks/online_sgd.py     (a checkout with its Cython modules built in place)
@@ -54,7 +55,11 @@ def bandwidth() -> float:
 
 def euler(system: CommitteeSGD, horizon: float, step: float) -> float:
     """Explicit Euler in Python over the compiled right-hand side."""
-    field = jax.jit(lambda order: jax.tree.map(lambda y, dy: y + step * dy, order, velocity(order, problem(system))))
+    field = jax.jit(
+        lambda order: jax.tree.map(
+            lambda y, dy: y + step * dy, order, velocity(order, problem(system))
+        )
+    )
     state = field(Order.at_start(system))
     start = time.perf_counter()
     for _ in range(int(horizon / step)):
@@ -64,7 +69,9 @@ def euler(system: CommitteeSGD, horizon: float, step: float) -> float:
 
 
 def peer_flow(system: CommitteeSGD, horizon: float, steps_per_time: int) -> tuple[float, float]:
-    """Seconds and final risk of the Cython flow of Veiga et al. 2022 (github.com/rodsveiga/phdiag_sgd), Euler steps."""
+    """Seconds and final risk of the Cython flow of Veiga et al. 2022
+    (github.com/rodsveiga/phdiag_sgd), Euler steps.
+    """
     sys.path.insert(0, str(Path(str(PEER)) / "ode"))
     solver = importlib.import_module("ode").ode(steps_per_time, WIDTH, TEACHER)
     self_overlap, teacher_overlap = (np.array(part) for part in system.overlaps())
@@ -90,7 +97,14 @@ def interleaved(tasks: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def main() -> None:
-    system = CommitteeSGD(input_dim=DIM, width=WIDTH, teacher_width=TEACHER, learning_rate=8.0, horizon=STEPS / DIM, records=2)
+    system = CommitteeSGD(
+        input_dim=DIM,
+        width=WIDTH,
+        teacher_width=TEACHER,
+        learning_rate=8.0,
+        horizon=STEPS / DIM,
+        records=2,
+    )
     keys = jax.random.split(jax.random.key(0), SEEDS)
     flow_system = system.with_(horizon=1000.0)
     seconds = interleaved(
@@ -102,17 +116,28 @@ def main() -> None:
             "bandwidth": bandwidth,
         }
     )
-    rates = {"numpy": STEPS / seconds["numpy"]} | {x: SEEDS * STEPS / seconds[x] for x in ("network", "chain")}
-    # Each plain step reads the weights twice and writes them once, and writes and reads the input (float64).
+    rates = {"numpy": STEPS / seconds["numpy"]} | {
+        x: SEEDS * STEPS / seconds[x] for x in ("network", "chain")
+    }
+    # Each plain step reads the weights twice and writes them once, and writes and reads the input
+    # (float64).
     traffic = 8 * DIM * (3 * WIDTH + 2)
     limit = bandwidth() / traffic
-    table = Table(title=f"p = {WIDTH}, k = {TEACHER}, d = {DIM}; network and chain: {SEEDS} seeds at once")
+    table = Table(
+        title=f"p = {WIDTH}, k = {TEACHER}, d = {DIM}; network and chain: {SEEDS} seeds at once"
+    )
     for column in ("", "seed-steps / s", "x width x d / s", "ratio to numpy"):
         table.add_column(column, justify="left" if not column else "right")
-    names = {"numpy": "numpy loop, one sample a step", "network": "trained_network", "chain": "overlap_chain (no weights)"}
+    names = {
+        "numpy": "numpy loop, one sample a step",
+        "network": "trained_network",
+        "chain": "overlap_chain (no weights)",
+    }
     for name, words in names.items():
         rate = rates[name]
-        table.add_row(words, f"{rate:,.0f}", f"{rate * WIDTH * DIM:.2e}", f"{rate / rates['numpy']:.1f}")
+        table.add_row(
+            words, f"{rate:,.0f}", f"{rate * WIDTH * DIM:.2e}", f"{rate / rates['numpy']:.1f}"
+        )
     table.add_row(
         "memory traffic of a plain float64 step",
         f"{limit:,.0f}",

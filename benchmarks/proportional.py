@@ -1,10 +1,12 @@
-"""Kernel renormalisation against the straightforward way: scipy's fsolve on the dense action, one point at a time.
+"""Kernel renormalisation against the straightforward way: scipy's fsolve on the dense action, one
+point at a time.
 
     python benchmarks/proportional.py
     ORDERPARAM_DEEPBAYS=/path/to/deepbays python benchmarks/proportional.py       # the public package too; it needs torch
 
-The dense way gets the kernel matrices for nothing. The ratio is of medians over interleaved repetitions in one process, of
-processor time on all cores, which other programs on the machine do not lengthen by waiting.
+The dense way gets the kernel matrices for nothing. The ratio is of medians over interleaved
+repetitions in one process, of processor time on all cores, which other programs on the machine do
+not lengthen by waiting.
 """
 
 import importlib
@@ -41,7 +43,9 @@ def problem(examples: int, pixels: int = 100, test: int = 300):
 
 
 def dense_point(kernel, rows, diagonal, y, test_y, temperature, width):
-    """Q and the losses with dense algebra: a solve in every evaluation of the stationarity condition."""
+    """Q and the losses with dense algebra: a solve in every evaluation of the stationarity
+    condition.
+    """
     noise = temperature * np.eye(len(y))
 
     def stationarity(log_scale):
@@ -65,10 +69,14 @@ def timed(function):
 
 
 def peer_point(x, y, test_x, test_y, width):
-    """Q and the test loss from deepbays (Baglioni et al. 2024): kernels, eigenvalues and minimisation for every width."""
+    """Q and the test loss from deepbays (Baglioni et al. 2024): kernels, eigenvalues and
+    minimisation for every width.
+    """
     if PEER not in sys.path:
         sys.path.insert(0, PEER)
-    theory = importlib.import_module("deepbays.rkgp.theory_1HL_FC_single_output").FC_1HL(int(width), 0.1)
+    theory = importlib.import_module("deepbays.rkgp.theory_1HL_FC_single_output").FC_1HL(
+        int(width), 0.1
+    )
     theory.preprocess(x, y)
     theory.optimize()
     theory.predict(test_x)
@@ -84,26 +92,47 @@ def sweep_of_widths(table: Table, examples: int) -> None:
     system = FullyConnected(x, y, tx, ty, width=100, temperature=0.1)
     arrays = [np.asarray(a) for a in jax.jit(prior_kernels)(system)]
     scales = jnp.asarray(WIDTHS)
-    # The data are arguments: nothing of the work, kernel and eigendecomposition included, is done at compile time.
-    ours_fn = eqx.filter_jit(lambda one, widths: jax.vmap(lambda n: finite_width(one.with_(width=n)))(widths))
+    # The data are arguments: nothing of the work, kernel and eigendecomposition included, is done
+    # at compile time.
+    ours_fn = eqx.filter_jit(
+        lambda one, widths: jax.vmap(lambda n: finite_width(one.with_(width=n)))(widths)
+    )
     system = jax.tree.map(jnp.asarray, system)
     jax.block_until_ready(ours_fn(system, scales))
     ours, theirs, peers = [], [], []
     for _ in range(REPETITIONS):
         seconds, result = timed(lambda: jax.block_until_ready(ours_fn(system, scales)))
         ours.append(seconds)
-        seconds, reference = timed(lambda: [dense_point(*arrays, y, ty, 0.1, n) for n in DENSE_WIDTHS])
+        seconds, reference = timed(
+            lambda: [dense_point(*arrays, y, ty, 0.1, n) for n in DENSE_WIDTHS]
+        )
         theirs.append(seconds * len(WIDTHS) / len(DENSE_WIDTHS))
         if PEER:
-            seconds, peer = timed(lambda: [peer_point(x, y, tx, ty, round(n)) for n in DENSE_WIDTHS])
+            seconds, peer = timed(
+                lambda: [peer_point(x, y, tx, ty, round(n)) for n in DENSE_WIDTHS]
+            )
             peers.append(seconds * len(WIDTHS) / len(DENSE_WIDTHS))
     name = f"one layer, P = {examples}, 50 widths (kernels and eigenvalues included)"
-    error = max(abs(float(result.test_error[i]) / loss - 1) for i, (_, loss) in zip((5, 25, 45), reference))
-    row(table, f"{name}, against dense fsolve", statistics.median(ours), statistics.median(theirs), error)
+    error = max(
+        abs(float(result.test_error[i]) / loss - 1) for i, (_, loss) in zip((5, 25, 45), reference)
+    )
+    row(
+        table,
+        f"{name}, against dense fsolve",
+        statistics.median(ours),
+        statistics.median(theirs),
+        error,
+    )
     if PEER:
         own = ours_fn(system, jnp.round(DENSE_WIDTHS)).test_error
         error = max(abs(float(a) / loss - 1) for a, (_, loss) in zip(own, peer))
-        row(table, f"{name}, against deepbays", statistics.median(ours), statistics.median(peers), error)
+        row(
+            table,
+            f"{name}, against deepbays",
+            statistics.median(ours),
+            statistics.median(peers),
+            error,
+        )
 
 
 def single(table: Table, name: str, system) -> None:
@@ -111,23 +140,43 @@ def single(table: Table, name: str, system) -> None:
     seconds, result = timed(lambda: jax.block_until_ready(finite_width(system)))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     compiled = f"compiled in {first - seconds:.0f} s"
-    table.add_row(name, f"{seconds:.2f} s", f"peak {memory:.1f} GiB", compiled, f"{float(result.residual):.0e}")
+    table.add_row(
+        name,
+        f"{seconds:.2f} s",
+        f"peak {memory:.1f} GiB",
+        compiled,
+        f"{float(result.residual):.0e}",
+    )
 
 
 def main() -> None:
     table = Table(title=f"orderparam {op.__version__}: networks of finite width")
-    for column in ("task", "orderparam", "the other / peak memory", "ratio / compilation", "deviation / residual"):
+    for column in (
+        "task",
+        "orderparam",
+        "the other / peak memory",
+        "ratio / compilation",
+        "deviation / residual",
+    ):
         table.add_column(column)
     for examples in (200, 1000):
         sweep_of_widths(table, examples)
     x, y, tx, ty = problem(1000)
-    single(table, "three layers, nested, P = 1000", FullyConnected(x, y, tx, ty, width=500, temperature=0.1, depth=3))
+    single(
+        table,
+        "three layers, nested, P = 1000",
+        FullyConnected(x, y, tx, ty, width=500, temperature=0.1, depth=3),
+    )
     rng = np.random.default_rng(1)
     for examples in (100, 250):
         images = rng.normal(size=(examples + 100, 28, 28, 1))
         target = np.sign(images[:, :14, :14, 0].mean((1, 2)))
         fields = (images[:examples], target[:examples], images[examples:], target[examples:])
-        single(table, f"convolution, 49 patches, P = {examples}", Convolutional(*fields, channels=100, temperature=0.01, mask=4))
+        single(
+            table,
+            f"convolution, 49 patches, P = {examples}",
+            Convolutional(*fields, channels=100, temperature=0.01, mask=4),
+        )
     Console(width=160).print(table)
 
 

@@ -1,12 +1,13 @@
-"""State evolution of fixed features: points per second beside the straightforward NumPy / SciPy way, and how far the two agree.
+"""State evolution of fixed features: points per second beside the straightforward NumPy / SciPy
+way, and how far the two agree.
 
     python benchmarks/random_features.py
     GCM_PROJECT=/path/to/GCMProject python benchmarks/random_features.py     (a checkout of IdePHICS/GCMProject)
 
-Logistic regression on p = 300 explicit features (the Gaussian covariate model), a grid of penalties in one vmapped call; the
-reference iterates the same equations with adaptive quadrature and a scalar minimisation at every node, as published scripts do.
-Ridge on random features: a grid of sample sizes. All columns come from one run on one machine, in CPU seconds of all threads;
-read the ratios.
+Logistic regression on p = 300 explicit features (the Gaussian covariate model), a grid of penalties
+in one vmapped call; the reference iterates the same equations with adaptive quadrature and a scalar
+minimisation at every node, as published scripts do. Ridge on random features: a grid of sample
+sizes. All columns come from one run on one machine, in CPU seconds of all threads; read the ratios.
 """
 
 import os
@@ -26,7 +27,12 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from orderparam.losses import RealLabels, SignLabels
-from orderparam.systems.random_features import ExplicitSpectrum, GaussianFeatures, RandomFeatures, asymptotics
+from orderparam.systems.random_features import (
+    ExplicitSpectrum,
+    GaussianFeatures,
+    RandomFeatures,
+    asymptotics,
+)
 
 FEATURES, LOAD, TOLERANCE = 300, 2.0, 1e-7
 RIDGES = np.geomspace(1e-2, 1.0, 64)
@@ -40,7 +46,9 @@ PEER = os.environ.get("GCM_PROJECT")
 
 def proximal_slope(w: float, variance: float) -> float:
     """g(+1, w) of the logistic loss by a bracketing root finder."""
-    return float(expit(-brentq(lambda t: t - w - variance * expit(-t), w, w + variance, xtol=1e-12)))
+    return float(
+        expit(-brentq(lambda t: t - w - variance * expit(-t), w, w + variance, xtol=1e-12))
+    )
 
 
 def with_quad(ridge: float) -> float:
@@ -49,17 +57,25 @@ def with_quad(ridge: float) -> float:
     for _ in range(1000):
         rest = np.sqrt(RHO - m**2 / q)
 
-        def terms(z: float, v: float = v, q: float = q, m: float = m, rest: float = rest) -> tuple[float, float, float]:
+        def terms(
+            z: float, v: float = v, q: float = q, m: float = m, rest: float = rest
+        ) -> tuple[float, float, float]:
             g = proximal_slope(np.sqrt(q) * z, v)
             centre = m / np.sqrt(q) * z / rest
             bend = g * (1 - g) / (1 + v * g * (1 - g))
             likely, change = norm.cdf(centre), norm.pdf(centre) / rest
-            return tuple(2 * norm.pdf(z) * part for part in (likely * bend, likely * g**2, change * g))
+            return tuple(
+                2 * norm.pdf(z) * part for part in (likely * bend, likely * g**2, change * g)
+            )
 
-        stiffness, power, pull = (LOAD * quad(lambda z, i=i: terms(z)[i], -8, 8, epsabs=1e-9)[0] for i in range(3))
+        stiffness, power, pull = (
+            LOAD * quad(lambda z, i=i: terms(z)[i], -8, 8, epsabs=1e-9)[0] for i in range(3)
+        )
         inverse = 1 / (ridge + stiffness * OMEGA)
         new_v = np.mean(OMEGA * inverse)
-        new_q = power * np.mean((OMEGA * inverse) ** 2) + pull**2 * np.sum(SIGNAL * OMEGA * inverse**2)
+        new_q = power * np.mean((OMEGA * inverse) ** 2) + pull**2 * np.sum(
+            SIGNAL * OMEGA * inverse**2
+        )
         new_m = pull * np.sum(SIGNAL * inverse)
         moved = abs(new_v - v) + abs(new_q - q) + abs(new_m - m)
         v, q, m = new_v, new_q, new_m
@@ -69,7 +85,9 @@ def with_quad(ridge: float) -> float:
 
 
 def with_peer(ridge: float) -> float:
-    """Classification error by the published code of Loureiro et al. 2021, at its tolerance TOLERANCE."""
+    """Classification error by the published code of Loureiro et al. 2021, at its tolerance
+    TOLERANCE.
+    """
     from state_evolution.algorithms.state_evolution import StateEvolution
     from state_evolution.data_models.custom import CustomSpectra
     from state_evolution.models.logistic_regression import LogisticRegression
@@ -94,7 +112,12 @@ def best_of(run: Callable[[], object]) -> float:
 
 def main() -> None:
     system = GaussianFeatures(
-        ExplicitSpectrum(OMEGA, SIGNAL), RHO, n_train=LOAD * FEATURES, ridge=0.1, labels=SignLabels(), loss="logistic"
+        ExplicitSpectrum(OMEGA, SIGNAL),
+        RHO,
+        n_train=LOAD * FEATURES,
+        ridge=0.1,
+        labels=SignLabels(),
+        loss="logistic",
     )
 
     def error(ridge: jax.Array) -> jax.Array:
@@ -108,7 +131,9 @@ def main() -> None:
     if PEER:
         sys.path.insert(0, PEER)
         ways["GCMProject"] = with_peer
-    table = Table("logistic, p = 300", "CPU s / point", "of orderparam", "largest deviation of the error")
+    table = Table(
+        "logistic, p = 300", "CPU s / point", "of orderparam", "largest deviation of the error"
+    )
     for name, way in ways.items():
         start = time.process_time()
         reference = [way(RIDGES[i]) for i in chosen]
@@ -119,14 +144,21 @@ def main() -> None:
     Console(width=120).print(table)
 
     labels = RealLabels(noise=0.1)
-    ridge = jax.tree.map(jnp.asarray, RandomFeatures(200.0, 400.0, n_train=300.0, ridge=0.01, activation="erf", labels=labels))
+    ridge = jax.tree.map(
+        jnp.asarray,
+        RandomFeatures(200.0, 400.0, n_train=300.0, ridge=0.01, activation="erf", labels=labels),
+    )
     curve = eqx.filter_jit(
-        lambda sizes: jax.lax.map(lambda n: asymptotics(ridge.with_(n_train=n)).test_error, sizes, batch_size=BLOCK)
+        lambda sizes: jax.lax.map(
+            lambda n: asymptotics(ridge.with_(n_train=n)).test_error, sizes, batch_size=BLOCK
+        )
     )
     sizes = jnp.geomspace(10.0, 1e4, RIDGE_POINTS)
     seconds = best_of(lambda: jax.block_until_ready(curve(sizes)))
     table = Table("random-feature ridge, closed form", "points / CPU s")
-    table.add_row(f"orderparam, {RIDGE_POINTS:,} in blocks of {BLOCK}", f"{RIDGE_POINTS / seconds:,.0f}")
+    table.add_row(
+        f"orderparam, {RIDGE_POINTS:,} in blocks of {BLOCK}", f"{RIDGE_POINTS / seconds:,.0f}"
+    )
     Console(width=120).print(table)
 
 

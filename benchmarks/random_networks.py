@@ -1,8 +1,10 @@
-"""Random networks drawn a second: the compiled, chunked experiment against a plain numpy loop and numpy all at once; interleaved.
+"""Random networks drawn a second: the compiled, chunked experiment against a plain numpy loop and
+numpy all at once; interleaved.
 
     python benchmarks/random_networks.py
 
-One hidden layer, erf, two inputs of dimension two, uniform weights; every way ends with the fourth moment at both inputs.
+One hidden layer, erf, two inputs of dimension two, uniform weights; every way ends with the fourth
+moment at both inputs.
 """
 
 import statistics
@@ -51,12 +53,22 @@ def seconds(function: Callable[[], object]) -> float:
 
 def main() -> None:
     table = Table(title=f"orderparam {op.__version__}: random networks drawn a second")
-    for column in ("width", "orderparam", "numpy loop", "numpy at once", "ratio to the loop", "ratio at once"):
+    for column in (
+        "width",
+        "orderparam",
+        "numpy loop",
+        "numpy at once",
+        "ratio to the loop",
+        "ratio at once",
+    ):
         table.add_column(column, justify="right")
     for width, networks in SIZES.items():
         system = RandomNetwork(PROBES, width=width)
         ways: dict[str, tuple[Callable[[], object], int]] = {
-            "ours": (lambda s=system, n=networks: sampled_marginals(s, jax.random.key(0), n), networks),
+            "ours": (
+                lambda s=system, n=networks: sampled_marginals(s, jax.random.key(0), n),
+                networks,
+            ),
             "loop": (lambda n=width: loop(n, LOOPED), LOOPED),
             "once": (lambda n=width, r=networks: at_once(n, r), networks),
         }
@@ -67,10 +79,17 @@ def main() -> None:
                 times[name].append(seconds(way))
         rates = {name: ways[name][1] / statistics.median(times[name]) for name in ways}
         cells = [f"{rates[name]:.3g}" for name in ways]
-        table.add_row(str(width), *cells, f"{rates['ours'] / rates['loop']:.0f}x", f"{rates['ours'] / rates['once']:.1f}x")
+        table.add_row(
+            str(width),
+            *cells,
+            f"{rates['ours'] / rates['loop']:.0f}x",
+            f"{rates['ours'] / rates['once']:.1f}x",
+        )
     theory = op.sweep(marginals, RandomNetwork(PROBES), {"width": range(1, 1001)})
     Console(width=120).print(table)
-    Console(width=120).print(f"exact kurtosis at 1000 widths: {float(theory['seconds'].sum()):.3f} s with compilation")
+    Console(width=120).print(
+        f"exact kurtosis at 1000 widths: {float(theory['seconds'].sum()):.3f} s with compilation"
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""A flow of 100 000 modes against a loop over modes in NumPy, and the fixed point of the potential with its exponents.
+"""A flow of 100 000 modes against a loop over modes in NumPy, and the fixed point of the potential
+with its exponents.
 
     python benchmarks/renormalization.py
 
-Both loops find the threshold by halving an interval, each step of which is a sum in NumPy. The one of the usual form then takes,
-at every cut, the sums over the modes that are gone; the other carries them along as Python numbers. Compilation is told apart.
+Both loops find the threshold by halving an interval, each step of which is a sum in NumPy. The one
+of the usual form then takes, at every cut, the sums over the modes that are gone; the other carries
+them along as Python numbers. Compilation is told apart.
 """
 
 import statistics
@@ -17,7 +19,12 @@ from rich.table import Table
 
 import orderparam as op
 from orderparam.kernels import Spectrum
-from orderparam.systems.renormalization import DecimatedRegression, VectorMagnet, decimation_flow, local_potential
+from orderparam.systems.renormalization import (
+    DecimatedRegression,
+    VectorMagnet,
+    decimation_flow,
+    local_potential,
+)
 
 MODES, N_TRAIN, TEMPERATURE = 100_000, 1000.0, 0.05
 REPEATS = 5
@@ -31,7 +38,9 @@ def solved(eigenvalues: np.ndarray, power: np.ndarray) -> tuple[float, np.ndarra
         middle = (low + high) / 2
         kappa = np.exp(middle)
         low, high = (
-            (middle, high) if TEMPERATURE / kappa + np.sum(eigenvalues / (eigenvalues + kappa)) > N_TRAIN else (low, middle)
+            (middle, high)
+            if TEMPERATURE / kappa + np.sum(eigenvalues / (eigenvalues + kappa)) > N_TRAIN
+            else (low, middle)
         )
     learned = eigenvalues / (eigenvalues + kappa)
     return kappa, learned, np.sum((1 - learned) ** 2 * power) / (1 - np.sum(learned**2) / N_TRAIN)
@@ -77,13 +86,19 @@ def main() -> None:
     k = np.arange(1.0, MODES + 1)
     system = DecimatedRegression(Spectrum(k**-1.3, k**-1.3), N_TRAIN, TEMPERATURE)
     magnet = VectorMagnet()
-    first = {"flow": timed(lambda: decimation_flow(system))[0], "potential": timed(lambda: local_potential(magnet))[0]}
+    first = {
+        "flow": timed(lambda: decimation_flow(system))[0],
+        "potential": timed(lambda: local_potential(magnet))[0],
+    }
     spectrum = k**-1.3, k**-1.3
     start = time.perf_counter()
     theirs = sums(*spectrum)
     slow = time.perf_counter() - start
     ours = decimation_flow(system)
-    apart = max(float(np.max(np.abs(np.asarray(getattr(ours, name))[:-1] / theirs[name][:-1] - 1))) for name in COUPLINGS)
+    apart = max(
+        float(np.max(np.abs(np.asarray(getattr(ours, name))[:-1] / theirs[name][:-1] - 1)))
+        for name in COUPLINGS
+    )
     taken: dict[str, list[float]] = {"flow": [], "carried": [], "potential": []}
     for _ in range(REPEATS):
         taken["flow"].append(timed(lambda: decimation_flow(system))[0])
@@ -103,10 +118,20 @@ def main() -> None:
         f"{apart:.0e}",
     )
     table.add_row(
-        "numbers carried along", "", ours_again, f"{median['carried']:.2f} s", f"{median['carried'] / median['flow']:.0f}x", ""
+        "numbers carried along",
+        "",
+        ours_again,
+        f"{median['carried']:.2f} s",
+        f"{median['carried'] / median['flow']:.0f}x",
+        "",
     )
     table.add_row(
-        "potential, order 28, and exponents", f"{first['potential']:.1f} s", f"{1e3 * median['potential']:.0f} ms", "", "", ""
+        "potential, order 28, and exponents",
+        f"{first['potential']:.1f} s",
+        f"{1e3 * median['potential']:.0f} ms",
+        "",
+        "",
+        "",
     )
     Console(width=120).print(table)
 

@@ -1,9 +1,11 @@
-"""Scaling laws: points a second of every solver beside the same equations in SciPy, one by one, and steps of SGD beside NumPy.
+"""Scaling laws: points a second of every solver beside the same equations in SciPy, one by one, and
+steps of SGD beside NumPy.
 
     python benchmarks/scaling_laws.py
 
-Both columns come from one run on one machine; read the ratios. SciPy solves by brentq (the joint law, 2000 modes), bounded
-minimisation over the ridge, iteration of the recursion (the risk of SGD for drawn features), and L-BFGS (laws of training runs).
+Both columns come from one run on one machine; read the ratios. SciPy solves by brentq (the joint
+law, 2000 modes), bounded minimisation over the ridge, iteration of the recursion (the risk of SGD
+for drawn features), and L-BFGS (laws of training runs).
 """
 
 import time
@@ -61,7 +63,11 @@ def scipy_error(n: float, p: float, ridge: float) -> float:
 
 
 def scipy_best(n: float, p: float) -> float:
-    return float(minimize_scalar(lambda u: scipy_error(n, p, np.exp(u)), bounds=(-12, 2), method="bounded").fun)
+    return float(
+        minimize_scalar(
+            lambda u: scipy_error(n, p, np.exp(u)), bounds=(-12, 2), method="bounded"
+        ).fun
+    )
 
 
 def numpy_recursion(rng: np.random.Generator) -> float:
@@ -94,16 +100,23 @@ def scipy_law(loss: np.ndarray, n: np.ndarray, d: np.ndarray) -> float:
 
     def cost(unknowns: np.ndarray) -> float:
         a, b, e, alpha, beta = unknowns
-        off = np.logaddexp(np.logaddexp(a - alpha * np.log(n), b - beta * np.log(d)), e) - np.log(loss)
+        off = np.logaddexp(np.logaddexp(a - alpha * np.log(n), b - beta * np.log(d)), e) - np.log(
+            loss
+        )
         size = np.abs(off)
         return float(np.sum(np.where(size < 1e-3, off**2 / 2, 1e-3 * (size - 5e-4))))
 
     starts = [(a, b, 0.5, alpha, 0.3) for a in (5, 10, 15) for b in (5, 15) for alpha in (0.2, 0.5)]
-    return min(float(minimize(cost, start, method="L-BFGS-B", options={"ftol": 1e-15}).fun) for start in starts)
+    return min(
+        float(minimize(cost, start, method="L-BFGS-B", options={"ftol": 1e-15}).fun)
+        for start in starts
+    )
 
 
 def scheduled(features: PowerLawFeatures) -> float:
-    return best_of(lambda: scheduled_mean(ScheduledSGD(features, schedule="cosine"), jax.random.key(0)))
+    return best_of(
+        lambda: scheduled_mean(ScheduledSGD(features, schedule="cosine"), jax.random.key(0))
+    )
 
 
 def main() -> None:
@@ -119,34 +132,64 @@ def main() -> None:
     sizes = jnp.asarray(rng.uniform(50, 1000, (POINTS, 2)))
     few = np.asarray(sizes)[:ONE_BY_ONE]
     decays = {"spectral_decay": 2.0, "target_decay": 2.5, "modes": 2000.0}
-    law = jax.jit(jax.vmap(lambda size: joint_law(ScaleFreeFeatures(size[0], size[1], ridge=0.01, **decays)).test_error))
-    best = jax.jit(jax.vmap(lambda size: optimal_ridge(ScaleFreeFeatures(size[0], size[1], **decays)).test_error))
-    np.testing.assert_allclose(law(sizes[:3]), [scipy_error(*size, 0.01) for size in few[:3]], rtol=1e-8)
+    law = jax.jit(
+        jax.vmap(
+            lambda size: (
+                joint_law(ScaleFreeFeatures(size[0], size[1], ridge=0.01, **decays)).test_error
+            )
+        )
+    )
+    best = jax.jit(
+        jax.vmap(
+            lambda size: optimal_ridge(ScaleFreeFeatures(size[0], size[1], **decays)).test_error
+        )
+    )
+    np.testing.assert_allclose(
+        law(sizes[:3]), [scipy_error(*size, 0.01) for size in few[:3]], rtol=1e-8
+    )
     np.testing.assert_allclose(best(sizes[:3]), [scipy_best(*size) for size in few[:3]], rtol=1e-6)
     row(
         "joint law, points",
         POINTS / best_of(lambda: law(sizes)),
         ONE_BY_ONE / best_of(lambda: [scipy_error(*s, 0.01) for s in few]),
     )
-    row("best ridge, points", POINTS / best_of(lambda: best(sizes)), 5 / best_of(lambda: [scipy_best(*s) for s in few[:5]]))
+    row(
+        "best ridge, points",
+        POINTS / best_of(lambda: best(sizes)),
+        5 / best_of(lambda: [scipy_best(*s) for s in few[:5]]),
+    )
     budgets = jnp.geomspace(1e5, 1e9, 20)
     optimum = jax.jit(jax.vmap(lambda f: compute_optimal(ComputeBudget(f)).risk))
     row("compute-optimal widths", 20 / best_of(lambda: optimum(budgets)), None)
 
     features = PowerLawFeatures(1.0, 0.3, INPUTS, width=WIDTH, learning_rate=0.3, horizon=HORIZON)
     recursion = 1 / best_of(lambda: numpy_recursion(np.random.default_rng(0)))
-    row(f"risk at 25 of {HORIZON} steps, no draw", 1 / best_of(lambda: deterministic_risk(features)), recursion)
-    row("the same of one draw, closed form", 1 / best_of(lambda: drawn_features(features, jax.random.key(0))), recursion)
+    row(
+        f"risk at 25 of {HORIZON} steps, no draw",
+        1 / best_of(lambda: deterministic_risk(features)),
+        recursion,
+    )
+    row(
+        "the same of one draw, closed form",
+        1 / best_of(lambda: drawn_features(features, jax.random.key(0))),
+        recursion,
+    )
     row("the same of one draw, cosine schedule", 1 / scheduled(features), recursion)
     sgd = best_of(partial(one_pass_sgd, features, jax.random.key(0)))
-    row("steps of SGD", HORIZON / sgd, HORIZON / best_of(lambda: numpy_sgd(np.random.default_rng(0))))
+    row(
+        "steps of SGD",
+        HORIZON / sgd,
+        HORIZON / best_of(lambda: numpy_sgd(np.random.default_rng(0))),
+    )
 
     n, d = 10 ** rng.uniform(7.5, 10.2, 100), 10 ** rng.uniform(9.3, 11.7, 100)
     loss = (1.69 + 406.4 * n**-0.34 + 410.7 * d**-0.28) * np.exp(rng.normal(0, 0.005, 100))
     begin = time.perf_counter()
     scaling_law(loss, n, d, form="additive", bootstrap=40)
     ours = 41 / (time.perf_counter() - begin)
-    row("laws of 100 runs (40 of them bootstraps)", ours, 1 / best_of(lambda: scipy_law(loss, n, d)))
+    row(
+        "laws of 100 runs (40 of them bootstraps)", ours, 1 / best_of(lambda: scipy_law(loss, n, d))
+    )
     Console(width=120).print(table)
 
 

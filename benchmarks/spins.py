@@ -1,14 +1,17 @@
-"""Spin updates a second at the critical point: Metropolis and Swendsen-Wang for many replicas against numba loops; interleaved.
+"""Spin updates a second at the critical point: Metropolis and Swendsen-Wang for many replicas
+against numba loops; interleaved.
 
     python benchmarks/spins.py
 
-Public JAX codes of the Ising model that a search found (2026) are scripts of one form: `roll` for sums over neighbours, a uniform
-float and an exponential for each spin, and a checkerboard as a mask. That form, written here, runs beside ours as "usual JAX".
-The heat-bath sweeps of thrml, a public library, are compared where it is installed.
+Public JAX codes of the Ising model that a search found (2026) are scripts of one form: `roll` for
+sums over neighbours, a uniform float and an exponential for each spin, and a checkerboard as a
+mask. That form, written here, runs beside ours as "usual JAX". The heat-bath sweeps of thrml, a
+public library, are compared where it is installed.
 
-The loops are of the usual form: site after site with a table of acceptance probabilities; clusters by union-find. Without numba
-installed only our own numbers are printed. Beside wall time stands processor time, which other work on the machine disturbs less.
-The first lines are the memory of the whole process after the largest lattices.
+The loops are of the usual form: site after site with a table of acceptance probabilities; clusters
+by union-find. Without numba installed only our own numbers are printed. Beside wall time stands
+processor time, which other work on the machine disturbs less. The first lines are the memory of the
+whole process after the largest lattices.
 """
 
 import math
@@ -42,7 +45,9 @@ RARELY = 10  # sweeps from one measurement to the next, where correlations last 
 
 
 def loops() -> dict[str, Callable[[int, int, np.random.Generator], float]]:
-    """name -> compiled function (length, sweeps, generator) that returns the mean energy; empty without numba."""
+    """name -> compiled function (length, sweeps, generator) that returns the mean energy; empty
+    without numba.
+    """
     if njit is None:
         return {}
 
@@ -54,7 +59,12 @@ def loops() -> dict[str, Callable[[int, int, np.random.Generator], float]]:
         for _ in range(sweeps):
             for x in range(length):
                 for y in range(length):
-                    around = spins[x - 1, y] + spins[(x + 1) % length, y] + spins[x, y - 1] + spins[x, (y + 1) % length]
+                    around = (
+                        spins[x - 1, y]
+                        + spins[(x + 1) % length, y]
+                        + spins[x, y - 1]
+                        + spins[x, (y + 1) % length]
+                    )
                     if rng.random() < accept[spins[x, y] * around + 4]:
                         spins[x, y] = -spins[x, y]
                     energy -= spins[x, y] * around
@@ -84,7 +94,9 @@ def loops() -> dict[str, Callable[[int, int, np.random.Generator], float]]:
             for i in range(n):
                 spins[i] = turned[root(parent, i)]
             for i in range(n):
-                energy -= spins[i] * (spins[i - i % length + (i + 1) % length] + spins[(i + length) % n])
+                energy -= spins[i] * (
+                    spins[i - i % length + (i + 1) % length] + spins[(i + length) % n]
+                )
         return energy / (sweeps * n)
 
     return {"Metropolis": local, "Swendsen-Wang": clusters}
@@ -92,7 +104,8 @@ def loops() -> dict[str, Callable[[int, int, np.random.Generator], float]]:
 
 @partial(jax.jit, static_argnames=("length", "replicas", "sweeps"))
 def usual_jax(key: jax.Array, length: int, replicas: int, sweeps: int) -> jax.Array:
-    """Mean energy of checkerboard Metropolis as it is usually written, measured after every sweep."""
+    """Mean energy of checkerboard Metropolis as it is usually written, measured after every
+    sweep."""
     colour = (jnp.indices((length, length)).sum(axis=0) % 2).astype(bool)
 
     def around(spins: jax.Array) -> jax.Array:
@@ -100,7 +113,9 @@ def usual_jax(key: jax.Array, length: int, replicas: int, sweeps: int) -> jax.Ar
 
     def half(spins: jax.Array, key: jax.Array, mask: jax.Array) -> jax.Array:
         cost = 2.0 * spins * around(spins)
-        accepted = jax.random.uniform(key, spins.shape, jnp.float32) < jnp.exp(-cost / CRITICAL_TEMPERATURE)
+        accepted = jax.random.uniform(key, spins.shape, jnp.float32) < jnp.exp(
+            -cost / CRITICAL_TEMPERATURE
+        )
         return jnp.where(accepted & mask, -spins, spins)
 
     def sweep(spins: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -115,10 +130,17 @@ def usual_jax(key: jax.Array, length: int, replicas: int, sweeps: int) -> jax.Ar
 def memory() -> None:
     """The peak of the process after the largest lattices, before anything else has run in it."""
     largest = IsingLattice(CRITICAL_TEMPERATURE, (1024, 1024))
-    for name, way, replicas in (("Swendsen-Wang", swendsen_wang, 1), ("Metropolis", metropolis, 64)):
-        jax.block_until_ready(way(largest, jax.random.key(0), replicas=replicas, warmup=0, sweeps=20))
+    for name, way, replicas in (
+        ("Swendsen-Wang", swendsen_wang, 1),
+        ("Metropolis", metropolis, 64),
+    ):
+        jax.block_until_ready(
+            way(largest, jax.random.key(0), replicas=replicas, warmup=0, sweeps=20)
+        )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"peak of the process after {name} with L = 1024 and {replicas} replicas: {peak:.2f} GiB")
+        print(
+            f"peak of the process after {name} with L = 1024 and {replicas} replicas: {peak:.2f} GiB"
+        )
 
 
 def public_code() -> None:
@@ -134,7 +156,14 @@ def public_code() -> None:
         "thrml": (sweeps, heat_bath(length, replicas, sweeps, RARELY, CRITICAL_TEMPERATURE)),
         "ours": (
             50 * sweeps,
-            lambda: metropolis(system, jax.random.key(0), replicas=replicas, warmup=0, sweeps=50 * sweeps, every=RARELY),
+            lambda: metropolis(
+                system,
+                jax.random.key(0),
+                replicas=replicas,
+                warmup=0,
+                sweeps=50 * sweeps,
+                every=RARELY,
+            ),
         ),
     }
     rates: dict[str, list[float]] = {name: [] for name in ways}
@@ -155,7 +184,9 @@ def public_code() -> None:
 def main() -> None:
     memory()
     public_code()
-    table = Table(title=f"orderparam {op.__version__}: spin updates at T_c, measurements after every sweep unless said otherwise")
+    table = Table(
+        title=f"orderparam {op.__version__}: spin updates at T_c, measurements after every sweep unless said otherwise"
+    )
     columns = (
         "way",
         "L",
@@ -183,16 +214,25 @@ def main() -> None:
             sweeps = max(8 * RARELY, int(UPDATES[name] / (replicas * length**2)))
             work = {"ours": replicas * sweeps * length**2}
             ways: dict[str, Callable[[], object]] = {
-                "ours": lambda s=system, n=sweeps, f=ours, r=replicas: f(s, jax.random.key(0), replicas=r, warmup=0, sweeps=n)
+                "ours": lambda s=system, n=sweeps, f=ours, r=replicas: f(
+                    s, jax.random.key(0), replicas=r, warmup=0, sweeps=n
+                )
             }
             if name in compared:
                 count = max(1, replicas * sweeps // SLOWER[name])
                 work["numba"] = count * length**2
-                ways["numba"] = lambda f=compared[name], n=length, count=count: f(n, count, np.random.default_rng(0))
+                ways["numba"] = lambda f=compared[name], n=length, count=count: f(
+                    n, count, np.random.default_rng(0)
+                )
             if name == "Metropolis":
-                few, count = min(replicas, 16), max(1, sweeps * replicas // (USUAL_SLOWER * min(replicas, 16)))
+                few, count = (
+                    min(replicas, 16),
+                    max(1, sweeps * replicas // (USUAL_SLOWER * min(replicas, 16))),
+                )
                 work["usual"] = few * count * length**2
-                ways["usual"] = lambda n=length, r=few, c=count: usual_jax(jax.random.key(0), n, r, c)
+                ways["usual"] = lambda n=length, r=few, c=count: usual_jax(
+                    jax.random.key(0), n, r, c
+                )
             wall: dict[str, list[float]] = {way: [] for way in ways}
             cores: dict[str, list[float]] = {way: [] for way in ways}
             for way in ways.values():
@@ -203,10 +243,25 @@ def main() -> None:
                     jax.block_until_ready(run())
                     wall[way].append(time.perf_counter() - start[0])
                     cores[way].append(time.process_time() - start[1])
-            rate, busy = ({way: work[way] / statistics.median(taken[way]) / 1e6 for way in ways} for taken in (wall, cores))
-            loop = [f"{busy['numba']:.3g}", f"{busy['ours'] / busy['numba']:.1f}x"] if "numba" in busy else ["–", "–"]
-            usual = [f"{busy['usual']:.3g}", f"{busy['ours'] / busy['usual']:.1f}x"] if "usual" in busy else ["–", "–"]
-            mine = [f"{rate['ours']:.3g}", f"{busy['ours']:.3g}", f"{length**2 / busy['ours'] / 1e3:.3g}"]
+            rate, busy = (
+                {way: work[way] / statistics.median(taken[way]) / 1e6 for way in ways}
+                for taken in (wall, cores)
+            )
+            loop = (
+                [f"{busy['numba']:.3g}", f"{busy['ours'] / busy['numba']:.1f}x"]
+                if "numba" in busy
+                else ["–", "–"]
+            )
+            usual = (
+                [f"{busy['usual']:.3g}", f"{busy['ours'] / busy['usual']:.1f}x"]
+                if "usual" in busy
+                else ["–", "–"]
+            )
+            mine = [
+                f"{rate['ours']:.3g}",
+                f"{busy['ours']:.3g}",
+                f"{length**2 / busy['ours'] / 1e3:.3g}",
+            ]
             table.add_row(name + how, str(length), str(replicas), *mine, *loop, *usual)
     Console(width=150).print(table)
 

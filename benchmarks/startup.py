@@ -1,4 +1,6 @@
-"""What a command costs before its work: imports, and compilation with and without what an earlier process kept on disk."""
+"""What a command costs before its work: imports, and compilation with and without what an earlier
+process kept on disk.
+"""
 
 import os
 import resource
@@ -28,7 +30,10 @@ CASES = {
 def processor_seconds(arguments: list[str], cache: str) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
-        [sys.executable, *arguments], env=os.environ | {"ORDERPARAM_CACHE": cache}, stdout=subprocess.DEVNULL, check=True
+        [sys.executable, *arguments],
+        env=os.environ | {"ORDERPARAM_CACHE": cache},
+        stdout=subprocess.DEVNULL,
+        check=True,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -42,7 +47,10 @@ def main() -> None:
         processor_seconds(["-c", SAMPLED], cache)
         for name, arguments in CASES.items():
             kept = "off" if "nothing kept" in name else cache
-            table.add_row(name, f"{statistics.median(processor_seconds(arguments, kept) for _ in range(REPEATS)):.2f}")
+            table.add_row(
+                name,
+                f"{statistics.median(processor_seconds(arguments, kept) for _ in range(REPEATS)):.2f}",
+            )
     Console(width=120).print(table)
 
 

@@ -1,6 +1,8 @@
-"""What a sweep costs beyond the work itself: per theory point, per experiment point, and per stored point.
+"""What a sweep costs beyond the work itself: per theory point, per experiment point, and per stored
+point.
 
-Compared with the loop one would otherwise write: a Python loop over a jitted function. All in one run, repetitions interleaved.
+Compared with the loop one would otherwise write: a Python loop over a jitted function. All in one
+run, repetitions interleaved.
 """
 
 import statistics
@@ -50,7 +52,10 @@ def sampled(system: Magnet, key: jax.Array) -> Magnetisation:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    system, grid = Magnet(1.0, 0.5), {"temperature": np.linspace(0.5, 2, 100), "field": np.linspace(0, 1, 100)}
+    system, grid = (
+        Magnet(1.0, 0.5),
+        {"temperature": np.linspace(0.5, 2, 100), "field": np.linspace(0, 1, 100)},
+    )
     few = {"temperature": np.linspace(0.5, 2, 10), "field": np.linspace(0, 1, 10)}
     jitted = jax.jit(lambda t, h: jnp.tanh(h / t))
 
@@ -61,7 +66,9 @@ def main() -> None:
         points = [(t, h) for t in few["temperature"] for h in few["field"]]
         for i, (t, h) in enumerate(points):
             for seed in range(4):
-                float(_spin(1 / (1 + np.exp(-2 * h / t)), jax.random.fold_in(jax.random.key(seed), i)))
+                float(
+                    _spin(1 / (1 + np.exp(-2 * h / t)), jax.random.fold_in(jax.random.key(seed), i))
+                )
 
     def stored() -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -69,7 +76,11 @@ def main() -> None:
 
     cases: dict[str, tuple[int, Callable[[], object], Callable[[], object]]] = {
         "theory, in memory": (10_000, lambda: op.sweep(exact, system, grid), loop_theory),
-        "experiment, in memory": (400, lambda: op.sweep(sampled, system, few, seeds=4, progress=False), loop_experiment),
+        "experiment, in memory": (
+            400,
+            lambda: op.sweep(sampled, system, few, seeds=4, progress=False),
+            loop_experiment,
+        ),
         "experiment, stored on disk": (400, stored, loop_experiment),
     }
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
@@ -82,12 +93,20 @@ def main() -> None:
                 seconds.append(time.perf_counter() - start)
             if repeat:  # the first round compiles
                 times[name].append((seconds[0], seconds[1]))
-    table = Table(title="sweep: time per point (median of repetitions; compilation of the theory included)")
+    table = Table(
+        title="sweep: time per point (median of repetitions; compilation of the theory included)"
+    )
     for column in ("case", "points", "sweep", "plain loop", "sweep / loop"):
         table.add_column(column, justify="left" if column == "case" else "right")
     for name, (points, _, _) in cases.items():
         ours, plain = (statistics.median(pair[i] for pair in times[name]) / points for i in (0, 1))
-        table.add_row(name, str(points), f"{1e6 * ours:.0f} µs", f"{1e6 * plain:.0f} µs", f"{ours / plain:.2f}")
+        table.add_row(
+            name,
+            str(points),
+            f"{1e6 * ours:.0f} µs",
+            f"{1e6 * plain:.0f} µs",
+            f"{ours / plain:.2f}",
+        )
     Console(width=120).print(table)
 
 

@@ -1,19 +1,23 @@
-"""Runs every study at the size of the gallery, keeps figures and numbers in docs/gallery, and writes docs/agreement.md from them.
+"""Runs every study at the size of the gallery, keeps figures and numbers in docs/gallery, and
+writes docs/agreement.md from them.
 
     python docs/agreement.py [STUDY ...] [--size SIZE] [--results FOLDER] [--no-run] [--list]
 
-A study's result is kept in FOLDER/SIZE/STUDY-STATE, where STATE is a hash of the code that the study reaches, wherever it stands,
-without what carries and draws numbers (`core`, `plotting`, the decorators of studies) and without comments and docstrings. While
-that is unchanged, a finished study is not run again and an interrupted one goes on where it stopped. A study that fails is
-reported and the rest goes on. Before each study it is said how many are left and, from the records of earlier runs, about how
-long they take; --list says only that. With names, these alone are run. With --no-run nothing is: what has a result is taken, the
-newest of another state where there is none of this one.
+A study's result is kept in FOLDER/SIZE/STUDY-STATE, where STATE is a hash of the code that the
+study reaches, wherever it stands, without what carries and draws numbers (`core`, `plotting`, the
+decorators of studies) and without comments and docstrings. While that is unchanged, a finished
+study is not run again and an interrupted one goes on where it stopped. A study that fails is
+reported and the rest goes on. Before each study it is said how many are left and, from the records
+of earlier runs, about how long they take; --list says only that. With names, these alone are run.
+With --no-run nothing is: what has a result is taken, the newest of another state where there is
+none of this one.
 
-docs/gallery/STUDY.webp is the figure, drawn again when words or the house style change; docs/gallery/STUDY.json what the page of
-the study and the table of all studies say. Pages are made of these alone, without results.
+docs/gallery/STUDY.webp is the figure, drawn again when words or the house style change;
+docs/gallery/STUDY.json what the page of the study and the table of all studies say. Pages are made
+of these alone, without results.
 
-The exit status is 1 when a study failed, or differs from its theory by more than chance without a sentence (`explained=` of its
-decorator) that says why.
+The exit status is 1 when a study failed, or differs from its theory by more than chance without a
+sentence (`explained=` of its decorator) that says why.
 """
 
 import argparse
@@ -117,7 +121,9 @@ def _joined(cells: Iterable[str]) -> str:
 
 
 def unproved(shown: Mapping[str, Any]) -> str:
-    """Why the runs of a study do not prove anything yet; "" where they do, or where nothing is measured."""
+    """Why the runs of a study do not prove anything yet; "" where they do, or where nothing is
+    measured.
+    """
     measured, resolution = shown["points"]["experiment"], shown["best"].get("resolution")
     if measured["unconverged"] > LARGEST_SHARE * measured["points"]:
         return "more than a tenth of the runs did not converge"
@@ -149,7 +155,9 @@ def kept(name: str) -> dict[str, Any] | None:
 def is_finished(folder: Path) -> bool:
     """Whether a run is complete, with no point that failed."""
     summary = folder / "summary.json"
-    return summary.is_file() and not any(curve["failed"] for curve in json.loads(summary.read_text())["curves"])
+    return summary.is_file() and not any(
+        curve["failed"] for curve in json.loads(summary.read_text())["curves"]
+    )
 
 
 def is_recorded(name: str, size: str, state: str) -> bool:
@@ -159,7 +167,9 @@ def is_recorded(name: str, size: str, state: str) -> bool:
 
 
 def expected_seconds(study: Study, size: str) -> float:
-    """Core seconds of a study, from its record: in proportion to the number of its runs at another size."""
+    """Core seconds of a study, from its record: in proportion to the number of its runs at another
+    size.
+    """
     shown = kept(study.name)
     if shown is None:
         return study.seconds[1] if size == "full" else study.seconds[0]
@@ -171,18 +181,30 @@ def expected_seconds(study: Study, size: str) -> float:
 
 def _runs(parameters: Mapping[str, Any]) -> list[int]:
     """The numbers of independent runs among a study's parameters."""
-    return [value for name, value in parameters.items() if name == "seeds" or name.endswith("_seeds")]
+    return [
+        value for name, value in parameters.items() if name == "seeds" or name.endswith("_seeds")
+    ]
 
 
 def newest(results: Path, name: str, state: str) -> Path | None:
     """The finished result of this state, else the newest of any."""
-    folders = [path for path in results.glob(f"{name}-*") if re.fullmatch("[0-9a-f]{8}", path.name.removeprefix(f"{name}-"))]
+    folders = [
+        path
+        for path in results.glob(f"{name}-*")
+        if re.fullmatch("[0-9a-f]{8}", path.name.removeprefix(f"{name}-"))
+    ]
     found = [path for path in folders if is_finished(path)]
-    return max(found, key=lambda path: (path.name.endswith(state), (path / "summary.json").stat().st_mtime), default=None)
+    return max(
+        found,
+        key=lambda path: (path.name.endswith(state), (path / "summary.json").stat().st_mtime),
+        default=None,
+    )
 
 
 def keep(study: Study, folder: Path) -> None:
-    """Figure and record of a finished study into the gallery, unless those of the same numbers, words and style are there."""
+    """Figure and record of a finished study into the gallery, unless those of the same numbers,
+    words and style are there.
+    """
     style = Path(orderparam.plotting.__file__).parent.rglob("*.py")
     written = Path(inspect.getfile(inspect.unwrap(study.build)))
     files = [*sorted(style), HERE / "_site" / "record.py", written, folder / "summary.json"]
@@ -193,26 +215,51 @@ def keep(study: Study, folder: Path) -> None:
     finished = load(folder)
     caption = draw(finished, GALLERY / f"{study.name}.webp")
     shown = {**record(finished, folder.name[-8:], caption), "look": look}
-    (GALLERY / f"{study.name}.json").write_text(json.dumps(shown, indent=1, ensure_ascii=False, default=float) + "\n")
+    (GALLERY / f"{study.name}.json").write_text(
+        json.dumps(shown, indent=1, ensure_ascii=False, default=float) + "\n"
+    )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    known = {name: study for name, study in studies().items() if study.build.__module__.startswith("orderparam.")}
-    parser.add_argument("studies", nargs="*", metavar="STUDY", help="run these alone (default: all)")
-    parser.add_argument("--size", choices=SIZES, default="gallery", help="the size of the runs (default: gallery)")
-    parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the results (default: results)")
-    parser.add_argument("--list", action="store_true", help="say what is left to run, and run nothing")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    known = {
+        name: study
+        for name, study in studies().items()
+        if study.build.__module__.startswith("orderparam.")
+    }
+    parser.add_argument(
+        "studies", nargs="*", metavar="STUDY", help="run these alone (default: all)"
+    )
+    parser.add_argument(
+        "--size", choices=SIZES, default="gallery", help="the size of the runs (default: gallery)"
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        help="folder of the results (default: results)",
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="say what is left to run, and run nothing"
+    )
     parser.add_argument("--no-run", action="store_true", help="run nothing, take what has a result")
     arguments = parser.parse_args()
     if wrong := set(arguments.studies) - known.keys():
         parser.error(f"there is no study {', '.join(sorted(wrong))}")
     results = arguments.results / arguments.size
     names = arguments.studies or list(known)
-    states = {name: source_state(known[name].build.__module__, known[name].build.__name__) for name in names}
+    states = {
+        name: source_state(known[name].build.__module__, known[name].build.__name__)
+        for name in names
+    }
     left = [name for name in names if not is_finished(results / f"{name}-{states[name]}")]
     # those that the records do not show yet first, then the quickest
-    left.sort(key=lambda name: (is_recorded(name, arguments.size, states[name]), expected_seconds(known[name], arguments.size)))
+    left.sort(
+        key=lambda name: (
+            is_recorded(name, arguments.size, states[name]),
+            expected_seconds(known[name], arguments.size),
+        )
+    )
     if arguments.list:
         for name in left:
             print(f"{name}: about {expected_seconds(known[name], arguments.size) / 60:.0f} min")
@@ -222,9 +269,23 @@ def main() -> int:
     if not arguments.no_run:
         for at, name in enumerate(left):
             rest = sum(expected_seconds(known[other], arguments.size) for other in left[at:])
-            print(f"== {name}: {len(left) - at} left, about {rest / 3600:.1f} hours of one core", file=sys.stderr, flush=True)
+            print(
+                f"== {name}: {len(left) - at} left, about {rest / 3600:.1f} hours of one core",
+                file=sys.stderr,
+                flush=True,
+            )
             folder = results / f"{name}-{states[name]}"
-            command = [sys.executable, "-m", "orderparam.cli", "run", name, "--size", arguments.size, "--out", str(folder)]
+            command = [
+                sys.executable,
+                "-m",
+                "orderparam.cli",
+                "run",
+                name,
+                "--size",
+                arguments.size,
+                "--out",
+                str(folder),
+            ]
             if subprocess.run(command, check=False).returncode or not is_finished(folder):
                 problems.setdefault("failed", []).append(name)
                 continue
@@ -243,7 +304,9 @@ def main() -> int:
             problems.setdefault("without a result", []).append(name)
             continue
         if unexplained(shown, study.explained):
-            problems.setdefault("more than chance beyond three standard errors, and no explanation", []).append(name)
+            problems.setdefault(
+                "more than chance beyond three standard errors, and no explanation", []
+            ).append(name)
         if why := unproved(shown):
             print(f"{name}: {why}", file=sys.stderr)
         if shown["state"] != state:

@@ -3,7 +3,8 @@
     python docs/explorer_figures.py [SYSTEM ...]     orderparam/explore/figures.json: the figure on which each system opens
     python docs/explorer_figures.py --gallery        orderparam/explore/thumbnails: the pictures of docs/gallery, small
 
-Without names the figures of all starts of orderparam/explore/starts.toml, in an hour; what is there of other systems is kept.
+Without names the figures of all starts of orderparam/explore/starts.toml, in an hour; what is there
+of other systems is kept.
 """
 
 import json
@@ -24,7 +25,8 @@ from orderparam.explore.starts import starts
 from orderparam.explore.state import PageState, opened
 
 DIGITS = 4
-SIDE, QUALITY = 160, 32  # of a thumbnail: its longer side in pixels, and how well it is kept (all together some 200 KB)
+# of a thumbnail: its longer side in pixels, and how well it is kept (all together some 200 KB)
+SIDE, QUALITY = 160, 32
 
 
 def rounded(values):
@@ -43,7 +45,9 @@ def theories_of_start(state: PageState) -> dict:
         data = curve(state, name, lambda: False).data
         if data is not None and state.show[0] in data:
             sound = data["status"].values == 1
-            found[name] = [np.where(sound, row, np.nan) for row in entries(data[state.show[0]], state.x)]
+            found[name] = [
+                np.where(sound, row, np.nan) for row in entries(data[state.show[0]], state.x)
+            ]
     return found
 
 
@@ -67,9 +71,16 @@ def main(names: list[str]) -> None:
         x, mean, error = measured_of_start(state)
         row = {"x": state.grid, "curves": curves, "measured_x": x, "mean": mean, "error": error}
         kept[name] = {key: rounded(one) for key, one in row.items()}
-        text = ",\n".join(f'"{key}": {json.dumps(kept[key], separators=(",", ":"))}' for key in starts() if key in kept)
+        text = ",\n".join(
+            f'"{key}": {json.dumps(kept[key], separators=(",", ":"))}'
+            for key in starts()
+            if key in kept
+        )
         STORE.write_text("{\n" + text + "\n}\n")
-        print(f"{name}: theories {middle - begin:.0f} s, measured {time.perf_counter() - middle:.0f} s", flush=True)
+        print(
+            f"{name}: theories {middle - begin:.0f} s, measured {time.perf_counter() - middle:.0f} s",
+            flush=True,
+        )
 
 
 def thumbnails() -> None:

@@ -1,9 +1,11 @@
-"""orderparam: the statistical physics of learning in neural networks, theory and measurement side by side.
+"""orderparam: the statistical physics of learning in neural networks, theory and measurement side
+by side.
 
     import orderparam as op
 
-Everything below is imported on first use, so that `import orderparam` costs nothing, not even JAX. It switches JAX to float64 and
-keeps compiled programs on disk (`orderparam.core.compilation_cache`).
+Everything below is imported on first use, so that `import orderparam` costs nothing, not even JAX.
+It switches JAX to float64 and keeps compiled programs on disk
+(`orderparam.core.compilation_cache`).
 """
 
 import importlib

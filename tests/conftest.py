@@ -1,4 +1,5 @@
-"""Shared by all tests: the modules beside a test can be imported by name, also in worker processes."""
+"""Shared by all tests: the modules beside a test can be imported by name, also in worker
+processes."""
 
 import os
 import sys
@@ -18,21 +19,32 @@ sys.path[:0] = BESIDE
 os.environ["PYTHONPATH"] = os.pathsep.join([*BESIDE, *filter(None, [os.environ.get("PYTHONPATH")])])
 os.environ.setdefault("MPLBACKEND", "agg")
 
-# The same examples in every run: a failure is that of the change. `pytest --hypothesis-profile=default` draws others.
+# The same examples in every run: a failure is that of the change. `pytest
+# --hypothesis-profile=default` draws others.
 settings.register_profile("same", derandomize=True)
 settings.load_profile("same")
 
-SLOW_SECONDS = 1800  # the time limit of a test marked slow or attack that names none; all others have that of pyproject.toml
+# the time limit of a test marked slow or attack that names none; all others have that of
+# pyproject.toml
+SLOW_SECONDS = 1800
 
 
-# Tests that take more than two or three seconds where nothing is compiled yet, by the start of their names:
-# `pytest --durations=0` with an empty folder as ORDERPARAM_CACHE measures them.
+# Tests that take more than two or three seconds where nothing is compiled yet, by the start of
+# their names: `pytest --durations=0` with an empty folder as ORDERPARAM_CACHE measures them.
 LONG = tuple((Path(__file__).parent / "long.txt").read_text(encoding="utf-8").splitlines())
 
 
 def pytest_addoption(parser):
-    parser.addoption("--changed", action="store_true", help="leave out long tests of what did not change since they passed")
-    parser.addoption("--remember", action="store_true", help="write the long tests that pass into tests/passed.txt")
+    parser.addoption(
+        "--changed",
+        action="store_true",
+        help="leave out long tests of what did not change since they passed",
+    )
+    parser.addoption(
+        "--remember",
+        action="store_true",
+        help="write the long tests that pass into tests/passed.txt",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
@@ -60,7 +72,8 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_sessionfinish(session, exitstatus):
-    is_worker = hasattr(session.config, "workerinput")  # of pytest-xdist: the process that started it hears of all tests
+    # of pytest-xdist: the process that started it hears of all tests
+    is_worker = hasattr(session.config, "workerinput")
     is_complete = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
     if session.config.getoption("--remember") and is_complete and not is_worker:
         unchanged.remember(OUTCOMES, LONG_FUNCTIONS)
@@ -68,7 +81,9 @@ def pytest_sessionfinish(session, exitstatus):
 
 @pytest.fixture(autouse=True, scope="module")
 def forget_programs():
-    """Compiled programs of one file of tests are of no use to the next; kept, they fill the memory (6 GB)."""
+    """Compiled programs of one file of tests are of no use to the next; kept, they fill the memory
+    (6 GB).
+    """
     yield
     import jax
 

@@ -28,7 +28,9 @@ def shown(finished):
 
 @pytest.fixture(scope="module")
 def finished():
-    """Measured at field 0.3 beside: that field (wrong at no point), a field of 2 (wrong at all), and no field for orientation."""
+    """Measured at field 0.3 beside: that field (wrong at no point), a field of 2 (wrong at all),
+    and no field for orientation.
+    """
     temperatures = {"temperature": (1.0, 2.0, 3.0)}
 
     @study(
@@ -78,7 +80,10 @@ def test_a_record_has_every_theory_beside_every_measurement(finished):
     kept = shown(finished())
     assert kept["points"]["theory"] == {"points": 9, "failed": 0, "unconverged": 0}
     assert kept["points"]["experiment"]["points"] == 24
-    rows = {(one["theory"], one["baseline"]): (one["beyond"], one["points"]) for one in kept["agreement"]}
+    rows = {
+        (one["theory"], one["baseline"]): (one["beyond"], one["points"])
+        for one in kept["agreement"]
+    }
     assert rows[("exact", False)] == (0, 3)
     assert rows[("twice", False)] == (3, 3)
     assert ("no field", True) in rows
@@ -115,9 +120,14 @@ def test_a_result_of_this_code_comes_before_newer_ones_of_other_code(tmp_path):
     assert page.newest(tmp_path, "none", "89abcdef") is None
 
 
-@pytest.mark.parametrize(("beyond", "points", "by_chance"), [(1, 40, True), (1, 3, False), (3, 1000, True), (12, 1000, False)])
+@pytest.mark.parametrize(
+    ("beyond", "points", "by_chance"),
+    [(1, 40, True), (1, 3, False), (3, 1000, True), (12, 1000, False)],
+)
 def test_what_chance_explains(beyond, points, by_chance):
-    """P(at least one of 40 beyond three) = 10 %, of three 0.8 %; at least 3 of 1000 47 %, at least 12 of 1000 2e-5."""
+    """P(at least one of 40 beyond three) = 10 %, of three 0.8 %; at least 3 of 1000 47 %, at least
+    12 of 1000 2e-5.
+    """
     one = record.Agreement("", np.repeat([4.0, 1.0], [beyond, points - beyond]), *np.zeros((3, 0)))
     assert one.beyond == beyond
     assert one.by_chance is by_chance
@@ -130,13 +140,26 @@ def test_a_study_depends_on_the_definitions_that_it_reaches(tmp_path, monkeypatc
         state_of.forget()
         return state_of.source_state("orderparam.spins.studies", "build")
 
-    monkeypatch.setattr(state_of.orderparam, "__file__", str(tmp_path / "orderparam" / "__init__.py"))
-    write("spins/studies.py", "from orderparam.spins.theory import exact\nbuild = exact\nother = 1\n")
-    write("spins/theory.py", "from orderparam import solve\nfrom orderparam.core.verb import theory\nexact = solve.root.bisect\n")
+    monkeypatch.setattr(
+        state_of.orderparam, "__file__", str(tmp_path / "orderparam" / "__init__.py")
+    )
+    write(
+        "spins/studies.py", "from orderparam.spins.theory import exact\nbuild = exact\nother = 1\n"
+    )
+    write(
+        "spins/theory.py",
+        "from orderparam import solve\nfrom orderparam.core.verb import theory\nexact = solve.root.bisect\n",
+    )
     write("solve/__init__.py", "")
     before = write("solve/root.py", "bisect = 1\nother = 1\n")
     assert write("solve/root.py", "bisect = 1\nother = 2\n") == before
-    assert write("spins/studies.py", "from orderparam.spins.theory import exact\nbuild = exact\nother = 2\n") == before
+    assert (
+        write(
+            "spins/studies.py",
+            "from orderparam.spins.theory import exact\nbuild = exact\nother = 2\n",
+        )
+        == before
+    )
     assert write("one_step/theory.py", "other = 1\n") == before
     assert write("core/verb.py", "theory = 1\n") == before
     assert write("solve/root.py", "bisect = 2\n") != before
@@ -150,7 +173,9 @@ def test_a_study_does_not_depend_on_where_its_code_stands(tmp_path, monkeypatch)
         state_of.forget()
         return state_of.source_state("orderparam.studies", "build")
 
-    monkeypatch.setattr(state_of.orderparam, "__file__", str(tmp_path / "orderparam" / "__init__.py"))
+    monkeypatch.setattr(
+        state_of.orderparam, "__file__", str(tmp_path / "orderparam" / "__init__.py")
+    )
     theory = "class Fields:\n    x = 1\ndef exact():\n    return Fields().x\n"
     study = "def build():\n    return exact()\n"
     parted = state(theory=theory, studies=f"from orderparam.theory import exact\n{study}")
@@ -166,7 +191,9 @@ def build(width={width}):
     return width  # {words}
 """
     (tmp_path / "orderparam").mkdir()
-    monkeypatch.setattr(state_of.orderparam, "__file__", str(tmp_path / "orderparam" / "__init__.py"))
+    monkeypatch.setattr(
+        state_of.orderparam, "__file__", str(tmp_path / "orderparam" / "__init__.py")
+    )
 
     def state(words, width):
         (tmp_path / "orderparam" / "studies.py").write_text(code.format(words=words, width=width))
@@ -217,7 +244,10 @@ def test_a_repeated_measurement_counts_once(finished):
     done = finished()
     (tables,) = done.agreement.values()
     column = tables["magnetisation"].isel(theory=0)
-    assert record._pooled("exact", [column, column]).numbers() == record._pooled("exact", [column]).numbers()
+    assert (
+        record._pooled("exact", [column, column]).numbers()
+        == record._pooled("exact", [column]).numbers()
+    )
 
 
 def test_what_a_figure_does_not_show_does_not_count(finished):

@@ -1,4 +1,6 @@
-"""The bibliography: every source that a study or a page names is in it, and `orderparam cite` prints it."""
+"""The bibliography: every source that a study or a page names is in it, and `orderparam cite`
+prints it.
+"""
 
 import re
 from pathlib import Path
@@ -10,16 +12,35 @@ from orderparam.cli.commands import app
 from orderparam.core.registry import index
 
 DOCS = Path(__file__).parent.parent / "docs"
-NO_WORKS = {"Oxford, March 2025", "Perimeter Institute, April 2025", "Institute, April 2025", "ACDL 2022"}  # places and dates
+# places and dates
+NO_WORKS = {
+    "Oxford, March 2025",
+    "Perimeter Institute, April 2025",
+    "Institute, April 2025",
+    "ACDL 2022",
+}
 
 
 def test_every_source_of_a_study_is_in_the_bibliography():
     from orderparam.core.study import studies
 
-    sources = {name: study.source for name, study in studies().items() if study.build.__module__.startswith("orderparam.")}
-    unknown = {(name, one.text) for name, source in sources.items() for one in mentions(source) if not one.works}
+    sources = {
+        name: study.source
+        for name, study in studies().items()
+        if study.build.__module__.startswith("orderparam.")
+    }
+    unknown = {
+        (name, one.text)
+        for name, source in sources.items()
+        for one in mentions(source)
+        if not one.works
+    }
     assert not unknown
-    without = {name for name, source in sources.items() if not mentions(source) and "for this package" not in source}
+    without = {
+        name
+        for name, source in sources.items()
+        if not mentions(source) and "for this package" not in source
+    }
     assert not without
 
 
@@ -37,8 +58,15 @@ def test_a_mention_is_read_in_every_form_that_pages_use():
     def keys(text):
         return [work.key for work in works_of(text)]
 
-    assert keys("D. Amit, H. Gutfreund, H. Sompolinsky 1985, 1987; (Saad and Solla 1995)") == ["amit1985", "amit1987", "saad1995"]
-    assert keys("Krauth, Mezard 1989; W. Krauth, M. Mézard, J.-P. Nadal 1988") == ["krauth1989", "krauth1988"]
+    assert keys("D. Amit, H. Gutfreund, H. Sompolinsky 1985, 1987; (Saad and Solla 1995)") == [
+        "amit1985",
+        "amit1987",
+        "saad1995",
+    ]
+    assert keys("Krauth, Mezard 1989; W. Krauth, M. Mézard, J.-P. Nadal 1988") == [
+        "krauth1989",
+        "krauth1988",
+    ]
     assert keys("Dandi, Troiani et al. 2024") == ["dandi2024benefits"]
     assert keys("Dandi et al. 2024") == []  # two papers
     assert keys("Nobody 1950, Python 3.11") == []

@@ -1,4 +1,6 @@
-"""The conversions that docs/conventions.md marks: what a source minimises or solves gives what the package does."""
+"""The conversions that docs/conventions.md marks: what a source minimises or solves gives what the
+package does.
+"""
 
 import numpy as np
 import pytest
@@ -23,14 +25,25 @@ OURS = np.asarray(minimise(loss("square"), DIVIDED, TARGETS, RIDGE).fields)
 
 
 def _fitted(features, error_factor, penalty):
-    """Predictions at the minimum of error_factor sum (y - f)^2 + penalty |a|^2, written out and searched for."""
+    """Predictions at the minimum of error_factor sum (y - f)^2 + penalty |a|^2, written out and
+    searched for.
+    """
 
     def objective(a):
         rest = TARGETS - features @ a
         gradient = -2 * error_factor * features.T @ rest + 2 * penalty * a
         return error_factor * rest @ rest + penalty * a @ a, gradient
 
-    return features @ minimize(objective, np.zeros(P), jac=True, method="BFGS", options={"gtol": 1e-13, "maxiter": 10_000}).x
+    return (
+        features
+        @ minimize(
+            objective,
+            np.zeros(P),
+            jac=True,
+            method="BFGS",
+            options={"gtol": 1e-13, "maxiter": 10_000},
+        ).x
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,8 +52,12 @@ def _fitted(features, error_factor, penalty):
         pytest.param(DIVIDED, 1 / (2 * N), RIDGE / N / 2, id="mean, halves: T = n lambda"),
         pytest.param(DIVIDED, 1 / N, RIDGE / N, id="mean, no halves: T = n lambda"),
         pytest.param(DIVIDED, 1.0, RIDGE, id="sum, no halves: T = lambda"),
-        pytest.param(RAW, 1 / (2 * N), RIDGE * P / (2 * N), id="Loureiro 2025: lambda = 2 n lambda' / p"),
-        pytest.param(RAW, 1 / N, P / D * RIDGE * D / N, id="Mei, Montanari 2019: lambda = n lambda' / d"),
+        pytest.param(
+            RAW, 1 / (2 * N), RIDGE * P / (2 * N), id="Loureiro 2025: lambda = 2 n lambda' / p"
+        ),
+        pytest.param(
+            RAW, 1 / N, P / D * RIDGE * D / N, id="Mei, Montanari 2019: lambda = n lambda' / d"
+        ),
     ],
 )
 def test_ridges_of_other_objectives(features, error_factor, penalty):
@@ -51,17 +68,31 @@ def test_ridges_of_closed_forms_and_of_scikit_learn():
     gram, raw = DIVIDED @ DIVIDED.T, RAW.T @ RAW
     closed = RAW @ np.linalg.solve(raw + P * RIDGE * np.eye(P), RAW.T @ TARGETS)
     np.testing.assert_allclose(closed, OURS, atol=1e-10)
-    np.testing.assert_allclose(gram @ np.linalg.solve(gram + RIDGE * np.eye(N), TARGETS), OURS, atol=1e-10)
-    np.testing.assert_allclose(Ridge(RIDGE, fit_intercept=False).fit(DIVIDED, TARGETS).predict(DIVIDED), OURS, atol=1e-10)
-    np.testing.assert_allclose(KernelRidge(RIDGE, kernel="precomputed").fit(gram, TARGETS).predict(gram), OURS, atol=1e-10)
+    np.testing.assert_allclose(
+        gram @ np.linalg.solve(gram + RIDGE * np.eye(N), TARGETS), OURS, atol=1e-10
+    )
+    np.testing.assert_allclose(
+        Ridge(RIDGE, fit_intercept=False).fit(DIVIDED, TARGETS).predict(DIVIDED), OURS, atol=1e-10
+    )
+    np.testing.assert_allclose(
+        KernelRidge(RIDGE, kernel="precomputed").fit(gram, TARGETS).predict(gram), OURS, atol=1e-10
+    )
 
 
 def test_the_inverse_penalties_of_scikit_learn():
     signs = np.sign(TARGETS)
-    logistic = LogisticRegression(C=1 / RIDGE, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(DIVIDED, signs)
-    np.testing.assert_allclose(logistic.coef_[0], minimise(loss("logistic"), DIVIDED, signs, RIDGE).weights, atol=1e-5)
-    hinge = LinearSVC(C=1 / RIDGE, loss="hinge", fit_intercept=False, tol=1e-10, max_iter=10**6).fit(DIVIDED, signs)
-    np.testing.assert_allclose(hinge.coef_[0], minimise(loss("hinge"), DIVIDED, signs, RIDGE).weights, atol=1e-5)
+    logistic = LogisticRegression(C=1 / RIDGE, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(
+        DIVIDED, signs
+    )
+    np.testing.assert_allclose(
+        logistic.coef_[0], minimise(loss("logistic"), DIVIDED, signs, RIDGE).weights, atol=1e-5
+    )
+    hinge = LinearSVC(
+        C=1 / RIDGE, loss="hinge", fit_intercept=False, tol=1e-10, max_iter=10**6
+    ).fit(DIVIDED, signs)
+    np.testing.assert_allclose(
+        hinge.coef_[0], minimise(loss("hinge"), DIVIDED, signs, RIDGE).weights, atol=1e-5
+    )
 
 
 def test_thresholds_of_kernel_regression():
@@ -69,7 +100,10 @@ def test_thresholds_of_kernel_regression():
     curve, s = self_consistent(system), system.spectrum
     canatar = float(curve.effective_ridge)  # their kappa
     eigenvalue, count = s.eigenvalues, s.multiplicities
-    assert canatar == pytest.approx(0.3 + float(count @ (canatar * eigenvalue / (canatar + 50 * eigenvalue)) + s.tail), rel=1e-10)
+    assert canatar == pytest.approx(
+        0.3 + float(count @ (canatar * eigenvalue / (canatar + 50 * eigenvalue)) + s.tail),
+        rel=1e-10,
+    )
     kappa = canatar / 50  # that of Simon et al., delta = 0.3
     learned = eigenvalue / (eigenvalue + kappa)
     assert float(count @ learned + s.tail / kappa) + 0.3 / kappa == pytest.approx(50, rel=1e-10)
@@ -82,7 +116,9 @@ def test_saad_and_solla_beside_veiga():
     units, rate, noise = 2, 2.0, 0.01
     sizes = {"width": units, "teacher_width": units, "horizon": 20.0}
     veiga = overlap_flow(CommitteeSGD(learning_rate=rate, noise=noise, **sizes))
-    saad = overlap_flow(CommitteeSGD(learning_rate=rate / units**2, noise=units**2 * noise, readout="sum", **sizes))
+    saad = overlap_flow(
+        CommitteeSGD(learning_rate=rate / units**2, noise=units**2 * noise, readout="sum", **sizes)
+    )
     np.testing.assert_allclose(saad.test_error, units**2 * np.asarray(veiga.test_error), rtol=1e-8)
     np.testing.assert_allclose(saad.teacher_overlap, veiga.teacher_overlap, rtol=1e-8)
 
@@ -99,4 +135,6 @@ def test_exponents_of_power_laws():
 
 
 def test_hermite_coefficients():
-    np.testing.assert_allclose(hermite_target({1: 1.0, 3: -0.3}), [0, 1, 0, -0.3 * np.sqrt(6)], rtol=1e-14)
+    np.testing.assert_allclose(
+        hermite_target({1: 1.0, 3: -0.3}), [0, 1, 0, -0.3 * np.sqrt(6)], rtol=1e-14
+    )

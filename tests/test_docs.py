@@ -1,4 +1,6 @@
-"""What the documentation shows is run: the Python blocks of a page from top to bottom, and the examples of docstrings."""
+"""What the documentation shows is run: the Python blocks of a page from top to bottom, and the
+examples of docstrings.
+"""
 
 import doctest
 import importlib
@@ -14,7 +16,8 @@ import orderparam
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-ELSEWHERE = ("clusters.md",)  # tests/core/test_clusters_page.py runs it, with jobs that start on this machine
+# tests/core/test_clusters_page.py runs it, with jobs that start on this machine
+ELSEWHERE = ("clusters.md",)
 
 
 def _blocks(path: Path) -> list[str]:
@@ -23,12 +26,18 @@ def _blocks(path: Path) -> list[str]:
 
 def _pages() -> list[str]:
     pages = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-    return [str(page.relative_to(ROOT)) for page in pages if page.name not in ELSEWHERE and _blocks(page)]
+    return [
+        str(page.relative_to(ROOT))
+        for page in pages
+        if page.name not in ELSEWHERE and _blocks(page)
+    ]
 
 
 def _readme(names: dict) -> None:
     mean = names["runs"]["test_error"].mean("seed")
-    expected = names["op"].sweep(names["self_consistent"], names["system"], {"n_train": [20, 50, 100]})["test_error"]
+    expected = names["op"].sweep(
+        names["self_consistent"], names["system"], {"n_train": [20, 50, 100]}
+    )["test_error"]
     np.testing.assert_allclose(mean, expected, rtol=0.25)
     assert Path("learning-curve.png").stat().st_size > 5000
 
@@ -77,13 +86,17 @@ def _examples() -> list[str]:
     """The modules with an example in a docstring."""
     package = Path(orderparam.__file__).parent
     files = (path for path in sorted(package.rglob("*.py")) if ">>> " in path.read_text())
-    return [".".join(("orderparam", *path.relative_to(package).with_suffix("").parts)) for path in files]
+    return [
+        ".".join(("orderparam", *path.relative_to(package).with_suffix("").parts)) for path in files
+    ]
 
 
 @pytest.mark.parametrize("module", _examples())
 def test_the_examples_of_docstrings_are_true(module):
     found = importlib.import_module(module)
     names = {"op": orderparam, "np": np}
-    outcome = doctest.testmod(found, extraglobs=names, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    outcome = doctest.testmod(
+        found, extraglobs=names, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    )
     assert outcome.attempted > 0
     assert outcome.failed == 0

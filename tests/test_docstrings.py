@@ -37,16 +37,36 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 docstrings = importlib.import_module("_site.docstrings")
 
 WRITTEN = ("several_steps",)
-UNPLAIN = ("Of ", "The same", "Those", "Its ", "As ", "By ", "Their ", "From ", "What ", "Whether ", "For ")
+UNPLAIN = (
+    "Of ",
+    "The same",
+    "Those",
+    "Its ",
+    "As ",
+    "By ",
+    "Their ",
+    "From ",
+    "What ",
+    "Whether ",
+    "For ",
+)
 
 
 def _verbs():
-    return [verb for verb in (*op.theories().values(), *op.experiments().values()) if room_of(verb.fn.__module__) in WRITTEN]
+    return [
+        verb
+        for verb in (*op.theories().values(), *op.experiments().values())
+        if room_of(verb.fn.__module__) in WRITTEN
+    ]
 
 
 def _sections(text):
     blocks = re.split(r"\n\s*\n", inspect.cleandoc(text or ""))
-    return {block.partition(":")[0]: block.partition(":")[2] for block in blocks if re.match(r"[A-Z][a-z]+:", block)}
+    return {
+        block.partition(":")[0]: block.partition(":")[2]
+        for block in blocks
+        if re.match(r"[A-Z][a-z]+:", block)
+    }
 
 
 @pytest.mark.parametrize("verb", _verbs(), ids=lambda verb: verb.name)
@@ -57,7 +77,9 @@ def test_a_theory_or_experiment_explains_itself(verb):
     assert not first.startswith(UNPLAIN), "the first sentence says what is returned"
     sections = _sections(text)
     listed = dict(docstrings.entries(sections.get("Args", "")))
-    assert set(verb.options) <= {name for names in listed for name in re.split(r",\s*", names)}, "Args: lists every option"
+    assert set(verb.options) <= {name for names in listed for name in re.split(r",\s*", names)}, (
+        "Args: lists every option"
+    )
     assert all(listed.values())
     assert "Source" in sections, "Source: authors and year, or derived here"
     assert re.search(r"\b(1[89]|20)\d\d\b|derived here", sections["Source"], re.IGNORECASE)
@@ -66,7 +88,10 @@ def test_a_theory_or_experiment_explains_itself(verb):
         assert "Raises" in sections
 
 
-@pytest.mark.parametrize("result", sorted({kind for verb in _verbs() for kind in verb.results}, key=lambda kind: kind.__name__))
+@pytest.mark.parametrize(
+    "result",
+    sorted({kind for verb in _verbs() for kind in verb.results}, key=lambda kind: kind.__name__),
+)
 def test_a_result_explains_its_fields(result):
     known = {"converged", "residual", "steps", "valid"}
     for kind in result.__mro__:

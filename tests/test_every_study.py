@@ -1,8 +1,9 @@
 """Every study is built at both sizes, and drawn from numbers that were never computed.
 
-A tiny run of any study costs seconds because nothing is run: in place of `sweep` stand data sets with the dimensions,
-coordinates and shapes that the study's theories and experiments declare, filled with random numbers. Some points are failed
-(NaN), some did not converge: figures must take both. Agreement and summary are computed from them as from real ones.
+A tiny run of any study costs seconds because nothing is run: in place of `sweep` stand data sets
+with the dimensions, coordinates and shapes that the study's theories and experiments declare,
+filled with random numbers. Some points are failed (NaN), some did not converge: figures must take
+both. Agreement and summary are computed from them as from real ones.
 """
 
 import functools
@@ -71,7 +72,9 @@ class Fabricated:
         grid, numbers = checked(system, over, seeds)
         self.calls += 1
         rng = np.random.default_rng(self.calls)
-        coords = grid.coords() if numbers is None else {**grid.coords(), "seed": np.asarray(numbers)}
+        coords = (
+            grid.coords() if numbers is None else {**grid.coords(), "seed": np.asarray(numbers)}
+        )
         shape = tuple(len(values) for values in coords.values())
         status = np.full(shape, DONE, np.int8)
         if grid.size > 1:
@@ -85,16 +88,24 @@ class Fabricated:
         sizes = self._sizes(fn, first, declared, numbers is not None)
         for name, dims in declared.dims().items():
             if name not in coords:
-                values = np.asarray(_values(rng, shape, tuple(sizes[dim] for dim in dims), _dtype(hints[name])))
+                values = np.asarray(
+                    _values(rng, shape, tuple(sizes[dim] for dim in dims), _dtype(hints[name]))
+                )
                 if values.dtype.kind == "f":
                     values[status == FAILED] = np.nan
                 variables[name] = ((*coords, *dims), values)
-        attrs = {"function": describe(fn), "system": type(system).__name__, "points": status.size, "failed": 0, "unconverged": 0}
+        attrs = {
+            "function": describe(fn),
+            "system": type(system).__name__,
+            "points": status.size,
+            "failed": 0,
+            "unconverged": 0,
+        }
         return xr.Dataset(variables, coords, attrs)
 
     def _sizes(self, fn, system, declared, is_experiment):
-        """Of all dimensions of a result: as the system's arrays say; else by tracing (experiments, which take long, only where a
-        dimension was not met before); else as met before."""
+        """Of all dimensions of a result: as the system's arrays say; else by tracing (experiments,
+        which take long, only where a dimension was not met before); else as met before."""
         dims = {dim for names in declared.dims().values() for dim in names}
         sizes = {dim: size for dim in dims if (size := _size(system, dim)) is not None}
         if is_experiment:
@@ -109,7 +120,8 @@ class Fabricated:
 
 
 def _values(rng, shape, own, dtype):
-    """Positive and increasing along an observable's own last dimension, so that it may be an axis."""
+    """Positive and increasing along an observable's own last dimension, so that it may be an
+    axis."""
     if dtype.kind == "f":
         common = np.sort(rng.uniform(0.2, 1.0, own), axis=-1) if own else rng.uniform(0.2, 1.0)
         return np.asarray(common * rng.uniform(0.9, 1.1, shape + (1,) * len(own)))
@@ -121,7 +133,9 @@ def _dtype(hint):
 
 
 def _size(system, dim):
-    """The size of a dimension by the annotated arrays of a system, None where it has none with that dimension."""
+    """The size of a dimension by the annotated arrays of a system, None where it has none with that
+    dimension.
+    """
     for name, hint in typing.get_type_hints(type(system)).items():
         value = getattr(system, name, None)
         dims = getattr(hint, "dim_str", "").split()
@@ -131,9 +145,11 @@ def _size(system, dim):
 
 
 def _traced_sizes(fn, system, is_experiment):
-    """The sizes of all dimensions of what `fn` returns, from abstract values; none where it cannot be traced.
+    """The sizes of all dimensions of what `fn` returns, from abstract values; none where it cannot
+    be traced.
 
-    The decorator of an experiment makes arrays of the numbers that it reads sizes from, which tracing would hide from it.
+    The decorator of an experiment makes arrays of the numbers that it reads sizes from, which
+    tracing would hide from it.
     """
     bare = _undecorated(fn)
     keys = (jax.random.key(0),) if is_experiment else ()
@@ -141,7 +157,11 @@ def _traced_sizes(fn, system, is_experiment):
         result = eqx.filter_eval_shape(lambda *given: bare(system, *given), *keys)
     except Exception:
         return {}
-    return {dim: size for name, dims in type(result).dims().items() for dim, size in zip(dims, getattr(result, name).shape)}
+    return {
+        dim: size
+        for name, dims in type(result).dims().items()
+        for dim, size in zip(dims, getattr(result, name).shape)
+    }
 
 
 def _undecorated(fn):
@@ -156,5 +176,7 @@ def _result_of(fn):
     while isinstance(inner, functools.partial):
         inner = inner.func
     result = typing.get_type_hints(getattr(inner, "__wrapped__", inner))["return"]
-    assert issubclass(result, Result), f"{describe(fn)} must be annotated with the Result that it returns"
+    assert issubclass(result, Result), (
+        f"{describe(fn)} must be annotated with the Result that it returns"
+    )
     return result

@@ -1,4 +1,6 @@
-"""The pages of the site: all public names are in the reference, all studies in the gallery, and links lead somewhere."""
+"""The pages of the site: all public names are in the reference, all studies in the gallery, and
+links lead somewhere.
+"""
 
 import importlib
 import json
@@ -20,7 +22,17 @@ DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS))
 bibliography, gallery, reference, commands, docstrings, formulas, notebook, links, names = (
     importlib.import_module(f"_site.{name}")
-    for name in ("bibliography", "gallery", "reference", "commands", "docstrings", "formulas", "notebook", "links", "names")
+    for name in (
+        "bibliography",
+        "gallery",
+        "reference",
+        "commands",
+        "docstrings",
+        "formulas",
+        "notebook",
+        "links",
+        "names",
+    )
 )
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 
@@ -41,11 +53,17 @@ def pages():
 def _offered():
     """Package -> name of what its `__init__` offers, found without the code of the site."""
     found = pkgutil.walk_packages(orderparam.__path__, "orderparam.")
-    for name in ["orderparam", *(one.name for one in found if one.ispkg and not one.name.startswith(names.COMMANDS))]:
+    for name in [
+        "orderparam",
+        *(one.name for one in found if one.ispkg and not one.name.startswith(names.COMMANDS)),
+    ]:
         module = importlib.import_module(name)
         for one in getattr(module, "__all__", dir(module)):
             thing = getattr(module, one)
-            own = str(getattr(thing, "__module__", "")).startswith("orderparam") and thing is not on_demand
+            own = (
+                str(getattr(thing, "__module__", "")).startswith("orderparam")
+                and thing is not on_demand
+            )
             if not isinstance(thing, ModuleType) and not one.startswith("_") and own:
                 yield name, one
 
@@ -67,12 +85,20 @@ def test_everything_registered_is_in_the_reference_with_its_fields(pages):
         if verb.__module__.startswith("orderparam."):
             assert f"### `{function}` {{" in pages[f"reference/{room}.md"]
             for result in verb.results:
-                rows = pages[f"reference/{room}.md"].partition(f"### `{result.__name__}` {{")[2].partition("\n### ")[0]
-                assert all(f"<td><code>{field}</code></td>" in rows for field in result.dims()), result
+                rows = (
+                    pages[f"reference/{room}.md"]
+                    .partition(f"### `{result.__name__}` {{")[2]
+                    .partition("\n### ")[0]
+                )
+                assert all(f"<td><code>{field}</code></td>" in rows for field in result.dims()), (
+                    result
+                )
 
 
 def test_a_system_has_a_table_of_its_parameters(pages):
-    table = pages["reference/spins.md"].partition("### `MeanFieldMagnet` {")[2].partition("\n### ")[0]
+    table = (
+        pages["reference/spins.md"].partition("### `MeanFieldMagnet` {")[2].partition("\n### ")[0]
+    )
     row = "<td><code>temperature</code></td><td>temperature T in units of the coupling</td><td>&gt; 0</td><td>needed</td>"
     assert row in table
     assert "<td><code>1000</code></td>" in table
@@ -92,7 +118,11 @@ def test_docstrings_say_what_names_mean():
 
 
 def test_every_study_answers_one_question_and_has_a_page(pages):
-    own = {name for name, study in studies().items() if study.build.__module__.startswith("orderparam.")}
+    own = {
+        name
+        for name, study in studies().items()
+        if study.build.__module__.startswith("orderparam.")
+    }
     placed = [name for chosen in gallery.questions().values() for name in chosen]
     assert sorted(placed) == sorted(own)
     for name in own:
@@ -108,11 +138,15 @@ def test_what_the_gallery_keeps_is_of_studies_that_there_are():
 
 
 def test_papers_of_a_source():
-    assert gallery.papers("Mei, Montanari 2019 (arXiv:1908.05355); Gaussian units: Aiudi et al. 2025, Fig. 2; solved here") == [
+    assert gallery.papers(
+        "Mei, Montanari 2019 (arXiv:1908.05355); Gaussian units: Aiudi et al. 2025, Fig. 2; solved here"
+    ) == [
         "Mei, Montanari 2019",
         "Aiudi et al. 2025",
     ]
-    assert gallery.papers("derived for this package from the free entropy of Nguyen and Barbier 2026") == ["Nguyen, Barbier 2026"]
+    assert gallery.papers(
+        "derived for this package from the free entropy of Nguyen and Barbier 2026"
+    ) == ["Nguyen, Barbier 2026"]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -161,12 +195,16 @@ def test_a_study_says_where_its_page_is(capsys):
 def test_all_pages_are_in_the_navigation_and_broken_tables_are_found():
     pytest.importorskip("mkdocs")
     hooks = importlib.import_module("_site.hooks")
-    assert sorted(name for names in hooks.THEORY.values() for name in names) == sorted(names.rooms())
-    written = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
-    placed = re.findall(r"'([\w/-]+\.md)'", str(hooks._navigation(written | {"theory/index.md", "changelog.md"})))
-    assert sorted(page for page in placed if not page.startswith(("reference/", "gallery/"))) == sorted(
-        written | {"theory/index.md", "changelog.md"}
+    assert sorted(name for names in hooks.THEORY.values() for name in names) == sorted(
+        names.rooms()
     )
+    written = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
+    placed = re.findall(
+        r"'([\w/-]+\.md)'", str(hooks._navigation(written | {"theory/index.md", "changelog.md"}))
+    )
+    assert sorted(
+        page for page in placed if not page.startswith(("reference/", "gallery/"))
+    ) == sorted(written | {"theory/index.md", "changelog.md"})
     table = "| a | b |\n| --- | --- |\n| 1 | {} |\n\ntext | text\n"
     assert hooks._broken_tables(table.format("`x|y`")) == []
     assert hooks._broken_tables(table.format("$|x|$")) == ["| 1 | $|x|$ |"]
@@ -177,7 +215,9 @@ def test_code_on_a_page_is_at_most_80_columns_wide():
         (path.name, line)
         for path in PAGES
         for language, code in re.findall(
-            r"^```(\w*)[^\n]*\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+            r"^```(\w*)[^\n]*\n(.*?)^```",
+            path.read_text(encoding="utf-8"),
+            re.MULTILINE | re.DOTALL,
         )
         for line in code.splitlines()
         if language in ("python", "sh") and len(line) > 80
@@ -193,7 +233,8 @@ def test_numbers_in_tables_are_rounded():
 
 def test_mentions_of_papers_are_links():
     linked = links.with_papers(
-        "<p>Gardner 1988; E. Gardner 1987, 1988 <code>Gardner 1988</code> arXiv:2405.06008</p>", "theory/x.html"
+        "<p>Gardner 1988; E. Gardner 1987, 1988 <code>Gardner 1988</code> arXiv:2405.06008</p>",
+        "theory/x.html",
     )
     assert linked.count('href="https://doi.org/10.1088/0305-4470/21/1/030"') == 2
     assert 'href="../bibliography.html#gardner1987"' in linked
@@ -201,5 +242,9 @@ def test_mentions_of_papers_are_links():
 
 
 def test_pages_say_how_to_install_from_a_copy():
-    on_an_index = [path.name for path in PAGES if re.search(r"pip install '?orderparam", path.read_text(encoding="utf-8"))]
+    on_an_index = [
+        path.name
+        for path in PAGES
+        if re.search(r"pip install '?orderparam", path.read_text(encoding="utf-8"))
+    ]
     assert not on_an_index

@@ -1,4 +1,6 @@
-"""A few seconds of everything: the import, the command line, and one small study of each room. Run on every Python and JAX."""
+"""A few seconds of everything: the import, the command line, and one small study of each room. Run
+on every Python and JAX.
+"""
 
 import subprocess
 import sys
@@ -13,19 +15,37 @@ pytestmark = pytest.mark.smoke
 
 # room -> a study of it, and settings that make it small
 SMALL = {
-    "associative_memory": ("dense-memory", "loads=0.05 spins=20 exponential_loads=0.3 exponential_spins=10 trials=2 seeds=2"),
+    "associative_memory": (
+        "dense-memory",
+        "loads=0.05 spins=20 exponential_loads=0.3 exponential_spins=10 trials=2 seeds=2",
+    ),
     "committee": ("committee-specialisation", "sample_ratios=1.0 runs=1.0 input_dim=60 seeds=2"),
-    "extensive_width": ("quadratic-specialisation", "input_dim=8 width=4 ratios=2 draws=20 points=4 seeds=2"),
+    "extensive_width": (
+        "quadratic-specialisation",
+        "input_dim=8 width=4 ratios=2 draws=20 points=4 seeds=2",
+    ),
     "generalisation": ("bad-global-minima", "examples=120 n_train=40 width=16 seeds=2"),
-    "kernel_adaptation": ("deep-preactivations", "input_dim=6 n_train=10 measured_widths=10 particles=20 draws=20 seeds=2"),
-    "kernel_regression": ("digits-learning-curve", "n_train=8,16 network_n_train=8 network_seeds=2 width=16 seeds=4"),
+    "kernel_adaptation": (
+        "deep-preactivations",
+        "input_dim=6 n_train=10 measured_widths=10 particles=20 draws=20 seeds=2",
+    ),
+    "kernel_regression": (
+        "digits-learning-curve",
+        "n_train=8,16 network_n_train=8 network_seeds=2 width=16 seeds=4",
+    ),
     "multi_index": ("sgd-exit-times", "dims=64,128 cubic_dims=16,24 seeds=8"),
     "one_step": ("one-step-groups", "input_dim=40 sample_ratios=1 seeds=2"),
     "online_sgd": ("sgd-saad-solla", "dim=40 noises=0.01 horizon=10 long_horizon=20 seeds=2"),
-    "proportional": ("finite-width-order", "n_train=10 n_test=10 temperatures=0.1 measured_widths=10 samples=20 seeds=2"),
+    "proportional": (
+        "finite-width-order",
+        "n_train=10 n_test=10 temperatures=0.1 measured_widths=10 samples=20 seeds=2",
+    ),
     "random_features": ("random-features-real-data", "width=30 ridges=0.01 n_train=40 seeds=2"),
     "random_networks": ("deep-kurtosis", "widths=16 depth=2 networks=500 seeds=2"),
-    "renormalization": ("finite-size", "n_train=8,16 modes=30 lengths=8,16 sweeps=20 replicas=2 temperatures=2.2,2.3 seeds=2"),
+    "renormalization": (
+        "finite-size",
+        "n_train=8,16 modes=30 lengths=8,16 sweeps=20 replicas=2 temperatures=2.2,2.3 seeds=2",
+    ),
     "scaling_laws": ("sgd-compute-frontier", "widths=10 sgd_width=10 horizon=100 seeds=2"),
     "generalised_linear": ("one-bit-estimation", "sample_ratios=0.5 input_dim=60 seeds=2"),
     "perceptron": (
@@ -33,13 +53,19 @@ SMALL = {
         "batch_ratios=0.5 online_ratios=0.5 input_dim=20 stream_dim=20 seeds=2",
     ),
     "spins": ("ising-square", "lengths=4 temperatures=2 replicas=2 sweeps=40 seeds=2"),
-    "storage_capacity": ("capacity-separability", "dims=6 loads=1.5,2,2.5 learned=1.2 samples=6 seeds=2"),
+    "storage_capacity": (
+        "capacity-separability",
+        "dims=6 loads=1.5,2,2.5 learned=1.2 samples=6 seeds=2",
+    ),
     "several_steps": ("giant-steps-directions", "input_dim=64 steps=2 neurons=16 seeds=2"),
 }
 
 
 def test_every_room_has_its_small_study():
-    own = [study for study in studies().values() if study.build.__module__.startswith("orderparam.")]  # not those of other tests
+    # not those of other tests
+    own = [
+        study for study in studies().values() if study.build.__module__.startswith("orderparam.")
+    ]
     assert set(SMALL) == {study.room.replace(" ", "_") for study in own}
 
 
@@ -51,13 +77,20 @@ def test_a_small_study_gives_finite_numbers_and_a_figure(room, tmp_path):
     assert (tmp_path / "result" / "figure.png").stat().st_size > 0
     assert comparison.datasets
     for curve in comparison.datasets.values():
-        numbers = [v.values for v in curve.data_vars.values() if np.issubdtype(v.dtype, np.floating)]
+        numbers = [
+            v.values for v in curve.data_vars.values() if np.issubdtype(v.dtype, np.floating)
+        ]
         assert any(np.isfinite(values).any() for values in numbers)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["list"]])
 def test_the_command_line_answers(arguments):
-    answer = subprocess.run([sys.executable, "-m", "orderparam.cli", *arguments], capture_output=True, text=True, timeout=120)
+    answer = subprocess.run(
+        [sys.executable, "-m", "orderparam.cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert answer.returncode == 0, answer.stderr
     assert answer.stderr == ""
     assert answer.stdout

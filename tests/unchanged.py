@@ -1,9 +1,11 @@
-"""Long tests that need not run again, because nothing that they reach has changed since they last passed.
+"""Long tests that need not run again, because nothing that they reach has changed since they last
+passed.
 
-`passed.txt` holds a line for each long test that passed: a hash of the code that it reaches (docs/_site/state.py) with the
-versions of Python and of the numerical libraries, and its name. `pytest --changed` leaves out the long tests whose line is
-still true; `pytest --remember` writes the lines. Both concern the physics alone: short tests, and tests that find code by name
-at run time (the command line, the registry, whole studies), always run.
+`passed.txt` holds a line for each long test that passed: a hash of the code that it reaches
+(docs/_site/state.py) with the versions of Python and of the numerical libraries, and its name.
+`pytest --changed` leaves out the long tests whose line is still true; `pytest --remember` writes
+the lines. Both concern the physics alone: short tests, and tests that find code by name at run time
+(the command line, the registry, whole studies), always run.
 """
 
 import ast
@@ -16,13 +18,25 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 PASSED = TESTS / "passed.txt"
-LIBRARIES = ("jax", "jaxlib", "numpy", "scipy", "equinox", "optimistix", "diffrax", "lineax", "blackjax", "scikit-learn")
+LIBRARIES = (
+    "jax",
+    "jaxlib",
+    "numpy",
+    "scipy",
+    "equinox",
+    "optimistix",
+    "diffrax",
+    "lineax",
+    "blackjax",
+    "scikit-learn",
+)
 # The folders whose tests name the code that they test.
 FOLDERS = (
     "analysis", "channels", "data", "gaussian", "kernels", "learning_curves", "losses", "networks", "physics", "priors",
     "sampling", "solve", "systems",
 )  # fmt: skip
-# Modules that find code by name: what a test that imports one of them reaches cannot be read off its source.
+# Modules that find code by name: what a test that imports one of them reaches cannot be read off
+# its source.
 BY_NAME = ("orderparam.cli", "orderparam.core.registry", "orderparam.core.study", "subprocess")
 
 
@@ -31,7 +45,9 @@ def is_long(item) -> bool:
 
 
 def function_of(nodeid: str) -> str:
-    """The test function of a test, as `folder/file.py::function`: without the parameters and without the folder `tests`."""
+    """The test function of a test, as `folder/file.py::function`: without the parameters and
+    without the folder `tests`.
+    """
     return nodeid.removeprefix("tests/").partition("[")[0]
 
 
@@ -43,7 +59,9 @@ def known() -> dict[str, str]:
 
 @functools.cache
 def _versions() -> str:
-    return " ".join([f"{sys.version_info[:2]}", *(importlib.metadata.version(name) for name in LIBRARIES)])
+    return " ".join(
+        [f"{sys.version_info[:2]}", *(importlib.metadata.version(name) for name in LIBRARIES)]
+    )
 
 
 @functools.cache
@@ -66,12 +84,15 @@ def _finds_by_name(file: Path) -> bool:
 
 @functools.cache
 def state(function: str) -> str | None:
-    """The hash of a test function and of all code that it reaches; None where that cannot be known."""
+    """The hash of a test function and of all code that it reaches; None where that cannot be
+    known."""
     path, _, name = function.partition("::")
     file = TESTS / path
     if Path(path).parts[0] not in FOLDERS or "::" in name or _finds_by_name(file):
         return None
-    return _state_of()([(file, name), (file, "pytestmark")], (file.parent, TESTS / "core"), _versions())
+    return _state_of()(
+        [(file, name), (file, "pytestmark")], (file.parent, TESTS / "core"), _versions()
+    )
 
 
 def leave_out(items: list) -> tuple[list, list]:
@@ -86,7 +107,9 @@ def leave_out(items: list) -> tuple[list, list]:
 
 
 def remember(outcomes: dict[str, bool], long: set[str]) -> None:
-    """Write the lines of the long test functions all of whose tests passed, and drop those of tests that failed."""
+    """Write the lines of the long test functions all of whose tests passed, and drop those of tests
+    that failed.
+    """
     passed = known()
     for function, good in outcomes.items():
         now = state(function) if good and function in long else None
@@ -94,5 +117,12 @@ def remember(outcomes: dict[str, bool], long: set[str]) -> None:
             passed[function] = now
         else:
             passed.pop(function, None)
-    there = {function: line for function, line in passed.items() if (TESTS / function.partition("::")[0]).is_file()}
-    PASSED.write_text("".join(f"{line} {function}\n" for function, line in sorted(there.items())), encoding="utf-8")
+    there = {
+        function: line
+        for function, line in passed.items()
+        if (TESTS / function.partition("::")[0]).is_file()
+    }
+    PASSED.write_text(
+        "".join(f"{line} {function}\n" for function, line in sorted(there.items())),
+        encoding="utf-8",
+    )

@@ -1,9 +1,10 @@
-"""Kernel matrices by neural-tangents, for `kernel_matrices.py`, which runs this file with the interpreter that has it.
+"""Kernel matrices by neural-tangents, for `kernel_matrices.py`, which runs this file with the
+interpreter that has it.
 
     python neural_tangents.py FOLDER
 
-FOLDER/cases.json lists the cases and FOLDER/<name>.npy the inputs of each; seconds and the last kernel matrix come back as
-FOLDER/times.json and FOLDER/<name>.out.npy.
+FOLDER/cases.json lists the cases and FOLDER/<name>.npy the inputs of each; seconds and the last
+kernel matrix come back as FOLDER/times.json and FOLDER/<name>.out.npy.
 """
 
 import json
@@ -17,7 +18,9 @@ import numpy as np
 jax.config.update("jax_enable_x64", True)
 
 # This file carries the name of the library, which must not find it in its own place.
-sys.path = [place for place in sys.path if Path(place or ".").resolve() != Path(__file__).resolve().parent]
+sys.path = [
+    place for place in sys.path if Path(place or ".").resolve() != Path(__file__).resolve().parent
+]
 from neural_tangents import stax  # noqa: E402
 
 
@@ -27,9 +30,16 @@ def kernel(case: dict) -> object:
     layers = []
     for _ in range(case["depth"]):
         window = (case["window"],) * 2
-        layers += [stax.Conv(1, window, padding="SAME", **scale) if case["grid"] else stax.Dense(1, **scale), phi()]
+        layers += [
+            stax.Conv(1, window, padding="SAME", **scale)
+            if case["grid"]
+            else stax.Dense(1, **scale),
+            phi(),
+        ]
     if case["grid"]:
-        layers.append(stax.GlobalAvgPool() if case["readout"] == "global_average" else stax.Flatten())
+        layers.append(
+            stax.GlobalAvgPool() if case["readout"] == "global_average" else stax.Flatten()
+        )
     names = ("nngp", "ntk") if case["ntk"] else ("nngp",)
     function = stax.serial(*layers, stax.Dense(1, **scale))[2]
     return jax.jit(lambda x: tuple(getattr(function(x, None, names), name) for name in names))

@@ -29,7 +29,13 @@ def _entry(work: Work) -> str:
     """Authors, year, title, where it was published, and links."""
     names = [" ".join(reversed(author.split(", "))) for author in work.authors]
     authors = ", ".join("et al." if name == "others" else name for name in names)
-    title = f", *{html.escape(work.title, quote=False)}*".replace("T_c", "T<sub>c</sub>").replace("^4", "⁴") if work.title else ""
+    title = (
+        f", *{html.escape(work.title, quote=False)}*".replace("T_c", "T<sub>c</sub>").replace(
+            "^4", "⁴"
+        )
+        if work.title
+        else ""
+    )
     links = []
     if work.arxiv:
         links.append(f"[arXiv {work.arxiv}](https://arxiv.org/abs/{work.arxiv})")

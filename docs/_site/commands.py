@@ -27,5 +27,13 @@ def _rows(command: Any) -> Iterator[tuple[str, str, str]]:
         is_argument = given.param_type_name == "argument"
         names = [given.name.upper()] if is_argument else [*given.opts, *given.secondary_opts]
         shown = " ".join(f"<code>{name}</code>" for name in names)
-        default = "" if given.default in (None, False, [], ()) or callable(given.default) else html.escape(str(given.default))
-        yield shown, inline(getattr(given, "help", "") or ""), "needed" if is_argument and given.required else default
+        default = (
+            ""
+            if given.default in (None, False, [], ()) or callable(given.default)
+            else html.escape(str(given.default))
+        )
+        yield (
+            shown,
+            inline(getattr(given, "help", "") or ""),
+            "needed" if is_argument and given.required else default,
+        )

@@ -1,8 +1,9 @@
 """Docstrings and signatures as HTML.
 
-A docstring is prose with names in backticks and formulas between dollars. A block that begins with "Args:", "Returns:", "Fields:"
-or "Raises:" lists names with what they mean, one on each indented line; "Accuracy:", "Cost:" and "Source:" begin a paragraph. An
-indented paragraph is a formula or code that is shown as it is written.
+A docstring is prose with names in backticks and formulas between dollars. A block that begins with
+"Args:", "Returns:", "Fields:" or "Raises:" lists names with what they mean, one on each indented
+line; "Accuracy:", "Cost:" and "Source:" begin a paragraph. An indented paragraph is a formula or
+code that is shown as it is written.
 """
 
 import dataclasses
@@ -20,7 +21,9 @@ _WIDTH = 80
 
 
 def prose(text: str | None, names: Iterable[str] = ()) -> str:
-    """A docstring as paragraphs. `names`, where they are explained ("ridge: the penalty"), are set as code."""
+    """A docstring as paragraphs. `names`, where they are explained ("ridge: the penalty"), are set
+    as code.
+    """
     blocks = re.split(r"\n\s*\n", inspect.cleandoc(text or "").strip("\n"))
     known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     made: list[str] = []
@@ -31,9 +34,13 @@ def prose(text: str | None, names: Iterable[str] = ()) -> str:
         elif head in _PARAGRAPHS:
             made.append(f"<p><strong>{head}.</strong> {inline(' '.join(rest.split()))}</p>")
         elif found := _FORMULA.fullmatch(block.strip()):
-            made.append(f'<div class="arithmatex">\\[{html.escape(found[1].strip(), quote=False)}\\]</div>')
+            made.append(
+                f'<div class="arithmatex">\\[{html.escape(found[1].strip(), quote=False)}\\]</div>'
+            )
         elif ">>> " in block:
-            made.append(f'<pre class="example"><code>{html.escape(inspect.cleandoc(block))}</code></pre>')
+            made.append(
+                f'<pre class="example"><code>{html.escape(inspect.cleandoc(block))}</code></pre>'
+            )
         elif block.startswith("    "):
             made.append(f'<pre class="example"><code>{html.escape(_dedent(block))}</code></pre>')
         else:
@@ -42,7 +49,9 @@ def prose(text: str | None, names: Iterable[str] = ()) -> str:
 
 
 def entries(text: str) -> list[tuple[str, str]]:
-    """What an indented list says: names (several, or none, before a colon) with the text that follows, which may be indented."""
+    """What an indented list says: names (several, or none, before a colon) with the text that
+    follows, which may be indented.
+    """
     found: list[list[str]] = []
     for line in inspect.cleandoc(f"\n{text}").split("\n"):
         if line.startswith(" ") and found:
@@ -65,7 +74,8 @@ def _listed(listed: list[tuple[str, str]]) -> str:
 def inline(text: str, known: str = "") -> str:
     """A line of prose as HTML.
 
-    Names in backticks become code, and so do those of the pattern `known` before a colon; what stands between dollars a formula.
+    Names in backticks become code, and so do those of the pattern `known` before a colon; what
+    stands between dollars a formula.
     """
     parts = re.split(r"(`+)(.+?)\1", text)
     shown = ""
@@ -91,12 +101,16 @@ def _dedent(block: str) -> str:
 
 
 def meanings(text: str | None, names: Sequence[str]) -> dict[str, str]:
-    """What a docstring says of each name: the text after "name:" or "one, two:", up to the next name or paragraph."""
+    """What a docstring says of each name: the text after "name:" or "one, two:", up to the next
+    name or paragraph.
+    """
     found: dict[str, str] = {}
     known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     if not known:
         return found
-    head = re.compile(rf"(?:(?<=^)|(?<=[.;] ))((?:{known})(?:(?:,| and|, and) (?:{known}))*)(?: \([^)]*\))?: ")
+    head = re.compile(
+        rf"(?:(?<=^)|(?<=[.;] ))((?:{known})(?:(?:,| and|, and) (?:{known}))*)(?: \([^)]*\))?: "
+    )
     for block in re.split(r"\n\s*\n", inspect.cleandoc(text or "")):
         section, _, rest = block.partition(":")
         if section in LISTS:
@@ -108,14 +122,19 @@ def meanings(text: str | None, names: Sequence[str]) -> dict[str, str]:
         line = " ".join(block.split())
         starts = list(head.finditer(line))
         for this, following in zip(starts, [*starts[1:], None]):
-            said = line[this.end() : following.start() if following else len(line)].strip().rstrip(".;")
+            said = (
+                line[this.end() : following.start() if following else len(line)]
+                .strip()
+                .rstrip(".;")
+            )
             for name in re.findall(known, this[1]):
                 found.setdefault(name, said)
     return found
 
 
 def signature(name: str, thing: Any, skip: int = 0) -> str:
-    """How a function or class is called, as a block of Python; annotations without their modules."""
+    """How a function or class is called, as a block of Python; annotations without their
+    modules."""
     try:
         given = inspect.signature(thing)
     except (TypeError, ValueError):
@@ -128,7 +147,11 @@ def signature(name: str, thing: Any, skip: int = 0) -> str:
             star = True
         star = star or parameter.kind is parameter.VAR_POSITIONAL
         shown.append(_short(parameter))
-    gives = "" if given.return_annotation is given.empty else f" -> {annotation(given.return_annotation)}"
+    gives = (
+        ""
+        if given.return_annotation is given.empty
+        else f" -> {annotation(given.return_annotation)}"
+    )
     if isinstance(thing, type):
         gives = ""
     line = f"{name}({', '.join(shown)}){gives}"
@@ -161,11 +184,15 @@ def value(thing: Any) -> str:
         return f"({', '.join(map(value, thing))}{',' if len(thing) == 1 else ''})"
     if isinstance(thing, str | int | type(None)):
         return repr(thing)
-    return str(getattr(thing, "name", "") or getattr(thing, "__name__", "") or f"{type(thing).__name__}()")
+    return str(
+        getattr(thing, "name", "") or getattr(thing, "__name__", "") or f"{type(thing).__name__}()"
+    )
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """A table whose cells are HTML already, in a box that scrolls sideways where a screen is narrow."""
+    """A table whose cells are HTML already, in a box that scrolls sideways where a screen is
+    narrow.
+    """
     top = "".join(f"<th>{cell}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return f'<div class="wide {kind}"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'

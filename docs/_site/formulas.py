@@ -1,4 +1,6 @@
-"""Formulas as MathML, made when the site is built: a browser shows them without a script and without a network."""
+"""Formulas as MathML, made when the site is built: a browser shows them without a script and
+without a network.
+"""
 
 import html
 import re
@@ -16,12 +18,16 @@ _SET_AS = (  # what the converter takes for a letter, or for an operator with sp
     (re.compile(r"<mi>&#x0007E;</mi>"), "<mo>&#x0223C;</mo>"),  # \\sim
     (re.compile(r"<mi>(&#x02032;)</mi>"), r"<mo>\1</mo>"),  # a prime
 )
-_UNREAD = re.compile(r"\\[A-Za-z]+|&#x0005C;[A-Za-z]+")  # a command that is still there was not understood
+# a command that is still there was not understood
+_UNREAD = re.compile(r"\\[A-Za-z]+|&#x0005C;[A-Za-z]+")
 
 
 def with_mathml(page: str) -> str:
-    """The HTML of a page with its formulas. Raises `ValueError` for a formula that cannot be read."""
-    page = _DISPLAY.sub(lambda found: f'<div class="formula">{_mathml(found[1], "block")}</div>', page)
+    """The HTML of a page with its formulas. Raises `ValueError` for a formula that cannot be
+    read."""
+    page = _DISPLAY.sub(
+        lambda found: f'<div class="formula">{_mathml(found[1], "block")}</div>', page
+    )
     return _INLINE.sub(lambda found: _mathml(found[1], "inline"), page)
 
 

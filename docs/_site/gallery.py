@@ -1,6 +1,8 @@
-"""The pages of the gallery: every study with its figure, how far theory and measurement are apart, its command and its code.
+"""The pages of the gallery: every study with its figure, how far theory and measurement are apart,
+its command and its code.
 
-Figures and numbers are those that `make figures` kept in docs/gallery; the words come from the registry.
+Figures and numbers are those that `make figures` kept in docs/gallery; the words come from the
+registry.
 """
 
 import functools
@@ -32,7 +34,11 @@ FULL_WIDTH = 1200  # pixels: a wider figure is drawn as wide as a page
 @functools.cache
 def studies() -> dict[str, Study]:
     """Those of the package."""
-    return {name: study for name, study in known().items() if study.build.__module__.startswith("orderparam.")}
+    return {
+        name: study
+        for name, study in known().items()
+        if study.build.__module__.startswith("orderparam.")
+    }
 
 
 @functools.cache
@@ -47,14 +53,19 @@ def pages() -> dict[str, str]:
     topics: dict[str, list[str]] = {}
     for study in studies().values():
         topics.setdefault(study.room, []).append(study.name)
-    by_topic = (f"## {title(topic)} {{: #{topic} }}\n\n{cards(names)}" for topic, names in sorted(topics.items()))
+    by_topic = (
+        f"## {title(topic)} {{: #{topic} }}\n\n{cards(names)}"
+        for topic, names in sorted(topics.items())
+    )
     by_question = (f"## {question}\n\n{cards(names)}" for question, names in questions().items())
     made = {
         "index.md": _overview("Gallery", by_question),
         "by-topic.md": _overview("Gallery, by topic", by_topic),
         "by-source.md": _overview("Gallery, by source", _sources()),
     }
-    return made | {f"{study.name}.md": "\n\n".join(_page(study)) + "\n" for study in studies().values()}
+    return made | {
+        f"{study.name}.md": "\n\n".join(_page(study)) + "\n" for study in studies().values()
+    }
 
 
 def _overview(head: str, sections: Iterable[str]) -> str:
@@ -95,7 +106,7 @@ def small_pictures() -> dict[str, bytes]:
     return made
 
 
-# -- by source ---------------------------------------------------------------------------------------------------------------
+# -- by source -----------------------------------------------------------------------------------
 
 
 def _sources() -> Iterator[str]:
@@ -110,14 +121,21 @@ def _sources() -> Iterator[str]:
         whole = written[_first_author(paper), paper[-4:]] if "et al" in paper else paper
         merged[whole] = [*merged.get(whole, []), *names]
     rows = [
-        (html.escape(paper), "<br>".join(f'<a href="{name}.html">{html.escape(studies()[name].title)}</a>' for name in names))
+        (
+            html.escape(paper),
+            "<br>".join(
+                f'<a href="{name}.html">{html.escape(studies()[name].title)}</a>' for name in names
+            ),
+        )
         for paper, names in sorted(merged.items())
     ]
     yield table(("source", "studies"), rows)
 
 
 def papers(source: str) -> list[str]:
-    """The papers of a study's source as "Authors year": without figures, numbers of preprints, and what was taken from them."""
+    """The papers of a study's source as "Authors year": without figures, numbers of preprints, and
+    what was taken from them.
+    """
     found = []
     for piece in source.split(";"):
         said = re.sub(r"^.*: ", "", piece.strip())
@@ -132,7 +150,7 @@ def _first_author(paper: str) -> str:
     return re.split(r",| et al| \d", paper)[0]
 
 
-# -- one study ---------------------------------------------------------------------------------------------------------------
+# -- one study -----------------------------------------------------------------------------------
 
 
 def _page(study: Study) -> Iterator[str]:
@@ -156,7 +174,10 @@ def _page(study: Study) -> Iterator[str]:
         (
             f"<code>{name}</code>",
             html.escape(value(quick)),
-            *(html.escape(value(size[name])) if size[name] != quick else "the same" for size in (gallery, full)),
+            *(
+                html.escape(value(size[name])) if size[name] != quick else "the same"
+                for size in (gallery, full)
+            ),
         )
         for name, quick in study.defaults.items()
     ]
@@ -169,7 +190,9 @@ def _page(study: Study) -> Iterator[str]:
         yield _folded("BibTeX of the sources", "bibtex", entries)
     yield "## The code that made it"
     yield f"In `{study.build.__module__}`:"
-    yield _folded("Theories, experiment, grid and panels", "python", inspect.getsource(study.build).rstrip())
+    yield _folded(
+        "Theories, experiment, grid and panels", "python", inspect.getsource(study.build).rstrip()
+    )
 
 
 def _folded(head: str, language: str, code: str) -> str:
@@ -184,23 +207,35 @@ def _folded(head: str, language: str, code: str) -> str:
 def _in_80_columns(code: str) -> str:
     """Python code in lines that a page shows without cutting them."""
     command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "80", "-"]
-    return subprocess.run(command, input=code, capture_output=True, text=True, check=True).stdout.rstrip()
+    return subprocess.run(
+        command, input=code, capture_output=True, text=True, check=True
+    ).stdout.rstrip()
 
 
 def _picture(study: Study) -> str:
-    """The figure as HTML. On a telephone its panels stand below one another, or, where no such picture is, it scrolls."""
+    """The figure as HTML. On a telephone its panels stand below one another, or, where no such
+    picture is, it scrolls.
+    """
     path = FOLDER / f"{study.name}.webp"
     width, height = Image.open(path).size
-    size = f'width="{width}" height="{height}"' if width >= FULL_WIDTH else f'width="480" height="{480 * height // width}"'
+    size = (
+        f'width="{width}" height="{height}"'
+        if width >= FULL_WIDTH
+        else f'width="480" height="{480 * height // width}"'
+    )
     small = path.with_name(f"{study.name}-narrow.webp").is_file()
     kind = "figure" if small or width < FULL_WIDTH else "figure wide"
-    source = f'<source media="(max-width: 44.9em)" srcset="{study.name}-narrow.webp">' if small else ""
+    source = (
+        f'<source media="(max-width: 44.9em)" srcset="{study.name}-narrow.webp">' if small else ""
+    )
     image = f'<img alt="{html.escape(study.title)}" src="{study.name}.webp" {size}>'
     return f'<div class="{kind}"><a href="{study.name}.webp"><picture>{source}{image}</picture></a></div>'
 
 
 def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
-    """How far the best theory is from its measurements, why, every theory beside every measurement, and on what it ran."""
+    """How far the best theory is from its measurements, why, every theory beside every measurement,
+    and on what it ran.
+    """
     best = shown["best"]
     median = f"the median of |mean / theory − 1| is {_percent(best['median_deviation'])}"
     if best["points"]:
@@ -216,13 +251,29 @@ def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
     if shown["agreement"]:
         rows = [
             (
-                *(html.escape(row[name].replace("_", " ")) for name in ("observable", "measured", "theory")),
-                "for orientation" if row["baseline"] else f"{row['beyond']} of {row['points']}" if row["points"] else "–",
+                *(
+                    html.escape(row[name].replace("_", " "))
+                    for name in ("observable", "measured", "theory")
+                ),
+                "for orientation"
+                if row["baseline"]
+                else f"{row['beyond']} of {row['points']}"
+                if row["points"]
+                else "–",
                 _percent(row["median_deviation"]),
             )
             for row in sorted(shown["agreement"], key=lambda row: row["baseline"])
         ]
-        yield table(("observable", "measured", "theory", "beyond three standard errors", "median deviation"), rows)
+        yield table(
+            (
+                "observable",
+                "measured",
+                "theory",
+                "beyond three standard errors",
+                "median deviation",
+            ),
+            rows,
+        )
     points, versions = shown["points"], shown["versions"]
     unconverged = sum(kind["unconverged"] for kind in points.values())
     left = f", {unconverged} of them not converged" if unconverged else ""

@@ -1,4 +1,5 @@
-"""What MkDocs calls: adds the generated pages, orders all of them, and finishes each page's HTML."""
+"""What MkDocs calls: adds the generated pages, orders all of them, and finishes each page's
+HTML."""
 
 import inspect
 import re
@@ -39,10 +40,28 @@ HOWTO = (
     "troubleshooting",
 )
 THEORY = {
-    "Networks as kernels": ("random_networks", "kernel_regression", "renormalization", "random_features", "scaling_laws"),
-    "Networks that learn features": ("proportional", "kernel_adaptation", "extensive_width", "one_step", "several_steps"),
+    "Networks as kernels": (
+        "random_networks",
+        "kernel_regression",
+        "renormalization",
+        "random_features",
+        "scaling_laws",
+    ),
+    "Networks that learn features": (
+        "proportional",
+        "kernel_adaptation",
+        "extensive_width",
+        "one_step",
+        "several_steps",
+    ),
     "Gradient descent in time": ("online_sgd", "multi_index"),
-    "Inference and capacity": ("generalised_linear", "perceptron", "committee", "storage_capacity", "generalisation"),
+    "Inference and capacity": (
+        "generalised_linear",
+        "perceptron",
+        "committee",
+        "storage_capacity",
+        "generalisation",
+    ),
     "Magnets and memories": ("spins", "associative_memory"),
 }
 
@@ -74,26 +93,49 @@ def on_files(files: Files, config: Any) -> Files:
 
 def _theory() -> str:
     """The overview of the topics."""
-    lines = ["# Theory", "Each topic is one part of the field, with its model, theories, experiments and studies."]
+    lines = [
+        "# Theory",
+        "Each topic is one part of the field, with its model, theories, experiments and studies.",
+    ]
     for head, names in THEORY.items():
         lines += [f"## {head}", "| topic | what it solves and runs |\n| --- | --- |"]
         for name in names:
-            said = inspect.cleandoc(getattr(orderparam.systems, name).__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+            said = (
+                inspect.cleandoc(getattr(orderparam.systems, name).__doc__ or "")
+                .partition("\n\n")[0]
+                .replace("\n", " ")
+            )
             lines[-1] += f"\n| [{title(name)}]({name}.md) | {said.replace('|', '&#124;')} |"
     return "\n\n".join(lines) + "\n"
 
 
 def _navigation(pages: set[str]) -> list[Any]:
-    """Every page that is there, in the order of reading; studies are reached through the gallery."""
+    """Every page that is there, in the order of reading; studies are reached through the
+    gallery."""
 
     def there(folder: str, names: tuple[str, ...]) -> list[str]:
-        written = sorted(path.split("/")[1].removesuffix(".md") for path in pages if path.startswith(f"{folder}/"))
-        chosen = [*names, *(name for name in written if name not in names and name != "index")] if folder != "theory" else names
+        written = sorted(
+            path.split("/")[1].removesuffix(".md")
+            for path in pages
+            if path.startswith(f"{folder}/")
+        )
+        chosen = (
+            [*names, *(name for name in written if name not in names and name != "index")]
+            if folder != "theory"
+            else names
+        )
         return [f"{folder}/{name}.md" for name in chosen if f"{folder}/{name}.md" in pages]
 
     top = [
         path
-        for path in ("glossary.md", "conventions.md", "papers.md", "bibliography.md", "errata.md", "changelog.md")
+        for path in (
+            "glossary.md",
+            "conventions.md",
+            "papers.md",
+            "bibliography.md",
+            "errata.md",
+            "changelog.md",
+        )
         if path in pages
     ]
     placed = {"index.md", "agreement.md", *top}
@@ -104,7 +146,14 @@ def _navigation(pages: set[str]) -> list[Any]:
         {"Tutorials": there("tutorials", TUTORIALS)},
         {"How-to": there("howto", HOWTO)},
         {"Theory": ["theory/index.md", *theory]},
-        {"Gallery": ["gallery/index.md", "gallery/by-topic.md", "gallery/by-source.md", "agreement.md"]},
+        {
+            "Gallery": [
+                "gallery/index.md",
+                "gallery/by-topic.md",
+                "gallery/by-source.md",
+                "agreement.md",
+            ]
+        },
         {
             "Reference": [
                 "reference/index.md",
@@ -119,10 +168,14 @@ def _navigation(pages: set[str]) -> list[Any]:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Puts the notebook above a tutorial, and the studies of a topic and how far they agree into its theory."""
+    """Puts the notebook above a tutorial, and the studies of a topic and how far they agree into
+    its theory.
+    """
     folder, _, name = page.file.src_uri.removesuffix(".md").partition("/")
     for problem in _broken_tables(markdown):
-        raise PluginError(f"{page.file.src_uri}: a row of a table has more or fewer cells than its head: {problem}")
+        raise PluginError(
+            f"{page.file.src_uri}: a row of a table has more or fewer cells than its head: {problem}"
+        )
     if folder == "tutorials":
         head, rest = markdown.split("\n", 1)
         return f"{head}\n\n[As a notebook]({name}.ipynb){{: .notebook download }}\n{rest}"
@@ -134,11 +187,21 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def with_agreement(markdown: str, room: str) -> str:
-    """The page of a topic with its part of the table of all studies in the place of `<!-- agreement: ROOM -->`."""
-    table = (ROOT / "docs" / "agreement.md").read_text().partition(f"## {title(room)}\n")[2].partition("\n## ")[0].strip()
+    """The page of a topic with its part of the table of all studies in the place of `<!--
+    agreement: ROOM -->`.
+    """
+    table = (
+        (ROOT / "docs" / "agreement.md")
+        .read_text()
+        .partition(f"## {title(room)}\n")[2]
+        .partition("\n## ")[0]
+        .strip()
+    )
     mark = f"<!-- agreement: {room} -->"
     if mark not in markdown or not table:
-        raise PluginError(f"theory/{room}.md: no mark {mark}, or no table of that topic in agreement.md")
+        raise PluginError(
+            f"theory/{room}.md: no mark {mark}, or no table of that topic in agreement.md"
+        )
     return markdown.replace(mark, table)
 
 
@@ -160,7 +223,9 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
     """Formulas as MathML, names and mentions of papers as links."""
     try:
         linked = with_links(with_mathml(html), page.file.url)
-        return linked if page.file.src_uri == "bibliography.md" else with_papers(linked, page.file.url)
+        return (
+            linked if page.file.src_uri == "bibliography.md" else with_papers(linked, page.file.url)
+        )
     except ValueError as error:
         raise PluginError(f"{page.file.src_uri}: formula {error}") from None
 

@@ -1,5 +1,5 @@
-"""Names in the text that lead to where they are explained: `onsager` to the reference, `ising-square` to the gallery, and
-"Gardner 1988" to the paper."""
+"""Names in the text that lead to where they are explained: `onsager` to the reference,
+`ising-square` to the gallery, and "Gardner 1988" to the paper."""
 
 import functools
 import html
@@ -13,13 +13,18 @@ from orderparam.core import registry
 from orderparam.core.fields import declarations
 
 _CODE = re.compile(r"<pre.*?</pre>|<a [^>]*>.*?</a>|<h\d.*?</h\d>|<code>([^<]+)</code>", re.DOTALL)
-_TEXT = re.compile(r"(<pre.*?</pre>|<a [^>]*>.*?</a>|<h\d.*?</h\d>|<code>.*?</code>|<math.*?</math>|<[^>]*>)", re.DOTALL)
+_TEXT = re.compile(
+    r"(<pre.*?</pre>|<a [^>]*>.*?</a>|<h\d.*?</h\d>|<code>.*?</code>|<math.*?</math>|<[^>]*>)",
+    re.DOTALL,
+)
 _ARXIV = re.compile(r"arXiv[:\s]\s*(\d{4}\.\d{4,5}|hep-th/\d{7})")
 _CALL = re.compile(r"(?:op|orderparam)?\.?([\w.]+?)(?:\(.*\))?")
 
 
 def with_links(page: str, url: str) -> str:
-    """The HTML of a page, its names of functions, classes, packages and studies linked; code blocks and headings as they are."""
+    """The HTML of a page, its names of functions, classes, packages and studies linked; code blocks
+    and headings as they are.
+    """
     room = posixpath.basename(url).removesuffix(".html")
 
     def linked(found: re.Match[str]) -> str:
@@ -34,8 +39,8 @@ def with_links(page: str, url: str) -> str:
 
 
 def with_papers(page: str, url: str) -> str:
-    """The HTML of a page in which mentions of papers (Gardner 1988; arXiv 2405.06008) lead to them; a work that neither arXiv nor
-    a DOI leads to, to its place in the bibliography."""
+    """The HTML of a page in which mentions of papers (Gardner 1988; arXiv 2405.06008) lead to them;
+    a work that neither arXiv nor a DOI leads to, to its place in the bibliography."""
     parts = _TEXT.split(page)
     return "".join(part if at % 2 else _with_papers(part, url) for at, part in enumerate(parts))
 
@@ -65,12 +70,17 @@ def _arxiv_link(found: re.Match[str]) -> str:
 
 def _linked(work: Work, text: str, url: str) -> str:
     """The text as a link to the work, its title shown where the pointer rests."""
-    where = work.url or f"{posixpath.relpath('bibliography.html', posixpath.dirname(url) or '.')}#{work.key}"
+    where = (
+        work.url
+        or f"{posixpath.relpath('bibliography.html', posixpath.dirname(url) or '.')}#{work.key}"
+    )
     return f'<a href="{where}" title="{html.escape(work.title)}">{text}</a>'
 
 
 def _target(text: str, room: str) -> str | None:
-    """The page (and anchor) on which a text in code is explained, if it is a name; names of the page's own room come first."""
+    """The page (and anchor) on which a text in code is explained, if it is a name; names of the
+    page's own room come first.
+    """
     if text in studies():
         return f"gallery/{text}.html"
     if text in known():
@@ -84,7 +94,9 @@ def _target(text: str, room: str) -> str | None:
 
 @functools.cache
 def known() -> dict[str, str]:
-    """Name, or room.name -> page and anchor. A bare name that several pages have, or that is a parameter too, is ambiguous."""
+    """Name, or room.name -> page and anchor. A bare name that several pages have, or that is a
+    parameter too, is ambiguous.
+    """
     found: dict[str, str] = {}
     bare: dict[str, set[str]] = {}
     for name in public():
@@ -93,16 +105,24 @@ def known() -> dict[str, str]:
         for prefix in {name.page, short, short.removeprefix("systems."), name.module}:
             found[f"{prefix}.{name.name}".removeprefix(".")] = target
         bare.setdefault(name.name, set()).add(target)
-    found |= {name: min(targets) for name, targets in bare.items() if len(targets) == 1 and name not in parameters()}
+    found |= {
+        name: min(targets)
+        for name, targets in bare.items()
+        if len(targets) == 1 and name not in parameters()
+    }
     for name in public():
-        where = f"orderparam.systems.{name.page}" if name.page in rooms() else f"orderparam.{name.page}"
+        where = (
+            f"orderparam.systems.{name.page}" if name.page in rooms() else f"orderparam.{name.page}"
+        )
         found[where] = f"reference/{name.page}.html"
     return found
 
 
 @functools.cache
 def parameters() -> frozenset[str]:
-    """Names of fields, options and observables: in a text these are meant, not the functions that are called so."""
+    """Names of fields, options and observables: in a text these are meant, not the functions that
+    are called so.
+    """
     verbs = (*registry.theories().values(), *registry.experiments().values())
     fields = {field for kind in registry.systems().values() for field in declarations(kind)}
     options = {option for verb in verbs for option in verb.options}

@@ -1,4 +1,6 @@
-"""The public names: what `orderparam`, its packages and its rooms offer, and on which page of the reference each stands."""
+"""The public names: what `orderparam`, its packages and its rooms offer, and on which page of the
+reference each stands.
+"""
 
 import functools
 import importlib
@@ -13,7 +15,8 @@ from orderparam.core.on_demand import on_demand
 
 CONTRACT = "contract"  # the page of `orderparam` itself and of its core
 
-COMMANDS = ("orderparam.cli", "orderparam.explore")  # called by the commands, which have a page of their own
+# called by the commands, which have a page of their own
+COMMANDS = ("orderparam.cli", "orderparam.explore")
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,24 @@ def rooms() -> tuple[str, ...]:
 
 @functools.cache
 def packages() -> tuple[str, ...]:
-    """The packages below `orderparam` that are no rooms, have no names of `orderparam` itself, and are no commands."""
+    """The packages below `orderparam` that are no rooms, have no names of `orderparam` itself, and
+    are no commands.
+    """
     names = (module.name for module in pkgutil.iter_modules(orderparam.__path__) if module.ispkg)
-    return tuple(name for name in names if name not in ("systems", "core") and f"orderparam.{name}" not in COMMANDS)
+    return tuple(
+        name
+        for name in names
+        if name not in ("systems", "core") and f"orderparam.{name}" not in COMMANDS
+    )
 
 
 def title(page: str) -> str:
     """What a room or a package is called."""
-    named = {CONTRACT: "The contract", "online_sgd": "Online SGD", "multi_index": "Multi-index targets"}
+    named = {
+        CONTRACT: "The contract",
+        "online_sgd": "Online SGD",
+        "multi_index": "Multi-index targets",
+    }
     return named.get(page, page.replace("_", " ").capitalize() if page in rooms() else page)
 
 
@@ -70,22 +83,52 @@ def public() -> tuple[Name, ...]:
 def _packages() -> list[ModuleType]:
     """All packages, those nearest to the top first."""
     found = pkgutil.walk_packages(orderparam.__path__, "orderparam.")
-    names = ["orderparam", *(module.name for module in found if module.ispkg and not module.name.startswith(COMMANDS))]
-    return [importlib.import_module(name) for name in sorted(names, key=lambda name: (name.count("."), name))]
+    names = [
+        "orderparam",
+        *(module.name for module in found if module.ispkg and not module.name.startswith(COMMANDS)),
+    ]
+    return [
+        importlib.import_module(name)
+        for name in sorted(names, key=lambda name: (name.count("."), name))
+    ]
 
 
 def offered(module: ModuleType) -> dict[str, Any]:
-    """What a package's `__init__` offers; where that is nothing but modules, what those of `solve` define."""
-    names = module.__all__ if module is orderparam else [name for name in vars(module) if not name.startswith("_")]
+    """What a package's `__init__` offers; where that is nothing but modules, what those of `solve`
+    define.
+    """
+    names = (
+        module.__all__
+        if module is orderparam
+        else [name for name in vars(module) if not name.startswith("_")]
+    )
     things = {name: getattr(module, name) for name in names}
-    own = {name: thing for name, thing in things.items() if not isinstance(thing, ModuleType) and _is_own(thing)}
+    own = {
+        name: thing
+        for name, thing in things.items()
+        if not isinstance(thing, ModuleType) and _is_own(thing)
+    }
     if module.__name__ != "orderparam.solve":
         return own
-    inner = [importlib.import_module(f"{module.__name__}.{one.name}") for one in pkgutil.iter_modules(module.__path__)]
-    defined = [(name, thing, one) for one in inner for name, thing in vars(one).items() if not name.startswith("_")]
-    return {name: thing for name, thing, one in defined if getattr(thing, "__module__", "") == one.__name__}
+    inner = [
+        importlib.import_module(f"{module.__name__}.{one.name}")
+        for one in pkgutil.iter_modules(module.__path__)
+    ]
+    defined = [
+        (name, thing, one)
+        for one in inner
+        for name, thing in vars(one).items()
+        if not name.startswith("_")
+    ]
+    return {
+        name: thing
+        for name, thing, one in defined
+        if getattr(thing, "__module__", "") == one.__name__
+    }
 
 
 def _is_own(thing: Any) -> bool:
     """Whether the package made it: a function, a class, a theory, or a constant."""
-    return not callable(thing) or (str(thing.__module__).startswith("orderparam") and thing is not on_demand)
+    return not callable(thing) or (
+        str(thing.__module__).startswith("orderparam") and thing is not on_demand
+    )

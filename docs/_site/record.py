@@ -1,4 +1,6 @@
-"""What the gallery keeps of a finished study: how far theory and measurement are apart, what was run, and the figure."""
+"""What the gallery keeps of a finished study: how far theory and measurement are apart, what was
+run, and the figure.
+"""
 
 import io
 import itertools
@@ -18,7 +20,8 @@ from orderparam.plotting import Panel, house_style
 from orderparam.plotting.captions import filled
 
 BEYOND = 2 * stats.norm.sf(3)  # of points that differ by chance alone
-BY_CHANCE = 0.01  # a number of points beyond three standard errors that is less probable than this is no chance
+# a number of points beyond three standard errors that is less probable than this is no chance
+BY_CHANCE = 0.01
 PIXELS = 1400  # across a figure as wide as a page
 NARROW_PIXELS, NARROW_BYTES = 780, 25_000  # the same of a figure for a telephone
 BYTES = 60_000  # a figure is compressed until it is no larger, as far as it can be
@@ -28,8 +31,9 @@ BYTES = 60_000  # a figure is compressed until it is no larger, as far as it can
 class Agreement:
     """One theory beside the measured points that it can be compared with.
 
-    z: deviation in standard errors, as a normal deviate of Student's t; deviation: |mean / theory - 1|; resolution: standard
-    error over the theory (see `orderparam.core.agreement`); runs: converged runs. Entries that are no numbers are left out.
+    z: deviation in standard errors, as a normal deviate of Student's t; deviation: |mean / theory -
+    1|; resolution: standard error over the theory (see `orderparam.core.agreement`); runs:
+    converged runs. Entries that are no numbers are left out.
     """
 
     theory: str
@@ -56,7 +60,9 @@ class Agreement:
             "points": int(self.z.size),
             "beyond": self.beyond,
             "rms_z": _rounded(self.rms_z),
-            "median_deviation": _rounded(np.median(self.deviation) if self.deviation.size else None),
+            "median_deviation": _rounded(
+                np.median(self.deviation) if self.deviation.size else None
+            ),
             "worst_deviation": _rounded(np.max(self.deviation) if self.deviation.size else None),
             "resolution": _rounded(np.median(self.resolution) if self.resolution.size else None),
             "runs": [int(self.runs.min()), int(self.runs.max())] if self.runs.size else None,
@@ -68,13 +74,23 @@ def _rounded(number: float | None) -> float | None:
 
 
 def _pooled(theory: str, columns: Iterable[xr.Dataset]) -> Agreement:
-    """One theory beside several measurements. A mean with its error that stands at several points of a theory's grid is one
-    measurement: it counts once, with its largest deviation."""
+    """One theory beside several measurements. A mean with its error that stands at several points
+    of a theory's grid is one measurement: it counts once, with its largest deviation."""
     parts: dict[tuple[float, float], tuple[float, float, float, float]] = {}
     unnamed = itertools.count()
     for column in columns:
-        names = ("z", "relative_deviation", "resolution", "runs", "mean", "standard_error", "theory_value")
-        for z, deviation, resolution, runs, mean, error, value in zip(*(column[name].values.ravel() for name in names)):
+        names = (
+            "z",
+            "relative_deviation",
+            "resolution",
+            "runs",
+            "mean",
+            "standard_error",
+            "theory_value",
+        )
+        for z, deviation, resolution, runs, mean, error, value in zip(
+            *(column[name].values.ravel() for name in names)
+        ):
             if not np.isfinite(mean - value):
                 continue
             point = (abs(z), abs(deviation), resolution, runs)
@@ -87,9 +103,9 @@ def _pooled(theory: str, columns: Iterable[xr.Dataset]) -> Agreement:
 
 
 def best(finished: Comparison) -> Agreement:
-    """The theory that agrees best with the observables that the figure shows: the fewest points beyond three standard errors,
-    then the smallest root mean square of z. Never a baseline. Measurements beside different sets of theories are judged apart,
-    and pooled."""
+    """The theory that agrees best with the observables that the figure shows: the fewest points
+    beyond three standard errors, then the smallest root mean square of z. Never a baseline.
+    Measurements beside different sets of theories are judged apart, and pooled."""
     found: dict[frozenset[str], dict[str, list[xr.Dataset]]] = {}
     shown = drawn(finished)
     for tables in finished.agreement.values():
@@ -109,9 +125,13 @@ def best(finished: Comparison) -> Agreement:
         pooled = [_pooled(label, columns) for label, columns in theories.items()]
         if pooled:
             most = max(one.z.size for one in pooled)
-            chosen.append(min(pooled, key=lambda one: (one.beyond + most - one.z.size, one.rms_z or 0.0)))
+            chosen.append(
+                min(pooled, key=lambda one: (one.beyond + most - one.z.size, one.rms_z or 0.0))
+            )
     names = ", ".join(dict.fromkeys(one.theory for one in chosen))
-    parts = [np.concatenate([np.zeros(0), *(getattr(one, name) for one in chosen)]) for name in PARTS]
+    parts = [
+        np.concatenate([np.zeros(0), *(getattr(one, name) for one in chosen)]) for name in PARTS
+    ]
     return Agreement(names, *parts)
 
 
@@ -119,22 +139,40 @@ PARTS = ("z", "deviation", "resolution", "runs")
 
 
 def drawn(finished: Comparison) -> set[str]:
-    """The compared observables that the figure shows: all where it is drawn by hand or shows none of them by name."""
+    """The compared observables that the figure shows: all where it is drawn by hand or shows none
+    of them by name.
+    """
     known = {observable for tables in finished.agreement.values() for observable in tables}
-    panels = finished.study.panels(finished.parameters) if callable(finished.study.panels) else finished.study.panels
+    panels = (
+        finished.study.panels(finished.parameters)
+        if callable(finished.study.panels)
+        else finished.study.panels
+    )
     named = {panel.y for panel in panels if isinstance(panel, Panel) and isinstance(panel.y, str)}
     return (known & named) or known
 
 
 def record(finished: Comparison, state: str, caption: str) -> dict[str, Any]:
-    """What docs/gallery/STUDY.json holds: what was run, the best theory, and every theory beside every measurement."""
+    """What docs/gallery/STUDY.json holds: what was run, the best theory, and every theory beside
+    every measurement.
+    """
     agreement, summary = best(finished), finished.summary
     curves = summary["curves"]
     return {
         "study": summary["study"],
         "state": state,
         "caption": caption,
-        **{name: summary[name] for name in ("size", "parameters", "seconds", "processor_seconds", "finished", "versions")},
+        **{
+            name: summary[name]
+            for name in (
+                "size",
+                "parameters",
+                "seconds",
+                "processor_seconds",
+                "finished",
+                "versions",
+            )
+        },
         "points": {
             kind: {
                 name: sum(curve[name] for curve in curves if curve["kind"] == kind)
@@ -142,7 +180,11 @@ def record(finished: Comparison, state: str, caption: str) -> dict[str, Any]:
             }
             for kind in ("theory", "experiment")
         },
-        "best": {"theory": agreement.theory, **agreement.numbers(), "by_chance": agreement.by_chance},
+        "best": {
+            "theory": agreement.theory,
+            **agreement.numbers(),
+            "by_chance": agreement.by_chance,
+        },
         "agreement": list(_rows(finished)),
     }
 
@@ -158,22 +200,34 @@ def _rows(finished: Comparison) -> Iterator[dict[str, Any]]:
                 theory = str(finished.datasets[str(name)].attrs["label"])
                 row = (observable, measured, theory, bool(column["baseline"]))
                 pooled.setdefault(row, []).append(column)
-    for (observable, measured, theory, baseline), columns in sorted(pooled.items(), key=lambda item: item[0]):
-        names = {"observable": observable, "measured": measured, "theory": theory, "baseline": baseline}
+    for (observable, measured, theory, baseline), columns in sorted(
+        pooled.items(), key=lambda item: item[0]
+    ):
+        names = {
+            "observable": observable,
+            "measured": measured,
+            "theory": theory,
+            "baseline": baseline,
+        }
         yield {**names, **_pooled(theory, columns).numbers()}
 
 
 def draw(finished: Comparison, path: Path) -> str:
-    """Writes the figure as WebP and gives back its caption: title and caption are words of the page, not of the picture.
+    """Writes the figure as WebP and gives back its caption: title and caption are words of the
+    page, not of the picture.
 
-    Beside the picture at `path` goes, for telephones, one with its panels below one another ("NAME-narrow.webp"), where the study
-    has several and none of them is drawn by hand.
+    Beside the picture at `path` goes, for telephones, one with its panels below one another
+    ("NAME-narrow.webp"), where the study has several and none of them is drawn by hand.
     """
     with house_style():
         caption = _write(finished, finished.figure(), path, PIXELS, BYTES)
         figure = finished.figure(narrow=True)
         panels = finished.study.panels
-        by_name = finished.study.draw is None and not callable(panels) and all(isinstance(panel, Panel) for panel in panels)
+        by_name = (
+            finished.study.draw is None
+            and not callable(panels)
+            and all(isinstance(panel, Panel) for panel in panels)
+        )
         if by_name and len(figure.axes) > 1:
             _write(finished, figure, narrow(path), NARROW_PIXELS, NARROW_BYTES)
         plt.close(figure)
@@ -186,9 +240,12 @@ def narrow(path: Path) -> Path:
 
 
 def _write(finished: Comparison, figure: Any, path: Path, pixels: int, most: int) -> str:
-    """The figure without its title and its caption as WebP, not larger than `most` bytes if it can be; returns its caption."""
+    """The figure without its title and its caption as WebP, not larger than `most` bytes if it can
+    be; returns its caption.
+    """
     title, caption = (
-        " ".join(words.split()) for words in (finished.study.title, filled(finished.study.caption, finished.parameters))
+        " ".join(words.split())
+        for words in (finished.study.title, filled(finished.study.caption, finished.parameters))
     )
     shown = caption
     for text in list(figure.texts):
@@ -197,7 +254,13 @@ def _write(finished: Comparison, figure: Any, path: Path, pixels: int, most: int
             shown = words if words != title else shown
             text.remove()
     raw = io.BytesIO()
-    figure.savefig(raw, format="png", dpi=min(300, pixels / figure.get_figwidth()), bbox_inches="tight", pad_inches=0.05)
+    figure.savefig(
+        raw,
+        format="png",
+        dpi=min(300, pixels / figure.get_figwidth()),
+        bbox_inches="tight",
+        pad_inches=0.05,
+    )
     plt.close(figure)
     picture = Image.open(raw).convert("RGB")
     for quality in (85, 75, 65, 55, 45, 35):

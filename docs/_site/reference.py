@@ -1,4 +1,6 @@
-"""The reference: a page for each topic and each package, made of the registry, the declarations of fields, and the docstrings."""
+"""The reference: a page for each topic and each package, made of the registry, the declarations of
+fields, and the docstrings.
+"""
 
 import dataclasses
 import functools
@@ -23,7 +25,18 @@ _USUAL = {  # of results, where the docstring of a result does not say more
     "steps": "iterations",
     "valid": "whether the theory holds at these parameters",
 }
-_CONTRACT = ("sweep", "theory", "experiment", "System", "parameter", "structure", "part", "Result", "theories", "experiments")
+_CONTRACT = (
+    "sweep",
+    "theory",
+    "experiment",
+    "System",
+    "parameter",
+    "structure",
+    "part",
+    "Result",
+    "theories",
+    "experiments",
+)
 _SECTIONS = (
     "Names of `orderparam`",
     "Systems",
@@ -42,7 +55,9 @@ def pages() -> dict[str, str]:
     names = sorted(public(), key=lambda name: name.name.lower())
     made = {"index.md": _index(names)}
     for page in (CONTRACT, *rooms(), *packages()):
-        made[f"{page}.md"] = "\n\n".join(_page(page, [name for name in names if name.page == page])) + "\n"
+        made[f"{page}.md"] = (
+            "\n\n".join(_page(page, [name for name in names if name.page == page])) + "\n"
+        )
     return made
 
 
@@ -64,10 +79,20 @@ def _index(names: Iterable[Name]) -> str:
 
 def _page(page: str, names: list[Name]) -> Iterator[str]:
     """The parts of a page: what the package is, and its names section by section."""
-    where = "orderparam" if page == CONTRACT else f"orderparam.systems.{page}" if page in rooms() else f"orderparam.{page}"
+    where = (
+        "orderparam"
+        if page == CONTRACT
+        else f"orderparam.systems.{page}"
+        if page in rooms()
+        else f"orderparam.{page}"
+    )
     module = importlib.import_module(where)
     yield f"# {title(page)}"
-    beside = f" · [the theory](../theory/{page}.md) · [its studies](../gallery/by-topic.md#{page})" if page in rooms() else ""
+    beside = (
+        f" · [the theory](../theory/{page}.md) · [its studies](../gallery/by-topic.md#{page})"
+        if page in rooms()
+        else ""
+    )
     yield f"`{where}`{beside}"
     yield _introduction(module.__doc__)
     sections: dict[str, list[Name]] = {}
@@ -75,7 +100,11 @@ def _page(page: str, names: list[Name]) -> Iterator[str]:
         sections.setdefault(_section(name.thing), []).append(name)
     if page == CONTRACT:
         order = {name: place for place, name in enumerate(_CONTRACT)}
-        sections = {_SECTIONS[0]: sorted(names, key=lambda one: (order.get(one.name, len(order)), one.name.lower()))}
+        sections = {
+            _SECTIONS[0]: sorted(
+                names, key=lambda one: (order.get(one.name, len(order)), one.name.lower())
+            )
+        }
     for head in _SECTIONS:
         if head in sections:
             yield f"## {head}"
@@ -86,7 +115,9 @@ def _page(page: str, names: list[Name]) -> Iterator[str]:
 def _introduction(text: str | None) -> str:
     """The docstring of a package; the example that it ends with, if it does, is code."""
     before, marker, example = inspect.cleandoc(text or "").partition("\nimport orderparam as op")
-    return prose(before) + (f"\n\n```python\nimport orderparam as op{example.rstrip()}\n```" if marker else "")
+    return prose(before) + (
+        f"\n\n```python\nimport orderparam as op{example.rstrip()}\n```" if marker else ""
+    )
 
 
 def _section(thing: Any) -> str:
@@ -135,8 +166,14 @@ def _verb(verb: Verb) -> Iterator[str]:
         rows = []
         said = meanings(verb.fn.__doc__, list(verb.options))
         for name, option in verb.options.items():
-            allowed = ", ".join(_code(word) for word in verb.choices(name)) or _code(annotation(option.annotation), quoted=False)
-            default = "needed" if option.default is option.empty else _code(value(option.default), quoted=False)
+            allowed = ", ".join(_code(word) for word in verb.choices(name)) or _code(
+                annotation(option.annotation), quoted=False
+            )
+            default = (
+                "needed"
+                if option.default is option.empty
+                else _code(value(option.default), quoted=False)
+            )
             rows.append((f"<code>{name}</code>", inline(said.get(name, "")), allowed, default))
         yield table(("option", "meaning", "allowed", "default"), rows)
     facts = [f"Gives {' or '.join(f'<code>{kind.__name__}</code>' for kind in verb.results)}."]
@@ -158,7 +195,9 @@ def _parameters(kind: type[Record]) -> str:
     for name, declaration in declarations(kind).items():
         default = kind.__dataclass_fields__[name].default
         shown = "needed" if default is dataclasses.MISSING else _code(value(default), quoted=False)
-        rows.append((f"<code>{name}</code>", inline(declaration.meaning), _allowed(declaration), shown))
+        rows.append(
+            (f"<code>{name}</code>", inline(declaration.meaning), _allowed(declaration), shown)
+        )
     return table(("parameter", "meaning", "allowed", "default"), rows) if rows else ""
 
 
@@ -166,10 +205,14 @@ def _allowed(declaration: Declaration) -> str:
     if declaration.choices:
         return ", ".join(_code(word) for word in declaration.choices)
     if declaration.kind == "part" or (declaration.kind == "structure" and declaration.convert):
-        return " or ".join(_code(annotation(kind), quoted=False) for kind in declaration.annotations)
+        return " or ".join(
+            _code(annotation(kind), quoted=False) for kind in declaration.annotations
+        )
     if declaration.kind == "structure":
         bound = "" if declaration.allowed == "a finite number" else f" {declaration.allowed}"
-        return " or ".join(_code(annotation(kind), quoted=False) for kind in declaration.annotations) + html.escape(bound)
+        return " or ".join(
+            _code(annotation(kind), quoted=False) for kind in declaration.annotations
+        ) + html.escape(bound)
     shapes = [f"array ({', '.join(dims)})" if dims else "" for dims in declaration.shapes]
     array = " or ".join(filter(None, shapes))
     return html.escape(", ".join(filter(None, (array, declaration.allowed))))
@@ -185,7 +228,9 @@ def _result(kind: type[Result]) -> Iterator[str]:
     hints = typing.get_type_hints(kind)
     rows = []
     for name, dims in fields.items():
-        dtype = {"Bool": "true or false", "Int": "integer"}.get(annotation(hints[name]).partition("[")[0], "")
+        dtype = {"Bool": "true or false", "Int": "integer"}.get(
+            annotation(hints[name]).partition("[")[0], ""
+        )
         shape = html.escape(f"({', '.join(dims)})" if dims else dtype or "number")
         meaning = said.get(name) or _USUAL.get(name) or _words(name)
         rows.append((f"<code>{name}</code>", shape, inline(meaning)))
@@ -203,7 +248,9 @@ def _words(name: str) -> str:
 def _class(name: str, kind: type) -> Iterator[str]:
     """Any other class: how it is made, what it says, its fields and its public methods."""
     yield signature(name, kind)
-    fields = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+    fields = (
+        [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+    )
     yield prose(kind.__doc__, fields)
     yield from _methods(kind)
 
@@ -213,11 +260,22 @@ def _methods(kind: type) -> Iterator[str]:
     rows = []
     for name, member in vars(kind).items():
         is_value = isinstance(member, property | functools.cached_property)
-        function = member.fget if isinstance(member, property) else getattr(member, "func", getattr(member, "__func__", member))
+        function = (
+            member.fget
+            if isinstance(member, property)
+            else getattr(member, "func", getattr(member, "__func__", member))
+        )
         if name.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
             continue
-        given = [one for one in inspect.signature(function).parameters if one not in ("self", "cls")]
+        given = [
+            one for one in inspect.signature(function).parameters if one not in ("self", "cls")
+        ]
         called = name if is_value else f"{name}({', '.join(given)})"
-        rows.append((_code(called, quoted=False), inline(" ".join(inspect.cleandoc(function.__doc__).split()))))
+        rows.append(
+            (
+                _code(called, quoted=False),
+                inline(" ".join(inspect.cleandoc(function.__doc__).split())),
+            )
+        )
     if rows:
         yield table(("method or property", "what it gives"), rows)

@@ -1,10 +1,12 @@
 """A hash of the code that a study's numbers, or a test, can depend on.
 
-The hash covers definitions (functions, classes, constants), not files: starting from one definition, every name that its code
-uses is followed through imports to the definition it stands for, and so on. It therefore does not change when code moves from
-one file to another, when comments, docstrings or the words of `@study` change, or when other parts of a file change.
+The hash covers definitions (functions, classes, constants), not files: starting from one
+definition, every name that its code uses is followed through imports to the definition it stands
+for, and so on. It therefore does not change when code moves from one file to another, when
+comments, docstrings or the words of `@study` change, or when other parts of a file change.
 
-Two folders are left out of the package, `core` and `plotting`: they carry and draw numbers, and have tests of their own.
+Two folders are left out of the package, `core` and `plotting`: they carry and draw numbers, and
+have tests of their own.
 """
 
 import ast
@@ -23,19 +25,25 @@ class Module(NamedTuple):
     """The parts of one source file."""
 
     definitions: dict[str, list[ast.stmt]]  # name -> the top-level statements that bind it
-    imports: dict[str, tuple[str, str]]  # name -> (module, the name in it; "" for the module itself)
+    # name -> (module, the name in it; "" for the module itself)
+    imports: dict[str, tuple[str, str]]
     on_import: list[ast.stmt]  # statements that act when the module is imported and bind no name
 
 
 def source_state(module: str, name: str) -> str:
-    """Hash (8 hexadecimal digits) of all code of the package that the definition `name` of a module can reach."""
+    """Hash (8 hexadecimal digits) of all code of the package that the definition `name` of a module
+    can reach.
+    """
     return state_of([(_package_file(module), name)])
 
 
-def state_of(roots: Iterable[tuple[Path | None, str]], folders: tuple[Path, ...] = (), words: str = "") -> str:
+def state_of(
+    roots: Iterable[tuple[Path | None, str]], folders: tuple[Path, ...] = (), words: str = ""
+) -> str:
     """Hash of all code that the given definitions, as (file, name), can reach.
 
-    `folders` are searched for modules that are not in the package, as Python searches its path. `words` enter the hash.
+    `folders` are searched for modules that are not in the package, as Python searches its path.
+    `words` enter the hash.
     """
     code: set[str] = set()
     seen: set[tuple[Path, str]] = set()
@@ -62,7 +70,9 @@ ALL = "*"  # stands for all definitions of a module
 
 
 @functools.cache
-def _step(file: Path, name: str, folders: tuple[Path, ...]) -> tuple[tuple[str, ...], tuple[tuple[Path, str], ...]]:
+def _step(
+    file: Path, name: str, folders: tuple[Path, ...]
+) -> tuple[tuple[str, ...], tuple[tuple[Path, str], ...]]:
     """The code of one definition, and the definitions that it uses."""
     module = _module(file)
     statements: list[ast.stmt] = []
@@ -84,7 +94,9 @@ def _step(file: Path, name: str, folders: tuple[Path, ...]) -> tuple[tuple[str, 
 
 
 def _package_file(module: str, folders: tuple[Path, ...] = ()) -> Path | None:
-    """The file of a module of the package, or of one of the folders; None for a module of another package."""
+    """The file of a module of the package, or of one of the folders; None for a module of another
+    package.
+    """
     return _file(module, folders, Path(orderparam.__file__).parent)
 
 
@@ -105,7 +117,9 @@ def _file(module: str, folders: tuple[Path, ...], home: Path) -> Path | None:
 
 
 def _imported(module: str, name: str, folders: tuple[Path, ...]) -> Iterator[tuple[Path, str]]:
-    """The definition that `from module import name` stands for: a whole module where the name is that of one."""
+    """The definition that `from module import name` stands for: a whole module where the name is
+    that of one.
+    """
     inner = _package_file(f"{module}.{name}" if name else module, folders)
     outer = _package_file(module, folders)
     if name and outer and name in _lazy(outer):
@@ -116,8 +130,12 @@ def _imported(module: str, name: str, folders: tuple[Path, ...]) -> Iterator[tup
         yield outer, name
 
 
-def _resolved(file: Path, module: Module, chain: tuple[str, ...], folders: tuple[Path, ...]) -> Iterator[tuple[Path, str]]:
-    """The definitions that `a.b.c` stands for: attributes are followed as long as the names are modules."""
+def _resolved(
+    file: Path, module: Module, chain: tuple[str, ...], folders: tuple[Path, ...]
+) -> Iterator[tuple[Path, str]]:
+    """The definitions that `a.b.c` stands for: attributes are followed as long as the names are
+    modules.
+    """
     first, *rest = chain
     if first in module.definitions:
         yield file, first
@@ -175,9 +193,12 @@ def _module(file: Path) -> Module:
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Top-level statements, those inside `if`, `try` and `with` one by one where they only import."""
+    """Top-level statements, those inside `if`, `try` and `with` one by one where they only
+    import."""
     for statement in body:
-        inner = [one for one in ast.walk(statement) if isinstance(one, ast.stmt) and one is not statement]
+        inner = [
+            one for one in ast.walk(statement) if isinstance(one, ast.stmt) and one is not statement
+        ]
         only_imports = all(isinstance(one, ast.Import | ast.ImportFrom | ast.Pass) for one in inner)
         if isinstance(statement, ast.If | ast.Try) and only_imports:
             continue
@@ -192,12 +213,16 @@ def _bound(statement: ast.stmt) -> set[str]:
     """The top-level names that a statement binds."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {statement.name}
-    return {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    return {
+        one.id
+        for one in ast.walk(statement)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    }
 
 
 def _names(statement: ast.stmt) -> tuple[tuple[str, ...], ...]:
-    """The names that a statement uses, with their attributes: `a.b.c` as (a, b, c). A function's arguments are used too: a test
-    takes its fixtures by them."""
+    """The names that a statement uses, with their attributes: `a.b.c` as (a, b, c). A function's
+    arguments are used too: a test takes its fixtures by them."""
     skipped: set[int] = set()
     used: dict[tuple[str, ...], None] = {}
     for node in ast.walk(statement):
@@ -218,11 +243,17 @@ def _names(statement: ast.stmt) -> tuple[tuple[str, ...], ...]:
 
 def _is_study(decorator: ast.expr) -> bool:
     """Whether a decorator is `@study(...)`, which tells a study its words."""
-    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name) and decorator.func.id == "study"
+    return (
+        isinstance(decorator, ast.Call)
+        and isinstance(decorator.func, ast.Name)
+        and decorator.func.id == "study"
+    )
 
 
 def _without_words(statement: ast.stmt) -> ast.stmt:
-    """A statement without docstrings and without what `@study` is told (title, panels, explanations)."""
+    """A statement without docstrings and without what `@study` is told (title, panels,
+    explanations).
+    """
     for node in ast.walk(statement):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             if ast.get_docstring(node, clean=False) is not None:

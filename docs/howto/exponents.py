@@ -1,9 +1,11 @@
-"""Writes docs/howto/exponents.md: fitted exponents of the package's theories beside the predicted ones, in one table.
+"""Writes docs/howto/exponents.md: fitted exponents of the package's theories beside the predicted
+ones, in one table.
 
     python docs/howto/exponents.py [--page FILE]
 
-Every theory is swept like any other, and `orderparam.analysis.scaling_law.regimes` fits its curve, which knows neither the theory
-nor the prediction. The exit status is 1 where a fitted exponent is further from the predicted one than the row allows.
+Every theory is swept like any other, and `orderparam.analysis.scaling_law.regimes` fits its curve,
+which knows neither the theory nor the prediction. The exit status is 1 where a fitted exponent is
+further from the predicted one than the row allows.
 """
 
 import argparse
@@ -92,10 +94,14 @@ class Row:
     @property
     def agrees(self) -> bool:
         found = [exponent.value for exponent in self.fitted.exponents]
-        return len(found) == len(self.predicted) and all(abs(a - b) <= self.allowed for a, b in zip(found, self.predicted))
+        return len(found) == len(self.predicted) and all(
+            abs(a - b) <= self.allowed for a, b in zip(found, self.predicted)
+        )
 
     def __str__(self) -> str:
-        found = ", then ".join(f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]" for e in self.fitted.exponents)
+        found = ", then ".join(
+            f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]" for e in self.fitted.exponents
+        )
         at = "" if self.fitted.crossover is None else f"{self.fitted.crossover.value:.3g}"
         predicted = ", ".join(f"{p:.4g}" for p in self.predicted)
         return f"| `{self.theory}` | {self.system} | {self.axes} | {found} | {at} | {predicted} |"
@@ -123,7 +129,14 @@ def kernels() -> Iterator[Row]:
     system = KernelRegression(power_law(2.0, 0.4, 1e15), 100.0, 1e-4)
     error = curve(self_consistent, system, "n_train", n)["test_error"]
     where = "eigenvalues k^-2, source 0.4, ridge 1e-4 beside the summed loss, no noise"
-    yield Row("kernel_regression.self_consistent", where, "test error against n", regimes(n, error), (1.6, 0.8), 0.1)
+    yield Row(
+        "kernel_regression.self_consistent",
+        where,
+        "test error against n",
+        regimes(n, error),
+        (1.6, 0.8),
+        0.1,
+    )
 
 
 def random_features() -> Iterator[Row]:
@@ -168,14 +181,22 @@ def random_features() -> Iterator[Row]:
         error = curve(joint_law, system, x, beyond)[name]
         axes = f"error less its limit against {'N' if x == 'width' else 'n'}"
         yield Row(
-            "scaling_laws.joint_law", f"eigenvalues k^-1.5, {fixed} = 100", axes, regimes(beyond, error, number=1), (1.0,), 0.01
+            "scaling_laws.joint_law",
+            f"eigenvalues k^-1.5, {fixed} = 100",
+            axes,
+            regimes(beyond, error, number=1),
+            (1.0,),
+            0.01,
         )
 
 
 def one_pass() -> Iterator[Row]:
     compute = np.geomspace(1e8, 1e10, 9)
     for alpha, beta in ((1.0, 0.3), (0.8, 0.65), (0.8, 1.2)):
-        data, limit = curve(compute_optimal, ComputeBudget(1e8, alpha, beta), "compute", compute), compute_exponents(alpha, beta)
+        data, limit = (
+            curve(compute_optimal, ComputeBudget(1e8, alpha, beta), "compute", compute),
+            compute_exponents(alpha, beta),
+        )
         where = f"one-pass SGD, phase {limit.phase}: alpha = {alpha}, beta = {beta}"
         yield Row(
             "scaling_laws.compute_optimal",
@@ -198,7 +219,9 @@ def one_pass() -> Iterator[Row]:
 def extensive_width() -> Iterator[Row]:
     for decay, dim, last in ((1.0, 20_000, 1e5), (1.5, 2000, 1e8)):
         n = np.geomspace(0.3, last, 60) * float(dim) ** 2
-        error = curve(bayes_optimal, HierarchicalTeacher(dim, dim // 2, decay, 0.01), "n_train", n)["error"]
+        error = curve(bayes_optimal, HierarchicalTeacher(dim, dim // 2, decay, 0.01), "n_train", n)[
+            "error"
+        ]
         where = f"hierarchical teacher, decay {decay}, d = {dim}, k = d/2"
         yield Row(
             "extensive_width.bayes_optimal",
@@ -213,7 +236,9 @@ def extensive_width() -> Iterator[Row]:
 def proportional() -> Iterator[Row]:
     width = np.geomspace(1e3, 1e5, 13)
     system = dense("digits", 40, 100, 1e3, 0.1)
-    error, limit = (curve(fn, system, "width", width)["test_error"] for fn in (finite_width, infinite_width))
+    error, limit = (
+        curve(fn, system, "width", width)["test_error"] for fn in (finite_width, infinite_width)
+    )
     where = "erf network on 40 digits, T = 0.1"
     yield Row(
         "proportional.finite_width",
@@ -244,12 +269,20 @@ def adaptation() -> Iterator[Row]:
             0.05,
         )
     sizes = np.geomspace(2.0, 64.0, 6)
-    for words, fn, power in (("adapted weights", adapted_weights, 0.75), ("infinitely wide", gaussian_process, 1.0)):
+    for words, fn, power in (
+        ("adapted weights", adapted_weights, 0.75),
+        ("infinitely wide", gaussian_process, 1.0),
+    ):
         examples = [half_learned(fn, linear_patches(size, 100.0)) for size in sizes]
         where = f"linear convolutional network, {words}"
         fitted = regimes(500 * sizes**2, examples, number=1)
         yield Row(
-            f"kernel_adaptation.{fn.fn.__name__}", where, "examples for half of the target against d", fitted, (-power,), 0.05
+            f"kernel_adaptation.{fn.fn.__name__}",
+            where,
+            "examples for half of the target against d",
+            fitted,
+            (-power,),
+            0.05,
         )
 
 

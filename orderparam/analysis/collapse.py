@@ -1,13 +1,16 @@
-"""Finite-size scaling: one curve for all sizes, y = L^power F((x - critical) L^inverse_nu), and what it says of the transition.
+"""Finite-size scaling: one curve for all sizes, y = L^power F((x - critical) L^inverse_nu), and
+what it says of the transition.
 
-    found = collapse(data, "temperature", "binder", "length", power=0)
-    found.critical, found.critical_error, found.inverse_nu, found.sizes, found.chi_squared / found.freedom
+    found = collapse(data, "temperature", "binder", "length", power=0) found.critical,
+    found.critical_error, found.inverse_nu, found.sizes, found.chi_squared / found.freedom
 
-F is a polynomial, so that at given exponents it follows from linear least squares, and only the others are searched (variable
-projection: Golub, Pereyra 1973). Errors are those of a parametric bootstrap: fits to values drawn anew within their errors. Where
-the fit without the smallest size differs by more than three of its errors, twice the difference is added: corrections to scaling
-that are not fitted change the exponents by about as much once more. A fit that is not accepted has its errors multiplied by the
-root of chi squared for each degree of freedom, and a warning says so: its numbers are not to be quoted.
+F is a polynomial, so that at given exponents it follows from linear least squares, and only the
+others are searched (variable projection: Golub, Pereyra 1973). Errors are those of a parametric
+bootstrap: fits to values drawn anew within their errors. Where the fit without the smallest size
+differs by more than three of its errors, twice the difference is added: corrections to scaling that
+are not fitted change the exponents by about as much once more. A fit that is not accepted has its
+errors multiplied by the root of chi squared for each degree of freedom, and a warning says so: its
+numbers are not to be quoted.
 """
 
 import itertools
@@ -28,12 +31,14 @@ ACCEPTED = 0.05  # a fit whose chi squared is exceeded more rarely than this is 
 
 @dataclass(frozen=True)
 class Collapse:
-    """A fit of finite-size scaling, y = L^power (1 + correction L^-omega) F((x - critical) L^inverse_nu).
+    """A fit of finite-size scaling, y = L^power (1 + correction L^-omega) F((x - critical)
+    L^inverse_nu).
 
-    X_error: standard errors by bootstrap, with what leaving out the smallest size changes, 0 for what was given. polynomial:
-    coefficients of F, the constant first. chi_squared, freedom, probability: of the fit, and of a chi squared as large by chance.
-    sizes: those used, after the smallest were left out until the probability reached 0.05. accepted: it did.
-    scaled_x, scaled_y, scaled_error, scaled_size: the points on the common curve.
+    X_error: standard errors by bootstrap, with what leaving out the smallest size changes, 0 for
+    what was given. polynomial: coefficients of F, the constant first. chi_squared, freedom,
+    probability: of the fit, and of a chi squared as large by chance. sizes: those used, after the
+    smallest were left out until the probability reached 0.05. accepted: it did. scaled_x, scaled_y,
+    scaled_error, scaled_size: the points on the common curve.
     """
 
     critical: float
@@ -66,7 +71,10 @@ class Collapse:
         return np.polynomial.polynomial.polyval(scaled_x, self.polynomial)
 
     def __repr__(self) -> str:
-        told = [f"{name} = {getattr(self, name):.6g} ± {getattr(self, name + '_error'):.2g}" for name in SEARCHED]
+        told = [
+            f"{name} = {getattr(self, name):.6g} ± {getattr(self, name + '_error'):.2g}"
+            for name in SEARCHED
+        ]
         shown = [text for name, text in zip(SEARCHED, told) if getattr(self, name + "_error") > 0]
         sizes = ", ".join(f"{size:g}" for size in self.sizes)
         doubt = "" if self.accepted else "; not accepted: the sizes do not collapse"
@@ -89,17 +97,21 @@ def collapse(
     bootstrap: int = 200,
     seed: int = 0,
 ) -> Collapse:
-    """Fits y(x, size) of a data set by one scaling function; what is given of critical, inverse_nu and power is kept.
+    """Fits y(x, size) of a data set by one scaling function; what is given of critical, inverse_nu
+    and power is kept.
 
-    x, size: dimensions or coordinates; y: an observable, averaged over `seed`, with the errors `y_error` or those of the scatter.
-    omega: exponent of a correction factor 1 + correction size^-omega, whose strength is fitted; None for none.
-    order: degree of F. window: points with |x - critical| size^inverse_nu beyond it are left out; the window is placed by a first
-    fit to all points and then kept. The smallest sizes are left out, one by one, while the fit is improbable (below 0.05) and
-    `least_sizes` remain. A power that is given as 0 makes the common crossing point the critical one (Binder 1981).
+    x, size: dimensions or coordinates; y: an observable, averaged over `seed`, with the errors
+    `y_error` or those of the scatter. omega: exponent of a correction factor 1 + correction
+    size^-omega, whose strength is fitted; None for none. order: degree of F. window: points with |x
+    - critical| size^inverse_nu beyond it are left out; the window is placed by a first fit to all
+    points and then kept. The smallest sizes are left out, one by one, while the fit is improbable
+    (below 0.05) and `least_sizes` remain. A power that is given as 0 makes the common crossing
+    point the critical one (Binder 1981).
 
     A fit that stays improbable is returned with a `UserWarning`, and `accepted` is False.
 
-    Raises `ValueError` for unknown names, fewer than two sizes, non-positive sizes, and fewer points than unknowns.
+    Raises `ValueError` for unknown names, fewer than two sizes, non-positive sizes, and fewer
+    points than unknowns.
 
     >>> import xarray as xr
     >>> length, temperature = np.array([8, 16, 32]), np.linspace(0.9, 1.1, 9)
@@ -113,28 +125,49 @@ def collapse(
     table = columns(data, y, (x, size))
     sizes = np.unique(table.coordinates[size])
     if len(sizes) < 2 or sizes[0] <= 0:
-        raise ValueError(f"{size!r} has the values {', '.join(f'{n:g}' for n in sizes)}: at least two are needed, all positive")
-    given = {"critical": critical, "inverse_nu": inverse_nu, "power": power, "correction": 0.0 if omega is None else None}
+        raise ValueError(
+            f"{size!r} has the values {', '.join(f'{n:g}' for n in sizes)}: at least two are needed, all positive"
+        )
+    given = {
+        "critical": critical,
+        "inverse_nu": inverse_nu,
+        "power": power,
+        "correction": 0.0 if omega is None else None,
+    }
     kept = {name: float(value) for name, value in given.items() if value is not None}
     rng = np.random.default_rng(seed)
     while True:
         used = np.isin(table.coordinates[size], sizes)
         places, lengths = (table.coordinates[name][used] for name in (x, size))
-        problem = _Scaling(places, lengths, table.value[used], table.error[used], kept, omega or 1.0, order)
+        problem = _Scaling(
+            places, lengths, table.value[used], table.error[used], kept, omega or 1.0, order
+        )
         found = _fit(problem, window, y, bootstrap, rng)
         if found.accepted or len(sizes) <= max(2, least_sizes):
             break
         sizes = sizes[1:]
     if not found.accepted:
         told = f"chi^2 {found.chi_squared:.3g} for {found.freedom} degrees of freedom"
-        advice = "; a smaller window or omega= may help" if omega is None else "; a smaller window may help"
+        advice = (
+            "; a smaller window or omega= may help"
+            if omega is None
+            else "; a smaller window may help"
+        )
         warnings.warn(f"{y!r} does not collapse: {told}{advice}", stacklevel=2)
-        found = _widened(found, {name: np.sqrt(found.chi_squared / found.freedom) for name in problem.searched}, {})
+        found = _widened(
+            found,
+            {name: np.sqrt(found.chi_squared / found.freedom) for name in problem.searched},
+            {},
+        )
     larger = problem.part(problem.size > sizes[0])
     if len(sizes) > 2 and len(larger.y) > larger.order + 2 + len(larger.searched):
         again = _fit(larger, window, y, min(bootstrap, 50), rng)
-        moved = {name: abs(getattr(again, name) - getattr(found, name)) for name in problem.searched}
-        beyond = {name: 2 * by for name, by in moved.items() if by > 3 * getattr(again, f"{name}_error")}
+        moved = {
+            name: abs(getattr(again, name) - getattr(found, name)) for name in problem.searched
+        }
+        beyond = {
+            name: 2 * by for name, by in moved.items() if by > 3 * getattr(again, f"{name}_error")
+        }
         found = _widened(found, {}, beyond)
     return found
 
@@ -166,7 +199,9 @@ class _Scaling:
 
     def part(self, used: np.ndarray) -> "_Scaling":
         """Some of its points."""
-        return replace(self, **{name: getattr(self, name)[used] for name in ("x", "size", "y", "error")})
+        return replace(
+            self, **{name: getattr(self, name)[used] for name in ("x", "size", "y", "error")}
+        )
 
     def named(self, unknowns: np.ndarray) -> dict[str, float]:
         return {**self.kept, **dict(zip(self.searched, map(float, unknowns)))}
@@ -181,7 +216,9 @@ class _Scaling:
         """Its coefficients, and the residuals in units of the errors."""
         u, factor = self.scaled(unknowns)
         unit = np.max(np.abs(u)) or 1.0
-        matrix = np.vander(u / unit, self.order + 1, increasing=True) * (factor / self.error)[:, None]
+        matrix = (
+            np.vander(u / unit, self.order + 1, increasing=True) * (factor / self.error)[:, None]
+        )
         weighted = self.y / self.error
         coefficients, *_ = np.linalg.lstsq(matrix, weighted, rcond=None)
         return coefficients / unit ** np.arange(self.order + 1), matrix @ coefficients - weighted
@@ -191,23 +228,34 @@ class _Scaling:
             return start
         scale = np.maximum(np.abs(start), 0.1)
         scale[[name == "critical" for name in self.searched]] = np.ptp(self.x) or 1.0
-        found = scipy.optimize.least_squares(lambda p: self.polynomial(p)[1], start, x_scale=scale, xtol=1e-12, ftol=1e-12)
+        found = scipy.optimize.least_squares(
+            lambda p: self.polynomial(p)[1], start, x_scale=scale, xtol=1e-12, ftol=1e-12
+        )
         return found.x
 
 
-def _fit(problem: _Scaling, window: float, y: str, bootstrap: int, rng: np.random.Generator) -> Collapse:
+def _fit(
+    problem: _Scaling, window: float, y: str, bootstrap: int, rng: np.random.Generator
+) -> Collapse:
     unknowns = _searched_from_many(problem)
     if np.isfinite(window):
         inside = np.abs(problem.scaled(unknowns)[0]) <= window
         problem = problem.part(inside)
     freedom = len(problem.y) - problem.order - 1 - len(problem.searched)
     if freedom < 1:
-        raise ValueError(f"{y!r} has {len(problem.y)} points: a fit of {len(problem.y) - freedom} numbers needs more")
+        raise ValueError(
+            f"{y!r} has {len(problem.y)} points: a fit of {len(problem.y) - freedom} numbers needs more"
+        )
     unknowns = problem.solved(unknowns)
     coefficients, residuals = problem.polynomial(unknowns)
     noise = rng.standard_normal((bootstrap, len(problem.y)))
-    drawn = [replace(problem, y=problem.y + problem.error * (residuals + one)) for one in noise]  # about the fitted curve
-    spread = np.std([again.solved(unknowns) for again in drawn], axis=0, ddof=1) if problem.searched else np.zeros(0)
+    # about the fitted curve
+    drawn = [replace(problem, y=problem.y + problem.error * (residuals + one)) for one in noise]
+    spread = (
+        np.std([again.solved(unknowns) for again in drawn], axis=0, ddof=1)
+        if problem.searched
+        else np.zeros(0)
+    )
     values, errors = problem.named(unknowns), dict(zip(problem.searched, map(float, spread)))
     u, factor = problem.scaled(unknowns)
     return Collapse(
@@ -225,8 +273,18 @@ def _fit(problem: _Scaling, window: float, y: str, bootstrap: int, rng: np.rando
 
 
 def _searched_from_many(problem: _Scaling) -> np.ndarray:
-    """The best of several starts: the critical point at quarters of the range, 1/nu of 1/2, 1 and 2."""
+    """The best of several starts: the critical point at quarters of the range, 1/nu of 1/2, 1 and
+    2.
+    """
     quarters = np.quantile(np.unique(problem.x), (0.25, 0.5, 0.75))
-    starts = {"critical": quarters, "inverse_nu": (0.5, 1.0, 2.0), "power": (0.0,), "correction": (0.0,)}
-    found = [problem.solved(np.array(start)) for start in itertools.product(*(starts[name] for name in problem.searched))]
+    starts = {
+        "critical": quarters,
+        "inverse_nu": (0.5, 1.0, 2.0),
+        "power": (0.0,),
+        "correction": (0.0,),
+    }
+    found = [
+        problem.solved(np.array(start))
+        for start in itertools.product(*(starts[name] for name in problem.searched))
+    ]
     return min(found, key=lambda unknowns: float(np.sum(problem.polynomial(unknowns)[1] ** 2)))

@@ -1,4 +1,6 @@
-"""A power law y ~ amplitude x^exponent: where it holds, how well its exponent is known, and whether it is one at all."""
+"""A power law y ~ amplitude x^exponent: where it holds, how well its exponent is known, and whether
+it is one at all.
+"""
 
 import warnings
 from dataclasses import dataclass
@@ -16,9 +18,10 @@ from orderparam.analysis.measured import columns
 class Exponent:
     """y = amplitude x^exponent inside a window of x.
 
-    exponent_error: standard error of the weighted fit of ln y. interval: 95 % of the exponent. window: first and last x used.
-    local_slopes: d ln y / d ln x between neighbouring x of all the data, at `local_x`, with `local_errors`.
-    chi_squared, freedom, probability: of the fit. power_law: the probability reached 0.05.
+    exponent_error: standard error of the weighted fit of ln y. interval: 95 % of the exponent.
+    window: first and last x used. local_slopes: d ln y / d ln x between neighbouring x of all the
+    data, at `local_x`, with `local_errors`. chi_squared, freedom, probability: of the fit.
+    power_law: the probability reached 0.05.
     """
 
     exponent: float
@@ -33,7 +36,10 @@ class Exponent:
 
     @property
     def interval(self) -> tuple[float, float]:
-        return self.exponent - 1.96 * self.exponent_error, self.exponent + 1.96 * self.exponent_error
+        return (
+            self.exponent - 1.96 * self.exponent_error,
+            self.exponent + 1.96 * self.exponent_error,
+        )
 
     @property
     def probability(self) -> float:
@@ -44,18 +50,28 @@ class Exponent:
         return self.probability >= ACCEPTED
 
     def __repr__(self) -> str:
-        where, quality = f"{self.window[0]:g} .. {self.window[1]:g}", f"{self.chi_squared:.3g} / {self.freedom}"
-        return f"Exponent({self.exponent:.6g} ± {self.exponent_error:.2g}; x {where}; chi^2 {quality})"
+        where, quality = (
+            f"{self.window[0]:g} .. {self.window[1]:g}",
+            f"{self.chi_squared:.3g} / {self.freedom}",
+        )
+        return (
+            f"Exponent({self.exponent:.6g} ± {self.exponent_error:.2g}; x {where}; chi^2 {quality})"
+        )
 
 
-def exponent(data: xr.Dataset, x: str, y: str, *, window: tuple[float, float] | None = None, least: int = 4) -> Exponent:
-    """The exponent of y(x), averaged over `seed`, with the errors `y_error` or those of the scatter; x and y must be positive.
+def exponent(
+    data: xr.Dataset, x: str, y: str, *, window: tuple[float, float] | None = None, least: int = 4
+) -> Exponent:
+    """The exponent of y(x), averaged over `seed`, with the errors `y_error` or those of the
+    scatter; x and y must be positive.
 
-    window: the x to use; None chooses the widest window of at least `least` neighbouring points in which a power law has a
-    probability of at least 0.05, and of equally wide ones that with the largest x. Where there is none, the last `least` points
-    are used, and a `UserWarning` says that this is not a power law. Errors of ln y are those of y over y.
+    window: the x to use; None chooses the widest window of at least `least` neighbouring points in
+    which a power law has a probability of at least 0.05, and of equally wide ones that with the
+    largest x. Where there is none, the last `least` points are used, and a `UserWarning` says that
+    this is not a power law. Errors of ln y are those of y over y.
 
-    Raises `ValueError` for unknown names, values that are not positive, and fewer than three points.
+    Raises `ValueError` for unknown names, values that are not positive, and fewer than three
+    points.
 
     >>> import xarray as xr
     >>> n = np.geomspace(10, 1000, 9)
@@ -73,14 +89,30 @@ def exponent(data: xr.Dataset, x: str, y: str, *, window: tuple[float, float] | 
         raise ValueError(f"{y!r} has {len(place)} points: a power law needs at least three")
     for name, numbers in ((x, place), (y, value)):
         if np.any(numbers <= 0):
-            raise ValueError(f"{name!r} = {numbers[numbers <= 0][0]:g}: must be positive in a power law")
+            raise ValueError(
+                f"{name!r} = {numbers[numbers <= 0][0]:g}: must be positive in a power law"
+            )
     logs = np.log(place), np.log(value), error / value
     least = min(max(3, least), len(place))
     widths = [len(place)] if window is not None else range(len(place), least - 1, -1)
-    parts = [slice(start, start + width) for width in widths for start in range(len(place) - width, -1, -1)]
+    parts = [
+        slice(start, start + width)
+        for width in widths
+        for start in range(len(place) - width, -1, -1)
+    ]
     fits = [straight_line(*(column[part] for column in logs)) for part in parts]
-    good = [k for k, fit in enumerate(fits) if scipy.special.gammaincc(fit.freedom / 2, fit.chi_squared / 2) >= ACCEPTED]
-    chosen = good[0] if good else next(k for k, part in enumerate(parts) if part == slice(len(place) - widths[-1], len(place)))
+    good = [
+        k
+        for k, fit in enumerate(fits)
+        if scipy.special.gammaincc(fit.freedom / 2, fit.chi_squared / 2) >= ACCEPTED
+    ]
+    chosen = (
+        good[0]
+        if good
+        else next(
+            k for k, part in enumerate(parts) if part == slice(len(place) - widths[-1], len(place))
+        )
+    )
     part, fit = parts[chosen], fits[chosen]
     if not good:
         told = f"chi^2 {fit.chi_squared:.3g} for {fit.freedom} degrees of freedom"
@@ -116,4 +148,10 @@ def straight_line(x: np.ndarray, y: np.ndarray, error: np.ndarray | None = None)
     spread = float(np.sum(weight * (x - centre) ** 2))
     slope = float(np.sum(weight * (x - centre) * y)) / spread
     residuals = y - height - slope * (x - centre)
-    return Line(slope, spread**-0.5, height - slope * centre, float(np.sum(weight * residuals**2)), len(x) - 2)
+    return Line(
+        slope,
+        spread**-0.5,
+        height - slope * centre,
+        float(np.sum(weight * residuals**2)),
+        len(x) - 2,
+    )

@@ -1,7 +1,9 @@
-"""Averages over the field of a student and the labels of a teacher, whose fields are jointly Gaussian.
+"""Averages over the field of a student and the labels of a teacher, whose fields are jointly
+Gaussian.
 
-The student's field without an example, w, and the teacher's field nu there are jointly Gaussian. Given w, nu has mean
-M(w) = E nu + m (w - E w) / q and variance S = rho - m^2 / q, and the label y the evidence Z(y, M, S).
+The student's field without an example, w, and the teacher's field nu there are jointly Gaussian.
+Given w, nu has mean M(w) = E nu + m (w - E w) / q and variance S = rho - m^2 / q, and the label y
+the evidence Z(y, M, S).
 """
 
 from collections.abc import Sequence
@@ -17,7 +19,9 @@ Entry = Float[Array, "*#batch"] | float
 
 
 class Fields(eqx.Module):
-    """The Gaussian law of the student's field w (variance q > 0) and the teacher's nu (variance rho), m = Cov(w, nu)."""
+    """The Gaussian law of the student's field w (variance q > 0) and the teacher's nu (variance
+    rho), m = Cov(w, nu).
+    """
 
     student_variance: Entry
     teacher_variance: Entry
@@ -27,20 +31,26 @@ class Fields(eqx.Module):
 
 
 def labelled_nodes(
-    labels: Likelihood, label: float, fields: Fields, cuts: Sequence[Entry] = (), panels: Panels = LEAN
+    labels: Likelihood,
+    label: float,
+    fields: Fields,
+    cuts: Sequence[Entry] = (),
+    panels: Panels = LEAN,
 ) -> tuple[Average, Average, Average, Average]:
     """Nodes w with weights, and Z(y, M, S) and dZ/dM there, on a last axis.
 
     cuts: margins y w at which what is averaged is not smooth.
     """
     mean, power, covariance = (
-        jnp.asarray(part, jnp.float64) for part in (fields.student_mean, fields.student_variance, fields.covariance)
+        jnp.asarray(part, jnp.float64)
+        for part in (fields.student_mean, fields.student_variance, fields.covariance)
     )
     deviation = jnp.sqrt(power)
     gain = covariance / deviation
     steep = jnp.where(gain == 0, 1.0, gain)
     places = [
-        jnp.where(gain == 0, 0.0, -jnp.asarray(fields.teacher_mean) / steep),  # where the teacher's mean changes its sign
+        # where the teacher's mean changes its sign
+        jnp.where(gain == 0, 0.0, -jnp.asarray(fields.teacher_mean) / steep),
         -mean / deviation,
         *((label * cut - mean) / deviation for cut in cuts),
     ]

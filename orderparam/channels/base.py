@@ -1,7 +1,8 @@
 """Laws of labels, and what a label says of the Gaussian field it came from.
 
-The field nu of an example is known up to a Gaussian: nu ~ N(w, V). Its label then has the evidence Z(y, w, V) = E P(y | nu), and
-moves the field by the denoiser g = d ln Z / dw = (E[nu | y] - w) / V, with dg/dw = (Var[nu | y] / V - 1) / V.
+The field nu of an example is known up to a Gaussian: nu ~ N(w, V). Its label then has the evidence
+Z(y, w, V) = E P(y | nu), and moves the field by the denoiser g = d ln Z / dw = (E[nu | y] - w) / V,
+with dg/dw = (Var[nu | y] / V - 1) / V.
 """
 
 import abc
@@ -26,7 +27,9 @@ _AT_ONCE = 2**22  # numbers held at a time in averages over fields and labels
 
 
 class LabelAverages(eqx.Module):
-    """Of labels y of a Gaussian field nu: mean E y, power E y^2, and slope E[y (nu - E nu)] / Var nu."""
+    """Of labels y of a Gaussian field nu: mean E y, power E y^2, and slope E[y (nu - E nu)] / Var
+    nu.
+    """
 
     mean: Average
     power: Average
@@ -34,7 +37,9 @@ class LabelAverages(eqx.Module):
 
 
 class LikelihoodAverages(eqx.Module):
-    """Over fields w ~ N(0, q) and labels of nu ~ N(w, V): information E g^2 = -E dg/dw, and free entropy E ln Z."""
+    """Over fields w ~ N(0, q) and labels of nu ~ N(w, V): information E g^2 = -E dg/dw, and free
+    entropy E ln Z.
+    """
 
     information: Average
     free_entropy: Average
@@ -55,9 +60,11 @@ class Labels(Record):
 
 
 class Likelihood(Labels):
-    """Labels whose evidence is known. All functions are elementwise and broadcast; V > 0 throughout.
+    """Labels whose evidence is known. All functions are elementwise and broadcast; V > 0
+    throughout.
 
-    field_nodes: number of quadrature nodes in averages over the field, where the law of the labels changes at zero alone.
+    field_nodes: number of quadrature nodes in averages over the field, where the law of the labels
+    changes at zero alone.
     """
 
     field_nodes: ClassVar[int] = 192
@@ -74,7 +81,9 @@ class Likelihood(Labels):
 
     @property
     def determined(self) -> Float[Array, ""]:
-        """Probability that the label of a centred field fixes it up to finitely many values: lim V E g^2 as V -> 0."""
+        """Probability that the label of a centred field fixes it up to finitely many values: lim V
+        E g^2 as V -> 0.
+        """
         return jnp.zeros(())
 
     @abc.abstractmethod
@@ -94,15 +103,27 @@ class Likelihood(Labels):
         value = jnp.exp(self.log_evidence(label, mean, variance))
         return value, value * self.denoiser(label, mean, variance)
 
-    def label_rule(self, field: Entry, variance: Entry) -> tuple[Float[Array, "*batch label"], Float[Array, "*batch label"]]:
-        """Labels y and weights p with sum p h(y) = E h(y) over labels of nu ~ N(field, variance): here -1 and +1."""
+    def label_rule(
+        self, field: Entry, variance: Entry
+    ) -> tuple[Float[Array, "*batch label"], Float[Array, "*batch label"]]:
+        """Labels y and weights p with sum p h(y) = E h(y) over labels of nu ~ N(field, variance):
+        here -1 and +1.
+        """
         label = jnp.asarray([-1.0, 1.0])
-        evidence, _ = self.evidence(label, jnp.asarray(field)[..., None], jnp.asarray(variance)[..., None])
+        evidence, _ = self.evidence(
+            label, jnp.asarray(field)[..., None], jnp.asarray(variance)[..., None]
+        )
         return jnp.broadcast_to(label, evidence.shape), evidence
 
-    def averages(self, known: Float[Array, "*batch"], variance: Float[Array, "*batch"]) -> LikelihoodAverages:
-        """For q = known >= 0 and V = variance > 0, elementwise: what the labels tell someone who knows the field up to V."""
-        known, variance = jnp.broadcast_arrays(jnp.asarray(known, jnp.float64), jnp.asarray(variance, jnp.float64))
+    def averages(
+        self, known: Float[Array, "*batch"], variance: Float[Array, "*batch"]
+    ) -> LikelihoodAverages:
+        """For q = known >= 0 and V = variance > 0, elementwise: what the labels tell someone who
+        knows the field up to V.
+        """
+        known, variance = jnp.broadcast_arrays(
+            jnp.asarray(known, jnp.float64), jnp.asarray(variance, jnp.float64)
+        )
         field, weight = _fields(known, variance, self.kinks, self.field_nodes)
         spread = jnp.broadcast_to(variance[..., None], field.shape)
 
@@ -115,15 +136,20 @@ class Likelihood(Labels):
 
         held = jax.eval_shape(self.label_rule, 0.0, 1.0)[0].size * self.nodes
         flat = (field.ravel(), spread.ravel())
-        found = jax.lax.map(lambda node: line(*node), flat, batch_size=min(flat[0].size, max(1, _AT_ONCE // held)))
+        found = jax.lax.map(
+            lambda node: line(*node), flat, batch_size=min(flat[0].size, max(1, _AT_ONCE // held))
+        )
         information, free = (jnp.sum(weight * part.reshape(field.shape), axis=-1) for part in found)
         return LikelihoodAverages(information, free)
 
 
-def _fields(known: Array, variance: Array, kinks: tuple[float, ...], nodes: int) -> tuple[Array, Array]:
+def _fields(
+    known: Array, variance: Array, kinks: tuple[float, ...], nodes: int
+) -> tuple[Array, Array]:
     """Nodes and weights of w ~ N(0, known) for what changes around the kinks within sqrt(variance).
 
-    Around zero alone: equal steps of t in w = sqrt(variance) sinh(t), which lose nothing where all is analytic.
+    Around zero alone: equal steps of t in w = sqrt(variance) sinh(t), which lose nothing where all
+    is analytic.
     """
     deviation = jnp.sqrt(jnp.maximum(known, 1e-30))[..., None]
     if kinks != (0.0,):
@@ -133,5 +159,7 @@ def _fields(known: Array, variance: Array, kinks: tuple[float, ...], nodes: int)
     end = jnp.arcsinh(_REACH * ratio)
     t = end * jnp.linspace(-1.0, 1.0, nodes)
     z = jnp.sinh(t) / ratio
-    weight = (2 * end / (nodes - 1)) * jnp.cosh(t) / ratio * jnp.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    weight = (
+        (2 * end / (nodes - 1)) * jnp.cosh(t) / ratio * jnp.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    )
     return deviation * z, weight

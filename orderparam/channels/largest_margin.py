@@ -14,7 +14,9 @@ Number = Float[Array, ""]
 
 
 class LargestMargin(NamedTuple):
-    """Angle between student and teacher, smallest margin kappa = min sqrt(N) y w.x / |w| for |x| = 1, and the root it is."""
+    """Angle between student and teacher, smallest margin kappa = min sqrt(N) y w.x / |w| for |x| =
+    1, and the root it is.
+    """
 
     angle: Number
     stability: Number
@@ -23,15 +25,19 @@ class LargestMargin(NamedTuple):
 
 
 def largest_margin(ratio: Number | float) -> LargestMargin:
-    """As N grows at alpha = ratio examples per dimension, labels y = sign(w0.x): Opper, Kinzel, Kleinz, Nehl 1990,
+    """As N grows at alpha = ratio examples per dimension, labels y = sign(w0.x): Opper, Kinzel,
+    Kleinz, Nehl 1990,
 
         s^2 = 1 - R^2 = 2 alpha E_{t<kappa} Phi(R t/s) (kappa - t)^2,    R = 2 alpha E_{t<kappa} phi(R t/s)/s (kappa - t).
 
-    Unknown: k = kappa/s, on which R/s = c = alpha sqrt(2/pi) (k Phi(k) + phi(k)) depends explicitly.
+    Unknown: k = kappa/s, on which R/s = c = alpha sqrt(2/pi) (k Phi(k) + phi(k)) depends
+    explicitly.
     """
 
     def cotangent(k: Number, ratio: Number | float) -> Number:
-        return ratio * np.sqrt(2 / np.pi) * (k * ndtr(k) + jnp.exp(-(k**2) / 2) / np.sqrt(2 * np.pi))
+        return (
+            ratio * np.sqrt(2 / np.pi) * (k * ndtr(k) + jnp.exp(-(k**2) / 2) / np.sqrt(2 * np.pi))
+        )
 
     def equation(logarithm: Number, ratio: Number) -> Number:
         k = jnp.exp(logarithm)

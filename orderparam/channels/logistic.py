@@ -28,19 +28,29 @@ class LogisticLabels(NumericalLikelihood):
     def denoiser_slope(self, label: Entry, field: Entry, variance: Entry) -> Average:
         missing, pull, share = self._pulls(label, field, variance)
         mean = jnp.sum(share * pull, axis=-1, keepdims=True)
-        return jnp.sum(share * ((pull - mean) ** 2 - self.slope**2 * missing * (1 - missing)), axis=-1)
+        return jnp.sum(
+            share * ((pull - mean) ** 2 - self.slope**2 * missing * (1 - missing)), axis=-1
+        )
 
     def moments(self, mean: Entry, variance: Entry) -> LabelAverages:
         up = self.log_evidence(1.0, mean, variance)
         first = 2 * jnp.exp(up) - 1
-        return LabelAverages(first, jnp.ones_like(first), 2 * jnp.exp(up) * self.denoiser(1.0, mean, variance))
+        return LabelAverages(
+            first, jnp.ones_like(first), 2 * jnp.exp(up) * self.denoiser(1.0, mean, variance)
+        )
 
     def draw(self, field: Float[Array, "*batch"], key: PRNGKeyArray) -> Float[Array, "*batch"]:
-        return jnp.where(jax.random.uniform(key, field.shape) < jax.nn.sigmoid(self.slope * field), 1.0, -1.0)
+        return jnp.where(
+            jax.random.uniform(key, field.shape) < jax.nn.sigmoid(self.slope * field), 1.0, -1.0
+        )
 
     def _pulls(self, label: Entry, mean: Entry, variance: Entry) -> tuple[Array, Array, Array]:
-        """1 - P(y | nu) and d ln P / d nu at the nodes, with their probabilities: g is the mean of the latter."""
+        """1 - P(y | nu) and d ln P / d nu at the nodes, with their probabilities: g is the mean of
+        the latter.
+        """
         _, z, share = self.tilted(label, mean, variance)
-        label, mean, deviation = (jnp.asarray(x)[..., None] for x in (label, mean, jnp.sqrt(jnp.asarray(variance))))
+        label, mean, deviation = (
+            jnp.asarray(x)[..., None] for x in (label, mean, jnp.sqrt(jnp.asarray(variance)))
+        )
         missing = jax.nn.sigmoid(-self.slope * label * (mean + deviation * z))
         return missing, label * self.slope * missing, share

@@ -24,11 +24,14 @@ def channel_names() -> list[str]:
 
 
 def channel(which: Any) -> Likelihood:
-    """The law of labels of that name ("sign", "probit", "logistic", "linear", "abs", "relu"; the latter three without noise), or
-    the `Likelihood` itself. Raises `ValueError` for anything else."""
+    """The law of labels of that name ("sign", "probit", "logistic", "linear", "abs", "relu"; the
+    latter three without noise), or the `Likelihood` itself. Raises `ValueError` for anything else.
+    """
     if isinstance(which, Likelihood):
         return which
     if not isinstance(which, str) or which not in _CHANNELS:
         known = ", ".join(_CHANNELS)
-        raise ValueError(f"there is no channel {which!r}{nearest(str(which), channel_names())}; must be one of {known}")
+        raise ValueError(
+            f"there is no channel {which!r}{nearest(str(which), channel_names())}; must be one of {known}"
+        )
     return _CHANNELS[which]

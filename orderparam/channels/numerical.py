@@ -13,7 +13,8 @@ _PANELS = LEAN._replace(nodes=10)
 
 
 class NumericalLikelihood(Likelihood):
-    """P(y | nu) = exp(log_density(y, nu)): averages over nu = w + sqrt(V) z by quadrature, cut at the kinks.
+    """P(y | nu) = exp(log_density(y, nu)): averages over nu = w + sqrt(V) z by quadrature, cut at
+    the kinks.
 
     Accurate to 1e-11 where ln P changes by less than about 10 over sqrt(V), between kinks.
     """
@@ -26,15 +27,22 @@ class NumericalLikelihood(Likelihood):
     def log_density(self, label: Entry, field: Entry) -> Average:
         """ln P(y | nu), elementwise."""
 
-    def tilted(self, label: Entry, mean: Entry, variance: Entry) -> tuple[Average, Float[Array, "*batch node"], Array]:
+    def tilted(
+        self, label: Entry, mean: Entry, variance: Entry
+    ) -> tuple[Average, Float[Array, "*batch node"], Array]:
         """ln Z; the nodes z, and their probabilities given the label."""
         mean, variance = jnp.broadcast_arrays(jnp.asarray(mean), jnp.asarray(variance))
         deviation = jnp.sqrt(variance)
-        z, weight = standard_normal_rule([0.0 * mean, *((kink - mean) / deviation for kink in self.kinks)], _PANELS)
+        z, weight = standard_normal_rule(
+            [0.0 * mean, *((kink - mean) / deviation for kink in self.kinks)], _PANELS
+        )
         field = mean[..., None] + deviation[..., None] * z
-        height, weight = jnp.broadcast_arrays(self.log_density(jnp.asarray(label)[..., None], field), weight)
+        height, weight = jnp.broadcast_arrays(
+            self.log_density(jnp.asarray(label)[..., None], field), weight
+        )
         peak = jax.lax.stop_gradient(jnp.max(height, axis=-1, keepdims=True))
-        share = weight * jnp.exp(height - peak)  # weights move with the cuts, also those that are zero where two cuts meet
+        # weights move with the cuts, also those that are zero where two cuts meet
+        share = weight * jnp.exp(height - peak)
         total = jnp.sum(share, axis=-1, keepdims=True)
         return (jnp.log(total) + peak)[..., 0], z, share / total
 

@@ -1,12 +1,14 @@
-"""The leading eigenvector of D = (1/n) sum_mu T(y_mu) x_mu x_mu^T, x ~ N(0, 1), with the best T = 1 - 1 / E[z^2 | y].
+"""The leading eigenvector of D = (1/n) sum_mu T(y_mu) x_mu x_mu^T, x ~ N(0, 1), with the best T = 1
+- 1 / E[z^2 | y].
 
 With delta = n/d, tau = max T and averages over z ~ N(0, 1) and its label,
 
     phi(l) = l E[z^2 T / (l - T)],    psi(l) = l (1/delta + E[T / (l - T)]),    l_edge = argmin over l > tau of psi:
 
-the bulk ends at psi(l_edge). If phi and zeta(l) = psi(max(l, l_edge)) cross at l* > l_edge, an eigenvalue psi(l*) stands out, and
-its vector has the squared cosine psi'(l*) / (psi'(l*) - phi'(l*)) with the direction of z: Mondelli, Montanari 2018
-(arXiv:1708.05932); Lu, Li 2020; Luo, Alghamdi, Lu 2019.
+the bulk ends at psi(l_edge). If phi and zeta(l) = psi(max(l, l_edge)) cross at l* > l_edge, an
+eigenvalue psi(l*) stands out, and its vector has the squared cosine psi'(l*) / (psi'(l*) -
+phi'(l*)) with the direction of z: Mondelli, Montanari 2018 (arXiv:1708.05932); Lu, Li 2020; Luo,
+Alghamdi, Lu 2019.
 """
 
 import jax
@@ -21,12 +23,15 @@ from orderparam.solve.root import decreasing_root
 Scalar = Float[Array, ""]
 
 _NEAR = -12.0  # ln(l / tau - 1) at the least: nearer, single nodes of the quadrature would count
-LEAST = -1e8  # T is cut below: its lower end is minus infinity for labels that rule out almost all fields
-LEAST_MEASURED = -30.0  # where an eigenvector is found by Lanczos steps, whose number grows with the range of T
+# T is cut below: its lower end is minus infinity for labels that rule out almost all fields
+LEAST = -1e8
+# where an eigenvector is found by Lanczos steps, whose number grows with the range of T
+LEAST_MEASURED = -30.0
 
 
 class SpectralEstimate(Result):
-    """cosine: of the angle between the eigenvector and the weights, up to its sign; 0 where nothing stands out.
+    """cosine: of the angle between the eigenvector and the weights, up to its sign; 0 where nothing
+    stands out.
 
     eigenvalue: the largest. edge: of the bulk, NaN in a measurement.
     """
@@ -37,19 +42,25 @@ class SpectralEstimate(Result):
     converged: Bool[Array, ""]
 
 
-def best_weight(power: Float[Array, "*label"], least: float = LEAST_MEASURED) -> Float[Array, "*label"]:
+def best_weight(
+    power: Float[Array, "*label"], least: float = LEAST_MEASURED
+) -> Float[Array, "*label"]:
     """The weight T = max(1 - 1 / E[z^2 | y], least) of labels with power = E[z^2 | y].
 
-    The default is for measured eigenvectors. For magnitudes |z| it moves the cosine by 5e-5 at n = 0.8 d and 5e-4 at 2 d, and
-    the threshold by 2e-5.
+    The default is for measured eigenvectors. For magnitudes |z| it moves the cosine by 5e-5 at n =
+    0.8 d and 5e-4 at 2 d, and the threshold by 2e-5.
     """
     return jnp.maximum(1 - 1 / jnp.maximum(power, 1e-300), least)
 
 
 def outlier(
-    power: Float[Array, "label"], share: Float[Array, "label"], sample_ratio: Scalar | float, least: float = LEAST
+    power: Float[Array, "label"],
+    share: Float[Array, "label"],
+    sample_ratio: Scalar | float,
+    least: float = LEAST,
 ) -> SpectralEstimate:
-    """The leading eigenvector for labels of probability `share` (summing to one), power = E[z^2 | y], at n = sample_ratio * d.
+    """The leading eigenvector for labels of probability `share` (summing to one), power = E[z^2 |
+    y], at n = sample_ratio * d.
 
     least: the value below which T is cut.
     """
@@ -84,13 +95,18 @@ def outlier(
 def leading_vector(
     matrix: Float[Array, "sample input"], weight: Float[Array, "sample"], tolerance: float = 1e-8
 ) -> tuple[float, Float[np.ndarray, "input"]]:
-    """The largest eigenvalue of (1/n) sum weight x x^T and its unit vector, for rows x / sqrt(d); NaN and zeros where the Lanczos
-    iteration does not end. tolerance: relative, of the eigenvalue."""
+    """The largest eigenvalue of (1/n) sum weight x x^T and its unit vector, for rows x / sqrt(d);
+    NaN and zeros where the Lanczos iteration does not end. tolerance: relative, of the eigenvalue.
+    """
     x, t = np.asarray(matrix, float), np.asarray(weight, float)
     n, d = x.shape
-    product = LinearOperator((d, d), matvec=lambda v: x.T @ (t * (x @ np.ravel(v))) * (d / n), dtype=float)
+    product = LinearOperator(
+        (d, d), matvec=lambda v: x.T @ (t * (x @ np.ravel(v))) * (d / n), dtype=float
+    )
     try:
-        values, vectors = eigsh(product, k=1, which="LA", tol=tolerance, v0=np.ones(d), maxiter=200 * d)
+        values, vectors = eigsh(
+            product, k=1, which="LA", tol=tolerance, v0=np.ones(d), maxiter=200 * d
+        )
     except ArpackNoConvergence:
         return np.nan, np.zeros(d)
     return float(values[0]), vectors[:, 0]

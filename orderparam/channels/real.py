@@ -24,15 +24,20 @@ _PANELS = LEAN._replace(gradings=6, nodes=10)
 class RealLabels(NumericalLikelihood):
     """y = link(nu) + sqrt(noise) * standard normal.
 
-    link: an `Activation`, its name, or a function (static). Evidence is closed where the link is linear on either side of zero
-    (linear, abs, relu, leaky_relu), also without noise; for other links it is found by quadrature and needs noise.
+    link: an `Activation`, its name, or a function (static). Evidence is closed where the link is
+    linear on either side of zero (linear, abs, relu, leaky_relu), also without noise; for other
+    links it is found by quadrature and needs noise.
 
-    On either side, where the link is a nu, the field given the label is the half of a Gaussian of mean
-    (noise w + a V y) / s and variance noise V / s, s = noise + a^2 V, and the label has the density N(y; a w, s).
+    On either side, where the link is a nu, the field given the label is the half of a Gaussian of
+    mean (noise w + a V y) / s and variance noise V / s, s = noise + a^2 V, and the label has the
+    density N(y; a w, s).
     """
 
     link: Activation = structure(
-        "function of the teacher's field", convert=activation, choices=activation_names, default="linear"
+        "function of the teacher's field",
+        convert=activation,
+        choices=activation_names,
+        default="linear",
     )
     noise: float = parameter("variance of the label noise", minimum=0, default=0.0)
 
@@ -58,10 +63,14 @@ class RealLabels(NumericalLikelihood):
         return jnp.where(jnp.asarray(self.noise) > 0, 0.0, fixed)
 
     def moments(self, mean: Entry, variance: Entry) -> LabelAverages:
-        mean, variance = jnp.broadcast_arrays(jnp.asarray(mean, jnp.float64), jnp.asarray(variance, jnp.float64))
+        mean, variance = jnp.broadcast_arrays(
+            jnp.asarray(mean, jnp.float64), jnp.asarray(variance, jnp.float64)
+        )
         deviation = safe_sqrt(variance)
         inverse = jnp.where(deviation == 0, 0.0, 1 / jnp.where(deviation == 0, 1.0, deviation))
-        z, weight = standard_normal_rule([(kink - mean) * inverse for kink in (0.0, *self.link.kinks)])
+        z, weight = standard_normal_rule(
+            [(kink - mean) * inverse for kink in (0.0, *self.link.kinks)]
+        )
         y = self.link(mean[..., None] + deviation[..., None] * z)
         first, second, slope = (jnp.sum(weight * part, axis=-1) for part in (y, y**2, y * z))
         return LabelAverages(first, second + self.noise, slope * inverse)
@@ -71,7 +80,10 @@ class RealLabels(NumericalLikelihood):
 
     def log_density(self, label: Entry, field: Entry) -> Average:
         noise = self._noise
-        return -((label - self.link(jnp.asarray(field))) ** 2) / (2 * noise) - jnp.log(2 * np.pi * noise) / 2
+        return (
+            -((label - self.link(jnp.asarray(field))) ** 2) / (2 * noise)
+            - jnp.log(2 * np.pi * noise) / 2
+        )
 
     def log_evidence(self, label: Entry, mean: Entry, variance: Entry) -> Average:
         if self.slopes is None:
@@ -92,11 +104,20 @@ class RealLabels(NumericalLikelihood):
         share = jax.nn.sigmoid(above - below)
         return share * slope + (1 - share) * second + share * (1 - share) * (shift - other) ** 2
 
-    def label_rule(self, field: Entry, variance: Entry) -> tuple[Float[Array, "*batch label"], Float[Array, "*batch label"]]:
-        """Real labels: nodes of either side, weighted by the probability that the field lies on it."""
-        field, variance = jnp.broadcast_arrays(jnp.asarray(field, jnp.float64), jnp.asarray(variance, jnp.float64))
-        if self.slopes is None:  # equal steps over all labels that can be: exact as long as they are below half the noise
-            reach = self.link(field[..., None] + jnp.sqrt(variance)[..., None] * jnp.linspace(-_REACH, _REACH, 101))
+    def label_rule(
+        self, field: Entry, variance: Entry
+    ) -> tuple[Float[Array, "*batch label"], Float[Array, "*batch label"]]:
+        """Real labels: nodes of either side, weighted by the probability that the field lies on
+        it."""
+        field, variance = jnp.broadcast_arrays(
+            jnp.asarray(field, jnp.float64), jnp.asarray(variance, jnp.float64)
+        )
+        # equal steps over all labels that can be: exact as long as they are below half the noise
+        if self.slopes is None:
+            reach = self.link(
+                field[..., None]
+                + jnp.sqrt(variance)[..., None] * jnp.linspace(-_REACH, _REACH, 101)
+            )
             noise = _REACH * jnp.sqrt(self._noise)
             low, high = jnp.min(reach, axis=-1) - noise, jnp.max(reach, axis=-1) + noise
             step = ((high - low) / (_NODES - 1))[..., None]
@@ -106,18 +127,30 @@ class RealLabels(NumericalLikelihood):
         for sign, a in zip((1, -1), self.slopes):
             total = self._noise + a**2 * variance
             slope = jnp.where(jnp.asarray(a) == 0, 1.0, a)
-            turn = -self._noise * field / (slope * variance)  # the label that says that the field is zero
-            cuts = [(label - a * field) / jnp.sqrt(total) for label in (0.0, jnp.where(jnp.asarray(a) == 0, 0.0, turn))]
+            # the label that says that the field is zero
+            turn = -self._noise * field / (slope * variance)
+            cuts = [
+                (label - a * field) / jnp.sqrt(total)
+                for label in (0.0, jnp.where(jnp.asarray(a) == 0, 0.0, turn))
+            ]
             x, weight = standard_normal_rule(cuts, _PANELS)
             y = a * field[..., None] + jnp.sqrt(total)[..., None] * x
             labels.append(y)
-            weights.append(weight * jnp.exp(log_cdf(sign * self._place(a, y, field[..., None], variance[..., None]))))
+            weights.append(
+                weight
+                * jnp.exp(log_cdf(sign * self._place(a, y, field[..., None], variance[..., None])))
+            )
         return jnp.concatenate(labels, axis=-1), jnp.concatenate(weights, axis=-1)
 
-    def averages(self, known: Float[Array, "*batch"], variance: Float[Array, "*batch"]) -> LikelihoodAverages:
+    def averages(
+        self, known: Float[Array, "*batch"], variance: Float[Array, "*batch"]
+    ) -> LikelihoodAverages:
         if not isinstance(self.link, Linear):
             return super().averages(known, variance)
-        total = self._noise + jnp.broadcast_arrays(jnp.asarray(variance, jnp.float64), jnp.asarray(known))[0]
+        total = (
+            self._noise
+            + jnp.broadcast_arrays(jnp.asarray(variance, jnp.float64), jnp.asarray(known))[0]
+        )
         return LikelihoodAverages(1 / total, -(1 + jnp.log(2 * np.pi * total)) / 2)
 
     @property
@@ -127,9 +160,13 @@ class RealLabels(NumericalLikelihood):
     def _place(self, a: Array | float, label: Entry, mean: Entry, variance: Entry) -> Array:
         """Mean over deviation of the field given the label, were the link a nu everywhere."""
         noise = self._noise
-        return (noise * mean + a * variance * label) / jnp.sqrt(noise * variance * (noise + a**2 * variance))
+        return (noise * mean + a * variance * label) / jnp.sqrt(
+            noise * variance * (noise + a**2 * variance)
+        )
 
-    def _sides(self, label: Entry, mean: Entry, variance: Entry) -> list[tuple[Array, Array, Array]]:
+    def _sides(
+        self, label: Entry, mean: Entry, variance: Entry
+    ) -> list[tuple[Array, Array, Array]]:
         """Of fields above and below zero: ln Z, g and dg/dw, were the field known to lie there."""
         label, mean, variance = (jnp.asarray(x) for x in (label, mean, variance))
         found = []

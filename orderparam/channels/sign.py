@@ -14,13 +14,18 @@ from orderparam.gaussian.tail import hazard, hazard_excess, log_cdf
 
 
 class SignLabels(Likelihood):
-    """y = sign(nu), turned over with probability `flip`: Z = flip + (1 - 2 flip) Phi(u), u = y w / sqrt(V)."""
+    """y = sign(nu), turned over with probability `flip`: Z = flip + (1 - 2 flip) Phi(u), u = y w /
+    sqrt(V).
+    """
 
     binary: ClassVar[bool] = True
-    # Z has zeros near the real axis, at Phi(u) = -flip: where the field is nearly known, 192 nodes leave 1e-8 of them.
+    # Z has zeros near the real axis, at Phi(u) = -flip: where the field is nearly known, 192 nodes
+    # leave 1e-8 of them.
     field_nodes: ClassVar[int] = 448
 
-    flip: float = parameter("probability that a label is turned over", minimum=0, maximum=0.5, default=0.0)
+    flip: float = parameter(
+        "probability that a label is turned over", minimum=0, maximum=0.5, default=0.0
+    )
 
     @property
     def blur(self) -> Any:
@@ -31,10 +36,14 @@ class SignLabels(Likelihood):
         mean, deviation = jnp.asarray(mean, jnp.float64), self._deviation(variance)
         kept = 1 - 2 * self.flip
         first = kept * (2 * norm.cdf(mean / deviation) - 1)
-        return LabelAverages(first, jnp.ones_like(first), kept * 2 * norm.pdf(mean / deviation) / deviation)
+        return LabelAverages(
+            first, jnp.ones_like(first), kept * 2 * norm.pdf(mean / deviation) / deviation
+        )
 
     def disagreement(self, cosine: Entry, variance: Entry) -> Average:
-        """P(y != sign f) for a centred Gaussian f whose correlation with nu of that variance is `cosine`."""
+        """P(y != sign f) for a centred Gaussian f whose correlation with nu of that variance is
+        `cosine`.
+        """
         seen = jnp.sqrt(jnp.asarray(variance) / (jnp.asarray(variance) + self.blur))
         return self.flip + (1 - 2 * self.flip) * jnp.arccos(jnp.clip(cosine * seen, -1, 1)) / np.pi
 
@@ -72,11 +81,15 @@ class SignLabels(Likelihood):
 
     def _unturned(self, u: Array) -> Array:
         """(1 - 2 flip) Phi(u) / Z."""
-        return jnp.exp(jnp.log1p(-2 * jnp.minimum(self.flip, 0.5 - 1e-16)) + log_cdf(u) - self._log_share(u))
+        return jnp.exp(
+            jnp.log1p(-2 * jnp.minimum(self.flip, 0.5 - 1e-16)) + log_cdf(u) - self._log_share(u)
+        )
 
 
 class ProbitLabels(SignLabels):
-    """y = sign(nu + sqrt(noise) * standard normal), turned over with probability `flip`: P(y | nu) = Phi(y nu / sqrt(noise))."""
+    """y = sign(nu + sqrt(noise) * standard normal), turned over with probability `flip`: P(y | nu)
+    = Phi(y nu / sqrt(noise)).
+    """
 
     noise: float = parameter("variance of the noise inside the sign", minimum=0, default=1.0)
 
@@ -86,4 +99,6 @@ class ProbitLabels(SignLabels):
 
     def draw(self, field: Float[Array, "*batch"], key: PRNGKeyArray) -> Float[Array, "*batch"]:
         noise_key, flip_key = jax.random.split(key)
-        return super().draw(field + jnp.sqrt(self.noise) * jax.random.normal(noise_key, field.shape), flip_key)
+        return super().draw(
+            field + jnp.sqrt(self.noise) * jax.random.normal(noise_key, field.shape), flip_key
+        )

@@ -1,3 +1,11 @@
 """The works that studies and pages name: one bibliography, from which links and BibTeX are made."""
 
-from orderparam.citations.bibliography import Mention, Work, bibliography, bibtex, mentions, package_entry, works_of
+from orderparam.citations.bibliography import (
+    Mention,
+    Work,
+    bibliography,
+    bibtex,
+    mentions,
+    package_entry,
+    works_of,
+)

@@ -1,4 +1,6 @@
-"""The bibliography (`sources.toml`) and mentions of its works in a text, such as "Gardner, Derrida 1988; Veiga et al. 2022"."""
+"""The bibliography (`sources.toml`) and mentions of its works in a text, such as "Gardner, Derrida
+1988; Veiga et al. 2022".
+"""
 
 import functools
 import re
@@ -15,12 +17,16 @@ _SURNAME = r"(?:(?:d'|de\s|De\s|Di\s|Ben\s|Le\s))?[A-ZÀ-ÞŁŞ][\w’-]+"
 _NAME = _INITIALS + _SURNAME
 _AND = r"(?:,\s+and\s+|\s+and\s+|,\s+|\s+&\s+)"
 _YEAR = r"(?:1[89]|20)\d\d\b"
-_MENTION = re.compile(rf"(?<!\w)({_NAME}(?:{_AND}{_NAME})*(?:,?\s+et\s+al\.?)?),?\s+\(?({_YEAR}(?:,\s+{_YEAR})*)")
+_MENTION = re.compile(
+    rf"(?<!\w)({_NAME}(?:{_AND}{_NAME})*(?:,?\s+et\s+al\.?)?),?\s+\(?({_YEAR}(?:,\s+{_YEAR})*)"
+)
 
 
 @dataclass(frozen=True)
 class Work:
-    """A paper, book or lecture. authors: "Surname, Initials", "others" last where not all are listed; published: where."""
+    """A paper, book or lecture. authors: "Surname, Initials", "others" last where not all are
+    listed; published: where.
+    """
 
     key: str
     authors: tuple[str, ...]
@@ -37,7 +43,8 @@ class Work:
 
     @property
     def url(self) -> str:
-        """Where the work can be read: arXiv if it is there, else the page of its DOI, else nothing."""
+        """Where the work can be read: arXiv if it is there, else the page of its DOI, else
+        nothing."""
         if self.arxiv:
             return f"https://arxiv.org/abs/{self.arxiv}"
         return f"https://doi.org/{self.doi}" if self.doi else ""
@@ -59,7 +66,9 @@ class Work:
 
 
 class Mention(NamedTuple):
-    """A place in a text, from `start` to `end`, that names works by authors and year. works: those of the bibliography."""
+    """A place in a text, from `start` to `end`, that names works by authors and year. works: those
+    of the bibliography.
+    """
 
     start: int
     end: int
@@ -75,12 +84,21 @@ def bibliography() -> dict[str, Work]:
 
 
 def mentions(text: str) -> list[Mention]:
-    """The places in a text that name authors and a year. A name that fits no work, or several, has fewer works than years."""
+    """The places in a text that name authors and a year. A name that fits no work, or several, has
+    fewer works than years.
+    """
     found = []
     for match in _MENTION.finditer(text):
         years = [int(year) for year in re.findall(_YEAR, match[2])]
         works = [work for year in years for work in _fitting(match[1], year)]
-        found.append(Mention(match.start(), match.end(), match[0], tuple(works) if len(works) == len(years) else ()))
+        found.append(
+            Mention(
+                match.start(),
+                match.end(),
+                match[0],
+                tuple(works) if len(works) == len(years) else (),
+            )
+        )
     return found
 
 
@@ -113,7 +131,9 @@ def _fitting(authors: str, year: int) -> list[Work]:
     fitting = []
     for work in bibliography().values():
         surnames = [_plain(name) for name in work.surnames]
-        if work.year == year and (surnames[: len(wanted)] == wanted if is_short else sorted(surnames) == sorted(wanted)):
+        if work.year == year and (
+            surnames[: len(wanted)] == wanted if is_short else sorted(surnames) == sorted(wanted)
+        ):
             fitting.append(work)
     return fitting
 

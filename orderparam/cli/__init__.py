@@ -1,8 +1,9 @@
 """The command line: one module for each command, with what it takes and what it prints.
 
-Nothing heavy is imported before a command needs it. What a person can get wrong ends in one line on standard error and exit
-status 2, never in a traceback; SIGINT and SIGTERM end it with one line and exit status 130 and 143. At a prompt and in a notebook
-signals stay Python's, and what was started for the command goes on.
+Nothing heavy is imported before a command needs it. What a person can get wrong ends in one line on
+standard error and exit status 2, never in a traceback; SIGINT and SIGTERM end it with one line and
+exit status 130 and 143. At a prompt and in a notebook signals stay Python's, and what was started
+for the command goes on.
 """
 
 import sys
@@ -25,8 +26,9 @@ def main() -> None:
 
 
 def _end_zarr() -> None:
-    """Ends the thread in which Zarr reads and writes; it starts another one when it needs one. At exit Zarr itself waits 0.2 s
-    for it, and on a busy machine then closes the event loop while it runs, which prints a traceback."""
+    """Ends the thread in which Zarr reads and writes; it starts another one when it needs one. At
+    exit Zarr itself waits 0.2 s for it, and on a busy machine then closes the event loop while it
+    runs, which prints a traceback."""
     zarr = sys.modules.get("zarr.core.sync")
     if zarr is not None and zarr.loop[0] is not None and zarr.iothread[0] is not None:
         zarr.loop[0].call_soon_threadsafe(zarr.loop[0].stop)

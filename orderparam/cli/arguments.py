@@ -27,7 +27,10 @@ def setting(text: str) -> tuple[str, str]:
 def changes_of(settings: Sequence[str], seeds: int | None) -> dict[str, str]:
     """The parameters that are changed, from "NAME=VALUE" each, and the number of repetitions."""
     changes: dict[str, str] = {}
-    for name, value in [*map(setting, settings), *([] if seeds is None else [("seeds", str(seeds))])]:
+    for name, value in [
+        *map(setting, settings),
+        *([] if seeds is None else [("seeds", str(seeds))]),
+    ]:
         if name in changes:
             raise ValueError(f"{name} is given twice: {changes[name]} and {value}")
         changes[name] = value
@@ -39,25 +42,33 @@ def widths_of(text: str | None) -> list[float]:
     try:
         widths = [int(part) for part in text.split(",")] if text else []
     except ValueError:
-        raise ValueError(f"--width {text}: write one or more integers, such as 50,200,1000") from None
+        raise ValueError(
+            f"--width {text}: write one or more integers, such as 50,200,1000"
+        ) from None
     if any(not 1 <= width <= WIDTH for width in widths):
         raise ValueError(f"--width {text}: widths must be at least 1 and at most {WIDTH}")
     return [float(width) for width in widths]
 
 
 def architecture(text: str) -> "Architecture":
-    """`orderparam.networks.parse`, with bounds on its numbers; they are checked before a layer is made."""
+    """`orderparam.networks.parse`, with bounds on its numbers; they are checked before a layer is
+    made.
+    """
     from orderparam.networks import parse
 
     sizes = re.fullmatch(r"[^:]*:([0-9]+)(?:x([0-9]+))?:.*", text)
-    for name, digits, limit in zip(("depth", "width"), sizes.groups() if sizes else (), (DEPTH, WIDTH)):
+    for name, digits, limit in zip(
+        ("depth", "width"), sizes.groups() if sizes else (), (DEPTH, WIDTH)
+    ):
         if digits and (len(digits) > 30 or int(digits) > limit):
             raise ValueError(f"architecture {text!r}: the {name} must be at most {limit}")
     return parse(text)
 
 
 def check_file(file: str) -> None:
-    """Refuses a file that is not there before anything is imported to read it. What has no ending may be a data set's name."""
+    """Refuses a file that is not there before anything is imported to read it. What has no ending
+    may be a data set's name.
+    """
     from orderparam.core.reading import KINDS, existing
 
     if Path(file).suffix:
@@ -70,7 +81,9 @@ def check_finite(option: str, value: float | None) -> None:
 
 
 def chosen_size(size: str, full: bool) -> Size:
-    """The size of a study that `--size` and `--full` ask for. Raises `ValueError` for an unknown one, and where they differ."""
+    """The size of a study that `--size` and `--full` ask for. Raises `ValueError` for an unknown
+    one, and where they differ.
+    """
     if full and size not in ("quick", "full"):
         raise ValueError(f"--full and --size {size} exclude one another")
     for known in SIZES:
@@ -81,24 +94,32 @@ def chosen_size(size: str, full: bool) -> Size:
 
 def result_folder(name: str, size: str, changes: dict[str, str]) -> str:
     """A folder of its own for every choice of parameters."""
-    parts = [name, *([] if size == "quick" else [size]), *(f"{key}={value}" for key, value in sorted(changes.items()))]
+    parts = [
+        name,
+        *([] if size == "quick" else [size]),
+        *(f"{key}={value}" for key, value in sorted(changes.items())),
+    ]
     folder = "-".join(parts).replace("/", "_").replace(" ", "")
     if len(folder.encode()) <= 200:
         return folder
-    return f"{folder[:150]}-{hashlib.sha256(folder.encode()).hexdigest()[:8]}"  # file systems allow 255 bytes
+    # file systems allow 255 bytes
+    return f"{folder[:150]}-{hashlib.sha256(folder.encode()).hexdigest()[:8]}"
 
 
 @contextmanager
 def free_folder(out: Path | None, name: str) -> Iterator[Path]:
-    """An empty folder for a result: the one asked for, else results/NAME, with the first number that is free.
+    """An empty folder for a result: the one asked for, else results/NAME, with the first number
+    that is free.
 
-    It is made at once: what cannot be written is refused before anything is computed. Where nothing comes of it, it is gone
-    again.
+    It is made at once: what cannot be written is refused before anything is computed. Where nothing
+    comes of it, it is gone again.
     """
     from orderparam.core.store import is_free
 
     if out is None:
-        candidates = (Path("results") / (name if i == 1 else f"{name}-{i}") for i in range(1, 10**6))
+        candidates = (
+            Path("results") / (name if i == 1 else f"{name}-{i}") for i in range(1, 10**6)
+        )
         out = next(candidate for candidate in candidates if is_free(candidate))
     elif not is_free(out):
         raise ValueError(f"{out} is not empty; choose another folder with --out")

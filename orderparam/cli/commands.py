@@ -28,7 +28,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("list")(list_all)
-for command in (run, solve, phases, show, predict, features, design, exponents, scaling_law, explore, cite, new_system):
+for command in (
+    run,
+    solve,
+    phases,
+    show,
+    predict,
+    features,
+    design,
+    exponents,
+    scaling_law,
+    explore,
+    cite,
+    new_system,
+):
     app.command()(command)
 
 
@@ -40,6 +53,8 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     pass

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 
 def print_comparison(finished: "Comparison", folder: Path) -> None:
-    """A finished study: its parameters, its agreement tables and why they disagree, what failed, and where the files are."""
+    """A finished study: its parameters, its agreement tables and why they disagree, what failed,
+    and where the files are.
+    """
     from orderparam.core.study.table import tables
 
     out = console()
@@ -23,7 +25,9 @@ def print_comparison(finished: "Comparison", folder: Path) -> None:
             out.print(one)
             out.print()
     entries = [entry for table in summary["agreement"].values() for entry in table]
-    if finished.study.explained and any(entry["points_beyond_3"] and not entry["baseline"] for entry in entries):
+    if finished.study.explained and any(
+        entry["points_beyond_3"] and not entry["baseline"] for entry in entries
+    ):
         out.print(f"Where |z| > 3: {plain(finished.study.explained)}\n", highlight=False)
     for record in summary["curves"]:
         if record["failed"] or record["unconverged"]:
@@ -31,5 +35,13 @@ def print_comparison(finished: "Comparison", folder: Path) -> None:
                 f"[yellow]{plain(record['label'])}: of {record['points']} points {record['failed']} failed, "
                 f"{record['unconverged']} did not converge[/]"
             )
-    out.print(f"{duration(summary['seconds'])}; figure: {folder / 'figure.png'} (and .pdf)", highlight=False, soft_wrap=True)
-    out.print(f"data: {folder / 'result.zarr'}, summary: {folder / 'summary.json'}", highlight=False, soft_wrap=True)
+    out.print(
+        f"{duration(summary['seconds'])}; figure: {folder / 'figure.png'} (and .pdf)",
+        highlight=False,
+        soft_wrap=True,
+    )
+    out.print(
+        f"data: {folder / 'result.zarr'}, summary: {folder / 'summary.json'}",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -1,4 +1,6 @@
-"""What the shell offers after a tab: theories, experiments, studies; fields and options of what was named; words of a field."""
+"""What the shell offers after a tab: theories, experiments, studies; fields and options of what was
+named; words of a field.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +9,8 @@ from orderparam.core.registry import index
 
 
 def verbs(incomplete: str) -> list[tuple[str, str]]:
-    """Theories and experiments, by their full name, and by the bare one where a room alone has it."""
+    """Theories and experiments, by their full name, and by the bare one where a room alone has
+    it."""
     known = [entry for entry in index() if entry.kind in ("theory", "experiment")]
     bare = [entry.name.rpartition(".")[2] for entry in known]
     found = [(entry.name, entry.summary) for entry in known]
@@ -16,16 +19,28 @@ def verbs(incomplete: str) -> list[tuple[str, str]]:
 
 
 def experiments(incomplete: str) -> list[tuple[str, str]]:
-    return [(e.name, e.summary) for e in index() if e.kind == "experiment" and e.name.startswith(incomplete)]
+    return [
+        (e.name, e.summary)
+        for e in index()
+        if e.kind == "experiment" and e.name.startswith(incomplete)
+    ]
 
 
 def studies(incomplete: str) -> list[tuple[str, str]]:
-    return [(e.name, str(e.details.get("title"))) for e in index() if e.kind == "study" and e.name.startswith(incomplete)]
+    return [
+        (e.name, str(e.details.get("title")))
+        for e in index()
+        if e.kind == "study" and e.name.startswith(incomplete)
+    ]
 
 
 def listed(incomplete: str) -> list[tuple[str, str]]:
     """What `list` takes: studies, kinds of things, theories and experiments."""
-    kinds = [(name, f"all {name}") for name in ("theories", "experiments", "systems") if name.startswith(incomplete)]
+    kinds = [
+        (name, f"all {name}")
+        for name in ("theories", "experiments", "systems")
+        if name.startswith(incomplete)
+    ]
     return [*kinds, *studies(incomplete), *verbs(incomplete)]
 
 
@@ -39,9 +54,17 @@ def arguments(ctx: Any, incomplete: str) -> list[tuple[str, str]]:
         return []
     name, equals, _ = incomplete.partition("=")
     if not equals:
-        return [(f"{field}=", meaning) for field, (meaning, _) in known.items() if field.startswith(incomplete)]
+        return [
+            (f"{field}=", meaning)
+            for field, (meaning, _) in known.items()
+            if field.startswith(incomplete)
+        ]
     words = known[name][1] if name in known else ()
-    return [(choice, "") for choice in (f"{name}={word}" for word in words) if choice.startswith(incomplete)]
+    return [
+        (choice, "")
+        for choice in (f"{name}={word}" for word in words)
+        if choice.startswith(incomplete)
+    ]
 
 
 def _arguments(verb: Any) -> Iterator[tuple[str, tuple[str, tuple[Any, ...]]]]:
@@ -51,7 +74,11 @@ def _arguments(verb: Any) -> Iterator[tuple[str, tuple[str, tuple[Any, ...]]]]:
 
     for kind in concrete(verb.systems):
         for name, declaration in declarations(kind).items():
-            made = tuple(maker.__name__ for maker in makers(declaration)) if declaration.kind == "part" else ()
+            made = (
+                tuple(maker.__name__ for maker in makers(declaration))
+                if declaration.kind == "part"
+                else ()
+            )
             yield name, (declaration.meaning, declaration.choices or made)
     for name in verb.options:
         yield name, ("option", verb.choices(name))

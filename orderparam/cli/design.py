@@ -10,19 +10,36 @@ from orderparam.cli.limits import within_memory
 
 
 def design(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Rows of numbers (.npy, .npz, .csv, .tsv).")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Rows of numbers (.npy, .npz, .csv, .tsv).")
+    ],
     target: Annotated[
         str | None,
-        typer.Option("--target", help="Labels: a column or array, for .npy also a second file (default: y, or the last)."),
+        typer.Option(
+            "--target",
+            help="Labels: a column or array, for .npy also a second file (default: y, or the last).",
+        ),
     ] = None,
-    no_labels: Annotated[bool, typer.Option("--no-labels", help="Every column is an input, none of them a label.")] = False,
-    weights: Annotated[str, typer.Option("--weights", help="Law of the weights: gaussian, rademacher or sparse.")] = "gaussian",
-    kind: Annotated[str | None, typer.Option("--kind", help="linear or signs (default: from the labels).")] = None,
+    no_labels: Annotated[
+        bool, typer.Option("--no-labels", help="Every column is an input, none of them a label.")
+    ] = False,
+    weights: Annotated[
+        str, typer.Option("--weights", help="Law of the weights: gaussian, rademacher or sparse.")
+    ] = "gaussian",
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="linear or signs (default: from the labels).")
+    ] = None,
     noise: Annotated[
-        float | None, typer.Option("--noise", help="Variance of the noise over that of the signal (default: from the labels).")
+        float | None,
+        typer.Option(
+            "--noise",
+            help="Variance of the noise over that of the signal (default: from the labels).",
+        ),
     ] = None,
 ) -> None:
-    """Is a linear model identifiable from these rows, and what do the best estimators reach, in theory and on held-out rows?"""
+    """Is a linear model identifiable from these rows, and what do the best estimators reach, in
+    theory and on held-out rows?
+    """
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_file(file)
         from orderparam.data import load_file
@@ -31,7 +48,9 @@ def design(
 
         if no_labels:
             if target is not None:
-                raise ValueError(f"--no-labels and --target {target} contradict each other: leave one of them out")
+                raise ValueError(
+                    f"--no-labels and --target {target} contradict each other: leave one of them out"
+                )
             print(assess_design(load_design(file), weights=weights, kind=kind, noise=noise))
         else:
             data = load_file(file, target)

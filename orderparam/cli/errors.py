@@ -21,9 +21,11 @@ class Commands(TyperGroup):
         except typer.Abort:
             status = 130
         except Exception as error:
-            if not hasattr(error, "format_message"):  # a usage error, of Click or of the copy of it that Typer brings
+            # a usage error, of Click or of the copy of it that Typer brings
+            if not hasattr(error, "format_message"):
                 raise
-            if message := error.format_message():  # empty where no command is given: the help is printed
+            # empty where no command is given: the help is printed
+            if message := error.format_message():
                 _report(message)
             status = 2
         sys.exit(status if isinstance(status, int) else 0)
@@ -32,12 +34,16 @@ class Commands(TyperGroup):
 def _report(text: str) -> None:
     from rich.console import Console
 
-    Console(stderr=True, soft_wrap=True).print(f"[red]error:[/] {plain(one_line(text))}", highlight=False)
+    Console(stderr=True, soft_wrap=True).print(
+        f"[red]error:[/] {plain(one_line(text))}", highlight=False
+    )
 
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Mistakes of the user and of the machine as one line; exit status 2. Code of theirs that ends the program is one, too."""
+    """Mistakes of the user and of the machine as one line; exit status 2. Code of theirs that ends
+    the program is one, too.
+    """
     try:
         yield
     except KeyboardInterrupt:
@@ -66,5 +72,7 @@ def warnings_in_one_line() -> Iterator[None]:
     import warnings
 
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: print(f"warning: {one_line(str(message))}", file=sys.stderr)
+        warnings.showwarning = lambda message, *_, **__: print(
+            f"warning: {one_line(str(message))}", file=sys.stderr
+        )
         yield

@@ -13,31 +13,60 @@ PORT = 5117
 
 
 def explore(
-    port: Annotated[int, typer.Option("--port", min=1024, max=65535, help="Where it listens on this machine.")] = PORT,
-    host: Annotated[str, typer.Option("--host", help="Another address than this machine's own; needs a token.")] = "localhost",
+    port: Annotated[
+        int, typer.Option("--port", min=1024, max=65535, help="Where it listens on this machine.")
+    ] = PORT,
+    host: Annotated[
+        str, typer.Option("--host", help="Another address than this machine's own; needs a token.")
+    ] = "localhost",
     token: Annotated[
-        str | None, typer.Option("--token", help="What others must know to open it (default with --host: a random one).")
+        str | None,
+        typer.Option(
+            "--token", help="What others must know to open it (default with --host: a random one)."
+        ),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
-        typer.Option("--allow-origin", metavar="NAME", help="Another name under which a browser may open it; may be repeated."),
+        typer.Option(
+            "--allow-origin",
+            metavar="NAME",
+            help="Another name under which a browser may open it; may be repeated.",
+        ),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option("--folder", help="Measurements, and data to be named (default: explorer-results here).")
+        Path | None,
+        typer.Option(
+            "--folder", help="Measurements, and data to be named (default: explorer-results here)."
+        ),
     ] = None,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")] = True,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")
+    ] = True,
 ) -> None:
-    """Turn the knobs of any theory in the browser, measure beside it, see its phases; a page made from the registry."""
+    """Turn the knobs of any theory in the browser, measure beside it, see its phases; a page made
+    from the registry.
+    """
     with clear_errors(), within_memory():
         if token is not None and not 8 <= len(token) <= 200:
-            raise ValueError(f"--token has {len(token)} characters: give at least 8 and at most 200")
+            raise ValueError(
+                f"--token has {len(token)} characters: give at least 8 and at most 200"
+            )
         try:
             import bokeh  # noqa: F401
             import latex2mathml  # noqa: F401
             import panel  # noqa: F401
         except ImportError as error:
-            raise ValueError(f'{error.name} is not installed: in a copy of the repository, pip install -e ".[explore]"') from None
+            raise ValueError(
+                f'{error.name} is not installed: in a copy of the repository, pip install -e ".[explore]"'
+            ) from None
         from orderparam.explore.folder import default_folder
         from orderparam.explore.server import serve
 
-        serve(expanded(folder or default_folder()).resolve(), port, host, token, allow_origin or [], browser)
+        serve(
+            expanded(folder or default_folder()).resolve(),
+            port,
+            host,
+            token,
+            allow_origin or [],
+            browser,
+        )

@@ -8,9 +8,13 @@ from orderparam.cli.errors import clear_errors, warnings_in_one_line
 
 
 def exponents(
-    target: Annotated[str, typer.Argument(help='A function of z1, z2, ..., such as "z1*z2*z3" or "sign(z1*z2)".')],
+    target: Annotated[
+        str, typer.Argument(help='A function of z1, z2, ..., such as "z1*z2*z3" or "sign(z1*z2)".')
+    ],
 ) -> None:
-    """How hard a target is to find: information, leap and generative exponents, and the sample sizes that follow."""
+    """How hard a target is to find: information, leap and generative exponents, and the sample
+    sizes that follow.
+    """
     with clear_errors(), warnings_in_one_line():
         from orderparam.systems.multi_index import exponents as exponents_of
 

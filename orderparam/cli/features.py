@@ -17,32 +17,60 @@ if TYPE_CHECKING:
 
 def features(
     file: Annotated[
-        str, typer.Argument(metavar="FEATURES", help="Features, one row an example (.npy, .npz, .csv, .tsv, .parquet ...).")
+        str,
+        typer.Argument(
+            metavar="FEATURES",
+            help="Features, one row an example (.npy, .npz, .csv, .tsv, .parquet ...).",
+        ),
     ],
     targets: Annotated[
-        str | None, typer.Argument(metavar="TARGETS", help="Their targets: a .npy file, or a column or array of FEATURES.")
+        str | None,
+        typer.Argument(
+            metavar="TARGETS", help="Their targets: a .npy file, or a column or array of FEATURES."
+        ),
     ] = None,
     task: Annotated[
-        str | None, typer.Option("--task", help="regression, even-odd, A-vs-B, A-vs-rest (default: from the target).")
+        str | None,
+        typer.Option(
+            "--task", help="regression, even-odd, A-vs-B, A-vs-rest (default: from the target)."
+        ),
     ] = None,
     loss: Annotated[str, typer.Option("--loss", help="square, logistic or hinge.")] = "square",
     ridge: Annotated[
-        float | None, typer.Option("--ridge", help="Penalty beside the summed loss, features / sqrt(p) (default: the best).")
+        float | None,
+        typer.Option(
+            "--ridge",
+            help="Penalty beside the summed loss, features / sqrt(p) (default: the best).",
+        ),
     ] = None,
     missing: Annotated[
         str | None,
         typer.Option(
-            "--missing", metavar="WORD[,WORD...]", help="Words of a table that stand for a gap, beside NA and the like."
+            "--missing",
+            metavar="WORD[,WORD...]",
+            help="Words of a table that stand for a gap, beside NA and the like.",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point.")] = 8,
-    out: Annotated[Path | None, typer.Option("--out", help="New folder of the result (default: results/features-NAME).")] = None,
+    seeds: Annotated[
+        int,
+        typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point."),
+    ] = 8,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="New folder of the result (default: results/features-NAME)."),
+    ] = None,
 ) -> None:
-    """Predict the learning curve and the best penalty of a linear model on your own features, such as a network's embeddings."""
+    """Predict the learning curve and the best penalty of a linear model on your own features, such
+    as a network's embeddings.
+    """
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_finite("--ridge", ridge)
         check_file(file)
-        from orderparam.systems.random_features.forecast import forecast_features, save_features, user_features
+        from orderparam.systems.random_features.forecast import (
+            forecast_features,
+            save_features,
+            user_features,
+        )
 
         problem = user_features(file, targets, task, words_for_gaps(missing))
         with free_folder(out, f"features-{Path(problem.name.split('/')[0]).stem}") as folder:
@@ -54,14 +82,23 @@ def features(
 
 
 def print_features(result: "FeatureForecast", title: str, folder: Path) -> None:
-    """The learning curve of a linear model in given features, predicted and measured, and the penalty."""
+    """The learning curve of a linear model in given features, predicted and measured, and the
+    penalty.
+    """
     from orderparam.core.agreement import estimate
     from orderparam.core.text import with_error
 
     out = console()
     out.print(f"[bold]{plain(title)}[/]\n")
     kind = "error" if result.error == "test_error" else "wrong signs"
-    columns = ("examples", "ridge", f"measured {kind}", "predicted", "effective parameters", "predicted")
+    columns = (
+        "examples",
+        "ridge",
+        f"measured {kind}",
+        "predicted",
+        "effective parameters",
+        "predicted",
+    )
     curve = new_table(*columns, right=True)
     mean, error = estimate(result.measured, result.error)
     used, spread = estimate(result.measured, "effective_dimension")
@@ -80,7 +117,11 @@ def print_features(result: "FeatureForecast", title: str, folder: Path) -> None:
     for times in (1, 2, 10, 100):
         row = result.ahead.interp(n_train=times * result.examples)
         ends = f"{float(row['lower']):.3g} to {float(row['upper']):.3g}"
-        further.add_row(f"{times * result.examples} ({times} x your data)", f"{float(row[result.error]):.4g}", ends)
+        further.add_row(
+            f"{times * result.examples} ({times} x your data)",
+            f"{float(row[result.error]):.4g}",
+            ends,
+        )
     out.print("\nbeyond: the measured curve continued by the modes of the features")
     out.print(further)
     lines = [
@@ -91,5 +132,8 @@ def print_features(result: "FeatureForecast", title: str, folder: Path) -> None:
         f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'forecast.zarr'}",
     ]
     if result.loss != "square":
-        lines.insert(3, "approximate  classes are taken as two Gaussians of one covariance, which real data are not")
+        lines.insert(
+            3,
+            "approximate  classes are taken as two Gaussians of one covariance, which real data are not",
+        )
     out.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)

@@ -7,15 +7,19 @@ from orderparam.core.names import nearest
 
 
 def finished_run(wanted: Path) -> Path:
-    """The folder meant: itself if it is there; else, beside it (for a bare name: in `results`), the newest finished run of the
-    study of that name, or the newest whose folder begins so.
+    """The folder meant: itself if it is there; else, beside it (for a bare name: in `results`), the
+    newest finished run of the study of that name, or the newest whose folder begins so.
 
     Raises `ValueError` with the nearest finished runs.
     """
     if wanted.exists():
         return wanted
     root = Path("results") if wanted.parent == Path() else wanted.parent
-    runs = sorted(root.glob("*/summary.json"), key=lambda file: file.stat().st_mtime, reverse=True) if root.is_dir() else []
+    runs = (
+        sorted(root.glob("*/summary.json"), key=lambda file: file.stat().st_mtime, reverse=True)
+        if root.is_dir()
+        else []
+    )
     names = [file.parent.name for file in runs]
     chosen = [file for file in runs if _study(file) == wanted.name] or [
         file for file, name in zip(runs, names) if wanted.name and name.startswith(wanted.name)

@@ -1,7 +1,9 @@
-"""How much may be asked for: every number has an upper bound, and memory that the machine does not have is refused.
+"""How much may be asked for: every number has an upper bound, and memory that the machine does not
+have is refused.
 
-A size is bounded by the largest that its study is known to run with; what the sizes together make of memory cannot be known
-before a study builds its arrays, so it is the request for memory itself that is refused, before the machine runs out of it.
+A size is bounded by the largest that its study is known to run with; what the sizes together make
+of memory cannot be known before a study builds its arrays, so it is the request for memory itself
+that is refused, before the machine runs out of it.
 """
 
 import math
@@ -19,20 +21,35 @@ _TIMES = 1000  # beyond the largest size of a study, quick, gallery or full
 _VALUES = 10_000  # of one parameter
 
 
-def check_parameters(study: HasParameters, parameters: Mapping[str, Any], names: Mapping[str, Any]) -> None:
-    """Refuses values of the named parameters that are no finite numbers, too many, or sizes beyond 1000 times the study's own."""
+def check_parameters(
+    study: HasParameters, parameters: Mapping[str, Any], names: Mapping[str, Any]
+) -> None:
+    """Refuses values of the named parameters that are no finite numbers, too many, or sizes beyond
+    1000 times the study's own.
+    """
     largest = [study.parameters("gallery"), study.parameters("full")]
     for name in names:
         values = _listed(parameters[name])
         if len(values) > _VALUES:
-            raise ValueError(f"parameter {name} has {len(values)} values: must be at most {_VALUES}")
-        known = [*_listed(study.defaults[name]), *(value for size in largest for value in _listed(size[name]))]
+            raise ValueError(
+                f"parameter {name} has {len(values)} values: must be at most {_VALUES}"
+            )
+        known = [
+            *_listed(study.defaults[name]),
+            *(value for size in largest for value in _listed(size[name])),
+        ]
         sizes = [x for x in known if isinstance(x, int) and not isinstance(x, bool)]
         for value in values:
             if isinstance(value, float) and not math.isfinite(value):
                 raise ValueError(f"parameter {name} = {value}: must be a finite number")
-            if sizes and isinstance(value, int) and abs(value) > (limit := _TIMES * max(1, *map(abs, sizes))):
-                raise ValueError(f"parameter {name} = {value}: must be at most {limit}, {_TIMES} times the study's largest")
+            if (
+                sizes
+                and isinstance(value, int)
+                and abs(value) > (limit := _TIMES * max(1, *map(abs, sizes)))
+            ):
+                raise ValueError(
+                    f"parameter {name} = {value}: must be at most {limit}, {_TIMES} times the study's largest"
+                )
 
 
 def _listed(value: Any) -> tuple[Any, ...]:
@@ -48,8 +65,8 @@ def check_workers(workers: int | None) -> None:
 
 @contextmanager
 def within_memory() -> Iterator[None]:
-    """Inside, a request for more memory than the machine has fails with `MemoryError` (where the system can say so) instead of
-    taking the machine down."""
+    """Inside, a request for more memory than the machine has fails with `MemoryError` (where the
+    system can say so) instead of taking the machine down."""
     try:
         import resource
 

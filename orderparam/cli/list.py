@@ -23,7 +23,9 @@ def list_all(
         ),
     ] = None,
 ) -> None:
-    """What can be run, room by room: name, what it shows, source, time. With a name: the parameters of that study or theory."""
+    """What can be run, room by room: name, what it shows, source, time. With a name: the parameters
+    of that study or theory.
+    """
     with clear_errors():
         first, *rest = words or [""]
         word = " ".join(words or [])
@@ -55,13 +57,23 @@ def _outlined(name: str) -> Outline:
     from orderparam.core.study import find
 
     study = find(name)
-    words = (study.name, study.title, study.source, inspect.cleandoc(study.build.__doc__ or ""), study.build.__module__)
+    words = (
+        study.name,
+        study.title,
+        study.source,
+        inspect.cleandoc(study.build.__doc__ or ""),
+        study.build.__module__,
+    )
     return Outline(*words, study.seconds, study.defaults, study.gallery, study.full)
 
 
 def _is_verb(word: str) -> bool:
     """Whether a theory or an experiment is called so, with or without its room."""
-    return any(word in (entry.name, entry.name.rpartition(".")[2]) for entry in index() if entry.kind in ("theory", "experiment"))
+    return any(
+        word in (entry.name, entry.name.rpartition(".")[2])
+        for entry in index()
+        if entry.kind in ("theory", "experiment")
+    )
 
 
 def _list_kind(kind: str, word: str) -> None:
@@ -72,9 +84,15 @@ def _list_kind(kind: str, word: str) -> None:
         rows = systems_of()
     else:
         rows = [(entry.name, entry.summary) for entry in index() if entry.kind == _KINDS[kind]]
-    chosen = [row for row in rows if word.lower().replace("_", " ") in " ".join(row).lower().replace("_", " ")]
+    chosen = [
+        row
+        for row in rows
+        if word.lower().replace("_", " ") in " ".join(row).lower().replace("_", " ")
+    ]
     if not chosen:
-        raise ValueError(f"no {_KINDS[kind] or 'system'} mentions {word!r}{nearest(word, [name for name, _ in rows])}")
+        raise ValueError(
+            f"no {_KINDS[kind] or 'system'} mentions {word!r}{nearest(word, [name for name, _ in rows])}"
+        )
     table = new_table(_KINDS[kind] or "system", "what it is")
     table.columns[0].no_wrap = True
     for name, summary in sorted(chosen):
@@ -82,7 +100,9 @@ def _list_kind(kind: str, word: str) -> None:
     out = console()
     out.print(table)
     if kind != "systems":
-        out.print("\n[dim]orderparam list NAME shows its parameters, orderparam solve NAME PARAMETER=VALUE ... solves it[/]")
+        out.print(
+            "\n[dim]orderparam list NAME shows its parameters, orderparam solve NAME PARAMETER=VALUE ... solves it[/]"
+        )
 
 
 def _mentions(entry: Entry, word: str) -> bool:
@@ -92,7 +112,9 @@ def _mentions(entry: Entry, word: str) -> bool:
 
 
 def study_list(studies: Sequence[Entry]) -> None:
-    """The studies room by room: name, what it shows, source (where the terminal has room for it), time."""
+    """The studies room by room: name, what it shows, source (where the terminal has room for it),
+    time.
+    """
     out = console()
     sources = out.width >= 110
     table = new_table("study", "what it shows", *(["source"] if sources else []))
@@ -105,11 +127,20 @@ def study_list(studies: Sequence[Entry]) -> None:
         table.add_row(f"[bold cyan]{room.replace('_', ' ')}[/]")
         for study in sorted(studies, key=lambda study: study.name):
             if study.room == room:
-                title, source, seconds = (study.details.get(name) for name in ("title", "source", "seconds"))
+                title, source, seconds = (
+                    study.details.get(name) for name in ("title", "source", "seconds")
+                )
                 times = map(duration, seconds) if seconds else ("", "")
-                table.add_row(study.name, plain(title or ""), *([plain(source or "")] if sources else []), *times)
+                table.add_row(
+                    study.name,
+                    plain(title or ""),
+                    *([plain(source or "")] if sources else []),
+                    *times,
+                )
     out.print(table)
-    out.print("\n[dim]orderparam list NAME shows a study's source and parameters, orderparam run NAME runs it[/]")
+    out.print(
+        "\n[dim]orderparam list NAME shows a study's source and parameters, orderparam run NAME runs it[/]"
+    )
 
 
 def one_study(study: Outline) -> None:
@@ -118,21 +149,33 @@ def one_study(study: Outline) -> None:
     out.print(f"[bold]{plain(study.title)}[/]  [dim]{plain(study.source)}[/]")
     if study.doc:
         out.print(plain(study.doc), highlight=False)
-    table = new_table("parameter", f"quick ({duration(study.seconds[0])})", "gallery", f"full ({duration(study.seconds[1])})")
+    table = new_table(
+        "parameter",
+        f"quick ({duration(study.seconds[0])})",
+        "gallery",
+        f"full ({duration(study.seconds[1])})",
+    )
     larger = [study.parameters("gallery"), study.parameters("full")]
     for name, quick in study.defaults.items():
-        cells = (plain(short(size[name])) if size[name] != quick else "[dim]same[/]" for size in larger)
+        cells = (
+            plain(short(size[name])) if size[name] != quick else "[dim]same[/]" for size in larger
+        )
         table.add_row(name, plain(short(quick)), *cells)
     out.print()
     out.print(table)
     sizes = "--size gallery or --size full takes that column"
     out.print(f"\n[dim]orderparam run {study.name} --set NAME=VALUE changes one, {sizes}[/]")
     if study.module.startswith("orderparam."):
-        out.print(f"[dim]its figure, and how far theory and measurement are apart: {gallery_page(study.name)}[/]", soft_wrap=True)
+        out.print(
+            f"[dim]its figure, and how far theory and measurement are apart: {gallery_page(study.name)}[/]",
+            soft_wrap=True,
+        )
 
 
 def gallery_page(name: str) -> str:
-    """The address of a study's page: on the site that the package names, if it does, else where `make docs` writes it."""
+    """The address of a study's page: on the site that the package names, if it does, else where
+    `make docs` writes it.
+    """
     from importlib.metadata import metadata
 
     urls = dict(url.split(", ", 1) for url in metadata("orderparam").get_all("Project-URL") or [])

@@ -1,4 +1,6 @@
-"""The parameters of one theory or experiment, as its contract says: meaning, what is allowed, default."""
+"""The parameters of one theory or experiment, as its contract says: meaning, what is allowed,
+default.
+"""
 
 import dataclasses
 import inspect
@@ -24,7 +26,10 @@ def one_verb(name: str) -> None:
         fields.columns[0].no_wrap = True
         for field, meaning, allowed, default in system.rows:
             fields.add_row(
-                field, plain(meaning or ""), plain(allowed or ""), "[bold]needed[/]" if default is None else plain(default)
+                field,
+                plain(meaning or ""),
+                plain(allowed or ""),
+                "[bold]needed[/]" if default is None else plain(default),
             )
         out.print(fields)
     if verb.options:
@@ -48,7 +53,9 @@ def described(name: str) -> Described:
 
 
 def check_fields(name: str, given: Sequence[str]) -> None:
-    """Refuses names of fields and options that a theory or experiment has not, if its description is kept."""
+    """Refuses names of fields and options that a theory or experiment has not, if its description
+    is kept.
+    """
     known = kept(full_name(name), source_files())
     if known is not None and known.systems:
         fitting(known.systems, [option for option, *_ in known.options], heads_of(given))
@@ -74,7 +81,9 @@ def _described(name: str) -> Described:
     ]
     observables = list(dict.fromkeys(name for result in verb.results for name in result.dims()))
     kind = "theory" if isinstance(verb, Theory) else "experiment"
-    return Described(verb.name, kind, inspect.cleandoc(verb.fn.__doc__ or ""), systems, options, observables)
+    return Described(
+        verb.name, kind, inspect.cleandoc(verb.fn.__doc__ or ""), systems, options, observables
+    )
 
 
 def systems_of() -> list[tuple[str, str]]:
@@ -89,7 +98,11 @@ def systems_of() -> list[tuple[str, str]]:
 
 def _named(value: Any) -> Any:
     """A value, or the name it goes by."""
-    return value if isinstance(value, str | int | float | tuple | type(None)) else getattr(value, "name", type(value).__name__)
+    return (
+        value
+        if isinstance(value, str | int | float | tuple | type(None))
+        else getattr(value, "name", type(value).__name__)
+    )
 
 
 def _allowed(declaration: "Declaration") -> str:
@@ -101,6 +114,13 @@ def _allowed(declaration: "Declaration") -> str:
         return f"made by {', '.join(names)}" if names else "made in Python"
     array = "" if () in declaration.shapes else f"array ({', '.join(declaration.shapes[0])}), "
     if declaration.kind == "structure":
-        kinds = [kind.__name__ for kind in declaration.annotations if isinstance(kind, type) and kind is not type(None)]
-        return " or ".join({"int": "an integer", "float": "a number", "bool": "true or false"}.get(kind, kind) for kind in kinds)
+        kinds = [
+            kind.__name__
+            for kind in declaration.annotations
+            if isinstance(kind, type) and kind is not type(None)
+        ]
+        return " or ".join(
+            {"int": "an integer", "float": "a number", "bool": "true or false"}.get(kind, kind)
+            for kind in kinds
+        )
     return array + declaration.allowed

@@ -15,7 +15,12 @@ from orderparam.cli.terminal import console, plain
 
 
 def phases(
-    name: Annotated[str, typer.Argument(help="A theory (`orderparam list theories`).", autocompletion=completion.verbs)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A theory (`orderparam list theories`).", autocompletion=completion.verbs
+        ),
+    ],
     settings: Annotated[
         list[str],
         typer.Argument(
@@ -25,19 +30,35 @@ def phases(
         ),
     ],
     order: Annotated[
-        str | None, typer.Option("--order", metavar="OBSERVABLE", help="The order parameter (default: the theory's first).")
+        str | None,
+        typer.Option(
+            "--order",
+            metavar="OBSERVABLE",
+            help="The order parameter (default: the theory's first).",
+        ),
     ] = None,
     level: Annotated[
         str | None,
         typer.Option(
-            "--level", help="The value that parts the phases, or middle (default: where it vanishes, jumps or diverges)."
+            "--level",
+            help="The value that parts the phases, or middle (default: where it vanishes, jumps or diverges).",
         ),
     ] = None,
-    resolution: Annotated[int, typer.Option("--resolution", help="Squares along each axis: 8, 16, 32, 64, ...")] = 32,
-    seeds: Annotated[int | None, typer.Option("--seeds", help="Runs at each point, for an experiment along one field.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of the result (default: results/phases-...).")] = None,
+    resolution: Annotated[
+        int, typer.Option("--resolution", help="Squares along each axis: 8, 16, 32, 64, ...")
+    ] = 32,
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", help="Runs at each point, for an experiment along one field."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder of the result (default: results/phases-...)."),
+    ] = None,
 ) -> None:
-    """Phase diagram of a theory in the plane of two fields, or its transition along one. Again, it goes on where it stopped."""
+    """Phase diagram of a theory in the plane of two fields, or its transition along one. Again, it
+    goes on where it stopped.
+    """
     with clear_errors(), warnings_in_one_line(), within_memory():
         from orderparam.cli.ranges import is_range, plane_range
         from orderparam.core.given import assignments, read
@@ -46,7 +67,9 @@ def phases(
         given = assignments(settings)
         over = {field: plane_range(field, text) for field, text in given.items() if is_range(text)}
         if len(over) not in (1, 2):
-            raise ValueError(f"{len(over)} ranges are given: write one or two as NAME=LOW:HIGH or NAME=LOW:HIGH:log")
+            raise ValueError(
+                f"{len(over)} ranges are given: write one or two as NAME=LOW:HIGH or NAME=LOW:HIGH:log"
+            )
         if not 8 <= resolution <= 1024:
             raise ValueError(f"--resolution {resolution}: must be 8, 16, 32, ... 1024")
         if seeds is not None and not 4 <= seeds <= SEEDS:
@@ -62,18 +85,38 @@ def phases(
         parting = None if level is None else level if level == MIDDLE else _number(level)
         verb = find(name)
         if isinstance(verb, Experiment) and len(over) == 2:
-            raise ValueError(f"{verb.name} is an experiment: its transition is measured along one field; give one range")
+            raise ValueError(
+                f"{verb.name} is an experiment: its transition is measured along one field; give one range"
+            )
         first = {field: str(ends[0]) for field, ends in over.items()}
         system, options = read(verb, {**given, **first}, {})
         order = order or next(iter(verb.results[0].dims()))
-        folder = out or Path("results") / result_folder(f"phases-{verb.name}", "quick", {**given, "order": order})
+        folder = out or Path("results") / result_folder(
+            f"phases-{verb.name}", "quick", {**given, "order": order}
+        )
         asked, screen = partial(verb, **options), console()
         if len(over) == 1:
-            found = transition(asked, system, over, order=order, level=parting, seeds=seeds, store=folder / "points")
+            found = transition(
+                asked,
+                system,
+                over,
+                order=order,
+                level=parting,
+                seeds=seeds,
+                store=folder / "points",
+            )
             screen.print(plain(repr(found)), highlight=False, soft_wrap=True)
             return
         with screen.status("evaluating the plane"):
-            plane = phase_diagram(asked, system, over, order=order, level=parting, resolution=resolution, store=folder / "points")
+            plane = phase_diagram(
+                asked,
+                system,
+                over,
+                order=order,
+                level=parting,
+                resolution=resolution,
+                store=folder / "points",
+            )
         screen.print(plain(repr(plane)), highlight=False, soft_wrap=True)
         write(plane, folder)
         save(plane.figure(), folder / "figure")
@@ -88,4 +131,6 @@ def _number(level: str) -> float:
     try:
         return float(level)
     except ValueError:
-        raise ValueError(f"--level {level}: must be a number, or middle for the middle of the range of values") from None
+        raise ValueError(
+            f"--level {level}: must be a number, or middle for the middle of the range of values"
+        ) from None

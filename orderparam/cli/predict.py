@@ -21,12 +21,20 @@ def predict(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="Your data (.csv, .tsv, .parquet, .feather, .xlsx, .npz, .npy), or: digits, mnist, cifar10."
+            metavar="FILE",
+            help="Your data (.csv, .tsv, .parquet, .feather, .xlsx, .npz, .npy), or: digits, mnist, cifar10.",
         ),
     ],
-    target: Annotated[str | None, typer.Option("--target", help="Column or array to predict; several with commas.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", help="Column or array to predict; several with commas."),
+    ] = None,
     task: Annotated[
-        str | None, typer.Option("--task", help="regression, even-odd, A-vs-B, A-vs-rest, one-hot (default: from the target).")
+        str | None,
+        typer.Option(
+            "--task",
+            help="regression, even-odd, A-vs-B, A-vs-rest, one-hot (default: from the target).",
+        ),
     ] = None,
     arch: Annotated[
         str,
@@ -38,7 +46,12 @@ def predict(
         ),
     ] = AUTOMATIC,
     temperature: Annotated[
-        float | None, typer.Option("--temperature", min=0, help="Ridge on the Gram matrix (default: the best by leave-one-out).")
+        float | None,
+        typer.Option(
+            "--temperature",
+            min=0,
+            help="Ridge on the Gram matrix (default: the best by leave-one-out).",
+        ),
     ] = None,
     estimator: Annotated[
         str | None,
@@ -59,22 +72,42 @@ def predict(
         ),
     ] = None,
     groups: Annotated[
-        str | None, typer.Option("--groups", metavar="COLUMN", help="Rows of one group are held out together.")
+        str | None,
+        typer.Option("--groups", metavar="COLUMN", help="Rows of one group are held out together."),
     ] = None,
     time: Annotated[
-        str | None, typer.Option("--time", metavar="COLUMN", help="Held-out rows are later than those learned.")
+        str | None,
+        typer.Option(
+            "--time", metavar="COLUMN", help="Held-out rows are later than those learned."
+        ),
     ] = None,
     missing: Annotated[
         str | None,
-        typer.Option("--missing", metavar="WORD[,WORD...]", help="Words that stand for a gap, beside NA and the like."),
+        typer.Option(
+            "--missing",
+            metavar="WORD[,WORD...]",
+            help="Words that stand for a gap, beside NA and the like.",
+        ),
     ] = None,
     width: Annotated[
-        str | None, typer.Option("--width", metavar="N[,N...]", help="Also: what a Bayesian network of these widths would gain.")
+        str | None,
+        typer.Option(
+            "--width",
+            metavar="N[,N...]",
+            help="Also: what a Bayesian network of these widths would gain.",
+        ),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point.")] = 16,
-    out: Annotated[Path | None, typer.Option("--out", help="New folder of the result (default: results/predict-NAME).")] = None,
+    seeds: Annotated[
+        int,
+        typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point."),
+    ] = 16,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="New folder of the result (default: results/predict-NAME)."),
+    ] = None,
 ) -> None:
-    """Predict the learning curve of your own data, out to 100 times as many examples as you have."""
+    """Predict the learning curve of your own data, out to 100 times as many examples as you
+    have."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_file(file)
         archs = [] if arch == AUTOMATIC else arch.split(",")
@@ -95,7 +128,9 @@ def predict(
         with free_folder(out, f"predict-{Path(problem.name.split('/')[0]).stem}") as folder:
             if goal is not None:
                 check_goal(problem, reach, goal)
-            result = forecast_problem(problem, estimator=estimator, arch=archs or None, ridge=temperature, orders=seeds)
+            result = forecast_problem(
+                problem, estimator=estimator, arch=archs or None, ridge=temperature, orders=seeds
+            )
             print_sentences(result, goal)
             print_columns(problem)
             print_forecast(result, folder)
@@ -109,16 +144,26 @@ def words_for_gaps(text: str | None) -> list[str]:
     """The words of `--missing`. Raises `ValueError` for an empty one."""
     words = [] if text is None else [word.strip() for word in text.split(",")]
     if not all(words):
-        raise ValueError(f"--missing {text!r}: write one or more words with commas between them, such as x,unknown")
+        raise ValueError(
+            f"--missing {text!r}: write one or more words with commas between them, such as x,unknown"
+        )
     return words
 
 
-MEASURES = {"share": "test_error", "error_rate": "error_rate", "rmse": "rmse", "r2": "r2", "log_loss": "log_loss"}
+MEASURES = {
+    "share": "test_error",
+    "error_rate": "error_rate",
+    "rmse": "rmse",
+    "r2": "r2",
+    "log_loss": "log_loss",
+}
 Goal = tuple[float, str | None]
 
 
 def goal_of(text: str) -> Goal:
-    """What --reach asks for: a number, and the measure that it is of (None: not said). Raises `ValueError` for anything else."""
+    """What --reach asks for: a number, and the measure that it is of (None: not said). Raises
+    `ValueError` for anything else.
+    """
     name, _, value = text.rpartition("=")
     percent = value.endswith("%")
     try:
@@ -127,7 +172,9 @@ def goal_of(text: str) -> Goal:
         number = math.nan
     if not (0 < number < math.inf) or name not in ("", *MEASURES):
         allowed = ", ".join(f"{one}=NUMBER" for one in MEASURES)
-        raise ValueError(f"--reach {text}: must be a finite number > 0, a percentage, or one of {allowed}")
+        raise ValueError(
+            f"--reach {text}: must be a finite number > 0, a percentage, or one of {allowed}"
+        )
     measure = MEASURES[name] if name else "error_rate" if percent else None
     if number >= 1 and measure in ("r2", "error_rate"):
         raise ValueError(f"--reach {text}: must be below 1")
@@ -139,10 +186,22 @@ def check_goal(problem: "Problem", text: str | None, goal: Goal) -> None:
     known = (
         "test_error",
         "r2",
-        *(("error_rate", "log_loss") if problem.classes else ("rmse",) if len(problem.names) == 1 else ()),
+        *(
+            ("error_rate", "log_loss")
+            if problem.classes
+            else ("rmse",)
+            if len(problem.names) == 1
+            else ()
+        ),
     )
     if goal[1] is not None and goal[1] not in known:
-        what = "classes" if problem.classes else "numbers" if len(problem.names) == 1 else "several targets"
+        what = (
+            "classes"
+            if problem.classes
+            else "numbers"
+            if len(problem.names) == 1
+            else "several targets"
+        )
         allowed = ", ".join(one for one, name in MEASURES.items() if name in known)
         raise ValueError(f"--reach {text}: of {what} must be one of {allowed}")
 
@@ -152,14 +211,25 @@ def print_sentences(result: "Forecast", goal: Goal | None) -> None:
     out = console()
     for one in (result, result.best):
         if one is not None:
-            which = "" if result.best is None else ", asked for" if one is result else ", the best of those compared"
+            which = (
+                ""
+                if result.best is None
+                else ", asked for"
+                if one is result
+                else ", the best of those compared"
+            )
             out.print(
-                f"[bold]{plain(one.learner + which)}.[/] {plain(one.sentence(*(goal or ())))}", highlight=False, soft_wrap=True
+                f"[bold]{plain(one.learner + which)}.[/] {plain(one.sentence(*(goal or ())))}",
+                highlight=False,
+                soft_wrap=True,
             )
             if one.problem.classes:
                 last = one.measured.isel(n_train=-1).mean("seed")
                 sure, right = float(last["confidence"]), 1 - float(last["error_rate"])
-                out.print(f"Its probabilities say {sure:.1%} on average, and it is right in {right:.1%}.", highlight=False)
+                out.print(
+                    f"Its probabilities say {sure:.1%} on average, and it is right in {right:.1%}.",
+                    highlight=False,
+                )
     out.print()
 
 
@@ -172,7 +242,9 @@ def print_columns(problem: "Problem") -> None:
     for one in problem.columns:
         alike.setdefault((one.kind, one.done), []).append(one)
     for (kind, done), ones in alike.items():
-        names = ", ".join(one.name for one in ones[:6]) + (f", … ({len(ones)})" if len(ones) > 6 else "")
+        names = ", ".join(one.name for one in ones[:6]) + (
+            f", … ({len(ones)})" if len(ones) > 6 else ""
+        )
         table.add_row(plain(names), kind, plain(done), str(sum(one.inputs for one in ones)))
     console().print(table, "")
 
@@ -193,14 +265,22 @@ def print_forecast(result: "Forecast", folder: Path) -> None:
         if len(problem.names) == 1
         else ()
     )
-    table = new_table("examples", "measured error", "predicted", "95 % interval", *names, right=True)
+    table = new_table(
+        "examples", "measured error", "predicted", "95 % interval", *names, right=True
+    )
     mean, error = estimate(result.measured, "test_error")
     measured = [int(n) for n in result.measured["n_train"].values]
     for n in [*measured[:-1:2], measured[-1], *(result.examples * k for k in (2, 3, 10, 30, 100))]:
         value, low, high = result.at(n)
-        shown = with_error(float(mean.sel(n_train=n)), float(error.sel(n_train=n))) if n in measured else ""
+        shown = (
+            with_error(float(mean.sel(n_train=n)), float(error.sel(n_train=n)))
+            if n in measured
+            else ""
+        )
         times = f" ({n // result.examples} x your data)" if n > result.examples else ""
-        table.add_row(f"{n}{times}", shown, f"{value:.4g}", f"{low:.3g} to {high:.3g}", *_further(result, n))
+        table.add_row(
+            f"{n}{times}", shown, f"{value:.4g}", f"{low:.3g} to {high:.3g}", *_further(result, n)
+        )
     out.print(table)
     low, high = (share * result.leave_one_out for share in result.law.floor_interval)
     lines = [
@@ -222,8 +302,15 @@ def print_forecast(result: "Forecast", folder: Path) -> None:
 
 def _further(result: "Forecast", n: int) -> list[str]:
     if result.problem.classes:
-        return ["{:.3g} ({:.2g} to {:.2g})".format(*result.at(n, name)) for name in ("error_rate", "log_loss")]
-    return ["{:.4g} ({:.3g} to {:.3g})".format(*result.in_units(n))] if len(result.problem.names) == 1 else []
+        return [
+            "{:.3g} ({:.2g} to {:.2g})".format(*result.at(n, name))
+            for name in ("error_rate", "log_loss")
+        ]
+    return (
+        ["{:.4g} ({:.3g} to {:.3g})".format(*result.in_units(n))]
+        if len(result.problem.names) == 1
+        else []
+    )
 
 
 def print_answers(result: "Forecast") -> None:
@@ -235,7 +322,9 @@ def print_answers(result: "Forecast") -> None:
     table.add_row("twice the rows", f"{-gain:+.1%} ({-most:+.1%} to {-least:+.1%})")
     if result.columns_halved:
         ratio, low, high = (one - 1 for one in result.columns_halved)
-        table.add_row("half of the columns, drawn at random", f"{ratio:+.1%} ({low:+.1%} to {high:+.1%})")
+        table.add_row(
+            "half of the columns, drawn at random", f"{ratio:+.1%} ({low:+.1%} to {high:+.1%})"
+        )
     own = next((one for one in result.compared if one.name == result.learner), None)
     for one in result.compared:
         if own is not None and one is not own:
@@ -244,11 +333,15 @@ def print_answers(result: "Forecast") -> None:
             words = f"{ratio:+.1%} ({low:+.1%} to {high:+.1%}); error {one.error:.4g}{wrong} with {one.examples} rows"
             table.add_row(plain(f"{one.name} instead"), words)
     if result.estimator is None and result.ridge != result.best_ridge:
-        table.add_row(f"the best ridge, {result.best_ridge:.3g}", "not measured here: leave --temperature out")
+        table.add_row(
+            f"the best ridge, {result.best_ridge:.3g}", "not measured here: leave --temperature out"
+        )
     out.print(table)
     if result.estimator is None:
         chosen = result.candidates[0]
-        kernels = new_table(f"networks, on {chosen.examples} rows", "log evidence", "leave-one-out error there")
+        kernels = new_table(
+            f"networks, on {chosen.examples} rows", "log evidence", "leave-one-out error there"
+        )
         for kernel in result.candidates:
             used = " (used: largest evidence)" if kernel is chosen else ""
             evidence = f"{kernel.log_evidence * kernel.examples:.1f}"
@@ -276,22 +369,41 @@ def _widths(result: "Forecast", widths: list[float]) -> None:
     data = problem.dataset or Dataset(problem.inputs, np.zeros(len(shuffled)), problem.name)
     targets = Targets(problem.task, shuffled, problem.targets[shuffled])
     report = predict_width(
-        data.take(shuffled), targets, widths, temperature=result.ridge, depth=int(size.split("x")[0]), activation=activation
+        data.take(shuffled),
+        targets,
+        widths,
+        temperature=result.ridge,
+        depth=int(size.split("x")[0]),
+        activation=activation,
     )
     print_widths(report)
 
 
 def print_widths(report: Any) -> None:
     """What networks of finite width would gain over their infinite limit."""
-    table = new_table("width", "error of the average network", "of one network", "gain over infinite width", right=True)
+    table = new_table(
+        "width",
+        "error of the average network",
+        "of one network",
+        "gain over infinite width",
+        right=True,
+    )
     for width in report["width"].values:
         row = report.sel(width=width)
         doubt = "" if bool(row["trusted"]) else " (theory unsure)"
         errors = (f"{float(row[name]):.4g}" for name in ("test_bias", "test_error"))
         table.add_row(f"{width:g}", *errors, f"{float(row['gain']):+.1%}{doubt}")
-    table.add_row("infinite", *(f"{float(report[f'infinite_{name}']):.4g}" for name in ("test_bias", "test_error")), "")
+    table.add_row(
+        "infinite",
+        *(f"{float(report[f'infinite_{name}']):.4g}" for name in ("test_bias", "test_error")),
+        "",
+    )
     out = console()
-    out.print(f"\nfinite width, {report.attrs['n_train']} training examples, T = {report.attrs['temperature']:.3g},")
-    out.print("squared errors on held-out examples as shares of the variance; gain: of one network from the posterior")
+    out.print(
+        f"\nfinite width, {report.attrs['n_train']} training examples, T = {report.attrs['temperature']:.3g},"
+    )
+    out.print(
+        "squared errors on held-out examples as shares of the variance; gain: of one network from the posterior"
+    )
     out.print(table)
     out.print(report.attrs["verdict"], highlight=False)

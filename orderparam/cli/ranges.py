@@ -1,4 +1,6 @@
-"""What is swept: `n_train=10:1000:50:log`, `temperature=0.1,0.2`, and the ranges of a plane, `temperature=0.01:1`."""
+"""What is swept: `n_train=10:1000:50:log`, `temperature=0.1,0.2`, and the ranges of a plane,
+`temperature=0.01:1`.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +36,9 @@ def grid_of(texts: Sequence[str]) -> dict[str, list[float | str]]:
 def swept(text: str) -> tuple[str, list[float | str]]:
     """A field and its values from "x=lo:hi:n[:log]" or "x=a,b,c"."""
     name, equals, value = (part.strip() for part in text.partition("="))
-    wrong = ValueError(f"--over {text}: write NAME=LOW:HIGH:NUMBER, NAME=LOW:HIGH:NUMBER:log or NAME=A,B,C")
+    wrong = ValueError(
+        f"--over {text}: write NAME=LOW:HIGH:NUMBER, NAME=LOW:HIGH:NUMBER:log or NAME=A,B,C"
+    )
     if not equals or not value or not all(name.split(".")):
         raise wrong
     if ":" not in value:
@@ -43,15 +47,27 @@ def swept(text: str) -> tuple[str, list[float | str]]:
         return name, list(numbers if len(numbers) == len(parts) else parts)
     low, high, count, *scale = (*value.split(":"), "", "")[: max(3, value.count(":") + 1)]
     first, last, points = _number(low), _number(high), _number(count)
-    if first is None or last is None or points is None or not points.is_integer() or scale not in ([], ["log"], ["linear"]):
+    if (
+        first is None
+        or last is None
+        or points is None
+        or not points.is_integer()
+        or scale not in ([], ["log"], ["linear"])
+    ):
         raise wrong
     if not 2 <= points <= _POINTS:
-        raise ValueError(f"--over {text}: the number of values must be at least 2 and at most {_POINTS}")
+        raise ValueError(
+            f"--over {text}: the number of values must be at least 2 and at most {_POINTS}"
+        )
     if scale == ["log"] and not (first > 0 and last > 0):
         raise ValueError(f"--over {text}: a logarithmic range must be positive")
     import numpy as np
 
-    made = np.geomspace(first, last, int(points)) if scale == ["log"] else np.linspace(first, last, int(points))
+    made = (
+        np.geomspace(first, last, int(points))
+        if scale == ["log"]
+        else np.linspace(first, last, int(points))
+    )
     return name, made.tolist()
 
 

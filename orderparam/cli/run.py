@@ -14,20 +14,43 @@ from orderparam.core.registry import outline
 
 
 def run(
-    name: Annotated[str, typer.Argument(help="A study (`orderparam list` shows them), or one of your own: FILE.py:NAME.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A study (`orderparam list` shows them), or one of your own: FILE.py:NAME."
+        ),
+    ],
     size: Annotated[
-        str, typer.Option("--size", help="quick, gallery (what the documentation shows) or full (the source's sizes).")
+        str,
+        typer.Option(
+            "--size",
+            help="quick, gallery (what the documentation shows) or full (the source's sizes).",
+        ),
     ] = "quick",
     full: Annotated[bool, typer.Option("--full", help="The same as --size full.")] = False,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a parameter; may be repeated.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Change a parameter; may be repeated."),
     ] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", help="Number of independent repetitions (--set seeds=N).")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of the result (default: results/NAME-SETTINGS).")] = None,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Local processes for the experiments.")] = None,
-    dask: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="Dask scheduler for the experiments.")] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", help="Number of independent repetitions (--set seeds=N)."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder of the result (default: results/NAME-SETTINGS)."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Local processes for the experiments.")
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option("--dask", metavar="ADDRESS", help="Dask scheduler for the experiments."),
+    ] = None,
 ) -> None:
-    """Run a study: theories and experiment, agreement table, figure, result. Interrupted, it goes on where it stopped."""
+    """Run a study: theories and experiment, agreement table, figure, result. Interrupted, it goes
+    on where it stopped.
+    """
     with clear_errors(), warnings_in_one_line(), within_memory():
         if workers is not None and dask is not None:
             raise ValueError("--workers and --dask exclude one another")

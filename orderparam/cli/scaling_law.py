@@ -17,36 +17,76 @@ _BEYOND = (10.0, 100.0)  # times the largest compute of the runs
 
 
 def scaling_law(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Your runs (.csv, .tsv, .json, .jsonl, .parquet ...).")],
-    loss: Annotated[str, typer.Option("--loss", help="Column of the loss that was reached.")] = "loss",
-    params: Annotated[str | None, typer.Option("--params", help="Column of the number of parameters N.")] = None,
-    data: Annotated[str | None, typer.Option("--data", help="Column of the number of samples or tokens D.")] = None,
-    unique: Annotated[str | None, typer.Option("--unique", help="Column of the different ones among them.")] = None,
-    run: Annotated[str | None, typer.Option("--run", help="Column of the run's name, where each logged step is a row.")] = None,
-    runs: Annotated[Path | None, typer.Option("--runs", help="A second table: sizes of each run, by name.")] = None,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="Your runs (.csv, .tsv, .json, .jsonl, .parquet ...)."),
+    ],
+    loss: Annotated[
+        str, typer.Option("--loss", help="Column of the loss that was reached.")
+    ] = "loss",
+    params: Annotated[
+        str | None, typer.Option("--params", help="Column of the number of parameters N.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", help="Column of the number of samples or tokens D.")
+    ] = None,
+    unique: Annotated[
+        str | None, typer.Option("--unique", help="Column of the different ones among them.")
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", help="Column of the run's name, where each logged step is a row."),
+    ] = None,
+    runs: Annotated[
+        Path | None, typer.Option("--runs", help="A second table: sizes of each run, by name.")
+    ] = None,
     form: Annotated[
-        str, typer.Option("--form", help="additive, kaplan, repeated; offset, power, broken; auto: chosen from your runs.")
+        str,
+        typer.Option(
+            "--form",
+            help="additive, kaplan, repeated; offset, power, broken; auto: chosen from your runs.",
+        ),
     ] = "auto",
     compute: Annotated[
         str | None,
-        typer.Option("--compute", metavar="C[,C...]", help="Budgets to share out (default: 10 and 100 times the largest)."),
+        typer.Option(
+            "--compute",
+            metavar="C[,C...]",
+            help="Budgets to share out (default: 10 and 100 times the largest).",
+        ),
     ] = None,
-    flops: Annotated[float, typer.Option("--flops", help="Operations of a parameter and a sample.")] = 6.0,
-    bootstrap: Annotated[int, typer.Option("--bootstrap", min=20, max=10_000, help="Fits to runs drawn again.")] = 200,
+    flops: Annotated[
+        float, typer.Option("--flops", help="Operations of a parameter and a sample.")
+    ] = 6.0,
+    bootstrap: Annotated[
+        int, typer.Option("--bootstrap", min=20, max=10_000, help="Fits to runs drawn again.")
+    ] = 200,
     out: Annotated[
-        Path | None, typer.Option("--out", help="New folder of the result (default: results/scaling-law-NAME).")
+        Path | None,
+        typer.Option("--out", help="New folder of the result (default: results/scaling-law-NAME)."),
     ] = None,
 ) -> None:
-    """Fit the scaling law of your own training runs: exponents, floor, the best size for a budget, what they cannot tell."""
+    """Fit the scaling law of your own training runs: exponents, floor, the best size for a budget,
+    what they cannot tell.
+    """
     with clear_errors(), warnings_in_one_line(), within_memory():
         if params is None and data is None:
-            raise ValueError("name the column of the sizes: --params COLUMN, --data COLUMN, or both")
+            raise ValueError(
+                "name the column of the sizes: --params COLUMN, --data COLUMN, or both"
+            )
         budgets = _budgets(compute)
         from orderparam.analysis.scaling_law import scaling_law as fit
         from orderparam.analysis.scaling_law.tables import read_runs
 
         chosen = read_runs(
-            file, loss=loss, parameters=params, samples=data, unique=unique, run=run, configuration=runs, flops=flops
+            file,
+            loss=loss,
+            parameters=params,
+            samples=data,
+            unique=unique,
+            run=run,
+            configuration=runs,
+            flops=flops,
         )
         with free_folder(out, f"scaling-law-{file.stem}") as folder:
             with console().status(f"fitting {len(chosen)} runs, {bootstrap} times again"):
@@ -54,7 +94,8 @@ def scaling_law(
             _print(law, budgets)
             _write(law, budgets, folder, file)
         console().print(
-            f"\nfigure: {plain(str(folder / 'figure.png'))}; numbers: {plain(str(folder / 'summary.json'))}", soft_wrap=True
+            f"\nfigure: {plain(str(folder / 'figure.png'))}; numbers: {plain(str(folder / 'summary.json'))}",
+            soft_wrap=True,
         )
 
 
@@ -62,7 +103,9 @@ def _budgets(text: str | None) -> list[float]:
     try:
         budgets = [float(part) for part in text.split(",")] if text else []
     except ValueError:
-        raise ValueError(f"--compute {text}: write one or more numbers, such as 1e21,1e23") from None
+        raise ValueError(
+            f"--compute {text}: write one or more numbers, such as 1e21,1e23"
+        ) from None
     if any(not 0 < budget < float("inf") for budget in budgets):
         raise ValueError(f"--compute {text}: must be positive and finite")
     return budgets
@@ -71,12 +114,17 @@ def _budgets(text: str | None) -> list[float]:
 def _shares(law: "ScalingLaw", budgets: list[float]) -> list[Any]:
     if law.runs.parameters is None or law.runs.samples is None:
         return []
-    return [law.allocate(budget) for budget in budgets or [times * float(law.runs.compute.max()) for times in _BEYOND]]
+    return [
+        law.allocate(budget)
+        for budget in budgets or [times * float(law.runs.compute.max()) for times in _BEYOND]
+    ]
 
 
 def _print(law: "ScalingLaw", budgets: list[float]) -> None:
     out = console()
-    out.print(f"[bold]{law.form}[/]: {len(law.runs)} runs, scatter {law.scatter:.2%}\n", highlight=False)
+    out.print(
+        f"[bold]{law.form}[/]: {len(law.runs)} runs, scatter {law.scatter:.2%}\n", highlight=False
+    )
     numbers = new_table("number", "value", "95 % interval", right=True)
     for name, value in law.values.items():
         interval = law.intervals[name]
@@ -84,7 +132,9 @@ def _print(law: "ScalingLaw", budgets: list[float]) -> None:
     out.print(numbers, "")
     if len(law.held_out) > 1:
         errors = ", ".join(f"{name} {error:.2%}" for name, error in law.held_out.items())
-        out.print(f"prediction error on the quarter of the runs with most compute, fitted to the other three: {errors}")
+        out.print(
+            f"prediction error on the quarter of the runs with most compute, fitted to the other three: {errors}"
+        )
     shares = _shares(law, budgets)
     if shares:
         best = new_table("compute", "best parameters", "samples", "loss", right=True)
@@ -100,7 +150,9 @@ def _print(law: "ScalingLaw", budgets: list[float]) -> None:
                 highlight=False,
             )
     if law.outliers:
-        out.print(f"runs far off the law, which hardly count: rows {', '.join(map(str, law.outliers[:10]))}")
+        out.print(
+            f"runs far off the law, which hardly count: rows {', '.join(map(str, law.outliers[:10]))}"
+        )
     for warning in law.warnings:
         out.print(f"[yellow]note:[/] {plain(warning)}")
 
@@ -117,21 +169,33 @@ def _write(law: "ScalingLaw", budgets: list[float], folder: Path, file: Path) ->
             return draw_law(law)
 
     runs = law.runs
-    columns = {"loss": runs.loss, "parameters": runs.parameters, "samples": runs.samples, "unique": runs.unique}
+    columns = {
+        "loss": runs.loss,
+        "parameters": runs.parameters,
+        "samples": runs.samples,
+        "unique": runs.unique,
+    }
     columns["fitted_loss"] = law.predict(runs.parameters, runs.samples, runs.unique)[0]
-    data = xr.Dataset({name: ("run", column) for name, column in columns.items() if column is not None})
+    data = xr.Dataset(
+        {name: ("run", column) for name, column in columns.items() if column is not None}
+    )
     summary = {
         "file": str(file),
         "runs": len(runs),
         "form": law.form,
         "values": law.values,
-        "intervals": {name: [interval.low, interval.high] for name, interval in law.intervals.items()},
+        "intervals": {
+            name: [interval.low, interval.high] for name, interval in law.intervals.items()
+        },
         "scatter": law.scatter,
         "outliers": law.outliers,
         "held_out": law.held_out,
         "warnings": law.warnings,
         "allocations": [
-            {"compute": share.compute, **{name: list(getattr(share, name)) for name in ("parameters", "samples", "loss")}}
+            {
+                "compute": share.compute,
+                **{name: list(getattr(share, name)) for name in ("parameters", "samples", "loss")},
+            }
             for share in _shares(law, budgets)
         ],
     }

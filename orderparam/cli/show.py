@@ -11,7 +11,10 @@ from orderparam.cli.errors import clear_errors
 
 def show(
     result: Annotated[
-        Path, typer.Argument(help="The folder of a finished run, or a study or the beginning of a folder's name: its newest run.")
+        Path,
+        typer.Argument(
+            help="The folder of a finished run, or a study or the beginning of a folder's name: its newest run."
+        ),
     ],
 ) -> None:
     """Print a finished run again: its parameters and its agreement table."""

@@ -25,27 +25,51 @@ _ASIDE = ("residual", "converged", "valid", "status", "seconds")
 
 def solve(
     name: Annotated[
-        str, typer.Argument(help="A theory or experiment (`orderparam list theories`).", autocompletion=completion.verbs)
+        str,
+        typer.Argument(
+            help="A theory or experiment (`orderparam list theories`).",
+            autocompletion=completion.verbs,
+        ),
     ],
     settings: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME=VALUE...", help="Fields of its system, and its options.", autocompletion=completion.arguments
+            metavar="NAME=VALUE...",
+            help="Fields of its system, and its options.",
+            autocompletion=completion.arguments,
         ),
     ] = None,
     over: Annotated[
         list[str] | None,
-        typer.Option("--over", metavar="NAME=LOW:HIGH:N[:log]", help="Sweep a field (or NAME=A,B,C); may be repeated."),
+        typer.Option(
+            "--over",
+            metavar="NAME=LOW:HIGH:N[:log]",
+            help="Sweep a field (or NAME=A,B,C); may be repeated.",
+        ),
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option("--against", metavar="EXPERIMENT", help="Measure the same too.", autocompletion=completion.experiments),
+        typer.Option(
+            "--against",
+            metavar="EXPERIMENT",
+            help="Measure the same too.",
+            autocompletion=completion.experiments,
+        ),
     ] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", help="Runs of an experiment at each point.")] = None,
-    show: Annotated[list[str] | None, typer.Option("--show", metavar="OBSERVABLE", help="What to print and draw.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of what is written (default: results/...).")] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", help="Runs of an experiment at each point.")
+    ] = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option("--show", metavar="OBSERVABLE", help="What to print and draw."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of what is written (default: results/...).")
+    ] = None,
 ) -> None:
-    """Solve one theory, or run one experiment, at numbers of your own: a result, or with --over a table, a figure and files."""
+    """Solve one theory, or run one experiment, at numbers of your own: a result, or with --over a
+    table, a figure and files.
+    """
     with clear_errors(), warnings_in_one_line(), within_memory():
         from orderparam.cli.ranges import grid_of
         from orderparam.core.given import assignments, read
@@ -58,20 +82,30 @@ def solve(
             full_name(asked)  # a name that there is not is refused before anything is imported
         given = assignments(settings or [])
         if twice := sorted(given.keys() & grid.keys()):
-            raise ValueError(f"{twice[0]} is given twice: {twice[0]}={given[twice[0]]} and by --over")
+            raise ValueError(
+                f"{twice[0]} is given twice: {twice[0]}={given[twice[0]]} and by --over"
+            )
         check_fields(name, [*given, *grid])
         from orderparam.core.sweep import sweep
         from orderparam.core.verb import Experiment
 
         verb, measured = find(name), None if against is None else find(against)
         if measured is not None and not isinstance(measured, Experiment):
-            raise ValueError(f"--against {against}: {measured.name} is a theory; name an experiment")
+            raise ValueError(
+                f"--against {against}: {measured.name} is a theory; name an experiment"
+            )
         if isinstance(verb, Experiment) and measured is not None:
-            raise ValueError(f"--against {against}: {verb.name} is an experiment itself; name a theory")
-        system, options = read(verb, {**given, **{field: str(values[0]) for field, values in grid.items()}}, {})
+            raise ValueError(
+                f"--against {against}: {verb.name} is an experiment itself; name a theory"
+            )
+        system, options = read(
+            verb, {**given, **{field: str(values[0]) for field, values in grid.items()}}, {}
+        )
         runs = (seeds or 4) if isinstance(verb, Experiment) or measured is not None else None
         if seeds is not None and runs is None:
-            raise ValueError(f"--seeds {seeds}: {verb.name} is a theory, which has no runs; --against EXPERIMENT adds one")
+            raise ValueError(
+                f"--seeds {seeds}: {verb.name} is a theory, which has no runs; --against EXPERIMENT adds one"
+            )
         if not grid and measured is None and not isinstance(verb, Experiment):
             _print_result(verb, verb(system, **options))
             return
@@ -81,8 +115,16 @@ def solve(
         for one, own in ((verb, options), (measured, {})):
             if one is not None:
                 several = runs if isinstance(one, Experiment) else None
-                data = sweep(partial(one, **own), system, grid, seeds=several, store=folder / f"{one.name}.zarr")
-                found[one.name] = _with_words(data, grid).assign_attrs(label=one.name.rpartition(".")[2].replace("_", " "))
+                data = sweep(
+                    partial(one, **own),
+                    system,
+                    grid,
+                    seeds=several,
+                    store=folder / f"{one.name}.zarr",
+                )
+                found[one.name] = _with_words(data, grid).assign_attrs(
+                    label=one.name.rpartition(".")[2].replace("_", " ")
+                )
         _report(found, measured, grid, show or [], folder, _title(verb.name, given))
 
 
@@ -97,9 +139,16 @@ def _print_result(verb: Any, result: Any) -> None:
 
 
 def _report(
-    found: dict[str, "xr.Dataset"], measured: Any, grid: dict[str, Any], show: Sequence[str], folder: Path, title: str
+    found: dict[str, "xr.Dataset"],
+    measured: Any,
+    grid: dict[str, Any],
+    show: Sequence[str],
+    folder: Path,
+    title: str,
 ) -> None:
-    """Prints what was swept, or how far it is from what was measured; writes all of it and draws what was asked for."""
+    """Prints what was swept, or how far it is from what was measured; writes all of it and draws
+    what was asked for.
+    """
     from orderparam.core.agreement import agreement
     from orderparam.core.study.table import tables
 
@@ -107,7 +156,9 @@ def _report(
     out = console()
     if measured is not None:
         theory, experiment = found
-        for table in tables(measured.name, agreement({theory: found[theory]}, found[experiment], names), out.width):
+        for table in tables(
+            measured.name, agreement({theory: found[theory]}, found[experiment], names), out.width
+        ):
             out.print(table)
             out.print()
     else:
@@ -123,7 +174,11 @@ def _report(
 
 def _with_words(data: "xr.Dataset", grid: dict[str, Any]) -> "xr.Dataset":
     """Coordinates of what is no number as words, also where a file keeps them otherwise."""
-    words = {name: [str(value) for value in values] for name, values in grid.items() if isinstance(values[0], str)}
+    words = {
+        name: [str(value) for value in values]
+        for name, values in grid.items()
+        if isinstance(values[0], str)
+    }
     return data.assign_coords(words)
 
 
@@ -136,12 +191,22 @@ def _observables(found: Sequence["xr.Dataset"], show: Sequence[str]) -> list[str
         if name not in known:
             raise ValueError(f"--show {name}: there is no such observable{nearest(name, known)}")
     first = found[0]
-    chosen = [str(name) for name, values in first.items() if values.dtype.kind == "f" and name not in _ASIDE]
-    return list(show) or [name for name in chosen if not (name.endswith("_error") and name.removesuffix("_error") in chosen)]
+    chosen = [
+        str(name)
+        for name, values in first.items()
+        if values.dtype.kind == "f" and name not in _ASIDE
+    ]
+    return list(show) or [
+        name
+        for name in chosen
+        if not (name.endswith("_error") and name.removesuffix("_error") in chosen)
+    ]
 
 
 def _columns(data: "xr.Dataset", names: Sequence[str], most: int) -> dict[str, "xr.DataArray"]:
-    """One column for each number of an observable, by its name and place; observables with more than `most` are left out."""
+    """One column for each number of an observable, by its name and place; observables with more
+    than `most` are left out.
+    """
     points = set(data["status"].dims)
     columns = {}
     for name in names:
@@ -151,12 +216,16 @@ def _columns(data: "xr.Dataset", names: Sequence[str], most: int) -> dict[str, "
         else:
             flat = data[name].stack(entry=own)
             for k in range(flat.sizes["entry"] if flat.sizes["entry"] <= most else 0):
-                columns[f"{name} {k + 1}"] = flat.isel(entry=k, drop=True).drop_vars(own, errors="ignore")
+                columns[f"{name} {k + 1}"] = flat.isel(entry=k, drop=True).drop_vars(
+                    own, errors="ignore"
+                )
     return columns
 
 
 def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
-    """A row for each point (the first and the last where there are too many), mean and error over runs, what fits."""
+    """A row for each point (the first and the last where there are too many), mean and error over
+    runs, what fits.
+    """
     import numpy as np
 
     from orderparam.core.agreement import estimate
@@ -170,7 +239,9 @@ def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
     for name, values in _columns(data, [name for name in names if name in data], _ENTRIES).items():
         mean, error = estimate(data.assign({name: values}), name)
         pairs = np.stack([one.transpose(*grid).values.ravel() for one in (mean, error)], axis=1)
-        cells[name] = [with_error(m, e) if np.isfinite(e) else f"{m:.8g}" for m, e in pairs.tolist()]
+        cells[name] = [
+            with_error(m, e) if np.isfinite(e) else f"{m:.8g}" for m, e in pairs.tolist()
+        ]
     marks = _marks(data, len(shape))
     table = new_table()
     used = 0
@@ -183,9 +254,20 @@ def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
     if any(marks):
         table.add_column("")
     count = len(marks)
-    for row in range(count) if count <= _ROWS else [*range(_ROWS // 2), -1, *range(count - _ROWS // 2, count)]:
+    for row in (
+        range(count)
+        if count <= _ROWS
+        else [*range(_ROWS // 2), -1, *range(count - _ROWS // 2, count)]
+    ):
         line = ["…"] * len(shown) if row < 0 else [cells[name][row] for name in shown]
-        table.add_row(*line, *([f"[yellow]{marks[row]}[/]" if row >= 0 and marks[row] else ""] if any(marks) else []))
+        table.add_row(
+            *line,
+            *(
+                [f"[yellow]{marks[row]}[/]" if row >= 0 and marks[row] else ""]
+                if any(marks)
+                else []
+            ),
+        )
     return table
 
 
@@ -196,13 +278,20 @@ def _marks(data: "xr.Dataset", dims: int) -> list[str]:
     from orderparam.core.program import FAILED, UNCONVERGED
 
     status = data["status"].values
-    valid = data["valid"].values.reshape((*status.shape, -1)).all(axis=-1) if "valid" in data else np.ones(status.shape, bool)
+    valid = (
+        data["valid"].values.reshape((*status.shape, -1)).all(axis=-1)
+        if "valid" in data
+        else np.ones(status.shape, bool)
+    )
     found = {
         "failed": status == FAILED,
         "not converged": valid & (status == UNCONVERGED),
         "not valid": ~valid & (status != FAILED),
     }
-    said = {word: np.reshape(there, (*there.shape[:dims], -1)).any(axis=-1).ravel() for word, there in found.items()}
+    said = {
+        word: np.reshape(there, (*there.shape[:dims], -1)).any(axis=-1).ravel()
+        for word, there in found.items()
+    }
     count = int(np.prod(status.shape[:dims]))
     return [", ".join(word for word, there in said.items() if there[k]) for k in range(count)]
 
@@ -219,7 +308,12 @@ def _without_solution(data: "xr.Dataset") -> list[str]:
     import numpy as np
 
     dims = [str(dim) for dim in data["status"].dims]
-    if "valid" not in data or data["valid"].dims != tuple(dims) or len(dims) != 1 or data[dims[0]].dtype.kind not in "if":
+    if (
+        "valid" not in data
+        or data["valid"].dims != tuple(dims)
+        or len(dims) != 1
+        or data[dims[0]].dtype.kind not in "if"
+    ):
         return []
     place, valid = data[dims[0]].values, data["valid"].values.astype(bool)
     if valid.all():
@@ -233,7 +327,9 @@ def _without_solution(data: "xr.Dataset") -> list[str]:
     low, high = (place[order][switch[0] + k] for k in (0, 1))
     side = "beyond" if valid[order][0] else "below"
     if len(switch) > 1:
-        return [f"{word} from {dims[0]} = {place[rows].min():g} to {place[rows].max():g}, with others between"]
+        return [
+            f"{word} from {dims[0]} = {place[rows].min():g} to {place[rows].max():g}, with others between"
+        ]
     return [f"{word} {side} {dims[0]} = {low if side == 'beyond' else high:g}"]
 
 
@@ -252,7 +348,10 @@ def _write_table(data: "xr.Dataset", file: Path) -> None:
 
     points = [str(dim) for dim in data["status"].dims]
     columns = _columns(data, [str(name) for name in data.data_vars], 1000)
-    arrays = [*_places(data, points), *(values.transpose(*points).values for values in columns.values())]
+    arrays = [
+        *_places(data, points),
+        *(values.transpose(*points).values for values in columns.values()),
+    ]
     aside = file.with_name(f".{file.name}.new")
     with open(aside, "w", newline="") as opened:
         writer = csv.writer(opened)
@@ -262,12 +361,16 @@ def _write_table(data: "xr.Dataset", file: Path) -> None:
 
 
 def _draw(found: dict[str, "xr.Dataset"], names: Sequence[str], folder: Path, title: str) -> str:
-    """Draws the observables that are one number at each point against the longest dimension; says where the figure is."""
+    """Draws the observables that are one number at each point against the longest dimension; says
+    where the figure is.
+    """
     from orderparam.plotting import Panel, house_style, save
     from orderparam.plotting.figure import figure_of, labelled
 
     data = next(iter(found.values()))
-    dims = sorted((str(dim) for dim in data["status"].dims if dim != "seed"), key=lambda dim: -data.sizes[dim])
+    dims = sorted(
+        (str(dim) for dim in data["status"].dims if dim != "seed"), key=lambda dim: -data.sizes[dim]
+    )
     numeric = [dim for dim in dims if data[dim].dtype.kind in "if"]
     drawn = [name for name in names if set(data[name].dims) == set(data["status"].dims)][:_PANELS]
     if not numeric or not drawn or len(dims) > 2:
@@ -277,7 +380,10 @@ def _draw(found: dict[str, "xr.Dataset"], names: Sequence[str], folder: Path, ti
     log = "x" if _is_log(data[x].values) else ""
     curves = labelled({one.attrs["label"]: one for one in found.values()})
     with house_style():
-        save(figure_of(curves, [Panel(x, y, by=by, log=log) for y in drawn], title=title), folder / "figure")
+        save(
+            figure_of(curves, [Panel(x, y, by=by, log=log) for y in drawn], title=title),
+            folder / "figure",
+        )
     return f"figure: {folder / 'figure.png'} (and .pdf); "
 
 
@@ -287,4 +393,6 @@ def _is_log(values: Any) -> bool:
     if len(values) < 3 or np.any(values <= 0):
         return False
     steps, ratios = np.diff(values), np.diff(np.log(values))
-    return float(np.ptp(ratios)) < float(np.ptp(steps)) * float(np.mean(ratios)) / float(np.mean(steps))
+    return float(np.ptp(ratios)) < float(np.ptp(steps)) * float(np.mean(ratios)) / float(
+        np.mean(steps)
+    )

@@ -16,11 +16,15 @@ class CurieWeiss(op.System):
     """n spins s = ±1 with energy -(1/2n) (sum s)^2, at a temperature in units of the coupling."""
 
     temperature: float = op.parameter("temperature T in units of the coupling", above=0)
-    spins: int = op.parameter("number n of spins, of the experiment", minimum=2, integer=True, default=500)
+    spins: int = op.parameter(
+        "number n of spins, of the experiment", minimum=2, integer=True, default=500
+    )
 
 
 class Magnetisation(op.Result):
-    """magnetisation: modulus of (1/n) sum s. residual, converged: of the equation that was solved; an experiment is exact."""
+    """magnetisation: modulus of (1/n) sum s. residual, converged: of the equation that was solved;
+    an experiment is exact.
+    """
 
     magnetisation: Float[Array, ""]
     residual: Float[Array, ""]
@@ -42,7 +46,8 @@ def glauber(system: CurieWeiss, key: PRNGKeyArray, *, sweeps: int = 200) -> Magn
 
     def update(total: Array, step_key: PRNGKeyArray) -> tuple[Array, Array]:
         site_key, flip_key = jax.random.split(step_key)
-        spin = jnp.where(jax.random.uniform(site_key) < (1 + total / n) / 2, 1.0, -1.0)  # a random one: up with (1 + m)/2
+        # a random one: up with (1 + m)/2
+        spin = jnp.where(jax.random.uniform(site_key) < (1 + total / n) / 2, 1.0, -1.0)
         up = jax.nn.sigmoid(2 * (total - spin) / n / system.temperature)
         turned = jnp.where(jax.random.uniform(flip_key) < up, 1.0, -1.0)
         return total + turned - spin, jnp.abs(total) / n
@@ -62,13 +67,21 @@ def glauber(system: CurieWeiss, key: PRNGKeyArray, *, sweeps: int = 200) -> Magn
     caption="$n$ = {spins} spins, {sweeps} sweeps, of which the second half is averaged.",
 )
 def curie_weiss(
-    spins: int = 500, sweeps: int = 200, seeds: int = 4, temperatures: tuple[float, ...] = (0.5, 0.7, 0.8)
+    spins: int = 500,
+    sweeps: int = 200,
+    seeds: int = 4,
+    temperatures: tuple[float, ...] = (0.5, 0.7, 0.8),
 ) -> list[op.Curve]:
     system = CurieWeiss(1.0, spins)
     grid = [0.3 + 0.02 * i for i in range(40)]
     return [
         op.Curve("mean field", mean_field, system, {"temperature": grid}),
         op.Curve(
-            "Glauber dynamics", partial(glauber, sweeps=sweeps), system, {"temperature": temperatures}, seeds, batch_seeds=True
+            "Glauber dynamics",
+            partial(glauber, sweeps=sweeps),
+            system,
+            {"temperature": temperatures},
+            seeds,
+            batch_seeds=True,
         ),
     ]

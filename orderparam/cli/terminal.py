@@ -36,14 +36,24 @@ def plain(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text in one line of bounded length; of a word that has no end, its beginning and its end."""
-    words = (word if len(word) <= _WORD else f"{word[: _WORD // 2]}…{word[-_WORD // 4 :]}" for word in text.split())
+    """The text in one line of bounded length; of a word that has no end, its beginning and its
+    end."""
+    words = (
+        word if len(word) <= _WORD else f"{word[: _WORD // 2]}…{word[-_WORD // 4 :]}"
+        for word in text.split()
+    )
     line = " ".join(words)
     return line if len(line) <= _LINE else f"{line[: _LINE // 2]} … {line[-_LINE // 4 :]}"
 
 
 def duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 100
+        else f"{seconds / 60:.0f} min"
+        if seconds < 6000
+        else f"{seconds / 3600:.1f} h"
+    )
 
 
 def short(value: Any) -> str:

@@ -1,4 +1,6 @@
-"""The contract: systems, theories, experiments and studies, the sweep that connects them, and where its points are kept."""
+"""The contract: systems, theories, experiments and studies, the sweep that connects them, and where
+its points are kept.
+"""
 
 from orderparam.core.on_demand import on_demand
 

@@ -1,4 +1,6 @@
-"""How far theory and measurement are apart, point by point: mean ± standard error, z-score, relative deviation."""
+"""How far theory and measurement are apart, point by point: mean ± standard error, z-score,
+relative deviation.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,16 +12,21 @@ from scipy import stats
 from orderparam.core.program import DONE, UNCONVERGED
 
 ENOUGH_RUNS = 4  # the scatter of fewer says too little about the error of their mean
-ZERO = 1e-6  # a theory is zero where it is smaller than this, relative to its largest value at the measured points
+# a theory is zero where it is smaller than this, relative to its largest value at the measured
+# points
+ZERO = 1e-6
 
 
-def estimate(measured: xr.Dataset, observable: str, converged: bool = True) -> tuple[xr.DataArray, xr.DataArray]:
+def estimate(
+    measured: xr.Dataset, observable: str, converged: bool = True
+) -> tuple[xr.DataArray, xr.DataArray]:
     """Mean over seeds of an observable and the standard error of that mean.
 
-    The error is the scatter over seeds, std / sqrt(n) with n - 1 in the variance. Where the result carries a standard error of
-    its own for every run (`X_error` beside `X`, from the effective samples of its chains), their pooled value, sqrt(sum of
-    squares)/n, is a lower bound and stands in for the scatter of a single run. Failed runs (NaN) and runs that did not converge
-    are left out; a single run without an error of its own has the error NaN.
+    The error is the scatter over seeds, std / sqrt(n) with n - 1 in the variance. Where the result
+    carries a standard error of its own for every run (`X_error` beside `X`, from the effective
+    samples of its chains), their pooled value, sqrt(sum of squares)/n, is a lower bound and stands
+    in for the scatter of a single run. Failed runs (NaN) and runs that did not converge are left
+    out; a single run without an error of its own has the error NaN.
 
     converged: False gives the mean over the runs that did not converge, and its error.
     """
@@ -34,45 +41,69 @@ def unconverged_runs(measured: xr.Dataset) -> xr.DataArray:
     return missed.sum("seed") if "seed" in missed.dims else missed
 
 
-def _pooled(measured: xr.Dataset, observable: str, converged: bool = True) -> tuple[xr.DataArray, ...]:
-    """Mean over seeds; its error by the scatter over seeds and by the runs' own errors (NaN where there is none); runs."""
+def _pooled(
+    measured: xr.Dataset, observable: str, converged: bool = True
+) -> tuple[xr.DataArray, ...]:
+    """Mean over seeds; its error by the scatter over seeds and by the runs' own errors (NaN where
+    there is none); runs.
+    """
     values = measured[observable].astype(float)
     if "status" in measured and set(measured["status"].dims) <= set(values.dims):
         values = values.where((measured["status"] == UNCONVERGED) != converged)
     own = measured.get(f"{observable}_error")
-    own = xr.full_like(values, np.nan) if own is None or own.dims != values.dims else own.astype(float)
+    own = (
+        xr.full_like(values, np.nan)
+        if own is None or own.dims != values.dims
+        else own.astype(float)
+    )
     if "seed" not in values.dims:
-        return values, xr.full_like(values, np.nan), own.where(values.notnull()), values.notnull().astype(int)
+        return (
+            values,
+            xr.full_like(values, np.nan),
+            own.where(values.notnull()),
+            values.notnull().astype(int),
+        )
     count = values.notnull().sum("seed")
     several = count.where(count > 1)
     variance = ((values - values.mean("seed")) ** 2).sum("seed") / (several - 1)
     known = (own.notnull() | values.isnull()).all("seed")
-    pooled = (own**2).where(values.notnull()).sum("seed").where(known & (count > 0)) ** 0.5 / count.where(count > 0)
+    pooled = (own**2).where(values.notnull()).sum("seed").where(
+        known & (count > 0)
+    ) ** 0.5 / count.where(count > 0)
     return values.mean("seed"), (variance / several) ** 0.5, pooled, count
 
 
-def agreement(theories: Mapping[str, xr.Dataset], measured: xr.Dataset, observables: Sequence[str]) -> dict[str, xr.Dataset]:
+def agreement(
+    theories: Mapping[str, xr.Dataset], measured: xr.Dataset, observables: Sequence[str]
+) -> dict[str, xr.Dataset]:
     """Every theory against one measurement at the measured points: observable -> table.
 
-    A table has the dimensions `theory` and those of the measured observable without `seed`: `theory_value`, `mean`,
-    `standard_error` (see `estimate`), `runs`, `unconverged` (runs that are left out because they did not converge),
-    `mean_of_all` (with them), `z`, `relative_deviation`, `resolution`, and `baseline` (theory).
+    A table has the dimensions `theory` and those of the measured observable without `seed`:
+    `theory_value`, `mean`, `standard_error` (see `estimate`), `runs`, `unconverged` (runs that are
+    left out because they did not converge), `mean_of_all` (with them), `z`, `relative_deviation`,
+    `resolution`, and `baseline` (theory).
 
-    relative_deviation is mean / theory - 1, and resolution the standard error over |theory|. Where the theory is smaller than a
-    millionth of its largest value at the measured points, that largest value stands in the denominator of both.
+    relative_deviation is mean / theory - 1, and resolution the standard error over |theory|. Where
+    the theory is smaller than a millionth of its largest value at the measured points, that largest
+    value stands in the denominator of both.
 
-    z is (mean - theory) / standard_error as a normal deviate: an error from the scatter of n runs is itself uncertain, so that z
-    is the number of standard deviations which is as improbable as the deviation is in Student's distribution with n - 1 degrees
-    of freedom. It is NaN where fewer than four runs, and no errors of their own, say how far is far.
+    z is (mean - theory) / standard_error as a normal deviate: an error from the scatter of n runs
+    is itself uncertain, so that z is the number of standard deviations which is as improbable as
+    the deviation is in Student's distribution with n - 1 degrees of freedom. It is NaN where fewer
+    than four runs, and no errors of their own, say how far is far.
 
-    Observables that only one side has, theories over dimensions that were not measured or have another length, and theories
-    without a converged value at a measured point are left out.
+    Observables that only one side has, theories over dimensions that were not measured or have
+    another length, and theories without a converged value at a measured point are left out.
     """
     tables = {}
     for name in observables:
         if name not in measured:
             continue
-        rows = {key: row for key, data in theories.items() if (row := _compared(data, measured, name)) is not None}
+        rows = {
+            key: row
+            for key, data in theories.items()
+            if (row := _compared(data, measured, name)) is not None
+        }
         if rows:
             table = xr.concat(rows.values(), xr.Variable("theory", list(rows)), join="outer")
             aside = [bool(theories[key].attrs.get("baseline", False)) for key in rows]
@@ -85,7 +116,10 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
     if name not in theory:
         return None
     for dim, size in theory[name].sizes.items():
-        if size > 1 and (dim not in measured[name].dims or (dim not in theory.coords and size != measured.sizes[dim])):
+        if size > 1 and (
+            dim not in measured[name].dims
+            or (dim not in theory.coords and size != measured.sizes[dim])
+        ):
             return None
     mean, scatter, own, runs = _pooled(measured, name)
     value = _at(theory, name, mean)
@@ -107,7 +141,9 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
             "mean": mean,
             "standard_error": error,
             "runs": runs,
-            "unconverged": missed.broadcast_like(mean) if set(missed.dims) <= set(mean.dims) else xr.zeros_like(runs),
+            "unconverged": missed.broadcast_like(mean)
+            if set(missed.dims) <= set(mean.dims)
+            else xr.zeros_like(runs),
             "mean_of_all": every.mean("seed") if "seed" in every.dims else every,
             "z": xr.where(by_scatter, _normal_deviate(ratio, runs - 1), ratio),
             "relative_deviation": deviation * np.sign(value + (value == 0)) / scale,
@@ -117,7 +153,9 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
 
 
 def _normal_deviate(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
-    """The normal deviate with the tail probability of Student's t; no more than 37, whose tail is the smallest number."""
+    """The normal deviate with the tail probability of Student's t; no more than 37, whose tail is
+    the smallest number.
+    """
     tail = stats.t.sf(np.abs(t.values), np.maximum(freedom.values, 1))
     return t.copy(data=np.sign(t.values) * stats.norm.isf(np.maximum(tail, np.finfo(float).tiny)))
 
@@ -128,16 +166,19 @@ def _at(theory: xr.Dataset, name: str, like: xr.DataArray) -> xr.DataArray:
     if "status" in theory:
         value = value.where(theory["status"] == DONE)
     value = value.isel({dim: 0 for dim in value.dims if dim not in like.dims}, drop=True)
-    shared: dict[Any, Any] = {dim: like[dim] for dim in value.dims if dim in like.dims and dim in like.coords}
+    shared: dict[Any, Any] = {
+        dim: like[dim] for dim in value.dims if dim in like.dims and dim in like.coords
+    }
     return value.reindex(shared).broadcast_like(like).transpose(*like.dims)
 
 
 def summary(tables: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
     """One record per theory and observable.
 
-    points: points compared; points_with_z, points_beyond_3: those with an error, and with |z| > 3; rms_z: root mean square of z,
-    1 within 1 / sqrt(2 points) where theory and measurement agree; median and worst relative deviation; resolution: median of the
-    standard error over the theory (see `agreement`); runs: fewest and most converged runs at a point. A `baseline` is recorded as
+    points: points compared; points_with_z, points_beyond_3: those with an error, and with |z| > 3;
+    rms_z: root mean square of z, 1 within 1 / sqrt(2 points) where theory and measurement agree;
+    median and worst relative deviation; resolution: median of the standard error over the theory
+    (see `agreement`); runs: fewest and most converged runs at a point. A `baseline` is recorded as
     one and is no disagreement.
     """
     records = []
@@ -145,7 +186,9 @@ def summary(tables: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
         for theory in table["theory"].values:
             part = table.sel(theory=theory)
             names = ("z", "relative_deviation", "resolution")
-            z, relative, resolution = (part[name].values[np.isfinite(part[name].values)] for name in names)
+            z, relative, resolution = (
+                part[name].values[np.isfinite(part[name].values)] for name in names
+            )
             runs = part["runs"].values[np.isfinite((part["mean"] - part["theory_value"]).values)]
             records.append(
                 {
@@ -156,8 +199,12 @@ def summary(tables: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
                     "points_with_z": int(z.size),
                     "points_beyond_3": int(np.sum(np.abs(z) > 3)),
                     "rms_z": float(np.sqrt(np.mean(z**2))) if z.size else None,
-                    "median_relative_deviation": float(np.median(np.abs(relative))) if relative.size else None,
-                    "worst_relative_deviation": float(relative[np.argmax(np.abs(relative))]) if relative.size else None,
+                    "median_relative_deviation": float(np.median(np.abs(relative)))
+                    if relative.size
+                    else None,
+                    "worst_relative_deviation": float(relative[np.argmax(np.abs(relative))])
+                    if relative.size
+                    else None,
                     "resolution": float(np.median(resolution)) if resolution.size else None,
                     "runs": [int(runs.min()), int(runs.max())] if runs.size else None,
                 }

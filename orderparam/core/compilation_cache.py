@@ -1,11 +1,14 @@
-"""Compiled programs are kept on disk from one process to the next, by JAX's persistent compilation cache.
+"""Compiled programs are kept on disk from one process to the next, by JAX's persistent compilation
+cache.
 
-They lie in the user's cache folder or in the one that `$ORDERPARAM_CACHE` names (`off`: nowhere), in a sub-folder for what a
-compiled program depends on besides its own text: versions and processor. All sub-folders together are bounded; what was not
-used for longest goes first. Each entry is under a digest of its name and content (`sealed_cache`). Who has set JAX's own
-`JAX_COMPILATION_CACHE_DIR` has chosen: that folder is left to JAX.
+They lie in the user's cache folder or in the one that `$ORDERPARAM_CACHE` names (`off`: nowhere),
+in a sub-folder for what a compiled program depends on besides its own text: versions and processor.
+All sub-folders together are bounded; what was not used for longest goes first. Each entry is under
+a digest of its name and content (`sealed_cache`). Who has set JAX's own `JAX_COMPILATION_CACHE_DIR`
+has chosen: that folder is left to JAX.
 
-Nothing here imports JAX, and nothing that is wrong with the folder stops a program: it is then compiled.
+Nothing here imports JAX, and nothing that is wrong with the folder stops a program: it is then
+compiled.
 """
 
 import atexit
@@ -29,13 +32,15 @@ _FOLDERS = "orderparam-*-jaxlib-*"
 
 
 def keep_programs(version: str) -> None:
-    """Turns the cache on for this process and those it starts, in the sub-folder of orderparam `version`.
+    """Turns the cache on for this process and those it starts, in the sub-folder of orderparam
+    `version`.
 
     Warns in one sentence when a folder that `$ORDERPARAM_CACHE` names cannot be used.
     """
     chosen = os.environ.get(ENVIRONMENT_VARIABLE, "")
     theirs = jax_setting("jax_compilation_cache_dir")
-    if theirs and not _is_ours(Path(theirs)):  # otherwise inherited from a process that ran this function
+    # otherwise inherited from a process that ran this function
+    if theirs and not _is_ours(Path(theirs)):
         return
     if chosen.lower() == "off" or not _loads_in_silence():
         set_jax("jax_compilation_cache_dir", None)
@@ -49,30 +54,43 @@ def keep_programs(version: str) -> None:
     except (OSError, ValueError) as error:
         if chosen:
             reason = getattr(error, "strerror", None) or error
-            warnings.warn(f"${ENVIRONMENT_VARIABLE} = {chosen!r} cannot keep compiled programs: {reason}", stacklevel=3)
+            warnings.warn(
+                f"${ENVIRONMENT_VARIABLE} = {chosen!r} cannot keep compiled programs: {reason}",
+                stacklevel=3,
+            )
         set_jax("jax_compilation_cache_dir", None)
         return
     set_jax("jax_compilation_cache_dir", str(folder))
     seal(_is_ours)
-    for name in ("jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_min_entry_size_bytes"):
+    for name in (
+        "jax_persistent_cache_min_compile_time_secs",
+        "jax_persistent_cache_min_entry_size_bytes",
+    ):
         if name.upper() not in os.environ:
             set_jax(name, 0)  # small programs are many: together they take longest
-    # JAX compiles what it cannot read and keeps what it cannot write in memory; saying so for each program helps nobody.
-    warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
+    # JAX compiles what it cannot read and keeps what it cannot write in memory; saying so for each
+    # program helps nobody.
+    warnings.filterwarnings(
+        "ignore", message="Error (reading|writing) persistent compilation cache entry"
+    )
     atexit.register(_tidy_now_and_then, root)
 
 
 def folder_of_programs() -> Path:
-    """That which `$ORDERPARAM_CACHE` names, or the user's. Raises `ValueError` where it is in the home of nobody."""
+    """That which `$ORDERPARAM_CACHE` names, or the user's. Raises `ValueError` where it is in the
+    home of nobody.
+    """
     import platformdirs
 
     chosen = os.environ.get(ENVIRONMENT_VARIABLE, "")
-    return expanded(chosen or Path(platformdirs.user_cache_dir("orderparam")) / "programs").absolute()
+    return expanded(
+        chosen or Path(platformdirs.user_cache_dir("orderparam")) / "programs"
+    ).absolute()
 
 
 def tidy(root: Path, limit: int = BYTES) -> None:
-    """Removes what processes that were killed were writing; then, until at most `limit` bytes are left, the entries of all
-    sub-folders not used for longest; then empty sub-folders.
+    """Removes what processes that were killed were writing; then, until at most `limit` bytes are
+    left, the entries of all sub-folders not used for longest; then empty sub-folders.
 
     Raises `OSError` where the folder cannot be read or changed.
     """
@@ -117,15 +135,18 @@ def _processor() -> str:
         with open("/proc/cpuinfo") as lines:
             features = next(line for line in lines if line.startswith(("flags", "Features")))
     except (OSError, StopIteration):
-        features = platform.node()  # a processor that does not say what it can do is like itself alone
+        # a processor that does not say what it can do is like itself alone
+        features = platform.node()
     return hashlib.sha256(f"{platform.machine()} {cores} {features}".encode()).hexdigest()[:12]
 
 
 def _loads_in_silence() -> bool:
-    """Whether XLA loads programs without a page of errors for each; makes it so where that is still possible.
+    """Whether XLA loads programs without a page of errors for each; makes it so where that is still
+    possible.
 
-    Until jaxlib 0.9, XLA compares a program's target with the processor it was compiled on, finds hints to the compiler that are
-    no instructions, and reports them as errors. Its log level is read when JAX is imported, and JAX sets it to 1.
+    Until jaxlib 0.9, XLA compares a program's target with the processor it was compiled on, finds
+    hints to the compiler that are no instructions, and reports them as errors. Its log level is
+    read when JAX is imported, and JAX sets it to 1.
     """
     import jaxlib
 

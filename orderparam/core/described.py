@@ -1,6 +1,8 @@
-"""What a theory or experiment takes and gives, in words, kept on disk from one command to the next: to import it takes seconds.
+"""What a theory or experiment takes and gives, in words, kept on disk from one command to the next:
+to import it takes seconds.
 
-The words of all that was asked for lie in one file beside the compiled programs, under a digest of the source that they are of.
+The words of all that was asked for lie in one file beside the compiled programs, under a digest of
+the source that they are of.
 """
 
 import hashlib
@@ -21,7 +23,9 @@ _FILE = "descriptions.json"
 
 @dataclass(frozen=True)
 class Kind:
-    """A system: the names of its fields, those without a default, and of each that is declared meaning, allowed and default."""
+    """A system: the names of its fields, those without a default, and of each that is declared
+    meaning, allowed and default.
+    """
 
     name: str
     fields: Sequence[str]
@@ -41,18 +45,25 @@ class Described:
     observables: Sequence[str]
 
 
-def fitting(kinds: Sequence[Kind], options: Sequence[str], heads: set[str]) -> tuple[int, list[str]]:
+def fitting(
+    kinds: Sequence[Kind], options: Sequence[str], heads: set[str]
+) -> tuple[int, list[str]]:
     """Which of the systems has all these fields, and which of the names are options.
 
-    Raises `ValueError` with the nearest name where none has all; of several, it names the one that lacks least.
+    Raises `ValueError` with the nearest name where none has all; of several, it names the one that
+    lacks least.
     """
-    own = [name for name in heads if name in options and not any(name in kind.fields for kind in kinds)]
+    own = [
+        name for name in heads if name in options and not any(name in kind.fields for kind in kinds)
+    ]
     unknown = [sorted(heads - {*kind.fields, *own}) for kind in kinds]
     missing = [[name for name in kind.needed if name not in heads] for kind in kinds]
     chosen = min(range(len(kinds)), key=lambda i: (len(unknown[i]), len(missing[i])))
     if unknown[chosen]:
         name, kind = unknown[chosen][0], kinds[chosen]
-        raise ValueError(f"{kind.name} has no field {name!r}{nearest(name, [*kind.fields, *options])}")
+        raise ValueError(
+            f"{kind.name} has no field {name!r}{nearest(name, [*kind.fields, *options])}"
+        )
     return chosen, own
 
 
@@ -70,14 +81,20 @@ def keep(described: Described, files: Sequence[Path]) -> None:
     with suppress(OSError, ValueError):
         place = _place()
         if place is not None:
-            text = json.dumps({"state": state, "known": {**_read(state), described.name: asdict(described)}})
+            text = json.dumps(
+                {"state": state, "known": {**_read(state), described.name: asdict(described)}}
+            )
             aside = place.with_name(f"{place.name}.{os.getpid()}.new")
             aside.write_text(text)
             aside.replace(place)
 
 
 def _place() -> Path | None:
-    return None if os.environ.get(ENVIRONMENT_VARIABLE, "").lower() == "off" else folder_of_programs() / _FILE
+    return (
+        None
+        if os.environ.get(ENVIRONMENT_VARIABLE, "").lower() == "off"
+        else folder_of_programs() / _FILE
+    )
 
 
 def _read(state: str) -> dict[str, Any]:
@@ -85,7 +102,13 @@ def _read(state: str) -> dict[str, Any]:
         place = _place()
         found = {} if place is None else json.loads(place.read_text())
         return found["known"] if found.get("state") == state else {}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # not there, or not what was written
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+    ):  # not there, or not what was written
         return {}
 
 

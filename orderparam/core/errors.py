@@ -6,7 +6,9 @@ class SweepError(RuntimeError):
 
 
 class StoreError(ValueError):
-    """A store that is damaged, foreign, of another sweep, in use, or cannot be written. It is never overwritten."""
+    """A store that is damaged, foreign, of another sweep, in use, or cannot be written. It is never
+    overwritten.
+    """
 
 
 def said(error: BaseException) -> str:

@@ -1,7 +1,8 @@
 """Where the tasks of a sweep run: in this process, in local worker processes, or on a Dask cluster.
 
-An executor is a function `(program, tasks) -> iterator of (task, outcome)`, in any order. A task whose worker dies is tried
-again on another; a task that kills `ATTEMPTS` workers is reported as failed and the sweep goes on.
+An executor is a function `(program, tasks) -> iterator of (task, outcome)`, in any order. A task
+whose worker dies is tried again on another; a task that kills `ATTEMPTS` workers is reported as
+failed and the sweep goes on.
 """
 
 import asyncio
@@ -21,7 +22,9 @@ from orderparam.core.workers import ATTEMPTS, run_in_workers
 
 Executor = Callable[[Program, Iterable[Task]], Iterator[tuple[Task, Outcome]]]
 
-WINDOW = 1024  # tasks that a Dask scheduler knows of: work for the largest cluster, so that an adaptive one grows, and no more
+# tasks that a Dask scheduler knows of: work for the largest cluster, so that an adaptive one grows,
+# and no more
+WINDOW = 1024
 
 
 def in_process(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
@@ -31,7 +34,9 @@ def in_process(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, 
 
 
 def local_processes(workers: int) -> Executor:
-    """`workers` processes on this machine. Raises `ValueError` for fewer than one or more than 1024."""
+    """`workers` processes on this machine. Raises `ValueError` for fewer than one or more than
+    1024.
+    """
     if not 1 <= workers <= 1024:
         raise ValueError(f"workers = {workers}: must be at least 1 and at most 1024")
     return functools.partial(run_in_workers, workers)
@@ -40,25 +45,32 @@ def local_processes(workers: int) -> Executor:
 def dask_cluster(client: Any) -> Executor:
     """A `dask.distributed.Client`, or the address of a scheduler such as `"tcp://10.0.0.1:8786"`.
 
-    Workers need orderparam installed; results travel back to this process, which alone writes the store. Raises `ValueError`
-    when Dask is not installed or no scheduler answers, and `ConnectionError` when the scheduler is lost during a sweep.
+    Workers need orderparam installed; results travel back to this process, which alone writes the
+    store. Raises `ValueError` when Dask is not installed or no scheduler answers, and
+    `ConnectionError` when the scheduler is lost during a sweep.
     """
     try:
         from distributed import Client
         from distributed.comm import connect
         from distributed.security import Security
     except ImportError:
-        raise ValueError("running on Dask needs the extra: pip install '.[cluster]' in a copy of the repository") from None
+        raise ValueError(
+            "running on Dask needs the extra: pip install '.[cluster]' in a copy of the repository"
+        ) from None
     if not isinstance(client, str):
         return functools.partial(_on_dask, client)
     address = client
 
     async def reach() -> None:
-        await (await connect(address, timeout=8, **Security().get_connection_args("client"))).close()
+        await (
+            await connect(address, timeout=8, **Security().get_connection_args("client"))
+        ).close()
 
     for logger in ("distributed", "distributed.client"):
-        logging.getLogger(logger).setLevel(logging.CRITICAL)  # a scheduler that is lost is said once, below
-    # Refused at once, and not by a client, which would wait 20 s to be closed. In a thread: a notebook has a loop in this one.
+        # a scheduler that is lost is said once, below
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
+    # Refused at once, and not by a client, which would wait 20 s to be closed. In a thread: a
+    # notebook has a loop in this one.
     with ThreadPoolExecutor(1) as thread:
         try:
             thread.submit(asyncio.run, asyncio.wait_for(reach(), 10)).result()
@@ -76,7 +88,9 @@ def dask_cluster(client: Any) -> Executor:
     return run
 
 
-def _on_dask(client: Any, program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
+def _on_dask(
+    client: Any, program: Program, tasks: Iterable[Task]
+) -> Iterator[tuple[Task, Outcome]]:
     import cloudpickle
     from distributed import as_completed
     from distributed.diagnostics.plugin import UploadFile
@@ -92,24 +106,35 @@ def _on_dask(client: Any, program: Program, tasks: Iterable[Task]) -> Iterator[t
 
     with _connected(client):
         if not client.nthreads():
-            warnings.warn(f"no worker has come to {client.scheduler.address} yet: waiting", stacklevel=2)
+            warnings.warn(
+                f"no worker has come to {client.scheduler.address} yet: waiting", stacklevel=2
+            )
         for path in loaded_files:
             client.register_plugin(UploadFile(str(path)))
-        # A task's result, not scattered data: the scheduler makes it again when every worker that held it is gone.
-        # Pickled here, so that only workers, which can say so, need to import what is in it.
+        # A task's result, not scattered data: the scheduler makes it again when every worker that
+        # held it is gone. Pickled here, so that only workers, which can say so, need to import what
+        # is in it.
         shared = client.submit(pickle.loads, pickled, pure=False, retries=ATTEMPTS - 1)
         # The client's own loop: without it the default client is asked, and there may be none.
-        completed = as_completed([submit(task) for task in islice(waiting, WINDOW)], loop=client.loop)
+        completed = as_completed(
+            [submit(task) for task in islice(waiting, WINDOW)], loop=client.loop
+        )
         try:
             for future in completed:
-                if future.cancelled():  # nobody here cancels what still runs: the scheduler did, or is gone
+                # nobody here cancels what still runs: the scheduler did, or is gone
+                if future.cancelled():
                     raise ConnectionError
                 error = future.exception()
                 task = running.pop(future)
                 if error is None:
                     yield task, future.result()
                 else:
-                    yield task, Outcome.failure(task, f"{program.where(task)}: {type(error).__name__}: {error}")
+                    yield (
+                        task,
+                        Outcome.failure(
+                            task, f"{program.where(task)}: {type(error).__name__}: {error}"
+                        ),
+                    )
                 for following in islice(waiting, 1):
                     completed.add(submit(following))
         finally:
@@ -137,7 +162,9 @@ def _call(program: Program, task: Task) -> Outcome:
 
 
 def resolve(executor: Any) -> Executor:
-    """None: in process; an int: that many local processes; a Dask client or address; or an executor itself."""
+    """None: in process; an int: that many local processes; a Dask client or address; or an executor
+    itself.
+    """
     if executor is None:
         return in_process
     if isinstance(executor, int) and not isinstance(executor, bool):
@@ -146,4 +173,6 @@ def resolve(executor: Any) -> Executor:
         return dask_cluster(executor)
     if callable(executor):
         return executor
-    raise ValueError(f"executor = {executor!r}: give None, a number of processes, a Dask client, or a scheduler's address")
+    raise ValueError(
+        f"executor = {executor!r}: give None, a number of processes, a Dask client, or a scheduler's address"
+    )

@@ -1,4 +1,5 @@
-"""The fields of a System: numbers, arrays, choices and parts, each with its meaning, what is allowed, and how it is read.
+"""The fields of a System: numbers, arrays, choices and parts, each with its meaning, what is
+allowed, and how it is read.
 
     class Perceptron(System):
         "A perceptron on given data."
@@ -8,8 +9,9 @@
         activation: Activation = structure("nonlinearity", convert=activation, default="erf")
         spectrum: Spectrum = part("spectrum of the kernel")
 
-The annotation is the schema: `float` is one number, `Float[Array, "train input"]` an array of that rank, a `Literal` its choices,
-a class what a part must be. What does not fit is refused when the record is built, by name, with what is allowed.
+The annotation is the schema: `float` is one number, `Float[Array, "train input"]` an array of that
+rank, a `Literal` its choices, a class what a part must be. What does not fit is refused when the
+record is built, by name, with what is allowed.
 """
 
 import dataclasses
@@ -56,12 +58,15 @@ def parameter(
 ) -> Any:
     """Field that holds a number or an array of numbers (a leaf): its meaning and its range.
 
-    minimum <= x <= maximum and above < x < below, as far as they are given, for every entry; infinite values only where
-    `infinite`. Numbers stay as they are; lists and arrays become float64 arrays of the annotation's rank. Traced values
-    pass, and a field of one number may hold an array of them (a batch), checked entry by entry. `convert` is applied first.
+    minimum <= x <= maximum and above < x < below, as far as they are given, for every entry;
+    infinite values only where `infinite`. Numbers stay as they are; lists and arrays become float64
+    arrays of the annotation's rank. Traced values pass, and a field of one number may hold an array
+    of them (a batch), checked entry by entry. `convert` is applied first.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "below": below}
-    return Declaration("parameter", meaning, limits, integer, infinite, None, convert).field(default, kw_only)
+    return Declaration("parameter", meaning, limits, integer, infinite, None, convert).field(
+        default, kw_only
+    )
 
 
 def structure(
@@ -76,12 +81,15 @@ def structure(
 ) -> Any:
     """Static field: a change of it changes the computation, so it is looped over and never batched.
 
-    An `int` (or `tuple[int, ...]`) annotation asks for whole numbers, from `minimum` to `maximum`; a `Literal` annotation, or
-    `choices`, for one of a few words. `convert` reads what a person may give instead of the object itself (a name, say), and
-    raises `ValueError` for what it cannot read; `choices` then are the words it knows.
+    An `int` (or `tuple[int, ...]`) annotation asks for whole numbers, from `minimum` to `maximum`;
+    a `Literal` annotation, or `choices`, for one of a few words. `convert` reads what a person may
+    give instead of the object itself (a name, say), and raises `ValueError` for what it cannot
+    read; `choices` then are the words it knows.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": None, "below": None}
-    return Declaration("structure", meaning, limits, choices_given=choices, convert=convert).field(default, kw_only)
+    return Declaration("structure", meaning, limits, choices_given=choices, convert=convert).field(
+        default, kw_only
+    )
 
 
 def part(
@@ -91,15 +99,19 @@ def part(
     convert: Callable[[Any], Any] | None = None,
     kw_only: bool = False,
 ) -> Any:
-    """Field that holds a module with numbers of its own, of the class (or one of the classes) in the annotation."""
+    """Field that holds a module with numbers of its own, of the class (or one of the classes) in
+    the annotation.
+    """
     return Declaration("part", meaning, convert=convert).field(default, kw_only)
 
 
 @dataclasses.dataclass(eq=False)
 class Declaration:
-    """What a field is declared to be. A list, a form or a page is made of these: see `declarations`.
+    """What a field is declared to be. A list, a form or a page is made of these: see
+    `declarations`.
 
-    name, owner: set when the class is made. Called with a value it returns the value to be kept, or raises `Refused`.
+    name, owner: set when the class is made. Called with a value it returns the value to be kept, or
+    raises `Refused`.
     """
 
     kind: Literal["parameter", "structure", "part"]
@@ -111,13 +123,20 @@ class Declaration:
     convert: Callable[[Any], Any] | None = None
     name: str = "?"
     owner: type = object
-    # Large arrays that were checked once: a copy of the record with another number does not read them again.
+    # Large arrays that were checked once: a copy of the record with another number does not read
+    # them again.
     _passed: Any = dataclasses.field(default_factory=weakref.WeakValueDictionary)
 
     def field(self, default: Any, kw_only: bool) -> Any:
         """The field of a class that is declared so."""
         static = self.kind == "structure"
-        return eqx.field(default=default, static=static, kw_only=kw_only, converter=self, metadata={"declaration": self})
+        return eqx.field(
+            default=default,
+            static=static,
+            kw_only=kw_only,
+            converter=self,
+            metadata={"declaration": self},
+        )
 
     def bind(self, owner: type, name: str) -> None:
         self.owner, self.name = owner, name
@@ -130,20 +149,30 @@ class Declaration:
     @functools.cached_property
     def shapes(self) -> tuple[tuple[str, ...], ...]:
         """The named dimensions that a parameter may have: `()` for one number."""
-        return tuple(tuple(getattr(kind, "dim_str", "").split()) for kind in self.annotations if kind is not type(None))
+        return tuple(
+            tuple(getattr(kind, "dim_str", "").split())
+            for kind in self.annotations
+            if kind is not type(None)
+        )
 
     @property
     def choices(self) -> tuple[Any, ...]:
         """The words allowed, or known to `convert`; empty where there is no such list."""
         if self.choices_given is not None:
-            return tuple(self.choices_given() if callable(self.choices_given) else self.choices_given)
+            return tuple(
+                self.choices_given() if callable(self.choices_given) else self.choices_given
+            )
         return words_of(self.annotations)
 
     @property
     def allowed(self) -> str:
         """What a number may be, in words."""
         words = ["an integer"] if self.integer else []
-        words += [f"{_LIMITS[key][0]} {bound:g}" for key, bound in self.limits.items() if bound is not None]
+        words += [
+            f"{_LIMITS[key][0]} {bound:g}"
+            for key, bound in self.limits.items()
+            if bound is not None
+        ]
         return " and ".join(words) or ("a number" if self.infinite else "a finite number")
 
     def refuse(self, value: Any, allowed: str) -> Refused:
@@ -169,14 +198,16 @@ class Declaration:
         if isinstance(leaf, memoryview | bytes | bytearray):
             raise self.refuse(leaf, "an array, a list or one value, not bytes of memory")
         if isinstance(leaf, np.ma.MaskedArray) and np.ma.is_masked(leaf):
-            raise self._refuse_array("holds masked entries", "whole; fill them in, or leave them out")
+            raise self._refuse_array(
+                "holds masked entries", "whole; fill them in, or leave them out"
+            )
         if isinstance(leaf, np.longdouble) or getattr(leaf, "dtype", None) == np.longdouble:
             with np.errstate(over="ignore"):
                 beyond = np.isinf(np.asarray(leaf, np.float64)) & ~np.isinf(leaf)
             if np.any(beyond):
                 raise self.refuse(np.asarray(leaf)[beyond].flat[0], "a number that float64 holds")
 
-    # -- numbers and arrays ----------------------------------------------------------------------------------------------
+    # -- numbers and arrays -----------------------------------------------------------------------
 
     def _parameter(self, value: Any) -> Any:
         if is_number(value):
@@ -202,7 +233,9 @@ class Declaration:
         if self._passed.get(id(value)) is value:
             return value
         try:
-            if isinstance(value, list | tuple) and any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(value)):
+            if isinstance(value, list | tuple) and any(
+                isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(value)
+            ):
                 return jnp.asarray(value, jnp.float64)
             array = np.asarray(value)
         except (ValueError, TypeError):  # lists of unequal length, random keys
@@ -218,7 +251,11 @@ class Declaration:
         inside = self._inside(array)
         if not np.all(inside):
             raise self.refuse(array[~inside].flat[0], f"{self.allowed} in every entry")
-        kept = value if isinstance(value, jax.Array) and value.dtype == jnp.float64 else jnp.asarray(array.astype(np.float64))
+        kept = (
+            value
+            if isinstance(value, jax.Array) and value.dtype == jnp.float64
+            else jnp.asarray(array.astype(np.float64))
+        )
         if isinstance(kept, jax.Array) and not isinstance(kept, jax.core.Tracer):
             self._passed[id(kept)] = kept
         return kept
@@ -231,7 +268,7 @@ class Declaration:
                 inside &= _LIMITS[key][1](array, bound)
         return inside & (np.floor(array) == array) if self.integer else inside
 
-    # -- structure and parts ---------------------------------------------------------------------------------------------
+    # -- structure and parts ----------------------------------------------------------------------
 
     def _structure(self, value: Any) -> Any:
         if self.convert is None and self.choices:
@@ -262,7 +299,9 @@ class Declaration:
             return self._part(value, kinds)
         bounds = "" if self.allowed == "a finite number" else f" {self.allowed}"
         wanted = ("an integer" if kind is int else "a finite number") + bounds
-        fits = is_number(value) and abs(value) < 1e300 and bool(self._inside(np.float64(float(value))))
+        fits = (
+            is_number(value) and abs(value) < 1e300 and bool(self._inside(np.float64(float(value))))
+        )
         if not fits or (kind is int and float(value) != math.floor(float(value))):
             raise self.refuse(value, wanted)
         return kind(value)
@@ -271,43 +310,65 @@ class Declaration:
         if any(isinstance(value, type(word)) and value == word for word in words):
             return value
         known = [str(word) for word in words]
-        raise self.refuse(value, f"one of {', '.join(known)}{nearest(value, known) if isinstance(value, str) else ''}")
+        raise self.refuse(
+            value,
+            f"one of {', '.join(known)}{nearest(value, known) if isinstance(value, str) else ''}",
+        )
 
     def _part(self, value: Any, kinds: tuple[Any, ...] = ()) -> Any:
         """An object of one of these classes; of the annotation's where none are given."""
         found = (typing.get_origin(kind) or kind for kind in kinds or self.annotations)
         classes = tuple(kind for kind in found if isinstance(kind, type) and kind is not Any)
         if classes and not isinstance(value, classes):
-            raise self.refuse(value, f"a {' or '.join(kind.__name__ for kind in classes if kind is not type(None))}")
+            raise self.refuse(
+                value,
+                f"a {' or '.join(kind.__name__ for kind in classes if kind is not type(None))}",
+            )
         return value
 
 
 def _fits(dims: tuple[str, ...], shape: tuple[int, ...]) -> bool:
-    """Whether an array of this shape can have these dimensions; `*name` stands for any number of them, `3` for three entries."""
+    """Whether an array of this shape can have these dimensions; `*name` stands for any number of
+    them, `3` for three entries.
+    """
     fixed = sum(not dim.startswith("*") for dim in dims)
     if fixed < len(dims):
         return len(shape) >= fixed
-    return len(shape) == fixed and all(not dim.isdigit() or int(dim) == extent for dim, extent in zip(dims, shape))
+    return len(shape) == fixed and all(
+        not dim.isdigit() or int(dim) == extent for dim, extent in zip(dims, shape)
+    )
 
 
 def alternatives(hint: Any) -> tuple[Any, ...]:
     """The kinds of value that an annotation allows: two of `float | None`."""
-    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    return (
+        typing.get_args(hint)
+        if typing.get_origin(hint) in (typing.Union, types.UnionType)
+        else (hint,)
+    )
 
 
 def words_of(kinds: Sequence[Any]) -> tuple[Any, ...]:
     """The words of those that are a `Literal`."""
-    return tuple(word for kind in kinds if typing.get_origin(kind) is Literal for word in typing.get_args(kind))
+    return tuple(
+        word
+        for kind in kinds
+        if typing.get_origin(kind) is Literal
+        for word in typing.get_args(kind)
+    )
 
 
 def declarations(record: Any) -> dict[str, Declaration]:
-    """Field -> its declaration, of a record or its class; fields that are not declared are left out."""
+    """Field -> its declaration, of a record or its class; fields that are not declared are left
+    out.
+    """
     fields = {field.name: field.metadata.get("declaration") for field in dataclasses.fields(record)}
     return {name: declaration for name, declaration in fields.items() if declaration is not None}
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is one concrete real number (Python, NumPy or JAX scalar; a bool is not one)."""
+    """Whether `value` is one concrete real number (Python, NumPy or JAX scalar; a bool is not
+    one)."""
     if isinstance(value, jax.core.Tracer | bool | np.bool_):
         return False
     if isinstance(value, numbers.Real):
@@ -316,17 +377,25 @@ def is_number(value: Any) -> bool:
 
 
 def is_real(array: Any) -> bool:
-    """Whether an array holds real numbers: neither complex ones nor truth values, texts or random keys."""
+    """Whether an array holds real numbers: neither complex ones nor truth values, texts or random
+    keys.
+    """
     return jnp.issubdtype(array.dtype, jnp.integer) or jnp.issubdtype(array.dtype, jnp.floating)
 
 
 def check_integer(name: str, value: Any, minimum: int, remark: str = "") -> None:
     """Raises `ValueError` naming an argument that is not an integer >= `minimum`."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or value < minimum:
+    if (
+        isinstance(value, bool | np.bool_)
+        or not isinstance(value, numbers.Integral)
+        or value < minimum
+    ):
         raise ValueError(f"{name} = {value!r}: must be an integer >= {minimum}{remark}")
 
 
-def check_iteration(_: object, *, damping: float = 0.0, max_steps: int = 1, tolerance: float = 1.0, **others: object) -> None:
+def check_iteration(
+    _: object, *, damping: float = 0.0, max_steps: int = 1, tolerance: float = 1.0, **others: object
+) -> None:
     """Raises `ValueError` naming an option of a damped iteration that makes no sense."""
     if not 0 <= damping < 1:
         raise ValueError(f"damping = {damping}: must be >= 0 and < 1")

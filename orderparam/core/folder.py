@@ -10,16 +10,22 @@ import xarray as xr
 from orderparam.core.store import StoreError, clear_leftovers, is_free, make_whole
 
 
-def write_folder(out: Path, data: Mapping[str, xr.Dataset], draw: Callable[[], Any], summary: Mapping[str, Any]) -> None:
-    """Writes `figure.png`, `figure.pdf`, `forecast.zarr` (a group for each data set) and `summary.json` into a new folder.
+def write_folder(
+    out: Path, data: Mapping[str, xr.Dataset], draw: Callable[[], Any], summary: Mapping[str, Any]
+) -> None:
+    """Writes `figure.png`, `figure.pdf`, `forecast.zarr` (a group for each data set) and
+    `summary.json` into a new folder.
 
-    The folder is there whole or not at all. Raises `StoreError` when the folder holds anything already, or cannot be written.
+    The folder is there whole or not at all. Raises `StoreError` when the folder holds anything
+    already, or cannot be written.
     """
     from orderparam.plotting import save
 
     def fill(aside: Path) -> None:
         for name, one in data.items():
-            one.drop_attrs().to_zarr(aside / "forecast.zarr", group=name, zarr_format=3, consolidated=False)
+            one.drop_attrs().to_zarr(
+                aside / "forecast.zarr", group=name, zarr_format=3, consolidated=False
+            )
         save(draw(), aside / "figure")
         (aside / "summary.json").write_text(json.dumps(dict(summary), indent=2) + "\n")
 

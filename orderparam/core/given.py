@@ -1,8 +1,10 @@
-"""A system, and the options of a theory, from texts: `n_train=400 spectrum=power_law spectrum.capacity=1.5 branch=retrieval`.
+"""A system, and the options of a theory, from texts: `n_train=400 spectrum=power_law
+spectrum.capacity=1.5 branch=retrieval`.
 
-How a field is read follows from its declaration. Numbers, words and truth values are written out; an array is `1,2,3` (rows
-parted by `;`) or a file (.npy, .csv, .txt); a part is the name of what makes it, a class or function that returns it, whose own
-arguments are given by dotted names. Where only one thing makes it, its name may be left out.
+How a field is read follows from its declaration. Numbers, words and truth values are written out;
+an array is `1,2,3` (rows parted by `;`) or a file (.npy, .csv, .txt); a part is the name of what
+makes it, a class or function that returns it, whose own arguments are given by dotted names. Where
+only one thing makes it, its name may be left out.
 """
 
 import dataclasses
@@ -39,16 +41,22 @@ def assignments(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def read(verb: "Verb", given: Mapping[str, str], swept: Mapping[str, float]) -> tuple["System", dict[str, Any]]:
-    """The system and the options of a theory or experiment. Fields in `swept` have values to begin with.
+def read(
+    verb: "Verb", given: Mapping[str, str], swept: Mapping[str, float]
+) -> tuple["System", dict[str, Any]]:
+    """The system and the options of a theory or experiment. Fields in `swept` have values to begin
+    with.
 
-    Of several systems it takes, the first that has all these fields. Raises `ValueError` for names that neither has, values that
-    do not fit, and fields that are missing, which are named with their meaning.
+    Of several systems it takes, the first that has all these fields. Raises `ValueError` for names
+    that neither has, values that do not fit, and fields that are missing, which are named with
+    their meaning.
     """
     kinds = concrete(verb.systems)
     if not kinds:
         raise ValueError(f"{verb.name} takes any system: call it in Python")
-    place, options = fitting([kind_of(kind) for kind in kinds], list(verb.options), heads_of([*given, *swept]))
+    place, options = fitting(
+        [kind_of(kind) for kind in kinds], list(verb.options), heads_of([*given, *swept])
+    )
     chosen = kinds[place]
     own = {name: text for name, text in given.items() if name.partition(".")[0] not in options}
     system = _record(chosen, {**own, **{name: repr(value) for name, value in swept.items()}}, "")
@@ -66,7 +74,9 @@ def kind_of(kind: type) -> Kind:
 
 
 def concrete(kinds: Sequence[type]) -> list[type["System"]]:
-    """The classes that systems are made of; for an abstract one, or the base of several, those made from it."""
+    """The classes that systems are made of; for an abstract one, or the base of several, those made
+    from it.
+    """
     from orderparam.core.system import System
 
     found: list[type[System]] = []
@@ -83,19 +93,27 @@ def _fields(kind: type) -> list[str]:
 
 
 def _missing(kind: type, heads: set[str]) -> list[str]:
-    needed = [field.name for field in dataclasses.fields(kind) if field.init and field.default is dataclasses.MISSING]
+    needed = [
+        field.name
+        for field in dataclasses.fields(kind)
+        if field.init and field.default is dataclasses.MISSING
+    ]
     return [name for name in needed if name not in heads]
 
 
 def _record(kind: type, given: Mapping[str, str], path: str) -> Any:
-    """A record from the texts of its fields; `path` is its own place in the system, with a dot at the end."""
+    """A record from the texts of its fields; `path` is its own place in the system, with a dot at
+    the end.
+    """
     from orderparam.core.fields import declarations
 
     known = declarations(kind)
     own = _grouped(given)
     for name in own:
         if name not in _fields(kind):
-            raise ValueError(f"{kind.__name__} has no field {path + name!r}{nearest(name, _fields(kind))}")
+            raise ValueError(
+                f"{kind.__name__} has no field {path + name!r}{nearest(name, _fields(kind))}"
+            )
     if missing := _missing(kind, set(own)):
         told = [f"{path}{name} ({known[name].meaning}{_how(known[name])})" for name in missing]
         raise ValueError(f"{kind.__name__} needs {', '.join(told)}")
@@ -153,9 +171,13 @@ def _part(declaration: "Declaration", text: str, inner: Mapping[str, str], path:
         raise ValueError(f"{path}: say what makes it, one of {', '.join(known)}")
     name = text or next(iter(known))
     if name not in known:
-        raise ValueError(f"{path} = {name}: must be one of {', '.join(known)}{nearest(name, list(known))}")
+        raise ValueError(
+            f"{path} = {name}: must be one of {', '.join(known)}{nearest(name, list(known))}"
+        )
     maker = known[name]
-    return _record(maker, inner, f"{path}.") if isinstance(maker, type) else _made(maker, inner, path)
+    return (
+        _record(maker, inner, f"{path}.") if isinstance(maker, type) else _made(maker, inner, path)
+    )
 
 
 def _made(maker: Any, inner: Mapping[str, str], path: str) -> Any:
@@ -163,7 +185,9 @@ def _made(maker: Any, inner: Mapping[str, str], path: str) -> Any:
     signature, hints, own = inspect.signature(maker), typing.get_type_hints(maker), _grouped(inner)
     for name in own:
         if name not in signature.parameters:
-            raise ValueError(f"{maker.__name__} has no argument {path}.{name}{nearest(name, list(signature.parameters))}")
+            raise ValueError(
+                f"{maker.__name__} has no argument {path}.{name}{nearest(name, list(signature.parameters))}"
+            )
     arguments: dict[str, Any] = {}
     for name, argument in signature.parameters.items():
         if name in own:
@@ -184,23 +208,40 @@ def _argument(hint: Any, texts: Mapping[str, str], path: str) -> Any:
         return _word(texts[""], path, kinds, words)
     classes = [kind for kind in kinds if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
     if classes:
-        raise ValueError(f"{path} is a {classes[0].__name__}, which has no text: make the system in Python")
+        raise ValueError(
+            f"{path} is a {classes[0].__name__}, which has no text: make the system in Python"
+        )
     shapes = tuple(tuple(getattr(kind, "dim_str", "").split()) for kind in kinds)
     return _numbers(texts[""], path, shapes if any(shapes) else ((), ("entry",)))
 
 
 def makers(declaration: "Declaration") -> Iterator[Any]:
-    """The classes and functions that make a part: public names of the package of its class and of the system's room."""
+    """The classes and functions that make a part: public names of the package of its class and of
+    the system's room.
+    """
     from orderparam.core.registry import room_of
 
-    kinds = tuple(kind for kind in declaration.annotations if isinstance(kind, type) and kind is not type(None))
+    kinds = tuple(
+        kind
+        for kind in declaration.annotations
+        if isinstance(kind, type) and kind is not type(None)
+    )
     modules = [kind.__module__ for kind in kinds]
     modules += [module.rpartition(".")[0] for module in modules]
-    modules += [f"orderparam.systems.{room_of(declaration.owner.__module__)}", declaration.owner.__module__]
+    modules += [
+        f"orderparam.systems.{room_of(declaration.owner.__module__)}",
+        declaration.owner.__module__,
+    ]
     seen: set[int] = set()
     for module in dict.fromkeys(modules):
-        for name, thing in vars(sys.modules.get(module, object)).items() if module in sys.modules else ():
-            if name.startswith("_") or id(thing) in seen or getattr(thing, "__name__", None) != name:
+        for name, thing in (
+            vars(sys.modules.get(module, object)).items() if module in sys.modules else ()
+        ):
+            if (
+                name.startswith("_")
+                or id(thing) in seen
+                or getattr(thing, "__name__", None) != name
+            ):
                 continue
             if _makes(thing, kinds):
                 seen.add(id(thing))
@@ -209,7 +250,11 @@ def makers(declaration: "Declaration") -> Iterator[Any]:
 
 def _makes(thing: Any, kinds: tuple[type, ...]) -> bool:
     if isinstance(thing, type):
-        return issubclass(thing, kinds) and dataclasses.is_dataclass(thing) and not inspect.isabstract(thing)
+        return (
+            issubclass(thing, kinds)
+            and dataclasses.is_dataclass(thing)
+            and not inspect.isabstract(thing)
+        )
     if not inspect.isfunction(thing):
         return False
     try:
@@ -217,7 +262,9 @@ def _makes(thing: Any, kinds: tuple[type, ...]) -> bool:
     except (NameError, TypeError):
         return False
     made = hints.pop("return", None)
-    records = [hint for hint in hints.values() if isinstance(hint, type) and dataclasses.is_dataclass(hint)]
+    records = [
+        hint for hint in hints.values() if isinstance(hint, type) and dataclasses.is_dataclass(hint)
+    ]
     return isinstance(made, type) and issubclass(made, kinds) and not records
 
 
@@ -240,7 +287,8 @@ def _word(text: str, path: str, kinds: Sequence[Any], words: Sequence[Any]) -> A
         if kind in kinds or several:
             try:
                 parts = [
-                    kind(float(part)) if kind is int and float(part).is_integer() else kind(part) for part in text.split(",")
+                    kind(float(part)) if kind is int and float(part).is_integer() else kind(part)
+                    for part in text.split(",")
                 ]
             except (ValueError, OverflowError):
                 continue
@@ -252,7 +300,9 @@ def _word(text: str, path: str, kinds: Sequence[Any], words: Sequence[Any]) -> A
         return text
     if words:
         known = [str(word) for word in words]
-        raise ValueError(f"{path} = {text}: must be one of {', '.join(known)}{nearest(text, known)}")
+        raise ValueError(
+            f"{path} = {text}: must be one of {', '.join(known)}{nearest(text, known)}"
+        )
     wanted = {bool: "true or false", int: "an integer", float: "a number"}
     named = " or ".join(wanted[kind] for kind in kinds if kind in wanted)
     if not named:
@@ -275,7 +325,9 @@ def _numbers(text: str, path: str, shapes: Sequence[tuple[str, ...]]) -> Any:
     try:
         rows = [[float(part) for part in row.split(",")] for row in text.split(";")]
     except ValueError:
-        raise ValueError(f"{path} = {text}: must be numbers such as 1,2,3 or a file {', '.join(FILES)}") from None
+        raise ValueError(
+            f"{path} = {text}: must be numbers such as 1,2,3 or a file {', '.join(FILES)}"
+        ) from None
     return rows if len(rows) > 1 else rows[0]
 
 

@@ -1,4 +1,6 @@
-"""The grid of a sweep: named dimensions, the blocks it is worked off in, and the random key of every point."""
+"""The grid of a sweep: named dimensions, the blocks it is worked off in, and the random key of
+every point.
+"""
 
 import hashlib
 import itertools
@@ -17,29 +19,42 @@ Block = tuple[slice, ...]
 
 @dataclass(frozen=True)
 class Grid:
-    """A product grid. `over` maps a field of the system (dotted names reach into nested modules) to its values."""
+    """A product grid. `over` maps a field of the system (dotted names reach into nested modules) to
+    its values.
+    """
 
     over: dict[str, tuple[Any, ...]]
 
     @classmethod
     def of(cls, over: Mapping[str, Any] | None) -> "Grid":
-        """Checks and freezes `over`; raises `ValueError` for an empty, scalar or repeating dimension."""
+        """Checks and freezes `over`; raises `ValueError` for an empty, scalar or repeating
+        dimension.
+        """
         if not isinstance(over, Mapping | None):
             raise ValueError(f"over = {over!r}: give a mapping of fields to sequences of values")
         frozen: dict[str, tuple[Any, ...]] = {}
         for name, values in (over or {}).items():
-            if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray | jax.Array | range):
+            if isinstance(values, str) or not isinstance(
+                values, Sequence | np.ndarray | jax.Array | range
+            ):
                 raise ValueError(f"over[{name!r}] = {values!r}: give a sequence of values")
-            listed = tuple(value.item() if is_number(value) and hasattr(value, "item") else value for value in values)
+            listed = tuple(
+                value.item() if is_number(value) and hasattr(value, "item") else value
+                for value in values
+            )
             if not listed:
                 raise ValueError(f"over[{name!r}] is empty: give at least one value")
             try:
                 labels = [label(value) for value in listed]
             except OverflowError:
-                raise ValueError(f"over[{name!r}] holds an integer that no floating-point number reaches") from None
+                raise ValueError(
+                    f"over[{name!r}] holds an integer that no floating-point number reaches"
+                ) from None
             if len(set(labels)) < len(labels):
                 repeated = next(x for x in labels if labels.count(x) > 1)
-                raise ValueError(f"over[{name!r}] names {repeated!r} twice: every grid point must be different")
+                raise ValueError(
+                    f"over[{name!r}] names {repeated!r} twice: every grid point must be different"
+                )
             frozen[name] = listed
         return cls(frozen)
 
@@ -74,7 +89,9 @@ class Grid:
             yield tuple(slice(a, min(a + n, size)) for a, n, size in zip(corner, shape, self.shape))
 
     def block_shape(self, points: int, single: Sequence[str] = ()) -> tuple[int, ...]:
-        """The largest row-major block of at most `points` points that has extent one along the dimensions in `single`."""
+        """The largest row-major block of at most `points` points that has extent one along the
+        dimensions in `single`.
+        """
         shape, room = [], max(points, 1)
         for name, size in reversed(list(zip(self.dims, self.shape))):
             extent = 1 if name in single else min(size, room)
@@ -85,7 +102,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class Listed(Grid):
-    """Points in any order, with one value each in every column of `over`: numbers, along a single dimension."""
+    """Points in any order, with one value each in every column of `over`: numbers, along a single
+    dimension.
+    """
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -110,12 +129,16 @@ def label(value: Any) -> str:
 
 
 def point_key(seed: int, point: Mapping[str, Any], paired: Sequence[str] = ()) -> jax.Array:
-    """Random key of one grid point: a function of the seed and of the point's coordinates, and of nothing else.
+    """Random key of one grid point: a function of the seed and of the point's coordinates, and of
+    nothing else.
 
-    A sweep that is resumed, reordered, extended or distributed therefore draws the same numbers. Dimensions in `paired` are
-    left out, so that points differing only there share their randomness (common random numbers: paired comparisons).
+    A sweep that is resumed, reordered, extended or distributed therefore draws the same numbers.
+    Dimensions in `paired` are left out, so that points differing only there share their randomness
+    (common random numbers: paired comparisons).
     """
-    text = ";".join(f"{name}={label(value)}" for name, value in sorted(point.items()) if name not in paired)
+    text = ";".join(
+        f"{name}={label(value)}" for name, value in sorted(point.items()) if name not in paired
+    )
     words = np.frombuffer(hashlib.blake2b(text.encode(), digest_size=8).digest(), dtype=np.uint32)
     key = jax.random.key(seed)
     for word in words:

@@ -1,4 +1,6 @@
-"""Settings of JAX, made before it is imported or after, and what is to be said about the installed version."""
+"""Settings of JAX, made before it is imported or after, and what is to be said about the installed
+version.
+"""
 
 import os
 import sys
@@ -7,7 +9,9 @@ from typing import Any
 
 
 def jax_setting(name: str) -> Any:
-    """A setting of JAX such as `jax_enable_x64`; before JAX is imported the text of its environment variable, or None."""
+    """A setting of JAX such as `jax_enable_x64`; before JAX is imported the text of its environment
+    variable, or None.
+    """
     jax = sys.modules.get("jax")
     return os.environ.get(name.upper()) if jax is None else getattr(jax.config, name)
 
@@ -25,8 +29,9 @@ def set_jax(name: str, value: Any) -> None:
 def warn_of_deadlock() -> None:
     """One warning where programs run on a CPU with jaxlib 0.10.*.
 
-    There a batched LAPACK call (Cholesky, eigh, triangular solve under `vmap`) hands its batch to the thread pool that it runs in
-    and waits for it: as many independent ones at once as there are threads wait for one another for ever.
+    There a batched LAPACK call (Cholesky, eigh, triangular solve under `vmap`) hands its batch to
+    the thread pool that it runs in and waits for it: as many independent ones at once as there are
+    threads wait for one another for ever.
     """
     import jaxlib
 

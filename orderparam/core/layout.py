@@ -1,4 +1,6 @@
-"""What a store must look like: all files but the points' follow from the sweep's identity, coordinates and observables."""
+"""What a store must look like: all files but the points' follow from the sweep's identity,
+coordinates and observables.
+"""
 
 import hashlib
 import json
@@ -15,7 +17,10 @@ from orderparam.core.program import STATUS_MEANINGS
 from orderparam.core.zarr3 import METADATA, array_metadata, chunk_file, encode, group_metadata
 
 FORMAT = 2
-FLAGS: dict[str, Any] = {"flag_values": list(range(len(STATUS_MEANINGS))), "flag_meanings": " ".join(STATUS_MEANINGS)}
+FLAGS: dict[str, Any] = {
+    "flag_values": list(range(len(STATUS_MEANINGS))),
+    "flag_meanings": " ".join(STATUS_MEANINGS),
+}
 STATUS, SECONDS, CHECKSUM = "status", "seconds", "checksum"
 
 
@@ -33,7 +38,9 @@ def digest(*parts: bytes, size: int = 16) -> bytes:
 
 @dataclass(frozen=True)
 class Observable:
-    """Type, own shape and own dimensions of an observable; the grid's and the seeds' come before them."""
+    """Type, own shape and own dimensions of an observable; the grid's and the seeds' come before
+    them.
+    """
 
     dtype: str
     shape: tuple[int, ...]
@@ -44,8 +51,8 @@ class Observable:
 class Layout:
     """The root group's attributes: they say all about the store, under a digest of their own.
 
-    identity: what the sweep is, in JSON types; coords: dimension -> values, in order; chunks: extent of a block, which is one
-    chunk in every array; observables: those met so far.
+    identity: what the sweep is, in JSON types; coords: dimension -> values, in order; chunks:
+    extent of a block, which is one chunk in every array; observables: those met so far.
     """
 
     identity: Mapping[str, Any]
@@ -67,7 +74,9 @@ class Layout:
     @cached_property
     def seal(self) -> bytes:
         """Digest of what never changes: goes into the checksum of every block."""
-        return digest(json.dumps([FORMAT, self.identity, list(self.coords.items()), self.chunks]).encode())
+        return digest(
+            json.dumps([FORMAT, self.identity, list(self.coords.items()), self.chunks]).encode()
+        )
 
     def coordinates(self) -> dict[str, np.ndarray]:
         return {name: np.asarray(values) for name, values in self.coords.items()}
@@ -78,24 +87,36 @@ class Layout:
 
     def region(self, index: Sequence[int]) -> tuple[slice, ...]:
         """Where the block lies in the arrays."""
-        return tuple(slice(i * step, min((i + 1) * step, size)) for i, step, size in zip(index, self.chunks, self.shape))
+        return tuple(
+            slice(i * step, min((i + 1) * step, size))
+            for i, step, size in zip(index, self.chunks, self.shape)
+        )
 
     @cached_property
     def files(self) -> dict[str, bytes]:
         """Every file of the store but the points': path -> content, the root first."""
         files = {METADATA: group_metadata({"orderparam": self._attributes()})}
         for name, values in self.coordinates().items():
-            files[f"{name}/{METADATA}"] = array_metadata(values.shape, values.shape, (name,), values.dtype)
+            files[f"{name}/{METADATA}"] = array_metadata(
+                values.shape, values.shape, (name,), values.dtype
+            )
             files[f"{name}/{chunk_file((0,))}"] = encode(values, values.shape)
         blocks = tuple(-(-size // step) for size, step in zip(self.shape, self.chunks))
-        files[f"{STATUS}/{METADATA}"] = array_metadata(self.shape, self.chunks, self.dims, np.dtype(np.int8), FLAGS)
-        files[f"{SECONDS}/{METADATA}"] = array_metadata(self.shape, self.chunks, self.dims, np.dtype(np.float64))
+        files[f"{STATUS}/{METADATA}"] = array_metadata(
+            self.shape, self.chunks, self.dims, np.dtype(np.int8), FLAGS
+        )
+        files[f"{SECONDS}/{METADATA}"] = array_metadata(
+            self.shape, self.chunks, self.dims, np.dtype(np.float64)
+        )
         files[f"{CHECKSUM}/{METADATA}"] = array_metadata(
             blocks, [1] * len(blocks), [f"{name}_block" for name in self.dims], np.dtype(np.uint64)
         )
         for name, own in self.observables.items():
             files[f"{name}/{METADATA}"] = array_metadata(
-                (*self.shape, *own.shape), (*self.chunks, *own.shape), (*self.dims, *own.dims), np.dtype(own.dtype)
+                (*self.shape, *own.shape),
+                (*self.chunks, *own.shape),
+                (*self.dims, *own.dims),
+                np.dtype(own.dtype),
             )
         return files
 
@@ -105,17 +126,23 @@ class Layout:
             "identity": self.identity,
             "coords": self.coords,
             "chunks": list(self.chunks),
-            "observables": {name: [own.dtype, own.shape, own.dims] for name, own in self.observables.items()},
+            "observables": {
+                name: [own.dtype, own.shape, own.dims] for name, own in self.observables.items()
+            },
         }
         return {**said, "digest": digest(json.dumps(said).encode()).hex()}
 
     @classmethod
     def stored(cls, path: Path) -> "Layout":
-        """That of the store at `path`. Raises `StoreError` where none, a foreign, an older or a damaged one is."""
+        """That of the store at `path`. Raises `StoreError` where none, a foreign, an older or a
+        damaged one is.
+        """
         try:
             text = (path / METADATA).read_bytes()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            raise StoreError(f"{path} is there, but it is no result of a sweep; {ELSEWHERE}") from None
+            raise StoreError(
+                f"{path} is there, but it is no result of a sweep; {ELSEWHERE}"
+            ) from None
         except OSError as error:
             raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
         try:
@@ -123,11 +150,16 @@ class Layout:
         except KeyError:
             raise StoreError(f"{path} was not written by orderparam; {ELSEWHERE}") from None
         except (ValueError, TypeError, RecursionError):
-            raise StoreError(f"{path} is damaged: its {METADATA} cannot be read; {ELSEWHERE}") from None
+            raise StoreError(
+                f"{path} is damaged: its {METADATA} cannot be read; {ELSEWHERE}"
+            ) from None
         if isinstance(said, dict) and said.get("format") != FORMAT and "digest" not in said:
             raise StoreError(f"{path} was written by an earlier version of orderparam; {ELSEWHERE}")
         try:
-            observables = {name: Observable(dtype, tuple(n), tuple(d)) for name, (dtype, n, d) in said["observables"].items()}
+            observables = {
+                name: Observable(dtype, tuple(n), tuple(d))
+                for name, (dtype, n, d) in said["observables"].items()
+            }
             layout = cls(said["identity"], said["coords"], tuple(said["chunks"]), observables)
             sound = layout.files[METADATA] == text
         except Exception:  # whatever altered text makes of the numbers above

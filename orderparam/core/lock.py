@@ -1,4 +1,6 @@
-"""Locks on what one process at a time may fill. The system takes them back when that process ends, in whatever way."""
+"""Locks on what one process at a time may fill. The system takes them back when that process ends,
+in whatever way.
+"""
 
 import errno
 import os
@@ -9,16 +11,18 @@ from pathlib import Path
 
 from orderparam.core.errors import StoreError
 
-READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)  # what the system says of a place that can only be read
+# what the system says of a place that can only be read
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)  # of a file system without locks
 _RESULT = "result.zarr"
 
 
 def lock(file: Path, what: Path) -> int:
-    """The descriptor of a lock file, made where there is none; nobody else has the lock until it is closed.
+    """The descriptor of a lock file, made where there is none; nobody else has the lock until it is
+    closed.
 
-    Raises `StoreError` where another process has it or the file cannot be locked, and `OSError` where it cannot be opened. A file
-    system without locks has no such guard.
+    Raises `StoreError` where another process has it or the file cannot be locked, and `OSError`
+    where it cannot be opened. A file system without locks has no such guard.
     """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     if sys.platform == "win32":
@@ -39,7 +43,8 @@ def lock(file: Path, what: Path) -> int:
 
 @contextmanager
 def alone(out: Path) -> Iterator[None]:
-    """Inside, no other process fills the run in this folder; where there is none, or it can only be read, there is no guard.
+    """Inside, no other process fills the run in this folder; where there is none, or it can only be
+    read, there is no guard.
 
     Raises `StoreError` at once where another process does.
     """

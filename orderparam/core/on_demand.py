@@ -1,4 +1,6 @@
-"""Packages whose modules are imported when they are first asked for, and are all in `dir` and tab completion before that."""
+"""Packages whose modules are imported when they are first asked for, and are all in `dir` and tab
+completion before that.
+"""
 
 import importlib
 import pkgutil
@@ -6,11 +8,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 
-def on_demand(package: str, path: Iterable[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The functions `__getattr__` and `__dir__` of a package, from its `__name__` and `__path__`."""
+def on_demand(
+    package: str, path: Iterable[str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The functions `__getattr__` and `__dir__` of a package, from its `__name__` and
+    `__path__`."""
 
     def names() -> list[str]:
-        return sorted(module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_"))
+        return sorted(
+            module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_")
+        )
 
     def get(name: str) -> Any:
         if name in names():

@@ -12,8 +12,8 @@ RUNS = 16  # independent runs at the size of the gallery, at least
 
 
 class HasParameters(Protocol):
-    """What is asked of a study here, be it imported or not. defaults: parameter -> quick value; gallery, full: what these sizes
-    change."""
+    """What is asked of a study here, be it imported or not. defaults: parameter -> quick value;
+    gallery, full: what these sizes change."""
 
     @property
     def name(self) -> str: ...
@@ -23,12 +23,16 @@ class HasParameters(Protocol):
     def gallery(self) -> Mapping[str, Any]: ...
     @property
     def full(self) -> Mapping[str, Any]: ...
-    def parameters(self, size: Size = "quick", settings: Mapping[str, Any] | None = None) -> dict[str, Any]: ...
+    def parameters(
+        self, size: Size = "quick", settings: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
 class Outline:
-    """A study as `orderparam list NAME` shows it; doc: the docstring of the function that makes its curves."""
+    """A study as `orderparam list NAME` shows it; doc: the docstring of the function that makes its
+    curves.
+    """
 
     name: str
     title: str
@@ -40,26 +44,41 @@ class Outline:
     gallery: Mapping[str, Any]
     full: Mapping[str, Any]
 
-    def parameters(self, size: Size = "quick", settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def parameters(
+        self, size: Size = "quick", settings: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
         """See `parameters_of`."""
         return parameters_of(self, size, settings)
 
 
-def parameters_of(study: HasParameters, size: Size = "quick", settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The parameters of one run at a size: the defaults, those of `gallery` or `full`, and last the settings.
+def parameters_of(
+    study: HasParameters, size: Size = "quick", settings: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The parameters of one run at a size: the defaults, those of `gallery` or `full`, and last the
+    settings.
 
-    At the size "gallery", numbers of independent runs (`seeds`, or a name that ends in `_seeds`) that it does not give are at
-    least 16. Texts among the settings are read as the type of the default.
+    At the size "gallery", numbers of independent runs (`seeds`, or a name that ends in `_seeds`)
+    that it does not give are at least 16. Texts among the settings are read as the type of the
+    default.
 
     Raises `ValueError` for an unknown size or name, and for a value that does not fit.
     """
     if size not in SIZES:
         raise ValueError(f"size = {size!r}: must be one of {', '.join(SIZES)}")
-    enough = {name: max(value, RUNS) for name, value in study.defaults.items() if name == "seeds" or name.endswith("_seeds")}
-    chosen = {**study.defaults, **{"quick": {}, "gallery": {**enough, **study.gallery}, "full": study.full}[size]}
+    enough = {
+        name: max(value, RUNS)
+        for name, value in study.defaults.items()
+        if name == "seeds" or name.endswith("_seeds")
+    }
+    chosen = {
+        **study.defaults,
+        **{"quick": {}, "gallery": {**enough, **study.gallery}, "full": study.full}[size],
+    }
     for name, value in (settings or {}).items():
         if name not in chosen:
-            raise ValueError(f"study {study.name!r} has no parameter {name!r}{nearest(name, list(chosen))}")
+            raise ValueError(
+                f"study {study.name!r} has no parameter {name!r}{nearest(name, list(chosen))}"
+            )
         chosen[name] = _read(name, value, study.defaults[name])
     return chosen
 
@@ -71,10 +90,20 @@ def _read(name: str, value: Any, default: Any) -> Any:
         if isinstance(default, tuple):
             items = text.split(",") if text is not None else list(value)
             example = default[0] if default else 0.0
-            return tuple(_read(name, item.strip() if isinstance(item, str) else item, example) for item in items)
+            return tuple(
+                _read(name, item.strip() if isinstance(item, str) else item, example)
+                for item in items
+            )
         if isinstance(default, bool):
             if text is not None:
-                return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
+                return {
+                    "true": True,
+                    "yes": True,
+                    "1": True,
+                    "false": False,
+                    "no": False,
+                    "0": False,
+                }[text.lower()]
             return bool(value)
         if isinstance(default, int):
             if float(value) != int(float(value)):

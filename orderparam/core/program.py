@@ -1,9 +1,11 @@
-"""What a sweep runs, one block of grid points at a time: a theory (batched and compiled) or an experiment (one point each).
+"""What a sweep runs, one block of grid points at a time: a theory (batched and compiled) or an
+experiment (one point each).
 
-Whatever a theory or an experiment raises is the failure of its point, `sys.exit()` in it too: of the exceptions only
-`KeyboardInterrupt`, which is a person's, ends the sweep.
+Whatever a theory or an experiment raises is the failure of its point, `sys.exit()` in it too: of
+the exceptions only `KeyboardInterrupt`, which is a person's, ends the sweep.
 
-A program travels to worker processes and keeps its compiled code there; it is the only thing an executor needs to know.
+A program travels to worker processes and keeps its compiled code there; it is the only thing an
+executor needs to know.
 """
 
 import dataclasses
@@ -30,7 +32,8 @@ from orderparam.core.zarr3 import blank
 MISSING, DONE, UNCONVERGED, FAILED = 0, 1, 2, 3
 STATUS_MEANINGS = ("missing", "done", "unconverged", "failed")
 _INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-KEPT = ("bool", *_INTEGERS, "float16", "float32", "float64", "complex64", "complex128")  # types of an observable
+# types of an observable
+KEPT = ("bool", *_INTEGERS, "float16", "float32", "float64", "complex64", "complex128")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,9 @@ class Task:
 
     @property
     def region(self) -> Block:
-        """Where the outcome belongs in arrays whose leading dimensions are the grid's, then the seeds'."""
+        """Where the outcome belongs in arrays whose leading dimensions are the grid's, then the
+        seeds'.
+        """
         return self.block if self.seeds is None else (*self.block, self.seeds)
 
     @property
@@ -51,12 +56,15 @@ class Task:
 
 
 class WrongResult(ValueError):
-    """What a theory or an experiment returned is not what its class declares: no point of it can be kept."""
+    """What a theory or an experiment returned is not what its class declares: no point of it can be
+    kept.
+    """
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Observables of one task, shaped (grid block, seeds, own dimensions), with the status of every point.
+    """Observables of one task, shaped (grid block, seeds, own dimensions), with the status of every
+    point.
 
     wrong: why none of it can be kept, nor that of any other point.
     """
@@ -73,39 +81,58 @@ class Outcome:
         return cls({}, {}, np.full(task.shape, FAILED, np.int8), seconds, (error,))
 
     def check(self, taken: Sequence[str]) -> None:
-        """Raises `WrongResult` for observables that do not fit what their class declares, or whose names or dimensions are
-        `taken`."""
+        """Raises `WrongResult` for observables that do not fit what their class declares, or whose
+        names or dimensions are `taken`."""
         if self.wrong:
             raise WrongResult(self.wrong)
         extents: dict[str, tuple[int, str]] = {}
         for name, value in self.values.items():
             own = value.shape[self.status.ndim :]
             if name in taken:
-                raise WrongResult(f"an observable is called {name!r}, as a dimension or a variable of every sweep: rename it")
+                raise WrongResult(
+                    f"an observable is called {name!r}, as a dimension or a variable of every sweep: rename it"
+                )
             if value.dtype.name not in KEPT:
-                raise WrongResult(f"{name} holds {value.dtype}: give booleans, integers, real or complex numbers")
+                raise WrongResult(
+                    f"{name} holds {value.dtype}: give booleans, integers, real or complex numbers"
+                )
             if len(own) != len(self.dims[name]):
                 declared = f"({', '.join(self.dims[name])})" if self.dims[name] else "one number"
-                raise WrongResult(f"{name} has shape {own}, but is declared as {declared}: let the shape follow the annotation")
+                raise WrongResult(
+                    f"{name} has shape {own}, but is declared as {declared}: let the shape follow the annotation"
+                )
             for dim, extent in zip(self.dims[name], own):
                 if dim in taken:
-                    raise WrongResult(f"{name} has a dimension {dim!r}, as the sweep has: rename it")
-                first, where = extents.setdefault(dim, (int(dim), "the annotation") if dim.isdigit() else (extent, name))
+                    raise WrongResult(
+                        f"{name} has a dimension {dim!r}, as the sweep has: rename it"
+                    )
+                first, where = extents.setdefault(
+                    dim, (int(dim), "the annotation") if dim.isdigit() else (extent, name)
+                )
                 if extent != first:
-                    raise WrongResult(f"{name} has shape {own}, ({', '.join(self.dims[name])}): {where} says {dim} = {first}")
+                    raise WrongResult(
+                        f"{name} has shape {own}, ({', '.join(self.dims[name])}): {where} says {dim} = {first}"
+                    )
 
 
 def _status(values: dict[str, np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
-    """Of each point: done, unconverged, or failed, where it did not converge and no number is left."""
+    """Of each point: done, unconverged, or failed, where it did not converge and no number is
+    left."""
     rows = {name: value.reshape((*shape, -1)) for name, value in values.items()}
     converged = rows["converged"].all(-1) if "converged" in rows else np.ones(shape, bool)
-    absent = [np.isnan(row).all(-1) for row in rows.values() if np.issubdtype(row.dtype, np.inexact)]
+    absent = [
+        np.isnan(row).all(-1) for row in rows.values() if np.issubdtype(row.dtype, np.inexact)
+    ]
     nothing = np.all(absent, axis=0) if absent else np.zeros(shape, bool)
     return np.where(converged, DONE, np.where(nothing, FAILED, UNCONVERGED)).astype(np.int8)
 
 
-def _stack(results: Sequence[Result | None], shape: tuple[int, ...]) -> tuple[dict[str, np.ndarray], dict, np.ndarray]:
-    """Results of single points -> arrays over the block; points without a result are NaN (or zero) and marked failed."""
+def _stack(
+    results: Sequence[Result | None], shape: tuple[int, ...]
+) -> tuple[dict[str, np.ndarray], dict, np.ndarray]:
+    """Results of single points -> arrays over the block; points without a result are NaN (or zero)
+    and marked failed.
+    """
     model = next((result for result in results if result is not None), None)
     if model is None:
         return {}, {}, np.full(shape, FAILED, np.int8)
@@ -134,11 +161,15 @@ def _as_others(result: Result, results: Sequence[Result | None]) -> Result:
     """The result. Raises `ValueError` where it cannot stand beside those of other points."""
     model = next((other for other in results if other is not None), result)
     if type(model) is not type(result):
-        raise ValueError(f"returned {type(result).__name__} here and {type(model).__name__} at other points")
+        raise ValueError(
+            f"returned {type(result).__name__} here and {type(model).__name__} at other points"
+        )
     others = model.observables()
     for name, value in result.observables().items():
         if value.shape != others[name].shape:
-            raise ValueError(f"{name} has shape {value.shape} here and {others[name].shape} at other points")
+            raise ValueError(
+                f"{name} has shape {value.shape} here and {others[name].shape} at other points"
+            )
     return result
 
 
@@ -162,7 +193,9 @@ def fn_name(fn: Callable) -> str:
 
 
 def _words(point: dict[str, Any]) -> str:
-    parts = (f"{name} = {value if is_number(value) else label(value)}" for name, value in point.items())
+    parts = (
+        f"{name} = {value if is_number(value) else label(value)}" for name, value in point.items()
+    )
     return ", ".join(parts) or "the only point"
 
 
@@ -173,7 +206,9 @@ def _message(error: BaseException) -> str:
 
 @dataclass
 class TheoryRun:
-    """A theory over a grid. Numeric dimensions are vmapped inside one compiled program per combination of the others."""
+    """A theory over a grid. Numeric dimensions are vmapped inside one compiled program per
+    combination of the others.
+    """
 
     fn: Callable[..., Any]
     system: System
@@ -186,7 +221,9 @@ class TheoryRun:
 
     @cached_property
     def bound(self) -> tuple[Theory, dict[str, Any]]:
-        """The theory and its options; a function without the decorator is taken as a theory for this sweep alone."""
+        """The theory and its options; a function without the decorator is taken as a theory for
+        this sweep alone.
+        """
         verb, options = unwrap(self.fn)
         if isinstance(verb, Theory):
             return verb, options
@@ -199,7 +236,11 @@ class TheoryRun:
 
     @property
     def static_dims(self) -> tuple[str, ...]:
-        return tuple(name for name, values in self.grid.over.items() if not numeric(values) or self._is_static(name))
+        return tuple(
+            name
+            for name, values in self.grid.over.items()
+            if not numeric(values) or self._is_static(name)
+        )
 
     def _is_static(self, path: str) -> bool:
         module: Any = self.system
@@ -209,7 +250,8 @@ class TheoryRun:
         return bool(module.__dataclass_fields__[last].metadata.get("static", False))
 
     def block_shape(self) -> tuple[int, ...]:
-        """As many points at a time as fit into `memory` bytes of temporaries and outputs, by the compiler's own account.
+        """As many points at a time as fit into `memory` bytes of temporaries and outputs, by the
+        compiler's own account.
 
         One at a time of a host algorithm: each is kept as it finishes, and workers share them.
         """
@@ -235,11 +277,17 @@ class TheoryRun:
 
     def _split(self, points: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         static = {name: points[0][name] for name in self.static_dims}
-        batch = {n: np.asarray([float(p[n]) for p in points]) for n in self.grid.dims if n not in static}
+        batch = {
+            n: np.asarray([float(p[n]) for p in points]) for n in self.grid.dims if n not in static
+        }
         return static, batch
 
-    def _program(self, static: dict[str, Any], batched: tuple[str, ...], size: int) -> tuple[Any, Any]:
-        """The compiled theory for one combination of static values, and the system's numbers to call it with."""
+    def _program(
+        self, static: dict[str, Any], batched: tuple[str, ...], size: int
+    ) -> tuple[Any, Any]:
+        """The compiled theory for one combination of static values, and the system's numbers to
+        call it with.
+        """
         theory, options = self.bound
         made = theory.batched(replace(self.system, static), options, batched, size)
         self.sizes.add(size)
@@ -269,9 +317,13 @@ class TheoryRun:
     def where(self, task: Task) -> str:
         """The task in words."""
         points = self.grid.points(task.block)
-        return f"{_words(points[0])} to {_words(points[-1])}" if len(points) > 1 else _words(points[0])
+        return (
+            f"{_words(points[0])} to {_words(points[-1])}" if len(points) > 1 else _words(points[0])
+        )
 
-    def _batched(self, points: list[dict[str, Any]], shape: tuple[int, ...]) -> tuple[dict, dict, np.ndarray]:
+    def _batched(
+        self, points: list[dict[str, Any]], shape: tuple[int, ...]
+    ) -> tuple[dict, dict, np.ndarray]:
         theory, options = self.bound
         if theory.check is not None:
             for point in points:
@@ -279,7 +331,10 @@ class TheoryRun:
         static, batch = self._split(points)
         size = max([len(points), *self.sizes])  # an edge block is padded: no second compilation
         program, numbers = self._program(static, tuple(batch), size)
-        padded = {name: np.pad(column, (0, size - len(points)), mode="edge") for name, column in batch.items()}
+        padded = {
+            name: np.pad(column, (0, size - len(points)), mode="edge")
+            for name, column in batch.items()
+        }
         with one_blas_thread() if batch else nullcontext():
             result = jax.block_until_ready(program(numbers, padded))
         values = {}
@@ -289,27 +344,39 @@ class TheoryRun:
         return values, type(result).dims(), _status(values, shape)
 
     def _one_by_one(
-        self, points: list[dict[str, Any]], shape: tuple[int, ...], error: BaseException | None = None
+        self,
+        points: list[dict[str, Any]],
+        shape: tuple[int, ...],
+        error: BaseException | None = None,
     ) -> tuple[dict, dict, np.ndarray, tuple[str, ...]]:
-        """Each point alone: host algorithms, and after a batch failed, so that one bad point does not take the others with it."""
+        """Each point alone: host algorithms, and after a batch failed, so that one bad point does
+        not take the others with it.
+        """
         results: list[Result | None] = []
         errors: list[str] = []
         for point in points:
             try:
-                results.append(_as_others(_checked(self.fn(replace(self.system, point)), self.fn), results))
+                results.append(
+                    _as_others(_checked(self.fn(replace(self.system, point)), self.fn), results)
+                )
             except (WrongResult, KeyboardInterrupt):
                 raise
             except BaseException as single:
                 results.append(None)
                 errors.append(f"{_words(point)}: {_message(single)}")
         if error is not None and any(result is not None for result in results):
-            warnings.warn(f"{describe(self.fn)} could not be batched ({_message(error)}); evaluated point by point", stacklevel=2)
+            warnings.warn(
+                f"{describe(self.fn)} could not be batched ({_message(error)}); evaluated point by point",
+                stacklevel=2,
+            )
         return (*_stack(results, shape), tuple(errors))
 
 
 @dataclass
 class ExperimentRun:
-    """An experiment over a grid: one point and one seed a task, or all seeds of a point in one vmapped call."""
+    """An experiment over a grid: one point and one seed a task, or all seeds of a point in one
+    vmapped call.
+    """
 
     fn: Callable[[System, jax.Array], Result]
     system: System
@@ -332,17 +399,25 @@ class ExperimentRun:
             system = replace(self.system, point)
             if self.batch_seeds:
                 with one_blas_thread():
-                    batch = jax.block_until_ready(_checked(jax.vmap(lambda k: self.fn(system, k))(jnp.stack(keys)), self.fn))
-                results: list[Result | None] = [jax.tree.map(lambda leaf, i=i: leaf[i], batch) for i in range(len(keys))]
+                    batch = jax.block_until_ready(
+                        _checked(jax.vmap(lambda k: self.fn(system, k))(jnp.stack(keys)), self.fn)
+                    )
+                results: list[Result | None] = [
+                    jax.tree.map(lambda leaf, i=i: leaf[i], batch) for i in range(len(keys))
+                ]
             else:
-                results = [jax.block_until_ready(_checked(self.fn(system, key), self.fn)) for key in keys]
+                results = [
+                    jax.block_until_ready(_checked(self.fn(system, key), self.fn)) for key in keys
+                ]
             return Outcome(*_stack(results, task.shape), time.perf_counter() - start)
         except WrongResult as error:
             return _wrong(task, error)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            return Outcome.failure(task, f"{self.where(task)}: {_message(error)}", time.perf_counter() - start)
+            return Outcome.failure(
+                task, f"{self.where(task)}: {_message(error)}", time.perf_counter() - start
+            )
 
     def where(self, task: Task) -> str:
         """The task in words."""

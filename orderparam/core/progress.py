@@ -1,4 +1,6 @@
-"""Progress of long work on standard error: what runs, how far, how fast, how long still, how many failed."""
+"""Progress of long work on standard error: what runs, how far, how fast, how long still, how many
+failed.
+"""
 
 import datetime
 import math
@@ -9,21 +11,42 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def track(total: int, description: str, show: bool | None = None) -> Iterator[Callable[[int, int], None]]:
-    """Yields `advance(points, failed)`. By default the bar is shown when standard error is a terminal."""
+def track(
+    total: int, description: str, show: bool | None = None
+) -> Iterator[Callable[[int, int], None]]:
+    """Yields `advance(points, failed)`. By default the bar is shown when standard error is a
+    terminal.
+    """
     if total == 0 or not (sys.stderr.isatty() if show is None else show):
         yield lambda points, failed: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+    )
     from rich.text import Text
 
     class Left(ProgressColumn):
         """Asked for ten times a second: what is not done makes it longer."""
 
         def render(self, task: Task) -> Text:
-            seconds = time_left(time.monotonic() - begun, time.monotonic() - last, int(task.completed), int(task.total or 0))
-            return Text("-:--:--" if seconds is None else str(datetime.timedelta(seconds=math.ceil(seconds))))
+            seconds = time_left(
+                time.monotonic() - begun,
+                time.monotonic() - last,
+                int(task.completed),
+                int(task.total or 0),
+            )
+            return Text(
+                "-:--:--"
+                if seconds is None
+                else str(datetime.timedelta(seconds=math.ceil(seconds)))
+            )
 
     columns = (
         TextColumn("{task.description:<34}"),
@@ -52,9 +75,11 @@ def track(total: int, description: str, show: bool | None = None) -> Iterator[Ca
 
 
 def time_left(elapsed: float, waited: float, done: int, total: int) -> float | None:
-    """Seconds that the rest takes at the mean rate from the beginning, compilation in it; None before the first point.
+    """Seconds that the rest takes at the mean rate from the beginning, compilation in it; None
+    before the first point.
 
-    waited: seconds since the last point. While one takes longer than the others did, at least as long again is said.
+    waited: seconds since the last point. While one takes longer than the others did, at least as
+    long again is said.
     """
     if done >= total:
         return 0.0

@@ -1,4 +1,6 @@
-"""Reading files that others wrote: every fault becomes one `ValueError` naming the file, and no file can run code."""
+"""Reading files that others wrote: every fault becomes one `ValueError` naming the file, and no
+file can run code.
+"""
 
 import csv
 import gzip
@@ -15,14 +17,15 @@ import numpy as np
 
 from orderparam.core.names import nearest
 
-# What the standard readers raise on damaged files. RuntimeError: an encrypted or exotically compressed zip member.
-# MemoryError, OverflowError: a header that claims more numbers than exist.
+# What the standard readers raise on damaged files. RuntimeError: an encrypted or exotically
+# compressed zip member. MemoryError, OverflowError: a header that claims more numbers than exist.
 FAULTS = (
     OSError, EOFError, ValueError, LookupError, RuntimeError, MemoryError, OverflowError,
     struct.error, zlib.error, zipfile.BadZipFile, tarfile.TarError, csv.Error,
 )  # fmt: skip
 
-KINDS = (".npz", ".npy", ".csv", ".tsv", ".parquet", ".feather", ".xlsx")  # endings of files with a person's own rows
+# endings of files with a person's own rows
+KINDS = (".npz", ".npy", ".csv", ".tsv", ".parquet", ".feather", ".xlsx")
 
 
 @contextmanager
@@ -31,15 +34,19 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except FAULTS as error:
-        what = "claims more numbers than fit into memory" if isinstance(error, MemoryError) else str(error)
+        what = (
+            "claims more numbers than fit into memory"
+            if isinstance(error, MemoryError)
+            else str(error)
+        )
         raise ValueError(f"{path}: {what or 'unreadable'}") from None
 
 
 def existing(path: Path, kinds: Sequence[str], missing: type[ValueError] = ValueError) -> Path:
     """The path of a file that is there; reading it comes to an end.
 
-    Raises `missing` with the nearest name among the files of these kinds beside it, and `ValueError` for what is no file: a
-    folder, a pipe or a device, of which there is no end.
+    Raises `missing` with the nearest name among the files of these kinds beside it, and
+    `ValueError` for what is no file: a folder, a pipe or a device, of which there is no end.
     """
     try:
         if path.is_file():
@@ -48,8 +55,14 @@ def existing(path: Path, kinds: Sequence[str], missing: type[ValueError] = Value
             raise ValueError(f"{path} is a folder: must be a file")
         if path.exists():
             raise ValueError(f"{path} is a pipe, a socket or a device: must be a file")
-        beside = [p.name for p in path.parent.iterdir() if p.suffix in kinds] if path.parent.is_dir() else []
-    except OSError as error:  # a name that no file can have, or a folder that may not be looked into
+        beside = (
+            [p.name for p in path.parent.iterdir() if p.suffix in kinds]
+            if path.parent.is_dir()
+            else []
+        )
+    except (
+        OSError
+    ) as error:  # a name that no file can have, or a folder that may not be looked into
         raise missing(f"{path}: {error.strerror or error}") from None
     raise missing(f"there is no file {path}{nearest(path.name, beside)}")
 
@@ -67,7 +80,9 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _numpy_reads(read: Callable[[], Any]) -> Any:
-    """What `read` returns; on damaged bytes NumPy's header parser raises anything (SyntaxError, TypeError, TokenError, ..)."""
+    """What `read` returns; on damaged bytes NumPy's header parser raises anything (SyntaxError,
+    TypeError, TokenError, ..).
+    """
     try:
         return read()
     except MemoryError:
@@ -101,6 +116,7 @@ def _member(archive: Any, name: str) -> np.ndarray:
         member = _numpy_reads(lambda: archive[name])
     except ValueError as error:
         raise ValueError(f"array {name!r}: {error}") from None
-    if not isinstance(member, np.ndarray):  # NumPy hands over members of another format as raw bytes
+    # NumPy hands over members of another format as raw bytes
+    if not isinstance(member, np.ndarray):
         raise ValueError(f"{name!r} is not an array")
     return member

@@ -1,4 +1,5 @@
-"""Everything that can be named: the theories, experiments, systems and studies of the package and of whoever adds to it.
+"""Everything that can be named: the theories, experiments, systems and studies of the package and
+of whoever adds to it.
 
 Three places are looked in:
 
@@ -6,8 +7,9 @@ Three places are looked in:
     modules that installed packages name under the entry-point group `orderparam.rooms`,
     a file by its path: `load_file("glass.py")`.
 
-A module that is imported registers what it decorates. So that a list costs no import, `index` reads the
-decorators from the source: a study's name, title, source and times are literals or constants of its file.
+A module that is imported registers what it decorates. So that a list costs no import, `index` reads
+the decorators from the source: a study's name, title, source and times are literals or constants of
+its file.
 """
 
 import ast
@@ -48,9 +50,10 @@ _SIGNATURE = re.compile(r'def .*?:\n    [rR]?"""[^"]*(?:"{1,2}[^"]+)*"""', re.DO
 class Entry:
     """What a decorator says of the function below it, read from the source.
 
-    kind: theory, experiment or study. name: `room.function`, or the study's own. module: import it and the thing is registered.
-    details: the decorator's literal keyword arguments; summary: the first sentence of the docstring. call, function, constants:
-    the source itself, for the outline of a study.
+    kind: theory, experiment or study. name: `room.function`, or the study's own. module: import it
+    and the thing is registered. details: the decorator's literal keyword arguments; summary: the
+    first sentence of the docstring. call, function, constants: the source itself, for the outline
+    of a study.
     """
 
     kind: str
@@ -70,27 +73,56 @@ class Entry:
         names = [argument.arg for argument in (*arguments.args, *arguments.kwonlyargs)]
         given = {word.arg: word.value for word in (self.call.keywords if self.call else [])}
         try:
-            defaults = [_evaluated(node, self.constants) for node in (*arguments.defaults, *arguments.kw_defaults) if node]
-            title, source, seconds = (_evaluated(given[name], self.constants) for name in ("title", "source", "seconds"))
-            larger = [_evaluated(given[size], self.constants) if size in given else {} for size in ("gallery", "full")]
+            defaults = [
+                _evaluated(node, self.constants)
+                for node in (*arguments.defaults, *arguments.kw_defaults)
+                if node
+            ]
+            title, source, seconds = (
+                _evaluated(given[name], self.constants) for name in ("title", "source", "seconds")
+            )
+            larger = [
+                _evaluated(given[size], self.constants) if size in given else {}
+                for size in ("gallery", "full")
+            ]
         except Exception:  # whatever an expression needs that is not here
             return None
         doc = ast.get_docstring(self.function) or ""
-        return Outline(self.name, title, source, doc, self.module, seconds, dict(zip(names, defaults, strict=True)), *larger)
+        return Outline(
+            self.name,
+            title,
+            source,
+            doc,
+            self.module,
+            seconds,
+            dict(zip(names, defaults, strict=True)),
+            *larger,
+        )
 
 
 def _evaluated(node: ast.expr, constants: Mapping[str, Any]) -> Any:
-    """The value of an expression of constants, and of the grids that NumPy makes. Raises whatever it brings about."""
+    """The value of an expression of constants, and of the grids that NumPy makes. Raises whatever
+    it brings about.
+    """
     if any(isinstance(part, ast.Name) and part.id == "np" for part in ast.walk(node)):
         import numpy as np
 
         constants = {**constants, "np": np}
-    known = {"__builtins__": {}, "tuple": tuple, "list": list, "range": range, "float": float, "int": int, **constants}
+    known = {
+        "__builtins__": {},
+        "tuple": tuple,
+        "list": list,
+        "range": range,
+        "float": float,
+        "int": int,
+        **constants,
+    }
     return eval(compile(ast.Expression(node), "<source>", "eval"), known)
 
 
 def outline(name: str) -> Outline | None:
-    """What the source of a study says of it; None for one of a person's file, and where the source alone does not say it.
+    """What the source of a study says of it; None for one of a person's file, and where the source
+    alone does not say it.
 
     Raises `ValueError` with the nearest name where there is no such study.
     """
@@ -100,46 +132,71 @@ def outline(name: str) -> Outline | None:
 
 
 def room_of(module: str) -> str:
-    """The room a module stands in: below `systems` the folder's name, elsewhere the module's own."""
+    """The room a module stands in: below `systems` the folder's name, elsewhere the module's
+    own."""
     parts = module.split(".")
     return parts[parts.index("systems") + 1] if "systems" in parts[:-1] else parts[-1]
 
 
 @functools.cache
 def index() -> tuple[Entry, ...]:
-    """Every entry of the rooms and of the installed packages, in the order of the files; nothing is imported."""
+    """Every entry of the rooms and of the installed packages, in the order of the files; nothing is
+    imported.
+    """
     found: list[Entry] = []
     for path in sorted(_SYSTEMS.rglob("*.py")):
-        name = ".".join(("orderparam", "systems", *path.relative_to(_SYSTEMS).with_suffix("").parts))
+        name = ".".join(
+            ("orderparam", "systems", *path.relative_to(_SYSTEMS).with_suffix("").parts)
+        )
         found.extend(_entries(name.removesuffix(".__init__"), path))
     for point in entry_points(group=ENTRY_POINTS):
         for module, path in _files_of_package(point.module):
             try:
                 found.extend(_entries(module.removesuffix(".__init__"), path))
             except (OSError, SyntaxError, ValueError) as error:
-                warnings.warn(f"{path} of an installed package is left out: {type(error).__name__}: {error}", stacklevel=2)
+                warnings.warn(
+                    f"{path} of an installed package is left out: {type(error).__name__}: {error}",
+                    stacklevel=2,
+                )
     return tuple(found)
 
 
 def source_files() -> list[Path]:
-    """Every file that what is registered may depend on: those of this package and of the packages that add to it."""
-    added = [path for point in entry_points(group=ENTRY_POINTS) for _, path in _files_of_package(point.module)]
+    """Every file that what is registered may depend on: those of this package and of the packages
+    that add to it.
+    """
+    added = [
+        path
+        for point in entry_points(group=ENTRY_POINTS)
+        for _, path in _files_of_package(point.module)
+    ]
     return [*sorted(_SYSTEMS.parent.rglob("*.py")), *(path for path in added if path.is_file())]
 
 
 def _files_of_package(name: str) -> list[tuple[str, Path]]:
-    """An installed module and, when it is a package, all modules in it, with their files. What cannot be found is warned of."""
+    """An installed module and, when it is a package, all modules in it, with their files. What
+    cannot be found is warned of.
+    """
     try:
         spec = importlib.util.find_spec(name)
     except Exception:  # a package above it is not there, or fails
         spec = None
     if spec is None:
-        warnings.warn(f"an installed package names {name} as its rooms, which cannot be found", stacklevel=2)
+        warnings.warn(
+            f"an installed package names {name} as its rooms, which cannot be found", stacklevel=2
+        )
         return []
     files = [(name, Path(spec.origin or ""))]
     if spec.submodule_search_locations is not None:
-        found = [(Path(folder), path) for folder in spec.submodule_search_locations for path in Path(folder).rglob("*.py")]
-        files = [(".".join((name, *path.relative_to(top).with_suffix("").parts)), path) for top, path in sorted(found)]
+        found = [
+            (Path(folder), path)
+            for folder in spec.submodule_search_locations
+            for path in Path(folder).rglob("*.py")
+        ]
+        files = [
+            (".".join((name, *path.relative_to(top).with_suffix("").parts)), path)
+            for top, path in sorted(found)
+        ]
     return files
 
 
@@ -149,7 +206,9 @@ def _entries(module: str, path: Path) -> Iterator[Entry]:
     if not _DECORATED.search(source):
         return
     constants: dict[str, Any] = {}
-    for node in _parsed(source) if path.is_relative_to(_SYSTEMS) else ast.parse(source, str(path)).body:
+    for node in (
+        _parsed(source) if path.is_relative_to(_SYSTEMS) else ast.parse(source, str(path)).body
+    ):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             constants[node.targets[0].id] = _literal(node.value, constants)
         if not isinstance(node, ast.FunctionDef):
@@ -157,20 +216,40 @@ def _entries(module: str, path: Path) -> Iterator[Entry]:
         for decorator in node.decorator_list:
             call = decorator if isinstance(decorator, ast.Call) else None
             function = call.func if call else decorator
-            kind = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            kind = (
+                function.attr
+                if isinstance(function, ast.Attribute)
+                else getattr(function, "id", "")
+            )
             if kind not in _DECORATORS:
                 continue
-            details = {word.arg: _literal(word.value, constants) for word in (call.keywords if call else []) if word.arg}
+            details = {
+                word.arg: _literal(word.value, constants)
+                for word in (call.keywords if call else [])
+                if word.arg
+            }
             given = _literal(call.args[0], constants) if call and call.args else None
-            name = given or details.get("name") if kind == "study" else f"{room_of(module)}.{node.name}"
-            summary = (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ").partition(". ")[0].rstrip(".")
+            name = (
+                given or details.get("name")
+                if kind == "study"
+                else f"{room_of(module)}.{node.name}"
+            )
+            summary = (
+                (ast.get_docstring(node) or "")
+                .partition("\n\n")[0]
+                .replace("\n", " ")
+                .partition(". ")[0]
+                .rstrip(".")
+            )
             if isinstance(name, str):
-                yield Entry(kind, name, module, room_of(module), details, summary, call, node, constants)
+                yield Entry(
+                    kind, name, module, room_of(module), details, summary, call, node, constants
+                )
 
 
 def _parsed(source: str) -> list[ast.stmt]:
-    """The statements of a file of this package that an entry is made of: assignments, and decorated functions as far as their
-    docstrings.
+    """The statements of a file of this package that an entry is made of: assignments, and decorated
+    functions as far as their docstrings.
 
     The rest is nine tenths of the text, and parsing takes the time.
     """
@@ -190,11 +269,16 @@ def _parsed(source: str) -> list[ast.stmt]:
 
 
 def _literal(node: ast.expr, constants: Mapping[str, Any]) -> Any:
-    """The value of a literal, of a constant of its file, or of a text with such in it; None where it is computed."""
+    """The value of a literal, of a constant of its file, or of a text with such in it; None where
+    it is computed.
+    """
     if isinstance(node, ast.Name):
         return constants.get(node.id)
     if isinstance(node, ast.JoinedStr):
-        parts = [_literal(part.value if isinstance(part, ast.FormattedValue) else part, constants) for part in node.values]
+        parts = [
+            _literal(part.value if isinstance(part, ast.FormattedValue) else part, constants)
+            for part in node.values
+        ]
         return None if None in parts else "".join(map(str, parts))
     try:
         return ast.literal_eval(node)
@@ -202,11 +286,13 @@ def _literal(node: ast.expr, constants: Mapping[str, Any]) -> Any:
         return None
 
 
-# -- importing what is named -----------------------------------------------------------------------------------------------
+# -- importing what is named ---------------------------------------------------------------------
 
 
 def load_all() -> None:
-    """Imports every module that has an entry, so that all is registered. Raises `ValueError` for a package that cannot be."""
+    """Imports every module that has an entry, so that all is registered. Raises `ValueError` for a
+    package that cannot be.
+    """
     for module in dict.fromkeys(entry.module for entry in index()):
         _import(module)
 
@@ -217,7 +303,9 @@ def _import(module: str) -> ModuleType:
     except Exception as error:
         if module.startswith("orderparam."):
             raise
-        raise ValueError(f"the installed module {module} cannot be imported: {type(error).__name__}: {error}") from error
+        raise ValueError(
+            f"the installed module {module} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _entry(kind: str, name: str) -> Entry:
@@ -228,7 +316,9 @@ def _entry(kind: str, name: str) -> Entry:
 
 
 def load_entry(kind: str, name: str) -> None:
-    """Imports the module of one entry. Raises `ValueError` with the nearest name when there is none."""
+    """Imports the module of one entry. Raises `ValueError` with the nearest name when there is
+    none.
+    """
     _import(_entry(kind, name).module)
 
 
@@ -246,7 +336,9 @@ def load_file(path: str | Path) -> ModuleType:
         raise ValueError(f"{path}: not a Python file")
     name = path.stem
     if not name.isidentifier():
-        raise ValueError(f"{path}: the name of the file must be a Python name, such as {name.replace('-', '_')}.py")
+        raise ValueError(
+            f"{path}: the name of the file must be a Python name, such as {name.replace('-', '_')}.py"
+        )
     known = sys.modules.get(name)
     if getattr(known, "__file__", None) and Path(str(known.__file__)).resolve() == path:  # type: ignore[union-attr]
         return known  # type: ignore[return-value]
@@ -284,9 +376,13 @@ def experiments() -> dict[str, "Experiment"]:
 
 
 def systems() -> dict[str, type["System"]]:
-    """The systems that some theory or experiment takes, by `room.Class`; for an abstract class, those made from it."""
+    """The systems that some theory or experiment takes, by `room.Class`; for an abstract class,
+    those made from it.
+    """
     found = {}
-    waiting = [system for one in (*theories().values(), *experiments().values()) for system in one.systems]
+    waiting = [
+        system for one in (*theories().values(), *experiments().values()) for system in one.systems
+    ]
     while waiting:
         system = waiting.pop()
         if inspect.isabstract(system):
@@ -297,7 +393,8 @@ def systems() -> dict[str, type["System"]]:
 
 
 def full_name(name: str) -> str:
-    """`room.function` of the theory or experiment that is called so, or `function` where one room (or loaded file) alone has it.
+    """`room.function` of the theory or experiment that is called so, or `function` where one room
+    (or loaded file) alone has it.
 
     Nothing is imported. Raises `ValueError` with the nearest name.
     """
@@ -305,7 +402,9 @@ def full_name(name: str) -> str:
 
 
 def find(name: str) -> Any:
-    """The theory or experiment of that name, see `full_name`. Raises `ValueError` with the nearest name."""
+    """The theory or experiment of that name, see `full_name`. Raises `ValueError` with the nearest
+    name.
+    """
     full, module = _module_of(name)
     _import(module)
     from orderparam.core import verb
@@ -314,10 +413,16 @@ def find(name: str) -> Any:
 
 
 def _module_of(name: str) -> tuple[str, str]:
-    modules = {entry.name: entry.module for entry in index() if entry.kind in ("theory", "experiment")}
-    verb = sys.modules.get("orderparam.core.verb")  # where it is not imported, no file has added to it
+    modules = {
+        entry.name: entry.module for entry in index() if entry.kind in ("theory", "experiment")
+    }
+    # where it is not imported, no file has added to it
+    verb = sys.modules.get("orderparam.core.verb")
     if verb is not None:
-        modules |= {known.name: known.__module__ for known in (*verb._theories.values(), *verb._experiments.values())}
+        modules |= {
+            known.name: known.__module__
+            for known in (*verb._theories.values(), *verb._experiments.values())
+        }
     fitting = [known for known in modules if name in (known, known.rpartition(".")[2])]
     if not fitting:
         raise ValueError(f"there is no theory or experiment {name!r}{nearest(name, list(modules))}")

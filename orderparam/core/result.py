@@ -18,8 +18,9 @@ class Result(eqx.Module):
             overlap: Float[Array, "feature"]
             error: Float[Array, ""]
 
-    `BayesOptimal.dims()` is `{"overlap": ("feature",), "error": ()}`. Iterative theories add `converged: Bool[Array, ""]` and
-    `residual: Float[Array, ""]`; a sweep counts and marks the points that did not converge.
+    `BayesOptimal.dims()` is `{"overlap": ("feature",), "error": ()}`. Iterative theories add
+    `converged: Bool[Array, ""]` and `residual: Float[Array, ""]`; a sweep counts and marks the
+    points that did not converge.
     """
 
     @classmethod
@@ -30,20 +31,24 @@ class Result(eqx.Module):
         for name in cls.__dataclass_fields__:
             dim_str = getattr(hints[name], "dim_str", None)
             if dim_str is None:
-                raise TypeError(f'{cls.__name__}.{name}: annotate it with jaxtyping, for example Float[Array, "feature"]')
+                raise TypeError(
+                    f'{cls.__name__}.{name}: annotate it with jaxtyping, for example Float[Array, "feature"]'
+                )
             dims[name] = tuple(dim_str.split())
         return dims
 
     def observables(self) -> dict[str, np.ndarray]:
         """Field name -> its value as a NumPy array.
 
-        Whole numbers in a field of real ones become float64, and so do masked entries, as NaN. Raises `ValueError` for masked
-        entries of a field that is not real.
+        Whole numbers in a field of real ones become float64, and so do masked entries, as NaN.
+        Raises `ValueError` for masked entries of a field that is not real.
         """
         hints = typing.get_type_hints(type(self))
         return {name: _array(getattr(self, name), name, hints[name]) for name in type(self).dims()}
 
-    def to_dataset(self, leading: Sequence[str] = (), coords: Mapping[Hashable, Any] | None = None) -> xr.Dataset:
+    def to_dataset(
+        self, leading: Sequence[str] = (), coords: Mapping[Hashable, Any] | None = None
+    ) -> xr.Dataset:
         """The labelled data set of this result.
 
         leading: names of extra dimensions in front of each field's own (for a batched result).
@@ -72,8 +77,12 @@ def _array(value: Any, name: str, annotation: Any) -> np.ndarray:
     real = "float64" in annotation.dtypes and "int64" not in annotation.dtypes
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.is_masked(value) and not (real and value.dtype.kind in "biuf"):
-            raise ValueError(f"{name} holds masked entries: only a field of real numbers, Float, can be without a value")
-        value = np.ma.filled(value.astype(np.float64), np.nan) if np.ma.is_masked(value) else value.data
+            raise ValueError(
+                f"{name} holds masked entries: only a field of real numbers, Float, can be without a value"
+            )
+        value = (
+            np.ma.filled(value.astype(np.float64), np.nan) if np.ma.is_masked(value) else value.data
+        )
     array = np.asarray(value)
     return array.astype(np.float64) if real and array.dtype.kind in "biu" else array
 
@@ -88,5 +97,7 @@ def _describe(value: Any, dims: tuple[str, ...]) -> str:
     names = dims if len(dims) == array.ndim else tuple("batch" for _ in array.shape)
     shape = ", ".join(f"{name} {size}" for name, size in zip(names, array.shape))
     flat = array.ravel()[:4]
-    shown = " ".join(f"{x:.4g}" if np.issubdtype(array.dtype, np.floating) else str(x) for x in flat)
+    shown = " ".join(
+        f"{x:.4g}" if np.issubdtype(array.dtype, np.floating) else str(x) for x in flat
+    )
     return f"({shape})  {shown}{' …' if array.size > 4 else ''}"

@@ -1,7 +1,8 @@
 """Entries of JAX's compilation cache, each under a digest of its name and content.
 
-JAX believes what lies under a name: an entry that was exchanged with another, or altered, gives wrong numbers or ends the
-process. Here such an entry is as none, and the program that is then compiled takes its place.
+JAX believes what lies under a name: an entry that was exchanged with another, or altered, gives
+wrong numbers or ends the process. Here such an entry is as none, and the program that is then
+compiled takes its place.
 """
 
 import hashlib
@@ -16,7 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-ENTRY, ASIDE = "-cache", ".new"  # what the names of entries, and of those that are being written, end with
+# what the names of entries, and of those that are being written, end with
+ENTRY, ASIDE = "-cache", ".new"
 _BYTES = 32  # of a digest, behind the content
 _MODULE = "jax._src.compilation_cache"
 
@@ -29,7 +31,8 @@ class SealedCache:
         folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, key: str) -> bytes | None:
-        """The content of an entry; None where there is none, or one that is not what was put there."""
+        """The content of an entry; None where there is none, or one that is not what was put
+        there."""
         try:
             data = (self._path / f"{key}{ENTRY}").read_bytes()
         except FileNotFoundError:
@@ -51,11 +54,14 @@ class SealedCache:
 
 
 def _digest(key: str, content: bytes) -> bytes:
-    return hashlib.blake2b(content, key=hashlib.sha256(key.encode()).digest(), digest_size=_BYTES).digest()
+    return hashlib.blake2b(
+        content, key=hashlib.sha256(key.encode()).digest(), digest_size=_BYTES
+    ).digest()
 
 
 def seal(ours: Callable[[Path], bool]) -> None:
-    """From now on JAX keeps programs in a `SealedCache` where `ours` says so of the folder; JAX is not imported by this.
+    """From now on JAX keeps programs in a `SealedCache` where `ours` says so of the folder; JAX is
+    not imported by this.
 
     Where JAX has no place for that, it keeps no programs.
     """
@@ -65,7 +71,9 @@ def seal(ours: Callable[[Path], bool]) -> None:
         if usual is None:
             sys.modules["jax._src.config"].config.update("jax_compilation_cache_dir", None)
             return
-        module.get_file_cache = lambda path: (SealedCache(Path(path)), path) if ours(Path(path)) else usual(path)
+        module.get_file_cache = lambda path: (
+            (SealedCache(Path(path)), path) if ours(Path(path)) else usual(path)
+        )
 
     if _MODULE in sys.modules:
         change(sys.modules[_MODULE])
@@ -79,7 +87,9 @@ class _Imported(importlib.abc.MetaPathFinder):
     def __init__(self, change: Callable[[ModuleType], None]):
         self._change = change
 
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name != _MODULE:
             return None
         sys.meta_path.remove(self)

@@ -1,4 +1,6 @@
-"""How the command line ends when a person (SIGINT) or the system (SIGTERM) says so: one line, exit status 130 or 143."""
+"""How the command line ends when a person (SIGINT) or the system (SIGTERM) says so: one line, exit
+status 130 or 143.
+"""
 
 import atexit
 import os
@@ -12,12 +14,14 @@ _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 @cache
 def end_on_signals() -> None:
-    """From now on SIGINT and SIGTERM end this process at once, whatever it is doing. Once for a process, in its main thread.
+    """From now on SIGINT and SIGTERM end this process at once, whatever it is doing. Once for a
+    process, in its main thread.
 
-    Nothing is unwound: an exception would wait for compiled code to return, and libraries, callbacks and destructors swallow it.
-    Nothing needs to be: every file of a store is whole at every moment, the system takes back its lock, and worker processes end
-    with this one. A thread is told of a signal while the main thread is in compiled code; the main thread's own handler serves
-    when that thread is no more, as the interpreter ends.
+    Nothing is unwound: an exception would wait for compiled code to return, and libraries,
+    callbacks and destructors swallow it. Nothing needs to be: every file of a store is whole at
+    every moment, the system takes back its lock, and worker processes end with this one. A thread
+    is told of a signal while the main thread is in compiled code; the main thread's own handler
+    serves when that thread is no more, as the interpreter ends.
     """
     first = threading.Lock()
 
@@ -42,7 +46,9 @@ def end_on_signals() -> None:
         for number in _WORDS:
             signal.signal(number, signal.SIG_IGN)
 
-    atexit.register(ignore)  # registered first, called last: all is done, and the interpreter would fall back to dying in silence
+    # registered first, called last: all is done, and the interpreter would fall back to dying in
+    # silence
+    atexit.register(ignore)
     receiving, sending = os.pipe()
     os.set_blocking(sending, False)
     signal.set_wakeup_fd(sending, warn_on_full_buffer=False)

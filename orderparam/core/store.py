@@ -1,10 +1,13 @@
-"""Where the points of a sweep are kept as they finish: in memory, and on disk in a Zarr group that xarray opens.
+"""Where the points of a sweep are kept as they finish: in memory, and on disk in a Zarr group that
+xarray opens.
 
-On disk a block (the points of one task) is one chunk of every array: the observables, `seconds`, `checksum` and `status`, each
-written whole by an atomic rename and the status last, so that a kill at any moment leaves every finished block whole and every
-other one missing. The checksum of a block is over all its files and its place; every other file follows from the root group's
-attributes (`Layout`), which are under a digest of their own. What is damaged is refused, and what was removed is written anew:
-to remove what is damaged is therefore the remedy. A power failure may cost the last seconds, which are then noticed too.
+On disk a block (the points of one task) is one chunk of every array: the observables, `seconds`,
+`checksum` and `status`, each written whole by an atomic rename and the status last, so that a kill
+at any moment leaves every finished block whole and every other one missing. The checksum of a block
+is over all its files and its place; every other file follows from the root group's attributes
+(`Layout`), which are under a digest of their own. What is damaged is refused, and what was removed
+is written anew: to remove what is damaged is therefore the remedy. A power failure may cost the
+last seconds, which are then noticed too.
 """
 
 import json
@@ -21,7 +24,16 @@ import numpy as np
 import xarray as xr
 
 from orderparam.core.errors import StoreError
-from orderparam.core.layout import CHECKSUM, ELSEWHERE, FLAGS, SECONDS, STATUS, Layout, Observable, digest
+from orderparam.core.layout import (
+    CHECKSUM,
+    ELSEWHERE,
+    FLAGS,
+    SECONDS,
+    STATUS,
+    Layout,
+    Observable,
+    digest,
+)
 from orderparam.core.lock import READ_ONLY, lock
 from orderparam.core.program import FAILED, MISSING, Outcome, Task
 from orderparam.core.zarr3 import METADATA, blank, chunk_file, decode, encode
@@ -70,7 +82,9 @@ class MemoryStore:
 
     def unfinished(self, tasks: Iterable[Task]) -> list[Task]:
         """The tasks with points that are missing or that failed when they were tried."""
-        return [task for task in tasks if np.isin(self.status[task.region], [MISSING, FAILED]).any()]
+        return [
+            task for task in tasks if np.isin(self.status[task.region], [MISSING, FAILED]).any()
+        ]
 
     def write(self, task: Task, outcome: Outcome) -> None:
         """Keeps one finished task. Raises `WrongResult` and `ShapeMismatch`, with nothing kept."""
@@ -85,35 +99,45 @@ class MemoryStore:
                     "the observables of a sweep must keep their shape over the grid"
                 )
             if not np.can_cast(value.dtype, self.values[name].dtype, "safe"):
-                raise ShapeMismatch(f"{name} is {value.dtype} here and {self.values[name].dtype} at other points")
+                raise ShapeMismatch(
+                    f"{name} is {value.dtype} here and {self.values[name].dtype} at other points"
+                )
         for name, value in outcome.values.items():
             if name not in self.values:
-                self.new_observable(name, value.dtype, value.shape[len(self.shape) :], outcome.dims[name])
+                self.new_observable(
+                    name, value.dtype, value.shape[len(self.shape) :], outcome.dims[name]
+                )
             self.values[name][task.region] = value
         self.seconds[task.region] = outcome.seconds / max(1, outcome.status.size)
         self.status[task.region] = outcome.status
 
-    def new_observable(self, name: str, dtype: np.dtype, own_shape: tuple[int, ...], own_dims: tuple[str, ...]) -> None:
+    def new_observable(
+        self, name: str, dtype: np.dtype, own_shape: tuple[int, ...], own_dims: tuple[str, ...]
+    ) -> None:
         """Room for an observable, blank everywhere."""
         self.values[name] = np.full((*self.shape, *own_shape), blank(dtype), dtype)
         self.own_dims[name] = tuple(own_dims)
 
     def dataset(self, attrs: Mapping[str, Any]) -> xr.Dataset:
-        variables: dict[str, Any] = {n: ((*self.dims, *self.own_dims[n]), v) for n, v in self.values.items()}
+        variables: dict[str, Any] = {
+            n: ((*self.dims, *self.own_dims[n]), v) for n, v in self.values.items()
+        }
         variables[STATUS] = (self.dims, self.status, FLAGS)
         variables[SECONDS] = (self.dims, self.seconds)
         return xr.Dataset(variables, self.coords, dict(attrs))
 
 
 class PointStore(MemoryStore):
-    """The points of a sweep in memory and at `path` (a folder that ends in .zarr, or one inside such a folder).
+    """The points of a sweep in memory and at `path` (a folder that ends in .zarr, or one inside
+    such a folder).
 
-    identity: what the sweep is (function, system, grid, seeds), in JSON types; the same sweep finds its points again.
-    coords: the leading dimensions (grid, then seed); chunks: gives the extent of a task along them, asked for a new store only.
+    identity: what the sweep is (function, system, grid, seeds), in JSON types; the same sweep finds
+    its points again. coords: the leading dimensions (grid, then seed); chunks: gives the extent of
+    a task along them, asked for a new store only.
 
-    One process at a time holds a store, until `close`; one that can only be read is held by nobody, and serves where it is
-    finished. Raises `StoreError` for a store that is damaged, foreign, of another sweep, held by another process, or that cannot
-    be written.
+    One process at a time holds a store, until `close`; one that can only be read is held by nobody,
+    and serves where it is finished. Raises `StoreError` for a store that is damaged, foreign, of
+    another sweep, held by another process, or that cannot be written.
     """
 
     def __init__(
@@ -126,7 +150,11 @@ class PointStore(MemoryStore):
         self.path = Path(path)
         self._lock: int | None = None
         self._only_read: OSError | None = None  # why nothing can be written
-        asked = Layout(json.loads(json.dumps(dict(identity))), {name: values.tolist() for name, values in coords.items()}, ())
+        asked = Layout(
+            json.loads(json.dumps(dict(identity))),
+            {name: values.tolist() for name, values in coords.items()},
+            (),
+        )
         clear_leftovers(self.path)
         if is_free(self.path):
             asked = Layout(asked.identity, asked.coords, tuple(max(1, int(n)) for n in chunks()))
@@ -136,10 +164,12 @@ class PointStore(MemoryStore):
         try:
             with self._writing():
                 self._hold_or_read()
-            self.layout = Layout.stored(self.path)  # once more: its last holder may have met new observables
+            # once more: its last holder may have met new observables
+            self.layout = Layout.stored(self.path)
             super().__init__(self.layout.coordinates(), self.layout.chunks)
             parent = self.path.parent / METADATA
-            self._parent = parent.read_bytes() if parent.is_file() else None  # the group that it lies in, if it lies in one
+            # the group that it lies in, if it lies in one
+            self._parent = parent.read_bytes() if parent.is_file() else None
             with self._writing():
                 self._put_missing(_damaged(self.path, self.layout))
             self._names = _load(self.path, self.layout, self)
@@ -161,10 +191,14 @@ class PointStore(MemoryStore):
         return todo
 
     def write(self, task: Task, outcome: Outcome) -> None:
-        """Keeps one finished task. Raises `StoreError` when the disk is full or not writable; older points stay safe."""
+        """Keeps one finished task. Raises `StoreError` when the disk is full or not writable; older
+        points stay safe.
+        """
         super().write(task, outcome)
         new = {
-            name: Observable(value.dtype.name, value.shape[len(self.shape) :], tuple(outcome.dims[name]))
+            name: Observable(
+                value.dtype.name, value.shape[len(self.shape) :], tuple(outcome.dims[name])
+            )
             for name, value in outcome.values.items()
             if name not in self.layout.observables
         }
@@ -172,7 +206,8 @@ class PointStore(MemoryStore):
 
         def put() -> None:
             if new:
-                # The root, which names them, last: an array that it does not name holds no finished point.
+                # The root, which names them, last: an array that it does not name holds no finished
+                # point.
                 self.layout = self.layout.with_observables(new)
                 for file in [*(f"{name}/{METADATA}" for name in new), METADATA]:
                     _put(self.path, file, self.layout.files[file])
@@ -185,7 +220,7 @@ class PointStore(MemoryStore):
         self._into_whole(lambda: None)
         return super().dataset(attrs)
 
-    # -- files -----------------------------------------------------------------------------------------------------------
+    # -- files ------------------------------------------------------------------------------------
 
     def _put_block(self, index: tuple[int, ...]) -> None:
         region, names = self.layout.region(index), self._names[index]
@@ -217,9 +252,15 @@ class PointStore(MemoryStore):
             put()
 
     def _restore_if_gone(self) -> None:
-        """Notices a store that was removed while it is filled, and writes it anew with all that memory holds."""
-        gone = [file for file in self.layout.files if not os.path.exists(os.path.join(self.path, file))]
-        held = self._only_read is not None or (self._lock is not None and os.fstat(self._lock).st_nlink > 0)
+        """Notices a store that was removed while it is filled, and writes it anew with all that
+        memory holds.
+        """
+        gone = [
+            file for file in self.layout.files if not os.path.exists(os.path.join(self.path, file))
+        ]
+        held = self._only_read is not None or (
+            self._lock is not None and os.fstat(self._lock).st_nlink > 0
+        )
         if held and not gone:
             return
         self.close()
@@ -271,19 +312,26 @@ def read(path: str | Path, whole: bool = True) -> xr.Dataset:
     layout = Layout.stored(path)
     gone = _damaged(path, layout)
     if gone:
-        raise StoreError(f"{path} is damaged: {gone[0]} is gone; the command that made it puts it right")
+        raise StoreError(
+            f"{path} is damaged: {gone[0]} is gone; the command that made it puts it right"
+        )
     memory = MemoryStore(layout.coordinates(), layout.chunks)
     _load(path, layout, memory)
     missing = int(np.sum(memory.status == MISSING))
     if missing and whole:
-        raise StoreError(f"{path}: {missing} of {memory.status.size} points are missing; the command that made it computes them")
+        raise StoreError(
+            f"{path}: {missing} of {memory.status.size} points are missing; the command that made it computes them"
+        )
     return memory.dataset({})
 
 
 def fingerprint(path: str | Path) -> str:
-    """Of all that the store of a sweep holds: what the sweep is, and the checksum of every block."""
+    """Of all that the store of a sweep holds: what the sweep is, and the checksum of every
+    block."""
     layout = Layout.stored(Path(path))
-    checksums = (_get(Path(path), _chunk("", layout, CHECKSUM, index)) or b"" for index in layout.blocks())
+    checksums = (
+        _get(Path(path), _chunk("", layout, CHECKSUM, index)) or b"" for index in layout.blocks()
+    )
     return digest(layout.seal, *checksums).hex()
 
 
@@ -292,7 +340,9 @@ def _same_sweep(path: Path, stored: Layout, asked: Layout) -> None:
     if list(stored.coords.items()) != list(asked.coords.items()):
         differing = differing or ["coordinates"]
     if differing:
-        raise StoreError(f"{path} holds another sweep (it differs in: {', '.join(differing)}); {ELSEWHERE}")
+        raise StoreError(
+            f"{path} holds another sweep (it differs in: {', '.join(differing)}); {ELSEWHERE}"
+        )
 
 
 def _damaged(path: Path, layout: Layout) -> list[str]:
@@ -309,7 +359,9 @@ def _damaged(path: Path, layout: Layout) -> list[str]:
     return gone
 
 
-def _load(path: Path, layout: Layout, memory: MemoryStore) -> dict[tuple[int, ...], tuple[str, ...]]:
+def _load(
+    path: Path, layout: Layout, memory: MemoryStore
+) -> dict[tuple[int, ...], tuple[str, ...]]:
     """Every finished block of the store into memory; returns index -> names of its observables.
 
     Raises `StoreError` for blocks whose files do not fit their checksum.
@@ -323,8 +375,13 @@ def _load(path: Path, layout: Layout, memory: MemoryStore) -> dict[tuple[int, ..
         status_file = _chunk("", layout, STATUS, index)
         if _get(path, status_file) is None:
             continue
-        files = {name: _get(path, _chunk("", layout, name, index)) for name in (*layout.observables, SECONDS, CHECKSUM, STATUS)}
-        there = {name: data for name, data in files.items() if data is not None and name != CHECKSUM}
+        files = {
+            name: _get(path, _chunk("", layout, name, index))
+            for name in (*layout.observables, SECONDS, CHECKSUM, STATUS)
+        }
+        there = {
+            name: data for name, data in files.items() if data is not None and name != CHECKSUM
+        }
         if files[CHECKSUM] != _checksum(layout, index, there):
             broken.append(status_file)
             continue
@@ -344,10 +401,14 @@ def _load(path: Path, layout: Layout, memory: MemoryStore) -> dict[tuple[int, ..
 
 
 def _checksum(layout: Layout, index: tuple[int, ...], files: Mapping[str, bytes]) -> bytes:
-    """File of the checksum of a block: over its place and over the names and contents of its other files."""
+    """File of the checksum of a block: over its place and over the names and contents of its other
+    files.
+    """
     parts = (part for name in sorted(files) for part in (name.encode(), files[name]))
     found = digest(layout.seal, json.dumps(index).encode(), *parts, size=8)
-    return encode(np.frombuffer(found, np.dtype("<u8")).reshape((1,) * len(index)), (1,) * len(index))
+    return encode(
+        np.frombuffer(found, np.dtype("<u8")).reshape((1,) * len(index)), (1,) * len(index)
+    )
 
 
 def _chunk(path: str | Path, layout: Layout, name: str, index: tuple[int, ...]) -> str:
@@ -362,11 +423,15 @@ def _get(path: Path, file: str) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except OSError as error:
-        raise StoreError(f"cannot read {os.path.join(path, file)}: {error.strerror or error}; {ELSEWHERE}") from None
+        raise StoreError(
+            f"cannot read {os.path.join(path, file)}: {error.strerror or error}; {ELSEWHERE}"
+        ) from None
 
 
 def _put(path: Path, file: str, data: bytes) -> None:
-    """Writes a file of the store whole or not at all. One process writes, so that one name does for what is not whole yet."""
+    """Writes a file of the store whole or not at all. One process writes, so that one name does for
+    what is not whole yet.
+    """
     aside, place = os.path.join(path, STATUS, ".new"), os.path.join(path, file)
     try:
         with open(aside, "wb") as opened:
@@ -414,9 +479,13 @@ def make_whole(path: Path, fill: Callable[[Path], Any]) -> bool:
 
 
 def clear_leftovers(path: Path) -> None:
-    """Removes what processes of this machine that are gone were writing aside for `path` when they were killed."""
+    """Removes what processes of this machine that are gone were writing aside for `path` when they
+    were killed.
+    """
     path = Path(os.path.abspath(path))
-    pattern = re.compile(rf"\.{re.escape(path.name)}\.(?:{re.escape(platform.node())}\.)?(\d+)(?:\.new)?")
+    pattern = re.compile(
+        rf"\.{re.escape(path.name)}\.(?:{re.escape(platform.node())}\.)?(\d+)(?:\.new)?"
+    )
     with suppress(OSError):
         for entry in os.scandir(path.parent):
             found = pattern.fullmatch(entry.name)

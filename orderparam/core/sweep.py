@@ -53,22 +53,28 @@ def sweep(
 ) -> xr.Dataset:
     """Evaluates a theory `fn(system)` or an experiment `fn(system, key)` over a grid.
 
-    over: field of the system (dotted names reach into nested modules) -> values. For a theory, dimensions of numbers are
-        vmapped and compiled, at most `memory` bytes at a time; all others (activations, architectures, static fields) loop.
-    seeds: None for a theory; for an experiment a number n (seeds 0 .. n-1) or the seeds themselves. `batch_seeds=True` runs all
-        seeds of a point in one `jax.vmap` over keys (the experiment must then be traceable in its key).
-    paired: dimensions along which points share their random numbers (see `point_key`).
-    store: folder (`.zarr`) where each finished point is kept at once; the same sweep again goes on where it stopped.
-    executor: None (here), a number of local processes, a Dask client, or a Dask scheduler's address.
-    progress: a progress bar on standard error; by default when that is a terminal.
+    over: field of the system (dotted names reach into nested modules) -> values. For a theory,
+    dimensions of numbers are
+        vmapped and compiled, at most `memory` bytes at a time; all others (activations,
+        architectures, static fields) loop.
+    seeds: None for a theory; for an experiment a number n (seeds 0 .. n-1) or the seeds themselves.
+    `batch_seeds=True` runs all
+        seeds of a point in one `jax.vmap` over keys (the experiment must then be traceable in its
+        key).
+    paired: dimensions along which points share their random numbers (see `point_key`). store:
+    folder (`.zarr`) where each finished point is kept at once; the same sweep again goes on where
+    it stopped. executor: None (here), a number of local processes, a Dask client, or a Dask
+    scheduler's address. progress: a progress bar on standard error; by default when that is a
+    terminal.
 
-    Returns a data set with the grid dimensions first, `seed` next, the Result's own last, and the variable `status`: 1 done,
-    2 unconverged (the value is kept), 3 failed (an error, or unconverged and NaN throughout). One warning counts the marked
-    points. Failed points are tried again when a stored sweep is resumed.
+    Returns a data set with the grid dimensions first, `seed` next, the Result's own last, and the
+    variable `status`: 1 done, 2 unconverged (the value is kept), 3 failed (an error, or unconverged
+    and NaN throughout). One warning counts the marked points. Failed points are tried again when a
+    stored sweep is resumed.
 
-    Raises `ValueError` for unknown fields, values out of range, empty grids, a store of another sweep or one that another
-    process is filling, and, at the first point, for a result of another shape or type than it declares; `SweepError` when every
-    point failed.
+    Raises `ValueError` for unknown fields, values out of range, empty grids, a store of another
+    sweep or one that another process is filling, and, at the first point, for a result of another
+    shape or type than it declares; `SweepError` when every point failed.
 
     >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
     >>> swept = op.sweep(mean_field, MeanFieldMagnet(temperature=0.5), {"temperature": [0.5, 0.9, 1.5]})
@@ -88,16 +94,28 @@ def sweep(
     run = resolve(executor)
     if run is not in_process:
         _check_travels(fn, system)
-    attrs = {"function": describe(fn), "system": _fingerprint_text(system), "orderparam_version": orderparam.__version__}
+    attrs = {
+        "function": describe(fn),
+        "system": _fingerprint_text(system),
+        "orderparam_version": orderparam.__version__,
+    }
     errors: list[str] = []
     if store is None:
         points = MemoryStore(coords, program.block_shape())
     else:
-        points = PointStore(store, identity(fn, system, grid, coords.get("seed"), paired), coords, program.block_shape)
+        points = PointStore(
+            store,
+            identity(fn, system, grid, coords.get("seed"), paired),
+            coords,
+            program.block_shape,
+        )
     with points as keep:
         todo = keep.unfinished(_tasks(program, grid, keep.chunks))
         total = sum(int(np.prod(task.shape)) for task in todo)
-        with track(total, fn_name(fn), progress) as advance, _closing(run(program, todo)) as outcomes:
+        with (
+            track(total, fn_name(fn), progress) as advance,
+            _closing(run(program, todo)) as outcomes,
+        ):
             for task, outcome in outcomes:
                 errors.extend(outcome.errors)
                 try:
@@ -117,7 +135,9 @@ def sweep(
 def _check_travels(fn: Callable, system: Any) -> None:
     """Raises `ValueError` for what worker processes cannot import."""
     for thing in (unwrap(fn)[0], type(system)):
-        if isinstance(thing, Verb | type) and (thing.__module__ == "__main__" or "<locals>" in thing.__qualname__):
+        if isinstance(thing, Verb | type) and (
+            thing.__module__ == "__main__" or "<locals>" in thing.__qualname__
+        ):
             raise ValueError(
                 f"{thing.__qualname__} is defined in the running script or notebook, or in a function, which worker processes "
                 "cannot import: move it into a .py file and import it from there, or leave out the executor"
@@ -129,7 +149,8 @@ def _check_travels(fn: Callable, system: Any) -> None:
 
 @contextmanager
 def _closing(outcomes: Iterator[tuple[Task, Outcome]]) -> Iterator[Iterator[tuple[Task, Outcome]]]:
-    """Ends what an executor has running at once, however the sweep ends: a traceback would keep it."""
+    """Ends what an executor has running at once, however the sweep ends: a traceback would keep
+    it."""
     try:
         yield outcomes
     finally:
@@ -140,7 +161,9 @@ def _closing(outcomes: Iterator[tuple[Task, Outcome]]) -> Iterator[Iterator[tupl
 def checked(
     system: System, over: Mapping[str, Sequence[Any]] | None, seeds: int | Sequence[int] | None
 ) -> tuple[Grid, tuple[int, ...] | None]:
-    """The grid and the seeds of a sweep; `ValueError` for all that can be refused before anything runs."""
+    """The grid and the seeds of a sweep; `ValueError` for all that can be refused before anything
+    runs.
+    """
     if not isinstance(system, System):
         raise ValueError(f"system = {system!r}: must be a System")
     grid = Grid.of(over)
@@ -171,24 +194,32 @@ def _seed_numbers(seeds: Any) -> tuple[int, ...]:
 
 def _is_integer(value: Any) -> bool:
     """A whole number of Python, NumPy or JAX: neither 0.5 nor "1" nor True."""
-    return not isinstance(value, bool) and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iu"
+    return (
+        not isinstance(value, bool) and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iu"
+    )
 
 
 def _check_seeds(fn: Callable[..., Any], numbers: tuple[int, ...] | None) -> None:
     """Refuses an experiment without seeds, and a theory with them."""
     verb = unwrap(fn)[0]
     if isinstance(verb, Experiment) and numbers is None:
-        raise ValueError(f"seeds = None: {verb.name} is an experiment; give their number, or the seeds")
+        raise ValueError(
+            f"seeds = None: {verb.name} is an experiment; give their number, or the seeds"
+        )
     if isinstance(verb, Theory) and numbers is not None:
         raise ValueError(f"seeds are given, but {verb.name} is a theory, which takes none")
 
 
 def _check_options(grid: Grid, paired: Sequence[str], memory: int, store: Any) -> None:
     if isinstance(paired, str):
-        raise ValueError(f"paired = {paired!r}: give a sequence of dimensions, such as ({paired!r},)")
+        raise ValueError(
+            f"paired = {paired!r}: give a sequence of dimensions, such as ({paired!r},)"
+        )
     for name in paired:
         if name not in grid.dims:
-            raise ValueError(f"paired names {name!r}, which is no dimension of this sweep{nearest(str(name), list(grid.dims))}")
+            raise ValueError(
+                f"paired names {name!r}, which is no dimension of this sweep{nearest(str(name), list(grid.dims))}"
+            )
     if not _is_integer(memory) or memory < 1:
         raise ValueError(f"memory = {memory!r}: give a number of bytes, at least 1")
     if not isinstance(store, str | PathLike | None):
@@ -212,11 +243,17 @@ def _fingerprint_text(system: System) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", wl.pformat(system, width=10**6, hide_defaults=False))
 
 
-def identity(fn: Callable, system: System, grid: Grid, seeds: np.ndarray | None, paired: Sequence[str]) -> dict[str, Any]:
+def identity(
+    fn: Callable, system: System, grid: Grid, seeds: np.ndarray | None, paired: Sequence[str]
+) -> dict[str, Any]:
     digest = hashlib.sha256()
     # Objects of a grid and arrays in options are more than the names they go by.
     objects = [values for values in grid.over.values() if not numeric(values)]
-    inside = [x for x in jax.tree.leaves((objects, unwrap(fn)[1])) if hasattr(x, "dtype") or isinstance(x, float)]
+    inside = [
+        x
+        for x in jax.tree.leaves((objects, unwrap(fn)[1]))
+        if hasattr(x, "dtype") or isinstance(x, float)
+    ]
     for leaf in (*jax.tree.leaves(system), *inside):
         digest.update(np.asarray(leaf).tobytes() if hasattr(leaf, "dtype") else repr(leaf).encode())
     coords = {name: values.tolist() for name, values in grid.coords().items()}
@@ -241,6 +278,13 @@ def _report(dataset: xr.Dataset, fn: Callable, errors: Sequence[str]) -> None:
     if failed == status.size and errors:
         raise SweepError(f"{name}: every point failed; the first: {errors[0]}")
     if failed or unconverged:
-        marks = [f"{n} {word}" for n, word in ((failed, "failed"), (unconverged, "did not converge")) if n]
+        marks = [
+            f"{n} {word}"
+            for n, word in ((failed, "failed"), (unconverged, "did not converge"))
+            if n
+        ]
         first = f"; the first failure: {errors[0]}" if errors else ""
-        warnings.warn(f"{name}: of {status.size} points {' and '.join(marks)} (see `status`){first}", stacklevel=3)
+        warnings.warn(
+            f"{name}: of {status.size} points {' and '.join(marks)} (see `status`){first}",
+            stacklevel=3,
+        )

@@ -1,14 +1,17 @@
-"""A System: the physical parameters of one learning problem, documented, checked, and open to vmap and grad.
+"""A System: the physical parameters of one learning problem, documented, checked, and open to vmap
+and grad.
 
-Subclass `System`, and declare each field with `parameter`, `structure` or `part` (see `orderparam.core.fields`):
+Subclass `System`, and declare each field with `parameter`, `structure` or `part` (see
+`orderparam.core.fields`):
 
     class Ising(System):
         "Mean-field Ising model (Curie-Weiss)."
         temperature: float = parameter("temperature in units of the coupling", above=0)
         spins: int = parameter("number of spins", minimum=1, integer=True, default=1000)
 
-Every number is a pytree leaf (sizes too), so `jax.vmap`, `jax.jit` and `jax.grad` act over it. What changes the structure of
-the computation (depth, activation, architecture) is declared with `structure` and is static.
+Every number is a pytree leaf (sizes too), so `jax.vmap`, `jax.jit` and `jax.grad` act over it. What
+changes the structure of the computation (depth, activation, architecture) is declared with
+`structure` and is static.
 """
 
 import dataclasses
@@ -20,10 +23,29 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orderparam.core.fields import Refused, declarations, is_number, is_real, parameter, part, short, structure
+from orderparam.core.fields import (
+    Refused,
+    declarations,
+    is_number,
+    is_real,
+    parameter,
+    part,
+    short,
+    structure,
+)
 from orderparam.core.names import nearest
 
-__all__ = ["Record", "System", "as_arrays", "is_number", "nearest", "parameter", "part", "replace", "structure"]
+__all__ = [
+    "Record",
+    "System",
+    "as_arrays",
+    "is_number",
+    "nearest",
+    "parameter",
+    "part",
+    "replace",
+    "structure",
+]
 
 
 class _Named(type(eqx.Module)):  # type: ignore[misc]
@@ -39,8 +61,8 @@ class _Named(type(eqx.Module)):  # type: ignore[misc]
 class Record(eqx.Module, metaclass=_Named):
     """A frozen record of declared fields: a System, or a part of one (a spectrum, a law of labels).
 
-    Raises `ValueError` naming the class, the field, the value and what is allowed; also for arrays whose dimensions of the same
-    name differ.
+    Raises `ValueError` naming the class, the field, the value and what is allowed; also for arrays
+    whose dimensions of the same name differ.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -48,7 +70,8 @@ class Record(eqx.Module, metaclass=_Named):
         for name, field in list(cls.__dict__.items()):
             if isinstance(field, dataclasses.Field) and "declaration" in field.metadata:
                 field.metadata["declaration"].bind(cls, name)
-        if "__check_init__" in cls.__dict__:  # checks between fields may rely on shapes that belong together
+        # checks between fields may rely on shapes that belong together
+        if "__check_init__" in cls.__dict__:
             own = cls.__dict__["__check_init__"]
 
             @functools.wraps(own)
@@ -60,7 +83,9 @@ class Record(eqx.Module, metaclass=_Named):
                     batches = _batches(self) if "truth value of an array" in str(error) else []
                     if not batches:
                         raise
-                    raise Refused(f"{', '.join(batches)} must be one number each: what is allowed depends on it here") from None
+                    raise Refused(
+                        f"{', '.join(batches)} must be one number each: what is allowed depends on it here"
+                    ) from None
 
             cls.__check_init__ = check  # type: ignore[method-assign]
 
@@ -68,9 +93,11 @@ class Record(eqx.Module, metaclass=_Named):
         _same_dimensions(self)
 
     def with_(self, **changes: Any) -> Self:
-        """A copy with some fields changed, checked again. A dotted name reaches into a nested module.
+        """A copy with some fields changed, checked again. A dotted name reaches into a nested
+        module.
 
-        `system.with_(n_train=100, **{"spectrum.tail": 0.1})`. Raises `ValueError` for a name that does not exist.
+        `system.with_(n_train=100, **{"spectrum.tail": 0.1})`. Raises `ValueError` for a name that
+        does not exist.
         """
         return replace(self, changes)
 
@@ -85,7 +112,9 @@ class System(Record):
         """
         value = getattr(self, name)
         if not is_number(value) or not float(value).is_integer() or float(value) < 0:
-            raise ValueError(f"{type(self).__name__}.{name} = {short(value)}: an experiment needs a whole number >= 0")
+            raise ValueError(
+                f"{type(self).__name__}.{name} = {short(value)}: an experiment needs a whole number >= 0"
+            )
         return int(value)
 
 
@@ -109,12 +138,19 @@ def _same_dimensions(record: Any) -> None:
 
 def _batches(record: Any) -> list[str]:
     """The fields of one number that hold an array of them."""
-    numbers = [name for name, declaration in declarations(record).items() if () in declaration.shapes]
-    return [f"{name} = {short(getattr(record, name))}" for name in numbers if np.ndim(getattr(record, name)) > 0]
+    numbers = [
+        name for name, declaration in declarations(record).items() if () in declaration.shapes
+    ]
+    return [
+        f"{name} = {short(getattr(record, name))}"
+        for name in numbers
+        if np.ndim(getattr(record, name)) > 0
+    ]
 
 
 def as_arrays(module: Any) -> Any:
-    """Every number as a float64 array, so that no change of a value compiles again; other leaves as they are.
+    """Every number as a float64 array, so that no change of a value compiles again; other leaves as
+    they are.
 
     Arrays of integers with dimensions may be indices and stay integers.
     """
@@ -127,7 +163,11 @@ def as_arrays(module: Any) -> Any:
                 return jnp.asarray(np.float64(leaf))
         if isinstance(leaf, np.ndarray):
             return jnp.asarray(leaf.astype(np.float64) if leaf.dtype.kind == "f" else leaf)
-        if isinstance(leaf, jax.Array) and is_real(leaf) and (leaf.ndim == 0 or jnp.issubdtype(leaf.dtype, jnp.floating)):
+        if (
+            isinstance(leaf, jax.Array)
+            and is_real(leaf)
+            and (leaf.ndim == 0 or jnp.issubdtype(leaf.dtype, jnp.floating))
+        ):
             return jax.lax.convert_element_type(leaf, jnp.float64)
         return leaf
 
@@ -135,7 +175,9 @@ def as_arrays(module: Any) -> Any:
 
 
 def replace(module: Any, changes: dict[str, Any]) -> Any:
-    """A copy of a dataclass with (possibly dotted) fields changed; unknown names raise `ValueError` with the nearest match."""
+    """A copy of a dataclass with (possibly dotted) fields changed; unknown names raise `ValueError`
+    with the nearest match.
+    """
     direct: dict[str, Any] = {}
     nested: dict[str, dict[str, Any]] = {}
     names = [field.name for field in dataclasses.fields(module) if field.init]
@@ -150,6 +192,8 @@ def replace(module: Any, changes: dict[str, Any]) -> Any:
     for head, inner in nested.items():
         base = direct.get(head, getattr(module, head))
         if not dataclasses.is_dataclass(base):
-            raise ValueError(f"{type(module).__name__}.{head} has no fields of its own ({', '.join(inner)} asked for)")
+            raise ValueError(
+                f"{type(module).__name__}.{head} has no fields of its own ({', '.join(inner)} asked for)"
+            )
         direct[head] = replace(base, inner)
     return dataclasses.replace(module, **direct)

@@ -4,8 +4,8 @@ import numpy as np
 
 
 def with_error(mean: float, error: float) -> str:
-    """`0.1234(56)`: a mean with the standard error of its last two digits; the bare mean when no error is known, a dash for none
-    (every run failed, or the observable is not defined there)."""
+    """`0.1234(56)`: a mean with the standard error of its last two digits; the bare mean when no
+    error is known, a dash for none (every run failed, or the observable is not defined there)."""
     if not np.isfinite(mean):
         return "–"
     if not np.isfinite(error) or error <= 0:

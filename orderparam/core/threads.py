@@ -1,7 +1,9 @@
-"""How many threads linear algebra uses: one inside a batched program, whose rows already fill the cores; outside, all of them.
+"""How many threads linear algebra uses: one inside a batched program, whose rows already fill the
+cores; outside, all of them.
 
-XLA's factorisations on a CPU are those of the BLAS library that SciPy brings, which starts its own threads in each of XLA's. For
-the small matrices of a batch they spend their time waiting for one another; one large matrix needs them.
+XLA's factorisations on a CPU are those of the BLAS library that SciPy brings, which starts its own
+threads in each of XLA's. For the small matrices of a batch they spend their time waiting for one
+another; one large matrix needs them.
 """
 
 import os
@@ -16,7 +18,13 @@ import jax
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_CHOSEN_BY = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+_CHOSEN_BY = (
+    "OPENBLAS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 
 _lock = threading.Lock()
 _inside = 0
@@ -24,19 +32,23 @@ _before: list[tuple[Any, int]] = []
 
 
 def for_workers() -> dict[str, str]:
-    """The environment of worker processes, which fill the cores together: one BLAS thread each, unless the user has chosen."""
+    """The environment of worker processes, which fill the cores together: one BLAS thread each,
+    unless the user has chosen.
+    """
     chosen = any(os.environ.get(name) for name in _CHOSEN_BY)
     return dict(os.environ) | ({} if chosen else dict.fromkeys(_CHOSEN_BY, "1"))
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Inside, BLAS libraries use one thread; after it (the outermost, of all Python threads), as many as before.
+    """Inside, BLAS libraries use one thread; after it (the outermost, of all Python threads), as
+    many as before.
 
-    The result must be there before it ends (`jax.block_until_ready`): the count belongs to the process, not to a call. Nothing is
-    changed where the user has chosen a number in the environment (`OPENBLAS_NUM_THREADS`, `OMP_NUM_THREADS`, `MKL_NUM_THREADS`,
-    `BLIS_NUM_THREADS`, `VECLIB_MAXIMUM_THREADS`); a limit of threadpoolctl is never raised, and is back afterwards. Libraries are
-    looked for once; from then on it takes microseconds.
+    The result must be there before it ends (`jax.block_until_ready`): the count belongs to the
+    process, not to a call. Nothing is changed where the user has chosen a number in the environment
+    (`OPENBLAS_NUM_THREADS`, `OMP_NUM_THREADS`, `MKL_NUM_THREADS`, `BLIS_NUM_THREADS`,
+    `VECLIB_MAXIMUM_THREADS`); a limit of threadpoolctl is never raised, and is back afterwards.
+    Libraries are looked for once; from then on it takes microseconds.
     """
     global _inside, _before
     with _lock:
@@ -56,7 +68,9 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def batched(function: Callable[P, T]) -> Callable[P, T]:
-    """A function whose programs are batches (chains, say): one BLAS thread until its result is there."""
+    """A function whose programs are batches (chains, say): one BLAS thread until its result is
+    there.
+    """
 
     @wraps(function)
     def inside(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -67,7 +81,9 @@ def batched(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _set(library: Any, count: int) -> None:
-    """From whichever Python thread: threadpoolctl 3.8 lets only the first one change OpenBLAS until it gives that up."""
+    """From whichever Python thread: threadpoolctl 3.8 lets only the first one change OpenBLAS until
+    it gives that up.
+    """
     give_up = getattr(library, "clear_controlling_thread", None)
     if give_up:
         give_up(force=True)

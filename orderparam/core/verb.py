@@ -1,13 +1,15 @@
-"""Theories and experiments as things: what they take and give, compiled once for a shape, and found by name.
+"""Theories and experiments as things: what they take and give, compiled once for a shape, and found
+by name.
 
-    @theory
-    def self_consistent(system: KernelRegression, *, branch: Literal["upper", "lower"] = "upper") -> LearningCurve: ...
+    @theory def self_consistent(system: KernelRegression, *, branch: Literal["upper", "lower"] =
+    "upper") -> LearningCurve: ...
 
-    @experiment
-    def gaussian_design(system: KernelRegression, key: PRNGKeyArray, *, test_points: int = 1000) -> LearningCurve: ...
+    @experiment def gaussian_design(system: KernelRegression, key: PRNGKeyArray, *, test_points: int
+    = 1000) -> LearningCurve: ...
 
-The decorated function is called as before. It refuses a system of another type and options that do not exist, makes every number
-of the system a float64 array, and runs a compiled program that is kept: the same call with other numbers compiles nothing.
+The decorated function is called as before. It refuses a system of another type and options that do
+not exist, makes every number of the system a float64 array, and runs a compiled program that is
+kept: the same call with other numbers compiles nothing.
 """
 
 import functools
@@ -31,7 +33,8 @@ PROGRAMS = 64  # compiled programs that a theory keeps for its sweeps; each take
 
 
 class Verb:
-    """What theories and experiments have in common. Made by the decorators `theory` and `experiment`.
+    """What theories and experiments have in common. Made by the decorators `theory` and
+    `experiment`.
 
     name:    `room.function`, by which it is found.
     systems: the classes of systems it takes; results: the classes of what it returns.
@@ -46,7 +49,9 @@ class Verb:
         functools.update_wrapper(self, fn)
         self.fn, self.check = fn, check
         self._signature = inspect.signature(fn)
-        self.options: dict[str, inspect.Parameter] = dict(list(self._signature.parameters.items())[self.first :])
+        self.options: dict[str, inspect.Parameter] = dict(
+            list(self._signature.parameters.items())[self.first :]
+        )
         self.name = f"{room_of(fn.__module__)}.{fn.__name__}"
 
     @functools.cached_property
@@ -81,13 +86,17 @@ class Verb:
         return self.fn.__qualname__  # found again by the name of the function, in whatever process
 
     def accept(self, system: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-        """All options as they are passed on, `float` ones as `np.float64`. Raises `ValueError` for what does not fit."""
+        """All options as they are passed on, `float` ones as `np.float64`. Raises `ValueError` for
+        what does not fit.
+        """
         if not isinstance(system, self.systems):
             wanted = " or ".join(kind.__name__ for kind in self.systems)
             raise ValueError(f"{self.name} takes a {wanted}, not a {type(system).__name__}")
         for name, value in options.items():
             if name not in self.options:
-                raise ValueError(f"{self.name} has no option {name!r}{nearest(name, list(self.options))}")
+                raise ValueError(
+                    f"{self.name} has no option {name!r}{nearest(name, list(self.options))}"
+                )
             kinds = self.kinds(name)
             if not any(_may_be(value, kind) for kind in kinds):
                 wanted = " or ".join(_WORDS[kind] for kind in kinds if kind in _WORDS)
@@ -96,20 +105,37 @@ class Verb:
                 near = nearest(value, words) if words and isinstance(value, str) else ""
                 allowed = " or ".join(filter(None, (listed, wanted)))
                 raise ValueError(f"{self.name}: {name} = {short(value)}: must be {allowed}{near}")
-        # With the defaults, so that a call that gives them, or another number, runs the same program.
-        defaults = {name: option.default for name, option in self.options.items() if option.default is not option.empty}
+        # With the defaults, so that a call that gives them, or another number, runs the same
+        # program.
+        defaults = {
+            name: option.default
+            for name, option in self.options.items()
+            if option.default is not option.empty
+        }
         read = {**defaults, **options}
-        return read | {name: np.float64(read[name]) for name in self._numbers if is_number(read.get(name))}
+        return read | {
+            name: np.float64(read[name]) for name in self._numbers if is_number(read.get(name))
+        }
 
     def judge(self, system: Any, options: Mapping[str, Any]) -> None:
-        """Raises `ValueError` for a system that this one cannot do, as far as its numbers are known."""
-        if self.check is not None and all(not isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)):
+        """Raises `ValueError` for a system that this one cannot do, as far as its numbers are
+        known.
+        """
+        if self.check is not None and all(
+            not isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)
+        ):
             self.check(system, **options)
 
-    def _read(self, system: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> dict[str, Any]:
-        """All options as they are passed on, from those given by position and those given by name; refuses what does not fit."""
+    def _read(
+        self, system: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """All options as they are passed on, from those given by position and those given by name;
+        refuses what does not fit.
+        """
         if len(arguments) > len(self.options):
-            raise ValueError(f"{self.name} takes at most {len(self.options)} options, not {len(arguments)}")
+            raise ValueError(
+                f"{self.name} takes at most {len(self.options)} options, not {len(arguments)}"
+            )
         placed = dict(zip(self.options, arguments))
         if twice := placed.keys() & options.keys():
             raise ValueError(f"{self.name}: {', '.join(sorted(twice))} is given twice")
@@ -120,16 +146,28 @@ class Verb:
 
     def _arrays(self, read: Mapping[str, Any]) -> dict[str, jax.Array]:
         """Those of the options that are numbers, as arrays."""
-        return {name: jnp.asarray(read[name]) for name in self._numbers if isinstance(read.get(name), np.float64)}
+        return {
+            name: jnp.asarray(read[name])
+            for name in self._numbers
+            if isinstance(read.get(name), np.float64)
+        }
 
 
 class Theory(Verb):
-    """A pure function of a system, compiled once for a shape; `jax.grad`, `jax.vmap` and `jax.jit` work over it.
+    """A pure function of a system, compiled once for a shape; `jax.grad`, `jax.vmap` and `jax.jit`
+    work over it.
 
-    traced: False for a host algorithm, which is neither compiled nor batched. differentiable: whether `jax.grad` is right.
+    traced: False for a host algorithm, which is neither compiled nor batched. differentiable:
+    whether `jax.grad` is right.
     """
 
-    def __init__(self, fn: Callable[..., Any], check: Callable[..., None] | None, traced: bool, differentiable: bool) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        check: Callable[..., None] | None,
+        traced: bool,
+        differentiable: bool,
+    ) -> None:
         super().__init__(fn, check)
         self.traced, self.differentiable = traced, traced and differentiable
         self._compiled = eqx.filter_jit(fn)
@@ -141,15 +179,21 @@ class Theory(Verb):
             return self.fn(as_arrays(system), **read)
         return self._compiled(as_arrays(system), **{**read, **self._arrays(read)})
 
-    def batched(self, system: Any, options: Mapping[str, Any], columns: tuple[str, ...], size: int) -> tuple[Any, Any]:
-        """The compiled program for `size` points that differ in the numbers `columns`, and the arrays to call it with.
+    def batched(
+        self, system: Any, options: Mapping[str, Any], columns: tuple[str, ...], size: int
+    ) -> tuple[Any, Any]:
+        """The compiled program for `size` points that differ in the numbers `columns`, and the
+        arrays to call it with.
 
-        program(arrays, {column: (size,) array}) -> Result with a leading dimension (none without columns); the arrays are the
-        system's and the options'. It is kept (the last `PROGRAMS` of a theory are), so that another sweep over the same columns
-        of a system of the same structure compiles nothing.
+        program(arrays, {column: (size,) array}) -> Result with a leading dimension (none without
+        columns); the arrays are the system's and the options'. It is kept (the last `PROGRAMS` of a
+        theory are), so that another sweep over the same columns of a system of the same structure
+        compiles nothing.
         """
         read = self.accept(system, options)
-        arrays, rest = eqx.partition((as_arrays(system), {**read, **self._arrays(read)}), eqx.is_array)
+        arrays, rest = eqx.partition(
+            (as_arrays(system), {**read, **self._arrays(read)}), eqx.is_array
+        )
         leaves, tree = jax.tree.flatten(arrays)
         static = jax.tree.flatten(rest)
         shapes = tuple((leaf.shape, leaf.dtype.name) for leaf in leaves)
@@ -158,7 +202,10 @@ class Theory(Verb):
             if key in self._batched:
                 self._batched[key] = self._batched.pop(key)
                 return self._batched[key], arrays
-        except (TypeError, ValueError):  # a part that cannot be compared: compiled for this sweep alone
+        except (
+            TypeError,
+            ValueError,
+        ):  # a part that cannot be compared: compiled for this sweep alone
             key = None
 
         def at(arrays: Any, column: Mapping[str, jax.Array]) -> Result:
@@ -179,7 +226,9 @@ class Theory(Verb):
 
 
 class Experiment(Verb):
-    """A function of a system and a key that really runs the network or the algorithm; never traced over its system."""
+    """A function of a system and a key that really runs the network or the algorithm; never traced
+    over its system.
+    """
 
     first = 2
 
@@ -206,8 +255,8 @@ def theory(
 ) -> Any:
     """Registers the decorated function `(system, *, options) -> Result` as a theory: see `Theory`.
 
-    check: called with the concrete system and the options before anything is compiled; raises `ValueError` for what this theory
-    cannot do.
+    check: called with the concrete system and the options before anything is compiled; raises
+    `ValueError` for what this theory cannot do.
 
     A theory is called with a system, and JAX differentiates it:
 
@@ -230,9 +279,15 @@ def theory(
 @overload
 def experiment(fn: Callable[..., Any]) -> Experiment: ...
 @overload
-def experiment(*, check: Callable[..., None] | None = None) -> Callable[[Callable[..., Any]], Experiment]: ...
-def experiment(fn: Callable[..., Any] | None = None, *, check: Callable[..., None] | None = None) -> Any:
-    """Registers the decorated function `(system, key, *, options) -> Result` as an experiment: see `Experiment`."""
+def experiment(
+    *, check: Callable[..., None] | None = None
+) -> Callable[[Callable[..., Any]], Experiment]: ...
+def experiment(
+    fn: Callable[..., Any] | None = None, *, check: Callable[..., None] | None = None
+) -> Any:
+    """Registers the decorated function `(system, key, *, options) -> Result` as an experiment: see
+    `Experiment`.
+    """
 
     def register(fn: Callable[..., Any]) -> Experiment:
         return _enter(_experiments, Experiment(fn, check))
@@ -243,19 +298,25 @@ def experiment(fn: Callable[..., Any] | None = None, *, check: Callable[..., Non
 def _enter(registry: dict[str, Any], verb: Any) -> Any:
     known = _theories.get(verb.name) or _experiments.get(verb.name)
     if known is not None and (known.__module__ != verb.__module__ or type(known) is not type(verb)):
-        raise ValueError(f"two are called {verb.name!r}: in {known.__module__} and in {verb.__module__}")
+        raise ValueError(
+            f"two are called {verb.name!r}: in {known.__module__} and in {verb.__module__}"
+        )
     registry[verb.name] = verb
     return verb
 
 
 def forget_programs() -> None:
-    """Drops the compiled programs of all sweeps, which are otherwise kept as long as the process lives."""
+    """Drops the compiled programs of all sweeps, which are otherwise kept as long as the process
+    lives.
+    """
     for known in _theories.values():
         known._batched.clear()
 
 
 def unwrap(fn: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
-    """A theory or an experiment and the options bound to it by `functools.partial`; `(fn, {})` for any other function."""
+    """A theory or an experiment and the options bound to it by `functools.partial`; `(fn, {})` for
+    any other function.
+    """
     options: dict[str, Any] = {}
     inner = fn
     while isinstance(inner, functools.partial):
@@ -270,9 +331,13 @@ _WORDS = {float: "a number", int: "an integer", bool: "True or False", type(None
 
 
 def _may_be(value: Any, kind: Any) -> bool:
-    """Whether an option may have this value, by one alternative of its annotation; True where that does not tell."""
+    """Whether an option may have this value, by one alternative of its annotation; True where that
+    does not tell.
+    """
     if typing.get_origin(kind) is Literal:
-        return any(isinstance(value, type(word)) and value == word for word in typing.get_args(kind))
+        return any(
+            isinstance(value, type(word)) and value == word for word in typing.get_args(kind)
+        )
     if kind is float:
         return is_number(value) or isinstance(value, jax.Array | np.ndarray)
     if kind is int:

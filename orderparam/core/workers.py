@@ -1,7 +1,8 @@
-"""Worker processes on this machine: each is sent a program once, then one task at a time, and answers with the outcome.
+"""Worker processes on this machine: each is sent a program once, then one task at a time, and
+answers with the outcome.
 
-A worker ends with the process that started it, however that ends: it sees the end of its standard input. It is in a session of
-its own, so that Ctrl-C in a terminal reaches the sweep alone.
+A worker ends with the process that started it, however that ends: it sees the end of its standard
+input. It is in a session of its own, so that Ctrl-C in a terminal reaches the sweep alone.
 """
 
 import os
@@ -39,7 +40,9 @@ def _receive(stream: IO[bytes]) -> bytes:
 
 
 class Worker:
-    """A process that runs the pickled program. Raises `EOFError` or `OSError` where the process is gone."""
+    """A process that runs the pickled program. Raises `EOFError` or `OSError` where the process is
+    gone.
+    """
 
     def __init__(self, program: bytes):
         code = f"import sys; sys.path[:] = {sys.path!r}; from orderparam.core.workers import serve; serve()"
@@ -77,7 +80,8 @@ class Worker:
 def run_in_workers(
     workers: int, program: Program, tasks: Iterable[Task], *, stop: threading.Event | None = None
 ) -> Iterator[tuple[Task, Outcome]]:
-    """An executor (see `orderparam.core.executor`). A thread for each worker passes tasks on; where one dies, another starts.
+    """An executor (see `orderparam.core.executor`). A thread for each worker passes tasks on; where
+    one dies, another starts.
 
     stop: once it is set, what runs is killed and no more outcomes come.
     """
@@ -107,7 +111,9 @@ def run_in_workers(
                 continue
             idle.append(worker)
             return outcome
-        return Outcome.failure(task, f"{program.where(task)}: its worker died {ATTEMPTS} times (out of memory?)")
+        return Outcome.failure(
+            task, f"{program.where(task)}: its worker died {ATTEMPTS} times (out of memory?)"
+        )
 
     waiting = iter(tasks)
     running: dict[Future[Outcome], Task] = {}
@@ -118,7 +124,9 @@ def run_in_workers(
                 running[threads.submit(compute, task)] = task
             if not running or (stop is not None and stop.is_set()):
                 return
-            for future in wait(running, None if stop is None else 0.1, return_when=FIRST_COMPLETED).done:
+            for future in wait(
+                running, None if stop is None else 0.1, return_when=FIRST_COMPLETED
+            ).done:
                 yield running.pop(future), future.result()
     finally:
         with changing:

@@ -1,8 +1,9 @@
 """The little of Zarr 3 that a sweep writes: the text of `zarr.json`, and one file for each chunk.
 
-Written by hand after the Zarr 3 specification (metadata, `bytes`, `vlen-utf8` and `crc32c` codecs), so that a file is a known
-string of bytes that can be checked, that a point costs six small files in place of six round trips through an event loop in
-another thread (10 ms), and that nothing is left running when the process is interrupted. Zarr and xarray open the result.
+Written by hand after the Zarr 3 specification (metadata, `bytes`, `vlen-utf8` and `crc32c` codecs),
+so that a file is a known string of bytes that can be checked, that a point costs six small files in
+place of six round trips through an event loop in another thread (10 ms), and that nothing is left
+running when the process is interrupted. Zarr and xarray open the result.
 """
 
 import json
@@ -34,11 +35,16 @@ def array_metadata(
             "node_type": "array",
             "shape": list(shape),
             "data_type": "string" if dtype.kind == "U" else dtype.name,
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [max(1, n) for n in chunks]}},
+            "chunk_grid": {
+                "name": "regular",
+                "configuration": {"chunk_shape": [max(1, n) for n in chunks]},
+            },
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
             "fill_value": _fill(dtype),
             "codecs": [
-                {"name": "vlen-utf8"} if dtype.kind == "U" else {"name": "bytes", "configuration": {"endian": "little"}},
+                {"name": "vlen-utf8"}
+                if dtype.kind == "U"
+                else {"name": "bytes", "configuration": {"endian": "little"}},
                 {"name": "crc32c"},
             ],
             "attributes": dict(attributes or {}),
@@ -59,7 +65,9 @@ def blank(dtype: np.dtype) -> Any:
 def _fill(dtype: np.dtype) -> Any:
     fills = {"b": False, "i": 0, "u": 0, "f": "NaN", "c": ["NaN", 0.0], "U": ""}
     if dtype.kind not in fills:
-        raise ValueError(f"an observable of type {dtype} cannot be stored: give booleans, integers, real or complex numbers")
+        raise ValueError(
+            f"an observable of type {dtype} cannot be stored: give booleans, integers, real or complex numbers"
+        )
     return fills[dtype.kind]
 
 
@@ -69,10 +77,14 @@ def chunk_file(index: Sequence[int]) -> str:
 
 
 def encode(value: np.ndarray, chunks: Sequence[int]) -> bytes:
-    """The file of one chunk. A value smaller than the chunk (at the far edge of the array) is padded with blanks."""
+    """The file of one chunk. A value smaller than the chunk (at the far edge of the array) is
+    padded with blanks.
+    """
     if value.dtype.kind == "U":
         words = [word.encode() for word in value.ravel().tolist()]
-        data = struct.pack("<I", len(words)) + b"".join(struct.pack("<I", len(word)) + word for word in words)
+        data = struct.pack("<I", len(words)) + b"".join(
+            struct.pack("<I", len(word)) + word for word in words
+        )
     else:
         room = [(0, chunk - size) for chunk, size in zip(chunks, value.shape)]
         if any(after for _, after in room):

@@ -1,7 +1,9 @@
-"""CIFAR-10 in the forms it is passed around: the authors' Python batches (files or the tar archive), and one .npz file.
+"""CIFAR-10 in the forms it is passed around: the authors' Python batches (files or the tar
+archive), and one .npz file.
 
-The authors' batches are pickles. They are read by an unpickler that knows one construction, an array of bytes, and builds it
-itself: no class or function named by the file is ever looked up, so a malicious file cannot run anything.
+The authors' batches are pickles. They are read by an unpickler that knows one construction, an
+array of bytes, and builds it itself: no class or function named by the file is ever looked up, so a
+malicious file cannot run anything.
 """
 
 import io
@@ -16,7 +18,18 @@ from jaxtyping import Int64, UInt8
 
 from orderparam.core.reading import read_bytes, read_npz, reading
 
-CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+CLASS_NAMES = (
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
+)
 FOLDER = "cifar-10-batches-py"  # inside the archive, and what users unpack
 BATCHES = {"train": tuple(f"data_batch_{i}" for i in range(1, 6)), "test": ("test_batch",)}
 
@@ -43,7 +56,9 @@ class _Dtype:
 
 
 class _Array:
-    """Stands for the function that makes an empty `numpy.ndarray`, and for the array that its state then fills."""
+    """Stands for the function that makes an empty `numpy.ndarray`, and for the array that its state
+    then fills.
+    """
 
     def __init__(self, *arguments: Any) -> None:
         self.value: np.ndarray | None = None
@@ -66,55 +81,88 @@ _KNOWN = {
 class _BatchUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _KNOWN:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no CIFAR-10 batch contains: refused")
+            raise pickle.UnpicklingError(
+                f"it asks for {module}.{name}, which no CIFAR-10 batch contains: refused"
+            )
         return _KNOWN[module, name]
 
 
 def read_batch(raw: bytes) -> tuple[Images, Labels]:
-    """One Python batch: a dictionary with `data`, bytes (examples, 3072) in the order (channel, row, column), and `labels`."""
+    """One Python batch: a dictionary with `data`, bytes (examples, 3072) in the order (channel,
+    row, column), and `labels`.
+    """
     try:
         for opcode, argument, _ in pickletools.genops(raw):
-            # The unpickler allocates its table of remembered objects up to the largest number it is told.
+            # The unpickler allocates its table of remembered objects up to the largest number it is
+            # told.
             if opcode.name.endswith("PUT") and (argument or 0) > len(raw):
                 raise pickle.UnpicklingError("remembers more objects than it has bytes")
         content = _BatchUnpickler(io.BytesIO(raw), encoding="bytes").load()
-    except Exception as error:  # a damaged pickle stream raises anything; nothing of ours runs in here
+    except (
+        Exception
+    ) as error:  # a damaged pickle stream raises anything; nothing of ours runs in here
         raise ValueError(f"not a CIFAR-10 batch: {error or type(error).__name__}") from None
     if not isinstance(content, dict):
-        raise ValueError(f"not a CIFAR-10 batch: holds a {type(content).__name__}, not a dictionary")
-    entries = {key.decode("latin1") if isinstance(key, bytes) else key: value for key, value in content.items()}
+        raise ValueError(
+            f"not a CIFAR-10 batch: holds a {type(content).__name__}, not a dictionary"
+        )
+    entries = {
+        key.decode("latin1") if isinstance(key, bytes) else key: value
+        for key, value in content.items()
+    }
     for key in ("data", "labels"):
         if key not in entries:
             raise ValueError(f"not a CIFAR-10 batch: has no entry {key!r}")
     pixels = entries["data"].value if isinstance(entries["data"], _Array) else None
     if pixels is None or pixels.ndim != 2 or pixels.shape[1] != 3072:
-        raise ValueError("not a CIFAR-10 batch: data must be an array of bytes with shape (examples, 3072)")
+        raise ValueError(
+            "not a CIFAR-10 batch: data must be an array of bytes with shape (examples, 3072)"
+        )
     labels = entries["labels"]
     if not isinstance(labels, list) or not all(type(label) is int for label in labels):
         raise ValueError("not a CIFAR-10 batch: labels must be a list of integers")
-    return _checked(pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), np.asarray(labels, dtype=object))
+    return _checked(
+        pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), np.asarray(labels, dtype=object)
+    )
 
 
 def _checked(images: np.ndarray, labels: np.ndarray) -> tuple[Images, Labels]:
-    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != (32, 32, 3) or len(images) == 0:
-        raise ValueError(f"images are {images.dtype} {images.shape}: must be uint8 (examples, 32, 32, 3)")
+    if (
+        images.dtype != np.uint8
+        or images.ndim != 4
+        or images.shape[1:] != (32, 32, 3)
+        or len(images) == 0
+    ):
+        raise ValueError(
+            f"images are {images.dtype} {images.shape}: must be uint8 (examples, 32, 32, 3)"
+        )
     if labels.shape != (len(images),):
-        raise ValueError(f"labels have shape {labels.shape} for {len(images)} images: must be one per image")
+        raise ValueError(
+            f"labels have shape {labels.shape} for {len(images)} images: must be one per image"
+        )
     if labels.min() < 0 or labels.max() > 9:
-        raise ValueError(f"label {labels.max() if labels.max() > 9 else labels.min()}: must be 0..9")
+        raise ValueError(
+            f"label {labels.max() if labels.max() > 9 else labels.min()}: must be 0..9"
+        )
     return images, labels.astype(np.int64)
 
 
 def _joined(parts: list[tuple[Images, Labels]]) -> tuple[Images, Labels]:
-    return np.concatenate([images for images, _ in parts]), np.concatenate([labels for _, labels in parts])
+    return np.concatenate([images for images, _ in parts]), np.concatenate(
+        [labels for _, labels in parts]
+    )
 
 
 def read_batches(folder: Path, split: str) -> tuple[Images, Labels]:
-    """The unpacked batch files in `folder`. Raises `ValueError` when some of them are missing or damaged."""
+    """The unpacked batch files in `folder`. Raises `ValueError` when some of them are missing or
+    damaged.
+    """
     parts = []
     for name in BATCHES[split]:
         if not (folder / name).exists():
-            raise ValueError(f"{folder}: {name} is missing; the {split} set needs {', '.join(BATCHES[split])}")
+            raise ValueError(
+                f"{folder}: {name} is missing; the {split} set needs {', '.join(BATCHES[split])}"
+            )
         raw = read_bytes(folder / name)
         with reading(folder / name):
             parts.append(read_batch(raw))
@@ -137,12 +185,16 @@ def read_archive(path: Path, split: str) -> tuple[Images, Labels]:
 
 
 def read_arrays(path: Path, split: str) -> tuple[Images, Labels]:
-    """An `.npz` file with `x_train, y_train, x_test, y_test`: uint8 images (examples, 32, 32, 3) and labels."""
+    """An `.npz` file with `x_train, y_train, x_test, y_test`: uint8 images (examples, 32, 32, 3)
+    and labels.
+    """
     arrays = read_npz(path)
     with reading(path):
         for name in (f"x_{split}", f"y_{split}"):
             if name not in arrays:
-                raise ValueError(f"has no array {name!r}; there are: {', '.join(sorted(arrays)) or 'none'}")
+                raise ValueError(
+                    f"has no array {name!r}; there are: {', '.join(sorted(arrays)) or 'none'}"
+                )
         labels = arrays[f"y_{split}"]
         if labels.dtype.kind not in "iu":
             raise ValueError(f"y_{split} has dtype {labels.dtype}: must be integers")

@@ -1,8 +1,10 @@
-"""Columns as people keep them (numbers with gaps, words, dates, identifiers) as the inputs that a kernel takes.
+"""Columns as people keep them (numbers with gaps, words, dates, identifiers) as the inputs that a
+kernel takes.
 
-What scikit-learn's users expect: numbers are standardised and their gaps filled with the median, beside an indicator of the
-gap; words become one column for each, the rare ones together; the whole is a `ColumnTransformer`, fitted to the rows that are
-known. What was done to every column is kept and printed.
+What scikit-learn's users expect: numbers are standardised and their gaps filled with the median,
+beside an indicator of the gap; words become one column for each, the rare ones together; the whole
+is a `ColumnTransformer`, fitted to the rows that are known. What was done to every column is kept
+and printed.
 """
 
 import re
@@ -25,14 +27,18 @@ from orderparam.data.written import MOST, Dates, Numbers, dates_of, numbers_of
 
 MOST_COLUMNS = 10_000  # each is looked at alone
 MOST_LEVELS = 20  # of a column of words; rarer ones share a column
-NAMES_OF_ROWS = frozenset({"id", "ids", "uid", "uuid", "guid", "pid", "identifier", "serial", "nr"})  # words of a column's name
-DIGITS, FEWEST_DRAWN = 4, 50  # of whole numbers that are taken for drawn ones, whatever their column is called: digits, rows
+# words of a column's name
+NAMES_OF_ROWS = frozenset({"id", "ids", "uid", "uuid", "guid", "pid", "identifier", "serial", "nr"})
+# of whole numbers that are taken for drawn ones, whatever their column is called: digits, rows
+DIGITS, FEWEST_DRAWN = 4, 50
 YEAR, DAY = 365.2425, 86400.0  # days of a year, seconds of a day
 
 
 @dataclass(frozen=True)
 class Column:
-    """What was done to a column: its name, what it is, what became of it, and the number of inputs that it gives."""
+    """What was done to a column: its name, what it is, what became of it, and the number of inputs
+    that it gives.
+    """
 
     name: str
     kind: str
@@ -56,21 +62,22 @@ def fit_encoding(frame: pd.DataFrame) -> Encoding:
     """Learns from the rows of a frame how its columns become inputs.
 
         numbers      (x - mean) / standard deviation; gaps: the median, and a column 0/1 that says where they are; new numbers
-                     that lie further out than the known ones by more than their range are set back to there. Words that are
-                     numbers with a unit, per cent or separators ($1,002; 12 %; 3,5) are numbers (`orderparam.data.written`)
+                     that lie further out than the known ones by more than their range are set back
+                     to there. Words that are numbers with a unit, per cent or separators ($1,002;
+                     12 %; 3,5) are numbers (`orderparam.data.written`)
         yes/no       0 and 1, gaps as for numbers
         dates        days, standardised; beside them the season, if they span more than a year, and the hour, if there are hours
         words        a column 0/1 for each of the 20 most frequent; the others share one; a gap is a word of its own
         left out     columns that are empty or never change, copies of an earlier column, and identifiers: whole numbers that
-                     count the rows, or are all different and named or drawn as identifiers are; words of which more than half
-                     occur only once
+                     count the rows, or are all different and named or drawn as identifiers are;
+                     words of which more than half occur only once
 
-    A column of numbers or dates in which some cells are neither keeps its numbers, and those cells are gaps; a warning names the
-    first of them. There are warnings, too, of columns that are empty, of words mixed with numbers, and of identifiers that are
-    numbers.
+    A column of numbers or dates in which some cells are neither keeps its numbers, and those cells
+    are gaps; a warning names the first of them. There are warnings, too, of columns that are empty,
+    of words mixed with numbers, and of identifiers that are numbers.
 
-    Raises `ValueError` for infinite numbers, numbers in several units, dates of which day and month cannot be told apart, more
-    than 10,000 columns, and when no column is left.
+    Raises `ValueError` for infinite numbers, numbers in several units, dates of which day and month
+    cannot be told apart, more than 10,000 columns, and when no column is left.
     """
     if frame.shape[1] > MOST_COLUMNS:
         raise ValueError(f"{frame.shape[1]} columns: must be at most {MOST_COLUMNS}")
@@ -92,14 +99,21 @@ def fit_encoding(frame: pd.DataFrame) -> Encoding:
         told = "; ".join(f"{name}: {done}" for name, _, done in notes[:5])
         raise ValueError(f"no column is left to learn from ({told})")
     transformer = ColumnTransformer(steps, sparse_threshold=0.0).fit(frame)
-    parts = ((name, transformer.output_indices_[step]) for step, _, (name,) in transformer.transformers_[: len(steps)])
+    parts = (
+        (name, transformer.output_indices_[step])
+        for step, _, (name,) in transformer.transformers_[: len(steps)]
+    )
     widths = {name: part.stop - part.start for name, part in parts}
-    return Encoding(transformer, tuple(Column(str(name), kind, done, widths.get(name, 0)) for name, kind, done in notes))
+    return Encoding(
+        transformer,
+        tuple(Column(str(name), kind, done, widths.get(name, 0)) for name, kind, done in notes),
+    )
 
 
 class Bounded(TransformerMixin, BaseEstimator):
-    """Sets numbers back that lie outside the range of the known ones by more than that range: a kernel of a network grows without
-    bound, and one such number among the inputs outweighs all others. Gaps pass."""
+    """Sets numbers back that lie outside the range of the known ones by more than that range: a
+    kernel of a network grows without bound, and one such number among the inputs outweighs all
+    others. Gaps pass."""
 
     def fit(self, x: Any, y: Any = None) -> "Bounded":
         low, high = np.nanmin(x, axis=0), np.nanmax(x, axis=0)
@@ -111,9 +125,11 @@ class Bounded(TransformerMixin, BaseEstimator):
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Columns of float64, of words (object, gaps None) or of dates: one type for each kind, whatever the file's format made of
-    it."""
-    return pd.DataFrame({name: _plain_column(frame[name]) for name in frame.columns}, index=frame.index)
+    """Columns of float64, of words (object, gaps None) or of dates: one type for each kind,
+    whatever the file's format made of it."""
+    return pd.DataFrame(
+        {name: _plain_column(frame[name]) for name in frame.columns}, index=frame.index
+    )
 
 
 def _plain_column(column: pd.Series) -> pd.Series:
@@ -124,7 +140,9 @@ def _plain_column(column: pd.Series) -> pd.Series:
     if pd.api.types.is_timedelta64_dtype(column.dtype):
         return column.dt.total_seconds()
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
-        return column.astype("Float64").to_numpy(np.float64, na_value=np.nan) + pd.Series(0.0, index=column.index)
+        return column.astype("Float64").to_numpy(np.float64, na_value=np.nan) + pd.Series(
+            0.0, index=column.index
+        )
     known = column.dropna()
     if known.map(lambda value: isinstance(value, bool | np.bool_ | int | float | np.number)).all():
         return column.astype(float)
@@ -132,7 +150,9 @@ def _plain_column(column: pd.Series) -> pd.Series:
 
 
 def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
-    """What a column is, what becomes of it in words, and the transformer that does it (None: it is left out)."""
+    """What a column is, what becomes of it in words, and the transformer that does it (None: it is
+    left out).
+    """
     known = column.dropna()
     gaps = len(column) - len(known)
     different = known.nunique()
@@ -143,8 +163,13 @@ def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
         return "constant", "left out: it never changes", None
     if pd.api.types.is_numeric_dtype(column.dtype):
         if not np.isfinite(known).all():
-            raise ValueError(f"column {str(name)!r} holds {known[~np.isfinite(known)].iloc[0]}: must be finite")
-        if len(known) == different == len(column) and (known.sort_values().diff().iloc[1:] == 1).all():
+            raise ValueError(
+                f"column {str(name)!r} holds {known[~np.isfinite(known)].iloc[0]}: must be finite"
+            )
+        if (
+            len(known) == different == len(column)
+            and (known.sort_values().diff().iloc[1:] == 1).all()
+        ):
             return "identifier", "left out: it counts the rows", None
         if _identifies(str(name), column):
             warnings.warn(
@@ -156,8 +181,14 @@ def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
         filled = f"{gaps} gaps filled with the median and marked; " if gaps else ""
         if set(known.unique()) <= {0.0, 1.0}:
             imputer = SimpleImputer(strategy="most_frequent", add_indicator=True)
-            return "yes/no", f"{filled.replace('median', 'more frequent')}0 and 1", make_pipeline(Bounded(), imputer)
-        numbers = make_pipeline(StandardScaler(), Bounded(), SimpleImputer(strategy="median", add_indicator=True))
+            return (
+                "yes/no",
+                f"{filled.replace('median', 'more frequent')}0 and 1",
+                make_pipeline(Bounded(), imputer),
+            )
+        numbers = make_pipeline(
+            StandardScaler(), Bounded(), SimpleImputer(strategy="median", add_indicator=True)
+        )
         return "numbers", f"{filled}standardised", numbers
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         return _dates(column)
@@ -165,13 +196,23 @@ def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
     if read is not None:
         kind, done, step = _plan(name, read.values)
         said = f"{read.how.said}; " if read.how.said else ""
-        return kind, f"{said}{done}", step and make_pipeline(FunctionTransformer(_read, kw_args={"how": read.how}), step)
+        return (
+            kind,
+            f"{said}{done}",
+            step and make_pipeline(FunctionTransformer(_read, kw_args={"how": read.how}), step),
+        )
     if 2 * int((known.value_counts() == 1).sum()) > len(column):
         return "identifier", f"left out: {different} different words in {len(column)} rows", None
-    encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS + 1, sparse_output=False)
+    encoder = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS + 1, sparse_output=False
+    )
     rare = f", the rarest of {different} together" if different > MOST_LEVELS else ""
     empty = f"; {gaps} gaps are a word of their own" if gaps else ""
-    return "words", f"one column 0/1 for each{rare}{empty}", make_pipeline(FunctionTransformer(_name_gaps), encoder)
+    return (
+        "words",
+        f"one column 0/1 for each{rare}{empty}",
+        make_pipeline(FunctionTransformer(_name_gaps), encoder),
+    )
 
 
 def _name_gaps(frame: pd.DataFrame) -> pd.DataFrame:
@@ -179,32 +220,44 @@ def _name_gaps(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _identifies(name: str, column: pd.Series) -> bool:
-    """Whether whole numbers are names of the rows: all different, and the column is called so, or they are spread evenly from 0
-    or from a power of ten to the next, as drawn names are and measured quantities are not."""
+    """Whether whole numbers are names of the rows: all different, and the column is called so, or
+    they are spread evenly from 0 or from a power of ten to the next, as drawn names are and
+    measured quantities are not."""
     values = column.to_numpy()
-    if not (np.isfinite(values).all() and (values == np.round(values)).all() and len(np.unique(values)) == len(values)):
+    if not (
+        np.isfinite(values).all()
+        and (values == np.round(values)).all()
+        and len(np.unique(values)) == len(values)
+    ):
         return False
     if NAMES_OF_ROWS & {part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}:
         return True
     top = 10.0 ** np.ceil(np.log10(values.max() + 1)) if values.min() >= 0 else 0.0
     if len(values) < FEWEST_DRAWN or top < 10.0**DIGITS:
         return False
-    return any(kstest(values, "uniform", (low, top - low)).pvalue > 0.05 for low in (0.0, top / 10) if values.min() >= low)
+    return any(
+        kstest(values, "uniform", (low, top - low)).pvalue > 0.05
+        for low in (0.0, top / 10)
+        if values.min() >= low
+    )
 
 
 @dataclass(frozen=True)
 class Read:
-    """A column of words as numbers or dates (gaps and what is neither: nan, NaT), and how its words were read."""
+    """A column of words as numbers or dates (gaps and what is neither: nan, NaT), and how its words
+    were read.
+    """
 
     values: pd.Series
     how: Numbers | Dates
 
 
 def as_written(column: pd.Series) -> Read | None:
-    """Words as the dates or numbers that most of them are; None for words. Warns of cells that are neither.
+    """Words as the dates or numbers that most of them are; None for words. Warns of cells that are
+    neither.
 
-    Numbers: nine tenths of the words, or half of them where there are more than 20 different ones. Raises `ValueError` naming the
-    column, as `orderparam.data.written` does.
+    Numbers: nine tenths of the words, or half of them where there are more than 20 different ones.
+    Raises `ValueError` naming the column, as `orderparam.data.written` does.
     """
     known, how = column.dropna(), _how(column)
     if how is None:
@@ -222,7 +275,11 @@ def as_written(column: pd.Series) -> Read | None:
         return None
     if len(bad):
         place, word = f"{column.index.name or 'row'} {bad.index[0]}", _short(bad.iloc[0])
-        gaps = "it was taken as a gap" if len(bad) == 1 else f"it and {len(bad) - 1} further cells were taken as gaps"
+        gaps = (
+            "it was taken as a gap"
+            if len(bad) == 1
+            else f"it and {len(bad) - 1} further cells were taken as gaps"
+        )
         warnings.warn(
             f"column {str(column.name)!r}: {place} holds {word}, which is no {what}: {gaps}. Mend the file, or give "
             f"--missing {word} if this stands for a gap",
@@ -232,15 +289,19 @@ def as_written(column: pd.Series) -> Read | None:
 
 
 def moments(column: pd.Series) -> pd.Series:
-    """When the rows of a table are from, as numbers or dates that can be sorted. Raises `ValueError` for what is neither, and for
-    gaps, naming the cell."""
+    """When the rows of a table are from, as numbers or dates that can be sorted. Raises
+    `ValueError` for what is neither, and for gaps, naming the cell."""
     plain = _plain_column(column)
     if plain.dtype != object:
         return plain
     how = _how(plain)
     found = pd.Series(np.nan, plain.index) if how is None else how.read(plain)
     if found.isna().any():
-        place = f", {column.index.name or 'row'} {plain.index[found.isna()][0]}" if found.notna().any() else ""
+        place = (
+            f", {column.index.name or 'row'} {plain.index[found.isna()][0]}"
+            if found.notna().any()
+            else ""
+        )
         raise ValueError(
             f"column {str(column.name)!r}{place} holds {_short(plain[found.isna()].iloc[0])}: times must all be numbers, or all "
             "dates such as 2015-03-25, 25.03.2015 or 25/3/2015"
@@ -277,7 +338,9 @@ def _dates(column: pd.Series) -> tuple[str, str, Any]:
     return "dates", f"days, standardised{beside}", pipeline
 
 
-def _calendar(frame: pd.DataFrame, first: pd.Timestamp, cycles: list[float]) -> Float[np.ndarray, "row feature"]:
+def _calendar(
+    frame: pd.DataFrame, first: pd.Timestamp, cycles: list[float]
+) -> Float[np.ndarray, "row feature"]:
     days = ((frame.iloc[:, 0] - first).dt.total_seconds() / DAY).to_numpy(np.float64)
     turns = [2 * np.pi * days / cycle for cycle in cycles]
     return np.stack([days, *(wave(turn) for turn in turns for wave in (np.sin, np.cos))], axis=1)

@@ -1,4 +1,6 @@
-"""A data set: examples as rows, with one label each. What every loader returns and every preprocessing step maps to itself."""
+"""A data set: examples as rows, with one label each. What every loader returns and every
+preprocessing step maps to itself.
+"""
 
 import dataclasses
 import math
@@ -13,14 +15,23 @@ EXACT_INTEGERS = 2**53  # float64 holds every whole number up to here, and not e
 
 
 def real_array(name: str, values: Any) -> np.ndarray:
-    """`values` as float64 of the same shape; raises `ValueError` naming the entry that is not an exact, finite real number."""
+    """`values` as float64 of the same shape; raises `ValueError` naming the entry that is not an
+    exact, finite real number.
+    """
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {array.dtype}: must be real numbers")
-    if array.dtype.kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > EXACT_INTEGERS:
+    if (
+        array.dtype.kind in "iu"
+        and array.size
+        and max(int(array.max()), -int(array.min())) > EXACT_INTEGERS
+    ):
         largest = max((int(array.max()), int(array.min())), key=abs)
-        raise ValueError(f"{name} holds {largest}: whole numbers beyond 2^53 are not exact in float64")
-    with np.errstate(over="ignore"):  # an extended-precision number too large for float64 becomes inf, refused next
+        raise ValueError(
+            f"{name} holds {largest}: whole numbers beyond 2^53 are not exact in float64"
+        )
+    # an extended-precision number too large for float64 becomes inf, refused next
+    with np.errstate(over="ignore"):
         array = array.astype(np.float64, copy=False)
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
@@ -29,27 +40,33 @@ def real_array(name: str, values: Any) -> np.ndarray:
 
 
 def label_array(name: str, values: Any) -> np.ndarray:
-    """Labels as int64 (booleans and integers: classes or counts) or float64 (real targets), one per example."""
+    """Labels as int64 (booleans and integers: classes or counts) or float64 (real targets), one per
+    example.
+    """
     array = np.asarray(values)
     if array.ndim != 1:
-        raise ValueError(f"{name} has shape {array.shape}: must be one label per example, shape (examples,)")
+        raise ValueError(
+            f"{name} has shape {array.shape}: must be one label per example, shape (examples,)"
+        )
     real = real_array(name, array)
     return real if array.dtype.kind == "f" else array.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Examples x_mu, mu = 1..examples, with labels. Frozen: arrays are not copied, and cannot be changed through it.
+    """Examples x_mu, mu = 1..examples, with labels. Frozen: arrays are not copied, and cannot be
+    changed through it.
 
-    inputs: float64 (examples, input_dim). An image is one row, flattened in the order (height, width[, channel]).
-    labels: int64 (examples,), the class of each example or any whole number; or float64 (examples,), a real target.
+    inputs: float64 (examples, input_dim). An image is one row, flattened in the order (height,
+    width[, channel]). labels: int64 (examples,), the class of each example or any whole number; or
+    float64 (examples,), a real target.
         `orderparam.data.apply_task` turns them into the targets y of a learning problem.
     name: what the data are, shown in tables and figures.
     image_shape: (height, width) or (height, width, channels) when the rows are images.
     class_names: name of class 0, 1, ..; labels are then indices into it.
 
-    Raises `ValueError` for inputs that are not a non-empty matrix of finite real numbers, for labels that do not fit them, and
-    for an `image_shape` or `class_names` that does not fit.
+    Raises `ValueError` for inputs that are not a non-empty matrix of finite real numbers, for
+    labels that do not fit them, and for an `image_shape` or `class_names` that does not fit.
     """
 
     inputs: Float[np.ndarray, "examples input_dim"]
@@ -61,12 +78,20 @@ class Dataset:
     def __post_init__(self) -> None:
         shape = np.shape(self.inputs)
         if len(shape) != 2 or 0 in shape:
-            raise ValueError(f"inputs has shape {shape}: must be (examples, input_dim), both at least 1")
+            raise ValueError(
+                f"inputs has shape {shape}: must be (examples, input_dim), both at least 1"
+            )
         inputs, labels = real_array("inputs", self.inputs), label_array("labels", self.labels)
         if len(labels) != len(inputs):
-            raise ValueError(f"labels has {len(labels)} entries for {len(inputs)} examples: must be one per example")
-        image_shape = None if self.image_shape is None else tuple(int(side) for side in self.image_shape)
-        if image_shape is not None and (len(image_shape) not in (2, 3) or math.prod(image_shape) != inputs.shape[1]):
+            raise ValueError(
+                f"labels has {len(labels)} entries for {len(inputs)} examples: must be one per example"
+            )
+        image_shape = (
+            None if self.image_shape is None else tuple(int(side) for side in self.image_shape)
+        )
+        if image_shape is not None and (
+            len(image_shape) not in (2, 3) or math.prod(image_shape) != inputs.shape[1]
+        ):
             raise ValueError(
                 f"image_shape = {image_shape}: must be (height, width) or (height, width, channels) "
                 f"with product input_dim = {inputs.shape[1]}"
@@ -74,13 +99,22 @@ class Dataset:
         names = None if self.class_names is None else tuple(str(name) for name in self.class_names)
         if names is not None:
             if labels.dtype.kind == "f":
-                raise ValueError("class_names are given but labels are real numbers: must be integer classes")
+                raise ValueError(
+                    "class_names are given but labels are real numbers: must be integer classes"
+                )
             if labels.min() < 0 or labels.max() >= len(names):
                 outside = labels[(labels < 0) | (labels >= len(names))][0]
-                raise ValueError(f"labels holds {outside}: must be 0..{len(names) - 1}, an index into class_names")
+                raise ValueError(
+                    f"labels holds {outside}: must be 0..{len(names) - 1}, an index into class_names"
+                )
             if len(set(names)) < len(names):
                 raise ValueError(f"class_names = {names}: must all be different")
-        for field, value in {"inputs": inputs, "labels": labels, "image_shape": image_shape, "class_names": names}.items():
+        for field, value in {
+            "inputs": inputs,
+            "labels": labels,
+            "image_shape": image_shape,
+            "class_names": names,
+        }.items():
             if isinstance(value, np.ndarray):
                 value = value.view()
                 value.flags.writeable = False
@@ -95,7 +129,9 @@ class Dataset:
         return self.inputs.shape[1]
 
     def take(self, rows: slice | Sequence[int] | np.ndarray) -> "Dataset":
-        """The data set of these rows, in this order: a slice, row numbers, or a mask. Raises `ValueError` if none is left."""
+        """The data set of these rows, in this order: a slice, row numbers, or a mask. Raises
+        `ValueError` if none is left.
+        """
         selected = rows if isinstance(rows, slice) else np.asarray(rows)
         try:
             inputs, labels = self.inputs[selected], self.labels[selected]
@@ -105,7 +141,9 @@ class Dataset:
 
     def __repr__(self) -> str:
         x = self.inputs
-        image = "" if self.image_shape is None else f", images {' x '.join(map(str, self.image_shape))}"
+        image = (
+            "" if self.image_shape is None else f", images {' x '.join(map(str, self.image_shape))}"
+        )
         norm = np.einsum("ij,ij->", x, x) / self.examples
         return "\n".join(
             [

@@ -17,30 +17,41 @@ from orderparam.data.table import read_table
 SUFFIXES = (".npz", ".npy", ".csv", ".tsv")
 
 
-def load_file(path: str | os.PathLike[str], target: str | int | os.PathLike[str] | None = None) -> Dataset:
+def load_file(
+    path: str | os.PathLike[str], target: str | int | os.PathLike[str] | None = None
+) -> Dataset:
     """A data set from a file; numbers are taken as they are.
 
     path: decides by its ending.
-        `.npz`: `target` names the array of labels (default "y"); the inputs are the array "x" or "X", or the only other
+        `.npz`: `target` names the array of labels (default "y"); the inputs are the array "x" or
+        "X", or the only other
             array with at least two dimensions.
-        `.npy`: `target` is a second `.npy` file with the labels, or the index of the column that holds them (default:
+        `.npy`: `target` is a second `.npy` file with the labels, or the index of the column that
+        holds them (default:
             the last).
-        `.csv`, `.tsv`: `target` is a column's name or its index, counted from 0, from the end if negative (default: "y"
-            if there is such a column, otherwise the last). Every other column is an input and must be numeric.
-    Arrays (examples, input_dim) are features; (examples, height, width) and (examples, height, width, channels) images.
+        `.csv`, `.tsv`: `target` is a column's name or its index, counted from 0, from the end if
+        negative (default: "y"
+            if there is such a column, otherwise the last). Every other column is an input and must
+            be numeric.
+    Arrays (examples, input_dim) are features; (examples, height, width) and (examples, height,
+    width, channels) images.
 
-    Labels written as whole numbers or booleans become int64, other numbers float64, and words become classes 0, 1, .. in
-    alphabetical order with their `class_names`. The name of the data set is "file/target".
+    Labels written as whole numbers or booleans become int64, other numbers float64, and words
+    become classes 0, 1, .. in alphabetical order with their `class_names`. The name of the data set
+    is "file/target".
 
-    Raises `DataNotFound` for a file that does not exist, with the nearest name beside it, and `ValueError` naming the file
-    and the place in it for everything else that is wrong: a damaged or unknown format, an unknown target, pickled objects,
-    words among the inputs, missing or non-finite values, whole numbers beyond 2^53, ragged rows, repeated columns, fewer
-    than two examples, or a target that never changes.
+    Raises `DataNotFound` for a file that does not exist, with the nearest name beside it, and
+    `ValueError` naming the file and the place in it for everything else that is wrong: a damaged or
+    unknown format, an unknown target, pickled objects, words among the inputs, missing or
+    non-finite values, whole numbers beyond 2^53, ragged rows, repeated columns, fewer than two
+    examples, or a target that never changes.
     """
     path = existing(path)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise ValueError(f"{path}: unknown format {path.suffix!r}; must be one of {', '.join(SUFFIXES)}")
+        raise ValueError(
+            f"{path}: unknown format {path.suffix!r}; must be one of {', '.join(SUFFIXES)}"
+        )
     if suffix == ".npz":
         return _from_npz(path, target)
     if suffix == ".npy":
@@ -49,8 +60,9 @@ def load_file(path: str | os.PathLike[str], target: str | int | os.PathLike[str]
 
 
 def load_design(path: str | os.PathLike[str]) -> Float[np.ndarray, "row column"]:
-    """Rows of numbers without labels: a `.npy` array (rows, columns), the only array of an `.npz` file or the one named "x" or
-    "X", or all columns of a `.csv` or `.tsv` file. Raises as `load_file` does."""
+    """Rows of numbers without labels: a `.npy` array (rows, columns), the only array of an `.npz`
+    file or the one named "x" or "X", or all columns of a `.csv` or `.tsv` file. Raises as
+    `load_file` does."""
     path = existing(path)
     suffix = path.suffix.lower()
     if suffix in (".csv", ".tsv"):
@@ -64,10 +76,14 @@ def load_design(path: str | os.PathLike[str]) -> Float[np.ndarray, "row column"]
         with reading(path):
             named = [name for name in arrays if name in ("x", "X")] or list(arrays)
             if len(named) != 1:
-                raise ValueError(f"which array holds the rows? name it 'x'; there are: {', '.join(arrays) or 'none'}")
+                raise ValueError(
+                    f"which array holds the rows? name it 'x'; there are: {', '.join(arrays) or 'none'}"
+                )
         name, array = named[0], arrays[named[0]]
     else:
-        raise ValueError(f"{path}: unknown format {path.suffix!r}; must be one of {', '.join(SUFFIXES)}")
+        raise ValueError(
+            f"{path}: unknown format {path.suffix!r}; must be one of {', '.join(SUFFIXES)}"
+        )
     with reading(path):
         if array.ndim != 2:
             raise ValueError(f"{name} has shape {array.shape}: must be (rows, columns)")
@@ -75,7 +91,9 @@ def load_design(path: str | os.PathLike[str]) -> Float[np.ndarray, "row column"]
 
 
 def existing(path: str | os.PathLike[str]) -> Path:
-    """The path of a file that is there: see `core.reading.existing`. Raises `DataNotFound` with the nearest name beside it."""
+    """The path of a file that is there: see `core.reading.existing`. Raises `DataNotFound` with the
+    nearest name beside it.
+    """
     return files.existing(expanded(path), files.KINDS, DataNotFound)
 
 
@@ -86,7 +104,9 @@ def _from_npz(path: Path, target: str | int | os.PathLike[str] | None) -> Datase
         if not isinstance(target, str) or target not in arrays:
             raise ValueError(_unknown("array", target, list(arrays)))
         others = [name for name in arrays if name != target]
-        named = [name for name in others if name in ("x", "X")] or [name for name in others if arrays[name].ndim >= 2]
+        named = [name for name in others if name in ("x", "X")] or [
+            name for name in others if arrays[name].ndim >= 2
+        ]
         if len(named) != 1:
             found = ", ".join(f"{name} {arrays[name].shape}" for name in others) or "none"
             raise ValueError(
@@ -101,13 +121,17 @@ def _from_npy(path: Path, target: str | int | os.PathLike[str] | None) -> Datase
     if isinstance(target, str | os.PathLike) and not _is_index(target):
         labels_path = existing(target)
         if labels_path.suffix.lower() != ".npy":
-            raise ValueError(f"target = {os.fspath(target)!r}: must be a .npy file, or the index of a column of {path}")
+            raise ValueError(
+                f"target = {os.fspath(target)!r}: must be a .npy file, or the index of a column of {path}"
+            )
         labels = read_npy(labels_path)
         with reading(path):
             return _from_arrays(path.stem, "the array", array, labels_path.stem, labels)
     with reading(path):
         if array.ndim != 2:
-            raise ValueError(f"has shape {array.shape}: without a separate target file it must be (examples, columns)")
+            raise ValueError(
+                f"has shape {array.shape}: without a separate target file it must be (examples, columns)"
+            )
         column = _column(-1 if target is None else int(str(target)), array.shape[1])
         inputs = np.delete(array, column, axis=1)
         return _from_arrays(path.stem, "the array", inputs, f"column {column}", array[:, column])
@@ -131,7 +155,9 @@ def _from_table(path: Path, target: str | int | os.PathLike[str] | None) -> Data
 
 
 def target_column(names: Sequence[str], target: str | int | os.PathLike[str] | None) -> str:
-    """The name of the column that is meant: by name, by index, or by default "y" if there is one, else the last."""
+    """The name of the column that is meant: by name, by index, or by default "y" if there is one,
+    else the last.
+    """
     if target is None:
         return "y" if "y" in names else names[-1]
     if isinstance(target, str) and target in names:
@@ -151,16 +177,22 @@ def _unknown(what: str, target: object, names: Sequence[str], shown: int = 30) -
 def _is_index(target: object) -> bool:
     if isinstance(target, bool):
         return False
-    return isinstance(target, int) or (isinstance(target, str) and target.removeprefix("-").isdecimal())
+    return isinstance(target, int) or (
+        isinstance(target, str) and target.removeprefix("-").isdecimal()
+    )
 
 
 def _column(index: int, columns: int) -> int:
     if not -columns <= index < columns:
-        raise ValueError(f"target = {index}: must be the index of a column, {-columns}..{columns - 1}")
+        raise ValueError(
+            f"target = {index}: must be the index of a column, {-columns}..{columns - 1}"
+        )
     return index % columns
 
 
-def _from_arrays(stem: str, input_name: str, inputs: np.ndarray, target: str, labels: np.ndarray) -> Dataset:
+def _from_arrays(
+    stem: str, input_name: str, inputs: np.ndarray, target: str, labels: np.ndarray
+) -> Dataset:
     if not 2 <= inputs.ndim <= 4:
         raise ValueError(
             f"{input_name} has shape {inputs.shape}: must be (examples, input_dim), or images "
@@ -169,9 +201,13 @@ def _from_arrays(stem: str, input_name: str, inputs: np.ndarray, target: str, la
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
-        raise ValueError(f"{target} has shape {labels.shape}: must be one label per example, shape (examples,)")
+        raise ValueError(
+            f"{target} has shape {labels.shape}: must be one label per example, shape (examples,)"
+        )
     if len(labels) != len(inputs):
-        raise ValueError(f"{target} has {len(labels)} labels for {len(inputs)} examples: must be one per example")
+        raise ValueError(
+            f"{target} has {len(labels)} labels for {len(inputs)} examples: must be one per example"
+        )
     if len(inputs) < 2:
         raise ValueError(f"{len(inputs)} examples: there must be at least two")
     inputs = real_array(input_name, inputs)

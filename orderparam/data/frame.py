@@ -1,5 +1,5 @@
-"""Tables as data frames: `.csv`, `.tsv`, `.parquet`, `.feather`, `.xlsx`, with gaps, words and dates as they stand in the
-file."""
+"""Tables as data frames: `.csv`, `.tsv`, `.parquet`, `.feather`, `.xlsx`, with gaps, words and
+dates as they stand in the file."""
 
 import csv
 import zipfile
@@ -25,20 +25,26 @@ _TRUTH = {"true": True, "false": False, "yes": True, "no": False}
 def read_frame(path: Path, fewest: int = 2, missing: Sequence[str] = ()) -> pd.DataFrame:
     """The table in a file, by its ending; of a workbook the first sheet.
 
-    In text files empty cells and the usual words for them (NA, NaN, null, none, ?) are gaps, columns of numbers become numbers,
-    those of true/false or yes/no truth values; all others stay words. missing: further words for a gap, in any format, upper or
-    lower case. The index counts the lines of a text file, of other formats the rows from 1.
+    In text files empty cells and the usual words for them (NA, NaN, null, none, ?) are gaps,
+    columns of numbers become numbers, those of true/false or yes/no truth values; all others stay
+    words. missing: further words for a gap, in any format, upper or lower case. The index counts
+    the lines of a text file, of other formats the rows from 1.
 
-    Raises `ValueError` naming the file, for what is no table, for columns of one name, fewer than `fewest` rows, and where the
-    format needs a package that is not installed.
+    Raises `ValueError` naming the file, for what is no table, for columns of one name, fewer than
+    `fewest` rows, and where the format needs a package that is not installed.
     """
     suffix = path.suffix.lower()
     gaps = frozenset(word.strip().lower() for word in missing)
     if suffix in TEXT:
-        if path.stat().st_size > LARGE and (frame := _large(path, suffix, MISSING | gaps)) is not None:
+        if (
+            path.stat().st_size > LARGE
+            and (frame := _large(path, suffix, MISSING | gaps)) is not None
+        ):
             return frame
         table = read_table(path, row_names=True, fewest=fewest)
-        frame = pd.DataFrame({name: _typed(cells, MISSING | gaps) for name, cells in zip(table.names, table.columns)})
+        frame = pd.DataFrame(
+            {name: _typed(cells, MISSING | gaps) for name, cells in zip(table.names, table.columns)}
+        )
         return frame.set_axis(pd.Index(table.lines, name="line"))
     read = {".parquet": pd.read_parquet, ".feather": pd.read_feather}.get(suffix, pd.read_excel)
     with reading(path):
@@ -54,12 +60,18 @@ def read_frame(path: Path, fewest: int = 2, missing: Sequence[str] = ()) -> pd.D
             raise ValueError(f"cannot be read as {suffix}: {error}") from None
         frame.columns = [str(name) for name in frame.columns]
         if not frame.columns.is_unique:
-            raise ValueError(f"two columns have the same name {frame.columns[frame.columns.duplicated()][0]!r}")
+            raise ValueError(
+                f"two columns have the same name {frame.columns[frame.columns.duplicated()][0]!r}"
+            )
         if len(frame) < fewest:
-            raise ValueError(f"{len(frame)} rows of data: there must be at least {'two' if fewest == 2 else fewest}")
+            raise ValueError(
+                f"{len(frame)} rows of data: there must be at least {'two' if fewest == 2 else fewest}"
+            )
         for name in frame.columns if gaps else ():
             if frame[name].dtype == object or pd.api.types.is_string_dtype(frame[name].dtype):
-                kept = frame[name].where(~frame[name].map(lambda cell: str(cell).strip().lower() in gaps))
+                kept = frame[name].where(
+                    ~frame[name].map(lambda cell: str(cell).strip().lower() in gaps)
+                )
                 frame[name] = kept.infer_objects()
         return frame.set_axis(pd.RangeIndex(1, len(frame) + 1, name="row"))
 
@@ -76,7 +88,9 @@ def _check_size(path: Path) -> None:
         found = read_metadata(path)
         rows, columns = found.num_rows, found.num_columns
         if rows * columns > MOST_CELLS:
-            raise TooLarge(f"holds {rows} rows of {columns} columns: must be at most {MOST_CELLS} cells")
+            raise TooLarge(
+                f"holds {rows} rows of {columns} columns: must be at most {MOST_CELLS} cells"
+            )
     elif path.suffix.lower() == ".xlsx":
         with zipfile.ZipFile(path) as parts:
             unpacked = sum(part.file_size for part in parts.infolist())
@@ -85,23 +99,39 @@ def _check_size(path: Path) -> None:
 
 
 def _large(path: Path, suffix: str, gaps: frozenset[str]) -> pd.DataFrame | None:
-    """A large text file read by pyarrow, where it is installed, else by pandas: columns of numbers as they come, those of
-    words as `_typed` takes them. None for whatever is not plain (no clear header, ragged rows): the slower reader then says what
-    is wrong."""
+    """A large text file read by pyarrow, where it is installed, else by pandas: columns of numbers
+    as they come, those of words as `_typed` takes them. None for whatever is not plain (no clear
+    header, ragged rows): the slower reader then says what is wrong."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as stream:
             lines = [line for line, _ in zip(stream, range(200))]
-        comma = "\t" if suffix == ".tsv" else ";" if ";" in lines[0] and "," not in lines[0] else ","
+        comma = (
+            "\t" if suffix == ".tsv" else ";" if ";" in lines[0] and "," not in lines[0] else ","
+        )
         header = [cell.strip() for cell in next(csv.reader(lines, delimiter=comma, strict=True))]
-        unclear = any(number(cell) is not None for cell in header) or not all(header[1:]) or len(set(header)) < len(header)
+        unclear = (
+            any(number(cell) is not None for cell in header)
+            or not all(header[1:])
+            or len(set(header)) < len(header)
+        )
         if unclear or len(header) > MOST_COLUMNS:
             return None
-        fast: dict[str, Any] = {"engine": "pyarrow"} if find_spec("pyarrow") else {"engine": "c", "low_memory": False}
-        empty = sorted({form for word in gaps for form in (word, word.upper(), word.title(), "NaN", "N/a")})
-        frame = pd.read_csv(path, sep=comma, encoding="utf-8-sig", keep_default_na=False, na_values=empty, **fast)
+        fast: dict[str, Any] = (
+            {"engine": "pyarrow"} if find_spec("pyarrow") else {"engine": "c", "low_memory": False}
+        )
+        empty = sorted(
+            {form for word in gaps for form in (word, word.upper(), word.title(), "NaN", "N/a")}
+        )
+        frame = pd.read_csv(
+            path, sep=comma, encoding="utf-8-sig", keep_default_na=False, na_values=empty, **fast
+        )
     except Exception:  # any fault is told by the reader that knows lines and columns
         return None
-    if len(frame.columns) != len(header) or len(frame) < 2 or not isinstance(frame.index, pd.RangeIndex):
+    if (
+        len(frame.columns) != len(header)
+        or len(frame) < 2
+        or not isinstance(frame.index, pd.RangeIndex)
+    ):
         return None
     frame.columns = pd.Index([header[0] or "(row)", *header[1:]])
     if not np.isfinite(frame.select_dtypes("float").fillna(0)).to_numpy().all():
@@ -116,21 +146,29 @@ def _large(path: Path, suffix: str, gaps: frozenset[str]) -> pd.DataFrame | None
 def _plainly(column: pd.Series, gaps: frozenset[str]) -> pd.Series:
     if pd.api.types.is_bool_dtype(column.dtype):
         return column.astype("boolean")
-    if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype):
+    if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(
+        column.dtype
+    ):
         return column
-    return _typed(tuple("" if cell is None or cell != cell else str(cell).strip() for cell in column), gaps).set_axis(
-        column.index
-    )
+    return _typed(
+        tuple("" if cell is None or cell != cell else str(cell).strip() for cell in column), gaps
+    ).set_axis(column.index)
 
 
 def _typed(cells: tuple[str, ...], gaps: frozenset[str]) -> pd.Series:
     known = [None if cell.lower() in gaps else cell for cell in cells]
     words = {cell.lower() for cell in known if cell is not None}
     if words and words <= set(_TRUTH):
-        return pd.Series([None if cell is None else _TRUTH[cell.lower()] for cell in known], dtype="boolean")
+        return pd.Series(
+            [None if cell is None else _TRUTH[cell.lower()] for cell in known], dtype="boolean"
+        )
     numbers = [np.nan if cell is None else number(cell) for cell in known]
     if any(value is None for value in numbers):
         return pd.Series(known, dtype=object)
     values = np.array(numbers, np.float64)
-    whole = np.isfinite(values).all() and (values == np.round(values)).all() and all("." not in cell for cell in cells)
+    whole = (
+        np.isfinite(values).all()
+        and (values == np.round(values)).all()
+        and all("." not in cell for cell in cells)
+    )
     return pd.Series(values.astype(np.int64) if whole and np.abs(values).max() < 2**53 else values)

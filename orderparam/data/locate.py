@@ -1,4 +1,6 @@
-"""Where data files are: a folder the user names, `$ORDERPARAM_DATA`, the user's cache, and last a download with a known hash."""
+"""Where data files are: a folder the user names, `$ORDERPARAM_DATA`, the user's cache, and last a
+download with a known hash.
+"""
 
 import os
 import sys
@@ -37,7 +39,9 @@ def cache_folder() -> Path:
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """The path with ~ and ~NAME as home folders. Raises `DataNotFound` for a user who does not exist."""
+    """The path with ~ and ~NAME as home folders. Raises `DataNotFound` for a user who does not
+    exist.
+    """
     try:
         return paths.expanded(path)
     except ValueError as error:
@@ -45,7 +49,9 @@ def expanded(path: str | os.PathLike[str]) -> Path:
 
 
 def search_folders(folder: str | os.PathLike[str] | None, subfolders: Sequence[str]) -> list[Path]:
-    """The existing folders to look in, in order. Raises `DataNotFound` for a named folder that does not exist."""
+    """The existing folders to look in, in order. Raises `DataNotFound` for a named folder that does
+    not exist.
+    """
     roots: list[Path] = []
     named = {"folder": folder, f"${ENVIRONMENT_VARIABLE}": os.environ.get(ENVIRONMENT_VARIABLE)}
     for origin, given in named.items():
@@ -68,7 +74,14 @@ class _DownloadBar:
 
     def __init__(self, description: str) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
 
         columns = (
             TextColumn("{task.description}"), BarColumn(bar_width=24), DownloadColumn(), TransferSpeedColumn(),
@@ -82,7 +95,11 @@ class _DownloadBar:
 
     def update(self, size: int) -> None:
         self.received += size
-        self.bar.update(self.task, total=self.total or None, completed=min(self.received, self.total or self.received))
+        self.bar.update(
+            self.task,
+            total=self.total or None,
+            completed=min(self.received, self.total or self.received),
+        )
 
     def reset(self) -> None:
         self.received = 0
@@ -92,9 +109,11 @@ class _DownloadBar:
 
 
 def fetch(remote: RemoteFile, subfolder: str) -> Path:
-    """Downloads a file into the user's cache and returns its path; a file that is there with the right hash is kept.
+    """Downloads a file into the user's cache and returns its path; a file that is there with the
+    right hash is kept.
 
-    Raises `OSError` when no address answers, and `ValueError` when what arrives is not the published file.
+    Raises `OSError` when no address answers, and `ValueError` when what arrives is not the
+    published file.
     """
     import pooch
 
@@ -113,7 +132,9 @@ def fetch(remote: RemoteFile, subfolder: str) -> Path:
         except OSError as error:
             failure = error
         except ValueError as error:
-            raise ValueError(f"{remote.file}: what {url} sends is not the published file ({error})") from None
+            raise ValueError(
+                f"{remote.file}: what {url} sends is not the published file ({error})"
+            ) from None
         finally:
             bar.close()
     assert failure is not None

@@ -33,17 +33,30 @@ def _mnist_file(file: str, sha256: str) -> RemoteFile:
 
 MNIST_FILES = {  # split -> images, labels: the files of LeCun, Cortes, Burges
     "train": (
-        _mnist_file("train-images-idx3-ubyte.gz", "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
-        _mnist_file("train-labels-idx1-ubyte.gz", "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
+        _mnist_file(
+            "train-images-idx3-ubyte.gz",
+            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+        ),
+        _mnist_file(
+            "train-labels-idx1-ubyte.gz",
+            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+        ),
     ),
     "test": (
-        _mnist_file("t10k-images-idx3-ubyte.gz", "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"),
-        _mnist_file("t10k-labels-idx1-ubyte.gz", "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
+        _mnist_file(
+            "t10k-images-idx3-ubyte.gz",
+            "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+        ),
+        _mnist_file(
+            "t10k-labels-idx1-ubyte.gz",
+            "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+        ),
     ),
 }
 CIFAR10_ARCHIVE = RemoteFile(
     "cifar-10-python.tar.gz",
-    "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",  # MD5 c58f30108f718f92721af3b95e74349a
+    # MD5 c58f30108f718f92721af3b95e74349a
+    "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
     ("https://www.cs.toronto.edu/~kriz/",),
 )
 CIFAR10_ARRAYS = ("cifar10.npz", "cifar10_subset.npz")
@@ -60,22 +73,27 @@ def load(
     count: int | None = None,
     download: bool = True,
 ) -> Dataset:
-    """A standard image data set; inputs are pixel intensities in [0, 1] (pixel / largest possible pixel).
+    """A standard image data set; inputs are pixel intensities in [0, 1] (pixel / largest possible
+    pixel).
 
-    name: "digits" (1797 images 8 x 8 of scikit-learn, part of its installation), "mnist" (28 x 28; the files of
-        Fashion-MNIST and KMNIST have the same names and format, and are read as well), "cifar10" (32 x 32 x 3).
-    split: "train" or "test"; by default the training set if its files are found, otherwise the test set if they are found,
+    name: "digits" (1797 images 8 x 8 of scikit-learn, part of its installation), "mnist" (28 x 28;
+    the files of
+        Fashion-MNIST and KMNIST have the same names and format, and are read as well), "cifar10"
+        (32 x 32 x 3).
+    split: "train" or "test"; by default the training set if its files are found, otherwise the test
+    set if they are found,
         otherwise the training set is downloaded. The digits are not split.
-    folder: searched first, then `$ORDERPARAM_DATA`, then the user's cache folder, each with its usual subfolders.
-    count: only the first `count` examples in stored order (in float64, the training sets of MNIST and CIFAR-10 take 0.4
+    folder: searched first, then `$ORDERPARAM_DATA`, then the user's cache folder, each with its
+    usual subfolders. count: only the first `count` examples in stored order (in float64, the
+    training sets of MNIST and CIFAR-10 take 0.4
         and 1.2 GB).
     download: whether missing files may be fetched, with progress and a check of their SHA-256.
 
-    Raises `DataNotFound` (a `ValueError` and a `FileNotFoundError`) that says which files to put where, and `ValueError`
-    for an unknown name or split and for damaged files.
+    Raises `DataNotFound` (a `ValueError` and a `FileNotFoundError`) that says which files to put
+    where, and `ValueError` for an unknown name or split and for damaged files.
 
-    Sources: digits: test part of Alpaydin, Kaynak (1998), UCI; MNIST: LeCun, Bottou, Bengio, Haffner (1998); CIFAR-10:
-    Krizhevsky (2009).
+    Sources: digits: test part of Alpaydin, Kaynak (1998), UCI; MNIST: LeCun, Bottou, Bengio,
+    Haffner (1998); CIFAR-10: Krizhevsky (2009).
     """
     if name not in DATASETS:
         raise ValueError(f"there is no data set {name!r}{nearest(name, list(DATASETS))}")
@@ -87,7 +105,12 @@ def load(
 
 
 def _dataset(
-    images: np.ndarray, labels: np.ndarray, largest: int, class_names: tuple[str, ...], name: str, count: int | None
+    images: np.ndarray,
+    labels: np.ndarray,
+    largest: int,
+    class_names: tuple[str, ...],
+    name: str,
+    count: int | None,
 ) -> Dataset:
     if count is not None and count > len(images):
         raise ValueError(f"count = {count}: {name} has {len(images)} examples")
@@ -105,7 +128,9 @@ def _digits(split: str | None, folder: Folder, count: int | None, download: bool
     if split is not None:
         raise ValueError(f"split = {split!r}: the digits are one set; leave split out")
     if folder is not None:
-        raise ValueError(f"folder = {os.fspath(folder)!r}: the digits come with scikit-learn; leave folder out")
+        raise ValueError(
+            f"folder = {os.fspath(folder)!r}: the digits come with scikit-learn; leave folder out"
+        )
     from sklearn.datasets import load_digits
 
     bunch = load_digits()
@@ -123,7 +148,9 @@ def _mnist(split: str | None, folder: Folder, count: int | None, download: bool)
             return None
         return *idx.read_images_and_labels(images, labels), f"mnist/{wanted}"
 
-    images, labels, name = _find("mnist", split, folder, ("mnist", "MNIST", "MNIST/raw"), found, MNIST_FILES, download)
+    images, labels, name = _find(
+        "mnist", split, folder, ("mnist", "MNIST", "MNIST/raw"), found, MNIST_FILES, download
+    )
     return _dataset(images, labels, 255, tuple("0123456789"), name, count)
 
 

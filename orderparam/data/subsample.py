@@ -8,26 +8,37 @@ from orderparam.data.dataset import Dataset
 
 
 def _generator(key: Key[Array, ""] | int) -> np.random.Generator:
-    """NumPy's generator from a JAX key or a whole number: choosing rows needs no device and no compilation."""
+    """NumPy's generator from a JAX key or a whole number: choosing rows needs no device and no
+    compilation.
+    """
     if isinstance(key, int | np.integer) and not isinstance(key, bool):
         if key < 0:
             raise ValueError(f"key = {key}: must be a JAX key or a whole number of at least 0")
         return np.random.default_rng(int(key))
-    if isinstance(key, jax.Array) and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) and key.ndim == 0:
+    if (
+        isinstance(key, jax.Array)
+        and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key)
+        and key.ndim == 0
+    ):
         return np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     raise ValueError(f"key = {key!r}: must be a JAX key or a whole number of at least 0")
 
 
-def subsample(dataset: Dataset, count: int, key: Key[Array, ""] | int = 0, *, balanced: bool = False) -> Dataset:
+def subsample(
+    dataset: Dataset, count: int, key: Key[Array, ""] | int = 0, *, balanced: bool = False
+) -> Dataset:
     """`count` different examples, drawn uniformly without replacement, in random order.
 
-    key: a JAX key or a whole number; the same key draws the same examples.
-    balanced: draw equally many of every class (their numbers differ by at most one, the larger ones chosen at random).
+    key: a JAX key or a whole number; the same key draws the same examples. balanced: draw equally
+    many of every class (their numbers differ by at most one, the larger ones chosen at random).
 
-    Raises `ValueError` for a count that does not fit, real labels with `balanced`, or a class with too few examples.
+    Raises `ValueError` for a count that does not fit, real labels with `balanced`, or a class with
+    too few examples.
     """
     if isinstance(count, bool) or int(count) != count or not 1 <= count <= dataset.examples:
-        raise ValueError(f"count = {count}: must be a whole number from 1 to {dataset.examples} (the examples)")
+        raise ValueError(
+            f"count = {count}: must be a whole number from 1 to {dataset.examples} (the examples)"
+        )
     generator = _generator(key)
     if not balanced:
         return dataset.take(generator.choice(dataset.examples, int(count), replace=False))
@@ -42,6 +53,8 @@ def subsample(dataset: Dataset, count: int, key: Key[Array, ""] | int = 0, *, ba
         members = np.flatnonzero(dataset.labels == label)
         if len(members) < number:
             name = label if dataset.class_names is None else dataset.class_names[label]
-            raise ValueError(f"count = {count}: equal shares need {number} of class {name}, which has {len(members)}")
+            raise ValueError(
+                f"count = {count}: equal shares need {number} of class {name}, which has {len(members)}"
+            )
         rows.append(generator.choice(members, number, replace=False))
     return dataset.take(generator.permutation(np.concatenate(rows)))

@@ -1,4 +1,6 @@
-"""A table of numbers in a text file (`.csv`, `.tsv`), read so that every wrong cell is named by its line and column."""
+"""A table of numbers in a text file (`.csv`, `.tsv`), read so that every wrong cell is named by its
+line and column.
+"""
 
 import csv
 import re
@@ -46,7 +48,9 @@ class Table:
         cells = self.columns[self._places[name]]
         for line, cell in zip(self.lines, cells):
             if cell.lower() in MISSING:
-                raise ValueError(f"line {line}, column {name!r}: missing value ({cell!r}); fill it in or leave the row out")
+                raise ValueError(
+                    f"line {line}, column {name!r}: missing value ({cell!r}); fill it in or leave the row out"
+                )
         return cells
 
     def is_text(self, name: str) -> bool:
@@ -54,18 +58,30 @@ class Table:
         return all(number(cell) is None for cell in self.cells(name))
 
     def numbers(self, name: str) -> Float[np.ndarray, "rows"]:
-        """One column as numbers. Raises `ValueError` for text, for what is not finite, for whole numbers beyond 2^53."""
+        """One column as numbers. Raises `ValueError` for text, for what is not finite, for whole
+        numbers beyond 2^53.
+        """
         cells = self.cells(name)
         values = np.empty(len(cells))
         for row, (line, cell) in enumerate(zip(self.lines, cells)):
             value = number(cell)
             where = f"line {line}, column {name!r}: {cell!r}"
             if value is None:
-                hint = "; the line holds numbers, so it was taken for data, not for a header" if line == 1 else ""
-                raise ValueError(f"{where} is not a number (every column but a target of words is numeric){hint}")
+                hint = (
+                    "; the line holds numbers, so it was taken for data, not for a header"
+                    if line == 1
+                    else ""
+                )
+                raise ValueError(
+                    f"{where} is not a number (every column but a target of words is numeric){hint}"
+                )
             if not np.isfinite(value):
                 raise ValueError(f"{where} is not finite in float64")
-            if abs(value) >= EXACT_INTEGERS and WHOLE.fullmatch(cell) and abs(int(cell)) > EXACT_INTEGERS:
+            if (
+                abs(value) >= EXACT_INTEGERS
+                and WHOLE.fullmatch(cell)
+                and abs(int(cell)) > EXACT_INTEGERS
+            ):
                 raise ValueError(f"{where}: whole numbers beyond 2^53 are not exact in float64")
             values[row] = value
         return values
@@ -76,11 +92,13 @@ class Table:
 
 
 def read_table(path: Path, row_names: bool = False, fewest: int = 2) -> Table:
-    """Reads a `.csv` (comma, or semicolon if its first line has no comma) or `.tsv` file in UTF-8; blank lines are skipped.
+    """Reads a `.csv` (comma, or semicolon if its first line has no comma) or `.tsv` file in UTF-8;
+    blank lines are skipped.
 
-    The first line is a header when none of its cells is a number, or when its numbers count 0, 1, 2, .. (as unnamed columns
-    are written) and its words stand above columns of numbers. Raises `ValueError` naming the file and the line for ragged
-    rows, nameless or repeated columns, a first line that could be either, and a table with fewer than `fewest` rows.
+    The first line is a header when none of its cells is a number, or when its numbers count 0, 1,
+    2, .. (as unnamed columns are written) and its words stand above columns of numbers. Raises
+    `ValueError` naming the file and the line for ragged rows, nameless or repeated columns, a first
+    line that could be either, and a table with fewer than `fewest` rows.
 
     row_names: a nameless first column, as pandas writes its index, is taken as "(row)".
     """
@@ -90,15 +108,21 @@ def read_table(path: Path, row_names: bool = False, fewest: int = 2) -> Table:
         comma = ";" if ";" in first and "," not in first else ","
         rows: list[tuple[str, ...]] = []
         lines: list[int] = []
-        reader = csv.reader(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else comma, strict=True)
+        reader = csv.reader(
+            stream, delimiter="\t" if path.suffix.lower() == ".tsv" else comma, strict=True
+        )
         for row in reader:
             cells = tuple(cell.strip() for cell in row)
             if len(cells) <= 1 and not any(cells):
                 continue
             if len(cells) > MOST_COLUMNS:
-                raise ValueError(f"line {reader.line_num} has {len(cells)} cells: must be at most {MOST_COLUMNS}")
+                raise ValueError(
+                    f"line {reader.line_num} has {len(cells)} cells: must be at most {MOST_COLUMNS}"
+                )
             if rows and len(cells) != len(rows[0]):
-                raise ValueError(f"line {reader.line_num} has {len(cells)} cells, the lines before it {len(rows[0])}")
+                raise ValueError(
+                    f"line {reader.line_num} has {len(cells)} cells, the lines before it {len(rows[0])}"
+                )
             rows.append(cells)
             lines.append(reader.line_num)
         if not rows:
@@ -112,11 +136,17 @@ def read_table(path: Path, row_names: bool = False, fewest: int = 2) -> Table:
         first_places: dict[str, int] = {}
         for position, name in enumerate(names):
             if not name:
-                raise ValueError(f"column {position + 1} has no name (a row index written by pandas? write it with index=False)")
+                raise ValueError(
+                    f"column {position + 1} has no name (a row index written by pandas? write it with index=False)"
+                )
             if first_places.setdefault(name, position) < position:
-                raise ValueError(f"columns {first_places[name] + 1} and {position + 1} have the same name {name!r}")
+                raise ValueError(
+                    f"columns {first_places[name] + 1} and {position + 1} have the same name {name!r}"
+                )
         if len(rows) < fewest:
-            raise ValueError(f"{len(rows)} rows of data: there must be at least {'two' if fewest == 2 else fewest}")
+            raise ValueError(
+                f"{len(rows)} rows of data: there must be at least {'two' if fewest == 2 else fewest}"
+            )
         return Table(names, tuple(zip(*rows)), tuple(lines))
 
 
@@ -124,9 +154,19 @@ def _is_header(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
     numeric = [cell for cell in first if number(cell) is not None]
     if not numeric:
         return True
-    words = [column for column, cell in enumerate(first) if number(cell) is None and cell.lower() not in MISSING]
+    words = [
+        column
+        for column, cell in enumerate(first)
+        if number(cell) is None and cell.lower() not in MISSING
+    ]
     if numeric != [str(i) for i in range(len(numeric))] or len(first) < 3:
         return False
-    if words and others and all(number(row[column]) is not None for row in others for column in words):
+    if (
+        words
+        and others
+        and all(number(row[column]) is not None for row in others for column in words)
+    ):
         return True
-    raise ValueError("line 1 counts 0, 1, 2, ..: it could be a header or data; give the columns names")
+    raise ValueError(
+        "line 1 counts 0, 1, 2, ..: it could be a header or data; give the columns names"
+    )

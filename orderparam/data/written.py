@@ -1,4 +1,6 @@
-"""Words that are numbers or dates as people write them: `$1,002`, `12 %`, `3,5`, `25.03.2015`, `25/3/2015`, `Mar 25, 2015`."""
+"""Words that are numbers or dates as people write them: `$1,002`, `12 %`, `3,5`, `25.03.2015`,
+`25/3/2015`, `Mar 25, 2015`.
+"""
 
 import re
 from collections import Counter
@@ -23,13 +25,17 @@ _DAYS = (
 )  # fmt: skip
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _FIRST = 50  # words on which a format is tried before it is on all
-_LIKE_A_DATE = re.compile(r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}([ T].*)?|.*[A-Za-z]{3}.*[0-9]{4}.*")
+_LIKE_A_DATE = re.compile(
+    r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}([ T].*)?|.*[A-Za-z]{3}.*[0-9]{4}.*"
+)
 _SHORT_YEAR = re.compile(r"[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2}")
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """How a column writes its numbers. sign: what stands beside them ("$", "%" or ""); commas: a key of `_PATTERNS`, or ""."""
+    """How a column writes its numbers. sign: what stands beside them ("$", "%" or ""); commas: a
+    key of `_PATTERNS`, or "".
+    """
 
     sign: str
     commas: str
@@ -50,7 +56,11 @@ class Numbers:
         if sign not in ("", self.sign):
             return np.nan
         if self.commas and _PATTERNS[self.commas].fullmatch(digits):
-            digits = digits.replace(",", "") if "thousands" in self.commas else digits.replace(".", "").replace(",", ".")
+            digits = (
+                digits.replace(",", "")
+                if "thousands" in self.commas
+                else digits.replace(".", "").replace(",", ".")
+            )
         value = number(digits)
         return np.nan if value is None else value
 
@@ -67,7 +77,9 @@ class Dates:
         if self.form == _ISO:
             return ""
         places = {"d": "day", "m": "month", "b": "month", "B": "month", "Y": "year"}
-        return "read as " + ", ".join(places[letter] for letter in re.findall("%([dmbBY])", self.form))
+        return "read as " + ", ".join(
+            places[letter] for letter in re.findall("%([dmbBY])", self.form)
+        )
 
     def read(self, words: pd.Series) -> pd.Series:
         """Dates, NaT for gaps and for what is no date; those with a zone in universal time."""
@@ -84,16 +96,25 @@ def _parts(word: str) -> tuple[str, str]:
 
 
 def numbers_of(words: pd.Series) -> Numbers | None:
-    """How most of the words are numbers; None where none is. Raises `ValueError` for several units in one column."""
+    """How most of the words are numbers; None where none is. Raises `ValueError` for several units
+    in one column.
+    """
     parts = [_parts(word) for word in words]
     signs = Counter(sign for _, sign in parts if sign)
     sign = max(signs, key=signs.__getitem__, default="")
     if len(signs) > 1 and 2 * signs.total() >= len(parts):
-        examples = [next(word for word, (_, beside) in zip(words, parts) if beside == one) for one in list(signs)[:2]]
-        raise ValueError(f"holds {examples[0]!r} and {examples[1]!r}: all numbers of a column must be in one unit")
+        examples = [
+            next(word for word, (_, beside) in zip(words, parts) if beside == one)
+            for one in list(signs)[:2]
+        ]
+        raise ValueError(
+            f"holds {examples[0]!r} and {examples[1]!r}: all numbers of a column must be in one unit"
+        )
     bare = [word for word, (_, beside) in zip(words, parts) if not beside and number(word)]
     if sign == "%" and bare and 2 * signs.total() >= len(parts):
-        raise ValueError(f"holds numbers with % and without, such as {bare[0]!r}: all numbers of a column must be in one unit")
+        raise ValueError(
+            f"holds numbers with % and without, such as {bare[0]!r}: all numbers of a column must be in one unit"
+        )
     commas = any("," in digits for digits, _ in parts)
     readings = [Numbers(sign, ""), *([Numbers(sign, kind) for kind in _PATTERNS] if commas else [])]
     known = [int(reading.read(words).notna().sum()) for reading in readings]
@@ -103,7 +124,8 @@ def numbers_of(words: pd.Series) -> Numbers | None:
 def dates_of(words: pd.Series) -> Dates | None:
     """How the words are dates; None where they are none.
 
-    Raises `ValueError` where it cannot be known which number is the day and which the month, and for years of two digits.
+    Raises `ValueError` where it cannot be known which number is the day and which the month, and
+    for years of two digits.
     """
     like = words[words.str.fullmatch(_LIKE_A_DATE) | words.str.match(r"[0-9]{4}-[0-9]{2}")]
     if len(like) < MOST * len(words):
@@ -114,12 +136,18 @@ def dates_of(words: pd.Series) -> Dates | None:
     best = max(forms, key=known.__getitem__, default=None)
     if best is None or known[best] < MOST * len(words):
         if like.str.fullmatch(_SHORT_YEAR).mean() >= MOST:
-            raise ValueError(f"holds {like.iloc[0]!r} and the like: write years with four digits, as in 2015-03-25")
+            raise ValueError(
+                f"holds {like.iloc[0]!r} and the like: write years with four digits, as in 2015-03-25"
+            )
         if like.str.fullmatch(r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{4}.*").mean() >= MOST:
-            raise ValueError(f"holds {like.iloc[0]!r} and the like, dates that are not all written alike: write 2015-03-25")
+            raise ValueError(
+                f"holds {like.iloc[0]!r} and the like, dates that are not all written alike: write 2015-03-25"
+            )
         return None
     exchanged = best.translate(str.maketrans("dm", "md"))
-    if known.get(exchanged) == known[best] and not Dates(exchanged).read(like).equals(Dates(best).read(like)):
+    if known.get(exchanged) == known[best] and not Dates(exchanged).read(like).equals(
+        Dates(best).read(like)
+    ):
         raise ValueError(
             f"holds {like.iloc[0]!r} and the like, of which no row tells the day from the month: write 2015-03-25 or 25.03.2015"
         )

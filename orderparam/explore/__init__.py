@@ -1,4 +1,5 @@
-"""The explorer: a page in the browser, made from the registry, on which one turns the knobs of any theory.
+"""The explorer: a page in the browser, made from the registry, on which one turns the knobs of any
+theory.
 
     orderparam explore
 

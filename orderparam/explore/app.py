@@ -1,7 +1,9 @@
-"""The page: pictures to choose from, the figure of one system with its knobs, the plane, the studies, a person's own data.
+"""The page: pictures to choose from, the figure of one system with its knobs, the plane, the
+studies, a person's own data.
 
-A `Page` belongs to one visitor. It has one `PageState`; every control asks for another one through `show`, which draws what
-changed: sliders move the curves that are there, another system or axis makes them anew.
+A `Page` belongs to one visitor. It has one `PageState`; every control asks for another one through
+`show`, which draws what changed: sliders move the curves that are there, another system or axis
+makes them anew.
 """
 
 import time
@@ -19,7 +21,15 @@ import xarray as xr
 from orderparam.core.program import DONE, FAILED
 from orderparam.explore.cards import Cards
 from orderparam.explore.choose import system_cards
-from orderparam.explore.controls import Axes, Knobs, heading, menus, observable_menu, options_of, theory_menu
+from orderparam.explore.controls import (
+    Axes,
+    Knobs,
+    heading,
+    menus,
+    observable_menu,
+    options_of,
+    theory_menu,
+)
 from orderparam.explore.curves import CurveFigure, CurveLook, spoken
 from orderparam.explore.evaluate import Drawn, Latest, Stale, curve, in_background, is_compiled
 from orderparam.explore.figures import stored_figures
@@ -34,7 +44,8 @@ from orderparam.explore.take_away import picture, table
 from orderparam.explore.written import Unwritten
 from orderparam.explore.your_data import YourData
 
-FIRST = "spins.MeanFieldMagnet"  # where a page opens whose address cannot be read: it is known from every course
+# where a page opens whose address cannot be read: it is known from every course
+FIRST = "spins.MeanFieldMagnet"
 SYSTEMS, FIGURE, STUDIES = 0, 1, 3  # places of tabs
 _WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 _FULL = {"width": "100%", "box-sizing": "border-box"}
@@ -74,10 +85,15 @@ class Page:
         self._layout()
         self._open(query)
 
-    # -- what there is ---------------------------------------------------------------------------------------------------
+    # -- what there is ----------------------------------------------------------------------------
 
     def _layout(self) -> None:
-        self.systems = Cards(groups=system_cards(), address="?system=", label="search the systems: a word, a name", **_WIDE)
+        self.systems = Cards(
+            groups=system_cards(),
+            address="?system=",
+            label="search the systems: a word, a name",
+            **_WIDE,
+        )
         self.systems.param.watch(self._picked, "chosen")
         self.message = pn.pane.HTML("", **_WIDE)
         theme = pn.widgets.Button(name="Light" if self.dark else "Dark", width=70, margin=(5, 5))
@@ -98,7 +114,12 @@ class Page:
         self.tabs.param.watch(lambda event: self._tab(event.new), "active")
         self.gallery.view.visible = False
         self.view = pn.Column(
-            head, self.message, self.tabs, max_width=1500, styles={"margin": "0 auto", "padding": "0 8px", **_FULL}, **_WIDE
+            head,
+            self.message,
+            self.tabs,
+            max_width=1500,
+            styles={"margin": "0 auto", "padding": "0 8px", **_FULL},
+            **_WIDE,
         )
 
     def _tab(self, active: int) -> None:
@@ -108,7 +129,9 @@ class Page:
             self.gallery.fill()
 
     def _figure_tab(self) -> pn.Column:
-        """What one sees, the figure, and beside it the few sliders that matter; all else is folded below."""
+        """What one sees, the figure, and beside it the few sliders that matter; all else is folded
+        below.
+        """
         self.sees = pn.pane.HTML("", **_WIDE)
         self.busy = pn.pane.HTML("", height=22, **_WIDE)
         self.problems = pn.pane.HTML("", **_WIDE)
@@ -130,8 +153,13 @@ class Page:
             ("Code and files", self._take_away()),
             ("About this system", self.about),
         ]
-        cards = [pn.Card(part, title=title, collapsed=True, margin=(4, 5), **_WIDE) for title, part in folded]
-        figure = pn.FlexBox(self.plots, self.beside, flex_wrap="wrap", align_items="flex-start", **_WIDE)
+        cards = [
+            pn.Card(part, title=title, collapsed=True, margin=(4, 5), **_WIDE)
+            for title, part in folded
+        ]
+        figure = pn.FlexBox(
+            self.plots, self.beside, flex_wrap="wrap", align_items="flex-start", **_WIDE
+        )
         return pn.Column(self.sees, figure, *cards, **_WIDE)
 
     def _take_away(self) -> pn.Column:
@@ -140,7 +168,9 @@ class Page:
         copies = []
         for words, source in (("Copy as Python", self.python), ("Copy as command", self.command)):
             button = pn.widgets.Button(name=words, width=140)
-            button.js_on_click(args={"source": source}, code="navigator.clipboard.writeText(source.value)")
+            button.js_on_click(
+                args={"source": source}, code="navigator.clipboard.writeText(source.value)"
+            )
             copies.append(button)
         files = [
             pn.widgets.FileDownload(
@@ -154,7 +184,7 @@ class Page:
         ]
         return pn.Column(pn.FlexBox(*copies, *files, **_WIDE), self.python, self.command, **_WIDE)
 
-    # -- threads, messages -----------------------------------------------------------------------------------------------
+    # -- threads, messages ------------------------------------------------------------------------
 
     def post(self, work: Callable[[], None]) -> None:
         """Runs a function in the page's own thread, soon; nothing where the page is closed."""
@@ -162,22 +192,28 @@ class Page:
             self._doc.add_next_tick_callback(lambda: None if self._ended else self._at_once(work))
 
     def _at_once(self, work: Callable[[], None]) -> None:
-        """Sends what a function changes as one message: two would race, and a curve come before the figure that it is in."""
+        """Sends what a function changes as one message: two would race, and a curve come before the
+        figure that it is in.
+        """
         with pn.io.hold(self._doc):
             work()
 
     def tell(self, words: str) -> None:
         """One sentence for the person, above everything."""
-        self.message.object = f'<p role="status" aria-live="polite" class="warn">{escape(words)}</p>' if words else ""
+        self.message.object = (
+            f'<p role="status" aria-live="polite" class="warn">{escape(words)}</p>' if words else ""
+        )
 
     def end(self) -> None:
-        """The visitor has gone: what runs for this page alone is ended; a measurement goes on into its store."""
+        """The visitor has gone: what runs for this page alone is ended; a measurement goes on into
+        its store.
+        """
         self._ended = True
         self._latest.end()
         self.plane.end()
         self.data.end()
 
-    # -- choosing a system -----------------------------------------------------------------------------------------------
+    # -- choosing a system ------------------------------------------------------------------------
 
     def _picked(self, event: Any) -> None:
         name = str(event.new[0]) if event.new else ""
@@ -187,14 +223,18 @@ class Page:
             self.open(lambda: opened(name))
 
     def open(self, make: Callable[[], PageState]) -> None:
-        """Shows a state that takes a while to be made: its study is built, with its data, in a worker thread."""
+        """Shows a state that takes a while to be made: its study is built, with its data, in a
+        worker thread.
+        """
         self._opening += 1
         count = self._opening
 
         def work() -> None:
             try:
                 state = make()
-            except Exception as error:  # data that cannot be fetched, systems that hold what no slider makes
+            except (
+                Exception
+            ) as error:  # data that cannot be fetched, systems that hold what no slider makes
                 words = str(error)
                 self.post(lambda: self.tell(words))
                 return
@@ -205,11 +245,15 @@ class Page:
 
     @property
     def ready(self) -> bool:
-        """Whether there is something to be seen: a system, or the pictures where none was asked for."""
+        """Whether there is something to be seen: a system, or the pictures where none was asked
+        for.
+        """
         return self.state is not None or self._at_pictures
 
     def _open(self, query: str) -> None:
-        """Shows what an address says; the pictures where it says nothing, the first system where it says what does not fit."""
+        """Shows what an address says; the pictures where it says nothing, the first system where it
+        says what does not fit.
+        """
         self._at_pictures = "system=" not in query
         if self._at_pictures:
             return
@@ -233,7 +277,7 @@ class Page:
             return False
         return True
 
-    # -- showing a state -------------------------------------------------------------------------------------------------
+    # -- showing a state --------------------------------------------------------------------------
 
     def show(self, state: PageState) -> None:
         """Draws another state. Raises `ValueError` where it is none."""
@@ -260,13 +304,27 @@ class Page:
         title = start.title if start is not None else title_of(state.system)
         sees = f'<p class="sees">{with_mathml(start.sees)}</p>' if start is not None else ""
         question = question_of(state.system.partition(".")[0])
-        self.sees.object = f'<p class="question">{escape(question)}</p><h2>{escape(title)}</h2>{sees}'
-        study = f"<p>Its numbers are those of the study {escape(opening.study)}.</p>" if opening.study else ""
-        self.about.object = f"<p><code>{escape(state.system)}</code></p><p>{escape(about(kind))}</p>{study}"
+        self.sees.object = (
+            f'<p class="question">{escape(question)}</p><h2>{escape(title)}</h2>{sees}'
+        )
+        study = (
+            f"<p>Its numbers are those of the study {escape(opening.study)}.</p>"
+            if opening.study
+            else ""
+        )
+        self.about.object = (
+            f"<p><code>{escape(state.system)}</code></p><p>{escape(about(kind))}</p>{study}"
+        )
         self._curves = {}
         if is_start(state):
-            known = {name: data for name in state.theories if (data := stored_curve(state, name)) is not None}
-            self._curves = {name: Drawn(name, data, "", 0.0, stored=True) for name, data in known.items()}
+            known = {
+                name: data
+                for name in state.theories
+                if (data := stored_curve(state, name)) is not None
+            }
+            self._curves = {
+                name: Drawn(name, data, "", 0.0, stored=True) for name, data in known.items()
+            }
         self._figures = []
         self.plane.clear()
         self.tabs.active = FIGURE
@@ -276,7 +334,11 @@ class Page:
         self.knobs = Knobs(state, self._moved, self.tell)
         self.near.objects = [self.knobs.view]
         theories = [theory_menu(state, self.change)] if theories_of(state.system) else []
-        options = [row for name in state.theories for row in options_of(state, name, partial(self._optioned, name), self.tell)]
+        options = [
+            row
+            for name in state.theories
+            for row in options_of(state, name, partial(self._optioned, name), self.tell)
+        ]
         axis = Axes(state, "x", self.change, self.tell).view
         self.drawn.objects = [*theories, observable_menu(state, self.change), axis, *options]
         choices = menus(state, self.change, self.tell)
@@ -303,11 +365,21 @@ class Page:
     def _looks(self) -> list[CurveLook]:
         state = self.state
         assert state is not None
-        shared = (state.system.partition(".")[0], state.theories, tuple(theories_of(state.system)), state.experiment)
-        return [CurveLook(name, state.x, *shared, state.span[2], state.log_y, self.dark) for name in state.show]
+        shared = (
+            state.system.partition(".")[0],
+            state.theories,
+            tuple(theories_of(state.system)),
+            state.experiment,
+        )
+        return [
+            CurveLook(name, state.x, *shared, state.span[2], state.log_y, self.dark)
+            for name in state.show
+        ]
 
     def _redrawn(self) -> None:
-        """The figures of the state, made anew where their look changed, with the curves that are known."""
+        """The figures of the state, made anew where their look changed, with the curves that are
+        known.
+        """
         state = self.state
         assert state is not None
         looks = self._looks()
@@ -327,14 +399,16 @@ class Page:
         for one in self._figures:
             one.theory(name, data)
 
-    # -- theories --------------------------------------------------------------------------------------------------------
+    # -- theories ---------------------------------------------------------------------------------
 
     def _evaluate(self, state: PageState, stale: Callable[[], bool]) -> None:
         """In a worker thread: every theory of the state, each posted as it is there."""
         for name in state.theories:
             self._running = (name, time.perf_counter(), is_compiled(state, name))
             try:
-                found = curve(state, name, stale, lambda part: self.post(partial(self._arrived, state, part)))
+                found = curve(
+                    state, name, stale, lambda part: self.post(partial(self._arrived, state, part))
+                )
             finally:
                 self._running = None
             self.post(partial(self._arrived, state, found))
@@ -360,12 +434,18 @@ class Page:
             if data is None:
                 said.append(f"{spoken(name)}: {found.problem}")
             elif data.attrs["failed"] or data.attrs["unconverged"]:
-                words = [f"{data.attrs[key]} {key}" for key in ("failed", "unconverged") if data.attrs[key]]
+                words = [
+                    f"{data.attrs[key]} {key}"
+                    for key in ("failed", "unconverged")
+                    if data.attrs[key]
+                ]
                 first = "".join(f"; {reason}" for reason in data.attrs.get("failures", [])[:1])
-                said.append(f"{spoken(name)}: of {data.attrs['points']} points {' and '.join(words)}{first}")
+                said.append(
+                    f"{spoken(name)}: of {data.attrs['points']} points {' and '.join(words)}{first}"
+                )
         self.problems.object = "".join(f'<p class="warn">{escape(one)}</p>' for one in said)
 
-    # -- taking away -----------------------------------------------------------------------------------------------------
+    # -- taking away ------------------------------------------------------------------------------
 
     def _snippets(self) -> None:
         state = self.state
@@ -384,12 +464,20 @@ class Page:
         """What is seen, as a file."""
         state = self.state
         assert state is not None
-        found = {name: one for name in state.theories if (one := self._curves.get(name)) is not None and not one.stored}
+        found = {
+            name: one
+            for name in state.theories
+            if (one := self._curves.get(name)) is not None and not one.stored
+        }
         curves = {name: one.data for name, one in found.items() if one.data is not None}
         points = self.here.known.data if self.here.known else None
         if kind == "csv":
             return StringIO(table(curves, points, state.x))
-        looks = [look for look in self._looks() if any(look.observable in data for data in curves.values())]
+        looks = [
+            look
+            for look in self._looks()
+            if any(look.observable in data for data in curves.values())
+        ]
         if not looks:
             self.tell("there is nothing to be drawn yet")
             return BytesIO(b"")
@@ -400,7 +488,7 @@ class Page:
             self._location.reload = True
             self._location.search = self.state.address + ("" if self.dark else "&theme=dark")
 
-    # -- the clock -------------------------------------------------------------------------------------------------------
+    # -- the clock --------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """A few times a second: what is being computed, points that have come, the address."""
@@ -418,7 +506,8 @@ class Page:
             self.busy.object = shown
         self.here.look(self._curves, self._figures)
         address = self.state.address + ("&theme=dark" if self.dark else "")
-        if address != self._settling:  # while a slider moves, neither the address nor what is copied follows it
+        # while a slider moves, neither the address nor what is copied follows it
+        if address != self._settling:
             self._settling = address
         elif address != self._address:
             self._address = address
@@ -435,6 +524,23 @@ class Page:
 
 def _frame(state: PageState) -> Any:
     """What the controls are made anew for: all but numbers."""
-    words = tuple(sorted((name, str(value)) for name, value in state.changes.items() if not isinstance(value, int | float)))
+    words = tuple(
+        sorted(
+            (name, str(value))
+            for name, value in state.changes.items()
+            if not isinstance(value, int | float)
+        )
+    )
     options = tuple(sorted((key, str(value)) for key, value in state.options.items()))
-    return words, state.theories, options, state.show, state.x, state.span, state.y, state.y_span, state.experiment, state.order
+    return (
+        words,
+        state.theories,
+        options,
+        state.show,
+        state.x,
+        state.span,
+        state.y,
+        state.y_span,
+        state.experiment,
+        state.order,
+    )

@@ -1,6 +1,7 @@
 """Pictures to choose from, under headings, with a search: systems and studies.
 
-Registered before a page is served: a browser knows the models that the server had when the page was opened.
+Registered before a page is served: a browser knows the models that the server had when the page was
+opened.
 """
 
 from typing import ClassVar
@@ -10,10 +11,12 @@ from panel.custom import JSComponent
 
 
 class Cards(JSComponent):
-    """groups: headings with their cards, [{title, about, cards: [{name, title, text, picture, words}]}]; picture is SVG or the
-    address of an image, words what the search looks through. address: what stands before a name in a link. label: of the search.
+    """groups: headings with their cards, [{title, about, cards: [{name, title, text, picture,
+    words}]}]; picture is SVG or the address of an image, words what the search looks through.
+    address: what stands before a name in a link. label: of the search.
 
-    chosen: the name of the card that was clicked, and a count that makes the same card an event again.
+    chosen: the name of the card that was clicked, and a count that makes the same card an event
+    again.
     """
 
     groups = param.List([])

@@ -11,16 +11,21 @@ from orderparam.explore.formulas import without_formulas
 from orderparam.explore.starts import OTHERS, question_of, questions, starts
 from orderparam.explore.systems import kinds, title_of
 
-THUMBNAILS = Path(__file__).with_name("thumbnails")  # written by docs/explorer_figures.py from the pictures of the gallery
+# written by docs/explorer_figures.py from the pictures of the gallery
+THUMBNAILS = Path(__file__).with_name("thumbnails")
 
 
 def system_cards() -> list[dict[str, Any]]:
-    """Every system that has a start with its picture, then those of other packages, under their questions."""
+    """Every system that has a start with its picture, then those of other packages, under their
+    questions.
+    """
     cards: dict[str, list[dict[str, str]]] = {}
     for name, start in starts().items():
         if name in kinds():
             text = first_sentence(start.sees)
-            cards.setdefault(_question(name), []).append(_card(name, start.title, text, picture(start), f"{name} {start.sees}"))
+            cards.setdefault(_question(name), []).append(
+                _card(name, start.title, text, picture(start), f"{name} {start.sees}")
+            )
     for name in kinds():
         if name not in starts() and not name_is_of_package(name):
             cards.setdefault(_question(name), []).append(_card(name, title_of(name), "", "", name))
@@ -30,10 +35,20 @@ def system_cards() -> list[dict[str, Any]]:
 def study_cards() -> list[dict[str, Any]]:
     """Every study with the picture that its gallery has, under its question."""
     cards: dict[str, list[dict[str, str]]] = {}
-    for entry in sorted((one for one in index() if one.kind == "study"), key=lambda one: (one.room, one.name)):
-        title, source = (without_formulas(str(entry.details.get(key) or "")) for key in ("title", "source"))
+    for entry in sorted(
+        (one for one in index() if one.kind == "study"), key=lambda one: (one.room, one.name)
+    ):
+        title, source = (
+            without_formulas(str(entry.details.get(key) or "")) for key in ("title", "source")
+        )
         head, _, rest = (title or entry.name).partition(": ")
-        card = _card(entry.name, head, rest[:1].upper() + rest[1:], _thumbnail(entry.name), f"{entry.name} {entry.room} {source}")
+        card = _card(
+            entry.name,
+            head,
+            rest[:1].upper() + rest[1:],
+            _thumbnail(entry.name),
+            f"{entry.name} {entry.room} {source}",
+        )
         cards.setdefault(question_of(entry.room), []).append(card)
     return _grouped(cards)
 
@@ -45,7 +60,9 @@ def first_sentence(text: str) -> str:
 
 
 def name_is_of_package(name: str) -> bool:
-    """Whether a system is one of this package; those without a start hold arrays that no page can make."""
+    """Whether a system is one of this package; those without a start hold arrays that no page can
+    make.
+    """
     return kinds()[name].__module__.startswith("orderparam.")
 
 
@@ -60,9 +77,17 @@ def _card(name: str, title: str, text: str, image: str, words: str) -> dict[str,
 
 def _grouped(cards: Mapping[str, Iterable[dict[str, str]]]) -> list[dict[str, Any]]:
     headings = [(one.title, one.about) for one in questions()] + [(OTHERS, "")]
-    return [{"title": title, "about": about, "cards": list(cards[title])} for title, about in headings if title in cards]
+    return [
+        {"title": title, "about": about, "cards": list(cards[title])}
+        for title, about in headings
+        if title in cards
+    ]
 
 
 def _thumbnail(study: str) -> str:
     path = THUMBNAILS / f"{study}.webp"
-    return f"data:image/webp;base64,{base64.b64encode(path.read_bytes()).decode()}" if path.is_file() else ""
+    return (
+        f"data:image/webp;base64,{base64.b64encode(path.read_bytes()).decode()}"
+        if path.is_file()
+        else ""
+    )

@@ -1,4 +1,6 @@
-"""Sliders and menus of one system: everything that a person can change of a `PageState`, made from its contract."""
+"""Sliders and menus of one system: everything that a person can change of a `PageState`, made from
+its contract.
+"""
 
 import math
 from collections import Counter
@@ -12,7 +14,16 @@ import panel as pn
 from orderparam.explore.curves import spoken
 from orderparam.explore.knobs import STEPS, Knob
 from orderparam.explore.slider import Slider
-from orderparam.explore.state import SHOWN, PageState, beside, checked_range, choices_words, observables, option_of, taken
+from orderparam.explore.state import (
+    SHOWN,
+    PageState,
+    beside,
+    checked_range,
+    choices_words,
+    observables,
+    option_of,
+    taken,
+)
 from orderparam.explore.systems import experiments_of, theories_of, verbs
 from orderparam.plotting.words import words
 
@@ -21,7 +32,9 @@ Tell = Callable[[str], None]  # what is called with a sentence for the person
 
 
 class Knobs:
-    """The sliders of the numbers of a state: view, of those that stand beside the figure; others, of the rest."""
+    """The sliders of the numbers of a state: view, of those that stand beside the figure; others,
+    of the rest.
+    """
 
     def __init__(self, state: PageState, change: Change, tell: Tell) -> None:
         self.state, self._change, self._tell = state, change, tell
@@ -70,10 +83,16 @@ class Knobs:
             self._tell(f"{name} must be a number")
             self._sliders[name].param.trigger("shown")
             return
-        self._take(name, int(value) if value.is_integer() and self.state.knobs[name].whole else value, keep=False)
+        self._take(
+            name,
+            int(value) if value.is_integer() and self.state.knobs[name].whole else value,
+            keep=False,
+        )
 
     def _take(self, name: str, value: float, keep: bool) -> None:
-        """A number that a slider or a person asks for. keep: the slider stays where the finger has it."""
+        """A number that a slider or a person asks for. keep: the slider stays where the finger has
+        it.
+        """
         try:
             self.state = taken(self.state, {name: value})
         except ValueError as error:
@@ -92,11 +111,18 @@ class Knobs:
 
 
 def slider_labels(state: PageState) -> dict[str, str]:
-    """Number -> what its slider is called: the words of the figures, the field's name where those of two are alike."""
+    """Number -> what its slider is called: the words of the figures, the field's name where those
+    of two are alike.
+    """
     room = state.system.partition(".")[0]
-    spoken_names = {name: words(name, room).partition(" $")[0].replace("$", "") for name in state.knobs}
+    spoken_names = {
+        name: words(name, room).partition(" $")[0].replace("$", "") for name in state.knobs
+    }
     alike = Counter(spoken_names.values())
-    return {name: said if alike[said] == 1 else name.replace("_", " ") for name, said in spoken_names.items()}
+    return {
+        name: said if alike[said] == 1 else name.replace("_", " ")
+        for name, said in spoken_names.items()
+    }
 
 
 def _position(knob: Knob, value: float) -> int:
@@ -110,12 +136,19 @@ def menus(state: PageState, change: Change, tell: Tell) -> pn.Column:
         now = _now(state, name, value)
         if known:
             options = list(dict.fromkeys([*known, now]))
-            one: Any = pn.widgets.Select(name=name, options=options, value=now, sizing_mode="stretch_width")
+            one: Any = pn.widgets.Select(
+                name=name, options=options, value=now, sizing_mode="stretch_width"
+            )
         elif isinstance(value, int):
             one = pn.widgets.IntInput(name=name, value=int(now), sizing_mode="stretch_width")
         else:
-            one = pn.widgets.TextInput(name=name, value=now, max_length=200, sizing_mode="stretch_width")
-        one.param.watch(lambda event, name=name, was=value: _chosen(name, was, event, state, change, tell), "value")
+            one = pn.widgets.TextInput(
+                name=name, value=now, max_length=200, sizing_mode="stretch_width"
+            )
+        one.param.watch(
+            lambda event, name=name, was=value: _chosen(name, was, event, state, change, tell),
+            "value",
+        )
         rows.append(one)
     return pn.Column(*rows, sizing_mode="stretch_width")
 
@@ -139,19 +172,29 @@ def _chosen(name: str, was: Any, event: Any, state: PageState, change: Change, t
     change(changed)
 
 
-def options_of(state: PageState, name: str, change: Callable[[str, Any], None], tell: Tell) -> list[Any]:
-    """The options of a theory or an experiment as widgets; those that no widget can say are left as they are."""
+def options_of(
+    state: PageState, name: str, change: Callable[[str, Any], None], tell: Tell
+) -> list[Any]:
+    """The options of a theory or an experiment as widgets; those that no widget can say are left as
+    they are.
+    """
     verb, given, rows = verbs()[name], state.own_options(name), []
     for option, parameter in verb.options.items():
         value = given.get(option, parameter.default)
         title = f"{spoken(name)}: {option.replace('_', ' ')}"
         if words := verb.choices(option):
             known = {str(word): word for word in words}
-            one: Any = pn.widgets.Select(name=title, options=list(known), value=str(value), sizing_mode="stretch_width")
+            one: Any = pn.widgets.Select(
+                name=title, options=list(known), value=str(value), sizing_mode="stretch_width"
+            )
         elif isinstance(value, bool):
-            one = pn.widgets.Select(name=title, options=["True", "False"], value=str(value), sizing_mode="stretch_width")
+            one = pn.widgets.Select(
+                name=title, options=["True", "False"], value=str(value), sizing_mode="stretch_width"
+            )
         elif isinstance(value, int | float):
-            one = pn.widgets.TextInput(name=title, value=f"{value!r}", max_length=30, sizing_mode="stretch_width")
+            one = pn.widgets.TextInput(
+                name=title, value=f"{value!r}", max_length=30, sizing_mode="stretch_width"
+            )
         else:
             continue
 
@@ -171,18 +214,23 @@ def options_of(state: PageState, name: str, change: Callable[[str, Any], None], 
 
 
 class Axes:
-    """The number along an axis and its range, typed as LOW and HIGH, with a box for the logarithm."""
+    """The number along an axis and its range, typed as LOW and HIGH, with a box for the
+    logarithm."""
 
     def __init__(self, state: PageState, letter: str, change: Change, tell: Tell) -> None:
         self._letter, self._change, self._tell = letter, change, tell
         self.state = state
         name, (low, high, log) = (state.x, state.span) if letter == "x" else (state.y, state.y_span)
         title = "along" if letter == "x" else "and along"
-        self.name = pn.widgets.Select(name=title, options=list(state.knobs), value=name, sizing_mode="stretch_width")
+        self.name = pn.widgets.Select(
+            name=title, options=list(state.knobs), value=name, sizing_mode="stretch_width"
+        )
         self.low = pn.widgets.TextInput(name="from", value=f"{low:.6g}", width=84, max_length=30)
         self.high = pn.widgets.TextInput(name="to", value=f"{high:.6g}", width=84, max_length=30)
         self.log = pn.widgets.Checkbox(name="logarithmic", value=log, margin=(26, 5, 0, 10))
-        self.view = pn.Column(self.name, pn.Row(self.low, self.high, self.log), sizing_mode="stretch_width")
+        self.view = pn.Column(
+            self.name, pn.Row(self.low, self.high, self.log), sizing_mode="stretch_width"
+        )
         self.name.param.watch(self._renamed, "value")
         for one in (self.low, self.high, self.log):
             one.param.watch(self._ranged, "value")
@@ -212,7 +260,11 @@ def theory_menu(state: PageState, change: Change) -> pn.widgets.CheckBoxGroup:
     """All theories of the system; at most `SHOWN` are evaluated."""
     names = {spoken(name): name for name in theories_of(state.system)}
     menu = pn.widgets.CheckBoxGroup(
-        name="theories", options=names, value=list(state.theories), sizing_mode="stretch_width", margin=(0, 5)
+        name="theories",
+        options=names,
+        value=list(state.theories),
+        sizing_mode="stretch_width",
+        margin=(0, 5),
     )
 
     def chosen(event: Any) -> None:
@@ -232,15 +284,24 @@ def theory_menu(state: PageState, change: Change) -> pn.widgets.CheckBoxGroup:
 
 def observable_menu(state: PageState, change: Change) -> pn.widgets.MultiChoice:
     menu = pn.widgets.MultiChoice(
-        name="observables", options=observables(state), value=list(state.show), max_items=SHOWN, sizing_mode="stretch_width"
+        name="observables",
+        options=observables(state),
+        value=list(state.show),
+        max_items=SHOWN,
+        sizing_mode="stretch_width",
     )
-    menu.param.watch(lambda event: change(state.with_(show=tuple(event.new[:SHOWN]))) if event.new else None, "value")
+    menu.param.watch(
+        lambda event: change(state.with_(show=tuple(event.new[:SHOWN]))) if event.new else None,
+        "value",
+    )
     return menu
 
 
 def experiment_menu(state: PageState) -> pn.widgets.Select:
     names = {"none": "", **{spoken(name): name for name in experiments_of(state.system)}}
-    return pn.widgets.Select(name="experiment", options=names, value=state.experiment, sizing_mode="stretch_width")
+    return pn.widgets.Select(
+        name="experiment", options=names, value=state.experiment, sizing_mode="stretch_width"
+    )
 
 
 def moved_to(state: PageState, places: Mapping[str, float]) -> PageState:

@@ -1,6 +1,8 @@
-"""The figure of the curves: a line in its own colour for every theory, marks with standard errors for a measurement.
+"""The figure of the curves: a line in its own colour for every theory, marks with standard errors
+for a measurement.
 
-Points that did not converge are hollow circles off the line; where a theory says that it is not reliable the ground is shaded.
+Points that did not converge are hollow circles off the line; where a theory says that it is not
+reliable the ground is shaded.
 """
 
 from collections.abc import Sequence
@@ -29,7 +31,9 @@ _MARKS: dict[str, list[Any]] = {"x": [], "y": [], "low": [], "high": []}
 
 
 def colours(known: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
-    """The colour of each chosen theory: the one of its place among all of its system, the next where that is taken."""
+    """The colour of each chosen theory: the one of its place among all of its system, the next
+    where that is taken.
+    """
     found: dict[str, str] = {}
     for name in chosen:
         place = list(known).index(name) if name in known else 0
@@ -64,39 +68,101 @@ class CurveLook:
 
 
 class CurveFigure:
-    """One observable along the axis. New numbers change what is in it; another `CurveLook` makes another figure."""
+    """One observable along the axis. New numbers change what is in it; another `CurveLook` makes
+    another figure.
+    """
 
     def __init__(self, look: CurveLook) -> None:
         self.look = look
-        self.plot = plain_figure(look.log_x, look.log_y, look.dark, label(look.x, look.room), label(look.observable, look.room))
+        self.plot = plain_figure(
+            look.log_x,
+            look.log_y,
+            look.dark,
+            label(look.x, look.room),
+            label(look.observable, look.room),
+        )
         self._lines, self._open, self._doubt, items = {}, {}, {}, []
         for name, colour in colours(look.known, look.theories).items():
             self._doubt[name] = ColumnDataSource(_STRIPS)
-            self.plot.vstrip(x0="x0", x1="x1", source=self._doubt[name], fill_color=colour, fill_alpha=0.1, line_alpha=0)
-            self._lines[name], self._open[name] = ColumnDataSource(_LINES), ColumnDataSource(_PLACES)
+            self.plot.vstrip(
+                x0="x0",
+                x1="x1",
+                source=self._doubt[name],
+                fill_color=colour,
+                fill_alpha=0.1,
+                line_alpha=0,
+            )
+            self._lines[name], self._open[name] = (
+                ColumnDataSource(_LINES),
+                ColumnDataSource(_PLACES),
+            )
             line = self.plot.multi_line(
-                "xs", "ys", source=self._lines[name], line_color=colour, line_width=2.2, line_alpha="alpha", name=spoken(name)
+                "xs",
+                "ys",
+                source=self._lines[name],
+                line_color=colour,
+                line_width=2.2,
+                line_alpha="alpha",
+                name=spoken(name),
             )
             hollow = self.plot.scatter(
-                "x", "y", source=self._open[name], size=7, line_color=colour, fill_color=PAPER[look.dark], line_width=1.3
+                "x",
+                "y",
+                source=self._open[name],
+                size=7,
+                line_color=colour,
+                fill_color=PAPER[look.dark],
+                line_width=1.3,
             )
             items.append(LegendItem(label=spoken(name), renderers=[line, hollow]))
         self._marks = ColumnDataSource(_MARKS)
-        bars = self.plot.segment("x", "low", "x", "high", source=self._marks, line_color=INK[look.dark], line_width=1.4)
-        marks = self.plot.scatter("x", "y", source=self._marks, size=7, fill_color=INK[look.dark], line_color=PAPER[look.dark])
+        bars = self.plot.segment(
+            "x", "low", "x", "high", source=self._marks, line_color=INK[look.dark], line_width=1.4
+        )
+        marks = self.plot.scatter(
+            "x",
+            "y",
+            source=self._marks,
+            size=7,
+            fill_color=INK[look.dark],
+            line_color=PAPER[look.dark],
+        )
         if look.experiment:
-            items.append(LegendItem(label=f"{spoken(look.experiment)} (mean, standard error)", renderers=[marks, bars]))
-        self.here = Span(dimension="height", line_color=INK[look.dark], line_alpha=0.35, line_dash="dotted", visible=False)
+            items.append(
+                LegendItem(
+                    label=f"{spoken(look.experiment)} (mean, standard error)",
+                    renderers=[marks, bars],
+                )
+            )
+        self.here = Span(
+            dimension="height",
+            line_color=INK[look.dark],
+            line_alpha=0.35,
+            line_dash="dotted",
+            visible=False,
+        )
         self.plot.add_layout(self.here)
         self.plot.add_layout(dressed_legend(items, look.dark), "above")
-        self.plot.add_tools(HoverTool(tooltips=[("", "$name"), (look.x, "$x{0.[0000]}"), (look.observable, "$y{0.[00000]}")]))
+        self.plot.add_tools(
+            HoverTool(
+                tooltips=[
+                    ("", "$name"),
+                    (look.x, "$x{0.[0000]}"),
+                    (look.observable, "$y{0.[00000]}"),
+                ]
+            )
+        )
 
     def theory(self, name: str, data: xr.Dataset | None) -> None:
         """Draws a theory, or removes it."""
         if name not in self._lines:
             return
         if data is None or self.look.observable not in data:
-            self._lines[name].data, self._open[name].data, self._doubt[name].data = _LINES, _PLACES, _STRIPS
+            self._lines[name].data, self._open[name].data, self._doubt[name].data = (
+                _LINES,
+                _PLACES,
+                _STRIPS,
+            )
             return
         x, rows = data[self.look.x].values, entries(data[self.look.observable], self.look.x)
         status = data["status"].values
@@ -104,7 +170,9 @@ class CurveFigure:
         lines = [np.where(sound, row, np.nan) for row in rows]
         alpha = np.linspace(1.0, 0.35, len(lines)).tolist() if len(lines) > 1 else [1.0]
         self._lines[name].data = {"xs": [x] * len(lines), "ys": lines, "alpha": alpha}
-        hollow = (status == UNCONVERGED) & np.isfinite(rows[0]) if len(rows) else np.zeros(len(x), bool)
+        hollow = (
+            (status == UNCONVERGED) & np.isfinite(rows[0]) if len(rows) else np.zeros(len(x), bool)
+        )
         self._open[name].data = {"x": x[hollow], "y": rows[0][hollow]} if hollow.any() else _PLACES
         begin, end = runs(x, ~flag(data, "reliable") & sound)
         self._doubt[name].data = {"x0": begin, "x1": end}
@@ -117,7 +185,9 @@ class CurveFigure:
         mean, error = (entries(one, self.look.x) for one in estimate(data, self.look.observable))
         self.marks(data[self.look.x].values, mean, error)
 
-    def marks(self, x: np.ndarray, means: Sequence[np.ndarray], errors: Sequence[np.ndarray]) -> None:
+    def marks(
+        self, x: np.ndarray, means: Sequence[np.ndarray], errors: Sequence[np.ndarray]
+    ) -> None:
         """Draws marks with error bars, one row for each entry of the observable."""
         mean, error = np.concatenate(means), np.nan_to_num(np.concatenate(errors))
         x = np.tile(x, len(means))
@@ -131,7 +201,9 @@ class CurveFigure:
 
 
 def entries(values: xr.DataArray, x: str) -> list[np.ndarray]:
-    """An observable along x: of a course in time its end, one row for each of its first entries where it has several."""
+    """An observable along x: of a course in time its end, one row for each of its first entries
+    where it has several.
+    """
     numbers = at_the_end(values).transpose(x, ...).values.astype(float)
     return list(numbers.reshape(len(numbers), -1).T[:ENTRIES])
 
@@ -144,17 +216,25 @@ def at_the_end(values: Any) -> Any:
 def flag(data: xr.Dataset, name: str) -> np.ndarray:
     """Whether a result says this of itself, at every point; where it says nothing, it does."""
     points = data.sizes[data["status"].dims[0]]
-    return data[name].values.reshape(points, -1).all(1).astype(bool) if name in data else np.ones(points, bool)
+    return (
+        data[name].values.reshape(points, -1).all(1).astype(bool)
+        if name in data
+        else np.ones(points, bool)
+    )
 
 
 def runs(x: np.ndarray, where: np.ndarray) -> tuple[list[float], list[float]]:
-    """The ends of the intervals of x in which every point is marked, half way to the neighbours that are not."""
+    """The ends of the intervals of x in which every point is marked, half way to the neighbours
+    that are not.
+    """
     edges = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
     change = np.diff(np.concatenate([[False], where, [False]]).astype(int))
     return edges[np.flatnonzero(change == 1)].tolist(), edges[np.flatnonzero(change == -1)].tolist()
 
 
-def plain_figure(log_x: bool, log_y: bool, dark: bool, xlabel: str, ylabel: str, **options: Any) -> Any:
+def plain_figure(
+    log_x: bool, log_y: bool, dark: bool, xlabel: str, ylabel: str, **options: Any
+) -> Any:
     """Empty axes in the house style."""
     plot = figure(
         x_axis_type="log" if log_x else "linear",

@@ -1,9 +1,11 @@
-"""Theories along the axis of a page, in worker threads: the latest request alone counts, and what is stale ends early.
+"""Theories along the axis of a page, in worker threads: the latest request alone counts, and what
+is stale ends early.
 
-A page asks as often as a slider moves. While one request is evaluated the next waits, and is replaced by a newer one: nothing is
-computed for a position that the slider has left, and the page is never blocked. Every curve is an `op.sweep` of the same number
-of points, so that other numbers of the same system run a program that is compiled already. Host algorithms, whose points are
-solved one by one, are drawn ever finer.
+A page asks as often as a slider moves. While one request is evaluated the next waits, and is
+replaced by a newer one: nothing is computed for a position that the slider has left, and the page
+is never blocked. Every curve is an `op.sweep` of the same number of points, so that other numbers
+of the same system run a program that is compiled already. Host algorithms, whose points are solved
+one by one, are drawn ever finer.
 """
 
 import threading
@@ -24,10 +26,12 @@ from orderparam.explore.written import text
 
 KEPT = 24  # compiled programs; beyond them all are forgotten, so that memory does not grow
 THREADS = 3
-FINER = (16, 8, 4, 2, 1)  # every so many points of the axis are there, pass by pass, of a theory that is not compiled
+# every so many points of the axis are there, pass by pass, of a theory that is not compiled
+FINER = (16, 8, 4, 2, 1)
 
 _pool = ThreadPoolExecutor(THREADS, thread_name_prefix="theories")
-_opening = ThreadPoolExecutor(2, thread_name_prefix="opening")  # a page opens while theories are compiled
+# a page opens while theories are compiled
+_opening = ThreadPoolExecutor(2, thread_name_prefix="opening")
 _compiled: set[Any] = set()
 _changing = threading.Lock()
 
@@ -54,7 +58,8 @@ class Drawn:
 class Latest:
     """Runs the latest of the requests that are asked for, one after another, in a worker thread.
 
-    work(request, stale): what is done; `stale()` says whether a newer one waits. since: when the running one began.
+    work(request, stale): what is done; `stale()` says whether a newer one waits. since: when the
+    running one began.
     """
 
     work: Callable[[Any, Callable[[], bool]], None]
@@ -101,13 +106,28 @@ def is_compiled(state: PageState, name: str) -> bool:
 
 
 def _structure(state: PageState, name: str) -> Any:
-    words = tuple((field, text(value)) for field, value in state.changes.items() if field not in state.knobs)
+    words = tuple(
+        (field, text(value)) for field, value in state.changes.items() if field not in state.knobs
+    )
     begin = state.system, state.opening.name
-    return name, begin, words, state.x, len(state.grid), tuple(sorted(state.own_options(name).items(), key=str))
+    return (
+        name,
+        begin,
+        words,
+        state.x,
+        len(state.grid),
+        tuple(sorted(state.own_options(name).items(), key=str)),
+    )
 
 
-def curve(state: PageState, name: str, stale: Callable[[], bool], seen: Callable[[Drawn], None] = lambda part: None) -> Drawn:
-    """One theory along the axis. seen: called with what there is of a curve that is drawn ever finer.
+def curve(
+    state: PageState,
+    name: str,
+    stale: Callable[[], bool],
+    seen: Callable[[Drawn], None] = lambda part: None,
+) -> Drawn:
+    """One theory along the axis. seen: called with what there is of a curve that is drawn ever
+    finer.
 
     Raises `Stale` where a newer request has come between two of its blocks.
     """
@@ -127,7 +147,12 @@ def curve(state: PageState, name: str, stale: Callable[[], bool], seen: Callable
 
     def drawn() -> Drawn:
         milliseconds = 1e3 * (time.perf_counter() - started)
-        return Drawn(name, _joined(parts, lost, state.x) if parts else None, "" if parts else lost[0], milliseconds)
+        return Drawn(
+            name,
+            _joined(parts, lost, state.x) if parts else None,
+            "" if parts else lost[0],
+            milliseconds,
+        )
 
     for own in [grid] if traced else _ever_finer(grid):
         if parts:
@@ -156,7 +181,9 @@ def _ever_finer(grid: list[float]) -> Iterator[list[float]]:
 def _joined(parts: list[xr.Dataset], lost: list[str], x: str) -> xr.Dataset:
     """The points of all parts, in order."""
     data = xr.concat(parts, x, join="outer").sortby(x) if len(parts) > 1 else parts[0]
-    count = {key: sum(part.attrs[key] for part in parts) for key in ("points", "failed", "unconverged")}
+    count = {
+        key: sum(part.attrs[key] for part in parts) for key in ("points", "failed", "unconverged")
+    }
     failures = [*lost, *(one for part in parts for one in part.attrs.get("failures", []))]
     count = {**count, "points": count["points"] + len(lost), "failed": count["failed"] + len(lost)}
     return data.assign_attrs(parts[0].attrs, **count, failures=failures)

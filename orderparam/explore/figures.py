@@ -1,7 +1,9 @@
-"""The figure of every start as numbers that come with the package: seen at once, before a theory is compiled.
+"""The figure of every start as numbers that come with the package: seen at once, before a theory is
+compiled.
 
-`figures.json` holds, for each system of the table of starts, its theories along the axis and the measurement beside them;
-docs/explorer_figures.py writes it. Pictures are drawn from it when a page asks for them.
+`figures.json` holds, for each system of the table of starts, its theories along the axis and the
+measurement beside them; docs/explorer_figures.py writes it. Pictures are drawn from it when a page
+asks for them.
 """
 
 import functools
@@ -24,7 +26,9 @@ RADIUS = 2.6
 
 @dataclass(frozen=True)
 class StoredFigure:
-    """x; curves: theory -> rows of the observable; measured_x, mean, error: the marks, a row for each entry of the observable."""
+    """x; curves: theory -> rows of the observable; measured_x, mean, error: the marks, a row for
+    each entry of the observable.
+    """
 
     x: np.ndarray
     curves: Mapping[str, np.ndarray]
@@ -44,11 +48,19 @@ def _read(row: Mapping[str, Any]) -> StoredFigure:
         return np.array(values, dtype=float)  # null, a point without a value, becomes NaN
 
     x, mean, error = (numbers(row[key]) for key in ("measured_x", "mean", "error"))
-    return StoredFigure(numbers(row["x"]), {name: numbers(rows) for name, rows in row["curves"].items()}, x, mean, error)
+    return StoredFigure(
+        numbers(row["x"]),
+        {name: numbers(rows) for name, rows in row["curves"].items()},
+        x,
+        mean,
+        error,
+    )
 
 
 def picture(start: FirstFigure) -> str:
-    """The figure of a start as a small SVG: theories as lines, measurements as dots, in the colours of the page."""
+    """The figure of a start as a small SVG: theories as lines, measurements as dots, in the colours
+    of the page.
+    """
     figure = stored_figures().get(start.system)
     if figure is None:
         return ""
@@ -64,7 +76,10 @@ def picture(start: FirstFigure) -> str:
     def place(x: np.ndarray, y: np.ndarray) -> list[tuple[float, float]]:
         u = (across(x) - left) / max(right - left, 1e-12)
         v = (up(y) - low) / max(high - low, 1e-12)
-        return [(EDGE + a * (WIDTH - 2 * EDGE), HEIGHT - EDGE - b * (HEIGHT - 2 * EDGE)) for a, b in zip(u, v)]
+        return [
+            (EDGE + a * (WIDTH - 2 * EDGE), HEIGHT - EDGE - b * (HEIGHT - 2 * EDGE))
+            for a, b in zip(u, v)
+        ]
 
     lines = []
     for name, colour in reversed(colours(list(theories_of(start.system)), start.theories).items()):

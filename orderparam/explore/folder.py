@@ -1,4 +1,6 @@
-"""What the browser may name and upload: files inside one folder, tables of numbers and words, of a bounded size."""
+"""What the browser may name and upload: files inside one folder, tables of numbers and words, of a
+bounded size.
+"""
 
 import os
 import tempfile
@@ -16,12 +18,18 @@ def default_folder() -> Path:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """A file of the folder by its name. Raises `ValueError` for what lies elsewhere, links followed, or is no table."""
+    """A file of the folder by its name. Raises `ValueError` for what lies elsewhere, links
+    followed, or is no table.
+    """
     root = folder.resolve()
     try:
         path = (root / name).resolve()
         found = path.is_relative_to(root) and path.is_file()
-    except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a circle
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ):  # a name that no file can have, or links in a circle
         found = False
     if not found:
         raise ValueError(f"{name[:80]!r}: there is no such file in the explorer's folder")
@@ -33,13 +41,16 @@ def checked(path: Path, size: int) -> Path:
     if path.suffix.lower() not in KINDS:
         raise ValueError(f"{path.name[:80]}: must be one of {', '.join(KINDS)}")
     if not 0 < size <= LARGEST:
-        raise ValueError(f"{path.name[:80]} has {size} bytes: must be at least 1 and at most {LARGEST}")
+        raise ValueError(
+            f"{path.name[:80]} has {size} bytes: must be at least 1 and at most {LARGEST}"
+        )
     return path
 
 
 @contextmanager
 def uploaded(name: str, content: bytes) -> Iterator[Path]:
-    """The content of an upload as a file for as long as it is read. Of its name only the ending is used, and its letters.
+    """The content of an upload as a file for as long as it is read. Of its name only the ending is
+    used, and its letters.
 
     What is said to be wrong with the file names it, and not the place where it lies.
     """
@@ -60,6 +71,8 @@ def files(folder: Path) -> list[str]:
         return []
     with os.scandir(folder) as entries:
         names = [
-            entry.name for entry in entries if entry.is_file(follow_symlinks=False) and Path(entry.name).suffix.lower() in KINDS
+            entry.name
+            for entry in entries
+            if entry.is_file(follow_symlinks=False) and Path(entry.name).suffix.lower() in KINDS
         ]
     return sorted(names)[:200]

@@ -1,4 +1,5 @@
-"""The studies with their pictures: each opens with its theories live, on its own system and axis."""
+"""The studies with their pictures: each opens with its theories live, on its own system and
+axis."""
 
 from collections.abc import Callable
 from html import escape
@@ -27,7 +28,11 @@ def curves_that_open(study: str) -> dict[str, int]:
     found = {}
     for position, curve in enumerate(curves_of(study)):
         along = any(numeric(values) for values in curve.over.values())
-        if isinstance(unwrap(curve.fn)[0], Theory) and along and system_name(type(curve.system)) in kinds():
+        if (
+            isinstance(unwrap(curve.fn)[0], Theory)
+            and along
+            and system_name(type(curve.system)) in kinds()
+        ):
             found[curve.key.replace("$", "")] = position
     return found
 
@@ -40,7 +45,11 @@ def opened_study(study: str, position: int) -> PageState:
     beside = []
     for curve in curves:
         verb, options = unwrap(curve.fn)
-        if type(curve.system) is type(chosen.system) and verb.name in theories_of(state.system) and not options:
+        if (
+            type(curve.system) is type(chosen.system)
+            and verb.name in theories_of(state.system)
+            and not options
+        ):
             beside.append(verb.name)
     return state.with_(theories=tuple(dict.fromkeys([*state.theories, *beside]))[:SHOWN])
 
@@ -51,7 +60,11 @@ class Gallery:
     show: shows the state that a function makes. post: runs a function in the page's own thread.
     """
 
-    def __init__(self, show: Callable[[Callable[[], PageState]], None], post: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(
+        self,
+        show: Callable[[Callable[[], PageState]], None],
+        post: Callable[[Callable[[], None]], None],
+    ) -> None:
         self._show, self._post = show, post
         self._study = ""
         self._names = {entry.name for entry in index() if entry.kind == "study"}
@@ -59,11 +72,15 @@ class Gallery:
         self.back = pn.widgets.Button(name="All studies", width=110)
         self.words = pn.pane.HTML("", **_WIDE)
         self.curve = Menu(name="theory and facets", options={}, width=340)
-        self.open = pn.widgets.Button(name="Open its curves", button_type="primary", disabled=True, margin=(25, 5, 5, 5))
+        self.open = pn.widgets.Button(
+            name="Open its curves", button_type="primary", disabled=True, margin=(25, 5, 5, 5)
+        )
         self.cards.param.watch(lambda event: self._chosen(event.new), "chosen")
         self.back.on_click(lambda _: self._list())
         self.open.on_click(lambda _: self._opened())
-        self.about = pn.Column(self.back, self.words, pn.FlexBox(self.curve, self.open), visible=False, **_WIDE)
+        self.about = pn.Column(
+            self.back, self.words, pn.FlexBox(self.curve, self.open), visible=False, **_WIDE
+        )
         self.view = pn.Column(self.about, self.cards, **_WIDE)
 
     def fill(self) -> None:
@@ -99,7 +116,11 @@ class Gallery:
         if study is None:
             self.words.object = f'<p class="warn">{escape(problem)}</p>'
             return
-        said = "" if known else "<p>None of its curves is a theory along a number: run it to see it.</p>"
+        said = (
+            ""
+            if known
+            else "<p>None of its curves is a theory along a number: run it to see it.</p>"
+        )
         self.words.object = (
             f"<h2>{with_mathml(study.title)}</h2><p>{with_mathml(study.source)}</p><p>{with_mathml(study.explained)}</p>{said}"
             f"<p>The whole figure with its measurements: <code>orderparam run {escape(study.name)}</code></p>"

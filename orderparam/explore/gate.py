@@ -1,7 +1,9 @@
-"""Which requests reach the page: those to a name of this machine, from the page itself, for what the page needs.
+"""Which requests reach the page: those to a name of this machine, from the page itself, for what
+the page needs.
 
-A page of somebody else's can make its own name point here (DNS rebinding): it is then of the same origin, and only the name that
-the browser asked for, in the header `Host`, tells it from this one. So every request is looked at before any handler is chosen.
+A page of somebody else's can make its own name point here (DNS rebinding): it is then of the same
+origin, and only the name that the browser asked for, in the header `Host`, tells it from this one.
+So every request is looked at before any handler is chosen.
 """
 
 import re
@@ -17,7 +19,8 @@ from tornado.routing import Matcher, Rule
 from tornado.web import RequestHandler
 
 LOOPBACK = ("localhost", "127.0.0.1")
-ORIGIN = re.compile(r"([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)(?::([0-9]{1,5}))?")  # a name or four numbers, and a port
+# a name or four numbers, and a port
+ORIGIN = re.compile(r"([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)(?::([0-9]{1,5}))?")
 _NUMBERS = re.compile(r"[0-9]+(\.[0-9]+){3}")
 _PATHS = ("/", "/ws", "/favicon.ico", "/refused")
 _FORGED = re.compile(r"(?:^|&)bokeh-(?:token|session-id)=")
@@ -27,7 +30,9 @@ def checked_origins(origins: Sequence[str]) -> tuple[str, ...]:
     """Names, with or without a port, in small letters. Raises `ValueError` for what is neither."""
     for origin in origins:
         if not ORIGIN.fullmatch(origin.lower()):
-            raise ValueError(f"--allow-origin {origin[:80]!r}: write a NAME or NAME:PORT, such as explorer.example.org")
+            raise ValueError(
+                f"--allow-origin {origin[:80]!r}: write a NAME or NAME:PORT, such as explorer.example.org"
+            )
     return tuple(origin.lower() for origin in origins)
 
 
@@ -47,8 +52,9 @@ class TurnedAway(RequestHandler):
 class Gate(Matcher):
     """Takes the requests that are refused, in place of any handler.
 
-    names: hosts under which the page may be opened; with `numbers` also every IPv4 address, which no name can be made to point
-    from. origins: those of `--allow-origin`. secret: what session tokens are signed with.
+    names: hosts under which the page may be opened; with `numbers` also every IPv4 address, which
+    no name can be made to point from. origins: those of `--allow-origin`. secret: what session
+    tokens are signed with.
     """
 
     names: tuple[str, ...]
@@ -74,9 +80,17 @@ class Gate(Matcher):
             return 421, f"This explorer does not answer to that name: {hint}open it as localhost."
         origin = request.headers.get("Origin")
         if origin is not None and not self._is_same(origin.lower(), host):
-            return 403, "This explorer takes nothing from pages of other origins (see --allow-origin)."
+            return (
+                403,
+                "This explorer takes nothing from pages of other origins (see --allow-origin).",
+            )
         path = unquote(request.path)
-        inside = path.startswith("/static/") and "\0" not in path and "\\" not in path and ".." not in path.split("/")
+        inside = (
+            path.startswith("/static/")
+            and "\0" not in path
+            and "\\" not in path
+            and ".." not in path.split("/")
+        )
         if not inside and path not in _PATHS:
             return 404, "There is nothing here: the page of the explorer is /."
         if "Bokeh-Session-Id" in request.headers or _FORGED.search(unquote(request.query)):
@@ -89,7 +103,11 @@ class Gate(Matcher):
         parts = ORIGIN.fullmatch(host)
         if parts is None:
             return False
-        return parts[1] in self.names or (self.numbers and bool(_NUMBERS.fullmatch(parts[1]))) or self._is_allowed(host)
+        return (
+            parts[1] in self.names
+            or (self.numbers and bool(_NUMBERS.fullmatch(parts[1])))
+            or self._is_allowed(host)
+        )
 
     def _is_same(self, origin: str, host: str) -> bool:
         try:
@@ -103,10 +121,14 @@ class Gate(Matcher):
         return parts is not None and (host in self.origins or parts[1] in self.origins)
 
     def _knows(self, protocols: str) -> bool:
-        """Whether the words beside a socket name a session that this server made, and not too long ago."""
+        """Whether the words beside a socket name a session that this server made, and not too long
+        ago.
+        """
         _, comma, token = protocols.partition(",")
         try:
-            known = bool(comma) and check_token_signature(token.strip(), secret_key=self.secret, signed=True)
+            known = bool(comma) and check_token_signature(
+                token.strip(), secret_key=self.secret, signed=True
+            )
             return known and get_token_payload(token.strip())["session_expiry"] > time.time()
         except Exception:  # whatever a forged token makes of the numbers above
             return False

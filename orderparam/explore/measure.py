@@ -1,7 +1,8 @@
-"""Experiments in background processes: their points go into a store as they finish, and are found again there.
+"""Experiments in background processes: their points go into a store as they finish, and are found
+again there.
 
-A measurement is an `op.sweep` with a store. What is drawn is read from that store, whether this page measures, another one does,
-or it was measured last week.
+A measurement is an `op.sweep` with a store. What is drawn is read from that store, whether this
+page measures, another one does, or it was measured last week.
 """
 
 import functools
@@ -30,7 +31,9 @@ _free = threading.BoundedSemaphore(MOST)
 
 
 def store_of(state: PageState, folder: Path) -> Path:
-    """Where the points of a measurement are kept: one place for each system, experiment, options, points and seeds."""
+    """Where the points of a measurement are kept: one place for each system, experiment, options,
+    points and seeds.
+    """
     kept = state.with_(theories=(), show=(), order="", y="", options=_of(state), measured=0)
     text = f"{kept.address} {state.places}"
     name = f"{state.experiment}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
@@ -38,12 +41,16 @@ def store_of(state: PageState, folder: Path) -> Path:
 
 
 def _of(state: PageState) -> dict[tuple[str, str], object]:
-    return {(state.experiment, option): value for option, value in sorted(state.own_options(state.experiment).items())}
+    return {
+        (state.experiment, option): value
+        for option, value in sorted(state.own_options(state.experiment).items())
+    }
 
 
 @dataclass(frozen=True)
 class MeasuredPoints:
-    """What is known of a measurement: its points so far, how many runs are done, failed and wanted."""
+    """What is known of a measurement: its points so far, how many runs are done, failed and
+    wanted."""
 
     data: xr.Dataset
     done: int
@@ -95,7 +102,15 @@ class Measurement:
             path = store_of(state, self.folder)
             path.parent.mkdir(parents=True, exist_ok=True)
             over, fn = {state.x: state.places}, state.verb_with_options(state.experiment)
-            data = sweep(fn, state.instance, over, seeds=state.seeds, store=path, executor=executor, progress=False)
+            data = sweep(
+                fn,
+                state.instance,
+                over,
+                seeds=state.seeds,
+                store=path,
+                executor=executor,
+                progress=False,
+            )
             failures = data.attrs.get("failures", [])
             self.problem = failures[0] if failures else ""
         except (ValueError, OSError, SweepError) as error:

@@ -1,4 +1,6 @@
-"""The part of the page that measures: the experiment, how many points and runs, progress, and a table beside the theories."""
+"""The part of the page that measures: the experiment, how many points and runs, progress, and a
+table beside the theories.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -28,17 +30,25 @@ _WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 
 
 class MeasureHere:
-    """change: asks the page for another state, or raises `ValueError`. tell: one sentence for the person."""
+    """change: asks the page for another state, or raises `ValueError`. tell: one sentence for the
+    person.
+    """
 
-    def __init__(self, folder: Path, change: Callable[[PageState], None], tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: Path, change: Callable[[PageState], None], tell: Callable[[str], None]
+    ) -> None:
         self._folder, self._change, self._tell = folder, change, tell
         self._state: PageState | None = None
         self._running: Measurement | None = None
         self._seen: tuple[Any, ...] = ()
         self.known: MeasuredPoints | None = None
         self.experiment = pn.Column(**_WIDE)
-        self.points = pn.widgets.IntInput(name="points", value=6, start=MEASURED[0], end=MEASURED[1], width=90)
-        self.seeds = pn.widgets.IntInput(name="runs of each", value=4, start=SEEDS[0], end=SEEDS[1], width=110)
+        self.points = pn.widgets.IntInput(
+            name="points", value=6, start=MEASURED[0], end=MEASURED[1], width=90
+        )
+        self.seeds = pn.widgets.IntInput(
+            name="runs of each", value=4, start=SEEDS[0], end=SEEDS[1], width=110
+        )
         self.start = pn.widgets.Button(name="Measure", button_type="primary", width=110)
         self.cancel = pn.widgets.Button(name="Cancel", width=90, disabled=True)
         self.progress = pn.indicators.Progress(value=0, max=100, visible=False, **_WIDE)
@@ -51,7 +61,9 @@ class MeasureHere:
         self.settings = pn.Column(self.experiment, pn.Row(self.points, self.seeds), **_WIDE)
 
     def renew(self, state: PageState, optioned: Callable[[str, str, Any], None]) -> None:
-        """The controls for what can be chosen now. optioned: called with experiment, option and its value."""
+        """The controls for what can be chosen now. optioned: called with experiment, option and its
+        value.
+        """
         menu = experiment_menu(state)
         menu.param.watch(lambda event: self._chosen(event.new or ""), "value")
         name = state.experiment
@@ -81,7 +93,14 @@ class MeasureHere:
         found = measured(state, self._folder)
         done = (found.done, found.failed, found.wanted) if found else None
         drawn = tuple(id(one) for one in theories.values())
-        seen = (state.experiment, done, drawn, tuple(state.show), state.address, self._running is not None)
+        seen = (
+            state.experiment,
+            done,
+            drawn,
+            tuple(state.show),
+            state.address,
+            self._running is not None,
+        )
         if seen == self._seen:
             return
         self._seen, self.known = seen, found
@@ -132,7 +151,11 @@ def _kept(state: PageState, kept: StoredFigure | None) -> str:
 
 
 def _compared(state: PageState, found: MeasuredPoints, theories: Mapping[str, Drawn]) -> str:
-    found_curves = [(name, one) for name in state.theories if (one := theories.get(name)) is not None and not one.stored]
+    found_curves = [
+        (name, one)
+        for name in state.theories
+        if (one := theories.get(name)) is not None and not one.stored
+    ]
     drawn = {spoken(name): one.data for name, one in found_curves if one.data is not None}
     known = {name: data for name, data in drawn.items() if state.x in data.dims}
     failed = f", {found.failed} failed" if found.failed else ""
@@ -154,7 +177,10 @@ def _table(part: xr.Dataset, x: str, observable: str) -> str:
     for i in range(part.sizes[x]):
         row = part.isel({x: i})
         first = row.isel(theory=0)
-        cells = [f"{float(row[x]):.4g}", with_error(float(first["mean"]), float(first["standard_error"]))]
+        cells = [
+            f"{float(row[x]):.4g}",
+            with_error(float(first["mean"]), float(first["standard_error"])),
+        ]
         for name in names:
             one = row.sel(theory=name)
             z = float(one["z"])

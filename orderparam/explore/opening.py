@@ -1,4 +1,5 @@
-"""Where a system begins: as the table of starts says, at a curve of a study, or at numbers that its contract allows.
+"""Where a system begins: as the table of starts says, at a curve of a study, or at numbers that its
+contract allows.
 
 A study's curves are systems with numbers that a physicist chose, arrays and spectra among them.
 """
@@ -28,8 +29,9 @@ ENOUGH = 8  # values along a curve that say what range it is worth to be seen on
 class Opening:
     """A system to begin with.
 
-    study, position: the curve of a study that it is of, where it is of one. fields: what differs from there. start: its row in
-    the table of starts. curve: the curve that says what is seen, where there is no such row.
+    study, position: the curve of a study that it is of, where it is of one. fields: what differs
+    from there. start: its row in the table of starts. curve: the curve that says what is seen,
+    where there is no such row.
     """
 
     system: System
@@ -41,13 +43,16 @@ class Opening:
 
     @property
     def name(self) -> str:
-        """As it stands in an address: "hopfield-capacity:3"; empty where the name of the system says it."""
+        """As it stands in an address: "hopfield-capacity:3"; empty where the name of the system
+        says it.
+        """
         return f"{self.study}:{self.position}" if self.study and self.start is None else ""
 
 
 @functools.lru_cache(maxsize=32)
 def curves_of(study: str) -> tuple[Curve, ...]:
-    """The curves of a study at its quick size. Raises whatever its data raise that are not there."""
+    """The curves of a study at its quick size. Raises whatever its data raise that are not
+    there."""
     chosen = find(study)
     return tuple(chosen.build(**chosen.parameters()))
 
@@ -55,7 +60,11 @@ def curves_of(study: str) -> tuple[Curve, ...]:
 def opening_of(name: str) -> Opening:
     """The opening of that name, "STUDY:POSITION". Raises `ValueError` where there is none."""
     study, _, place = name.rpartition(":")
-    if not place.isdecimal() or len(place) > 4 or not any(e.kind == "study" and e.name == study for e in index()):
+    if (
+        not place.isdecimal()
+        or len(place) > 4
+        or not any(e.kind == "study" and e.name == study for e in index())
+    ):
         raise ValueError(f"start = {name[:80]!r}: must be STUDY:POSITION")
     curves = curves_of(study)
     if int(place) >= len(curves):
@@ -66,7 +75,9 @@ def opening_of(name: str) -> Opening:
 
 @functools.lru_cache(maxsize=256)
 def first_opening(name: str) -> Opening:
-    """Where a system begins. Raises `ValueError` with a sentence on how to make one where it holds arrays that no study has."""
+    """Where a system begins. Raises `ValueError` with a sentence on how to make one where it holds
+    arrays that no study has.
+    """
     kind = kind_of(name)
     if name in starts():
         return _by_table(kind, starts()[name])
@@ -77,10 +88,16 @@ def _by_table(kind: type[System], start: FirstFigure) -> Opening:
     if not start.study:
         return Opening(_by_contract(kind, start.fields), fields=start.fields, start=start)
     curves = curves_of(start.study)
-    fitting = [i for i, one in enumerate(curves) if type(one.system) is kind and start.curve in ("", one.key)]
+    fitting = [
+        i
+        for i, one in enumerate(curves)
+        if type(one.system) is kind and start.curve in ("", one.key)
+    ]
     if not fitting:
         names = ", ".join(one.key for one in curves if type(one.system) is kind)
-        raise ValueError(f"start of {start.system}: study {start.study} has no curve {start.curve!r} of it; it has {names}")
+        raise ValueError(
+            f"start of {start.system}: study {start.study} has no curve {start.curve!r} of it; it has {names}"
+        )
     system = replace(curves[fitting[0]].system, dict(start.fields))
     return Opening(system, start.study, fitting[0], start.fields, start)
 
@@ -88,7 +105,10 @@ def _by_table(kind: type[System], start: FirstFigure) -> Opening:
 def _by_study(kind: type[System]) -> Opening | None:
     """The best curve of the studies of its room."""
     best: tuple[int, Opening] | None = None
-    for entry in sorted(_studies(room_of(kind.__module__)), key=lambda entry: entry.details.get("seconds") or (99, 99)):
+    for entry in sorted(
+        _studies(room_of(kind.__module__)),
+        key=lambda entry: entry.details.get("seconds") or (99, 99),
+    ):
         try:
             curves = curves_of(entry.name)
         except (ValueError, OSError):  # data that are not here, and cannot be fetched
@@ -114,7 +134,9 @@ def _rank(curve: Curve) -> int:
 
 
 def _by_contract(kind: type[System], fields: Mapping[str, Any]) -> System:
-    """A system of these fields, others at their defaults, or at what their contract allows; parts by their first maker."""
+    """A system of these fields, others at their defaults, or at what their contract allows; parts
+    by their first maker.
+    """
     missing = []
     values: dict[str, Any] = {}
     for name, declaration in declarations(kind).items():
@@ -126,8 +148,16 @@ def _by_contract(kind: type[System], fields: Mapping[str, Any]) -> System:
         else:
             values[name] = found
     if missing:
-        ways = [word for word in dir(kind) if word.startswith("from_") and inspect.ismethod(getattr(kind, word))]
-        how = f"{kind.__name__}.{ways[0]}(...)" if ways else f"{kind.__name__}({', '.join(declarations(kind))})"
+        ways = [
+            word
+            for word in dir(kind)
+            if word.startswith("from_") and inspect.ismethod(getattr(kind, word))
+        ]
+        how = (
+            f"{kind.__name__}.{ways[0]}(...)"
+            if ways
+            else f"{kind.__name__}({', '.join(declarations(kind))})"
+        )
         raise ValueError(
             f"{kind.__name__} holds {', '.join(missing)}, which no slider makes: in Python, orderparam.systems."
             f"{room_of(kind.__module__)}.{how} makes one, and op.sweep evaluates its theories"
@@ -139,7 +169,9 @@ def _by_contract(kind: type[System], fields: Mapping[str, Any]) -> System:
 
 
 def _usual(declaration: Declaration) -> Any:
-    """A value that a field without a default may have; None where it takes arrays or parts that hold some."""
+    """A value that a field without a default may have; None where it takes arrays or parts that
+    hold some.
+    """
     if declaration.kind == "part":
         for maker in makers(declaration):
             if isinstance(maker, type) and issubclass(maker, Record):

@@ -1,4 +1,6 @@
-"""The figure of the plane: the order parameter in colour, boundaries in the line of their kind; a click says where to go."""
+"""The figure of the plane: the order parameter in colour, boundaries in the line of their kind; a
+click says where to go.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,14 +16,25 @@ from orderparam.explore.state import PageState
 from orderparam.plotting.plane import plane_image
 
 PIXELS = 160
-DASHES = {"jump": "solid", "continuous": "dashed", "crossover": "dotted", "end": "dotdash", "divergence": "dashdot"}
-NAMES = {kind: kind for kind in DASHES} | {"continuous": "continuous transition", "end": "end of a branch"}
+DASHES = {
+    "jump": "solid",
+    "continuous": "dashed",
+    "crossover": "dotted",
+    "end": "dotdash",
+    "divergence": "dashdot",
+}
+NAMES = {kind: kind for kind in DASHES} | {
+    "continuous": "continuous transition",
+    "end": "end of a branch",
+}
 
 
 class PlaneFigure:
     """The plane of x and y of a state. clicked: called with (x, y) inside the plane."""
 
-    def __init__(self, state: PageState, dark: bool, clicked: Callable[[float, float], None]) -> None:
+    def __init__(
+        self, state: PageState, dark: bool, clicked: Callable[[float, float], None]
+    ) -> None:
         self.key = plane_key(state, dark)
         (x0, x1, log_x), (y0, y1, log_y) = state.span, state.y_span
         self.room = state.system.partition(".")[0]
@@ -30,9 +43,19 @@ class PlaneFigure:
         self.plot.update(min_border_right=0)
         self._mapper = LinearColorMapper(palette=Cividis256, nan_color=(0, 0, 0, 0))
         self._ends = (x0, x1), (y0, y1)
-        # Stretched on the screen between its corners: even along the axes as drawn, logarithmic ones too.
+        # Stretched on the screen between its corners: even along the axes as drawn, logarithmic
+        # ones too.
         self._image = ColumnDataSource({"image": []})
-        self.plot.image("image", x=x0, y=y0, dw=x1 - x0, dh=y1 - y0, source=self._image, color_mapper=self._mapper, alpha=0.75)
+        self.plot.image(
+            "image",
+            x=x0,
+            y=y0,
+            dw=x1 - x0,
+            dh=y1 - y0,
+            source=self._image,
+            color_mapper=self._mapper,
+            alpha=0.75,
+        )
         bar = ColorBar(
             color_mapper=self._mapper,
             title=label(state.order, self.room),
@@ -48,19 +71,31 @@ class PlaneFigure:
         for kind, dash in DASHES.items():
             self._boundaries[kind] = ColumnDataSource({"xs": [], "ys": []})
             line = self.plot.multi_line(
-                "xs", "ys", source=self._boundaries[kind], line_color=INK[dark], line_width=3, line_dash=dash
+                "xs",
+                "ys",
+                source=self._boundaries[kind],
+                line_color=INK[dark],
+                line_width=3,
+                line_dash=dash,
             )
             items.append(LegendItem(label=NAMES[kind], renderers=[line]))
         self._items = dict(zip(DASHES, items))
         self.legend: Legend = dressed_legend([], dark)
         self.plot.add_layout(self.legend, "above")
         self._here = ColumnDataSource({"x": [], "y": []})
-        self.plot.scatter("x", "y", source=self._here, marker="cross", size=16, line_color="#D55E00", line_width=3)
+        self.plot.scatter(
+            "x", "y", source=self._here, marker="cross", size=16, line_color="#D55E00", line_width=3
+        )
         self.plot.on_event(Tap, lambda event: self._tapped(event, clicked))
 
     def _tapped(self, event: Any, clicked: Callable[[float, float], None]) -> None:
         (x0, x1), (y0, y1) = self._ends
-        if isinstance(event.x, int | float) and isinstance(event.y, int | float) and x0 <= event.x <= x1 and y0 <= event.y <= y1:
+        if (
+            isinstance(event.x, int | float)
+            and isinstance(event.y, int | float)
+            and x0 <= event.x <= x1
+            and y0 <= event.y <= y1
+        ):
             clicked(float(event.x), float(event.y))
 
     def draw(self, plane: PhaseDiagram) -> None:

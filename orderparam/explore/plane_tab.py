@@ -20,7 +20,9 @@ _WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 
 
 class PlaneTab:
-    """change: asks the page for another state. tell: one sentence for the person. post: runs a function in the page's thread."""
+    """change: asks the page for another state. tell: one sentence for the person. post: runs a
+    function in the page's thread.
+    """
 
     def __init__(
         self,
@@ -36,15 +38,27 @@ class PlaneTab:
         self._ended = False
         self.order = Menu(name="order parameter", options=[], width=200)
         self.order.param.watch(lambda event: self._ordered(event.new), "value")
-        self.finest = pn.widgets.Select(name="squares along each axis", options=list(RESOLUTIONS), value=32, width=160)
-        self.fill = pn.widgets.Button(name="Fill in", button_type="primary", width=90, margin=(25, 5, 5, 5))
+        self.finest = pn.widgets.Select(
+            name="squares along each axis", options=list(RESOLUTIONS), value=32, width=160
+        )
+        self.fill = pn.widgets.Button(
+            name="Fill in", button_type="primary", width=90, margin=(25, 5, 5, 5)
+        )
         self.halt = pn.widgets.Button(name="Cancel", width=90, margin=(25, 5, 5, 5), disabled=True)
         self.fill.on_click(lambda _: self._ask())
         self.halt.on_click(lambda _: self._halt())
         self.y_axis = pn.Column(width=300)
         self.words = pn.pane.HTML("", **_WIDE)
         self.plot = pn.Column(min_width=300, **_WIDE)
-        controls = pn.FlexBox(self.y_axis, self.order, self.finest, self.fill, self.halt, align_items="flex-start", **_WIDE)
+        controls = pn.FlexBox(
+            self.y_axis,
+            self.order,
+            self.finest,
+            self.fill,
+            self.halt,
+            align_items="flex-start",
+            **_WIDE,
+        )
         self.found = pn.pane.HTML("", **_WIDE)
         self.view = pn.Column(controls, self.words, self.plot, self.found, **_WIDE)
 
@@ -104,7 +118,10 @@ class PlaneTab:
             if figure is self._figure and figure is not None:
                 figure.draw(plane)
                 words = f"{plane.points} points of {spoken(state.theories[0])}; click in the plane to go there"
-                self.words.object, self.found.object = f"<p>{escape(words)}</p>", f"<pre>{escape(repr(plane))}</pre>"
+                self.words.object, self.found.object = (
+                    f"<p>{escape(words)}</p>",
+                    f"<pre>{escape(repr(plane))}</pre>",
+                )
 
         def ended(words: str) -> None:
             if figure is self._figure:
@@ -126,7 +143,11 @@ class PlaneTab:
 
     def _clicked(self, x: float, y: float) -> None:
         state = self._state
-        if state is not None and self._figure is not None and self._figure.key == plane_key(state, self._dark):
+        if (
+            state is not None
+            and self._figure is not None
+            and self._figure.key == plane_key(state, self._dark)
+        ):
             try:
                 there = moved_to(state, {state.x: x, state.y: y})
             except ValueError as error:

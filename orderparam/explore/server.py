@@ -1,7 +1,8 @@
 """Who may open the page, and the server that shows it.
 
-Without `host` only this machine reaches it. On any other address a token is asked for: in the address once, in a cookie from then
-on. Names, origins, paths and sessions that are not its own never reach it (`gate`). Uploads are bounded by the size of a message.
+Without `host` only this machine reaches it. On any other address a token is asked for: in the
+address once, in a cookie from then on. Names, origins, paths and sessions that are not its own
+never reach it (`gate`). Uploads are bounded by the size of a message.
 """
 
 import hmac
@@ -25,7 +26,8 @@ from orderparam.explore.gate import LOOPBACK, Gate, checked_origins
 from orderparam.explore.style import css
 
 COOKIE = "orderparam_token"
-MESSAGE = 8 * LARGEST  # bytes; above it the connection ends, so that a file that is only too large is refused in words
+# bytes; above it the connection ends, so that a file that is only too large is refused in words
+MESSAGE = 8 * LARGEST
 TICK = 300  # milliseconds between two looks at what has changed
 GONE = 15_000  # milliseconds after which a page that is closed is forgotten
 
@@ -36,7 +38,9 @@ class NoToken(RequestHandler):
     def get(self) -> None:
         self.set_status(403)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
-        self.finish("This explorer needs the token that was printed where it was started: open the address with ?token=...\n")
+        self.finish(
+            "This explorer needs the token that was printed where it was started: open the address with ?token=...\n"
+        )
 
 
 class Token(AuthProvider):
@@ -56,7 +60,8 @@ class Token(AuthProvider):
                 return "visitor"
             given = handler.get_query_argument("token", None)
             if not self.knows(given):
-                if handler.request.path != "/":  # nobody is shown the way to the page from a script or a socket
+                # nobody is shown the way to the page from a script or a socket
+                if handler.request.path != "/":
                     raise HTTPError(403)
                 return None
             handler.set_cookie(COOKIE, str(given), httponly=True, samesite="Strict")
@@ -74,11 +79,16 @@ class Token(AuthProvider):
 
 
 def page(folder: Path) -> pn.viewable.Viewable:
-    """The page of one visitor: at once an empty one, and what it shows as soon as the theories are loaded."""
+    """The page of one visitor: at once an empty one, and what it shows as soon as the theories are
+    loaded.
+    """
     dark = pn.state.session_args.get("theme", [b""])[0] == b"dark"
     pn.config.theme, pn.config.raw_css = ("dark" if dark else "default"), [css(dark)]
     frame = pn.Column(
-        pn.pane.HTML('<h1>orderparam explorer</h1><p role="status">loading the theories ...</p>', sizing_mode="stretch_width"),
+        pn.pane.HTML(
+            '<h1>orderparam explorer</h1><p role="status">loading the theories ...</p>',
+            sizing_mode="stretch_width",
+        ),
         sizing_mode="stretch_width",
     )
     location = pn.state.location
@@ -90,7 +100,11 @@ def page(folder: Path) -> pn.viewable.Viewable:
             if pages[0].ready and len(frame) == 1 and frame[0] is not pages[0].view:
                 frame.objects = [pages[0].view]
         elif _problems:
-            frame.objects = [pn.pane.HTML(f'<p role="alert">{escape(_problems[0])}</p>', sizing_mode="stretch_width")]
+            frame.objects = [
+                pn.pane.HTML(
+                    f'<p role="alert">{escape(_problems[0])}</p>', sizing_mode="stretch_width"
+                )
+            ]
         elif _loaded.is_set():
             from orderparam.explore.app import Page
 
@@ -113,7 +127,9 @@ _problems: list[str] = []  # why the theories cannot be loaded: an installed roo
 
 
 def load() -> None:
-    """Imports the page and every system while the server answers already, so that the first visitor sees something at once."""
+    """Imports the page and every system while the server answers already, so that the first visitor
+    sees something at once.
+    """
     try:
         import orderparam.explore.app  # noqa: F401
         from orderparam.explore.systems import kinds
@@ -125,14 +141,19 @@ def load() -> None:
 
 
 def _nobody_is_left(record: logging.LogRecord) -> bool:
-    """Whether a line of a log says more than that a visitor has gone while something was on its way."""
+    """Whether a line of a log says more than that a visitor has gone while something was on its
+    way.
+    """
     text = record.getMessage()
-    closed = " GET /ws" in text and record.exc_info is not None and record.exc_info[0] is AssertionError
+    closed = (
+        " GET /ws" in text and record.exc_info is not None and record.exc_info[0] is AssertionError
+    )
     return not (closed or "WebSocketClosedError" in text or "error: AssertionError()" in text)
 
 
 def server(folder: Path, port: int, host: str, token: str, origins: Sequence[str] = ()) -> Any:
-    """The server, not started. token: empty where it listens to this machine alone; origins: other names that it answers to.
+    """The server, not started. token: empty where it listens to this machine alone; origins: other
+    names that it answers to.
 
     Raises `OSError` where the port is taken.
     """
@@ -166,10 +187,13 @@ def server(folder: Path, port: int, host: str, token: str, origins: Sequence[str
     return made
 
 
-def serve(folder: Path, port: int, host: str, token: str | None, origins: Sequence[str], browser: bool) -> None:
+def serve(
+    folder: Path, port: int, host: str, token: str | None, origins: Sequence[str], browser: bool
+) -> None:
     """Shows the page until it is interrupted.
 
-    Raises `ValueError` for a port that is taken, an address that is not ours, or an origin that is none.
+    Raises `ValueError` for a port that is taken, an address that is not ours, or an origin that is
+    none.
     """
     origins = checked_origins(origins)
     if host not in LOOPBACK:
@@ -178,7 +202,9 @@ def serve(folder: Path, port: int, host: str, token: str | None, origins: Sequen
     try:
         made = server(folder, port, host, token or "", origins)
     except OSError as error:
-        raise ValueError(f"cannot listen on {host} port {port}: {error.strerror or error}; choose another with --port") from None
+        raise ValueError(
+            f"cannot listen on {host} port {port}: {error.strerror or error}; choose another with --port"
+        ) from None
     shown = host if host != "0.0.0.0" and ":" not in host else "THIS-MACHINE"
     address = f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
     print(f"orderparam explorer: {address}\nresults: {folder}\nCtrl-C ends it", flush=True)

@@ -1,6 +1,7 @@
 """One number as a slider of the browser's own, which keyboards and screen readers know.
 
-Registered before a page is served: a browser knows the models that the server had when the page was opened.
+Registered before a page is served: a browser knows the models that the server had when the page was
+opened.
 """
 
 from typing import ClassVar
@@ -10,8 +11,9 @@ from panel.custom import JSComponent
 
 
 class Slider(JSComponent):
-    """One number: a range that the keyboard moves, and a field to type it into. position: 0 to steps; shown: the number as text;
-    typed: what was typed, and a count that makes the same text an event again."""
+    """One number: a range that the keyboard moves, and a field to type it into. position: 0 to
+    steps; shown: the number as text; typed: what was typed, and a count that makes the same text an
+    event again."""
 
     label = param.String()
     meaning = param.String()

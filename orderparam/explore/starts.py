@@ -1,4 +1,5 @@
-"""The table of starts: the figure on which each system opens, and the questions under which the systems stand.
+"""The table of starts: the figure on which each system opens, and the questions under which the
+systems stand.
 
 The table is `starts.toml` beside this file.
 """
@@ -54,11 +55,15 @@ def _table() -> Mapping[str, Any]:
 @functools.cache
 def questions() -> tuple[Question, ...]:
     """The questions in the order of the page."""
-    return tuple(Question(one["title"], one["about"], tuple(one["rooms"])) for one in _table()["question"])
+    return tuple(
+        Question(one["title"], one["about"], tuple(one["rooms"])) for one in _table()["question"]
+    )
 
 
 def question_of(room: str) -> str:
-    """The title of the question that a room belongs to; `OTHERS` for a room that the table does not name."""
+    """The title of the question that a room belongs to; `OTHERS` for a room that the table does not
+    name.
+    """
     return next((one.title for one in questions() if room in one.rooms), OTHERS)
 
 
@@ -69,5 +74,7 @@ def starts() -> Mapping[str, FirstFigure]:
 
 
 def _start(name: str, row: Mapping[str, Any]) -> FirstFigure:
-    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
+    }
     return FirstFigure(name, **fields)

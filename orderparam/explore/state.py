@@ -1,7 +1,8 @@
-"""What is seen, as one record: made from an address, written as an address, as Python and as commands.
+"""What is seen, as one record: made from an address, written as an address, as Python and as
+commands.
 
-Nothing that a browser sends is evaluated: every value is read by the contract of its field, every name is looked up in the
-registry, and what does not fit is refused in a sentence.
+Nothing that a browser sends is evaluated: every value is read by the contract of its field, every
+name is looked up in the registry, and what does not fit is refused in a sentence.
 """
 
 import math
@@ -27,7 +28,14 @@ from orderparam.core.verb import Theory, unwrap
 from orderparam.explore.knobs import Knob, knobs
 from orderparam.explore.opening import Opening, curves_of, first_opening, opening_of
 from orderparam.explore.starts import FirstFigure
-from orderparam.explore.systems import choices_of, experiments_of, kind_of, system_name, theories_of, verbs
+from orderparam.explore.systems import (
+    choices_of,
+    experiments_of,
+    kind_of,
+    system_name,
+    theories_of,
+    verbs,
+)
 from orderparam.explore.written import Python, Unwritten, call, text, texts
 
 POINTS = 65  # of a curve
@@ -46,10 +54,12 @@ Range = tuple[float, float, bool]  # low, high, whether logarithmic
 
 @dataclass(frozen=True)
 class PageState:
-    """What a page shows. start: "STUDY:POSITION", or nothing. changes: dotted field -> value, beside those of the start.
+    """What a page shows. start: "STUDY:POSITION", or nothing. changes: dotted field -> value,
+    beside those of the start.
 
-    theories: names; options: (theory or experiment, option) -> value. x, span: the axis and its range. y, y_span, order: the
-    other axis of the plane and its order parameter. show: observables. experiment, measured, seeds: what is measured.
+    theories: names; options: (theory or experiment, option) -> value. x, span: the axis and its
+    range. y, y_span, order: the other axis of the plane and its order parameter. show: observables.
+    experiment, measured, seeds: what is measured.
     """
 
     system: str
@@ -68,7 +78,7 @@ class PageState:
     seeds: int = 4
     log_y: bool = False
 
-    # -- what it stands for ----------------------------------------------------------------------------------------------
+    # -- what it stands for -----------------------------------------------------------------------
 
     @cached_property
     def opening(self) -> Opening:
@@ -102,7 +112,9 @@ class PageState:
     @property
     def along_integers(self) -> bool:
         """Whether x counts something."""
-        return self.x in self.knobs and self.knobs[self.x].whole and self.span[1] - self.span[0] >= 1
+        return (
+            self.x in self.knobs and self.knobs[self.x].whole and self.span[1] - self.span[0] >= 1
+        )
 
     @property
     def places(self) -> list[float]:
@@ -121,7 +133,7 @@ class PageState:
     def with_(self, **fields: Any) -> "PageState":
         return changed(self, **fields)
 
-    # -- as an address ---------------------------------------------------------------------------------------------------
+    # -- as an address ----------------------------------------------------------------------------
 
     @property
     def address(self) -> str:
@@ -130,31 +142,59 @@ class PageState:
         pairs += [("start", self.start)] if self.start else []
         pairs += [(f"f.{name}", text(value)) for name, value in self.changes.items()]
         pairs += [("theory", ",".join(self.theories))] if self.theories else []
-        pairs += [(f"o.{verb}.{option}", text(value)) for (verb, option), value in self.options.items()]
+        pairs += [
+            (f"o.{verb}.{option}", text(value)) for (verb, option), value in self.options.items()
+        ]
         pairs += [("x", f"{self.x}:{_range(self.span)}")] if self.x else []
         pairs += [("y", f"{self.y}:{_range(self.y_span)}")] if self.y else []
-        pairs += [(name, value) for name, value in (("order", self.order), ("show", ",".join(self.show))) if value]
+        pairs += [
+            (name, value)
+            for name, value in (("order", self.order), ("show", ",".join(self.show)))
+            if value
+        ]
         pairs += [("log", "y" if self.log_y else "")]
-        pairs += [("experiment", self.experiment), ("measured", str(self.measured)), ("seeds", str(self.seeds))]
+        pairs += [
+            ("experiment", self.experiment),
+            ("measured", str(self.measured)),
+            ("seeds", str(self.seeds)),
+        ]
         return "?" + urlencode(pairs, safe=":,.")
 
-    # -- taken away ------------------------------------------------------------------------------------------------------
+    # -- taken away -------------------------------------------------------------------------------
 
     def python(self) -> str:
-        """Python that computes what is seen: `curves[name]` for every theory, `measured` for the experiment."""
+        """Python that computes what is seen: `curves[name]` for every theory, `measured` for the
+        experiment.
+        """
         python = Python()
         try:
             system = f"system = {python(self.instance)}"
         except Unwritten:
             system = self._from_study()
-        called = {name: call(*unwrap(self.verb_with_options(name)), python) for name in self.theories}
+        called = {
+            name: call(*unwrap(self.verb_with_options(name)), python) for name in self.theories
+        }
         lines = [f"curves[{name!r}] = op.sweep({fn}, system, grid)" for name, fn in called.items()]
         if self.experiment:
             fn = call(*unwrap(self.verb_with_options(self.experiment)), python)
-            lines.append(f"measured = op.sweep({fn}, system, {{{self.x!r}: {self.places!r}}}, seeds={self.seeds})")
-        used = ["from functools import partial\n"] if any("partial(" in line for line in lines) else []
+            lines.append(
+                f"measured = op.sweep({fn}, system, {{{self.x!r}: {self.places!r}}}, seeds={self.seeds})"
+            )
+        used = (
+            ["from functools import partial\n"] if any("partial(" in line for line in lines) else []
+        )
         head = [*used, "import numpy as np\n", "import orderparam as op", *python.lines]
-        return "\n".join([*head, "", system, f"grid = {{{self.x!r}: {self._values()}}}", "curves = {}", *lines, ""])
+        return "\n".join(
+            [
+                *head,
+                "",
+                system,
+                f"grid = {{{self.x!r}: {self._values()}}}",
+                "curves = {}",
+                *lines,
+                "",
+            ]
+        )
 
     def _values(self) -> str:
         low, high, log = self.span
@@ -165,69 +205,115 @@ class PageState:
         opening = self.opening
         if not opening.study:
             raise Unwritten(f"{self.system} cannot be written out")
-        changes = ", ".join(f"{name!r}: {value!r}" for name, value in {**opening.fields, **self.changes}.items())
+        changes = ", ".join(
+            f"{name!r}: {value!r}" for name, value in {**opening.fields, **self.changes}.items()
+        )
         curve = f"study.build(**study.parameters())[{opening.position}].system"
         system = f'study = op.studies()["{opening.study}"]\nsystem = {curve}'
         return f"{system}.with_(**{{{changes}}})" if changes else system
 
     def commands(self) -> list[str]:
-        """One `orderparam solve` for every theory and the experiment. Raises `Unwritten` where words cannot say the system."""
+        """One `orderparam solve` for every theory and the experiment. Raises `Unwritten` where
+        words cannot say the system.
+        """
         return [_line(words) for words in self.words()]
 
     def words(self) -> list[list[str]]:
         """The arguments of the commands."""
         found = [self._solve(name, self._over()) for name in self.theories]
         if self.experiment:
-            found.append([*self._solve(self.experiment, f"{self.x}={text(self.places)}"), "--seeds", str(self.seeds)])
+            found.append(
+                [
+                    *self._solve(self.experiment, f"{self.x}={text(self.places)}"),
+                    "--seeds",
+                    str(self.seeds),
+                ]
+            )
         return found
 
     def _over(self) -> str:
-        return f"{self.x}={text(self.grid)}" if self.along_integers else f"{self.x}={_range(self.span, POINTS)}"
+        return (
+            f"{self.x}={text(self.grid)}"
+            if self.along_integers
+            else f"{self.x}={_range(self.span, POINTS)}"
+        )
 
     def _solve(self, name: str, over: str) -> list[str]:
-        known = {field: value for field, value in texts(verbs()[name], self.instance).items() if field != self.x}
+        known = {
+            field: value
+            for field, value in texts(verbs()[name], self.instance).items()
+            if field != self.x
+        }
         options = {option: text(value) for option, value in self.own_options(name).items()}
-        return ["solve", name, *(f"{key}={value}" for key, value in (known | options).items()), "--over", over]
+        return [
+            "solve",
+            name,
+            *(f"{key}={value}" for key, value in (known | options).items()),
+            "--over",
+            over,
+        ]
 
 
 def _range(span: Range, points: int | None = None) -> str:
     low, high, log = span
-    return ":".join([repr(low), repr(high), *([str(points)] if points else []), *(["log"] if log else [])])
+    return ":".join(
+        [repr(low), repr(high), *([str(points)] if points else []), *(["log"] if log else [])]
+    )
 
 
 def _line(words: Sequence[str]) -> str:
     return shlex.join(["orderparam", *words])
 
 
-# -- made from nothing, and from an address ----------------------------------------------------------------------------------
+# -- made from nothing, and from an address ------------------------------------------------------
 
 
 def opened(system: str, start: str = "") -> PageState:
-    """A system as it is first seen: as the table of starts says, or at a curve of a study. Raises `ValueError`."""
+    """A system as it is first seen: as the table of starts says, or at a curve of a study. Raises
+    `ValueError`.
+    """
     kind = kind_of(system)
     opening = opening_of(start) if start else first_opening(system)
     if type(opening.system) is not kind:
-        raise ValueError(f"start = {start!r} is of {system_name(type(opening.system))}, not of {system}")
+        raise ValueError(
+            f"start = {start!r} is of {system_name(type(opening.system))}, not of {system}"
+        )
     state = PageState(system, opening.name)
-    state = _as_tabled(state, opening.start) if opening.start is not None else _as_in_study(state, opening)
+    state = (
+        _as_tabled(state, opening.start)
+        if opening.start is not None
+        else _as_in_study(state, opening)
+    )
     y = next((name for name in beside(state) if name != state.x), "")
     if y:
         axis = state.knobs[y].axis
-        state = state.with_(y=y, y_span=(axis.low, axis.high, axis.log), order=state.show[0] if state.show else "")
+        state = state.with_(
+            y=y, y_span=(axis.low, axis.high, axis.log), order=state.show[0] if state.show else ""
+        )
     return state
 
 
 def beside(state: PageState) -> list[str]:
-    """The numbers whose sliders stand beside the figure: those that the table of starts names, else the first few."""
+    """The numbers whose sliders stand beside the figure: those that the table of starts names, else
+    the first few.
+    """
     start = state.opening.start
     others = [name for name in state.knobs if name != state.x]
-    return [name for name in start.knobs if name in state.knobs] if start is not None and start.knobs else others[:FEW]
+    return (
+        [name for name in start.knobs if name in state.knobs]
+        if start is not None and start.knobs
+        else others[:FEW]
+    )
 
 
 def is_start(state: PageState) -> bool:
-    """Whether a page shows what the table of starts has for its system, so that the stored figure is the one that is seen."""
+    """Whether a page shows what the table of starts has for its system, so that the stored figure
+    is the one that is seen.
+    """
     start = state.opening.start
-    return start is not None and state.with_(y="", y_span=(0.0, 1.0, False), order="", log_y=False) == _tabled(state.system)
+    return start is not None and state.with_(
+        y="", y_span=(0.0, 1.0, False), order="", log_y=False
+    ) == _tabled(state.system)
 
 
 @lru_cache(maxsize=256)
@@ -241,7 +327,9 @@ def _as_tabled(state: PageState, start: FirstFigure) -> PageState:
     x = known_name(name, state.knobs, "number")
     state = state.with_(
         theories=tuple(known_name(one, known, "theory") for one in start.theories),
-        experiment=known_name(start.experiment, experiments, "experiment") if start.experiment else "",
+        experiment=known_name(start.experiment, experiments, "experiment")
+        if start.experiment
+        else "",
         x=x,
         span=checked_range(state, x, words),
         measured=start.points,
@@ -251,25 +339,40 @@ def _as_tabled(state: PageState, start: FirstFigure) -> PageState:
     options = {}
     for verb, given in start.options.items():
         for option, value in given.items():
-            known_name(option, verbs()[known_name(verb, {**known, **experiments}, "theory")].options, "option")
+            known_name(
+                option,
+                verbs()[known_name(verb, {**known, **experiments}, "theory")].options,
+                "option",
+            )
             options[verb, option] = option_of(state, verb, option, text(value))
     state = state.with_(options=options)
-    return state.with_(show=tuple(known_name(one, observables(state), "observable") for one in start.show))
+    return state.with_(
+        show=tuple(known_name(one, observables(state), "observable") for one in start.show)
+    )
 
 
 def _as_in_study(state: PageState, opening: Opening) -> PageState:
     known, curve = theories_of(state.system), opening.curve
     verb, options = unwrap(curve.fn) if curve else (None, {})
     chosen = [verb.name] if isinstance(verb, Theory) and verb.name in known else _quickest(known)
-    words = {(verb.name, name): value for name, value in options.items() if _plain(value)} if isinstance(verb, Theory) else {}
+    words = (
+        {(verb.name, name): value for name, value in options.items() if _plain(value)}
+        if isinstance(verb, Theory)
+        else {}
+    )
     x = _axis_of(state)
     if x is None:
         raise ValueError(f"{state.system.rpartition('.')[2]} has no number that could be an axis")
     axis = state.knobs[x].axis
     values = [float(value) for value in curve.over.get(x, ())] if curve else []
-    span = (min(values), max(values), axis.log) if len(set(values)) > 2 else (axis.low, axis.high, axis.log)
+    span = (
+        (min(values), max(values), axis.log)
+        if len(set(values)) > 2
+        else (axis.low, axis.high, axis.log)
+    )
     state = state.with_(theories=tuple(chosen), options=words, x=x, span=span)
-    if values and not min(values) < state.value(x) < max(values):  # a study leaves what it sweeps at any number
+    # a study leaves what it sweeps at any number
+    if values and not min(values) < state.value(x) < max(values):
         middle = math.sqrt(span[0] * span[1]) if span[2] else (span[0] + span[1]) / 2
         with suppress(ValueError):
             state = taken(state, {x: state.knobs[x].neat(middle)})
@@ -278,8 +381,14 @@ def _as_in_study(state: PageState, opening: Opening) -> PageState:
 
 
 def _quickest(known: Mapping[str, Theory]) -> list[str]:
-    """The first theory that is compiled and needs no options; a host algorithm where there is no other."""
-    ready = [name for name, verb in known.items() if all(one.default is not one.empty for one in verb.options.values())]
+    """The first theory that is compiled and needs no options; a host algorithm where there is no
+    other.
+    """
+    ready = [
+        name
+        for name, verb in known.items()
+        if all(one.default is not one.empty for one in verb.options.values())
+    ]
     return [name for name in ready if known[name].traced][:1] or ready[:1]
 
 
@@ -290,12 +399,15 @@ def _plain(value: Any) -> bool:
 def _axis_of(state: PageState) -> str | None:
     curve = state.opening.curve
     over = [name for name, values in curve.over.items() if numeric(values)] if curve else []
-    return next((name for name in over if name in state.knobs), None) or next(iter(state.knobs), None)
+    return next((name for name in over if name in state.knobs), None) or next(
+        iter(state.knobs), None
+    )
 
 
 def taken(state: PageState, changes: Mapping[str, Any]) -> PageState:
-    """The state with these fields of the system changed. Raises `ValueError` for what the system refuses, and for sizes that
-    change the structure of the computation and are beyond `MOST` times those of the start."""
+    """The state with these fields of the system changed. Raises `ValueError` for what the system
+    refuses, and for sizes that change the structure of the computation and are beyond `MOST` times
+    those of the start."""
     first = {name: value for name, _, value in choices_of(state.opening.system)}
     for name, value in changes.items():
         _check_size(name, value, first.get(name))
@@ -304,8 +416,8 @@ def taken(state: PageState, changes: Mapping[str, Any]) -> PageState:
 
 
 def option_of(state: PageState, name: str, option: str, words: str) -> Any:
-    """The value of an option of a theory or experiment. Raises `ValueError` as the theory does, and for sizes beyond `MOST` times
-    its default or that of the study."""
+    """The value of an option of a theory or experiment. Raises `ValueError` as the theory does, and
+    for sizes beyond `MOST` times its default or that of the study."""
     verb = verbs()[name]
     value = read_option(verb, option, words)
     verb.accept(state.instance, {option: value})
@@ -322,7 +434,9 @@ def _check_size(name: str, value: Any, usual: Any) -> None:
         and is_number(value)
         and abs(value) > (most := MOST * max(usual, 5))
     ):
-        raise ValueError(f"{name} = {value}: must be at most {most} here; in Python there is no such limit")
+        raise ValueError(
+            f"{name} = {value}: must be at most {most} here; in Python there is no such limit"
+        )
 
 
 def observables(state: PageState) -> list[str]:
@@ -337,23 +451,34 @@ def observables(state: PageState) -> list[str]:
 
 def _first_shown(state: PageState) -> tuple[str, ...]:
     known = observables(state)
-    wanted = [name for name in find(state.opening.study).observables if name in known] if state.opening.study else []
+    wanted = (
+        [name for name in find(state.opening.study).observables if name in known]
+        if state.opening.study
+        else []
+    )
     return tuple((wanted or known)[:1])
 
 
 def _with_experiment(state: PageState) -> PageState:
-    """With the experiment of the start's study and the lengths of its quick runs; else the first that the system has."""
+    """With the experiment of the start's study and the lengths of its quick runs; else the first
+    that the system has.
+    """
     known = experiments_of(state.system)
     for curve in curves_of(state.opening.study) if state.opening.study else ():
         verb, options = unwrap(curve.fn)
         if type(curve.system) is type(state.opening.system) and verb.name in known:
-            own = {(verb.name, name): value for name, value in options.items() if _plain(value) and value is not None}
+            own = {
+                (verb.name, name): value
+                for name, value in options.items()
+                if _plain(value) and value is not None
+            }
             return state.with_(experiment=verb.name, options={**state.options, **own})
     return state.with_(experiment=next(iter(known), ""))
 
 
 def read(query: str) -> PageState:
-    """The state that an address holds. Raises `ValueError`, in one sentence, for what does not fit."""
+    """The state that an address holds. Raises `ValueError`, in one sentence, for what does not
+    fit."""
     if len(query) > LONGEST:
         raise ValueError(f"the address has {len(query)} characters: at most {LONGEST} are read")
     given = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True, max_num_fields=100))
@@ -369,16 +494,24 @@ def read(query: str) -> PageState:
         state = taken(state.with_(changes={}), changes)
     theory_names, experiment_names = theories_of(state.system), experiments_of(state.system)
     if "theory" in given:
-        names = tuple(dict.fromkeys(known_name(name, theory_names, "theory") for name in given["theory"].split(",")))[:SHOWN]
+        names = tuple(
+            dict.fromkeys(
+                known_name(name, theory_names, "theory") for name in given["theory"].split(",")
+            )
+        )[:SHOWN]
         state = state.with_(theories=names, show=())
     if given.get("experiment"):
-        state = state.with_(experiment=known_name(given["experiment"], experiment_names, "experiment"))
+        state = state.with_(
+            experiment=known_name(given["experiment"], experiment_names, "experiment")
+        )
     options = {}
     for key, value in given.items():
         if key.startswith("o."):
             name, _, option = key[2:].rpartition(".")
             verb = verbs()[known_name(name, {**theory_names, **experiment_names}, "theory")]
-            options[name, option] = option_of(state, name, known_name(option, verb.options, "option"), value)
+            options[name, option] = option_of(
+                state, name, known_name(option, verb.options, "option"), value
+            )
     if "theory" in given or "experiment" in given or options:
         state = state.with_(options=options)
     for letter in ("x", "y"):
@@ -387,8 +520,14 @@ def read(query: str) -> PageState:
             span = checked_range(state, known_name(name, state.knobs, "number"), rest)
             state = state.with_(**{letter: name, "span" if letter == "x" else "y_span": span})
     known = observables(state)
-    shown = tuple(known_name(name, known, "observable") for name in given["show"].split(","))[:SHOWN] if "show" in given else ()
-    state = state.with_(show=shown or tuple(name for name in state.show if name in known) or tuple(known[:1]))
+    shown = (
+        tuple(known_name(name, known, "observable") for name in given["show"].split(","))[:SHOWN]
+        if "show" in given
+        else ()
+    )
+    state = state.with_(
+        show=shown or tuple(name for name in state.show if name in known) or tuple(known[:1])
+    )
     state = state.with_(log_y=given["log"] == "y" if "log" in given else state.log_y)
     if "order" in given:
         state = state.with_(order=known_name(given["order"], known, "observable"))
@@ -402,7 +541,9 @@ def read(query: str) -> PageState:
 
 
 def checked_range(state: PageState, name: str, words: str) -> Range:
-    """The range "LOW:HIGH[:log]" of a number. Raises `ValueError` for one that the system does not take."""
+    """The range "LOW:HIGH[:log]" of a number. Raises `ValueError` for one that the system does not
+    take.
+    """
     low, high, *scale = (*words.split(":"), "", "")[: max(2, words.count(":") + 1)]
     over = {name: (_number(name, low), _number(name, high), *[word for word in scale if word])}
     (axis,) = axes_of(state.instance, over, 1, whole=True)
@@ -410,8 +551,13 @@ def checked_range(state: PageState, name: str, words: str) -> Range:
 
 
 def choices_words(state: PageState) -> dict[str, tuple[Any, Sequence[Any]]]:
-    """Every field that is no number -> its value, and the words that it may be (none: a whole number or a formula)."""
-    return {name: (value, _words(declaration)) for name, declaration, value in choices_of(state.opening.system)}
+    """Every field that is no number -> its value, and the words that it may be (none: a whole
+    number or a formula).
+    """
+    return {
+        name: (value, _words(declaration))
+        for name, declaration, value in choices_of(state.opening.system)
+    }
 
 
 def _words(declaration: Any) -> tuple[str, ...]:

@@ -39,13 +39,21 @@ def verbs() -> dict[str, Verb]:
 @functools.cache
 def theories_of(system: str) -> dict[str, Theory]:
     """The theories that take this system."""
-    return {name: verb for name, verb in verbs().items() if isinstance(verb, Theory) and _takes(verb, system)}
+    return {
+        name: verb
+        for name, verb in verbs().items()
+        if isinstance(verb, Theory) and _takes(verb, system)
+    }
 
 
 @functools.cache
 def experiments_of(system: str) -> dict[str, Experiment]:
     """The experiments that take this system."""
-    return {name: verb for name, verb in verbs().items() if isinstance(verb, Experiment) and _takes(verb, system)}
+    return {
+        name: verb
+        for name, verb in verbs().items()
+        if isinstance(verb, Experiment) and _takes(verb, system)
+    }
 
 
 def _takes(verb: Verb, system: str) -> bool:
@@ -54,20 +62,34 @@ def _takes(verb: Verb, system: str) -> bool:
 
 def is_whole(declaration: Declaration) -> bool:
     """Whether a field counts something, so that an experiment asks for a whole number."""
-    return declaration.integer or int in declaration.annotations or declaration.meaning.startswith(("number of", "dimension"))
+    return (
+        declaration.integer
+        or int in declaration.annotations
+        or declaration.meaning.startswith(("number of", "dimension"))
+    )
 
 
 def bounds(declaration: Declaration) -> tuple[float | None, float | None]:
     """The least and the largest value allowed, or what it must stay above or below."""
-    low = next((x for x in (declaration.limits["minimum"], declaration.limits["above"]) if x is not None), None)
-    high = next((x for x in (declaration.limits["maximum"], declaration.limits["below"]) if x is not None), None)
+    low = next(
+        (x for x in (declaration.limits["minimum"], declaration.limits["above"]) if x is not None),
+        None,
+    )
+    high = next(
+        (x for x in (declaration.limits["maximum"], declaration.limits["below"]) if x is not None),
+        None,
+    )
     return low, high
 
 
 def needed(kind: type[Record]) -> dict[str, Declaration]:
     """Its fields without a default."""
     fields = kind.__dataclass_fields__
-    return {name: one for name, one in declarations(kind).items() if fields[name].default is dataclasses.MISSING}
+    return {
+        name: one
+        for name, one in declarations(kind).items()
+        if fields[name].default is dataclasses.MISSING
+    }
 
 
 def numbers_of(record: Any, path: str = "") -> Iterator[tuple[str, Declaration, float]]:
@@ -81,18 +103,24 @@ def numbers_of(record: Any, path: str = "") -> Iterator[tuple[str, Declaration, 
 
 
 def choices_of(record: Any, path: str = "") -> Iterator[tuple[str, Declaration, Any]]:
-    """Dotted name, declaration and value of every field that is no number and that a menu or a whole number can change."""
+    """Dotted name, declaration and value of every field that is no number and that a menu or a
+    whole number can change.
+    """
     for name, declaration in declarations(record).items():
         value = getattr(record, name)
         if declaration.kind == "part" and isinstance(value, Record):
             yield from choices_of(value, f"{path}{name}.")
-        elif declaration.choices or (declaration.kind == "structure" and isinstance(value, bool | int | str)):
+        elif declaration.choices or (
+            declaration.kind == "structure" and isinstance(value, bool | int | str)
+        ):
             yield path + name, declaration, value
 
 
 def title_of(name: str) -> str:
     """The class of a system in words: "MeanFieldMagnet" becomes "Mean field magnet"."""
-    spaced = "".join(f" {c.lower()}" if c.isupper() and i else c for i, c in enumerate(name.rpartition(".")[2]))
+    spaced = "".join(
+        f" {c.lower()}" if c.isupper() and i else c for i, c in enumerate(name.rpartition(".")[2])
+    )
     return spaced.strip()
 
 

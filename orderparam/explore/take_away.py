@@ -9,13 +9,22 @@ from orderparam.explore.curves import COURSE, CurveLook, spoken
 
 
 def table(curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, x: str) -> str:
-    """All numbers that are drawn, as CSV: one line for a point of a theory or a run of an experiment."""
+    """All numbers that are drawn, as CSV: one line for a point of a theory or a run of an
+    experiment.
+    """
     import pandas as pd
 
     parts = []
-    for name, data in (*curves.items(), *(((measured.attrs["label"], measured),) if measured is not None else ())):
+    for name, data in (
+        *curves.items(),
+        *(((measured.attrs["label"], measured),) if measured is not None else ()),
+    ):
         rows = {dim: data[dim].values for dim in data["status"].dims}
-        wide = [key for key in data.data_vars if data[key].dims == data["status"].dims and key != "seconds"]
+        wide = [
+            key
+            for key in data.data_vars
+            if data[key].dims == data["status"].dims and key != "seconds"
+        ]
         frame = data[wide].to_dataframe().reset_index()
         for key in data.data_vars:
             if key not in wide and key != "seconds" and set(rows) <= set(data[key].dims):
@@ -28,7 +37,11 @@ def table(curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, x: str)
 
 
 def picture(
-    curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, looks: Sequence[CurveLook], dark: bool, kind: str
+    curves: Mapping[str, xr.Dataset],
+    measured: xr.Dataset | None,
+    looks: Sequence[CurveLook],
+    dark: bool,
+    kind: str,
 ) -> bytes:
     """What is drawn, by matplotlib in the house style, as "png" or "pdf"."""
     import matplotlib.pyplot as plt
@@ -40,7 +53,10 @@ def picture(
         found[spoken(measured.attrs["label"])] = measured
     first = looks[0]
     log = ("x" if first.log_x else "") + ("y" if first.log_y else "")
-    panels = [Panel(first.x, one.observable, log=log, where=_first_entry(found, one.observable)) for one in looks]
+    panels = [
+        Panel(first.x, one.observable, log=log, where=_first_entry(found, one.observable))
+        for one in looks
+    ]
     with house_style(dark):
         made = figure_of(labelled(found), panels)
         out = io.BytesIO()
@@ -50,6 +66,12 @@ def picture(
 
 
 def _first_entry(found: Mapping[str, xr.Dataset], observable: str) -> dict[str, int]:
-    """Of an observable with dimensions of its own a printed figure shows the first entry, of a course in time the last."""
+    """Of an observable with dimensions of its own a printed figure shows the first entry, of a
+    course in time the last.
+    """
     data = next(data for data in found.values() if observable in data)
-    return {str(dim): -1 if dim in COURSE else 0 for dim in data[observable].dims if dim not in data["status"].dims}
+    return {
+        str(dim): -1 if dim in COURSE else 0
+        for dim in data[observable].dims
+        if dim not in data["status"].dims
+    }

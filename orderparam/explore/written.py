@@ -54,18 +54,25 @@ class Python:
 
     @property
     def lines(self) -> list[str]:
-        return [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(self.imports.items())]
+        return [
+            f"from {module} import {', '.join(sorted(names))}"
+            for module, names in sorted(self.imports.items())
+        ]
 
 
 def _above(module: str) -> list[str]:
-    """The packages a module stands in, the outermost below `orderparam.systems` or `orderparam` first."""
+    """The packages a module stands in, the outermost below `orderparam.systems` or `orderparam`
+    first.
+    """
     parts = module.split(".")
     first = 3 if parts[:2] == ["orderparam", "systems"] else 2
     return [".".join(parts[:n]) for n in range(first, len(parts))]
 
 
 def texts(verb: Verb, system: Any) -> dict[str, str]:
-    """Field -> text, as `orderparam solve` reads it. Raises `Unwritten` where it would not read the same system."""
+    """Field -> text, as `orderparam solve` reads it. Raises `Unwritten` where it would not read the
+    same system.
+    """
     found = dict(_texts(system, ""))
     try:
         again, _ = read(verb, found, {})
@@ -97,11 +104,15 @@ def text(value: Any) -> str:
 
 
 def _given(record: Any) -> dict[str, Any]:
-    """The fields that are not at their default, as what one writes for them; a test of the whole is that it makes the same."""
+    """The fields that are not at their default, as what one writes for them; a test of the whole is
+    that it makes the same.
+    """
     written: dict[str, Any] = {}
     for name in declarations(record):
         field, value = record.__dataclass_fields__[name], getattr(record, name)
-        if field.default is not dataclasses.MISSING and _is_default(record, name, field.default, value):
+        if field.default is not dataclasses.MISSING and _is_default(
+            record, name, field.default, value
+        ):
             continue
         written[name] = _plain(name, value)
     try:
@@ -117,7 +128,9 @@ def _is_default(record: Any, name: str, default: Any, value: Any) -> bool:
     if is_number(value) and is_number(default):
         return float(value) == float(default)
     try:
-        return bool(eqx.tree_equal(as_arrays(declarations(record)[name](default)), as_arrays(value)))
+        return bool(
+            eqx.tree_equal(as_arrays(declarations(record)[name](default)), as_arrays(value))
+        )
     except (ValueError, TypeError):
         return False
 
@@ -140,7 +153,11 @@ def _plain(name: str, value: Any) -> Any:
 def call(fn: Any, options: Mapping[str, Any], python: Python) -> str:
     """A theory or experiment with its options, as Python."""
     name = python.name(fn)
-    return f"partial({name}, {', '.join(f'{key}={value!r}' for key, value in options.items())})" if options else name
+    return (
+        f"partial({name}, {', '.join(f'{key}={value!r}' for key, value in options.items())})"
+        if options
+        else name
+    )
 
 
 def room(system: Any) -> str:

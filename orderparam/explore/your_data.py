@@ -1,4 +1,6 @@
-"""A person's own rows: the forecast of their learning curve, and how it moves with the network that learns."""
+"""A person's own rows: the forecast of their learning curve, and how it moves with the network that
+learns.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,7 +33,9 @@ WIDTHS = (10, 10_000)
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What a forecast is of. ridge: None for the best one. width: None for a network of infinite width."""
+    """What a forecast is of. ridge: None for the best one. width: None for a network of infinite
+    width.
+    """
 
     problem: Problem
     activation: str
@@ -45,7 +49,9 @@ class Asked:
 
 
 def forecast_of(asked: Asked) -> Forecast:
-    return forecast_problem(asked.problem, arch=asked.arch, ridge=asked.ridge, orders=ORDERS, compare=False)
+    return forecast_problem(
+        asked.problem, arch=asked.arch, ridge=asked.ridge, orders=ORDERS, compare=False
+    )
 
 
 def gain_of_width(asked: Asked, forecast: Forecast) -> str:
@@ -59,7 +65,12 @@ def gain_of_width(asked: Asked, forecast: Forecast) -> str:
     targets = Targets(problem.task, np.arange(len(rows)), problem.targets[rows])
     assert asked.width is not None
     report = predict_width(
-        data, targets, [asked.width], temperature=forecast.ridge, depth=asked.depth, activation=asked.activation
+        data,
+        targets,
+        [asked.width],
+        temperature=forecast.ridge,
+        depth=asked.depth,
+        activation=asked.activation,
     )
     return f"At width {asked.width:g}: {report.attrs['verdict']}"
 
@@ -67,22 +78,40 @@ def gain_of_width(asked: Asked, forecast: Forecast) -> str:
 class YourData:
     """The page of a person's own rows. post: runs a function in the page's own thread."""
 
-    def __init__(self, folder: Path, dark: bool, post: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(
+        self, folder: Path, dark: bool, post: Callable[[Callable[[], None]], None]
+    ) -> None:
         self._folder, self._dark, self._post = folder, dark, post
         self._problem: Problem | None = None
         self._latest = Latest(self._work)
         wide = {"sizing_mode": "stretch_width"}
         self.upload = pn.widgets.FileInput(accept=",".join(KINDS), name="a file of yours", **wide)
-        self.file = Menu(name="or one in the explorer's folder", options=["", *files(folder)], **wide)
-        self.target = pn.widgets.TextInput(name="column to predict (empty: y, or the last)", max_length=80, **wide)
-        self.activation = pn.widgets.Select(name="activation", options=list(ACTIVATIONS), value="relu", **wide)
-        self.depth = pn.widgets.IntInput(name="hidden layers", value=1, start=1, end=DEEPEST, **wide)
+        self.file = Menu(
+            name="or one in the explorer's folder", options=["", *files(folder)], **wide
+        )
+        self.target = pn.widgets.TextInput(
+            name="column to predict (empty: y, or the last)", max_length=80, **wide
+        )
+        self.activation = pn.widgets.Select(
+            name="activation", options=list(ACTIVATIONS), value="relu", **wide
+        )
+        self.depth = pn.widgets.IntInput(
+            name="hidden layers", value=1, start=1, end=DEEPEST, **wide
+        )
         self.best = pn.widgets.Checkbox(name="the best ridge (leave-one-out)", value=True)
-        self.ridge = Slider(label="ridge", meaning="beside the Gram matrix", position=STEPS // 2, steps=STEPS, **wide)
+        self.ridge = Slider(
+            label="ridge",
+            meaning="beside the Gram matrix",
+            position=STEPS // 2,
+            steps=STEPS,
+            **wide,
+        )
         self.width = pn.widgets.TextInput(name="width (empty: infinite)", max_length=8, **wide)
         self.status = pn.pane.HTML("", **wide)
         self.words = pn.pane.HTML("", **wide)
-        self._curve, self._marks = (ColumnDataSource({"x": [], "y": [], "low": [], "high": []}) for _ in range(2))
+        self._curve, self._marks = (
+            ColumnDataSource({"x": [], "y": [], "low": [], "high": []}) for _ in range(2)
+        )
         self.figure = self._figure()
         for one in (self.activation, self.depth, self.best, self.width):
             one.param.watch(lambda _: self.ask(), "value")
@@ -93,7 +122,9 @@ class YourData:
             one.param.watch(lambda _: self.read(), "value")
         controls = pn.Column(
             self.upload,
-            pn.pane.HTML(f"<small>{', '.join(KINDS)}; at most {LARGEST // 2**20} MB; it stays on this machine.</small>"),
+            pn.pane.HTML(
+                f"<small>{', '.join(KINDS)}; at most {LARGEST // 2**20} MB; it stays on this machine.</small>"
+            ),
             self.file,
             self.target,
             self.activation,
@@ -106,17 +137,29 @@ class YourData:
             **wide,
         )
         plot = pn.pane.Bokeh(self.figure, **wide)
-        result = pn.Column(self.status, plot, self.words, min_width=290, styles={"flex": "3 1 420px"}, **wide)
+        result = pn.Column(
+            self.status, plot, self.words, min_width=290, styles={"flex": "3 1 420px"}, **wide
+        )
         self.view = pn.FlexBox(controls, result, flex_wrap="wrap", align_items="flex-start", **wide)
 
     def _figure(self) -> Any:
-        plot = plain_figure(True, True, self._dark, "training examples $$n$$", "error / variance of the target")
-        band = plot.varea("x", "low", "high", source=self._curve, fill_color=COLOURS[0], fill_alpha=0.18)
+        plot = plain_figure(
+            True, True, self._dark, "training examples $$n$$", "error / variance of the target"
+        )
+        band = plot.varea(
+            "x", "low", "high", source=self._curve, fill_color=COLOURS[0], fill_alpha=0.18
+        )
         line = plot.line("x", "y", source=self._curve, line_color=COLOURS[0], line_width=2.2)
         bars = plot.segment("x", "low", "x", "high", source=self._marks, line_color=INK[self._dark])
         ink = {"fill_color": INK[self._dark], "line_color": PAPER[self._dark]}
         marks = plot.scatter("x", "y", source=self._marks, size=7, **ink)
-        self._now = Span(dimension="height", line_color=INK[self._dark], line_alpha=0.4, line_dash="dotted", visible=False)
+        self._now = Span(
+            dimension="height",
+            line_color=INK[self._dark],
+            line_alpha=0.4,
+            line_dash="dotted",
+            visible=False,
+        )
         plot.add_layout(self._now)
         items = [
             LegendItem(label="predicted, 95 % interval", renderers=[line, band]),
@@ -166,9 +209,13 @@ class YourData:
             except ValueError:
                 width = np.nan
             if not WIDTHS[0] <= width <= WIDTHS[1]:
-                self._say(f"width = {self.width.value}: must be a number from {WIDTHS[0]} to {WIDTHS[1]}")
+                self._say(
+                    f"width = {self.width.value}: must be a number from {WIDTHS[0]} to {WIDTHS[1]}"
+                )
                 return
-        asked = Asked(self._problem, self.activation.value, int(self.depth.value or 1), ridge, width)
+        asked = Asked(
+            self._problem, self.activation.value, int(self.depth.value or 1), ridge, width
+        )
         self._say(f"{asked.arch}: learning {len(self._problem.inputs)} rows ...")
         self._latest.ask(asked)
 
@@ -199,14 +246,23 @@ class YourData:
         mean, error = (one.values for one in estimate(found.measured, "test_error"))
         error = np.nan_to_num(error)
         low = np.maximum(mean - error, 1e-3 * mean)
-        self._marks.data = {"x": found.measured["n_train"].values, "y": mean, "low": low, "high": mean + error}
+        self._marks.data = {
+            "x": found.measured["n_train"].values,
+            "y": mean,
+            "low": low,
+            "high": mean + error,
+        }
         self._now.update(location=found.examples, visible=True)
         rows = []
         for times in (1, 2, 10, 100):
             value, low, high = found.at(times * found.examples)
-            rows.append(f"<tr><td>{times * found.examples}</td><td>{value:.4g}</td><td>{low:.3g} to {high:.3g}</td></tr>")
+            rows.append(
+                f"<tr><td>{times * found.examples}</td><td>{value:.4g}</td><td>{low:.3g} to {high:.3g}</td></tr>"
+            )
         last = with_error(float(mean[-1]), float(error[-1])) if error[-1] else f"{mean[-1]:.4g}"
-        notes = "".join(f"<li>{escape(note)}</li>" for note in (*found.notes, *([more] if more else [])))
+        notes = "".join(
+            f"<li>{escape(note)}</li>" for note in (*found.notes, *([more] if more else []))
+        )
         self.words.object = (
             f"<p>{escape(found.problem.name)}, {escape(found.problem.task)}: {found.examples} rows. "
             f"Ridge {found.ridge:.3g}; leave-one-out error {found.leave_one_out:.4g}; last measured {last}. "
@@ -214,7 +270,9 @@ class YourData:
             f"<table><caption>forecast</caption><tr><th scope=col>rows</th><th scope=col>error</th><th scope=col>95 %</th></tr>"
             f"{''.join(rows)}</table><ul>{notes}</ul>"
         )
-        self._say(f"{found.arch}: error falls as n^-{found.exponent():.2f} over the next decade of rows")
+        self._say(
+            f"{found.arch}: error falls as n^-{found.exponent():.2f} over the next decade of rows"
+        )
 
     def _say(self, words: str) -> None:
         self.status.object = f'<p role="status" aria-live="polite">{escape(words)}</p>'

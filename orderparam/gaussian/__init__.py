@@ -1,4 +1,6 @@
-"""Gaussian calculus: activation functions with their averages over Gaussian fields, Hermite polynomials, quadrature."""
+"""Gaussian calculus: activation functions with their averages over Gaussian fields, Hermite
+polynomials, quadrature.
+"""
 
 from orderparam.gaussian.activations import Activation, activation, activation_names
 from orderparam.gaussian.hermite import hermite, hermite_coefficients

@@ -1,4 +1,6 @@
-"""The catalogue of activation functions: a name, a Python function or an `Activation` -> the `Activation`."""
+"""The catalogue of activation functions: a name, a Python function or an `Activation` -> the
+`Activation`.
+"""
 
 import dataclasses
 import re
@@ -34,29 +36,41 @@ _INSTANCES: dict[str, Activation] = {
 
 
 def activation_names() -> list[str]:
-    """Every name that `activation` knows, with its parameters: `erf`, `leaky_relu(negative_slope, positive_slope)`, ..."""
-    families = [f"{name}({', '.join(_fields(kind))})" if _fields(kind) else name for name, kind in _FAMILIES.items()]
+    """Every name that `activation` knows, with its parameters: `erf`, `leaky_relu(negative_slope,
+    positive_slope)`, ...
+    """
+    families = [
+        f"{name}({', '.join(_fields(kind))})" if _fields(kind) else name
+        for name, kind in _FAMILIES.items()
+    ]
     return sorted([*families, *_INSTANCES])
 
 
 def activation(which: str | Activation | Callable[..., Any], **parameters: Any) -> Activation:
     """The `Activation` called `which`.
 
-    which: a name, with parameters in brackets if it has any: `"relu"`, `"leaky_relu(0.1)"`, `"leaky_relu(negative_slope=0.1)"`,
-        `"hermite(3)"`, `"polynomial(0, 1, 0, 0.5)"` (coefficients of 1, z, z^2, z^3); or an elementwise function that JAX can
-        trace, with `kinks=` (where it is not smooth), `name=` and `parity=`; or an `Activation`, which is returned as it is.
+    which: a name, with parameters in brackets if it has any: `"relu"`, `"leaky_relu(0.1)"`,
+    `"leaky_relu(negative_slope=0.1)"`,
+        `"hermite(3)"`, `"polynomial(0, 1, 0, 0.5)"` (coefficients of 1, z, z^2, z^3); or an
+        elementwise function that JAX can trace, with `kinks=` (where it is not smooth), `name=` and
+        `parity=`; or an `Activation`, which is returned as it is.
     parameters: the same parameters by name.
 
-    Raises `ValueError` for an unknown name (with the nearest one), an unknown, missing or repeated parameter, or a wrong value.
+    Raises `ValueError` for an unknown name (with the nearest one), an unknown, missing or repeated
+    parameter, or a wrong value.
     """
     if isinstance(which, Activation):
         if parameters:
-            raise ValueError(f"activation {which.name!r} is complete: it takes no parameter {', '.join(parameters)}")
+            raise ValueError(
+                f"activation {which.name!r} is complete: it takes no parameter {', '.join(parameters)}"
+            )
         return which
     if callable(which):
         unknown = [name for name in parameters if name not in ("name", "kinks", "parity")]
         if unknown:
-            raise ValueError(f"a function has no parameter {unknown[0]!r}{nearest(unknown[0], ['name', 'kinks', 'parity'])}")
+            raise ValueError(
+                f"a function has no parameter {unknown[0]!r}{nearest(unknown[0], ['name', 'kinks', 'parity'])}"
+            )
         return Numerical(which, **parameters)
     if not isinstance(which, str):
         raise ValueError(f"activation = {which!r}: must be a name, a function or an Activation")
@@ -86,7 +100,9 @@ def _parse(text: str) -> tuple[str, list[float | int], dict[str, float | int]]:
     """`"name(1, key=2)"` -> name, [1], {key: 2}."""
     match = re.fullmatch(r"\s*([^()\s]+)\s*(?:\(([^()]*)\))?\s*", text)
     if match is None:
-        raise ValueError(f"activation {text!r}: must be a name, or a name with numbers in brackets such as 'leaky_relu(0.1)'")
+        raise ValueError(
+            f"activation {text!r}: must be a name, or a name with numbers in brackets such as 'leaky_relu(0.1)'"
+        )
     values: list[float | int] = []
     named: dict[str, float | int] = {}
     for part in (match[2] or "").split(",") if (match[2] or "").strip() else []:
@@ -109,11 +125,15 @@ def _build(name: str, values: list[float | int], named: dict[str, Any]) -> Activ
         return _INSTANCES[name]
     unknown = [key for key in named if key not in fields]
     if unknown:
-        raise ValueError(f"activation {name!r} has no parameter {unknown[0]!r}{nearest(unknown[0], fields)}")
+        raise ValueError(
+            f"activation {name!r} has no parameter {unknown[0]!r}{nearest(unknown[0], fields)}"
+        )
     if kind is Polynomial and "coefficients" not in named:
         named, values = {"coefficients": values}, []
     if len(values) > len(fields):
-        raise ValueError(f"activation {name!r} takes {len(fields)} parameters ({', '.join(fields)}), not {len(values)}")
+        raise ValueError(
+            f"activation {name!r} takes {len(fields)} parameters ({', '.join(fields)}), not {len(values)}"
+        )
     repeated = [key for key in fields[: len(values)] if key in named]
     if repeated:
         raise ValueError(f"activation {name!r}: {repeated[0]} is given twice")

@@ -1,6 +1,8 @@
-"""Activations with a kink or a jump at the origin; their two-point functions are the arc-cosine kernels of Cho and Saul (2009).
+"""Activations with a kink or a jump at the origin; their two-point functions are the arc-cosine
+kernels of Cho and Saul (2009).
 
-theta is the angle between the two pre-activations, cos(theta) = c / sqrt(ab), and S = sqrt(ab - c^2).
+theta is the angle between the two pre-activations, cos(theta) = c / sqrt(ab), and S = sqrt(ab -
+c^2).
 """
 
 import abc
@@ -29,15 +31,19 @@ def _relu_two_point(a: Array, c: Array, b: Array) -> Array:
 
 @_relu_two_point.defjvp
 def _(primals, tangents):
-    # dF/dc = (pi - theta)/(2 pi), dF/da = S/(4 pi a): the infinite derivatives of S and theta cancel.
+    # dF/dc = (pi - theta)/(2 pi), dF/da = S/(4 pi a): the infinite derivatives of S and theta
+    # cancel.
     (a, c, b), (da, dc, db) = primals, tangents
     s = sine(a, c, b) / (4 * np.pi)
     safe_a, safe_b = jnp.where(a > 0, a, 1.0), jnp.where(b > 0, b, 1.0)
-    return _relu_two_point(a, c, b), _both_positive(a, c, b) * dc + s / safe_a * da + s / safe_b * db
+    return _relu_two_point(a, c, b), _both_positive(
+        a, c, b
+    ) * dc + s / safe_a * da + s / safe_b * db
 
 
 class _PiecewiseLinear(Activation):
-    """phi(z) = t z for z > 0, s z for z < 0:  F = (t - s)^2 [S + (pi - theta) c] / (2 pi) + s t c."""
+    """phi(z) = t z for z > 0, s z for z < 0:  F = (t - s)^2 [S + (pi - theta) c] / (2 pi) + s t
+    c."""
 
     kinks: ClassVar[tuple[float, ...]] = (0.0,)
 
@@ -70,8 +76,9 @@ class _PiecewiseLinear(Activation):
 class Relu(_PiecewiseLinear):
     """phi(z) = max(z, 0):  F = [S + (pi - theta) c] / (2 pi),  dF/dc = (pi - theta) / (2 pi).
 
-    The gradient of F with respect to a variance that vanishes is taken as 0. At c = ±sqrt(ab) the derivatives of dF/dc are
-    infinite one by one and are taken as 0: exact along a = b = c, and for d^2 F(|x|^2, x.y, |y|^2) / dx dy at x = y.
+    The gradient of F with respect to a variance that vanishes is taken as 0. At c = ±sqrt(ab) the
+    derivatives of dF/dc are infinite one by one and are taken as 0: exact along a = b = c, and for
+    d^2 F(|x|^2, x.y, |y|^2) / dx dy at x = y.
     """
 
     family: ClassVar[str] = "relu"
@@ -87,7 +94,8 @@ class Abs(_PiecewiseLinear):
 
 
 class LeakyRelu(_PiecewiseLinear):
-    """phi(z) = positive_slope z for z > 0, negative_slope z for z < 0. Derivatives at the edges: see `Relu`.
+    """phi(z) = positive_slope z for z > 0, negative_slope z for z < 0. Derivatives at the edges:
+    see `Relu`.
 
     Raises `ValueError` for a slope that is not a finite number.
     """
@@ -102,7 +110,9 @@ class LeakyRelu(_PiecewiseLinear):
 
 
 class _TwoValued(Activation):
-    """phi(z) = low for z < 0, high for z > 0, and half way at 0:  F = (high - low)^2 (pi - theta)/(2 pi) + low high."""
+    """phi(z) = low for z < 0, high for z > 0, and half way at 0:  F = (high - low)^2 (pi -
+    theta)/(2 pi) + low high.
+    """
 
     kinks: ClassVar[tuple[float, ...]] = (0.0,)
 
@@ -125,12 +135,17 @@ class _TwoValued(Activation):
     def two_point_derivative(self, a: Entry, c: Entry, b: Entry) -> Average:
         low, high = self.values
         s = sine(*as_covariance(a, c, b))
-        return (high - low) ** 2 / (2 * np.pi) * jnp.where(s > 0, 1 / jnp.where(s > 0, s, 1.0), jnp.inf)
+        return (
+            (high - low) ** 2
+            / (2 * np.pi)
+            * jnp.where(s > 0, 1 / jnp.where(s > 0, s, 1.0), jnp.inf)
+        )
 
 
 class Sign(_TwoValued):
-    """phi(z) = sign(z):  F = (2/pi) asin(rho),  dF/dc = 2 / (pi S), infinite on c = ±sqrt(ab): `two_point_derivative` returns
-    inf there, and the gradient of `two_point` takes it as 0, which is exact along a = b = c.
+    """phi(z) = sign(z):  F = (2/pi) asin(rho),  dF/dc = 2 / (pi S), infinite on c = ±sqrt(ab):
+    `two_point_derivative` returns inf there, and the gradient of `two_point` takes it as 0, which
+    is exact along a = b = c.
     """
 
     family: ClassVar[str] = "sign"
@@ -139,7 +154,9 @@ class Sign(_TwoValued):
 
 
 class Step(_TwoValued):
-    """phi(z) = 1 for z > 0, 0 for z < 0, 1/2 at 0:  F = (pi - theta) / (2 pi),  dF/dc = 1 / (2 pi S): see `Sign`."""
+    """phi(z) = 1 for z > 0, 0 for z < 0, 1/2 at 0:  F = (pi - theta) / (2 pi),  dF/dc = 1 / (2 pi
+    S): see `Sign`.
+    """
 
     family: ClassVar[str] = "step"
     values: ClassVar[tuple[float, float]] = (0.0, 1.0)

@@ -1,8 +1,8 @@
-"""Activations built from the error function; their two-point functions are arcsines (Williams 1998, "Computation with infinite
-neural networks", eq. 11).
+"""Activations built from the error function; their two-point functions are arcsines (Williams 1998,
+"Computation with infinite neural networks", eq. 11).
 
-erf(z/sqrt2) is the mean of sign(z + noise) over unit Gaussian noise: its kernel is the kernel of sign with a and b increased
-by one, and never degenerates.
+erf(z/sqrt2) is the mean of sign(z + noise) over unit Gaussian noise: its kernel is the kernel of
+sign with a and b increased by one, and never degenerates.
 """
 
 from typing import ClassVar
@@ -28,7 +28,8 @@ class Erf(Activation):
         return erf(self.gain * jnp.asarray(z, jnp.float64))
 
     def two_point(self, a: Entry, c: Entry, b: Entry) -> Average:
-        # asin(x / sqrt(x^2 + D)) = atan2(x, sqrt(D)), x = sc, D = (1+sa)(1+sb) - (sc)^2 >= 1, s = 2 gain^2
+        # asin(x / sqrt(x^2 + D)) = atan2(x, sqrt(D)), x = sc, D = (1+sa)(1+sb) - (sc)^2 >= 1, s = 2
+        # gain^2
         a, c, b = as_covariance(a, c, b)
         return 2 / np.pi * jnp.arctan2(self._s * c, jnp.sqrt(self._discriminant(a, c, b)))
 
@@ -53,14 +54,17 @@ class ErfScaled(Erf):
 
 
 class ErfGain(Erf):
-    """phi(z) = erf(gain z):  F = (2/pi) asin( s c / sqrt((1+sa)(1+sb)) ), s = 2 gain^2. By name: `erf_gain(2)`."""
+    """phi(z) = erf(gain z):  F = (2/pi) asin( s c / sqrt((1+sa)(1+sb)) ), s = 2 gain^2. By name:
+    `erf_gain(2)`.
+    """
 
     family: ClassVar[str] = "erf_gain"
     gain: float = parameter("factor of the argument", default=1.0)  # type: ignore[misc]
 
 
 class Gelu(Activation):
-    """phi(z) = z Phi(z) with the standard normal distribution function Phi = (1 + erf(z/sqrt2))/2 (Hendrycks and Gimpel 2016).
+    """phi(z) = z Phi(z) with the standard normal distribution function Phi = (1 + erf(z/sqrt2))/2
+    (Hendrycks and Gimpel 2016).
 
     F = c [1/4 + asin(r)/(2 pi)] + [ab - c^2 + c^2/(1+a) + c^2/(1+b)] / (2 pi sqrt D),
     D = (1+a)(1+b) - c^2, r = c / sqrt((1+a)(1+b))   (Tsuchida, Pearce, van der Heide, Roosta and Gallagher 2021).

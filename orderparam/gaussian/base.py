@@ -1,7 +1,8 @@
-"""What every activation function phi can do: its value, and its averages over Gaussian pre-activations.
+"""What every activation function phi can do: its value, and its averages over Gaussian
+pre-activations.
 
-An infinitely wide layer sees phi only through such averages: the two-point function F(a, c, b) = E phi(u) phi(v), the Hermite
-coefficients, the moments.
+An infinitely wide layer sees phi only through such averages: the two-point function F(a, c, b) = E
+phi(u) phi(v), the Hermite coefficients, the moments.
 """
 
 import abc
@@ -33,9 +34,10 @@ class Activation(Record):
 
     Subclasses give `__call__`, `two_point`, and whatever else they know in closed form.
 
-    Real parameters (slopes, coefficients) are leaves, so that one can differentiate with respect to them; degrees, kinks, names
-    and Python functions are static. Built from Python numbers an activation is hashable and compares by value, so that a
-    system may also hold it as static structure.
+    Real parameters (slopes, coefficients) are leaves, so that one can differentiate with respect to
+    them; degrees, kinks, names and Python functions are static. Built from Python numbers an
+    activation is hashable and compares by value, so that a system may also hold it as static
+    structure.
 
     All inputs are taken to float64; all functions are elementwise and broadcast.
     """
@@ -65,26 +67,34 @@ class Activation(Record):
         """phi(z), elementwise."""
 
     def derivative(self, z: Points) -> Values:
-        """phi'(z), elementwise; at a kink the mean of both sides, at a jump the regular part (no delta function)."""
+        """phi'(z), elementwise; at a kink the mean of both sides, at a jump the regular part (no
+        delta function).
+        """
         z = jnp.asarray(z, jnp.float64)
         return jax.jvp(self.__call__, (z,), (jnp.ones_like(z),))[1]
 
     @abc.abstractmethod
     def two_point(self, a: Entry, c: Entry, b: Entry) -> Average:
-        """F(a, c, b) = E phi(u) phi(v) with (u, v) ~ N(0, [[a, c], [c, b]]), elementwise with broadcasting.
+        """F(a, c, b) = E phi(u) phi(v) with (u, v) ~ N(0, [[a, c], [c, b]]), elementwise with
+        broadcasting.
 
-        Value and gradient are finite and right for a, b >= 0 and |c| up to sqrt(ab) (and above it by rounding).
+        Value and gradient are finite and right for a, b >= 0 and |c| up to sqrt(ab) (and above it
+        by rounding).
         """
 
     def two_point_derivative(self, a: Entry, c: Entry, b: Entry) -> Average:
-        """dF/dc = E phi'(u) phi'(v) (Price 1958): what the neural tangent kernel multiplies at every layer."""
+        """dF/dc = E phi'(u) phi'(v) (Price 1958): what the neural tangent kernel multiplies at
+        every layer.
+        """
         a, c, b = as_covariance(a, c, b)
         return jax.jvp(lambda c: self.two_point(a, c, b), (c,), (jnp.ones_like(c),))[1]
 
     def hermite_coefficients(self, count: int, variance: Variance = 1.0) -> Coefficients:
-        """c_n, n < count, of phi(sqrt(variance) z) = sum_n c_n h_n(z) with E h_n(z) h_m(z) = delta_nm.
+        """c_n, n < count, of phi(sqrt(variance) z) = sum_n c_n h_n(z) with E h_n(z) h_m(z) =
+        delta_nm.
 
-        Hence F(a, c, b) = sum_n c_n(a) c_n(b) rho^n (Mehler). Raises `ValueError` if count is not a positive integer.
+        Hence F(a, c, b) = sum_n c_n(a) c_n(b) rho^n (Mehler). Raises `ValueError` if count is not a
+        positive integer.
         """
         check_integer("count", count, 1)
         coefficients = _coefficients(self, count, jnp.asarray(variance, jnp.float64))
@@ -93,9 +103,11 @@ class Activation(Record):
         return jnp.where(jnp.arange(count) % 2 == (self.parity == "odd"), coefficients, 0.0)
 
     def moment(self, order: int, variance: Variance) -> Average:
-        """E phi(u)^order, u ~ N(0, variance). Raises `ValueError` if the order is not a positive integer.
+        """E phi(u)^order, u ~ N(0, variance). Raises `ValueError` if the order is not a positive
+        integer.
 
-        Accurate to 1e-13 if phi^order grows more slowly than |z|^30. The derivative at variance 0 is returned as 0.
+        Accurate to 1e-13 if phi^order grows more slowly than |z|^30. The derivative at variance 0
+        is returned as 0.
         """
         check_integer("order", order, 1)
         variance = jnp.asarray(variance, jnp.float64)

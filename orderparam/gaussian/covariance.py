@@ -1,8 +1,10 @@
-"""Two Gaussian variables (u, v) ~ N(0, [[a, c], [c, b]]): the determinant, and the angle between them.
+"""Two Gaussian variables (u, v) ~ N(0, [[a, c], [c, b]]): the determinant, and the angle between
+them.
 
-With rho = c / sqrt(ab) = cos(theta), every kernel of a kinked activation is a function of theta and of S = sqrt(ab - c^2) =
-sqrt(ab) sin(theta). Rounding puts c above sqrt(ab) and the derivatives of theta and S are infinite at rho = ±1, where the
-diagonal of every kernel matrix lies; the functions here stay finite there, in value and in all derivatives.
+With rho = c / sqrt(ab) = cos(theta), every kernel of a kinked activation is a function of theta and
+of S = sqrt(ab - c^2) = sqrt(ab) sin(theta). Rounding puts c above sqrt(ab) and the derivatives of
+theta and S are infinite at rho = ±1, where the diagonal of every kernel matrix lies; the functions
+here stay finite there, in value and in all derivatives.
 """
 
 import jax
@@ -24,7 +26,9 @@ def as_covariance(
 
 @jax.custom_jvp
 def determinant(a: Array, c: Array, b: Array) -> Array:
-    """max(ab - c^2, 0). Its derivatives are those of ab - c^2, also where rounding has made that negative."""
+    """max(ab - c^2, 0). Its derivatives are those of ab - c^2, also where rounding has made that
+    negative.
+    """
     return jnp.maximum(a * b - c * c, 0.0)
 
 
@@ -42,7 +46,8 @@ def _inverse_sine(a: Array, c: Array, b: Array) -> Array:
 
 @jax.custom_jvp
 def sine(a: Array, c: Array, b: Array) -> Array:
-    """S = sqrt(ab - c^2) = sqrt(ab) sin(theta). On S = 0 its derivatives, infinite one by one, are taken as 0.
+    """S = sqrt(ab - c^2) = sqrt(ab) sin(theta). On S = 0 its derivatives, infinite one by one, are
+    taken as 0.
 
     Along the diagonal a = b = c, where S = 0 all the way, that is the true directional derivative.
     """
@@ -59,7 +64,9 @@ def _(primals, tangents):
 
 @jax.custom_jvp
 def angle(a: Array, c: Array, b: Array) -> Array:
-    """theta = arccos(c / sqrt(ab)) in [0, pi]; pi/2 (uncorrelated) if a or b is zero. On S = 0 its derivatives are taken as 0."""
+    """theta = arccos(c / sqrt(ab)) in [0, pi]; pi/2 (uncorrelated) if a or b is zero. On S = 0 its
+    derivatives are taken as 0.
+    """
     s = sine(a, c, b)
     return jnp.where(a * b > 0, jnp.arctan2(s, c), np.pi / 2)
 
@@ -69,4 +76,6 @@ def _(primals, tangents):
     (a, c, b), (da, dc, db) = primals, tangents
     # cos(theta) = c / sqrt(ab): d theta = [c da/(2a) + c db/(2b) - dc] / S
     safe_a, safe_b = jnp.where(a > 0, a, 1.0), jnp.where(b > 0, b, 1.0)
-    return angle(a, c, b), (c / (2 * safe_a) * da + c / (2 * safe_b) * db - dc) * _inverse_sine(a, c, b)
+    return angle(a, c, b), (c / (2 * safe_a) * da + c / (2 * safe_b) * db - dc) * _inverse_sine(
+        a, c, b
+    )

@@ -1,4 +1,5 @@
-"""Standard normal numbers for experiments that are swept over sizes, and directions made of them."""
+"""Standard normal numbers for experiments that are swept over sizes, and directions made of
+them."""
 
 import math
 from functools import partial
@@ -14,8 +15,8 @@ def _stream(key: PRNGKeyArray, size: int) -> Float[Array, "size"]:
 
 
 def normal(key: PRNGKeyArray, *shape: int) -> Float[Array, "..."]:
-    """Of any shape, cut from a stream of the next power of two: most of the compilation of a sweep over sizes is that of random
-    generators, and few are needed so."""
+    """Of any shape, cut from a stream of the next power of two: most of the compilation of a sweep
+    over sizes is that of random generators, and few are needed so."""
     size = math.prod(shape)
     return _stream(key, 1 << (size - 1).bit_length())[:size].reshape(shape)
 

@@ -6,7 +6,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from orderparam.core.fields import check_integer
-from orderparam.gaussian.base import Activation, Average, Coefficients, Entry, Parity, Points, Values, Variance
+from orderparam.gaussian.base import (
+    Activation,
+    Average,
+    Coefficients,
+    Entry,
+    Parity,
+    Points,
+    Values,
+    Variance,
+)
 from orderparam.gaussian.covariance import as_covariance, determinant
 
 
@@ -30,7 +39,9 @@ class Exp(Activation):
         # exp(s z) = exp(s^2/2) sum_n s^n He_n(z) / n!
         check_integer("count", count, 1)
         deviation = jnp.sqrt(jnp.asarray(variance, jnp.float64))[..., None]
-        ratios = jnp.concatenate([jnp.ones_like(deviation), deviation / np.sqrt(np.arange(1.0, count))], axis=-1)
+        ratios = jnp.concatenate(
+            [jnp.ones_like(deviation), deviation / np.sqrt(np.arange(1.0, count))], axis=-1
+        )
         return jnp.exp(deviation**2 / 2) * jnp.cumprod(ratios, axis=-1)
 
 
@@ -44,7 +55,8 @@ class Sin(Activation):
         return jnp.sin(jnp.asarray(z, jnp.float64))
 
     def two_point(self, a: Entry, c: Entry, b: Entry) -> Average:
-        # sinh overflows where the product is still finite, the difference of exponentials cancels at small c
+        # sinh overflows where the product is still finite, the difference of exponentials cancels
+        # at small c
         a, c, b = as_covariance(a, c, b)
         small = jnp.exp(-(a + b) / 2) * jnp.sinh(jnp.clip(c, -1.0, 1.0))
         large = (jnp.exp(c - (a + b) / 2) - jnp.exp(-c - (a + b) / 2)) / 2
@@ -66,7 +78,9 @@ class Cos(Activation):
 
 
 class Rbf(Activation):
-    """phi(z) = sqrt2 sin(z + pi/4):  F = exp(-(a + b - 2c)/2), the radial basis function kernel (Rahimi and Recht 2007)."""
+    """phi(z) = sqrt2 sin(z + pi/4):  F = exp(-(a + b - 2c)/2), the radial basis function kernel
+    (Rahimi and Recht 2007).
+    """
 
     family: ClassVar[str] = "rbf"
 

@@ -1,4 +1,6 @@
-"""Formulas in standard normal variables: a small grammar, read into array operations and never evaluated as Python."""
+"""Formulas in standard normal variables: a small grammar, read into array operations and never
+evaluated as Python.
+"""
 
 import ast
 import math
@@ -34,7 +36,13 @@ _FUNCTIONS = (
     "minimum",
 )
 _KINKED = ("sign", "abs", "relu", "step")  # not smooth where their argument vanishes
-_BINARY = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow}
+_BINARY = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
 
 
 def index(name: str) -> int | None:
@@ -50,7 +58,9 @@ def parse(text: str) -> ast.expr:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # ValueError: null bytes
-        raise ValueError(f"target {text!r}: is not a formula; write for example 'z1*z2 + sign(z3)'") from None
+        raise ValueError(
+            f"target {text!r}: is not a formula; write for example 'z1*z2 + sign(z3)'"
+        ) from None
     _check(tree, text)
     return tree
 
@@ -63,7 +73,9 @@ def _check(node: ast.AST, text: str) -> None:
         case ast.Name(id=name):
             place = index(name)
             if place is not None and place >= LARGEST_DIMENSION:
-                raise ValueError(f"target {text!r}: {name} is beyond z{LARGEST_DIMENSION}, the last variable")
+                raise ValueError(
+                    f"target {text!r}: {name} is beyond z{LARGEST_DIMENSION}, the last variable"
+                )
             if place is None and name not in _CONSTANTS:
                 raise ValueError(
                     f"target {text!r}: unknown name {name!r}{nearest(name, ['z', 'z1', 'z2', 'z3', 'z4', 'pi', 'e'])}"
@@ -79,10 +91,14 @@ def _check(node: ast.AST, text: str) -> None:
             _check(right, text)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             if name not in _FUNCTIONS and not re.fullmatch(r"He[1-9]", name):
-                raise ValueError(f"target {text!r}: unknown function {name!r}{nearest(name, [*_FUNCTIONS, 'He2', 'He3'])}")
+                raise ValueError(
+                    f"target {text!r}: unknown function {name!r}{nearest(name, [*_FUNCTIONS, 'He2', 'He3'])}"
+                )
             wanted = 2 if name in ("maximum", "minimum") else 1
             if len(arguments) != wanted:
-                raise ValueError(f"target {text!r}: {name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}")
+                raise ValueError(
+                    f"target {text!r}: {name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}"
+                )
             for argument in arguments:
                 _check(argument, text)
         case _:
@@ -140,7 +156,11 @@ def degree(node: ast.expr) -> int | None:
                 return None
             if isinstance(operation, ast.Pow):
                 power = value(right, np.zeros(LARGEST_DIMENSION), np)
-                return int(a * power) if power >= 0 and float(power).is_integer() else (0 if a == 0 else None)
+                return (
+                    int(a * power)
+                    if power >= 0 and float(power).is_integer()
+                    else (0 if a == 0 else None)
+                )
             if isinstance(operation, ast.Mult):
                 return a + b
             if isinstance(operation, ast.Div):
@@ -181,8 +201,9 @@ def switches(tree: ast.expr) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
 
 
 def poles(tree: ast.expr) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
-    """Everything in the formula at whose zeros it may be infinite, as functions of z: denominators, bases of powers that are no
-    whole positive numbers, arguments of logarithms, cosines below tangents."""
+    """Everything in the formula at whose zeros it may be infinite, as functions of z: denominators,
+    bases of powers that are no whole positive numbers, arguments of logarithms, cosines below
+    tangents."""
     for node in ast.walk(tree):
         match node:
             case ast.BinOp(op=ast.Div(), right=below) if degree(below) != 0:
@@ -192,7 +213,9 @@ def poles(tree: ast.expr) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
             case ast.Call(func=ast.Name(id="log"), args=[argument]):
                 yield _function_of_z(argument)
             case ast.Call(func=ast.Name(id="tan"), args=[argument]):
-                yield _function_of_z(ast.Call(func=ast.Name(id="cos"), args=[argument], keywords=[]))
+                yield _function_of_z(
+                    ast.Call(func=ast.Name(id="cos"), args=[argument], keywords=[])
+                )
 
 
 def _function_of_z(node: ast.expr) -> Callable[[np.ndarray], np.ndarray]:

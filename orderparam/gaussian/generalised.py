@@ -31,7 +31,8 @@ class _TimesArgument:
 
 @dataclasses.dataclass(frozen=True)
 class Generalised:
-    """A function of one variable, smooth between its kinks, plus delta functions: regular(u) + sum_k weight_k delta(u - place_k).
+    """A function of one variable, smooth between its kinks, plus delta functions: regular(u) +
+    sum_k weight_k delta(u - place_k).
 
     Hashable, compared by value: the functions are static.
     """
@@ -41,7 +42,9 @@ class Generalised:
     deltas: tuple[tuple[float, float], ...] = ()
 
     def derivative(self) -> "Generalised":
-        """The derivative, with a delta function at every jump. Raises `ValueError` for that of a delta function."""
+        """The derivative, with a delta function at every jump. Raises `ValueError` for that of a
+        delta function.
+        """
         if self.deltas:
             raise ValueError(
                 f"a derivative of this order does not exist for an activation with kinks at {self.kinks}: use one without kinks"
@@ -60,5 +63,8 @@ class Generalised:
         places = np.array(self.kinks)
         beside = 1e-13 * np.maximum(np.abs(places), 1.0)
         with jax.ensure_compile_time_eval():
-            heights = np.asarray(self.regular(jnp.asarray(places + beside)) - self.regular(jnp.asarray(places - beside)))
+            heights = np.asarray(
+                self.regular(jnp.asarray(places + beside))
+                - self.regular(jnp.asarray(places - beside))
+            )
         return tuple((float(k), float(h)) for k, h in zip(places, heights) if abs(h) > 1e-10)

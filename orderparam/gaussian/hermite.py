@@ -1,4 +1,6 @@
-"""Normalised Hermite polynomials h_n = He_n / sqrt(n!), orthonormal under the standard normal law: E h_n(z) h_m(z) = delta_nm."""
+"""Normalised Hermite polynomials h_n = He_n / sqrt(n!), orthonormal under the standard normal law:
+E h_n(z) h_m(z) = delta_nm.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -21,20 +23,28 @@ def hermite(degree: int, z: Float[ArrayLike, "*batch"]) -> Float[Array, "*batch"
 
 
 def hermite_coefficients(
-    f: Callable[[Array], Array], count: int, variance: Float[ArrayLike, "*batch"] = 1.0, kinks: Sequence[float] = ()
+    f: Callable[[Array], Array],
+    count: int,
+    variance: Float[ArrayLike, "*batch"] = 1.0,
+    kinks: Sequence[float] = (),
 ) -> Float[Array, "*batch {count}"]:
-    """c_n = E f(sqrt(variance) z) h_n(z) for n < count, so that f(sqrt(variance) z) = sum_n c_n h_n(z).
+    """c_n = E f(sqrt(variance) z) h_n(z) for n < count, so that f(sqrt(variance) z) = sum_n c_n
+    h_n(z).
 
-    kinks: see `quadrature.expectation`. Accurate to 1e-14 of the root mean square of f. The recursion runs on the Hermite
-    functions h_n(z) exp(-z^2/4), which stay bounded where the polynomials overflow.
+    kinks: see `quadrature.expectation`. Accurate to 1e-14 of the root mean square of f. The
+    recursion runs on the Hermite functions h_n(z) exp(-z^2/4), which stay bounded where the
+    polynomials overflow.
     """
     deviation = safe_sqrt(jnp.asarray(variance, jnp.float64))
     # h_n oscillates with wave number sqrt(n)
-    z, weight = standard_normal_rule(scaled_cuts(kinks, deviation), refine=1 + int(np.sqrt(count) / 15))
+    z, weight = standard_normal_rule(
+        scaled_cuts(kinks, deviation), refine=1 + int(np.sqrt(count) / 15)
+    )
     return _projections(weight * jnp.exp(z**2 / 4) * f(deviation[..., None] * z), z, count)
 
 
-@partial(jax.jit, static_argnames="count")  # compiled once a shape, also when called outside of other compiled code
+# compiled once a shape, also when called outside of other compiled code
+@partial(jax.jit, static_argnames="count")
 def _projections(
     values: Float[Array, "*batch node"], z: Float[Array, "*batch node"], count: int
 ) -> Float[Array, "*batch {count}"]:

@@ -1,4 +1,6 @@
-"""Averages over the eigenvalues x of W W^T for p random rows W in d dimensions: the law of Marchenko and Pastur (1967)."""
+"""Averages over the eigenvalues x of W W^T for p random rows W in d dimensions: the law of
+Marchenko and Pastur (1967).
+"""
 
 from typing import NamedTuple
 
@@ -10,7 +12,9 @@ Average = Float[Array, "*batch"]
 
 
 class InverseMoments(NamedTuple):
-    """With D = flat + slope x: inverse <1/D>, linear <x/D>, inverse_2 <1/D^2>, linear_2 <x/D^2>, square_2 <x^2/D^2>."""
+    """With D = flat + slope x: inverse <1/D>, linear <x/D>, inverse_2 <1/D^2>, linear_2 <x/D^2>,
+    square_2 <x^2/D^2>.
+    """
 
     inverse: Average
     linear: Average
@@ -20,11 +24,12 @@ class InverseMoments(NamedTuple):
 
 
 def inverse_moments(aspect: Entry, flat: Entry, slope: Entry) -> InverseMoments:
-    """Elementwise, for flat > 0, slope >= 0 and aspect beta = p/d; rows on the unit sphere or N(0, I/d), p and d large.
+    """Elementwise, for flat > 0, slope >= 0 and aspect beta = p/d; rows on the unit sphere or N(0,
+    I/d), p and d large.
 
-    For p > d the p - d zeros are counted. Gamma = <1/D> is the positive root of
-    beta flat slope Gamma^2 + (flat + slope (1 - beta)) Gamma = 1; the other averages are algebraic in it, here without
-    differences of large numbers.
+    For p > d the p - d zeros are counted. Gamma = <1/D> is the positive root of beta flat slope
+    Gamma^2 + (flat + slope (1 - beta)) Gamma = 1; the other averages are algebraic in it, here
+    without differences of large numbers.
     """
     b = flat + slope * (1 - aspect)
     root = jnp.sqrt(b**2 + 4 * aspect * flat * slope)

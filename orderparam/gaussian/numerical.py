@@ -1,4 +1,6 @@
-"""Activations without a closed two-point function (tanh, sigmoid, swish, any Python function): their averages by quadrature."""
+"""Activations without a closed two-point function (tanh, sigmoid, swish, any Python function):
+their averages by quadrature.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -16,15 +18,18 @@ from orderparam.gaussian.two_point import coincidences, pair_expectation
 
 
 class Numerical(Activation):
-    """phi = `function`: any elementwise function that JAX can trace, smooth except at `kinks` (where it may also jump).
+    """phi = `function`: any elementwise function that JAX can trace, smooth except at `kinks`
+    (where it may also jump).
 
-    Everything in it is static; two objects are equal when they hold the same function object. Accuracy, time and memory of
-    `two_point`: see `two_point.pair_expectation`. Where phi jumps, dF/dc is infinite on c = ±sqrt(ab): `two_point_derivative`
-    returns inf there, and the gradient of `two_point` takes it as 0. Derivatives of a higher order than the kinks allow raise
+    Everything in it is static; two objects are equal when they hold the same function object.
+    Accuracy, time and memory of `two_point`: see `two_point.pair_expectation`. Where phi jumps,
+    dF/dc is infinite on c = ±sqrt(ab): `two_point_derivative` returns inf there, and the gradient
+    of `two_point` takes it as 0. Derivatives of a higher order than the kinks allow raise
     `ValueError`.
 
-    function: applied to float64 arrays. name: defaults to that of the function. kinks: kinks, jumps, and places away from the
-    origin around which phi varies quickly. parity: "even" or "odd", when known. Raises `ValueError` for anything else.
+    function: applied to float64 arrays. name: defaults to that of the function. kinks: kinks,
+    jumps, and places away from the origin around which phi varies quickly. parity: "even" or "odd",
+    when known. Raises `ValueError` for anything else.
     """
 
     function: Callable[[Array], Array] = eqx.field(static=True)
@@ -41,19 +46,31 @@ class Numerical(Activation):
     ) -> None:
         self.function = function
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
-        if not isinstance(kinks, list | tuple) or not all(is_number(k) and np.isfinite(k) for k in kinks):
-            raise ValueError(f"kinks = {kinks!r}: must be a list of finite numbers (points where {self.name} is not smooth)")
+        if not isinstance(kinks, list | tuple) or not all(
+            is_number(k) and np.isfinite(k) for k in kinks
+        ):
+            raise ValueError(
+                f"kinks = {kinks!r}: must be a list of finite numbers (points where {self.name} is not smooth)"
+            )
         if parity not in ("even", "odd", None):
-            raise ValueError(f"parity = {parity!r}: must be 'even', 'odd' or None (symmetry of {self.name})")
+            raise ValueError(
+                f"parity = {parity!r}: must be 'even', 'odd' or None (symmetry of {self.name})"
+            )
         self.kinks = tuple(sorted({float(k) for k in kinks}))
         self.parity = parity
         probe = jax.ShapeDtypeStruct((2, 3), jnp.float64)
         try:
             outcome = jax.eval_shape(function, probe)
         except Exception as error:
-            raise ValueError(f"activation {self.name}: JAX cannot trace it ({type(error).__name__}): use jax.numpy") from error
-        if getattr(outcome, "shape", None) != probe.shape or not jnp.issubdtype(outcome.dtype, jnp.floating):
-            raise ValueError(f"activation {self.name}: must map an array of reals to an array of reals of the same shape")
+            raise ValueError(
+                f"activation {self.name}: JAX cannot trace it ({type(error).__name__}): use jax.numpy"
+            ) from error
+        if getattr(outcome, "shape", None) != probe.shape or not jnp.issubdtype(
+            outcome.dtype, jnp.floating
+        ):
+            raise ValueError(
+                f"activation {self.name}: must map an array of reals to an array of reals of the same shape"
+            )
 
     def __call__(self, z: Points) -> Values:
         return self.function(jnp.asarray(z, jnp.float64))
@@ -63,7 +80,9 @@ class Numerical(Activation):
 
     def two_point_derivative(self, a: Entry, c: Entry, b: Entry) -> Average:
         slope = self._generalised.derivative()
-        return pair_expectation(slope, slope, a, c, b) + coincidences(slope, slope, *as_covariance(a, c, b))
+        return pair_expectation(slope, slope, a, c, b) + coincidences(
+            slope, slope, *as_covariance(a, c, b)
+        )
 
     @property
     def _generalised(self) -> Generalised:

@@ -62,7 +62,9 @@ class _PowerSeries(Activation):
         return _power_series(jnp.asarray(z, jnp.float64), self.powers)
 
     def _average(self, n: int, variance: Array) -> Array:
-        """A_n: E u^(2i) = (2i-1)!! variance^i gives sum_i p_(n+2i) binomial(n+2i, n) (2i-1)!! variance^i."""
+        """A_n: E u^(2i) = (2i-1)!! variance^i gives sum_i p_(n+2i) binomial(n+2i, n) (2i-1)!!
+        variance^i.
+        """
         weights = [
             p if _known_zero(p) else p * math.comb(n + 2 * i, n) * math.prod(range(1, 2 * i, 2))
             for i, p in enumerate(self.powers[n::2])
@@ -82,7 +84,11 @@ class _PowerSeries(Activation):
         variance = jnp.asarray(variance, jnp.float64)
         deviation = safe_sqrt(variance)
         return jnp.stack(
-            [math.sqrt(math.factorial(n)) * deviation**n * self._average(n, variance) for n in range(count)], axis=-1
+            [
+                math.sqrt(math.factorial(n)) * deviation**n * self._average(n, variance)
+                for n in range(count)
+            ],
+            axis=-1,
         )
 
 
@@ -109,13 +115,17 @@ class Monomial(_PowerSeries):
 
 def _finite(field: str, value: Any) -> None:
     """Raises `ValueError` naming the field unless the value is a finite number or an array."""
-    if (is_number(value) and not np.isfinite(value)) or not (is_number(value) or isinstance(value, np.ndarray | jax.Array)):
+    if (is_number(value) and not np.isfinite(value)) or not (
+        is_number(value) or isinstance(value, np.ndarray | jax.Array)
+    ):
         raise ValueError(f"{field} = {value!r}: must be a finite number")
 
 
 def _sequence(coefficients: Any) -> tuple[Any, ...]:
     if not hasattr(coefficients, "__iter__"):
-        raise ValueError(f"coefficients = {coefficients!r}: must be a sequence of numbers (of 1, z, z^2, ...)")
+        raise ValueError(
+            f"coefficients = {coefficients!r}: must be a sequence of numbers (of 1, z, z^2, ...)"
+        )
     return tuple(coefficients)
 
 
@@ -140,7 +150,8 @@ class Polynomial(_PowerSeries):
 
 
 class Hermite(Activation):
-    """phi(z) = h_k(z) = He_k(z) / sqrt(k!), k = degree, static:  F = c^k at a = b = 1, and at other variances
+    """phi(z) = h_k(z) = He_k(z) / sqrt(k!), k = degree, static:  F = c^k at a = b = 1, and at other
+    variances
 
     F = sum_j k! / ((2^j j!)^2 (k-2j)!) ((a-1)(b-1))^j c^(k-2j).
 
@@ -166,7 +177,9 @@ class Hermite(Activation):
         k, excess = self.degree, (a - 1) * (b - 1)
         total = jnp.zeros_like(c)
         for j in range(k // 2 + 1):
-            weight = math.factorial(k) / ((2**j * math.factorial(j)) ** 2 * math.factorial(k - 2 * j))
+            weight = math.factorial(k) / (
+                (2**j * math.factorial(j)) ** 2 * math.factorial(k - 2 * j)
+            )
             total = total + weight * excess**j * c ** (k - 2 * j)
         return total
 

@@ -1,9 +1,11 @@
-"""Averages over Gaussian variables by quadrature that stays accurate at kinks, jumps and sharp transitions.
+"""Averages over Gaussian variables by quadrature that stays accurate at kinks, jumps and sharp
+transitions.
 
-Gauss-Hermite quadrature assumes a polynomial: a kink spoils it at the third digit, and tanh(10 z) at the fifth. Here the line is
-cut at the places where the integrand is not smooth, every piece is covered by Gauss-Legendre panels, and the panels shrink
-geometrically towards the cuts, so that a transition of any width around a cut is resolved. The origin is always a cut: a
-nonlinearity that saturates does so around it.
+Gauss-Hermite quadrature assumes a polynomial: a kink spoils it at the third digit, and tanh(10 z)
+at the fifth. Here the line is cut at the places where the integrand is not smooth, every piece is
+covered by Gauss-Legendre panels, and the panels shrink geometrically towards the cuts, so that a
+transition of any width around a cut is resolved. The origin is always a cut: a nonlinearity that
+saturates does so around it.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +21,8 @@ from jaxtyping import Array, ArrayLike, Float
 class Panels(NamedTuple):
     """Panels on a half line that starts at a cut, in standard deviations.
 
-    edges: upper edges of the panels; the first panel is subdivided `gradings` times towards the cut. nodes: a panel has so many.
+    edges: upper edges of the panels; the first panel is subdivided `gradings` times towards the
+    cut. nodes: a panel has so many.
     """
 
     edges: tuple[float, ...]
@@ -32,7 +35,8 @@ class Panels(NamedTuple):
 
 
 _GRADING = 4.0  # each panel next to a cut is so many times narrower than its neighbour
-# The normal density at 12 is 2e-32, at 9 it is 1e-18: what is averaged may grow like |z|^30 and |z|^8 before 1e-12 is lost.
+# The normal density at 12 is 2e-32, at 9 it is 1e-18: what is averaged may grow like |z|^30 and
+# |z|^8 before 1e-12 is lost.
 FINE = Panels(tuple(range(1, 13)), gradings=7, nodes=16)
 LEAN = Panels((1.0, 2.2, 3.8, 6.0, 9.0), gradings=4, nodes=14)
 # The mean of a step over what is left of v, given u, is a transition of width sqrt(1 - rho^2) in u.
@@ -40,12 +44,18 @@ DEEP = LEAN._replace(gradings=10)
 
 
 @cache
-def _unit_rule(panels: Panels, left: bool, right: bool, refine: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on [0, 1] for an interval that is at most a few `reach` long, with cuts at its left and right ends."""
+def _unit_rule(
+    panels: Panels, left: bool, right: bool, refine: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on [0, 1] for an interval that is at most a few `reach` long, with cuts at
+    its left and right ends.
+    """
     near = panels.edges[0] * _GRADING ** -np.arange(panels.gradings, 0.0, -1.0)
     half = np.array([0.0, *near, *panels.edges]) / panels.reach
     coarse = np.union1d(half, 1 - half) if left and right else half if left else 1 - half[::-1]
-    edges = np.interp(np.arange(refine * (len(coarse) - 1) + 1) / refine, np.arange(len(coarse)), coarse)
+    edges = np.interp(
+        np.arange(refine * (len(coarse) - 1) + 1) / refine, np.arange(len(coarse)), coarse
+    )
     x, w = np.polynomial.legendre.leggauss(panels.nodes)
     radius = np.diff(edges)[:, None] / 2
     return (edges[:-1, None] + radius * (1 + x)).ravel(), (radius * w).ravel()
@@ -54,13 +64,17 @@ def _unit_rule(panels: Panels, left: bool, right: bool, refine: int) -> tuple[np
 def standard_normal_rule(
     cuts: Sequence[Float[ArrayLike, "*#batch"]] = (0.0,), panels: Panels = FINE, refine: int = 1
 ) -> tuple[Float[Array, "*batch node"], Float[Array, "*batch node"]]:
-    """Nodes z and weights w with sum_n w_n f(z_n) = E f(z), z ~ N(0, 1), for f that is smooth between the cuts.
+    """Nodes z and weights w with sum_n w_n f(z_n) = E f(z), z ~ N(0, 1), for f that is smooth
+    between the cuts.
 
-    cuts: where f is not smooth or varies quickly: at least one, in any order, broadcast against one another. They may be
-    traced: the rule moves with them, so that differentiating through it gives the derivative of the integral.
-    refine: every panel is split into so many, for f that oscillates with a wave number above 15.
+    cuts: where f is not smooth or varies quickly: at least one, in any order, broadcast against one
+    another. They may be traced: the rule moves with them, so that differentiating through it gives
+    the derivative of the integral. refine: every panel is split into so many, for f that oscillates
+    with a wave number above 15.
     """
-    inner = jnp.stack(jnp.broadcast_arrays(*(jnp.asarray(cut, jnp.float64) for cut in cuts)), axis=-1)
+    inner = jnp.stack(
+        jnp.broadcast_arrays(*(jnp.asarray(cut, jnp.float64) for cut in cuts)), axis=-1
+    )
     if len(cuts) > 1:
         inner = jnp.sort(inner, axis=-1)
     inner = jnp.clip(inner, -panels.reach, panels.reach)
@@ -81,22 +95,33 @@ def safe_sqrt(x: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
     return jnp.where(x == 0, 0.0, jnp.sqrt(jnp.where(x == 0, 1.0, x)))
 
 
-def scaled_cuts(kinks: Sequence[float], deviation: Float[Array, "*batch"]) -> list[Float[Array, "*batch"]]:
-    """The values of z at which `deviation * z` passes the origin and the kinks; far away where the deviation is zero."""
+def scaled_cuts(
+    kinks: Sequence[float], deviation: Float[Array, "*batch"]
+) -> list[Float[Array, "*batch"]]:
+    """The values of z at which `deviation * z` passes the origin and the kinks; far away where the
+    deviation is zero.
+    """
     scale = jnp.where(deviation == 0, 1.0, deviation)
-    away = [jnp.where(deviation == 0, np.sign(kink) * FINE.reach, kink / scale) for kink in kinks if kink != 0]
+    away = [
+        jnp.where(deviation == 0, np.sign(kink) * FINE.reach, kink / scale)
+        for kink in kinks
+        if kink != 0
+    ]
     return [jnp.zeros_like(deviation), *away]
 
 
 def expectation(
-    f: Callable[[Array], Array], variance: Float[ArrayLike, "*batch"] = 1.0, kinks: Sequence[float] = ()
+    f: Callable[[Array], Array],
+    variance: Float[ArrayLike, "*batch"] = 1.0,
+    kinks: Sequence[float] = (),
 ) -> Float[Array, "*own_and_batch"]:
     """E f(u), u ~ N(0, variance), elementwise in the variance.
 
-    f: acts on every element of an array of shape (*batch, node); it may put axes of its own in front.
-    kinks: places in u where f or one of its first derivatives jumps, or where it varies quickly away from the origin.
-    Accurate to 1e-13 of E |f| for f that is analytic between the kinks and grows more slowly than |z|^30, z = u / deviation.
-    Differentiable in the variance and in whatever f closes over; the derivative at variance 0 is returned as 0.
+    f: acts on every element of an array of shape (*batch, node); it may put axes of its own in
+    front. kinks: places in u where f or one of its first derivatives jumps, or where it varies
+    quickly away from the origin. Accurate to 1e-13 of E |f| for f that is analytic between the
+    kinks and grows more slowly than |z|^30, z = u / deviation. Differentiable in the variance and
+    in whatever f closes over; the derivative at variance 0 is returned as 0.
     """
     deviation = safe_sqrt(jnp.asarray(variance, jnp.float64))
     z, w = standard_normal_rule(scaled_cuts(kinks, deviation))
@@ -110,21 +135,25 @@ def expectation_2d(
     b: Float[ArrayLike, "*#batch"],
     kinks: tuple[Sequence[float], Sequence[float]] = ((), ()),
 ) -> Float[Array, "*own_and_batch"]:
-    """E f(u, v), (u, v) ~ N(0, [[a, c], [c, b]]), elementwise in (a, c, b), in memory for one line of nodes an element.
+    """E f(u, v), (u, v) ~ N(0, [[a, c], [c, b]]), elementwise in (a, c, b), in memory for one line
+    of nodes an element.
 
-    f: called with u of shape (*batch, 1) and v of shape (*batch, node); it may put axes of its own in front.
-    kinks: of f in u and in v, see `expectation`.
-    Accurate to 1e-12 of E |f| for variances up to 1e3 and f that grows more slowly than |z|^8. Differentiable in (a, c, b): at
-    c = ±sqrt(ab) to six digits if f has no kinks; the derivative with respect to a variance that vanishes is returned as 0.
+    f: called with u of shape (*batch, 1) and v of shape (*batch, node); it may put axes of its own
+    in front. kinks: of f in u and in v, see `expectation`. Accurate to 1e-12 of E |f| for variances
+    up to 1e3 and f that grows more slowly than |z|^8. Differentiable in (a, c, b): at c = ±sqrt(ab)
+    to six digits if f has no kinks; the derivative with respect to a variance that vanishes is
+    returned as 0.
     """
     a, c, b = jnp.broadcast_arrays(*(jnp.asarray(x, jnp.float64) for x in (a, c, b)))
     deviation_u, deviation_v = safe_sqrt(a), safe_sqrt(b)
     product = safe_sqrt(a * b)  # for a = b exactly a: rho is then exactly 1 on the diagonal
     rho = _within_one(jnp.where(product == 0, 0.0, c / jnp.where(product == 0, 1.0, product)))
-    # Smooth f: at rho = ±1 the derivatives are taken just inside. With kinks they may be infinite, and the value comes first.
+    # Smooth f: at rho = ±1 the derivatives are taken just inside. With kinks they may be infinite,
+    # and the value comes first.
     kinked = any(map(len, kinks))
     residual = jnp.sqrt(_floored(1 - rho**2, 1e-24 if kinked else 1e-12))
-    # u = deviation_u z,  v = deviation_v (rho z + residual x);  at rho = ±1 the kinks in v are kinks in z
+    # u = deviation_u z,  v = deviation_v (rho z + residual x);  at rho = ±1 the kinks in v are
+    # kinks in z
     steep = jnp.where(jnp.abs(rho) < 0.1, jnp.where(rho < 0, -0.1, 0.1), rho)
     cuts_v = scaled_cuts(kinks[1], deviation_v)
     outer = [*scaled_cuts(kinks[0], deviation_u), *(cut / steep for cut in cuts_v[1:])]

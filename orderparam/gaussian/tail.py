@@ -17,7 +17,9 @@ Values = Float[Array, "*shape"]
 
 
 def _laplace() -> tuple[np.ndarray, np.ndarray]:
-    """The continued fraction 1/(1 + 2y/(1 + 3y/(1 + ...))) as a quotient of polynomials in y; no coefficient is negative."""
+    """The continued fraction 1/(1 + 2y/(1 + 3y/(1 + ...))) as a quotient of polynomials in y; no
+    coefficient is negative.
+    """
     above, below = np.polynomial.Polynomial([1.0]), np.polynomial.Polynomial([1.0])
     for k in range(_TERMS, 1, -1):
         above, below = below, below + np.polynomial.Polynomial([0.0, k]) * above
@@ -41,11 +43,17 @@ def hazard(u: Values) -> Values:
     near = jnp.maximum(u, _FAR)
     x = jnp.maximum(-u, -_FAR)
     tail = erfc(jnp.abs(near) / np.sqrt(2)) / 2
-    return jnp.where(u < _FAR, x + _excess(x), jnp.exp(-(near**2) / 2 - _LOG_ROOT) / jnp.where(near < 0, tail, 1 - tail))
+    return jnp.where(
+        u < _FAR,
+        x + _excess(x),
+        jnp.exp(-(near**2) / 2 - _LOG_ROOT) / jnp.where(near < 0, tail, 1 - tail),
+    )
 
 
 def hazard_excess(u: Values) -> Values:
-    """u + phi(u)/Phi(u): the mean of a standard normal variable beyond -u, measured from there; 1/|u| for u << 0."""
+    """u + phi(u)/Phi(u): the mean of a standard normal variable beyond -u, measured from there;
+    1/|u| for u << 0.
+    """
     near = jnp.maximum(u, _FAR)
     return jnp.where(u < _FAR, _excess(jnp.maximum(-u, -_FAR)), near + hazard(near))
 
@@ -57,7 +65,9 @@ def _log_near(u: Values) -> Values:
 
 
 def _excess(x: Values) -> Values:
-    """1/(x + 2/(x + 3/(x + ...))), by which phi(x)/Phi(-x) exceeds x (Laplace's continued fraction)."""
+    """1/(x + 2/(x + 3/(x + ...))), by which phi(x)/Phi(-x) exceeds x (Laplace's continued
+    fraction).
+    """
     y = 1 / x**2
     above, below = (jnp.polyval(jnp.asarray(c, y.dtype), y) for c in (_ABOVE, _BELOW))
     return above / (x * below)

@@ -1,4 +1,5 @@
-"""Targets y = g(z1, ..., zr) that a user writes as text or as a Python function, z standard normal."""
+"""Targets y = g(z1, ..., zr) that a user writes as text or as a Python function, z standard
+normal."""
 
 import ast
 from collections.abc import Callable
@@ -17,12 +18,13 @@ _LINE = np.linspace(-12.0, 12.0, 12011)  # where kinks along a line are looked f
 
 @dataclass(frozen=True)
 class Target:
-    """A function g of r standard normal variables: `target(z)` with z of shape (..., r) gives y of shape (...).
+    """A function g of r standard normal variables: `target(z)` with z of shape (..., r) gives y of
+    shape (...).
 
-    degree: of a polynomial; None for every other function (and for Python functions, which cannot be looked into).
-    kinks: places on the line where g is not smooth (r = 1), all of them if kinks_known. switches: functions of z at whose zeros
-    g is not smooth; poles: those at whose zeros it may be infinite (formulas only). coordinate_product: g is z1 z2 ... zr up to
-    a factor.
+    degree: of a polynomial; None for every other function (and for Python functions, which cannot
+    be looked into). kinks: places on the line where g is not smooth (r = 1), all of them if
+    kinks_known. switches: functions of z at whose zeros g is not smooth; poles: those at whose
+    zeros it may be infinite (formulas only). coordinate_product: g is z1 z2 ... zr up to a factor.
     """
 
     name: str
@@ -41,13 +43,17 @@ class Target:
     def __hash__(self) -> int:
         return hash((self.name, self.dimension, self.function))
 
-    def slice(self, origin: Float[np.ndarray, "index"], axes: Float[np.ndarray, "axis index"]) -> "Target":
+    def slice(
+        self, origin: Float[np.ndarray, "index"], axes: Float[np.ndarray, "axis index"]
+    ) -> "Target":
         """x -> g(origin + x axes): the target with everything orthogonal to the axes held."""
 
         def along(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return lambda x: function(x @ axes + origin)
 
-        switches, poles = (tuple(along(one) for one in many) for many in (self.switches, self.poles))
+        switches, poles = (
+            tuple(along(one) for one in many) for many in (self.switches, self.poles)
+        )
         kinks = _kinks(switches) if len(axes) == 1 else ()
         return Target(
             f"{self.name}, sliced", len(axes), along(self.function), kinks=kinks, kinks_known=self.kinks_known,
@@ -55,13 +61,18 @@ class Target:
         )  # fmt: skip
 
 
-def target(what: str | Callable[[Array], Array] | Target, dimension: int | None = None, kinks: tuple[float, ...] = ()) -> Target:
+def target(
+    what: str | Callable[[Array], Array] | Target,
+    dimension: int | None = None,
+    kinks: tuple[float, ...] = (),
+) -> Target:
     """The target that `what` describes.
 
-    Text: variables z1 .. z4 (or z alone), numbers, pi and e, + - * / **, and the functions sign, abs, exp, log, sqrt,
-    sin, cos, tan, tanh, erf, relu, step, maximum, minimum, He1 .. He9 (Hermite polynomials with leading coefficient 1).
-    A Python function: takes an array of shape (..., dimension), JAX or NumPy, and gives one of shape (...); for
-    dimension 1 tell in `kinks` where it is not smooth.
+    Text: variables z1 .. z4 (or z alone), numbers, pi and e, + - * / **, and the functions sign,
+    abs, exp, log, sqrt, sin, cos, tan, tanh, erf, relu, step, maximum, minimum, He1 .. He9 (Hermite
+    polynomials with leading coefficient 1). A Python function: takes an array of shape (...,
+    dimension), JAX or NumPy, and gives one of shape (...); for dimension 1 tell in `kinks` where it
+    is not smooth.
 
     Raises `ValueError` that says what is not understood or not allowed.
     """
@@ -69,13 +80,27 @@ def target(what: str | Callable[[Array], Array] | Target, dimension: int | None 
         return what
     if callable(what):
         size = 1 if dimension is None else dimension
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= formula.LARGEST_DIMENSION:
-            raise ValueError(f"dimension = {dimension!r}: must be an integer from 1 to {formula.LARGEST_DIMENSION}")
-        return Target(getattr(what, "__name__", "function"), size, what, kinks=tuple(float(x) for x in kinks))
+        if (
+            isinstance(size, bool)
+            or not isinstance(size, int)
+            or not 1 <= size <= formula.LARGEST_DIMENSION
+        ):
+            raise ValueError(
+                f"dimension = {dimension!r}: must be an integer from 1 to {formula.LARGEST_DIMENSION}"
+            )
+        return Target(
+            getattr(what, "__name__", "function"), size, what, kinks=tuple(float(x) for x in kinks)
+        )
     if not isinstance(what, str):
-        raise ValueError(f"target = {what!r}: give an expression such as 'z1*z2' or a function of an array")
+        raise ValueError(
+            f"target = {what!r}: give an expression such as 'z1*z2' or a function of an array"
+        )
     tree = formula.parse(what)
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and formula.index(node.id) is not None}
+    names = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and formula.index(node.id) is not None
+    }
     if not names:
         raise ValueError(f"target {what!r}: depends on no variable; write it in z1, z2, ... (or z)")
     if "z" in names and len(names) > 1:
@@ -91,7 +116,11 @@ def target(what: str | Callable[[Array], Array] | Target, dimension: int | None 
         with np.errstate(all="ignore"):
             probe = np.asarray(function(np.random.default_rng(0).standard_normal((64, size))))
             degree = formula.degree(tree)
-    except (ZeroDivisionError, OverflowError, TypeError):  # of numbers among themselves; complex ones are compared
+    except (
+        ZeroDivisionError,
+        OverflowError,
+        TypeError,
+    ):  # of numbers among themselves; complex ones are compared
         probe = np.full(64, np.nan)
     if not np.all(np.isfinite(probe)) or np.shape(probe) != (64,):
         raise ValueError(f"target {what!r}: must be a finite number for every z")
@@ -108,8 +137,12 @@ def _kinks(switches: tuple[Callable[[Any], Any], ...]) -> tuple[float, ...]:
     return tuple(place for line in lines for place in sign_changes(line, _LINE))
 
 
-def sign_changes(function: Callable[[np.ndarray], np.ndarray], grid: Float[np.ndarray, "point"]) -> list[float]:
-    """Where a function of the line changes sign: bracketed on the grid, then halved down to rounding."""
+def sign_changes(
+    function: Callable[[np.ndarray], np.ndarray], grid: Float[np.ndarray, "point"]
+) -> list[float]:
+    """Where a function of the line changes sign: bracketed on the grid, then halved down to
+    rounding.
+    """
     values = np.asarray(function(grid))
     kept = values != 0
     points, signs = grid[kept], np.sign(values[kept])

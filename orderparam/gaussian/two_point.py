@@ -1,9 +1,12 @@
-"""E f(u) g(v) over two correlated Gaussian variables for any f and g, with every derivative by Price's theorem.
+"""E f(u) g(v) over two correlated Gaussian variables for any f and g, with every derivative by
+Price's theorem.
 
-Price (1958): d/dc E f(u) g(v) = E f'(u) g'(v) and d/da E f(u) g(v) = E f''(u) g(v) / 2, so that a derivative is one more
-average of the same kind. Where f has a jump, f' has a delta function, which is kept exactly.
+Price (1958): d/dc E f(u) g(v) = E f'(u) g'(v) and d/da E f(u) g(v) = E f''(u) g(v) / 2, so that a
+derivative is one more average of the same kind. Where f has a jump, f' has a delta function, which
+is kept exactly.
 
-A few entries are integrated one by one; many entries (kernel matrices) are interpolated in one table.
+A few entries are integrated one by one; many entries (kernel matrices) are interpolated in one
+table.
 """
 
 from collections.abc import Callable
@@ -32,13 +35,16 @@ def pair_expectation(
 ) -> Float[Array, "*batch"]:
     """E f(u) g(v), (u, v) ~ N(0, [[a, c], [c, b]]), elementwise with broadcasting.
 
-    Accurate to 1e-10 (of the root mean squares of f and g) for variances up to 100 and functions with a scale of order one, such
-    as tanh; sharper functions count as larger variances. To 1e-7 only in kernel matrices of functions that jump away from the
-    origin, at small theta. Memory is that of a few arrays of the shape of the answer: give the variances of a kernel matrix as a
-    column and a row. Time is that of a few thousand entries for any kernel matrix, unless f or g has kinks away from the origin
-    and the variances differ: then every entry is integrated, in tens of milliseconds.
+    Accurate to 1e-10 (of the root mean squares of f and g) for variances up to 100 and functions
+    with a scale of order one, such as tanh; sharper functions count as larger variances. To 1e-7
+    only in kernel matrices of functions that jump away from the origin, at small theta. Memory is
+    that of a few arrays of the shape of the answer: give the variances of a kernel matrix as a
+    column and a row. Time is that of a few thousand entries for any kernel matrix, unless f or g
+    has kinks away from the origin and the variances differ: then every entry is integrated, in tens
+    of milliseconds.
 
-    Where c = ±sqrt(ab), the average of two delta functions at the same point, which is infinite, is returned as 0.
+    Where c = ±sqrt(ab), the average of two delta functions at the same point, which is infinite, is
+    returned as 0.
     """
     return _pair(f, g, *as_covariance(a, c, b))
 
@@ -64,7 +70,9 @@ def _(f, g, primals, tangents):
 
 
 def _variance_derivative(f: Generalised, g: Generalised, a: Array, c: Array, b: Array) -> Array:
-    """d/da E f(u) g(v); with kinks in the form 2a d/da = E u f'(u) g(v) - c d/dc (Euler), which needs no f'', and 0 at a = 0."""
+    """d/da E f(u) g(v); with kinks in the form 2a d/da = E u f'(u) g(v) - c d/dc (Euler), which
+    needs no f'', and 0 at a = 0.
+    """
     slope = f.derivative()
     if not f.kinks:
         return _pair(slope.derivative(), g, a, c, b) / 2
@@ -91,12 +99,16 @@ def _evaluate(f: Generalised, g: Generalised, a: Array, c: Array, b: Array) -> A
     return total
 
 
-def _one_by_one(average: Callable[[Array, Array, Array], Array], a: Array, c: Array, b: Array) -> Array:
+def _one_by_one(
+    average: Callable[[Array, Array, Array], Array], a: Array, c: Array, b: Array
+) -> Array:
     """`average(a, c, b)` elementwise, a bounded number of entries at a time."""
     a, c, b = jnp.broadcast_arrays(a, c, b)
     if c.size <= _CHUNK:
         return average(a, c, b)
-    flat = jax.lax.map(lambda entry: average(*entry), (a.ravel(), c.ravel(), b.ravel()), batch_size=_CHUNK)
+    flat = jax.lax.map(
+        lambda entry: average(*entry), (a.ravel(), c.ravel(), b.ravel()), batch_size=_CHUNK
+    )
     return flat.reshape(c.shape)
 
 
@@ -106,13 +118,18 @@ def _integrated(f: Generalised, g: Generalised, a: Array, c: Array, b: Array) ->
 
 
 def _conditional(g: Generalised, place: float, a: Array, c: Array, b: Array) -> Array:
-    """E delta(u - place) g(v) for the regular part of g: the density of u times E g(v | u = place)."""
+    """E delta(u - place) g(v) for the regular part of g: the density of u times E g(v | u =
+    place)."""
     safe = jnp.where(a > 0, a, 1.0)
     mean, deviation = c * place / safe, safe_sqrt(determinant(a, c, b) / safe)
     scale = jnp.where(deviation > 0, deviation, 1.0)
-    x, w = standard_normal_rule([(cut - mean) / scale for cut in (0.0, *(k for k in g.kinks if k != 0))])
+    x, w = standard_normal_rule(
+        [(cut - mean) / scale for cut in (0.0, *(k for k in g.kinks if k != 0))]
+    )
     average = jnp.sum(w * g.regular(mean[..., None] + deviation[..., None] * x), axis=-1)
-    return jnp.where(a > 0, jnp.exp(-(place**2) / (2 * safe)) / jnp.sqrt(2 * np.pi * safe) * average, 0.0)
+    return jnp.where(
+        a > 0, jnp.exp(-(place**2) / (2 * safe)) / jnp.sqrt(2 * np.pi * safe) * average, 0.0
+    )
 
 
 def _density(place: float, other: float, a: Array, c: Array, b: Array) -> Array:
@@ -124,12 +141,16 @@ def _density(place: float, other: float, a: Array, c: Array, b: Array) -> Array:
 
 
 def coincidences(f: Generalised, g: Generalised, a: Array, c: Array, b: Array) -> Array:
-    """What `pair_expectation` leaves out: ±inf where c = ±sqrt(ab) puts two delta functions at the same point, 0 elsewhere."""
+    """What `pair_expectation` leaves out: ±inf where c = ±sqrt(ab) puts two delta functions at the
+    same point, 0 elsewhere.
+    """
     singular = (sine(a, c, b) == 0) & (a * b > 0)
     u, v = jnp.sqrt(a), jnp.sign(c) * jnp.sqrt(b)  # u / sqrt(a) = v / (sign(c) sqrt(b))
     total = jnp.zeros_like(c)
     for place, weight in f.deltas:
         for other, factor in g.deltas:
-            meet = jnp.abs(place * v - other * u) <= 1e-12 * (abs(place) * jnp.abs(v) + abs(other) * u)
+            meet = jnp.abs(place * v - other * u) <= 1e-12 * (
+                abs(place) * jnp.abs(v) + abs(other) * u
+            )
             total += jnp.where(singular & meet, weight * factor * np.inf, 0.0)
     return total

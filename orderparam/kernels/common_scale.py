@@ -1,18 +1,23 @@
-"""Kernels renormalised by one number: the effective action in the eigenbasis of the training kernel, with all its minima.
+"""Kernels renormalised by one number: the effective action in the eigenbasis of the training
+kernel, with all its minima.
 
-Where the kernel enters only through p K, p = Q_1 Q_2 .. Q_L, the effective action of the layers' order parameters is
+Where the kernel enters only through p K, p = Q_1 Q_2 .. Q_L, the effective action of the layers'
+order parameters is
 
     F(Q) = sum_l N_l (Q_l - log Q_l) + log det(T + p K) + y^T (T + p K)^{-1} y,      p(Q) ~ exp(-F/2)
 
-(one hidden layer: Pacelli et al. 2023; linear networks of any depth: Li and Sompolinsky 2021). At a stationary point
-N_l (Q_l - 1) = c is the same for every layer, so that one unknown is left whatever the depth. With K = U diag(k) U^T, z = U^T y,
+(one hidden layer: Pacelli et al. 2023; linear networks of any depth: Li and Sompolinsky 2021). At a
+stationary point N_l (Q_l - 1) = c is the same for every layer, so that one unknown is left whatever
+the depth. With K = U diag(k) U^T, z = U^T y,
 
     c + sum_i p k_i / (T + p k_i) - sum_i z_i^2 p k_i / (T + p k_i)^2 = 0.
 
-Without the log det, which is the part of the fluctuations of the output ("tree" in the literature; their relative weight vanishes
-in the mean-field scaling), the sum over shares p k / (T + p k) is left out.
+Without the log det, which is the part of the fluctuations of the output ("tree" in the literature;
+their relative weight vanishes in the mean-field scaling), the sum over shares p k / (T + p k) is
+left out.
 
-One eigendecomposition serves every width, temperature and read-out variance: each further point costs O(P).
+One eigendecomposition serves every width, temperature and read-out variance: each further point
+costs O(P).
 """
 
 import equinox as eqx
@@ -22,14 +27,17 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.solve.root import decreasing_root
 
-# The stationary points are looked for between neighbours of this many values of log Q; two minima closer than one cell of the
-# grid (some 0.1 in log Q) are one for all purposes: the posterior is wider than that.
+# The stationary points are looked for between neighbours of this many values of log Q; two minima
+# closer than one cell of the grid (some 0.1 in log Q) are one for all purposes: the posterior is
+# wider than that.
 _GRID = 193
 BRANCHES = 3
 
 
 class Eigenbasis(eqx.Module):
-    """A training kernel K = U diag(eigenvalues) U^T, with targets z = U^T y and test rows k U rotated into its basis."""
+    """A training kernel K = U diag(eigenvalues) U^T, with targets z = U^T y and test rows k U
+    rotated into its basis.
+    """
 
     eigenvalues: Float[Array, "train"]
     vectors: Float[Array, "train train"]
@@ -47,7 +55,9 @@ class Eigenbasis(eqx.Module):
     ) -> "Eigenbasis":
         """One eigendecomposition, O(P^3). Eigenvalues that rounding made negative become zero."""
         eigenvalues, vectors = jnp.linalg.eigh(kernel)
-        return cls(jnp.maximum(eigenvalues, 0.0), vectors, vectors.T @ targets, rows @ vectors, diagonal)
+        return cls(
+            jnp.maximum(eigenvalues, 0.0), vectors, vectors.T @ targets, rows @ vectors, diagonal
+        )
 
     @property
     def power(self) -> Float[Array, "train"]:
@@ -58,7 +68,8 @@ class Eigenbasis(eqx.Module):
 class Minima(eqx.Module):
     """Minima of the action, by increasing action; places that are not taken have action infinity.
 
-    log_scale: log Q of the narrowest layer. order_parameters: Q_1 .. Q_L. residual: |dF / d log p| / N, N the smallest width.
+    log_scale: log Q of the narrowest layer. order_parameters: Q_1 .. Q_L. residual: |dF / d log p|
+    / N, N the smallest width.
     """
 
     log_scale: Float[Array, "branch"]
@@ -68,8 +79,12 @@ class Minima(eqx.Module):
     found: Bool[Array, "branch"]
 
 
-def order_parameters(log_scale: Float[Array, ""], widths: Float[Array, "layer"]) -> Float[Array, "layer"]:
-    """Q_l = 1 + c / N_l with c = N (Q - 1), Q the order parameter of the narrowest layer, of width N."""
+def order_parameters(
+    log_scale: Float[Array, ""], widths: Float[Array, "layer"]
+) -> Float[Array, "layer"]:
+    """Q_l = 1 + c / N_l with c = N (Q - 1), Q the order parameter of the narrowest layer, of width
+    N.
+    """
     return 1 + jnp.expm1(log_scale) * jnp.min(widths) / widths
 
 
@@ -87,12 +102,16 @@ def action(
     return jnp.sum(widths * (parameters - jnp.log(parameters))) + fit
 
 
-def slope(log_scale: Float[Array, ""], args: tuple[Array, Array, Array, Array], fluctuations: bool = True) -> Float[Array, ""]:
+def slope(
+    log_scale: Float[Array, ""], args: tuple[Array, Array, Array, Array], fluctuations: bool = True
+) -> Float[Array, ""]:
     """(dF / d log p) / N along the line of stationary Q at given p."""
     eigenvalues, power, temperature, widths = args
     scaled = jnp.prod(order_parameters(log_scale, widths)) * eigenvalues
     share = scaled / (temperature + scaled)
-    return jnp.expm1(log_scale) + jnp.sum(share * (float(fluctuations) - power / (temperature + scaled))) / jnp.min(widths)
+    return jnp.expm1(log_scale) + jnp.sum(
+        share * (float(fluctuations) - power / (temperature + scaled))
+    ) / jnp.min(widths)
 
 
 def minima(
@@ -102,11 +121,13 @@ def minima(
     widths: Float[Array, "layer"],
     fluctuations: bool = True,
 ) -> Minima:
-    """All minima of F, by a scan of log Q over the whole range where they can lie, and Newton's method inside a bracket.
+    """All minima of F, by a scan of log Q over the whole range where they can lie, and Newton's
+    method inside a bracket.
 
     fluctuations: whether F has its log det.
 
-    At a minimum c <= sum_i z_i^2 min(1/(4T), 1/k_i) from above (p > 1) and p sum_i k_i / T > N/2 from below.
+    At a minimum c <= sum_i z_i^2 min(1/(4T), 1/k_i) from above (p > 1) and p sum_i k_i / T > N/2
+    from below.
     """
     temperature = jnp.asarray(temperature, float)
     args = (eigenvalues, power, temperature, widths)
@@ -114,19 +135,28 @@ def minima(
     noise = jnp.maximum(temperature, 1e-14 * top)
     strongest = jnp.sum(power * jnp.minimum(1 / (4 * noise), 1 / jnp.maximum(eigenvalues, 1e-300)))
     upper = jnp.log1p(strongest / narrowest) + 0.1
-    lower = jnp.minimum(jnp.log(narrowest * noise / (2 * jnp.sum(eigenvalues) + narrowest * noise)), 0.0) - 1.0
+    lower = (
+        jnp.minimum(
+            jnp.log(narrowest * noise / (2 * jnp.sum(eigenvalues) + narrowest * noise)), 0.0
+        )
+        - 1.0
+    )
     grid = jax.lax.stop_gradient(lower + (upper - lower) * jnp.linspace(0.0, 1.0, _GRID))
     signs = jax.vmap(lambda t: slope(t, args, fluctuations))(grid) >= 0
     (cell,) = jnp.nonzero(~signs[:-1] & signs[1:], size=BRANCHES, fill_value=-1)
     found = cell >= 0
 
     def refine(cell: Array) -> tuple[Array, Array]:
-        root = decreasing_root(lambda t, args: -slope(t, args, fluctuations), grid[cell], grid[cell + 1], args)
+        root = decreasing_root(
+            lambda t, args: -slope(t, args, fluctuations), grid[cell], grid[cell + 1], args
+        )
         return root.value, root.residual
 
     log_scale, residual = jax.vmap(refine)(jnp.maximum(cell, 0))
     parameters = jax.vmap(lambda t: order_parameters(t, widths))(log_scale)
-    values = jax.vmap(lambda q: action(q, widths, eigenvalues, power, temperature, fluctuations))(parameters)
+    values = jax.vmap(lambda q: action(q, widths, eigenvalues, power, temperature, fluctuations))(
+        parameters
+    )
     values = jnp.where(found, values, jnp.inf)
     order = jnp.argsort(values)
     return jax.tree.map(lambda x: x[order], Minima(log_scale, parameters, values, residual, found))

@@ -1,12 +1,15 @@
-"""The second moments of one layer over pairs of inputs: what an infinitely wide network propagates instead of activations.
+"""The second moments of one layer over pairs of inputs: what an infinitely wide network propagates
+instead of activations.
 
-In the infinite-width limit the channels of every layer are independent draws of one Gaussian process over inputs and pixels
-(Neal 1996; Lee et al. 2018; Novak et al. 2019; Garriga-Alonso et al. 2019). A network is therefore a chain of maps on
+In the infinite-width limit the channels of every layer are independent draws of one Gaussian
+process over inputs and pixels (Neal 1996; Lee et al. 2018; Novak et al. 2019; Garriga-Alonso et al.
+2019). A network is therefore a chain of maps on
 
     K_ab(x, x') = E[z_a(x) z_a'(x')]           the covariance of one channel at pixel a of x and pixel b of x'   (NNGP)
     Theta_ab(x, x') = sum_theta dz_a(x)/dtheta dz_b(x')/dtheta                   (tangent kernel; Jacot et al. 2018)
 
-Vector inputs have no pixels. Where only equal pixels a = b are ever needed (a flattened read-out) only those are kept.
+Vector inputs have no pixels. Where only equal pixels a = b are ever needed (a flattened read-out)
+only those are kept.
 """
 
 import math
@@ -24,10 +27,12 @@ Parametrization = Literal["ntk", "standard"]
 
 
 class Kernels(Result):
-    """Kernel matrices of an infinitely wide network's output between `first` inputs x1 and `second` inputs x2.
+    """Kernel matrices of an infinitely wide network's output between `first` inputs x1 and `second`
+    inputs x2.
 
-    nngp: K(x, x') = E f(x) f(x') over the prior, per output. ntk: Theta(x, x'), the tangent kernel, per output.
-    nngp_diagonal, ntk_diagonal: K(x, x) and Theta(x, x) of x1, from their own recursion (the prior variance of f(x)).
+    nngp: K(x, x') = E f(x) f(x') over the prior, per output. ntk: Theta(x, x'), the tangent kernel,
+    per output. nngp_diagonal, ntk_diagonal: K(x, x) and Theta(x, x) of x1, from their own recursion
+    (the prior variance of f(x)).
     """
 
     nngp: Float[Array, "first second"]
@@ -37,7 +42,9 @@ class Kernels(Result):
 
 
 class Moments(eqx.Module):
-    """K and Theta over one set of pairs; the axes are (*pairs, *grid), or (*pairs, *grid, *grid) with pixel pairs."""
+    """K and Theta over one set of pairs; the axes are (*pairs, *grid), or (*pairs, *grid, *grid)
+    with pixel pairs.
+    """
 
     nngp: Float[Array, "..."]
     ntk: Float[Array, "..."]
@@ -46,11 +53,12 @@ class Moments(eqx.Module):
 class Covariance(eqx.Module):
     """K and Theta of one layer, for pairs (x1, x2) and, carried along, for every input with itself.
 
-    cross: pairs (x1, x2), axes (n1, n2, ...). first, second: x1 with itself and x2 with itself, axes (n, ...). The self-moments
-    are never read off the matrix: they follow their own recursion, so that K(x, x) is exact.
-    channels: number of channels of the layer (the fan-in of the next one), None where it is open.
-    grid: shape of the pixel grid, () for vectors.
-    pixel_pairs: whether all pairs of pixels are kept. gaussian: whether the channels are Gaussian, as a nonlinearity requires.
+    cross: pairs (x1, x2), axes (n1, n2, ...). first, second: x1 with itself and x2 with itself,
+    axes (n, ...). The self-moments are never read off the matrix: they follow their own recursion,
+    so that K(x, x) is exact. channels: number of channels of the layer (the fan-in of the next
+    one), None where it is open. grid: shape of the pixel grid, () for vectors. pixel_pairs: whether
+    all pairs of pixels are kept. gaussian: whether the channels are Gaussian, as a nonlinearity
+    requires.
     """
 
     cross: Moments
@@ -63,11 +71,19 @@ class Covariance(eqx.Module):
     parametrization: Parametrization = eqx.field(static=True)
 
     def map(self, rule: Callable[[Moments], Moments], **changes: Any) -> "Covariance":
-        """The same linear rule applied to the cross and to the self-moments; `changes` are other fields that it changes."""
-        return Covariance(rule(self.cross), rule(self.first), rule(self.second), **{**self._fields(), **changes})
+        """The same linear rule applied to the cross and to the self-moments; `changes` are other
+        fields that it changes.
+        """
+        return Covariance(
+            rule(self.cross), rule(self.first), rule(self.second), **{**self._fields(), **changes}
+        )
 
-    def pairwise(self, rule: Callable[[Array, Moments, Array], Moments], **changes: Any) -> "Covariance":
-        """A rule that acts entry by entry, given also the two variances K_aa(x, x) and K_bb(x', x') of each entry's pixels."""
+    def pairwise(
+        self, rule: Callable[[Array, Moments, Array], Moments], **changes: Any
+    ) -> "Covariance":
+        """A rule that acts entry by entry, given also the two variances K_aa(x, x) and K_bb(x', x')
+        of each entry's pixels.
+        """
         ones = (1,) * len(self.grid) if self.pixel_pairs else ()
         variance_1, variance_2 = self._variances(self.first), self._variances(self.second)
 
@@ -94,25 +110,49 @@ class Covariance(eqx.Module):
     def __add__(self, other: "Covariance") -> "Covariance":
         """Covariance of the sum of two layers that are uncorrelated."""
         if self.grid != other.grid:
-            raise ValueError(f"layers on different grids {self.grid} and {other.grid} cannot be added")
-        moments = (jax.tree.map(jnp.add, getattr(self, name), getattr(other, name)) for name in ("cross", "first", "second"))
+            raise ValueError(
+                f"layers on different grids {self.grid} and {other.grid} cannot be added"
+            )
+        moments = (
+            jax.tree.map(jnp.add, getattr(self, name), getattr(other, name))
+            for name in ("cross", "first", "second")
+        )
         channels = other.channels if self.channels is None else self.channels
-        return Covariance(*moments, **{**self._fields(), "channels": channels, "gaussian": self.gaussian and other.gaussian})
+        return Covariance(
+            *moments,
+            **{
+                **self._fields(),
+                "channels": channels,
+                "gaussian": self.gaussian and other.gaussian,
+            },
+        )
 
     def equal_pixels(self) -> "Covariance":
         """The same covariance with only equal pixels kept."""
         if not self.pixel_pairs:
             return self
-        return self.map(lambda m: Moments(equal_pixels(m.nngp, self.grid), equal_pixels(m.ntk, self.grid)), pixel_pairs=False)
+        return self.map(
+            lambda m: Moments(equal_pixels(m.nngp, self.grid), equal_pixels(m.ntk, self.grid)),
+            pixel_pairs=False,
+        )
 
     def independent_pixels(self) -> "Covariance":
-        """The covariance between all pairs of pixels, when different pixels are independent: zero for a != b."""
-        return self.map(lambda m: Moments(_on_diagonal(m.nngp, self.grid), _on_diagonal(m.ntk, self.grid)), pixel_pairs=True)
+        """The covariance between all pairs of pixels, when different pixels are independent: zero
+        for a != b.
+        """
+        return self.map(
+            lambda m: Moments(_on_diagonal(m.nngp, self.grid), _on_diagonal(m.ntk, self.grid)),
+            pixel_pairs=True,
+        )
 
     def pixel_axes(self, values: Float[Array, "..."]) -> tuple[int, ...]:
         """First axis of every grid in an array of moments: one grid, or two with pixel pairs."""
         dims = len(self.grid)
-        return (values.ndim - 2 * dims, values.ndim - dims) if self.pixel_pairs else (values.ndim - dims,)
+        return (
+            (values.ndim - 2 * dims, values.ndim - dims)
+            if self.pixel_pairs
+            else (values.ndim - dims,)
+        )
 
 
 def equal_pixels(values: Float[Array, "..."], grid: tuple[int, ...]) -> Float[Array, "..."]:
@@ -136,7 +176,9 @@ def input_covariance(
     pixel_pairs: bool,
     parametrization: Parametrization,
 ) -> Covariance:
-    """K_ab(x, x') = (1/C) sum_c x_ac x'_bc of the inputs themselves (C input channels; C = d for vectors); Theta = 0."""
+    """K_ab(x, x') = (1/C) sum_c x_ac x'_bc of the inputs themselves (C input channels; C = d for
+    vectors); Theta = 0.
+    """
     other = x1 if x2 is None else x2
     channels = x1.shape[-1]
     grid = x1.shape[1:-1]
@@ -149,5 +191,12 @@ def input_covariance(
         return Moments(moments, jnp.zeros_like(moments))
 
     return Covariance(
-        Moments(cross, jnp.zeros_like(cross)), own(x1), own(other), channels, grid, pixel_pairs, False, parametrization
+        Moments(cross, jnp.zeros_like(cross)),
+        own(x1),
+        own(other),
+        channels,
+        grid,
+        pixel_pairs,
+        False,
+        parametrization,
     )

@@ -23,16 +23,20 @@ class CrossValidation(Result):
 
 
 def generalized_cross_validation(
-    kernel: Float[Array, "train train"], labels: Float[Array, "train *output"], temperature: float | Float[Array, ""]
+    kernel: Float[Array, "train train"],
+    labels: Float[Array, "train *output"],
+    temperature: float | Float[Array, ""],
 ) -> CrossValidation:
     """Generalised cross-validation, also known as the kernel alignment risk estimator.
 
         E_noisy = [(1/P) |(K + T)^-1 y|^2] / [(1/P) tr (K + T)^-1]^2
 
-    (Craven and Wahba 1979; Jacot et al. 2020): the self-consistent E_train = (T / (P kappa))^2 E_noisy, read backwards.
+    (Craven and Wahba 1979; Jacot et al. 2020): the self-consistent E_train = (T / (P kappa))^2
+    E_noisy, read backwards.
 
-    Warning: on images it is too low, by 30-40 per cent near T = 0 (8 x 8 digits, P = 100) and still by 15 per cent at T a fifth
-    of the kernel's diagonal: near-duplicates of one another dominate the trace.
+    Warning: on images it is too low, by 30-40 per cent near T = 0 (8 x 8 digits, P = 100) and still
+    by 15 per cent at T a fifth of the kernel's diagonal: near-duplicates of one another dominate
+    the trace.
     """
     labels = jnp.asarray(labels, jnp.float64).reshape(kernel.shape[0], -1)
     size = kernel.shape[0]

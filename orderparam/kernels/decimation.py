@@ -1,7 +1,8 @@
-"""Modes integrated out of kernel regression, smallest eigenvalue first, and what they leave to the others.
+"""Modes integrated out of kernel regression, smallest eigenvalue first, and what they leave to the
+others.
 
-A decimated mode leaves two traces: its variance is a ridge for the remaining modes, and its share of the target is label noise
-(Howard, Jefferson, Maiti and Ringel 2024).
+A decimated mode leaves two traces: its variance is a ridge for the remaining modes, and its share
+of the target is label noise (Howard, Jefferson, Maiti and Ringel 2024).
 """
 
 import equinox as eqx
@@ -15,10 +16,12 @@ Number = float | Float[Array, ""]
 
 
 class SpectralTraces(eqx.Module):
-    """What every level leaves to the others when it is integrated out exactly, in the order of the spectrum.
+    """What every level leaves to the others when it is integrated out exactly, in the order of the
+    spectrum.
 
-    ridge: kappa m L, its posterior variance. noise: (1 - L)^2 Y + m (L^2/P) E_noisy, its share of the error.
-    noisy: E_noisy, the error of all levels against noisy targets. solved: the self-consistent theory of all of them.
+    ridge: kappa m L, its posterior variance. noise: (1 - L)^2 Y + m (L^2/P) E_noisy, its share of
+    the error. noisy: E_noisy, the error of all levels against noisy targets. solved: the
+    self-consistent theory of all of them.
     """
 
     ridge: Float[Array, "level"]
@@ -28,7 +31,8 @@ class SpectralTraces(eqx.Module):
 
 
 class Couplings(eqx.Module):
-    """Along the flow, levels in decreasing order of eigenvalue: entry n is after integrating out all levels after n.
+    """Along the flow, levels in decreasing order of eigenvalue: entry n is after integrating out
+    all levels after n.
 
     mode_count:   modes still present. eigenvalue: of level n.
     ridge, noise: T'(n) = T + sum_{k>n} m lambda and s2'(n) = s2 + sum_{k>n} Y (leading order in lambda P / T').
@@ -46,8 +50,11 @@ class Couplings(eqx.Module):
     variance: Float[Array, "level"]
 
 
-def traces(spectrum: Spectrum, n_train: Number, temperature: Number, noise: Number) -> SpectralTraces:
-    """T <- T + lambda kappa / (lambda + kappa) per mode, with kappa that of all modes: exact within the self-consistent theory.
+def traces(
+    spectrum: Spectrum, n_train: Number, temperature: Number, noise: Number
+) -> SpectralTraces:
+    """T <- T + lambda kappa / (lambda + kappa) per mode, with kappa that of all modes: exact within
+    the self-consistent theory.
 
     Derived for this package and not in the cited papers.
     """
@@ -55,10 +62,17 @@ def traces(spectrum: Spectrum, n_train: Number, temperature: Number, noise: Numb
     bias = (1 - solved.learnability) ** 2 * spectrum.target_power
     noisy = ratio(jnp.sum(bias) + spectrum.tail_power + noise, solved.complement)
     spread = spectrum.multiplicities * solved.learnability**2 * noisy / n_train
-    return SpectralTraces(solved.threshold * spectrum.multiplicities * solved.learnability, bias + spread, noisy, solved)
+    return SpectralTraces(
+        solved.threshold * spectrum.multiplicities * solved.learnability,
+        bias + spread,
+        noisy,
+        solved,
+    )
 
 
-def couplings(spectrum: Spectrum, left: SpectralTraces, temperature: Number, noise: Number) -> Couplings:
+def couplings(
+    spectrum: Spectrum, left: SpectralTraces, temperature: Number, noise: Number
+) -> Couplings:
     """Ridge and noise along the decimation, to leading order (Howard et al. 2024) and exactly."""
     order = jnp.argsort(-spectrum.eigenvalues)
     ridge, noise = temperature + spectrum.tail, noise + spectrum.tail_power
@@ -73,15 +87,21 @@ def couplings(spectrum: Spectrum, left: SpectralTraces, temperature: Number, noi
     )
 
 
-def learnable(spectrum: Spectrum, n_train: Number, temperature: Number, threshold: Number) -> Bool[Array, "level"]:
+def learnable(
+    spectrum: Spectrum, n_train: Number, temperature: Number, threshold: Number
+) -> Bool[Array, "level"]:
     """Which levels are kept when those of learnability below `threshold` are integrated out.
 
-    The first level n that is integrated out has P lambda_n / (P lambda_n + T + sum_{k>=n} m lambda) < threshold, and no larger
-    one has. It is looked for from the large eigenvalues: from the small end, where a finite spectrum has little left above it,
-    the smallest of all modes looks learnable at small T. All are kept where no level qualifies.
+    The first level n that is integrated out has P lambda_n / (P lambda_n + T + sum_{k>=n} m lambda)
+    < threshold, and no larger one has. It is looked for from the large eigenvalues: from the small
+    end, where a finite spectrum has little left above it, the smallest of all modes looks learnable
+    at small T. All are kept where no level qualifies.
     """
     order = jnp.argsort(-spectrum.eigenvalues)
-    eigenvalues, weights = spectrum.eigenvalues[order], (spectrum.multiplicities * spectrum.eigenvalues)[order]
+    eigenvalues, weights = (
+        spectrum.eigenvalues[order],
+        (spectrum.multiplicities * spectrum.eigenvalues)[order],
+    )
     ridge = temperature + spectrum.tail + after(weights) + weights
     unlearnable = learnability(eigenvalues, ridge / n_train) < threshold
     first = jnp.where(jnp.any(unlearnable), jnp.argmax(unlearnable), unlearnable.size)
@@ -89,7 +109,9 @@ def learnable(spectrum: Spectrum, n_train: Number, temperature: Number, threshol
 
 
 def largest(spectrum: Spectrum, count: Number) -> Bool[Array, "level"]:
-    """Which levels are kept when at most `count` modes are, those of the largest eigenvalues; levels are never cut in two."""
+    """Which levels are kept when at most `count` modes are, those of the largest eigenvalues;
+    levels are never cut in two.
+    """
     order = jnp.argsort(-spectrum.eigenvalues)
     return (jnp.cumsum(spectrum.multiplicities[order]) <= count)[jnp.argsort(order)]
 

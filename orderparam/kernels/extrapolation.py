@@ -1,14 +1,17 @@
-"""The learning curve beyond the data: the self-consistent theory with the target's power law and floor, as far as they are known.
+"""The learning curve beyond the data: the self-consistent theory with the target's power law and
+floor, as far as they are known.
 
-The largest modes of a kernel on M data points are those of the population; the small ones are not, because M points cannot tell
-small modes apart. Kernels on real data have spectra and targets that decay as powers of the mode number (Spigler, Geiger and
-Wyart 2020; Bahri et al. 2024). The eigenvalues are continued by the power law that keeps the trace. Of the target, the power
-beyond the first modes is A k^-b, above a floor s2 that no mode explains; how b and s2 share the measured error is what a short
-curve hardly tells: all of them are kept, weighted by how well each explains the measured decline. What the theory itself gets
-wrong is a random walk in log n, whose size the measured part of the curve shows. Derived for this package, not in the cited
-papers.
+The largest modes of a kernel on M data points are those of the population; the small ones are not,
+because M points cannot tell small modes apart. Kernels on real data have spectra and targets that
+decay as powers of the mode number (Spigler, Geiger and Wyart 2020; Bahri et al. 2024). The
+eigenvalues are continued by the power law that keeps the trace. Of the target, the power beyond the
+first modes is A k^-b, above a floor s2 that no mode explains; how b and s2 share the measured error
+is what a short curve hardly tells: all of them are kept, weighted by how well each explains the
+measured decline. What the theory itself gets wrong is a random walk in log n, whose size the
+measured part of the curve shows. Derived for this package, not in the cited papers.
 
-The numbers below were chosen on the tuning tables of `benchmarks/forecast_calibration.py`, which are none of those it reports.
+The numbers below were chosen on the tuning tables of `benchmarks/forecast_calibration.py`, which
+are none of those it reports.
 """
 
 from dataclasses import dataclass, replace
@@ -19,15 +22,20 @@ from scipy.special import logsumexp
 
 RESOLVED = 1 / 2  # share of the pool's modes whose eigenvalues are kept
 HEAD = 1 / 40  # share of the modes whose power is taken from the pool one by one
-MODES, PER_DECADE, THRESHOLDS = 1e9, 24, 400  # modes of the continuation, levels and values of kappa that it is tabulated on
+# modes of the continuation, levels and values of kappa that it is tabulated on
+MODES, PER_DECADE, THRESHOLDS = 1e9, 24, 400
 EARLIEST = 1 / 12  # share of the examples below which measured sizes are left out
-WALK = 0.05  # a priori size of the theory's error for each factor e in n, and of the noise of a measured point a third of it
+# a priori size of the theory's error for each factor e in n, and of the noise of a measured point a
+# third of it
+WALK = 0.05
 FREEDOM = 4.0  # degrees of freedom of that prior
 SLOPE = 0.25  # further error of the forecast, as a share of the predicted change of the log error
-OTHER_WALK = 0.1  # further error of the theory for each factor e in n, of a learner that is no kernel
+# further error of the theory for each factor e in n, of a learner that is no kernel
+OTHER_WALK = 0.1
 POWERS = np.geomspace(0.05, 4, 24)  # exponents of the plain power laws of such a learner
 EXPONENTS = np.geomspace(0.05, 12, 26)
-FLOORS = np.array([0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96])  # shares of the last measured error
+# shares of the last measured error
+FLOORS = np.array([0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96])
 NO_FLOOR = 4.0  # prior weight of no floor at all, relative to each other share
 
 Modes = Float[np.ndarray, "mode"]
@@ -35,14 +43,16 @@ Sizes = Float[np.ndarray, "size"]
 
 
 class Tabulated:
-    """The self-consistent theory of a continued spectrum at a ridge on a grid of thresholds kappa, for all sizes and targets.
+    """The self-consistent theory of a continued spectrum at a ridge on a grid of thresholds kappa,
+    for all sizes and targets.
 
-    With kappa given everything is explicit: L_k = lambda_k/(lambda_k + kappa), P = T/kappa + sum m L, 1 - gamma =
-    [T/kappa + sum m L (1 - L)]/P, and the error against noisy labels is [sum (1 - L)^2 Y + s2]/(1 - gamma)
-    (`orderparam.kernels.effective_ridge` solves the same equation for kappa). Between grid points logarithms are interpolated.
+    With kappa given everything is explicit: L_k = lambda_k/(lambda_k + kappa), P = T/kappa + sum m
+    L, 1 - gamma = [T/kappa + sum m L (1 - L)]/P, and the error against noisy labels is [sum (1 -
+    L)^2 Y + s2]/(1 - gamma) (`orderparam.kernels.effective_ridge` solves the same equation for
+    kappa). Between grid points logarithms are interpolated.
 
-    eigenvalues: of K/M on a pool of M examples, in decreasing order. capacity: alpha of lambda_k ~ k^-alpha beyond the resolved
-    modes; inf when they are all there are.
+    eigenvalues: of K/M on a pool of M examples, in decreasing order. capacity: alpha of lambda_k ~
+    k^-alpha beyond the resolved modes; inf when they are all there are.
     """
 
     def __init__(self, eigenvalues: Modes, examples: int, temperature: float):
@@ -55,7 +65,8 @@ class Tabulated:
             last = np.exp(np.mean(np.log(positive[max(resolved - 3, 0) : resolved + 3])))
             self.capacity = 1 + resolved * last / left
             edges = np.geomspace(resolved, MODES, int(PER_DECADE * np.log10(MODES / resolved)) + 2)
-            traces = left * -np.diff((edges / resolved) ** (1 - self.capacity))  # exact over each level: the trace is kept
+            # exact over each level: the trace is kept
+            traces = left * -np.diff((edges / resolved) ** (1 - self.capacity))
             values = np.concatenate([positive[:resolved], traces / np.diff(edges)])
             counts = np.concatenate([np.ones(resolved), np.diff(edges)])
             ridge = temperature + left * (edges[-1] / resolved) ** (1 - self.capacity)
@@ -64,7 +75,8 @@ class Tabulated:
         thresholds = values[0] * np.exp(np.linspace(2, -50, THRESHOLDS))
         learned = values / (values + thresholds[:, None])
         sizes = ridge / thresholds + learned @ counts
-        kept = np.append(True, np.diff(sizes) > 1e-9 * sizes[1:])  # where a finite spectrum is exhausted P no longer grows
+        # where a finite spectrum is exhausted P no longer grows
+        kept = np.append(True, np.diff(sizes) > 1e-9 * sizes[1:])
         learned, sizes, thresholds = learned[kept], sizes[kept], thresholds[kept]
         rest = (ridge / thresholds + (learned * (1 - learned)) @ counts) / sizes
         self._log_sizes = np.log(sizes)
@@ -72,7 +84,9 @@ class Tabulated:
         self.enlarged = 1 / rest
         self.dimension = learned @ counts
 
-    def at(self, n_train: Sizes, values: Float[np.ndarray, "*row threshold"]) -> Float[np.ndarray, "*row size"]:
+    def at(
+        self, n_train: Sizes, values: Float[np.ndarray, "*row threshold"]
+    ) -> Float[np.ndarray, "*row size"]:
         """Tabulated values (positive) at training-set sizes."""
         logs = np.log(np.maximum(values, 1e-300))
         flat = logs.reshape(-1, logs.shape[-1])
@@ -84,11 +98,11 @@ class Tabulated:
 class Extrapolated:
     """What `extrapolate` found.
 
-    log_change: (size,) posterior mean of log E(n) - log E(last measured size), and spread: its standard deviation, of the
-    forecast's shape alone (how the pool itself scatters is not in it). floor: posterior mean of s2 as a share of the last
-    measured error, its 2.5 and 97.5 % points, and the posterior probability that there is none. source: posterior mean of log
-    b, as a number b.
-    dimension: (size,) modes learned.
+    log_change: (size,) posterior mean of log E(n) - log E(last measured size), and spread: its
+    standard deviation, of the forecast's shape alone (how the pool itself scatters is not in it).
+    floor: posterior mean of s2 as a share of the last measured error, its 2.5 and 97.5 % points,
+    and the posterior probability that there is none. source: posterior mean of log b, as a number
+    b. dimension: (size,) modes learned.
     """
 
     log_change: Float[np.ndarray, "size"]
@@ -113,16 +127,19 @@ def extrapolate(
 ) -> Extrapolated:
     """The learning curve at `sizes`, relative to the last measured error.
 
-        E(P) = [sum_{k <= head} (1 - L_k)^2 Y_k + A sum_{k > head} (1 - L_k)^2 (k^-b)' + s2] / (1 - gamma)
+        E(P) = [sum_{k <= head} (1 - L_k)^2 Y_k + A sum_{k > head} (1 - L_k)^2 (k^-b)' + s2] / (1 -
+        gamma)
 
-    with Y_k the target's power on the first modes less its share of the noise, and A such that the curve passes through the
-    last measured point. Every b of EXPONENTS and every share of the floor of FLOORS is weighted by Student's likelihood of its
-    deviations from the other measured points (a random walk in log n of unknown size).
+    with Y_k the target's power on the first modes less its share of the noise, and A such that the
+    curve passes through the last measured point. Every b of EXPONENTS and every share of the floor
+    of FLOORS is weighted by Student's likelihood of its deviations from the other measured points
+    (a random walk in log n of unknown size).
 
-    eigenvalues, power: of K/M and of the target on its eigenvectors (summing to the mean square of the target), in decreasing
-    order of the eigenvalues. n_train, error: measured held-out errors against labels as they are, in increasing order, the last
-    one the anchor. examples: M, where it is not the number of modes; measured sizes may be larger. A kernel of
-    fewer modes, all of them known, leaves nothing to weigh: their power is taken as it is, and the rest is floor.
+    eigenvalues, power: of K/M and of the target on its eigenvectors (summing to the mean square of
+    the target), in decreasing order of the eigenvalues. n_train, error: measured held-out errors
+    against labels as they are, in increasing order, the last one the anchor. examples: M, where it
+    is not the number of modes; measured sizes may be larger. A kernel of fewer modes, all of them
+    known, leaves nothing to weigh: their power is taken as it is, and the rest is floor.
     """
     examples = examples or len(eigenvalues)
     theory = Tabulated(eigenvalues, examples, temperature)
@@ -134,11 +151,17 @@ def extrapolate(
     shares, exponents = FLOORS, EXPONENTS
     finite = bool(np.isinf(theory.capacity))
     if finite:
-        at_last_and_end = _resolved(theory, power, examples, error[last], np.array([n_train[last], 1e12]), 0)
+        at_last_and_end = _resolved(
+            theory, power, examples, error[last], np.array([n_train[last], 1e12]), 0
+        )
         shares, exponents = np.exp(at_last_and_end[0, :, 1]) / error[last], np.array([np.inf])
-    curves = (_resolved if finite else _curves)(theory, power, examples, error[last], everywhere, last)
+    curves = (_resolved if finite else _curves)(
+        theory, power, examples, error[last], everywhere, last
+    )
     weights, misfit = _weights(curves, shares, n_train, error)
-    change, spread = _ahead(curves[..., count:] - np.log(error[last]), weights, misfit, n_train, sizes)
+    change, spread = _ahead(
+        curves[..., count:] - np.log(error[last]), weights, misfit, n_train, sizes
+    )
     floors = weights.sum(axis=1)
     low, high = np.interp([0.025, 0.975], np.cumsum(floors), shares)
     return Extrapolated(
@@ -164,9 +187,10 @@ def extrapolate_other(
 ) -> Extrapolated:
     """The learning curve of a learner that is no kernel, from its own measured errors.
 
-    Two families stand side by side, each weighted by how it explains the measured points: the theory of `extrapolate` with a
-    kernel of the same data (how hard the target's tail is), and plain power laws above a floor, E = floor + (1 - floor) n^-b. The
-    forecast is their mean, its spread holds their difference and a random walk that is larger than a kernel's. Arguments as of
+    Two families stand side by side, each weighted by how it explains the measured points: the
+    theory of `extrapolate` with a kernel of the same data (how hard the target's tail is), and
+    plain power laws above a floor, E = floor + (1 - floor) n^-b. The forecast is their mean, its
+    spread holds their difference and a random walk that is larger than a kernel's. Arguments as of
     `extrapolate`; the dimension returned is the kernel's.
     """
     kernel = extrapolate(eigenvalues, power, temperature, n_train, error, sizes)
@@ -177,7 +201,9 @@ def extrapolate_other(
     shares = FLOORS[:, None, None]
     curves = np.log(error[-1] * (shares + (1 - shares) * relative ** -POWERS[:, None]))
     weights, misfit = _weights(curves, FLOORS, n_train, error)
-    change, spread = _ahead(curves[..., count:] - np.log(error[-1]), weights, misfit, n_train, sizes)
+    change, spread = _ahead(
+        curves[..., count:] - np.log(error[-1]), weights, misfit, n_train, sizes
+    )
     floors = weights.sum(axis=1)
     low, high = np.interp([0.025, 0.975], np.cumsum(floors), FLOORS)
     between = (change - kernel.log_change) ** 2 / 4
@@ -187,15 +213,23 @@ def extrapolate_other(
         log_change=(change + kernel.log_change) / 2,
         spread=np.sqrt((spread**2 + kernel.spread**2) / 2 + between + walk),
         floor=(float(floors @ FLOORS) + kernel.floor) / 2,
-        floor_interval=(min(float(low), kernel.floor_interval[0]), max(float(high), kernel.floor_interval[1])),
+        floor_interval=(
+            min(float(low), kernel.floor_interval[0]),
+            max(float(high), kernel.floor_interval[1]),
+        ),
         without_floor=(float(floors[0]) + kernel.without_floor) / 2,
     )
 
 
 def _weights(
-    curves: np.ndarray, shares: np.ndarray, n_train: Float[np.ndarray, "measured"], error: Float[np.ndarray, "measured"]
+    curves: np.ndarray,
+    shares: np.ndarray,
+    n_train: Float[np.ndarray, "measured"],
+    error: Float[np.ndarray, "measured"],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior weight (floor, exponent) of every curve, and how badly it explains the measured points."""
+    """Posterior weight (floor, exponent) of every curve, and how badly it explains the measured
+    points.
+    """
     last = len(n_train) - 1
     deviations = curves[..., :last] - np.log(error[:last])
     before = np.log(n_train[last] / n_train[:last])
@@ -207,7 +241,11 @@ def _weights(
 
 
 def _ahead(
-    ahead: np.ndarray, weights: np.ndarray, misfit: np.ndarray, n_train: Float[np.ndarray, "measured"], sizes: Sizes
+    ahead: np.ndarray,
+    weights: np.ndarray,
+    misfit: np.ndarray,
+    n_train: Float[np.ndarray, "measured"],
+    sizes: Sizes,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of the change of the log error at sizes."""
     change = np.einsum("fb,fbs->s", weights, ahead)
@@ -217,9 +255,11 @@ def _ahead(
     return change, np.sqrt(shape + walk * distance + (SLOPE * change) ** 2)
 
 
-def _resolved(theory: Tabulated, power: Modes, examples: int, anchor: float, sizes: Sizes, last: int) -> np.ndarray:
-    """Log errors (1, 1, size) with finitely many modes, all resolved: their power is known, and what they leave of the anchor is
-    floor."""
+def _resolved(
+    theory: Tabulated, power: Modes, examples: int, anchor: float, sizes: Sizes, last: int
+) -> np.ndarray:
+    """Log errors (1, 1, size) with finitely many modes, all resolved: their power is known, and
+    what they leave of the anchor is floor."""
     enlarged = theory.at(sizes, theory.enlarged)
     known = np.maximum(power[: len(theory.upper)] - anchor / enlarged[last] / examples, 0.0)
     bias = theory.at(sizes, theory.unlearned @ known)
@@ -227,11 +267,16 @@ def _resolved(theory: Tabulated, power: Modes, examples: int, anchor: float, siz
     return np.log(curve * anchor / curve[last])[None, None]
 
 
-def _curves(theory: Tabulated, power: Modes, examples: int, anchor: float, sizes: Sizes, last: int) -> np.ndarray:
-    """Log errors (floor, exponent, size) of every hypothesis. One whose floor and head alone exceed the anchor is scaled down to
-    it, and fits badly."""
+def _curves(
+    theory: Tabulated, power: Modes, examples: int, anchor: float, sizes: Sizes, last: int
+) -> np.ndarray:
+    """Log errors (floor, exponent, size) of every hypothesis. One whose floor and head alone exceed
+    the anchor is scaled down to it, and fits badly."""
     head = min(max(4, int(HEAD * examples)), len(theory.upper) - 1)
-    powers = np.maximum(theory.lower, head) ** -EXPONENTS[:, None] - np.maximum(theory.upper, head) ** -EXPONENTS[:, None]
+    powers = (
+        np.maximum(theory.lower, head) ** -EXPONENTS[:, None]
+        - np.maximum(theory.upper, head) ** -EXPONENTS[:, None]
+    )
     enlarged = theory.at(sizes, theory.enlarged)
     tail = theory.at(sizes, (theory.unlearned @ powers.T).T)
     noise = FLOORS * anchor / enlarged[last]

@@ -1,8 +1,9 @@
-"""Ridge regression on random features from the spectrum of their mean kernel: the error for n examples and p features.
+"""Ridge regression on random features from the spectrum of their mean kernel: the error for n
+examples and p features.
 
-phi(x; w) = sum_k sqrt(s_k) psi_k(x) chi_k(w), with psi_k orthonormal over inputs and chi_k over weights, so that s_k are the
-eigenvalues of the kernel E_w phi(x; w) phi(x'; w); the target is sum_k b_k psi_k. Defilippis, Loureiro, Misiakiewicz 2024
-(arXiv:2405.15699).
+phi(x; w) = sum_k sqrt(s_k) psi_k(x) chi_k(w), with psi_k orthonormal over inputs and chi_k over
+weights, so that s_k are the eigenvalues of the kernel E_w phi(x; w) phi(x'; w); the target is sum_k
+b_k psi_k. Defilippis, Loureiro, Misiakiewicz 2024 (arXiv:2405.15699).
 """
 
 from functools import partial
@@ -21,10 +22,11 @@ Scalar = Float[Array, ""] | float
 
 
 class FeatureEquivalent(Result):
-    """Errors without label noise: excess_risk = E (f - f*)^2 = bias + variance, over training sets, features and noise.
+    """Errors without label noise: excess_risk = E (f - f*)^2 = bias + variance, over training sets,
+    features and noise.
 
-    effective_dimension: sum_k s_k/(s_k + nu_2), the same for the hat matrix; thresholds nu_1 <= nu_2: the ridge that the examples
-    see, and with the finite number of features.
+    effective_dimension: sum_k s_k/(s_k + nu_2), the same for the hat matrix; thresholds nu_1 <=
+    nu_2: the ridge that the examples see, and with the finite number of features.
     """
 
     excess_risk: Float[Array, ""]
@@ -37,17 +39,21 @@ class FeatureEquivalent(Result):
     converged: Bool[Array, ""]
 
 
-def feature_equivalent(spectrum: Spectrum, n_train: Scalar, width: Scalar, ridge: Scalar, noise: Scalar) -> FeatureEquivalent:
-    """nu_1, nu_2 from n - ridge/nu_1 = T(nu_2), p (1 - nu_1/nu_2) = T(nu_2), T(nu) = sum_k s_k/(s_k + nu).
+def feature_equivalent(
+    spectrum: Spectrum, n_train: Scalar, width: Scalar, ridge: Scalar, noise: Scalar
+) -> FeatureEquivalent:
+    """nu_1, nu_2 from n - ridge/nu_1 = T(nu_2), p (1 - nu_1/nu_2) = T(nu_2), T(nu) = sum_k s_k/(s_k
+    + nu).
 
-    For min over a of sum_mu (y_mu - a.phi(x_mu)/sqrt(p))^2 + ridge |a|^2 with p = width features and n = n_train noisy labels.
-    One monotone equation for nu_2 where T < min(n, p): (n - T)(p - T) nu_2 / p = ridge. With df = sum s^2/(s + nu_2)^2,
-    t = sum s/(s + nu_2)^2 and r = nu_1/nu_2,
+    For min over a of sum_mu (y_mu - a.phi(x_mu)/sqrt(p))^2 + ridge |a|^2 with p = width features
+    and n = n_train noisy labels. One monotone equation for nu_2 where T < min(n, p): (n - T)(p - T)
+    nu_2 / p = ridge. With df = sum s^2/(s + nu_2)^2, t = sum s/(s + nu_2)^2 and r = nu_1/nu_2,
 
         Upsilon = (p/n) [(1 - r)^2 + r^2 df/(p - df)],    variance = noise Upsilon/(1 - Upsilon),
         bias = nu_2^2/(1 - Upsilon) [sum b^2/(s + nu_2)^2 + t/(p - df) sum b^2 s/(s + nu_2)^2].
 
-    The unresolved tail of the spectrum enters as infinitely many vanishing eigenvalues of the given sum.
+    The unresolved tail of the spectrum enters as infinitely many vanishing eigenvalues of the given
+    sum.
     """
     n, p = n_train, width
     fewest = jnp.minimum(n, p)
@@ -59,7 +65,9 @@ def feature_equivalent(spectrum: Spectrum, n_train: Scalar, width: Scalar, ridge
 
     upper = jnp.log(jnp.maximum(2 * spectrum.total / fewest, 4 * ridge / n))
     lowest = jnp.log(ridge / n)
-    edge = decreasing_root(lambda u, args: learned(u, args[0]) - args[1], lowest, upper, (spectrum, fewest))
+    edge = decreasing_root(
+        lambda u, args: learned(u, args[0]) - args[1], lowest, upper, (spectrum, fewest)
+    )
     lower = jnp.where(learned(lowest, spectrum) > fewest, edge.value, lowest)
 
     def excess(log_threshold: Float[Array, ""], args: tuple) -> Float[Array, ""]:
@@ -73,13 +81,17 @@ def feature_equivalent(spectrum: Spectrum, n_train: Scalar, width: Scalar, ridge
     nu = jnp.exp(root.value)
     bias, variance, total = errors_at_threshold(spectrum, n, p, nu, noise)
     thresholds = nu * (1 - total / p), nu
-    return FeatureEquivalent(bias + variance, bias, variance, total, *thresholds, root.residual, root.converged)
+    return FeatureEquivalent(
+        bias + variance, bias, variance, total, *thresholds, root.residual, root.converged
+    )
 
 
 def errors_at_threshold(
     spectrum: Spectrum, n_train: Scalar, width: Scalar, threshold: Scalar, noise: Scalar
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """(bias, variance, dimension T) for a given nu_2, T(nu_2) < min(n, p), which is that of the ridge (n - T)(p - T) nu_2 / p."""
+    """(bias, variance, dimension T) for a given nu_2, T(nu_2) < min(n, p), which is that of the
+    ridge (n - T)(p - T) nu_2 / p.
+    """
     n, p, nu = n_train, width, threshold
     inverse = 1 / (spectrum.eigenvalues + nu)
     share = spectrum.eigenvalues * inverse
@@ -95,7 +107,9 @@ def errors_at_threshold(
 
 
 def ridge_regression(features: Array, labels: Array, ridge: Scalar) -> tuple[Array, Array]:
-    """Weights and effective dimension tr F (F^T F + ridge)^-1 F^T, from the smaller of the two Gram matrices."""
+    """Weights and effective dimension tr F (F^T F + ridge)^-1 F^T, from the smaller of the two Gram
+    matrices.
+    """
     n, p = features.shape
     gram = features @ features.T if n <= p else features.T @ features
     values, vectors = jnp.linalg.eigh(gram)
@@ -114,23 +128,34 @@ def gaussian_features(
     noise: Scalar,
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """E (f - f*)^2, exact over inputs, and the effective dimension, with independent Gaussian psi_k and chi_k, drawn once.
+    """E (f - f*)^2, exact over inputs, and the effective dimension, with independent Gaussian psi_k
+    and chi_k, drawn once.
 
     Raises `ValueError` where a matrix would be too large.
     """
     modes = eigenvalues.size
     if max(n_train, width) * modes > LARGEST_DESIGN:
-        raise ValueError(f"{max(n_train, width)} x {modes} numbers are too many: at most {LARGEST_DESIGN}")
+        raise ValueError(
+            f"{max(n_train, width)} x {modes} numbers are too many: at most {LARGEST_DESIGN}"
+        )
     return _drawn(eigenvalues, target_power, ridge, noise, key, n_train, width)
 
 
 @partial(jax.jit, static_argnames=("n_train", "width"))
 def _drawn(
-    eigenvalues: Array, target_power: Array, ridge: Scalar, noise: Scalar, key: PRNGKeyArray, n_train: int, width: int
+    eigenvalues: Array,
+    target_power: Array,
+    ridge: Scalar,
+    noise: Scalar,
+    key: PRNGKeyArray,
+    n_train: int,
+    width: int,
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     weight_key, input_key, noise_key = jax.random.split(key, 3)
     target = jnp.sqrt(target_power)
-    weights = jax.random.normal(weight_key, (width, eigenvalues.size)) * jnp.sqrt(eigenvalues / width)
+    weights = jax.random.normal(weight_key, (width, eigenvalues.size)) * jnp.sqrt(
+        eigenvalues / width
+    )
     inputs = jax.random.normal(input_key, (n_train, eigenvalues.size))
     labels = inputs @ target + jnp.sqrt(noise) * jax.random.normal(noise_key, (n_train,))
     readout, dimension = ridge_regression(inputs @ weights.T, labels, ridge)

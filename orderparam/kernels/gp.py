@@ -1,14 +1,16 @@
-"""Gaussian-process regression: the posterior of an infinitely wide network at a temperature, for given kernel matrices.
+"""Gaussian-process regression: the posterior of an infinitely wide network at a temperature, for
+given kernel matrices.
 
-Training noise at temperature T on the loss L = (1/2) sum (f(x_mu) - y_mu)^2 samples exp(-L / T) times the prior. At
-infinite width the prior over functions is a Gaussian process with kernel K, and the posterior is (Rasmussen and Williams
-2006, section 2.2)
+Training noise at temperature T on the loss L = (1/2) sum (f(x_mu) - y_mu)^2 samples exp(-L / T)
+times the prior. At infinite width the prior over functions is a Gaussian process with kernel K, and
+the posterior is (Rasmussen and Williams 2006, section 2.2)
 
     mean(x)      = k(x)^T (K + T)^{-1} y
     cov(x, x')   = K(x, x') - k(x)^T (K + T)^{-1} k(x')          the variance of f itself, without observation noise
     log evidence = -(1/2) y^T (K + T)^{-1} y - (1/2) log det(K + T) - (n/2) log 2 pi
 
-with T the ridge added to the Gram matrix (the `alpha` of scikit-learn, the `noise` of other packages).
+with T the ridge added to the Gram matrix (the `alpha` of scikit-learn, the `noise` of other
+packages).
 """
 
 import equinox as eqx
@@ -26,9 +28,10 @@ from orderparam.kernels.gram import checked_gram
 class KernelPosterior(Result):
     """Posterior of the network's output at test points, and what it says about the training set.
 
-    mean, variance: of f at the test points (without observation noise). fitted: posterior mean at the training points.
-    discrepancy: (K + T)^{-1} y = (y - fitted) / T. log_evidence: log p(y), with the Gaussian constants.
-    jitter: what was added to the diagonal of K besides T, because the caller asked for it.
+    mean, variance: of f at the test points (without observation noise). fitted: posterior mean at
+    the training points. discrepancy: (K + T)^{-1} y = (y - fitted) / T. log_evidence: log p(y),
+    with the Gaussian constants. jitter: what was added to the diagonal of K besides T, because the
+    caller asked for it.
     """
 
     mean: Float[Array, "test"]
@@ -40,9 +43,11 @@ class KernelPosterior(Result):
 
 
 class Conditioned(eqx.Module):
-    """A Gaussian process conditioned on training data: one Cholesky factorisation, then any number of predictions.
+    """A Gaussian process conditioned on training data: one Cholesky factorisation, then any number
+    of predictions.
 
-    cholesky: lower factor of K + T + jitter. discrepancy: (K + T)^{-1} y. fitted: posterior mean at the training points.
+    cholesky: lower factor of K + T + jitter. discrepancy: (K + T)^{-1} y. fitted: posterior mean at
+    the training points.
     """
 
     cholesky: Float[Array, "train train"]
@@ -63,7 +68,9 @@ class Conditioned(eqx.Module):
         return kernel_cross @ self.discrepancy
 
     @jax.jit
-    def variance(self, kernel_cross: Float[Array, "test train"], kernel_diagonal: Float[Array, "test"]) -> Float[Array, "test"]:
+    def variance(
+        self, kernel_cross: Float[Array, "test train"], kernel_diagonal: Float[Array, "test"]
+    ) -> Float[Array, "test"]:
         """K(x, x) - k(x)^T (K + T)^{-1} k(x), at least zero."""
         half = jsl.solve_triangular(self.cholesky, kernel_cross.T, lower=True)
         return jnp.maximum(kernel_diagonal - jnp.sum(half**2, axis=0), 0.0)
@@ -84,20 +91,26 @@ def condition(
     *,
     jitter: float = 0.0,
 ) -> Conditioned:
-    """Conditions the Gaussian process with kernel K on `targets` observed with noise variance `temperature`.
+    """Conditions the Gaussian process with kernel K on `targets` observed with noise variance
+    `temperature`.
 
-    jitter: added to the diagonal on top of the temperature; it changes the posterior, and is never added unasked.
+    jitter: added to the diagonal on top of the temperature; it changes the posterior, and is never
+    added unasked.
 
-    Raises `ValueError` for shapes that do not fit, a kernel that is not symmetric, a negative or NaN temperature or jitter, and
-    when K + T is not positive definite to working precision (two equal inputs at T = 0, say); under jit or vmap the result is NaN
-    instead.
+    Raises `ValueError` for shapes that do not fit, a kernel that is not symmetric, a negative or
+    NaN temperature or jitter, and when K + T is not positive definite to working precision (two
+    equal inputs at T = 0, say); under jit or vmap the result is NaN instead.
     """
     kernel_train, targets = checked_gram(kernel_train, targets, "kernel_train", outputs=False)
     for name, value in {"temperature": temperature, "jitter": jitter}.items():
         if is_number(value) and not (0 <= float(value) < np.inf):
             raise ValueError(f"{name} = {value}: must be a finite number >= 0")
-    conditioned = _condition(kernel_train, targets, jnp.asarray(temperature, float), jnp.asarray(jitter, float))
-    if not isinstance(conditioned.log_evidence, jax.core.Tracer) and bool(jnp.isnan(conditioned.log_evidence)):
+    conditioned = _condition(
+        kernel_train, targets, jnp.asarray(temperature, float), jnp.asarray(jitter, float)
+    )
+    if not isinstance(conditioned.log_evidence, jax.core.Tracer) and bool(
+        jnp.isnan(conditioned.log_evidence)
+    ):
         raise ValueError(_why_singular(np.asarray(kernel_train), float(temperature), float(jitter)))
     return conditioned
 
@@ -108,7 +121,8 @@ def _condition(kernel: Array, targets: Array, temperature: Array, jitter: Array)
     ridge = temperature + jitter
     cholesky = jnp.linalg.cholesky(kernel + ridge * jnp.eye(n), symmetrize_input=False)
     pivots = jnp.diag(cholesky) ** 2
-    # A pivot at rounding level is noise: the factorisation went through by luck, and its solution has no correct digit.
+    # A pivot at rounding level is noise: the factorisation went through by luck, and its solution
+    # has no correct digit.
     singular = jnp.min(pivots) <= n * jnp.finfo(float).eps * jnp.max(pivots)
     cholesky = jnp.where(singular, jnp.nan, cholesky)
     discrepancy = jsl.cho_solve((cholesky, True), targets)
@@ -129,18 +143,23 @@ def gp_posterior(
 ) -> KernelPosterior:
     """Posterior mean and variance at test points, log evidence and discrepancy field, in one call.
 
-    kernel_cross: K(x_test, x_train). kernel_test: the diagonal K(x, x) of the test points, or their full matrix.
-    For the covariance between test points, or several predictions from one factorisation, use `condition`; for several
-    outputs, `jax.vmap` over the targets shares the factorisation. Raises `ValueError` as `condition` does.
+    kernel_cross: K(x_test, x_train). kernel_test: the diagonal K(x, x) of the test points, or their
+    full matrix. For the covariance between test points, or several predictions from one
+    factorisation, use `condition`; for several outputs, `jax.vmap` over the targets shares the
+    factorisation. Raises `ValueError` as `condition` does.
     """
     kernel_train, targets = checked_gram(kernel_train, targets, "kernel_train", outputs=False)
     kernel_cross, kernel_test = jnp.asarray(kernel_cross, float), jnp.asarray(kernel_test, float)
     diagonal = jnp.diagonal(kernel_test) if kernel_test.ndim == 2 else kernel_test
     if diagonal.ndim != 1:
-        raise ValueError(f"kernel_test has shape {kernel_test.shape}: must be (test,) or (test, test)")
+        raise ValueError(
+            f"kernel_test has shape {kernel_test.shape}: must be (test,) or (test, test)"
+        )
     expected = (diagonal.shape[0], kernel_train.shape[0])
     if kernel_cross.shape != expected:
-        raise ValueError(f"kernel_cross has shape {kernel_cross.shape}: must be (test, train) = {expected}")
+        raise ValueError(
+            f"kernel_cross has shape {kernel_cross.shape}: must be (test, train) = {expected}"
+        )
     conditioned = condition(kernel_train, targets, temperature, jitter=jitter)
     return KernelPosterior(
         conditioned.mean(kernel_cross),
@@ -153,7 +172,8 @@ def gp_posterior(
 
 
 class Spectral(eqx.Module):
-    """The training kernel in its eigenbasis, K = U diag(eigenvalues) U^T: every further temperature costs O(n^2) only.
+    """The training kernel in its eigenbasis, K = U diag(eigenvalues) U^T: every further temperature
+    costs O(n^2) only.
 
     `jax.vmap` over the temperature of any method gives a whole sweep from one O(n^3) decomposition.
     """
@@ -168,7 +188,9 @@ class Spectral(eqx.Module):
     @jax.jit
     def discrepancy(self, temperature: Num[Array, ""] | float) -> Float[Array, "train"]:
         """(K + T)^{-1} y."""
-        return self.eigenvectors @ (self._weights(temperature) * (self.eigenvectors.T @ self.targets))
+        return self.eigenvectors @ (
+            self._weights(temperature) * (self.eigenvectors.T @ self.targets)
+        )
 
     @jax.jit
     def log_evidence(self, temperature: Num[Array, ""] | float) -> Float[Array, ""]:
@@ -176,15 +198,24 @@ class Spectral(eqx.Module):
         weights = self._weights(temperature)
         coefficients = self.eigenvectors.T @ self.targets
         n = self.targets.shape[0]
-        return -(jnp.sum(weights * coefficients**2) - jnp.sum(jnp.log(weights)) + n * jnp.log(2 * jnp.pi)) / 2
+        return (
+            -(
+                jnp.sum(weights * coefficients**2)
+                - jnp.sum(jnp.log(weights))
+                + n * jnp.log(2 * jnp.pi)
+            )
+            / 2
+        )
 
     @jax.jit
     def most_likely_noise(self) -> Float[Array, ""]:
-        """The variance of label noise that best explains the targets; the amplitude a of the prior covariance a K is free.
+        """The variance of label noise that best explains the targets; the amplitude a of the prior
+        covariance a K is free.
 
-        At fixed ratio g = s2/a of noise to amplitude the evidence is largest at a = y^T (K + g)^{-1} y / n; g is scanned from
-        1e-10 to 10 times the largest eigenvalue, 50 values a decade (type-II maximum likelihood: Rasmussen and Williams 2006,
-        section 5.4.1). Whatever this kernel could never explain counts as noise.
+        At fixed ratio g = s2/a of noise to amplitude the evidence is largest at a = y^T (K +
+        g)^{-1} y / n; g is scanned from 1e-10 to 10 times the largest eigenvalue, 50 values a
+        decade (type-II maximum likelihood: Rasmussen and Williams 2006, section 5.4.1). Whatever
+        this kernel could never explain counts as noise.
         """
         squares = (self.eigenvectors.T @ self.targets) ** 2
         ratios = self.eigenvalues[-1] * jnp.geomspace(1e-10, 10.0, 551)
@@ -199,7 +230,9 @@ class Spectral(eqx.Module):
 
     @jax.jit
     def leave_one_out(self, temperature: Num[Array, ""] | float) -> Float[Array, "train"]:
-        """y_mu minus the posterior mean at x_mu trained without it: discrepancy_mu / [(K + T)^{-1}]_mumu."""
+        """y_mu minus the posterior mean at x_mu trained without it: discrepancy_mu / [(K +
+        T)^{-1}]_mumu.
+        """
         inverse_diagonal = (self.eigenvectors**2) @ self._weights(temperature)
         return self.discrepancy(temperature) / inverse_diagonal
 
@@ -224,11 +257,15 @@ class Spectral(eqx.Module):
         )
 
 
-def diagonalise(kernel_train: Float[Array, "train train"], targets: Float[Array, "train"]) -> Spectral:
-    """Eigendecomposition of the training kernel, for many temperatures. Eigenvalues below zero by rounding become zero.
+def diagonalise(
+    kernel_train: Float[Array, "train train"], targets: Float[Array, "train"]
+) -> Spectral:
+    """Eigendecomposition of the training kernel, for many temperatures. Eigenvalues below zero by
+    rounding become zero.
 
-    A temperature must then be above the rounding error of the smallest eigenvalues, about 1e-16 of the largest times n.
-    Raises `ValueError` for shapes that do not fit, and for an eigenvalue that is negative beyond rounding.
+    A temperature must then be above the rounding error of the smallest eigenvalues, about 1e-16 of
+    the largest times n. Raises `ValueError` for shapes that do not fit, and for an eigenvalue that
+    is negative beyond rounding.
     """
     kernel_train, targets = checked_gram(kernel_train, targets, "kernel_train", outputs=False)
     eigenvalues, eigenvectors = jnp.linalg.eigh(kernel_train, symmetrize_input=False)
@@ -244,7 +281,9 @@ def diagonalise(kernel_train: Float[Array, "train train"], targets: Float[Array,
 def _why_singular(kernel: np.ndarray, temperature: float, jitter: float) -> str:
     message = f"the training kernel plus temperature {temperature:g} plus jitter {jitter:g} is not positive definite"
     scale = np.sqrt(np.maximum(np.outer(np.diag(kernel), np.diag(kernel)), 0.0))
-    same = np.triu(np.abs(kernel - scale) <= 1e-14 * scale, 1) & np.isclose(np.diag(kernel)[:, None], np.diag(kernel))
+    same = np.triu(np.abs(kernel - scale) <= 1e-14 * scale, 1) & np.isclose(
+        np.diag(kernel)[:, None], np.diag(kernel)
+    )
     if same.any():
         first, second = np.argwhere(same)[0]
         return f"{message}: training points {first} and {second} are the same input; remove one, or raise the temperature"

@@ -1,4 +1,6 @@
-"""Gram matrices and targets as people bring them: read as float64, refused by name when they are no kernel of these targets."""
+"""Gram matrices and targets as people bring them: read as float64, refused by name when they are no
+kernel of these targets.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -14,23 +16,26 @@ def checked_gram(
 ) -> tuple[Float[Array, "example example"], Float[Array, "example *output"]]:
     """Kernel matrix and targets, (example,) or with `outputs` also (example, outputs), in float64.
 
-    name: what messages call the matrix.
-    Raises `ValueError` for shapes, for what holds no real numbers, for NaN or infinity, and for a matrix that is not symmetric.
-    Traced values pass.
+    name: what messages call the matrix. Raises `ValueError` for shapes, for what holds no real
+    numbers, for NaN or infinity, and for a matrix that is not symmetric. Traced values pass.
     """
     gram, labels = _real(name, kernel), _real("targets", targets)
     if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or gram.shape[0] == 0:
         raise ValueError(f"{name} has shape {gram.shape}: must be square")
     count = gram.shape[0]
     if labels.ndim not in ((1, 2) if outputs else (1,)) or labels.shape[0] != count:
-        raise ValueError(f"targets has shape {labels.shape}: must be ({count},){f' or ({count}, outputs)' if outputs else ''}")
+        raise ValueError(
+            f"targets has shape {labels.shape}: must be ({count},){f' or ({count}, outputs)' if outputs else ''}"
+        )
     for what, array in ((name, gram), ("targets", labels)):
         if not isinstance(array, jax.core.Tracer) and not bool(jnp.all(jnp.isfinite(array))):
             raise ValueError(f"{what} contains NaN or infinity")
     if not isinstance(gram, jax.core.Tracer):
         asymmetry = float(jnp.max(jnp.abs(gram - gram.T)))
         if asymmetry > 1e-10 * float(jnp.max(jnp.abs(gram))):
-            raise ValueError(f"{name} differs from its transpose by {asymmetry:.3g}: must be symmetric")
+            raise ValueError(
+                f"{name} differs from its transpose by {asymmetry:.3g}: must be symmetric"
+            )
     return gram, labels
 
 

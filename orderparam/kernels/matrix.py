@@ -1,4 +1,5 @@
-"""Kernel matrices assembled tile by tile: each pair of inputs once, in a bounded amount of memory."""
+"""Kernel matrices assembled tile by tile: each pair of inputs once, in a bounded amount of
+memory."""
 
 import math
 from collections.abc import Callable
@@ -17,7 +18,9 @@ Matrices = dict[str, tuple[Array, Array]]
 
 
 def tile_size(x: Float[Array, "example *grid channel"], pixel_pairs: bool) -> int:
-    """Rows of a tile, such that a temporary with all pixels (or pairs of pixels) of all pairs of inputs stays small."""
+    """Rows of a tile, such that a temporary with all pixels (or pairs of pixels) of all pairs of
+    inputs stays small.
+    """
     pixels = math.prod(x.shape[1:-1])
     entries = pixels**2 if pixel_pairs else pixels
     return max(1, min(_TILE, math.isqrt(_BYTES // (8 * entries))))
@@ -31,26 +34,40 @@ def kernel_matrices(
     tile: int,
     names: tuple[str, ...],
 ) -> Matrices:
-    """name ("nngp", "ntk") -> its matrix and its diagonal for x1; what is not named is never computed.
+    """name ("nngp", "ntk") -> its matrix and its diagonal for x1; what is not named is never
+    computed.
 
-    covariance: inputs -> output covariance of an architecture. x2=None means x1 against itself: tiles above the diagonal are
-    computed and those below mirrored, so that the matrix is exactly symmetric; its diagonal comes from the one-point recursion.
+    covariance: inputs -> output covariance of an architecture. x2=None means x1 against itself:
+    tiles above the diagonal are computed and those below mirrored, so that the matrix is exactly
+    symmetric; its diagonal comes from the one-point recursion.
     """
     if max(x1.shape[0], 0 if x2 is None else x2.shape[0]) <= tile:
         output = covariance(x1, x2)
-        matrices = {name: (getattr(output.cross, name), getattr(output.first, name)) for name in names}
+        matrices = {
+            name: (getattr(output.cross, name), getattr(output.first, name)) for name in names
+        }
         if x2 is None:
-            matrices = {name: ((matrix + matrix.T) / 2, diagonal) for name, (matrix, diagonal) in matrices.items()}
+            matrices = {
+                name: ((matrix + matrix.T) / 2, diagonal)
+                for name, (matrix, diagonal) in matrices.items()
+            }
     else:
         matrices = _tiled(covariance, x1, x2, tile, names)
     if x2 is not None:
         return matrices
     index = jnp.arange(x1.shape[0])
-    return {name: (matrix.at[index, index].set(diagonal), diagonal) for name, (matrix, diagonal) in matrices.items()}
+    return {
+        name: (matrix.at[index, index].set(diagonal), diagonal)
+        for name, (matrix, diagonal) in matrices.items()
+    }
 
 
 def _tiled(
-    covariance: Callable[[Array, Array | None], Covariance], x1: Array, x2: Array | None, tile: int, names: tuple[str, ...]
+    covariance: Callable[[Array, Array | None], Covariance],
+    x1: Array,
+    x2: Array | None,
+    tile: int,
+    names: tuple[str, ...],
 ) -> Matrices:
     rows = _blocks(x1, tile)
     columns = rows if x2 is None else _blocks(x2, tile)
@@ -66,7 +83,9 @@ def _tiled(
                 values = jnp.where(i == j, (values + values.T) / 2, values)
                 matrix = jax.lax.dynamic_update_slice(matrix, values.T, (j * tile, i * tile))
             matrix = jax.lax.dynamic_update_slice(matrix, values, (i * tile, j * tile))
-            diagonal = jax.lax.dynamic_update_slice(diagonal, getattr(output.first, name), (i * tile,))
+            diagonal = jax.lax.dynamic_update_slice(
+                diagonal, getattr(output.first, name), (i * tile,)
+            )
             updated[name] = (matrix, diagonal)
         return updated, None
 
@@ -74,11 +93,18 @@ def _tiled(
     blank = {name: (jnp.zeros(shape), jnp.zeros(shape[0])) for name in names}
     padded, _ = jax.lax.scan(compute, blank, jnp.array(pairs))
     first, second = x1.shape[0], (x1 if x2 is None else x2).shape[0]
-    return {name: (matrix[:first, :second], diagonal[:first]) for name, (matrix, diagonal) in padded.items()}
+    return {
+        name: (matrix[:first, :second], diagonal[:first])
+        for name, (matrix, diagonal) in padded.items()
+    }
 
 
 def _blocks(x: Float[Array, "example *input"], tile: int) -> Float[Array, "block tile *input"]:
-    """The examples in blocks of equal size; the last one is filled up with copies of the last example."""
+    """The examples in blocks of equal size; the last one is filled up with copies of the last
+    example.
+    """
     missing = -x.shape[0] % tile
-    padded = jnp.concatenate([x, jnp.broadcast_to(x[-1:], (missing, *x.shape[1:]))]) if missing else x
+    padded = (
+        jnp.concatenate([x, jnp.broadcast_to(x[-1:], (missing, *x.shape[1:]))]) if missing else x
+    )
     return padded.reshape(-1, tile, *x.shape[1:])

@@ -1,9 +1,10 @@
-"""A linear read-out with a Gaussian prior, given the features it reads: its posterior is Gaussian and known exactly.
+"""A linear read-out with a Gaussian prior, given the features it reads: its posterior is Gaussian
+and known exactly.
 
-f(x) = Phi(x) u with whitened read-out u ~ N(0, 1) and labels y = f + N(0, T), that is a loss |y - f|^2 / 2 at temperature T.
-With A = Phi Phi^T + T the posterior of u is N(Phi^T A^-1 y, 1 - Phi^T A^-1 Phi) (Rasmussen and Williams 2006, section 2.1).
-Averaging it away leaves the posterior of the hidden weights of a network, p(W | data) ∝ p(W) p(y | Phi_W): what samplers of
-networks need.
+f(x) = Phi(x) u with whitened read-out u ~ N(0, 1) and labels y = f + N(0, T), that is a loss |y -
+f|^2 / 2 at temperature T. With A = Phi Phi^T + T the posterior of u is N(Phi^T A^-1 y, 1 - Phi^T
+A^-1 Phi) (Rasmussen and Williams 2006, section 2.1). Averaging it away leaves the posterior of the
+hidden weights of a network, p(W | data) ∝ p(W) p(y | Phi_W): what samplers of networks need.
 """
 
 import equinox as eqx
@@ -13,7 +14,8 @@ from jaxtyping import Array, Float
 
 
 class Readout(eqx.Module):
-    """Posterior of the read-out on given features; several outputs share the features and have independent read-outs.
+    """Posterior of the read-out on given features; several outputs share the features and have
+    independent read-outs.
 
     half:         L^-1 Phi with A = L L^T; the posterior covariance of each output's u is 1 - half^T half.
     discrepancy:  A^-1 y = (y - mean of f) / T at the training points.
@@ -32,9 +34,13 @@ class Readout(eqx.Module):
 
 
 def condition_readout(
-    features: Float[Array, "train feature"], labels: Float[Array, "train output"], temperature: float | Float[Array, ""]
+    features: Float[Array, "train feature"],
+    labels: Float[Array, "train output"],
+    temperature: float | Float[Array, ""],
 ) -> Readout:
-    """The read-out's posterior from one Cholesky factorisation of A. Unchecked, for use inside samplers: NaN if A is singular."""
+    """The read-out's posterior from one Cholesky factorisation of A. Unchecked, for use inside
+    samplers: NaN if A is singular.
+    """
     count, outputs = labels.shape
     cholesky = jnp.linalg.cholesky(features @ features.T + temperature * jnp.eye(count))
     discrepancy = jsl.cho_solve((cholesky, True), labels)
@@ -43,17 +49,24 @@ def condition_readout(
         half=jsl.solve_triangular(cholesky, features, lower=True),
         discrepancy=discrepancy,
         mean=features.T @ discrepancy,
-        log_evidence=-(jnp.sum(labels * discrepancy) + outputs * (log_det + count * jnp.log(2 * jnp.pi))) / 2,
+        log_evidence=-(
+            jnp.sum(labels * discrepancy) + outputs * (log_det + count * jnp.log(2 * jnp.pi))
+        )
+        / 2,
     )
 
 
 def log_evidence(
-    features: Float[Array, "train feature"], labels: Float[Array, "train output"], temperature: float | Float[Array, ""]
+    features: Float[Array, "train feature"],
+    labels: Float[Array, "train output"],
+    temperature: float | Float[Array, ""],
 ) -> Float[Array, ""]:
-    """`condition_readout(..).log_evidence` alone, from the smaller of Phi Phi^T + T and Phi^T Phi + T (T > 0).
+    """`condition_readout(..).log_evidence` alone, from the smaller of Phi Phi^T + T and Phi^T Phi +
+    T (T > 0).
 
-    With B = Phi^T Phi + T: log det(Phi Phi^T + T) = log det B + (n - N) log T and (Phi Phi^T + T)^-1 = (1 - Phi B^-1 Phi^T) / T.
-    With n > N the quadratic form is a difference that loses digits as T falls: relative error 1e-16 |y|^2 / (T * form).
+    With B = Phi^T Phi + T: log det(Phi Phi^T + T) = log det B + (n - N) log T and (Phi Phi^T +
+    T)^-1 = (1 - Phi B^-1 Phi^T) / T. With n > N the quadratic form is a difference that loses
+    digits as T falls: relative error 1e-16 |y|^2 / (T * form).
     """
     (count, units), outputs = features.shape, labels.shape[1]
     wide = count <= units

@@ -1,4 +1,6 @@
-"""Spectra known in closed form: power laws, finite rank, and kernels on the sphere, the hypercube and Gaussian inputs."""
+"""Spectra known in closed form: power laws, finite rank, and kernels on the sphere, the hypercube
+and Gaussian inputs.
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -22,23 +24,30 @@ _NODES = 12
 _MOST_OCTAVES = 32
 
 
-def finite_rank(rank: float, eigenvalue: float, target_power: float = 1.0, tail: float = 0.0) -> Spectrum:
-    """`rank` modes with the same eigenvalue, which share the target power; all other modes have eigenvalue 0.
+def finite_rank(
+    rank: float, eigenvalue: float, target_power: float = 1.0, tail: float = 0.0
+) -> Spectrum:
+    """`rank` modes with the same eigenvalue, which share the target power; all other modes have
+    eigenvalue 0.
 
-    `tail` is the sum of the eigenvalues of many more modes, too small to be learned. The inputs x ~ N(0, I_d) of a linear
-    kernel x.x'/d have rank d and eigenvalue 1/d.
+    `tail` is the sum of the eigenvalues of many more modes, too small to be learned. The inputs x ~
+    N(0, I_d) of a linear kernel x.x'/d have rank d and eigenvalue 1/d.
     """
     check_above("rank", rank, 0)
     return Spectrum(np.array([eigenvalue]), np.array([target_power]), np.array([rank]), tail)
 
 
-def power_law(capacity: float, source: float, modes: float = 1e12, *, infinite: bool = True) -> Spectrum:
-    """lambda_k = k^-alpha and y_k^2 = k^(-1 - 2 r alpha): capacity exponent alpha > 1 and source exponent r > 0.
+def power_law(
+    capacity: float, source: float, modes: float = 1e12, *, infinite: bool = True
+) -> Spectrum:
+    """lambda_k = k^-alpha and y_k^2 = k^(-1 - 2 r alpha): capacity exponent alpha > 1 and source
+    exponent r > 0.
 
-    (Caponnetto and De Vito 2007; Spigler, Geiger and Wyart 2020; Cui et al. 2021.) The first 128 modes are levels of their own.
-    Beyond, each octave of k is a dozen levels with weights: the Gauss quadrature of a sum over integers, whose nodes and weights
-    follow from the discrete Chebyshev polynomials, so that sums of smooth functions of k are exact to about 1e-14 at a cost that
-    grows as log(modes).
+    (Caponnetto and De Vito 2007; Spigler, Geiger and Wyart 2020; Cui et al. 2021.) The first 128
+    modes are levels of their own. Beyond, each octave of k is a dozen levels with weights: the
+    Gauss quadrature of a sum over integers, whose nodes and weights follow from the discrete
+    Chebyshev polynomials, so that sums of smooth functions of k are exact to about 1e-14 at a cost
+    that grows as log(modes).
 
     modes:    number of resolved modes.
     infinite: whether the modes beyond are kept as the tail, sum_{k > modes} k^-alpha (Hurwitz zeta), or left out.
@@ -60,11 +69,13 @@ def power_law(capacity: float, source: float, modes: float = 1e12, *, infinite: 
 
 
 def power_law_levels(decay: Any, power_decay: Any, modes: Any) -> Spectrum:
-    """lambda_k = k^-decay and y_k^2 = k^-power_decay, k = 1 ... modes, with numbers that may be traced; modes may be infinite, or
-    between whole numbers, where sums over the modes go on continuously.
+    """lambda_k = k^-decay and y_k^2 = k^-power_decay, k = 1 ... modes, with numbers that may be
+    traced; modes may be infinite, or between whole numbers, where sums over the modes go on
+    continuously.
 
-    The levels of `power_law`, 512 of them whatever `modes` is (up to 5e11). The sums over the modes beyond, where they are
-    infinitely many, are integrals from k - 1/2 on, exact to 1e-24. decay > 1 where modes is infinite.
+    The levels of `power_law`, 512 of them whatever `modes` is (up to 5e11). The sums over the modes
+    beyond, where they are infinitely many, are integrals from k - 1/2 on, exact to 1e-24. decay > 1
+    where modes is infinite.
     """
     last = 2.0**_MOST_OCTAVES * _RESOLVED
     resolved = jnp.minimum(modes, last)
@@ -75,16 +86,20 @@ def power_law_levels(decay: Any, power_decay: Any, modes: Any) -> Spectrum:
         safe = jnp.where(jnp.isinf(modes), exponent, 2.0)
         return jnp.where(jnp.isinf(modes), (last + 0.5) ** (1 - safe) / (safe - 1), 0.0)
 
-    return Spectrum(nodes**-decay, weights * nodes**-power_decay, weights, tail(decay), tail(power_decay))
+    return Spectrum(
+        nodes**-decay, weights * nodes**-power_decay, weights, tail(decay), tail(power_decay)
+    )
 
 
 def _octaves(modes: Any, octaves: int, xp: ModuleType = np) -> tuple[Any, Any]:
-    """Nodes and weights: sum_k f(k) = sum_i w_i f(x_i) over k = 1 ... modes <= 128 * 2^octaves; nodes beyond have weight 0."""
+    """Nodes and weights: sum_k f(k) = sum_i w_i f(x_i) over k = 1 ... modes <= 128 * 2^octaves;
+    nodes beyond have weight 0.
+    """
     heads = np.arange(1.0, _RESOLVED + 1)
     first = _RESOLVED * 2.0 ** np.arange(octaves) + 1
     count = xp.clip(modes - first + 1, 0.0, first - 1)
-    # Recurrence of the polynomials orthogonal on 0 ... N-1: b_n = n^2 (N^2 - n^2) / (4 (4 n^2 - 1))  (Szego 1975, 2.8). It ends
-    # at n = N, beyond which nothing has weight.
+    # Recurrence of the polynomials orthogonal on 0 ... N-1: b_n = n^2 (N^2 - n^2) / (4 (4 n^2 - 1))
+    # (Szego 1975, 2.8). It ends at n = N, beyond which nothing has weight.
     n = np.arange(1.0, _NODES)
     off = xp.sqrt(xp.maximum(n**2 * (count[:, None] ** 2 - n**2) / (4 * (4 * n**2 - 1)), 0.0))
     above = off[:, :, None] * np.eye(_NODES, k=1)[:-1]
@@ -92,7 +107,9 @@ def _octaves(modes: Any, octaves: int, xp: ModuleType = np) -> tuple[Any, Any]:
     offsets, vectors = xp.linalg.eigh(matrix + xp.swapaxes(matrix, 1, 2))
     nodes = (first + (count - 1) / 2)[:, None] + offsets
     weights = count[:, None] * vectors[:, 0] ** 2
-    return xp.concatenate([heads, nodes.ravel()]), xp.concatenate([xp.clip(modes - heads + 1, 0.0, 1.0), weights.ravel()])
+    return xp.concatenate([heads, nodes.ravel()]), xp.concatenate(
+        [xp.clip(modes - heads + 1, 0.0, 1.0), weights.ravel()]
+    )
 
 
 def sphere(
@@ -101,16 +118,19 @@ def sphere(
     target_power: ArrayLike,
     max_degree: int = 20,
 ) -> Spectrum:
-    """Kernel K(x, x') = kernel_function(t), t = cos(angle between x and x'), for x uniform on the sphere in d = input_dim >= 2.
+    """Kernel K(x, x') = kernel_function(t), t = cos(angle between x and x'), for x uniform on the
+    sphere in d = input_dim >= 2.
 
         lambda_l = c_d int kernel_function(t) P_l(t) (1 - t^2)^((d-3)/2) dt,   P_l(1) = 1,   c_d int (1 - t^2)^((d-3)/2) dt = 1
 
-    with multiplicity (2l + d - 2)/l binom(l + d - 3, l - 1): the Funk-Hecke formula. The integral is taken over the angle, in
-    which arc-cosine and arcsine kernels are smooth. Degrees above max_degree, and eigenvalues too small to be told from rounding
-    (about 1e-15 of the kernel, a limit that few degrees pass when d is large), go into the tail,
-    kernel_function(1) - sum of the resolved eigenvalues.
+    with multiplicity (2l + d - 2)/l binom(l + d - 3, l - 1): the Funk-Hecke formula. The integral
+    is taken over the angle, in which arc-cosine and arcsine kernels are smooth. Degrees above
+    max_degree, and eigenvalues too small to be told from rounding (about 1e-15 of the kernel, a
+    limit that few degrees pass when d is large), go into the tail, kernel_function(1) - sum of the
+    resolved eigenvalues.
 
-    kernel_function: of an array of cosines. target_power: power of the target on each degree 0, 1, ..., at most max_degree.
+    kernel_function: of an array of cosines. target_power: power of the target on each degree 0, 1,
+    ..., at most max_degree.
     """
     check_integer("input_dim", input_dim, 2)
     check_integer("max_degree", max_degree, 0)
@@ -122,7 +142,15 @@ def sphere(
     weights = weights * np.sin(theta) ** (d - 2)
     weights /= weights.sum()
     polynomials = np.array(list(zonal_polynomials(t, d, max_degree)))
-    return _zonal(d, kernel_function, t, weights, polynomials, zonal_multiplicities(d, max_degree), target_power)
+    return _zonal(
+        d,
+        kernel_function,
+        t,
+        weights,
+        polynomials,
+        zonal_multiplicities(d, max_degree),
+        target_power,
+    )
 
 
 def zonal_multiplicities(input_dim: int, max_degree: int) -> Float[np.ndarray, "degree"]:
@@ -132,16 +160,21 @@ def zonal_multiplicities(input_dim: int, max_degree: int) -> Float[np.ndarray, "
 
 
 def zonal_polynomials(cosines: Values, input_dim: int, max_degree: int) -> Iterator[Values]:
-    """P_0, ..., P_max_degree of the cosines, P_l(1) = 1: Legendre's polynomials in input_dim = 3, Gegenbauer's in general.
+    """P_0, ..., P_max_degree of the cosines, P_l(1) = 1: Legendre's polynomials in input_dim = 3,
+    Gegenbauer's in general.
 
-    N_l P_l(x.x') is the sum of phi(x) phi(x') over the N_l spherical harmonics of degree l, and E P_l(x.x')^2 = 1/N_l.
+    N_l P_l(x.x') is the sum of phi(x) phi(x') over the N_l spherical harmonics of degree l, and E
+    P_l(x.x')^2 = 1/N_l.
     """
     previous, current = 1.0 + 0.0 * cosines, cosines
     yield previous
     for degree in range(1, max_degree + 1):
         yield current
         factor = (2 * degree + input_dim - 2) * cosines
-        previous, current = current, (factor * current - degree * previous) / (degree + input_dim - 2)
+        previous, current = (
+            current,
+            (factor * current - degree * previous) / (degree + input_dim - 2),
+        )
 
 
 def hypercube(
@@ -150,14 +183,16 @@ def hypercube(
     target_power: ArrayLike,
     max_degree: int | None = None,
 ) -> Spectrum:
-    """Kernel K(x, x') = kernel_function(x.x'/d) for x uniform on {-1, +1}^d: the modes are the parities of k bits.
+    """Kernel K(x, x') = kernel_function(x.x'/d) for x uniform on {-1, +1}^d: the modes are the
+    parities of k bits.
 
         lambda_k = 2^-d sum_j K_j(k; d) kernel_function(1 - 2j/d),   multiplicity binom(d, k)
 
-    with K_j(k; d) the Krawtchouk polynomials. Degrees above max_degree (default: none), and eigenvalues too small to be told from
-    rounding, go into the tail.
+    with K_j(k; d) the Krawtchouk polynomials. Degrees above max_degree (default: none), and
+    eigenvalues too small to be told from rounding, go into the tail.
 
-    kernel_function: of an array of overlaps. target_power: power of the target on each degree 0, 1, ..., at most max_degree.
+    kernel_function: of an array of overlaps. target_power: power of the target on each degree 0, 1,
+    ..., at most max_degree.
     """
     check_integer("input_dim", input_dim, 1)
     d = input_dim
@@ -167,24 +202,41 @@ def hypercube(
         raise ValueError(f"max_degree = {top}: must be at most input_dim = {d}")
     flips = np.arange(d + 1.0)
     weights = np.exp(gammaln(d + 1) - gammaln(flips + 1) - gammaln(d - flips + 1) - d * math.log(2))
-    # Polynomials normalised to 1 at j = 0; those of degree above d/2 are those below with alternating sign.
+    # Polynomials normalised to 1 at j = 0; those of degree above d/2 are those below with
+    # alternating sign.
     polynomials = [np.ones(d + 1), 1 - 2 * flips / d]
     for k in range(1, d // 2):
         polynomials.append(((d - 2 * flips) * polynomials[k] - k * polynomials[k - 1]) / (d - k))
     degrees = np.arange(top + 1)
-    table = np.array([polynomials[k] if k <= d // 2 else (-1) ** flips * polynomials[d - k] for k in degrees])
-    return _zonal(d, kernel_function, 1 - 2 * flips / d, weights / weights.sum(), table, comb(d, degrees), target_power)
+    table = np.array(
+        [polynomials[k] if k <= d // 2 else (-1) ** flips * polynomials[d - k] for k in degrees]
+    )
+    return _zonal(
+        d,
+        kernel_function,
+        1 - 2 * flips / d,
+        weights / weights.sum(),
+        table,
+        comb(d, degrees),
+        target_power,
+    )
 
 
 def gaussian_rbf(
-    input_dim: int, target_power: ArrayLike, length_scale: float = 1.0, input_scale: float = 1.0, max_degree: int = 40
+    input_dim: int,
+    target_power: ArrayLike,
+    length_scale: float = 1.0,
+    input_scale: float = 1.0,
+    max_degree: int = 40,
 ) -> Spectrum:
-    """K(x, x') = exp(-|x - x'|^2 / (2 length_scale^2)) for x ~ N(0, input_scale^2 I) in d = input_dim dimensions.
+    """K(x, x') = exp(-|x - x'|^2 / (2 length_scale^2)) for x ~ N(0, input_scale^2 I) in d =
+    input_dim dimensions.
 
         lambda_k = (2a/A)^(d/2) B^k,   a = 1/(4 s^2),   b = 1/(2 l^2),   A = a + b + sqrt(a^2 + 2ab),   B = b/A
 
-    with multiplicity binom(k + d - 1, k) (Zhu, Williams, Rohwer and Morciniec 1998). Degrees above max_degree go into the tail.
-    target_power: power of the target on each degree 0, 1, ..., at most max_degree.
+    with multiplicity binom(k + d - 1, k) (Zhu, Williams, Rohwer and Morciniec 1998). Degrees above
+    max_degree go into the tail. target_power: power of the target on each degree 0, 1, ..., at most
+    max_degree.
     """
     check_integer("input_dim", input_dim, 1)
     check_integer("max_degree", max_degree, 0)
@@ -208,18 +260,24 @@ def _zonal(
     multiplicities: np.ndarray,
     target_power: ArrayLike,
 ) -> Spectrum:
-    """Spectrum of a kernel of the overlap alone: lambda_k = E[kernel_function(t) P_k(t)] with P_k(1) = 1."""
+    """Spectrum of a kernel of the overlap alone: lambda_k = E[kernel_function(t) P_k(t)] with
+    P_k(1) = 1.
+    """
     values = np.asarray(kernel_function(overlaps), np.float64)
     peak = float(np.asarray(kernel_function(np.ones(1)), np.float64)[0])
     if values.shape != overlaps.shape or not np.all(np.isfinite(values)):
-        raise ValueError(f"kernel_function returned {values!r}: must be one finite number for each of {overlaps.size} overlaps")
+        raise ValueError(
+            f"kernel_function returned {values!r}: must be one finite number for each of {overlaps.size} overlaps"
+        )
     eigenvalues = polynomials @ (weights * values)
     # Rounding of the kernel and, through the power d of the sine or the binomials, of the weights.
     rounding = np.finfo(np.float64).eps * (np.abs(polynomials) @ (weights * np.abs(values)))
     noise = (64 + input_dim) * rounding
     if np.any(eigenvalues < -1e3 * noise):
         degree = int(np.argmax(eigenvalues < -1e3 * noise))
-        raise ValueError(f"kernel_function has the eigenvalue {eigenvalues[degree]:g} at degree {degree}: must be >= 0")
+        raise ValueError(
+            f"kernel_function has the eigenvalue {eigenvalues[degree]:g} at degree {degree}: must be >= 0"
+        )
     eigenvalues = np.where(eigenvalues > noise, eigenvalues, 0.0)
     tail = max(peak - float(eigenvalues @ multiplicities), 0.0)
     return Spectrum(eigenvalues, _padded(target_power, eigenvalues.size - 1), multiplicities, tail)
@@ -228,7 +286,9 @@ def _zonal(
 def _padded(target_power: ArrayLike, max_degree: int) -> np.ndarray:
     power = np.asarray(target_power, np.float64)
     if power.ndim != 1 or power.size > max_degree + 1:
-        raise ValueError(f"target_power has shape {power.shape}: must be (degree,) with at most {max_degree + 1} entries")
+        raise ValueError(
+            f"target_power has shape {power.shape}: must be (degree,) with at most {max_degree + 1} entries"
+        )
     return np.pad(power, (0, max_degree + 1 - power.size))
 
 

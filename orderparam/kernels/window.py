@@ -1,4 +1,6 @@
-"""The window through which one output pixel sees a grid of input pixels: its size, its strides and what lies beyond the edge."""
+"""The window through which one output pixel sees a grid of input pixels: its size, its strides and
+what lies beyond the edge.
+"""
 
 import itertools
 import math
@@ -16,17 +18,21 @@ Padding = Literal["same", "circular", "valid"]
 
 
 class Window(Record):
-    """Output pixel a sees the input pixels a * strides + delta, for every offset delta of the window.
+    """Output pixel a sees the input pixels a * strides + delta, for every offset delta of the
+    window.
 
-    size, strides: one integer for all dimensions of the grid, or one for each.
-    padding: "same" surrounds the grid with zeros and "circular" repeats it, both giving ceil(pixels / stride) output pixels per
-    dimension; "valid" uses only windows inside the grid. Sums over a window are always divided by its full size, zeros included.
+    size, strides: one integer for all dimensions of the grid, or one for each. padding: "same"
+    surrounds the grid with zeros and "circular" repeats it, both giving ceil(pixels / stride)
+    output pixels per dimension; "valid" uses only windows inside the grid. Sums over a window are
+    always divided by its full size, zeros included.
 
     Raises `ValueError` for sizes or strides below one and for an unknown padding.
     """
 
     size: int | tuple[int, ...] = structure("pixels along every dimension", minimum=1)
-    strides: int | tuple[int, ...] = structure("pixels from one window to the next", minimum=1, default=1)
+    strides: int | tuple[int, ...] = structure(
+        "pixels from one window to the next", minimum=1, default=1
+    )
     padding: Padding = structure("what lies beyond the edge", default="same")
 
     def sizes(self, grid: Grid) -> Grid:
@@ -42,16 +48,22 @@ class Window(Record):
         return math.prod(self.sizes(grid))
 
     def output_grid(self, grid: Grid) -> Grid:
-        """Shape of the grid of output pixels. Raises `ValueError` for a window that does not fit into the grid."""
+        """Shape of the grid of output pixels. Raises `ValueError` for a window that does not fit
+        into the grid.
+        """
         sizes, strides = self.sizes(grid), self.all_strides(grid)
         if self.padding != "valid":
             return tuple(-(-n // stride) for n, stride in zip(grid, strides))
         if any(size > n for n, size in zip(grid, sizes)):
-            raise ValueError(f"window {sizes} does not fit into a grid of {grid} pixels with 'valid' padding")
+            raise ValueError(
+                f"window {sizes} does not fit into a grid of {grid} pixels with 'valid' padding"
+            )
         return tuple((n - size) // stride + 1 for n, size, stride in zip(grid, sizes, strides))
 
     def padded(self, values: Float[Array, "..."], grid: Grid, axis: int) -> Float[Array, "..."]:
-        """`values` with the pixels beyond the edges added, along the axes of the grid, of which the first is `axis`."""
+        """`values` with the pixels beyond the edges added, along the axes of the grid, of which the
+        first is `axis`.
+        """
         widths = [(0, 0)] * values.ndim
         if self.padding == "valid":
             return values
@@ -61,10 +73,14 @@ class Window(Record):
             widths[axis + i] = (total // 2, total - total // 2)
         return jnp.pad(values, widths, mode="wrap" if self.padding == "circular" else "constant")
 
-    def shifted(self, padded: Float[Array, "..."], grid: Grid, *axes: int) -> Iterator[Float[Array, "..."]]:
-        """For every offset of the window, the padded values that the output pixels see at this offset.
+    def shifted(
+        self, padded: Float[Array, "..."], grid: Grid, *axes: int
+    ) -> Iterator[Float[Array, "..."]]:
+        """For every offset of the window, the padded values that the output pixels see at this
+        offset.
 
-        axes: first axis of each grid in `padded`; a covariance between pixels has two, which are shifted together.
+        axes: first axis of each grid in `padded`; a covariance between pixels has two, which are
+        shifted together.
         """
         outputs, strides = self.output_grid(grid), self.all_strides(grid)
         for offset in itertools.product(*(range(size) for size in self.sizes(grid))):
@@ -76,7 +92,9 @@ class Window(Record):
             yield jax.lax.slice(padded, start, stop, step)
 
     def mean(self, values: Float[Array, "..."], grid: Grid, *axes: int) -> Float[Array, "..."]:
-        """Mean over the window, all grids of `axes` shifted together: (1/s) sum_delta S_{a + delta, b + delta}."""
+        """Mean over the window, all grids of `axes` shifted together: (1/s) sum_delta S_{a + delta,
+        b + delta}.
+        """
         padded = values
         for axis in axes:
             padded = self.padded(padded, grid, axis)
@@ -90,5 +108,7 @@ def _each(name: str, value: int | tuple[int, ...], grid: Grid) -> Grid:
     if isinstance(value, int):
         return (value,) * len(grid)
     if len(value) != len(grid):
-        raise ValueError(f"{name} = {value}: has {len(value)} entries for a grid of {len(grid)} dimensions {grid}")
+        raise ValueError(
+            f"{name} = {value}: has {len(value)} entries for a grid of {len(grid)} dimensions {grid}"
+        )
     return value

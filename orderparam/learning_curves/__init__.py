@@ -1,4 +1,5 @@
-"""Learning curves of a person's own data: read as they are, measured on held-out examples, predicted beyond them.
+"""Learning curves of a person's own data: read as they are, measured on held-out examples,
+predicted beyond them.
 
 In the order of reading:
 

@@ -1,4 +1,6 @@
-"""Which kernel, and which ridge: all that are asked for are tried on the same examples, and the evidence decides."""
+"""Which kernel, and which ridge: all that are asked for are tried on the same examples, and the
+evidence decides.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +16,9 @@ COMPARED_ROWS = 600  # on which several kernels are compared
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel with its log evidence for each example, its leave-one-out error (share of the variance) at the ridge that makes it
-    smallest, that ridge, and the number of examples it was tried on."""
+    """A kernel with its log evidence for each example, its leave-one-out error (share of the
+    variance) at the ridge that makes it smallest, that ridge, and the number of examples it was
+    tried on."""
 
     arch: str
     log_evidence: float
@@ -25,8 +28,8 @@ class Candidate:
 
 
 def best_ridge(found: Learner, problem: Problem | None = None) -> tuple[float, float]:
-    """The ridge with the smallest leave-one-out error (with groups: leave-group-out), and that error; of many
-    rows, on the pool of 2000."""
+    """The ridge with the smallest leave-one-out error (with groups: leave-group-out), and that
+    error; of many rows, on the pool of 2000."""
     groups = None if problem is None else problem.groups
     if isinstance(found, Large):
         groups = None if groups is None else groups[found.rows]
@@ -41,7 +44,9 @@ def best_ridge(found: Learner, problem: Problem | None = None) -> tuple[float, f
 
 
 def compare(problem: Problem, archs: Sequence[str]) -> list[Candidate]:
-    """Every kernel on the same examples (at most 600, drawn at random), the one of largest evidence first."""
+    """Every kernel on the same examples (at most 600, drawn at random), the one of largest evidence
+    first.
+    """
     rows = np.random.default_rng(0).permutation(len(problem.inputs))[:COMPARED_ROWS]
     found = []
     for arch in archs:

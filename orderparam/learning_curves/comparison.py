@@ -1,4 +1,6 @@
-"""Several learners on the same folds, and the same learner on half of the columns: what else than more rows would bring."""
+"""Several learners on the same folds, and the same learner on half of the columns: what else than
+more rows would bring.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -24,10 +26,11 @@ Missed = Callable[[np.ndarray, np.ndarray], Float[np.ndarray, "test output"]]
 
 @dataclass(frozen=True)
 class Compared:
-    """A learner on the folds: its held-out error as a share of the variance and, for classes, its share of wrong ones (else nan).
+    """A learner on the folds: its held-out error as a share of the variance and, for classes, its
+    share of wrong ones (else nan).
 
-    estimator: None for the kernel of a wide network. squares: the squared error of each tested row, the rows alike for all
-    learners.
+    estimator: None for the kernel of a wide network. squares: the squared error of each tested row,
+    the rows alike for all learners.
     """
 
     name: str
@@ -39,15 +42,21 @@ class Compared:
     residuals: list[np.ndarray] = field(repr=False)
 
     def against(self, other: "Compared") -> tuple[float, float, float]:
-        """This error divided by the other one's, with its 95 % interval from the differences row by row."""
+        """This error divided by the other one's, with its 95 % interval from the differences row by
+        row.
+        """
         change = np.log(self.error / other.error)
         difference = self.squares / self.squares.mean() - other.squares / other.squares.mean()
         width = NORMAL * float(difference.std()) / np.sqrt(len(difference))
         return float(np.exp(change)), float(np.exp(change - width)), float(np.exp(change + width))
 
 
-def compare_learners(problem: Problem, found: Learner, ridge: float, arch: str, asked: dict[str, Any]) -> list[Compared]:
-    """The kernel, what `estimators.compared` names, and what is asked for, on the same folds; the smallest error first."""
+def compare_learners(
+    problem: Problem, found: Learner, ridge: float, arch: str, asked: dict[str, Any]
+) -> list[Compared]:
+    """The kernel, what `estimators.compared` names, and what is asked for, on the same folds; the
+    smallest error first.
+    """
 
     def kernel(train: np.ndarray, test: np.ndarray) -> Float[np.ndarray, "test output"]:
         return found.curve(ridge, np.concatenate([train, test]), [len(train)]).residuals[0]
@@ -59,12 +68,16 @@ def compare_learners(problem: Problem, found: Learner, ridge: float, arch: str, 
     return sorted(table, key=lambda one: one.error)
 
 
-def half_of_the_columns(problem: Problem, estimator: Any, ridge: float, arch: str) -> tuple[float, float, float] | None:
-    """The error with a random half of the columns, divided by that with all of them, with a 95 % interval (of four halves, which
-    are two pairs of complements). None for fewer than four columns."""
+def half_of_the_columns(
+    problem: Problem, estimator: Any, ridge: float, arch: str
+) -> tuple[float, float, float] | None:
+    """The error with a random half of the columns, divided by that with all of them, with a 95 %
+    interval (of four halves, which are two pairs of complements). None for fewer than four columns.
+    """
     starts = np.cumsum([0, *(one.inputs for one in problem.columns if one.inputs)])
     columns = [np.arange(a, b) for a, b in pairwise(starts)]
-    columns = columns or [np.arange(problem.inputs.shape[1])[i::8] for i in range(8)]  # of images every eighth pixel
+    # of images every eighth pixel
+    columns = columns or [np.arange(problem.inputs.shape[1])[i::8] for i in range(8)]
     if len(columns) < FEWEST_COLUMNS or starts[-1] not in (0, problem.inputs.shape[1]):
         return None
     train, test = folds_of(problem, HALVED)[0]
@@ -74,13 +87,21 @@ def half_of_the_columns(problem: Problem, estimator: Any, ridge: float, arch: st
         order = order[::-1] if half % 2 else order
         kept = np.sort(np.concatenate([columns[i] for i in order[: -(-len(columns) // 2)]]))
         logs.append(np.log(_error(problem, estimator, ridge, arch, kept, train, test)))
-    change = np.array(logs) - np.log(_error(problem, estimator, ridge, arch, np.sort(np.concatenate(columns)), train, test))
+    change = np.array(logs) - np.log(
+        _error(problem, estimator, ridge, arch, np.sort(np.concatenate(columns)), train, test)
+    )
     middle, width = float(change.mean()), NORMAL * float(change.std(ddof=1))
     return float(np.exp(middle)), float(np.exp(middle - width)), float(np.exp(middle + width))
 
 
 def _error(
-    problem: Problem, estimator: Any, ridge: float, arch: str, kept: np.ndarray, train: np.ndarray, test: np.ndarray
+    problem: Problem,
+    estimator: Any,
+    ridge: float,
+    arch: str,
+    kept: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
 ) -> float:
     part = replace(problem, inputs=problem.inputs[:, kept], columns=(), encoding=None, dataset=None)
     if estimator is not None:
@@ -96,9 +117,15 @@ def _fits(problem: Problem, estimator: Any) -> Missed:
     return lambda train, test: residuals(problem, estimator, train, test)
 
 
-def _judged(problem: Problem, name: str, estimator: Any, missed: Missed, folds: list[Fold]) -> Compared:
+def _judged(
+    problem: Problem, name: str, estimator: Any, missed: Missed, folds: list[Fold]
+) -> Compared:
     found = [missed(train, test) for train, test in folds]
     together = np.concatenate(found)
-    rate = class_errors(problem, np.concatenate([test for _, test in folds]), together)[0] if problem.classes else np.nan
+    rate = (
+        class_errors(problem, np.concatenate([test for _, test in folds]), together)[0]
+        if problem.classes
+        else np.nan
+    )
     squares = np.sum(together**2, axis=1)
     return Compared(name, float(squares.mean()), rate, len(folds[0][0]), estimator, squares, found)

@@ -1,4 +1,6 @@
-"""Kernel regression of a wide network as scikit-learn's users know it, with its learning curve beyond the data."""
+"""Kernel regression of a wide network as scikit-learn's users know it, with its learning curve
+beyond the data.
+"""
 
 from typing import Any, Self
 
@@ -13,14 +15,16 @@ from orderparam.learning_curves.learners import Exact, kernel_of
 
 
 class KernelForecaster(RegressorMixin, BaseEstimator):
-    """Regression with the kernel of an infinitely wide network; `learning_curve()` says what more examples would bring.
+    """Regression with the kernel of an infinitely wide network; `learning_curve()` says what more
+    examples would bring.
 
-    arch: the network, such as "fc:2:erf". ridge: beside the Gram matrix; None takes the best by leave-one-out.
+    arch: the network, such as "fc:2:erf". ridge: beside the Gram matrix; None takes the best by
+    leave-one-out.
 
-    X: numbers (example, input), standardised; or a data frame with any columns, see `orderparam.data.columns`.
-    y: numbers (example,) or (example, output). After `fit`: `ridge_`, `leave_one_out_` (mean squared error as a share of the
-    variance of y), `n_features_in_`. Cost: one eigendecomposition, O(n^3). For a transformed target or a pipeline, use it as
-    any regressor.
+    X: numbers (example, input), standardised; or a data frame with any columns, see
+    `orderparam.data.columns`. y: numbers (example,) or (example, output). After `fit`: `ridge_`,
+    `leave_one_out_` (mean squared error as a share of the variance of y), `n_features_in_`. Cost:
+    one eigendecomposition, O(n^3). For a transformed target or a pipeline, use it as any regressor.
     """
 
     def __init__(self, arch: str = "fc:1:relu", ridge: float | None = None) -> None:
@@ -39,21 +43,35 @@ class KernelForecaster(RegressorMixin, BaseEstimator):
             self.encoding_ = fit_encoding(X)
             inputs = self.encoding_(X)
         else:
-            inputs, labels = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2)
+            inputs, labels = validate_data(
+                self,
+                X,
+                y,
+                dtype=np.float64,
+                multi_output=True,
+                y_numeric=True,
+                ensure_min_samples=2,
+            )
             self.centre_, scale = inputs.mean(axis=0), inputs.std(axis=0)
             self.scale_ = np.where(scale > 0, scale, 1.0)
             inputs = (inputs - self.centre_) / self.scale_
         if len(labels) != len(inputs):
-            raise ValueError(f"y has {len(labels)} rows, X has {len(inputs)}: must be one for each example")
+            raise ValueError(
+                f"y has {len(labels)} rows, X has {len(inputs)}: must be one for each example"
+            )
         self._one_output = labels.ndim == 1
         self.examples_ = X, y
         columns = labels.reshape(len(labels), -1).astype(np.float64)
         self.mean_, spread = columns.mean(axis=0), float(np.sqrt(np.sum(columns.var(axis=0))))
         self.deviation_ = spread if spread > 0 else 1.0
         self.inputs_ = inputs
-        learner = Exact(np.array(kernel_of(self.arch)(inputs, None)), (columns - self.mean_) / self.deviation_)
+        learner = Exact(
+            np.array(kernel_of(self.arch)(inputs, None)), (columns - self.mean_) / self.deviation_
+        )
         self.ridge_ = best_ridge(learner)[0] if self.ridge is None else float(self.ridge)
-        self.leave_one_out_ = float(np.mean(np.sum(learner.leave_one_out(self.ridge_) ** 2, axis=1)))
+        self.leave_one_out_ = float(
+            np.mean(np.sum(learner.leave_one_out(self.ridge_) ** 2, axis=1))
+        )
         self.dual_ = learner.solve(self.ridge_)
         return self
 
@@ -63,17 +81,32 @@ class KernelForecaster(RegressorMixin, BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
             inputs = self.encoding_(X)
         else:
-            inputs = (validate_data(self, X, reset=False, dtype=np.float64) - self.centre_) / self.scale_
+            inputs = (
+                validate_data(self, X, reset=False, dtype=np.float64) - self.centre_
+            ) / self.scale_
         cross = kernel_of(self.arch)(inputs, self.inputs_)
         found = self.mean_ + self.deviation_ * cross @ self.dual_
         return found[:, 0] if self._one_output else found
 
     def learning_curve(self, **options: Any) -> Forecast:
-        """`orderparam.forecast` of the data that were fitted, with this kernel and ridge; options as there."""
+        """`orderparam.forecast` of the data that were fitted, with this kernel and ridge; options
+        as there.
+        """
         check_is_fitted(self)
-        return forecast(*self.examples_, task="regression", arch=self.arch, ridge=self.ridge, compare=False, **options)
+        return forecast(
+            *self.examples_,
+            task="regression",
+            arch=self.arch,
+            ridge=self.ridge,
+            compare=False,
+            **options,
+        )
 
 
 def _is_frame(X: Any) -> bool:
     """A data frame that has columns of anything but numbers."""
-    return hasattr(X, "dtypes") and hasattr(X, "columns") and any(dtype.kind not in "biuf" for dtype in X.dtypes)
+    return (
+        hasattr(X, "dtypes")
+        and hasattr(X, "columns")
+        and any(dtype.kind not in "biuf" for dtype in X.dtypes)
+    )

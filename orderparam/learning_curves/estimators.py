@@ -1,4 +1,6 @@
-"""Any estimator of scikit-learn's kind as a learner: found by its name, fitted to some rows, judged on others."""
+"""Any estimator of scikit-learn's kind as a learner: found by its name, fitted to some rows, judged
+on others.
+"""
 
 import importlib
 import warnings
@@ -21,12 +23,14 @@ from threadpoolctl import threadpool_limits
 
 from orderparam.learning_curves.problem import Problem
 
-THREADED = 20_000  # rows from which the threads of an estimator gain more than they lose by waiting for one another
+# rows from which the threads of an estimator gain more than they lose by waiting for one another
+THREADED = 20_000
 
 
 def compared(problem: Problem) -> dict[str, Any]:
-    """What is compared with the kernel of a wide network by default: boosted trees, a forest and ridge regression (for classes
-    logistic regression with a ridge penalty), as scikit-learn sets them."""
+    """What is compared with the kernel of a wide network by default: boosted trees, a forest and
+    ridge regression (for classes logistic regression with a ridge penalty), as scikit-learn sets
+    them."""
     if problem.classes:
         return {
             "boosting": HistGradientBoostingClassifier(random_state=0),
@@ -41,7 +45,8 @@ def compared(problem: Problem) -> dict[str, Any]:
 
 
 def named(path: str) -> Any:
-    """The estimator at an import path such as "sklearn.ensemble.HistGradientBoostingRegressor", with its default settings.
+    """The estimator at an import path such as "sklearn.ensemble.HistGradientBoostingRegressor",
+    with its default settings.
 
     Raises `ValueError` for what cannot be imported, needs settings, or is no estimator.
     """
@@ -56,27 +61,40 @@ def named(path: str) -> Any:
     try:
         made = found() if isinstance(found, type) else found
     except TypeError as error:
-        raise ValueError(f"estimator {path!r}: needs settings ({error}); give an object in Python instead") from None
+        raise ValueError(
+            f"estimator {path!r}: needs settings ({error}); give an object in Python instead"
+        ) from None
     return checked(made, path)
 
 
 def checked(estimator: Any, name: str) -> Any:
-    """The estimator itself. Raises `ValueError` for what has no `fit` and `predict`, or is no object but its class."""
+    """The estimator itself. Raises `ValueError` for what has no `fit` and `predict`, or is no
+    object but its class.
+    """
     if isinstance(estimator, type):
-        raise ValueError(f"estimator {name}: is a class; give an object, such as {estimator.__name__}()")
-    missing = [method for method in ("fit", "predict", "get_params") if not callable(getattr(estimator, method, None))]
+        raise ValueError(
+            f"estimator {name}: is a class; give an object, such as {estimator.__name__}()"
+        )
+    missing = [
+        method
+        for method in ("fit", "predict", "get_params")
+        if not callable(getattr(estimator, method, None))
+    ]
     if missing:
-        raise ValueError(f"estimator {name}: has no {' and no '.join(missing)}; it must be one as scikit-learn defines them")
+        raise ValueError(
+            f"estimator {name}: has no {' and no '.join(missing)}; it must be one as scikit-learn defines them"
+        )
     return estimator
 
 
 def residuals(
     problem: Problem, estimator: Any, train: Int[np.ndarray, "row"], test: Int[np.ndarray, "test"]
 ) -> Float[np.ndarray, "test output"]:
-    """Targets minus predictions of a fresh copy fitted to `train`, in units of the root of the targets' variance.
+    """Targets minus predictions of a fresh copy fitted to `train`, in units of the root of the
+    targets' variance.
 
-    Of classes, a classifier's prediction is its probabilities, in the form of the targets: 2p - 1 for two, p less one over
-    their number for more. A regressor learns the targets themselves.
+    Of classes, a classifier's prediction is its probabilities, in the form of the targets: 2p - 1
+    for two, p less one over their number for more. A regressor learns the targets themselves.
     """
     values, inputs = problem.values, problem.inputs
     with _quiet(len(train)):
@@ -88,7 +106,9 @@ def residuals(
             model.fit(inputs[train], values[train] if several else values[train, 0])
             predicted = np.asarray(model.predict(inputs[test]), np.float64).reshape(len(test), -1)
     if not np.isfinite(predicted).all():
-        raise ValueError(f"{problem.name}: {type(estimator).__name__} predicts numbers that are not finite")
+        raise ValueError(
+            f"{problem.name}: {type(estimator).__name__} predicts numbers that are not finite"
+        )
     return (values[test] - predicted) / np.sqrt(problem.variance)
 
 
@@ -98,7 +118,9 @@ def codes_of(problem: Problem) -> Int[np.ndarray, "example"]:
     return (values[:, 0] > 0).astype(int) if values.shape[1] == 1 else np.argmax(values, axis=1)
 
 
-def _probabilities(problem: Problem, estimator: Any, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+def _probabilities(
+    problem: Problem, estimator: Any, train: np.ndarray, test: np.ndarray
+) -> np.ndarray:
     codes, count = codes_of(problem), len(problem.classes)
     known = np.unique(codes[train])
     chances = np.zeros((len(test), count))
@@ -109,13 +131,17 @@ def _probabilities(problem: Problem, estimator: Any, train: np.ndarray, test: np
         if hasattr(model, "predict_proba"):
             chances[:, known] = model.predict_proba(problem.inputs[test])
         else:
-            chances[np.arange(len(test)), known[np.asarray(model.predict(problem.inputs[test]), int)]] = 1
+            chances[
+                np.arange(len(test)), known[np.asarray(model.predict(problem.inputs[test]), int)]
+            ] = 1
     return 2 * chances[:, 1:] - 1 if count == 2 else chances - 1 / count
 
 
 @contextmanager
 def _quiet(rows: int) -> Iterator[None]:
-    """One thread for few rows, and no warnings of single fits (small parts of the rows do not converge, or lack a class)."""
+    """One thread for few rows, and no warnings of single fits (small parts of the rows do not
+    converge, or lack a class).
+    """
     with warnings.catch_warnings(), threadpool_limits(None if rows >= THREADED else 1):
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,6 @@
-"""A learning curve before it is measured: what more data, or less, would do for a kernel or a wide network on given data."""
+"""A learning curve before it is measured: what more data, or less, would do for a kernel or a wide
+network on given data.
+"""
 
 import dataclasses
 import warnings
@@ -29,20 +31,23 @@ MATTERS = 0.1  # relative difference of errors from which grouped or ordered row
 
 @dataclass(frozen=True)
 class Forecast:
-    """What `forecast` found. Errors are mean squares per held-out example, summed over outputs, as a share of the targets'
-    variance (`unit`): 1 is what predicting the mean achieves. For classes -1 and 1 or 0 and 1 stand for them.
+    """What `forecast` found. Errors are mean squares per held-out example, summed over outputs, as
+    a share of the targets' variance (`unit`): 1 is what predicting the mean achieves. For classes
+    -1 and 1 or 0 and 1 stand for them.
 
-    predicted: data set over `n_train` (up to `reach` times the data): test_error, lower, upper (95 % interval), spread (standard
-        deviation of its log), absolute_spread (the same in the units of the target, whose variance is known no better than the
-        data tell), effective_dimension (of the kernel); for classes error_rate, log_loss with `_lower` and `_upper`.
-    measured: held-out error of random subsets, over (n_train, seed).
-    problem: the data as they were learned. learner: what learned, in words. estimator: the estimator that did, None for the
-    network of infinite width `arch` with `ridge` added to its Gram matrix.
-    leave_one_out: the last measured error: leave-one-out (leave-group-out), of later rows, on folds or held-out rows.
-    candidates: all kernels that were tried, by evidence. law: what the extrapolation found, see `Extrapolated`.
-    compared: learners on the same folds, the smallest error first; empty where none was asked for. columns_halved: the error with
-    half of the columns over that with all, with its interval, or None. best: the forecast of the best learner, where that is
-    another one.
+    predicted: data set over `n_train` (up to `reach` times the data): test_error, lower, upper (95
+    % interval), spread (standard
+        deviation of its log), absolute_spread (the same in the units of the target, whose variance
+        is known no better than the data tell), effective_dimension (of the kernel); for classes
+        error_rate, log_loss with `_lower` and `_upper`.
+    measured: held-out error of random subsets, over (n_train, seed). problem: the data as they were
+    learned. learner: what learned, in words. estimator: the estimator that did, None for the
+    network of infinite width `arch` with `ridge` added to its Gram matrix. leave_one_out: the last
+    measured error: leave-one-out (leave-group-out), of later rows, on folds or held-out rows.
+    candidates: all kernels that were tried, by evidence. law: what the extrapolation found, see
+    `Extrapolated`. compared: learners on the same folds, the smallest error first; empty where none
+    was asked for. columns_halved: the error with half of the columns over that with all, with its
+    interval, or None. best: the forecast of the best learner, where that is another one.
     """
 
     predicted: xr.Dataset
@@ -67,11 +72,15 @@ class Forecast:
 
     @property
     def unit(self) -> float:
-        """The variance of the targets over the examples, in their own units squared: what an error of 1 stands for."""
+        """The variance of the targets over the examples, in their own units squared: what an error
+        of 1 stands for.
+        """
         return self.problem.variance
 
     def at(self, n_train: float, name: str = "test_error") -> tuple[float, float, float]:
-        """Predicted error at a training-set size, with its 95 % interval. name: or error_rate, log_loss."""
+        """Predicted error at a training-set size, with its 95 % interval. name: or error_rate,
+        log_loss.
+        """
         row = self._row(n_train)
         ends = ("lower", "upper") if name == "test_error" else (f"{name}_lower", f"{name}_upper")
         return float(row[name]), *(float(row[end]) for end in ends)  # type: ignore[return-value]
@@ -79,34 +88,52 @@ class Forecast:
     def in_units(self, n_train: float) -> tuple[float, float, float]:
         """Root mean square error in the units of the target, with its 95 % interval."""
         row = self._row(n_train)
-        middle, width = np.sqrt(float(row["test_error"]) * self.unit), NORMAL / 2 * float(row["absolute_spread"])
+        middle, width = (
+            np.sqrt(float(row["test_error"]) * self.unit),
+            NORMAL / 2 * float(row["absolute_spread"]),
+        )
         return float(middle), float(middle * np.exp(-width)), float(middle * np.exp(width))
 
     def _row(self, n_train: float) -> xr.Dataset:
         first, last = float(self.predicted["n_train"][0]), float(self.predicted["n_train"][-1])
         if not first <= n_train <= last:
             raise ValueError(f"n_train = {n_train}: must be within {first:g} .. {last:g}")
-        logs = self.predicted.assign_coords(n_train=np.log(self.predicted["n_train"])).clip(min=1e-300).map(np.log)
+        logs = (
+            self.predicted.assign_coords(n_train=np.log(self.predicted["n_train"]))
+            .clip(min=1e-300)
+            .map(np.log)
+        )
         return logs.interp(n_train=np.log(n_train)).map(np.exp)
 
     def curve(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A measure over all predicted sizes, with the ends of its 95 % interval: test_error (share of the variance), r2, rmse
-        (in the target's unit), and for classes error_rate, log_loss. Raises `ValueError` for one that these data do not have."""
+        """A measure over all predicted sizes, with the ends of its 95 % interval: test_error (share
+        of the variance), r2, rmse (in the target's unit), and for classes error_rate, log_loss.
+        Raises `ValueError` for one that these data do not have."""
         data = self.predicted
         if name in ("test_error", "r2"):
             found = tuple(data[one].values for one in ("test_error", "lower", "upper"))
             return found if name == "test_error" else tuple(1 - one for one in found)  # type: ignore[return-value]
         if name == "rmse" and not self.problem.classes and len(self.problem.names) == 1:
-            middle, width = np.sqrt(data["test_error"].values * self.unit), NORMAL / 2 * data["absolute_spread"].values
+            middle, width = (
+                np.sqrt(data["test_error"].values * self.unit),
+                NORMAL / 2 * data["absolute_spread"].values,
+            )
             return middle, middle * np.exp(-width), middle * np.exp(width)
         if name in data and name in ("error_rate", "log_loss"):
             return data[name].values, data[f"{name}_lower"].values, data[f"{name}_upper"].values
-        known = ["test_error", "r2", *(["error_rate", "log_loss"] if self.problem.classes else ["rmse"])]
-        raise ValueError(f"measure {name!r}: of {self.problem.name} must be one of {', '.join(known)}")
+        known = [
+            "test_error",
+            "r2",
+            *(["error_rate", "log_loss"] if self.problem.classes else ["rmse"]),
+        ]
+        raise ValueError(
+            f"measure {name!r}: of {self.problem.name} must be one of {', '.join(known)}"
+        )
 
     def rows_for(self, error: float, name: str = "test_error") -> tuple[float, float, float]:
-        """Examples needed for an error, with its interval: from where the lower end of the interval to where its upper end falls
-        below. name: a measure of `curve`; of r2 the value to rise to. inf: not within reach of the forecast."""
+        """Examples needed for an error, with its interval: from where the lower end of the interval
+        to where its upper end falls below. name: a measure of `curve`; of r2 the value to rise to.
+        inf: not within reach of the forecast."""
         sizes = self.predicted["n_train"].values
         curves = self.curve("test_error" if name == "r2" else name)
         wanted = 1 - error if name == "r2" else error
@@ -120,14 +147,17 @@ class Forecast:
                 return float(sizes[0])
             logs = np.log(np.maximum(curve[[first - 1, first]], 1e-300))
             share = (logs[0] - np.log(wanted)) / (logs[0] - logs[1])
-            return float(np.exp((1 - share) * np.log(sizes[first - 1]) + share * np.log(sizes[first])))
+            return float(
+                np.exp((1 - share) * np.log(sizes[first - 1]) + share * np.log(sizes[first]))
+            )
 
         middle, low, high = (reached(curve) for curve in curves)
         return middle, low, high
 
     def sentence(self, reach: float | None = None, name: str | None = None) -> str:
-        """The answer in words: the error now, with twice the rows, and the rows that an error needs. reach, name: that error, a
-        measure of `curve` (default: error_rate for classes, test_error for numbers)."""
+        """The answer in words: the error now, with twice the rows, and the rows that an error
+        needs. reach, name: that error, a measure of `curve` (default: error_rate for classes,
+        test_error for numbers)."""
         from orderparam.learning_curves.report import in_a_sentence
 
         return in_a_sentence(self, reach, name)
@@ -136,12 +166,16 @@ class Forecast:
         """1 - E(2n)/E(n) at all the data, with its 95 % interval."""
         now, then = self._row(self.examples), self._row(2 * self.examples)
         change = float(np.log(then["test_error"] / now["test_error"]))
-        width = NORMAL * float(np.sqrt(max(float(then["shape_spread"]) ** 2 - float(now["shape_spread"]) ** 2, 0.0)))
+        width = NORMAL * float(
+            np.sqrt(max(float(then["shape_spread"]) ** 2 - float(now["shape_spread"]) ** 2, 0.0))
+        )
         return 1 - np.exp(change), 1 - np.exp(change + width), 1 - np.exp(change - width)
 
     def exponent(self) -> float:
         """beta in error ~ n^-beta: the mean slope over the decade that follows the data."""
-        return float(np.log(self.at(self.examples)[0] / self.at(10 * self.examples)[0]) / np.log(10))
+        return float(
+            np.log(self.at(self.examples)[0] / self.at(10 * self.examples)[0]) / np.log(10)
+        )
 
     def figure(self) -> Any:
         """The predicted curve with its interval and the measured points, in the house style."""
@@ -151,7 +185,11 @@ class Forecast:
 
     def summary(self) -> dict[str, Any]:
         """Everything but the curves, as plain numbers and words."""
-        sizes = [self.examples * k for k in (1, 2, 3, 10, 30, 100) if self.examples * k <= self.predicted["n_train"][-1]]
+        sizes = [
+            self.examples * k
+            for k in (1, 2, 3, 10, 30, 100)
+            if self.examples * k <= self.predicted["n_train"][-1]
+        ]
         keys = ("n_train", "test_error", "lower", "upper")
         gain = self.gain_of_doubling()
         return {
@@ -176,7 +214,12 @@ class Forecast:
             "candidates": [dataclasses.asdict(one) for one in self.candidates],
             "columns": [dataclasses.asdict(one) for one in self.problem.columns],
             "compared": [
-                {"name": one.name, "error": one.error, "error_rate": one.error_rate, "examples": one.examples}
+                {
+                    "name": one.name,
+                    "error": one.error,
+                    "error_rate": one.error_rate,
+                    "examples": one.examples,
+                }
                 for one in self.compared
             ],
             "columns_halved": self.columns_halved,
@@ -198,26 +241,30 @@ def forecast(
     reach: float = 100.0,
     compare: bool = True,
 ) -> Forecast:
-    """The learning curve of a learner on your own data, measured as far as they go and predicted beyond.
+    """The learning curve of a learner on your own data, measured as far as they go and predicted
+    beyond.
 
-    X: (example, input), images (example, height, width[, channel]), or a data frame with whatever columns it has (see
-    `orderparam.data.columns`). y: numbers, words, or (example, output) numbers. task: as in `orderparam.data.apply_task`, by
-    default from y. groups: (example,) which examples belong together: held-out examples are then of other groups. time:
-    (example,) when they are from: held-out examples then come later.
-    estimator: what learns, as scikit-learn defines an estimator, or its import path ("sklearn.svm.SVR"). arch: instead,
-    network(s) whose infinite-width limit learns; of several the one of largest evidence. ridge: beside the Gram matrix of the
-    network, by default the best by leave-one-out. Without all three, the best of the learners that are compared.
-    compare: boosted trees, a forest, ridge regression and the network are tried on the same folds; where another one than what
-    was asked for is best, its forecast is `.best`. reach: how far beyond the data, as a multiple. orders: random orders of the
-    rows of a network's curve.
+    X: (example, input), images (example, height, width[, channel]), or a data frame with whatever
+    columns it has (see `orderparam.data.columns`). y: numbers, words, or (example, output) numbers.
+    task: as in `orderparam.data.apply_task`, by default from y. groups: (example,) which examples
+    belong together: held-out examples are then of other groups. time: (example,) when they are
+    from: held-out examples then come later. estimator: what learns, as scikit-learn defines an
+    estimator, or its import path ("sklearn.svm.SVR"). arch: instead, network(s) whose
+    infinite-width limit learns; of several the one of largest evidence. ridge: beside the Gram
+    matrix of the network, by default the best by leave-one-out. Without all three, the best of the
+    learners that are compared. compare: boosted trees, a forest, ridge regression and the network
+    are tried on the same folds; where another one than what was asked for is best, its forecast is
+    `.best`. reach: how far beyond the data, as a multiple. orders: random orders of the rows of a
+    network's curve.
 
-    The measured curve is the error of random subsets of the examples on those left out, with leave-one-out (of an estimator:
-    five folds) as its last point. It is continued by `orderparam.kernels.extrapolation`. The interval holds what that does not
-    know, and how the last point scatters between samples of this size; its coverage was measured: docs/howto/your-data.md.
+    The measured curve is the error of random subsets of the examples on those left out, with
+    leave-one-out (of an estimator: five folds) as its last point. It is continued by
+    `orderparam.kernels.extrapolation`. The interval holds what that does not know, and how the last
+    point scatters between samples of this size; its coverage was measured: docs/howto/your-data.md.
 
-    The kernel of a network is exact: on up to 8000 rows, from which more rows are predicted. An estimator learns all rows, as
-    long as one fit takes less than half a minute.
-    Raises `ValueError` for fewer than 40 examples, and for whatever is wrong with the data or the estimator.
+    The kernel of a network is exact: on up to 8000 rows, from which more rows are predicted. An
+    estimator learns all rows, as long as one fit takes less than half a minute. Raises `ValueError`
+    for fewer than 40 examples, and for whatever is wrong with the data or the estimator.
 
     >>> random = np.random.default_rng(0)
     >>> X = random.normal(size=(60, 3))
@@ -227,7 +274,15 @@ def forecast(
     True
     """
     problem = from_arrays(X, y, task, groups, time)
-    return forecast_problem(problem, estimator=estimator, arch=arch, ridge=ridge, orders=orders, reach=reach, compare=compare)
+    return forecast_problem(
+        problem,
+        estimator=estimator,
+        arch=arch,
+        ridge=ridge,
+        orders=orders,
+        reach=reach,
+        compare=compare,
+    )
 
 
 def forecast_problem(
@@ -247,20 +302,33 @@ def forecast_problem(
     if ridge is not None and not 0 <= ridge < np.inf:
         raise ValueError(f"ridge = {ridge}: must be a finite number >= 0")
     if orders < 2 or not 1 <= reach <= 1e4:
-        raise ValueError(f"orders = {orders}, reach = {reach}: must be at least 2, and from 1 to 10000")
+        raise ValueError(
+            f"orders = {orders}, reach = {reach}: must be at least 2, and from 1 to 10000"
+        )
     if estimator is not None and (arch is not None or ridge is not None):
-        raise ValueError("estimator: give an estimator, or the arch and ridge of a network, not both")
+        raise ValueError(
+            "estimator: give an estimator, or the arch and ridge of a network, not both"
+        )
     given = named(estimator) if isinstance(estimator, str) else estimator
     asked = {} if given is None else {_name(given): checked(given, _name(given))}
-    tried = TRIED if compare or given is None else TRIED[:1]  # of an estimator alone, one network says how hard the target is
+    # of an estimator alone, one network says how hard the target is
+    tried = TRIED if compare or given is None else TRIED[:1]
     archs = tried if arch is None else [arch] if isinstance(arch, str) else arch
-    with nullcontext() if count > MOST_ROWS else one_blas_thread():  # small factorisations lose more to waiting than they gain
+    # small factorisations lose more to waiting than they gain
+    with nullcontext() if count > MOST_ROWS else one_blas_thread():
         network = _Network.of(problem, archs, ridge)
-        table = compare_learners(problem, network.learner, network.ridge, network.arch, asked) if compare else []
+        table = (
+            compare_learners(problem, network.learner, network.ridge, network.arch, asked)
+            if compare
+            else []
+        )
         wanted = next(iter(asked), network.name if arch is not None or ridge is not None else None)
         if wanted is None:
             wanted = table[0].name if table else network.name
-        found = {name: _one(network, name, asked, table, orders, reach) for name in {wanted, *(one.name for one in table[:1])}}
+        found = {
+            name: _one(network, name, asked, table, orders, reach)
+            for name in {wanted, *(one.name for one in table[:1])}
+        }
     result = found[wanted]
     if not table:
         return result
@@ -285,7 +353,14 @@ class _Network:
         candidates = tuple(compare_kernels(problem, archs))
         found = learner(candidates[0].arch, problem.inputs, problem.targets)
         best, _ = best_ridge(found, problem)
-        return cls(problem, candidates, found, best, best if ridge is None else float(ridge), ridge is not None)
+        return cls(
+            problem,
+            candidates,
+            found,
+            best,
+            best if ridge is None else float(ridge),
+            ridge is not None,
+        )
 
     @property
     def arch(self) -> str:
@@ -302,7 +377,14 @@ def _name(estimator: Any) -> str:
     return type(last).__name__
 
 
-def _one(network: _Network, name: str, asked: dict[str, Any], table: list[Compared], orders: int, reach: float) -> Forecast:
+def _one(
+    network: _Network,
+    name: str,
+    asked: dict[str, Any],
+    table: list[Compared],
+    orders: int,
+    reach: float,
+) -> Forecast:
     """The forecast of the network or of an estimator."""
     problem, found, used = network.problem, network.learner, network.ridge
     count = len(problem.inputs)
@@ -316,9 +398,13 @@ def _one(network: _Network, name: str, asked: dict[str, Any], table: list[Compar
         measured = measure_estimator(problem, estimator, None if row is None else row.residuals)
     sizes = measured.curve["n_train"].values.astype(float)
     mean = np.nanmean(measured.curve["test_error"].values, axis=1)
-    grid = np.unique(np.concatenate([np.geomspace(8, reach * count, 80), [count, 2 * count, 10 * count], sizes]))
+    grid = np.unique(
+        np.concatenate([np.geomspace(8, reach * count, 80), [count, 2 * count, 10 * count], sizes])
+    )
     if estimator is None:
-        law = extrapolate(found.eigenvalues, found.power, used, sizes, mean, grid, len(found.eigenvalues))
+        law = extrapolate(
+            found.eigenvalues, found.power, used, sizes, mean, grid, len(found.eigenvalues)
+        )
     else:
         law = extrapolate_other(found.eigenvalues, found.power, used, sizes, mean, grid)
         if sizes[-1] < 0.75 * count:
@@ -350,7 +436,10 @@ def _one(network: _Network, name: str, asked: dict[str, Any], table: list[Compar
 
 
 def _predicted(
-    grid: Float[np.ndarray, "size"], log_error: Float[np.ndarray, "size"], law: Extrapolated, measured: Measured
+    grid: Float[np.ndarray, "size"],
+    log_error: Float[np.ndarray, "size"],
+    law: Extrapolated,
+    measured: Measured,
 ) -> xr.Dataset:
     spread = np.hypot(law.spread, measured.scatter)
     columns = {
@@ -362,13 +451,20 @@ def _predicted(
         "absolute_spread": np.hypot(law.spread, measured.absolute_scatter),
         "effective_dimension": law.dimension,
     }
-    return xr.Dataset({name: ("n_train", values) for name, values in columns.items()}, {"n_train": grid})
+    return xr.Dataset(
+        {name: ("n_train", values) for name, values in columns.items()}, {"n_train": grid}
+    )
 
 
 def _class_measures(
-    predicted: xr.Dataset, measured: Measured, sizes: Float[np.ndarray, "size"], error: Float[np.ndarray, "size"]
+    predicted: xr.Dataset,
+    measured: Measured,
+    sizes: Float[np.ndarray, "size"],
+    error: Float[np.ndarray, "size"],
 ) -> dict[str, Any]:
-    """Share of wrong classes and log loss: a power of the squared error, as on the measured part of the curve."""
+    """Share of wrong classes and log loss: a power of the squared error, as on the measured part of
+    the curve.
+    """
     found: dict[str, Any] = {}
     late = sizes >= sizes[-1] / 12
     tested = float(measured.curve.sizes["seed"] * (measured.curve["n_train"].values[-1]))
@@ -381,8 +477,17 @@ def _class_measures(
         power = float(np.clip(line.slope, 0.0, 2.5))
         change = np.log(predicted["test_error"] / error[-1])
         middle = np.log(max(values[-1], floor)) + power * change
-        rare = 1 / np.sqrt(max(values[-1] * sizes[-1], 0.5)) if name == "error_rate" else measured.absolute_scatter / 2
-        spread = np.sqrt((power * predicted["shape_spread"]) ** 2 + rare**2 + residual**2 + (0.2 * power * change) ** 2)
+        rare = (
+            1 / np.sqrt(max(values[-1] * sizes[-1], 0.5))
+            if name == "error_rate"
+            else measured.absolute_scatter / 2
+        )
+        spread = np.sqrt(
+            (power * predicted["shape_spread"]) ** 2
+            + rare**2
+            + residual**2
+            + (0.2 * power * change) ** 2
+        )
         largest = 1.0 if name == "error_rate" else np.inf
         found |= {
             name: np.exp(middle),
@@ -393,7 +498,8 @@ def _class_measures(
 
 
 def _orders_of(count: int, orders: int) -> int:
-    """Random orders of many rows: their factorisations cost as the cube, and each tests more rows."""
+    """Random orders of many rows: their factorisations cost as the cube, and each tests more
+    rows."""
     return int(np.clip(orders * (MOST_ROWS / min(count, LARGEST)) ** 2, 2, orders))
 
 
@@ -404,12 +510,14 @@ def _remarks(found: Learner) -> list[str]:
         return [
             f"ridge and modes of the kernel are those of {MOST_ROWS} random rows; errors are measured on all {found.examples}"
         ]
-    return [f"the kernel learned up to {LARGEST} of the {found.examples} rows, exactly; what all of them bring is forecast"]
+    return [
+        f"the kernel learned up to {LARGEST} of the {found.examples} rows, exactly; what all of them bring is forecast"
+    ]
 
 
 def _dependence(problem: Problem, found: Learner, measured: Measured) -> list[str]:
-    """Whether rows that belong together, or follow one another, make a difference: held-out errors against those of random rows,
-    both with their standard errors."""
+    """Whether rows that belong together, or follow one another, make a difference: held-out errors
+    against those of random rows, both with their standard errors."""
     if problem.groups is None and not problem.ordered:
         return []
     plain = dataclasses.replace(problem, groups=None, ordered=False)

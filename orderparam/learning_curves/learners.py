@@ -1,4 +1,6 @@
-"""Kernel regression on the examples at hand: its modes, its leave-one-out residuals at any ridge, its errors at any size."""
+"""Kernel regression on the examples at hand: its modes, its leave-one-out residuals at any ridge,
+its errors at any size.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -67,10 +69,20 @@ class Exact:
         weights = 1 / (values[:, None] + self.ridges)
         own = vectors**2 @ weights
         projected = vectors.T @ self.targets
-        return np.sum([np.sum((vectors @ (one[:, None] * weights) / own) ** 2, axis=0) for one in projected.T], axis=0)
+        return np.sum(
+            [
+                np.sum((vectors @ (one[:, None] * weights) / own) ** 2, axis=0)
+                for one in projected.T
+            ],
+            axis=0,
+        )
 
-    def leave_group_out(self, ridge: float, groups: Int[np.ndarray, "example"]) -> Float[np.ndarray, "example output"]:
-        """The same without the whole group of the example: the blocks of (K + T)^-1 instead of its diagonal."""
+    def leave_group_out(
+        self, ridge: float, groups: Int[np.ndarray, "example"]
+    ) -> Float[np.ndarray, "example output"]:
+        """The same without the whole group of the example: the blocks of (K + T)^-1 instead of its
+        diagonal.
+        """
         values, vectors = self._basis
         weights = 1 / (values + ridge)
         dual = self.solve(ridge)
@@ -82,12 +94,21 @@ class Exact:
         return residuals
 
     def log_evidence(self) -> float:
-        """Of the targets for each example, at the best amplitude of the prior and the best ridge (type-II maximum likelihood)."""
+        """Of the targets for each example, at the best amplitude of the prior and the best ridge
+        (type-II maximum likelihood).
+        """
         values, vectors = self._basis
         squares = (vectors.T @ self.targets) ** 2
         weights = 1 / (values[:, None] + self.ridges)
         amplitude = squares.T @ weights / self.examples
-        return float(np.max(np.mean(np.log(weights), axis=0) - np.mean(np.log(amplitude), axis=0)) - 1 - np.log(2 * np.pi)) / 2
+        return (
+            float(
+                np.max(np.mean(np.log(weights), axis=0) - np.mean(np.log(amplitude), axis=0))
+                - 1
+                - np.log(2 * np.pi)
+            )
+            / 2
+        )
 
     def curve(self, ridge: float, order: Int[np.ndarray, "row"], sizes: Sequence[int]) -> HeldOut:
         return held_out(self.kernel, self.targets, ridge, order, sizes)
@@ -95,8 +116,9 @@ class Exact:
 
 @dataclass(frozen=True)
 class Large:
-    """The same for more rows than an eigendecomposition can hold: modes and ridges from an exact pool of 2000 random rows, errors
-    from Cholesky factors of the exact kernel on up to 8000 rows, tested on 4000 others. Nothing is approximated."""
+    """The same for more rows than an eigendecomposition can hold: modes and ridges from an exact
+    pool of 2000 random rows, errors from Cholesky factors of the exact kernel on up to 8000 rows,
+    tested on 4000 others. Nothing is approximated."""
 
     kernel: Kernel
     inputs: Float[np.ndarray, "example input"]
@@ -105,9 +127,17 @@ class Large:
     pool: Exact
 
     @classmethod
-    def of(cls, kernel: Kernel, inputs: Float[np.ndarray, "example input"], targets: np.ndarray) -> "Large":
+    def of(
+        cls, kernel: Kernel, inputs: Float[np.ndarray, "example input"], targets: np.ndarray
+    ) -> "Large":
         rows = np.sort(np.random.default_rng(0).choice(len(inputs), MOST_ROWS, replace=False))
-        return cls(kernel, inputs, targets, rows, Exact(np.array(kernel(inputs[rows], None)), targets[rows]))
+        return cls(
+            kernel,
+            inputs,
+            targets,
+            rows,
+            Exact(np.array(kernel(inputs[rows], None)), targets[rows]),
+        )
 
     @property
     def examples(self) -> int:
@@ -131,7 +161,9 @@ class Large:
         root, dual = self._inverse(ridge)
         return dual / np.einsum("ij,ij->j", root, root)[:, None]
 
-    def leave_group_out(self, ridge: float, groups: Int[np.ndarray, "example"]) -> Float[np.ndarray, "example output"]:
+    def leave_group_out(
+        self, ridge: float, groups: Int[np.ndarray, "example"]
+    ) -> Float[np.ndarray, "example output"]:
         """The same without the whole group of the example. Up to 8000 rows."""
         root, dual = self._inverse(ridge)
         residuals = np.empty_like(dual)
@@ -146,13 +178,17 @@ class Large:
         factor = factorised(self._matrix(everything, everything), ridge)
         dual = sl.cho_solve((factor, True), self.targets, check_finite=False)
         unit = np.eye(self.examples, order="F")
-        return sl.solve_triangular(factor, unit, lower=True, overwrite_b=True, check_finite=False), dual
+        return sl.solve_triangular(
+            factor, unit, lower=True, overwrite_b=True, check_finite=False
+        ), dual
 
     def curve(self, ridge: float, order: Int[np.ndarray, "row"], sizes: Sequence[int]) -> HeldOut:
         train, test = order[: max(sizes)], order[max(sizes) : max(sizes) + TESTED]
         factor = factorised(self._matrix(train, train), ridge)
         explained = sl.solve_triangular(factor, self.targets[train], lower=True, check_finite=False)
-        beside = sl.solve_triangular(factor, self._matrix(train, test), lower=True, overwrite_b=True, check_finite=False)
+        beside = sl.solve_triangular(
+            factor, self._matrix(train, test), lower=True, overwrite_b=True, check_finite=False
+        )
         residuals = [
             np.concatenate(
                 [
@@ -162,7 +198,9 @@ class Large:
             )
             for size in sizes
         ]
-        return HeldOut(np.asarray(sizes), [np.concatenate([train[size:], test]) for size in sizes], residuals)
+        return HeldOut(
+            np.asarray(sizes), [np.concatenate([train[size:], test]) for size in sizes], residuals
+        )
 
     def _matrix(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """The kernel between rows, made block by block."""
@@ -176,7 +214,11 @@ class Large:
 Learner = Exact | Large
 
 
-def learner(arch: str, inputs: Float[np.ndarray, "example input"], targets: Float[np.ndarray, "example output"]) -> Learner:
+def learner(
+    arch: str,
+    inputs: Float[np.ndarray, "example input"],
+    targets: Float[np.ndarray, "example output"],
+) -> Learner:
     """With the kernel of an infinitely wide network; up to 2000 examples with all its modes."""
     kernel = kernel_of(arch)
     if len(inputs) <= MOST_ROWS:
@@ -185,13 +227,16 @@ def learner(arch: str, inputs: Float[np.ndarray, "example input"], targets: Floa
 
 
 def kernel_of(arch: str) -> Kernel:
-    """K(x, x') of an architecture. Inputs are padded to sizes that many tables share, so that a program compiled for one serves
-    the next: columns of zeros, with the scale of x.x'/input_dim restored, and rows that are cut off again."""
+    """K(x, x') of an architecture. Inputs are padded to sizes that many tables share, so that a
+    program compiled for one serves the next: columns of zeros, with the scale of x.x'/input_dim
+    restored, and rows that are cut off again."""
     network = parse(arch)
 
     def kernel(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:
         one, two = _padded(first), None if second is None else _padded(second)
-        return np.asarray(network.nngp(one, two))[: len(first), : len(first if second is None else second)]
+        return np.asarray(network.nngp(one, two))[
+            : len(first), : len(first if second is None else second)
+        ]
 
     return kernel
 
@@ -202,4 +247,6 @@ def _padded(inputs: Float[np.ndarray, "example input"]) -> Any:
     rows, columns = inputs.shape
     wide = max(8, 1 << (columns - 1).bit_length())
     tall = max(64, 1 << (rows - 1).bit_length()) if rows <= ROWS else -(-rows // ROWS) * ROWS
-    return jnp.pad(jnp.asarray(inputs) * np.sqrt(wide / columns), ((0, tall - rows), (0, wide - columns)))
+    return jnp.pad(
+        jnp.asarray(inputs) * np.sqrt(wide / columns), ((0, tall - rows), (0, wide - columns))
+    )

@@ -1,4 +1,6 @@
-"""The learning curve measured on the examples at hand, on examples that were not trained on; and how far to trust it."""
+"""The learning curve measured on the examples at hand, on examples that were not trained on; and
+how far to trust it.
+"""
 
 import time
 from collections.abc import Iterator
@@ -17,24 +19,30 @@ POINTS = 14  # sizes
 FEW = 5_000  # rows up to which every size is measured on several training sets
 MOST_TESTED = 20_000  # held-out examples of a measured point
 FOLDS = 5  # of the comparison of learners
-ESTIMATOR_POINTS, ESTIMATOR_ORDERS = 6, 4  # sizes of an estimator's curve, and training sets of each
+# sizes of an estimator's curve, and training sets of each
+ESTIMATOR_POINTS, ESTIMATOR_ORDERS = 6, 4
 LONGEST = 30.0  # seconds that one fit may take: a curve ends where the next would take longer
 UNKNOWN = 60  # examples that the prior of the scatter counts as
-PRIOR_SCATTER = 6.0  # variance of squared errors a priori, relative to their mean squared: rare large ones may not have been seen
-BEYOND_RESIDUALS = 1.5  # scatter of the error over pools, relative to that of its residuals alone: training sets scatter too
+# variance of squared errors a priori, relative to their mean squared: rare large ones may not have
+# been seen
+PRIOR_SCATTER = 6.0
+# scatter of the error over pools, relative to that of its residuals alone: training sets scatter
+# too
+BEYOND_RESIDUALS = 1.5
 CLASS_ERRORS = ("error_rate", "log_loss", "confidence")
 SURE = 0.01  # probabilities of classes are kept this far from 0 and 1
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Held-out errors. curve: data set over (n_train, seed): test_error as a share of the targets' variance, for each output
-    output_error, for classes also error_rate, log_loss and confidence (mean probability of the predicted class). Its last size
-    uses all examples, leave-one-out (leave-group-out), of up to 8000; of an estimator four fifths of them.
+    """Held-out errors. curve: data set over (n_train, seed): test_error as a share of the targets'
+    variance, for each output output_error, for classes also error_rate, log_loss and confidence
+    (mean probability of the predicted class). Its last size uses all examples, leave-one-out
+    (leave-group-out), of up to 8000; of an estimator four fifths of them.
 
-    scatter: standard deviation of the log of the last point over pools of this size, where the error is taken as a share of the
-    variance; absolute_scatter: in the units of the target. doubt: standard error of the last point, relative to it, from the
-    scatter of its own residuals alone.
+    scatter: standard deviation of the log of the last point over pools of this size, where the
+    error is taken as a share of the variance; absolute_scatter: in the units of the target. doubt:
+    standard error of the last point, relative to it, from the scatter of its own residuals alone.
     """
 
     curve: xr.Dataset
@@ -71,7 +79,11 @@ def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Me
             if len(tested) and possible[where] > largest:
                 rows, residuals, largest = tested, errors, possible[where]
     if not problem.ordered and (isinstance(learner, Exact) or learner.factorisable):
-        residuals = learner.leave_one_out(ridge) if groups is None else learner.leave_group_out(ridge, groups)
+        residuals = (
+            learner.leave_one_out(ridge)
+            if groups is None
+            else learner.leave_group_out(ridge, groups)
+        )
         rows = np.arange(count)
         enter(-1, 0, rows, residuals)
         everything = np.append(sizes, count - 1)
@@ -88,23 +100,35 @@ def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Me
     return _with_scatter(problem, curve, rows, residuals)
 
 
-def _with_scatter(problem: Problem, curve: xr.Dataset, rows: np.ndarray, residuals: Float[np.ndarray, "test output"]) -> Measured:
+def _with_scatter(
+    problem: Problem,
+    curve: xr.Dataset,
+    rows: np.ndarray,
+    residuals: Float[np.ndarray, "test output"],
+) -> Measured:
     """How the last point, whose residuals are given, scatters between pools of this size."""
     squares = np.sum(residuals**2, axis=1)
     own = np.sum((problem.targets - problem.targets.mean(axis=0)) ** 2, axis=1)[rows]
     clusters = _clusters(problem, rows)
     relative = squares / squares.mean()
-    shared = max(1 - squares.mean(), 0.1)  # an error as large as the variance scatters with it: their ratio is known
+    # an error as large as the variance scatters with it: their ratio is known
+    shared = max(1 - squares.mean(), 0.1)
     doubt = float(np.sqrt(np.sum(np.bincount(clusters, relative - 1) ** 2)) / len(relative))
-    return Measured(curve, scatter(relative - own / own.mean(), clusters, shared), scatter(relative - 1, clusters), doubt)
+    return Measured(
+        curve,
+        scatter(relative - own / own.mean(), clusters, shared),
+        scatter(relative - 1, clusters),
+        doubt,
+    )
 
 
 Fold = tuple[Int[np.ndarray, "row"], Int[np.ndarray, "test"]]
 
 
 def folds_of(problem: Problem, most: int) -> list[Fold]:
-    """Training and test rows of a comparison: every row is tested once; whole groups; in time the last fifth. At most `most`
-    training rows; where there are more, two folds of at most 4000 tests."""
+    """Training and test rows of a comparison: every row is tested once; whole groups; in time the
+    last fifth. At most `most` training rows; where there are more, two folds of at most 4000 tests.
+    """
     count = len(problem.values)
     if problem.ordered:
         cut = int(count * (1 - 1 / FOLDS))
@@ -119,9 +143,12 @@ def folds_of(problem: Problem, most: int) -> list[Fold]:
     return [(train[:most], test[:TESTED]) for train, test in folds[:2]]
 
 
-def measure_estimator(problem: Problem, estimator: Any, folded: list[np.ndarray] | None = None) -> Measured:
-    """The learning curve of an estimator on nested parts of the rows: every size in several random orders, and the last one, four
-    fifths of the rows, on folds that test every row once. Where a fit would take longer than 30 s the curve ends.
+def measure_estimator(
+    problem: Problem, estimator: Any, folded: list[np.ndarray] | None = None
+) -> Measured:
+    """The learning curve of an estimator on nested parts of the rows: every size in several random
+    orders, and the last one, four fifths of the rows, on folds that test every row once. Where a
+    fit would take longer than 30 s the curve ends.
 
     folded: residuals on the folds, where they are known already.
     """
@@ -138,10 +165,13 @@ def measure_estimator(problem: Problem, estimator: Any, folded: list[np.ndarray]
     for where, size in enumerate(sizes):
         if where > 1 and slow * size / sizes[where - 1] > LONGEST:
             break
-        parts: list[Fold] = [(one[:size], one[size : size + MOST_TESTED]) for one in everything if len(one) > size]
+        parts: list[Fold] = [
+            (one[:size], one[size : size + MOST_TESTED]) for one in everything if len(one) > size
+        ]
         if size == last:
             parts = folds
-        if len(problem.values) > FEW:  # one training set of many rows tells as much as several of few
+        # one training set of many rows tells as much as several of few
+        if len(problem.values) > FEW:
             parts = parts[: 1 if size > FEW else 2]
         tested, errors = [], []
         for number, (train, test) in enumerate(parts):
@@ -150,8 +180,15 @@ def measure_estimator(problem: Problem, estimator: Any, folded: list[np.ndarray]
             if not len(test):
                 continue
             started = time.perf_counter()
-            known = folded is not None and parts is folds and len(folded) == len(folds) and len(folded[number]) == len(test)
-            missed = folded[number] if known and folded else left_over(problem, estimator, train, test)
+            known = (
+                folded is not None
+                and parts is folds
+                and len(folded) == len(folds)
+                and len(folded[number]) == len(test)
+            )
+            missed = (
+                folded[number] if known and folded else left_over(problem, estimator, train, test)
+            )
             slow = max(slow, time.perf_counter() - started)
             outputs[where, number] = np.mean(missed**2, axis=0)
             values["test_error"][where, number] = outputs[where, number].sum()
@@ -172,28 +209,41 @@ def measure_estimator(problem: Problem, estimator: Any, folded: list[np.ndarray]
     return _with_scatter(problem, curve, rows, residuals)
 
 
-def class_errors(problem: Problem, rows: np.ndarray, residuals: Float[np.ndarray, "test output"]) -> tuple[float, float, float]:
-    """Share of wrong classes, mean -log probability of the right one, mean probability of the predicted one. Two classes: the
-    sign, p = (1 + f)/2; more: the largest output, and shares of outputs; probabilities are kept within 0.01 .. 0.99."""
+def class_errors(
+    problem: Problem, rows: np.ndarray, residuals: Float[np.ndarray, "test output"]
+) -> tuple[float, float, float]:
+    """Share of wrong classes, mean -log probability of the right one, mean probability of the
+    predicted one. Two classes: the sign, p = (1 + f)/2; more: the largest output, and shares of
+    outputs; probabilities are kept within 0.01 .. 0.99."""
     truth = problem.values[rows]
     predicted = truth - residuals * np.sqrt(problem.variance)
     if truth.shape[1] == 1:
         agreement = predicted[:, 0] * truth[:, 0]
         chance = np.clip((1 + agreement) / 2, SURE, 1 - SURE)
-        return float(np.mean(agreement <= 0)), float(-np.mean(np.log(chance))), float(np.mean(np.maximum(chance, 1 - chance)))
+        return (
+            float(np.mean(agreement <= 0)),
+            float(-np.mean(np.log(chance))),
+            float(np.mean(np.maximum(chance, 1 - chance))),
+        )
     right = np.argmax(truth, axis=1)
     chances = np.clip(predicted + 1 / truth.shape[1], SURE, 1 - SURE)
     chances /= chances.sum(axis=1, keepdims=True)
     loss = -np.mean(np.log(chances[np.arange(len(right)), right]))
-    return float(np.mean(np.argmax(predicted, axis=1) != right)), float(loss), float(np.mean(chances.max(axis=1)))
+    return (
+        float(np.mean(np.argmax(predicted, axis=1) != right)),
+        float(loss),
+        float(np.mean(chances.max(axis=1))),
+    )
 
 
 def _orders(problem: Problem, orders: int) -> Iterator[Int[np.ndarray, "row"]]:
-    """Random orders of the examples; of whole groups; or stretches of time, each from a later start, so that what is held out
-    comes after what is learned."""
+    """Random orders of the examples; of whole groups; or stretches of time, each from a later
+    start, so that what is held out comes after what is learned."""
     count = len(problem.values)
     if problem.ordered:
-        yield from (np.arange(start, count) for start in np.linspace(0, count // 2, orders).astype(int))
+        yield from (
+            np.arange(start, count) for start in np.linspace(0, count // 2, orders).astype(int)
+        )
         return
     for number in range(orders):
         random = np.random.default_rng([1, number]).permutation(count)
@@ -212,9 +262,16 @@ def _clusters(problem: Problem, rows: Int[np.ndarray, "row"]) -> Int[np.ndarray,
     return np.arange(len(rows))
 
 
-def scatter(influence: Float[np.ndarray, "row"], clusters: Int[np.ndarray, "row"], shared: float = 1.0) -> float:
-    """Standard deviation, over pools, of a mean whose single contributions are given, from the squared sums over clusters, with
-    a prior, times `shared`, for tails that were not seen."""
+def scatter(
+    influence: Float[np.ndarray, "row"], clusters: Int[np.ndarray, "row"], shared: float = 1.0
+) -> float:
+    """Standard deviation, over pools, of a mean whose single contributions are given, from the
+    squared sums over clusters, with a prior, times `shared`, for tails that were not seen."""
     count = len(influence)
     sums = np.bincount(clusters, influence)
-    return float(BEYOND_RESIDUALS * np.sqrt((np.sum(sums**2) + shared * PRIOR_SCATTER * UNKNOWN) / (count * (count + UNKNOWN))))
+    return float(
+        BEYOND_RESIDUALS
+        * np.sqrt(
+            (np.sum(sums**2) + shared * PRIOR_SCATTER * UNKNOWN) / (count * (count + UNKNOWN))
+        )
+    )

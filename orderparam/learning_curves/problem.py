@@ -1,4 +1,6 @@
-"""A person's data as a learning problem: inputs for a kernel, targets of variance one, and the way back to their units."""
+"""A person's data as a learning problem: inputs for a kernel, targets of variance one, and the way
+back to their units.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,10 +28,11 @@ MOST_CLASSES = 20  # whole numbers with more values than that are taken as numbe
 class Problem:
     """What is learned from what.
 
-    inputs: (example, input), or images as their rows. values: (example, output) in the units of the file; of two classes -1 and
-    1, of more one column 0/1 each, less its share. names: of the outputs. classes: names of the classes, empty for numbers.
-    groups: (example,) which examples belong together, or None. ordered: the examples are in the order of time.
-    columns: what was done to each column of a table. notes: what else was done, in sentences. encoding: of further rows.
+    inputs: (example, input), or images as their rows. values: (example, output) in the units of the
+    file; of two classes -1 and 1, of more one column 0/1 each, less its share. names: of the
+    outputs. classes: names of the classes, empty for numbers. groups: (example,) which examples
+    belong together, or None. ordered: the examples are in the order of time. columns: what was done
+    to each column of a table. notes: what else was done, in sentences. encoding: of further rows.
     """
 
     inputs: Float[np.ndarray, "example input"]
@@ -70,31 +73,42 @@ def from_file(
 ) -> Problem:
     """A problem from a file, or from a standard data set by name.
 
-    target: a column or array, or several columns with commas between them. groups, time: columns that say which rows belong
-    together, and when they are from; both are no inputs. missing: words of a table that stand for gaps, beside the usual ones.
-    Raises `ValueError` as the functions of `orderparam.data` do.
+    target: a column or array, or several columns with commas between them. groups, time: columns
+    that say which rows belong together, and when they are from; both are no inputs. missing: words
+    of a table that stand for gaps, beside the usual ones. Raises `ValueError` as the functions of
+    `orderparam.data` do.
     """
     if not (file in DATASETS and target is None) and Path(file).suffix.lower() in FRAMES:
         path = existing(file)
         frame = read_frame(path, missing=missing).drop(columns="(row)", errors="ignore")
         columns = list(frame.columns)
-        targets = [target] if target is None or target in columns else [part.strip() for part in target.split(",")]
+        targets = (
+            [target]
+            if target is None or target in columns
+            else [part.strip() for part in target.split(",")]
+        )
         with reading(path):
             chosen = [target_column(columns, one) for one in targets]
-            groups, time = (one if one is None else target_column(columns, one) for one in (groups, time))
+            groups, time = (
+                one if one is None else target_column(columns, one) for one in (groups, time)
+            )
         return from_frame(frame, chosen, task, groups, time, path.stem)
     if missing:
-        raise ValueError(f"--missing {','.join(missing)}: is for the words of a table ({', '.join(FRAMES)}); {file} is none")
+        raise ValueError(
+            f"--missing {','.join(missing)}: is for the words of a table ({', '.join(FRAMES)}); {file} is none"
+        )
     for option, column in {"--groups": groups, "--time": time}.items():
         if column is not None:
-            raise ValueError(f"{option} {column}: names a column of a table ({', '.join(FRAMES)}); {file} is none")
+            raise ValueError(
+                f"{option} {column}: names a column of a table ({', '.join(FRAMES)}); {file} is none"
+            )
     data = load(file) if file in DATASETS and target is None else load_file(file, target)
     return from_dataset(data, task)
 
 
 def from_dataset(data: Dataset, task: str | None) -> Problem:
-    """Images are centred and normalised to |x|^2 = input_dim each, contrast being no part of what they show; other arrays are
-    treated as tables of numbers."""
+    """Images are centred and normalised to |x|^2 = input_dim each, contrast being no part of what
+    they show; other arrays are treated as tables of numbers."""
     task = task or _task(data.labels, data.class_names, data.name)
     chosen, targets = apply_task(data, task)
     values, classes = _in_units(data, task, chosen, targets)
@@ -103,12 +117,23 @@ def from_dataset(data: Dataset, task: str | None) -> Problem:
         ready = normalise(centre(chosen))
         inputs = ready.inputs
         notes = (f"{chosen.examples} images, centred and normalised one by one",)
-        return Problem(inputs, values, data.name, (name,), classes, notes=notes, task=task, dataset=ready)
+        return Problem(
+            inputs, values, data.name, (name,), classes, notes=notes, task=task, dataset=ready
+        )
     import pandas as pd
 
     encoding = fit_encoding(pd.DataFrame(chosen.inputs))
     inputs = encoding(pd.DataFrame(chosen.inputs))
-    return Problem(inputs, values, data.name, (name,), classes, columns=encoding.columns, encoding=encoding, task=task)
+    return Problem(
+        inputs,
+        values,
+        data.name,
+        (name,),
+        classes,
+        columns=encoding.columns,
+        encoding=encoding,
+        task=task,
+    )
 
 
 def from_frame(
@@ -119,16 +144,22 @@ def from_frame(
     time: str | None = None,
     name: str = "table",
 ) -> Problem:
-    """A problem from the columns of a frame; rows without a target (or group, or time) are left out.
+    """A problem from the columns of a frame; rows without a target (or group, or time) are left
+    out.
 
-    Raises `ValueError` for targets of words beside others, and as `orderparam.data.columns.fit_encoding` does.
+    Raises `ValueError` for targets of words beside others, and as
+    `orderparam.data.columns.fit_encoding` does.
     """
     aside = [column for column in (groups, time) if column is not None]
     needed = [*targets, *aside]
     if len(set(needed)) < len(needed):
         raise ValueError(f"{', '.join(needed)}: target, groups and time must be different columns")
     known = frame[needed].notna().all(axis=1)
-    notes = [f"{int((~known).sum())} rows left out: no {' or no '.join(needed)}"] if not known.all() else []
+    notes = (
+        [f"{int((~known).sum())} rows left out: no {' or no '.join(needed)}"]
+        if not known.all()
+        else []
+    )
     rows = frame[known]
     if time is not None:
         rows = rows.iloc[np.argsort(moments(rows[time]).to_numpy(), kind="stable")]
@@ -144,8 +175,14 @@ def from_frame(
         rows = rows.iloc[chosen.rows]
     else:
         if any(names is not None for _, names, _ in labels) or task not in (None, "regression"):
-            raise ValueError(f"{title}: several targets must be numbers, each to be predicted (task regression)")
-        values, classes, task = np.stack([one.astype(float) for one, *_ in labels], axis=1), (), "regression"
+            raise ValueError(
+                f"{title}: several targets must be numbers, each to be predicted (task regression)"
+            )
+        values, classes, task = (
+            np.stack([one.astype(float) for one, *_ in labels], axis=1),
+            (),
+            "regression",
+        )
         values = values / values.std(axis=0)
         notes.append("each target is divided by its standard deviation")
     if len(rows) < 2:
@@ -170,12 +207,20 @@ def from_frame(
     )
 
 
-def from_arrays(X: Any, y: Any, task: str | None = None, groups: Any = None, time: Any = None) -> Problem:
-    """A problem from arrays or frames: X (example, input), images (example, height, width[, channel]) or a data frame; y
-    (example,) numbers or words, or (example, output) numbers."""
+def from_arrays(
+    X: Any, y: Any, task: str | None = None, groups: Any = None, time: Any = None
+) -> Problem:
+    """A problem from arrays or frames: X (example, input), images (example, height, width[,
+    channel]) or a data frame; y (example,) numbers or words, or (example, output) numbers."""
     import pandas as pd
 
-    labels = y if isinstance(y, pd.DataFrame) else pd.DataFrame(np.asarray(y)) if np.ndim(y) == 2 else None
+    labels = (
+        y
+        if isinstance(y, pd.DataFrame)
+        else pd.DataFrame(np.asarray(y))
+        if np.ndim(y) == 2
+        else None
+    )
     if not isinstance(X, pd.DataFrame) and np.ndim(X) > 2:
         images = np.asarray(X)
         flat, one = images.reshape(len(images), -1), np.asarray(y)
@@ -192,8 +237,12 @@ def from_arrays(X: Any, y: Any, task: str | None = None, groups: Any = None, tim
     extra = {"(groups)": groups, "(time)": time}
     for what, values in {"y": labels, **{k: v for k, v in extra.items() if v is not None}}.items():
         if len(values) != len(frame):
-            raise ValueError(f"{what} has {len(values)} rows, X has {len(frame)}: must be one for each example")
-    names = {name: name if name not in frame.columns else f"{name} (target)" for name in labels.columns}
+            raise ValueError(
+                f"{what} has {len(values)} rows, X has {len(frame)}: must be one for each example"
+            )
+    names = {
+        name: name if name not in frame.columns else f"{name} (target)" for name in labels.columns
+    }
     for name, column in labels.rename(columns=names).items():
         frame[name] = column.to_numpy()
     for name, values in extra.items():
@@ -210,20 +259,30 @@ def from_arrays(X: Any, y: Any, task: str | None = None, groups: Any = None, tim
 
 
 def _labels(column: "pd.Series", name: str) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
-    """A target column as numbers, or as classes with their names; and what was done to it, in words, "" for nothing.
+    """A target column as numbers, or as classes with their names; and what was done to it, in
+    words, "" for nothing.
 
-    Words are numbers where nine tenths of them are; raises `ValueError` naming a cell that is none, because no target is made up.
+    Words are numbers where nine tenths of them are; raises `ValueError` naming a cell that is none,
+    because no target is made up.
     """
     import pandas as pd
 
     values: Any
     if pd.api.types.is_bool_dtype(column.dtype):
         return column.astype(int).to_numpy(), ("no", "yes"), ""
-    if pd.api.types.is_numeric_dtype(column.dtype) and not isinstance(column.dtype, pd.CategoricalDtype):
+    if pd.api.types.is_numeric_dtype(column.dtype) and not isinstance(
+        column.dtype, pd.CategoricalDtype
+    ):
         values = column.to_numpy(np.float64)
         if not np.isfinite(values).all():
-            raise ValueError(f"target {name!r} holds {values[~np.isfinite(values)][0]}: must be finite")
-        return (values.astype(np.int64) if pd.api.types.is_integer_dtype(column.dtype) else values), None, ""
+            raise ValueError(
+                f"target {name!r} holds {values[~np.isfinite(values)][0]}: must be finite"
+            )
+        return (
+            (values.astype(np.int64) if pd.api.types.is_integer_dtype(column.dtype) else values),
+            None,
+            "",
+        )
     words = column.astype(str)
     try:
         how = numbers_of(words)
@@ -263,7 +322,9 @@ def _task(labels: np.ndarray, class_names: Sequence[str] | None, name: str) -> s
     return f"{names[1]}-vs-{names[0]}" if len(classes) == 2 else "one-hot-zero-mean"
 
 
-def _in_units(data: Dataset, task: str, kept: Dataset, targets: Any) -> tuple[np.ndarray, tuple[str, ...]]:
+def _in_units(
+    data: Dataset, task: str, kept: Dataset, targets: Any
+) -> tuple[np.ndarray, tuple[str, ...]]:
     """Targets in the units of the file, one column an output, and the names of the classes."""
     values = (targets.offset + targets.scale * targets.values).reshape(len(targets.rows), -1)
     if task == "regression":

@@ -9,7 +9,9 @@ from orderparam.learning_curves.forecast import Forecast
 
 
 def draw_forecast(result: Forecast) -> Any:
-    """Predicted error with its interval, and the measured points; for classes the share of wrong ones beside it."""
+    """Predicted error with its interval, and the measured points; for classes the share of wrong
+    ones beside it.
+    """
     from orderparam.plotting import Panel, figure_of, horizontal, house_style, labelled, vertical
     from orderparam.plotting.style import COLOURS
 
@@ -20,10 +22,22 @@ def draw_forecast(result: Forecast) -> Any:
     low, high = (share * result.leave_one_out for share in result.law.floor_interval)
     sure = result.law.floor_interval[0] > 0
     guides = [now, *([horizontal(floor, f"floor ({low:.2g} to {high:.2g})")] if sure else [])]
-    panels = [Panel("n_train", "test_error", log="xy", reference=guides, ylabel="error / variance of the target")]
+    panels = [
+        Panel(
+            "n_train",
+            "test_error",
+            log="xy",
+            reference=guides,
+            ylabel="error / variance of the target",
+        )
+    ]
     bands = [("test_error", "lower", "upper")]
     if result.problem.classes:
-        panels.append(Panel("n_train", "error_rate", log="xy", reference=[now], ylabel="share of wrong classes"))
+        panels.append(
+            Panel(
+                "n_train", "error_rate", log="xy", reference=[now], ylabel="share of wrong classes"
+            )
+        )
         bands.append(("error_rate", "error_rate_lower", "error_rate_upper"))
     gain, least, most = result.gain_of_doubling()
     words = (
@@ -42,7 +56,14 @@ def draw_forecast(result: Forecast) -> Any:
         )
         ahead = data.sel(n_train=slice(float(measured["n_train"][-1]), None))
         for axes, (_, lower, upper) in zip(figure.axes, bands):
-            axes.fill_between(ahead["n_train"], ahead[lower], ahead[upper], color=COLOURS[0], alpha=0.18, linewidth=0)
+            axes.fill_between(
+                ahead["n_train"],
+                ahead[lower],
+                ahead[upper],
+                color=COLOURS[0],
+                alpha=0.18,
+                linewidth=0,
+            )
             axes.set_ylim(bottom=min(axes.get_ylim()[0], 0.95 * float(ahead[lower].min())))
         return figure
 
@@ -50,7 +71,11 @@ def draw_forecast(result: Forecast) -> Any:
 def _last(result: Forecast) -> str:
     if result.problem.ordered:
         return "of later rows"
-    return "leave-one-out" if result.measured["n_train"][-1] == result.examples - 1 else "of held-out rows"
+    return (
+        "leave-one-out"
+        if result.measured["n_train"][-1] == result.examples - 1
+        else "of held-out rows"
+    )
 
 
 def in_a_sentence(result: Forecast, reach: float | None = None, name: str | None = None) -> str:
@@ -59,7 +84,9 @@ def in_a_sentence(result: Forecast, reach: float | None = None, name: str | None
     main = "error_rate" if classes else "rmse" if len(result.problem.names) == 1 else "test_error"
     now, twice = (_told(result, main, size) for size in (n, 2 * n))
     beside = "" if main != "rmse" else f", R² {1 - result.at(n)[0]:.3g}"
-    words = [f"With your {n:,} rows the {_title(result, main)} is {now}{beside}. Twice the rows: {twice}."]
+    words = [
+        f"With your {n:,} rows the {_title(result, main)} is {now}{beside}. Twice the rows: {twice}."
+    ]
     if reach is not None:
         asked = name or ("error_rate" if classes else "test_error")
         needed, low, high = result.rows_for(reach, asked)
@@ -68,10 +95,20 @@ def in_a_sentence(result: Forecast, reach: float | None = None, name: str | None
             goal = f"R² {goal}" if asked == "r2" else f"A {_title(result, asked)} of {goal}"
         furthest = int(result.predicted["n_train"][-1])
         if needed <= furthest:
-            ends = f"{_rows(low)}-{_rows(high)}" if high <= furthest else f"{_rows(low)} or more, beyond {furthest:,}"
-            words.append(f"{goal} {'needs' if needed <= n else 'would need'} about {_rows(needed)} rows ({ends}).")
+            ends = (
+                f"{_rows(low)}-{_rows(high)}"
+                if high <= furthest
+                else f"{_rows(low)} or more, beyond {furthest:,}"
+            )
+            words.append(
+                f"{goal} {'needs' if needed <= n else 'would need'} about {_rows(needed)} rows ({ends})."
+            )
         else:
-            luck = f"; at the lower end of the interval {_rows(low)} rows are enough" if low <= furthest else ""
+            luck = (
+                f"; at the lower end of the interval {_rows(low)} rows are enough"
+                if low <= furthest
+                else ""
+            )
             left = f"{furthest:,} rows, {furthest / n:.0f} times yours, are predicted to leave {_told(result, asked, furthest)}"
             words.append(f"{goal} is out of reach: {left}{luck}.")
     return " ".join(words)
@@ -89,7 +126,11 @@ def _title(result: Forecast, name: str) -> str:
 
 def _told(result: Forecast, name: str, n: float) -> str:
     """A measure at a size with its interval."""
-    ends = result.in_units(n) if name == "rmse" else result.at(n, "test_error" if name == "r2" else name)
+    ends = (
+        result.in_units(n)
+        if name == "rmse"
+        else result.at(n, "test_error" if name == "r2" else name)
+    )
     if name == "r2":
         middle, low, high = 1 - ends[0], 1 - ends[2], 1 - ends[1]
     else:
@@ -108,6 +149,13 @@ def _rows(count: float) -> str:
 
 
 def save_forecast(result: Forecast, out: Path) -> None:
-    """`figure.png`, `figure.pdf`, both curves as `forecast.zarr`, and all numbers as `summary.json` in a new folder."""
+    """`figure.png`, `figure.pdf`, both curves as `forecast.zarr`, and all numbers as `summary.json`
+    in a new folder.
+    """
     data = {"predicted": result.predicted, "measured": result.measured}
-    write_folder(out, data, lambda: draw_forecast(result), json.loads(json.dumps(result.summary(), default=float)))
+    write_folder(
+        out,
+        data,
+        lambda: draw_forecast(result),
+        json.loads(json.dumps(result.summary(), default=float)),
+    )

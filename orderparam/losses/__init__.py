@@ -1,5 +1,5 @@
-"""Losses with their proximal maps, their averages over labelled Gaussian fields, the minimiser of penalised losses, and its
-errors on fresh examples."""
+"""Losses with their proximal maps, their averages over labelled Gaussian fields, the minimiser of
+penalised losses, and its errors on fresh examples."""
 
 from orderparam.channels import Fields, Labels, RealLabels, SignLabels
 from orderparam.losses.base import Loss

@@ -1,7 +1,8 @@
 """What every convex loss l(y, f) can do: its value, its slope, and its proximal map.
 
-A training example of a large convex problem answers to the rest of the sample through one number: its field w, which the
-predictor would take there without it, and the variance V by which it may be moved. It then takes the proximal value
+A training example of a large convex problem answers to the rest of the sample through one number:
+its field w, which the predictor would take there without it, and the variance V by which it may be
+moved. It then takes the proximal value
 
     prox(y, w) = argmin_x l(y, x) + (x - w)^2 / (2 V),       g(y, w) = (prox(y, w) - w) / V = -l'(y, prox(y, w)).
 """
@@ -34,7 +35,8 @@ class Loss(eqx.Module):
 
     @abc.abstractmethod
     def slope(self, label: Label, field: Field) -> Values:
-        """l'(y, f), the derivative with respect to f; at a kink that of the right-hand side of y f."""
+        """l'(y, f), the derivative with respect to f; at a kink that of the right-hand side of y
+        f."""
 
     @abc.abstractmethod
     def curvature(self, label: Label, field: Field) -> Values:
@@ -42,7 +44,9 @@ class Loss(eqx.Module):
 
     @abc.abstractmethod
     def denoiser(self, label: Label, field: Field, variance: Field) -> Values:
-        """g(y, w) = (prox - w) / V, to full relative accuracy also where prox and w agree in many digits."""
+        """g(y, w) = (prox - w) / V, to full relative accuracy also where prox and w agree in many
+        digits.
+        """
 
     @abc.abstractmethod
     def denoiser_slope(self, label: Label, field: Field, variance: Field) -> Values:
@@ -53,5 +57,7 @@ class Loss(eqx.Module):
         return jnp.asarray(field) + variance * self.denoiser(label, field, variance)
 
     def cuts(self, variance: Field) -> tuple[Field, ...]:
-        """Margins y w at which g is not smooth, or changes within a distance small against their spread."""
+        """Margins y w at which g is not smooth, or changes within a distance small against their
+        spread.
+        """
         return ()

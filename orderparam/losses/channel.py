@@ -1,8 +1,10 @@
-"""Averages of a loss over Gaussian fields: what a training set of given labels does to a convex learner, and the errors.
+"""Averages of a loss over Gaussian fields: what a training set of given labels does to a convex
+learner, and the errors.
 
-The student's field without an example, w, and the teacher's field nu there are jointly Gaussian. Given w, nu has mean
-M(w) = E nu + m (w - E w) / q and variance S = rho - m^2 / q, and the label y the probability Z(y, w) = E P(y | nu).
-Gerace, Loureiro, Krzakala, Mézard, Zdeborová 2020; Loureiro et al. 2021 (arXiv:2102.08127).
+The student's field without an example, w, and the teacher's field nu there are jointly Gaussian.
+Given w, nu has mean M(w) = E nu + m (w - E w) / q and variance S = rho - m^2 / q, and the label y
+the probability Z(y, w) = E P(y | nu). Gerace, Loureiro, Krzakala, Mézard, Zdeborová 2020; Loureiro
+et al. 2021 (arXiv:2102.08127).
 """
 
 import equinox as eqx
@@ -18,7 +20,9 @@ from orderparam.losses.square import Square
 
 
 class ChannelAverages(eqx.Module):
-    """Of g(y, w) = -l'(y, prox): mean E g, power E g^2, stiffness -E dg/dw, alignment E sum_y (dZ/dM) g."""
+    """Of g(y, w) = -l'(y, prox): mean E g, power E g^2, stiffness -E dg/dw, alignment E sum_y
+    (dZ/dM) g.
+    """
 
     mean: Average
     power: Average
@@ -41,10 +45,11 @@ class ChannelErrors(eqx.Module):
 
 
 class Channel(eqx.Module):
-    """A loss and the law of the labels. Square losses take any labels, in closed form; binary losses need labels -1 and +1, those
-    of residuals (Huber, quantile) linear ones.
+    """A loss and the law of the labels. Square losses take any labels, in closed form; binary
+    losses need labels -1 and +1, those of residuals (Huber, quantile) linear ones.
 
-    Averages by quadrature are accurate to 1e-11 of the mean of the absolute value. Raises `ValueError` when the two do not fit.
+    Averages by quadrature are accurate to 1e-11 of the mean of the absolute value. Raises
+    `ValueError` when the two do not fit.
     """
 
     loss: Loss
@@ -53,9 +58,13 @@ class Channel(eqx.Module):
     def __check_init__(self) -> None:
         if isinstance(self.loss, Residual):
             if not (isinstance(self.labels, RealLabels) and isinstance(self.labels.link, Linear)):
-                raise ValueError(f"loss = {self.loss.name!r}: needs linear labels, not {type(self.labels).__name__}")
+                raise ValueError(
+                    f"loss = {self.loss.name!r}: needs linear labels, not {type(self.labels).__name__}"
+                )
         elif not isinstance(self.loss, Square) and not self.labels.binary:
-            raise ValueError(f"loss = {self.loss.name!r}: needs labels -1 and +1, not {type(self.labels).__name__}")
+            raise ValueError(
+                f"loss = {self.loss.name!r}: needs labels -1 and +1, not {type(self.labels).__name__}"
+            )
 
     def averages(self, variance: Entry, fields: Fields) -> ChannelAverages:
         """Over training examples with response variance V."""
@@ -71,16 +80,26 @@ class Channel(eqx.Module):
         if isinstance(self.loss, Residual):
             r, weight = self._residuals(self.loss, variance, fields)
             g, change = (
-                part(r, 0.0, jnp.asarray(variance)[..., None]) for part in (self.loss.denoiser, self.loss.denoiser_slope)
+                part(r, 0.0, jnp.asarray(variance)[..., None])
+                for part in (self.loss.denoiser, self.loss.denoiser_slope)
             )
             stiffness = -jnp.sum(weight * change, axis=-1)
-            return ChannelAverages(jnp.sum(weight * g, axis=-1), jnp.sum(weight * g**2, axis=-1), stiffness, stiffness)
+            return ChannelAverages(
+                jnp.sum(weight * g, axis=-1), jnp.sum(weight * g**2, axis=-1), stiffness, stiffness
+            )
         sums = []
         for label in (-1.0, 1.0):
             w, weight, evidence, change = self._nodes(label, variance, fields)
             seen, spread = weight * evidence, jnp.asarray(variance)[..., None]
-            g, slope = (part(label, w, spread) for part in (self.loss.denoiser, self.loss.denoiser_slope))
-            sums.append([jnp.sum(part, axis=-1) for part in (seen * g, seen * g**2, -seen * slope, weight * change * g)])
+            g, slope = (
+                part(label, w, spread) for part in (self.loss.denoiser, self.loss.denoiser_slope)
+            )
+            sums.append(
+                [
+                    jnp.sum(part, axis=-1)
+                    for part in (seen * g, seen * g**2, -seen * slope, weight * change * g)
+                ]
+            )
         return ChannelAverages(*(one + other for one, other in zip(*sums)))
 
     def errors(self, variance: Entry, fields: Fields) -> ChannelErrors:
@@ -101,7 +120,12 @@ class Channel(eqx.Module):
         for label in (-1.0, 1.0):
             w, weight, evidence, _ = self._nodes(label, variance, fields)
             prox = self.loss.prox(label, w, jnp.asarray(variance)[..., None])
-            parts = ((label - w) ** 2, (label - prox) ** 2, self.loss(label, w), self.loss(label, prox))
+            parts = (
+                (label - w) ** 2,
+                (label - prox) ** 2,
+                self.loss(label, w),
+                self.loss(label, prox),
+            )
             sums.append([jnp.sum(weight * evidence * part, axis=-1) for part in parts])
         test, train, test_loss, train_loss = (one + other for one, other in zip(*sums))
         return ChannelErrors(test, train, test_loss, train_loss, classification)
@@ -110,21 +134,35 @@ class Channel(eqx.Module):
         """E (y - w)^2."""
         labels = self.labels.moments(fields.teacher_mean, fields.teacher_variance)
         mean, variance = fields.student_mean, fields.student_variance
-        return labels.power - 2 * (mean * labels.mean + labels.slope * fields.covariance) + mean**2 + variance
+        return (
+            labels.power
+            - 2 * (mean * labels.mean + labels.slope * fields.covariance)
+            + mean**2
+            + variance
+        )
 
-    def _residuals(self, loss: Residual, variance: Entry, fields: Fields) -> tuple[Average, Average]:
+    def _residuals(
+        self, loss: Residual, variance: Entry, fields: Fields
+    ) -> tuple[Average, Average]:
         """Nodes y - w with weights: a Gaussian, for linear labels."""
         mean = jnp.asarray(fields.teacher_mean) - fields.student_mean
         deviation = jnp.sqrt(self._squared(fields) - mean**2)
-        z, weight = standard_normal_rule([(turn - mean) / deviation for turn in loss.turns(jnp.asarray(variance))])
+        z, weight = standard_normal_rule(
+            [(turn - mean) / deviation for turn in loss.turns(jnp.asarray(variance))]
+        )
         return mean[..., None] + deviation[..., None] * z, weight
 
     def _classification_error(self, fields: Fields) -> Average:
         if isinstance(self.labels, RealLabels):
             return jnp.full_like(jnp.asarray(fields.student_variance, jnp.float64), jnp.nan)
-        angle_only = all(isinstance(mean, float) and mean == 0 for mean in (fields.student_mean, fields.teacher_mean))
+        angle_only = all(
+            isinstance(mean, float) and mean == 0
+            for mean in (fields.student_mean, fields.teacher_mean)
+        )
         if angle_only and isinstance(self.labels, SignLabels):
-            cosine = fields.covariance / jnp.sqrt(fields.student_variance * jnp.asarray(fields.teacher_variance))
+            cosine = fields.covariance / jnp.sqrt(
+                fields.student_variance * jnp.asarray(fields.teacher_variance)
+            )
             return self.labels.disagreement(cosine, fields.teacher_variance)
         total: Average = jnp.zeros(())
         for label in (-1.0, 1.0):
@@ -132,7 +170,11 @@ class Channel(eqx.Module):
             total = total + jnp.sum(weight * evidence * (label * w < 0), axis=-1)
         return total
 
-    def _nodes(self, label: float, variance: Entry, fields: Fields) -> tuple[Average, Average, Average, Average]:
+    def _nodes(
+        self, label: float, variance: Entry, fields: Fields
+    ) -> tuple[Average, Average, Average, Average]:
         """Nodes w with weights, and Z(y, w) and dZ/dM there."""
         assert isinstance(self.labels, Likelihood)
-        return labelled_nodes(self.labels, label, fields, self.loss.cuts(jnp.asarray(variance, jnp.float64)))
+        return labelled_nodes(
+            self.labels, label, fields, self.loss.cuts(jnp.asarray(variance, jnp.float64))
+        )

@@ -1,8 +1,10 @@
-"""Two classes of Gaussian features that differ in their mean: the label comes first, and the features follow it.
+"""Two classes of Gaussian features that differ in their mean: the label comes first, and the
+features follow it.
 
-With t the label centred and scaled to variance 1, features are v = t b + v', v' Gaussian with the covariance within classes. The
-student's field is w = t m + sqrt(q) z, q its variance within a class. Mignacco, Krzakala, Lu, Urbani, Zdeborová 2020
-(arXiv:2002.11544); Loureiro, Sicuro, Gerbelot, Pacco, Krzakala, Zdeborová 2021 (arXiv:2106.03791).
+With t the label centred and scaled to variance 1, features are v = t b + v', v' Gaussian with the
+covariance within classes. The student's field is w = t m + sqrt(q) z, q its variance within a
+class. Mignacco, Krzakala, Lu, Urbani, Zdeborová 2020 (arXiv:2002.11544); Loureiro, Sicuro,
+Gerbelot, Pacco, Krzakala, Zdeborová 2021 (arXiv:2106.03791).
 """
 
 from typing import Any
@@ -20,7 +22,9 @@ from orderparam.losses.channel import Channel, ChannelAverages, ChannelErrors
 
 
 class ClassLabels(Labels):
-    """y = ±1 is the class of the example, with mean (N_+ - N_-) / N. The field of an example is its t = (y - mean) / scale."""
+    """y = ±1 is the class of the example, with mean (N_+ - N_-) / N. The field of an example is its
+    t = (y - mean) / scale.
+    """
 
     mean: float = parameter("mean of the labels", above=-1, below=1, default=0.0)
 
@@ -48,8 +52,8 @@ class _Known(SignLabels):
 
 
 class ClassChannel(eqx.Module):
-    """A loss of labels -1 and +1 on two classes; methods as those of `Channel`, where `Fields` holds q within a class as the
-    student's variance and m as the covariance."""
+    """A loss of labels -1 and +1 on two classes; methods as those of `Channel`, where `Fields`
+    holds q within a class as the student's variance and m as the covariance."""
 
     loss: Loss
     labels: ClassLabels
@@ -58,9 +62,15 @@ class ClassChannel(eqx.Module):
         """alignment is E t g."""
         parts, shares, places = self._classes("averages", variance, fields)
         mean, power, stiffness = (
-            sum(share * getattr(part, name) for share, part in zip(shares, parts)) for name in ("mean", "power", "stiffness")
+            sum(share * getattr(part, name) for share, part in zip(shares, parts))
+            for name in ("mean", "power", "stiffness")
         )
-        return ChannelAverages(mean, power, stiffness, sum(s * t * part.mean for s, t, part in zip(shares, places, parts)))
+        return ChannelAverages(
+            mean,
+            power,
+            stiffness,
+            sum(s * t * part.mean for s, t, part in zip(shares, places, parts)),
+        )
 
     def errors(self, variance: Entry, fields: Fields) -> ChannelErrors:
         parts, shares, _ = self._classes("errors", variance, fields)

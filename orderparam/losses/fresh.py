@@ -12,7 +12,8 @@ from orderparam.losses.base import Loss
 
 BATCH = 1000  # examples held at a time
 
-Batch = tuple[Float[Array, "example feature"], Float[Array, "example"]]  # features (with their 1/sqrt(p)), teacher's field
+# features (with their 1/sqrt(p)), teacher's field
+Batch = tuple[Float[Array, "example feature"], Float[Array, "example"]]
 Means = dict[str, Float[Array, ""]]
 
 
@@ -24,8 +25,9 @@ def field_means(
     teacher: Float[Array, "example"],
     labels: Float[Array, "example"],
 ) -> Means:
-    """Means over examples with f = weights . features: test_error (y - f)^2, test_loss, classification_error (sign f != y),
-    and of f times the teacher's field ("overlap"), f ("mean"), f^2 ("square")."""
+    """Means over examples with f = weights . features: test_error (y - f)^2, test_loss,
+    classification_error (sign f != y), and of f times the teacher's field ("overlap"), f ("mean"),
+    f^2 ("square")."""
     fields = matrix @ weights
     return {
         "test_error": jnp.mean((labels - fields) ** 2),
@@ -45,7 +47,8 @@ def fresh_means(
     key: PRNGKeyArray,
     examples: int,
 ) -> Means:
-    """`field_means` over fresh examples, their number rounded up to thousands; classification_error is NaN for real labels.
+    """`field_means` over fresh examples, their number rounded up to thousands; classification_error
+    is NaN for real labels.
 
     Raises `ValueError` for fewer than one.
     """
@@ -57,4 +60,8 @@ def fresh_means(
         matrix, teacher = source(input_key, BATCH)
         batches.append(field_means(loss, weights, matrix, teacher, labels.draw(teacher, label_key)))
     means = {name: jnp.mean(jnp.stack([batch[name] for batch in batches])) for name in batches[0]}
-    return means if isinstance(labels, SignLabels) else {**means, "classification_error": jnp.asarray(jnp.nan)}
+    return (
+        means
+        if isinstance(labels, SignLabels)
+        else {**means, "classification_error": jnp.asarray(jnp.nan)}
+    )

@@ -10,8 +10,8 @@ from orderparam.losses.base import Field, Label, Loss, Values
 class Hinge(Loss):
     """l(y, f) = max(0, 1 - y f), y = ±1 (not squared).
 
-    With the margin u = y w:  g = y where u < 1 - V (prox = w + y V), y (1 - u)/V where 1 - V <= u < 1 (prox sits on the kink,
-    y prox = 1), 0 where u >= 1.
+    With the margin u = y w:  g = y where u < 1 - V (prox = w + y V), y (1 - u)/V where 1 - V <= u <
+    1 (prox sits on the kink, y prox = 1), 0 where u >= 1.
     """
 
     name: ClassVar[str] = "hinge"

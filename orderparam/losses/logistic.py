@@ -8,11 +8,14 @@ from jaxtyping import Array, Float
 
 from orderparam.losses.base import Field, Label, Loss, Values
 
-_NEWTON_STEPS = 8  # from the starts below rounding is reached in at most seven, for V from 1e-8 to 1e12
+# from the starts below rounding is reached in at most seven, for V from 1e-8 to 1e12
+_NEWTON_STEPS = 8
 
 
 class Logistic(Loss):
-    """l(y, f) = log(1 + exp(-y f)), y = ±1. The margin t = y prox solves t - y w = V / (1 + exp(t)), and g = y / (1 + exp(t))."""
+    """l(y, f) = log(1 + exp(-y f)), y = ±1. The margin t = y prox solves t - y w = V / (1 +
+    exp(t)), and g = y / (1 + exp(t)).
+    """
 
     name: ClassVar[str] = "logistic"
     binary: ClassVar[bool] = True
@@ -37,11 +40,14 @@ class Logistic(Loss):
         return -bend / (1 + variance * bend)
 
     def cuts(self, variance: Field) -> tuple[Field, ...]:
-        return (-jnp.asarray(variance),)  # for V >> 1 a soft kink: prox = w + V y on one side, of order log V on the other
+        # for V >> 1 a soft kink: prox = w + V y on one side, of order log V on the other
+        return (-jnp.asarray(variance),)
 
 
 def _arrays(margin: Field, variance: Field) -> tuple[Array, Array]:
-    first, second = jnp.broadcast_arrays(jnp.asarray(margin, jnp.float64), jnp.asarray(variance, jnp.float64))
+    first, second = jnp.broadcast_arrays(
+        jnp.asarray(margin, jnp.float64), jnp.asarray(variance, jnp.float64)
+    )
     return first, second
 
 
@@ -51,20 +57,24 @@ def _bend(margin: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
 
 @jax.custom_jvp
 def _margin(u: Float[Array, "*batch"], variance: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-    """t with t - u = V sigmoid(-t), by Newton's method from a side from which it converges monotonically.
+    """t with t - u = V sigmoid(-t), by Newton's method from a side from which it converges
+    monotonically.
 
-    F(t) = t - u - V sigmoid(-t) increases, is convex for t < 0 and concave for t > 0. A root t > 0 is approached from below:
-    sigmoid(-t) >= exp(-t)/2 gives t >= u + W(z), z = (V/2) exp(-u); a root t < 0 from above: t <= s - W(z), s = u + V,
-    z = (V/2) exp(s). For the Lambert function W(z) >= ln z - ln ln z where z >= e.
+    F(t) = t - u - V sigmoid(-t) increases, is convex for t < 0 and concave for t > 0. A root t > 0
+    is approached from below: sigmoid(-t) >= exp(-t)/2 gives t >= u + W(z), z = (V/2) exp(-u); a
+    root t < 0 from above: t <= s - W(z), s = u + V, z = (V/2) exp(s). For the Lambert function W(z)
+    >= ln z - ln ln z where z >= e.
     """
     positive = u > -variance / 2
-    centre = jnp.where(positive, u, -u - variance)  # the mirror image t -> -t of the second case is the first
+    # the mirror image t -> -t of the second case is the first
+    centre = jnp.where(positive, u, -u - variance)
     log_z = jnp.log(variance / 2) - centre
     bound = centre + jnp.where(log_z > 1, log_z - jnp.log(jnp.maximum(log_z, 1.0)), 0.0)
     start = jnp.maximum(bound, 0.0)
 
     def newton(_: int, t: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-        # For the mirror image: t - centre = V sigmoid(-t) as well, since sigmoid(t) = 1 - sigmoid(-t).
+        # For the mirror image: t - centre = V sigmoid(-t) as well, since sigmoid(t) = 1 -
+        # sigmoid(-t).
         tail = jax.nn.sigmoid(-t)
         return t - (t - centre - variance * tail) / (1 + variance * tail * (1 - tail))
 

@@ -10,16 +10,19 @@ TOLERANCE = 1e-9  # of the conditions, relative to the largest demand
 def shortest_vector(
     patterns: Float[np.ndarray, "pattern d"], demand: Float[np.ndarray, "pattern"]
 ) -> tuple[Float[np.ndarray, "d"], Bool[np.ndarray, ""]]:
-    """The shortest w with w . z_mu >= demand_mu for all patterns z_mu, and whether it meets the demands to 1e-9.
+    """The shortest w with w . z_mu >= demand_mu for all patterns z_mu, and whether it meets the
+    demands to 1e-9.
 
-    With z_mu = y_mu x_mu and demand 1 it is the student of largest margin, which is 1/|w|; w_0 + w with demand -w_0 . z_mu is
-    the point nearest to w_0 of the cone of consistent students. Solved exactly, by an active set, as non-negative least squares
-    (Lawson, Hanson 1974, chapter 23). Where no vector meets the demands the second result is False.
+    With z_mu = y_mu x_mu and demand 1 it is the student of largest margin, which is 1/|w|; w_0 + w
+    with demand -w_0 . z_mu is the point nearest to w_0 of the cone of consistent students. Solved
+    exactly, by an active set, as non-negative least squares (Lawson, Hanson 1974, chapter 23).
+    Where no vector meets the demands the second result is False.
     """
     scale = np.max(np.abs(demand))
     system = np.vstack([patterns.T, demand / scale])
     target = np.append(np.zeros(patterns.shape[1]), 1.0)
     multipliers, _ = nnls(system, target, maxiter=30 * system.shape[1])
     residual = system @ multipliers - target
-    w = scale * residual[:-1] / max(-residual[-1], 1e-300)  # the last entry is -|residual|^2, 0 where demands contradict
+    # the last entry is -|residual|^2, 0 where demands contradict
+    w = scale * residual[:-1] / max(-residual[-1], 1e-300)
     return w, np.asarray(bool(np.min(patterns @ w - demand) >= -TOLERANCE * scale))

@@ -1,4 +1,6 @@
-"""Losses of the residual r = y - f alone that are linear far from zero: the Huber loss and that of a quantile."""
+"""Losses of the residual r = y - f alone that are linear far from zero: the Huber loss and that of
+a quantile.
+"""
 
 import abc
 from typing import ClassVar
@@ -57,7 +59,9 @@ class Huber(Residual):
 
 
 class Quantile(Residual):
-    """l = level r for r > 0, (level - 1) r for r < 0: the predictor of least loss is the quantile of that level."""
+    """l = level r for r > 0, (level - 1) r for r < 0: the predictor of least loss is the quantile
+    of that level.
+    """
 
     name: ClassVar[str] = "quantile"
     smooth: ClassVar[bool] = False

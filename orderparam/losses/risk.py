@@ -1,4 +1,5 @@
-"""What is minimised: losses of the examples plus a penalty on the weights, and in which convention the penalty is counted.
+"""What is minimised: losses of the examples plus a penalty on the weights, and in which convention
+the penalty is counted.
 
 sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2          penalty = "sum"
 (1/n) sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2    penalty = "mean"
@@ -18,18 +19,35 @@ Penalty = Literal["sum", "mean"]
 
 
 class PenalisedRisk(System):
-    """A convex problem in the weights a: the penalty, the labels and the loss. Subclasses know the number of examples."""
+    """A convex problem in the weights a: the penalty, the labels and the loss. Subclasses know the
+    number of examples.
+    """
 
     takes_classes: ClassVar[bool] = False
 
-    ridge: float = parameter("penalty on |a|^2 / 2, in the convention of `penalty`", above=0, kw_only=True)
-    labels: Labels = part("law of the labels given the teacher's field", default=RealLabels(), kw_only=True)
-    loss: Loss = part("loss of an example: square, logistic or hinge", convert=loss, default="square", kw_only=True)
-    penalty: Penalty = structure("whether the ridge stands beside the sum or the mean of the losses", default="sum", kw_only=True)
+    ridge: float = parameter(
+        "penalty on |a|^2 / 2, in the convention of `penalty`", above=0, kw_only=True
+    )
+    labels: Labels = part(
+        "law of the labels given the teacher's field", default=RealLabels(), kw_only=True
+    )
+    loss: Loss = part(
+        "loss of an example: square, logistic or hinge",
+        convert=loss,
+        default="square",
+        kw_only=True,
+    )
+    penalty: Penalty = structure(
+        "whether the ridge stands beside the sum or the mean of the losses",
+        default="sum",
+        kw_only=True,
+    )
 
     def __check_init__(self) -> None:
         if isinstance(self.labels, ClassLabels) and not self.takes_classes:
-            raise ValueError(f"{type(self).__name__}.labels: ClassLabels describe pools of real data only")
+            raise ValueError(
+                f"{type(self).__name__}.labels: ClassLabels describe pools of real data only"
+            )
         _ = self.channel  # refuses a loss and labels that do not fit
 
     @property
@@ -43,7 +61,9 @@ class PenalisedRisk(System):
         return self.ridge * self.examples if self.penalty == "mean" else self.ridge
 
     def with_summed_ridge(self, ridge: Any) -> Self:
-        """The same problem with the ridge that stands beside the summed loss, converted into its own convention."""
+        """The same problem with the ridge that stands beside the summed loss, converted into its
+        own convention.
+        """
         return self.with_(ridge=ridge / self.examples if self.penalty == "mean" else ridge)
 
     @property

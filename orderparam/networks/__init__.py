@@ -1,4 +1,6 @@
-"""Real finite networks in every scaling; the same architecture object has the kernel of its infinite-width limit."""
+"""Real finite networks in every scaling; the same architecture object has the kernel of its
+infinite-width limit.
+"""
 
 from orderparam.networks.architecture import Architecture, Network
 from orderparam.networks.composition import Serial, Sum

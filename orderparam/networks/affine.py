@@ -1,4 +1,6 @@
-"""What all layers with weights share: Gaussian weights with variance weight_variance / fan_in, and biases."""
+"""What all layers with weights share: Gaussian weights with variance weight_variance / fan_in, and
+biases.
+"""
 
 import math
 
@@ -12,21 +14,27 @@ from orderparam.networks.layer import Layer, Shape
 
 
 class Weights(eqx.Module):
-    """Weights and, if the layer has them, biases. The axis of output channels comes first in both."""
+    """Weights and, if the layer has them, biases. The axis of output channels comes first in
+    both."""
 
     weight: Float[Array, "output *input"]
     bias: Float[Array, "output *grid"] | None
 
 
 class Affine(Layer):
-    """z = W x + b, with W ~ N(0, weight_variance / fan_in) and b ~ N(0, bias_variance), all independent.
+    """z = W x + b, with W ~ N(0, weight_variance / fan_in) and b ~ N(0, bias_variance), all
+    independent.
 
     bias_variance: None means that there are no biases (0.0 means biases that start at zero).
     Raises `ValueError` for a variance below zero.
     """
 
-    weight_variance: float = parameter("variance of a weight, times fan_in", minimum=0, default=1.0, kw_only=True)
-    bias_variance: float | None = parameter("variance of a bias; None: no biases", minimum=0, default=None, kw_only=True)
+    weight_variance: float = parameter(
+        "variance of a weight, times fan_in", minimum=0, default=1.0, kw_only=True
+    )
+    bias_variance: float | None = parameter(
+        "variance of a bias; None: no biases", minimum=0, default=None, kw_only=True
+    )
 
     def weight_shape(self, input_shape: Shape) -> Shape:
         """(output channels, ..., *what one output sees): the shape of the weights."""
@@ -42,7 +50,11 @@ class Affine(Layer):
 
     def draw(self, key: PRNGKeyArray, input_shape: Shape) -> Weights:
         weight_key, bias_key = jax.random.split(key)
-        bias = None if self.bias_variance is None else jax.random.normal(bias_key, self.bias_shape(input_shape))
+        bias = (
+            None
+            if self.bias_variance is None
+            else jax.random.normal(bias_key, self.bias_shape(input_shape))
+        )
         return Weights(jax.random.normal(weight_key, self.weight_shape(input_shape)), bias)
 
     def multipliers(self, parameters: Weights) -> Weights:

@@ -17,7 +17,9 @@ class Serial(Layer):
     def __check_init__(self) -> None:
         for layer in self.layers:
             if not isinstance(layer, Layer):
-                raise ValueError(f"Serial.layers contains {layer!r}: must be layers (Dense, Nonlinearity, ...)")
+                raise ValueError(
+                    f"Serial.layers contains {layer!r}: must be layers (Dense, Nonlinearity, ...)"
+                )
 
     def output_shape(self, input_shape: Shape) -> Shape:
         for layer in self.layers:
@@ -34,7 +36,9 @@ class Serial(Layer):
     def multipliers(self, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(layer.multipliers(own) for layer, own in zip(self.layers, parameters))
 
-    def __call__(self, weights: tuple[Any, ...], x: Float[Array, "example *input"]) -> Float[Array, "example *output"]:
+    def __call__(
+        self, weights: tuple[Any, ...], x: Float[Array, "example *input"]
+    ) -> Float[Array, "example *output"]:
         for layer, own in zip(self.layers, weights):
             x = layer(own, x)
         return x
@@ -59,11 +63,13 @@ class Serial(Layer):
 
 
 class Sum(Layer):
-    """The sum of branches that see the same input: `Sum((Serial(()), body))` is a residual block x + body(x).
+    """The sum of branches that see the same input: `Sum((Serial(()), body))` is a residual block x
+    + body(x).
 
-    The covariances of the branches add up, because their weights are independent and all but at most one of them average to zero
-    over their own weights, that is, end in a layer with weights (and no nonlinearity after it).
-    Raises `ValueError` when that does not hold, or when the branches' outputs have different shapes.
+    The covariances of the branches add up, because their weights are independent and all but at
+    most one of them average to zero over their own weights, that is, end in a layer with weights
+    (and no nonlinearity after it). Raises `ValueError` when that does not hold, or when the
+    branches' outputs have different shapes.
     """
 
     branches: tuple[Layer, ...]
@@ -72,12 +78,16 @@ class Sum(Layer):
         if not self.branches or any(not isinstance(branch, Layer) for branch in self.branches):
             raise ValueError(f"Sum.branches = {self.branches!r}: must be one or more layers")
         if sum(not branch.centred(False) for branch in self.branches) > 1:
-            raise ValueError("Sum: all branches but one must end in a layer with weights, or their covariances do not add up")
+            raise ValueError(
+                "Sum: all branches but one must end in a layer with weights, or their covariances do not add up"
+            )
 
     def output_shape(self, input_shape: Shape) -> Shape:
         shapes = {branch.output_shape(input_shape) for branch in self.branches}
         if len(shapes) > 1:
-            raise ValueError(f"Sum: the branches give examples of different shapes {sorted(shapes)}")
+            raise ValueError(
+                f"Sum: the branches give examples of different shapes {sorted(shapes)}"
+            )
         return shapes.pop()
 
     def draw(self, key: PRNGKeyArray, input_shape: Shape) -> tuple[Any, ...]:
@@ -87,7 +97,9 @@ class Sum(Layer):
     def multipliers(self, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(branch.multipliers(own) for branch, own in zip(self.branches, parameters))
 
-    def __call__(self, weights: tuple[Any, ...], x: Float[Array, "example *input"]) -> Float[Array, "example *output"]:
+    def __call__(
+        self, weights: tuple[Any, ...], x: Float[Array, "example *input"]
+    ) -> Float[Array, "example *output"]:
         total, *others = (branch(own, x) for branch, own in zip(self.branches, weights))
         for other in others:
             total = total + other
@@ -95,7 +107,8 @@ class Sum(Layer):
 
     def covariance(self, covariance: Covariance, pixel_pairs: bool) -> Covariance:
         total, *others = (branch.covariance(covariance, pixel_pairs) for branch in self.branches)
-        if not pixel_pairs:  # one branch may have needed pairs of pixels that the others only carried along
+        # one branch may have needed pairs of pixels that the others only carried along
+        if not pixel_pairs:
             total, others = total.equal_pixels(), [other.equal_pixels() for other in others]
         for other in others:
             total = total + other

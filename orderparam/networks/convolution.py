@@ -1,6 +1,8 @@
-"""Convolutional and locally connected layers, on signals (one grid dimension), images (two) or volumes.
+"""Convolutional and locally connected layers, on signals (one grid dimension), images (two) or
+volumes.
 
-Examples have shape (*grid, channels). At infinite width, with a pixel a of x and a pixel b of x' (Novak et al. 2019, eq. 7):
+Examples have shape (*grid, channels). At infinite width, with a pixel a of x and a pixel b of x'
+(Novak et al. 2019, eq. 7):
 
     convolution          K_ab <- bias_variance + weight_variance (1/s) sum_delta K_{a + delta, b + delta}
     locally connected    the same for a = b, and 0 for a != b, where no weight is shared
@@ -21,16 +23,20 @@ from orderparam.networks.layer import Shape, grid_of, open_width
 
 
 class _OverPatches(Affine):
-    """A layer whose output pixels each see one window of the input, whatever they share of their weights.
+    """A layer whose output pixels each see one window of the input, whatever they share of their
+    weights.
 
-    channels: number of output channels; None leaves it open, so that only the infinitely wide network exists.
-    window, strides, padding: see `orderparam.kernels.window.Window`. Variances: see `Affine`.
-    Raises `ValueError` for values out of range, and for inputs without a grid or smaller than the window.
+    channels: number of output channels; None leaves it open, so that only the infinitely wide
+    network exists. window, strides, padding: see `orderparam.kernels.window.Window`. Variances: see
+    `Affine`. Raises `ValueError` for values out of range, and for inputs without a grid or smaller
+    than the window.
     """
 
     channels: int | None = parameter("number of output channels; None: open", above=0, integer=True)
     window: int | tuple[int, ...] = structure("pixels along every dimension", minimum=1)
-    strides: int | tuple[int, ...] = structure("pixels from one window to the next", minimum=1, default=1)
+    strides: int | tuple[int, ...] = structure(
+        "pixels from one window to the next", minimum=1, default=1
+    )
     padding: Padding = structure("what lies beyond the edge", default="same")
 
     @property
@@ -44,25 +50,30 @@ class _OverPatches(Affine):
 
 
 class Convolution(_OverPatches):
-    """z_{c a} = sum_{delta, c'} W_{c delta c'} x_{c', a + delta} + b_c: the same filter at every pixel.
+    """z_{c a} = sum_{delta, c'} W_{c delta c'} x_{c', a + delta} + b_c: the same filter at every
+    pixel.
 
-    W ~ N(0, weight_variance / (window pixels * input channels)), of shape (channels, *window, input channels);
-    b ~ N(0, bias_variance). channels: a number, or None for the infinitely wide network only. window, strides, padding: see
-    `orderparam.kernels.window.Window`. Raises `ValueError` for values out of range, and for inputs without a grid or smaller
-    than the window.
+    W ~ N(0, weight_variance / (window pixels * input channels)), of shape (channels, *window, input
+    channels); b ~ N(0, bias_variance). channels: a number, or None for the infinitely wide network
+    only. window, strides, padding: see `orderparam.kernels.window.Window`. Raises `ValueError` for
+    values out of range, and for inputs without a grid or smaller than the window.
     """
 
     def weight_shape(self, input_shape: Shape) -> Shape:
         *grid, channels = input_shape
         return (self.output_shape(input_shape)[-1], *self.patch.sizes(tuple(grid)), channels)
 
-    def __call__(self, weights: Weights, x: Float[Array, "example *grid input"]) -> Float[Array, "example *out output"]:
+    def __call__(
+        self, weights: Weights, x: Float[Array, "example *grid input"]
+    ) -> Float[Array, "example *out output"]:
         grid = x.shape[1:-1]
         dims = "abcd"[: len(grid)]
         layout = (f"N{dims}C", f"O{dims}I", f"N{dims}C")
         strides = self.patch.all_strides(grid)
         padded = self.patch.padded(x, grid, 1)
-        z = jax.lax.conv_general_dilated(padded, weights.weight, strides, "VALID", dimension_numbers=layout)
+        z = jax.lax.conv_general_dilated(
+            padded, weights.weight, strides, "VALID", dimension_numbers=layout
+        )
         return z if weights.bias is None else z + weights.bias
 
     def covariance(self, covariance: Covariance, pixel_pairs: bool) -> Covariance:
@@ -70,9 +81,11 @@ class Convolution(_OverPatches):
 
 
 class UnsharedConvolution(_OverPatches):
-    """z_{c a} = sum_{delta, c'} W_{c a delta c'} x_{c', a + delta} + b_{c a}: its own filter and bias at every output pixel.
+    """z_{c a} = sum_{delta, c'} W_{c a delta c'} x_{c', a + delta} + b_{c a}: its own filter and
+    bias at every output pixel.
 
-    Fields and errors as for `Convolution`; weights have shape (channels, *output grid, window pixels, input channels).
+    Fields and errors as for `Convolution`; weights have shape (channels, *output grid, window
+    pixels, input channels).
     """
 
     def weight_shape(self, input_shape: Shape) -> Shape:
@@ -86,9 +99,13 @@ class UnsharedConvolution(_OverPatches):
     def fan_in(self, weight_shape: Shape) -> int:
         return math.prod(weight_shape[-2:])
 
-    def __call__(self, weights: Weights, x: Float[Array, "example *grid input"]) -> Float[Array, "example *out output"]:
+    def __call__(
+        self, weights: Weights, x: Float[Array, "example *grid input"]
+    ) -> Float[Array, "example *out output"]:
         grid = x.shape[1:-1]
-        patches = jnp.stack(list(self.patch.shifted(self.patch.padded(x, grid, 1), grid, 1)), axis=-2)
+        patches = jnp.stack(
+            list(self.patch.shifted(self.patch.padded(x, grid, 1), grid, 1)), axis=-2
+        )
         dims = "abcd"[: len(grid)]
         z = jnp.einsum(f"n{dims}si,o{dims}si->n{dims}o", patches, weights.weight)
         return z if weights.bias is None else z + jnp.moveaxis(weights.bias, 0, -1)

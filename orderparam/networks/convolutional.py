@@ -36,12 +36,14 @@ def convolutional(
     scaling: Scaling = "ntk",
     chi: Any = None,
 ) -> Architecture:
-    """`depth` convolutional layers of equal window, strides and padding, then a read-out of all pixels or of their mean.
+    """`depth` convolutional layers of equal window, strides and padding, then a read-out of all
+    pixels or of their mean.
 
-    Inputs have shape (examples, *grid, channels). shared=False gives every output pixel its own weights (`UnsharedConvolution`).
-    readout: "flatten" (one weight for each pixel and channel) or "global_average" (one for each channel).
-    The read-out weights have variance readout_variance / fan_in; the other arguments are those of `fully_connected`, with
-    `channels` for its width, and the errors are the same.
+    Inputs have shape (examples, *grid, channels). shared=False gives every output pixel its own
+    weights (`UnsharedConvolution`). readout: "flatten" (one weight for each pixel and channel) or
+    "global_average" (one for each channel). The read-out weights have variance readout_variance /
+    fan_in; the other arguments are those of `fully_connected`, with `channels` for its width, and
+    the errors are the same.
     """
     check_integer("depth", depth, 1, " (the number of hidden layers)")
     if readout not in _READOUTS:
@@ -53,7 +55,9 @@ def convolutional(
     kind = Convolution if shared else UnsharedConvolution
     layers: list[Layer] = []
     for number, variance, bias in zip(numbers, variances, biases):
-        layers.append(kind(number, window, strides, padding, weight_variance=variance, bias_variance=bias))
+        layers.append(
+            kind(number, window, strides, padding, weight_variance=variance, bias_variance=bias)
+        )
         layers.append(Nonlinearity(phi))
     final = variances[-1] if readout_variance is None else readout_variance
     layers += [_READOUTS[readout], Dense(outputs, weight_variance=final, bias_variance=biases[-1])]

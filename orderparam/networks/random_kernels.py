@@ -1,4 +1,6 @@
-"""Kernels of finite networks: the tangent kernel of one network, and averages over random networks of the prior."""
+"""Kernels of finite networks: the tangent kernel of one network, and averages over random networks
+of the prior.
+"""
 
 from typing import Any
 
@@ -19,10 +21,12 @@ def empirical_ntk(
     *,
     row_batch: int = 16,
 ) -> Float[Array, "first second"]:
-    """Theta(x, x') = (1/outputs) sum_i df_i(x)/dtheta . df_i(x')/dtheta of one finite network, theta its trained weights.
+    """Theta(x, x') = (1/outputs) sum_i df_i(x)/dtheta . df_i(x')/dtheta of one finite network,
+    theta its trained weights.
 
-    Each row is the directional derivative of f(x2) along the gradient of f(x) (Novak et al. 2022, NTK-vector products), so
-    that no Jacobian is ever stored: memory for `row_batch` gradients and `row_batch` forward passes over x2.
+    Each row is the directional derivative of f(x2) along the gradient of f(x) (Novak et al. 2022,
+    NTK-vector products), so that no Jacobian is ever stored: memory for `row_batch` gradients and
+    `row_batch` forward passes over x2.
     """
     other = x1 if x2 is None else x2
 
@@ -42,7 +46,8 @@ def empirical_ntk(
 
 
 class RandomKernels(Result):
-    """Kernels averaged over random finite networks, with standard errors (over networks) of the averages.
+    """Kernels averaged over random finite networks, with standard errors (over networks) of the
+    averages.
 
     nngp: mean of (1/outputs) sum_i f_i(x) f_i(x'). ntk: mean of the empirical tangent kernel.
     """
@@ -61,7 +66,8 @@ def random_kernels(
     *,
     networks: int = 100,
 ) -> RandomKernels:
-    """Monte-Carlo kernels of an architecture at its finite widths: means over `networks` independent draws of the prior.
+    """Monte-Carlo kernels of an architecture at its finite widths: means over `networks`
+    independent draws of the prior.
 
     Raises `ValueError` for fewer than two networks (no standard error) or a width that is open.
     """
@@ -80,4 +86,6 @@ def random_kernels(
 
     nngp, ntk = sample(jax.random.split(key, networks))
     root = jnp.sqrt(networks)
-    return RandomKernels(nngp.mean(0), nngp.std(0, ddof=1) / root, ntk.mean(0), ntk.std(0, ddof=1) / root)
+    return RandomKernels(
+        nngp.mean(0), nngp.std(0, ddof=1) / root, ntk.mean(0), ntk.std(0, ddof=1) / root
+    )

@@ -1,4 +1,6 @@
-"""One look for all figures: panels drawn from facets, lines for theories, marks with error bars for measurements."""
+"""One look for all figures: panels drawn from facets, lines for theories, marks with error bars for
+measurements.
+"""
 
 from orderparam.plotting.figure import draw, figure_of, labelled, plot
 from orderparam.plotting.guides import curve, horizontal, slope, vertical

@@ -1,4 +1,6 @@
-"""Figures: the axes of all panels, placed, labelled once, with title, legend and caption around them."""
+"""Figures: the axes of all panels, placed, labelled once, with title, legend and caption around
+them.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,9 +29,10 @@ def draw(
 ) -> Any:
     """The figure of a finished study.
 
-    Panels with a facet fill a row each when all have as many values as the others; otherwise axes follow one another in `columns`
-    (at most three, or two for four). caption: formatted with the study's parameters. narrow: for a telephone, panels below
-    one another. Raises `ValueError` for names that no curve has.
+    Panels with a facet fill a row each when all have as many values as the others; otherwise axes
+    follow one another in `columns` (at most three, or two for four). caption: formatted with the
+    study's parameters. narrow: for a telephone, panels below one another. Raises `ValueError` for
+    names that no curve has.
     """
     return figure_of(
         comparison.datasets,
@@ -52,8 +55,9 @@ def figure_of(
     given: Any = None,
     narrow: bool = False,
 ) -> Any:
-    """The figure of curves that are no study: see `labelled` for what they must say of themselves. Freehand functions are called
-    with the axes and `given`. narrow: for a telephone, with the panels below one another."""
+    """The figure of curves that are no study: see `labelled` for what they must say of themselves.
+    Freehand functions are called with the axes and `given`. narrow: for a telephone, with the
+    panels below one another."""
     look = Look(datasets, panels)
     places = [(panel, value) for panel in panels for value in look.facet_values(panel)]
     per_row = 1 if narrow else columns or _columns(panels, look, len(places))
@@ -80,7 +84,9 @@ def figure_of(
 
 
 def labelled(curves: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
-    """Sweeps with what figures ask of them: label, facets, and the kind "experiment" for those with the dimension `seed`."""
+    """Sweeps with what figures ask of them: label, facets, and the kind "experiment" for those with
+    the dimension `seed`.
+    """
     return {
         label: data.assign_attrs(
             label=label,
@@ -92,18 +98,26 @@ def labelled(curves: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     }
 
 
-def plot(*curves: xr.Dataset, y: str, x: str | None = None, by: str = "", log: str = "", ax: Any = None) -> Any:
-    """Sweeps on one set of axes: those with a `seed` dimension as marks with standard errors, the others as lines.
+def plot(
+    *curves: xr.Dataset, y: str, x: str | None = None, by: str = "", log: str = "", ax: Any = None
+) -> Any:
+    """Sweeps on one set of axes: those with a `seed` dimension as marks with standard errors, the
+    others as lines.
 
-    x: the grid dimension of the axis (the only one when there is just one); by: one told apart by colour. Returns the axes.
-    Raises `ValueError` for a missing observable or an ambiguous axis.
+    x: the grid dimension of the axis (the only one when there is just one); by: one told apart by
+    colour. Returns the axes. Raises `ValueError` for a missing observable or an ambiguous axis.
     """
     for data in curves:
         if y not in data:
-            raise ValueError(f"{y!r} is not in this sweep; it has: {', '.join(map(str, data.data_vars))}")
+            raise ValueError(
+                f"{y!r} is not in this sweep; it has: {', '.join(map(str, data.data_vars))}"
+            )
     named: dict[str, xr.Dataset] = {}
     for number, data in enumerate(curves):
-        label = data.attrs.get("label") or str(data.attrs.get("function", f"curve {number}")).rsplit(".", 1)[-1]
+        label = (
+            data.attrs.get("label")
+            or str(data.attrs.get("function", f"curve {number}")).rsplit(".", 1)[-1]
+        )
         named[label if label not in named else f"{label} ({number})"] = data
     panel = Panel(x or _only_dimension(curves, by), y, by=by, log=log)
     look = Look(labelled(named), [panel])
@@ -118,9 +132,16 @@ def plot(*curves: xr.Dataset, y: str, x: str | None = None, by: str = "", log: s
 
 
 def _only_dimension(curves: Sequence[xr.Dataset], by: str) -> str:
-    dims = {str(dim) for data in curves for dim in data["status"].dims if dim not in ("seed", by) and data.sizes[dim] > 1}
+    dims = {
+        str(dim)
+        for data in curves
+        for dim in data["status"].dims
+        if dim not in ("seed", by) and data.sizes[dim] > 1
+    }
     if len(dims) != 1:
-        raise ValueError(f"x: name the axis, one of {', '.join(sorted(dims)) or 'no varied fields'}")
+        raise ValueError(
+            f"x: name the axis, one of {', '.join(sorted(dims)) or 'no varied fields'}"
+        )
     return dims.pop()
 
 
@@ -132,7 +153,9 @@ def _columns(panels: Sequence[Panel | Freehand], look: "Look", count: int) -> in
 
 
 def _share(flat: Any, places: Sequence[tuple[Any, Any]], per_row: int) -> None:
-    """Axes of one panel in one row have the same y limits (unless it says otherwise), and say what y is only once."""
+    """Axes of one panel in one row have the same y limits (unless it says otherwise), and say what
+    y is only once.
+    """
     for i, (axes, (panel, _)) in enumerate(zip(flat, places)):
         beside = [other for other in range(i - i % per_row, i) if places[other][0] is panel]
         if isinstance(panel, Panel) and beside:

@@ -1,4 +1,6 @@
-"""Lines that are no data: levels, places, power laws and known curves, in grey, with their text beside them."""
+"""Lines that are no data: levels, places, power laws and known curves, in grey, with their text
+beside them.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +35,9 @@ def vertical(at: Level, text: str = "") -> Guide:
 
 
 def slope(power: Level, text: str = "", through: tuple[float, float] | None = None) -> Guide:
-    """The power law x^power on logarithmic axes, through a point (by default beside the middle of what is drawn)."""
+    """The power law x^power on logarithmic axes, through a point (by default beside the middle of
+    what is drawn).
+    """
     return Guide("slope", power, text, through)
 
 
@@ -43,17 +47,40 @@ def curve(function: Callable[[np.ndarray], Any], text: str = "") -> Guide:
 
 
 def draw_guide(axes: Any, guide: Guide, facet: Any, drawn: np.ndarray) -> None:
-    """Draws it; `drawn` are the points (x, y) of the data on these axes, and the x axis has its final limits."""
+    """Draws it; `drawn` are the points (x, y) of the data on these axes, and the x axis has its
+    final limits.
+    """
     look: dict[str, Any] = {"color": GREY, "linewidth": 0.8, "linestyle": ":", "zorder": 0.5}
     at = guide.at(facet) if callable(guide.at) and guide.kind != "curve" else guide.at
-    note: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8, "color": GREY, "annotation_clip": True}
+    note: dict[str, Any] = {
+        "textcoords": "offset points",
+        "fontsize": 8,
+        "color": GREY,
+        "annotation_clip": True,
+    }
     if guide.kind == "horizontal":
         axes.axhline(at, **look)
-        axes.annotate(guide.text, (1, at), (-1, 1), xycoords=axes.get_yaxis_transform(), ha="right", va="bottom", **note)
+        axes.annotate(
+            guide.text,
+            (1, at),
+            (-1, 1),
+            xycoords=axes.get_yaxis_transform(),
+            ha="right",
+            va="bottom",
+            **note,
+        )
         return
     if guide.kind == "vertical":
         axes.axvline(at, **look)
-        axes.annotate(guide.text, (at, 1), (2, -1), xycoords=axes.get_xaxis_transform(), ha="left", va="top", **note)
+        axes.annotate(
+            guide.text,
+            (at, 1),
+            (2, -1),
+            xycoords=axes.get_xaxis_transform(),
+            ha="left",
+            va="top",
+            **note,
+        )
         return
     low, high = axes.get_xlim()
     x = np.geomspace(low, high, 200) if axes.get_xscale() == "log" else np.linspace(low, high, 200)
@@ -70,7 +97,9 @@ def draw_guide(axes: Any, guide: Guide, facet: Any, drawn: np.ndarray) -> None:
 
 
 def _beside_middle(drawn: np.ndarray, top: float) -> tuple[float, float]:
-    """A point above the data near the geometric middle of their x, or below them where there is no room above."""
+    """A point above the data near the geometric middle of their x, or below them where there is no
+    room above.
+    """
     positive = drawn[(drawn > 0).all(axis=1)]
     if not len(positive):
         return 1.0, 1.0

@@ -12,8 +12,11 @@ _TITLE, _CAPTION, _GAP = 10, 9, 0.08  # points, points, inches
 _HEIGHTS = {1: 2.6, 2: 2.55, 3: 2.05, 4: 1.75}  # of one set of axes, by the number of columns
 
 
-def canvas(rows: int = 1, columns: int = 1, narrow: bool = False, **options: Any) -> tuple[Any, np.ndarray]:
-    """A figure with rows x columns of axes (always a matrix): a column wide for a single one or if `narrow`, else a page.
+def canvas(
+    rows: int = 1, columns: int = 1, narrow: bool = False, **options: Any
+) -> tuple[Any, np.ndarray]:
+    """A figure with rows x columns of axes (always a matrix): a column wide for a single one or if
+    `narrow`, else a page.
 
     options: of matplotlib's `subplots`, such as `sharex`.
     """
@@ -24,8 +27,12 @@ def canvas(rows: int = 1, columns: int = 1, narrow: bool = False, **options: Any
     return plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
 
 
-def finish(figure: Any, title: str = "", handles: Mapping[str, Any] | None = None, caption: str = "") -> None:
-    """Puts a title and a legend (text -> handle) above the axes and a caption below; the figure grows by what they need."""
+def finish(
+    figure: Any, title: str = "", handles: Mapping[str, Any] | None = None, caption: str = ""
+) -> None:
+    """Puts a title and a legend (text -> handle) above the axes and a caption below; the figure
+    grows by what they need.
+    """
     width, height = figure.get_size_inches()
     inside = width - 2 * _GAP
     head = [_text(figure, title, inside, _TITLE, "bold")] if title else []
@@ -38,7 +45,9 @@ def finish(figure: Any, title: str = "", handles: Mapping[str, Any] | None = Non
     figure.set_size_inches(width, whole)
     figure.get_layout_engine().set(rect=(0, below / whole, 1, height / whole))
     left = _GAP / width
-    for text, top in zip((*head, *foot), ([1 - 0.5 * _GAP / whole] if head else []) + [(below - _GAP) / whole]):
+    for text, top in zip(
+        (*head, *foot), ([1 - 0.5 * _GAP / whole] if head else []) + [(below - _GAP) / whole]
+    ):
         text.set_position((left, top))
     if legend is not None:
         legend.set_bbox_to_anchor((0.5, 1 - (tall[0] if head else 0) / whole), figure.transFigure)
@@ -51,7 +60,10 @@ def fit_labels(axes: Any) -> None:
     """Breaks the labels of axes that are longer than the axes, which must have their final size."""
     size = axes.get_window_extent().size / axes.figure.dpi
     for label, room in ((axes.xaxis.label, size[0]), (axes.yaxis.label, size[1])):
-        if "\n" not in label.get_text() and max(label.get_window_extent().size) / axes.figure.dpi > 1.1 * room:
+        if (
+            "\n" not in label.get_text()
+            and max(label.get_window_extent().size) / axes.figure.dpi > 1.1 * room
+        ):
             label.set_text(wrapped(axes.figure, label.get_text(), room, label.get_size()))
 
 
@@ -59,7 +71,12 @@ def _legend(figure: Any, handles: Mapping[str, Any], inside: float) -> Any:
     """The legend in as many columns as fit side by side."""
     for columns in range(len(handles), 0, -1):
         legend = figure.legend(
-            list(handles.values()), list(handles), loc="upper center", ncols=columns, borderaxespad=0, columnspacing=1.4
+            list(handles.values()),
+            list(handles),
+            loc="upper center",
+            ncols=columns,
+            borderaxespad=0,
+            columnspacing=1.4,
         )
         if columns == 1 or legend.get_window_extent().width / figure.dpi <= inside:
             return legend
@@ -72,11 +89,15 @@ def _height(figure: Any, artist: Any) -> float:
 
 
 def _text(figure: Any, text: str, width: float, size: float, weight: str) -> Any:
-    return figure.text(0, 0, wrapped(figure, text, width, size, weight), size=size, weight=weight, va="top")
+    return figure.text(
+        0, 0, wrapped(figure, text, width, size, weight), size=size, weight=weight, va="top"
+    )
 
 
 def wrapped(figure: Any, text: str, width: float, size: float, weight: str = "normal") -> str:
-    """The text in lines of at most `width` inches at that size; formulas stay whole, and no last line is a lonely word."""
+    """The text in lines of at most `width` inches at that size; formulas stay whole, and no last
+    line is a lonely word.
+    """
     words = re.findall(r"(?:\$[^$]*\$|[^\s$])+", " ".join(text.split()))
     probe = figure.text(0, 0, "", size=size, weight=weight)
     lengths = [_length(probe, word) for word in words]

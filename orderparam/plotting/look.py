@@ -1,4 +1,5 @@
-"""The curves of a panel on its axes: lines, marks, colours, and the legend that says what they are."""
+"""The curves of a panel on its axes: lines, marks, colours, and the legend that says what they
+are."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -31,9 +32,13 @@ _DENSE = 60  # measured points beyond which a band stands for marks
 
 
 class Look:
-    """What stays the same in all panels of a figure: the colours, dashes and marks, and the legend that says so."""
+    """What stays the same in all panels of a figure: the colours, dashes and marks, and the legend
+    that says so.
+    """
 
-    def __init__(self, datasets: Mapping[str, xr.Dataset], panels: Iterable[Panel | Freehand]) -> None:
+    def __init__(
+        self, datasets: Mapping[str, xr.Dataset], panels: Iterable[Panel | Freehand]
+    ) -> None:
         self.datasets = datasets
         self._handles: dict[str, tuple[int, Any]] = {}
         self.drawn: dict[str, xr.Dataset] = {}
@@ -47,7 +52,9 @@ class Look:
         """Colours, dashes and marks in the order in which panels and curves come."""
         shown = self._shown(panel)
         if not shown:
-            raise ValueError(f"no curve of this study has {quantity_name(panel.y)!r} where {dict(panel.where)}")
+            raise ValueError(
+                f"no curve of this study has {quantity_name(panel.y)!r} where {dict(panel.where)}"
+            )
         for data in shown.values():
             label, role = data.attrs["label"], role_of(data)
             if label not in self._labels[role]:
@@ -55,7 +62,9 @@ class Look:
         if panel.by:
             values = values_of(shown.values(), panel.by)
             for value, colour in zip(values, _sequence(values)):
-                self._colours.setdefault((panel.by, value), colour or COLOURS[len(self._colours) % len(COLOURS)])
+                self._colours.setdefault(
+                    (panel.by, value), colour or COLOURS[len(self._colours) % len(COLOURS)]
+                )
 
     def _shown(self, panel: Panel) -> dict[str, xr.Dataset]:
         """The curves of a panel, at the chosen points; `ratio_to` is among them."""
@@ -98,10 +107,22 @@ class Look:
         if value is not None:
             parts.append(self._said(panel, panel.facet, value))
         axes.set_title(", ".join(parts))
-        room = next((room_of(data.attrs.get("function", "")) for data in shown.values() if data is not None), "")
-        axes.set_xlabel(panel.xlabel or (words(panel.x, room) if isinstance(panel.x, str) else panel.x[0]))
+        room = next(
+            (
+                room_of(data.attrs.get("function", ""))
+                for data in shown.values()
+                if data is not None
+            ),
+            "",
+        )
+        axes.set_xlabel(
+            panel.xlabel or (words(panel.x, room) if isinstance(panel.x, str) else panel.x[0])
+        )
         quantity = words(panel.y, room) if isinstance(panel.y, str) else panel.y[0]
-        axes.set_ylabel(panel.ylabel or (f"{quantity.partition(' $')[0]} / {panel.ratio_to}" if panel.ratio_to else quantity))
+        axes.set_ylabel(
+            panel.ylabel
+            or (f"{quantity.partition(' $')[0]} / {panel.ratio_to}" if panel.ratio_to else quantity)
+        )
         axes.set_xlim(panel.xlim)
         axes.set_ylim(panel.ylim)
         if panel.xlim is None and points:
@@ -112,7 +133,9 @@ class Look:
             draw_guide(axes, guide, value, np.concatenate(points) if points else np.empty((0, 2)))
 
     def _parts(self, panel: Panel, data: xr.Dataset) -> Iterable[tuple[xr.Dataset, Any]]:
-        """The curve, or one for each value of `by`, with its colour; the legend entries of that colour."""
+        """The curve, or one for each value of `by`, with its colour; the legend entries of that
+        colour.
+        """
         if not panel.by or not carries(data, panel.by):
             yield data, self._own_colour(data)
             return
@@ -127,11 +150,15 @@ class Look:
         """What a reader sees for a value of a facet or dimension."""
         if value in panel.text:
             return panel.text[value]
-        counted = not any(name in carried(data) or name in data.coords for data in self.datasets.values())
+        counted = not any(
+            name in carried(data) or name in data.coords for data in self.datasets.values()
+        )
         return value_words(name, value + 1 if counted else value)
 
     def _own_colour(self, data: xr.Dataset) -> Any:
-        """Of a curve that is not told apart by `by` here: that of its facet where other panels tell it apart, or of its label."""
+        """Of a curve that is not told apart by `by` here: that of its facet where other panels tell
+        it apart, or of its label.
+        """
         if role_of(data) == "baseline":
             return GREY
         for (name, value), colour in self._colours.items():
@@ -139,17 +166,29 @@ class Look:
                 return colour
         if role_of(data) == "experiment":
             return ink()
-        return COLOURS[(len(self._colours) + self._labels["theory"].index(data.attrs["label"])) % len(COLOURS)]
+        return COLOURS[
+            (len(self._colours) + self._labels["theory"].index(data.attrs["label"])) % len(COLOURS)
+        ]
 
-    def _put(self, axes: Any, panel: Panel, data: xr.Dataset, colour: Any, x: Any, y: Any, error: Any) -> None:
+    def _put(
+        self, axes: Any, panel: Panel, data: xr.Dataset, colour: Any, x: Any, y: Any, error: Any
+    ) -> None:
         label, role, kind = data.attrs["label"], role_of(data), data.attrs["kind"]
         number = self._labels[role].index(label)
         text = panel.text.get(label, label)
-        said = ink() if colour in self._colours.values() else colour  # the colour of a facet says nothing of the label
+        # the colour of a facet says nothing of the label
+        said = ink() if colour in self._colours.values() else colour
         if kind == "theory":
             dash = DASHES[(number + (role == "baseline")) % len(DASHES)]
-            self._entry(1 + 2 * (role == "baseline"), text, said, dash, "", True, thin=role == "baseline")
-            look = {"color": colour, "linestyle": dash, "linewidth": 0.9 if role == "baseline" else None, "zorder": 2}
+            self._entry(
+                1 + 2 * (role == "baseline"), text, said, dash, "", True, thin=role == "baseline"
+            )
+            look = {
+                "color": colour,
+                "linestyle": dash,
+                "linewidth": 0.9 if role == "baseline" else None,
+                "zorder": 2,
+            }
             if np.ndim(y) == 0 and np.ndim(x) > 0:
                 axes.axhline(float(y), **look)
             elif np.size(y) == 1:
@@ -165,27 +204,60 @@ class Look:
         x, y = np.ravel(x), np.ravel(y)
         if len(x) > _DENSE:
             self._entry(2, text, said, DASHES[number % len(DASHES)], "", True, thin=True)
-            axes.plot(x, y, color=colour, linewidth=0.9, linestyle=DASHES[number % len(DASHES)], zorder=3)
+            axes.plot(
+                x, y, color=colour, linewidth=0.9, linestyle=DASHES[number % len(DASHES)], zorder=3
+            )
             if error is not None:
-                axes.fill_between(x, y - error, y + error, color=colour, alpha=0.25, linewidth=0, zorder=1)
+                axes.fill_between(
+                    x, y - error, y + error, color=colour, alpha=0.25, linewidth=0, zorder=1
+                )
             return
         self._entry(2, text, said, "", marker, full)
         bars = None if error is None else np.nan_to_num(np.ravel(error))
         axes.errorbar(x, y, bars, fmt=marker, color=colour, markerfacecolor=face, zorder=3)
 
-    def _put_unconverged(self, axes: Any, panel: Panel, data: xr.Dataset, key: str, level: Any) -> None:
-        """Means over the runs that did not converge, which are in no other mean: open grey marks."""
+    def _put_unconverged(
+        self, axes: Any, panel: Panel, data: xr.Dataset, key: str, level: Any
+    ) -> None:
+        """Means over the runs that did not converge, which are in no other mean: open grey
+        marks."""
         x, y, _ = points_of(panel, data, key, converged=False)
         marker = MARKERS[self._labels[role_of(data)].index(data.attrs["label"]) % len(MARKERS)]
-        axes.plot(np.ravel(x), np.ravel(y / level), marker, color=GREY, markerfacecolor="none", markersize=8, zorder=4)
+        axes.plot(
+            np.ravel(x),
+            np.ravel(y / level),
+            marker,
+            color=GREY,
+            markerfacecolor="none",
+            markersize=8,
+            zorder=4,
+        )
         self._entry(4, "not converged", GREY, "", marker, False)
 
-    def _entry(self, rank: int, text: str, colour: Any, dash: Any, marker: str, full: bool, thin: bool = False) -> None:
-        """A legend entry: colours, theories, measurements, orientation in this order; of equal texts the first stays."""
+    def _entry(
+        self,
+        rank: int,
+        text: str,
+        colour: Any,
+        dash: Any,
+        marker: str,
+        full: bool,
+        thin: bool = False,
+    ) -> None:
+        """A legend entry: colours, theories, measurements, orientation in this order; of equal
+        texts the first stays.
+        """
         from matplotlib.lines import Line2D
 
-        look = {"color": colour, "linestyle": dash or "none", "marker": marker or None, "linewidth": 0.9 if thin else None}
-        self._handles.setdefault(text, (rank, Line2D([], [], markerfacecolor=colour if full else paper(), **look)))
+        look = {
+            "color": colour,
+            "linestyle": dash or "none",
+            "marker": marker or None,
+            "linewidth": 0.9 if thin else None,
+        }
+        self._handles.setdefault(
+            text, (rank, Line2D([], [], markerfacecolor=colour if full else paper(), **look))
+        )
 
     def enter(self, handles: Sequence[Any], texts: Sequence[str]) -> None:
         """Legend entries of what was drawn by hand."""
@@ -194,12 +266,21 @@ class Look:
 
     def legend(self) -> dict[str, Any]:
         """Text -> handle."""
-        return {text: handle for text, (_, handle) in sorted(self._handles.items(), key=lambda entry: entry[1][0])}
+        return {
+            text: handle
+            for text, (_, handle) in sorted(self._handles.items(), key=lambda entry: entry[1][0])
+        }
 
-    def _reference(self, panel: Panel, data: xr.Dataset, shown: Mapping[str, Any], x: Any, key: str) -> Any:
+    def _reference(
+        self, panel: Panel, data: xr.Dataset, shown: Mapping[str, Any], x: Any, key: str
+    ) -> Any:
         """What a curve is divided by, at its own points."""
         for other in shown.values():
-            if other is None or other.attrs["label"] != panel.ratio_to or not agree(other.attrs["facets"], data.attrs["facets"]):
+            if (
+                other is None
+                or other.attrs["label"] != panel.ratio_to
+                or not agree(other.attrs["facets"], data.attrs["facets"])
+            ):
                 continue
             if panel.by and panel.by in other.dims and panel.by in data.coords:
                 other = select(other, panel.by, data[panel.by].item())
@@ -212,22 +293,30 @@ class Look:
 
 
 def _interpolated(x: Any, at: Any, level: Any, logarithmic: bool) -> np.ndarray:
-    """The values at x of a curve given by points: between them, on logarithmic scales if asked; NaN beyond its ends."""
+    """The values at x of a curve given by points: between them, on logarithmic scales if asked; NaN
+    beyond its ends.
+    """
     x, at, level = (np.asarray(part, float) for part in (x, at, level))
     if not logarithmic or np.any(at <= 0) or np.any(level <= 0):
         return np.interp(x, at, level, left=np.nan, right=np.nan)
     return np.exp(np.interp(np.log(x), np.log(at), np.log(level), left=np.nan, right=np.nan))
 
 
-def _say_exponents(axes: Any, symbol: str, fitted: Mapping[Any, Mapping[str, tuple[Any, Any, Any]]]) -> None:
-    """A legend of power laws: of each measurement, with the slope of the theory of the same colour in brackets."""
+def _say_exponents(
+    axes: Any, symbol: str, fitted: Mapping[Any, Mapping[str, tuple[Any, Any, Any]]]
+) -> None:
+    """A legend of power laws: of each measurement, with the slope of the theory of the same colour
+    in brackets.
+    """
     from matplotlib.lines import Line2D
 
     entries = {}
     for colour, curves in fitted.items():
         if "experiment" not in curves:
             continue
-        x, y, error = (np.ravel(part) if part is not None else np.zeros(1) for part in curves["experiment"])
+        x, y, error = (
+            np.ravel(part) if part is not None else np.zeros(1) for part in curves["experiment"]
+        )
         exponent, half = fitted_power(x.astype(float), y, np.broadcast_to(error, y.shape))
         if not np.isfinite(exponent):  # fewer than two points, as where most runs did not converge
             continue

@@ -1,4 +1,6 @@
-"""The order parameter of a phase diagram between its points, on a lattice: what a picture of the plane is coloured by."""
+"""The order parameter of a phase diagram between its points, on a lattice: what a picture of the
+plane is coloured by.
+"""
 
 import numpy as np
 import xarray as xr
@@ -10,10 +12,11 @@ _BANK = 1e-3  # of the axes: how near to a line of jumps the values on its sides
 def plane_image(
     data: xr.Dataset, pixels: int = 240
 ) -> tuple[Float[np.ndarray, "column"], Float[np.ndarray, "row"], Float[np.ndarray, "row column"]]:
-    """The first component of the first branch, linear between the points (of those nearer than 1/2000 of the axes, one) and up to
-    the lines at which it jumps; NaN outside of them.
+    """The first component of the first branch, linear between the points (of those nearer than
+    1/2000 of the axes, one) and up to the lines at which it jumps; NaN outside of them.
 
-    data: of a phase diagram. Returns the places along x and y, even along the axes as drawn, and the values.
+    data: of a phase diagram. Returns the places along x and y, even along the axes as drawn, and
+    the values.
     """
     from scipy.interpolate import LinearNDInterpolator
     from scipy.spatial import QhullError
@@ -34,8 +37,14 @@ def plane_image(
     for curve in np.unique(data["curve"].values):
         own = data.isel(boundary_point=np.flatnonzero(data["curve"].values == curve))
         main = str(own["boundary_branch"].values[0]) == data.attrs["branches"][0]
-        if main and str(own["boundary_kind"].values[0]) == "jump" and own.sizes["boundary_point"] > 1:
-            line = np.stack([units[0](own["boundary_x"].values), units[1](own["boundary_y"].values)], axis=1)
+        if (
+            main
+            and str(own["boundary_kind"].values[0]) == "jump"
+            and own.sizes["boundary_point"] > 1
+        ):
+            line = np.stack(
+                [units[0](own["boundary_x"].values), units[1](own["boundary_y"].values)], axis=1
+            )
             for place, height in _banks(line, unit[known], value[known]):
                 places.append(place)
                 values.append(height)
@@ -46,18 +55,26 @@ def plane_image(
     return ticks[0], ticks[1], between(*np.meshgrid(steps, steps))
 
 
-def _banks(line: np.ndarray, unit: np.ndarray, value: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Places close to a line of jumps, on either side, with the value of the nearest point of that side at each of its points."""
+def _banks(
+    line: np.ndarray, unit: np.ndarray, value: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Places close to a line of jumps, on either side, with the value of the nearest point of that
+    side at each of its points.
+    """
     along = np.arange(len(line))
     fine = np.linspace(0, len(line) - 1, 20 * len(line))
     dense = np.stack([np.interp(fine, along, column) for column in line.T], axis=1)
     step = np.gradient(dense, axis=0)
-    normal = np.stack([-step[:, 1], step[:, 0]], axis=1) / np.maximum(np.linalg.norm(step, axis=1), 1e-300)[:, None]
+    normal = (
+        np.stack([-step[:, 1], step[:, 0]], axis=1)
+        / np.maximum(np.linalg.norm(step, axis=1), 1e-300)[:, None]
+    )
     nearest = np.argmin(np.linalg.norm(unit[:, None] - dense, axis=2), axis=1)
     side = np.sum((unit - dense[nearest]) * normal[nearest], axis=1)
     banks = []
     for sign in (1.0, -1.0):
-        there = np.flatnonzero(sign * side > _BANK / 5)  # nearer ones may be on either side of what is drawn
+        # nearer ones may be on either side of what is drawn
+        there = np.flatnonzero(sign * side > _BANK / 5)
         if len(there):
             closest = there[np.argmin(np.linalg.norm(line[:, None] - unit[there], axis=2), axis=1)]
             banks.append((dense + sign * _BANK * normal, np.interp(fine, along, value[closest])))

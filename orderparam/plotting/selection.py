@@ -1,4 +1,6 @@
-"""What a panel takes from a curve: whether it is shown, at which of its points, and its x, y and errors there."""
+"""What a panel takes from a curve: whether it is shown, at which of its points, and its x, y and
+errors there.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -32,7 +34,9 @@ def carries(data: xr.Dataset, name: str) -> bool:
 
 
 def select_all(data: xr.Dataset, where: Mapping[str, Any]) -> xr.Dataset | None:
-    """The curve at the values of several facets and dimensions, None where it has none of one of them."""
+    """The curve at the values of several facets and dimensions, None where it has none of one of
+    them.
+    """
     chosen: xr.Dataset | None = data
     for name, value in where.items():
         if chosen is not None:
@@ -41,7 +45,9 @@ def select_all(data: xr.Dataset, where: Mapping[str, Any]) -> xr.Dataset | None:
 
 
 def select(data: xr.Dataset, name: str, value: Any) -> xr.Dataset | None:
-    """The curve at a value of a facet or dimension, None where it has none of that value; as it is where it has no such name."""
+    """The curve at a value of a facet or dimension, None where it has none of that value; as it is
+    where it has no such name.
+    """
     if not name or (value is None):
         return data
     several = isinstance(value, tuple | list | set | frozenset)
@@ -50,7 +56,12 @@ def select(data: xr.Dataset, name: str, value: Any) -> xr.Dataset | None:
         return data if (own in value if several else own == value) else None
     if name not in data.dims:
         return data
-    if name not in data.coords and not several and not isinstance(value, slice) and value >= data.sizes[name]:
+    if (
+        name not in data.coords
+        and not several
+        and not isinstance(value, slice)
+        and value >= data.sizes[name]
+    ):
         return None
     if isinstance(value, slice) or name not in data.coords:
         return data.isel({name: list(value) if several else value})
@@ -59,7 +70,8 @@ def select(data: xr.Dataset, name: str, value: Any) -> xr.Dataset | None:
 
 
 def values_of(curves: Iterable[xr.Dataset], name: str) -> list[Any]:
-    """The values of a facet, or of a dimension (of measurements where one has it), in their order."""
+    """The values of a facet, or of a dimension (of measurements where one has it), in their
+    order."""
     listed = list(curves)
     own = [carried(data)[name] for data in listed if name in carried(data)]
     if own:
@@ -69,7 +81,9 @@ def values_of(curves: Iterable[xr.Dataset], name: str) -> list[Any]:
         raise ValueError(f"no curve has a facet or dimension {name!r}")
     measured = [data for data in having if data.attrs["kind"] == "experiment"] or having
     if name in measured[0].coords:
-        return list(dict.fromkeys(value for data in measured for value in data[name].values.tolist()))
+        return list(
+            dict.fromkeys(value for data in measured for value in data[name].values.tolist())
+        )
     return list(range(max(data.sizes[name] for data in measured)))
 
 
@@ -81,10 +95,14 @@ def get(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
         return data[quantity]
     if quantity in data.dims:
         return xr.DataArray(np.arange(1, data.sizes[quantity] + 1), dims=[quantity])
-    raise ValueError(f"{data.attrs['label']} has neither a dimension nor an observable {quantity!r}")
+    raise ValueError(
+        f"{data.attrs['label']} has neither a dimension nor an observable {quantity!r}"
+    )
 
 
-def points_of(panel: Panel, data: xr.Dataset, key: str, converged: bool = True) -> tuple[Any, Any, Any]:
+def points_of(
+    panel: Panel, data: xr.Dataset, key: str, converged: bool = True
+) -> tuple[Any, Any, Any]:
     """x, y and standard error (None for theories) as arrays without dimensions of one point.
 
     converged: False gives the means over the measured runs that did not converge.
@@ -95,7 +113,9 @@ def points_of(panel: Panel, data: xr.Dataset, key: str, converged: bool = True) 
         if "status" in data and set(data["status"].dims) <= set(values.dims):
             values = values.where(data["status"] == DONE)
     else:
-        named, name = (data, panel.y) if isinstance(panel.y, str) else (values.to_dataset(name="y"), "y")
+        named, name = (
+            (data, panel.y) if isinstance(panel.y, str) else (values.to_dataset(name="y"), "y")
+        )
         if "status" in data and "status" not in named:
             named = named.assign(status=data["status"])
         values, error = estimate(named, name, converged)
@@ -104,11 +124,14 @@ def points_of(panel: Panel, data: xr.Dataset, key: str, converged: bool = True) 
     keep = [dim for dim in x.dims if data.sizes.get(dim, 2) > 1 or x.ndim == 1]
     x = x.isel({dim: 0 for dim in x.dims if dim not in keep})
     left = [dim for dim in values.dims if dim not in x.dims and values.sizes[dim] > 1]
-    if len(left) == x.ndim == 1 and x.dims[0] not in data.dims and x.size == values.sizes[left[0]]:  # a plain array
+    # a plain array
+    if len(left) == x.ndim == 1 and x.dims[0] not in data.dims and x.size == values.sizes[left[0]]:
         x, left = x.rename({x.dims[0]: left[0]}), []
     if left or x.ndim > 1:
         along = ", ".join(map(str, left or x.dims))
-        raise ValueError(f"{key}: {quantity_name(panel.y)} along {along} is neither x nor by nor in where")
+        raise ValueError(
+            f"{key}: {quantity_name(panel.y)} along {along} is neither x nor by nor in where"
+        )
     drop = {dim: 0 for dim in values.dims if dim not in x.dims}
     bars = None if error is None or not error.notnull().any() else error.isel(drop).values
     return x.values, values.isel(drop).values, bars
@@ -116,7 +139,11 @@ def points_of(panel: Panel, data: xr.Dataset, key: str, converged: bool = True) 
 
 def has_unconverged(data: xr.Dataset) -> bool:
     """Whether a measurement has a run that did not converge."""
-    return data.attrs["kind"] == "experiment" and "status" in data and bool(np.any(data["status"] == UNCONVERGED))
+    return (
+        data.attrs["kind"] == "experiment"
+        and "status" in data
+        and bool(np.any(data["status"] == UNCONVERGED))
+    )
 
 
 def isolated(y: np.ndarray) -> np.ndarray:
@@ -125,7 +152,9 @@ def isolated(y: np.ndarray) -> np.ndarray:
     return known[1:-1] & ~known[:-2] & ~known[2:]
 
 
-def interrupted(panel: Panel, data: xr.Dataset, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def interrupted(
+    panel: Panel, data: xr.Dataset, x: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The line of a theory, with a gap wherever `jump` changes its value."""
     if not panel.jump or (isinstance(panel.jump, str) and panel.jump not in data):
         return x, y

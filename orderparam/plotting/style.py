@@ -43,7 +43,16 @@ _STYLE: dict[Any, Any] = {
 _DARK: dict[Any, Any] = {
     "axes.facecolor": "#16181d",
     "figure.facecolor": "#16181d",
-    **{name: "0.9" for name in ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color")},
+    **{
+        name: "0.9"
+        for name in (
+            "axes.edgecolor",
+            "axes.labelcolor",
+            "text.color",
+            "xtick.color",
+            "ytick.color",
+        )
+    },
 }
 
 
@@ -68,7 +77,8 @@ def save(figure: Any, stem: str | Path) -> list[Path]:
     """Writes `stem.png` and `stem.pdf`, each whole or not at all, and closes the figure."""
     import matplotlib.pyplot as plt
 
-    logging.getLogger("fontTools").setLevel(logging.ERROR)  # it remarks on the dates inside old fonts
+    # it remarks on the dates inside old fonts
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
     stem, written = Path(stem), []
     with house_style():
         for ending in ("png", "pdf"):

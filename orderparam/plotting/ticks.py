@@ -12,8 +12,14 @@ _SUBDIVISIONS = ((1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
 
 def readable_ticks(axes: Any) -> None:
     """Numbers instead of bare powers of ten on the logarithmic axes, whose limits must be final."""
-    width, height = axes.figure.get_size_inches() * (axes.get_position().width, axes.get_position().height)
-    for axis, scale, room in ((axes.xaxis, axes.get_xscale(), width / 0.42), (axes.yaxis, axes.get_yscale(), height / 0.28)):
+    width, height = axes.figure.get_size_inches() * (
+        axes.get_position().width,
+        axes.get_position().height,
+    )
+    for axis, scale, room in (
+        (axes.xaxis, axes.get_xscale(), width / 0.42),
+        (axes.yaxis, axes.get_yscale(), height / 0.28),
+    ):
         if scale == "log":
             low, high = sorted(axis.get_view_interval())
             axis.set_major_locator(_locator(low, high, max(3, room)))
@@ -22,7 +28,9 @@ def readable_ticks(axes: Any) -> None:
 
 
 def _locator(low: float, high: float, room: float) -> Any:
-    """The finest subdivision of decades whose ticks find room; ordinary numbers where less than three of those are in sight."""
+    """The finest subdivision of decades whose ticks find room; ordinary numbers where less than
+    three of those are in sight.
+    """
     decades = 10.0 ** np.arange(np.floor(np.log10(low)) - 1, np.ceil(np.log10(high)) + 1)
     ticks = [np.outer(decades, subs).ravel() for subs in _SUBDIVISIONS]
     counts = [int(np.sum((low <= one) & (one <= high))) for one in ticks]

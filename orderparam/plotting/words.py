@@ -1,4 +1,6 @@
-"""Names as people read them: fields and observables as axis labels, facets as legend entries, target formulas typeset."""
+"""Names as people read them: fields and observables as axis labels, facets as legend entries,
+target formulas typeset.
+"""
 
 import ast
 from typing import Any
@@ -69,7 +71,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "nngp_correlation": ("NNGP kernel", r"K(\theta)/K(0)"),
     "nngp_fluctuation": ("fluctuation of the NNGP kernel", r"\|\delta\hat K\|/\|K\|"),
     "noise": ("label noise", r"\Delta"),
-    "ntk_bias": ("bias of the tangent kernel", r"\langle \mathrm{E}\hat\Theta - \Theta, \Theta\rangle / \|\Theta\|^2"),
+    "ntk_bias": (
+        "bias of the tangent kernel",
+        r"\langle \mathrm{E}\hat\Theta - \Theta, \Theta\rangle / \|\Theta\|^2",
+    ),
     "ntk_correlation": ("tangent kernel", r"\Theta(\theta)/\Theta(0)"),
     "ntk_fluctuation": ("fluctuation of the tangent kernel", r"\|\delta\hat\Theta\|/\|\Theta\|"),
     "patches": ("patches", ""),
@@ -135,12 +140,16 @@ WORDS: dict[str, tuple[str, str]] = {
 
 def words(name: str, room: str = "") -> str:
     """A field or observable, of curves of a room, as an axis label."""
-    text, symbol = WORDS.get(f"{room}.{name}") or WORDS.get(name, (name.rsplit(".", 1)[-1].replace("_", " "), ""))
+    text, symbol = WORDS.get(f"{room}.{name}") or WORDS.get(
+        name, (name.rsplit(".", 1)[-1].replace("_", " "), "")
+    )
     return f"{text} ${symbol}$" if symbol else text
 
 
 def value_words(name: str, value: Any) -> str:
-    """A facet as a title or a legend entry: "$N$ = 50", "square loss"; the formula of a facet called `target` is typeset."""
+    """A facet as a title or a legend entry: "$N$ = 50", "square loss"; the formula of a facet
+    called `target` is typeset.
+    """
     if isinstance(value, str):
         return f"$y = {tex(value)}$" if name == "target" else value
     text, symbol = WORDS.get(name, (name.rsplit(".", 1)[-1].replace("_", " "), ""))
@@ -167,7 +176,8 @@ _FUNCTIONS = {name: rf"\mathrm{{{name}}}" for name in ("sign", "erf", "relu", "s
 
 
 def tex(formula: str) -> str:
-    """A target formula such as `z1 + He3(z2)/sqrt(6)` as TeX, `z_1 + \\mathrm{He}_3(z_2)/\\sqrt{6}` (without dollars).
+    """A target formula such as `z1 + He3(z2)/sqrt(6)` as TeX, `z_1 + \\mathrm{He}_3(z_2)/\\sqrt{6}`
+    (without dollars).
 
     Raises `ValueError` for what is no formula of names, numbers, + - * / ** and functions.
     """
@@ -178,21 +188,37 @@ def tex(formula: str) -> str:
 
 
 def _tex(node: ast.AST, around: int) -> str:
-    """TeX of a part; `around` is the precedence of what stands about it: 1 sum, 2 product, 3 denominator or sign, 4 power."""
+    """TeX of a part; `around` is the precedence of what stands about it: 1 sum, 2 product, 3
+    denominator or sign, 4 power.
+    """
     match node:
         case ast.Constant(value=value):
             return f"{value:g}" if isinstance(value, float) else str(value)
         case ast.Name(id=name):
             letters = name.rstrip("0123456789")
-            symbol = letters if len(letters) == 1 else rf"\{letters}" if letters == "pi" else rf"\mathrm{{{letters}}}"
+            symbol = (
+                letters
+                if len(letters) == 1
+                else rf"\{letters}"
+                if letters == "pi"
+                else rf"\mathrm{{{letters}}}"
+            )
             return symbol + (f"_{{{name[len(letters) :]}}}" if name != letters else "")
         case ast.UnaryOp(op=op, operand=operand):
             return _bracketed(_UNARY[type(op)] + _tex(operand, 2), around > 2)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
             sign = "+" if isinstance(op, ast.Add) else "-"
-            return _bracketed(f"{_tex(left, 1)} {sign} {_tex(right, 1 if sign == '+' else 2)}", around > 1)
+            return _bracketed(
+                f"{_tex(left, 1)} {sign} {_tex(right, 1 if sign == '+' else 2)}", around > 1
+            )
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            between = r"\cdot " if isinstance(right, ast.Constant) else r"\," if isinstance(left, ast.BinOp | ast.Name) else ""
+            between = (
+                r"\cdot "
+                if isinstance(right, ast.Constant)
+                else r"\,"
+                if isinstance(left, ast.BinOp | ast.Name)
+                else ""
+            )
             return _bracketed(_tex(left, 2) + between + _tex(right, 3), around > 2)
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             return _bracketed(f"{_tex(left, 2)}/{_tex(right, 3)}", around > 2)
@@ -206,7 +232,11 @@ def _tex(node: ast.AST, around: int) -> str:
                 return f"|{inside}|"
             if name.startswith("He"):
                 return rf"\mathrm{{He}}_{{{name[2:]}}}({inside})"
-            return rf"{_FUNCTIONS[name]}({inside})" if name in _FUNCTIONS else rf"\mathrm{{{name}}}({inside})"
+            return (
+                rf"{_FUNCTIONS[name]}({inside})"
+                if name in _FUNCTIONS
+                else rf"\mathrm{{{name}}}({inside})"
+            )
     raise ValueError(f"{ast.unparse(node)!r} is no formula")
 
 

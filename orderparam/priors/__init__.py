@@ -1,4 +1,14 @@
-"""What is assumed of the weights: priors with their posterior means, variances and free entropies under Gaussian observations."""
+"""What is assumed of the weights: priors with their posterior means, variances and free entropies
+under Gaussian observations.
+"""
 
 from orderparam.priors.base import Posterior, Prior, PriorAverages
-from orderparam.priors.catalogue import GaussianPrior, MixturePrior, Rademacher, SamplePrior, SparsePrior, prior, prior_names
+from orderparam.priors.catalogue import (
+    GaussianPrior,
+    MixturePrior,
+    Rademacher,
+    SamplePrior,
+    SparsePrior,
+    prior,
+    prior_names,
+)

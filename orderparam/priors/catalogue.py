@@ -33,7 +33,9 @@ class Rademacher(Prior):
 class SparsePrior(Prior):
     """w ~ N(0, variance) with probability `density`, and zero otherwise (Bernoulli-Gauss)."""
 
-    density: float = parameter("probability that a weight is not zero", above=0, maximum=1, default=0.5)
+    density: float = parameter(
+        "probability that a weight is not zero", above=0, maximum=1, default=0.5
+    )
     variance: float = parameter("variance of the weights that are not zero", above=0, default=1.0)
 
     @property
@@ -42,19 +44,27 @@ class SparsePrior(Prior):
 
 
 class MixturePrior(Prior):
-    """w ~ sum_k shares_k N(means_k, variances_k); a variance of zero is an atom. Shares are normalised."""
+    """w ~ sum_k shares_k N(means_k, variances_k); a variance of zero is an atom. Shares are
+    normalised.
+    """
 
     shares: Float[Array, "component"] = parameter("share of each component", minimum=0)
     means: Float[Array, "component"] = parameter("mean of each component")
     variances: Float[Array, "component"] = parameter("variance of each component", minimum=0)
 
     def __check_init__(self) -> None:
-        if any(isinstance(part, jax.core.Tracer) for part in (self.shares, self.means, self.variances)):
+        if any(
+            isinstance(part, jax.core.Tracer) for part in (self.shares, self.means, self.variances)
+        ):
             return
         if not np.any(np.asarray(self.shares) > 0):
             raise ValueError("MixturePrior.shares: must not all be zero")
-        if not np.any(np.asarray(self.shares) * (np.asarray(self.means) ** 2 + np.asarray(self.variances)) > 0):
-            raise ValueError("MixturePrior.variances: weights that are always zero cannot be learned")
+        if not np.any(
+            np.asarray(self.shares) * (np.asarray(self.means) ** 2 + np.asarray(self.variances)) > 0
+        ):
+            raise ValueError(
+                "MixturePrior.variances: weights that are always zero cannot be learned"
+            )
 
     @property
     def components(self) -> Components:
@@ -80,7 +90,11 @@ def _components(*parts: list[Any]) -> Components:
     return Components(*(jnp.stack([jnp.asarray(x, jnp.float64) for x in part]) for part in parts))
 
 
-_PRIORS: dict[str, Callable[[], Prior]] = {"gaussian": GaussianPrior, "rademacher": Rademacher, "sparse": SparsePrior}
+_PRIORS: dict[str, Callable[[], Prior]] = {
+    "gaussian": GaussianPrior,
+    "rademacher": Rademacher,
+    "sparse": SparsePrior,
+}
 
 
 def prior_names() -> list[str]:
@@ -89,12 +103,15 @@ def prior_names() -> list[str]:
 
 
 def prior(which: Any) -> Prior:
-    """The prior of that name ("gaussian", "rademacher", "sparse") with its default numbers, or the `Prior` itself.
+    """The prior of that name ("gaussian", "rademacher", "sparse") with its default numbers, or the
+    `Prior` itself.
 
     Raises `ValueError` for anything else.
     """
     if isinstance(which, Prior):
         return which
     if not isinstance(which, str) or which not in _PRIORS:
-        raise ValueError(f"there is no prior {which!r}{nearest(str(which), prior_names())}; must be one of {', '.join(_PRIORS)}")
+        raise ValueError(
+            f"there is no prior {which!r}{nearest(str(which), prior_names())}; must be one of {', '.join(_PRIORS)}"
+        )
     return _PRIORS[which]()

@@ -1,4 +1,6 @@
-"""The compiled programs of which a run consists, each over all chains: begin, burn in, adapt the step size, record."""
+"""The compiled programs of which a run consists, each over all chains: begin, burn in, adapt the
+step size, record.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -49,13 +51,16 @@ def adapt(
     states: Any,
     transitions: int,
 ) -> tuple[Any, Float[Array, "chain"]]:
-    """`transitions` of every chain, each tuning its own step size to the target acceptance; states and step sizes.
+    """`transitions` of every chain, each tuning its own step size to the target acceptance; states
+    and step sizes.
 
-    Dual averaging of log eps (Nesterov 2009; Hoffman & Gelman 2014, section 3.2), drawn towards eps = 1 at first. Half way
-    it is restarted, drawn towards the step size found: the fall from the initial state into the bulk leaves no trace.
+    Dual averaging of log eps (Nesterov 2009; Hoffman & Gelman 2014, section 3.2), drawn towards eps
+    = 1 at first. Half way it is restarted, drawn towards the step size found: the fall from the
+    initial state into the bulk leaves no trace.
     """
-    # Stan's gamma = 0.05 and its pull towards ten times the first step make log eps swing widely: chains are thrown over
-    # barriers, and the average falls short (acceptance 0.90 for 0.80 in 1000 dimensions after 300 transitions; now 0.82).
+    # Stan's gamma = 0.05 and its pull towards ten times the first step make log eps swing widely:
+    # chains are thrown over barriers, and the average falls short (acceptance 0.90 for 0.80 in 1000
+    # dimensions after 300 transitions; now 0.82).
     initialise, update, average = dual_averaging_adaptation(TARGET_ACCEPTANCE[method], gamma=0.2)
 
     def one(key, state):
@@ -63,7 +68,9 @@ def adapt(
             state, averaging = carry
             index, key = inputs
             restarted = initialise(average(averaging) / 10)
-            averaging = jax.tree.map(partial(jnp.where, index == transitions // 2), restarted, averaging)
+            averaging = jax.tree.map(
+                partial(jnp.where, index == transitions // 2), restarted, averaging
+            )
             step_size = jnp.exp(averaging.log_step_size)
             state, acceptance = move(method, leapfrog, log_density, key, state, step_size)
             return (state, update(averaging, acceptance)), None
@@ -97,7 +104,9 @@ def record(
     draws: int,
     thin: int,
 ) -> tuple[Any, Traces]:
-    """`draws` records of every chain, one after each `thin` transitions at fixed step size; last states and record."""
+    """`draws` records of every chain, one after each `thin` transitions at fixed step size; last
+    states and record.
+    """
 
     def one(key, state, step_size):
         def transition(state, key):
@@ -108,13 +117,19 @@ def record(
             ratio = virial(state.position, state.logdensity_grad)
             return state, (observe(state.position), state.logdensity, ratio, jnp.mean(acceptance))
 
-        state, (observables, density, ratio, acceptance) = jax.lax.scan(body, state, jax.random.split(key, draws))
+        state, (observables, density, ratio, acceptance) = jax.lax.scan(
+            body, state, jax.random.split(key, draws)
+        )
         return state, Traces(observables, density, ratio, jnp.mean(acceptance))
 
     return jax.vmap(one)(keys, states, step_sizes)
 
 
 def virial(position: PyTree, log_density_gradient: PyTree) -> Float[Array, ""]:
-    """(u . grad U)/(number of parameters). Integration by parts: its equilibrium average is 1 for every potential."""
-    products = jax.tree.map(lambda u, gradient: -jnp.sum(u * gradient), position, log_density_gradient)
+    """(u . grad U)/(number of parameters). Integration by parts: its equilibrium average is 1 for
+    every potential.
+    """
+    products = jax.tree.map(
+        lambda u, gradient: -jnp.sum(u * gradient), position, log_density_gradient
+    )
     return sum(jax.tree.leaves(products)) / sum(leaf.size for leaf in jax.tree.leaves(position))

@@ -1,6 +1,7 @@
 """What sampling refuses: each check names the argument, its value and what is allowed.
 
-Values that are traced (a run inside `jax.vmap` or `jax.jit`) cannot be looked at and pass; shapes are checked always.
+Values that are traced (a run inside `jax.vmap` or `jax.jit`) cannot be looked at and pass; shapes
+are checked always.
 """
 
 from collections.abc import Callable
@@ -21,28 +22,36 @@ def checked_positions(initial: Any, chains: int | None, key: PRNGKeyArray) -> tu
     if chains is not None:
         check_integer("chains", chains, 1)
         if not callable(initial):
-            raise ValueError(f"chains = {chains}: must be left out unless initial is a function key -> position")
+            raise ValueError(
+                f"chains = {chains}: must be left out unless initial is a function key -> position"
+            )
         initial = jax.vmap(initial)(jax.random.split(key, chains))
     leaves = jax.tree_util.tree_leaves_with_path(initial)
     if not leaves:
         raise ValueError(f"initial = {initial!r}: must hold arrays with a leading chain axis")
     for path, leaf in leaves:
         name = f"initial{jax.tree_util.keystr(path)}"
-        if not isinstance(leaf, jax.Array | np.ndarray) or not jnp.issubdtype(leaf.dtype, jnp.floating):
+        if not isinstance(leaf, jax.Array | np.ndarray) or not jnp.issubdtype(
+            leaf.dtype, jnp.floating
+        ):
             hint = " (a function of the key needs chains=)" if callable(leaf) else ""
             raise ValueError(f"{name} = {leaf!r}: must be an array of real numbers{hint}")
         if leaf.ndim == 0:
             raise ValueError(f"{name} = {leaf}: must have a leading chain axis")
     sizes = {jax.tree_util.keystr(path): leaf.shape[0] for path, leaf in leaves}
     if len(set(sizes.values())) > 1 or 0 in sizes.values():
-        raise ValueError(f"initial has chain axes of sizes {sizes}: must all have the same positive size")
+        raise ValueError(
+            f"initial has chain axes of sizes {sizes}: must all have the same positive size"
+        )
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, float), initial), leaves[0][1].shape[0]
 
 
 def checked_step_sizes(step_size: Any, chains: int) -> Float[Array, "chain"]:
     """One positive step size per chain."""
     if jnp.shape(step_size) not in ((), (chains,)):
-        raise ValueError(f"step_size has shape {jnp.shape(step_size)}: must be one number, or one for each of {chains} chains")
+        raise ValueError(
+            f"step_size has shape {jnp.shape(step_size)}: must be one number, or one for each of {chains} chains"
+        )
     if not _all_positive(step_size):
         raise ValueError(f"step_size = {step_size}: must be positive and finite")
     return jnp.broadcast_to(jnp.asarray(step_size, float), (chains,))
@@ -54,11 +63,17 @@ def checked_scale(scale: PyTree, position: PyTree) -> PyTree:
     given = jax.tree_util.tree_leaves_with_path(scale)
     if [path for path, _ in given] != [path for path, _ in leaves]:
         names = [jax.tree_util.keystr(path) for path, _ in leaves]
-        raise ValueError(f"scale = {scale!r}: must be a pytree like one position, with entries {names}")
+        raise ValueError(
+            f"scale = {scale!r}: must be a pytree like one position, with entries {names}"
+        )
     for (path, widths), (_, leaf) in zip(given, leaves):
         name, shape = f"scale{jax.tree_util.keystr(path)}", jnp.shape(widths)
-        if len(shape) > leaf.ndim or any(own not in (1, size) for own, size in zip(shape[::-1], leaf.shape[::-1])):
-            raise ValueError(f"{name} has shape {shape}: must broadcast against that of one position, {leaf.shape}")
+        if len(shape) > leaf.ndim or any(
+            own not in (1, size) for own, size in zip(shape[::-1], leaf.shape[::-1])
+        ):
+            raise ValueError(
+                f"{name} has shape {shape}: must broadcast against that of one position, {leaf.shape}"
+            )
         if not _all_positive(widths):
             raise ValueError(f"{name} = {widths}: must be positive and finite")
     return jax.tree.map(lambda widths: jnp.asarray(widths, float), scale)
@@ -70,8 +85,12 @@ def _all_positive(values: Any) -> bool:
     return bool(np.all((np.asarray(values) > 0) & np.isfinite(values)))
 
 
-def check_functions(log_density: LogDensity, observe: Callable[[PyTree], PyTree], position: PyTree) -> None:
-    """A log density that is one real number, and observables that are real, integer or boolean arrays."""
+def check_functions(
+    log_density: LogDensity, observe: Callable[[PyTree], PyTree], position: PyTree
+) -> None:
+    """A log density that is one real number, and observables that are real, integer or boolean
+    arrays.
+    """
     density = eqx.filter_eval_shape(log_density, position)
     if getattr(density, "shape", None) != () or not jnp.issubdtype(density.dtype, jnp.floating):
         raise ValueError(f"log_density returns {density}: must be one real number")
@@ -79,7 +98,9 @@ def check_functions(log_density: LogDensity, observe: Callable[[PyTree], PyTree]
         kind = getattr(leaf, "dtype", None)
         if kind is None or not jnp.isdtype(kind, ("bool", "integral", "real floating")):
             name = f"observe(...){jax.tree_util.keystr(path)}"
-            raise ValueError(f"{name} = {leaf}: must be an array of real numbers, integers or booleans")
+            raise ValueError(
+                f"{name} = {leaf}: must be an array of real numbers, integers or booleans"
+            )
 
 
 def check_finite(log_densities: Float[Array, "chain"], gradients: PyTree) -> None:

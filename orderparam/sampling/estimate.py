@@ -1,4 +1,6 @@
-"""The equilibrium average of an observable measured along Markov chains, with its error bar and health checks."""
+"""The equilibrium average of an observable measured along Markov chains, with its error bar and
+health checks.
+"""
 
 import math
 from collections.abc import Callable
@@ -13,8 +15,9 @@ from jaxtyping import Array, Bool, Float, Num
 
 from orderparam.core.text import with_error
 
-# R-hat of chains in equilibrium lies above 1 by about 1/(effective samples per chain): the two limits fit together for four
-# chains. Vehtari et al. 2021 advise 1.01 and 400; compare `r_hat` and `effective_samples` with those when runs are long.
+# R-hat of chains in equilibrium lies above 1 by about 1/(effective samples per chain): the two
+# limits fit together for four chains. Vehtari et al. 2021 advise 1.01 and 400; compare `r_hat` and
+# `effective_samples` with those when runs are long.
 R_HAT_LIMIT = 1.05
 EFFECTIVE_SAMPLES = 100.0
 
@@ -26,9 +29,12 @@ class Estimate(eqx.Module):
     standard_error:    Monte Carlo standard error of the mean, (standard deviation)/sqrt(effective sample size), the latter
                        from the autocorrelation of the values themselves.
     r_hat:             rank-normalised split R-hat, the larger of bulk and folded (Vehtari, Gelman, Simpson, Carpenter,
-                       Bürkner 2021, section 4): 1 when all chains, and both halves of each, look alike.
-    effective_samples: bulk effective sample size over all chains (same paper, section 4). It may exceed the number of
-                       draws where successive draws are anticorrelated, as in Hamiltonian Monte Carlo.
+                       Bürkner 2021, section 4): 1 when all chains, and both halves of each, look
+                       alike.
+    effective_samples: bulk effective sample size over all chains (same paper, section 4). It may
+    exceed the number of
+                       draws where successive draws are anticorrelated, as in Hamiltonian Monte
+                       Carlo.
     constant:          the observable has one and the same value in every draw; then `standard_error` and
                        `effective_samples` are 0 and `r_hat` is nan.
     """
@@ -45,11 +51,15 @@ class Estimate(eqx.Module):
         return (self.r_hat < R_HAT_LIMIT) & (self.effective_samples >= EFFECTIVE_SAMPLES)
 
     def __repr__(self) -> str:
-        if isinstance(self.mean, jax.core.Tracer) or not isinstance(self.mean, jax.Array | np.ndarray):
+        if isinstance(self.mean, jax.core.Tracer) or not isinstance(
+            self.mean, jax.Array | np.ndarray
+        ):
             return f"Estimate({self.mean})"
         if self.mean.ndim == 0:
             value = with_error(float(self.mean), float(self.standard_error))
-            return f"{value} [R-hat {float(self.r_hat):.2f}, ESS {float(self.effective_samples):.0f}]"
+            return (
+                f"{value} [R-hat {float(self.r_hat):.2f}, ESS {float(self.effective_samples):.0f}]"
+            )
         worst, least = _of_defined(np.max, self.r_hat), _of_defined(np.min, self.effective_samples)
         return f"array {self.mean.shape} [R-hat up to {worst:.2f}, ESS from {least:.0f}]"
 
@@ -61,16 +71,22 @@ def _of_defined(extreme: Callable[[Any], Any], values: Array) -> float:
     return float(extreme(array)) if array.size else math.nan
 
 
-def estimate(values: Num[Array, "chain draw *shape"] | Bool[Array, "chain draw *shape"]) -> Estimate:
-    """Average, error bar, R-hat and effective sample size of recorded values of shape (chain, draw, ...).
+def estimate(
+    values: Num[Array, "chain draw *shape"] | Bool[Array, "chain draw *shape"],
+) -> Estimate:
+    """Average, error bar, R-hat and effective sample size of recorded values of shape (chain, draw,
+    ...).
 
-    Chains that started from different states may be judged together (do they agree?) or apart, `estimate(values[:4])`.
-    A single chain is judged by its two halves, and cannot know of a mode that it never visited. Pure; vmappable.
+    Chains that started from different states may be judged together (do they agree?) or apart,
+    `estimate(values[:4])`. A single chain is judged by its two halves, and cannot know of a mode
+    that it never visited. Pure; vmappable.
 
     Raises `ValueError` for fewer than 4 draws per chain.
     """
     if jnp.ndim(values) < 2 or jnp.shape(values)[1] < 4:
-        raise ValueError(f"values has shape {jnp.shape(values)}: must be (chain, draw, ...), at least 4 draws per chain")
+        raise ValueError(
+            f"values has shape {jnp.shape(values)}: must be (chain, draw, ...), at least 4 draws per chain"
+        )
     chains, draws, *shape = jnp.shape(values)
     flat = _estimate(jnp.asarray(values, float).reshape(chains, draws, -1))
     return jax.tree.map(lambda part: part.reshape(shape), flat)

@@ -1,4 +1,6 @@
-"""Errors of derived quantities of correlated series: the scatter when one block is left out (Quenouille 1956)."""
+"""Errors of derived quantities of correlated series: the scatter when one block is left out
+(Quenouille 1956).
+"""
 
 from collections.abc import Callable
 
@@ -10,7 +12,8 @@ BLOCKS = 8  # of a replica
 
 
 def jackknife(
-    function: Callable[[Float[Array, "moment"]], Float[Array, "observable"]], blocks: Float[Array, "block moment"]
+    function: Callable[[Float[Array, "moment"]], Float[Array, "observable"]],
+    blocks: Float[Array, "block moment"],
 ) -> tuple[Float[Array, "observable"], Float[Array, "observable"]]:
     """function(mean over blocks) without its bias of order 1/blocks, and its standard error."""
     count = blocks.shape[0]
@@ -21,7 +24,8 @@ def jackknife(
 
 
 def blocked_jackknife(
-    function: Callable[[Float[Array, "moment"]], Float[Array, "observable"]], moments: Float[Array, "replica sweep moment"]
+    function: Callable[[Float[Array, "moment"]], Float[Array, "observable"]],
+    moments: Float[Array, "replica sweep moment"],
 ) -> tuple[Float[Array, "observable"], Float[Array, "observable"]]:
     """`jackknife` over 8 blocks of every replica."""
     replicas, sweeps, kinds = moments.shape

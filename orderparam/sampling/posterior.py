@@ -46,51 +46,63 @@ def sample(
     trajectory: float | None = None,
     scale: PyTree | None = None,
 ) -> Samples:
-    """Draw from p(u) ∝ exp(log_density(u)) with independent Markov chains, and say how far to trust the averages.
+    """Draw from p(u) ∝ exp(log_density(u)) with independent Markov chains, and say how far to trust
+    the averages.
 
     log_density:    position -> scalar, -U(u). The equilibrium of noisy training with loss L at temperature T and Gaussian
-                    prior: write each weight as theta = (prior standard deviation) * u and give -|u|^2/2 - L/T. The flow
-                    du = -grad U dt + sqrt(2 dt) xi is then d(theta) = -(gamma theta + grad L) ds + sqrt(2T ds) xi, with
-                    gamma = T/(prior variance) and ds = dt (prior variance)/T.
+                    prior: write each weight as theta = (prior standard deviation) * u and give
+                        -|u|^2/2 - L/T. The flow du = -grad U dt + sqrt(2 dt) xi is then d(theta) =
+                        -(gamma theta + grad L) ds + sqrt(2T ds) xi, with gamma = T/(prior variance)
+                        and ds = dt (prior variance)/T.
     initial:        positions, each array with a leading chain axis; or, with `chains`, a function key -> position. Chains
-                    may start from different states (prior draws, the teacher): R-hat over all of them tells whether
-                    the start is forgotten, `estimate(values[:4])` averages some of them.
+                    may start from different states (prior draws, the teacher): R-hat over all of
+                    them tells whether the start is forgotten, `estimate(values[:4])` averages some
+                    of them.
     method:         "hmc", "mala", "nuts" (exact), or "langevin" (every step taken, the discretisation error reported).
     warmup:         transitions before the first draw. In the exact methods each chain tunes its own step size in them,
                     to 80 % acceptance (MALA 57.4 %); it is then frozen.
     samples, thin:  draws recorded per chain, one after each `thin` transitions.
     observe:        position -> array or pytree of arrays (real, integer or boolean), recorded at each draw. Weights are
-                    kept only when asked for, `observe=lambda u: u`. Left out: log density and virial only.
+                    kept only when asked for, `observe=lambda u: u`. Left out: log density and
+                    virial only.
     step_size:      its meaning is told in `orderparam.sampling.transitions`. A number, or one per chain: used as it is.
-                    Left out in Langevin: 0.1/max(1, largest curvature), measured at the start and again after warm-up.
+                    Left out in Langevin: 0.1/max(1, largest curvature), measured at the start and
+                    again after warm-up.
     leapfrog_steps: leapfrog steps of an HMC trajectory, whose step size is drawn anew within +-20 % for each.
     trajectory:     length of an HMC trajectory instead, in units of the parameters (at most 100 steps): leapfrog_steps is then
-                    trajectory/(step size), rounded up. A direction of width s is forgotten at once if it is about pi s/2.
+                    trajectory/(step size), rounded up. A direction of width s is forgotten at once
+                    if it is about pi s/2.
     scale:          pytree of one position with positive numbers or arrays that broadcast against it: the posterior widths
-                    of the parameters. The chains run in u/scale, which amounts to the diagonal mass matrix 1/scale^2.
+                    of the parameters. The chains run in u/scale, which amounts to the diagonal mass
+                    matrix 1/scale^2.
 
-    Settings for posteriors of networks. In unit-prior coordinates the curvatures of U run from about 1 to
-    1 + (largest eigenvalue of the kernel on the training points)/T, which is the tangent kernel when all weights are
-    sampled, the NNGP kernel when only readouts are. The tuned HMC step is of the order of the inverse square root of
-    the largest; a direction held by the prior alone is forgotten in about 1/(step * leapfrog_steps)^2 draws. So: HMC
-    with 10 to 15 leapfrog steps and a warm-up of 150 to 500; at low temperature, where the step comes out below 0.05,
-    more leapfrog steps, or `scale` when the stiff parameters are known (hidden weights behind a large readout). Four
-    chains or more from the prior, and as many from the teacher where phases may coexist; large steps tried in the
-    warm-up can throw a chain out of a metastable phase: give `step_size` to rule that out. Langevin: a warm-up of more
-    than 5 and a run of more than 100 in units of time (number of transitions times dt), `thin` of about 0.2/dt.
+    Settings for posteriors of networks. In unit-prior coordinates the curvatures of U run from
+    about 1 to 1 + (largest eigenvalue of the kernel on the training points)/T, which is the tangent
+    kernel when all weights are sampled, the NNGP kernel when only readouts are. The tuned HMC step
+    is of the order of the inverse square root of the largest; a direction held by the prior alone
+    is forgotten in about 1/(step * leapfrog_steps)^2 draws. So: HMC with 10 to 15 leapfrog steps
+    and a warm-up of 150 to 500; at low temperature, where the step comes out below 0.05, more
+    leapfrog steps, or `scale` when the stiff parameters are known (hidden weights behind a large
+    readout). Four chains or more from the prior, and as many from the teacher where phases may
+    coexist; large steps tried in the warm-up can throw a chain out of a metastable phase: give
+    `step_size` to rule that out. Langevin: a warm-up of more than 5 and a run of more than 100 in
+    units of time (number of transitions times dt), `thin` of about 0.2/dt.
 
-    To go on with a run: `sample(log_density, done.position, key, step_size=done.step_size, warmup=0, ...)`.
+    To go on with a run: `sample(log_density, done.position, key, step_size=done.step_size,
+    warmup=0, ...)`.
 
-    Compiled once for given functions, shapes and lengths; arrays held by a function that is itself a pytree, such as
-    `jax.tree_util.Partial(log_density, data)`, may change without compiling anew. Pure: vmappable over `key` (seeds),
-    positions, `step_size` and such data; under vmap the checks that need values are left out, and an unstable Langevin
-    run shows in `variance_inflation` and `converged`.
+    Compiled once for given functions, shapes and lengths; arrays held by a function that is itself
+    a pytree, such as `jax.tree_util.Partial(log_density, data)`, may change without compiling anew.
+    Pure: vmappable over `key` (seeds), positions, `step_size` and such data; under vmap the checks
+    that need values are left out, and an unstable Langevin run shows in `variance_inflation` and
+    `converged`.
 
-    Raises `ValueError` for an unknown method; lengths that are not integers or too small (samples < 4, thin < 1, warmup < 20
-    where the step size is tuned); a trajectory that is not positive; a step size or a scale that is not positive or does not fit;
-    positions that are not real arrays or differ in their chain axis; a log density that is not a scalar, or not finite (it or
-    its gradient) where a chain starts; observables that are not numbers; a Langevin step >= 2/(largest curvature where a chain
-    starts).
+    Raises `ValueError` for an unknown method; lengths that are not integers or too small (samples <
+    4, thin < 1, warmup < 20 where the step size is tuned); a trajectory that is not positive; a
+    step size or a scale that is not positive or does not fit; positions that are not real arrays or
+    differ in their chain axis; a log density that is not a scalar, or not finite (it or its
+    gradient) where a chain starts; observables that are not numbers; a Langevin step >= 2/(largest
+    curvature where a chain starts).
     """
     if method not in METHODS:
         raise ValueError(f"method = {method!r} does not exist{nearest(str(method), list(METHODS))}")
@@ -101,7 +113,9 @@ def sample(
         raise ValueError(f"trajectory = {trajectory}: must be > 0")
     leapfrog: Leapfrog = leapfrog_steps if trajectory is None else float(trajectory)
     if step_size is None and method != "langevin":
-        check_integer("warmup", warmup, SHORTEST_ADAPTATION, " to tune the step size (or give step_size)")
+        check_integer(
+            "warmup", warmup, SHORTEST_ADAPTATION, " to tune the step size (or give step_size)"
+        )
     else:
         check_integer("warmup", warmup, 0)
 
@@ -109,7 +123,9 @@ def sample(
     positions, count = checked_positions(initial, chains, initial_key)
     given = None if step_size is None else checked_step_sizes(step_size, count)
     observe = _nothing if observe is None else observe
-    one_position = jax.eval_shape(lambda all_of_them: jax.tree.map(lambda x: x[0], all_of_them), positions)
+    one_position = jax.eval_shape(
+        lambda all_of_them: jax.tree.map(lambda x: x[0], all_of_them), positions
+    )
     check_functions(log_density, observe, one_position)
     if scale is not None:
         scale = checked_scale(scale, one_position)
@@ -121,7 +137,9 @@ def sample(
     warmup_keys, draw_keys = jax.random.split(warmup_key, count), jax.random.split(draw_key, count)
 
     def curvatures(states: Any) -> Float[Array, "chain"]:
-        return _largest_curvatures(log_density, states.position, jax.random.split(curvature_key, count))
+        return _largest_curvatures(
+            log_density, states.position, jax.random.split(curvature_key, count)
+        )
 
     def burned_in(states: Any, step_sizes: Float[Array, "chain"]) -> Any:
         if warmup == 0:
@@ -141,7 +159,9 @@ def sample(
         step_sizes = given
         states = burned_in(states, step_sizes)
 
-    states, kept = record(method, leapfrog, log_density, observe, draw_keys, states, step_sizes, samples, thin)
+    states, kept = record(
+        method, leapfrog, log_density, observe, draw_keys, states, step_sizes, samples, thin
+    )
 
     biased = method == "langevin"
     inflation = variance_inflation(step_sizes, curvatures(states)) if biased else jnp.ones(count)
@@ -154,14 +174,18 @@ def sample(
         acceptance_rate=kept.acceptance_rate,
         step_size=step_sizes,
         variance_inflation=inflation,
-        position=states.position if scale is None else jax.tree.map(jnp.multiply, states.position, scale),
+        position=states.position
+        if scale is None
+        else jax.tree.map(jnp.multiply, states.position, scale),
         converged=healthy & jnp.all(jnp.isfinite(inflation)),
         method=method,
     )
 
 
 class _Rescaled(eqx.Module):
-    """A function of the parameters u, taken as one of u/scale. A pytree, so that a new scale compiles nothing anew."""
+    """A function of the parameters u, taken as one of u/scale. A pytree, so that a new scale
+    compiles nothing anew.
+    """
 
     function: Callable[[PyTree], PyTree]
     scale: PyTree
@@ -175,25 +199,37 @@ def _nothing(position: PyTree) -> dict[str, Array]:
 
 
 @eqx.filter_jit
-def _largest_curvatures(log_density: LogDensity, positions: PyTree, keys: Array) -> Float[Array, "chain"]:
-    return jax.vmap(lambda position, key: largest_curvature(log_density, position, key))(positions, keys)
+def _largest_curvatures(
+    log_density: LogDensity, positions: PyTree, keys: Array
+) -> Float[Array, "chain"]:
+    return jax.vmap(lambda position, key: largest_curvature(log_density, position, key))(
+        positions, keys
+    )
 
 
 def _langevin_step(curvatures: Float[Array, "chain"]) -> Float[Array, "chain"]:
-    """dt = 0.1/A: 1/(1 - dt A/2) is 1.05. A is at least 1, the curvature of the prior, where U is concave (a barrier)."""
+    """dt = 0.1/A: 1/(1 - dt A/2) is 1.05. A is at least 1, the curvature of the prior, where U is
+    concave (a barrier).
+    """
     return 0.1 / jnp.maximum(curvatures, 1.0)
 
 
-def _estimates(observables: PyTree, log_density: Float[Array, "chain draw"]) -> tuple[PyTree, Bool[Array, ""]]:
-    """An `Estimate` for each observable, and whether all of them and the log density are reliable."""
+def _estimates(
+    observables: PyTree, log_density: Float[Array, "chain draw"]
+) -> tuple[PyTree, Bool[Array, ""]]:
+    """An `Estimate` for each observable, and whether all of them and the log density are
+    reliable."""
     leaves, structure = jax.tree_util.tree_flatten(observables)
     columns = [leaf.reshape(*log_density.shape, -1) for leaf in (log_density, *leaves)]
     joint = estimate(jnp.concatenate(columns, axis=-1))  # one compiled program, whatever the pytree
     edges = np.cumsum([column.shape[-1] for column in columns])
     found = [
-        jax.tree.map(lambda part, a=start, b=stop, shape=leaf.shape[2:]: part[a:b].reshape(shape), joint)
+        jax.tree.map(
+            lambda part, a=start, b=stop, shape=leaf.shape[2:]: part[a:b].reshape(shape), joint
+        )
         for leaf, start, stop in zip(leaves, edges[:-1], edges[1:])
     ]
-    # A constant observable has nothing to compare; but a constant log density is a chain that never moved.
+    # A constant observable has nothing to compare; but a constant log density is a chain that never
+    # moved.
     ignored = joint.constant.at[0].set(False)
     return jax.tree_util.tree_unflatten(structure, found), jnp.all(joint.reliable | ignored)

@@ -1,4 +1,6 @@
-"""Running a stochastic process over a long logarithmic grid of times without ever keeping its trajectory."""
+"""Running a stochastic process over a long logarithmic grid of times without ever keeping its
+trajectory.
+"""
 
 from collections.abc import Callable
 
@@ -17,8 +19,8 @@ def record(
 ) -> PyTree[Array]:
     """observe(state) after each of the increasing numbers of `steps`, stacked.
 
-    advance(state, key, count) takes the first `count` of at most `block` steps. Keys are folded in with the block's
-    number, so that memory is that of one block whatever the length of the run.
+    advance(state, key, count) takes the first `count` of at most `block` steps. Keys are folded in
+    with the block's number, so that memory is that of one block whatever the length of the run.
     """
 
     def segment(carry: tuple, count: Array) -> tuple:
@@ -35,9 +37,14 @@ def record(
 
 
 def geometric_steps(
-    first: Float[Array, ""] | float, last: Float[Array, ""] | float, records: int, per_time: Float[Array, ""] | float
+    first: Float[Array, ""] | float,
+    last: Float[Array, ""] | float,
+    records: int,
+    per_time: Float[Array, ""] | float,
 ) -> Float[Array, "record"]:
-    """Whole numbers of steps, `per_time` of them a unit of time, at times evenly spaced in their logarithm from `first` to
-    `last`."""
-    logs = jnp.linspace(jnp.log(jnp.asarray(first, jnp.float64)), jnp.log(jnp.asarray(last, jnp.float64)), records)
+    """Whole numbers of steps, `per_time` of them a unit of time, at times evenly spaced in their
+    logarithm from `first` to `last`."""
+    logs = jnp.linspace(
+        jnp.log(jnp.asarray(first, jnp.float64)), jnp.log(jnp.asarray(last, jnp.float64)), records
+    )
     return jnp.round(jnp.exp(logs) * per_time)

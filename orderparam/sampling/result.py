@@ -9,8 +9,9 @@ from orderparam.sampling.samples import Samples
 
 
 class FromChains(Result):
-    """acceptance_rate: mean over the chains. r_hat, effective_samples: the worst over the observables that a result names.
-    converged: R-hat < 1.05 and at least 100 effective samples of all of them."""
+    """acceptance_rate: mean over the chains. r_hat, effective_samples: the worst over the
+    observables that a result names. converged: R-hat < 1.05 and at least 100 effective samples of
+    all of them."""
 
     acceptance_rate: Float[Array, ""]
     r_hat: Float[Array, ""]

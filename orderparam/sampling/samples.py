@@ -1,4 +1,6 @@
-"""What comes back from sampling a posterior: recorded observables, their averages, and every sign of ill health."""
+"""What comes back from sampling a posterior: recorded observables, their averages, and every sign
+of ill health.
+"""
 
 import equinox as eqx
 import jax
@@ -16,14 +18,15 @@ class Samples(eqx.Module):
     estimates:          the same pytree with an `Estimate` in place of each array.
     log_density:        -U at each draw.
     virial:             (u . grad U)/(number of parameters) at each draw. Its equilibrium average is 1 whatever U is. In
-                        an unadjusted Langevin run it is 1 + (dt/2) <|grad U|^2>/(number of parameters), for a quadratic
-                        U the mean inflation of the variances over modes (derived for this package, not in the cited
-                        papers).
+                        an unadjusted Langevin run it is 1 + (dt/2) <|grad U|^2>/(number of
+                        parameters), for a quadratic U the mean inflation of the variances over
+                        modes (derived for this package, not in the cited papers).
     acceptance_rate:    mean acceptance probability of each chain after warm-up (1 for Langevin).
     step_size:          step size of each chain after warm-up, in units of `scale`.
     variance_inflation: the discretisation error of a Langevin run: 1/(1 - dt A/2) with A the largest curvature where the
-                        chain ended. For quadratic U the exact factor for the stiffest mode, and a bound for all others.
-                        Infinite when the step size is unstable there; 1 for the exact methods.
+                        chain ended. For quadratic U the exact factor for the stiffest mode, and a
+                        bound for all others. Infinite when the step size is unstable there; 1 for
+                        the exact methods.
     position:           last positions, leading axis (chain), from which the run can go on.
     converged:          the log density, and every observable that is not constant, has R-hat < 1.05 and at least 100
                         effective samples; and the step size is stable.
@@ -62,7 +65,9 @@ class Samples(eqx.Module):
         return self._of_each("effective_samples")
 
     def _of_each(self, field: str) -> PyTree:
-        return jax.tree.map(lambda found: getattr(found, field), self.estimates, is_leaf=_is_estimate)
+        return jax.tree.map(
+            lambda found: getattr(found, field), self.estimates, is_leaf=_is_estimate
+        )
 
     def __repr__(self) -> str:
         if isinstance(self.converged, jax.core.Tracer) or np.ndim(self.converged) != 0:
@@ -75,13 +80,22 @@ class Samples(eqx.Module):
             "converged" if self.converged else "NOT converged",
         ]
         if self.method == "langevin":
-            head.append(f"variances inflated by up to {float(self.variance_inflation.max()) - 1:.1%}")
+            head.append(
+                f"variances inflated by up to {float(self.variance_inflation.max()) - 1:.1%}"
+            )
         built_in = estimate(jnp.stack([self.log_density, self.virial], axis=-1))
-        rows = {name: jax.tree.map(lambda x, i=i: x[i], built_in) for i, name in enumerate(("log density", "virial"))}
-        for path, found in jax.tree_util.tree_leaves_with_path(self.estimates, is_leaf=_is_estimate):
+        rows = {
+            name: jax.tree.map(lambda x, i=i: x[i], built_in)
+            for i, name in enumerate(("log density", "virial"))
+        }
+        for path, found in jax.tree_util.tree_leaves_with_path(
+            self.estimates, is_leaf=_is_estimate
+        ):
             rows[jax.tree_util.keystr(path, simple=True, separator=".") or "observable"] = found
         width = max(len(name) for name in rows)
-        return "\n".join([", ".join(head), *(f"  {name:<{width}}  {found}" for name, found in rows.items())])
+        return "\n".join(
+            [", ".join(head), *(f"  {name:<{width}}  {found}" for name, found in rows.items())]
+        )
 
 
 def _is_estimate(node: object) -> bool:

@@ -5,7 +5,8 @@ The step size means, with U = -log p (the temperature is inside U),
     langevin, mala   dt  of  u' = u - dt grad U(u) + sqrt(2 dt) xi
     hmc, nuts        eps of the leapfrog steps of  du/ds = v, dv/ds = -grad U(u), unit mass
 
-`langevin` takes every step, at the price of a bias of order dt; the others accept or reject, and have none.
+`langevin` takes every step, at the price of a bias of order dt; the others accept or reject, and
+have none.
 """
 
 from collections.abc import Callable
@@ -19,21 +20,31 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 METHODS = ("hmc", "mala", "nuts", "langevin")
 
-# Acceptance with the least cost per independent draw in high dimension: 0.574 for MALA (Roberts & Rosenthal 1998), at least
-# 0.651 for HMC (Beskos et al. 2013), 0.8 in practice for HMC and NUTS (Hoffman & Gelman 2014).
+# Acceptance with the least cost per independent draw in high dimension: 0.574 for MALA (Roberts &
+# Rosenthal 1998), at least 0.651 for HMC (Beskos et al. 2013), 0.8 in practice for HMC and NUTS
+# (Hoffman & Gelman 2014).
 TARGET_ACCEPTANCE = {"hmc": 0.8, "mala": 0.574, "nuts": 0.8}
 
 LEAPFROG_JITTER = 0.2
-MOST_LEAPFROG_STEPS = 100  # where the length of a trajectory is given and the step size happens to be small
+# where the length of a trajectory is given and the step size happens to be small
+MOST_LEAPFROG_STEPS = 100
 
-Leapfrog = int | float  # a number of steps (int), or the length of a trajectory, their number times eps (float)
+# a number of steps (int), or the length of a trajectory, their number times eps (float)
+Leapfrog = int | float
 
 LogDensity = Callable[[PyTree], Float[Array, ""]]
 
 
 def begin(method: str, log_density: LogDensity, position: PyTree) -> Any:
-    """State of a chain at `position`; in every method it has `.position`, `.logdensity` and `.logdensity_grad`."""
-    kind = {"hmc": blackjax.hmc, "mala": blackjax.mala, "nuts": blackjax.nuts, "langevin": blackjax.mala}[method]
+    """State of a chain at `position`; in every method it has `.position`, `.logdensity` and
+    `.logdensity_grad`.
+    """
+    kind = {
+        "hmc": blackjax.hmc,
+        "mala": blackjax.mala,
+        "nuts": blackjax.nuts,
+        "langevin": blackjax.mala,
+    }[method]
     return kind.init(position, log_density)
 
 
@@ -60,8 +71,11 @@ def move(
         steps: int | Array = leapfrog
     else:
         steps = jnp.clip(jnp.ceil(leapfrog / step_size), 1, MOST_LEAPFROG_STEPS).astype(int)
-    # Trajectories of one length return a harmonic mode of that period to where it was; so the length is drawn anew.
+    # Trajectories of one length return a harmonic mode of that period to where it was; so the
+    # length is drawn anew.
     jitter_key, key = jax.random.split(key)
-    step_size = step_size * jax.random.uniform(jitter_key, minval=1 - LEAPFROG_JITTER, maxval=1 + LEAPFROG_JITTER)
+    step_size = step_size * jax.random.uniform(
+        jitter_key, minval=1 - LEAPFROG_JITTER, maxval=1 + LEAPFROG_JITTER
+    )
     state, info = blackjax.hmc.build_kernel()(key, state, log_density, step_size, unit_mass, steps)
     return state, info.acceptance_rate

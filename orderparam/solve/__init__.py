@@ -1,4 +1,6 @@
-"""Solvers: roots, fixed points, minima, relaxations and flows. All return value, residual, converged and steps."""
+"""Solvers: roots, fixed points, minima, relaxations and flows. All return value, residual,
+converged and steps.
+"""
 
 from orderparam.core.on_demand import on_demand
 

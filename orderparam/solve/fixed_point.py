@@ -1,4 +1,6 @@
-"""Damped fixed-point iteration, differentiated through the fixed point and not through the iteration."""
+"""Damped fixed-point iteration, differentiated through the fixed point and not through the
+iteration.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,10 +17,15 @@ from orderparam.solve.solved import Solved
 
 
 def _gmres(linear: Callable[[PyTree], PyTree], rhs: PyTree) -> PyTree:
-    """The y with linear(y) = rhs, NaN where it is not found: an error raised here would take a whole batch along."""
+    """The y with linear(y) = rhs, NaN where it is not found: an error raised here would take a
+    whole batch along.
+    """
     operator = lineax.FunctionLinearOperator(linear, jax.eval_shape(lambda: rhs))
     found = lineax.linear_solve(operator, rhs, lineax.GMRES(rtol=1e-12, atol=1e-12), throw=False)
-    return jax.tree.map(lambda leaf: jnp.where(found.result == lineax.RESULTS.successful, leaf, jnp.nan), found.value)
+    return jax.tree.map(
+        lambda leaf: jnp.where(found.result == lineax.RESULTS.successful, leaf, jnp.nan),
+        found.value,
+    )
 
 
 def fixed_point(
@@ -32,27 +39,34 @@ def fixed_point(
 ) -> Solved:
     """y = function(y, args), by y <- damping * y + (1 - damping) * function(y, args).
 
-    residual: the largest entry of |function(y) - y|. Stops when every entry moves by less than tolerance * (1 + |y|). Take
-    logarithms of positive unknowns. Derivatives with respect to `args` follow from the implicit function theorem, by GMRES on
-    products with the Jacobian; NaN where that fails. Never raises: look at `converged`.
+    residual: the largest entry of |function(y) - y|. Stops when every entry moves by less than
+    tolerance * (1 + |y|). Take logarithms of positive unknowns. Derivatives with respect to `args`
+    follow from the implicit function theorem, by GMRES on products with the Jacobian; NaN where
+    that fails. Never raises: look at `converged`.
     """
 
     def damped(y: PyTree, args: PyTree) -> PyTree:
-        return jax.tree.map(lambda old, new: damping * old + (1 - damping) * new, y, function(y, args))
+        return jax.tree.map(
+            lambda old, new: damping * old + (1 - damping) * new, y, function(y, args)
+        )
 
     def change(y: PyTree) -> PyTree:
         return jax.tree.map(lambda new, old: new - old, function(y, args), y)
 
     def solve(_: Callable, first: PyTree) -> tuple[PyTree, tuple]:
         solver = optimistix.FixedPointIteration(rtol=tolerance, atol=tolerance)
-        found = optimistix.fixed_point(damped, solver, first, args, max_steps=max_steps, throw=False)
+        found = optimistix.fixed_point(
+            damped, solver, first, args, max_steps=max_steps, throw=False
+        )
         success, steps = found.result == optimistix.RESULTS.successful, found.stats["num_steps"]
         return found.value, (success.astype(float), steps.astype(float))
 
     def tangent(linear: Callable[[PyTree], PyTree], rhs: PyTree) -> PyTree:
         return lax.custom_linear_solve(linear, rhs, _gmres, _gmres)
 
-    value, (success, steps) = implicit_root(change, jax.tree.map(jnp.asarray, start), solve, tangent)
+    value, (success, steps) = implicit_root(
+        change, jax.tree.map(jnp.asarray, start), solve, tangent
+    )
     changes = jax.tree.map(lambda part: jnp.max(jnp.abs(part)), lax.stop_gradient(change(value)))
     residual = jax.tree.reduce(jnp.maximum, changes)
     return Solved(value, residual, success > 0, steps.astype(int))

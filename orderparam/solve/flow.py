@@ -1,5 +1,5 @@
-"""The flow of a few order parameters in time: adaptive steps with a controlled error, and the times at which something
-happens."""
+"""The flow of a few order parameters in time: adaptive steps with a controlled error, and the times
+at which something happens."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,8 +17,8 @@ _SHARE = 0.1  # of the tolerance: how well the stages of an implicit step are so
 
 
 class Flow(eqx.Module):
-    """The state at the asked times (leading axis `time`), whether the solver got there, and the steps it took. Errors are held
-    to the tolerance step by step: there is no residual to show."""
+    """The state at the asked times (leading axis `time`), whether the solver got there, and the
+    steps it took. Errors are held to the tolerance step by step: there is no residual to show."""
 
     value: PyTree[Float[Array, "time ..."]]
     converged: Bool[Array, ""]
@@ -26,8 +26,8 @@ class Flow(eqx.Module):
 
 
 class Crossing(eqx.Module):
-    """When a condition was met, the state then, |condition| there, whether it was met at all (if not, time is `until`), and the
-    steps taken."""
+    """When a condition was met, the state then, |condition| there, whether it was met at all (if
+    not, time is `until`), and the steps taken."""
 
     time: Float[Array, ""]
     value: PyTree[Float[Array, "..."]]
@@ -37,15 +37,32 @@ class Crossing(eqx.Module):
 
 
 class _Steps(diffrax.PIDController):
-    """Gives up where the next step is too short for the clock: at a singularity, and where the field is no number."""
+    """Gives up where the next step is too short for the clock: at a singularity, and where the
+    field is no number.
+    """
 
     def adapt_step_size(self, *arguments: Any) -> Any:
         kept, begin, end, jumped, state, result = super().adapt_step_size(*arguments)
         stuck = end - begin <= 4 * jnp.finfo(jnp.float64).eps * jnp.abs(end)
-        return kept, begin, end, jumped, state, diffrax.RESULTS.where(stuck, diffrax.RESULTS.dt_min_reached, result)
+        return (
+            kept,
+            begin,
+            end,
+            jumped,
+            state,
+            diffrax.RESULTS.where(stuck, diffrax.RESULTS.dt_min_reached, result),
+        )
 
 
-def _solve(field: VectorField, start: PyTree, begin: Any, end: Any, args: PyTree, rtol: float, **options: Any) -> Any:
+def _solve(
+    field: VectorField,
+    start: PyTree,
+    begin: Any,
+    end: Any,
+    args: PyTree,
+    rtol: float,
+    **options: Any,
+) -> Any:
     return diffrax.diffeqsolve(
         diffrax.ODETerm(lambda _, y, args: field(y, args)),
         options.pop("solver"),
@@ -65,10 +82,12 @@ def _solve(field: VectorField, start: PyTree, begin: Any, end: Any, args: PyTree
 def _implicit(start: PyTree, rtol: float, atol: float) -> diffrax.AbstractSolver:
     """Kvaerno's method of order 5, whose stages are solved to the tolerance of the state.
 
-    Diffrax by itself holds a stage's increment to `rtol` of the increment. Near rest that is below the rounding of the field
-    times the step, Newton's method finds no change for the better, and every long step is refused. Here the measure is the size
-    of the start, and changes that the tolerance does not see are none: what only rounding moves has converged. LU, because for
-    one unknown lineax's own choice takes a slope that is no number for zero, and a stage without one would pass.
+    Diffrax by itself holds a stage's increment to `rtol` of the increment. Near rest that is below
+    the rounding of the field times the step, Newton's method finds no change for the better, and
+    every long step is refused. Here the measure is the size of the start, and changes that the
+    tolerance does not see are none: what only rounding moves has converged. LU, because for one
+    unknown lineax's own choice takes a slope that is no number for zero, and a stage without one
+    would pass.
     """
 
     def size(change: PyTree) -> Float[Array, ""]:
@@ -76,7 +95,9 @@ def _implicit(start: PyTree, rtol: float, atol: float) -> diffrax.AbstractSolver
         return jnp.where(found < _SHARE, 0.0, found)
 
     scale = jax.lax.stop_gradient(optimistix.max_norm(start))
-    stages = diffrax.VeryChord(rtol=rtol, atol=atol + rtol * scale, norm=size, kappa=_SHARE, linear_solver=lineax.LU())
+    stages = diffrax.VeryChord(
+        rtol=rtol, atol=atol + rtol * scale, norm=size, kappa=_SHARE, linear_solver=lineax.LU()
+    )
     return diffrax.Kvaerno5(root_finder=stages)
 
 
@@ -93,9 +114,10 @@ def flow(
 ) -> Flow:
     """dy/dt = field(y, args) from `start` at t = 0, at increasing `times`.
 
-    Explicit 5th-order steps (Tsitouras 2011); `stiff=True` takes implicit ones (Kvaerno 2004), worth their price when
-    the steps are limited by stability: the long tails of relaxation. Works under `vmap` (every lane waits for the
-    slowest) and reverse-mode `grad`. Never raises: look at `converged`.
+    Explicit 5th-order steps (Tsitouras 2011); `stiff=True` takes implicit ones (Kvaerno 2004),
+    worth their price when the steps are limited by stability: the long tails of relaxation. Works
+    under `vmap` (every lane waits for the slowest) and reverse-mode `grad`. Never raises: look at
+    `converged`.
     """
     solution = _solve(
         field,
@@ -107,10 +129,13 @@ def flow(
         atol=atol,
         solver=_implicit(start, rtol, atol) if stiff else diffrax.Tsit5(),
         saveat=diffrax.SaveAt(ts=times),
-        step_ts=times,  # between steps that only stability limits the interpolation is far worse than the steps
+        # between steps that only stability limits the interpolation is far worse than the steps
+        step_ts=times,
         max_steps=max_steps,
     )
-    return Flow(solution.ys, solution.result == diffrax.RESULTS.successful, solution.stats["num_steps"])
+    return Flow(
+        solution.ys, solution.result == diffrax.RESULTS.successful, solution.stats["num_steps"]
+    )
 
 
 def crossing(
@@ -126,10 +151,11 @@ def crossing(
     atol: float = 1e-12,
     max_steps: int = 1_000_000,
 ) -> Crossing:
-    """The first time after `begin` at which condition(t, y, args) passes through zero: upwards for direction 1,
-    downwards for -1.
+    """The first time after `begin` at which condition(t, y, args) passes through zero: upwards for
+    direction 1, downwards for -1.
 
-    `direction` may be traced, so that successive events can be looked for in one `lax.scan`. Works under `vmap`.
+    `direction` may be traced, so that successive events can be looked for in one `lax.scan`. Works
+    under `vmap`.
     """
     solution = _solve(
         field,
@@ -149,4 +175,6 @@ def crossing(
     )
     time, value = solution.ts[-1], jax.tree.map(lambda leaf: leaf[-1], solution.ys)
     met = solution.result == diffrax.RESULTS.event_occurred
-    return Crossing(time, value, jnp.abs(condition(time, value, args)), met, solution.stats["num_steps"])
+    return Crossing(
+        time, value, jnp.abs(condition(time, value, args)), met, solution.stats["num_steps"]
+    )

@@ -1,4 +1,5 @@
-"""Derivatives of the root of an equation from the equation itself, whatever steps found the root."""
+"""Derivatives of the root of an equation from the equation itself, whatever steps found the
+root."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,13 +20,17 @@ def implicit_root(
     solve: Callable[[Callable[[PyTree], PyTree], PyTree], tuple[PyTree, Any]],
     tangent: Callable[[Callable[[PyTree], PyTree], PyTree], PyTree],
 ) -> tuple[PyTree, Any]:
-    """The u with function(u) = 0 and what else `solve(function, start) -> (u, numbers)` tells of it, which has no derivative.
+    """The u with function(u) = 0 and what else `solve(function, start) -> (u, numbers)` tells of
+    it, which has no derivative.
 
-    Derivatives of u, of every order, with respect to whatever `function` closes over follow from the implicit function theorem;
-    `tangent(linear, rhs)` solves linear(x) = rhs with the linearised function: for vectors `dense` or `symmetric`. Works under
-    `vmap`. `numbers` must be floats (a root cannot be differentiated past an integer).
+    Derivatives of u, of every order, with respect to whatever `function` closes over follow from
+    the implicit function theorem; `tangent(linear, rhs)` solves linear(x) = rhs with the linearised
+    function: for vectors `dense` or `symmetric`. Works under `vmap`. `numbers` must be floats (a
+    root cannot be differentiated past an integer).
     """
-    found, numbers = lax.custom_root(function, lax.stop_gradient(start), solve, tangent, has_aux=True)
+    found, numbers = lax.custom_root(
+        function, lax.stop_gradient(start), solve, tangent, has_aux=True
+    )
     return found, lax.stop_gradient(numbers)
 
 
@@ -35,10 +40,14 @@ def dense(linear: Linear, rhs: Vector) -> Vector:
 
 
 def symmetric(linear: Linear, rhs: Vector) -> Vector:
-    """By conjugate gradients on products with a positive definite Jacobian, the Hessian at a minimum. NaN where that fails."""
+    """By conjugate gradients on products with a positive definite Jacobian, the Hessian at a
+    minimum. NaN where that fails.
+    """
 
     def conjugate_gradients(linear: Linear, rhs: Vector) -> Vector:
-        operator = lineax.FunctionLinearOperator(linear, jax.eval_shape(lambda: rhs), lineax.positive_semidefinite_tag)
+        operator = lineax.FunctionLinearOperator(
+            linear, jax.eval_shape(lambda: rhs), lineax.positive_semidefinite_tag
+        )
         found = lineax.linear_solve(operator, rhs, lineax.CG(rtol=1e-12, atol=1e-12), throw=False)
         return jnp.where(found.result == lineax.RESULTS.successful, found.value, jnp.nan)
 

@@ -1,4 +1,5 @@
-"""Minima of a function: of a few unknowns by Newton steps that always go downhill, of many by L-BFGS. Implicit derivatives.
+"""Minima of a function: of a few unknowns by Newton steps that always go downhill, of many by
+L-BFGS. Implicit derivatives.
 
 residual: the largest entry of the gradient.
 """
@@ -17,7 +18,8 @@ from orderparam.solve.solved import Solved
 _TOLERANCE = 1e-11
 _ACCURACY = 1e-8  # what a gradient of order one may be left at by rounding
 _LONGEST = 1.0  # the unknowns are of order one: logarithms of positive quantities, for example
-_ROUNDING = 1e-12  # relative rounding error of the value, by which it may seem to rise next to its minimum
+# relative rounding error of the value, by which it may seem to rise next to its minimum
+_ROUNDING = 1e-12
 
 Local = tuple[Float[Array, ""], Vector, Float[Array, "unknown unknown"]]
 
@@ -25,13 +27,14 @@ Local = tuple[Float[Array, ""], Vector, Float[Array, "unknown unknown"]]
 def newton_minimum(local: Callable[[Vector], Local], start: Vector, max_steps: int = 40) -> Solved:
     """The minimum next to `start` of a function of order one in unknowns of order one.
 
-    local: u -> value, gradient and Hessian; `differentiated(function)` where they are not known in closed form.
-    max_steps: evaluations, those of shortened steps included.
+    local: u -> value, gradient and Hessian; `differentiated(function)` where they are not known in
+    closed form. max_steps: evaluations, those of shortened steps included.
 
-    Newton steps with the absolute values of the Hessian's eigenvalues, at most one long in each unknown, shortened until the
-    value does not rise. Where the value is not a number nothing is accepted, so that barriers of a domain are respected: only the
-    start must lie inside. Derivatives with respect to whatever `local` closes over follow from the implicit function theorem.
-    Works under `vmap`. Never raises: look at `converged`.
+    Newton steps with the absolute values of the Hessian's eigenvalues, at most one long in each
+    unknown, shortened until the value does not rise. Where the value is not a number nothing is
+    accepted, so that barriers of a domain are respected: only the start must lie inside.
+    Derivatives with respect to whatever `local` closes over follow from the implicit function
+    theorem. Works under `vmap`. Never raises: look at `converged`.
     """
 
     def solve(_gradient: Callable, start: Vector) -> tuple[Vector, Array]:
@@ -44,15 +47,32 @@ def newton_minimum(local: Callable[[Vector], Local], start: Vector, max_steps: i
             newton = newton * jnp.minimum(1.0, _LONGEST / jnp.max(jnp.abs(newton)))
             best = jnp.where(accepted, trial, best)
             direction = jnp.where(accepted, newton, direction)
-            scale = jnp.where(accepted, jnp.minimum(1.0, 4 * scale), scale / 4)  # lengths that worked are remembered
+            # lengths that worked are remembered
+            scale = jnp.where(accepted, jnp.minimum(1.0, 4 * scale), scale / 4)
             residual = jnp.where(accepted, jnp.max(jnp.abs(slope)), residual)
-            return best + scale * direction, best, jnp.where(accepted, reached, lowest), direction, scale, residual, count + 1
+            return (
+                best + scale * direction,
+                best,
+                jnp.where(accepted, reached, lowest),
+                direction,
+                scale,
+                residual,
+                count + 1,
+            )
 
         def unfinished(state: tuple) -> Bool[Array, ""]:
             return (state[5] > _TOLERANCE) & (state[6] < max_steps)
 
         infinity = jnp.asarray(jnp.inf)
-        initial = (start, start, infinity, jnp.zeros_like(start), jnp.ones(()), infinity, jnp.asarray(0))
+        initial = (
+            start,
+            start,
+            infinity,
+            jnp.zeros_like(start),
+            jnp.ones(()),
+            infinity,
+            jnp.asarray(0),
+        )
         _, best, *_, residual, count = lax.while_loop(unfinished, step, initial)
         return best, jnp.stack([residual, count.astype(float)])
 
@@ -61,7 +81,8 @@ def newton_minimum(local: Callable[[Vector], Local], start: Vector, max_steps: i
 
 
 def differentiated(function: Callable[[Vector], Float[Array, ""]]) -> Callable[[Vector], Local]:
-    """u -> value, gradient and Hessian of the function, differentiated backward and then forward."""
+    """u -> value, gradient and Hessian of the function, differentiated backward and then
+    forward."""
 
     def gradient(u: Vector) -> tuple[Vector, tuple[Array, Vector]]:
         value, slope = jax.value_and_grad(function)(u)
@@ -75,14 +96,20 @@ def differentiated(function: Callable[[Vector], Float[Array, ""]]) -> Callable[[
 
 
 def lbfgs_minimum(
-    function: Callable[[Vector], Float[Array, ""]], start: Vector, *, tolerance: float = 1e-8, max_steps: int = 600
+    function: Callable[[Vector], Float[Array, ""]],
+    start: Vector,
+    *,
+    tolerance: float = 1e-8,
+    max_steps: int = 600,
 ) -> Solved:
-    """The minimum next to `start` of a function of order one whose unknowns and curvature are of order one.
+    """The minimum next to `start` of a function of order one whose unknowns and curvature are of
+    order one.
 
-    converged: no entry of the gradient exceeds `tolerance`; a tenth of that is aimed at. Optax's line search accepts a step by
-    the gradient where values are equal to rounding; searches by the value alone stop at gradients of 1e-8. Derivatives with
-    respect to whatever `function` closes over follow from the implicit function theorem, by conjugate gradients on products with
-    the Hessian. Works under `vmap`. Never raises.
+    converged: no entry of the gradient exceeds `tolerance`; a tenth of that is aimed at. Optax's
+    line search accepts a step by the gradient where values are equal to rounding; searches by the
+    value alone stop at gradients of 1e-8. Derivatives with respect to whatever `function` closes
+    over follow from the implicit function theorem, by conjugate gradients on products with the
+    Hessian. Works under `vmap`. Never raises.
     """
     gradient = jax.grad(function)
 
@@ -93,8 +120,15 @@ def lbfgs_minimum(
         def step(carry: tuple) -> tuple:
             unknowns, state, count, _ = carry
             reached, slope = value_and_gradient(unknowns, state=state)
-            updates, state = optimiser.update(slope, state, unknowns, value=reached, grad=slope, value_fn=function)
-            return optax.apply_updates(unknowns, updates), state, count + 1, jnp.max(jnp.abs(optax.tree.get(state, "grad")))
+            updates, state = optimiser.update(
+                slope, state, unknowns, value=reached, grad=slope, value_fn=function
+            )
+            return (
+                optax.apply_updates(unknowns, updates),
+                state,
+                count + 1,
+                jnp.max(jnp.abs(optax.tree.get(state, "grad"))),
+            )
 
         def unfinished(carry: tuple) -> Bool[Array, ""]:
             *_, count, size = carry

@@ -1,4 +1,6 @@
-"""Fixed points of a map of a few unknowns that one can afford to differentiate: Newton's method with a safe way out."""
+"""Fixed points of a map of a few unknowns that one can afford to differentiate: Newton's method
+with a safe way out.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,13 +27,15 @@ def newton_fixed_point(
     tolerance: float = 1e-12,
     max_steps: int = 200,
 ) -> Solved:
-    """y = function(y, args). A few damped iterations, y <- damping * y + (1 - damping) * function(y, args), then Newton steps.
+    """y = function(y, args). A few damped iterations, y <- damping * y + (1 - damping) *
+    function(y, args), then Newton steps.
 
-    A Newton step that does not shorten the residual, or leads where the function is not a number, is undone and replaced by a
-    damped iteration. Stops when every entry of |function(y, args) - y|, of which `residual` is the largest, is below
-    tolerance * (1 + |y|). Needs one Jacobian a step: meant for tens of unknowns; `fixed_point` needs none. Derivatives of every
-    order with respect to `args` follow from the implicit function theorem. Works under `vmap` and `jit`. Never raises: look at
-    `converged`.
+    A Newton step that does not shorten the residual, or leads where the function is not a number,
+    is undone and replaced by a damped iteration. Stops when every entry of |function(y, args) - y|,
+    of which `residual` is the largest, is below tolerance * (1 + |y|). Needs one Jacobian a step:
+    meant for tens of unknowns; `fixed_point` needs none. Derivatives of every order with respect to
+    `args` follow from the implicit function theorem. Works under `vmap` and `jit`. Never raises:
+    look at `converged`.
     """
     flat_start, restore = ravel_pytree(start)
 
@@ -45,14 +49,18 @@ def newton_fixed_point(
     def solve(residual: Callable[[Vector], Vector], first: Vector) -> tuple[Vector, Array]:
         def value_and_slopes(y: Vector) -> tuple[Vector, Float[Array, "unknown unknown"]]:
             value, push = jax.linearize(residual, y)
-            return value, lax.map(push, jnp.eye(y.size)).T  # one after another: a function may be large, the unknowns are few
+            # one after another: a function may be large, the unknowns are few
+            return value, lax.map(push, jnp.eye(y.size)).T
 
         def step(state: tuple) -> tuple:
             trial, plain, base, change, reached, count = state
             trial_change, slopes = value_and_slopes(trial)
             trial_reached = size(trial, trial_change)
             accepted = (plain & jnp.isfinite(trial_reached)) | (trial_reached < _ENOUGH * reached)
-            base, change = jnp.where(accepted, trial, base), jnp.where(accepted, trial_change, change)
+            base, change = (
+                jnp.where(accepted, trial, base),
+                jnp.where(accepted, trial_change, change),
+            )
             reached = jnp.where(accepted, trial_reached, reached)
             newton = trial - jnp.linalg.solve(slopes, trial_change)
             use_newton = accepted & (count >= _PLAIN_STEPS)
@@ -67,7 +75,9 @@ def newton_fixed_point(
         _, _, base, change, reached, count = lax.while_loop(unfinished, step, initial)
         return base, jnp.stack([jnp.max(jnp.abs(change)), reached, count.astype(float)])
 
-    found, (residual, reached, steps) = implicit_root(lambda y: flat(y, args) - y, flat_start, solve, dense)
+    found, (residual, reached, steps) = implicit_root(
+        lambda y: flat(y, args) - y, flat_start, solve, dense
+    )
     return Solved(restore(found), residual, reached <= tolerance, steps.astype(int))
 
 
@@ -78,19 +88,22 @@ def largest_fixed_point(
     *,
     max_steps: int = 400,
 ) -> Solved:
-    """The largest y in [0, start] with y = function(y, args), for an increasing function that is concave at and above it, with
-    0 = function(0, args) and function(start, args) <= start: order parameters of ferromagnets.
+    """The largest y in [0, start] with y = function(y, args), for an increasing function that is
+    concave at and above it, with 0 = function(0, args) and function(start, args) <= start: order
+    parameters of ferromagnets.
 
-    Newton steps come down to it monotonically and end where rounding leaves nothing to be gained, also where slope and curvature
-    vanish with the change, at a critical point: y is as exact there as `function` is, which should be so in relative terms at
-    small y. Where the slope of the change is not negative, as it may be where there is no such point above 0, a plain iteration
-    takes the place of Newton's.
-    residual: |function(y) - y|. Derivatives with respect to `args` follow from the implicit function theorem. Never raises: look
-    at `converged`.
+    Newton steps come down to it monotonically and end where rounding leaves nothing to be gained,
+    also where slope and curvature vanish with the change, at a critical point: y is as exact there
+    as `function` is, which should be so in relative terms at small y. Where the slope of the change
+    is not negative, as it may be where there is no such point above 0, a plain iteration takes the
+    place of Newton's. residual: |function(y) - y|. Derivatives with respect to `args` follow from
+    the implicit function theorem. Never raises: look at `converged`.
     """
     eps = jnp.finfo(jnp.float64).eps
 
-    def solve(change: Callable, first: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, "2"]]:
+    def solve(
+        change: Callable, first: Float[Array, ""]
+    ) -> tuple[Float[Array, ""], Float[Array, "2"]]:
         def step(state: tuple) -> tuple:
             y, _, count = state
             down, slope = jax.jvp(change, (y,), (jnp.ones_like(y),))
@@ -103,13 +116,17 @@ def largest_fixed_point(
         def unfinished(state: tuple) -> Bool[Array, ""]:
             return ~state[1] & (state[2] < max_steps)
 
-        y, done, count = lax.while_loop(unfinished, step, (first, jnp.asarray(False), jnp.asarray(0)))
+        y, done, count = lax.while_loop(
+            unfinished, step, (first, jnp.asarray(False), jnp.asarray(0))
+        )
         return y, jnp.stack([done.astype(float), count.astype(float)])
 
     def change(y: Float[Array, ""]) -> Float[Array, ""]:
         return function(y, args) - y
 
     start = jnp.asarray(start, jnp.float64)
-    found, (done, count) = implicit_root(change, start, solve, lambda linear, y: y / linear(jnp.ones_like(y)))
+    found, (done, count) = implicit_root(
+        change, start, solve, lambda linear, y: y / linear(jnp.ones_like(y))
+    )
     residual = jnp.abs(lax.stop_gradient(change(found)))
     return Solved(found, residual, (done > 0) & jnp.isfinite(residual), count.astype(int))

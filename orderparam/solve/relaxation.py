@@ -13,7 +13,8 @@ from orderparam.solve.implicit import dense, implicit_root
 from orderparam.solve.solved import Solved
 
 _LONGER = 2.0  # factor by which the time step grows or shrinks
-_STRAIGHT = 0.5  # the step grows when the field's curvature moves its end by less than this share of its length
+# the step grows when the field's curvature moves its end by less than this share of its length
+_STRAIGHT = 0.5
 _BENT = 1.0  # and is taken back and shortened when it moves the end by more than this
 
 
@@ -26,17 +27,19 @@ def rest_point(
     tolerance: float = 1e-14,
     max_steps: int = 200,
 ) -> Solved:
-    """y with field(y, args) = 0 to which dy/dt = field(y, args) relaxes from `start`; residual: largest entry of |field|.
+    """y with field(y, args) = 0 to which dy/dt = field(y, args) relaxes from `start`; residual:
+    largest entry of |field|.
 
-    Pseudo-transient continuation (Kelley and Keyes 1998): y <- y + (1/dt - J)^-1 field(y), J the Jacobian, dt from `first_step`
-    on as long as the field is straight over a step. It follows the flow, so that it does not lose its way where Newton's method
-    does, along directions with next to no slope, and ends as Newton's method. Where the flow is at time t start with
-    first_step = t: what relaxes algebraically changes at the rate 1/t. From close to a saddle it goes to the saddle, which the
-    flow would leave: look at the eigenvalues of J.
+    Pseudo-transient continuation (Kelley and Keyes 1998): y <- y + (1/dt - J)^-1 field(y), J the
+    Jacobian, dt from `first_step` on as long as the field is straight over a step. It follows the
+    flow, so that it does not lose its way where Newton's method does, along directions with next to
+    no slope, and ends as Newton's method. Where the flow is at time t start with first_step = t:
+    what relaxes algebraically changes at the rate 1/t. From close to a saddle it goes to the
+    saddle, which the flow would leave: look at the eigenvalues of J.
 
-    Stops when no entry of |field| exceeds `tolerance`. One Jacobian a step: for tens of unknowns. Derivatives with respect to
-    `args` follow from the implicit function theorem, at a rest point that is isolated. Works under `vmap` and `jit`. Never
-    raises: look at `converged`.
+    Stops when no entry of |field| exceeds `tolerance`. One Jacobian a step: for tens of unknowns.
+    Derivatives with respect to `args` follow from the implicit function theorem, at a rest point
+    that is isolated. Works under `vmap` and `jit`. Never raises: look at `converged`.
     """
     flat_start, restore = ravel_pytree(start)
 
@@ -52,7 +55,12 @@ def rest_point(
             bend = jnp.max(jnp.abs(change - dt * trial_speed)) / jnp.max(jnp.abs(change))
             accepted = bend <= _BENT  # not where anything is not a number
             dt = jnp.where(bend <= _STRAIGHT, _LONGER * dt, jnp.where(accepted, dt, dt / _LONGER))
-            return jnp.where(accepted, trial, y), jnp.where(accepted, trial_speed, speed), dt, count + 1
+            return (
+                jnp.where(accepted, trial, y),
+                jnp.where(accepted, trial_speed, speed),
+                dt,
+                count + 1,
+            )
 
         def unfinished(state: tuple) -> Bool[Array, ""]:
             return (jnp.max(jnp.abs(state[1])) > tolerance) & (state[3] < max_steps)

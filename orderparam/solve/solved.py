@@ -5,8 +5,8 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 
 class Solved(eqx.Module):
-    """What was found, what is left of the equation there (each solver says how that is measured), whether it is small enough,
-    and the number of steps taken."""
+    """What was found, what is left of the equation there (each solver says how that is measured),
+    whether it is small enough, and the number of steps taken."""
 
     value: PyTree[Float[Array, "..."]]
     residual: Float[Array, ""]

@@ -1,4 +1,6 @@
-"""The physics, one room per system: model (parameters), theory, experiment, studies. Rooms never import one another."""
+"""The physics, one room per system: model (parameters), theory, experiment, studies. Rooms never
+import one another.
+"""
 
 from orderparam.core.on_demand import on_demand
 

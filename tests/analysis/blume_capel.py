@@ -1,7 +1,9 @@
-"""The Blume-Capel model in mean field: a magnet of spins -1, 0, 1, whose transitions turn from continuous to first order.
+"""The Blume-Capel model in mean field: a magnet of spins -1, 0, 1, whose transitions turn from
+continuous to first order.
 
-m = 2 sinh(m/T) / (exp(D/T) + 2 cosh(m/T)), free energy m^2/2 - T ln(1 + 2 exp(-D/T) cosh(m/T)). Continuous at
-D = T ln(2 (1 - T)/T) down to the tricritical point T = 1/3, D = (2/3) ln 2 (Blume, Emery, Griffiths 1971).
+m = 2 sinh(m/T) / (exp(D/T) + 2 cosh(m/T)), free energy m^2/2 - T ln(1 + 2 exp(-D/T) cosh(m/T)).
+Continuous at D = T ln(2 (1 - T)/T) down to the tricritical point T = 1/3, D = (2/3) ln 2 (Blume,
+Emery, Griffiths 1971).
 """
 
 from typing import Literal
@@ -44,16 +46,19 @@ def _slope(system, m):
 
 def _free_energy(system, m):
     x = (m + system.field) / system.temperature
-    return m**2 / 2 - system.temperature * jnp.log(1 + 2 * jnp.exp(-system.anisotropy / system.temperature) * jnp.cosh(x))
+    return m**2 / 2 - system.temperature * jnp.log(
+        1 + 2 * jnp.exp(-system.anisotropy / system.temperature) * jnp.cosh(x)
+    )
 
 
 @op.theory
 def state(system: Magnet, *, branch: Literal["ordered", "disordered"] = "ordered") -> State:
-    """The solution with the largest magnetisation, or none: the zero of the slope that comes first from above, by bisection in
-    that interval of a grid in which the slope changes sign."""
+    """The solution with the largest magnetisation, or none: the zero of the slope that comes first
+    from above, by bisection in that interval of a grid in which the slope changes sign."""
     if branch == "disordered":
         return State(jnp.zeros(()), _free_energy(system, 0.0), jnp.asarray(True))
-    # Finer towards 0, where the magnetisation vanishes as a square root; slope / m does not vanish there.
+    # Finer towards 0, where the magnetisation vanishes as a square root; slope / m does not vanish
+    # there.
     grid = jnp.linspace(1.0, 0.0, 1001)[:-1] ** 2
     ratio = jax.vmap(lambda m: _slope(system, m) / m)(grid)
     below = ratio < 0
@@ -75,12 +80,16 @@ def state(system: Magnet, *, branch: Literal["ordered", "disordered"] = "ordered
 def stable(system: Magnet) -> Stable:
     """In a field too."""
     ordered = state(system, branch="ordered")
-    return Stable(jnp.where(ordered.free_energy < _free_energy(system, 0.0), ordered.magnetisation, 0.0))
+    return Stable(
+        jnp.where(ordered.free_energy < _free_energy(system, 0.0), ordered.magnetisation, 0.0)
+    )
 
 
 @op.theory
 def in_a_field(system: Magnet) -> Stable:
-    """The magnetisation in a field of any sign, no spins 0 (Curie-Weiss): m = tanh((m + field)/T), the solution of its sign."""
+    """The magnetisation in a field of any sign, no spins 0 (Curie-Weiss): m = tanh((m + field)/T),
+    the solution of its sign.
+    """
     sign = jnp.where(system.field < 0, -1.0, 1.0)
 
     def step(_, m):
@@ -88,4 +97,6 @@ def in_a_field(system: Magnet) -> Stable:
         return m - (m - jnp.tanh(x)) / (1 - (1 - jnp.tanh(x) ** 2) / system.temperature)
 
     m = jax.lax.fori_loop(0, 100, step, jnp.asarray(1.0))
-    return Stable(sign * jnp.where((system.temperature >= 1) & (system.field == 0), 0.0, jnp.abs(m)))
+    return Stable(
+        sign * jnp.where((system.temperature >= 1) & (system.field == 0), 0.0, jnp.abs(m))
+    )

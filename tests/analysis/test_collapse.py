@@ -1,4 +1,6 @@
-"""Finite-size scaling and power laws: what was put in comes out, with the right errors; what is no such law is told."""
+"""Finite-size scaling and power laws: what was put in comes out, with the right errors; what is no
+such law is told.
+"""
 
 import numpy as np
 import pytest
@@ -12,15 +14,25 @@ SIZES, X = np.array([8.0, 16.0, 32.0, 64.0]), np.linspace(1.9, 2.1, 9)
 
 
 def made(seed, power=-0.125, inverse_nu=0.8, correction=0.0, error=2e-3, omega=1.0, seeds=0):
-    """y = L^power (1 + correction L^-omega) (1 - u + u^2/2), with noise of the given relative size."""
+    """y = L^power (1 + correction L^-omega) (1 - u + u^2/2), with noise of the given relative
+    size."""
     u = (X - 2.0) * SIZES[:, None] ** inverse_nu
-    exact = SIZES[:, None] ** power * (1 + correction * SIZES[:, None] ** -omega) * (1 - 0.3 * u + 0.05 * u**2)
+    exact = (
+        SIZES[:, None] ** power
+        * (1 + correction * SIZES[:, None] ** -omega)
+        * (1 - 0.3 * u + 0.05 * u**2)
+    )
     rng = np.random.default_rng(seed)
     if seeds:
-        y = exact[..., None] * (1 + error * np.sqrt(seeds) * rng.standard_normal((*exact.shape, seeds)))
+        y = exact[..., None] * (
+            1 + error * np.sqrt(seeds) * rng.standard_normal((*exact.shape, seeds))
+        )
         return xr.Dataset({"y": (("size", "x", "seed"), y)}, {"size": SIZES, "x": X})
     y = exact * (1 + error * rng.standard_normal(exact.shape))
-    return xr.Dataset({"y": (("size", "x"), y), "y_error": (("size", "x"), error * exact)}, {"size": SIZES, "x": X})
+    return xr.Dataset(
+        {"y": (("size", "x"), y), "y_error": (("size", "x"), error * exact)},
+        {"size": SIZES, "x": X},
+    )
 
 
 def test_errors_of_a_collapse_are_those_of_the_scatter():
@@ -42,11 +54,15 @@ def test_errors_from_the_scatter_over_seeds():
 
 
 def test_what_is_given_is_kept():
-    fit = collapse(made(1, power=0.0), "x", "y", "size", critical=2.0, inverse_nu=0.8, power=0, order=2)
+    fit = collapse(
+        made(1, power=0.0), "x", "y", "size", critical=2.0, inverse_nu=0.8, power=0, order=2
+    )
     assert (fit.critical, fit.inverse_nu, fit.power) == (2.0, 0.8, 0.0)
     assert (fit.critical_error, fit.inverse_nu_error, fit.power_error) == (0, 0, 0)
     np.testing.assert_allclose(fit.curve(np.array([0.0, 1.0])), [1, 0.75], atol=5e-3)
-    np.testing.assert_allclose(fit.scaled_y, fit.curve(fit.scaled_x), atol=5 * np.max(fit.scaled_error))
+    np.testing.assert_allclose(
+        fit.scaled_y, fit.curve(fit.scaled_x), atol=5 * np.max(fit.scaled_error)
+    )
 
 
 def test_small_sizes_that_do_not_scale_are_left_out():
@@ -71,23 +87,42 @@ def test_a_correction_to_scaling_is_fitted():
 
 
 def curie_weiss(low, high, sizes, error):
-    """Binder's ratio of exact magnets of these numbers of spins, with noise of standard deviation `error`."""
+    """Binder's ratio of exact magnets of these numbers of spins, with noise of standard deviation
+    `error`.
+    """
     temperatures = np.linspace(low, high, 9)
-    exact = [op.sweep(exact_magnet, MeanFieldMagnet(1.0, spins=n), {"temperature": temperatures})["binder"].values for n in sizes]
+    exact = [
+        op.sweep(exact_magnet, MeanFieldMagnet(1.0, spins=n), {"temperature": temperatures})[
+            "binder"
+        ].values
+        for n in sizes
+    ]
     noisy = np.array(exact) + error * np.random.default_rng(0).standard_normal((len(sizes), 9))
-    columns = {"binder": (("spins", "x"), noisy), "binder_error": (("spins", "x"), np.full(noisy.shape, error))}
+    columns = {
+        "binder": (("spins", "x"), noisy),
+        "binder_error": (("spins", "x"), np.full(noisy.shape, error)),
+    }
     return xr.Dataset(columns, {"spins": np.array(sizes, float), "x": temperatures})
 
 
 def test_exact_magnets_in_a_narrow_and_a_wide_window():
-    """T_c = 1 and 1/nu = 1/2; in the wide window no polynomial of degree 4 is the scaling function, and that is said."""
+    """T_c = 1 and 1/nu = 1/2; in the wide window no polynomial of degree 4 is the scaling function,
+    and that is said.
+    """
     narrow = curie_weiss(0.98, 1.02, (400, 800, 1600, 3200), 2e-3)
     found = collapse(narrow, "x", "binder", "spins", power=0, bootstrap=40)
     assert found.accepted
     assert abs(found.critical - 1) < 2 * found.critical_error
     assert abs(found.inverse_nu - 0.5) < 2 * found.inverse_nu_error < 0.05
     with pytest.warns(UserWarning, match="'binder' does not collapse"):
-        wide = collapse(curie_weiss(0.8, 1.2, (100, 200, 400, 800), 1e-4), "x", "binder", "spins", power=0, bootstrap=10)
+        wide = collapse(
+            curie_weiss(0.8, 1.2, (100, 200, 400, 800), 1e-4),
+            "x",
+            "binder",
+            "spins",
+            power=0,
+            bootstrap=10,
+        )
     assert not wide.accepted
     assert abs(wide.inverse_nu - 0.5) < 2 * wide.inverse_nu_error
 
@@ -120,7 +155,10 @@ def test_a_power_law_and_its_error():
     fits = []
     for _ in range(40):
         y = 3 * x**-0.7
-        data = xr.Dataset({"y": ("x", y * (1 + 0.01 * rng.standard_normal(8))), "y_error": ("x", 0.01 * y)}, {"x": x})
+        data = xr.Dataset(
+            {"y": ("x", y * (1 + 0.01 * rng.standard_normal(8))), "y_error": ("x", 0.01 * y)},
+            {"x": x},
+        )
         fits.append(exponent(data, "x", "y", window=(1, 100)))
     values = np.array([fit.exponent for fit in fits])
     np.testing.assert_allclose(np.std(values, ddof=1), fits[0].exponent_error, rtol=0.35)

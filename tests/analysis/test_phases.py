@@ -1,4 +1,6 @@
-"""Phase diagrams and transitions of magnets whose lines are known: Curie-Weiss, and Blume-Capel with its tricritical point."""
+"""Phase diagrams and transitions of magnets whose lines are known: Curie-Weiss, and Blume-Capel
+with its tricritical point.
+"""
 
 import sys
 from functools import partial
@@ -29,12 +31,14 @@ def diagram():
     return op.phase_diagram(state, Magnet(1.0), PLANE, order="magnetisation")
 
 
-# -- one line ---------------------------------------------------------------------------------------------------------------
+# -- one line ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("temperature", [0.4, 0.5, 0.66])
 def test_a_continuous_transition_is_located_to_ten_digits(temperature):
-    found = op.transition(state, Magnet(temperature), {"anisotropy": (0.0, 1.0)}, order="magnetisation")
+    found = op.transition(
+        state, Magnet(temperature), {"anisotropy": (0.0, 1.0)}, order="magnetisation"
+    )
     assert found.kind == "continuous"
     assert found.branch == "stable"
     assert abs(found.location - continuous_line(temperature)) < 1e-10
@@ -47,7 +51,10 @@ def test_a_first_order_transition_has_two_branches_and_ends_of_branches():
     found = op.transition(state, Magnet(0.2), {"anisotropy": (0.3, 0.6)}, order="magnetisation")
     assert found.kind == "jump"
     assert found.branch == "stable"
-    free = [float(state(Magnet(0.2, found.location), branch=branch).free_energy) for branch in ("ordered", "disordered")]
+    free = [
+        float(state(Magnet(0.2, found.location), branch=branch).free_energy)
+        for branch in ("ordered", "disordered")
+    ]
     assert abs(free[0] - free[1]) < 1e-10
     assert found.low == 0
     assert abs(found.high - float(state(Magnet(0.2, found.location)).magnetisation)) < 1e-6
@@ -74,7 +81,9 @@ def test_an_onset_that_is_linear_is_located_beyond_the_level(offset):
 
 
 def test_a_critical_isotherm_has_exponent_one_third():
-    found = op.transition(in_a_field, Magnet(1.0), {"field": (-0.3, 1.0)}, order="magnetisation", level=0)
+    found = op.transition(
+        in_a_field, Magnet(1.0), {"field": (-0.3, 1.0)}, order="magnetisation", level=0
+    )
     assert found.kind == "continuous"
     assert abs(found.location) < 1e-10
     assert abs(found.exponent - 1 / 3) < 2e-3
@@ -82,21 +91,28 @@ def test_a_critical_isotherm_has_exponent_one_third():
 
 @pytest.mark.parametrize(("temperature", "kind"), [(0.7, "jump"), (1.5, "crossover")])
 def test_the_kind_at_zero_field(temperature, kind):
-    found = op.transition(in_a_field, Magnet(temperature), {"field": (-0.3, 1.0)}, order="magnetisation", level=0)
+    found = op.transition(
+        in_a_field, Magnet(temperature), {"field": (-0.3, 1.0)}, order="magnetisation", level=0
+    )
     assert found.kind == kind
     assert abs(found.location) < 1e-10
     assert found.doubt < 0.02
 
 
 def test_a_weak_first_order_transition_is_no_continuous_one():
-    """At D = 0.4621, a millionth beyond the tricritical point, the magnetisation jumps by a hundredth."""
-    found = op.transition(state, Magnet(1.0, 0.4621), {"temperature": (0.05, 1.0)}, order="magnetisation")
+    """At D = 0.4621, a millionth beyond the tricritical point, the magnetisation jumps by a
+    hundredth.
+    """
+    found = op.transition(
+        state, Magnet(1.0, 0.4621), {"temperature": (0.05, 1.0)}, order="magnetisation"
+    )
     assert found.kind == "jump"
     assert 0.005 < found.jump < 0.02
 
 
 def test_a_branch_that_ends_inside_the_line_may_be_alone_in_a_batch():
-    """Of 65 points in batches of 64 the last, where there is no solution, is not evaluated alone."""
+    """Of 65 points in batches of 64 the last, where there is no solution, is not evaluated
+    alone."""
 
     @op.theory
     def broken(system: Magnet) -> Stable:
@@ -109,23 +125,29 @@ def test_a_branch_that_ends_inside_the_line_may_be_alone_in_a_batch():
 
 @pytest.mark.parametrize(("step", "kind"), [(1e-4, "crossover"), (1e-2, "jump")])
 def test_a_theory_that_rounds_has_no_jumps(step, kind):
-    """Steps of 1e-4 of the range of the order parameter are the theory's own, steps of a hundredth may not be."""
+    """Steps of 1e-4 of the range of the order parameter are the theory's own, steps of a hundredth
+    may not be.
+    """
 
     @op.theory
     def rounded(system: Magnet) -> Stable:
         return Stable(jnp.round(system.field / step) * step)
 
-    found = op.transition(rounded, Magnet(1.0), {"field": (-0.3, 0.7)}, order="magnetisation", level=0.10004)
+    found = op.transition(
+        rounded, Magnet(1.0), {"field": (-0.3, 0.7)}, order="magnetisation", level=0.10004
+    )
     assert found.kind == kind
     assert found.doubt == (1 if kind == "crossover" else 0)
 
 
 def test_where_nothing_happens_it_is_said():
-    with pytest.raises(ValueError, match=r"no transition between temperature = 0\.8 and 1: magnetisation is 0 to 0"):
+    with pytest.raises(
+        ValueError, match=r"no transition between temperature = 0\.8 and 1: magnetisation is 0 to 0"
+    ):
         op.transition(stable, Magnet(1.0), {"temperature": (0.8, 1.0)}, order="magnetisation")
 
 
-# -- the plane ----------------------------------------------------------------------------------------------------------------
+# -- the plane -----------------------------------------------------------------------------------
 
 
 def test_the_lines_of_blume_capel(diagram):
@@ -137,12 +159,16 @@ def test_the_lines_of_blume_capel(diagram):
     assert np.all(jump.y < TRICRITICAL[1])
     assert np.min(jump.y) < 0.1
     free = [
-        [float(state(Magnet(t, d), branch=branch).free_energy) for branch in ("ordered", "disordered")]
+        [
+            float(state(Magnet(t, d), branch=branch).free_energy)
+            for branch in ("ordered", "disordered")
+        ]
         for d, t in zip(jump.x, jump.y)
     ]
     assert np.max(np.abs(np.diff(free))) < 1e-5
     (spinodal,) = diagram.select("jump", "ordered")
-    assert np.max(spinodal.x) > 0.54 > np.max(jump.x)  # the ordered branch lives on beyond the transition
+    # the ordered branch lives on beyond the transition
+    assert np.max(spinodal.x) > 0.54 > np.max(jump.x)
 
 
 def test_the_tricritical_point(diagram):
@@ -167,7 +193,9 @@ def test_a_line_of_jumps_ends_at_the_critical_point():
 
 def test_ten_times_fewer_points_than_a_grid_of_the_same_resolution():
     over = {"anisotropy": (0.0, 0.55), "temperature": (0.05, 1.0)}
-    found = op.phase_diagram(stable, Magnet(1.0), over, order="magnetisation", resolution=32, accuracy=1e-3)
+    found = op.phase_diagram(
+        stable, Magnet(1.0), over, order="magnetisation", resolution=32, accuracy=1e-3
+    )
     assert found.points < (1000 + 1) ** 2 / 10
 
 
@@ -182,7 +210,14 @@ def test_what_is_kept_is_not_computed_again(tmp_path, monkeypatch):
     counted.__module__, counted.__qualname__ = stable.__module__, "stable"
     counted.__annotations__ = stable.fn.__annotations__
     theory = op.core.verb.Theory(counted, None, False, False)
-    ask = partial(op.transition, theory, Magnet(1.0), {"temperature": (0.05, 1.0)}, order="magnetisation", points=17)
+    ask = partial(
+        op.transition,
+        theory,
+        Magnet(1.0),
+        {"temperature": (0.05, 1.0)},
+        order="magnetisation",
+        points=17,
+    )
     first = ask(store=tmp_path / "line")
     evaluated = len(calls)
     assert evaluated == first.data.sizes["point"]
@@ -209,14 +244,19 @@ def test_the_data_set_is_labelled_and_drawn(diagram):
 
 
 def test_a_plane_without_a_boundary_says_so():
-    found = op.phase_diagram(stable, Magnet(1.0), {"anisotropy": (0.0, 0.1), "temperature": (0.8, 1.0)}, order="magnetisation")
+    found = op.phase_diagram(
+        stable,
+        Magnet(1.0),
+        {"anisotropy": (0.0, 0.1), "temperature": (0.8, 1.0)},
+        order="magnetisation",
+    )
     assert found.boundaries == ()
     assert found.ends == ()
     assert found.points == 81
     assert found.figure().axes
 
 
-# -- measured -----------------------------------------------------------------------------------------------------------------
+# -- measured ------------------------------------------------------------------------------------
 
 
 class Noisy(op.Result):
@@ -231,7 +271,15 @@ def noisy(system: Magnet, key: jax.Array) -> Noisy:
 
 def test_stochastic_bisection_finds_the_place_within_its_error():
     found = [
-        op.transition(noisy, Magnet(1.0, 0.01 * k), {"temperature": (0.1, 1.0)}, order="order", level=0, seeds=4, accuracy=0.01)
+        op.transition(
+            noisy,
+            Magnet(1.0, 0.01 * k),
+            {"temperature": (0.1, 1.0)},
+            order="order",
+            level=0,
+            seeds=4,
+            accuracy=0.01,
+        )
         for k in range(8)
     ]
     deviates = np.array([(one.location - 0.4) / one.error for one in found])
@@ -239,7 +287,7 @@ def test_stochastic_bisection_finds_the_place_within_its_error():
     assert all(one.error < 0.011 * 0.9 and one.kind == "measured" for one in found)
 
 
-# -- what is refused ----------------------------------------------------------------------------------------------------------
+# -- what is refused -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -262,13 +310,15 @@ def test_mistakes_are_refused_by_name(change, message):
         op.transition(state, Magnet(1.0), given.pop("over"), **given)
 
 
-@pytest.mark.parametrize(("name", "value"), [("resolution", 20), ("accuracy", 0.1), ("accuracy", 1e-15)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("resolution", 20), ("accuracy", 0.1), ("accuracy", 1e-15)]
+)
 def test_sizes_of_a_plane_are_checked(name, value):
     with pytest.raises(ValueError, match=name):
         op.phase_diagram(stable, Magnet(1.0), PLANE, order="magnetisation", **{name: value})
 
 
-# -- in a study ---------------------------------------------------------------------------------------------------------------
+# -- in a study ----------------------------------------------------------------------------------
 
 
 def test_a_phase_diagram_is_the_curve_of_a_study():

@@ -1,4 +1,6 @@
-"""One power law or two: exponents and crossovers that were put in, intervals that hold them, refusals."""
+"""One power law or two: exponents and crossovers that were put in, intervals that hold them,
+refusals.
+"""
 
 import numpy as np
 import pytest
@@ -28,7 +30,11 @@ def test_two_laws_are_two():
 
 def test_noise_does_not_make_a_crossover():
     rng = np.random.default_rng(0)
-    alone = [regimes(X, X**-0.5 * np.exp(0.05 * rng.standard_normal(40)), 0.05 * X**-0.5).crossover is None for _ in range(40)]
+    alone = [
+        regimes(X, X**-0.5 * np.exp(0.05 * rng.standard_normal(40)), 0.05 * X**-0.5).crossover
+        is None
+        for _ in range(40)
+    ]
     assert sum(alone) >= 39
 
 

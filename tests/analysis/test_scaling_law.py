@@ -1,4 +1,6 @@
-"""The law of training runs: recovered from synthetic runs of published constants, with its intervals, allocation and bias."""
+"""The law of training runs: recovered from synthetic runs of published constants, with its
+intervals, allocation and bias.
+"""
 
 import numpy as np
 import pytest
@@ -31,15 +33,20 @@ def test_noise_free_runs_give_their_constants(sizes, constants):
     n, d, _ = sizes
     e, a, b, alpha, beta = constants
     form, loss = FORMS["additive"], e + a * n**-alpha + b * d**-beta
-    np.testing.assert_allclose(form.values(minimise(form, Runs.of(loss, n, d))), constants, rtol=1e-9)
+    np.testing.assert_allclose(
+        form.values(minimise(form, Runs.of(loss, n, d))), constants, rtol=1e-9
+    )
 
 
 def test_the_robust_minimum_of_noisy_runs(sizes):
-    """0.5 % log-normal noise; then ten runs of two hundred 20 % too high. Values of an independent program."""
+    """0.5 % log-normal noise; then ten runs of two hundred 20 % too high. Values of an independent
+    program.
+    """
     n, d, noise = sizes
     form, loss = FORMS["additive"], chinchilla(n, d) * np.exp(noise)
     found = form.values(minimise(form, Runs.of(loss, n, d)))
-    np.testing.assert_allclose(found, (1.697102, 458.32, 389.24, 0.347186, 0.277565), rtol=2e-5)  # half of their last digits
+    # half of their last digits
+    np.testing.assert_allclose(found, (1.697102, 458.32, 389.24, 0.347186, 0.277565), rtol=2e-5)
     loss[:10] *= 1.2
     e, _, _, alpha, beta = form.values(minimise(form, Runs.of(loss, n, d)))
     assert (alpha, beta, e) == (
@@ -56,16 +63,22 @@ def test_the_published_allocation(sizes):
     assert law.values["a"] == pytest.approx(0.451613, abs=1e-6)
     share = law.allocate(5.76e23)
     ratio = (ALPHA * A / (BETA * B)) ** (1 / (ALPHA + BETA))
-    assert share.parameters.value == pytest.approx(ratio * (5.76e23 / 6) ** (BETA / (ALPHA + BETA)), rel=1e-7)
+    assert share.parameters.value == pytest.approx(
+        ratio * (5.76e23 / 6) ** (BETA / (ALPHA + BETA)), rel=1e-7
+    )
     assert 6 * share.parameters.value * share.samples.value == pytest.approx(5.76e23)
-    assert share.loss.value == pytest.approx(chinchilla(share.parameters.value, share.samples.value), rel=1e-9)
+    assert share.loss.value == pytest.approx(
+        chinchilla(share.parameters.value, share.samples.value), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(("half_width", "bias"), [(0.3, 1.00326), (1, 1.03678), (2, 1.15508)])
 def test_parabolas_of_equal_compute_are_biased_in_the_prefactor(half_width, bias):
     """Noise-free, five budgets, fifteen sizes each within so many decades of the optimum."""
     compute = np.repeat(10.0 ** np.arange(17, 22), 15)
-    best = (ALPHA * A / (BETA * B)) ** (1 / (ALPHA + BETA)) * (compute / 6) ** (BETA / (ALPHA + BETA))
+    best = (ALPHA * A / (BETA * B)) ** (1 / (ALPHA + BETA)) * (compute / 6) ** (
+        BETA / (ALPHA + BETA)
+    )
     n = best * 10 ** np.tile(np.linspace(-half_width, half_width, 15), 5)
     d = compute / 6 / n
     found = iso_flop(scaling_law(chinchilla(n, d), n, d, form="additive", bootstrap=2))
@@ -89,7 +102,8 @@ def test_repeated_data_count_for_less(sizes):
     law = scaling_law(chinchilla(n, seen) * np.exp(noise / 5), n, d, unique=unique, bootstrap=40)
     assert law.form == "repeated"
     interval = law.intervals["R"]
-    assert abs(interval.value - 15.4) < interval.high - interval.low < 1.0  # twice the half of 95 %: four standard deviations
+    # twice the half of 95 %: four standard deviations
+    assert abs(interval.value - 15.4) < interval.high - interval.low < 1.0
 
 
 def test_one_size_alone(sizes):
@@ -134,17 +148,23 @@ def test_what_the_runs_cannot_tell(sizes, make, warning):
 
 @pytest.mark.slow
 def test_coverage_of_the_intervals():
-    """200 synthetic sets of 60 runs with 1 % noise: the 95 % intervals of the exponents and of the best size at 100 times the
-    largest compute hold in 90 to 99 % (three standard deviations of the count are 4.6 %)."""
+    """200 synthetic sets of 60 runs with 1 % noise: the 95 % intervals of the exponents and of the
+    best size at 100 times the largest compute hold in 90 to 99 % (three standard deviations of the
+    count are 4.6 %)."""
     rng = np.random.default_rng(5)
     best = (ALPHA * A / (BETA * B)) ** (1 / (ALPHA + BETA))
     held = []
     for _ in range(200):
         n, d = 10 ** rng.uniform(7.5, 10.2, 60), 10 ** rng.uniform(9.3, 11.7, 60)
-        law = scaling_law(chinchilla(n, d) * np.exp(rng.normal(0, 0.01, 60)), n, d, form="additive", bootstrap=100)
+        law = scaling_law(
+            chinchilla(n, d) * np.exp(rng.normal(0, 0.01, 60)), n, d, form="additive", bootstrap=100
+        )
         compute = 100 * law.runs.compute.max()
         truths = {"alpha": ALPHA, "beta": BETA, "a": BETA / (ALPHA + BETA)}
-        told = [law.intervals[name].low <= value <= law.intervals[name].high for name, value in truths.items()]
+        told = [
+            law.intervals[name].low <= value <= law.intervals[name].high
+            for name, value in truths.items()
+        ]
         size = law.allocate(compute).parameters
         held.append([*told, size.low <= best * (compute / 6) ** truths["a"] <= size.high])
     assert (np.abs(np.mean(held, axis=0) - 0.945) < 0.05).all(), np.mean(held, axis=0)
@@ -156,14 +176,20 @@ def test_coverage_of_the_intervals():
         ({"loss": [1.0, 2.0, np.nan] + [1.0] * 9}, "row 3: loss = nan: must be finite and > 0"),
         ({"loss": [1.0] * 11 + [-2.0]}, "row 12: loss = -2"),
         ({"parameters": [0.0] + [1.0] * 11}, "row 1: parameters = 0"),
-        ({"parameters": [7.0] * 12, "samples": [5.0] * 12, "loss": [3.0] * 12}, "rows 1 and 2 are the same run"),
+        (
+            {"parameters": [7.0] * 12, "samples": [5.0] * 12, "loss": [3.0] * 12},
+            "rows 1 and 2 are the same run",
+        ),
         ({"parameters": None, "samples": None}, "number of parameters, the number of samples"),
         ({"samples": [1.0, 2.0]}, "different lengths: loss 12, parameters 12, samples 2"),
         ({"unique": [1e30] * 12}, "row 1: more unique samples than samples"),
         ({"samples": ["many"] * 12}, "samples: must be numbers"),
         ({"flops": -6.0}, "flops = -6: must be finite and > 0"),
         ({"bootstrap": 0}, "bootstrap = 0: must be at least 1"),
-        ({"form": "kaplann"}, "form = 'kaplann': for these runs one of additive, kaplan; did you mean 'kaplan'"),
+        (
+            {"form": "kaplann"},
+            "form = 'kaplann': for these runs one of additive, kaplan; did you mean 'kaplan'",
+        ),
     ],
 )
 def test_bad_runs_are_named(change, message):

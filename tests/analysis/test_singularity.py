@@ -1,4 +1,6 @@
-"""Exponents of functions whose exponents are known: with corrections to scaling, logarithms, shifts and roundings."""
+"""Exponents of functions whose exponents are known: with corrections to scaling, logarithms, shifts
+and roundings.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Malformed command lines of all commands, none a traceback or a hang; some of them as processes of their own."""
+"""Malformed command lines of all commands, none a traceback or a hang; some of them as processes of
+their own.
+"""
 
 import subprocess
 import sys
@@ -33,7 +35,9 @@ def test_malformed_calls_in_processes(tmp_path):
     make_files(tmp_path)
     wrong = []
     for arguments in calls(7, 60, studies()):
-        if arguments[0] in ("run", "solve", "phases", "explore") or any("\0" in word or len(word) > 100000 for word in arguments):
+        if arguments[0] in ("run", "solve", "phases", "explore") or any(
+            "\0" in word or len(word) > 100000 for word in arguments
+        ):
             continue  # what is accepted would really run
         command = [sys.executable, "-m", "orderparam.cli", *arguments]
         try:

@@ -1,4 +1,6 @@
-"""Attacks on data files: random damage, pickles that act when they are loaded, files that claim to be enormous."""
+"""Attacks on data files: random damage, pickles that act when they are loaded, files that claim to
+be enormous.
+"""
 
 import csv
 import gzip
@@ -36,7 +38,10 @@ def pristine(folder: Path) -> list[Path]:
     np.save(folder / "c.npy", np.column_stack([inputs, labels]))
     for name, delimiter in (("d.csv", ","), ("e.tsv", "\t")):
         with open(folder / name, "w", newline="") as file:
-            rows = [["x", "y", "z", "label"], *([*row, label] for row, label in zip(inputs.tolist(), labels.tolist()))]
+            rows = [
+                ["x", "y", "z", "label"],
+                *([*row, label] for row, label in zip(inputs.tolist(), labels.tolist())),
+            ]
             csv.writer(file, delimiter=delimiter).writerows(rows)
     return sorted(folder.iterdir())
 

@@ -1,4 +1,6 @@
-"""Minutes of random clicks, keys and addresses on the explorer: no traceback, and no growth of memory."""
+"""Minutes of random clicks, keys and addresses on the explorer: no traceback, and no growth of
+memory.
+"""
 
 import os
 import random
@@ -14,12 +16,30 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "explore"))
 from test_browser import CHROMIUM, MAGNET, PATIENCE, chromium, explorer, ready  # noqa: F401
 
 SECONDS = float(os.environ.get("ORDERPARAM_ATTACK_SECONDS", "600"))
-GROWTH = 1.35  # of the memory after the first third, in which programs are compiled for the first time
+# of the memory after the first third, in which programs are compiled for the first time
+GROWTH = 1.35
 TABS = ("Systems", "Figure", "Phase plane", "Studies", "Your data")
-BUTTONS = ("Measure", "Cancel", "Fill in", "Open its curves", "All studies", "Code and files", "The experiment", "All numbers")
-ADDRESSES = ("?system=x", "?system=spins.ScalarField&f.mass=a", MAGNET + "&theme=dark", MAGNET + "&x")
+BUTTONS = (
+    "Measure",
+    "Cancel",
+    "Fill in",
+    "Open its curves",
+    "All studies",
+    "Code and files",
+    "The experiment",
+    "All numbers",
+)
+ADDRESSES = (
+    "?system=x",
+    "?system=spins.ScalarField&f.mass=a",
+    MAGNET + "&theme=dark",
+    MAGNET + "&x",
+)
 
-pytestmark = [pytest.mark.attack, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")]
+pytestmark = [
+    pytest.mark.attack,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
+]
 
 
 def memory_of(port):
@@ -31,21 +51,43 @@ def memory_of(port):
             except OSError:
                 continue
             if b"explore" in words and str(port).encode() in words:
-                return int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+                return (
+                    int((folder / "statm").read_text().split()[1])
+                    * os.sysconf("SC_PAGE_SIZE")
+                    / 2**20
+                )
     raise AssertionError("the server is gone")
 
 
 def act(page, rng):
     """One random thing that a visitor may do."""
-    what = rng.choice(["slider", "slider", "slider", "slider", "system", "box", "menu", "tab", "button", "type", "wrong"])
+    what = rng.choice(
+        [
+            "slider",
+            "slider",
+            "slider",
+            "slider",
+            "system",
+            "box",
+            "menu",
+            "tab",
+            "button",
+            "type",
+            "wrong",
+        ]
+    )
     if what == "slider":
         sliders = page.locator("input[type=range]:visible")
         if sliders.count():
             sliders.nth(rng.randrange(sliders.count())).focus(timeout=2000)
             for _ in range(rng.randrange(1, 12)):
-                page.keyboard.press(rng.choice(["ArrowRight", "ArrowLeft", "PageUp", "PageDown", "Home", "End"]))
+                page.keyboard.press(
+                    rng.choice(["ArrowRight", "ArrowLeft", "PageUp", "PageDown", "Home", "End"])
+                )
     elif what == "system":
-        page.get_by_text(rng.choice(["Systems", "Systems", "Studies"]), exact=True).first.click(timeout=2000)
+        page.get_by_text(rng.choice(["Systems", "Systems", "Studies"]), exact=True).first.click(
+            timeout=2000
+        )
         cards = page.locator("a[data-name]:visible")
         cards.first.wait_for(timeout=2000)
         cards.nth(rng.randrange(cards.count())).click(timeout=2000)
@@ -69,7 +111,12 @@ def act(page, rng):
         fields = page.locator("input[type=text]:visible")
         if fields.count():
             field = fields.nth(rng.randrange(fields.count()))
-            field.fill(rng.choice(["", "0", "-1", "1e9", "nan", "inf", "0.1", "x", "<b>", "3,4", "9" * 60]), timeout=2000)
+            field.fill(
+                rng.choice(
+                    ["", "0", "-1", "1e9", "nan", "inf", "0.1", "x", "<b>", "3,4", "9" * 60]
+                ),
+                timeout=2000,
+            )
             page.keyboard.press("Tab")
     else:
         page.goto(page.url.partition("?")[0] + rng.choice(ADDRESSES))
@@ -90,7 +137,9 @@ def test_random_clicks_leave_no_traceback_and_no_growth(tmp_path, chromium):  # 
             try:
                 act(page, rng)
                 done += 1
-            except playwright.sync_api.Error:  # what was to be clicked has gone, or something lies above it
+            except (
+                playwright.sync_api.Error
+            ):  # what was to be clicked has gone, or something lies above it
                 page.keyboard.press("Escape")
             seen.append((time.monotonic() - begun, memory_of(5233)))
             if done % 40 == 39:  # a visitor goes, another comes
@@ -100,7 +149,12 @@ def test_random_clicks_leave_no_traceback_and_no_growth(tmp_path, chromium):  # 
                 page.goto(address + MAGNET)
                 ready(page)
         page.close()
-        thirds = [max(mb for t, mb in seen if k * SECONDS / 3 <= t < (k + 1) * SECONDS / 3) for k in range(3)]
-        print(f"{done} acts; largest memory in each third, MB: {', '.join(f'{mb:.0f}' for mb in thirds)}")
+        thirds = [
+            max(mb for t, mb in seen if k * SECONDS / 3 <= t < (k + 1) * SECONDS / 3)
+            for k in range(3)
+        ]
+        print(
+            f"{done} acts; largest memory in each third, MB: {', '.join(f'{mb:.0f}' for mb in thirds)}"
+        )
     assert done > SECONDS / 20
     assert thirds[2] < GROWTH * thirds[0], thirds

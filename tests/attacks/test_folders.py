@@ -1,4 +1,6 @@
-"""Random damage to the folders of `solve` and `phases`: the same command again is right, or says in one line what is wrong."""
+"""Random damage to the folders of `solve` and `phases`: the same command again is right, or says in
+one line what is wrong.
+"""
 
 import csv
 import random
@@ -18,7 +20,14 @@ pytestmark = [pytest.mark.attack, pytest.mark.timeout(7200)]
 REMEDY = r"move it away|the same command|the command that made it"
 COMMANDS = {
     "solve": ("solve", "onsager", "--over", "temperature=1:4:7"),
-    "two fields": ("solve", "mean_field", "--over", "temperature=0.2,0.7,1.2", "--over", "field=0.1,0.2"),
+    "two fields": (
+        "solve",
+        "mean_field",
+        "--over",
+        "temperature=0.2,0.7,1.2",
+        "--over",
+        "field=0.1,0.2",
+    ),
     "against": ("solve", "kaufman", "shape=4,4", "--over", "temperature=2,3", "--against", "wolff"),
     "plane": ("phases", "mean_field", "temperature=0.5:1.5", "field=-0.2:0.2", "--resolution", "8"),
     "line": ("phases", "mean_field", "field=0", "temperature=0.5:1.5"),
@@ -38,13 +47,16 @@ def found_in(folder):
     for path in sorted(folder.glob("*.csv")):
         with open(path, newline="") as opened:
             rows = list(csv.DictReader(opened))
-        found[path.name] = xr.Dataset({"row": ("line", [str({**row, "seconds": ""}) for row in rows])})
+        found[path.name] = xr.Dataset(
+            {"row": ("line", [str({**row, "seconds": ""}) for row in rows])}
+        )
     return found
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_damaged_folders(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("orderparam.analysis.phases.points.WORTH_KEEPING", 0.0)  # so that batches are kept
+    # so that batches are kept
+    monkeypatch.setattr("orderparam.analysis.phases.points.WORTH_KEEPING", 0.0)
     folder, draw = tmp_path / "r", random.Random(name)
 
     def command():
@@ -69,7 +81,9 @@ def test_damaged_folders(tmp_path, monkeypatch, name):
             wrong.append(f"{what}: exit status {again.exit_code}, {again.output[-300:]}")
         else:
             after = found_in(folder)
-            if after.keys() != truth.keys() or any(not after[key].identical(truth[key]) for key in truth):
+            if after.keys() != truth.keys() or any(
+                not after[key].identical(truth[key]) for key in truth
+            ):
                 wrong.append(f"{what}: other numbers")
             figures = [path.stat().st_size > 5000 for path in folder.glob("figure.*")]
             if not np.all(figures):

@@ -40,12 +40,19 @@ def place(tmp_path, monkeypatch):
 def start(place, *words):
     command = [sys.executable, "-m", "orderparam.cli", *words]
     return subprocess.Popen(
-        command, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts
+        command,
+        cwd=place,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_interrupts,
     )
 
 
 def finished(place):
-    return {path.relative_to(place).as_posix() for path in place.glob("out/result.zarr/*/status/c.*")}
+    return {
+        path.relative_to(place).as_posix() for path in place.glob("out/result.zarr/*/status/c.*")
+    }
 
 
 def test_kills_of_the_command_with_workers(place):
@@ -54,8 +61,13 @@ def test_kills_of_the_command_with_workers(place):
         before = finished(place)
         process = start(place, "run", "killed_study.py", "--out", "out", "--workers", "2")
         deadline = time.monotonic() + draw.uniform(0, 3)
-        while process.poll() is None and finished(place) == before and time.monotonic() < deadline + 30:
-            if draw.random() < 0.001 and time.monotonic() > deadline:  # at any moment, the imports among them
+        while (
+            process.poll() is None
+            and finished(place) == before
+            and time.monotonic() < deadline + 30
+        ):
+            # at any moment, the imports among them
+            if draw.random() < 0.001 and time.monotonic() > deadline:
                 break
             time.sleep(0.005)
         time.sleep(draw.uniform(0, 0.4))
@@ -82,11 +94,15 @@ def test_kills_of_the_command_with_workers(place):
     for key, data in one.datasets.items():
         np.testing.assert_array_equal(data["magnetisation"], other.datasets[key]["magnetisation"])
     assert json.loads((place / "out" / "summary.json").read_text())["study"] == "killed"
-    assert {path.name for path in (place / "out").iterdir() if path.name.startswith(".")} == {".result.zarr.lock"}
+    assert {path.name for path in (place / "out").iterdir() if path.name.startswith(".")} == {
+        ".result.zarr.lock"
+    }
 
 
 def test_signals_while_it_starts(place):
-    """From the first moment: one line once the handlers are there; before them the end that Python has, and nothing computed."""
+    """From the first moment: one line once the handlers are there; before them the end that Python
+    has, and nothing computed.
+    """
     draw, ends = random.Random(4), []
     shutil.rmtree(place / "out", ignore_errors=True)
     for _ in range(44):

@@ -24,7 +24,12 @@ def test_interrupts(tmp_path, monkeypatch, executor, times):
             dask.start_scheduler()
             for _ in range(2):
                 dask.start_worker()
-        command = [sys.executable, "sweeping.py", str(store), dask.address if executor == "dask" else executor]
+        command = [
+            sys.executable,
+            "sweeping.py",
+            str(store),
+            dask.address if executor == "dask" else executor,
+        ]
         for _ in range(times):
             number = draw.choice((signal.SIGINT, signal.SIGTERM))
             begun = store / "status" / "c.0.0.0" if draw.random() < 0.5 else None

@@ -1,4 +1,6 @@
-"""Attacks on stores: random damage, kills, writers at the same time, a full disk. docs/howto/robustness.md says how they end."""
+"""Attacks on stores: random damage, kills, writers at the same time, a full disk.
+docs/howto/robustness.md says how they end.
+"""
 
 import functools
 import os
@@ -47,7 +49,9 @@ def test_random_damage(tmp_path, seed):
 
 @pytest.mark.parametrize("executor", ["here", "2"])
 def test_kills(tmp_path, monkeypatch, truth, executor):
-    """SIGKILL at random moments: nothing that was finished is lost or computed again, and no process is left."""
+    """SIGKILL at random moments: nothing that was finished is lost or computed again, and no
+    process is left.
+    """
     draw = random.Random(7)
     store, log = tmp_path / "s.zarr", tmp_path / "log"
     monkeypatch.setenv("ORDERPARAM_TEST_SECONDS", "0.05")
@@ -57,7 +61,8 @@ def test_kills(tmp_path, monkeypatch, truth, executor):
     while True:
         before = finished(store)
         process = subprocess.Popen(command(store, executor), cwd=CORE)
-        if draw.random() < 0.7:  # soon after it has finished a point; else at any moment, the imports among them
+        # soon after it has finished a point; else at any moment, the imports among them
+        if draw.random() < 0.7:
             while process.poll() is None and finished(store) == before:
                 time.sleep(0.005)
             time.sleep(draw.uniform(0, 0.3))
@@ -85,11 +90,18 @@ def test_writers_at_the_same_time(tmp_path, monkeypatch, truth):
     for attempt in range(6):
         store, log = tmp_path / f"{attempt}.zarr", tmp_path / f"{attempt}.log"
         monkeypatch.setenv("ORDERPARAM_TEST_LOG", str(log))
-        writers = [subprocess.Popen(command(store), cwd=CORE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+        writers = [
+            subprocess.Popen(command(store), cwd=CORE, stderr=subprocess.PIPE, text=True)
+            for _ in range(4)
+        ]
         ends = [(writer.communicate(timeout=200)[1], writer.returncode) for writer in writers]
         assert sum(code == 0 for _, code in ends) >= 1
         for error, code in ends:
-            assert code == 0 or (code == 2 and "is being filled by another process" in error and error.count("\n") == 1), error
+            assert code == 0 or (
+                code == 2
+                and "is being filled by another process" in error
+                and error.count("\n") == 1
+            ), error
         assert len(log.read_text().splitlines()) == 120
         np.testing.assert_array_equal(read(store)["magnetisation"], truth["magnetisation"])
 
@@ -101,7 +113,12 @@ def test_a_store_that_is_removed_again_and_again(tmp_path, monkeypatch, truth):
     removed = 0
     while process.poll() is None:
         if len(finished(store)) > 5 and removed < 20:
-            removed += subprocess.run(["rm", "-rf", str(store)], stderr=subprocess.DEVNULL, check=False).returncode == 0
+            removed += (
+                subprocess.run(
+                    ["rm", "-rf", str(store)], stderr=subprocess.DEVNULL, check=False
+                ).returncode
+                == 0
+            )
             time.sleep(0.1)
         time.sleep(0.01)
     assert process.returncode == 0
@@ -110,7 +127,9 @@ def test_a_store_that_is_removed_again_and_again(tmp_path, monkeypatch, truth):
 
 
 def test_a_full_disk(tmp_path, truth):
-    """A file system of its own with room for a part of the points; then more room, and the same command."""
+    """A file system of its own with room for a part of the points; then more room, and the same
+    command.
+    """
     place = tmp_path / "disk"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
@@ -118,7 +137,9 @@ def test_a_full_disk(tmp_path, truth):
         pytest.skip("mounting a small file system needs root")
     try:
         store = place / "s.zarr"
-        ended = subprocess.run(command(store), cwd=CORE, capture_output=True, text=True, check=False, timeout=200)
+        ended = subprocess.run(
+            command(store), cwd=CORE, capture_output=True, text=True, check=False, timeout=200
+        )
         assert ended.returncode == 2
         assert "No space left on device; finished points are safe" in ended.stderr
         assert ended.stderr.count("\n") == 1
@@ -133,7 +154,9 @@ def test_a_full_disk(tmp_path, truth):
 
 
 def test_killed_workers(tmp_path, monkeypatch, truth):
-    """The workers, not the sweep, in the middle of a point; no point loses more than one worker: three would be too many."""
+    """The workers, not the sweep, in the middle of a point; no point loses more than one worker:
+    three would be too many.
+    """
     log, begun = tmp_path / "log", tmp_path / "begun"
     for name, value in (("SECONDS", "0.1"), ("LOG", log), ("BEGUN", begun)):
         monkeypatch.setenv(f"ORDERPARAM_TEST_{name}", str(value))

@@ -1,4 +1,6 @@
-"""What a visitor may upload to the explorer, in a real browser: damaged tables, foreign formats, bombs, odd names."""
+"""What a visitor may upload to the explorer, in a real browser: damaged tables, foreign formats,
+bombs, odd names.
+"""
 
 import gzip
 import io
@@ -19,7 +21,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "explore"))
 from test_browser import CHROMIUM, PATIENCE, chromium, explorer  # noqa: F401
 from test_explorer import memory_of
 
-pytestmark = [pytest.mark.attack, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"), pytest.mark.timeout(1800)]
+pytestmark = [
+    pytest.mark.attack,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
+    pytest.mark.timeout(1800),
+]
 TIMES = int(os.environ.get("ORDERPARAM_ATTACK_UPLOADS", "150"))
 SAID = """() => {
   const search = (root) => {
@@ -38,7 +44,13 @@ SAID = """() => {
 def good(rng):
     rows = rng.normal(size=(60, 3))
     out = io.StringIO()
-    np.savetxt(out, np.c_[rows, rows[:, 0] + 0.1 * rng.normal(size=60)], delimiter=",", header="a,b,c,y", comments="")
+    np.savetxt(
+        out,
+        np.c_[rows, rows[:, 0] + 0.1 * rng.normal(size=60)],
+        delimiter=",",
+        header="a,b,c,y",
+        comments="",
+    )
     return out.getvalue().encode()
 
 
@@ -104,7 +116,12 @@ def upload(draw, rng, trap):
         (".csv", b"1,2\n" * (3 * 2**20)),  # more than is taken
     ]
     ending, content = draw.choice(kinds)
-    name = draw.choice(["mine", "..", "a b", "x" * 120, "é\u202e", "<b>", "$(touch x)", "-o", "con", "%00"]) + ending
+    name = (
+        draw.choice(
+            ["mine", "..", "a b", "x" * 120, "é\u202e", "<b>", "$(touch x)", "-o", "con", "%00"]
+        )
+        + ending
+    )
     return name, content
 
 
@@ -114,7 +131,9 @@ def test_uploads_end_in_a_sentence(tmp_path, chromium):  # noqa: F811
     with explorer(tmp_path, port=5234) as address:
         page = chromium.new_page()
         page.set_default_timeout(PATIENCE)
-        page.on("dialog", lambda dialog: pytest.fail(f"a script of the file was run: {dialog.message}"))
+        page.on(
+            "dialog", lambda dialog: pytest.fail(f"a script of the file was run: {dialog.message}")
+        )
         page.goto(address)
         page.wait_for_selector("text=Your data")
         page.get_by_text("Your data").click()
@@ -131,11 +150,14 @@ def test_uploads_end_in_a_sentence(tmp_path, chromium):  # noqa: F811
             memory.append(memory_of(5234))
             if number % 25 == 24:  # one that is meant, between them
                 page.locator("input[type=file]").set_input_files(
-                    {"name": "good.csv", "mimeType": "text/csv", "buffer": good(rng)}, timeout=PATIENCE
+                    {"name": "good.csv", "mimeType": "text/csv", "buffer": good(rng)},
+                    timeout=PATIENCE,
                 )
                 page.wait_for_selector("text=/learning 60 rows|error falls as/")
         page.close()
-    print(f"{TIMES} uploads; memory {min(memory):.0f} to {max(memory):.0f} MB; {len(sentences)} different sentences")
+    print(
+        f"{TIMES} uploads; memory {min(memory):.0f} to {max(memory):.0f} MB; {len(sentences)} different sentences"
+    )
     for said, count in sorted(sentences.items(), key=lambda one: -one[1])[:40]:
         print(f"{count:4d} {said}")
     assert not trap.exists()

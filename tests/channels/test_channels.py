@@ -1,4 +1,6 @@
-"""Evidence, denoisers and information of every law of labels: derivatives, adaptive quadrature, limits."""
+"""Evidence, denoisers and information of every law of labels: derivatives, adaptive quadrature,
+limits.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +9,14 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from orderparam.channels import DensityLabels, LogisticLabels, ProbitLabels, RealLabels, SignLabels, channel
+from orderparam.channels import (
+    DensityLabels,
+    LogisticLabels,
+    ProbitLabels,
+    RealLabels,
+    SignLabels,
+    channel,
+)
 
 LIKELIHOODS = {
     "sign": SignLabels(),
@@ -29,13 +38,20 @@ LABELS = {"own": (-1.0, 0.0, 2.0), "abs": (0.3, 2.5)}
 def test_denoisers_are_derivatives_of_the_evidence(name):
     law = LIKELIHOODS[name]
     labels = LABELS.get(name, (-1.0, 1.0) if law.binary else (0.4, 1.9))
-    cases = jnp.asarray([(y, w, v) for y in labels for w, v in ((0.3, 0.6), (-1.7, 0.05), (2.0, 3.0))]).T
+    cases = jnp.asarray(
+        [(y, w, v) for y in labels for w, v in ((0.3, 0.6), (-1.7, 0.05), (2.0, 3.0))]
+    ).T
 
     @jax.jit
     @jax.vmap
     def four(y, w, v):
         slope = jax.grad(law.log_evidence, argnums=1)
-        return slope(y, w, v), jax.grad(slope, argnums=1)(y, w, v), law.denoiser(y, w, v), law.denoiser_slope(y, w, v)
+        return (
+            slope(y, w, v),
+            jax.grad(slope, argnums=1)(y, w, v),
+            law.denoiser(y, w, v),
+            law.denoiser_slope(y, w, v),
+        )
 
     slope, bend, g, change = four(*cases)
     np.testing.assert_allclose(g, slope, rtol=1e-9, atol=1e-10)
@@ -44,12 +60,15 @@ def test_denoisers_are_derivatives_of_the_evidence(name):
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_labels_and_their_evidence_belong_together(name):
-    """The weights of labels add up to one, and E y, E y^2 are those of `moments`; so are the draws."""
+    """The weights of labels add up to one, and E y, E y^2 are those of `moments`; so are the
+    draws."""
     law, field, variance = LIKELIHOODS[name], 0.4, 0.7
     y, weight = law.label_rule(jnp.asarray(field), jnp.asarray(variance))
     np.testing.assert_allclose(jnp.sum(weight), 1.0, rtol=1e-10)
     moments = law.moments(jnp.asarray(field), jnp.asarray(variance))
-    np.testing.assert_allclose([jnp.sum(weight * y), jnp.sum(weight * y**2)], [moments.mean, moments.power], rtol=1e-9)
+    np.testing.assert_allclose(
+        [jnp.sum(weight * y), jnp.sum(weight * y**2)], [moments.mean, moments.power], rtol=1e-9
+    )
     nu = field + np.sqrt(variance) * jax.random.normal(jax.random.key(0), (100_000,))
     drawn = law.draw(nu, jax.random.key(1))
     assert abs(jnp.mean(drawn) - moments.mean) < 4.5 * jnp.std(drawn) / np.sqrt(drawn.size)
@@ -60,8 +79,12 @@ def test_labels_and_their_evidence_belong_together(name):
 def test_information_is_minus_the_mean_slope(name):
     """E g^2 = -E dg/dw, with the average over labels done by drawing them."""
     law, q, variance = LIKELIHOODS[name], 0.5, 0.5
-    count = 20_000 if name in ("tanh", "own") else 400_000  # there every label is an integral of its own
-    w, x = np.sqrt(q) * jax.random.normal(jax.random.key(2), (count,)), jax.random.normal(jax.random.key(3), (count,))
+    # there every label is an integral of its own
+    count = 20_000 if name in ("tanh", "own") else 400_000
+    w, x = (
+        np.sqrt(q) * jax.random.normal(jax.random.key(2), (count,)),
+        jax.random.normal(jax.random.key(3), (count,)),
+    )
     label = law.draw(w + np.sqrt(variance) * x, jax.random.key(4))
     g, slope = law.denoiser(label, w, variance), law.denoiser_slope(label, w, variance)
     found = float(jax.jit(lambda q, v: law.averages(q, v).information)(q, variance))
@@ -77,7 +100,19 @@ def test_information_of_signs_agrees_with_adaptive_quadrature():
             return norm.pdf(z) * np.exp(2 * norm.logpdf(u * z) - norm.logcdf(u * z))
 
         edge = 40 * np.sqrt((1 - q) / q)
-        exact = 2 * quad(inside, -min(edge, 9), min(edge, 9), points=[0.0], epsabs=1e-13, epsrel=1e-12, limit=400)[0] / (1 - q)
+        exact = (
+            2
+            * quad(
+                inside,
+                -min(edge, 9),
+                min(edge, 9),
+                points=[0.0],
+                epsabs=1e-13,
+                epsrel=1e-12,
+                limit=400,
+            )[0]
+            / (1 - q)
+        )
         np.testing.assert_allclose(SignLabels().averages(q, 1 - q).information, exact, rtol=1e-8)
 
 
@@ -91,11 +126,14 @@ def test_closed_evidence_of_a_kinked_link_agrees_with_quadrature():
                 return norm.pdf(y, x * slopes[x <= 0], np.sqrt(noise)) * norm.pdf(x, w, np.sqrt(v))
 
             exact = quad(both, -9, 9, (label, field, variance), points=[0.0], epsabs=1e-13)[0]
-            np.testing.assert_allclose(law.log_evidence(label, field, variance), np.log(exact), rtol=1e-9)
+            np.testing.assert_allclose(
+                law.log_evidence(label, field, variance), np.log(exact), rtol=1e-9
+            )
 
 
 def test_information_of_a_magnitude_by_two_integrals():
-    """Without noise: g = (y tanh(y w / V) - w) / V, averaged over w and the field in equal steps."""
+    """Without noise: g = (y tanh(y w / V) - w) / V, averaged over w and the field in equal
+    steps."""
     q, v = 0.6, 0.4
     w, x = (np.linspace(-9, 9, 2001)[:, None] * np.sqrt(part) for part in (q, v))
     field = w + x.T
@@ -114,7 +152,11 @@ def test_linear_labels_tell_what_a_measurement_tells():
 def test_a_person_s_own_law_is_the_one_it_names():
     own = DensityLabels(lambda y, z: -jax.nn.softplus(-2 * y * z), [-1.0, 1.0])
     first, second = own.averages(0.4, 0.6), LIKELIHOODS["logistic"].averages(0.4, 0.6)
-    np.testing.assert_allclose([first.information, first.free_entropy], [second.information, second.free_entropy], rtol=1e-10)
+    np.testing.assert_allclose(
+        [first.information, first.free_entropy],
+        [second.information, second.free_entropy],
+        rtol=1e-10,
+    )
 
 
 def test_a_person_s_own_density_is_the_one_it_names():

@@ -1,4 +1,6 @@
-"""The command line: what people meet, and what they meet when they are wrong (one line, exit status 2, nothing overwritten)."""
+"""The command line: what people meet, and what they meet when they are wrong (one line, exit status
+2, nothing overwritten).
+"""
 
 import json
 import re
@@ -64,7 +66,9 @@ def test_help_is_fast_and_imports_nothing_heavy():
 
 
 def test_help_shows_brackets_as_they_are_typed(run):
-    assert "fc:DEPTH[xWIDTH]:ACTIVATION" in "".join(run("predict", "--help").output.replace("│", " ").split())
+    assert "fc:DEPTH[xWIDTH]:ACTIVATION" in "".join(
+        run("predict", "--help").output.replace("│", " ").split()
+    )
 
 
 def test_list_names_every_study_with_source_and_time(run):
@@ -72,7 +76,9 @@ def test_list_names_every_study_with_source_and_time(run):
     assert result.exit_code == 0
     for entry in index():
         if entry.kind == "study":
-            (line,) = [line for line in result.stdout.splitlines() if line.split()[:1] == [entry.name]]
+            (line,) = [
+                line for line in result.stdout.splitlines() if line.split()[:1] == [entry.name]
+            ]
             assert line.split()[-1] in ("s", "min", "h"), line
 
 
@@ -94,15 +100,25 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
     assert first.exit_code == 0, first.output
     assert "Monte Carlo: magnetisation" in first.stdout
     folder = tmp_path / "results" / "test-paramagnet-field=0.7-seeds=4"
-    assert {"figure.png", "figure.pdf", "result.zarr", "summary.json"} <= {p.name for p in folder.iterdir()}
+    assert {"figure.png", "figure.pdf", "result.zarr", "summary.json"} <= {
+        p.name for p in folder.iterdir()
+    }
     summary = json.loads((folder / "summary.json").read_text())
-    assert summary["parameters"] == {"field": 0.7, "spins": 400, "seeds": 4, "temperatures": [1.0, 2.0], "spacing": 0.5}
+    assert summary["parameters"] == {
+        "field": 0.7,
+        "spins": 400,
+        "seeds": 4,
+        "temperatures": [1.0, 2.0],
+        "spacing": 0.5,
+    }
     assert summary["versions"]["orderparam"]
     assert [c["points"] for c in summary["curves"]] == [6, 8]
     assert summary["agreement"]["Monte Carlo"][0]["points"] == 2
     assert run("run", "test-paramagnet", "--set", "field=0.7", "--seeds", "4").exit_code == 0
     comparison = load(folder)
-    assert float(comparison.curves()["exact"]["magnetisation"].sel(temperature=1.0)) == pytest.approx(np.tanh(0.7))
+    assert float(
+        comparison.curves()["exact"]["magnetisation"].sel(temperature=1.0)
+    ) == pytest.approx(np.tanh(0.7))
     shown = run("show", str(folder))
     assert shown.exit_code == 0
     assert "Monte Carlo: magnetisation" in shown.stdout
@@ -125,11 +141,20 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["run", "test-paramagnet", "--set", "temperatures=1,1"], "twice"),
         (["run", "test-paramagnet", "--seeds", "0"], "at least one"),
         (["run", "test-paramagnet", "--workers", "0"], "workers"),
-        (["run", "test-paramagnet", "--workers", "2", "--dask", "tcp://127.0.0.1:1"], "exclude one another"),
+        (
+            ["run", "test-paramagnet", "--workers", "2", "--dask", "tcp://127.0.0.1:1"],
+            "exclude one another",
+        ),
         (["run", "test-paramagnet", "--dask", "nowhere"], "no Dask scheduler answers"),
         (["run", "test-paramagnet", "--dask", ""], "no Dask scheduler answers"),
-        (["run", "test-paramagnet", "--set", "spacing=-1"], "test-paramagnet with spacing = -1.0: Number of samples"),
-        (["run", "test-paramagnet", "--set", "spacing=0"], "test-paramagnet with spacing = 0.0: ZeroDivisionError"),
+        (
+            ["run", "test-paramagnet", "--set", "spacing=-1"],
+            "test-paramagnet with spacing = -1.0: Number of samples",
+        ),
+        (
+            ["run", "test-paramagnet", "--set", "spacing=0"],
+            "test-paramagnet with spacing = 0.0: ZeroDivisionError",
+        ),
         (["run", "test-paramagnet", "--out", "occupied"], "is not empty and holds no result"),
         (["run", "test-paramagnet", "--out", "file.txt"], "is a file"),
         (["run", "test-paramagnet", "--out", "/proc/nowhere"], "cannot write"),
@@ -140,7 +165,10 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["predict", "file.txt"], "unknown format"),
         (["predict", "table.csv", "--target", "prize"], "did you mean 'price'"),
         (["predict", "table.csv", "--target", "price"], "needs at least 40"),
-        (["predict", "table.csv", "--target", "price", "--arch", "fc:3:erff"], "did you mean 'erf'"),
+        (
+            ["predict", "table.csv", "--target", "price", "--arch", "fc:3:erff"],
+            "did you mean 'erf'",
+        ),
         (["predict", "table.csv", "--target", "price", "--arch", "cnn:3:erf"], "unknown family"),
         (["predict", "table.csv", "--target", "price", "--task", "a-vs-b"], "class"),
         (["predict", "table.csv", "--target", "price", "--out", "occupied"], "is not empty"),
@@ -161,7 +189,9 @@ def test_a_mistake_ends_in_one_clear_line(run, tmp_path, arguments, message):
     (tmp_path / "occupied").mkdir()
     (tmp_path / "occupied" / "notes.txt").write_text("keep me")
     (tmp_path / "file.txt").write_text("keep me too")
-    (tmp_path / "table.csv").write_text("area,rooms,price\n" + "\n".join(f"{50 + i},{i % 4},{100 + 2 * i}.5" for i in range(20)))
+    (tmp_path / "table.csv").write_text(
+        "area,rooms,price\n" + "\n".join(f"{50 + i},{i % 4},{100 + 2 * i}.5" for i in range(20))
+    )
     result = run(*arguments)
     text = " ".join(result.output.replace("│", " ").split())
     assert result.exit_code == 2, text
@@ -187,10 +217,20 @@ def test_a_folder_has_a_name_that_file_systems_take():
 
 
 def test_a_grid_of_labels_is_kept_and_shown_without_remarks(run, tmp_path, recwarn):
-    @study("test-shapes", title="t", source="s", draw=_draw_nothing, seconds=(1, 2), observables=("magnetisation",))
+    @study(
+        "test-shapes",
+        title="t",
+        source="s",
+        draw=_draw_nothing,
+        seconds=(1, 2),
+        observables=("magnetisation",),
+    )
     def build(seeds: int = 2):
         grid = {"shape": ["tanh", "line"]}
-        return [Curve("exact", exact, Paramagnet(1.0), grid), Curve("runs", sampled, Paramagnet(1.0), grid, seeds=seeds)]
+        return [
+            Curve("exact", exact, Paramagnet(1.0), grid),
+            Curve("runs", sampled, Paramagnet(1.0), grid, seeds=seeds),
+        ]
 
     try:
         assert run("run", "test-shapes", "--out", "shapes").exit_code == 0
@@ -198,7 +238,10 @@ def test_a_grid_of_labels_is_kept_and_shown_without_remarks(run, tmp_path, recwa
         assert run("show", "shapes").exit_code == 0
     finally:
         _registry.pop("test-shapes")
-    assert comparison.agreement["runs"]["magnetisation"]["shape"].values.tolist() == ["tanh", "line"]
+    assert comparison.agreement["runs"]["magnetisation"]["shape"].values.tolist() == [
+        "tanh",
+        "line",
+    ]
     assert not [w for w in recwarn if "Zarr" in str(w.message)]
 
 
@@ -236,7 +279,10 @@ def test_predict_on_known_data_says_what_it_knows(run, tmp_path):
     result = run(*command, "--reach", "0.12")
     assert result.exit_code == 0, result.output
     assert "100 x your data" in result.stdout
-    assert re.search(r"With your 260 rows the root mean square error in y is [0-9.]+ \([0-9.-]+\), R² 0", result.stdout)
+    assert re.search(
+        r"With your 260 rows the root mean square error in y is [0-9.]+ \([0-9.-]+\), R² 0",
+        result.stdout,
+    )
     assert "share of the variance of 0.12 needs about" in result.stdout
     assert "forest instead" in result.stdout
     assert "half of the columns" in result.stdout
@@ -250,12 +296,23 @@ def test_predict_on_known_data_says_what_it_knows(run, tmp_path):
     low, high = summary["floor_interval"]
     assert low < noise < high
     at_the_end = predicted.isel(n_train=-1).load()
-    assert float(at_the_end["lower"]) < 1.3 * noise  # the floor is where the curve ends, with this interval
+    # the floor is where the curve ends, with this interval
+    assert float(at_the_end["lower"]) < 1.3 * noise
     assert float(at_the_end["upper"]) > noise
     assert float(predicted["test_error"][0]) > 2 * noise
-    measured = xr.open_zarr(folder, group="measured", consolidated=False)["test_error"].isel(n_train=slice(None, -1))
-    mean, error = measured.mean("seed"), measured.std("seed", ddof=1) / np.sqrt(measured.sizes["seed"])
-    assert bool((abs(predicted["test_error"].sel(n_train=measured["n_train"]) - mean) < 4 * error + 0.1 * mean).all())
+    measured = xr.open_zarr(folder, group="measured", consolidated=False)["test_error"].isel(
+        n_train=slice(None, -1)
+    )
+    mean, error = (
+        measured.mean("seed"),
+        measured.std("seed", ddof=1) / np.sqrt(measured.sizes["seed"]),
+    )
+    assert bool(
+        (
+            abs(predicted["test_error"].sel(n_train=measured["n_train"]) - mean)
+            < 4 * error + 0.1 * mean
+        ).all()
+    )
     assert summary["candidates"][0]["arch"] == summary["arch"]
     assert run(*command, "--out", "results/predict-d").exit_code == 2
 

@@ -1,4 +1,6 @@
-"""`orderparam design`: a table without labels is read whole, whatever its format, and mistakes are one line."""
+"""`orderparam design`: a table without labels is read whole, whatever its format, and mistakes are
+one line.
+"""
 
 import numpy as np
 import pytest

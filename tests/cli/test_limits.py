@@ -30,8 +30,21 @@ def magnets():
 
         return plt.figure()
 
-    @study("test-limits", title="t", source="s", draw=draw, seconds=(1, 2), observables=("magnetisation",), full={"spins": 4000})
-    def build(spins: int = 400, field: float = 0.5, spacing: float = 0.5, temperatures: tuple[float, ...] = (1.0,)):
+    @study(
+        "test-limits",
+        title="t",
+        source="s",
+        draw=draw,
+        seconds=(1, 2),
+        observables=("magnetisation",),
+        full={"spins": 4000},
+    )
+    def build(
+        spins: int = 400,
+        field: float = 0.5,
+        spacing: float = 0.5,
+        temperatures: tuple[float, ...] = (1.0,),
+    ):
         np.zeros((round(3 / spacing),) * 2)
         return [Curve("exact", exact, Paramagnet(1.0, field, spins), {"temperature": temperatures})]
 
@@ -81,7 +94,10 @@ def test_workers_have_a_bound():
     ("arguments", "message"),
     [
         (["predict", "digits", "--arch", "fc:99999999:relu"], "depth must be at most 1000"),
-        (["predict", "digits", "--arch", "fc:1x" + "9" * 30 + ":relu"], "width must be at most 1000000"),
+        (
+            ["predict", "digits", "--arch", "fc:1x" + "9" * 30 + ":relu"],
+            "width must be at most 1000000",
+        ),
         (["predict", "digits", "--width", "1000000000000"], "at most 1000000"),
         (["predict", "digits", "--width", "9" * 400], "at most 1000000"),
         (["predict", "digits", "--temperature", "inf"], "finite"),
@@ -134,7 +150,9 @@ def test_what_run_writes_is_shown_by_the_name_of_its_study(run, magnets):
     assert run("show", "results/test-limits").exit_code == 0
 
 
-@pytest.mark.parametrize("damage", [{"title": {"a": 1}}, {"seconds": "long"}, {"source": None}, {"curves": 3}])
+@pytest.mark.parametrize(
+    "damage", [{"title": {"a": 1}}, {"seconds": "long"}, {"source": None}, {"curves": 3}]
+)
 @pytest.mark.parametrize("seal", [json.dumps, sealed], ids=["edited", "sealed"])
 def test_a_crafted_summary_is_one_line(run, magnets, tmp_path, damage, seal):
     assert run("run", "test-limits", "--out", "r").exit_code == 0
@@ -170,7 +188,9 @@ except SystemExit:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 zarr.create_group({})
 """
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (ended.returncode, ended.stderr, ended.stdout.count("orderparam ")) == (0, "", 4)
 
 
@@ -184,6 +204,8 @@ sync._get_loop().call_soon_threadsafe(time.sleep, 1)
 sys.argv = ["orderparam", "--version"]
 cli.main()
 """
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120
+    )
     assert ended.returncode == 0
     assert ended.stderr == ""

@@ -1,4 +1,6 @@
-"""Malformed command lines end in one line and exit status 2: no traceback, no call that does not end."""
+"""Malformed command lines end in one line and exit status 2: no traceback, no call that does not
+end.
+"""
 
 import pytest
 from malformed import calls, faults

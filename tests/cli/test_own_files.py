@@ -1,4 +1,6 @@
-"""A person's own file: written by `new-system`, found, run, read again; and modules of installed packages."""
+"""A person's own file: written by `new-system`, found, run, read again; and modules of installed
+packages.
+"""
 
 import subprocess
 import sys
@@ -21,10 +23,14 @@ def orderparam(*words):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """A fresh folder with `own_magnet.py` in it; what its tests register is forgotten after each."""
+    """A fresh folder with `own_magnet.py` in it; what its tests register is forgotten after
+    each."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    registries = [(known, dict(known)) for known in (verb._theories, verb._experiments, study_registry._registry)]
+    registries = [
+        (known, dict(known))
+        for known in (verb._theories, verb._experiments, study_registry._registry)
+    ]
     files = list(registry.loaded_files)
     assert orderparam("new-system", "own_magnet").exit_code == 0
     yield tmp_path
@@ -47,7 +53,17 @@ def test_the_file_that_is_written_runs_and_agrees_with_its_theory(own):
 
 def test_its_result_is_read_where_the_file_is_not_loaded(own):
     run = subprocess.run(
-        [sys.executable, "-m", "orderparam.cli", "run", "own_magnet.py", "--set", "spins=50", "--set", "sweeps=20"],
+        [
+            sys.executable,
+            "-m",
+            "orderparam.cli",
+            "run",
+            "own_magnet.py",
+            "--set",
+            "spins=50",
+            "--set",
+            "sweeps=20",
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -66,8 +82,14 @@ def test_its_result_is_read_where_the_file_is_not_loaded(own):
         (("new-system", "own_magnet"), "is there already"),
         (("new-system", "Own-Magnet"), "lower-case letters"),
         (("new-system", "_magnet"), "lower-case letters"),
-        *((("new-system", name), f"{name}: there is a module") for name in ("class", "range", "random", "jax", "typer")),
-        *((("new-system", name), "used in the file itself") for name in ("magnetisation", "glauber", "partial")),
+        *(
+            (("new-system", name), f"{name}: there is a module")
+            for name in ("class", "range", "random", "jax", "typer")
+        ),
+        *(
+            (("new-system", name), "used in the file itself")
+            for name in ("magnetisation", "glauber", "partial")
+        ),
     ],
 )
 def test_mistakes_are_one_line(own, words, message):
@@ -82,11 +104,17 @@ def test_the_rooms_of_an_installed_package_are_in_every_list(own, monkeypatch):
         module = "own_magnet"
 
     monkeypatch.syspath_prepend(str(own))
-    monkeypatch.setattr(registry, "entry_points", lambda group: [Point] if group == "orderparam.rooms" else [])
+    monkeypatch.setattr(
+        registry, "entry_points", lambda group: [Point] if group == "orderparam.rooms" else []
+    )
     registry.index.cache_clear()
     try:
         names = {(entry.kind, entry.name) for entry in registry.index()}
-        assert {("theory", "own_magnet.mean_field"), ("experiment", "own_magnet.glauber"), ("study", "own-magnet")} <= names
+        assert {
+            ("theory", "own_magnet.mean_field"),
+            ("experiment", "own_magnet.glauber"),
+            ("study", "own-magnet"),
+        } <= names
         assert registry.find("own_magnet.mean_field").systems[0].__name__ == "OwnMagnet"
         assert "own-magnet" in orderparam("list", "magnet").output
     finally:

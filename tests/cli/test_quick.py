@@ -23,7 +23,11 @@ QUICK = [
     ("run hopfield-capacity --set spins=100000000000", 2, "must be at most"),
     ("solve mean_feild", 2, "there is no theory or experiment"),
     ("solve spins.mean_field temprature=1", 2, "did you mean 'temperature'"),
-    ("solve spins.mean_field temperature=1 --against glaubr", 2, "there is no theory or experiment"),
+    (
+        "solve spins.mean_field temperature=1 --against glaubr",
+        2,
+        "there is no theory or experiment",
+    ),
     ("phases spins.mean_field temprature=1:2", 2, "did you mean 'temperature'"),
     ("show nothing", 2, "there is no result"),
     ("predict nothing.csv", 2, "there is no file"),
@@ -33,7 +37,9 @@ QUICK = [
 
 
 def test_what_needs_no_jax_does_not_import_it(tmp_path):
-    """All in one process; the description of the theory is kept from an earlier one, as after the first time."""
+    """All in one process; the description of the theory is kept from an earlier one, as after the
+    first time.
+    """
     code = """
 import sys
 from typer.testing import CliRunner
@@ -72,7 +78,12 @@ def test_a_run_that_another_process_fills_is_refused_as_quickly(tmp_path):
     code += "try:\n    main()\nfinally:\n    assert 'jax' not in sys.modules"
     with alone(tmp_path / "results" / "hopfield-capacity"):
         ended = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+            [sys.executable, "-c", code],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
     assert "is being filled by another process" in ended.stderr
@@ -83,8 +94,16 @@ def test_an_outline_is_what_the_import_would_say():
         outline = registry._entry("study", name).outline
         study = find(name)
         assert outline.defaults == study.defaults
-        assert (outline.gallery, outline.full, outline.seconds) == (study.gallery, study.full, study.seconds)
-        assert (outline.title, outline.source, outline.module) == (study.title, study.source, study.build.__module__)
+        assert (outline.gallery, outline.full, outline.seconds) == (
+            study.gallery,
+            study.full,
+            study.seconds,
+        )
+        assert (outline.title, outline.source, outline.module) == (
+            study.title,
+            study.source,
+            study.build.__module__,
+        )
         assert registry.outline(name) is None  # imported by now
 
 
@@ -111,7 +130,13 @@ def test_a_description_is_kept_until_the_source_changes(tmp_path, monkeypatch):
     source = tmp_path / "source.py"
     source.write_text("")
     assert kept("spins.mean_field", [*registry.source_files(), source]) is None
-    for damaged in ("", "[]", '{"state": 1}', file.read_text()[:-20], file.read_text().replace('"known"', '"unknown"')):
+    for damaged in (
+        "",
+        "[]",
+        '{"state": 1}',
+        file.read_text()[:-20],
+        file.read_text().replace('"known"', '"unknown"'),
+    ):
         file.write_text(damaged)
         assert kept("spins.mean_field", registry.source_files()) is None
     assert parameters.described("spins.mean_field").observables == first.observables

@@ -1,4 +1,6 @@
-"""`solve`, `phases` and `list` of theories: what a person types, what comes back, and what is said of a mistake."""
+"""`solve`, `phases` and `list` of theories: what a person types, what comes back, and what is said
+of a mistake.
+"""
 
 import csv
 import math
@@ -22,7 +24,13 @@ from orderparam.systems.kernel_regression import KernelRegression, self_consiste
 from orderparam.systems.spins import IsingLattice, onsager
 
 FEW_MODES = ("spectrum.modes=60", "spectrum.infinite=false")
-REGRESSION = ("n_train=100", "temperature=0.1", "spectrum=power_law", "spectrum.capacity=1.5", "spectrum.source=0.5")
+REGRESSION = (
+    "n_train=100",
+    "temperature=0.1",
+    "spectrum=power_law",
+    "spectrum.capacity=1.5",
+    "spectrum.source=0.5",
+)
 
 
 @pytest.fixture
@@ -65,19 +73,28 @@ def test_arrays_are_written_out_or_read_from_files(tmp_path):
 
 def test_of_several_systems_the_one_with_these_fields_is_made():
     verb = find("extensive_width.bayes_optimal")
-    system, _ = read(verb, {"width": "20", "decay": "0.8", "input_dim": "50", "n_train": "500", "noise": "0.1"}, {})
+    system, _ = read(
+        verb,
+        {"width": "20", "decay": "0.8", "input_dim": "50", "n_train": "500", "noise": "0.1"},
+        {},
+    )
     assert type(system).__name__ == "HierarchicalTeacher"
 
 
 def test_a_sweep_is_a_table_a_figure_and_files(run, tmp_path):
     result = run("solve", "onsager", "--over", "temperature=1:4:7", "--out", "swept")
     assert result.exit_code == 0, result.output
-    data = op.sweep(onsager, IsingLattice(temperature=1.0), {"temperature": np.linspace(1, 4, 7).tolist()})
+    data = op.sweep(
+        onsager, IsingLattice(temperature=1.0), {"temperature": np.linspace(1, 4, 7).tolist()}
+    )
     with open(tmp_path / "swept" / "spins.onsager.csv") as opened:
         rows = list(csv.DictReader(opened))
     assert [float(row["temperature"]) for row in rows] == data["temperature"].values.tolist()
     assert np.allclose([float(row["energy"]) for row in rows], data["energy"], rtol=0, atol=0)
-    assert np.array_equal(xr.open_zarr(tmp_path / "swept" / "spins.onsager.zarr", consolidated=False)["energy"], data["energy"])
+    assert np.array_equal(
+        xr.open_zarr(tmp_path / "swept" / "spins.onsager.zarr", consolidated=False)["energy"],
+        data["energy"],
+    )
     assert (tmp_path / "swept" / "figure.png").stat().st_size > 5000
     assert len([line for line in result.stdout.splitlines() if line.strip()[:1].isdigit()]) == 7
 
@@ -93,31 +110,59 @@ def test_an_experiment_is_set_against_its_theory(run, tmp_path):
 
 
 def test_an_experiment_alone_shows_means_and_errors(run):
-    result = run("solve", "gaussian_design", *REGRESSION, *FEW_MODES, "--seeds", "4", "--show", "test_error")
+    result = run(
+        "solve", "gaussian_design", *REGRESSION, *FEW_MODES, "--seeds", "4", "--show", "test_error"
+    )
     assert result.exit_code == 0, result.output
     assert "(" in result.stdout.splitlines()[1]
 
 
 def test_a_plane_is_a_diagram_with_files_and_goes_on(run, tmp_path):
-    arguments = ("phases", "mean_field", "temperature=0.3:1.7", "field=-0.5:0.61", "--order", "magnetisation", "--level", "0")
+    arguments = (
+        "phases",
+        "mean_field",
+        "temperature=0.3:1.7",
+        "field=-0.5:0.61",
+        "--order",
+        "magnetisation",
+        "--level",
+        "0",
+    )
     result = run(*arguments, "--resolution", "8", "--out", "plane")
     assert result.exit_code == 0, result.output
     assert "PhaseDiagram(temperature, field:" in result.stdout
     with open(tmp_path / "plane" / "boundaries.csv") as opened:
         rows = list(csv.DictReader(opened))
     assert rows
-    assert max(abs(float(row["field"])) for row in rows if row["kind"] == "jump" and row["branch"] == "stable") < 1e-5
+    assert (
+        max(
+            abs(float(row["field"]))
+            for row in rows
+            if row["kind"] == "jump" and row["branch"] == "stable"
+        )
+        < 1e-5
+    )
     stored = xr.open_zarr(tmp_path / "plane" / "diagram.zarr", consolidated=False)
     assert "jump" in stored["boundary_kind"].attrs["meanings"]
     assert run(*arguments, "--resolution", "8", "--out", "plane").stdout == result.stdout
-    next(file for file in (tmp_path / "plane" / "diagram.zarr").rglob("c/*") if file.is_file()).write_bytes(b"other")
+    next(
+        file for file in (tmp_path / "plane" / "diagram.zarr").rglob("c/*") if file.is_file()
+    ).write_bytes(b"other")
     damaged = run(*arguments, "--resolution", "8", "--out", "plane")
     assert damaged.exit_code == 2
     assert "diagram.zarr is damaged, or another diagram: move it away" in damaged.stderr
 
 
 def test_one_range_is_a_transition(run):
-    result = run("phases", "onsager", "temperature=1.5:3", "--order", "absolute_magnetisation", "--out", "line")
+    result = run(
+        "phases",
+        "onsager",
+        "temperature=1.5:3",
+        "--order",
+        "absolute_magnetisation",
+        "--out",
+        "line",
+    )
     assert result.exit_code == 0, result.output
     assert "temperature = 2.26918531" in result.stdout
     assert "exponent 0.125" in result.stdout
@@ -144,24 +189,66 @@ def test_lists_of_theories_experiments_and_systems(run):
         (("solve", "onsager", "temperature=1", "temperature=2"), "given twice"),
         (("solve", "onsager"), "temperature T in units of the coupling"),
         (("solve", "mean_field", "temperature=1", "branch=stabel"), "did you mean 'stable'"),
-        (("solve", "onsager", "temperature=2", "temperature.=1"), "temperature.=1: write NAME=VALUE"),
-        (("solve", "onsager", "--over", "temperature=1,2", "--over", "temperature=3,4"), "temperature is swept twice"),
-        (("solve", "onsager", "temperature=2", "--over", "temperature=3,4"), "temperature is given twice"),
-        (("run", "digits-learning-curve", "--set", "seeds=3", "--set", "seeds=4"), "seeds is given twice: 3 and 4"),
-        (("run", "digits-learning-curve", "--set", "seeds=3", "--seeds", "4"), "seeds is given twice: 3 and 4"),
+        (
+            ("solve", "onsager", "temperature=2", "temperature.=1"),
+            "temperature.=1: write NAME=VALUE",
+        ),
+        (
+            ("solve", "onsager", "--over", "temperature=1,2", "--over", "temperature=3,4"),
+            "temperature is swept twice",
+        ),
+        (
+            ("solve", "onsager", "temperature=2", "--over", "temperature=3,4"),
+            "temperature is given twice",
+        ),
+        (
+            ("run", "digits-learning-curve", "--set", "seeds=3", "--set", "seeds=4"),
+            "seeds is given twice: 3 and 4",
+        ),
+        (
+            ("run", "digits-learning-curve", "--set", "seeds=3", "--seeds", "4"),
+            "seeds is given twice: 3 and 4",
+        ),
         (("solve", "onsager", "--over", "temperature=1:2"), "write NAME=LOW:HIGH:NUMBER"),
         (("solve", "onsager", "--over", "temperature=-1:2:3:log"), "must be positive"),
         (("solve", "onsager", "temperature=2", "--seeds", "4"), "which has no runs"),
         (("solve", "onsager", "temperature=2", "--against", "kaufman"), "name an experiment"),
-        (("solve", "self_consistent", *REGRESSION[:2], "spectrum=powr_law"), "did you mean 'power_law'"),
+        (
+            ("solve", "self_consistent", *REGRESSION[:2], "spectrum=powr_law"),
+            "did you mean 'power_law'",
+        ),
         (("solve", "self_consistent", *REGRESSION[:4]), "needs spectrum.source"),
         (("solve", "self_consistent", *REGRESSION, "spectrum.sorce=1"), "did you mean 'source'"),
-        (("solve", "extensive_width.bayes_optimal", "readout=none.npy", "input_dim=5", "noise=1"), "there is no file none.npy"),
-        (("solve", "extensive_width.bayes_optimal", "readout=pipe.npy", "input_dim=5", "noise=1"), "pipe.npy is a pipe"),
+        (
+            (
+                "solve",
+                "extensive_width.bayes_optimal",
+                "readout=none.npy",
+                "input_dim=5",
+                "noise=1",
+            ),
+            "there is no file none.npy",
+        ),
+        (
+            (
+                "solve",
+                "extensive_width.bayes_optimal",
+                "readout=pipe.npy",
+                "input_dim=5",
+                "noise=1",
+            ),
+            "pipe.npy is a pipe",
+        ),
         (("phases", "onsager", "temperature=2"), "0 ranges are given"),
         (("phases", "onsager", "temperature=1:3:lg"), "write temperature=LOW:HIGH"),
-        (("phases", "onsager", "temperature=1:3", "--order", "magnetisatoin"), "did you mean 'absolute_magnetisation'"),
-        (("phases", "onsager", "temperature=3:4", "--order", "absolute_magnetisation"), "no transition between"),
+        (
+            ("phases", "onsager", "temperature=1:3", "--order", "magnetisatoin"),
+            "did you mean 'absolute_magnetisation'",
+        ),
+        (
+            ("phases", "onsager", "temperature=3:4", "--order", "absolute_magnetisation"),
+            "no transition between",
+        ),
         (("list", "theories", "zebra"), "no theory mentions 'zebra'"),
     ],
 )
@@ -208,11 +295,17 @@ def test_a_word_without_end_is_not_repeated_whole(run, arguments):
 
 
 def test_rows_without_a_solution_are_marked(run):
-    """The metastable state of a magnet in a field ends at its spinodal; above it the numbers are NaN and were not marked."""
+    """The metastable state of a magnet in a field ends at its spinodal; above it the numbers are
+    NaN and were not marked.
+    """
     magnet = ("mean_field", "field=0.1", "branch=metastable", "--show", "magnetisation")
     result = run("solve", *magnet, "--over", "temperature=0.2:1.2:3", "--out", "o")
     assert result.exit_code == 0, result.output
-    rows = {row.split()[0]: row for row in result.stdout.splitlines() if row.strip().startswith(("0.2", "0.7", "1.2"))}
+    rows = {
+        row.split()[0]: row
+        for row in result.stdout.splitlines()
+        if row.strip().startswith(("0.2", "0.7", "1.2"))
+    }
     assert rows["1.2"].split()[1:] == ["nan", "not", "valid"]
     assert "not valid" not in rows["0.2"]
 
@@ -226,9 +319,15 @@ def test_ranges_that_are_swept():
 def test_rows_without_a_solution_are_explained(run):
     """Of the Hopfield model at load 0.05 retrieval ends at T = 0.5423."""
     done = run("solve", "replica_symmetric", "load=0.05", "--over", "temperature=0.4,0.5,0.6,0.7")
-    assert "valid is False at 2 of 4 points: there is no such solution beyond temperature = 0.5" in done.stdout
+    assert (
+        "valid is False at 2 of 4 points: there is no such solution beyond temperature = 0.5"
+        in done.stdout
+    )
 
 
 def test_the_figure_says_what_is_held():
-    assert _title("associative_memory.replica_symmetric", {"load": "0.05"}) == "replica symmetric: load = 0.05"
+    assert (
+        _title("associative_memory.replica_symmetric", {"load": "0.05"})
+        == "replica symmetric: load = 0.05"
+    )
     assert _title("onsager", {}) == "onsager"

@@ -1,4 +1,6 @@
-"""Independent batched Cholesky factors and triangular solves in one loop: on two cores jaxlib 0.10.* never gets through this."""
+"""Independent batched Cholesky factors and triangular solves in one loop: on two cores jaxlib
+0.10.* never gets through this.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +14,9 @@ jax.config.update("jax_enable_x64", True)
 def relax(left, right):
     def step(_, pair):
         roots = [jnp.linalg.cholesky(matrix @ matrix.T + 40 * jnp.eye(40)) for matrix in pair]
-        changes = [sum(solve_triangular(root, matrix, lower=True) for matrix in pair) for root in roots]
+        changes = [
+            sum(solve_triangular(root, matrix, lower=True) for matrix in pair) for root in roots
+        ]
         return left + 1e-3 * changes[0], right + 1e-3 * changes[1]
 
     return jax.lax.fori_loop(0, 200, step, (left, right))

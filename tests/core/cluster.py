@@ -19,7 +19,15 @@ class Cluster:
     def start_scheduler(self) -> subprocess.Popen:
         file = self.folder / "scheduler.json"
         file.unlink(missing_ok=True)
-        place = ("--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard", "--scheduler-file", str(file))
+        place = (
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--no-dashboard",
+            "--scheduler-file",
+            str(file),
+        )
         scheduler = self._start("scheduler", *place)
         deadline = time.time() + 60
         while not file.exists() and time.time() < deadline:
@@ -32,12 +40,16 @@ class Cluster:
         return f"tcp://127.0.0.1:{self.port}"
 
     def start_worker(self) -> subprocess.Popen:
-        return self._start("worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+        return self._start(
+            "worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard"
+        )
 
     def _start(self, what: str, *arguments: str) -> subprocess.Popen:
         with open(self.folder / "log", "a") as log:
             command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments]
-            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder))
+            self.processes.append(
+                subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder)
+            )
         return self.processes[-1]
 
 

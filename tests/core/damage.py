@@ -54,7 +54,9 @@ def damage(folder: Path, draw: random.Random) -> str:
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
 
 
 def put_back(folder: Path, files: dict[Path, bytes]) -> None:
@@ -69,10 +71,13 @@ def put_back(folder: Path, files: dict[Path, bytes]) -> None:
             path.write_bytes(data)
 
 
-def silent(store: Path, truth: xr.Dataset, resume: Callable[..., xr.Dataset], draw: random.Random) -> str | None:
+def silent(
+    store: Path, truth: xr.Dataset, resume: Callable[..., xr.Dataset], draw: random.Random
+) -> str | None:
     """Damages a finished store, reads it, runs its sweep again, and puts it back.
 
-    Returns what was done if wrong numbers, or anything but one line that names the store and the remedy, come of it.
+    Returns what was done if wrong numbers, or anything but one line that names the store and the
+    remedy, come of it.
     """
     whole = contents(store)
     what, found = damage(store, draw), ""
@@ -80,12 +85,20 @@ def silent(store: Path, truth: xr.Dataset, resume: Callable[..., xr.Dataset], dr
         try:
             data = look()
         except StoreError as error:
-            if not (str(store) in str(error) and re.search(REMEDY, str(error)) and "\n" not in str(error)):
+            if not (
+                str(store) in str(error)
+                and re.search(REMEDY, str(error))
+                and "\n" not in str(error)
+            ):
                 found = f"{what}: {error}"
         except Exception as error:
             found = f"{what}: {type(error).__name__}: {error}"
         else:
-            if not data.drop_attrs().drop_vars("seconds").identical(truth.drop_attrs().drop_vars("seconds")):
+            if (
+                not data.drop_attrs()
+                .drop_vars("seconds")
+                .identical(truth.drop_attrs().drop_vars("seconds"))
+            ):
                 found = f"{what}: wrong numbers"
     put_back(store, whole)
     return found or None

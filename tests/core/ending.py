@@ -17,7 +17,12 @@ class Wordless(RuntimeError):
         raise OSError("no words")
 
 
-ENDS = {"exit": SystemExit(0), "generator": GeneratorExit(), "own": Enough("enough"), "wordless": Wordless()}
+ENDS = {
+    "exit": SystemExit(0),
+    "generator": GeneratorExit(),
+    "own": Enough("enough"),
+    "wordless": Wordless(),
+}
 
 
 @experiment

@@ -19,7 +19,9 @@ LINE = "; finished points are kept: the same command goes on where it stopped\n"
 
 def children(pid):
     """Processes that it started, and those that they did."""
-    text = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(
+        ["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True
+    ).stdout
     parents = {int(one): int(other) for one, other in (line.split() for line in text.splitlines())}
     found = {pid}
     while more := {one for one, other in parents.items() if other in found} - found:
@@ -48,17 +50,25 @@ def left_of(pids):
 
 
 def hear_interrupts():
-    """Tests that a shell runs in the background, or under `nohup`, are started deaf to SIGINT, and so is what they start."""
+    """Tests that a shell runs in the background, or under `nohup`, are started deaf to SIGINT, and
+    so is what they start.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def interrupted(command, number, seconds, begun):
-    """Runs the command, sends the signal so many seconds after it can be caught, or after the file `begun` is there.
+    """Runs the command, sends the signal so many seconds after it can be caught, or after the file
+    `begun` is there.
 
     Returns exit status, standard error, and the processes that are left.
     """
     process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=HERE, preexec_fn=hear_interrupts
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        cwd=HERE,
+        preexec_fn=hear_interrupts,
     )
     status = Path(f"/proc/{process.pid}/status")
     while process.poll() is None:  # until the interpreter has started and the handlers are in place
@@ -76,7 +86,9 @@ def interrupted(command, number, seconds, begun):
 
 
 def check_interrupt(command, number, seconds, store, begun=None):
-    """One interrupt: ended as it should, or finished before; the store is valid. Returns whether it was interrupted."""
+    """One interrupt: ended as it should, or finished before; the store is valid. Returns whether it
+    was interrupted.
+    """
     code, error, left = interrupted(command, number, seconds, begun)
     assert not left
     status, word = ENDS[number]

@@ -1,4 +1,6 @@
-"""A paramagnet: the smallest system with a theory, an experiment and its failures, for the tests of the core."""
+"""A paramagnet: the smallest system with a theory, an experiment and its failures, for the tests of
+the core.
+"""
 
 import os
 import signal
@@ -78,8 +80,9 @@ def counted(system: Paramagnet, key: jax.Array) -> Magnetisation:
 
 
 def unhurried(system: Paramagnet, key: jax.Array) -> Magnetisation:
-    """Takes as many seconds as ORDERPARAM_TEST_SECONDS says; where there is a log it is counted, and where there is a file
-    ORDERPARAM_TEST_BEGUN it writes there, as it begins, its process before the line that will count it."""
+    """Takes as many seconds as ORDERPARAM_TEST_SECONDS says; where there is a log it is counted,
+    and where there is a file ORDERPARAM_TEST_BEGUN it writes there, as it begins, its process
+    before the line that will count it."""
     if "ORDERPARAM_TEST_BEGUN" in os.environ:
         with open(os.environ["ORDERPARAM_TEST_BEGUN"], "a") as begun:
             begun.write(f"{os.getpid()} {system.temperature} {jax.random.key_data(key).tolist()}\n")

@@ -1,4 +1,6 @@
-"""A study of the paramagnet, for tests of the command line: `orderparam run magnet_study.py:magnet`."""
+"""A study of the paramagnet, for tests of the command line: `orderparam run
+magnet_study.py:magnet`.
+"""
 
 from magnet import Paramagnet, exact, unhurried
 
@@ -16,4 +18,7 @@ from orderparam.plotting import Panel
 )
 def magnet(seeds: int = 20) -> list[Curve]:
     system, grid = Paramagnet(1.0), {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}
-    return [Curve("exact", exact, system, grid), Curve("sampled", unhurried, system, grid, seeds=seeds)]
+    return [
+        Curve("exact", exact, system, grid),
+        Curve("sampled", unhurried, system, grid, seeds=seeds),
+    ]

@@ -1,4 +1,6 @@
-"""Command lines that nobody means: wrong words, impossible numbers, damaged files, formulas without end."""
+"""Command lines that nobody means: wrong words, impossible numbers, damaged files, formulas without
+end.
+"""
 
 import dataclasses
 import json
@@ -49,17 +51,23 @@ RUNS = ("loss", "n", "d", "name", "lss", "")
 
 
 def make_files(folder: Path, bombs: bool = False) -> None:
-    """The damaged files and results that the calls refer to; with `bombs`, those too that unpack into very much."""
+    """The damaged files and results that the calls refer to; with `bombs`, those too that unpack
+    into very much.
+    """
     rows = "\n".join(f"{50 + i},{i % 4},{100 + 2 * i}.5" for i in range(20))
     (folder / "table.csv").write_text(f"area,rooms,price\n{rows}\n")
     (folder / "empty.csv").write_text("")
     (folder / "ragged.csv").write_text("a,b\n1,2\n3\n")
     (folder / "latin.csv").write_bytes("größe,b\n1,2\n3,4\n".encode("latin-1"))
     (folder / "binary.csv").write_bytes(bytes(range(256)) * 10)
-    (folder / "wide.csv").write_text(",".join(["9" * 400] * 50) + "\n" + ",".join(["1"] * 50) + "\n")
+    (folder / "wide.csv").write_text(
+        ",".join(["9" * 400] * 50) + "\n" + ",".join(["1"] * 50) + "\n"
+    )
     header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000, 1000000000), }"
     padded = header + b" " * (-(len(header) + 11) % 64) + b"\n"
-    (folder / "huge.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded)
+    (folder / "huge.npy").write_bytes(
+        b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded
+    )
     np.save(folder / "y.npy", np.arange(20.0))
     (folder / "cut.npy").write_bytes((folder / "y.npy").read_bytes()[:100])
     np.save(folder / "pickle.npy", np.array([{}, []], dtype=object))
@@ -81,8 +89,12 @@ def make_files(folder: Path, bombs: bool = False) -> None:
 
 def _bombs(folder: Path) -> None:
     """Small files of very many columns, or that unpack into very much."""
-    (folder / "columns.csv").write_text("\n".join(",".join(f"{mark}{i}" for i in range(10**6)) for mark in ("a", "1", "2", "3")))
-    np.save(folder / "columns.npy", np.random.default_rng(0).normal(size=(3, 10**6)).astype(np.float32))
+    (folder / "columns.csv").write_text(
+        "\n".join(",".join(f"{mark}{i}" for i in range(10**6)) for mark in ("a", "1", "2", "3"))
+    )
+    np.save(
+        folder / "columns.npy", np.random.default_rng(0).normal(size=(3, 10**6)).astype(np.float32)
+    )
     np.savez_compressed(folder / "zeros.npz", x=np.zeros((2000, 20000)), y=np.zeros(2000))
     with zipfile.ZipFile(folder / "claim.npz", "w", zipfile.ZIP_DEFLATED) as file:
         for name in ("x.npy", "y.npy"):
@@ -105,7 +117,14 @@ def _tables(folder: Path) -> None:
     frame.to_excel(folder / "table.xlsx", index=False)
     np.savez(folder / "table.npz", x=frame[["area", "rooms"]], y=frame["price"])
     sizes = np.geomspace(1e6, 1e9, 12)
-    runs = pd.DataFrame({"name": [f"r{i}" for i in range(12)], "n": sizes, "d": sizes[::-1] * 20, "loss": 2 + sizes**-0.1})
+    runs = pd.DataFrame(
+        {
+            "name": [f"r{i}" for i in range(12)],
+            "n": sizes,
+            "d": sizes[::-1] * 20,
+            "loss": 2 + sizes**-0.1,
+        }
+    )
     runs.to_csv(folder / "runs.csv", index=False)
     runs.to_json(folder / "runs.jsonl", orient="records", lines=True)
     (folder / "deep.json").write_text("[" * 100000)
@@ -146,7 +165,24 @@ def formula(draw: random.Random, depth: int) -> str:
     """A formula of the grammar, or nearly so."""
     if depth == 0:
         return draw.choice(
-            ["z1", "z1", "z2", "z3", "z4", "z", "z5", "zz", "pi", "e", *NUMBERS[:16], "0", "2", "0.3", "1e160", "1e-160"]
+            [
+                "z1",
+                "z1",
+                "z2",
+                "z3",
+                "z4",
+                "z",
+                "z5",
+                "zz",
+                "pi",
+                "e",
+                *NUMBERS[:16],
+                "0",
+                "2",
+                "0.3",
+                "1e160",
+                "1e-160",
+            ]
         )
     kind = draw.random()
     if kind < 0.45:
@@ -192,26 +228,51 @@ def calls(seed: int, count: int, studies: dict) -> Iterator[list[str]]:
         command = draw.choice(COMMANDS)
         name = draw.choice(list(studies))
         if command == "list":
-            yield ["list", *(draw.choice((value(), mutated(name))) for _ in range(draw.randrange(1, 3)))]
+            yield [
+                "list",
+                *(draw.choice((value(), mutated(name))) for _ in range(draw.randrange(1, 3))),
+            ]
         elif command == "run":
             parameters = list(studies[name].defaults) or ["seeds"]
             # Never a run that means something: at least one value is out of the question.
-            settings = [word for _ in range(draw.randrange(1, 3)) for word in ("--set", f"{draw.choice(parameters)}={value()}")]
+            settings = [
+                word
+                for _ in range(draw.randrange(1, 3))
+                for word in ("--set", f"{draw.choice(parameters)}={value()}")
+            ]
             odd = draw.choice(
-                (settings, ["--seeds", draw.choice(NUMBERS)], ["--workers", draw.choice(NUMBERS)], ["--set", value()])
+                (
+                    settings,
+                    ["--seeds", draw.choice(NUMBERS)],
+                    ["--workers", draw.choice(NUMBERS)],
+                    ["--set", value()],
+                )
             )
             yield ["run", draw.choice((name, name, mutated(name), value())), *odd, *option("--out")]
         elif command == "show":
             yield [
                 "show",
-                draw.choice((value(), name, f"results/{draw.choice(list(SUMMARIES))}", draw.choice(list(SUMMARIES)), *FILES[:1])),
+                draw.choice(
+                    (
+                        value(),
+                        name,
+                        f"results/{draw.choice(list(SUMMARIES))}",
+                        draw.choice(list(SUMMARIES)),
+                        *FILES[:1],
+                    )
+                ),
             ]
         elif command == "predict":
-            arch = draw.choice(("fc:%s:relu", "fc:1x%s:erf", "fc:1:%s", "%s:1:relu", "%s", "fc:%sx%s:relu")).replace(
-                "%s", value()
-            )
+            arch = draw.choice(
+                ("fc:%s:relu", "fc:1x%s:erf", "fc:1:%s", "%s:1:relu", "%s", "fc:%sx%s:relu")
+            ).replace("%s", value())
             choices = option("--target", "--task", "--temperature", "--width", "--seeds", "--out")
-            yield ["predict", draw.choice((*FILES, value())), *choices, *(["--arch", arch] if draw.random() < 0.7 else [])]
+            yield [
+                "predict",
+                draw.choice((*FILES, value())),
+                *choices,
+                *(["--arch", arch] if draw.random() < 0.7 else []),
+            ]
         elif command == "features":
             choices = option("--task", "--loss", "--ridge", "--seeds", "--out")
             yield [
@@ -225,29 +286,55 @@ def calls(seed: int, count: int, studies: dict) -> Iterator[list[str]]:
             nest = draw.choice(("abs", "sin", "exp", "He2", "relu", "-"))
             yield [
                 "exponents",
-                draw.choice((text, text, f"{nest}(" * (n := draw.randrange(400)) + "z1" + ")" * n, value(), mutated(text))),
+                draw.choice(
+                    (
+                        text,
+                        text,
+                        f"{nest}(" * (n := draw.randrange(400)) + "z1" + ")" * n,
+                        value(),
+                        mutated(text),
+                    )
+                ),
             ]
         elif command in ("solve", "phases"):
             yield [command, *_of_a_verb(draw, command, value, mutated)]
         elif command == "design":
             choices = option("--target", "--weights", "--kind", "--noise")
-            yield ["design", draw.choice((*FILES, value())), *choices, *draw.choice(([], [], ["--no-labels"]))]
+            yield [
+                "design",
+                draw.choice((*FILES, value())),
+                *choices,
+                *draw.choice(([], [], ["--no-labels"])),
+            ]
         elif command == "scaling-law":
             column = lambda: draw.choice((*RUNS, value()))  # noqa: E731
             known = [word for name in ("--params", "--data", "--loss", "--unique", "--run") if draw.random() < 0.5
                      for word in (name, column())]  # fmt: skip
             choices = option("--form", "--compute", "--flops", "--bootstrap", "--out")
             further = draw.choice(([], [], ["--runs", draw.choice((*FILES, value()))]))
-            yield ["scaling-law", draw.choice(("runs.csv", "runs.csv", *FILES, value())), *known, *choices, *further]
+            yield [
+                "scaling-law",
+                draw.choice(("runs.csv", "runs.csv", *FILES, value())),
+                *known,
+                *choices,
+                *further,
+            ]
         elif command == "explore":
-            yield ["explore", "--no-browser", *option("--port", "--host", "--token", "--folder"), *draw.choice(([], [value()]))]
+            yield [
+                "explore",
+                "--no-browser",
+                *option("--port", "--host", "--token", "--folder"),
+                *draw.choice(([], [value()])),
+            ]
         elif command == "new-system":
             yield ["new-system", value(), *draw.choice(([], [value()]))]
         else:
             yield [value(), *option("--help-", "--version=", "-x")]
 
 
-def _of_a_verb(draw: random.Random, command: str, value: Callable[[], str], mutated: Callable[[str], str]) -> Iterator[str]:
+def _of_a_verb(
+    draw: random.Random, command: str, value: Callable[[], str], mutated: Callable[[str], str]
+) -> Iterator[str]:
     """A theory or an experiment with some of its fields and options, right and wrong."""
     verbs = {**theories(), **experiments()}
     name = draw.choice(list(verbs))
@@ -259,7 +346,11 @@ def _of_a_verb(draw: random.Random, command: str, value: Callable[[], str], muta
     for field, declaration in known.items():
         needed = system.__dataclass_fields__[field].default is dataclasses.MISSING
         if draw.random() < (0.9 if needed else 0.2):
-            words = [maker.__name__ for maker in makers(declaration)] if declaration.kind == "part" else list(declaration.choices)
+            words = (
+                [maker.__name__ for maker in makers(declaration)]
+                if declaration.kind == "part"
+                else list(declaration.choices)
+            )
             right = str(draw.choice(words)) if words else draw.choice(numbers)
             written = draw.choice((field, field, field, mutated(field), f"{field}."))
             yield f"{written}={draw.choice((right, right, right, value()))}"
@@ -272,7 +363,9 @@ def _of_a_verb(draw: random.Random, command: str, value: Callable[[], str], muta
     else:
         for _ in range(draw.randrange(3)):
             yield "--over"
-            values = draw.choice(("1:2:3", "1,2", "0:1:5:log", value(), f"1:{value()}:4", "1:2:1e9"))
+            values = draw.choice(
+                ("1:2:3", "1,2", "0:1:5:log", value(), f"1:{value()}:4", "1:2:1e9")
+            )
             yield f"{draw.choice((*known, value()))}={values}"
     for name in ("--seeds", "--show", "--against", "--out", "--order", "--level", "--resolution"):
         if draw.random() < 0.15:
@@ -290,7 +383,14 @@ def every_file() -> Iterator[list[str]]:
         yield ["design", file, "--no-labels"]
         yield ["scaling-law", file, "--params", "n", "--data", "d"]
         yield ["scaling-law", "runs.csv", "--run", "name", "--runs", file, "--params", "n"]
-        yield ["solve", "extensive_width.bayes_optimal", f"readout={file}", "input_dim=5", "noise=1", "n_train=10"]
+        yield [
+            "solve",
+            "extensive_width.bayes_optimal",
+            f"readout={file}",
+            "input_dim=5",
+            "noise=1",
+            "n_train=10",
+        ]
 
 
 def settings(seed: int, studies: dict) -> Iterator[list[str]]:
@@ -298,7 +398,12 @@ def settings(seed: int, studies: dict) -> Iterator[list[str]]:
     draw = random.Random(seed)
     for name, study in studies.items():
         for parameter in study.defaults:
-            yield ["run", name, "--set", f"{parameter}={draw.choice(draw.choice((NUMBERS, TEXTS)))}"]
+            yield [
+                "run",
+                name,
+                "--set",
+                f"{parameter}={draw.choice(draw.choice((NUMBERS, TEXTS)))}",
+            ]
 
 
 class Hang(BaseException):
@@ -327,15 +432,19 @@ def check(arguments: list[str]) -> str | None:
         return "hangs"
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         return f"raises {type(result.exception).__name__}: {str(result.exception)[:200]}"
-    lines = [line for line in result.stderr.splitlines() if line.strip() and not line.startswith("warning:")]
+    lines = [
+        line
+        for line in result.stderr.splitlines()
+        if line.strip() and not line.startswith("warning:")
+    ]
     if result.exit_code not in (0, 2) or (result.exit_code == 2 and len(lines) != 1):
         return f"exit status {result.exit_code} with {len(lines)} lines: {lines[:3]}"
     return None
 
 
 def faults(tmp_path, monkeypatch, calls: Iterable[list[str]], bombs: bool = False) -> list[str]:
-    """The calls that go wrong. What is accepted is built and checked, and stopped before it runs; of a scaling law there are few
-    bootstraps."""
+    """The calls that go wrong. What is accepted is built and checked, and stopped before it runs;
+    of a scaling law there are few bootstraps."""
     monkeypatch.chdir(tmp_path)
     make_files(tmp_path, bombs)
 
@@ -353,12 +462,15 @@ def faults(tmp_path, monkeypatch, calls: Iterable[list[str]], bombs: bool = Fals
     monkeypatch.setattr("orderparam.core.study.run.sweep", stop)
     monkeypatch.setattr("orderparam.core.program.TheoryRun.__call__", failed)
     monkeypatch.setattr(
-        "orderparam.core.program.TheoryRun.block_shape", lambda self: self.grid.block_shape(1024, self.static_dims)
+        "orderparam.core.program.TheoryRun.block_shape",
+        lambda self: self.grid.block_shape(1024, self.static_dims),
     )
     monkeypatch.setattr("orderparam.core.program.ExperimentRun.__call__", failed)
     monkeypatch.setattr("orderparam.core.verb.Theory.__call__", called)
     monkeypatch.setattr("orderparam.explore.server.serve", stop)
-    monkeypatch.setattr(scaling_law, "scaling_law", lambda runs, form, bootstrap: fit(runs, form=form, bootstrap=20))
+    monkeypatch.setattr(
+        scaling_law, "scaling_law", lambda runs, form, bootstrap: fit(runs, form=form, bootstrap=20)
+    )
     wrong: list[str] = []
     for number, arguments in enumerate(calls):
         begin = time.perf_counter()

@@ -1,4 +1,5 @@
-"""A sweep as the command line runs it, for tests that interrupt and attack it: `python sweeping.py STORE EXECUTOR`.
+"""A sweep as the command line runs it, for tests that interrupt and attack it: `python sweeping.py
+STORE EXECUTOR`.
 
 EXECUTOR: `here`, a number of workers, or a Dask scheduler's address.
 """

@@ -13,7 +13,10 @@ from orderparam.core.study.table import tables
 
 
 def _measured(values):
-    return xr.Dataset({"error": (("n", "seed"), np.asarray(values, float))}, {"n": [10, 20], "seed": range(len(values[0]))})
+    return xr.Dataset(
+        {"error": (("n", "seed"), np.asarray(values, float))},
+        {"n": [10, 20], "seed": range(len(values[0]))},
+    )
 
 
 def test_mean_and_standard_error_leave_out_failed_points():
@@ -23,7 +26,9 @@ def test_mean_and_standard_error_leave_out_failed_points():
 
 
 def test_a_standard_error_of_their_own_bounds_the_scatter_over_runs_from_below():
-    measured = _measured([[1, 1.2], [1, 3]]).assign(error_error=(("n", "seed"), np.full((2, 2), 0.5)))
+    measured = _measured([[1, 1.2], [1, 3]]).assign(
+        error_error=(("n", "seed"), np.full((2, 2), 0.5))
+    )
     mean, error = estimate(measured, "error")
     np.testing.assert_allclose(mean, [1.1, 2.0])
     np.testing.assert_allclose(error, [np.sqrt(0.5) / 2, 1.0])
@@ -32,18 +37,28 @@ def test_a_standard_error_of_their_own_bounds_the_scatter_over_runs_from_below()
 
 
 def test_a_dimension_may_have_any_name():
-    measured = xr.Dataset({"error": (("point", "seed"), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])}, {"point": [0, 1], "seed": range(3)})
-    (table,) = tables("runs", agreement({"theory": measured["error"].mean("seed").to_dataset()}, measured, ["error"]))
+    measured = xr.Dataset(
+        {"error": (("point", "seed"), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])},
+        {"point": [0, 1], "seed": range(3)},
+    )
+    (table,) = tables(
+        "runs",
+        agreement({"theory": measured["error"].mean("seed").to_dataset()}, measured, ["error"]),
+    )
     assert table.row_count == 2
 
 
 def test_z_and_relative_deviation_at_the_measured_points():
     theory = xr.Dataset({"error": ("n", [2.5, 1.0, 4.0])}, {"n": [10.0, 15.0, 20.0]})
-    found = agreement({"theory": theory}, _measured([[1, 2, 3, 2], [4, 5, 6, 5]]), ["error", "unknown"])
+    found = agreement(
+        {"theory": theory}, _measured([[1, 2, 3, 2], [4, 5, 6, 5]]), ["error", "unknown"]
+    )
     row = found["error"].sel(theory="theory")
     t = np.array([-0.5, 1.0]) / np.sqrt(2 / 3 / 4)
     np.testing.assert_allclose(row["theory_value"], [2.5, 4.0])
-    np.testing.assert_allclose(stats.norm.sf(np.abs(row["z"])), stats.t.sf(np.abs(t), 3), rtol=1e-10)
+    np.testing.assert_allclose(
+        stats.norm.sf(np.abs(row["z"])), stats.t.sf(np.abs(t), 3), rtol=1e-10
+    )
     np.testing.assert_allclose(np.sign(row["z"]), np.sign(t))
     np.testing.assert_allclose(row["relative_deviation"], [-0.2, 0.25])
     (record,) = summary(found)
@@ -62,12 +77,21 @@ def test_three_runs_do_not_say_how_far_is_far_and_their_own_errors_do():
     assert "2 runs" in _printed(found)
     (record,) = summary(found)
     assert (record["points"], record["points_with_z"], record["rms_z"]) == (2, 0, None)
-    own = agreement({"theory": theory}, measured.assign(error_error=(("n", "seed"), np.full((2, 2), 0.1))), ["error"])
-    np.testing.assert_allclose(own["error"]["z"].squeeze("theory"), np.array([-1.4995, 0.0005]) / (0.1 / np.sqrt(2)))
+    own = agreement(
+        {"theory": theory},
+        measured.assign(error_error=(("n", "seed"), np.full((2, 2), 0.1))),
+        ["error"],
+    )
+    np.testing.assert_allclose(
+        own["error"]["z"].squeeze("theory"), np.array([-1.4995, 0.0005]) / (0.1 / np.sqrt(2))
+    )
 
 
 def test_a_number_is_one_row_beside_an_observable_with_a_dimension():
-    values = {"error": (("n", "seed"), np.ones((2, 4))), "overlap": (("n", "seed", "feature"), np.ones((2, 4, 3)))}
+    values = {
+        "error": (("n", "seed"), np.ones((2, 4))),
+        "overlap": (("n", "seed", "feature"), np.ones((2, 4, 3))),
+    }
     measured = xr.Dataset(values, {"n": [10, 20], "seed": range(4)})
     found = agreement({"theory": measured.isel(seed=0, drop=True)}, measured, ["error", "overlap"])
     assert [record["points"] for record in summary(found)] == [2, 6]
@@ -76,7 +100,11 @@ def test_a_number_is_one_row_beside_an_observable_with_a_dimension():
 
 def test_what_is_nowhere_defined_is_no_row_and_not_counted():
     measured = _measured([[1, 2, 3, 4], [np.nan] * 4])
-    found = agreement({"theory": xr.Dataset({"error": ("n", [2.5, np.nan])}, {"n": [10, 20]})}, measured, ["error"])
+    found = agreement(
+        {"theory": xr.Dataset({"error": ("n", [2.5, np.nan])}, {"n": [10, 20]})},
+        measured,
+        ["error"],
+    )
     assert summary(found)[0]["points"] == 1
     assert [table.row_count for table in tables("run", found)] == [1]
     assert "nan" not in _printed(found)
@@ -95,7 +123,10 @@ def test_a_baseline_stands_apart():
         "theory": xr.Dataset(values, {"n": [10, 20]}, {"baseline": False}),
     }
     found = agreement(theories, _measured([[1, 2, 3, 4], [4, 5, 6, 7]]), ["error"])
-    assert {record["theory"]: record["baseline"] for record in summary(found)} == {"fixed kernel": True, "theory": False}
+    assert {record["theory"]: record["baseline"] for record in summary(found)} == {
+        "fixed kernel": True,
+        "theory": False,
+    }
     printed = _printed(found)
     assert printed.index("theory") < printed.index("fixed kernel (baseline)")
     z = f"{float(found['error']['z'].sel(theory='theory', n=10)):+.1f}"
@@ -109,7 +140,9 @@ def _printed(found):
 
 
 def test_a_narrow_terminal_gets_more_tables_and_loses_no_digit():
-    theories = {f"theory {i}": xr.Dataset({"error": ("n", [2.5, 4.0])}, {"n": [10, 20]}) for i in range(3)}
+    theories = {
+        f"theory {i}": xr.Dataset({"error": ("n", [2.5, 4.0])}, {"n": [10, 20]}) for i in range(3)
+    }
     table = agreement(theories, _measured([[1, 2, 3], [4, 5, 6]]), ["error"])
     assert len(list(tables("run", table, width=200))) == 1
     for width, expected in ((70, 2), (45, 3)):
@@ -122,10 +155,16 @@ def test_a_narrow_terminal_gets_more_tables_and_loses_no_digit():
 
 
 def test_a_theory_over_other_dimensions_or_points_is_no_comparison():
-    wider = xr.Dataset({"error": (("n", "branch"), np.ones((2, 3)))}, {"n": [10, 20], "branch": [0, 1, 2]})
+    wider = xr.Dataset(
+        {"error": (("n", "branch"), np.ones((2, 3)))}, {"n": [10, 20], "branch": [0, 1, 2]}
+    )
     elsewhere = xr.Dataset({"error": ("n", [1.0])}, {"n": [11.0]})
     good = xr.Dataset({"error": ("n", [1.0, 2.0])}, {"n": [10, 20]})
-    table = agreement({"wider": wider, "elsewhere": elsewhere, "good": good}, _measured([[1, 2], [3, 4]]), ["error"])
+    table = agreement(
+        {"wider": wider, "elsewhere": elsewhere, "good": good},
+        _measured([[1, 2], [3, 4]]),
+        ["error"],
+    )
     assert table["error"]["theory"].values.tolist() == ["good"]
     assert agreement({"wider": wider}, _measured([[1, 2], [3, 4]]), ["error"]) == {}
 
@@ -149,7 +188,9 @@ def test_runs_that_did_not_converge_are_in_no_mean_and_counted():
     np.testing.assert_allclose(error[0], 0.2 / np.sqrt(3))
     missed, _ = estimate(measured, "error", converged=False)
     np.testing.assert_allclose(missed, [9.0, np.nan])
-    found = agreement({"theory": xr.Dataset({"error": ("n", [1.2, 4.4])}, {"n": [10, 20]})}, measured, ["error"])
+    found = agreement(
+        {"theory": xr.Dataset({"error": ("n", [1.2, 4.4])}, {"n": [10, 20]})}, measured, ["error"]
+    )
     row = found["error"].squeeze("theory")
     assert row["runs"].values.tolist() == [3, 5]
     assert row["unconverged"].values.tolist() == [2, 0]
@@ -160,7 +201,9 @@ def test_runs_that_did_not_converge_are_in_no_mean_and_counted():
 
 def test_a_point_at_which_no_run_converged_is_not_compared():
     measured = _with_status([[2] * 5, [1] * 5])
-    found = agreement({"theory": xr.Dataset({"error": ("n", [1.2, 4.4])}, {"n": [10, 20]})}, measured, ["error"])
+    found = agreement(
+        {"theory": xr.Dataset({"error": ("n", [1.2, 4.4])}, {"n": [10, 20]})}, measured, ["error"]
+    )
     assert summary(found)[0]["points"] == 1
 
 
@@ -174,5 +217,7 @@ def test_resolution_is_the_standard_error_over_the_theory():
 
 def test_a_theory_that_is_zero_to_rounding_is_compared_with_its_largest_value():
     theory = xr.Dataset({"error": ("n", [1e-17, 5.0])}, {"n": [10, 20]})
-    found = agreement({"theory": theory}, _measured([[1e-16, 2e-16, 3e-16, 2e-16], [4, 5, 6, 5]]), ["error"])
+    found = agreement(
+        {"theory": theory}, _measured([[1e-16, 2e-16, 3e-16, 2e-16], [4, 5, 6, 5]]), ["error"]
+    )
     assert np.abs(found["error"]["relative_deviation"].values).max() < 1e-15

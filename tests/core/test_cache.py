@@ -1,4 +1,6 @@
-"""Compiled programs on disk: found by the next process, bounded, and never in the way, whatever is wrong with the folder."""
+"""Compiled programs on disk: found by the next process, bounded, and never in the way, whatever is
+wrong with the folder.
+"""
 
 import json
 import os
@@ -37,8 +39,12 @@ class Run:
 
 def start(before="", limit=None, **variables):
     foreign = ("JAX_", "TF_CPP_", "ORDERPARAM_CACHE", "XDG_CACHE_HOME")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-    shorten = None if limit is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(foreign)
+    }
+    shorten = (
+        None if limit is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    )
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM.format(before=before)],
         env=environment | {name: str(value) for name, value in variables.items()},
@@ -81,24 +87,36 @@ def test_the_next_process_compiles_nothing(tmp_path, value):
     assert first.compiled == second.found == len(entries(tmp_path)) > 0
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the place of the user's cache folder is set by XDG_CACHE_HOME")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="the place of the user's cache folder is set by XDG_CACHE_HOME"
+)
 def test_it_is_on_by_default_in_the_users_cache_folder_and_off_when_told(tmp_path):
     assert run(XDG_CACHE_HOME=tmp_path, ORDERPARAM_CACHE="off").folder is None
     assert not any(tmp_path.iterdir())
-    assert run(XDG_CACHE_HOME=tmp_path).compiled == len(entries(tmp_path / "orderparam" / "programs")) > 0
+    assert (
+        run(XDG_CACHE_HOME=tmp_path).compiled
+        == len(entries(tmp_path / "orderparam" / "programs"))
+        > 0
+    )
 
 
-@pytest.mark.parametrize("before", ["", "import jax; jax.config.update('jax_compilation_cache_dir', {folder!r})"])
+@pytest.mark.parametrize(
+    "before", ["", "import jax; jax.config.update('jax_compilation_cache_dir', {folder!r})"]
+)
 def test_a_folder_chosen_for_jax_is_left_to_jax(before, tmp_path):
     theirs = str(tmp_path / "theirs")
     variables = {} if before else {"JAX_COMPILATION_CACHE_DIR": theirs}
-    assert run(before.format(folder=theirs), ORDERPARAM_CACHE=tmp_path / "ours", **variables).folder == theirs
+    assert (
+        run(before.format(folder=theirs), ORDERPARAM_CACHE=tmp_path / "ours", **variables).folder
+        == theirs
+    )
     assert not (tmp_path / "ours").exists()
 
 
 def test_a_process_started_by_another_follows_its_own_variable(tmp_path):
     inherit = "import orderparam, os; os.environ['ORDERPARAM_CACHE'] = {!r}"
-    assert run(inherit.format("off"), ORDERPARAM_CACHE=tmp_path / "a").folder is not None  # decided at the first import
+    # decided at the first import
+    assert run(inherit.format("off"), ORDERPARAM_CACHE=tmp_path / "a").folder is not None
     first = run(ORDERPARAM_CACHE=tmp_path / "a")
     assert run(ORDERPARAM_CACHE="off", JAX_COMPILATION_CACHE_DIR=first.folder).folder is None
     moved = run(ORDERPARAM_CACHE=tmp_path / "b", JAX_COMPILATION_CACHE_DIR=first.folder)
@@ -111,7 +129,11 @@ def test_imported_after_jax_it_says_nothing_either(tmp_path, value):
 
 
 def test_importing_the_package_does_not_import_jax():
-    subprocess.run([sys.executable, "-c", "import orderparam, sys; assert 'jax' not in sys.modules"], check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", "import orderparam, sys; assert 'jax' not in sys.modules"],
+        check=True,
+        timeout=60,
+    )
 
 
 def test_two_processes_at_once(tmp_path, value):
@@ -120,7 +142,10 @@ def test_two_processes_at_once(tmp_path, value):
     assert run(ORDERPARAM_CACHE=tmp_path).compiled == 0
 
 
-@pytest.mark.parametrize("damage", ["truncated", *(pytest.param(kind, marks=SLOW) for kind in ("emptied", "garbled", "foreign"))])
+@pytest.mark.parametrize(
+    "damage",
+    ["truncated", *(pytest.param(kind, marks=SLOW) for kind in ("emptied", "garbled", "foreign"))],
+)
 def test_damaged_entries_are_compiled_again_and_then_replaced(damage, tmp_path, value):
     count = run(ORDERPARAM_CACHE=tmp_path).compiled
     for path in entries(tmp_path):
@@ -168,7 +193,8 @@ def test_an_entry_that_was_altered_and_packed_again_is_not_believed(tmp_path, va
 def test_on_a_full_disk_programs_run_all_the_same(limit, tmp_path, value):
     assert run(ORDERPARAM_CACHE=tmp_path, limit=limit).value == value
     assert all(path.stat().st_size <= limit for path in entries(tmp_path))
-    assert run(ORDERPARAM_CACHE=tmp_path).value == value  # with what the first one could not finish still there
+    # with what the first one could not finish still there
+    assert run(ORDERPARAM_CACHE=tmp_path).value == value
 
 
 def test_a_folder_that_can_only_be_read_is_read(tmp_path, value):
@@ -192,12 +218,20 @@ def test_a_folder_that_cannot_be_made_is_named_once(tmp_path, value):
     process = start(ORDERPARAM_CACHE=tmp_path / "file" / "folder")
     out, errors = process.communicate(timeout=120)
     assert json.loads(out)[0] == value
-    assert errors.count("$ORDERPARAM_CACHE") == errors.count("cannot keep compiled programs: Not a directory") == 1
+    assert (
+        errors.count("$ORDERPARAM_CACHE")
+        == errors.count("cannot keep compiled programs: Not a directory")
+        == 1
+    )
     process = start(ORDERPARAM_CACHE="~nosuchuser/programs")
     out, errors = process.communicate(timeout=120)
     assert json.loads(out)[0] == value
-    assert errors.count("cannot keep compiled programs: ~nosuchuser/programs: there is no such user") == 1
-    assert run(XDG_CACHE_HOME=tmp_path / "file").value == value  # where nobody has chosen, nothing is said
+    assert (
+        errors.count("cannot keep compiled programs: ~nosuchuser/programs: there is no such user")
+        == 1
+    )
+    # where nobody has chosen, nothing is said
+    assert run(XDG_CACHE_HOME=tmp_path / "file").value == value
 
 
 def made(root, folder, name, size, age):

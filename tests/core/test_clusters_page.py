@@ -1,4 +1,6 @@
-"""The recipes of docs/howto/clusters.md are run, the one for SLURM with jobs that start on this machine."""
+"""The recipes of docs/howto/clusters.md are run, the one for SLURM with jobs that start on this
+machine.
+"""
 
 import os
 import re
@@ -21,7 +23,8 @@ SWEEP = 'from magnet import *; op.sweep(sampled, Paramagnet(1.0), {"field": [0.1
 def test_the_recipe_for_slurm_runs(tmp_path):
     pytest.importorskip("dask_jobqueue")
     (recipe,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    changes = {  # to local jobs, small ones, which need no virtual environment, and to a small sweep
+    # to local jobs, small ones, which need no virtual environment, and to a small sweep
+    changes = {
         "from dask_jobqueue import SLURMCluster": "from dask_jobqueue.local import LocalCluster as SLURMCluster",
         "cores=4": "cores=1",
         'memory="16GB"': 'memory="2GB"',
@@ -35,6 +38,10 @@ def test_the_recipe_for_slurm_runs(tmp_path):
     script = tmp_path / "sweep_on_slurm.py"
     script.write_text(recipe)
     environment = {**os.environ, "PYTHONPATH": str(HERE)}
-    subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment, check=True, timeout=200)
+    subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, env=environment, check=True, timeout=200
+    )
     truth = op.sweep(sampled, Paramagnet(1.0), {"field": [0.1, 0.2]}, seeds=5)
-    np.testing.assert_array_equal(read(tmp_path / "s.zarr")["magnetisation"], truth["magnetisation"])
+    np.testing.assert_array_equal(
+        read(tmp_path / "s.zarr")["magnetisation"], truth["magnetisation"]
+    )

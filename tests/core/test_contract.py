@@ -56,13 +56,19 @@ class Cloud(System):
     ("changes", "message"),
     [
         ({"points": np.ones((5, 2))}, r"Cloud.points has shape \(5, 2\): must be \(point, 3\)"),
-        ({"points": jax.random.split(jax.random.key(0))}, "Cloud.points = .*: must be an array of numbers"),
+        (
+            {"points": jax.random.split(jax.random.key(0))},
+            "Cloud.points = .*: must be an array of numbers",
+        ),
         ({"count": jax.random.key(0)}, "Cloud.count = .*: must be an array of numbers"),
         ({"order": 3}, "Cloud.order = 3: must be one of 1, 2"),
         ({"name": ["a", "list"]}, "Cloud.name = .*: must be a str"),
         ({"marks": ("a", 1)}, "Cloud.marks = 1: must be a str"),
         ({"marks": "ab"}, "Cloud.marks = 'ab': must be a tuple"),
-        ({"sides": ["left", "rihgt"]}, "Cloud.sides = 'rihgt': must be one of left, right; did you mean 'right'"),
+        (
+            {"sides": ["left", "rihgt"]},
+            "Cloud.sides = 'rihgt': must be one of left, right; did you mean 'right'",
+        ),
         ({"span": (1,)}, r"Cloud.span = \(1,\): must be 2 of them"),
         ({"span": (1.5, 2)}, "Cloud.span = 1.5: must be an integer"),
         ({1: 2.0}, "Cloud has no field '1'"),
@@ -76,7 +82,9 @@ def test_the_annotation_is_what_is_allowed(changes, message):
 
 @pytest.mark.parametrize("count", [-1, 2.5, np.inf, np.array([1.0, 2.0])])
 def test_a_size_is_a_whole_number(count):
-    with pytest.raises(ValueError, match=r"Cloud\.count = .*: an experiment needs a whole number >= 0"):
+    with pytest.raises(
+        ValueError, match=r"Cloud\.count = .*: an experiment needs a whole number >= 0"
+    ):
         Cloud(np.ones((4, 3)), count).size("count")
 
 
@@ -86,11 +94,23 @@ def test_lists_may_hold_traced_numbers():
 
 
 def test_arrays_of_any_kind_become_what_theories_expect():
-    leaves = {"key": jax.random.key(0), "none": None, "word": "x", "index": np.array([1, 2]), "half": jnp.float16(0.5), "i": 1j}
+    leaves = {
+        "key": jax.random.key(0),
+        "none": None,
+        "word": "x",
+        "index": np.array([1, 2]),
+        "half": jnp.float16(0.5),
+        "i": 1j,
+    }
     read = as_arrays(leaves | {"weak": jnp.asarray(1.0), "count": jnp.asarray(3)})
     assert [read[name].dtype for name in ("half", "weak", "count")] == [jnp.float64] * 3
     assert not read["weak"].weak_type
-    assert (read["index"].dtype, read["none"], read["word"], read["i"]) == (jnp.int64, None, "x", 1j)
+    assert (read["index"].dtype, read["none"], read["word"], read["i"]) == (
+        jnp.int64,
+        None,
+        "x",
+        1j,
+    )
     assert jax.vmap(lambda n: as_arrays({"n": n})["n"])(jnp.arange(3)).dtype == jnp.float64
 
 
@@ -98,7 +118,9 @@ def test_a_copy_does_not_read_large_arrays_again(monkeypatch):
     cloud = Cloud(np.ones((100, 3)))
     read = []
     monkeypatch.setattr(
-        Declaration, "_inside", lambda self, array: read.append(np.shape(array)) or np.ones(np.shape(array), bool)
+        Declaration,
+        "_inside",
+        lambda self, array: read.append(np.shape(array)) or np.ones(np.shape(array), bool),
     )
     cloud.with_(count=3)
     assert (100, 3) not in read
@@ -185,4 +207,5 @@ def test_a_batch_where_one_number_is_needed_is_named():
 def test_what_numpy_would_take_for_other_numbers_is_refused(value, message):
     with pytest.raises(ValueError, match=f"^Paramagnet.{message}"):
         Paramagnet(value)
-    assert Paramagnet(np.ma.array([1.0, 2.0])).temperature.tolist() == [1.0, 2.0]  # nothing is masked
+    # nothing is masked
+    assert Paramagnet(np.ma.array([1.0, 2.0])).temperature.tolist() == [1.0, 2.0]

@@ -1,4 +1,6 @@
-"""No program waits for itself: batched factorisations on the installed JAX, and the warning of the versions that hang."""
+"""No program waits for itself: batched factorisations on the installed JAX, and the warning of the
+versions that hang.
+"""
 
 import os
 import subprocess
@@ -22,7 +24,9 @@ def test_independent_batched_factors_end():
     try:
         subprocess.run([sys.executable, program], env=environment, timeout=SECONDS, check=True)
     except subprocess.TimeoutExpired:
-        pytest.fail(f"jaxlib {jaxlib.__version__} stood still for {SECONDS} s in batched Cholesky factors and triangular solves")
+        pytest.fail(
+            f"jaxlib {jaxlib.__version__} stood still for {SECONDS} s in batched Cholesky factors and triangular solves"
+        )
 
 
 @pytest.mark.parametrize("version", ["0.10.0", "0.10.2"])
@@ -30,12 +34,17 @@ def test_independent_batched_factors_end():
 def test_a_version_that_hangs_is_named_with_the_remedy(version, platforms, monkeypatch):
     monkeypatch.setattr(jaxlib, "__version__", version)
     monkeypatch.setenv("JAX_PLATFORMS", platforms)
-    with pytest.warns(UserWarning, match=rf"jaxlib {version} can stand still .*pip install 'jax!=0\.10\.\*'") as caught:
+    with pytest.warns(
+        UserWarning, match=rf"jaxlib {version} can stand still .*pip install 'jax!=0\.10\.\*'"
+    ) as caught:
         warn_of_deadlock()
     assert len(caught) == 1
 
 
-@pytest.mark.parametrize(("version", "platforms"), [("0.9.2", ""), ("0.11.1", ""), ("0.12.0.1", "cpu"), ("0.10.2", "cuda")])
+@pytest.mark.parametrize(
+    ("version", "platforms"),
+    [("0.9.2", ""), ("0.11.1", ""), ("0.12.0.1", "cpu"), ("0.10.2", "cuda")],
+)
 def test_nothing_is_said_of_the_others(version, platforms, monkeypatch):
     monkeypatch.setattr(jaxlib, "__version__", version)
     monkeypatch.setenv("JAX_PLATFORMS", platforms)
@@ -46,7 +55,11 @@ def test_nothing_is_said_of_the_others(version, platforms, monkeypatch):
 
 def test_the_project_installs_with_none_of_them():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    needed = {requirement.name: requirement for requirement in map(Requirement, project["dependencies"])}
+    needed = {
+        requirement.name: requirement for requirement in map(Requirement, project["dependencies"])
+    }
     for name in ("jax", "jaxlib"):
         assert not any(needed[name].specifier.contains(version) for version in ("0.10.0", "0.10.2"))
-        assert all(needed[name].specifier.contains(version) for version in ("0.9.2", "0.11.1", "0.12.0.1"))
+        assert all(
+            needed[name].specifier.contains(version) for version in ("0.9.2", "0.11.1", "0.12.0.1")
+        )

@@ -1,4 +1,6 @@
-"""What ends the program inside a theory or an experiment is the failure of its point, and never success."""
+"""What ends the program inside a theory or an experiment is the failure of its point, and never
+success.
+"""
 
 from functools import partial
 
@@ -59,7 +61,9 @@ def test_a_study_that_ends_the_program_has_failed(tmp_path):
         raise SystemExit(0)
 
     for number, build in enumerate((leave, lambda: [CURVE])):
-        made = study(f"test-ending-{number}", title="", source="", seconds=(1, 1), draw=leave)(build)
+        made = study(f"test-ending-{number}", title="", source="", seconds=(1, 1), draw=leave)(
+            build
+        )
         try:
             result = CliRunner().invoke(app, ["run", made.name, "--out", str(tmp_path / made.name)])
         finally:

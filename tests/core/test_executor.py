@@ -15,7 +15,15 @@ import numpy as np
 import pytest
 import xarray as xr
 from cluster import cluster
-from magnet import Homebound, Paramagnet, always_killing, killing_its_process_once, sampled, shouting, unhurried
+from magnet import (
+    Homebound,
+    Paramagnet,
+    always_killing,
+    killing_its_process_once,
+    sampled,
+    shouting,
+    unhurried,
+)
 from sweeping import SEEDS
 
 import orderparam as op
@@ -52,17 +60,25 @@ def test_what_an_experiment_prints_does_not_get_between_the_answers(capfd):
 
 
 def test_what_worker_processes_cannot_load_is_said():
-    with pytest.raises(ValueError, match="worker processes cannot load what is to be run: RuntimeError: only here"):
+    with pytest.raises(
+        ValueError, match="worker processes cannot load what is to be run: RuntimeError: only here"
+    ):
         op.sweep(sampled, Homebound(1.0), {"temperature": [1.0]}, seeds=1, executor=1)
 
 
 def test_workers_end_when_the_sweep_does(tmp_path):
     command = [sys.executable, "sweeping.py", str(tmp_path / "s.zarr"), "2"]
-    process = subprocess.Popen(command, cwd=HERE, env={**os.environ, "ORDERPARAM_TEST_SECONDS": "0.2"})
+    process = subprocess.Popen(
+        command, cwd=HERE, env={**os.environ, "ORDERPARAM_TEST_SECONDS": "0.2"}
+    )
     while not any(tmp_path.glob("s.zarr/status/c.*")) and process.poll() is None:
         time.sleep(0.02)
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    workers = [int(line.split()[0]) for line in listed.splitlines() if int(line.split()[1]) == process.pid]
+    listed = subprocess.run(
+        ["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True
+    ).stdout
+    workers = [
+        int(line.split()[0]) for line in listed.splitlines() if int(line.split()[1]) == process.pid
+    ]
     assert len(workers) == 2
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -74,7 +90,10 @@ def test_workers_end_when_the_sweep_does(tmp_path):
 
 def test_a_worker_that_nobody_listens_to_ends_in_silence():
     code = "from orderparam.core.workers import serve; serve()"
-    worker = subprocess.Popen([sys.executable, "-c", code], **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE))
+    worker = subprocess.Popen(
+        [sys.executable, "-c", code],
+        **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE),
+    )
     worker.stdout.close()
     for message in (len, "a task"):
         _send(worker.stdin, pickle.dumps(message))
@@ -133,7 +152,7 @@ def _alive(pid):
     return True
 
 
-# -- Dask -----------------------------------------------------------------------------------------------------------------
+# -- Dask ----------------------------------------------------------------------------------------
 
 
 def test_a_dask_cluster_whose_worker_is_killed_ends_complete(tmp_path, monkeypatch):
@@ -141,10 +160,19 @@ def test_a_dask_cluster_whose_worker_is_killed_ends_complete(tmp_path, monkeypat
     monkeypatch.setenv("ORDERPARAM_TEST_MARKER", str(tmp_path / "killed"))
     here = op.sweep(sampled, SYSTEM, GRID, seeds=6)
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as local,
         distributed.Client(local, set_as_default=False) as client,
     ):
-        away = op.sweep(killing_its_process_once, SYSTEM, GRID, seeds=6, executor=client, store=tmp_path / "s.zarr")
+        away = op.sweep(
+            killing_its_process_once,
+            SYSTEM,
+            GRID,
+            seeds=6,
+            executor=client,
+            store=tmp_path / "s.zarr",
+        )
     assert (tmp_path / "killed").exists()
     np.testing.assert_array_equal(here["magnetisation"], away["magnetisation"])
     assert (away["status"] == 1).all()
@@ -154,9 +182,17 @@ def test_a_scheduler_that_is_not_there_is_one_line(tmp_path):
     """Among them a port where something listens and says nothing."""
     pytest.importorskip("distributed")
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        for address in ("tcp://127.0.0.1:9", "nonsense", "tcp://[", "foo://x:1", f"tcp://127.0.0.1:{silent.getsockname()[1]}"):
+        for address in (
+            "tcp://127.0.0.1:9",
+            "nonsense",
+            "tcp://[",
+            "foo://x:1",
+            f"tcp://127.0.0.1:{silent.getsockname()[1]}",
+        ):
             command = [sys.executable, "sweeping.py", str(tmp_path / "s.zarr"), address]
-            ended = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False, timeout=60)
+            ended = subprocess.run(
+                command, cwd=HERE, capture_output=True, text=True, check=False, timeout=60
+            )
             assert ended.returncode == 2
             assert ended.stderr.startswith(f"error: no Dask scheduler answers at '{address}': ")
             assert ended.stderr.count("\n") == 1
@@ -168,7 +204,10 @@ def dask(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setenv("ORDERPARAM_TEST_SECONDS", "0.1")
     with cluster(tmp_path) as started:
-        started.scheduler, started.workers = started.start_scheduler(), [started.start_worker() for _ in range(2)]
+        started.scheduler, started.workers = (
+            started.start_scheduler(),
+            [started.start_worker() for _ in range(2)],
+        )
         yield started
 
 
@@ -177,7 +216,9 @@ def points(store):
 
 
 def run_on(address, store, then=lambda: None):
-    """The sweep of sweeping.py on the cluster; `then` is done when some of its points are there. Returns status and errors."""
+    """The sweep of sweeping.py on the cluster; `then` is done when some of its points are there.
+    Returns status and errors.
+    """
     command, before = [sys.executable, "sweeping.py", str(store), address], points(store)
     process = subprocess.Popen(command, cwd=HERE, stderr=subprocess.PIPE, text=True)
     while points(store) < before + 10 and process.poll() is None:
@@ -200,7 +241,9 @@ def test_a_file_of_ones_own_travels_to_dask(tmp_path, dask, monkeypatch):
     path.parent.mkdir()
     path.write_text(Path(magnet.__file__).read_text())
     own = load_file(path)
-    sweep = partial(op.sweep, own.sampled, own.Paramagnet(1.0), {"temperature": [0.5, 1.0]}, seeds=2)
+    sweep = partial(
+        op.sweep, own.sampled, own.Paramagnet(1.0), {"temperature": [0.5, 1.0]}, seeds=2
+    )
     xr.testing.assert_equal(sweep(executor=dask.address)["magnetisation"], sweep()["magnetisation"])
 
 
@@ -209,7 +252,9 @@ def test_a_killed_scheduler_is_one_line_and_the_same_command_goes_on(tmp_path, d
     store = tmp_path / "s.zarr"
     code, error = run_on(dask.address, store, dask.scheduler.kill)
     assert code == 2
-    assert error.startswith(f"error: the Dask scheduler at {dask.address} is lost; finished points are kept")
+    assert error.startswith(
+        f"error: the Dask scheduler at {dask.address} is lost; finished points are kept"
+    )
     assert error.count("\n") == 1
     assert 10 <= points(store) < 120
     for worker in dask.workers:
@@ -223,9 +268,20 @@ def test_a_killed_scheduler_is_one_line_and_the_same_command_goes_on(tmp_path, d
 
 def test_the_command_line_runs_a_study_on_dask(tmp_path, dask):
     """`--dask ADDRESS` with a worker that is killed on the way: the same numbers as here."""
-    command = [sys.executable, "-m", "orderparam.cli", "run", str(HERE / "magnet_study.py:magnet"), "--out"]
+    command = [
+        sys.executable,
+        "-m",
+        "orderparam.cli",
+        "run",
+        str(HERE / "magnet_study.py:magnet"),
+        "--out",
+    ]
     store = tmp_path / "away" / "result.zarr" / "sampled"
-    away = subprocess.Popen([*command, str(tmp_path / "away"), "--dask", dask.address], stdout=subprocess.PIPE, text=True)
+    away = subprocess.Popen(
+        [*command, str(tmp_path / "away"), "--dask", dask.address],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     while points(store) < 10 and away.poll() is None:
         time.sleep(0.02)
     dask.workers[1].kill()

@@ -45,13 +45,22 @@ def frozen(system: Glass) -> Energy:
 
 def test_the_list_needs_no_jax():
     code = "import sys; from orderparam.core.registry import index; index(); print('jax' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "False\n"
+    )
 
 
 def test_every_study_tells_its_title_source_and_time_without_being_imported():
     studies = [entry for entry in registry.index() if entry.kind == "study"]
     assert len(studies) >= 65
-    silent = [e.name for e in studies if not all(e.details.get(key) for key in ("title", "source", "seconds"))]
+    silent = [
+        e.name
+        for e in studies
+        if not all(e.details.get(key) for key in ("title", "source", "seconds"))
+    ]
     assert silent == []
 
 
@@ -59,17 +68,30 @@ def test_systems_are_those_that_can_be_made():
     found = registry.systems()
     assert not any(inspect.isabstract(system) for system in found.values())
     networks = {name for name in found if name.startswith("proportional.")}
-    assert networks == {f"proportional.{name}" for name in ("FullyConnected", "Convolutional", "LocallyConnected")}
+    assert networks == {
+        f"proportional.{name}" for name in ("FullyConnected", "Convolutional", "LocallyConnected")
+    }
 
 
 def test_the_theories_of_every_room_are_tested():
-    rooms = {entry.room for entry in registry.index() if entry.kind == "theory" and entry.module.startswith("orderparam.")}
-    files = {path.stem.removeprefix("test_") for path in (Path(__file__).parents[1] / "every_theory").glob("test_*.py")}
+    rooms = {
+        entry.room
+        for entry in registry.index()
+        if entry.kind == "theory" and entry.module.startswith("orderparam.")
+    }
+    files = {
+        path.stem.removeprefix("test_")
+        for path in (Path(__file__).parents[1] / "every_theory").glob("test_*.py")
+    }
     assert rooms - files == set()
 
 
 def test_every_activation_is_chosen_alike():
-    fields = [(system, *one) for system in registry.systems().values() for one in declarations(system).items()]
+    fields = [
+        (system, *one)
+        for system in registry.systems().values()
+        for one in declarations(system).items()
+    ]
     found = [(name, field.convert) for _, name, field in fields if Activation in field.annotations]
     assert len(found) > 15
     assert set(found) == {("activation", activation)}
@@ -87,11 +109,17 @@ def test_no_two_public_classes_share_a_name():
 
 def test_every_package_and_module_is_completed_before_it_is_imported():
     code = "import sys, orderparam as op; print('jax' in sys.modules, dir(op), dir(op.systems), dir(op.core), dir(op.solve))"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert said.startswith("False")
     package = Path(orderparam.__file__).parent
-    inside = [path for folder in ("", "systems", "core", "solve") for path in (package / folder).iterdir()]
-    names = {path.stem for path in inside if path.suffix == ".py" or (path / "__init__.py").exists()}
+    inside = [
+        path for folder in ("", "systems", "core", "solve") for path in (package / folder).iterdir()
+    ]
+    names = {
+        path.stem for path in inside if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
     missing = [name for name in names if not name.startswith("_") and f"'{name}'" not in said]
     assert missing == []
     with pytest.raises(AttributeError, match="no attribute 'spinz'"):
@@ -149,7 +177,11 @@ def installed(tmp_path, monkeypatch):
         point = SimpleNamespace(module=name)
         monkeypatch.setattr(registry, "entry_points", lambda group: [point])
         registry.index.cache_clear()
-        return {(entry.kind, entry.name) for entry in registry.index() if not entry.module.startswith("orderparam")}
+        return {
+            (entry.kind, entry.name)
+            for entry in registry.index()
+            if not entry.module.startswith("orderparam")
+        }
 
     yield install
     registry.index.cache_clear()
@@ -158,13 +190,25 @@ def installed(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "files", "found"),
     [
-        ("odd_for_test", {"odd_for_test.py": ODD.encode()}, {("theory", "odd_for_test.attribute"), ("study", "odd-study")}),
+        (
+            "odd_for_test",
+            {"odd_for_test.py": ODD.encode()},
+            {("theory", "odd_for_test.attribute"), ("study", "odd-study")},
+        ),
         (
             "latin_for_test",
-            {"latin_for_test.py": "# coding: latin-1\n# \xe9\n@theory\ndef cafe(s): ...".encode("latin-1")},
+            {
+                "latin_for_test.py": "# coding: latin-1\n# \xe9\n@theory\ndef cafe(s): ...".encode(
+                    "latin-1"
+                )
+            },
             {("theory", "latin_for_test.cafe")},
         ),
-        ("spread_for_test", {"spread_for_test/glass.py": b"@theory\ndef cold(s): ..."}, {("theory", "glass.cold")}),
+        (
+            "spread_for_test",
+            {"spread_for_test/glass.py": b"@theory\ndef cold(s): ..."},
+            {("theory", "glass.cold")},
+        ),
     ],
 )
 def test_odd_modules_of_installed_packages_are_read(installed, name, files, found):
@@ -175,10 +219,26 @@ def test_odd_modules_of_installed_packages_are_read(installed, name, files, foun
     ("name", "files", "message"),
     [
         ("nowhere_for_test", {}, "names nowhere_for_test as its rooms, which cannot be found"),
-        ("failing_for_test.rooms", {"failing_for_test/__init__.py": b"1 / 0"}, "failing_for_test.rooms as its rooms"),
-        ("wrong_for_test", {"wrong_for_test.py": b"@theory\ndef f(:"}, "wrong_for_test.py of an installed package is left out"),
-        ("zero_for_test", {"zero_for_test.py": b"@theory\n\0"}, "zero_for_test.py of an installed package is left out"),
-        ("bytes_for_test", {"bytes_for_test.py": b"'\xff'\n@theory"}, "bytes_for_test.py of an installed package is left out"),
+        (
+            "failing_for_test.rooms",
+            {"failing_for_test/__init__.py": b"1 / 0"},
+            "failing_for_test.rooms as its rooms",
+        ),
+        (
+            "wrong_for_test",
+            {"wrong_for_test.py": b"@theory\ndef f(:"},
+            "wrong_for_test.py of an installed package is left out",
+        ),
+        (
+            "zero_for_test",
+            {"zero_for_test.py": b"@theory\n\0"},
+            "zero_for_test.py of an installed package is left out",
+        ),
+        (
+            "bytes_for_test",
+            {"bytes_for_test.py": b"'\xff'\n@theory"},
+            "bytes_for_test.py of an installed package is left out",
+        ),
         ("sys", {}, "built-in of an installed package is left out"),
     ],
 )

@@ -1,4 +1,6 @@
-"""SIGINT and SIGTERM at any moment: one line, exit status 130 or 143, a valid store, and no process left behind."""
+"""SIGINT and SIGTERM at any moment: one line, exit status 130 or 143, a valid store, and no process
+left behind.
+"""
 
 import signal
 import sys
@@ -8,7 +10,9 @@ import pytest
 from interrupts import check_goes_on, check_interrupt
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks /proc when the handlers are in place")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="asks /proc when the handlers are in place"
+)
 @pytest.mark.parametrize("executor", ["here", "2"])
 def test_an_interrupted_sweep_ends_with_one_line_and_goes_on(tmp_path, monkeypatch, executor):
     """Six of the hundred of tests/attacks: while it starts, and twice while it computes."""

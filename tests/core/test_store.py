@@ -39,7 +39,9 @@ def held(path):
     """The store of `sweep(counted, SYSTEM, GRID, seeds=2)`, open."""
     grid = Grid.of(GRID)
     coords = {**grid.coords(), "seed": np.arange(2)}
-    return PointStore(path, identity(counted, SYSTEM, grid, coords["seed"], ()), coords, lambda: (1, 1, 1))
+    return PointStore(
+        path, identity(counted, SYSTEM, grid, coords["seed"], ()), coords, lambda: (1, 1, 1)
+    )
 
 
 def write_points(store, points):
@@ -89,7 +91,9 @@ def everything(system):
 
 
 def test_zarr_and_xarray_open_a_store(tmp_path):
-    """Of theories in blocks that do not divide the grid, with words along a dimension, and of a single point."""
+    """Of theories in blocks that do not divide the grid, with words along a dimension, and of a
+    single point.
+    """
     over = {"shape": ["tanh", "line"], "temperature": np.linspace(0.5, 2, 7)}
     for name, asked in (("grid", over), ("point", None)):
         path = tmp_path / name
@@ -99,7 +103,9 @@ def test_zarr_and_xarray_open_a_store(tmp_path):
             opened["shape"] = opened["shape"].astype("U4")
             assert (path / "real" / "c.1.1.0.0").exists()  # several blocks
         xr.testing.assert_identical(opened, data)
-        assert {name: value.dtype for name, value in data.items()} == {name: v.dtype for name, v in opened.items()}
+        assert {name: value.dtype for name, value in data.items()} == {
+            name: v.dtype for name, v in opened.items()
+        }
         xr.testing.assert_identical(read(path).drop_attrs(), data)
 
 
@@ -111,7 +117,10 @@ def test_a_store_that_xarray_reads_has_its_bit_flips_noticed_there_too(tmp_path)
         xr.open_zarr(tmp_path / "s.zarr", consolidated=False).load()
 
 
-@pytest.mark.parametrize("other", [{"system": Paramagnet(1.0, spins=401)}, {"over": {"temperature": [1.0]}}, {"seeds": 3}])
+@pytest.mark.parametrize(
+    "other",
+    [{"system": Paramagnet(1.0, spins=401)}, {"over": {"temperature": [1.0]}}, {"seeds": 3}],
+)
 def test_the_store_of_another_sweep_is_refused(tmp_path, other):
     op.sweep(sampled, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
     asked = {"system": SYSTEM, "over": GRID, "seeds": 2, **other}
@@ -131,19 +140,23 @@ def test_what_is_no_store_or_an_older_one_is_refused_and_left_alone(tmp_path):
     assert (foreign / "thesis.tex").read_text() == "years of work"
     import zarr
 
-    for attributes, message in (({}, "not written by orderparam"), ({"orderparam": {"format": 1}}, "earlier version")):
+    for attributes, message in (
+        ({}, "not written by orderparam"),
+        ({"orderparam": {"format": 1}}, "earlier version"),
+    ):
         zarr.create_group(tmp_path / "group", attributes=attributes, overwrite=True)
         with pytest.raises(StoreError, match=message):
             op.sweep(sampled, SYSTEM, GRID, seeds=1, store=tmp_path / "group")
 
 
-# -- damage ---------------------------------------------------------------------------------------------------------------
+# -- damage --------------------------------------------------------------------------------------
 
 
 def test_a_damaged_point_is_refused_and_its_remedy_computes_that_point_again(tmp_path, log):
     first = op.sweep(counted, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
     chunks = tmp_path / "s.zarr" / "magnetisation"
-    (chunks / "c.1.0.0").write_bytes((chunks / "c.1.0.1").read_bytes())  # a whole chunk in the place of another
+    # a whole chunk in the place of another
+    (chunks / "c.1.0.0").write_bytes((chunks / "c.1.0.1").read_bytes())
     with pytest.raises(StoreError, match=r"s\.zarr is damaged: 1 of its blocks") as caught:
         op.sweep(counted, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
     (tmp_path / "s.zarr" / re.search(r"remove (\S+) in it", str(caught.value))[1]).unlink()
@@ -177,16 +190,22 @@ def test_no_damage_passes_in_silence(tmp_path):
     draw = random.Random(1)
     resume = functools.partial(op.sweep, sampled, SYSTEM, GRID, seeds=2)
     truth = resume(store=tmp_path / "s.zarr")
-    assert not [what for _ in range(60) if (what := silent(tmp_path / "s.zarr", truth, resume, draw))]
+    assert not [
+        what for _ in range(60) if (what := silent(tmp_path / "s.zarr", truth, resume, draw))
+    ]
 
 
-# -- in use ---------------------------------------------------------------------------------------------------------------
+# -- in use --------------------------------------------------------------------------------------
 
 
-def test_a_store_that_is_removed_while_it_is_filled_is_written_anew_with_all_that_memory_holds(tmp_path):
+def test_a_store_that_is_removed_while_it_is_filled_is_written_anew_with_all_that_memory_holds(
+    tmp_path,
+):
     group = tmp_path / "result.zarr"
     op.sweep(sampled, SYSTEM, {"temperature": [1.0]}, seeds=1, store=group / "other")
-    (group / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group", "attributes": {"mine": 1}}')
+    (group / "zarr.json").write_text(
+        '{"zarr_format": 3, "node_type": "group", "attributes": {"mine": 1}}'
+    )
     truth = op.sweep(sampled, SYSTEM, {"temperature": [1.0, 2.0]}, seeds=3)
     calls = 0
 
@@ -221,7 +240,11 @@ def test_one_process_at_a_time_fills_a_store(tmp_path, log):
 def test_leftovers_of_killed_processes_are_removed_and_those_of_living_ones_are_not(tmp_path):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    kept = [f".s.zarr.{os.getpid()}.new", f".other.zarr.{dead.pid}.new", f".s.zarr.elsewhere.{dead.pid}.new"]
+    kept = [
+        f".s.zarr.{os.getpid()}.new",
+        f".other.zarr.{dead.pid}.new",
+        f".s.zarr.elsewhere.{dead.pid}.new",
+    ]
     for name in (f".s.zarr.{dead.pid}.new", f".s.zarr.{os.uname().nodename}.{dead.pid}.new", *kept):
         (tmp_path / name / "status").mkdir(parents=True)
     op.sweep(sampled, SYSTEM, GRID, seeds=1, store=tmp_path / "s.zarr")
@@ -244,7 +267,9 @@ def test_a_store_that_cannot_be_written_says_so(tmp_path, monkeypatch):
         with pytest.raises(StoreError, match=r"No space left on device; finished points are safe"):
             op.sweep(sampled, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
     again = op.sweep(sampled, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
-    np.testing.assert_array_equal(again["magnetisation"], op.sweep(sampled, SYSTEM, GRID, seeds=2)["magnetisation"])
+    np.testing.assert_array_equal(
+        again["magnetisation"], op.sweep(sampled, SYSTEM, GRID, seeds=2)["magnetisation"]
+    )
 
 
 SLOW_SWEEP = """
@@ -264,7 +289,9 @@ def test_killed_at_any_moment_it_goes_on_without_loss(tmp_path):
     store = tmp_path / "s.zarr"
     finished = 0
     for wait in (0.15, 0.4):
-        child = subprocess.Popen([sys.executable, "-c", SLOW_SWEEP.format(core=core, grid=GRID, store=str(store))])
+        child = subprocess.Popen(
+            [sys.executable, "-c", SLOW_SWEEP.format(core=core, grid=GRID, store=str(store))]
+        )
         deadline = time.time() + 60
         while not any(store.glob("status/c.*")) and time.time() < deadline:
             time.sleep(0.02)
@@ -278,7 +305,9 @@ def test_killed_at_any_moment_it_goes_on_without_loss(tmp_path):
         finished = int(done.sum())
     assert 0 < finished < 120
     complete = op.sweep(sampled, SYSTEM, GRID, seeds=20, store=store)
-    np.testing.assert_array_equal(complete["magnetisation"], op.sweep(sampled, SYSTEM, GRID, seeds=20)["magnetisation"])
+    np.testing.assert_array_equal(
+        complete["magnetisation"], op.sweep(sampled, SYSTEM, GRID, seeds=20)["magnetisation"]
+    )
 
 
 def refuse_writing(monkeypatch):
@@ -301,6 +330,9 @@ def test_a_finished_store_that_can_only_be_read_serves(tmp_path, monkeypatch, lo
     refuse_writing(monkeypatch)
     again = op.sweep(counted, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
     xr.testing.assert_identical(first.drop_attrs(), again.drop_attrs())
-    with pytest.raises(StoreError, match=r"cannot write .*begun.zarr: Read-only file system; finished points are safe"):
+    with pytest.raises(
+        StoreError,
+        match=r"cannot write .*begun.zarr: Read-only file system; finished points are safe",
+    ):
         op.sweep(counted, SYSTEM, GRID, seeds=2, store=tmp_path / "begun.zarr")
     assert log.read_text() == ""  # refused before anything is computed

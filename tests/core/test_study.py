@@ -23,12 +23,18 @@ FIELDS = (0.2, 1.0)
     ("build", "full", "message"),
     [
         (lambda seeds: [], {}, "study 'wrong-study': parameter 'seeds' needs a default"),
-        (lambda seeds=1: [], {"seds": 2}, r"no parameter 'seds' \(in gallery or full\); did you mean 'seeds'"),
+        (
+            lambda seeds=1: [],
+            {"seds": 2},
+            r"no parameter 'seds' \(in gallery or full\); did you mean 'seeds'",
+        ),
     ],
 )
 def test_a_study_whose_parameters_do_not_fit_is_refused_when_it_is_made(build, full, message):
     with pytest.raises(ValueError, match=message):
-        study("wrong-study", title="", source="", seconds=(1, 2), panels=[Panel("x", "y")], full=full)(build)
+        study(
+            "wrong-study", title="", source="", seconds=(1, 2), panels=[Panel("x", "y")], full=full
+        )(build)
 
 
 @pytest.fixture
@@ -56,7 +62,13 @@ def magnets():
 
 
 def test_a_key_says_label_and_facets():
-    curve = Curve("theory", exact, Paramagnet(1.0), {}, facets={"n_train": 50, "ridge": 1e-4, "loss": "square loss"})
+    curve = Curve(
+        "theory",
+        exact,
+        Paramagnet(1.0),
+        {},
+        facets={"n_train": 50, "ridge": 1e-4, "loss": "square loss"},
+    )
     assert curve.key == "theory, n train 50, ridge 0.0001, square loss"
     assert not curve.is_experiment
 
@@ -73,7 +85,9 @@ def test_an_experiment_is_compared_with_the_theories_whose_facets_agree(magnets)
     table = found.agreement["Monte Carlo, field 1"]["magnetisation"]
     assert table["theory"].values.tolist() == ["no field", "exact, field 1"]
     assert table["baseline"].values.tolist() == [True, False]
-    np.testing.assert_allclose(table["theory_value"].sel(theory="exact, field 1"), np.tanh(1 / np.array([1.5, 2.0])))
+    np.testing.assert_allclose(
+        table["theory_value"].sel(theory="exact, field 1"), np.tanh(1 / np.array([1.5, 2.0]))
+    )
     assert found.datasets["exact, field 1"]["temperature"].values.tolist() == [1.0, 1.5, 2.0, 3.0]
 
 
@@ -97,8 +111,13 @@ def test_a_folder_keeps_facets_agreement_and_all_that_a_figure_needs(magnets, tm
     for key, tables in found.agreement.items():
         for observable, table in tables.items():
             np.testing.assert_array_equal(again.agreement[key][observable]["z"], table["z"])
-    record = json.loads((tmp_path / "result" / "summary.json").read_text())["agreement"]["Monte Carlo, field 1"]
-    assert [(entry["theory"], entry["baseline"]) for entry in record] == [("no field", True), ("exact, field 1", False)]
+    record = json.loads((tmp_path / "result" / "summary.json").read_text())["agreement"][
+        "Monte Carlo, field 1"
+    ]
+    assert [(entry["theory"], entry["baseline"]) for entry in record] == [
+        ("no field", True),
+        ("exact, field 1", False),
+    ]
     assert len(again.figure().axes) == 1
 
 
@@ -106,24 +125,41 @@ def test_exchanged_curves_and_an_edited_summary_are_refused(magnets, tmp_path):
     """Of ten exchanged pairs all were believed, and so was another number in the summary."""
     compare(magnets, out=tmp_path / "r")
     curves = tmp_path / "r" / "result.zarr"
-    for one, other in itertools.combinations(sorted(path for path in curves.iterdir() if path.is_dir()), 2):
+    for one, other in itertools.combinations(
+        sorted(path for path in curves.iterdir() if path.is_dir()), 2
+    ):
         exchange(one, other)
-        with pytest.raises(StoreError, match=r"is not the curve .* that summary.json is about: put it back"):
+        with pytest.raises(
+            StoreError, match=r"is not the curve .* that summary.json is about: put it back"
+        ):
             load(tmp_path / "r")
         exchange(one, other)
     text = (tmp_path / "r" / "summary.json").read_text()
-    for edited in (text.replace('"seeds": 4', '"seeds": 900'), text.replace('"checksum": "', '"checksum": "0'), "[]"):
+    for edited in (
+        text.replace('"seeds": 4', '"seeds": 900'),
+        text.replace('"checksum": "', '"checksum": "0'),
+        "[]",
+    ):
         (tmp_path / "r" / "summary.json").write_text(edited)
-        with pytest.raises(StoreError, match=r"summary.json is damaged \(.*\): the same command writes it anew"):
+        with pytest.raises(
+            StoreError, match=r"summary.json is damaged \(.*\): the same command writes it anew"
+        ):
             load(tmp_path / "r")
     compare(magnets, out=tmp_path / "r")
     assert load(tmp_path / "r").parameters["seeds"] == 4
 
 
-def test_a_run_that_another_process_fills_is_refused_before_anything_is_built(magnets, tmp_path, monkeypatch):
+def test_a_run_that_another_process_fills_is_refused_before_anything_is_built(
+    magnets, tmp_path, monkeypatch
+):
     compare(magnets, out=tmp_path / "r")
     monkeypatch.setitem(magnets.__dict__, "build", lambda **_: pytest.fail("built"))
-    with alone(tmp_path / "r"), pytest.raises(StoreError, match=r"r is being filled by another process; wait until it ends"):
+    with (
+        alone(tmp_path / "r"),
+        pytest.raises(
+            StoreError, match=r"r is being filled by another process; wait until it ends"
+        ),
+    ):
         compare(magnets, out=tmp_path / "r")
 
 
@@ -136,7 +172,9 @@ def test_a_finished_run_that_can_only_be_read_is_shown_again(magnets, tmp_path, 
     first = compare(magnets, out=tmp_path / "r")
     text = (tmp_path / "r" / "summary.json").read_text()
     monkeypatch.setattr(orderparam.plotting, "save", refuse)
-    with pytest.warns(UserWarning, match="can only be read: its figure and summary stay as they were"):
+    with pytest.warns(
+        UserWarning, match="can only be read: its figure and summary stay as they were"
+    ):
         again = compare(magnets, out=tmp_path / "r")
     assert all(again.datasets[key].equals(data) for key, data in first.datasets.items())
     assert (tmp_path / "r" / "summary.json").read_text() == text
@@ -161,7 +199,10 @@ def test_points_that_were_computed_again_are_not_those_of_the_summary(magnets, t
     curves = magnets.build()
     again = next(curve for curve in curves if curve.key == "Monte Carlo, field 1")
     sweep(again.fn, again.system, again.over, seeds=again.seeds, store=store)
-    with pytest.raises(StoreError, match="if points of it were computed again, the same command writes the summary anew"):
+    with pytest.raises(
+        StoreError,
+        match="if points of it were computed again, the same command writes the summary anew",
+    ):
         load(tmp_path / "r")
     compare(magnets, out=tmp_path / "r")
     load(tmp_path / "r")
@@ -179,7 +220,15 @@ def test_a_study_is_drawn_in_one_way():
 
 
 def test_the_size_of_the_gallery_has_sixteen_runs_and_what_it_changes():
-    @study("test-sizes", title="", source="", seconds=(1, 2), panels=[Panel("x", "y")], gallery={"dim": 5}, full={"dim": 9})
+    @study(
+        "test-sizes",
+        title="",
+        source="",
+        seconds=(1, 2),
+        panels=[Panel("x", "y")],
+        gallery={"dim": 5},
+        full={"dim": 9},
+    )
     def build(dim: int = 3, seeds: int = 4, many_seeds: int = 40):
         return []
 

@@ -1,4 +1,6 @@
-"""A sweep: theories batched, experiments seeded by their coordinates alone, failures marked, nothing lost."""
+"""A sweep: theories batched, experiments seeded by their coordinates alone, failures marked,
+nothing lost.
+"""
 
 from functools import partial
 
@@ -22,10 +24,16 @@ GRID = {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}
 
 
 def test_a_theory_over_numbers_and_structure():
-    data = op.sweep(exact, SYSTEM, {"temperature": [0.5, 1.0, 2.0], "shape": ["tanh", "line"], "field": [0.1, 0.2, 0.3]})
+    data = op.sweep(
+        exact,
+        SYSTEM,
+        {"temperature": [0.5, 1.0, 2.0], "shape": ["tanh", "line"], "field": [0.1, 0.2, 0.3]},
+    )
     assert data["occupation"].dims == ("temperature", "shape", "field", "state")
     t, h = data["temperature"], data["field"]
-    np.testing.assert_allclose(data["magnetisation"].sel(shape="tanh"), np.tanh(h / t).T, rtol=1e-14)
+    np.testing.assert_allclose(
+        data["magnetisation"].sel(shape="tanh"), np.tanh(h / t).T, rtol=1e-14
+    )
     np.testing.assert_allclose(data["magnetisation"].sel(shape="line"), (h / t).T, rtol=1e-14)
     assert (data["status"] == 1).all()
 
@@ -57,7 +65,9 @@ def test_an_unconverged_point_without_a_number_has_failed():
     def hot(system: Paramagnet) -> Magnetisation:
         found = exact(system)
         absent = jnp.where(found.converged, 0.0, jnp.nan)
-        return jax.tree.map(lambda leaf: leaf + absent if jnp.issubdtype(leaf.dtype, jnp.inexact) else leaf, found)
+        return jax.tree.map(
+            lambda leaf: leaf + absent if jnp.issubdtype(leaf.dtype, jnp.inexact) else leaf, found
+        )
 
     with pytest.warns(UserWarning, match="of 4 points 2 failed"):
         data = op.sweep(hot, SYSTEM, {"temperature": [0.1, 0.2, 0.3, 0.4]})
@@ -97,7 +107,11 @@ def test_the_key_of_a_point_depends_on_seed_and_coordinates_alone():
         for seed in (1, 3):
             a, b = few.sel(temperature=t, seed=seed), more.sel(temperature=t, seed=seed)
             assert float(a["magnetisation"]) == float(b["magnetisation"])
-    keys = {tuple(jax.random.key_data(point_key(s, {"t": t})).tolist()) for s in range(20) for t in range(20)}
+    keys = {
+        tuple(jax.random.key_data(point_key(s, {"t": t})).tolist())
+        for s in range(20)
+        for t in range(20)
+    }
     assert len(keys) == 400
 
 
@@ -142,7 +156,9 @@ def test_parts_are_grid_values_and_numbers_inside_them_too():
     laws = [Law(2.0, name="weak"), Law(3.0, name="strong")]
     data = op.sweep(strength, Lawful(laws[0]), {"law": laws, "scale": [1, 2.5]})
     np.testing.assert_allclose(data["value"].sel(law="strong"), [3.0, 7.5])
-    data = op.sweep(strength, Lawful(laws[0]), {"law.strength": [1.0, 4.0], "law.name": ["weak", "strong"]})
+    data = op.sweep(
+        strength, Lawful(laws[0]), {"law.strength": [1.0, 4.0], "law.name": ["weak", "strong"]}
+    )
     np.testing.assert_allclose(data["value"], [[1.0, 1.0], [4.0, 4.0]])
 
 
@@ -152,10 +168,14 @@ def test_parts_and_arrays_of_one_name_are_not_taken_for_another_in_a_store(tmp_p
     with pytest.raises(ValueError, match="another sweep"):
         op.sweep(strength, system, {"law": [Law(3.0)]}, store=tmp_path / "law.zarr")
     weights = np.ones(2000)
-    op.sweep(partial(strength, weights=jnp.asarray(weights)), system, store=tmp_path / "weights.zarr")
+    op.sweep(
+        partial(strength, weights=jnp.asarray(weights)), system, store=tmp_path / "weights.zarr"
+    )
     weights[1000] = 5.0  # not among the entries that are printed
     with pytest.raises(ValueError, match="another sweep"):
-        op.sweep(partial(strength, weights=jnp.asarray(weights)), system, store=tmp_path / "weights.zarr")
+        op.sweep(
+            partial(strength, weights=jnp.asarray(weights)), system, store=tmp_path / "weights.zarr"
+        )
 
 
 def test_what_worker_processes_cannot_import_is_refused_by_name():
@@ -166,8 +186,15 @@ def test_what_worker_processes_cannot_import_is_refused_by_name():
     def near(system: Paramagnet, key: Array) -> Value:
         return Value(system.temperature)
 
-    for fn, system, name in ((sampled, Local(1.0), "Local"), (near, SYSTEM, "near"), (partial(near), SYSTEM, "near")):
-        with pytest.raises(ValueError, match=f"{name} is defined in the running script or notebook, or in a function"):
+    for fn, system, name in (
+        (sampled, Local(1.0), "Local"),
+        (near, SYSTEM, "near"),
+        (partial(near), SYSTEM, "near"),
+    ):
+        with pytest.raises(
+            ValueError,
+            match=f"{name} is defined in the running script or notebook, or in a function",
+        ):
             op.sweep(fn, system, seeds=1, executor=1)
 
 
@@ -201,7 +228,11 @@ def test_an_experiment_agrees_with_its_theory_within_error_bars():
         ({"temperature": [1.0]}, {"seeds": "12"}, "different integers"),
         ({"temperature": [1.0]}, {"seeds": [True, False]}, "different integers"),
         ({"temperature": [1.0]}, {"seeds": [2**63]}, r"below 2\^63"),
-        ({"temperature": [1.0]}, {"seeds": 1, "paired": ("temprature",)}, "did you mean 'temperature'"),
+        (
+            {"temperature": [1.0]},
+            {"seeds": 1, "paired": ("temprature",)},
+            "did you mean 'temperature'",
+        ),
         ({"temperature": [1.0]}, {"seeds": 1, "paired": "temperature"}, "give a sequence"),
         ({"temperature": [1.0]}, {"memory": -1}, "number of bytes"),
         ({"temperature": [1.0]}, {"memory": 1.5}, "number of bytes"),

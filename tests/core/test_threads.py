@@ -1,4 +1,6 @@
-"""One BLAS thread inside, the former number outside, and nothing where the user has chosen. Each in a process of its own."""
+"""One BLAS thread inside, the former number outside, and nothing where the user has chosen. Each in
+a process of its own.
+"""
 
 import os
 import subprocess
@@ -8,7 +10,9 @@ import pytest
 
 from orderparam.core.threads import _CHOSEN_BY
 
-pytestmark = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="with one core there is one thread always")
+pytestmark = pytest.mark.skipif(
+    (os.cpu_count() or 1) < 2, reason="with one core there is one thread always"
+)
 
 START = """
 import threading, time
@@ -31,7 +35,12 @@ many = counts()
 
 def python(program, **variables):
     environment = {name: value for name, value in os.environ.items() if name not in _CHOSEN_BY}
-    subprocess.run([sys.executable, "-c", START + program], env=environment | variables, timeout=120, check=True)
+    subprocess.run(
+        [sys.executable, "-c", START + program],
+        env=environment | variables,
+        timeout=120,
+        check=True,
+    )
 
 
 def test_one_inside_all_outside_however_it_is_left():
@@ -105,7 +114,9 @@ assert min(spent() for _ in range(20)) < 1e-4  # 5 microseconds on an idle core
 @pytest.mark.parametrize("name", ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"])
 def test_a_number_in_the_environment_stays(name):
     program = START.replace("assert everywhere(1), counts()", "assert everywhere(2), counts()")
-    environment = {key: value for key, value in os.environ.items() if key not in _CHOSEN_BY} | {name: "2"}
+    environment = {key: value for key, value in os.environ.items() if key not in _CHOSEN_BY} | {
+        name: "2"
+    }
     subprocess.run([sys.executable, "-c", program], env=environment, timeout=120, check=True)
 
 

@@ -1,4 +1,6 @@
-"""Theories and experiments: compiled once, refused by name, found, differentiated, batched, carried to other processes."""
+"""Theories and experiments: compiled once, refused by name, found, differentiated, batched, carried
+to other processes.
+"""
 
 import pickle
 from functools import partial
@@ -38,15 +40,23 @@ TRACES: list[str] = []
 
 
 @theory
-def energy(system: Well, scale: float = 1.0, *, sign: Literal["plus", "minus"] = "plus", order: int = 2) -> Energy:
+def energy(
+    system: Well, scale: float = 1.0, *, sign: Literal["plus", "minus"] = "plus", order: int = 2
+) -> Energy:
     """depth * scale * x^2."""
     TRACES.append(sign)
-    return Energy((1 if sign == "plus" else -1) * scale * system.depth * system.positions**order, jnp.asarray(True))
+    return Energy(
+        (1 if sign == "plus" else -1) * scale * system.depth * system.positions**order,
+        jnp.asarray(True),
+    )
 
 
 @theory(traced=False)
 def by_hand(system: Well) -> Energy:
-    return Energy(jnp.asarray([float(system.depth) * x for x in np.asarray(system.positions)]), jnp.asarray(True))
+    return Energy(
+        jnp.asarray([float(system.depth) * x for x in np.asarray(system.positions)]),
+        jnp.asarray(True),
+    )
 
 
 def _shallow(system: Well) -> None:
@@ -61,7 +71,10 @@ def expansion(system: Well) -> Energy:
 
 @experiment
 def drawn(system: Well, key: Array, *, draws: int = 3) -> Energy:
-    return Energy(jax.random.normal(key, (system.positions.shape[0],)) * system.depth / draws, jnp.asarray(True))
+    return Energy(
+        jax.random.normal(key, (system.positions.shape[0],)) * system.depth / draws,
+        jnp.asarray(True),
+    )
 
 
 def compilations(call):
@@ -92,7 +105,9 @@ def test_two_sweeps_over_the_same_columns_compile_once():
     system = Well(1.0, [1.0, 2.0])
     first = op.sweep(energy, system, {"depth": [1.0, 2.0, 3.0]})
     other, second = system.with_(positions=[3.0, 4.0]), {}
-    assert compilations(lambda: second.update(data=op.sweep(energy, other, {"depth": [4, 5, 6]}))) == 0
+    assert (
+        compilations(lambda: second.update(data=op.sweep(energy, other, {"depth": [4, 5, 6]}))) == 0
+    )
     np.testing.assert_allclose(first["energy"], np.outer([1, 2, 3], [1, 4]))
     np.testing.assert_allclose(second["data"]["energy"], np.outer([4, 5, 6], [9, 16]))
 
@@ -101,7 +116,9 @@ def test_the_programs_of_sweeps_that_are_kept_are_bounded_and_those_used_last_st
     monkeypatch.setattr(verb, "PROGRAMS", 2)
 
     def sweep(order):
-        return op.sweep(partial(energy, order=order), Well(1.0, [1.0, 2.0, 3.0]), {"depth": [1.0, 2.0]})
+        return op.sweep(
+            partial(energy, order=order), Well(1.0, [1.0, 2.0, 3.0]), {"depth": [1.0, 2.0]}
+        )
 
     for order in (11, 12, 11, 13):
         sweep(order)
@@ -142,7 +159,12 @@ def test_an_option_is_given_once():
 def test_options_by_position_by_name_or_left_out_run_one_program():
     well = Well(1.0, [1.0, 2.0, 3.0, 4.0])
     before = len(TRACES)
-    calls = [energy(well), energy(well, 1), energy(well, scale=jnp.asarray(1.0)), energy(well, np.float32(1), "plus", 2)]
+    calls = [
+        energy(well),
+        energy(well, 1),
+        energy(well, scale=jnp.asarray(1.0)),
+        energy(well, np.float32(1), "plus", 2),
+    ]
     assert len(TRACES) == before + 1
     assert all((call.energy == calls[0].energy).all() for call in calls)
 
@@ -168,7 +190,10 @@ def test_a_sweep_asks_the_theory_about_every_point_and_no_other():
 def test_whole_numbers_that_are_mapped_over_are_floats_to_a_theory():
     @theory
     def halved(system: Well) -> Energy:
-        return Energy(jax.lax.fori_loop(0, 2, lambda _, x: x / 2, system.depth) * system.positions, jnp.asarray(True))
+        return Energy(
+            jax.lax.fori_loop(0, 2, lambda _, x: x / 2, system.depth) * system.positions,
+            jnp.asarray(True),
+        )
 
     found = jax.vmap(lambda depth: halved(Well(depth, [1.0])).energy[0])(jnp.arange(1, 3))
     np.testing.assert_allclose(found, [0.25, 0.5])
@@ -185,7 +210,8 @@ def test_an_experiment_reads_its_sizes_where_its_key_is_traced():
 def test_a_theory_checks_what_it_cannot_do_before_it_compiles():
     with pytest.raises(ValueError, match=r"Well\.depth = 6\.0: this expansion needs"):
         expansion(Well(6.0, [1.0]))
-    assert jax.vmap(lambda d: expansion(Well(d, [1.0])).energy)(jnp.asarray([6.0])).shape == (1, 1)  # traced numbers pass
+    # traced numbers pass
+    assert jax.vmap(lambda d: expansion(Well(d, [1.0])).energy)(jnp.asarray([6.0])).shape == (1, 1)
 
 
 def test_grad_vmap_and_jit_work_over_a_theory():
@@ -201,11 +227,16 @@ def test_a_host_algorithm_is_swept_point_by_point_without_complaint(recwarn):
     np.testing.assert_allclose(data["energy"], [[1, 2], [2, 4]])
     assert not recwarn.list
     # One point a task: each is kept as it finishes, and workers share them.
-    assert TheoryRun(by_hand, Well(1.0, [1.0]), Grid.of({"depth": [1.0, 2.0]}), 2**30).block_shape() == (1,)
+    assert TheoryRun(
+        by_hand, Well(1.0, [1.0]), Grid.of({"depth": [1.0, 2.0]}), 2**30
+    ).block_shape() == (1,)
 
 
 def test_options_travel_with_partial():
-    assert unwrap(partial(partial(energy, sign="plus"), sign="minus")) == (energy, {"sign": "minus"})
+    assert unwrap(partial(partial(energy, sign="plus"), sign="minus")) == (
+        energy,
+        {"sign": "minus"},
+    )
     data = op.sweep(partial(energy, sign="minus"), Well(1.0, [2.0]), {"depth": [1.0, 3.0]})
     np.testing.assert_allclose(data["energy"].values.ravel(), [-4, -12])
 
@@ -220,8 +251,15 @@ def test_verbs_travel_by_name():
 
 
 def test_a_verb_knows_what_it_takes_and_gives():
-    assert (exact.name, exact.systems, exact.results) == ("magnet.exact", (Paramagnet,), (Magnetisation,))
-    assert (energy.choices("sign"), list(energy.options)) == (("plus", "minus"), ["scale", "sign", "order"])
+    assert (exact.name, exact.systems, exact.results) == (
+        "magnet.exact",
+        (Paramagnet,),
+        (Magnetisation,),
+    )
+    assert (energy.choices("sign"), list(energy.options)) == (
+        ("plus", "minus"),
+        ["scale", "sign", "order"],
+    )
     assert isinstance(energy, Theory)
     assert energy.differentiable
     assert not by_hand.differentiable

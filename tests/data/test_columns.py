@@ -1,4 +1,6 @@
-"""Columns as they are in people's tables become inputs as scikit-learn's users expect, and what was done is said."""
+"""Columns as they are in people's tables become inputs as scikit-learn's users expect, and what was
+done is said.
+"""
 
 import numpy as np
 import pandas as pd
@@ -41,7 +43,17 @@ def test_what_is_done_to_every_kind_of_column(frame):
     assert left_out == {"id", "constant", "copy", "name"}
     assert found["copy"].done == "left out: a copy of x"
     assert found["gaps"].done.startswith("20 gaps filled with the median and marked")
-    widths = {"x": 1, "gaps": 2, "truth": 1, "word": 3, "many": 21, "day": 3, "hour": 3, "perhaps": 2, "text": 2}
+    widths = {
+        "x": 1,
+        "gaps": 2,
+        "truth": 1,
+        "word": 3,
+        "many": 21,
+        "day": 3,
+        "hour": 3,
+        "perhaps": 2,
+        "text": 2,
+    }
     assert {name: found[name].inputs for name in widths} == widths
     inputs = encoding(frame)
     assert inputs.shape == (ROWS, sum(widths.values()))
@@ -79,12 +91,16 @@ def test_a_text_file_keeps_gaps_words_truth_and_numbers(tmp_path):
     assert frame["d"].iloc[2] == 4
 
 
-@pytest.mark.parametrize(("ending", "package"), [("parquet", "pyarrow"), ("feather", "pyarrow"), ("xlsx", "openpyxl")])
+@pytest.mark.parametrize(
+    ("ending", "package"), [("parquet", "pyarrow"), ("feather", "pyarrow"), ("xlsx", "openpyxl")]
+)
 def test_other_formats_hold_the_same(tmp_path, frame, ending, package):
     pytest.importorskip(package)
     kept = frame.drop(columns=["perhaps", "text", "many"])
     path = tmp_path / f"t.{ending}"
-    {"parquet": kept.to_parquet, "feather": kept.to_feather}.get(ending, lambda p: kept.to_excel(p, index=False))(path)
+    {"parquet": kept.to_parquet, "feather": kept.to_feather}.get(
+        ending, lambda p: kept.to_excel(p, index=False)
+    )(path)
     assert np.allclose(fit_encoding(read_frame(path))(read_frame(path)), fit_encoding(kept)(kept))
 
 
@@ -92,14 +108,19 @@ def test_other_formats_hold_the_same(tmp_path, frame, ending, package):
 def test_damaged_files_are_refused_in_one_line(tmp_path, ending):
     path = tmp_path / f"t.{ending}"
     path.write_bytes(bytes(range(256)))
-    with pytest.raises(ValueError, match=rf"t\.{ending}: (cannot be read|\.{ending} files need)") as told:
+    with pytest.raises(
+        ValueError, match=rf"t\.{ending}: (cannot be read|\.{ending} files need)"
+    ) as told:
         read_frame(path)
     assert "\n" not in str(told.value).strip() or ending == "xlsx"
 
 
 def test_large_text_is_read_as_small_text_is(tmp_path, monkeypatch):
     path = tmp_path / "large.csv"
-    rows = [f"{i},{i / 7:.2f},{'NA' if i % 5 else i},{['p', 'q r', 'none'][i % 3]},{['yes', 'no'][i % 2]},True" for i in range(9)]
+    rows = [
+        f"{i},{i / 7:.2f},{'NA' if i % 5 else i},{['p', 'q r', 'none'][i % 3]},{['yes', 'no'][i % 2]},True"
+        for i in range(9)
+    ]
     path.write_text(",a,gaps,word,answer,always\n" + "\n".join(rows))
     slow = read_frame(path)
     monkeypatch.setattr("orderparam.data.frame.LARGE", 0)

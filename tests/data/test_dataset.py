@@ -49,7 +49,9 @@ def test_it_shows_itself_on_one_screen():
     many = repr(Dataset(np.ones((500, 2)), np.arange(500)))
     assert "500 classes" in many
     assert max(map(len, many.splitlines())) < 120
-    assert "real, from 0 to 1, mean 0.25, standard deviation 0.433" in repr(Dataset(X, np.array([0.0, 0.0, 0.0, 1.0])))
+    assert "real, from 0 to 1, mean 0.25, standard deviation 0.433" in repr(
+        Dataset(X, np.array([0.0, 0.0, 0.0, 1.0]))
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,9 @@ def test_what_is_no_data_set_is_refused(fields, message):
         Dataset(**({"inputs": X, "labels": np.arange(4)} | fields))
 
 
-@pytest.mark.parametrize("rows", [[4], [], [0.5], slice(4, 4), np.zeros(4, bool), np.zeros(3, bool)])
+@pytest.mark.parametrize(
+    "rows", [[4], [], [0.5], slice(4, 4), np.zeros(4, bool), np.zeros(3, bool)]
+)
 def test_rows_that_do_not_exist(rows):
     with pytest.raises(ValueError):
         Dataset(X, np.arange(4)).take(rows)
@@ -101,7 +105,10 @@ def test_a_subsample_is_a_function_of_its_key():
         assert (data.labels[first.inputs[:, 0].astype(int)] == first.labels).all()
     assert subsample(data, 12, 3).inputs.tolist() != subsample(data, 12, 4).inputs.tolist()
     split = jax.random.split(jax.random.key(3))
-    assert subsample(data, 12, split[0]).inputs.tolist() != subsample(data, 12, split[1]).inputs.tolist()
+    assert (
+        subsample(data, 12, split[0]).inputs.tolist()
+        != subsample(data, 12, split[1]).inputs.tolist()
+    )
 
 
 def test_every_example_is_drawn_equally_often():

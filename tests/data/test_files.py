@@ -141,7 +141,9 @@ tables = st.integers(2, 5).flatmap(
     lambda columns: st.tuples(
         st.lists(names, min_size=columns, max_size=columns, unique=True),
         st.lists(
-            st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=columns, max_size=columns),
+            st.lists(
+                st.floats(allow_nan=False, allow_infinity=False), min_size=columns, max_size=columns
+            ),
             min_size=2,
             max_size=6,
         ),
@@ -184,20 +186,35 @@ TABLES = {
     "overflow": ("a,y\n1,2\n1e999,3\n", "'1e999' is not finite"),
     "nan": ("a,y\n1,2\nNaN,3\n", "line 3, column 'a': missing value ('NaN')"),
     "words as input": ("a,y\n1,2\nred,3\n", "line 3, column 'a': 'red' is not a number"),
-    "column of words as input": ("a,b,y\n1,x,2\n1,z,3\n", "line 2, column 'b': 'x' is not a number"),
+    "column of words as input": (
+        "a,b,y\n1,x,2\n1,z,3\n",
+        "line 2, column 'b': 'x' is not a number",
+    ),
     "digit separator": ("a,y\n1,2\n1_000,3\n", "'1_000' is not a number"),
     "decimal comma": ('a,y\n"1,5",2\n"2,5",3\n', "'1,5' is not a number"),
-    "numbers and words in the target": ("a,y\n1,2\n2,b\n", "line 3, column 'y': 'b' is not a number"),
+    "numbers and words in the target": (
+        "a,y\n1,2\n2,b\n",
+        "line 3, column 'y': 'b' is not a number",
+    ),
     "constant target": ("a,y\n1,2\n3,2\n", "y is 2 for every example"),
     "constant words": ("a,y\n1,no\n3,no\n", "y is no for every example"),
     "repeated column": ("a,b,a\n1,2,3\n4,5,6\n", "columns 1 and 3 have the same name 'a'"),
     "nameless column": (",a,y\n0,1,2\n1,3,4\n", "column 1 has no name"),
     "short row": ("a,b,y\n1,2,3\n4,5\n", "line 3 has 2 cells, the lines before it 3"),
     "long row": ("a,b,y\n1,2,3\n4,5,6,7\n", "line 3 has 4 cells"),
-    "huge whole number": ("a,y\n1,2\n9007199254740993,3\n", "line 3, column 'a': '9007199254740993': whole numbers"),
+    "huge whole number": (
+        "a,y\n1,2\n9007199254740993,3\n",
+        "line 3, column 'a': '9007199254740993': whole numbers",
+    ),
     "huge label": ("a,y\n1,2\n3,123456789012345678901\n", "line 3, column 'y'"),
-    "header of numbers and words": ("2019,2021,y\n1,2,3\n4,5,6\n", "line 1, column '2': 'y' is not a number"),
-    "header or data": ("0,1,y\n1,2,a\n4,5,b\n", "line 1 counts 0, 1, 2, ..: it could be a header or data"),
+    "header of numbers and words": (
+        "2019,2021,y\n1,2,3\n4,5,6\n",
+        "line 1, column '2': 'y' is not a number",
+    ),
+    "header or data": (
+        "0,1,y\n1,2,a\n4,5,b\n",
+        "line 1 counts 0, 1, 2, ..: it could be a header or data",
+    ),
     "header of counts": ("0,1,2\n1,2,3\n4,5,6\n", "could be a header or data"),
     "open quote": ('a,y\n1,"2\n3,4\n', "unexpected end of data"),
     "text after quote": ('a,y\n"1"b,2\n3,4\n', "expected after"),
@@ -214,7 +231,10 @@ def test_malformed_tables(tmp_path, case):
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("raw", [b"\xff\xfea\x00,\x00y\x00\n\x00", b"a,y\n1,2\n\x00,3\n", b"\x80\x04]q\x00.", b"a,y\n\xe9,1\n"])
+@pytest.mark.parametrize(
+    "raw",
+    [b"\xff\xfea\x00,\x00y\x00\n\x00", b"a,y\n1,2\n\x00,3\n", b"\x80\x04]q\x00.", b"a,y\n\xe9,1\n"],
+)
 def test_bytes_that_are_no_text(tmp_path, raw):
     path = tmp_path / "t.csv"
     path.write_bytes(raw)
@@ -247,7 +267,10 @@ ARRAYS = {
     "two candidates": ({"a": X, "b": X, "y": Y}, "besides 'y' there are: a (3, 2), b (3, 2)"),
     "x and X": ({"x": X, "X": X, "y": Y}, "which array holds the inputs?"),
     "inputs of one dimension": ({"x": Y, "y": Y}, "x has shape (3,)"),
-    "inputs of five dimensions": ({"x": np.ones((3, 1, 1, 1, 2)), "y": Y}, "x has shape (3, 1, 1, 1, 2)"),
+    "inputs of five dimensions": (
+        {"x": np.ones((3, 1, 1, 1, 2)), "y": Y},
+        "x has shape (3, 1, 1, 1, 2)",
+    ),
     "labels of two dimensions": ({"x": X, "y": X}, "y has shape (3, 2)"),
     "scalar label": ({"x": X, "y": 1.0}, "y has shape ()"),
     "lengths differ": ({"x": X, "y": Y[:2]}, "y has 2 labels for 3 examples"),
@@ -259,9 +282,15 @@ ARRAYS = {
     "infinite label": ({"x": X, "y": np.array([1, 2, np.inf])}, "y[2] = inf: must be finite"),
     "complex": ({"x": X * 1j, "y": Y}, "x has dtype complex128"),
     "words as input": ({"x": X.astype(str), "y": Y}, "must be real numbers"),
-    "dates as labels": ({"x": X, "y": np.array(["2020-01-01"] * 3, "M8[D]")}, "y has dtype datetime64[D]"),
+    "dates as labels": (
+        {"x": X, "y": np.array(["2020-01-01"] * 3, "M8[D]")},
+        "y has dtype datetime64[D]",
+    ),
     "records": ({"x": X, "y": np.zeros(3, [("a", "f8")])}, "y has dtype"),
-    "huge whole numbers": ({"x": np.full((3, 2), 2**60), "y": Y}, "1152921504606846976: whole numbers beyond 2^53"),
+    "huge whole numbers": (
+        {"x": np.full((3, 2), 2**60), "y": Y},
+        "1152921504606846976: whole numbers beyond 2^53",
+    ),
     "bytes that are no ASCII": ({"x": X, "y": np.array([b"\xe9", b"a", b"a"])}, "ascii"),
 }
 
@@ -276,7 +305,9 @@ def test_malformed_npz(tmp_path, case):
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("case", ["array in npz", "array in npy", "file named npz", "file named npy", "file named csv"])
+@pytest.mark.parametrize(
+    "case", ["array in npz", "array in npy", "file named npz", "file named npy", "file named csv"]
+)
 def test_no_file_runs_code(tmp_path, case):
     marker = tmp_path / "ran"
     poisoned = np.array([Payload(marker)] * 3, dtype=object)
@@ -347,13 +378,17 @@ def test_a_npy_of_wrong_shape_or_with_a_wrong_target(tmp_path):
 
 def test_files_that_are_not_there(tmp_path):
     npz(tmp_path, "galaxies.npz", x=X, y=Y)
-    with pytest.raises(DataNotFound, match=r"there is no file .*galaxis.npz; did you mean 'galaxies.npz'\?"):
+    with pytest.raises(
+        DataNotFound, match=r"there is no file .*galaxis.npz; did you mean 'galaxies.npz'\?"
+    ):
         load_file(tmp_path / "galaxis.npz")
     with pytest.raises(DataNotFound, match="there is no file"):
         load_file(tmp_path / "nowhere" / "galaxies.npz")
     with pytest.raises(ValueError, match="is a folder"):
         load_file(tmp_path)
-    with pytest.raises(ValueError, match=r"unknown format '.xlsx'; must be one of .npz, .npy, .csv, .tsv"):
+    with pytest.raises(
+        ValueError, match=r"unknown format '.xlsx'; must be one of .npz, .npy, .csv, .tsv"
+    ):
         load_file(text(tmp_path, "", "t.xlsx"))
 
 
@@ -381,9 +416,13 @@ def test_a_damaged_file_is_read_or_refused_but_nothing_else(tmp_path_factory, su
 
 
 def test_very_many_columns_are_refused_at_once(tmp_path):
-    """A million of them took hours: names were looked up one in all others, and each column is looked at alone."""
+    """A million of them took hours: names were looked up one in all others, and each column is
+    looked at alone.
+    """
     names = [f"c{i}" for i in range(100_001)]
-    wide = text(tmp_path, "\n".join(",".join(f"{mark}{name}" for name in names) for mark in ("", "1", "2")))
+    wide = text(
+        tmp_path, "\n".join(",".join(f"{mark}{name}" for name in names) for mark in ("", "1", "2"))
+    )
     with pytest.raises(ValueError, match="line 1 has 100001 cells: must be at most 100000"):
         read_frame(wide)
     with pytest.raises(ValueError, match="10001 columns: must be at most 10000"):
@@ -396,7 +435,9 @@ def test_tables_that_unpack_into_very_much_are_refused_before(tmp_path, monkeypa
     frame.to_excel(tmp_path / "a.xlsx", index=False)
     monkeypatch.setattr("orderparam.data.frame.MOST_CELLS", 99)
     monkeypatch.setattr("orderparam.data.frame.MOST_UNPACKED", 99)
-    with pytest.raises(ValueError, match=r"a.parquet: holds 50 rows of 2 columns: must be at most 99 cells"):
+    with pytest.raises(
+        ValueError, match=r"a.parquet: holds 50 rows of 2 columns: must be at most 99 cells"
+    ):
         read_frame(tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=r"a.xlsx: unpacks into [0-9]+ bytes: must be at most 99"):
         read_frame(tmp_path / "a.xlsx")

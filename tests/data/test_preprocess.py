@@ -1,10 +1,20 @@
-"""Preprocessing does what the theory assumes: mean zero over the pool, |x|^2 = input_dim, and no noise made from rounding."""
+"""Preprocessing does what the theory assumes: mean zero over the pool, |x|^2 = input_dim, and no
+noise made from rounding.
+"""
 
 import numpy as np
 import pytest
 from scipy.sparse.linalg import eigsh
 
-from orderparam.data import Dataset, centre, load, normalise, scale_pixels, standardise, standardise_columns
+from orderparam.data import (
+    Dataset,
+    centre,
+    load,
+    normalise,
+    scale_pixels,
+    standardise,
+    standardise_columns,
+)
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +27,9 @@ def data(inputs):
 
 
 def relu_kernel(inputs):
-    """sin t + (pi - t) cos t, over pi: the arc-cosine kernel of first order (Cho, Saul 2009), equal to 1 at t = 0."""
+    """sin t + (pi - t) cos t, over pi: the arc-cosine kernel of first order (Cho, Saul 2009), equal
+    to 1 at t = 0.
+    """
     unit = inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
     cosine = np.clip(unit @ unit.T, -1, 1)
     angle = np.arccos(cosine)
@@ -30,13 +42,19 @@ def test_the_sphere_has_radius_sqrt_input_dim(digits):
 
 
 def test_centring_and_normalising_give_the_known_kernel_spectrum_of_the_digits(digits):
-    eigenvalues = eigsh(relu_kernel(normalise(centre(digits)).inputs) / 1797, k=3, return_eigenvectors=False)
-    np.testing.assert_allclose(np.sort(eigenvalues)[::-1], [0.33075521, 0.07696933, 0.07332557], rtol=1e-7)
+    eigenvalues = eigsh(
+        relu_kernel(normalise(centre(digits)).inputs) / 1797, k=3, return_eigenvectors=False
+    )
+    np.testing.assert_allclose(
+        np.sort(eigenvalues)[::-1], [0.33075521, 0.07696933, 0.07332557], rtol=1e-7
+    )
 
 
 def test_scaling_the_pixels_before_drops_out(digits):
     raw = Dataset(digits.inputs * 16, digits.labels)
-    np.testing.assert_allclose(normalise(centre(raw)).inputs, normalise(centre(digits)).inputs, atol=1e-12)
+    np.testing.assert_allclose(
+        normalise(centre(raw)).inputs, normalise(centre(digits)).inputs, atol=1e-12
+    )
     np.testing.assert_array_equal(scale_pixels(raw, 16).inputs, digits.inputs)
 
 
@@ -44,7 +62,8 @@ def test_a_centred_pool_has_mean_zero_and_constant_columns_are_exactly_zero(digi
     centred = centre(digits)
     assert abs(centred.inputs.mean(0)).max() < 1e-14
     assert (centred.inputs[:, 0] == 0).all()  # the corner pixel is never lit
-    tenths = centre(data([[0.1, 1.0], [0.1, 2.0], [0.1, 4.0]]))  # the rounded mean of three 0.1 is not 0.1
+    # the rounded mean of three 0.1 is not 0.1
+    tenths = centre(data([[0.1, 1.0], [0.1, 2.0], [0.1, 4.0]]))
     assert (tenths.inputs[:, 0] == 0).all()
 
 
@@ -85,11 +104,15 @@ def test_rounding_of_a_constant_column_is_not_blown_up():
 def test_units_may_be_huge_or_tiny():
     column = np.array([1.0, 2.0, 4.0])
     far = standardise_columns(data(np.stack([1e200 * column, 1e-200 * column], axis=1))).inputs
-    np.testing.assert_allclose(far, np.stack([(column - 7 / 3) / np.sqrt(14 / 9)] * 2, axis=1), rtol=1e-14)
+    np.testing.assert_allclose(
+        far, np.stack([(column - 7 / 3) / np.sqrt(14 / 9)] * 2, axis=1), rtol=1e-14
+    )
 
 
 def test_a_column_that_is_constant_in_the_pool_stays_zero_outside():
-    assert standardise_columns(data([[5.0, 1.0]]), data([[3.0, 0.0], [3.0, 2.0]])).inputs.tolist() == [[0, 0]]
+    assert standardise_columns(
+        data([[5.0, 1.0]]), data([[3.0, 0.0], [3.0, 2.0]])
+    ).inputs.tolist() == [[0, 0]]
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
@@ -101,7 +124,11 @@ def test_the_sphere_is_reached_from_any_size(scale):
 def test_labels_names_and_shape_are_kept(digits):
     for step in (centre, normalise, standardise, standardise_columns):
         after = step(digits)
-        assert (after.name, after.image_shape, after.class_names) == ("digits", (8, 8), tuple("0123456789"))
+        assert (after.name, after.image_shape, after.class_names) == (
+            "digits",
+            (8, 8),
+            tuple("0123456789"),
+        )
         assert (after.labels == digits.labels).all()
 
 

@@ -1,4 +1,6 @@
-"""The standard data sets: known facts of the real ones, the formats byte by byte, and damaged or missing files."""
+"""The standard data sets: known facts of the real ones, the formats byte by byte, and damaged or
+missing files.
+"""
 
 import gzip
 import hashlib
@@ -42,7 +44,9 @@ def nothing_installed(tmp_path_factory, monkeypatch):
 
 @pytest.fixture
 def mnist(tmp_path):
-    """A folder with twelve small images under MNIST's names: the test set compressed, the training set plain."""
+    """A folder with twelve small images under MNIST's names: the test set compressed, the training
+    set plain.
+    """
     (tmp_path / "t10k-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx_bytes(IMAGES)))
     (tmp_path / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx_bytes(LABELS)))
     (tmp_path / "train-images.idx3-ubyte").write_bytes(idx_bytes(IMAGES[::-1]))
@@ -79,22 +83,38 @@ def real(monkeypatch):
 def test_real_mnist(real):
     mnist = load("mnist", "test", download=False)
     assert (mnist.examples, mnist.image_shape, mnist.inputs.max()) == (10000, (28, 28), 1.0)
-    assert np.bincount(mnist.labels).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    assert np.bincount(mnist.labels).tolist() == [
+        980,
+        1135,
+        1032,
+        1010,
+        982,
+        892,
+        958,
+        1028,
+        974,
+        1009,
+    ]
     assert mnist.labels[:8].tolist() == [7, 2, 1, 0, 4, 1, 4, 9]
     assert apply_task(mnist, "3-vs-8")[0].examples == 1984
     assert apply_task(mnist, "4-vs-9")[0].examples == 1991
     centred = centre(mnist).inputs
-    np.testing.assert_allclose((centred**2).sum() / 10000, 52.8482487, rtol=1e-8)  # trace of the covariance
+    # trace of the covariance
+    np.testing.assert_allclose((centred**2).sum() / 10000, 52.8482487, rtol=1e-8)
 
 
 def test_real_mnist_kernel_spectrum(real):
-    """The first four eigenvalues of the ReLU kernel, 1/2 at zero angle, on the first 3000 centred and normalised images."""
+    """The first four eigenvalues of the ReLU kernel, 1/2 at zero angle, on the first 3000 centred
+    and normalised images.
+    """
     inputs = normalise(centre(load("mnist", "test", count=3000, download=False))).inputs / 28
     cosine = np.clip(inputs @ inputs.T, -1, 1)
     angle = np.arccos(cosine)
     kernel = (np.sin(angle) + (np.pi - angle) * cosine) / (2 * np.pi)
     eigenvalues = eigsh(kernel / 3000, k=4, return_eigenvectors=False)
-    np.testing.assert_allclose(np.sort(eigenvalues)[::-1], [0.16222558, 0.0270975, 0.01990262, 0.01418766], rtol=1e-6)
+    np.testing.assert_allclose(
+        np.sort(eigenvalues)[::-1], [0.16222558, 0.0270975, 0.01990262, 0.01418766], rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize(("split", "per_class"), [("train", 1000), ("test", 200)])
@@ -102,7 +122,11 @@ def test_real_cifar10_subset(real, split, per_class):
     if not (Path(REAL) / "cifar10_subset.npz").exists():
         pytest.skip("no cifar10_subset.npz in ORDERPARAM_DATA")
     cifar = load("cifar10", split, download=False)
-    assert (cifar.image_shape, cifar.class_names, cifar.input_dim) == ((32, 32, 3), CLASS_NAMES, 3072)
+    assert (cifar.image_shape, cifar.class_names, cifar.input_dim) == (
+        (32, 32, 3),
+        CLASS_NAMES,
+        3072,
+    )
     assert np.bincount(cifar.labels).tolist() == [per_class] * 10
     assert 0 <= cifar.inputs.min() < 0.01 < 0.99 < cifar.inputs.max() <= 1
     assert apply_task(cifar, "airplane-vs-automobile")[0].examples == 2 * per_class
@@ -157,8 +181,16 @@ IDX_FAULTS = {
     "no images": (idx_bytes(IMAGES[:0]), LABELS[:0], "holds no pixels"),
     "cut gzip": (compressed[:-20], LABELS, "damaged gzip file"),
     "damaged gzip": (compressed[:20] + b"\xff\xff" + compressed[22:], LABELS, "damaged gzip file"),
-    "wrong gzip checksum": (compressed[:-6] + b"\0\0" + compressed[-4:], LABELS, "damaged gzip file (CRC"),
-    "fewer labels": (idx_bytes(IMAGES), LABELS[:7], "7 labels for the 12 images of t10k-images-idx3-ubyte.gz"),
+    "wrong gzip checksum": (
+        compressed[:-6] + b"\0\0" + compressed[-4:],
+        LABELS,
+        "damaged gzip file (CRC",
+    ),
+    "fewer labels": (
+        idx_bytes(IMAGES),
+        LABELS[:7],
+        "7 labels for the 12 images of t10k-images-idx3-ubyte.gz",
+    ),
     "label out of range": (idx_bytes(IMAGES), LABELS + 1, "label 10 at entry 9: must be 0..9"),
 }
 
@@ -186,19 +218,44 @@ def integer(value):
 
 
 def python2_batch(pixels, labels):
-    """The byte stream that Python 2 wrote: protocol 2, strings for bytes, the array by NumPy's old module name."""
+    """The byte stream that Python 2 wrote: protocol 2, strings for bytes, the array by NumPy's old
+    module name.
+    """
     dtype = b"cnumpy\ndtype\n" + short("u1") + integer(0) + integer(1) + b"\x87R"
-    dtype += b"(" + integer(3) + short("|") + b"NNN" + integer(-1) + integer(-1) + integer(0) + b"tb"
-    array = b"cnumpy.core.multiarray\n_reconstruct\n" + b"cnumpy\nndarray\n" + integer(0) + b"\x85" + short("b") + b"\x87R"
+    dtype += (
+        b"(" + integer(3) + short("|") + b"NNN" + integer(-1) + integer(-1) + integer(0) + b"tb"
+    )
+    array = (
+        b"cnumpy.core.multiarray\n_reconstruct\n"
+        + b"cnumpy\nndarray\n"
+        + integer(0)
+        + b"\x85"
+        + short("b")
+        + b"\x87R"
+    )
     raw = pixels.tobytes()
-    state = integer(1) + integer(pixels.shape[0]) + integer(pixels.shape[1]) + b"\x86" + dtype + b"\x89"
+    state = (
+        integer(1) + integer(pixels.shape[0]) + integer(pixels.shape[1]) + b"\x86" + dtype + b"\x89"
+    )
     state += pickle.BINSTRING + struct.pack("<i", len(raw)) + raw
     numbers = b"](" + b"".join(integer(int(label)) for label in labels) + b"e"
-    return b"\x80\x02}(" + short("data") + array + b"(" + state + b"tb" + short("labels") + numbers + b"u."
+    return (
+        b"\x80\x02}("
+        + short("data")
+        + array
+        + b"("
+        + state
+        + b"tb"
+        + short("labels")
+        + numbers
+        + b"u."
+    )
 
 
 def cifar_images(first):
-    """Images whose every byte says where it belongs: channel, row and column in a checkable pattern."""
+    """Images whose every byte says where it belongs: channel, row and column in a checkable
+    pattern.
+    """
     images = np.zeros((4, 32, 32, 3), np.uint8)
     images[..., :] = np.array([0, 100, 200])
     images += np.arange(32, dtype=np.uint8)[None, :, None, None]
@@ -216,7 +273,9 @@ def batches(tmp_path):
     folder = tmp_path / "cifar-10-batches-py"
     folder.mkdir()
     for number, name in enumerate((*BATCHES["train"], *BATCHES["test"])):
-        (folder / name).write_bytes(python2_batch(as_rows(cifar_images(10 * number)), [number, 9, 0, 1]))
+        (folder / name).write_bytes(
+            python2_batch(as_rows(cifar_images(10 * number)), [number, 9, 0, 1])
+        )
     return folder
 
 
@@ -233,7 +292,9 @@ def test_python2_batches_are_what_python_reads(batches):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_batches_written_by_python3(protocol, order):
     rows = np.asarray(as_rows(cifar_images(7)), order=order)
-    images, labels = read_batch(pickle.dumps({"data": rows, "labels": [3, 2, 1, 0]}, protocol=protocol))
+    images, labels = read_batch(
+        pickle.dumps({"data": rows, "labels": [3, 2, 1, 0]}, protocol=protocol)
+    )
     assert (images == cifar_images(7)).all()
     assert labels.tolist() == [3, 2, 1, 0]
 
@@ -272,13 +333,19 @@ class Call:
 def test_a_malicious_batch_is_refused_and_does_not_run(tmp_path, place, protocol):
     marker = tmp_path / "ran"
     attack = Call(os.mkdir, str(marker))
-    batch = attack if place == "whole" else {"data": as_rows(cifar_images(0)), "labels": [0] * 4} | {place: attack}
+    batch = (
+        attack
+        if place == "whole"
+        else {"data": as_rows(cifar_images(0)), "labels": [0] * 4} | {place: attack}
+    )
     raw = pickle.dumps(batch, protocol=protocol)
     pickle.loads(raw)
     assert marker.exists()  # the attack works on an ordinary unpickler
     marker.rmdir()
     (tmp_path / "test_batch").write_bytes(raw)
-    with pytest.raises(ValueError, match=r"test_batch: not a CIFAR-10 batch: it asks for .*: refused"):
+    with pytest.raises(
+        ValueError, match=r"test_batch: not a CIFAR-10 batch: it asks for .*: refused"
+    ):
         load("cifar10", "test", folder=tmp_path)
     assert not marker.exists()
 
@@ -291,7 +358,11 @@ def test_a_malicious_batch_is_refused_and_does_not_run(tmp_path, place, protocol
     ],
 )  # fmt: skip
 def test_no_other_name_is_looked_up(module, name):
-    reference = b"\x80\x04" + b"".join(b"\x8c" + bytes([len(t)]) + t.encode() for t in (module, name)) + b"\x93."
+    reference = (
+        b"\x80\x04"
+        + b"".join(b"\x8c" + bytes([len(t)]) + t.encode() for t in (module, name))
+        + b"\x93."
+    )
     with pytest.raises(ValueError, match=f"asks for {module}.{name}"):
         read_batch(reference)
 
@@ -304,20 +375,43 @@ BATCH_FAULTS = {
     "a list": (pickle.dumps([1, 2]), "holds a list"),
     "no labels": (pickle.dumps({"data": 1}), "has no entry 'labels'"),
     "fine labels only": (pickle.dumps({"data": 1, "fine_labels": [1]}), "has no entry 'labels'"),
-    "data no array": (pickle.dumps({"data": b"123", "labels": [0]}), "data must be an array of bytes"),
+    "data no array": (
+        pickle.dumps({"data": b"123", "labels": [0]}),
+        "data must be an array of bytes",
+    ),
     "too narrow": (python2_batch(ROWS[:, :3000], [0, 1, 2, 3]), "with shape (examples, 3072)"),
     "no images": (python2_batch(ROWS[:0], []), "images are uint8 (0, 32, 32, 3)"),
     "fewer labels": (python2_batch(ROWS, [0, 1]), "labels have shape (2,) for 4 images"),
     "label 10": (python2_batch(ROWS, [0, 1, 2, 10]), "label 10: must be 0..9"),
     "negative label": (python2_batch(ROWS, [0, 1, 2, -1]), "label -1: must be 0..9"),
-    "huge label": (pickle.dumps({"data": ROWS, "labels": [0, 1, 2, 2**70]}, protocol=4), "must be 0..9"),
-    "labels no integers": (pickle.dumps({"data": ROWS, "labels": [0, 1, 2, "3"]}, protocol=4), "a list of integers"),
-    "floats": (pickle.dumps({"data": ROWS.astype(float), "labels": [0] * 4}, protocol=4), "must be unsigned bytes"),
-    "objects": (pickle.dumps({"data": ROWS.astype(object), "labels": [0] * 4}, protocol=4), "must be unsigned bytes"),
-    "cut array": (python2_batch(ROWS, [0] * 4).replace(integer(4) + integer(3072), integer(5) + integer(3072)), "reshape"),
+    "huge label": (
+        pickle.dumps({"data": ROWS, "labels": [0, 1, 2, 2**70]}, protocol=4),
+        "must be 0..9",
+    ),
+    "labels no integers": (
+        pickle.dumps({"data": ROWS, "labels": [0, 1, 2, "3"]}, protocol=4),
+        "a list of integers",
+    ),
+    "floats": (
+        pickle.dumps({"data": ROWS.astype(float), "labels": [0] * 4}, protocol=4),
+        "must be unsigned bytes",
+    ),
+    "objects": (
+        pickle.dumps({"data": ROWS.astype(object), "labels": [0] * 4}, protocol=4),
+        "must be unsigned bytes",
+    ),
+    "cut array": (
+        python2_batch(ROWS, [0] * 4).replace(
+            integer(4) + integer(3072), integer(5) + integer(3072)
+        ),
+        "reshape",
+    ),
     "absurd memo": (b"\x80\x02}r\xff\xff\xff\xff.", "remembers more objects than it has bytes"),
     "state of a name": (b"\x80\x02cnumpy\nndarray\n}b.", "not a CIFAR-10 batch"),
-    "unfilled array": (b"\x80\x02}(U\x04datacnumpy.core.multiarray\n_reconstruct\n)RU\x06labels]u.", "data must be"),
+    "unfilled array": (
+        b"\x80\x02}(U\x04datacnumpy.core.multiarray\n_reconstruct\n)RU\x06labels]u.",
+        "data must be",
+    ),
 }
 
 
@@ -333,7 +427,9 @@ def test_damaged_batches(tmp_path, case):
 
 def test_incomplete_and_damaged_cifar10_folders(batches, tmp_path):
     (batches / "data_batch_3").unlink()
-    with pytest.raises(ValueError, match="data_batch_3 is missing; the train set needs data_batch_1"):
+    with pytest.raises(
+        ValueError, match="data_batch_3 is missing; the train set needs data_batch_1"
+    ):
         load("cifar10", folder=tmp_path)
     for name in BATCHES["train"]:
         (batches / name).unlink(missing_ok=True)
@@ -354,10 +450,19 @@ def test_incomplete_and_damaged_cifar10_folders(batches, tmp_path):
     ("arrays", "message"),
     [
         ({"x_test": cifar_images(0) / 255, "y_test": np.arange(4)}, "images are float64"),
-        ({"x_test": as_rows(cifar_images(0)), "y_test": np.arange(4)}, r"images are uint8 \(4, 3072\)"),
+        (
+            {"x_test": as_rows(cifar_images(0)), "y_test": np.arange(4)},
+            r"images are uint8 \(4, 3072\)",
+        ),
         ({"x_test": cifar_images(0), "y_test": np.arange(4.0)}, "y_test has dtype float64"),
-        ({"x_test": cifar_images(0), "y_test": np.arange(3)}, r"labels have shape \(3,\) for 4 images"),
-        ({"x_test": cifar_images(0), "y_test": np.array([None] * 4)}, "array 'y_test': .*allow_pickle=False"),
+        (
+            {"x_test": cifar_images(0), "y_test": np.arange(3)},
+            r"labels have shape \(3,\) for 4 images",
+        ),
+        (
+            {"x_test": cifar_images(0), "y_test": np.array([None] * 4)},
+            "array 'y_test': .*allow_pickle=False",
+        ),
     ],
 )
 def test_malformed_cifar10_arrays(tmp_path, arrays, message):
@@ -374,13 +479,19 @@ def test_malformed_cifar10_arrays(tmp_path, arrays, message):
     [
         ({"name": "mnits"}, "there is no data set 'mnits'; did you mean 'mnist'"),
         ({"name": "imagenet-22k"}, "cifar10, digits, mnist"),
-        ({"name": "mnist", "split": "validation"}, "split = 'validation': must be 'train' or 'test'"),
+        (
+            {"name": "mnist", "split": "validation"},
+            "split = 'validation': must be 'train' or 'test'",
+        ),
         ({"split": "train"}, "the digits are one set"),
         ({"folder": "/tmp"}, "the digits come with scikit-learn"),
         ({"count": 0}, "count = 0"),
         ({"count": 2.5}, "count = 2.5"),
         ({"count": 1798}, "count = 1798: digits has 1797 examples"),
-        ({"name": "mnist", "folder": "/no/such/folder"}, "folder = '/no/such/folder': there is no such folder"),
+        (
+            {"name": "mnist", "folder": "/no/such/folder"},
+            "folder = '/no/such/folder': there is no such folder",
+        ),
     ],
 )
 def test_impossible_wishes(arguments, message):
@@ -438,8 +549,12 @@ def server(tmp_path):
 def publish(monkeypatch, folder, mirrors):
     """Announces the test set in `folder` as the published MNIST."""
     files = [folder / f"t10k-{kind}-ubyte.gz" for kind in ("images-idx3", "labels-idx1")]
-    remote = tuple(RemoteFile(f.name, hashlib.sha256(f.read_bytes()).hexdigest(), mirrors) for f in files)
-    monkeypatch.setattr(standard, "MNIST_FILES", {"test": remote, "train": standard.MNIST_FILES["train"]})
+    remote = tuple(
+        RemoteFile(f.name, hashlib.sha256(f.read_bytes()).hexdigest(), mirrors) for f in files
+    )
+    monkeypatch.setattr(
+        standard, "MNIST_FILES", {"test": remote, "train": standard.MNIST_FILES["train"]}
+    )
 
 
 def test_a_download_is_checked_and_kept(mnist, server, monkeypatch, nothing_installed):
@@ -456,10 +571,15 @@ def test_a_download_is_checked_and_kept(mnist, server, monkeypatch, nothing_inst
     assert asked == []
 
 
-def test_a_file_with_the_wrong_hash_is_refused_and_not_kept(mnist, server, monkeypatch, nothing_installed):
+def test_a_file_with_the_wrong_hash_is_refused_and_not_kept(
+    mnist, server, monkeypatch, nothing_installed
+):
     publish(monkeypatch, mnist, (server[0],))
     (mnist / "t10k-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx_bytes(IMAGES[::-1])))
-    with pytest.raises(ValueError, match=r"t10k-images-idx3-ubyte.gz: what http://127.* sends is not the published file"):
+    with pytest.raises(
+        ValueError,
+        match=r"t10k-images-idx3-ubyte.gz: what http://127.* sends is not the published file",
+    ):
         load("mnist", "test")
     assert list((nothing_installed / "mnist").iterdir()) == []
 
@@ -467,15 +587,21 @@ def test_a_file_with_the_wrong_hash_is_refused_and_not_kept(mnist, server, monke
 def test_a_missing_page_and_a_dead_server_say_what_to_put_where(mnist, server, monkeypatch):
     publish(monkeypatch, mnist, (server[0],))
     (mnist / "t10k-images-idx3-ubyte.gz").unlink()
-    with pytest.raises(DataNotFound, match=r"downloading failed: 404.*Put t10k-images-idx3-ubyte.gz and"):
+    with pytest.raises(
+        DataNotFound, match=r"downloading failed: 404.*Put t10k-images-idx3-ubyte.gz and"
+    ):
         load("mnist", "test")
     (mnist / "t10k-images-idx3-ubyte.gz").write_bytes(compressed)
     publish(monkeypatch, mnist, ("http://127.0.0.1:1/",))
-    with pytest.raises(DataNotFound, match=r"downloading failed: .*Put t10k-images-idx3-ubyte.gz and"):
+    with pytest.raises(
+        DataNotFound, match=r"downloading failed: .*Put t10k-images-idx3-ubyte.gz and"
+    ):
         load("mnist", "test")
 
 
 def test_the_published_hashes_are_those_of_the_real_files(real):
     for remote in standard.MNIST_FILES["test"]:
-        path = next(p for p in (Path(REAL) / remote.file, Path(REAL) / "mnist" / remote.file) if p.exists())
+        path = next(
+            p for p in (Path(REAL) / remote.file, Path(REAL) / "mnist" / remote.file) if p.exists()
+        )
         assert hashlib.sha256(path.read_bytes()).hexdigest() == remote.sha256

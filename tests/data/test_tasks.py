@@ -1,9 +1,20 @@
-"""Labels become targets: signs, one-hot vectors or standardised numbers, and nothing is lost on the way."""
+"""Labels become targets: signs, one-hot vectors or standardised numbers, and nothing is lost on the
+way.
+"""
 
 import numpy as np
 import pytest
 
-from orderparam.data import Dataset, apply_task, binary, load, one_hot, one_vs_rest, parity, regression
+from orderparam.data import (
+    Dataset,
+    apply_task,
+    binary,
+    load,
+    one_hot,
+    one_vs_rest,
+    parity,
+    regression,
+)
 
 LABELS = np.array([3, 8, 0, 3, 7, 8, 8])
 
@@ -15,7 +26,11 @@ def digits():
 
 @pytest.fixture(scope="module")
 def pets():
-    return Dataset(np.arange(10.0).reshape(5, 2), np.array([0, 1, 2, 0, 1]), class_names=("cat", "dog", "rest-less"))
+    return Dataset(
+        np.arange(10.0).reshape(5, 2),
+        np.array([0, 1, 2, 0, 1]),
+        class_names=("cat", "dog", "rest-less"),
+    )
 
 
 def test_binary_keeps_two_classes_in_stored_order():
@@ -59,11 +74,15 @@ def test_regression_is_standardised_and_returns_to_original_units():
 
 def test_regression_survives_a_large_offset():
     labels = 1e9 + np.array([0.0, 1.0, 2.0])
-    np.testing.assert_allclose(regression(labels).values, np.array([-1, 0, 1]) * np.sqrt(1.5), atol=1e-12)
+    np.testing.assert_allclose(
+        regression(labels).values, np.array([-1, 0, 1]) * np.sqrt(1.5), atol=1e-12
+    )
 
 
 def test_whole_real_labels_are_classes():
-    assert binary(LABELS.astype(float), 3, 8).values.tolist() == binary(LABELS, 3, 8).values.tolist()
+    assert (
+        binary(LABELS.astype(float), 3, 8).values.tolist() == binary(LABELS, 3, 8).values.tolist()
+    )
     assert binary(np.array([-1, 1, 1]), 1, -1).values.tolist() == [-1, 1, 1]
     assert one_vs_rest(np.array([True, False]), 1).values.tolist() == [1, -1]
 
@@ -73,7 +92,9 @@ def test_texts_name_tasks(digits, pets):
     assert pool.examples == 183 + 174
     assert (task.values == np.where(pool.labels == 3, 1, -1)).all()
     assert (digits.inputs[task.rows] == pool.inputs).all()
-    assert apply_task(digits, "even-odd")[1].values.tolist() == parity(digits.labels).values.tolist()
+    assert (
+        apply_task(digits, "even-odd")[1].values.tolist() == parity(digits.labels).values.tolist()
+    )
     assert apply_task(digits, "7-vs-rest")[1].values.sum() == 179 - (1797 - 179)
     assert apply_task(digits, "one-hot")[1].values.shape == (1797, 10)
     assert apply_task(pets, "dog-vs-cat")[1].values.tolist() == [-1, 1, -1, 1]

@@ -1,4 +1,6 @@
-"""Numbers and dates as people write them are read, or refused where they cannot be known; what is lost is said."""
+"""Numbers and dates as people write them are read, or refused where they cannot be known; what is
+lost is said.
+"""
 
 import warnings
 
@@ -46,8 +48,14 @@ def test_dates_in_any_order_are_those_of_iso(form, said):
         ),
         (["25/3/2015", "3/25/2015"], "dates that are not all written alike"),
         (["25.03.15", "01.04.16"], "write years with four digits"),
-        (["Monday", "Tuesday"], "column 'when' holds 'Monday': times must all be numbers, or all dates"),
-        ([*["2015-03-25"] * 19, "2015-13-45"], "column 'when', row 19 holds '2015-13-45': times must"),
+        (
+            ["Monday", "Tuesday"],
+            "column 'when' holds 'Monday': times must all be numbers, or all dates",
+        ),
+        (
+            [*["2015-03-25"] * 19, "2015-13-45"],
+            "column 'when', row 19 holds '2015-13-45': times must",
+        ),
     ],
 )
 def test_times_that_cannot_be_known_are_refused(words, message):
@@ -58,7 +66,9 @@ def test_times_that_cannot_be_known_are_refused(words, message):
 
 def test_rows_in_time_are_in_the_order_of_days_and_not_of_words():
     days, order = DAYS.dt.strftime("%d.%m.%Y"), RANDOM.permutation(ROWS)
-    frame = pd.DataFrame({"x": RANDOM.normal(size=ROWS), "y": np.arange(float(ROWS)), "day": days}).iloc[order]
+    frame = pd.DataFrame(
+        {"x": RANDOM.normal(size=ROWS), "y": np.arange(float(ROWS)), "day": days}
+    ).iloc[order]
     problem = from_frame(frame, ["y"], time="day")
     assert np.allclose(problem.values[:, 0], np.arange(ROWS))
 
@@ -66,7 +76,11 @@ def test_rows_in_time_are_in_the_order_of_days_and_not_of_words():
 @pytest.mark.parametrize(
     ("words", "values", "said"),
     [
-        (["$1,002", "$5.50", "-$3"], [1002, 5.5, -3], "read without $, read with commas between thousands"),
+        (
+            ["$1,002", "$5.50", "-$3"],
+            [1002, 5.5, -3],
+            "read without $, read with commas between thousands",
+        ),
         (["12 %", "7.5%", "0"], [12, 7.5, 0], "read without %"),
         (["1,234,567", "1,000", "12"], [1234567, 1000, 12], "read with commas between thousands"),
         (["3,5", "1.002,25", "7"], [3.5, 1002.25, 7], "read with a decimal comma"),
@@ -82,19 +96,26 @@ def test_money_percent_and_separators_are_numbers(words, values, said):
 
 @pytest.mark.parametrize("words", [["$5", "€6"], ["12%", "0.3"]])
 def test_two_units_in_one_column_are_refused(words):
-    with pytest.raises(ValueError, match=r"column 'price' holds .*: all numbers of a column must be in one unit"):
+    with pytest.raises(
+        ValueError, match=r"column 'price' holds .*: all numbers of a column must be in one unit"
+    ):
         fit_encoding(pd.DataFrame({"price": words * 10}))
 
 
 def test_money_is_the_same_input_and_the_same_target_as_its_number(tmp_path):
     price = np.round(RANDOM.uniform(500, 5000, ROWS))
     path = tmp_path / "t.csv"
-    pd.DataFrame({"a": [f"${p:,.0f}" for p in price], "b": [f"{p:,.2f}" for p in price * 2]}).to_csv(path, index=False)
+    pd.DataFrame(
+        {"a": [f"${p:,.0f}" for p in price], "b": [f"{p:,.2f}" for p in price * 2]}
+    ).to_csv(path, index=False)
     problem = from_file(str(path), "b")
     assert np.allclose(problem.inputs[:, 0], (price - price.mean()) / price.std())
     assert np.allclose(problem.values[:, 0], 2 * price)
     assert "read with commas between thousands" in problem.notes[0]
-    assert problem.columns[0].done == "read without $, read with commas between thousands; standardised"
+    assert (
+        problem.columns[0].done
+        == "read without $, read with commas between thousands; standardised"
+    )
 
 
 def table_with(cells, path):
@@ -108,7 +129,8 @@ def test_one_bad_cell_does_not_drop_a_column_of_numbers(tmp_path):
     cells[15] = "x"
     path = table_with(cells, tmp_path / "t.csv")
     with pytest.warns(
-        UserWarning, match=r"column 'b': line 17 holds 'x', which is no number: it was taken as a gap.* --missing 'x'"
+        UserWarning,
+        match=r"column 'b': line 17 holds 'x', which is no number: it was taken as a gap.* --missing 'x'",
     ):
         problem = from_file(path, "y")
     assert [column.kind for column in problem.columns] == ["numbers"]
@@ -137,10 +159,17 @@ def test_empty_mixed_and_identifying_columns_are_said():
     said = "\n".join(str(one.message) for one in told)
     assert "column 'nothing' is empty: it was left out" in said
     assert "column 'mixed' mixes 40 numbers with 80 words such as" in said
-    assert "column 'patient_id' was left out as an identifier: its 120 whole numbers are all different" in said
+    assert (
+        "column 'patient_id' was left out as an identifier: its 120 whole numbers are all different"
+        in said
+    )
     assert "column 'drawn' was left out as an identifier" in said
     assert len(told) == 4
-    assert {column.name for column in encoding.columns if column.inputs} == {"x", "mixed", "measured"}
+    assert {column.name for column in encoding.columns if column.inputs} == {
+        "x",
+        "mixed",
+        "measured",
+    }
 
 
 def test_words_for_gaps_hold_in_other_formats(tmp_path):

@@ -1,4 +1,5 @@
-"""What every registered theory must do, whatever its physics; the files beside this one name an example system of each kind.
+"""What every registered theory must do, whatever its physics; the files beside this one name an
+example system of each kind.
 
     globals().update(checks("kernel_regression", [KernelRegression(...), PoolRegression(...)]))
 
@@ -34,7 +35,8 @@ DRAWS = 200
 WITH_OPTIONS = 60  # of a theory, with any of its options
 SECONDS = float(os.environ.get("ORDERPARAM_TEST_SECONDS_EACH", "inf"))  # for these, of an example
 LOG = os.environ.get("ORDERPARAM_TEST_DRAWS", "")  # file that lists each of them
-FLAGS = ("converged", "valid", "reliable", "first_order")  # what a result says of itself when its other fields mean nothing
+# what a result says of itself when its other fields mean nothing
+FLAGS = ("converged", "valid", "reliable", "first_order")
 NOT_NEGATIVE = ("error", "variance", "risk", "loss", "ridge", "dimension", "effective_width")
 
 
@@ -53,14 +55,25 @@ def accepts(theory, system, words):
     return True
 
 
-def checks(room, systems, fewer=None, options=None, infinite=(), decades=2.0, sloping=None, still=(), silent=()):
+def checks(
+    room,
+    systems,
+    fewer=None,
+    options=None,
+    infinite=(),
+    decades=2.0,
+    sloping=None,
+    still=(),
+    silent=(),
+):
     """The tests of a room as a dictionary of functions.
 
-    fewer: slow theory -> draws of the everyday test; 200 for others, 20 for host algorithms. All get 200 in an attack.
-    options: theory -> those it needs. infinite: observables that may be +inf, by their docstring.
-    decades: how far numbers are drawn from those of the example, up and down.
-    sloping: theory -> examples for its derivatives instead of `systems`. still: numbers that derivatives leave alone, as they are
-    rounded. silent: theories of whose derivatives differences say nothing.
+    fewer: slow theory -> draws of the everyday test; 200 for others, 20 for host algorithms. All
+    get 200 in an attack. options: theory -> those it needs. infinite: observables that may be +inf,
+    by their docstring. decades: how far numbers are drawn from those of the example, up and down.
+    sloping: theory -> examples for its derivatives instead of `systems`. still: numbers that
+    derivatives leave alone, as they are rounded. silent: theories of whose derivatives differences
+    say nothing.
     """
     theories = [pytest.param(theory, id=theory.fn.__name__) for theory in of_room(room)]
     given, fewer = options or {}, fewer or {}
@@ -90,12 +103,21 @@ def checks(room, systems, fewer=None, options=None, infinite=(), decades=2.0, sl
     def test_grad_vmap_and_jit(theory):
         words = given.get(theory.fn.__name__, {})
         near = (sloping or {}).get(theory.fn.__name__, systems)
-        fitting = [system for system in reversed(near) if isinstance(system, theory.systems) and accepts(theory, system, words)]
+        fitting = [
+            system
+            for system in reversed(near)
+            if isinstance(system, theory.systems) and accepts(theory, system, words)
+        ]
         first = {type(system): system for system in fitting}  # of each class
-        paths = (Path.through(one, [number for number in numbers(one) if number[0] not in still]) for one in first.values())
+        paths = (
+            Path.through(one, [number for number in numbers(one) if number[0] not in still])
+            for one in first.values()
+        )
         said = [wrong_derivatives(theory, path, words, flagged) for path in paths]
         assert not any(said), said
-        assert ("" in said) != (theory.fn.__name__ in silent), "nothing can be said at these examples, or it is no longer silent"
+        assert ("" in said) != (theory.fn.__name__ in silent), (
+            "nothing can be said at these examples, or it is no longer silent"
+        )
 
     if dear := [theory for theory in theories if usual_draws(theory.values[0]) < DRAWS]:
 
@@ -116,10 +138,14 @@ def checks(room, systems, fewer=None, options=None, infinite=(), decades=2.0, sl
             hold_with_options(theory, system, words, draws, infinite, decades)
 
     fields = [
-        pytest.param(system, name, id=f"{type(system).__name__}-{name}") for system in systems for name in declarations(system)
+        pytest.param(system, name, id=f"{type(system).__name__}-{name}")
+        for system in systems
+        for name in declarations(system)
     ]
 
-    @pytest.mark.parametrize("system", [pytest.param(system, id=type(system).__name__) for system in systems])
+    @pytest.mark.parametrize(
+        "system", [pytest.param(system, id=type(system).__name__) for system in systems]
+    )
     def test_every_field_is_declared(system):
         assert set(declarations(system)) == {field.name for field in dataclasses.fields(system)}
 
@@ -129,11 +155,17 @@ def checks(room, systems, fewer=None, options=None, infinite=(), decades=2.0, sl
             with pytest.raises(ValueError, match=rf"^\w+\.{field}\b"):
                 system.with_(**{field: value})
 
-    return {name: function for name, function in locals().items() if inspect.isfunction(function) and name.startswith("test_")}
+    return {
+        name: function
+        for name, function in locals().items()
+        if inspect.isfunction(function) and name.startswith("test_")
+    }
 
 
 def hold(theory, system, words, draws, infinite, decades):
-    """Asserts that a theory keeps its word at random parameters around those of a system; returns how often it gave it."""
+    """Asserts that a theory keeps its word at random parameters around those of a system; returns
+    how often it gave it.
+    """
     name = f"{theory.name} {type(system).__name__}"
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     usual = outcome(theory, system, {}, words)
@@ -176,7 +208,9 @@ def hold_with_options(theory, system, words, draws, infinite, decades):
             assert not fault, f"{told}: {fault}"
         if LOG:
             with open(LOG, "a") as log:
-                log.write(f"{told}, draw {number + 1} of {draws}: {time.monotonic() - begin:.0f} s\n")
+                log.write(
+                    f"{told}, draw {number + 1} of {draws}: {time.monotonic() - begin:.0f} s\n"
+                )
 
 
 def draw_options(theory, rng):
@@ -217,13 +251,25 @@ def field_names(record):
     """The names of the fields of a record and of its parts."""
     for name in declarations(record):
         yield name
-        yield from field_names(getattr(record, name)) if declarations_of(getattr(record, name)) else ()
+        yield from (
+            field_names(getattr(record, name)) if declarations_of(getattr(record, name)) else ()
+        )
 
 
 def wrong_values(system, field):
     """What nobody can mean by a field."""
     declaration, value = declarations(system)[field], getattr(system, field)
-    wrong = [object(), "no such thing", 1j, np.array([]), [[]], ["a"], np.array([1.0 + 1j]), memoryview(np.ones(2)), np.ma.masked]
+    wrong = [
+        object(),
+        "no such thing",
+        1j,
+        np.array([]),
+        [[]],
+        ["a"],
+        np.array([1.0 + 1j]),
+        memoryview(np.ones(2)),
+        np.ma.masked,
+    ]
     if declaration.kind == "parameter":
         infinite = [] if declaration.infinite else [math.inf]
         wrong += [10**400, *infinite, -math.inf, math.nan, True, {}, {"a": 1}]
@@ -233,7 +279,10 @@ def wrong_values(system, field):
             spoiled.flat[-1] = bad
             wrong.append(spoiled)
         wrong += [np.full(shape, "x"), np.full(shape, 1.0, complex)]
-        wrong += [np.ma.masked_less(np.arange(np.prod(shape)).reshape(shape), 1.0), [memoryview(np.ones(2))]]
+        wrong += [
+            np.ma.masked_less(np.arange(np.prod(shape)).reshape(shape), 1.0),
+            [memoryview(np.ones(2))],
+        ]
         if np.finfo(np.longdouble).max > np.finfo(np.float64).max:
             wrong.append(np.full(shape, np.longdouble("1e4000")))
         for key, step in (("minimum", -1.0), ("above", 0.0), ("maximum", 1.0), ("below", 0.0)):
@@ -244,8 +293,14 @@ def wrong_values(system, field):
     elif any(typing.get_origin(kind) is tuple for kind in declaration.annotations):
         wrong.append(np.array(1.0))
     elif declaration.kind == "structure" and int in declaration.annotations:
-        wrong += [10**400, math.nan, 1.5, True, None] if type(None) not in declaration.annotations else [math.nan, 1.5, True]
-    elif declaration.kind == "structure" and declaration.convert is None and not declaration.choices:
+        wrong += (
+            [10**400, math.nan, 1.5, True, None]
+            if type(None) not in declaration.annotations
+            else [math.nan, 1.5, True]
+        )
+    elif (
+        declaration.kind == "structure" and declaration.convert is None and not declaration.choices
+    ):
         return []  # anything goes
     return wrong
 
@@ -268,7 +323,9 @@ def declarations_of(value):
 
 
 def draw(system, rng, decades=2.0):
-    """New values for about two thirds of the numbers: near, far, and at the ends of what is allowed."""
+    """New values for about two thirds of the numbers: near, far, and at the ends of what is
+    allowed.
+    """
     changes = {}
     for path, value, declaration in numbers(system):
         kind = rng.uniform()
@@ -278,7 +335,9 @@ def draw(system, rng, decades=2.0):
         lowest = limits["minimum"] if limits["minimum"] is not None else limits["above"]
         highest = limits["maximum"] if limits["maximum"] is not None else limits["below"]
         scale = abs(value) or 1.0
-        new = scale * 10.0 ** (rng.uniform(-decades, decades) if kind < 0.9 else rng.uniform(-4 * decades, 0))
+        new = scale * 10.0 ** (
+            rng.uniform(-decades, decades) if kind < 0.9 else rng.uniform(-4 * decades, 0)
+        )
         if lowest is None and rng.uniform() < 0.5:
             new = -new
         if kind > 0.95 and limits["minimum"] is not None:
@@ -293,18 +352,24 @@ def draw(system, rng, decades=2.0):
 
 def flagged(result: Result) -> bool:
     """Whether a result says that it is not to be believed."""
-    return any(name in type(result).dims() and not np.all(np.asarray(getattr(result, name))) for name in FLAGS)
+    return any(
+        name in type(result).dims() and not np.all(np.asarray(getattr(result, name)))
+        for name in FLAGS
+    )
 
 
 def faults(result: Result, usual: Result, infinite=()) -> str:
-    """What is wrong with a result, in words; empty when it is sound or says itself that it is not."""
+    """What is wrong with a result, in words; empty when it is sound or says itself that it is
+    not."""
     if flagged(result):
         return ""
     for name in type(result).dims():
         value, known = np.asarray(getattr(result, name)), np.asarray(getattr(usual, name))
         if not np.issubdtype(value.dtype, np.floating):
             continue
-        undefined = ~np.isfinite(known) if known.shape == value.shape else np.zeros(value.shape, bool)
+        undefined = (
+            ~np.isfinite(known) if known.shape == value.shape else np.zeros(value.shape, bool)
+        )
         if not np.all(np.isfinite(value) | undefined | (np.isposinf(value) & (name in infinite))):
             return f"{name} = {value} is said to be right"
         rounding = 1e-9 * np.max(np.abs(value), initial=1.0, where=np.isfinite(value))

@@ -2,7 +2,12 @@
 
 from checks import checks
 
-from orderparam.systems.extensive_width import HierarchicalTeacher, QuadraticTeacher, WeightedTeacher, WidthLimitedStudent
+from orderparam.systems.extensive_width import (
+    HierarchicalTeacher,
+    QuadraticTeacher,
+    WeightedTeacher,
+    WidthLimitedStudent,
+)
 
 STEEP = HierarchicalTeacher(40, 20, 0.8, 0.05, 2000.0)
 SYSTEMS = [
@@ -12,4 +17,11 @@ SYSTEMS = [
     WidthLimitedStudent(STEEP, 5.0),
     QuadraticTeacher(12, 6, 0.5, 300.0),
 ]
-globals().update(checks("extensive_width", SYSTEMS, fewer={"staircase": 3}, infinite=("begin", "end", "first_order_ratio")))
+globals().update(
+    checks(
+        "extensive_width",
+        SYSTEMS,
+        fewer={"staircase": 3},
+        infinite=("begin", "end", "first_order_ratio"),
+    )
+)

@@ -4,7 +4,12 @@ from checks import checks
 
 from orderparam.channels import ProbitLabels, RealLabels
 from orderparam.priors import SparsePrior
-from orderparam.systems.generalised_linear import ElasticNet, GeneralisedLinear, InvariantDesign, PenalisedFit
+from orderparam.systems.generalised_linear import (
+    ElasticNet,
+    GeneralisedLinear,
+    InvariantDesign,
+    PenalisedFit,
+)
 
 SYSTEMS = [
     GeneralisedLinear(1.5, ProbitLabels(0.05, 0.2), SparsePrior(0.4, 1.5)),

@@ -23,12 +23,25 @@ SYSTEMS = [
     NetworkOnData(*DATA, 20.0, 0.1),
     DeepNetworkOnData(*DATA, 20.0, 0.1),
 ]
-LENGTHS = {"particles": 40, "warmup": 50, "samples": 250}  # few draws, long enough to say that they converged
+# few draws, long enough to say that they converged
+LENGTHS = {"particles": 40, "warmup": 50, "samples": 250}
 PARTICLES = ("adapted_weights_on_data", "deep_adapted_layers")
 FEWER = {"adapted_weights": 50, "examples_needed": 5} | dict.fromkeys(PARTICLES, 4)
 WARM = NETWORK.with_(temperature=4.0)  # where the ridge is hardly renormalised
 SLOPING = {
-    "adapted_weights": [WARM, ScaledNetwork(WARM, 2.0), PatchNetwork(20.0, 4.0, 10.0, 300.0, 10.0, hermite_target({1: 1.0}))],
+    "adapted_weights": [
+        WARM,
+        ScaledNetwork(WARM, 2.0),
+        PatchNetwork(20.0, 4.0, 10.0, 300.0, 10.0, hermite_target({1: 1.0})),
+    ],
     "examples_needed": [NETWORK.with_(width=300.0)],
 }
-globals().update(checks("kernel_adaptation", SYSTEMS, fewer=FEWER, options=dict.fromkeys(PARTICLES, LENGTHS), sloping=SLOPING))
+globals().update(
+    checks(
+        "kernel_adaptation",
+        SYSTEMS,
+        fewer=FEWER,
+        options=dict.fromkeys(PARTICLES, LENGTHS),
+        sloping=SLOPING,
+    )
+)

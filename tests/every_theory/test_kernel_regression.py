@@ -21,7 +21,13 @@ SYSTEMS = [
     KernelRegression(SPECTRUM, 30.0, 0.1, 0.05),
     PoolRegression.from_kernel(X @ X.T / 3 + np.eye(12), X[:, 0], 6.0, 50.0, 0.05),
     HeteroscedasticRegression(
-        SPECTRUM, 30.0, 0.1, 0.05, weights=[0.4, 0.6], extra_temperature=[0.0, 0.3], extra_noise=[0.2, 0.0]
+        SPECTRUM,
+        30.0,
+        0.1,
+        0.05,
+        weights=[0.4, 0.6],
+        extra_temperature=[0.0, 0.3],
+        extra_noise=[0.2, 0.0],
     ),
     SphereRegression.from_architecture(NETWORK, 10, [0.0, 1.0, 0.5], 30.0, 0.1, 0.05, max_degree=6),
     NetworkTraining(X[:8], X[:8, 0], X[8:], NETWORK, 0.1, width=20),

@@ -2,7 +2,12 @@
 
 from checks import checks
 
-from orderparam.systems.multi_index import HintedParity, LearnedTarget, SphericalSGD, WeakLearnability
+from orderparam.systems.multi_index import (
+    HintedParity,
+    LearnedTarget,
+    SphericalSGD,
+    WeakLearnability,
+)
 
 SYSTEMS = [
     SphericalSGD(64, horizon=10.0, loss="squared", start="signed", records=5),
@@ -10,7 +15,10 @@ SYSTEMS = [
     LearnedTarget(0.7, "abs(z)"),
     HintedParity(6.0, 0.6),
 ]
-SLOPING = {"exit_time": [SYSTEMS[0].with_(horizon=20.0)], "state_evolution": [HintedParity(8.0, 0.6)]}
+SLOPING = {
+    "exit_time": [SYSTEMS[0].with_(horizon=20.0)],
+    "state_evolution": [HintedParity(8.0, 0.6)],
+}
 globals().update(
     checks(
         "multi_index",

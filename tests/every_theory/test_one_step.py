@@ -15,4 +15,8 @@ SYSTEMS = [
     TrainedLayer.from_weights(ROWS, np.ones(8), np.eye(8)[0], 30, 0.1),
 ]
 OPTIONS = {"spectral_density": {"eigenvalue": 0.5}}
-globals().update(checks("one_step", SYSTEMS, fewer={"feature_spectrum": 20, "predict_read_out": 4}, options=OPTIONS))
+globals().update(
+    checks(
+        "one_step", SYSTEMS, fewer={"feature_spectrum": 20, "predict_read_out": 4}, options=OPTIONS
+    )
+)

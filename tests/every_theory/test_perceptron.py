@@ -4,7 +4,11 @@ from checks import checks
 
 from orderparam.systems.perceptron import BatchPerceptron, OnlinePerceptron, ThermalPerceptron
 
-SYSTEMS = [ThermalPerceptron(1.1, 0.4), BatchPerceptron(2.0, "maximal stability"), OnlinePerceptron(2.0, "rosenblatt", 0.5)]
+SYSTEMS = [
+    ThermalPerceptron(1.1, 0.4),
+    BatchPerceptron(2.0, "maximal stability"),
+    OnlinePerceptron(2.0, "rosenblatt", 0.5),
+]
 globals().update(
     checks(
         "perceptron",

@@ -17,7 +17,9 @@ from orderparam.systems.random_features import (
 K = np.arange(1.0, 31.0)
 SYSTEMS = [
     RandomFeatures(100, 150, n_train=200, ridge=0.1),
-    RandomFeatures(100, 150, n_train=200, ridge=0.1, activation="relu", labels=SignLabels(0.1), loss="logistic"),
+    RandomFeatures(
+        100, 150, n_train=200, ridge=0.1, activation="relu", labels=SignLabels(0.1), loss="logistic"
+    ),
     GaussianFeatures(ExplicitSpectrum(1 / K, K**-2.5), 2.5, n_train=60, ridge=0.01),
     SpectralFeatures(Spectrum(K**-1.5, K**-2.2), 100, 80, 0.05, 0.1),
     ScalingPath(Spectrum(K**-1.5, K**-2.2), 0.5, 0.7, 3.0),

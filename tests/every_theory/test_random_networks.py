@@ -3,7 +3,12 @@
 import numpy as np
 from checks import checks
 
-from orderparam.systems.random_networks import AngledPair, DeepNetwork, NetworkKernels, RandomNetwork
+from orderparam.systems.random_networks import (
+    AngledPair,
+    DeepNetwork,
+    NetworkKernels,
+    RandomNetwork,
+)
 
 X = np.random.default_rng(0).normal(size=(3, 2))
 SYSTEMS = [
@@ -13,4 +18,10 @@ SYSTEMS = [
     NetworkKernels(X[:1], activation="erf"),
     AngledPair(1.0, 1.7, 0.1, activation="erf"),
 ]
-globals().update(checks("random_networks", SYSTEMS, sloping={"homogeneous_cumulants": [DeepNetwork(activation="relu")]}))
+globals().update(
+    checks(
+        "random_networks",
+        SYSTEMS,
+        sloping={"homogeneous_cumulants": [DeepNetwork(activation="relu")]},
+    )
+)

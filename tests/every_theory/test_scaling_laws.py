@@ -24,6 +24,13 @@ SYSTEMS = [
 ]
 globals().update(
     checks(
-        "scaling_laws", SYSTEMS, fewer={"compute_optimal": 20, "frontier_exponents": 20, "best_split": 20, "scale_free_fit": 3}
+        "scaling_laws",
+        SYSTEMS,
+        fewer={
+            "compute_optimal": 20,
+            "frontier_exponents": 20,
+            "best_split": 20,
+            "scale_free_fit": 3,
+        },
     )
 )

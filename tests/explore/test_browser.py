@@ -14,7 +14,9 @@ import pytest
 
 pytest.importorskip("panel", reason="the extra explore is not installed")
 playwright = pytest.importorskip("playwright.sync_api", reason="the extra browser is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 
 MAGNET = "?system=spins.MeanFieldMagnet"
@@ -31,13 +33,28 @@ LINES = """() => {
 @contextmanager
 def explorer(folder, *arguments, port):
     code = "from orderparam.cli import main; main()"
-    words = [sys.executable, "-c", code, "explore", "--no-browser", "--port", str(port), "--folder", str(folder), *arguments]
+    words = [
+        sys.executable,
+        "-c",
+        code,
+        "explore",
+        "--no-browser",
+        "--port",
+        str(port),
+        "--folder",
+        str(folder),
+        *arguments,
+    ]
     log = folder / "log.txt"
     with open(log, "w") as out:  # a pipe that nobody reads would stop the server when it is full
         process = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT)
     try:
         deadline = time.monotonic() + PATIENCE / 1000
-        while "Ctrl-C" not in log.read_text() and process.poll() is None and time.monotonic() < deadline:
+        while (
+            "Ctrl-C" not in log.read_text()
+            and process.poll() is None
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.1)
         first = log.read_text().partition("\n")[0]
         assert first.startswith("orderparam explorer: http"), log.read_text()
@@ -119,7 +136,8 @@ def test_a_page_without_an_address_shows_pictures_to_choose_from(chromium, addre
     page.get_by_label("search the systems").fill("Hopfield")
     page.locator("a[data-name='associative_memory.Hopfield']").click()
     ready(page)
-    page.locator("p.sees", has_text="A stored pattern is recalled").wait_for()  # a card has these words too
+    # a card has these words too
+    page.locator("p.sees", has_text="A stored pattern is recalled").wait_for()
     page.wait_for_selector("text=kept with this version")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.close()
@@ -160,7 +178,8 @@ def test_a_measurement_streams_points_and_can_be_cancelled(page, folder):
     page.wait_for_selector("text=theory and measurement")
     page.get_by_role("button", name="Cancel").first.click()
     page.wait_for_function("document.body && true")
-    page.get_by_role("button", name="Measure").click(trial=True)  # it can be pressed again: the processes have ended
+    # it can be pressed again: the processes have ended
+    page.get_by_role("button", name="Measure").click(trial=True)
     kept = page.evaluate(said(page))
     assert 2 <= kept < 300
     assert list((folder / "measurements").glob("*.zarr"))
@@ -201,14 +220,20 @@ def test_a_study_opens_with_its_curves(page):
     page.locator("a[data-name='potts-regular-graph'] img").wait_for()
     page.locator("a[data-name='potts-regular-graph']").click()
     page.get_by_role("button", name="Open its curves").click()
-    page.wait_for_function("location.search.includes('system=spins.RegularPotts')", timeout=PATIENCE)
+    page.wait_for_function(
+        "location.search.includes('system=spins.RegularPotts')", timeout=PATIENCE
+    )
 
 
 def test_rows_of_ones_own_are_forecast(page, tmp_path):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(60, 3))
     np.savetxt(
-        tmp_path / "mine.csv", np.c_[rows, rows[:, 0] + 0.1 * rng.normal(size=60)], delimiter=",", header="a,b,c,y", comments=""
+        tmp_path / "mine.csv",
+        np.c_[rows, rows[:, 0] + 0.1 * rng.normal(size=60)],
+        delimiter=",",
+        header="a,b,c,y",
+        comments="",
     )
     page.get_by_text("Your data").click()
     page.locator("input[type=file]").set_input_files(str(tmp_path / "mine.csv"))
@@ -244,7 +269,11 @@ def test_another_host_asks_for_the_token(tmp_path, chromium):
     with explorer(tmp_path, "--host", "0.0.0.0", "--token", "a-long-token", port=5232) as found:
         assert found.endswith("?token=a-long-token")
         bare = "http://localhost:5232/"
-        for wrong, status in (("", 403), ("?token=a-long-tokem", 403), ("autoload.js?bokeh-autoload-element=x", 404)):
+        for wrong, status in (
+            ("", 403),
+            ("?token=a-long-tokem", 403),
+            ("autoload.js?bokeh-autoload-element=x", 404),
+        ):
             with pytest.raises(urllib.error.HTTPError) as refused:
                 urllib.request.urlopen(bare + wrong, timeout=60)
             assert refused.value.code == status

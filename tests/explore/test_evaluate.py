@@ -1,4 +1,5 @@
-"""Theories are evaluated for the latest request alone; experiments in processes that can be killed."""
+"""Theories are evaluated for the latest request alone; experiments in processes that can be
+killed."""
 
 import threading
 import time
@@ -85,12 +86,20 @@ def test_a_theory_that_fails_says_why(magnet):
     lattice = opened("spins.IsingLattice")
     state = lattice.with_(theories=("spins.onsager",), changes={"field": 0.5})
     found = curve(state, "spins.onsager", never)
-    said = found.problem or " ".join(found.data.attrs.get("failures", [])) or str(found.data.attrs["unconverged"])
+    said = (
+        found.problem
+        or " ".join(found.data.attrs.get("failures", []))
+        or str(found.data.attrs["unconverged"])
+    )
     assert said not in ("", "0")
 
 
 def test_a_measurement_is_found_again_and_goes_on(magnet, tmp_path):
-    state = magnet.with_(measured=3, seeds=2, options={("spins.glauber", "sweeps"): 50, ("spins.glauber", "replicas"): 1})
+    state = magnet.with_(
+        measured=3,
+        seeds=2,
+        options={("spins.glauber", "sweeps"): 50, ("spins.glauber", "replicas"): 1},
+    )
     assert measured(state, tmp_path) is None
     run = Measurement(state, tmp_path)
     run.start()
@@ -105,7 +114,11 @@ def test_a_measurement_is_found_again_and_goes_on(magnet, tmp_path):
 
 
 def test_cancel_kills_the_workers_and_keeps_what_is_done(magnet, tmp_path):
-    state = magnet.with_(measured=4, seeds=20, options={("spins.glauber", "sweeps"): 20000, ("spins.glauber", "replicas"): 8})
+    state = magnet.with_(
+        measured=4,
+        seeds=20,
+        options={("spins.glauber", "sweeps"): 20000, ("spins.glauber", "replicas"): 8},
+    )
     run = Measurement(state, tmp_path)
     run.start()
     time.sleep(1.0)
@@ -126,7 +139,9 @@ def wait(run):
 
 def test_the_plane_becomes_finer_and_its_picture_is_that_of_its_points(magnet):
     found = list(planes(magnet, 16, never))
-    assert [len(one.data["point"]) for one in found] == sorted(len(one.data["point"]) for one in found)
+    assert [len(one.data["point"]) for one in found] == sorted(
+        len(one.data["point"]) for one in found
+    )
     assert len(found) == 2
     _, _, pixels = plane_image(found[-1].data)
     corner = found[-1].data

@@ -38,7 +38,9 @@ def running(tmp_path_factory):
 
     def run():
         asyncio.set_event_loop(asyncio.new_event_loop())
-        made = explorer.server(folder, 0, "localhost", "", ["explorer.example.org", "other.example:8443"])
+        made = explorer.server(
+            folder, 0, "localhost", "", ["explorer.example.org", "other.example:8443"]
+        )
         made.start()
         found.append(made)
         begun.set()
@@ -77,33 +79,59 @@ def token_of(running, **headers):
     return re.search(r'"token": ?"([^"]+)"', text)[1]
 
 
-@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "explorer.example.org", "LOCALHOST:1", "other.example:8443"])
+@pytest.mark.parametrize(
+    "name", ["localhost", "127.0.0.1", "explorer.example.org", "LOCALHOST:1", "other.example:8443"]
+)
 def test_names_of_this_machine_and_those_allowed_reach_the_page_and_its_socket(running, name):
     host = name if ":" in name else f"{name}:{running[0]}"
     token = token_of(running, Host=host)
     opened = {**SOCKET, "Host": host, "Sec-WebSocket-Protocol": f"bokeh, {token}"}
     assert ask(running, "/ws", Origin=f"http://{host}", **opened)[0] == 101
     assert ask(running, "/ws", Origin="https://explorer.example.org", **opened)[0] == 101
-    for foreign in ("http://evil.example", f"http://evil.example:{running[0]}", "null", "http://localhost:3000", "http://[", ""):
+    for foreign in (
+        "http://evil.example",
+        f"http://evil.example:{running[0]}",
+        "null",
+        "http://localhost:3000",
+        "http://[",
+        "",
+    ):
         assert ask(running, "/ws", Origin=foreign, **opened)[0] == 403, foreign
 
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:5117", "[::1]:5301", "[::1", "a:b:c", "", "other.example", "192.168.0.1", "localhost.evil"],
+    [
+        "evil.example",
+        "evil.example:5117",
+        "[::1]:5301",
+        "[::1",
+        "a:b:c",
+        "",
+        "other.example",
+        "192.168.0.1",
+        "localhost.evil",
+    ],
 )
 def test_a_name_that_was_made_to_point_here_is_refused(running, host):
     for path in ("/", "/static/js/bokeh.min.js", "/autoload.js?bokeh-autoload-element=x"):
         status, text = ask(running, path, Host=host)
         assert (status, "does not answer to that name" in text) == (421, True)
     token = token_of(running)
-    opened = {**SOCKET, "Host": host, "Origin": f"http://{host}", "Sec-WebSocket-Protocol": f"bokeh, {token}"}
+    opened = {
+        **SOCKET,
+        "Host": host,
+        "Origin": f"http://{host}",
+        "Sec-WebSocket-Protocol": f"bokeh, {token}",
+    }
     assert ask(running, "/ws", **opened)[0] == 421
 
 
 def test_every_odd_request_is_refused_without_a_traceback(running):
     bomb = base64.urlsafe_b64encode(zlib.compress(b"0" * 10**6)).decode()
-    forged = base64.urlsafe_b64encode(json.dumps({"session_id": "mine", "session_expiry": 1e12, "__bk__zlib_": bomb}).encode())
+    forged = base64.urlsafe_b64encode(
+        json.dumps({"session_id": "mine", "session_expiry": 1e12, "__bk__zlib_": bomb}).encode()
+    )
     odd = {
         "/components/../../etc/passwd": 404,
         "/components/os/path/_css/x": 404,
@@ -126,8 +154,19 @@ def test_every_odd_request_is_refused_without_a_traceback(running):
         assert ask(running, path)[0] == status, path
     assert ask(running, **{"Bokeh-Session-Id": "mine"})[0] == 403
     assert ask(running, "/autoload.js", method="OPTIONS")[0] == 404
-    for token in ("x", "x.y", "", forged.decode(), forged.decode() + ".sig", token_of(running)[:-1], "é", "bokeh, bokeh"):
-        assert ask(running, "/ws", **SOCKET, **{"Sec-WebSocket-Protocol": f"bokeh, {token}"})[0] == 403, token
+    for token in (
+        "x",
+        "x.y",
+        "",
+        forged.decode(),
+        forged.decode() + ".sig",
+        token_of(running)[:-1],
+        "é",
+        "bokeh, bokeh",
+    ):
+        assert (
+            ask(running, "/ws", **SOCKET, **{"Sec-WebSocket-Protocol": f"bokeh, {token}"})[0] == 403
+        ), token
     assert ask(running)[0] == 200
     assert running[1] == []
 
@@ -141,7 +180,9 @@ def test_a_session_that_has_expired_is_refused(running, monkeypatch):
     assert ask(running, "/ws", **SOCKET, **{"Sec-WebSocket-Protocol": f"bokeh, {token}"})[0] == 403
 
 
-@pytest.mark.parametrize("origin", ["http://x.example", "x.example/", "x y", "", "*", "[::1]", "x:y", "x" * 500 + "!"])
+@pytest.mark.parametrize(
+    "origin", ["http://x.example", "x.example/", "x y", "", "*", "[::1]", "x:y", "x" * 500 + "!"]
+)
 def test_an_origin_that_is_none_is_refused(origin):
     with pytest.raises(ValueError, match="--allow-origin"):
         checked_origins([origin])
@@ -150,7 +191,10 @@ def test_an_origin_that_is_none_is_refused(origin):
 
 @pytest.mark.parametrize(
     ("option", "value", "said"),
-    [("--folder", "~nosuchuser", "there is no such user"), ("--allow-origin", "http://x/", "write a NAME or NAME:PORT")],
+    [
+        ("--folder", "~nosuchuser", "there is no such user"),
+        ("--allow-origin", "http://x/", "write a NAME or NAME:PORT"),
+    ],
 )
 def test_a_wrong_option_of_the_command_is_one_line(option, value, said):
     result = CliRunner().invoke(app, ["explore", "--no-browser", option, value])

@@ -43,7 +43,11 @@ class Visitor:
         state = self.page.state
         curves = self.page._curves
         evaluated = {name for name, one in curves.items() if not one.stored}
-        return not self.waiting and set(state.theories) <= evaluated and self.page._latest.since is None
+        return (
+            not self.waiting
+            and set(state.theories) <= evaluated
+            and self.page._latest.since is None
+        )
 
     def slider(self, name):
         return self.page.knobs._sliders[name]
@@ -83,7 +87,8 @@ def test_a_start_is_seen_at_once_with_its_marks_and_leaves_them_with_its_numbers
     assert figure._marks.data["y"].tolist() == kept.mean[0].tolist()
     assert "kept with this version" in visitor.page.here.agreement.object
     live = figure._lines["spins.mean_field"].data["ys"][0]
-    assert max(abs(live - kept.curves["spins.mean_field"][0])) < 1e-3  # what is stored is what is evaluated
+    # what is stored is what is evaluated
+    assert max(abs(live - kept.curves["spins.mean_field"][0])) < 1e-3
     visitor.slider("field").position = 120
     visitor.page.tick()
     assert len(figure._marks.data["y"]) == 0

@@ -81,7 +81,10 @@ def test_uploads_are_bounded_and_leave_nothing_behind(tmp_path):
 def test_what_is_wrong_with_an_upload_does_not_say_where_it_lies():
     from orderparam.learning_curves import from_file
 
-    with pytest.raises(ValueError, match=r"^mine.csv: ") as refused, uploaded("mine.csv", b"x,x,y\n" + b"1,2,3\n" * 60) as path:
+    with (
+        pytest.raises(ValueError, match=r"^mine.csv: ") as refused,
+        uploaded("mine.csv", b"x,x,y\n" + b"1,2,3\n" * 60) as path,
+    ):
         from_file(str(path))
     assert "orderparam-" not in str(refused.value)
 

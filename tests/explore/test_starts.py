@@ -1,4 +1,6 @@
-"""The table of starts: every system opens on a figure that moves, and on which theory and measurement agree."""
+"""The table of starts: every system opens on a figure that moves, and on which theory and
+measurement agree.
+"""
 
 import numpy as np
 import pytest
@@ -20,12 +22,18 @@ SIZES = ("input_dim", "width", "n_train", "channels", "neurons", "spins", "sites
 
 
 def deviation(x, rows, measured_x, mean, error) -> float:
-    """How far marks are from a theory at the worst, in units of what is allowed; NaN where the theory has no value at them."""
+    """How far marks are from a theory at the worst, in units of what is allowed; NaN where the
+    theory has no value at them.
+    """
     worst = np.nan
     for row, means, errors in zip(rows, mean, error):
         at = np.array([row[np.argmin(np.abs(x - place))] for place in measured_x])
         far = np.nanmax(row) - np.nanmin(row)
-        allowed = STANDARD_ERRORS * np.nan_to_num(errors) + RESOLUTION[0] * np.abs(at) + RESOLUTION[1] * far
+        allowed = (
+            STANDARD_ERRORS * np.nan_to_num(errors)
+            + RESOLUTION[0] * np.abs(at)
+            + RESOLUTION[1] * far
+        )
         share = np.abs(means - at) / allowed
         if np.isfinite(share).any():
             worst = np.fmax(worst, np.nanmax(share))
@@ -33,7 +41,9 @@ def deviation(x, rows, measured_x, mean, error) -> float:
 
 
 def assert_agrees(start: FirstFigure, x, curves, measured_x, mean, error) -> None:
-    """What the table expects of theory and measurement; beside half of the marks at least there is a theory."""
+    """What the table expects of theory and measurement; beside half of the marks at least there is
+    a theory.
+    """
     if not start.experiment or not start.theories or start.expect == "approximation":
         return
     if start.expect == "bound":
@@ -43,7 +53,12 @@ def assert_agrees(start: FirstFigure, x, curves, measured_x, mean, error) -> Non
         return
     shares = {name: deviation(x, rows, measured_x, mean, error) for name, rows in curves.items()}
     assert min(share for share in shares.values() if share == share) <= 1, shares
-    known = [np.isfinite(row[np.argmin(np.abs(x - place))]) for rows in curves.values() for row in rows for place in measured_x]
+    known = [
+        np.isfinite(row[np.argmin(np.abs(x - place))])
+        for rows in curves.values()
+        for row in rows
+        for place in measured_x
+    ]
     assert np.mean(known) >= 0.5
 
 
@@ -58,7 +73,11 @@ def test_every_name_in_the_table_exists():
         assert start.expect in EXPECTED, name
         assert start.theories or start.experiment, name
         shown = {
-            key for verb in (*start.theories, start.experiment) if verb for one in verbs()[verb].results for key in one.dims()
+            key
+            for verb in (*start.theories, start.experiment)
+            if verb
+            for one in verbs()[verb].results
+            for key in one.dims()
         }
         assert set(start.show) <= shown, name
         for verb, options in start.options.items():
@@ -84,7 +103,8 @@ def test_the_stored_figure_moves_and_agrees(name):
         heights = np.concatenate([rows.ravel() for rows in figure.curves.values()])
         assert np.nanmax(heights) - np.nanmin(heights) >= MOVES * np.nanmax(np.abs(heights))
         assert np.isfinite(heights).mean() > 0.5
-    if len(figure.mean):  # some experiments take many minutes: no marks of theirs come with the package
+    # some experiments take many minutes: no marks of theirs come with the package
+    if len(figure.mean):
         assert len(figure.measured_x) >= 2
         assert np.isfinite(figure.mean).any()
         assert_agrees(start, figure.x, figure.curves, figure.measured_x, figure.mean, figure.error)
@@ -93,7 +113,12 @@ def test_the_stored_figure_moves_and_agrees(name):
 
 
 def test_the_pictures_are_small():
-    assert STORE.stat().st_size + TABLE.stat().st_size + sum(one.stat().st_size for one in THUMBNAILS.iterdir()) < LARGEST
+    assert (
+        STORE.stat().st_size
+        + TABLE.stat().st_size
+        + sum(one.stat().st_size for one in THUMBNAILS.iterdir())
+        < LARGEST
+    )
 
 
 def test_every_start_and_every_study_has_a_card():
@@ -102,7 +127,9 @@ def test_every_start_and_every_study_has_a_card():
     assert all(card["title"] and card["text"] for card in systems if card["name"] in starts())
     assert all(card["picture"] for card in systems if card["name"] in stored_figures())
     studies = [card for group in study_cards() for card in group["cards"]]
-    assert {card["name"] for card in studies} == {entry.name for entry in index() if entry.kind == "study"}
+    assert {card["name"] for card in studies} == {
+        entry.name for entry in index() if entry.kind == "study"
+    }
     assert not any("$" in card["title"] or "\\" in card["title"] for card in studies)
 
 
@@ -129,7 +156,9 @@ def test_every_start_opens_as_the_table_says(name):
     assert set(start.knobs) <= set(state.knobs)
     assert state.show == start.show
     if name in stored_figures():
-        assert np.array_equal(stored_figures()[name].x, [float(f"{value:.4g}") for value in state.grid])
+        assert np.array_equal(
+            stored_figures()[name].x, [float(f"{value:.4g}") for value in state.grid]
+        )
     if start.experiment:
         sizes = {key: state.value(key) for key in state.knobs if key.rpartition(".")[2] in SIZES}
         assert all(value <= 1e6 for value in sizes.values()), sizes
@@ -148,7 +177,12 @@ def test_theory_and_measurement_of_every_start_agree_when_done_again(name):
     found = {one: curve(state, one, lambda: False).data for one in state.theories}
     curves = {one: np.array(entries(data[shown], state.x)) for one, data in found.items()}
     for one, rows in curves.items() if kept is not None else ():
-        np.testing.assert_allclose(np.where(np.isfinite(kept.curves[one]), rows, np.nan), kept.curves[one], rtol=2e-3, atol=1e-9)
+        np.testing.assert_allclose(
+            np.where(np.isfinite(kept.curves[one]), rows, np.nan),
+            kept.curves[one],
+            rtol=2e-3,
+            atol=1e-9,
+        )
     if start.experiment:
         fn = state.verb_with_options(state.experiment)
         data = sweep(fn, state.instance, {state.x: state.places}, seeds=state.seeds, progress=False)

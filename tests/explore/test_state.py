@@ -1,4 +1,6 @@
-"""What a page shows as an address, as Python and as commands: all three say the same, to the last digit."""
+"""What a page shows as an address, as Python and as commands: all three say the same, to the last
+digit.
+"""
 
 import csv
 import shlex
@@ -62,14 +64,26 @@ def test_python_gives_the_numbers_that_are_drawn(name):
 def test_python_measures_what_is_measured(magnet):
     from orderparam.core.sweep import sweep
 
-    state = magnet.with_(theories=(), seeds=2, measured=2, options={("spins.glauber", "sweeps"): 40})
+    state = magnet.with_(
+        theories=(), seeds=2, measured=2, options={("spins.glauber", "sweeps"): 40}
+    )
     found = {}
     exec(state.python(), found)
-    measured = sweep(state.verb_with_options(state.experiment), state.instance, {state.x: state.places}, seeds=2, progress=False)
-    np.testing.assert_array_equal(found["measured"]["magnetisation"].values, measured["magnetisation"].values)
+    measured = sweep(
+        state.verb_with_options(state.experiment),
+        state.instance,
+        {state.x: state.places},
+        seeds=2,
+        progress=False,
+    )
+    np.testing.assert_array_equal(
+        found["measured"]["magnetisation"].values, measured["magnetisation"].values
+    )
 
 
-@pytest.mark.parametrize("name", [name for name in TAKEN if not name.startswith("kernel_regression")])
+@pytest.mark.parametrize(
+    "name", [name for name in TAKEN if not name.startswith("kernel_regression")]
+)
 def test_commands_give_the_numbers_that_are_drawn(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     state = moved(name)
@@ -85,7 +99,8 @@ def test_commands_give_the_numbers_that_are_drawn(name, tmp_path, monkeypatch):
         rows = list(csv.DictReader(opened_file))
     assert [float(row[state.x]) for row in rows] == state.grid
     shown = state.show[0]
-    np.testing.assert_array_equal([float(row[shown]) for row in rows], drawn.data[shown].values)  # NaN where there is no solution
+    # NaN where there is no solution
+    np.testing.assert_array_equal([float(row[shown]) for row in rows], drawn.data[shown].values)
 
 
 def test_a_system_that_words_cannot_say_has_no_command():
@@ -131,7 +146,12 @@ def test_what_an_address_cannot_say_is_refused_by_name(magnet):
 
 
 def test_every_position_of_every_slider_is_a_number_that_comes_back(magnet):
-    for name in (MAGNET, "associative_memory.Hopfield", "random_features.RandomFeatures", "proportional.FullyConnected"):
+    for name in (
+        MAGNET,
+        "associative_memory.Hopfield",
+        "random_features.RandomFeatures",
+        "proportional.FullyConnected",
+    ):
         for knob in opened(name).knobs.values():
             values = [knob.value(position) for position in range(STEPS + 1)]
             assert values == sorted(values)
@@ -166,5 +186,7 @@ def test_every_registered_system_opens_or_says_why_not():
         assert set(state.show) <= set(observables(state))
         assert state.show
     for name, words in closed.items():
-        assert ("no slider makes" in words and "orderparam.systems" in words) or "no number" in words, name
+        assert (
+            "no slider makes" in words and "orderparam.systems" in words
+        ) or "no number" in words, name
     assert len(closed) <= len(kinds()) / 8

@@ -32,8 +32,12 @@ def test_every_name():
 
 def test_text_forms():
     assert activation("leaky_relu(0.1)") == activation("leaky_relu", negative_slope=0.1)
-    assert activation(" leaky_relu( negative_slope = 0.1, positive_slope=2 ) ") == activation("leaky_relu(0.1, 2)")
-    assert activation("polynomial(0,1,0,0.5)") == activation("polynomial", coefficients=(0, 1, 0, 0.5))
+    assert activation(" leaky_relu( negative_slope = 0.1, positive_slope=2 ) ") == activation(
+        "leaky_relu(0.1, 2)"
+    )
+    assert activation("polynomial(0,1,0,0.5)") == activation(
+        "polynomial", coefficients=(0, 1, 0, 0.5)
+    )
     assert activation("quadratic") == activation("monomial(2)") == activation("monomial", degree=2)
     assert activation("leaky_relu(0.1)") != activation("leaky_relu(0.2)")
     assert activation("erf") != activation("erf_scaled")
@@ -114,11 +118,15 @@ def test_python_functions():
     assert activation(plain, kinks=(1, 0, 1)).kinks == (0.0, 1.0)
     assert activation(plain) == activation(plain) != activation(plain, kinks=(0,))
     # E sin^2 u sin^2 v = (1 - 2 e^{-2q} + e^{-4q} cosh(4c)) / 4
-    assert float(phi.two_point(1.0, 0.3, 1.0)) == pytest.approx((1 - 2 * np.exp(-2) + np.exp(-4) * np.cosh(1.2)) / 4, rel=1e-12)
+    assert float(phi.two_point(1.0, 0.3, 1.0)) == pytest.approx(
+        (1 - 2 * np.exp(-2) + np.exp(-4) * np.cosh(1.2)) / 4, rel=1e-12
+    )
 
 
 def test_kinks_and_parity():
-    assert all(activation(name).kinks == (0.0,) for name in ("relu", "leaky_relu", "abs", "sign", "step"))
+    assert all(
+        activation(name).kinks == (0.0,) for name in ("relu", "leaky_relu", "abs", "sign", "step")
+    )
     assert all(activation(name).kinks == () for name in ("tanh", "erf", "linear", "gelu"))
     for name in activation_names():
         if "(" not in name:
@@ -128,7 +136,9 @@ def test_kinks_and_parity():
 
 
 def test_static_and_leaves():
-    """Parameters are leaves, degrees and functions are not; an activation can be a static argument of a compiled function."""
+    """Parameters are leaves, degrees and functions are not; an activation can be a static argument
+    of a compiled function.
+    """
     assert jax.tree.leaves(activation("leaky_relu(0.1)")) == [0.1, 1.0]
     assert jax.tree.leaves(activation("hermite(3)")) == jax.tree.leaves(activation("tanh")) == []
     compiled = jax.jit(lambda phi, c: phi.two_point(1.0, c, 1.0), static_argnums=0)

@@ -5,7 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from orderparam.gaussian import activation, expectation, hermite, hermite_coefficients, standard_normal_rule
+from orderparam.gaussian import (
+    activation,
+    expectation,
+    hermite,
+    hermite_coefficients,
+    standard_normal_rule,
+)
 
 
 def test_polynomials_are_orthonormal():
@@ -20,15 +26,19 @@ def test_polynomials_are_orthonormal():
 def test_low_degrees():
     z = jnp.linspace(-3, 3, 7)
     np.testing.assert_allclose(hermite(3, z), (z**3 - 3 * z) / np.sqrt(6), rtol=0, atol=1e-14)
-    np.testing.assert_allclose(hermite(4, z), (z**4 - 6 * z**2 + 3) / np.sqrt(24), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        hermite(4, z), (z**4 - 6 * z**2 + 3) / np.sqrt(24), rtol=0, atol=1e-14
+    )
 
 
-@pytest.mark.parametrize("name", ["hermite(6)", "polynomial(0.3, -1, 0.2, 0.5)", "exp", "cubic", "linear"])
+@pytest.mark.parametrize(
+    "name", ["hermite(6)", "polynomial(0.3, -1, 0.2, 0.5)", "exp", "cubic", "linear"]
+)
 def test_coefficients_in_closed_form(name):
     phi = activation(name)
-    closed, quadrature = jax.jit(lambda q: (phi.hermite_coefficients(9, q), hermite_coefficients(phi, 9, q)))(
-        jnp.array([0.5, 1.0])
-    )
+    closed, quadrature = jax.jit(
+        lambda q: (phi.hermite_coefficients(9, q), hermite_coefficients(phi, 9, q))
+    )(jnp.array([0.5, 1.0]))
     np.testing.assert_allclose(closed, quadrature, rtol=0, atol=1e-13)
 
 
@@ -43,13 +53,17 @@ def test_series_resums_to_the_two_point_function(name):
     variance = jnp.array([0.3, 4.0])
     coefficients = np.asarray(phi.hermite_coefficients(300, variance))
     series = np.sum(coefficients**2 * 0.6 ** np.arange(300), axis=-1)
-    np.testing.assert_allclose(series, phi.two_point(variance, 0.6 * variance, variance), rtol=1e-13)
+    np.testing.assert_allclose(
+        series, phi.two_point(variance, 0.6 * variance, variance), rtol=1e-13
+    )
 
 
 def test_coefficients_of_step_and_sign():
     """c_n^2 of sign: (2/pi) asin(rho) = (2/pi) (rho + rho^3/6 + 3 rho^5/40 + ...)."""
     squares = np.asarray(activation("sign").hermite_coefficients(6)) ** 2
-    np.testing.assert_allclose(squares, 2 / np.pi * np.array([0, 1, 0, 1 / 6, 0, 3 / 40]), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        squares, 2 / np.pi * np.array([0, 1, 0, 1 / 6, 0, 3 / 40]), rtol=0, atol=1e-14
+    )
 
 
 def test_kinks_scale_with_the_deviation():
@@ -60,21 +74,29 @@ def test_kinks_scale_with_the_deviation():
     s = np.sqrt(np.asarray(variance)[1:])
     value = jax.jit(lambda q: expectation(lambda u: jnp.maximum(u - 1, 0.0), q, (1.0,)))(variance)
     assert float(value[0]) == 0.0
-    np.testing.assert_allclose(value[1:], s * norm.pdf(1 / s) - norm.sf(1 / s), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        value[1:], s * norm.pdf(1 / s) - norm.sf(1 / s), rtol=1e-12, atol=1e-15
+    )
 
 
 def test_derivative_of_an_average():
-    """d/dq E tanh(u)^2 by moving nodes and by (z^2 - 1)/(2q); the derivative with respect to a threshold moves the cut."""
+    """d/dq E tanh(u)^2 by moving nodes and by (z^2 - 1)/(2q); the derivative with respect to a
+    threshold moves the cut.
+    """
     q = 0.8
     moving = jax.jit(jax.grad(lambda q: expectation(lambda u: jnp.tanh(u) ** 2, q)))(q)
-    still = jax.jit(lambda q: expectation(lambda u: jnp.tanh(u) ** 2 * (u**2 / q - 1) / (2 * q), q))(q)
+    still = jax.jit(
+        lambda q: expectation(lambda u: jnp.tanh(u) ** 2 * (u**2 / q - 1) / (2 * q), q)
+    )(q)
     assert float(moving) == pytest.approx(float(still), rel=1e-13)
 
     def above(threshold):
         z, w = standard_normal_rule([0.0, threshold])
         return jnp.sum(w * (z > threshold))
 
-    assert float(jax.jit(jax.grad(above))(0.4)) == pytest.approx(-np.exp(-0.08) / np.sqrt(2 * np.pi), rel=1e-13)
+    assert float(jax.jit(jax.grad(above))(0.4)) == pytest.approx(
+        -np.exp(-0.08) / np.sqrt(2 * np.pi), rel=1e-13
+    )
 
 
 def test_sharp_transitions():

@@ -1,4 +1,6 @@
-"""Kernel matrices, targets and inputs as users bring them: what is wrong is refused by name, what is odd but legal works."""
+"""Kernel matrices, targets and inputs as users bring them: what is wrong is refused by name, what
+is odd but legal works.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +18,13 @@ RELU = fully_connected(2, None, "relu")
 
 ENTRY_POINTS = {
     "spectrum of a pool": lambda kernel, targets: Spectrum.from_pool(kernel, targets).eigenvalues,
-    "regression on a pool": lambda kernel, targets: PoolRegression.from_kernel(kernel, targets, 2, 0.1).kernel,
+    "regression on a pool": lambda kernel, targets: (
+        PoolRegression.from_kernel(kernel, targets, 2, 0.1).kernel
+    ),
     "conditioning": lambda kernel, targets: condition(kernel, targets, 0.1).fitted,
-    "posterior": lambda kernel, targets: gp_posterior(kernel, kernel, np.ones(SIZE), targets, 0.1).mean,
+    "posterior": lambda kernel, targets: (
+        gp_posterior(kernel, kernel, np.ones(SIZE), targets, 0.1).mean
+    ),
     "eigenbasis": lambda kernel, targets: diagonalise(kernel, targets).eigenvalues,
 }
 everywhere = pytest.mark.parametrize("use", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
@@ -41,7 +47,9 @@ def test_numbers_that_are_not_finite_are_refused(use, seed, bad, where, in_kerne
         kernel[where, 0] = kernel[0, where] = bad
     else:
         targets[where] = bad
-    with pytest.raises(ValueError, match="kernel.* contains NaN" if in_kernel else "targets contains NaN"):
+    with pytest.raises(
+        ValueError, match="kernel.* contains NaN" if in_kernel else "targets contains NaN"
+    ):
         use(kernel, targets)
 
 
@@ -49,7 +57,11 @@ def test_numbers_that_are_not_finite_are_refused(use, seed, bad, where, in_kerne
 @few
 @given(st.lists(st.integers(0, 4), max_size=3), st.lists(st.integers(0, 4), max_size=3))
 def test_shapes_that_do_not_belong_together_are_refused(use, kernel_shape, target_shape):
-    fits = len(kernel_shape) == 2 and kernel_shape[0] == kernel_shape[1] > 0 and target_shape == kernel_shape[:1]
+    fits = (
+        len(kernel_shape) == 2
+        and kernel_shape[0] == kernel_shape[1] > 0
+        and target_shape == kernel_shape[:1]
+    )
     assume(not fits)  # as 1 x 1 does to one row of SIZE outputs
     kernel, targets = np.ones(kernel_shape), np.ones([*target_shape, SIZE])
     with pytest.raises(ValueError, match="shape"):
@@ -100,7 +112,9 @@ def test_zero_rows_and_repeated_rows_at_zero_temperature_are_refused(seed, count
 def test_the_rank_of_a_pool_counts_different_inputs(seed, count):
     kernel, targets = problem(seed)
     repeated = np.maximum(np.arange(SIZE) - count, 0)
-    eigenvalues = np.asarray(Spectrum.from_pool(kernel[np.ix_(repeated, repeated)], targets).eigenvalues)
+    eigenvalues = np.asarray(
+        Spectrum.from_pool(kernel[np.ix_(repeated, repeated)], targets).eigenvalues
+    )
     assert np.sum(eigenvalues > 1e-12 * eigenvalues[0]) == SIZE - count
 
 
@@ -118,7 +132,9 @@ def test_single_precision_is_computed_in_double(use, seed):
 @few
 @given(seeds, st.integers(0, SIZE - 1), st.integers(0, SIZE - 1))
 def test_network_kernels_of_odd_inputs(seed, zero, same):
-    """A zero input, two equal ones, and single precision: finite, positive semi-definite, with finite derivatives."""
+    """A zero input, two equal ones, and single precision: finite, positive semi-definite, with
+    finite derivatives.
+    """
     inputs = np.random.default_rng(seed).normal(size=(SIZE, 3))
     inputs[same] = inputs[0]
     inputs[zero] = 0.0
@@ -135,7 +151,11 @@ def test_network_kernels_of_odd_inputs(seed, zero, same):
 
 
 @few
-@given(st.sampled_from([np.nan, np.inf, -np.inf]), st.integers(0, SIZE - 1), st.lists(st.integers(0, 3), max_size=3))
+@given(
+    st.sampled_from([np.nan, np.inf, -np.inf]),
+    st.integers(0, SIZE - 1),
+    st.lists(st.integers(0, 3), max_size=3),
+)
 def test_network_kernels_refuse_bad_inputs(bad, where, shape):
     inputs = np.ones((SIZE, 3))
     inputs[where, 1] = bad

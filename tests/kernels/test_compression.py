@@ -15,16 +15,23 @@ def test_learning_curves_survive_compression(modes, capacity):
     assert len(small.eigenvalues) < 750
     for temperature in (0.0, 1e-6, 1.0):
         for n_train in (0.5, 30.0, modes / 5):
-            exact, found = (self_consistent(KernelRegression(s, n_train, temperature, 0.1)) for s in (full, small))
+            exact, found = (
+                self_consistent(KernelRegression(s, n_train, temperature, 0.1))
+                for s in (full, small)
+            )
             for name in ("test_error", "train_error", "effective_dimension"):
-                np.testing.assert_allclose(getattr(found, name), getattr(exact, name), rtol=1e-11, atol=1e-300)
+                np.testing.assert_allclose(
+                    getattr(found, name), getattr(exact, name), rtol=1e-11, atol=1e-300
+                )
 
 
 def test_few_levels_and_null_modes_are_kept():
     spectrum = Spectrum([1.0, 1.0, 0.5, 0.0], [0.3, 0.2, 0.0, 0.1], [1, 2, 5, 7])
     small = compress(spectrum)
     assert float(small.rank) == 8
-    np.testing.assert_allclose([small.total, small.total_power], [spectrum.total, spectrum.total_power], rtol=1e-14)
+    np.testing.assert_allclose(
+        [small.total, small.total_power], [spectrum.total, spectrum.total_power], rtol=1e-14
+    )
     assert float(small.eigenvalues[-1]) == 0
     assert float(small.target_power[-1]) == 0.1
     assert float(compress(Spectrum([0.0, 0.0], [1.0, 2.0])).total_power) == 3

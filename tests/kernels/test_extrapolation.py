@@ -1,4 +1,6 @@
-"""A learning curve continued beyond its measured part: against the exact theory of the spectrum it came from."""
+"""A learning curve continued beyond its measured part: against the exact theory of the spectrum it
+came from.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +19,8 @@ def exact(spectrum, sizes, ridge, noise=0.0):
 
 
 def pool(capacity, decay, modes, population=1_000_000):
-    """A pool's view of k^-capacity: its first modes are those of the population, the trace of all others is spread over
-    the last as a finite pool has it; and the power of the target on them."""
+    """A pool's view of k^-capacity: its first modes are those of the population, the trace of all
+    others is spread over the last as a finite pool has it; and the power of the target on them."""
     k = np.arange(1.0, modes + 1)
     values = k**-capacity
     beyond = np.sum(np.arange(modes + 1.0, population) ** -capacity)
@@ -35,11 +37,14 @@ def test_the_table_is_the_theory_of_its_spectrum(ridge):
     assert theory.capacity == np.inf
     sizes = np.array([5.0, 20.0, 80.0, 200.0])
     found = theory.at(sizes, theory.unlearned @ power)
-    assert np.allclose(found, exact(Spectrum(values, power), sizes, ridge), rtol=2e-3)  # between 400 thresholds
+    # between 400 thresholds
+    assert np.allclose(found, exact(Spectrum(values, power), sizes, ridge), rtol=2e-3)
 
 
 def test_a_power_law_without_noise_goes_on():
-    """Measured up to 360, predicted at 3600: the exact error of the population is within the spread, which is some per cent."""
+    """Measured up to 360, predicted at 3600: the exact error of the population is within the
+    spread, which is some per cent.
+    """
     spectrum = power_law(1.5, 1 / 3)
     values, power = pool(1.5, 2.0, 400)
     sizes = np.unique(np.geomspace(8, 360, 14).astype(int)).astype(float)
@@ -53,7 +58,9 @@ def test_a_power_law_without_noise_goes_on():
 
 
 def test_a_curve_that_has_reached_its_floor_stays_there():
-    """A floor, or a power law so slow that it makes no difference: which of the two is not known, and not asserted."""
+    """A floor, or a power law so slow that it makes no difference: which of the two is not known,
+    and not asserted.
+    """
     spectrum = power_law(2.5, 1.0)
     values, power = pool(2.5, 6.0, 400)
     sizes = np.unique(np.geomspace(8, 360, 14).astype(int)).astype(float)
@@ -71,7 +78,9 @@ def test_what_the_theory_does_not_explain_widens_the_interval():
     smooth = exact(power_law(1.5, 1 / 3), sizes, 1e-4)
     rough = smooth * np.exp(0.3 * np.random.default_rng(0).normal(size=len(sizes)))
     ahead = np.array([3600.0])
-    spread = [extrapolate(values, power, 1e-4, sizes, error, ahead).spread[0] for error in (smooth, rough)]
+    spread = [
+        extrapolate(values, power, 1e-4, sizes, error, ahead).spread[0] for error in (smooth, rough)
+    ]
     assert spread[1] > 2 * spread[0]
 
 
@@ -83,7 +92,9 @@ def test_a_kernel_of_ten_modes_ends_where_least_squares_ends():
     values, vectors = np.linalg.eigh(x.T @ x)
     values, along = values[::-1], ((x @ vectors[:, ::-1]).T @ y) ** 2
     sizes, ahead = np.array([12.0, 25, 50, 100, 200]), np.array([400.0, 4000.0])
-    law = extrapolate(values / 400, along / values / 400, 1e-3, sizes, 1 + 10 / (sizes - 11), ahead, 400)
+    law = extrapolate(
+        values / 400, along / values / 400, 1e-3, sizes, 1 + 10 / (sizes - 11), ahead, 400
+    )
     assert np.allclose(np.exp(law.log_change) * (1 + 10 / 189), 1 + 10 / (ahead - 11), rtol=2e-3)
     assert law.floor == pytest.approx(189 / 199, rel=2e-3)
     assert law.floor_interval[0] == pytest.approx(law.floor)

@@ -31,13 +31,19 @@ def test_posterior_is_the_conditional_of_the_joint_gaussian(problem):
     covariance = nngp[n:, n:] - nngp[n:, :n] @ inverse @ nngp[:n, n:]
     np.testing.assert_allclose(posterior.variance, jnp.diagonal(covariance), rtol=1e-11)
     conditioned = condition(nngp[:n, :n], y, 0.2)
-    np.testing.assert_allclose(conditioned.covariance(nngp[n:, :n], nngp[n:, n:]), covariance, atol=1e-13)
+    np.testing.assert_allclose(
+        conditioned.covariance(nngp[n:, :n], nngp[n:, n:]), covariance, atol=1e-13
+    )
     joint = scipy.stats.multivariate_normal(np.zeros(n), np.asarray(nngp[:n, :n]) + 0.2 * np.eye(n))
     np.testing.assert_allclose(posterior.log_evidence, joint.logpdf(y), rtol=1e-12)
     np.testing.assert_allclose(posterior.fitted, nngp[:n, :n] @ inverse @ y, rtol=1e-10)
     outputs = jnp.stack([y, 2 * y])
-    several = jax.vmap(lambda t: gp_posterior(nngp[:n, :n], nngp[n:, :n], nngp[n:, n:], t, 0.2))(outputs)
-    np.testing.assert_allclose(several.mean, jnp.stack([posterior.mean, 2 * posterior.mean]), rtol=1e-13)
+    several = jax.vmap(lambda t: gp_posterior(nngp[:n, :n], nngp[n:, :n], nngp[n:, n:], t, 0.2))(
+        outputs
+    )
+    np.testing.assert_allclose(
+        several.mean, jnp.stack([posterior.mean, 2 * posterior.mean]), rtol=1e-13
+    )
 
 
 def test_the_most_likely_noise_maximises_the_evidence_over_amplitude_and_noise():
@@ -61,11 +67,15 @@ def test_eigenbasis_gives_the_same_posterior_at_every_temperature(problem):
     n = len(y)
     spectral = diagonalise(nngp[:n, :n], y)
     temperatures = jnp.array([1e-6, 1e-2, 1.0, 100.0])
-    sweep = jax.vmap(lambda t: spectral.posterior(nngp[n:, :n], jnp.diagonal(nngp)[n:], t))(temperatures)
+    sweep = jax.vmap(lambda t: spectral.posterior(nngp[n:, :n], jnp.diagonal(nngp)[n:], t))(
+        temperatures
+    )
     for i, temperature in enumerate(temperatures):
         direct = gp_posterior(nngp[:n, :n], nngp[n:, :n], nngp[n:, n:], y, temperature)
         for name in ("mean", "variance", "fitted", "log_evidence", "discrepancy"):
-            np.testing.assert_allclose(getattr(sweep, name)[i], getattr(direct, name), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(
+                getattr(sweep, name)[i], getattr(direct, name), rtol=1e-9, atol=1e-12
+            )
 
 
 def test_leave_one_out_residuals_are_those_of_training_without_the_point(problem):
@@ -141,7 +151,9 @@ def test_gradient_flow_solves_its_differential_equation(problem):
 
 
 def test_gradient_flow_with_equal_kernels_is_linear_regression_on_random_features(problem):
-    """With Theta = K only the read-out is trained; forever trained, it is the zero-temperature posterior (Lee et al. 2019)."""
+    """With Theta = K only the read-out is trained; forever trained, it is the zero-temperature
+    posterior (Lee et al. 2019).
+    """
     nngp, _, y = problem
     n = len(y)
     forever = gradient_flow(*(2 * (nngp[:n, :n], nngp[n:, :n])), nngp[n:, n:], y, jnp.inf)

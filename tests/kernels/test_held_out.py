@@ -1,4 +1,6 @@
-"""Every size of a learning curve from one factorisation: the residuals of regressions that are really done one by one."""
+"""Every size of a learning curve from one factorisation: the residuals of regressions that are
+really done one by one.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ from orderparam.kernels.held_out import held_out
 def data():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 5))
-    return x @ x.T / 5 + 0.5 * np.exp(-((x[:, None] - x[None]) ** 2).sum(-1) / 10), rng.normal(size=(40, 2))
+    return x @ x.T / 5 + 0.5 * np.exp(-((x[:, None] - x[None]) ** 2).sum(-1) / 10), rng.normal(
+        size=(40, 2)
+    )
 
 
 def test_residuals_are_those_of_each_training_set(data):
@@ -21,7 +25,9 @@ def test_residuals_are_those_of_each_training_set(data):
         train = order[:size]
         assert sorted([*train, *rows]) == list(range(40))
         dual = np.linalg.solve(kernel[np.ix_(train, train)] + 0.1 * np.eye(size), targets[train])
-        assert np.allclose(residuals, targets[rows] - kernel[np.ix_(rows, train)] @ dual, atol=1e-11)
+        assert np.allclose(
+            residuals, targets[rows] - kernel[np.ix_(rows, train)] @ dual, atol=1e-11
+        )
 
 
 def test_equal_inputs_without_a_ridge_are_refused(data):

@@ -18,16 +18,22 @@ def points():
 
 @pytest.mark.parametrize("architecture", [RELU, ERF])
 def test_kernels_are_symmetric_positive_and_carry_their_diagonal(architecture, points):
-    doubled = jnp.concatenate([points, points])  # repeated inputs: singular, but never negative beyond rounding
+    # repeated inputs: singular, but never negative beyond rounding
+    doubled = jnp.concatenate([points, points])
     kernels = architecture.kernel(doubled)
-    for matrix, diagonal in [(kernels.nngp, kernels.nngp_diagonal), (kernels.ntk, kernels.ntk_diagonal)]:
+    for matrix, diagonal in [
+        (kernels.nngp, kernels.nngp_diagonal),
+        (kernels.ntk, kernels.ntk_diagonal),
+    ]:
         assert (matrix == matrix.T).all()
         assert (jnp.diagonal(matrix) == diagonal).all()
         assert jnp.linalg.eigvalsh(matrix)[0] > -1e-7 * jnp.linalg.eigvalsh(matrix)[-1]
 
 
 def test_relu_at_the_edge_of_chaos_keeps_its_variance(points):
-    """For weight variance 2 and no bias K(x, x) = 2 |x|^2 / d at every depth, and Theta(x, x) = (depth + 1) K(x, x)."""
+    """For weight variance 2 and no bias K(x, x) = 2 |x|^2 / d at every depth, and Theta(x, x) =
+    (depth + 1) K(x, x).
+    """
     for depth in (1, 4):
         kernels = fully_connected(depth, None, "relu", 2.0).kernel(points)
         norm = 2 * jnp.sum(points**2, axis=1) / 5
@@ -39,7 +45,9 @@ def test_rows_in_batches_equal_the_whole(points):
     whole, parts = ERF.kernel(points), ERF.kernel(points, row_batch=7)
     for one, other in zip(jax.tree.leaves(whole), jax.tree.leaves(parts)):
         np.testing.assert_allclose(one, other, rtol=1e-13)
-    np.testing.assert_allclose(ERF.nngp(points[:4], points, row_batch=3), whole.nngp[:4], rtol=1e-12)
+    np.testing.assert_allclose(
+        ERF.nngp(points[:4], points, row_batch=3), whole.nngp[:4], rtol=1e-12
+    )
     cross = ERF.kernel(points[:4], points)
     np.testing.assert_allclose(cross.ntk_diagonal, whole.ntk_diagonal[:4], rtol=1e-14)
     assert (parts.ntk == parts.ntk.T).all()

@@ -1,4 +1,6 @@
-"""The exact posterior of a linear read-out is Gaussian-process regression with the kernel Phi Phi^T."""
+"""The exact posterior of a linear read-out is Gaussian-process regression with the kernel Phi
+Phi^T.
+"""
 
 import jax
 import numpy as np
@@ -19,17 +21,25 @@ def test_it_is_regression_with_the_kernel_of_the_features():
         gp = gp_posterior(PHI @ PHI.T, TEST @ PHI.T, (TEST**2).sum(1), Y[:, output], 0.3)
         np.testing.assert_allclose((TEST @ found.mean)[:, output], gp.mean, rtol=1e-11)
         np.testing.assert_allclose(found.variance(TEST), gp.variance, rtol=1e-11)
-        np.testing.assert_allclose(Y[:, output] - 0.3 * found.discrepancy[:, output], gp.fitted, rtol=1e-11)
+        np.testing.assert_allclose(
+            Y[:, output] - 0.3 * found.discrepancy[:, output], gp.fitted, rtol=1e-11
+        )
 
 
 def test_mean_and_covariance_of_the_weights():
     found = condition_readout(PHI, Y, 0.3)
     precision = np.eye(9) + np.asarray(PHI.T @ PHI) / 0.3
-    np.testing.assert_allclose(np.eye(9) - found.half.T @ found.half, np.linalg.inv(precision), atol=1e-13)
-    np.testing.assert_allclose(found.mean, np.linalg.solve(precision, np.asarray(PHI.T @ Y) / 0.3), rtol=1e-11)
+    np.testing.assert_allclose(
+        np.eye(9) - found.half.T @ found.half, np.linalg.inv(precision), atol=1e-13
+    )
+    np.testing.assert_allclose(
+        found.mean, np.linalg.solve(precision, np.asarray(PHI.T @ Y) / 0.3), rtol=1e-11
+    )
 
 
 def test_the_evidence_of_several_outputs_is_a_product():
     covariance = np.asarray(PHI @ PHI.T) + 0.3 * np.eye(6)
-    expected = sum(multivariate_normal(cov=covariance).logpdf(np.asarray(Y[:, i])) for i in range(2))
+    expected = sum(
+        multivariate_normal(cov=covariance).logpdf(np.asarray(Y[:, i])) for i in range(2)
+    )
     assert float(condition_readout(PHI, Y, 0.3).log_evidence) == pytest.approx(expected, rel=1e-12)

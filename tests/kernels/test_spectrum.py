@@ -67,13 +67,19 @@ ONE = [1.0, 0.5]
         ((ONE, ONE, [1.0, -2.0]), "multiplicities = -2.0: must be >= 0"),
         ((ONE, ONE, None, -1.0), "Spectrum.tail = -1.0: must be >= 0"),
         ((ONE, ONE, None, 0.0, np.nan), "Spectrum.tail_power = nan: must be >= 0"),
-        ((ONE, [1.0]), r"target_power has shape \(1,\), \(level\): must have level = 2, as eigenvalues has"),
+        (
+            (ONE, [1.0]),
+            r"target_power has shape \(1,\), \(level\): must have level = 2, as eigenvalues has",
+        ),
         ((ONE, ONE, [1.0] * 3), r"multiplicities has shape \(3,\)"),
         (([], []), r"eigenvalues is empty"),
         ((np.eye(2), np.eye(2)), r"eigenvalues has shape \(2, 2\)"),
         ((["a", "b"], ONE), "eigenvalues holds <U1: must be numbers"),
         (([1j, 1.0], ONE), "eigenvalues holds complex128: must be numbers"),
-        (([[1.0], [1.0, 2.0]], ONE), r"Spectrum.eigenvalues = \[\[1.0\], \[1.0, 2.0\]\]: must be an array of numbers"),
+        (
+            ([[1.0], [1.0, 2.0]], ONE),
+            r"Spectrum.eigenvalues = \[\[1.0\], \[1.0, 2.0\]\]: must be an array of numbers",
+        ),
     ],
 )
 def test_bad_spectra_are_refused(arguments, message):
@@ -86,8 +92,16 @@ def test_bad_spectra_are_refused(arguments, message):
     [
         (np.ones((3, 2)), np.ones(3), r"kernel has shape \(3, 2\)"),
         (np.eye(3), np.ones(4), r"targets has shape \(4,\): must be \(3,\) or \(3, outputs\)"),
-        (np.array([[1.0, 0.5], [0.2, 1.0]]), np.ones(2), "differs from its transpose by 0.3: must be symmetric"),
-        (np.diag([1.0, -1.0]), np.ones(2), "has the eigenvalue -1 .*must be positive semi-definite"),
+        (
+            np.array([[1.0, 0.5], [0.2, 1.0]]),
+            np.ones(2),
+            "differs from its transpose by 0.3: must be symmetric",
+        ),
+        (
+            np.diag([1.0, -1.0]),
+            np.ones(2),
+            "has the eigenvalue -1 .*must be positive semi-definite",
+        ),
         (np.diag([1.0, np.nan]), np.ones(2), "kernel contains NaN or infinity"),
         (np.eye(2), np.array([1.0, np.inf]), "targets contains NaN or infinity"),
     ],

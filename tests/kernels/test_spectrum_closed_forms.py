@@ -48,7 +48,9 @@ def test_sphere(kernel, dim, values):
 
 def test_arc_cosine_kernel_on_the_two_sphere():
     eigenvalues = sphere(3, relu_kernel, [1.0], 4).eigenvalues
-    np.testing.assert_allclose(eigenvalues, [3 / 16, 1 / 12, 3 / 256, 0, 3.25520833e-4], rtol=2e-9, atol=1e-14)
+    np.testing.assert_allclose(
+        eigenvalues, [3 / 16, 1 / 12, 3 / 256, 0, 3.25520833e-4], rtol=2e-9, atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("dim", [2, 3, 7, 30, 400])
@@ -62,15 +64,20 @@ def test_the_eigenvalues_and_the_tail_sum_to_the_kernel_at_one_point(dim, kernel
 
 def test_a_polynomial_kernel_on_the_sphere_has_exactly_its_own_harmonics():
     spectrum = sphere(3, lambda t: 0.5 + 0.25 * t + 2 * eval_legendre(3, t), [0.0], 8)
-    np.testing.assert_allclose(spectrum.eigenvalues, [0.5, 0.25 / 3, 0, 2 / 7, 0, 0, 0, 0, 0], rtol=1e-12)
+    np.testing.assert_allclose(
+        spectrum.eigenvalues, [0.5, 0.25 / 3, 0, 2 / 7, 0, 0, 0, 0, 0], rtol=1e-12
+    )
     assert spectrum.multiplicities.tolist() == [1, 3, 5, 7, 9, 11, 13, 15, 17]
 
 
 def test_in_high_dimension_unresolvable_harmonics_are_left_to_the_tail():
-    # c_l^2 of relu's Hermite expansion: the eigenvalue sums per degree tend to them for d -> infinity
+    # c_l^2 of relu's Hermite expansion: the eigenvalue sums per degree tend to them for d ->
+    # infinity
     spectrum = sphere(1000, relu_kernel, [0.0])
     sums = np.asarray(spectrum.eigenvalues * spectrum.multiplicities)
-    np.testing.assert_allclose(sums[[0, 1, 2, 4]], [1 / (2 * np.pi), 1 / 4, 1 / (4 * np.pi), 1 / (48 * np.pi)], rtol=0.005)
+    np.testing.assert_allclose(
+        sums[[0, 1, 2, 4]], [1 / (2 * np.pi), 1 / 4, 1 / (4 * np.pi), 1 / (48 * np.pi)], rtol=0.005
+    )
     assert float(spectrum.total) == pytest.approx(0.5, rel=1e-12)
 
 
@@ -88,7 +95,9 @@ def test_hypercube_against_the_eigenvalues_of_the_whole_kernel_matrix(dim):
     corners = np.array(list(itertools.product([-1, 1], repeat=dim)))
     brute = np.linalg.eigvalsh(relu_kernel(corners @ corners.T / dim)) / 2**dim
     spectrum = hypercube(dim, relu_kernel, [1.0])
-    levels = np.repeat(np.asarray(spectrum.eigenvalues), np.asarray(spectrum.multiplicities).astype(int))
+    levels = np.repeat(
+        np.asarray(spectrum.eigenvalues), np.asarray(spectrum.multiplicities).astype(int)
+    )
     np.testing.assert_allclose(np.sort(levels), brute, atol=1e-14)
     assert float(spectrum.tail) == pytest.approx(0, abs=1e-14)
 
@@ -132,7 +141,9 @@ def test_levels_of_a_power_law_sum_exactly_as_its_modes(modes):
         learned, exact = levels / (levels + kappa), eigenvalues / (eigenvalues + kappa)
         assert weights @ learned == pytest.approx(exact.sum(), rel=1e-13)
         assert weights @ learned**2 == pytest.approx((exact**2).sum(), rel=1e-13)
-        assert spectrum.target_power @ (1 - learned) ** 2 == pytest.approx(power @ (1 - exact) ** 2, rel=1e-13)
+        assert spectrum.target_power @ (1 - learned) ** 2 == pytest.approx(
+            power @ (1 - exact) ** 2, rel=1e-13
+        )
 
 
 def test_an_infinite_power_law_sums_to_the_zeta_function():
@@ -144,19 +155,35 @@ def test_an_infinite_power_law_sums_to_the_zeta_function():
 
 def test_finite_rank_is_one_level():
     spectrum = finite_rank(50, 1 / 50, tail=0.5)
-    assert (float(spectrum.rank), float(spectrum.total), float(spectrum.total_power)) == (50, 1.5, 1.0)
+    assert (float(spectrum.rank), float(spectrum.total), float(spectrum.total_power)) == (
+        50,
+        1.5,
+        1.0,
+    )
 
 
 @pytest.mark.parametrize(
     ("build", "message"),
     [
         (lambda: sphere(1, erf_kernel, [1.0]), "input_dim = 1: must be an integer >= 2"),
-        (lambda: sphere(3, erf_kernel, np.ones(30)), r"target_power has shape \(30,\): must be .* at most 21 entries"),
+        (
+            lambda: sphere(3, erf_kernel, np.ones(30)),
+            r"target_power has shape \(30,\): must be .* at most 21 entries",
+        ),
         (lambda: sphere(3, lambda t: t[:3], [1.0]), "kernel_function returned"),
-        (lambda: sphere(3, lambda t: 1 - t, [1.0]), "eigenvalue -0.333333 at degree 1: must be >= 0"),
-        (lambda: hypercube(5, erf_kernel, [1.0], 6), "max_degree = 6: must be at most input_dim = 5"),
+        (
+            lambda: sphere(3, lambda t: 1 - t, [1.0]),
+            "eigenvalue -0.333333 at degree 1: must be >= 0",
+        ),
+        (
+            lambda: hypercube(5, erf_kernel, [1.0], 6),
+            "max_degree = 6: must be at most input_dim = 5",
+        ),
         (lambda: hypercube(2.5, erf_kernel, [1.0]), "input_dim = 2.5: must be an integer >= 1"),
-        (lambda: gaussian_rbf(2, [1.0], length_scale=0.0), "length_scale = 0.0: must be finite and > 0"),
+        (
+            lambda: gaussian_rbf(2, [1.0], length_scale=0.0),
+            "length_scale = 0.0: must be finite and > 0",
+        ),
         (lambda: power_law(1.0, 0.5), "capacity = 1.0: must be finite and > 1"),
         (lambda: power_law(1.5, 0.0), "source = 0.0: must be finite and > 0"),
         (lambda: power_law(1.5, 0.5, 0), "modes = 0: must be an integer from 1 to 1e15"),

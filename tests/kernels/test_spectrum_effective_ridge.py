@@ -27,7 +27,9 @@ def exact(spectrum, n_train, temperature):
         for _ in range(100):
             u = (low + high) / 2
             kappa = u.exp()
-            samples = Decimal(temperature) / kappa + sum(m * x / (x + kappa) for x, m in zip(eigenvalues, multiplicities))
+            samples = Decimal(temperature) / kappa + sum(
+                m * x / (x + kappa) for x, m in zip(eigenvalues, multiplicities)
+            )
             low, high = (u, high) if samples > Decimal(n_train) else (low, u)
         return float(low.exp())
 
@@ -77,7 +79,9 @@ def test_all_derivatives_against_finite_differences():
         return effective_ridge(Spectrum(eigenvalues, jnp.ones(4)), n_train, temperature).threshold
 
     at = (jnp.array([1.0, 0.5, 0.1, 0.02]), 2.2, 0.03)
-    jax.test_util.check_grads(jax.jit(threshold), at, order=1, modes=["rev"], atol=0, rtol=1e-8, eps=1e-6)
+    jax.test_util.check_grads(
+        jax.jit(threshold), at, order=1, modes=["rev"], atol=0, rtol=1e-8, eps=1e-6
+    )
 
 
 @pytest.mark.parametrize("n_train", [50.0, 60.0, 1e3])
@@ -92,7 +96,10 @@ def test_without_ridge_and_with_samples_to_spare_every_mode_is_fixed(n_train):
 
 def test_the_limit_of_vanishing_ridge_is_the_ridgeless_solution():
     for n_train in (30.0, 80.0):
-        limit, ridgeless = solve(finite_rank(50, 0.02), n_train, 1e-14), solve(finite_rank(50, 0.02), n_train, 0.0)
+        limit, ridgeless = (
+            solve(finite_rank(50, 0.02), n_train, 1e-14),
+            solve(finite_rank(50, 0.02), n_train, 0.0),
+        )
         for name in ("threshold", "learnability", "unused", "complement"):
             np.testing.assert_allclose(getattr(limit, name), getattr(ridgeless, name), atol=1e-10)
 
@@ -106,7 +113,9 @@ def test_derivatives_survive_in_the_ridgeless_corner():
     assert [float(slope) for slope in slopes] == pytest.approx([0, 1 / 30])
     slopes = gradient(30.0, 0.0)
     # kappa = lambda (r - P)/P, and dkappa/dT = 1/(P (1 - P/r))
-    assert [float(slope) for slope in slopes] == pytest.approx([-0.02 * 50 / 900, 1 / (30 * 0.4)], rel=1e-12)
+    assert [float(slope) for slope in slopes] == pytest.approx(
+        [-0.02 * 50 / 900, 1 / (30 * 0.4)], rel=1e-12
+    )
 
 
 def test_one_level_is_the_solution_of_a_quadratic():
@@ -118,10 +127,13 @@ def test_one_level_is_the_solution_of_a_quadratic():
 
 
 def test_a_batch_over_samples_and_ridges():
-    n_train, temperature = jnp.array([1.0, 20.0, 400.0, 1000.0, 5000.0]), jnp.array([0.0, 1e-6, 3.0])
-    batch = jax.jit(jax.vmap(jax.vmap(effective_ridge, in_axes=(None, None, 0)), in_axes=(None, 0, None)))(
-        POWER_LAW, n_train, temperature
+    n_train, temperature = (
+        jnp.array([1.0, 20.0, 400.0, 1000.0, 5000.0]),
+        jnp.array([0.0, 1e-6, 3.0]),
     )
+    batch = jax.jit(
+        jax.vmap(jax.vmap(effective_ridge, in_axes=(None, None, 0)), in_axes=(None, 0, None))
+    )(POWER_LAW, n_train, temperature)
     assert batch.converged.all()
     for i, p in enumerate(n_train):
         for j, t in enumerate(temperature):

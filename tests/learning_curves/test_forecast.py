@@ -1,4 +1,6 @@
-"""Forecasts of tables as they are: what they say about themselves, held against errors measured later."""
+"""Forecasts of tables as they are: what they say about themselves, held against errors measured
+later.
+"""
 
 import dataclasses
 import re
@@ -36,7 +38,9 @@ def test_the_error_measured_later_is_inside(known):
     x0, y0 = table(250)
     inputs = (x - x0.mean(0)) / x0.std(0)
     kernel = kernel_of(ARCH)
-    dual = np.linalg.solve(kernel(inputs[train], None) + known.ridge * np.eye(1000), y[train] - y0.mean())
+    dual = np.linalg.solve(
+        kernel(inputs[train], None) + known.ridge * np.eye(1000), y[train] - y0.mean()
+    )
     wrong = y[test] - y0.mean() - kernel(inputs[test], inputs[train]) @ dual
     error = np.mean(wrong**2)
     value, low, high = known.at(1000)
@@ -71,13 +75,19 @@ def test_why_the_network_with_the_lower_error_is_not_used_is_said(known, capsys)
 
     used, other = Candidate(ARCH, 1.0, 0.3, 0.1, 250), Candidate("fc:1:erf", 0.9, 0.2, 0.1, 250)
     print_answers(dataclasses.replace(known, candidates=(used, other)))
-    assert "fc:1:erf has the lower leave-one-out error there, but the lower evidence, too" in capsys.readouterr().out
-    print_answers(dataclasses.replace(known, candidates=(used, dataclasses.replace(other, leave_one_out=0.4))))
+    assert (
+        "fc:1:erf has the lower leave-one-out error there, but the lower evidence, too"
+        in capsys.readouterr().out
+    )
+    print_answers(
+        dataclasses.replace(known, candidates=(used, dataclasses.replace(other, leave_one_out=0.4)))
+    )
     assert "lower evidence" not in capsys.readouterr().out
 
 
 def test_kernels_are_chosen_by_evidence():
-    """A target drawn from the process of one kernel has, for each example, most evidence under it."""
+    """A target drawn from the process of one kernel has, for each example, most evidence under
+    it."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 3))
     standardised = (x - x.mean(0)) / x.std(0)
@@ -99,7 +109,13 @@ def test_the_evidence_is_that_of_the_gaussian_process():
     others = []
     for ridge in learner.ridges[::5]:
         amplitude = float(y[:, 0] @ np.linalg.solve(kernel + ridge * np.eye(30), y[:, 0])) / 30
-        found = gp_posterior(amplitude * kernel, amplitude * kernel, amplitude * np.diag(kernel), y[:, 0], amplitude * ridge)
+        found = gp_posterior(
+            amplitude * kernel,
+            amplitude * kernel,
+            amplitude * np.diag(kernel),
+            y[:, 0],
+            amplitude * ridge,
+        )
         others.append(float(found.log_evidence))
     assert max(others) == pytest.approx(best, abs=0.05)
     assert max(others) <= best + 1e-6
@@ -141,17 +157,22 @@ def test_leaving_groups_out_is_what_it_says():
         dual = np.linalg.solve(kernel[np.ix_(rest, rest)] + 0.3 * np.eye(20), y[rest])
         assert np.allclose(found[out], y[out] - kernel[np.ix_(out, rest)] @ dual, atol=1e-10)
     single = Exact(kernel, y)
-    assert np.allclose(single.leave_group_out(0.3, np.arange(24)), single.leave_one_out(0.3), atol=1e-10)
+    assert np.allclose(
+        single.leave_group_out(0.3, np.arange(24)), single.leave_one_out(0.3), atol=1e-10
+    )
 
 
 def test_groups_that_matter_are_noticed():
-    """Each group has an offset of its own, which its inputs give away: random rows make it look easy."""
+    """Each group has an offset of its own, which its inputs give away: random rows make it look
+    easy.
+    """
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(20), 8)
     x = rng.normal(size=(20, 4))[groups] + 0.05 * rng.normal(size=(160, 4))
     y = rng.normal(size=20)[groups] + 0.1 * rng.normal(size=160)
     with pytest.warns(
-        UserWarning, match=r"held-out other groups: error .* random rows: .* a significant difference, by a factor"
+        UserWarning,
+        match=r"held-out other groups: error .* random rows: .* a significant difference, by a factor",
     ):
         grouped = op.forecast(x, y, arch=ARCH, compare=False, groups=groups, orders=4)
     plain = op.forecast(x, y, arch=ARCH, compare=False, orders=4)
@@ -164,8 +185,13 @@ def test_rows_in_time_are_predicted_from_earlier_ones():
     x = rng.normal(size=(300, 3)) + drift[:, None]
     y = x[:, 0] + drift**2 / 3 + 0.1 * rng.normal(size=300)
     order = rng.permutation(300)
-    with pytest.warns(UserWarning, match=r"held-out later rows: error .* ± .*; random rows: .* ± .*: a significant difference"):
-        timed = op.forecast(x[order], y[order], arch=ARCH, compare=False, time=np.arange(300)[order], orders=4)
+    with pytest.warns(
+        UserWarning,
+        match=r"held-out later rows: error .* ± .*; random rows: .* ± .*: a significant difference",
+    ):
+        timed = op.forecast(
+            x[order], y[order], arch=ARCH, compare=False, time=np.arange(300)[order], orders=4
+        )
     assert timed.problem.ordered
     assert np.allclose(timed.problem.values[:, 0], y)
     assert int(timed.measured["n_train"][-1]) == 270
@@ -194,25 +220,36 @@ def test_rows_in_random_order_seldom_drift_significantly(monkeypatch):
 
 
 def test_many_rows_are_learned_by_the_exact_kernel(monkeypatch):
-    """Leave-one-out, leave-group-out and held-out errors from Cholesky factors are those from the eigendecomposition."""
+    """Leave-one-out, leave-group-out and held-out errors from Cholesky factors are those from the
+    eigendecomposition.
+    """
     x, y = table(150)
     targets = ((y - y.mean()) / y.std())[:, None]
     exact = Exact(kernel_of(ARCH)(x, None), targets)
     monkeypatch.setattr("orderparam.learning_curves.learners.MOST_ROWS", 60)
     large = Large.of(kernel_of(ARCH), x, targets)
     order, groups = np.random.default_rng(0).permutation(150), np.arange(150) // 3
-    for one, other in zip(exact.curve(0.1, order, [40, 100]).residuals, large.curve(0.1, order, [40, 100]).residuals):
+    for one, other in zip(
+        exact.curve(0.1, order, [40, 100]).residuals, large.curve(0.1, order, [40, 100]).residuals
+    ):
         assert np.allclose(one, other, atol=1e-8)
     assert np.allclose(exact.leave_one_out(0.1), large.leave_one_out(0.1), atol=1e-8)
-    assert np.allclose(exact.leave_group_out(0.1, groups), large.leave_group_out(0.1, groups), atol=1e-8)
+    assert np.allclose(
+        exact.leave_group_out(0.1, groups), large.leave_group_out(0.1, groups), atol=1e-8
+    )
     assert len(large.eigenvalues) == 60
 
 
 def test_more_rows_never_give_a_worse_answer():
-    """One law, whose floor is known: the forecasts of its first 2000, 2001 and 5000 rows agree, and none claims another floor."""
+    """One law, whose floor is known: the forecasts of its first 2000, 2001 and 5000 rows agree, and
+    none claims another floor.
+    """
     x, y = table(5000, noise=0.6)
     floor = 0.36 / (1.25 + 0.36)
-    found = {rows: op.forecast(x[:rows], y[:rows], arch=ARCH, compare=False, orders=2) for rows in (2000, 2001, 5000)}
+    found = {
+        rows: op.forecast(x[:rows], y[:rows], arch=ARCH, compare=False, orders=2)
+        for rows in (2000, 2001, 5000)
+    }
     for rows, result in found.items():
         low, high = (share * result.leave_one_out for share in result.law.floor_interval)
         assert low < floor * 1.05
@@ -220,7 +257,10 @@ def test_more_rows_never_give_a_worse_answer():
         for size in (4000, 20_000, 100_000):
             assert result.at(size)[1] < found[5000].at(size)[0] < result.at(size)[2], (rows, size)
     assert found[2001].at(100_000)[0] == pytest.approx(found[2000].at(100_000)[0], rel=0.02)
-    assert found[5000].at(100_000)[2] / found[5000].at(100_000)[1] < found[2000].at(100_000)[2] / found[2000].at(100_000)[1]
+    assert (
+        found[5000].at(100_000)[2] / found[5000].at(100_000)[1]
+        < found[2000].at(100_000)[2] / found[2000].at(100_000)[1]
+    )
 
 
 def test_ten_thousand_rows_and_more_are_measured_on_a_part(monkeypatch):
@@ -259,14 +299,20 @@ def test_a_table_of_words_gaps_and_dates(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(X=np.zeros((39, 2)) + np.arange(39)[:, None] ** 2, y=np.arange(39.0) ** 2), "39 examples: .* at least 40"),
+        (
+            dict(X=np.zeros((39, 2)) + np.arange(39)[:, None] ** 2, y=np.arange(39.0) ** 2),
+            "39 examples: .* at least 40",
+        ),
         (dict(X=np.eye(50), y=np.zeros(49)), "y has 49 rows, X has 50"),
         (dict(X=np.eye(50), y=np.full(50, 2.0)), "target"),
         (dict(X=np.ones((50, 2)), y=np.arange(50.0)), "no column is left to learn from"),
         (dict(X=np.eye(50), y=np.arange(50.0), groups=[1, 2]), r"\(groups\) has 2 rows"),
         (dict(X=np.eye(50), y=[f"person {i}" for i in range(50)]), "50 different words in 50 rows"),
         (dict(X=np.eye(50), y=np.r_[np.arange(49.0), np.inf]), "must be finite"),
-        (dict(X=table(60)[0], y=table(60)[1], ridge=-1.0), "ridge = -1.0: must be a finite number >= 0"),
+        (
+            dict(X=table(60)[0], y=table(60)[1], ridge=-1.0),
+            "ridge = -1.0: must be a finite number >= 0",
+        ),
         (dict(X=table(60)[0], y=table(60)[1], orders=1), "orders = 1"),
         (dict(X=table(60)[0], y=table(60)[1], arch="fc:1:rule"), "rule"),
     ],
@@ -280,7 +326,9 @@ def test_what_cannot_be_forecast_is_refused_in_one_line(arguments, message):
 def test_words_that_hardly_occur_twice_are_no_classes(tmp_path):
     file = tmp_path / "weights.csv"
     file.write_text("x,weight\n" + "\n".join(f"{i}.5,{i // 2} kg" for i in range(9)))
-    with pytest.raises(ValueError, match=r"5 different words in 9 rows, such as '0 kg'.*without its unit"):
+    with pytest.raises(
+        ValueError, match=r"5 different words in 9 rows, such as '0 kg'.*without its unit"
+    ):
         from_file(str(file))
 
 
@@ -300,8 +348,14 @@ def test_the_estimator_predicts_and_forecasts():
     x, y = table(100)
     model = KernelForecaster(ridge=0.1).fit(x[:80], y[:80])
     scaled = (x - x[:80].mean(0)) / x[:80].std(0)
-    dual = np.linalg.solve(kernel_of(ARCH)(scaled[:80], None) + 0.1 * np.eye(80), y[:80] - y[:80].mean())
-    assert np.allclose(model.predict(x[80:]), y[:80].mean() + kernel_of(ARCH)(scaled[80:], scaled[:80]) @ dual, atol=1e-9)
+    dual = np.linalg.solve(
+        kernel_of(ARCH)(scaled[:80], None) + 0.1 * np.eye(80), y[:80] - y[:80].mean()
+    )
+    assert np.allclose(
+        model.predict(x[80:]),
+        y[:80].mean() + kernel_of(ARCH)(scaled[80:], scaled[:80]) @ dual,
+        atol=1e-9,
+    )
     curve = model.learning_curve(orders=4)
     assert curve.ridge == 0.1
     assert curve.leave_one_out == pytest.approx(model.leave_one_out_)
@@ -314,7 +368,13 @@ def test_any_estimator_is_forecast_beside_those_that_are_compared():
     result = op.forecast(x, y, estimator="sklearn.neighbors.KNeighborsRegressor")
     assert result.learner == "KNeighborsRegressor"
     names = [one.name for one in result.compared]
-    assert set(names) == {"KNeighborsRegressor", "boosting", "forest", "ridge", f"network {result.arch}"}
+    assert set(names) == {
+        "KNeighborsRegressor",
+        "boosting",
+        "forest",
+        "ridge",
+        f"network {result.arch}",
+    }
     assert [one.error for one in result.compared] == sorted(one.error for one in result.compared)
     assert result.best is not None
     assert result.best.learner == names[0] != result.learner
@@ -327,7 +387,9 @@ def test_any_estimator_is_forecast_beside_those_that_are_compared():
     halved, least, most = result.columns_halved
     assert least < halved < most
     assert halved > 1
-    assert result.sentence().startswith("With your 200 rows the root mean square error in target is ")
+    assert result.sentence().startswith(
+        "With your 200 rows the root mean square error in target is "
+    )
 
 
 def test_the_curve_of_an_estimator_is_measured_and_holds_what_comes_later():
@@ -360,10 +422,15 @@ def test_classes_of_an_estimator_are_judged_by_its_probabilities():
     assert abs(float(last["confidence"]) - (1 - float(last["error_rate"]))) < 0.06
     _, low, high = result.at(1000, "error_rate")
     assert low < np.arctan(0.5) / np.pi < high
-    assert re.match(r"With your 300 rows the error rate is [0-9.]+ % \([0-9.]+-[0-9.]+\)\. Twice the rows: ", result.sentence())
+    assert re.match(
+        r"With your 300 rows the error rate is [0-9.]+ % \([0-9.]+-[0-9.]+\)\. Twice the rows: ",
+        result.sentence(),
+    )
     hard = op.forecast(x, words, estimator=LinearSVC(), compare=False)
     assert hard.at(300, "error_rate")[0] == pytest.approx(result.at(300, "error_rate")[0], rel=0.3)
-    twelve = op.forecast(x, (x[:, 0] * 2).round().clip(-5, 5).astype(int) + 5, estimator=GaussianNB(), compare=False)
+    twelve = op.forecast(
+        x, (x[:, 0] * 2).round().clip(-5, 5).astype(int) + 5, estimator=GaussianNB(), compare=False
+    )
     assert len(twelve.problem.classes) > 5
     assert 0 < twelve.at(300, "error_rate")[0] < 0.5
 
@@ -372,9 +439,16 @@ def test_rows_for_every_measure(known):
     assert known.rows_for(0.3, "test_error") == pytest.approx(known.rows_for(0.7, "r2"))
     rows = known.rows_for(known.in_units(1000)[0], "rmse")
     assert rows[0] == pytest.approx(1000, rel=0.02)
-    assert "R² 0.7 needs about" in known.sentence(0.7, "r2") or "R² 0.7 would need about" in known.sentence(0.7, "r2")
-    assert "is out of reach: 25,000 rows, 100 times yours, are predicted to leave 0.0" in known.sentence(1e-6)
-    with pytest.raises(ValueError, match="'error_rate': of data/target must be one of test_error, r2, rmse"):
+    assert "R² 0.7 needs about" in known.sentence(
+        0.7, "r2"
+    ) or "R² 0.7 would need about" in known.sentence(0.7, "r2")
+    assert (
+        "is out of reach: 25,000 rows, 100 times yours, are predicted to leave 0.0"
+        in known.sentence(1e-6)
+    )
+    with pytest.raises(
+        ValueError, match="'error_rate': of data/target must be one of test_error, r2, rmse"
+    ):
         known.rows_for(0.1, "error_rate")
 
 

@@ -1,4 +1,6 @@
-"""Proximal maps and Gaussian averages of the losses: what defines them, limits, and independent quadrature."""
+"""Proximal maps and Gaussian averages of the losses: what defines them, limits, and independent
+quadrature.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -21,14 +23,24 @@ def test_the_proximal_map_is_the_minimum_and_its_slope_the_derivative(name, labe
     x = chosen.prox(label, W, VARIANCES)
     g = chosen.denoiser(label, W, VARIANCES)
     if chosen.smooth:  # stationary: l'(prox) + g = 0
-        assert np.all(np.abs(chosen.slope(label, x) + g) <= 4e-16 * (1 + np.abs(W) + VARIANCES * np.abs(g)))
+        assert np.all(
+            np.abs(chosen.slope(label, x) + g) <= 4e-16 * (1 + np.abs(W) + VARIANCES * np.abs(g))
+        )
     height = lambda x: chosen(label, x) + (x - W) ** 2 / (2 * VARIANCES)  # noqa: E731
     for change in (-1e-3, 1e-3, -1.0, 1.0):
         assert np.all(height(x + change) >= height(x) * (1 - 1e-12) - 1e-12)
-    slope = jax.vmap(jax.vmap(jax.grad(lambda w, v: chosen.denoiser(label, w, v)), (0, None)), (None, 0))(W, VARIANCES[:, 0])
+    slope = jax.vmap(
+        jax.vmap(jax.grad(lambda w, v: chosen.denoiser(label, w, v)), (0, None)), (None, 0)
+    )(W, VARIANCES[:, 0])
     expected = chosen.denoiser_slope(label, W, VARIANCES)
-    kinked = np.isclose(label * W, 1) | np.isclose(label * W, 1 - VARIANCES) if name == "hinge" else np.zeros(x.shape, bool)
-    np.testing.assert_allclose(np.where(kinked, 0, slope), np.where(kinked, 0, expected), rtol=1e-9, atol=3e-16)
+    kinked = (
+        np.isclose(label * W, 1) | np.isclose(label * W, 1 - VARIANCES)
+        if name == "hinge"
+        else np.zeros(x.shape, bool)
+    )
+    np.testing.assert_allclose(
+        np.where(kinked, 0, slope), np.where(kinked, 0, expected), rtol=1e-9, atol=3e-16
+    )
 
 
 def test_the_logistic_margin_solves_its_equation_to_rounding():
@@ -36,14 +48,18 @@ def test_the_logistic_margin_solves_its_equation_to_rounding():
     g = np.asarray(Logistic().denoiser(1.0, W, v))
     t = np.asarray(W) + np.asarray(v) * g
     scale = np.abs(W) + np.asarray(v) * g + 1
-    np.testing.assert_allclose(np.asarray(v) * g / scale, np.asarray(v) * expit(-t) / scale, atol=4e-15)
+    np.testing.assert_allclose(
+        np.asarray(v) * g / scale, np.asarray(v) * expit(-t) / scale, atol=4e-15
+    )
 
 
 FIELDS = Fields(2.0, 1.3, 1.1, student_mean=0.4, teacher_mean=-0.3)
 
 
 def brute_force(chosen, flip, variance, fields):
-    """E g, E g^2, E prox-loss and the derivative of E g along the teacher's mean, by adaptive quadrature in scipy."""
+    """E g, E g^2, E prox-loss and the derivative of E g along the teacher's mean, by adaptive
+    quadrature in scipy.
+    """
 
     def average(function, shift=0.0):
         q, m = fields.student_variance, fields.covariance
@@ -55,8 +71,13 @@ def brute_force(chosen, flip, variance, fields):
             return norm.pdf(w, fields.student_mean, np.sqrt(q)) * z * function(y, w)
 
         ends = (fields.student_mean - 13, fields.student_mean + 13)
-        cuts = sorted({y * float(cut) for y in (-1, 1) for cut in chosen.cuts(jnp.asarray(variance))} | {0.0})
-        return sum(quad(integrand, *ends, args=(y,), points=cuts, epsabs=1e-12, limit=400)[0] for y in (-1.0, 1.0))
+        cuts = sorted(
+            {y * float(cut) for y in (-1, 1) for cut in chosen.cuts(jnp.asarray(variance))} | {0.0}
+        )
+        return sum(
+            quad(integrand, *ends, args=(y,), points=cuts, epsabs=1e-12, limit=400)[0]
+            for y in (-1.0, 1.0)
+        )
 
     def g(y, w):
         if chosen.name == "hinge":
@@ -64,7 +85,9 @@ def brute_force(chosen, flip, variance, fields):
         low, high = y * w, y * w + variance
         for _ in range(80):
             middle = (low + high) / 2
-            low, high = (middle, high) if middle - y * w < variance * expit(-middle) else (low, middle)
+            low, high = (
+                (middle, high) if middle - y * w < variance * expit(-middle) else (low, middle)
+            )
         return y * expit(-low)
 
     step = 1e-4
@@ -85,23 +108,35 @@ def test_averages_over_shifted_fields_agree_with_adaptive_quadrature(name):
 def test_stiffness_is_minus_the_derivative_of_the_mean_force():
     # For labels independent of the teacher (flip 1/2) shifting the student's mean shifts w alone.
     channel = Channel(Hinge(), SignLabels(0.5))
-    shifted = lambda mean: channel.averages(jnp.asarray(0.8), Fields(1.5, 1.0, 0.2, student_mean=mean)).mean  # noqa: E731
-    stiffness = channel.averages(jnp.asarray(0.8), Fields(1.5, 1.0, 0.2, student_mean=jnp.asarray(0.3))).stiffness
+
+    def shifted(mean):
+        fields = Fields(1.5, 1.0, 0.2, student_mean=mean)
+        return channel.averages(jnp.asarray(0.8), fields).mean
+
+    stiffness = channel.averages(
+        jnp.asarray(0.8), Fields(1.5, 1.0, 0.2, student_mean=jnp.asarray(0.3))
+    ).stiffness
     assert float(stiffness) == pytest.approx(-float(jax.grad(shifted)(jnp.asarray(0.3))), rel=1e-10)
 
 
 def test_square_loss_closes_for_any_labels():
     # Labels sign(nu) through the quadrature of a real link and through the closed form for signs.
     real, signs = (Channel(Square(), labels) for labels in (RealLabels("sign"), SignLabels()))
-    for one, other in zip(jax.tree.leaves(real.averages(0.9, FIELDS)), jax.tree.leaves(signs.averages(0.9, FIELDS))):
+    for one, other in zip(
+        jax.tree.leaves(real.averages(0.9, FIELDS)), jax.tree.leaves(signs.averages(0.9, FIELDS))
+    ):
         assert float(one) == pytest.approx(float(other), abs=1e-12)
 
 
 def test_classification_error_of_centred_fields_is_an_angle():
     channel = Channel(Logistic(), SignLabels(0.05))
     angle = channel.errors(jnp.asarray(1.0), Fields(2.0, 1.3, 1.1)).classification_error
-    general = channel.errors(jnp.asarray(1.0), Fields(2.0, 1.3, 1.1, teacher_mean=jnp.asarray(0.0))).classification_error
-    assert float(angle) == pytest.approx(0.05 + 0.9 * np.arccos(1.1 / np.sqrt(2.6)) / np.pi, rel=1e-14)
+    general = channel.errors(
+        jnp.asarray(1.0), Fields(2.0, 1.3, 1.1, teacher_mean=jnp.asarray(0.0))
+    ).classification_error
+    assert float(angle) == pytest.approx(
+        0.05 + 0.9 * np.arccos(1.1 / np.sqrt(2.6)) / np.pi, rel=1e-14
+    )
     assert float(general) == pytest.approx(float(angle), abs=1e-11)
 
 

@@ -1,4 +1,6 @@
-"""Convolutional, locally connected, pooled, residual and normalised networks against their infinite-width kernels."""
+"""Convolutional, locally connected, pooled, residual and normalised networks against their
+infinite-width kernels.
+"""
 
 import itertools
 
@@ -54,7 +56,8 @@ SIGNALS = jax.random.normal(jax.random.key(2), (3, 6, 2))
 def test_random_networks_on_images_have_the_infinite_width_kernels(architecture, networks):
     measured = random_kernels(architecture, jax.random.key(7), IMAGES, networks=networks)
     theory = architecture.kernel(IMAGES)
-    assert (measured.nngp_error / jnp.abs(measured.nngp).max()).max() < 0.1  # else the check could not see a wrong kernel
+    # else the check could not see a wrong kernel
+    assert (measured.nngp_error / jnp.abs(measured.nngp).max()).max() < 0.1
     assert np.abs((measured.nngp - theory.nngp) / measured.nngp_error).max() < 4
     assert np.abs((measured.ntk - theory.ntk) / measured.ntk_error).max() < 4
 
@@ -68,19 +71,32 @@ def test_flattened_readout_cannot_tell_shared_weights_from_local_ones():
 
 
 def test_constant_signals_in_a_circular_network_reduce_to_a_fully_connected_one():
-    """On constant images a full-window circular filter sees only the channel vector, whatever the read-out."""
+    """On constant images a full-window circular filter sees only the channel vector, whatever the
+    read-out.
+    """
     vectors = jax.random.normal(KEY, (4, 3))
     constant = jnp.broadcast_to(vectors[:, None, :], (4, 6, 3))
     dense = fully_connected(2, None, "relu", 1.7, 0.2).kernel(vectors)
     for readout in ("flatten", "global_average"):
-        network = convolutional(2, None, 6, "relu", padding="circular", readout=readout, weight_variance=1.7, bias_variance=0.2)
+        network = convolutional(
+            2,
+            None,
+            6,
+            "relu",
+            padding="circular",
+            readout=readout,
+            weight_variance=1.7,
+            bias_variance=0.2,
+        )
         kernels = network.kernel(constant)
         np.testing.assert_allclose(kernels.nngp, dense.nngp, rtol=1e-12)
         np.testing.assert_allclose(kernels.ntk, dense.ntk, rtol=1e-12)
 
 
 def test_circular_pooled_network_is_invariant_to_translations():
-    network = convolutional(1, None, 3, "erf", padding="circular", readout="global_average", bias_variance=0.1)
+    network = convolutional(
+        1, None, 3, "erf", padding="circular", readout="global_average", bias_variance=0.1
+    )
     moved = jnp.roll(IMAGES, (2, 1), axis=(1, 2))
     np.testing.assert_allclose(network.nngp(IMAGES, moved), network.nngp(IMAGES), rtol=1e-12)
     flat = convolutional(1, None, 3, "erf", padding="circular", bias_variance=0.1)
@@ -101,8 +117,12 @@ def test_pooling_kernels_are_positive_and_batched_by_rows():
 
 
 def test_local_kernels_are_those_of_the_patches():
-    """Shallow network: K_ij = F(C_ii, C_ij, C_jj) with C the normalised inner products of patches; their sums are the kernels."""
-    network = convolutional(1, None, 2, "erf", strides=2, padding="valid", weight_variance=0.7, readout_variance=1.3)
+    """Shallow network: K_ij = F(C_ii, C_ij, C_jj) with C the normalised inner products of patches;
+    their sums are the kernels.
+    """
+    network = convolutional(
+        1, None, 2, "erf", strides=2, padding="valid", weight_variance=0.7, readout_variance=1.3
+    )
     pooled = convolutional(1, None, 2, "erf", strides=2, padding="valid", readout="global_average", weight_variance=0.7,
                            readout_variance=1.3)  # fmt: skip
     local = network.local_kernels(IMAGES, IMAGES[:2])
@@ -111,15 +131,28 @@ def test_local_kernels_are_those_of_the_patches():
     patches = jnp.stack([IMAGES[:, i : i + 2, j : j + 2].reshape(3, 8) for i, j in corners])
     inner = 0.7 * jnp.einsum("imz,jnz->ijmn", patches, patches) / 8
     own = jnp.einsum("iimm->im", inner)
-    expected = 2 / jnp.pi * jnp.arcsin(2 * inner / jnp.sqrt((1 + 2 * own)[:, None, :, None] * (1 + 2 * own)[None, :, None, :]))
+    expected = (
+        2
+        / jnp.pi
+        * jnp.arcsin(
+            2 * inner / jnp.sqrt((1 + 2 * own)[:, None, :, None] * (1 + 2 * own)[None, :, None, :])
+        )
+    )
     np.testing.assert_allclose(local, expected[..., :2], rtol=1e-12)
-    np.testing.assert_allclose(network.nngp(IMAGES, IMAGES[:2]), 1.3 * jnp.einsum("iimn->mn", local) / 4, rtol=1e-12)
-    np.testing.assert_allclose(pooled.nngp(IMAGES, IMAGES[:2]), 1.3 * jnp.einsum("ijmn->mn", local) / 16, rtol=1e-12)
+    np.testing.assert_allclose(
+        network.nngp(IMAGES, IMAGES[:2]), 1.3 * jnp.einsum("iimn->mn", local) / 4, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        pooled.nngp(IMAGES, IMAGES[:2]), 1.3 * jnp.einsum("ijmn->mn", local) / 16, rtol=1e-12
+    )
     with pytest.raises(ValueError, match="Flatten or GlobalAveragePool"):
         fully_connected(1, None, "erf").local_kernels(jnp.ones((2, 3)))
 
 
-@pytest.mark.parametrize(("window", "strides", "padding"), [((2, 3), (2, 1), "circular"), (4, 3, "same"), ((2, 3), 1, "valid")])
+@pytest.mark.parametrize(
+    ("window", "strides", "padding"),
+    [((2, 3), (2, 1), "circular"), (4, 3, "same"), ((2, 3), 1, "valid")],
+)
 def test_shared_and_local_layers_agree_when_the_filters_are_equal(window, strides, padding):
     shared = Convolution(3, window, strides, padding, bias_variance=1.0)
     local = UnsharedConvolution(3, window, strides, padding, bias_variance=1.0)
@@ -128,7 +161,10 @@ def test_shared_and_local_layers_agree_when_the_filters_are_equal(window, stride
     weights, same = shared.draw(KEY, shape), local.draw(KEY, shape)
     grid = local.output_shape(shape)[:-1]
     filters = weights.weight.reshape(3, 1, 1, *same.weight.shape[3:])
-    same = type(same)(jnp.broadcast_to(filters, same.weight.shape), jnp.broadcast_to(weights.bias[:, None, None], (3, *grid)))
+    same = type(same)(
+        jnp.broadcast_to(filters, same.weight.shape),
+        jnp.broadcast_to(weights.bias[:, None, None], (3, *grid)),
+    )
     one, other = jax.jit(lambda: (shared(weights, IMAGES), local(same, IMAGES)))()
     np.testing.assert_allclose(one, other, rtol=1e-12)
     assert one.shape == (3, *shared.output_shape(shape))
@@ -141,7 +177,9 @@ def test_average_pool_is_a_mean_over_windows():
 
 
 def test_residual_blocks_add_their_covariances():
-    body = Serial((Dense(None, weight_variance=0.5), Nonlinearity("erf"), Dense(None, weight_variance=2.0)))
+    body = Serial(
+        (Dense(None, weight_variance=0.5), Nonlinearity("erf"), Dense(None, weight_variance=2.0))
+    )
     x = SIGNALS[:, 0]
     first = Dense(None)
     alone = Architecture(Serial((first, body))).kernel(x)
@@ -152,7 +190,9 @@ def test_residual_blocks_add_their_covariances():
 
 
 def test_layer_norm_puts_every_pixel_on_the_sphere():
-    network = Architecture(Serial((Convolution(None, 3, weight_variance=3.0), LayerNorm(), Flatten(), Dense(1))))
+    network = Architecture(
+        Serial((Convolution(None, 3, weight_variance=3.0), LayerNorm(), Flatten(), Dense(1)))
+    )
     np.testing.assert_allclose(network.kernel(SIGNALS).nngp_diagonal, 1.0, rtol=1e-11)
 
 

@@ -67,7 +67,9 @@ def test_features_times_the_whitened_readout_is_the_network():
                                    scaling="mean_field", chi=4.0)  # fmt: skip
     u = architecture.draw(KEY, 3)
     readout = jnp.concatenate([u[-1].weight, u[-1].bias[:, None]], axis=1)
-    np.testing.assert_allclose(architecture.features(u, X) @ readout.T, architecture.apply(u, X), rtol=1e-12)
+    np.testing.assert_allclose(
+        architecture.features(u, X) @ readout.T, architecture.apply(u, X), rtol=1e-12
+    )
 
 
 def test_random_wide_networks_have_the_infinite_width_kernels():
@@ -85,7 +87,9 @@ def test_empirical_ntk_is_the_gram_matrix_of_gradients():
     jacobian = jax.jit(jax.jacobian(lambda w: network.with_weights(w)(X)))(network.weights)
     flat = jnp.concatenate([leaf.reshape(3, 3, -1) for leaf in jax.tree.leaves(jacobian)], axis=-1)
     expected = jnp.einsum("aip,bip->ab", flat, flat) / 3
-    np.testing.assert_allclose(empirical_ntk(network, X, X[1:], row_batch=2), expected[:, 1:], rtol=1e-12)
+    np.testing.assert_allclose(
+        empirical_ntk(network, X, X[1:], row_batch=2), expected[:, 1:], rtol=1e-12
+    )
 
 
 def test_gradients_reach_the_weights_and_nothing_else():

@@ -28,7 +28,14 @@ GLASS = {  # load, T -> q, r, f
     (0.1, 0.1): (None, None, -0.56710741),
     (0.02, 0.6): (None, None, -0.52978960),
 }
-GROUND = {0.05: 0.9999922281, 0.08: 0.9995573816, 0.1: 0.9979992663, 0.12: 0.9932227318, 0.13: 0.9872118908, 0.1375: 0.9729527576}
+GROUND = {
+    0.05: 0.9999922281,
+    0.08: 0.9995573816,
+    0.1: 0.9979992663,
+    0.12: 0.9932227318,
+    0.13: 0.9872118908,
+    0.1375: 0.9729527576,
+}
 
 
 def check(found, names, expected, atol):
@@ -41,7 +48,12 @@ def check(found, names, expected, atol):
 def test_retrieval_states(load, temperature):
     found = replica_symmetric(Hopfield(load, temperature))
     assert found.converged
-    check(found, ("overlap", "self_overlap", "crosstalk", "free_energy"), RETRIEVAL[load, temperature], 5.1e-9)
+    check(
+        found,
+        ("overlap", "self_overlap", "crosstalk", "free_energy"),
+        RETRIEVAL[load, temperature],
+        5.1e-9,
+    )
 
 
 @pytest.mark.parametrize(("load", "temperature"), GLASS)
@@ -54,7 +66,9 @@ def test_entropies_and_stability():
     cold, warm = (replica_symmetric(Hopfield(0.05, t)) for t in (0.2, 0.5))
     np.testing.assert_allclose([cold.entropy, warm.entropy], [0.003410, 0.160384], atol=5.1e-7)
     np.testing.assert_allclose(cold.replicon, 0.000255, atol=5.1e-7)
-    np.testing.assert_allclose(replica_symmetric(Hopfield(0.05, 0.2), branch="spin glass").replicon, 3.109, atol=5.1e-4)
+    np.testing.assert_allclose(
+        replica_symmetric(Hopfield(0.05, 0.2), branch="spin glass").replicon, 3.109, atol=5.1e-4
+    )
 
 
 @pytest.mark.parametrize("load", GROUND)
@@ -82,12 +96,16 @@ def test_the_capacity():
 
 
 def test_the_lines_of_the_phase_diagram():
-    """T_M as far as an independent integration confirms it: the 5 digits usually given are low by up to 2e-5."""
+    """T_M as far as an independent integration confirms it: the 5 digits usually given are low by
+    up to 2e-5.
+    """
     lines = {load: phase_lines(Hopfield(load)) for load in (0.01, 0.05, 0.1, 0.13)}
     retrieval = {0.01: 0.80102, 0.05: 0.54226, 0.1: 0.31543, 0.13: 0.14892}
     for load, expected in retrieval.items():
         np.testing.assert_allclose(lines[load].retrieval_temperature, expected, atol=5.1e-6)
-    np.testing.assert_allclose([lines[load].global_temperature for load in (0.01, 0.05)], [0.72162, 0.21638], atol=5.1e-6)
+    np.testing.assert_allclose(
+        [lines[load].global_temperature for load in (0.01, 0.05)], [0.72162, 0.21638], atol=5.1e-6
+    )
     np.testing.assert_allclose(lines[0.13].replicon_temperature, 0.0095, atol=5.1e-5)
     np.testing.assert_allclose(lines[0.1].glass_temperature, 1 + np.sqrt(0.1), rtol=1e-15)
 
@@ -101,10 +119,14 @@ def test_basins_of_largest_stability():
     stabilities = [found[load].stability for load in (0.5, 1.0, 1.5)]
     np.testing.assert_allclose(stabilities, [1.03431406, 0.47065535, 0.18610815], atol=5.1e-9)
     np.testing.assert_allclose(basin(OptimalStability(0.4194026738)).slope, 1, atol=1e-9)
-    np.testing.assert_allclose(overlaps(OptimalStability(0.5, 0.5)).overlap[1], 0.47446464, atol=5.1e-9)
+    np.testing.assert_allclose(
+        overlaps(OptimalStability(0.5, 0.5)).overlap[1], 0.47446464, atol=5.1e-9
+    )
 
 
 def test_one_step_at_the_load_one():
-    """mpmath with 30 digits: kappa = 0.4706553526183, f(0.5) = 0.2933778967272. The 0.29337777 of the tables is off in its 7th
-    digit; that of the load 0.5, from the same formula, is not."""
-    np.testing.assert_allclose(overlaps(OptimalStability(1.0, 0.5)).overlap[1], 0.2933778967272174, rtol=1e-10)
+    """mpmath with 30 digits: kappa = 0.4706553526183, f(0.5) = 0.2933778967272. The 0.29337777 of
+    the tables is off in its 7th digit; that of the load 0.5, from the same formula, is not."""
+    np.testing.assert_allclose(
+        overlaps(OptimalStability(1.0, 0.5)).overlap[1], 0.2933778967272174, rtol=1e-10
+    )

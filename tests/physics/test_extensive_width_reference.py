@@ -1,4 +1,6 @@
-"""Extensive-width teachers: numbers computed independently (Hermite sums, brute-force enumeration), to the digits given."""
+"""Extensive-width teachers: numbers computed independently (Hermite sums, brute-force enumeration),
+to the digits given.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -45,18 +47,44 @@ def test_thresholds_of_a_single_feature(which, total, threshold, jump, spinodal,
     tables = channel(which)
     np.testing.assert_allclose(tables.total, total, rtol=5e-9)
     np.testing.assert_allclose(jnp.exp(tables.bayes.threshold), threshold, rtol=5e-9)
-    np.testing.assert_allclose(tables.overlap(tables.bayes.threshold, tables.bayes), jump, rtol=2e-8)
+    np.testing.assert_allclose(
+        tables.overlap(tables.bayes.threshold, tables.bayes), jump, rtol=2e-8
+    )
     np.testing.assert_allclose(jnp.exp(tables.informed.threshold), spinodal, rtol=5e-9)
-    np.testing.assert_allclose(tables.overlap(tables.informed.threshold, tables.informed), spinodal_overlap, rtol=1e-6)
+    np.testing.assert_allclose(
+        tables.overlap(tables.informed.threshold, tables.informed), spinodal_overlap, rtol=1e-6
+    )
 
 
 def test_overlap_of_a_single_feature_against_its_signal():
     ratio = jnp.array([1.01, 1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0])
-    tanh2 = [0.757983424, 0.804666114, 0.889570036, 0.927578055, 0.957015091, 0.976293313, 0.988830434, 0.998938840]
-    cubic = [0.652624437, 0.704555307, 0.812011924, 0.868121692, 0.916744190, 0.951890952, 0.976552952, 0.997705005]
+    tanh2 = [
+        0.757983424,
+        0.804666114,
+        0.889570036,
+        0.927578055,
+        0.957015091,
+        0.976293313,
+        0.988830434,
+        0.998938840,
+    ]
+    cubic = [
+        0.652624437,
+        0.704555307,
+        0.812011924,
+        0.868121692,
+        0.916744190,
+        0.951890952,
+        0.976552952,
+        0.997705005,
+    ]
     for which, expected in ((TANH_2, tanh2), (Hermite(3), cubic)):
         tables = channel(which)
-        np.testing.assert_allclose(tables.overlap(jnp.log(ratio) + tables.bayes.threshold, tables.bayes), expected, atol=6e-10)
+        np.testing.assert_allclose(
+            tables.overlap(jnp.log(ratio) + tables.bayes.threshold, tables.bayes),
+            expected,
+            atol=6e-10,
+        )
 
 
 def test_steep_hierarchy_at_finite_size():
@@ -74,7 +102,11 @@ def test_steep_hierarchy_at_finite_size():
 def test_flat_hierarchy_at_finite_size():
     found = [bayes_optimal(FLAT.with_(n_train=n)) for n in (20000, 40000, 60000, 80000)]
     np.testing.assert_array_equal([one.effective_width for one in found], [5, 26, 100, 100])
-    np.testing.assert_allclose([one.error for one in found], [0.0884146895, 0.0647048386, 0.0251813524, 0.0149930264], rtol=5e-9)
+    np.testing.assert_allclose(
+        [one.error for one in found],
+        [0.0884146895, 0.0647048386, 0.0251813524, 0.0149930264],
+        rtol=5e-9,
+    )
     overlaps = [one.overlap[np.array([0, 9, 49, 99])] for one in found]
     expected = [
         [0.955506886, 0, 0, 0],
@@ -100,7 +132,11 @@ def test_every_solution_and_the_bayes_optimal_one():
     np.testing.assert_array_equal(few.effective_width, [1, 0])
     np.testing.assert_allclose(few.free_entropy, [7.7528205, 7.6274548], rtol=1e-8)
     np.testing.assert_allclose(few.error[0], 0.0656334478, rtol=8e-9)
-    rivals = {0.82: ([89, 88, 200, 191], 785.1091), 0.835: ([99, 98, 200, 177], 802.0266), 0.85: ([200], 822.54633611)}
+    rivals = {
+        0.82: ([89, 88, 200, 191], 785.1091),
+        0.835: ([99, 98, 200, 177], 802.0266),
+        0.85: ([200], 822.54633611),
+    }
     teacher = HierarchicalTeacher(input_dim=400, width=200, decay=0.3, noise=0.01)
     for alpha, (widths, psi) in rivals.items():
         found = all_solutions(teacher.with_(n_train=alpha * 400**2))
@@ -138,7 +174,9 @@ def jagged(rng: np.random.Generator, kind: str, count: int) -> np.ndarray:
 
 
 def test_selected_branch_is_the_best_of_all_solutions():
-    """A scan of the free entropy against the enumeration of every interval between two kinks, at 300 features."""
+    """A scan of the free entropy against the enumeration of every interval between two kinks, at
+    300 features.
+    """
     rng, rivals = np.random.default_rng(0), 0
     for case in range(18):
         kind = ("spread", "clusters", "alike")[case % 3]
@@ -154,7 +192,9 @@ def test_selected_branch_is_the_best_of_all_solutions():
 
 
 def test_both_sides_of_every_transition_of_clustered_readouts():
-    """Collective steps and single ones: the staircase is a chain, and the states beside each step are those it names."""
+    """Collective steps and single ones: the staircase is a chain, and the states beside each step
+    are those it names.
+    """
     teacher = WeightedTeacher(600.0, jagged(np.random.default_rng(5), "clusters", 300), 0.003, 1.0)
     steps = staircase(teacher)
     assert np.all(np.diff(steps.n_train) > 0)
@@ -163,12 +203,18 @@ def test_both_sides_of_every_transition_of_clustered_readouts():
     assert gained.max() > 10
     for step in np.argsort(-gained)[:8]:
         for side, width in ((-1, steps.width_before[step]), (1, steps.width_after[step])):
-            found = bayes_optimal(teacher.with_(n_train=float(steps.n_train[step]) * (1 + side * 1e-4)))
+            found = bayes_optimal(
+                teacher.with_(n_train=float(steps.n_train[step]) * (1 + side * 1e-4))
+            )
             assert float(found.effective_width) == float(width)
 
 
 def test_informed_branch():
-    for teacher, alpha, error, width in ((FLAT, 1.4, 0.0299221, 100), (FLAT, 1.0, 0.0630471, 31), (STEEP, 2.0, 0.00238486, 33)):
+    for teacher, alpha, error, width in (
+        (FLAT, 1.4, 0.0299221, 100),
+        (FLAT, 1.0, 0.0630471, 31),
+        (STEEP, 2.0, 0.00238486, 33),
+    ):
         found = informed_state(teacher.with_(n_train=alpha * 200**2))
         np.testing.assert_allclose([found.error, found.effective_width], [error, width], rtol=2e-6)
         assert found.converged
@@ -190,8 +236,12 @@ def test_limits_of_steep_hierarchies(decay, expected):
 def test_limits_of_flat_hierarchies():
     grid = HierarchicalTeacher(1000, 500, 0.3, 0.04)
     found = op.sweep(flat_hierarchy, grid, {"n_train": [5e5, 1e6, 3e6]})
-    np.testing.assert_allclose(found["error"], [0.0784993620, 0.0590817367, 0.00856306456], rtol=5e-9)
-    np.testing.assert_allclose(found["learned_fraction"], [0.0548214493, 0.234533296, 1.0], rtol=1e-8)
+    np.testing.assert_allclose(
+        found["error"], [0.0784993620, 0.0590817367, 0.00856306456], rtol=5e-9
+    )
+    np.testing.assert_allclose(
+        found["learned_fraction"], [0.0548214493, 0.234533296, 1.0], rtol=1e-8
+    )
     np.testing.assert_allclose(found["sample_ratio_all"], 1.552962, rtol=3e-8)
     ratios = op.sweep(flat_hierarchy, grid, {"noise": [0.04, 0.01]})
     np.testing.assert_allclose(ratios["first_order_ratio"], [0.91606, 1.15899], atol=6e-6)
@@ -211,7 +261,9 @@ def test_collective_transitions(decay, noise, alpha, window, after):
     assert found.first_order
     np.testing.assert_allclose(found.sample_ratio, alpha, rtol=1e-5 if decay else 5e-9)
     np.testing.assert_allclose(found.coexistence, window, rtol=1e-5 if decay else 3e-8)
-    np.testing.assert_allclose([found.fraction_before, found.error_before, found.error_after], after, rtol=5e-5)
+    np.testing.assert_allclose(
+        [found.fraction_before, found.error_before, found.error_after], after, rtol=5e-5
+    )
 
 
 def test_no_collective_transition_where_the_staircase_is_continuous():
@@ -229,9 +281,15 @@ def test_students_of_limited_width():
 
 def test_a_million_features():
     teacher = HierarchicalTeacher(input_dim=2e6, width=1_000_000, decay=1.0, noise=0.01)
-    for alpha, error, width in ((0.1, 1.22887e-4, 789), (1.0, 3.86627e-5, 2506), (10.0, 1.216748e-5, 7937)):
+    for alpha, error, width in (
+        (0.1, 1.22887e-4, 789),
+        (1.0, 3.86627e-5, 2506),
+        (10.0, 1.216748e-5, 7937),
+    ):
         found = bayes_optimal(teacher.with_(n_train=alpha * 4e12))
         np.testing.assert_allclose([found.error, found.effective_width], [error, width], rtol=4e-6)
         assert found.converged
         if alpha == 1.0:
-            np.testing.assert_allclose(found.error * 4e12 / (found.effective_width * 2e6), 0.030856, rtol=2e-5)
+            np.testing.assert_allclose(
+                found.error * 4e12 / (found.effective_width * 2e6), 0.030856, rtol=2e-5
+            )

@@ -4,7 +4,12 @@ import jax
 import numpy as np
 import pytest
 
-from orderparam.systems.generalisation import ImageClassifier, PerceptronLearning, bad_minima, typical
+from orderparam.systems.generalisation import (
+    ImageClassifier,
+    PerceptronLearning,
+    bad_minima,
+    typical,
+)
 
 VERSION_SPACE = {  # alpha -> q, Gibbs, Bayes
     0.5: (0.2803257344, 0.4095575194, 0.3223953396),
@@ -29,7 +34,9 @@ LARGEST_MARGIN = {  # alpha -> R, error
 @pytest.mark.parametrize("ratio", VERSION_SPACE)
 def test_gibbs_and_bayes(ratio):
     overlap, gibbs, bayes = VERSION_SPACE[ratio]
-    student, vote = (typical(PerceptronLearning(float(ratio)), learner=learner) for learner in ("Gibbs", "Bayes"))
+    student, vote = (
+        typical(PerceptronLearning(float(ratio)), learner=learner) for learner in ("Gibbs", "Bayes")
+    )
     np.testing.assert_allclose([student.error, vote.error], [gibbs, bayes], atol=5.1e-11)
     if overlap is not None:
         np.testing.assert_allclose([student.overlap, vote.overlap**2], overlap, atol=5.1e-11)
@@ -52,11 +59,27 @@ def test_the_asymptotics():
 
 @pytest.mark.slow
 def test_bad_minima_of_digits():
-    """Three networks of an independent program, 64-256-256-10 on 500 digits: test errors and weight norms of the four ways."""
-    system = ImageClassifier.of("digits", 1797, n_train=500, width=256, copies=4, dropped=0.2, batch_size=50, learning_rate=0.02)
-    runs = [bad_minima(system.with_(weight_decay=2e-3, momentum=0.9), jax.random.key(seed)) for seed in range(4)]
+    """Three networks of an independent program, 64-256-256-10 on 500 digits: test errors and weight
+    norms of the four ways.
+    """
+    system = ImageClassifier.of(
+        "digits",
+        1797,
+        n_train=500,
+        width=256,
+        copies=4,
+        dropped=0.2,
+        batch_size=50,
+        learning_rate=0.02,
+    )
+    runs = [
+        bad_minima(system.with_(weight_decay=2e-3, momentum=0.9), jax.random.key(seed))
+        for seed in range(4)
+    ]
     assert all(run.converged for run in runs)
     errors = np.array([run.error for run in runs])
     spread = np.hypot(errors.std(axis=0, ddof=1) / 2, [0.004, 0.004, 0.002, 0.002])
     assert np.all(abs(errors.mean(axis=0) - [0.040, 0.102, 0.032, 0.033]) < 3.5 * spread)
-    np.testing.assert_allclose(np.mean([run.weight_norm for run in runs], axis=0), [33.1, 47, 13.3, 12.1], rtol=0.05)
+    np.testing.assert_allclose(
+        np.mean([run.weight_norm for run in runs], axis=0), [33.1, 47, 13.3, 12.1], rtol=0.05
+    )

@@ -1,4 +1,6 @@
-"""Reference values of deep networks and networks on patches, computed by an independent prototype or in closed form."""
+"""Reference values of deep networks and networks on patches, computed by an independent prototype
+or in closed form.
+"""
 
 import numpy as np
 import pytest
@@ -35,17 +37,27 @@ def test_three_layers_of_erf_units():
         np.testing.assert_allclose(reached, values, rtol=3e-7)
 
 
-LOOPS = {(0.2, 0.5): (0.254836480, 1.449197207), (0.2, 1.0): (0.507236751, 2.183853077), (1.0, 1.0): (0.431525660, 3.595803343)}
+LOOPS = {
+    (0.2, 0.5): (0.254836480, 1.449197207),
+    (0.2, 1.0): (0.507236751, 2.183853077),
+    (1.0, 1.0): (0.431525660, 3.595803343),
+}
 
 
-@pytest.mark.parametrize("theory", [adapted_weights, pytest.param(gaussian_weights, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "theory", [adapted_weights, pytest.param(gaussian_weights, marks=pytest.mark.slow)]
+)
 def test_linear_patches_with_fluctuations(theory):
     """N = 10 a, S = 50 a, C = 1000 a. The weights stay Gaussian: both theories agree."""
     for (size, reduced), values in LOOPS.items():
         n_train = reduced * (500 * size**2) ** 0.75
-        system = LINEAR.with_(patch_dim=50 * size, patches=10 * size, channels=1000 * size, n_train=n_train)
+        system = LINEAR.with_(
+            patch_dim=50 * size, patches=10 * size, channels=1000 * size, n_train=n_train
+        )
         found = theory(system, fluctuations=True)
-        np.testing.assert_allclose([found.total_learnability, found.eigenvalue_ratio], values, rtol=2e-8)
+        np.testing.assert_allclose(
+            [found.total_learnability, found.eigenvalue_ratio], values, rtol=2e-8
+        )
 
 
 def test_large_linear_patches_learn_from_the_critical_number_of_examples_on():
@@ -53,8 +65,12 @@ def test_large_linear_patches_learn_from_the_critical_number_of_examples_on():
     errors = []
     for size in (20.0, 200.0):
         system = LINEAR.with_(patch_dim=50 * size, patches=10 * size, channels=1000 * size)
-        assert float(system.critical_examples) == pytest.approx((500 * size**2) ** 0.75 * 70.710678 / 500**0.75)
-        found = adapted_weights(system.with_(n_train=2 * system.critical_examples), fluctuations=True)
+        assert float(system.critical_examples) == pytest.approx(
+            (500 * size**2) ** 0.75 * 70.710678 / 500**0.75
+        )
+        found = adapted_weights(
+            system.with_(n_train=2 * system.critical_examples), fluctuations=True
+        )
         errors.append(float(found.total_learnability) - 0.5)
     assert 0 < errors[0] < 0.02
     assert errors[0] / errors[1] == pytest.approx(np.sqrt(10), rel=0.05)
@@ -63,18 +79,26 @@ def test_large_linear_patches_learn_from_the_critical_number_of_examples_on():
 def test_the_action_with_fluctuations_is_a_free_energy():
     """d(action)/dy = -tau, whatever else depends on y."""
     system = LINEAR.with_(channels=20)
-    up, down = (adapted_weights(system.with_(target=factor * LINEAR.target), fluctuations=True) for factor in (1.001, 0.999))
+    up, down = (
+        adapted_weights(system.with_(target=factor * LINEAR.target), fluctuations=True)
+        for factor in (1.001, 0.999)
+    )
     slope = (up.action - down.action) / 0.002
-    assert float(slope) == pytest.approx(-float(adapted_weights(system, fluctuations=True).tau[0]), rel=1e-5)
+    assert float(slope) == pytest.approx(
+        -float(adapted_weights(system, fluctuations=True).tau[0]), rel=1e-5
+    )
 
 
 def test_linear_patches_without_fluctuations_at_strong_adaptation():
-    """In the mean-field limit the fluctuations are smaller by 1/chi; without them 1/s_* = S/v - (g/C) tau^2."""
+    """In the mean-field limit the fluctuations are smaller by 1/chi; without them 1/s_* = S/v -
+    (g/C) tau^2.
+    """
     gaps = []
     for chi in (100.0, 1e6):
         g = temperature = 1 / chi
         found = adapted_weights(
-            LINEAR.with_(readout_variance=2 * g, temperature=temperature, channels=2 * chi), fluctuations=True
+            LINEAR.with_(readout_variance=2 * g, temperature=temperature, channels=2 * chi),
+            fluctuations=True,
         )
         lam = temperature / 10
 
@@ -88,9 +112,14 @@ def test_linear_patches_without_fluctuations_at_strong_adaptation():
 
 
 def test_linear_patches_with_a_self_consistent_ridge():
-    for n_train, learned, ratio in ((10, 0.3034228115, 1.5819676636), (40, 0.8130879046, 3.1193738575)):
+    for n_train, learned, ratio in (
+        (10, 0.3034228115, 1.5819676636),
+        (40, 0.8130879046, 3.1193738575),
+    ):
         found = adapted_weights(LINEAR.with_(n_train=n_train), ridge_kind="self-consistent")
-        np.testing.assert_allclose([found.total_learnability, found.eigenvalue_ratio], [learned, ratio], rtol=1e-8)
+        np.testing.assert_allclose(
+            [found.total_learnability, found.eigenvalue_ratio], [learned, ratio], rtol=1e-8
+        )
 
 
 @pytest.mark.slow
@@ -108,21 +137,28 @@ def test_linear_patches_with_a_self_consistent_ridge():
             (0.66364043, -0.07919933, 0.01768744, -0.00496829, 5.8456650, 7.1756835),
         ),
         (
-            TwoLayerNetwork(20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.1}), 0.05, 0.8, activation="tanh"),
+            TwoLayerNetwork(
+                20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.1}), 0.05, 0.8, activation="tanh"
+            ),
             {"fluctuations": True},
             (0.85294331, -0.07067154, 0.01334267, -0.00349388, 3.5149436, 3.5740109),
         ),
     ],
 )
 def test_what_surrounds_the_weights(system, options, expected):
-    """Output, spread and ratio of eigenvalues, by plain iteration of weights, kernel and ridge on another grid."""
+    """Output, spread and ratio of eigenvalues, by plain iteration of weights, kernel and ridge on
+    another grid.
+    """
     found = adapted_weights(system, **options)
     assert bool(found.converged)
-    np.testing.assert_allclose([*found.output, found.spread, found.eigenvalue_ratio], expected, rtol=5e-8, atol=1e-8)
+    np.testing.assert_allclose(
+        [*found.output, found.spread, found.eigenvalue_ratio], expected, rtol=5e-8, atol=1e-8
+    )
 
 
 def test_erf_patches():
-    """Learnability, f_1/y_1, f_3/y_3 and the ratio of the weights' variances along and across w_*."""
+    """Learnability, f_1/y_1, f_3/y_3 and the ratio of the weights' variances along and across
+    w_*."""
     expected = {
         (1, 100): (0.646100118, 0.690684377, -0.096970863, 2.85449547),
         (1, 1600): (0.922962281, 0.968781583, 0.15930726, 4.77479659),
@@ -132,5 +168,7 @@ def test_erf_patches():
         found = adapted_weights(CUBIC.with_(patches=patches, n_train=n_train))
         across = (50 * float(found.norm) - float(found.spread)) / 49
         np.testing.assert_allclose(
-            [found.total_learnability, *found.learnability, float(found.spread) / across], values, rtol=2e-8
+            [found.total_learnability, *found.learnability, float(found.spread) / across],
+            values,
+            rtol=2e-8,
         )

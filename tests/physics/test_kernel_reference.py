@@ -1,4 +1,6 @@
-"""Reference values of infinite-width kernels and of the Gaussian-process posterior, computed independently."""
+"""Reference values of infinite-width kernels and of the Gaussian-process posterior, computed
+independently.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +11,8 @@ from orderparam.networks import convolutional, fully_connected
 
 X = jnp.array([[1.0, 0.5, -0.3], [0.2, -1.0, 0.7], [0.0, 0.4, 1.1]])
 
-# depth, activation, weight_variance, bias_variance, then K and Theta at (x1,x1), (x1,x3), (x2,x1), (x2,x3)
+# depth, activation, weight_variance, bias_variance, then K and Theta at (x1,x1), (x1,x3), (x2,x1),
+# (x2,x3)
 DEEP = [
     (1, "relu", 2.0, 0.1, [1.0933333333, 0.4260499248, 0.3244721720, 0.6305568264],
      [2.0866666667, 0.4327729964, 0.2220084267, 0.8404639468]),
@@ -22,7 +25,9 @@ DEEP = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("depth", "activation", "weight_variance", "bias_variance", "nngp", "ntk"), DEEP)
+@pytest.mark.parametrize(
+    ("depth", "activation", "weight_variance", "bias_variance", "nngp", "ntk"), DEEP
+)
 def test_deep_kernels(depth, activation, weight_variance, bias_variance, nngp, ntk):
     kernels = fully_connected(depth, None, activation, weight_variance, bias_variance).kernel(X)
     entries = (jnp.array([0, 0, 1, 1]), jnp.array([0, 2, 0, 2]))
@@ -41,13 +46,33 @@ def test_posterior_of_a_relu_network():
     np.testing.assert_allclose(posterior.fitted, [0.888124889619, -0.896742151471], rtol=1e-11)
     np.testing.assert_allclose(posterior.discrepancy, (y - posterior.fitted) / 0.1, rtol=1e-12)
     conditioned = condition(kernel.nngp(train), y, 0.1)
-    np.testing.assert_allclose(conditioned.covariance(cross.nngp, kernel.nngp(test))[0, 0], posterior.variance[0], rtol=1e-12)
+    np.testing.assert_allclose(
+        conditioned.covariance(cross.nngp, kernel.nngp(test))[0, 0],
+        posterior.variance[0],
+        rtol=1e-12,
+    )
 
 
-SIGNAL_1 = (0.1257302210933933, -0.1321048632913019, 0.6404226504432821, 0.10490011715303971,
-            -0.535669373161111, 0.36159505490948474, 1.3040000451301372, 0.9470809631292422)  # fmt: skip
-SIGNAL_2 = (-0.7037352358069926, -1.2654214710460525, -0.6232744625373522, 0.0413259793472436,
-            -2.3250307746388343, -0.21879166393254573, -1.2459109472530652, -0.7322673547034516)  # fmt: skip
+SIGNAL_1 = (
+    0.1257302210933933,
+    -0.1321048632913019,
+    0.6404226504432821,
+    0.10490011715303971,
+    -0.535669373161111,
+    0.36159505490948474,
+    1.3040000451301372,
+    0.9470809631292422,
+)
+SIGNAL_2 = (
+    -0.7037352358069926,
+    -1.2654214710460525,
+    -0.6232744625373522,
+    0.0413259793472436,
+    -2.3250307746388343,
+    -0.21879166393254573,
+    -1.2459109472530652,
+    -0.7322673547034516,
+)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +88,9 @@ SIGNAL_2 = (-0.7037352358069926, -1.2654214710460525, -0.6232744625373522, 0.041
     ],
 )
 def test_circular_convolution_of_signals(depth, readout, shared, value):
-    """Covariance of the pooled or flattened features before the read-out (filters of 3 pixels, biases in the filters only)."""
+    """Covariance of the pooled or flattened features before the read-out (filters of 3 pixels,
+    biases in the filters only).
+    """
     network = convolutional(depth, None, 3, "erf", padding="circular", readout=readout, shared=shared, weight_variance=1.5,
                             bias_variance=[0.1] * depth + [0.0], readout_variance=1.0)  # fmt: skip
     x1, x2 = (np.array(signal)[None, :, None] for signal in (SIGNAL_1, SIGNAL_2))

@@ -1,4 +1,5 @@
-"""Learning curves of kernel regression against independently computed values, to all digits known."""
+"""Learning curves of kernel regression against independently computed values, to all digits
+known."""
 
 import os
 from decimal import Decimal
@@ -46,7 +47,9 @@ def compiled(theory):
 SELF_CONSISTENT = compiled(self_consistent)
 EQUIVALENT_KERNEL = compiled(equivalent_kernel)
 CAVITY = compiled(cavity)
-DECIMATED = eqx.filter_jit(lambda system, threshold: renormalization_group(system, threshold=threshold))
+DECIMATED = eqx.filter_jit(
+    lambda system, threshold: renormalization_group(system, threshold=threshold)
+)
 FLOW = compiled(decimation_flow)
 BEST = compiled(optimal_temperature)
 
@@ -65,8 +68,26 @@ MODES = KernelRegression(Spectrum(K**-1.5, K**-2), 1.0, 1.0)
 # T, P, kappa, gamma, population error, train error, posterior variance, equivalent-kernel error
 TABLE = [
     ("1e-3", 20, "0.0358744163", "0.34562938", "0.13230898", "2.570157e-7", "0.716488", "0.000414"),
-    ("1e-3", 100, "0.0027566922", "0.40438159", "0.02494521", "3.282545e-7", "0.274669", "0.000036"),
-    ("1e-3", 200, "0.0008228924", "0.45296969", "0.01116763", "4.123015e-7", "0.163578", "0.000011"),
+    (
+        "1e-3",
+        100,
+        "0.0027566922",
+        "0.40438159",
+        "0.02494521",
+        "3.282545e-7",
+        "0.274669",
+        "0.000036",
+    ),
+    (
+        "1e-3",
+        200,
+        "0.0008228924",
+        "0.45296969",
+        "0.01116763",
+        "4.123015e-7",
+        "0.163578",
+        "0.000011",
+    ),
     ("0.1", 50, "0.0115559816", "0.30536424", "0.05786633", "1.733294e-3", "0.477799", "0.011809"),
     ("0.1", 100, "0.0042714227", "0.30094469", "0.02893470", "1.585893e-3", "0.327142", "0.007086"),
     ("10", 20, "0.5838313561", "0.03464340", "0.55057514", "4.038144e-1", "1.676627", "0.484429"),
@@ -75,7 +96,9 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("temperature", "n_train", "kappa", "gamma", "error", "train", "variance", "ek"), TABLE)
+@pytest.mark.parametrize(
+    ("temperature", "n_train", "kappa", "gamma", "error", "train", "variance", "ek"), TABLE
+)
 def test_self_consistent_table(temperature, n_train, kappa, gamma, error, train, variance, ek):
     system = at(MODES, n_train, float(temperature))
     curve = SELF_CONSISTENT(system)
@@ -90,11 +113,15 @@ def test_self_consistent_table(temperature, n_train, kappa, gamma, error, train,
 
 
 def test_slope_of_the_threshold():
-    slope = eqx.filter_jit(jax.grad(lambda t: effective_ridge(MODES.spectrum, 100.0, t).threshold))(0.1)
+    slope = eqx.filter_jit(jax.grad(lambda t: effective_ridge(MODES.spectrum, 100.0, t).threshold))(
+        0.1
+    )
     assert float(slope) == printed("0.0143050197932555")
 
 
-@pytest.mark.parametrize(("n_train", "error"), [(20, "0.2273757568"), (100, "0.1150350967"), (200, "0.0966040999")])
+@pytest.mark.parametrize(
+    ("n_train", "error"), [(20, "0.2273757568"), (100, "0.1150350967"), (200, "0.0966040999")]
+)
 def test_label_noise(n_train, error):
     assert float(SELF_CONSISTENT(at(MODES, n_train, 0.1, 0.2)).test_error) == printed(error)
 
@@ -114,7 +141,9 @@ DECIMATION = [
 ]
 
 
-@pytest.mark.parametrize(("temperature", "n_train", "threshold", "modes", "ridge", "error", "exact"), DECIMATION)
+@pytest.mark.parametrize(
+    ("temperature", "n_train", "threshold", "modes", "ridge", "error", "exact"), DECIMATION
+)
 def test_decimation(temperature, n_train, threshold, modes, ridge, error, exact):
     system = at(MODES, n_train, float(temperature))
     curve = DECIMATED(system, jnp.asarray(threshold))
@@ -131,7 +160,9 @@ def test_the_equivalent_kernel_after_decimation_is_far_too_optimistic():
     assert float(curve.test_error) == printed(".01972662")
 
 
-@pytest.mark.parametrize(("n_train", "error", "ridge"), [(50, ".0356", ".484"), (100, ".0158", ".302")])
+@pytest.mark.parametrize(
+    ("n_train", "error", "ridge"), [(50, ".0356", ".484"), (100, ".0158", ".302")]
+)
 def test_annealed_theory_enlarges_the_ridge_and_misses_the_variance(n_train, error, ridge):
     curve = annealed(at(MODES, n_train, 1e-3))
     assert float(curve.test_error) == printed(error)
@@ -154,7 +185,9 @@ def test_position_dependent_ridge_after_decimation_of_a_patchy_sector(n_train, e
         extra_noise=jnp.zeros(2),
     )
     assert float(heteroscedastic(patchy).test_error) == printed(error)
-    assert float(SELF_CONSISTENT(KernelRegression(spectrum, n_train, 1.001)).test_error) == printed(uniform)
+    assert float(SELF_CONSISTENT(KernelRegression(spectrum, n_train, 1.001)).test_error) == printed(
+        uniform
+    )
 
 
 def test_scaling_with_a_matched_target():
@@ -171,7 +204,9 @@ def test_scaling_with_a_matched_target():
 def test_staircase():
     erf = activation("erf")
     spectrum = sphere(20, lambda t: erf.two_point(1.0, t, 1.0), [0.0, 0.8, 0.0, 0.2], 15)
-    system = KernelRegression(Spectrum(spectrum.eigenvalues, spectrum.target_power, spectrum.multiplicities), 1.0, 1e-4)
+    system = KernelRegression(
+        Spectrum(spectrum.eigenvalues, spectrum.target_power, spectrum.multiplicities), 1.0, 1e-4
+    )
     errors = {20: "0.56985582", 40: "0.35376915", 200: "0.19662868", 1000: "0.08843239", 2000: "0.02505089",
               5000: "0.00178207", 20000: "4.711735e-5"}  # fmt: skip
     for n_train, error in errors.items():
@@ -197,7 +232,9 @@ DESCENT_ERRORS = {
 @pytest.mark.parametrize("temperature", DESCENT_ERRORS)
 def test_double_descent(temperature):
     for n_train, error in zip((25, 50, 100), DESCENT_ERRORS[temperature]):
-        assert float(SELF_CONSISTENT(at(DESCENT, n_train, float(temperature), 0.25)).test_error) == printed(error)
+        assert float(
+            SELF_CONSISTENT(at(DESCENT, n_train, float(temperature), 0.25)).test_error
+        ) == printed(error)
 
 
 def test_double_descent_train_errors():
@@ -206,7 +243,11 @@ def test_double_descent_train_errors():
 
 
 @pytest.mark.parametrize(
-    ("weight", "errors"), [(0.05, (".68654715", ".55588908", ".21411655")), (0.5, (".65554154", ".41712977", ".19460462"))]
+    ("weight", "errors"),
+    [
+        (0.05, (".68654715", ".55588908", ".21411655")),
+        (0.5, (".65554154", ".41712977", ".19460462")),
+    ],
 )
 def test_double_descent_with_many_tiny_modes(weight, errors):
     spectrum = Spectrum([1 / 50, weight / 20000], [1.0, 0.0], [50.0, 20000.0])
@@ -242,7 +283,10 @@ def test_ridgeless_power_laws(capacity, source, errors):
 
 @pytest.mark.parametrize(
     ("capacity", "source", "errors"),
-    [(1.5, 0.5, (".0037609016", "1.1893e-4", "3.76090e-6")), (2.0, 0.3, (".00904372590", "5.70620528e-4", "3.60037213e-5"))],
+    [
+        (1.5, 0.5, (".0037609016", "1.1893e-4", "3.76090e-6")),
+        (2.0, 0.3, (".00904372590", "5.70620528e-4", "3.60037213e-5")),
+    ],
 )
 def test_asymptotes_of_ridgeless_power_laws(capacity, source, errors):
     law = scaling_law(np.array([1e2, 1e3, 1e4]), capacity, source)
@@ -252,19 +296,27 @@ def test_asymptotes_of_ridgeless_power_laws(capacity, source, errors):
 
 def test_a_steep_power_law_without_ridge():
     spectrum = power_law(2.0, 1.5, 10**5, infinite=False)
-    assert float(SELF_CONSISTENT(KernelRegression(spectrum, 1e4, 0.0)).test_error) == printed("1.2878374719e-15")
+    assert float(SELF_CONSISTENT(KernelRegression(spectrum, 1e4, 0.0)).test_error) == printed(
+        "1.2878374719e-15"
+    )
 
 
 def test_threshold_of_a_power_law():
     spectrum = power_law(2.0, 0.5, 10**6, infinite=False)
-    for n_train, kappa in zip((1e2, 1e3, 1e4), ("2.442711909e-4", "2.4629361436e-6", "2.4471148018e-8")):
+    for n_train, kappa in zip(
+        (1e2, 1e3, 1e4), ("2.442711909e-4", "2.4629361436e-6", "2.4471148018e-8")
+    ):
         assert float(effective_ridge(spectrum, n_train, 0.0).threshold) == printed(kappa)
 
 
 def test_optimal_ridge_of_power_laws():
-    smooth = at(KernelRegression(power_law(1.5, 0.5, 10**6, infinite=False), 1.0, 1.0), 1e3, 1.0, 0.1)
+    smooth = at(
+        KernelRegression(power_law(1.5, 0.5, 10**6, infinite=False), 1.0, 1.0), 1e3, 1.0, 0.1
+    )
     found = BEST(smooth), BEST(at(smooth, 1e4, 1.0, 0.1))
-    for one, error, temperature in zip(found, (".00598142855", ".00147217252"), ("3.2594", "8.6375")):
+    for one, error, temperature in zip(
+        found, (".00598142855", ".00147217252"), ("3.2594", "8.6375")
+    ):
         assert float(one.test_error) == printed(error)
         assert float(one.temperature) == printed(temperature)
         assert one.converged
@@ -282,7 +334,9 @@ def test_optimal_ridge_of_power_laws():
 def pool(dataset, targets, depth=1, nonlinearity="relu"):
     """Kernel of a deep network on centred images with |x|^2 = input_dim, and targets +-1."""
     inputs = normalise(centre(dataset)).inputs
-    return PoolRegression.from_kernel(fully_connected(depth, None, nonlinearity).kernel(inputs).nngp, targets, 1.0, 1.0)
+    return PoolRegression.from_kernel(
+        fully_connected(depth, None, nonlinearity).kernel(inputs).nngp, targets, 1.0, 1.0
+    )
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +352,10 @@ def few_digits():
 
 
 DIGITS = [
-    (1e-8, {20: ".54279310", 50: ".35317452", 100: ".23769018", 200: ".15023176", 400: ".08938717"}),
+    (
+        1e-8,
+        {20: ".54279310", 50: ".35317452", 100: ".23769018", 200: ".15023176", 400: ".08938717"},
+    ),
     (0.1, {20: ".55285031", 50: ".36539459", 100: ".26229127", 400: ".12830811"}),
 ]
 
@@ -306,7 +363,9 @@ DIGITS = [
 @pytest.mark.parametrize(("temperature", "errors"), DIGITS)
 def test_digits(digits, temperature, errors):
     for n_train, error in errors.items():
-        assert float(SELF_CONSISTENT(at(digits, n_train, temperature)).population_error) == printed(error)
+        assert float(SELF_CONSISTENT(at(digits, n_train, temperature)).population_error) == printed(
+            error
+        )
 
 
 def test_digits_by_the_equivalent_kernel(digits):
@@ -316,7 +375,10 @@ def test_digits_by_the_equivalent_kernel(digits):
 
 @pytest.mark.parametrize(
     ("temperature", "ek", "exact", "homogeneous", "full"),
-    [(0.5, ".394468", ".505416", ".505423", ".500851"), (2.0, ".633084", ".684676", ".685657", ".682701")],
+    [
+        (0.5, ".394468", ".505416", ".505423", ".500851"),
+        (2.0, ".633084", ".684676", ".685657", ".682701"),
+    ],
 )
 def test_digits_with_the_first_correction(digits, temperature, ek, exact, homogeneous, full):
     system = at(digits, 40, temperature)
@@ -347,7 +409,9 @@ def test_cavity_on_few_digits(few_digits):
 
 def regress(kernel, targets, chosen, temperature):
     """Squared error of kernel regression on the chosen points, at all points."""
-    dual = np.linalg.solve(kernel[np.ix_(chosen, chosen)] + temperature * np.eye(len(chosen)), targets[chosen])
+    dual = np.linalg.solve(
+        kernel[np.ix_(chosen, chosen)] + temperature * np.eye(len(chosen)), targets[chosen]
+    )
     return (kernel[:, chosen] @ dual - targets) ** 2
 
 
@@ -365,7 +429,9 @@ def test_theories_agree_with_twenty_runs_on_digits(few_digits, n_train, temperat
         per_point[outside] += squared[outside]
         counts[outside] += 1
     system = at(few_digits, n_train, temperature)
-    assert float(SELF_CONSISTENT(system).population_error) == pytest.approx(np.mean(pool_errors), rel=0.1)
+    assert float(SELF_CONSISTENT(system).population_error) == pytest.approx(
+        np.mean(pool_errors), rel=0.1
+    )
     curve = CAVITY(system)
     assert float(curve.test_error) == pytest.approx(np.mean(held_out), rel=0.1)
     assert np.corrcoef(curve.point_error, per_point / counts)[0, 1] > 0.9
@@ -379,12 +445,16 @@ def test_cross_validation_is_too_low_on_images_the_more_so_the_smaller_the_ridge
         estimates, measured = [], []
         for _ in range(5):
             chosen = random.choice(1797, n_train, replace=False)
-            estimates.append(theory(kernel[np.ix_(chosen, chosen)], targets[chosen], temperature).test_error)
+            estimates.append(
+                theory(kernel[np.ix_(chosen, chosen)], targets[chosen], temperature).test_error
+            )
             measured.append(np.delete(regress(kernel, targets, chosen, temperature), chosen).mean())
         assert low < np.mean(estimates) / np.mean(measured) < high
 
 
-MNIST = pytest.mark.skipif("ORDERPARAM_DATA" not in os.environ, reason="set ORDERPARAM_DATA to a folder with MNIST")
+MNIST = pytest.mark.skipif(
+    "ORDERPARAM_DATA" not in os.environ, reason="set ORDERPARAM_DATA to a folder with MNIST"
+)
 
 
 @MNIST
@@ -404,7 +474,9 @@ def test_parity_of_mnist():
         assert float(found.population_error) == printed(error)
         assert float(found.effective_ridge) == printed(ridge)
     for n_train, error in {10: "1.0e-9", 100: "1.0e-11", 800: "1.6e-13"}.items():
-        assert float(EQUIVALENT_KERNEL(at(system, n_train, 1e-8)).population_error) == printed(error)
+        assert float(EQUIVALENT_KERNEL(at(system, n_train, 1e-8)).population_error) == printed(
+            error
+        )
 
 
 @MNIST
@@ -412,7 +484,15 @@ def test_parity_of_mnist():
 def test_parity_of_mnist_with_erf():
     data = load("mnist", "test", count=3000)
     system = pool(data, parity(data.labels).values, nonlinearity="erf")
-    errors = (".79109141", ".71590226", ".65376158", ".60950861", ".52230110", ".38800301", ".23455870")
+    errors = (
+        ".79109141",
+        ".71590226",
+        ".65376158",
+        ".60950861",
+        ".52230110",
+        ".38800301",
+        ".23455870",
+    )
     for n_train, error in zip((10, 20, 50, 100, 200, 400, 800), errors):
         assert float(SELF_CONSISTENT(at(system, n_train, 1e-8)).population_error) == printed(error)
 
@@ -429,21 +509,33 @@ def two_classes(positive, negative):
 def test_three_against_eight():
     system = two_classes(3, 8)
     assert system.pool_size == 1984
-    errors = {20: ".39532190", 50: ".31743744", 100: ".28373400", 200: ".24034858", 400: ".17478270"}
+    errors = {
+        20: ".39532190",
+        50: ".31743744",
+        100: ".28373400",
+        200: ".24034858",
+        400: ".17478270",
+    }
     for n_train, error in errors.items():
         assert float(SELF_CONSISTENT(at(system, n_train, 1e-8)).population_error) == printed(error)
     held_out = {100: ".2988", 200: ".2673", 400: ".2189"}
     for n_train, error in held_out.items():
         assert float(SELF_CONSISTENT(at(system, n_train, 1e-8)).test_error) == printed(error)
     for temperature, error, ek in ((1e-3, ".28281691", ".011"), (0.1, ".25382248", ".168")):
-        assert float(SELF_CONSISTENT(at(system, 100, temperature)).population_error) == printed(error)
-        assert float(EQUIVALENT_KERNEL(at(system, 100, temperature)).population_error) == printed(ek)
+        assert float(SELF_CONSISTENT(at(system, 100, temperature)).population_error) == printed(
+            error
+        )
+        assert float(EQUIVALENT_KERNEL(at(system, 100, temperature)).population_error) == printed(
+            ek
+        )
     decimated = {20: (188, ".39632594"), 50: (None, ".31862385"), 100: (1326, ".28378307")}
     for n_train, (modes, error) in decimated.items():
         curve = DECIMATED(at(system, n_train, 1e-8), jnp.asarray(0.01))
         assert float(curve.population_error) == printed(error)
         assert modes is None or int(curve.mode_count) == modes
-    assert float(DECIMATED(at(system, 20, 1e-8), jnp.asarray(0.01)).renormalized_ridge) == printed(".04323")
+    assert float(DECIMATED(at(system, 20, 1e-8), jnp.asarray(0.01)).renormalized_ridge) == printed(
+        ".04323"
+    )
 
 
 @MNIST
@@ -451,6 +543,12 @@ def test_three_against_eight():
 def test_four_against_nine():
     system = two_classes(4, 9)
     assert system.pool_size == 1991
-    errors = {20: ".51051753", 50: ".35999450", 100: ".30122479", 200: ".24885790", 400: ".18312980"}
+    errors = {
+        20: ".51051753",
+        50: ".35999450",
+        100: ".30122479",
+        200: ".24885790",
+        400: ".18312980",
+    }
     for n_train, error in errors.items():
         assert float(SELF_CONSISTENT(at(system, n_train, 1e-8)).population_error) == printed(error)

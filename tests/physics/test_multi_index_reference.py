@@ -1,4 +1,6 @@
-"""Reference values of weak learnability: exponents, thresholds, exit times, and the table of sample complexities."""
+"""Reference values of weak learnability: exponents, thresholds, exit times, and the table of sample
+complexities.
+"""
 
 import math
 
@@ -58,34 +60,44 @@ def test_label_powers_of_one_index():
 
 def test_hermite_norms():
     assert exponents("abs(z)").hermite[1:5] == pytest.approx((0, 0.564190, 0, 0.162868), abs=5e-7)
-    assert exponents("relu(z)").hermite[1:5] == pytest.approx((0.5, 0.282095, 0, 0.081434), abs=5e-7)
+    assert exponents("relu(z)").hermite[1:5] == pytest.approx(
+        (0.5, 0.282095, 0, 0.081434), abs=5e-7
+    )
     assert exponents("cos(2*z)").hermite[2] == pytest.approx(0.382786, abs=5e-7)
     assert exponents("z**2*exp(-z**2)").hermite[4] == pytest.approx(0.052378, abs=5e-7)
     assert exponents("sign(z1*z2*z3)").hermite[3] == pytest.approx((2 / math.pi) ** 1.5, rel=1e-12)
 
 
 def test_fourth_label_moment_by_another_route():
-    """y = z^2 exp(-z^2) has two values of z^2 = u for each y, on both sides of u = 1; the fourth moment as an integral
-    over ln y."""
+    """y = z^2 exp(-z^2) has two values of z^2 = u for each y, on both sides of u = 1; the fourth
+    moment as an integral over ln y."""
 
     def roots(y):
         return -special.lambertw(-y, 0).real, -special.lambertw(-y, -1).real
 
     def integrand(log_y):
         y = math.exp(log_y)
-        parts = [(math.exp(-u / 2) / math.sqrt(2 * math.pi * u) / abs(math.exp(-u) * (1 - u)), u) for u in roots(y)]
+        parts = [
+            (math.exp(-u / 2) / math.sqrt(2 * math.pi * u) / abs(math.exp(-u) * (1 - u)), u)
+            for u in roots(y)
+        ]
         density = sum(w for w, _ in parts)
         moment = sum(w * (u**2 - 6 * u + 3) for w, u in parts) / math.sqrt(24)
         return y * moment**2 / density
 
-    value, _ = integrate.quad(integrand, -40, -1, points=[-1.001, -1.1, -2, -5, -10, -20], limit=400)
+    value, _ = integrate.quad(
+        integrand, -40, -1, points=[-1.001, -1.1, -2, -5, -10, -20], limit=400
+    )
     assert exponents("z**2*exp(-z**2)").label_power[3] == pytest.approx(value, rel=1e-5)
 
 
 def test_two_products_by_bessel_functions():
     """E (|y| K1 / K0 - 1)^2 for y = z1 z2, whose density is K0(|y|) / pi."""
     value, _ = integrate.quad(
-        lambda y: 2 / math.pi * special.k0(y) * (y * special.k1(y) / special.k0(y) - 1) ** 2, 0, 60, limit=400
+        lambda y: 2 / math.pi * special.k0(y) * (y * special.k1(y) / special.k0(y) - 1) ** 2,
+        0,
+        60,
+        limit=400,
     )
     assert value == pytest.approx(0.6842074111, rel=1e-7)
     assert exponents("z1*z2").label_eigenvalues[1] == pytest.approx(1 + value, rel=1e-7)
@@ -106,7 +118,10 @@ def test_table_of_sample_complexities():
 
 def test_targets_without_closed_form_are_good_to_their_tolerance():
     """z1^2 + z2^2 has threshold 1, z1^2 + sign(z1 z2 z3) 0.5751663526."""
-    for formula, signal in {"z1**2 + z2**2": 1.0, "z1**2 + sign(z1*z2*z3)": 1 / 0.5751663526}.items():
+    for formula, signal in {
+        "z1**2 + z2**2": 1.0,
+        "z1**2 + sign(z1*z2*z3)": 1 / 0.5751663526,
+    }.items():
         found = exponents(formula, highest=4)
         assert found.generative == 2
         assert abs(found.label_eigenvalues[1] - signal) < found.label_tolerance
@@ -114,17 +129,25 @@ def test_targets_without_closed_form_are_good_to_their_tolerance():
 
 
 def test_exit_times_of_quadratic_target():
-    """l = 2, gamma = 0.1: means over 64 runs of an independent simulation at d = 128 were 1665; n / (d ln d) tends to 1
-    / (2 mu)."""
+    """l = 2, gamma = 0.1: means over 64 runs of an independent simulation at d = 128 were 1665; n /
+    (d ln d) tends to 1 / (2 mu)."""
     formula = "He2(z)/sqrt(2)"
-    system = SphericalSGD(input_dim=128, target=formula, student=formula, learning_rate=0.1, start="signed")
+    system = SphericalSGD(
+        input_dim=128, target=formula, student=formula, learning_rate=0.1, start="signed"
+    )
     theory = exit_time
     predicted = float(theory(system).exit_samples)
-    runs = np.asarray(jax.vmap(lambda k: exit_chain(system, k).exit_samples)(jax.random.split(jax.random.key(3), 256)))
+    runs = np.asarray(
+        jax.vmap(lambda k: exit_chain(system, k).exit_samples)(
+            jax.random.split(jax.random.key(3), 256)
+        )
+    )
     assert abs(runs.mean() - predicted) < 3 * runs.std(ddof=1) / 16
     assert predicted == pytest.approx(1665, rel=0.06)
     mu = 2 * 0.1 - 0.1**2
-    far = [float(theory(system.with_(input_dim=d, horizon=1e4)).exit_samples) / d for d in (1e6, 1e8)]
+    far = [
+        float(theory(system.with_(input_dim=d, horizon=1e4)).exit_samples) / d for d in (1e6, 1e8)
+    ]
     assert (far[1] - far[0]) / math.log(100) == pytest.approx(1 / (2 * mu), rel=1e-3)
 
 
@@ -179,7 +202,9 @@ def test_overlaps_after_the_first_stair(formula, sample_ratio, overlap):
 
 def test_the_first_direction_of_the_staircase_is_known_beyond_a_fold():
     """At n/d = 1.39, which is known to two digits."""
-    below, above = (grand_staircase(LearnedTarget(ratio, "z1**2 + sign(z1*z2*z3)")) for ratio in (1.35, 1.43))
+    below, above = (
+        grand_staircase(LearnedTarget(ratio, "z1**2 + sign(z1*z2*z3)")) for ratio in (1.35, 1.43)
+    )
     assert below.overlap[0] < 0.9
     assert above.overlap[0] == 1.0
 

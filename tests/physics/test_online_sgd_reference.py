@@ -1,5 +1,5 @@
-"""Reference values of one-pass SGD: steady states in closed form, flows integrated independently, the price of a
-smaller rate."""
+"""Reference values of one-pass SGD: steady states in closed form, flows integrated independently,
+the price of a smaller rate."""
 
 import jax
 import jax.numpy as jnp
@@ -34,9 +34,11 @@ def flow():
 
 @pytest.fixture(scope="module")
 def committee():
-    """Four units learn two; times 1, 10, 100, 1000 and a dimension so large that rounding to whole steps does not
-    matter."""
-    return CommitteeSGD(input_dim=1e12, width=4, learning_rate=4.0, first_record=1.0, horizon=1e3, records=4)
+    """Four units learn two; times 1, 10, 100, 1000 and a dimension so large that rounding to whole
+    steps does not matter."""
+    return CommitteeSGD(
+        input_dim=1e12, width=4, learning_rate=4.0, first_record=1.0, horizon=1e3, records=4
+    )
 
 
 @pytest.mark.parametrize("units", LINEAR_RESPONSE)
@@ -51,16 +53,23 @@ def test_linear_response_to_label_noise(units):
 
 
 def test_copies_of_a_unit_act_as_one_with_a_smaller_rate():
-    """Four units on a teacher of two, rate 4, noise 1e-3: integrated to n/d = 1e6 the flow ends at R = 1.1664076e-4."""
+    """Four units on a teacher of two, rate 4, noise 1e-3: integrated to n/d = 1e6 the flow ends at
+    R = 1.1664076e-4.
+    """
     found = asymptotic_error(CommitteeSGD(width=4, teacher_width=2, learning_rate=4.0, noise=1e-3))
     one = asymptotic_error(CommitteeSGD(width=2, teacher_width=2, learning_rate=2.0, noise=1e-3))
     assert float(found.test_error) == pytest.approx(float(one.test_error), rel=1e-12)
-    assert float(found.critical_learning_rate) == pytest.approx(2 * float(one.critical_learning_rate), rel=1e-12)
-    assert float(found.test_error) == pytest.approx(1.1664076e-4, rel=5e-3)  # to first order in the noise
+    assert float(found.critical_learning_rate) == pytest.approx(
+        2 * float(one.critical_learning_rate), rel=1e-12
+    )
+    # to first order in the noise
+    assert float(found.test_error) == pytest.approx(1.1664076e-4, rel=5e-3)
 
 
 def test_critical_rate_and_small_rate_of_one_unit():
-    found = asymptotic_error(CommitteeSGD(width=1, teacher_width=1, readout="sum", learning_rate=1.0, noise=1.0))
+    found = asymptotic_error(
+        CommitteeSGD(width=1, teacher_width=1, readout="sum", learning_rate=1.0, noise=1.0)
+    )
     assert float(found.critical_learning_rate) == pytest.approx(np.pi * np.sqrt(5 / 3), rel=1e-12)
     assert float(found.small_rate_risk) == pytest.approx(0.0918881492370, rel=1e-11)
 
@@ -68,12 +77,18 @@ def test_critical_rate_and_small_rate_of_one_unit():
 def test_flow_with_both_terms(flow, committee):
     found = flow(committee)
     assert bool(found.converged)
-    np.testing.assert_allclose(found.test_error, [4.944065777e-2, 4.0637125734e-3, 3.5260097001e-3, 1.194718385e-4], rtol=3e-8)
+    np.testing.assert_allclose(
+        found.test_error,
+        [4.944065777e-2, 4.0637125734e-3, 3.5260097001e-3, 1.194718385e-4],
+        rtol=3e-8,
+    )
 
 
 def test_flow_without_label_noise(flow, committee):
     found = flow(committee.with_(noise=0.0))
-    np.testing.assert_allclose(found.test_error[:3], [4.935113149e-2, 3.9231777201e-3, 3.3793399852e-3], rtol=3e-8)
+    np.testing.assert_allclose(
+        found.test_error[:3], [4.935113149e-2, 3.9231777201e-3, 3.3793399852e-3], rtol=3e-8
+    )
 
 
 def test_limits_with_one_term(flow, committee):
@@ -83,16 +98,25 @@ def test_limits_with_one_term(flow, committee):
         rtol=3e-8,
     )
     noisy = flow(committee, terms="noise")
-    np.testing.assert_allclose(noisy.test_error, [0.1222445109, 0.2399182378, 0.3184387238, 0.2735886104], rtol=1e-8)
     np.testing.assert_allclose(
-        np.diagonal(noisy.self_overlap[1]), [1.4168175753, 1.3914235450, 1.4115502979, 1.4026482196], rtol=1e-8
+        noisy.test_error, [0.1222445109, 0.2399182378, 0.3184387238, 0.2735886104], rtol=1e-8
+    )
+    np.testing.assert_allclose(
+        np.diagonal(noisy.self_overlap[1]),
+        [1.4168175753, 1.3914235450, 1.4115502979, 1.4026482196],
+        rtol=1e-8,
     )
     np.testing.assert_array_equal(noisy.teacher_overlap[-1], noisy.teacher_overlap[0])
 
 
 def test_learning_rate_trades_floor_for_samples(flow, committee):
-    """d = 1000, gamma = p d^-delta at n/d = 100 and 1000: the smaller rate is behind first and ahead later."""
-    found = {delta: flow(committee.with_(learning_rate=4.0 * 1000**-delta)).test_error[2:] for delta in (0.25, 0.375, 0.5)}
+    """d = 1000, gamma = p d^-delta at n/d = 100 and 1000: the smaller rate is behind first and
+    ahead later.
+    """
+    found = {
+        delta: flow(committee.with_(learning_rate=4.0 * 1000**-delta)).test_error[2:]
+        for delta in (0.25, 0.375, 0.5)
+    }
     np.testing.assert_allclose(found[0.25], [3.138064e-3, 8.014007e-4], rtol=1e-6)
     np.testing.assert_allclose(found[0.375], [3.416102e-3, 2.952848e-3], rtol=1e-6)
     np.testing.assert_allclose(found[0.5], [8.668172e-3, 3.015863e-3], rtol=1e-6)
@@ -101,22 +125,35 @@ def test_learning_rate_trades_floor_for_samples(flow, committee):
 def test_steady_states_at_finite_noise():
     """Full nonlinear steady states of the matched committee, and the flow that ends there."""
     steady = steady_state
-    system = CommitteeSGD(width=2, teacher_width=2, readout="sum", learning_rate=0.5, start=TeacherStart(), horizon=50.0)
+    system = CommitteeSGD(
+        width=2,
+        teacher_width=2,
+        readout="sum",
+        learning_rate=0.5,
+        start=TeacherStart(),
+        horizon=50.0,
+    )
     for noise, risk in ((1e-4, 1.171220332e-5), (1e-2, 1.1678015818e-3), (0.25, 2.7455547502e-2)):
         found = steady(system.with_(noise=noise))
         assert bool(found.converged)
         assert float(found.growth_rate) < 0
         assert float(found.test_error) == pytest.approx(risk, rel=1e-9)
-    # The same point in the other normalisation: gamma = K^2 eta, Delta = sigma^2 / K^2, R = eps / K^2.
-    other = CommitteeSGD(width=2, teacher_width=2, learning_rate=2.0, noise=1e-3, start=TeacherStart(), horizon=50.0)
+    # The same point in the other normalisation: gamma = K^2 eta, Delta = sigma^2 / K^2, R = eps /
+    # K^2.
+    other = CommitteeSGD(
+        width=2, teacher_width=2, learning_rate=2.0, noise=1e-3, start=TeacherStart(), horizon=50.0
+    )
     assert float(steady(other).test_error) == pytest.approx(1.169867130e-4, rel=1e-8)
-    # Two units on one teacher unit drift apart at next to no cost. Reference: the flow at n/d = 1e8, by SciPy's LSODA.
+    # Two units on one teacher unit drift apart at next to no cost. Reference: the flow at n/d =
+    # 1e8, by SciPy's LSODA.
     copies = CommitteeSGD(width=2, teacher_width=1, learning_rate=1.0, noise=1e-3, horizon=1000.0)
     found = steady(copies)
     assert bool(found.converged)
     assert -1e-4 < float(found.growth_rate) < 0
     assert float(found.test_error) == pytest.approx(5.237446886365e-5, rel=1e-10)
-    assert float(asymptotic_error(copies).test_error) == pytest.approx(float(found.test_error), rel=1e-3)
+    assert float(asymptotic_error(copies).test_error) == pytest.approx(
+        float(found.test_error), rel=1e-3
+    )
 
 
 def test_symmetric_plateau_is_a_saddle():
@@ -132,11 +169,17 @@ def test_symmetric_plateau_is_a_saddle():
     found = steady_state(system)
     assert bool(found.converged)
     assert float(found.unstable_directions) == 1
-    np.testing.assert_allclose(found.teacher_overlap, np.full((2, 2), float(found.teacher_overlap[0, 0])), rtol=1e-8)
-    # The asymmetry grows at the saddle's rate: a start 100 times nearer to the saddle stays ln(100) / rate longer. It leaves
-    # where -d ln R / d ln t = 0.05, quadratic in the asymmetry: one smaller by sqrt(t1 / t2) is enough at the later time t2.
+    np.testing.assert_allclose(
+        found.teacher_overlap, np.full((2, 2), float(found.teacher_overlap[0, 0])), rtol=1e-8
+    )
+    # The asymmetry grows at the saddle's rate: a start 100 times nearer to the saddle stays ln(100)
+    # / rate longer. It leaves where -d ln R / d ln t = 0.05, quadratic in the asymmetry: one
+    # smaller by sqrt(t1 / t2) is enough at the later time t2.
     lengths = jax.vmap(
-        lambda overlap: plateau(system.with_(start=ReproducibleStart(teacher_overlap=overlap), horizon=2000.0), slope=0.05)
+        lambda overlap: plateau(
+            system.with_(start=ReproducibleStart(teacher_overlap=overlap), horizon=2000.0),
+            slope=0.05,
+        )
     )(jnp.asarray([1e-4, 1e-6, 1e-8]))
     assert bool(jnp.all(lengths.converged))
     leave = np.asarray(lengths.exit)
@@ -148,17 +191,22 @@ def test_symmetric_plateau_is_a_saddle():
 
 
 def test_network_and_chain_follow_the_flow_at_finite_dimension():
-    """d = 400, 64 runs each: chain and network agree with one another and with the flow within a few standard
-    errors."""
+    """d = 400, 64 runs each: chain and network agree with one another and with the flow within a
+    few standard errors."""
     system = CommitteeSGD(input_dim=400, first_record=2.0, horizon=12.0, records=3)
     theory = overlap_flow(system)
     keys = jax.random.split(jax.random.key(0), 64)
-    found = {f: np.asarray(jax.vmap(lambda k, f=f: f(system, k).test_error)(keys)) for f in (overlap_chain, trained_network)}
+    found = {
+        f: np.asarray(jax.vmap(lambda k, f=f: f(system, k).test_error)(keys))
+        for f in (overlap_chain, trained_network)
+    }
     errors = {f: runs.std(axis=0, ddof=1) / 8 for f, runs in found.items()}
     means = {f: runs.mean(axis=0) for f, runs in found.items()}
     combined = np.hypot(*errors.values())
     assert np.all(np.abs(means[overlap_chain] - means[trained_network]) < 4 * combined)
     for f in found:
-        assert np.all(np.abs(means[f] - theory.test_error) < 4 * errors[f] + 2e-2 * theory.test_error)
+        assert np.all(
+            np.abs(means[f] - theory.test_error) < 4 * errors[f] + 2e-2 * theory.test_error
+        )
     spread = [runs.std(axis=0, ddof=1) for runs in found.values()]
     assert np.all(np.abs(np.log(spread[0] / spread[1])) < 0.5)

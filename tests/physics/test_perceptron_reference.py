@@ -1,4 +1,5 @@
-"""The teacher-student perceptron: overlaps, errors, entropies and transitions known to many digits."""
+"""The teacher-student perceptron: overlaps, errors, entropies and transitions known to many
+digits."""
 
 import numpy as np
 import pytest
@@ -25,7 +26,11 @@ SPHERICAL = {  # alpha -> q, Gibbs error, Bayes error
     20.0: (None, 0.0311126782, 0.0220087611),
     50.0: (None, 0.0124854196, 0.0088290910),
 }
-BINARY = {0.5: (0.2930890301, 0.3721327777), 1.0: (0.5607147371, 0.1061082678), 1.2: (0.6686613799, 0.0179650086)}
+BINARY = {
+    0.5: (0.2930890301, 0.3721327777),
+    1.0: (0.5607147371, 0.1061082678),
+    1.2: (0.6686613799, 0.0179650086),
+}
 BINARY |= {1.4: (0.7896990395, -0.0564266309)}  # alpha -> q, S
 WARM = {  # alpha, T -> q, R, free entropy, train error, test error, entropy
     (1.0, 0.5): (0.3468250, 0.4211615, 0.2060077, 0.0891043, 0.3616226, 0.3842163),
@@ -35,9 +40,17 @@ WARM = {  # alpha, T -> q, R, free entropy, train error, test error, entropy
     (1.5, 1.0): (0.2652694, 0.3992013, None, 0.1915697, 0.3692875, None),
     (2.0, 1.0): (None, 0.5293221, None, None, 0.3224463, None),
 }
-STABILITY = {0.5: (0.5121484694, 1.2563803390, 0.3288497530), 1.0: (0.6713576482, 0.7865498417, 0.2657114699)}
-STABILITY |= {2.0: (0.8297576432, None, 0.1884786103), 3.0: (None, None, 0.1428356400)}  # alpha -> R, kappa, error
-STABILITY |= {5.0: (None, None, 0.0938270078), 10.0: (None, None, 0.0491833963), 20.0: (None, None, 0.0249132759)}
+STABILITY = {
+    0.5: (0.5121484694, 1.2563803390, 0.3288497530),
+    1.0: (0.6713576482, 0.7865498417, 0.2657114699),
+}
+# alpha -> R, kappa, error
+STABILITY |= {2.0: (0.8297576432, None, 0.1884786103), 3.0: (None, None, 0.1428356400)}
+STABILITY |= {
+    5.0: (None, None, 0.0938270078),
+    10.0: (None, None, 0.0491833963),
+    20.0: (None, None, 0.0249132759),
+}
 
 
 def agree(found, wanted, digits):
@@ -63,7 +76,14 @@ def test_binary_students_without_errors(alpha):
 @pytest.mark.parametrize(("alpha", "temperature"), WARM)
 def test_binary_students_at_a_temperature(alpha, temperature):
     found = quenched(ThermalPerceptron(alpha, temperature))
-    names = ("self_overlap", "teacher_overlap", "free_entropy", "mistakes", "classification_error", "entropy")
+    names = (
+        "self_overlap",
+        "teacher_overlap",
+        "free_entropy",
+        "mistakes",
+        "classification_error",
+        "entropy",
+    )
     agree([getattr(found, name) for name in names], WARM[alpha, temperature], 7)
 
 
@@ -73,7 +93,10 @@ def test_transitions_of_binary_weights():
     agree((found.overlap,), (0.6937602197,), 7)
 
 
-@pytest.mark.parametrize(("temperature", "alpha"), [(0.2604213, 1.30), (0.3172556, 1.35), (0.3644488, 1.40), (0.4069912, 1.45)])
+@pytest.mark.parametrize(
+    ("temperature", "alpha"),
+    [(0.2604213, 1.30), (0.3172556, 1.35), (0.3644488, 1.40), (0.4069912, 1.45)],
+)
 def test_the_first_order_line(temperature, alpha):
     found = quenched(ThermalPerceptron(alpha, temperature))
     assert abs(float(found.free_entropy)) < 3e-7  # the temperature is known to seven digits
@@ -81,7 +104,9 @@ def test_the_first_order_line(temperature, alpha):
 
 @pytest.mark.parametrize(("temperature", "alpha"), [(0.1701688, 1.30), (0.2403133, 1.45)])
 def test_the_freezing_line(temperature, alpha):
-    np.testing.assert_allclose(binary_transitions(ThermalPerceptron(1.0, temperature)).freezing, alpha, atol=6e-7)
+    np.testing.assert_allclose(
+        binary_transitions(ThermalPerceptron(1.0, temperature)).freezing, alpha, atol=6e-7
+    )
     assert abs(float(quenched(ThermalPerceptron(alpha, temperature)).entropy)) < 3e-7
 
 
@@ -91,19 +116,25 @@ def test_the_entropy_vanishes_on_the_freezing_line(temperature, alpha):
 
 
 def test_binary_students_next_to_the_spinodal():
-    np.testing.assert_allclose(quenched(ThermalPerceptron(1.49)).self_overlap, 0.8795564933, atol=6e-10)
+    np.testing.assert_allclose(
+        quenched(ThermalPerceptron(1.49)).self_overlap, 0.8795564933, atol=6e-10
+    )
 
 
 def test_annealed_binary_students():
     found = annealed(ThermalPerceptron(1.0))
     agree((found.free_entropy,), (0.156872,), 6)
     agree((found.teacher_overlap,), (0.5015924564,), 8)  # root of the derivative, by Brent's method
-    below, above = (float(annealed(ThermalPerceptron(1.447966440 + shift)).free_entropy) for shift in (-1e-6, 1e-6))
+    below, above = (
+        float(annealed(ThermalPerceptron(1.447966440 + shift)).free_entropy)
+        for shift in (-1e-6, 1e-6)
+    )
     assert below > 0 > above
     assert annealed(ThermalPerceptron(1.730)).converged
     assert not annealed(ThermalPerceptron(1.7302)).converged
     last = annealed(ThermalPerceptron(1.730111815 * (1 - 1e-8)))
-    np.testing.assert_allclose(last.teacher_overlap, 0.886263, atol=2e-4)  # a square root away from the spinodal
+    # a square root away from the spinodal
+    np.testing.assert_allclose(last.teacher_overlap, 0.886263, atol=2e-4)
 
 
 @pytest.mark.parametrize("alpha", STABILITY)
@@ -116,7 +147,9 @@ def test_maximal_stability(alpha):
 
 
 def test_how_errors_fall_in_the_end():
-    """alpha times the error: 0.5005 (maximal stability; Opper et al. 1990), 0.883 (best online; Kinouchi, Caticha 1992)."""
+    """alpha times the error: 0.5005 (maximal stability; Opper et al. 1990), 0.883 (best online;
+    Kinouchi, Caticha 1992).
+    """
     largest = batch_rule(BatchPerceptron(1000.0, "maximal stability"))
     np.testing.assert_allclose(1000 * largest.classification_error, 0.5005, atol=2e-4)
     online = online_rule(OnlinePerceptron(400.0, "optimal"))
@@ -125,13 +158,19 @@ def test_how_errors_fall_in_the_end():
 
 def test_transitions_at_high_temperature():
     found = high_temperature_transitions(ThermalPerceptron(1.0, 1.0))
-    np.testing.assert_allclose([found.thermodynamic, found.spinodal], [1.695932643, 2.082069857], atol=6e-10)
-    np.testing.assert_allclose([found.overlap, found.spinodal_overlap], [0.580237, 0.833557], atol=6e-7)
+    np.testing.assert_allclose(
+        [found.thermodynamic, found.spinodal], [1.695932643, 2.082069857], atol=6e-10
+    )
+    np.testing.assert_allclose(
+        [found.overlap, found.spinodal_overlap], [0.580237, 0.833557], atol=6e-7
+    )
 
 
 @pytest.mark.parametrize("weights", ["binary", "spherical"])
 def test_students_at_high_temperature(weights):
-    """alpha/T = pi sqrt(1 - R^2) artanh(R) for binary weights, pi R / sqrt(1 - R^2) for spherical ones."""
+    """alpha/T = pi sqrt(1 - R^2) artanh(R) for binary weights, pi R / sqrt(1 - R^2) for spherical
+    ones.
+    """
     found = high_temperature(ThermalPerceptron(3.0, 2.0, weights))
     overlap = float(found.teacher_overlap)
     slope = np.arctanh(overlap) * (1 - overlap**2) if weights == "binary" else overlap
@@ -151,7 +190,9 @@ def test_cold_spherical_students_make_no_mistakes(alpha):
 
 
 def test_almost_cold_spherical_students_at_many_examples():
-    """The student's evidence of a label bends far below zero field, where a rule for the teacher's sign alone has no nodes."""
+    """The student's evidence of a label bends far below zero field, where a rule for the teacher's
+    sign alone has no nodes.
+    """
     found = quenched(ThermalPerceptron(12.0, 0.2, "spherical"))
     np.testing.assert_allclose(found.classification_error, 0.0538052378, atol=1e-10)
     np.testing.assert_allclose(found.mistakes, 0.00137109618, atol=1e-11)

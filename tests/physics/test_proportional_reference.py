@@ -1,4 +1,5 @@
-"""Reference numbers of networks at finite width: parity of scikit-learn's digits (even +1, odd -1), first P train, last 500 test.
+"""Reference numbers of networks at finite width: parity of scikit-learn's digits (even +1, odd -1),
+first P train, last 500 test.
 
 They were made with an independent dense implementation; the linear ones are exact integrals.
 """
@@ -31,15 +32,38 @@ def dense(n_train, y=Y, **options):
 
 
 def near(value, expected, digits=8):
-    assert np.allclose(value, expected, rtol=0, atol=0.51 * 10.0**-digits), f"{value} is not {expected}"
+    assert np.allclose(value, expected, rtol=0, atol=0.51 * 10.0**-digits), (
+        f"{value} is not {expected}"
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "scale", "action", "train", "bias", "variance"),
     [
-        ({"width": 100, "temperature": 0.01}, 1.92244972, 1.05099834, 0.01168805, 0.40973767, 0.06332292),
-        ({"width": 50, "temperature": 0.1}, 1.40144389, 0.32260064, 0.09494428, 0.42467069, 0.08594434),
-        ({"width": 50, "temperature": 0.1, "activation": "linear"}, 1.04466988, 0.69159157, 0.13274859, 0.51132770, 0.06506183),
+        (
+            {"width": 100, "temperature": 0.01},
+            1.92244972,
+            1.05099834,
+            0.01168805,
+            0.40973767,
+            0.06332292,
+        ),
+        (
+            {"width": 50, "temperature": 0.1},
+            1.40144389,
+            0.32260064,
+            0.09494428,
+            0.42467069,
+            0.08594434,
+        ),
+        (
+            {"width": 50, "temperature": 0.1, "activation": "linear"},
+            1.04466988,
+            0.69159157,
+            0.13274859,
+            0.51132770,
+            0.06506183,
+        ),
     ],
 )
 def test_one_hidden_layer(options, scale, action, train, bias, variance):
@@ -55,7 +79,10 @@ def test_prior_variances():
     system = dense(500, width=100, temperature=0.1, weight_variance=0.5, readout_variance=2.0)
     result = finite_width(system)
     near(result.order_parameters, [2.34600999])
-    near([result.train_error, result.test_bias, result.test_variance], [0.09444221, 0.23066836, 0.03889091])
+    near(
+        [result.train_error, result.test_bias, result.test_variance],
+        [0.09444221, 0.23066836, 0.03889091],
+    )
 
 
 def test_evidence_and_accuracy():
@@ -73,9 +100,11 @@ def test_relu_has_a_second_order_parameter():
 
 
 def test_units_with_a_mean_against_the_exact_integral_over_readouts():
-    """phi(h) = 1 + h: given the read-out v, f is a Gaussian process of mean s = sum_i v_i / sqrt(N) and kernel |v|^2 x.x'/(N d).
+    """phi(h) = 1 + h: given the read-out v, f is a Gaussian process of mean s = sum_i v_i / sqrt(N)
+    and kernel |v|^2 x.x'/(N d).
 
-    The posterior is an integral over s and |v|^2 - s^2 = chi^2, at any N; Q = <|v|^2>/N and kappa = <chi^2>/(N - 1).
+    The posterior is an integral over s and |v|^2 - s^2 = chi^2, at any N; Q = <|v|^2>/N and kappa =
+    <chi^2>/(N - 1).
     """
     x, y, temperature = X[:30], Y[:30] + 1, 0.1
     values, vectors = np.linalg.eigh(x @ x.T / 64)
@@ -86,16 +115,39 @@ def test_units_with_a_mean_against_the_exact_integral_over_readouts():
         chi = width * np.exp(t)
         scale = (s**2 + chi) / width
         noisy, residual = temperature + scale * values, targets - s * mean
-        log = (width - 1) * t / 2 - (chi + s**2) / 2 - np.sum(np.log(noisy) + residual**2 / noisy, -1, keepdims=True) / 2
+        log = (
+            (width - 1) * t / 2
+            - (chi + s**2) / 2
+            - np.sum(np.log(noisy) + residual**2 / noisy, -1, keepdims=True) / 2
+        )
         weights = np.exp(log - log.max()) / np.sum(np.exp(log - log.max()))
-        train = np.sum((temperature * residual / noisy) ** 2 + temperature * scale * values / noisy, -1, keepdims=True) / 30
+        train = (
+            np.sum(
+                (temperature * residual / noisy) ** 2 + temperature * scale * values / noisy,
+                -1,
+                keepdims=True,
+            )
+            / 30
+        )
         return [float(np.sum(weights * part)) for part in (scale, chi / (width - 1), train)]
 
-    system = FullyConnected(x, y, x[:1], y[:1], width=np.array([50.0]), temperature=temperature, activation="polynomial(1, 1)")
+    system = FullyConnected(
+        x,
+        y,
+        x[:1],
+        y[:1],
+        width=np.array([50.0]),
+        temperature=temperature,
+        activation="polynomial(1, 1)",
+    )
     gaps = []
     for width in (50.0, 200.0):
         result = finite_width(system.with_(width=np.array([width])))
-        found = [float(result.order_parameters.squeeze()), float(result.mean_scales.squeeze()), float(result.train_error)]
+        found = [
+            float(result.order_parameters.squeeze()),
+            float(result.mean_scales.squeeze()),
+            float(result.train_error),
+        ]
         assert found == pytest.approx(exact(width), rel=0.5 / width)
         gaps.append(abs(np.array(found) - exact(width)))
     assert np.all(gaps[0] > 2 * gaps[1])
@@ -125,11 +177,18 @@ def test_three_hidden_layers():
 
 @pytest.mark.slow
 def test_unequal_widths_and_priors():
-    options = {"width": np.array([50.0, 200.0]), "weight_variance": np.array([1.0, 2.0]), "readout_variance": 0.5}
+    options = {
+        "width": np.array([50.0, 200.0]),
+        "weight_variance": np.array([1.0, 2.0]),
+        "readout_variance": 0.5,
+    }
     result = finite_width(dense(200, temperature=0.1, depth=2, **options))
     near(result.order_parameters.squeeze(), [1.65897718, 1.30003851])
     near(result.action, 143.43139403)
-    near([result.train_error, result.test_bias, result.test_variance], [0.08477902, 0.38696171, 0.06055047])
+    near(
+        [result.train_error, result.test_bias, result.test_variance],
+        [0.08477902, 0.38696171, 0.06055047],
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,7 +204,18 @@ def test_predictor_with_the_corrected_kernel(n_train, options, bias):
 
 def test_ten_outputs():
     result = finite_width(dense(200, ONE_HOT, width=100, temperature=0.05))
-    eigenvalues = [0.508928, 0.568384, 0.593421, 0.630461, 0.648624, 0.662589, 0.725838, 0.754747, 0.806099, 0.856448]
+    eigenvalues = [
+        0.508928,
+        0.568384,
+        0.593421,
+        0.630461,
+        0.648624,
+        0.662589,
+        0.725838,
+        0.754747,
+        0.806099,
+        0.856448,
+    ]
     near(np.linalg.eigvalsh(result.order_parameters.squeeze()), eigenvalues, 6)
     near(result.order_parameters.squeeze()[0, 1], 0.02836302)
     near(result.action / 100, -32.32824)
@@ -159,14 +229,25 @@ def test_linear_networks_are_exact():
     found = [result.scale, result.train_error, result.test_bias, result.test_variance]
     near(found, [1.1705954, 0.1170219, 0.5383018, 0.1246415], 7)
     deep = integrated_width(dense(50, width=20, temperature=0.1, activation="linear", depth=2))
-    near([deep.scale, deep.train_error, deep.test_bias, deep.test_variance], [1.2472042, 0.1159815, 0.5430334, 0.1291632], 7)
+    near(
+        [deep.scale, deep.train_error, deep.test_bias, deep.test_variance],
+        [1.2472042, 0.1159815, 0.5430334, 0.1291632],
+        7,
+    )
 
 
 @pytest.mark.parametrize("closure", ["common", pytest.param("nested", marks=pytest.mark.slow)])
 def test_two_minima_at_high_temperature_and_strong_signal(closure):
     one = np.ones((1, 1))
     system = FullyConnected(
-        one, np.array([np.sqrt(1e7 * 50)]), one, np.ones(1), width=50, temperature=1e4, depth=2, activation="linear"
+        one,
+        np.array([np.sqrt(1e7 * 50)]),
+        one,
+        np.ones(1),
+        width=50,
+        temperature=1e4,
+        depth=2,
+        activation="linear",
     )
     found = branches(system, closure=closure)
     near(found.order_parameters[:2, 0], [180.58781637, 1.12697173])
@@ -185,11 +266,20 @@ IMAGES = X.reshape(-1, 8, 8, 1)
             *(3.41120168, 0.10659651, 0.44719586, 0.06740627),
             marks=pytest.mark.slow,
         ),
-        (LocallyConnected, [1.00925650, 1.10481826, 1.35330813, 1.00447965], 3.42359328, 0.10723790, 0.44363792, 0.06754112),
+        (
+            LocallyConnected,
+            [1.00925650, 1.10481826, 1.35330813, 1.00447965],
+            3.42359328,
+            0.10723790,
+            0.44363792,
+            0.06754112,
+        ),
     ],
 )
 def test_four_patches(kind, diagonal, action, train, bias, variance):
-    system = kind(IMAGES[:100], Y[:100], IMAGES[-500:], Y[-500:], channels=50, temperature=0.1, mask=4)
+    system = kind(
+        IMAGES[:100], Y[:100], IMAGES[-500:], Y[-500:], channels=50, temperature=0.1, mask=4
+    )
     result = finite_width(system)
     near(np.diag(result.order_parameters.squeeze()), diagonal)
     near(result.action / 50, action)
@@ -207,16 +297,23 @@ def test_four_patches(kind, diagonal, action, train, bias, variance):
     ],
 )
 def test_patch_teachers(kind, target, first, action):
-    result = finite_width(kind(**patch_teacher(target, 100, 300), channels=20, temperature=0.05, mask=10))
+    result = finite_width(
+        kind(**patch_teacher(target, 100, 300), channels=20, temperature=0.05, mask=10)
+    )
     near(result.order_parameters.squeeze()[0, 0], first)
     near(result.action / 20, action)
 
 
 def test_low_temperature_reaches_the_minimum():
-    system = Convolutional(IMAGES[:100], Y[:100], IMAGES[-500:], Y[-500:], channels=10, temperature=1e-3, mask=4)
+    system = Convolutional(
+        IMAGES[:100], Y[:100], IMAGES[-500:], Y[-500:], channels=10, temperature=1e-3, mask=4
+    )
     near(finite_width(system).action / 10, 8.36572907)
 
 
 def test_infinite_width():
     result = infinite_width(dense(100, width=1, temperature=0.01))
-    near([result.train_error, result.test_bias, result.test_variance], [0.01606098, 0.41346043, 0.03648334])
+    near(
+        [result.train_error, result.test_bias, result.test_variance],
+        [0.01606098, 0.41346043, 0.03648334],
+    )

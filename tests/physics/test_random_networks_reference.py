@@ -1,4 +1,6 @@
-"""Random networks: kernels, cumulants and depth corrections computed independently (quadrature in numpy), to the digits given."""
+"""Random networks: kernels, cumulants and depth corrections computed independently (quadrature in
+numpy), to the digits given.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -53,25 +55,43 @@ def test_deep_relu_to_first_order():
 
 
 def test_deep_erf_to_first_order():
-    system = DeepNetwork(depth=3, weight_variance=1.5, bias_variance=0.05, first_variance=1.0, activation=activation("erf"))
+    system = DeepNetwork(
+        depth=3,
+        weight_variance=1.5,
+        bias_variance=0.05,
+        first_variance=1.0,
+        activation=activation("erf"),
+    )
     found = deep_cumulants(system)
-    np.testing.assert_allclose(found.kernel, [0.746838581596, 0.663288234044, 0.629384189507], atol=6e-13)
-    np.testing.assert_allclose(found.vertex, [0.271848644603, 0.285781785099, 0.285935323822], atol=6e-13)
-    np.testing.assert_allclose(found.width_kurtosis, [1.462160124523, 1.948727942167, 2.165496106439], atol=6e-13)
+    np.testing.assert_allclose(
+        found.kernel, [0.746838581596, 0.663288234044, 0.629384189507], atol=6e-13
+    )
+    np.testing.assert_allclose(
+        found.vertex, [0.271848644603, 0.285781785099, 0.285935323822], atol=6e-13
+    )
+    np.testing.assert_allclose(
+        found.width_kurtosis, [1.462160124523, 1.948727942167, 2.165496106439], atol=6e-13
+    )
 
 
 def moments_of_two_layers(system, nodes=80):
-    """E Khat_2 and E Khat_2^2 of erf at width 1 with two hidden layers: two nested one-dimensional integrals."""
+    """E Khat_2 and E Khat_2^2 of erf at width 1 with two hidden layers: two nested one-dimensional
+    integrals.
+    """
     z, w = np.polynomial.hermite_e.hermegauss(nodes)
     w = w / w.sum()
-    first = system.bias_variance + system.weight_variance * erf(np.sqrt(system.first_variance) * z) ** 2
+    first = (
+        system.bias_variance + system.weight_variance * erf(np.sqrt(system.first_variance) * z) ** 2
+    )
     inner = erf(np.sqrt(first)[:, None] * z) ** 2
     second = system.bias_variance + system.weight_variance * inner
     return w @ second @ w, w @ second**2 @ w
 
 
 def test_first_order_becomes_exact_as_the_layers_grow_linear():
-    """At small variance erf is 2z/sqrt(pi) up to cubic terms, where Khat has exact moments at every width (here 1)."""
+    """At small variance erf is 2z/sqrt(pi) up to cubic terms, where Khat has exact moments at every
+    width (here 1).
+    """
     small = DeepNetwork(1, 1.0, 0.0, 1e-4, depth=2, activation=activation("erf"))
     mean, square = moments_of_two_layers(small)
     assert mean == pytest.approx(1e-4 * (4 / np.pi) ** 2, rel=5e-3)
@@ -83,8 +103,16 @@ def test_relu_at_every_width():
     """E Khat_l^2 / (E Khat_l)^2 = (1 + 5/n)^l."""
     for width in (1, 32):
         found = homogeneous_cumulants(DeepNetwork(width=width, depth=4))
-        np.testing.assert_allclose(found.kurtosis, 3 * ((1 + 5 / width) ** np.arange(1, 5) - 1), rtol=1e-11)
-    np.testing.assert_allclose(homogeneous_cumulants(DeepNetwork(width=32)).width_kurtosis[2], 52.39746094, rtol=1e-9)
-    assert np.all(np.isnan(homogeneous_cumulants(DeepNetwork(activation=activation("erf"))).kurtosis))
-    limit = jax.vmap(lambda n: homogeneous_cumulants(DeepNetwork(width=n)).width_kurtosis)(jnp.array([1e7]))
+        np.testing.assert_allclose(
+            found.kurtosis, 3 * ((1 + 5 / width) ** np.arange(1, 5) - 1), rtol=1e-11
+        )
+    np.testing.assert_allclose(
+        homogeneous_cumulants(DeepNetwork(width=32)).width_kurtosis[2], 52.39746094, rtol=1e-9
+    )
+    assert np.all(
+        np.isnan(homogeneous_cumulants(DeepNetwork(activation=activation("erf"))).kurtosis)
+    )
+    limit = jax.vmap(lambda n: homogeneous_cumulants(DeepNetwork(width=n)).width_kurtosis)(
+        jnp.array([1e7])
+    )
     np.testing.assert_allclose(limit[0], deep_cumulants(DeepNetwork()).width_kurtosis, rtol=2e-6)

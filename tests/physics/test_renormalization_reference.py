@@ -1,4 +1,6 @@
-"""Renormalization: published, exact and prototype numbers of decimation, of functional flows, and of the magnet beside them."""
+"""Renormalization: published, exact and prototype numbers of decimation, of functional flows, and
+of the magnet beside them.
+"""
 
 import math
 import os
@@ -64,12 +66,14 @@ ALONG = {  # modes left -> leading ridge, exact ridge, non-Gaussianity
     100: ("0.6091923", "0.5344771", "0.471855"),
     50: ("0.8009026", "0.6299639", "0.248758"),
 }
-CUTS = {  # threshold -> modes, ridge, error closed by the effective ridge, bias of the equivalent kernel
+# threshold -> modes, ridge, error closed by the effective ridge, bias of the equivalent kernel
+CUTS = {
     0.3: (211, "0.44193343", "0.75523088", "0.4869"),
     0.1: (1300, "0.16098382", "0.71790407", "0.2795"),
     0.03: (4000, "0.05", "0.71575394", "0.1447"),
 }
-GAP = {  # P -> error, effective ridge, bias of all modes; error and bias (equivalent kernel) at a cut of 50
+# P -> error, effective ridge, bias of all modes; error and bias (equivalent kernel) at a cut of 50
+GAP = {
     25: ("0.6752929", "0.88883757", "0.60914577", "0.67443757", "0.44444504"),
     50: ("0.44810657", "0.80540462", "0.38066061", "0.44721395", "0.25000050"),
     100: ("0.20709821", "0.69858135", "0.16914582", "0.20710713", "0.11111141"),
@@ -96,7 +100,9 @@ def test_cuts_chosen_by_learnability(threshold):
     assert bool(curve.found_cutoff) == (modes < 4000)
     assert float(curve.ridge) == printed(ridge)
     assert float(curve.test_error) == printed(error)
-    assert float(decimated(EXAMPLE, threshold=threshold, closure="equivalent kernel").bias) == printed(bias)
+    assert float(
+        decimated(EXAMPLE, threshold=threshold, closure="equivalent kernel").bias
+    ) == printed(bias)
     exact = decimated(EXAMPLE, threshold=threshold, closure="exact")
     assert float(exact.test_error) == printed("0.71575394")
     assert float(exact.threshold) == printed("0.00393336321")
@@ -110,7 +116,11 @@ def test_a_spectrum_with_a_gap(n_train):
     cut = full.with_(cut=50.0)
     assert float(decimated(cut).ridge) == printed("0.500001")
     curve = decimated(full)
-    for found, number in ((curve.test_error, error), (curve.effective_ridge, ridge), (curve.bias, bias)):
+    for found, number in (
+        (curve.test_error, error),
+        (curve.effective_ridge, ridge),
+        (curve.bias, bias),
+    ):
         assert float(found) == printed(number)
     assert float(decimated(cut).test_error) == printed(cut_error)
     assert float(decimated(cut, closure="equivalent kernel").bias) == printed(cut_bias)
@@ -130,17 +140,26 @@ def test_a_spectrum_with_a_gap(n_train):
     ],
 )
 def test_power_laws_of_four_thousand_modes(alpha, temperature, n_train, kappa, ridge, error):
-    curve = decimated(DecimatedRegression(power_law(1 + alpha, 1 + alpha, 4000), n_train, temperature))
-    for found, number in ((curve.threshold, kappa), (curve.effective_ridge, ridge), (curve.test_error, error)):
+    curve = decimated(
+        DecimatedRegression(power_law(1 + alpha, 1 + alpha, 4000), n_train, temperature)
+    )
+    for found, number in (
+        (curve.threshold, kappa),
+        (curve.effective_ridge, ridge),
+        (curve.test_error, error),
+    ):
         assert number is None or float(found) == printed(number)
 
 
 @pytest.mark.parametrize(
-    ("alpha", "temperature", "n_train", "spread"), [(1.0, 1e-8, 50, ".497610123"), (1.0, 0.05, 200, ".192396522")]
+    ("alpha", "temperature", "n_train", "spread"),
+    [(1.0, 1e-8, 50, ".497610123"), (1.0, 0.05, 200, ".192396522")],
 )
 def test_fluctuations_of_four_thousand_modes(alpha, temperature, n_train, spread):
     """gamma = (1/P) sum L^2."""
-    assert float(effective_ridge(power_law(1 + alpha, 1 + alpha, 4000), n_train, temperature).spread) == printed(spread)
+    assert float(
+        effective_ridge(power_law(1 + alpha, 1 + alpha, 4000), n_train, temperature).spread
+    ) == printed(spread)
 
 
 def test_how_the_effective_ridge_depends_on_samples_and_temperature():
@@ -148,7 +167,9 @@ def test_how_the_effective_ridge_depends_on_samples_and_temperature():
     assert float(effective_ridge(EXAMPLE.spectrum, 200.0, 0.05).spread) == printed(".294967349")
 
     def log_ridge(log_n, log_temperature):
-        return log_n + jnp.log(effective_ridge(EXAMPLE.spectrum, jnp.exp(log_n), jnp.exp(log_temperature)).threshold)
+        return log_n + jnp.log(
+            effective_ridge(EXAMPLE.spectrum, jnp.exp(log_n), jnp.exp(log_temperature)).threshold
+        )
 
     slopes = jax.grad(log_ridge, (0, 1))(jnp.log(200.0), jnp.log(0.05))
     assert [float(slope) for slope in slopes] == [printed("-.418374026"), printed(".0901502068")]
@@ -156,7 +177,12 @@ def test_how_the_effective_ridge_depends_on_samples_and_temperature():
 
 @pytest.mark.parametrize(
     ("alpha", "n_train", "scaled"),
-    [(1.0, 100.0, "2.4427119"), (1.0, 1000.0, "2.4629361"), (0.5, 100.0, "3.7029846"), (0.5, 1000.0, "3.6628541")],
+    [
+        (1.0, 100.0, "2.4427119"),
+        (1.0, 1000.0, "2.4629361"),
+        (0.5, 100.0, "3.7029846"),
+        (0.5, 1000.0, "3.6628541"),
+    ],
 )
 def test_the_ridge_of_a_million_modes(alpha, n_train, scaled):
     """T_eff P^alpha where the tail is cut off: low by what the modes beyond would add."""
@@ -194,9 +220,13 @@ def test_exponents_of_learning_curves(a, b, temperature, noise, error, exponent)
 
 
 def image_pool(data, activation):
-    """The relu kernel is |x||x'| (sin t + (pi - t) cos t)/pi, twice that of a layer of unit weights."""
+    """The relu kernel is |x||x'| (sin t + (pi - t) cos t)/pi, twice that of a layer of unit
+    weights.
+    """
     kernel = np.asarray(fully_connected(1, None, activation).nngp(normalise(centre(data)).inputs))
-    return DecimatedPool.from_kernel(kernel * (2 if activation == "relu" else 1), parity(data.labels).values, 25, 1e-8)
+    return DecimatedPool.from_kernel(
+        kernel * (2 if activation == "relu" else 1), parity(data.labels).values, 25, 1e-8
+    )
 
 
 @pytest.fixture(scope="module")
@@ -214,15 +244,22 @@ IMAGES = {  # kernel, temperature -> errors over the pool
 
 @pytest.mark.parametrize(("activation", "temperature"), IMAGES)
 def test_learning_curves_of_digits(digits, activation, temperature):
-    curves = [decimated(digits[activation].with_(n_train=n, temperature=temperature)) for n in SIZES]
-    assert [float(curve.test_error) for curve in curves] == [printed(text) for text in IMAGES[activation, temperature]]
+    curves = [
+        decimated(digits[activation].with_(n_train=n, temperature=temperature)) for n in SIZES
+    ]
+    assert [float(curve.test_error) for curve in curves] == [
+        printed(text) for text in IMAGES[activation, temperature]
+    ]
 
 
 def test_effective_ridges_and_eigenvalues_of_digits(digits):
     ridges = (".321572", ".207382", ".125441", ".0709419", ".0361348", ".0147701")
     curves = [decimated(digits["relu"].with_(n_train=n)) for n in SIZES]
     assert [float(curve.effective_ridge) for curve in curves] == [printed(text) for text in ridges]
-    largest = {"relu": (".33075521", ".07696933", ".07332557"), "erf": (".06457542", ".06069089", ".04731059")}
+    largest = {
+        "relu": (".33075521", ".07696933", ".07332557"),
+        "erf": (".06457542", ".06069089", ".04731059"),
+    }
     for activation, texts in largest.items():
         found = digits[activation].spectrum.eigenvalues[: len(texts)]
         assert [float(value) for value in found] == [printed(text) for text in texts]
@@ -232,21 +269,31 @@ def test_effective_ridges_and_eigenvalues_of_digits(digits):
 
 @pytest.mark.parametrize(
     ("activation", "temperature", "n_train", "mean", "error"),
-    [("relu", 1e-8, 100, 0.2520, 0.0053), ("relu", 0.1, 100, 0.2594, 0.0053), ("erf", 0.01, 200, 0.2019, 0.0039)],
+    [
+        ("relu", 1e-8, 100, 0.2520, 0.0053),
+        ("relu", 0.1, 100, 0.2594, 0.0053),
+        ("erf", 0.01, 200, 0.2019, 0.0039),
+    ],
 )
 def test_measured_errors_of_digits(digits, activation, temperature, n_train, mean, error):
     """Of an independent program, twenty training sets of its own."""
     system = digits[activation].with_(temperature=temperature)
-    runs = op.sweep(regression, system, {"n_train": [n_train]}, seeds=20)["test_error"].values.ravel()
+    runs = op.sweep(regression, system, {"n_train": [n_train]}, seeds=20)[
+        "test_error"
+    ].values.ravel()
     assert abs(runs.mean() - mean) < 3.5 * np.hypot(error, runs.std(ddof=1) / np.sqrt(20))
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("ORDERPARAM_DATA" not in os.environ, reason="set ORDERPARAM_DATA to a folder with MNIST")
+@pytest.mark.skipif(
+    "ORDERPARAM_DATA" not in os.environ, reason="set ORDERPARAM_DATA to a folder with MNIST"
+)
 def test_learning_curve_of_mnist():
     system = image_pool(load("mnist", "test", count=3000), "relu")
     errors = (".681925", ".576983", ".480942", ".374645", ".266371", ".168667")
-    assert [float(decimated(system.with_(n_train=n)).test_error) for n in SIZES] == [printed(text) for text in errors]
+    assert [float(decimated(system.with_(n_train=n)).test_error) for n in SIZES] == [
+        printed(text) for text in errors
+    ]
 
 
 # Functional flow: lambda_k = y_k^2 = k^-2, 200 modes
@@ -266,19 +313,29 @@ def test_gap_equation_and_the_slope_that_is_left(density, quartic):
     assert float(gap.mass) == printed(mass)
     assert float(gap.squared_deviation) == printed(square)
     for flow in (characteristic_flow(system, points=3), recursive_flow(system, points=3)):
-        assert [float(value) for value in flow.relative_mass] == [printed(number) for number in slopes]
+        assert [float(value) for value in flow.relative_mass] == [
+            printed(number) for number in slopes
+        ]
 
 
 def test_means_of_modes():
     gap = gap_equation(InteractingRegression(power_law(2, 2, 200), 100.0, 1.0, 5.0))
     expected = {1: "0.997590", 5: "0.943053", 10: "0.805449", 20: "0.508602", 40: "0.205563"}
-    assert {k: float(gap.learnability[k - 1]) for k in expected} == {k: printed(number) for k, number in expected.items()}
+    assert {k: float(gap.learnability[k - 1]) for k in expected} == {
+        k: printed(number) for k, number in expected.items()
+    }
     free = gap_equation(InteractingRegression(power_law(2, 2, 200), 100.0, 1.0))
     expected = {1: "0.990", 5: "0.800", 10: "0.500", 20: "0.200", 40: "0.059"}
-    assert {k: float(free.learnability[k - 1]) for k in expected} == {k: printed(number) for k, number in expected.items()}
+    assert {k: float(free.learnability[k - 1]) for k in expected} == {
+        k: printed(number) for k, number in expected.items()
+    }
 
 
-SAMPLED = {(100, 0.5): (0.176363, 2.0e-4), (100, 5): (0.104032, 7.6e-5), (1000, 2): (0.0489238, 3.4e-5)}
+SAMPLED = {
+    (100, 0.5): (0.176363, 2.0e-4),
+    (100, 5): (0.104032, 7.6e-5),
+    (1000, 2): (0.0489238, 3.4e-5),
+}
 
 
 @pytest.mark.slow
@@ -292,8 +349,14 @@ def test_sampled_deviations_of_another_program(density, quartic):
     assert abs(squares.mean() - value) < 4 * np.hypot(error, squares.std(ddof=1) / 2)
     if quartic == 5:
         learned = np.array([run.learnability[np.array([1, 5, 10, 20, 40]) - 1] for run in runs])
-        wanted, its = [0.99781, 0.94384, 0.8069, 0.5135, 0.2045], [1.2e-4, 5.9e-4, 1.0e-3, 1.4e-3, 2.0e-3]
-        assert np.all(abs(learned.mean(axis=0) - wanted) < 4.5 * np.hypot(its, learned.std(axis=0, ddof=1) / 2))
+        wanted, its = (
+            [0.99781, 0.94384, 0.8069, 0.5135, 0.2045],
+            [1.2e-4, 5.9e-4, 1.0e-3, 1.4e-3, 2.0e-3],
+        )
+        assert np.all(
+            abs(learned.mean(axis=0) - wanted)
+            < 4.5 * np.hypot(its, learned.std(axis=0, ddof=1) / 2)
+        )
 
 
 @pytest.mark.parametrize(("quartic", "square"), [(1.0, "0.127568"), (0.0, "0.182675")])
@@ -303,7 +366,9 @@ def test_forty_modes(quartic, square):
     assert float(gap.squared_deviation) == printed(square)
     if quartic:
         learned = ("0.9515", "0.8760", "0.7827", "0.6384")
-        assert [float(gap.learnability[k - 1]) for k in (3, 5, 7, 10)] == [printed(number) for number in learned]
+        assert [float(gap.learnability[k - 1]) for k in (3, 5, 7, 10)] == [
+            printed(number) for number in learned
+        ]
 
 
 @pytest.mark.parametrize(
@@ -317,7 +382,8 @@ def test_forty_modes(quartic, square):
 def test_rescaled_couplings(alpha, beta, quartic, gap, one_loop, first_order):
     system = ScaleFreeRegression(alpha, beta, 1e4, 1.0, quartic, modes=2e5)
     assert float(gap_equation(system).shift) == printed(gap)
-    assert float(coupling_flow(system).shift) == pytest.approx(float(one_loop), rel=2e-4)  # an integrator of a prototype
+    # an integrator of a prototype
+    assert float(coupling_flow(system).shift) == pytest.approx(float(one_loop), rel=2e-4)
     free = gap_equation(system.with_(quartic=0.0))
     assert 6 * quartic * float(free.squared_deviation) == printed(first_order)
 
@@ -339,9 +405,14 @@ def test_the_interaction_vanishes_as_powers(alpha, beta, density, slopes):
         [one.fluctuation for one in free],
         [one.test_error for one in free],
     )
-    assert [math.log10(float(after) / float(before)) for before, after in pairs] == [printed(slope) for slope in slopes]
+    assert [math.log10(float(after) / float(before)) for before, after in pairs] == [
+        printed(slope) for slope in slopes
+    ]
     law = scaling_interval(at[0])
-    assert (float(law.fluctuation_exponent), float(law.background_exponent)) == (alpha / (1 + alpha), beta / (1 + alpha))
+    assert (float(law.fluctuation_exponent), float(law.background_exponent)) == (
+        alpha / (1 + alpha),
+        beta / (1 + alpha),
+    )
 
 
 def test_parts_of_the_interaction():
@@ -352,7 +423,9 @@ def test_parts_of_the_interaction():
     assert 0.06 * float(free.test_error) == printed("1.48988824e-4")
 
 
-@pytest.mark.parametrize(("alpha", "mass", "quartic"), [(0.5, -4 / 7, 0.367346939), (1.0, -0.6, 0.48)])
+@pytest.mark.parametrize(
+    ("alpha", "mass", "quartic"), [(0.5, -4 / 7, 0.367346939), (1.0, -0.6, 0.48)]
+)
 def test_the_spherical_point(alpha, mass, quartic):
     point = spherical_point(ScaleFreeRegression(alpha, 1.0, 1e4, 1.0))
     assert float(point.mass_coupling) == pytest.approx(mass, rel=1e-12)
@@ -363,18 +436,26 @@ def test_the_spherical_point(alpha, mass, quartic):
 
 
 @pytest.mark.parametrize(
-    ("dim", "first", "second", "eta"), [(3.0, ".583333", ".626543", ".018519"), (2.0, ".666667", ".839506", ".074074")]
+    ("dim", "first", "second", "eta"),
+    [(3.0, ".583333", ".626543", ".018519"), (2.0, ".666667", ".839506", ".074074")],
 )
 def test_epsilon_expansion(dim, first, second, eta):
     found = epsilon_expansion(VectorMagnet(dim))
-    assert (float(found.nu_first), float(found.nu), float(found.eta)) == (printed(first), printed(second), printed(eta))
+    assert (float(found.nu_first), float(found.nu), float(found.eta)) == (
+        printed(first),
+        printed(second),
+        printed(eta),
+    )
 
 
 def test_the_fixed_point_of_one_loop():
     point = one_loop_point(VectorMagnet(3.0))
     assert float(point.mass) == pytest.approx(-1 / 7, rel=1e-12)
     assert float(point.quartic) == printed("38.6727356")
-    assert (float(point.relevant), float(point.irrelevant)) == (printed("1.89680525"), printed("-1.23013859"))
+    assert (float(point.relevant), float(point.irrelevant)) == (
+        printed("1.89680525"),
+        printed("-1.23013859"),
+    )
     assert float(point.nu) == printed("0.527202")
     near = one_loop_point(VectorMagnet(3.9))
     assert (float(near.quartic), float(near.nu)) == (printed("5.09262038"), printed("0.507643215"))
@@ -384,24 +465,40 @@ def test_the_fixed_point_of_one_loop():
 
 @pytest.mark.parametrize(
     ("order", "nu"),
-    [(4, ".650574"), (6, ".649847"), (8, ".649481"), (10, ".649576"), (12, ".649560"), (16, ".649561743")],
+    [
+        (4, ".650574"),
+        (6, ".649847"),
+        (8, ".649481"),
+        (10, ".649576"),
+        (12, ".649560"),
+        (16, ".649561743"),
+    ],
 )
 def test_the_potential_order_by_order(order, nu):
     assert float(local_potential(VectorMagnet(), order=order).nu) == printed(nu)
 
 
 def test_the_potential_of_one_component():
-    """Litim 2002; Bervillier, Jüttner, Litim 2007: nu = 0.649561773880..., omega = 0.655745939..."""
+    """Litim 2002; Bervillier, Jüttner, Litim 2007: nu = 0.649561773880..., omega =
+    0.655745939..."""
     found = local_potential(VectorMagnet(), order=32)
     assert found.converged
     assert float(found.nu) == pytest.approx(0.649561774, abs=1e-9)
     assert float(found.omega) == pytest.approx(0.655745939, abs=1e-8)
-    assert (float(found.minimum), float(found.curvature)) == (printed("1.814898"), printed("0.126164"))
+    assert (float(found.minimum), float(found.curvature)) == (
+        printed("1.814898"),
+        printed("0.126164"),
+    )
 
 
 @pytest.mark.parametrize(
     ("components", "nu", "omega"),
-    [(0.0, ".592083", ".65788"), (2.0, ".708211", ".67122"), (3.0, ".761123", ".69984"), (4.0, ".804348", ".73375")],
+    [
+        (0.0, ".592083", ".65788"),
+        (2.0, ".708211", ".67122"),
+        (3.0, ".761123", ".69984"),
+        (4.0, ".804348", ".73375"),
+    ],
 )
 def test_the_potential_of_several_components(components, nu, omega):
     """Litim 2002, table of exponents of O(n) models."""
@@ -413,7 +510,13 @@ def test_the_potential_of_several_components(components, nu, omega):
 def test_bonds():
     assert float(bond_flow(Bonds(1.0, 1.0), steps=1).neighbour_coupling[1]) == printed("0.66250137")
     point = bond_point(Bonds(1.0))
-    assert (float(point.critical_coupling), float(point.nu)) == (printed("0.304688932"), printed("1.33826579"))
-    # steps of no length give the exact transition of the square lattice, K_c = ln(1 + sqrt 2)/2 (Kadanoff 1976)
+    assert (float(point.critical_coupling), float(point.nu)) == (
+        printed("0.304688932"),
+        printed("1.33826579"),
+    )
+    # steps of no length give the exact transition of the square lattice, K_c = ln(1 + sqrt 2)/2
+    # (Kadanoff 1976)
     assert pytest.approx(0.440686794, abs=5e-10) == EXACT_COUPLING
-    assert float(bond_point(Bonds(1.0, 2.0, 1 + 1e-6)).critical_coupling) == pytest.approx(EXACT_COUPLING, rel=1e-6)
+    assert float(bond_point(Bonds(1.0, 2.0, 1 + 1e-6)).critical_coupling) == pytest.approx(
+        EXACT_COUPLING, rel=1e-6
+    )

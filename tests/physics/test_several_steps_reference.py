@@ -1,5 +1,6 @@
-"""Several giant steps against independent numbers: tensor Gauss-Hermite with 60 x 120 nodes for fresh batches, 2000-node
-Gauss-Legendre for the batch used twice, in NumPy. sigma' is the normal distribution function, sigma(z) = z Phi(z) + phi(z)."""
+"""Several giant steps against independent numbers: tensor Gauss-Hermite with 60 x 120 nodes for
+fresh batches, 2000-node Gauss-Legendre for the batch used twice, in NumPy. sigma' is the normal
+distribution function, sigma(z) = z Phi(z) + phi(z)."""
 
 import equinox as eqx
 import jax
@@ -31,7 +32,12 @@ FRESH = [  # target, sample ratio, step: overlaps after each step, |w|^2 - |M|^2
         "z1 + z1*z2 + z1*z2*z3",  # without a bias the third direction stays hidden
         8.0,
         2.0,
-        [[1.0, 0.0, 0.0], [2.0, 0.42648724, 0.0], [3.05694852, 1.00229731, 0.0], [4.12838039, 1.60652185, 0.0]],
+        [
+            [1.0, 0.0, 0.0],
+            [2.0, 0.42648724, 0.0],
+            [3.05694852, 1.00229731, 0.0],
+            [4.12838039, 1.60652185, 0.0],
+        ],
         [1.5, 2.120628843, 2.698381096, 3.205272540],
     ),
 ]
@@ -52,6 +58,8 @@ def test_overlaps_with_fresh_batches(target, ratio, step, overlap, orthogonal):
 def test_overlap_when_a_batch_is_used_twice():
     system = arrays(SeveralSteps(1.0, 2.0, target="He3(z)/sqrt(6)", activation=smooth))
     cases = jnp.asarray([(2.0, 4.0), (4.0, 10.0)])
-    found = jax.lax.map(lambda c: reused_batch(system.with_(sample_ratio=c[0], step=c[1])).overlap[:, 0], cases)
+    found = jax.lax.map(
+        lambda c: reused_batch(system.with_(sample_ratio=c[0], step=c[1])).overlap[:, 0], cases
+    )
     np.testing.assert_allclose(found[:, 2], [-0.04889427130, -0.08978394124], atol=2e-10)
     np.testing.assert_array_equal(found[:, 1], 0.0)

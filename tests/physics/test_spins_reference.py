@@ -1,4 +1,6 @@
-"""Spins: exact numbers of the mean-field magnet and of the square-lattice Ising model, finite and infinite."""
+"""Spins: exact numbers of the mean-field magnet and of the square-lattice Ising model, finite and
+infinite.
+"""
 
 import jax
 import numpy as np
@@ -48,14 +50,23 @@ TORUS = {  # L, T -> ln Z / N, u: Kaufman's formula and its derivative in 50-dig
 }
 FOUR = {  # T -> ln Z, u, <|m|>, <m^2>, U4, c of the 4 x 4 torus
     2.0: (17.1053671187, -1.75538029, 0.91894327, 0.86892168, 0.64481079, 0.60553266),
-    CRITICAL_TEMPERATURE: (15.5219154588, -1.56562379, 0.84386044, 0.76135891, 0.61719932, 0.78326683),
+    CRITICAL_TEMPERATURE: (
+        15.5219154588,
+        -1.56562379,
+        0.84386044,
+        0.76135891,
+        0.61719932,
+        0.78326683,
+    ),
     3.0: (13.2810334556, -1.01706963, 0.60129133, 0.45098814, 0.48054066, 0.60313471),
 }
 
 
 def digits(found, wanted, decimals):
     """Equal to so many printed decimals."""
-    np.testing.assert_allclose(np.asarray(found, float), wanted, rtol=0, atol=0.51 * 10.0**-decimals)
+    np.testing.assert_allclose(
+        np.asarray(found, float), wanted, rtol=0, atol=0.51 * 10.0**-decimals
+    )
 
 
 @pytest.mark.parametrize(("beta", "field"), MEAN_FIELD)
@@ -66,7 +77,10 @@ def test_mean_field_magnetisation_and_free_entropy(beta, field):
 
 
 def test_exact_sums_over_magnetisations():
-    cold, critical, tilted = (exact_magnet(MeanFieldMagnet(1 / b, h, 100)) for b, h in ((1.2, 0.0), (1.0, 0.0), (0.8, 0.1)))
+    cold, critical, tilted = (
+        exact_magnet(MeanFieldMagnet(1 / b, h, 100))
+        for b, h in ((1.2, 0.0), (1.0, 0.0), (0.8, 0.1))
+    )
     names = ("absolute_magnetisation", "squared_magnetisation", "binder")
     digits(-1.2 * cold.free_energy, 0.73080482, 8)
     digits([getattr(cold, name) for name in names], (0.59219801, 0.38223046, 0.58881299), 8)
@@ -78,12 +92,18 @@ def test_exact_sums_over_magnetisations():
 
 
 def test_critical_moments_of_the_mean_field_magnet():
-    """Corrections fall as N^(-1/2): the rest of the correction is of order 1/N once two sizes are combined."""
+    """Corrections fall as N^(-1/2): the rest of the correction is of order 1/N once two sizes are
+    combined.
+    """
     digits(CRITICAL_BINDER, 0.270520128, 9)
     found = {n: exact_magnet(MeanFieldMagnet(1.0, 0.0, n)) for n in (10_000, 1_000_000)}
-    assert abs(found[1_000_000].binder - CRITICAL_BINDER) < 0.11 * abs(found[10_000].binder - CRITICAL_BINDER)
+    assert abs(found[1_000_000].binder - CRITICAL_BINDER) < 0.11 * abs(
+        found[10_000].binder - CRITICAL_BINDER
+    )
     scaled = {n: np.sqrt(n) * float(r.squared_magnetisation) for n, r in found.items()}
-    np.testing.assert_allclose((10 * scaled[1_000_000] - scaled[10_000]) / 9, 1.170828657, rtol=1e-5)
+    np.testing.assert_allclose(
+        (10 * scaled[1_000_000] - scaled[10_000]) / 9, 1.170828657, rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("temperature", INFINITE)
@@ -116,7 +136,11 @@ def test_all_configurations_of_the_smallest_torus(temperature):
 def test_diagonal_correlations_at_the_critical_point():
     found = critical_correlation(IsingLattice(CRITICAL_TEMPERATURE), reach=1000)
     chosen = found.correlation[np.array([1, 2, 5, 10, 100, 1000]) - 1]
-    digits(chosen, (0.6366197724, 0.5403796461, 0.4310722531, 0.3626550031, 0.2039673647, 0.1146994556), 10)
+    digits(
+        chosen,
+        (0.6366197724, 0.5403796461, 0.4310722531, 0.3626550031, 0.2039673647, 0.1146994556),
+        10,
+    )
     digits(chosen[-1] * (1000 * np.sqrt(2)) ** 0.25, 0.703380, 6)
 
 
@@ -131,18 +155,34 @@ def within(value, error, wanted, wanted_error):
 
 
 def test_critical_moments_of_a_large_torus():
-    """<|m|> L^(1/8) = 1.0092, <m^2> L^(1/4) = 1.0928 and U4 = 0.61069 for L to infinity (Kamieniarz, Bloete 1993)."""
-    found = swendsen_wang(IsingLattice(CRITICAL_TEMPERATURE, (48, 48)), jax.random.key(0), replicas=8, sweeps=4000)
+    """<|m|> L^(1/8) = 1.0092, <m^2> L^(1/4) = 1.0928 and U4 = 0.61069 for L to infinity
+    (Kamieniarz, Bloete 1993).
+    """
+    found = swendsen_wang(
+        IsingLattice(CRITICAL_TEMPERATURE, (48, 48)), jax.random.key(0), replicas=8, sweeps=4000
+    )
     assert found.converged
     power = 48**0.125
-    within(power * found.absolute_magnetisation, power * found.absolute_magnetisation_error, 1.0092, 2e-4)
-    within(power**2 * found.squared_magnetisation, power**2 * found.squared_magnetisation_error, 1.0928, 2e-4)
+    within(
+        power * found.absolute_magnetisation,
+        power * found.absolute_magnetisation_error,
+        1.0092,
+        2e-4,
+    )
+    within(
+        power**2 * found.squared_magnetisation,
+        power**2 * found.squared_magnetisation_error,
+        1.0928,
+        2e-4,
+    )
     within(found.binder, found.binder_error, 0.61069, 2e-4)
 
 
 def test_metropolis_against_another_program():
     """32 x 32, 16 replicas of 2000 sweeps there."""
-    cold, hot = (metropolis(IsingLattice(t, (32, 32)), jax.random.key(1), sweeps=1000) for t in (2.0, 2.5))
+    cold, hot = (
+        metropolis(IsingLattice(t, (32, 32)), jax.random.key(1), sweeps=1000) for t in (2.0, 2.5)
+    )
     within(cold.absolute_magnetisation, cold.absolute_magnetisation_error, 0.9113, 4e-4)
     within(cold.energy, cold.energy_error, -1.7456, 6e-4)
     within(hot.energy, hot.energy_error, -1.1083, 1e-3)

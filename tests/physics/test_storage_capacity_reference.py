@@ -1,4 +1,6 @@
-"""Storage capacity: the tables of Gardner's, Gardner and Derrida's, and Krauth and Mezard's theories; Cover's count."""
+"""Storage capacity: the tables of Gardner's, Gardner and Derrida's, and Krauth and Mezard's
+theories; Cover's count.
+"""
 
 from math import comb
 
@@ -46,7 +48,13 @@ ERRORS = {  # load, margin -> gap, error fraction
 }
 INSTABILITY = {0.0: 2.0, 0.2: 1.7746063, 0.5: 1.6081994, 1.0: 1.6658448, 2.0: 3.7065110}
 # margin -> alpha_c, by the trapezoidal rule on 40001 points and a bracketing root finder
-BINARY = {0.0: 0.833078599740, 0.2: 0.647404033857, 0.5: 0.455664564542, 1.0: 0.270700092294, -0.5: 1.678841112917}
+BINARY = {
+    0.0: 0.833078599740,
+    0.2: 0.647404033857,
+    0.5: 0.455664564542,
+    1.0: 0.270700092294,
+    -0.5: 1.678841112917,
+}
 ENTROPY = {  # load -> entropy, overlap
     0.2: (0.5501201065, 0.1268646739),
     0.5: (0.3143900669, 0.3223853632),
@@ -57,7 +65,9 @@ ENTROPY = {  # load -> entropy, overlap
 
 def digits(found, wanted, decimals):
     """Equal to so many printed decimals."""
-    np.testing.assert_allclose(np.asarray(found, float), wanted, rtol=0, atol=0.51 * 10.0**-decimals)
+    np.testing.assert_allclose(
+        np.asarray(found, float), wanted, rtol=0, atol=0.51 * 10.0**-decimals
+    )
 
 
 @pytest.mark.parametrize("margin", CAPACITY)
@@ -66,7 +76,9 @@ def test_capacity_and_its_inverse(margin):
     digits(found.capacity, CAPACITY[margin], 10)
     assert found.converged
     assert bool(found.exact) == (margin >= 0)
-    np.testing.assert_allclose(largest_margin(SphericalPatterns(found.capacity)).margin, margin, atol=1e-10)
+    np.testing.assert_allclose(
+        largest_margin(SphericalPatterns(found.capacity)).margin, margin, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize(("margin", "bias"), BIASED)
@@ -105,4 +117,8 @@ def test_the_entropy_of_binary_couplings(load):
 @pytest.mark.parametrize(("inputs", "patterns"), [(2, 7), (20, 30), (20, 40), (50, 45), (50, 101)])
 def test_cover_counts_separations(inputs, patterns):
     wanted = 2.0 ** (1 - patterns) * sum(comb(patterns - 1, k) for k in range(inputs))
-    np.testing.assert_allclose(cover(SphericalPatterns(patterns / inputs, input_dim=inputs)).success_fraction, wanted, rtol=1e-11)
+    np.testing.assert_allclose(
+        cover(SphericalPatterns(patterns / inputs, input_dim=inputs)).success_fraction,
+        wanted,
+        rtol=1e-11,
+    )

@@ -1,4 +1,6 @@
-"""Two-point functions at (a, c, b) = (1.3, 0.55, 0.8) and Hermite coefficients, against numbers computed independently."""
+"""Two-point functions at (a, c, b) = (1.3, 0.55, 0.8) and Hermite coefficients, against numbers
+computed independently.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -45,33 +47,46 @@ def test_two_point(name, value):
 
 @pytest.mark.parametrize(("name", "value"), DERIVATIVE.items())
 def test_two_point_derivative(name, value):
-    assert float(activation(name).two_point_derivative(*COVARIANCE)) == pytest.approx(value, abs=5.1e-13)
+    assert float(activation(name).two_point_derivative(*COVARIANCE)) == pytest.approx(
+        value, abs=5.1e-13
+    )
 
 
 def test_tanh_at_large_variance():
-    assert float(activation("tanh").two_point(100.0, 50.0, 100.0)) == pytest.approx(0.33034702837, abs=5.1e-12)
+    assert float(activation("tanh").two_point(100.0, 50.0, 100.0)) == pytest.approx(
+        0.33034702837, abs=5.1e-12
+    )
 
 
 def test_tanh_mehler_series():
     """F(1, rho, 1) = sum_n c_n^2 rho^n, and the first coefficients."""
     tanh = activation("tanh")
     coefficients = np.asarray(tanh.hermite_coefficients(200))
-    np.testing.assert_allclose(coefficients[[1, 3, 5]], [0.60570551, -0.14843719, 0.06254752], rtol=0, atol=5.1e-9)
+    np.testing.assert_allclose(
+        coefficients[[1, 3, 5]], [0.60570551, -0.14843719, 0.06254752], rtol=0, atol=5.1e-9
+    )
     assert (coefficients[::2] == 0).all()
-    assert np.sum(coefficients**2 * 0.5 ** np.arange(200)) == pytest.approx(0.186324413203448, abs=2e-15)
+    assert np.sum(coefficients**2 * 0.5 ** np.arange(200)) == pytest.approx(
+        0.186324413203448, abs=2e-15
+    )
     assert float(tanh.two_point(1.0, 0.5, 1.0)) == pytest.approx(0.186324413203448, abs=2e-15)
 
 
 def test_relu_series_converges_slowly():
-    """The kink leaves 1.5e-5 of E relu^2 = 1/2 beyond 200 terms: c_n^2 = (n-3)!!^2 / (2 pi n!) ~ n^(-5/2) for even n."""
+    """The kink leaves 1.5e-5 of E relu^2 = 1/2 beyond 200 terms: c_n^2 = (n-3)!!^2 / (2 pi n!) ~
+    n^(-5/2) for even n.
+    """
     coefficients = activation("relu").hermite_coefficients(400)
     assert float(jnp.sum(coefficients[:200] ** 2)) == pytest.approx(0.499985, abs=5.1e-7)
     assert float(jnp.sum(coefficients[3:] ** 2)) == pytest.approx(0.011262260330154, abs=1e-14)
-    assert float(jnp.arange(3, 400) @ coefficients[3:] ** 2) == pytest.approx(0.084478432141604, abs=1e-12)
+    assert float(jnp.arange(3, 400) @ coefficients[3:] ** 2) == pytest.approx(
+        0.084478432141604, abs=1e-12
+    )
 
 
 def test_first_coefficient_and_residual():
-    """mu_1 = E z phi(z) and mu_*^2 = E phi^2 - (E phi)^2 - mu_1^2 (Gerace et al. 2020, section 2)."""
+    """mu_1 = E z phi(z) and mu_*^2 = E phi^2 - (E phi)^2 - mu_1^2 (Gerace et al. 2020, section
+    2)."""
     table = {
         "tanh": (0.6057055096, 0.1655757411),
         "erf": (0.6514700159, 0.2003643502),
@@ -82,21 +97,33 @@ def test_first_coefficient_and_residual():
         phi = activation(name)
         mean, slope = phi.hermite_coefficients(2)
         assert float(slope) == pytest.approx(first, abs=5.1e-11)
-        assert float(jnp.sqrt(phi.moment(2, 1.0) - mean**2 - slope**2)) == pytest.approx(residual, abs=5.1e-11)
+        assert float(jnp.sqrt(phi.moment(2, 1.0) - mean**2 - slope**2)) == pytest.approx(
+            residual, abs=5.1e-11
+        )
 
 
 def test_sharp_activation_needs_many_coefficients():
-    """tanh(2z), poles at ±i pi/4: c_n ~ exp(-sqrt(n) pi/4). c_1 and c_399 by a trapezoid rule in 80-bit arithmetic."""
+    """tanh(2z), poles at ±i pi/4: c_n ~ exp(-sqrt(n) pi/4). c_1 and c_399 by a trapezoid rule in
+    80-bit arithmetic.
+    """
     coefficients = hermite_coefficients(lambda z: jnp.tanh(2 * z), 400)
     assert float(coefficients[1]) == pytest.approx(0.72947753148612016, abs=1e-15)
     assert float(coefficients[399]) == pytest.approx(-4.4414464938e-08, abs=1e-16)
 
 
 def test_fourth_moments():
-    """E phi^2 and E phi^4 of erf at four variances (trapezoid rule in 80-bit arithmetic); relu: E phi^4 = 3 q^2 / 2."""
+    """E phi^2 and E phi^4 of erf at four variances (trapezoid rule in 80-bit arithmetic); relu: E
+    phi^4 = 3 q^2 / 2.
+    """
     variance = jnp.array([0.5, 1.0, 2.0, 10.0])
     erf = activation("erf")
     second, fourth = erf.moment(2, variance), erf.moment(4, variance)
-    np.testing.assert_allclose(second, [1 / 3, 0.464559054398, 0.590334470602, 0.802746775978], rtol=0, atol=5.1e-13)
-    np.testing.assert_allclose(fourth, [0.2, 0.336636734847, 0.481760258722, 0.745389955990], rtol=0, atol=5.1e-13)
-    np.testing.assert_allclose(activation("relu").moment(4, variance), 1.5 * variance**2, rtol=1e-13)
+    np.testing.assert_allclose(
+        second, [1 / 3, 0.464559054398, 0.590334470602, 0.802746775978], rtol=0, atol=5.1e-13
+    )
+    np.testing.assert_allclose(
+        fourth, [0.2, 0.336636734847, 0.481760258722, 0.745389955990], rtol=0, atol=5.1e-13
+    )
+    np.testing.assert_allclose(
+        activation("relu").moment(4, variance), 1.5 * variance**2, rtol=1e-13
+    )

@@ -7,7 +7,19 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from orderparam.plotting import Freehand, Panel, curve, draw, horizontal, house_style, plot, save, slope, tex, vertical
+from orderparam.plotting import (
+    Freehand,
+    Panel,
+    curve,
+    draw,
+    horizontal,
+    house_style,
+    plot,
+    save,
+    slope,
+    tex,
+    vertical,
+)
 from orderparam.plotting.captions import filled
 from orderparam.plotting.layout import wrapped
 from orderparam.plotting.style import GREY
@@ -24,23 +36,39 @@ def _curve(kind, width, seeds=4, **changes):
     dims, coords = ("n_train", "layer"), {"n_train": N}
     if kind == "experiment":
         scatter = 1 + 0.01 * np.random.default_rng(width).normal(size=(4, seeds, 2))
-        error, dims, coords = error[:, None] * scatter, ("n_train", "seed", "layer"), coords | {"seed": np.arange(seeds)}
+        error, dims, coords = (
+            error[:, None] * scatter,
+            ("n_train", "seed", "layer"),
+            coords | {"seed": np.arange(seeds)},
+        )
     status = np.ones(error.shape[:-1], np.int8)
     label = {"theory": "theory", "experiment": "measured"}[kind]
     attrs = {"label": label, "kind": kind, "facets": {"width": width}, "baseline": False}
-    return xr.Dataset({"error": (dims, error), "status": (dims[:-1], status)}, coords, attrs | changes)
+    return xr.Dataset(
+        {"error": (dims, error), "status": (dims[:-1], status)}, coords, attrs | changes
+    )
 
 
 @pytest.fixture
 def comparison():
-    datasets = {f"{kind} {width}": _curve(kind, width) for width in (1, 2) for kind in ("theory", "experiment")}
-    yield SimpleNamespace(datasets=datasets, parameters={"dim": 3}, study=SimpleNamespace(title="Errors"))
+    datasets = {
+        f"{kind} {width}": _curve(kind, width)
+        for width in (1, 2)
+        for kind in ("theory", "experiment")
+    }
+    yield SimpleNamespace(
+        datasets=datasets, parameters={"dim": 3}, study=SimpleNamespace(title="Errors")
+    )
     plt.close("all")
 
 
 def _lines(axes, style=True):
     """The lines of theories, or the marks of measurements without the ends of their bars."""
-    seen = [line for line in axes.get_lines() if np.size(line.get_xdata()) > 2 and line.get_marker() not in ("_", "|")]
+    seen = [
+        line
+        for line in axes.get_lines()
+        if np.size(line.get_xdata()) > 2 and line.get_marker() not in ("_", "|")
+    ]
     return [line for line in seen if (line.get_linestyle() != "None") == style]
 
 
@@ -60,13 +88,20 @@ def test_one_colour_for_a_theory_and_its_measurement_in_all_panels(comparison):
         assert {line.get_color() for line in (*_lines(axes), *_lines(axes, False))} == {colour}
     np.testing.assert_allclose(_lines(second)[0].get_ydata(), 3 / N)
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["$N$ = 1", "$N$ = 2", "theory", "measured"]
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "$N$ = 1",
+        "$N$ = 2",
+        "theory",
+        "measured",
+    ]
 
 
 def test_a_dimension_may_be_told_apart_like_a_facet_and_counts_from_one(comparison):
     figure = draw(comparison, [Panel("n_train", "error", facet="width", by="layer")])
     first, _ = figure.axes
-    np.testing.assert_allclose([line.get_ydata()[0] for line in _lines(first)], np.array([1.0, 3.0]) / np.sqrt(10))
+    np.testing.assert_allclose(
+        [line.get_ydata()[0] for line in _lines(first)], np.array([1.0, 3.0]) / np.sqrt(10)
+    )
     assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == ["$l$ = 1", "$l$ = 2"]
     assert first.get_title() == "$N$ = 1"
 
@@ -75,7 +110,11 @@ def test_without_by_labels_have_colours_and_measurements_the_colour_of_text(comp
     with house_style():
         figure = draw(comparison, [Panel("n_train", "error", where={"width": 1, "layer": 0})])
     (axes,) = figure.axes
-    assert _lines(axes, False)[0].get_color() == plt.rcParamsDefault["text.color"] != _lines(axes)[0].get_color()
+    assert (
+        _lines(axes, False)[0].get_color()
+        == plt.rcParamsDefault["text.color"]
+        != _lines(axes)[0].get_color()
+    )
 
 
 def test_a_curve_without_the_facet_is_drawn_everywhere_and_a_baseline_is_grey(comparison):
@@ -92,10 +131,18 @@ def test_what_did_not_converge_is_left_out_of_a_line_and_of_a_mean_and_drawn_ope
     comparison.datasets["experiment 1"]["status"][2, 0] = 2
     figure = draw(comparison, [Panel("n_train", "error", where={"width": 1, "layer": 0})])
     (axes,) = figure.axes
-    np.testing.assert_array_equal(np.isnan(_lines(axes)[0].get_ydata()), [False, True, False, False])
+    np.testing.assert_array_equal(
+        np.isnan(_lines(axes)[0].get_ydata()), [False, True, False, False]
+    )
     (open_marks,) = [line for line in axes.get_lines() if line.get_color() == GREY]
-    error = measured["error"].sel(layer=0) if "layer" in measured.coords else measured["error"].isel(layer=0)
-    np.testing.assert_allclose(open_marks.get_ydata(), [np.nan, np.nan, error.isel(n_train=2, seed=0), np.nan])
+    error = (
+        measured["error"].sel(layer=0)
+        if "layer" in measured.coords
+        else measured["error"].isel(layer=0)
+    )
+    np.testing.assert_allclose(
+        open_marks.get_ydata(), [np.nan, np.nan, error.isel(n_train=2, seed=0), np.nan]
+    )
     means = _lines(axes, False)[0].get_ydata()
     np.testing.assert_allclose(means[2], error.isel(n_train=2)[1:].mean())
     assert "not converged" in [text.get_text() for text in figure.legends[0].get_texts()]
@@ -104,31 +151,47 @@ def test_what_did_not_converge_is_left_out_of_a_line_and_of_a_mean_and_drawn_ope
 @pytest.mark.parametrize("jump", ["phase", lambda data: data["phase"] > 0])
 def test_a_line_is_interrupted_at_a_jump(comparison, jump):
     comparison.datasets["theory 1"]["phase"] = ("n_train", [0, 0, 1, 1])
-    figure = draw(comparison, [Panel("n_train", "error", where={"kind": "theory", "width": 1, "layer": 0}, jump=jump)])
-    np.testing.assert_array_equal(np.isnan(_lines(figure.axes[0])[0].get_ydata()), [False, False, True, False, False])
+    figure = draw(
+        comparison,
+        [Panel("n_train", "error", where={"kind": "theory", "width": 1, "layer": 0}, jump=jump)],
+    )
+    np.testing.assert_array_equal(
+        np.isnan(_lines(figure.axes[0])[0].get_ydata()), [False, False, True, False, False]
+    )
 
 
 def test_a_point_alone_between_two_jumps_is_marked(comparison):
     comparison.datasets["theory 1"]["phase"] = ("n_train", [0, 0, 1, 2])
-    figure = draw(comparison, [Panel("n_train", "error", where={"kind": "theory", "width": 1, "layer": 0}, jump="phase")])
+    figure = draw(
+        comparison,
+        [Panel("n_train", "error", where={"kind": "theory", "width": 1, "layer": 0}, jump="phase")],
+    )
     (marks,) = [line for line in figure.axes[0].get_lines() if line.get_marker() == "."]
     assert np.isfinite(marks.get_ydata()).sum() == 2
 
 
 def test_a_ratio_is_taken_to_the_curve_of_the_same_facets(comparison):
-    figure = draw(comparison, [Panel("n_train", "error", by="width", where={"layer": 1}, ratio_to="theory")])
+    figure = draw(
+        comparison, [Panel("n_train", "error", by="width", where={"layer": 1}, ratio_to="theory")]
+    )
     (axes,) = figure.axes
     assert not _lines(axes)
     for marks in _lines(axes, False):
         np.testing.assert_allclose(marks.get_ydata(), 1.0, atol=0.05)
     with pytest.raises(ValueError, match="'nothing'"):
-        draw(comparison, [Panel("n_train", "error", by="width", where={"layer": 1}, ratio_to="nothing")])
+        draw(
+            comparison,
+            [Panel("n_train", "error", by="width", where={"layer": 1}, ratio_to="nothing")],
+        )
 
 
 def test_facets_in_a_row_share_the_y_axis_unless_told_otherwise(comparison):
     limits = []
     for share in (True, False):
-        figure = draw(comparison, [Panel("n_train", "error", facet="width", where={"layer": 0}, share_y=share)])
+        figure = draw(
+            comparison,
+            [Panel("n_train", "error", facet="width", where={"layer": 0}, share_y=share)],
+        )
         limits.append([axes.get_ylim() for axes in figure.axes])
         assert [axes.get_ylabel() == "" for axes in figure.axes] == [False, True]
     assert limits[0][0] == limits[0][1]
@@ -145,14 +208,19 @@ def test_a_room_with_another_convention_says_it_on_its_axes(comparison):
 
 def test_axes_may_be_functions_of_the_data(comparison):
     scaled = ("$n/d$", lambda data: data["n_train"] / 5)
-    figure = draw(comparison, [Panel(scaled, ("twice", lambda data: 2 * data["error"]), by="width", where={"layer": 0})])
+    figure = draw(
+        comparison,
+        [Panel(scaled, ("twice", lambda data: 2 * data["error"]), by="width", where={"layer": 0})],
+    )
     (axes,) = figure.axes
     np.testing.assert_allclose(_lines(axes)[1].get_xydata(), np.column_stack([N / 5, 2 / N]))
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("$n/d$", "twice")
 
 
 def test_measured_power_laws_are_fitted_beside_their_theory(comparison):
-    figure = draw(comparison, [Panel("n_train", "error", by="width", where={"layer": 0}, log="xy", fit="n")])
+    figure = draw(
+        comparison, [Panel("n_train", "error", by="width", where={"layer": 0}, log="xy", fit="n")]
+    )
     texts = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert [text.partition("[")[2] for text in texts] == ["-0.50]", "-1.00]"]
     assert [float(text[4:9]) for text in texts] == pytest.approx([-0.5, -1.0], abs=0.02)
@@ -161,8 +229,13 @@ def test_measured_power_laws_are_fitted_beside_their_theory(comparison):
 def test_guides_lie_where_they_are_said_to_lie(comparison):
     lines = [horizontal(lambda width: 0.1 * width), vertical(30.0, "here")]
     guides = [*lines, slope(-1.0, through=(20.0, 1.0)), curve(lambda x: 1 / x)]
-    figure = draw(comparison, [Panel("n_train", "error", facet="width", where={"layer": 0}, log="xy", reference=guides)])
-    level, place, law, known = [line for line in figure.axes[1].get_lines() if line.get_color() == GREY]
+    figure = draw(
+        comparison,
+        [Panel("n_train", "error", facet="width", where={"layer": 0}, log="xy", reference=guides)],
+    )
+    level, place, law, known = [
+        line for line in figure.axes[1].get_lines() if line.get_color() == GREY
+    ]
     assert level.get_ydata()[0] == pytest.approx(0.2)
     assert place.get_xdata()[0] == 30.0
     np.testing.assert_allclose(law.get_ydata(), 20.0 / law.get_xdata())
@@ -170,8 +243,15 @@ def test_guides_lie_where_they_are_said_to_lie(comparison):
 
 
 def test_what_is_drawn_by_hand_stands_among_the_panels_and_enters_the_legend(comparison):
-    drawn = Freehand(lambda axes, finished: axes.plot([0, finished.parameters["dim"]], [0, 1], label="by hand"), "free")
-    figure = draw(comparison, [drawn, Panel("n_train", "error", by="width", where={"layer": 0})], caption="$d$ = {dim}.")
+    drawn = Freehand(
+        lambda axes, finished: axes.plot([0, finished.parameters["dim"]], [0, 1], label="by hand"),
+        "free",
+    )
+    figure = draw(
+        comparison,
+        [drawn, Panel("n_train", "error", by="width", where={"layer": 0})],
+        caption="$d$ = {dim}.",
+    )
     assert figure.axes[0].get_title() == "free"
     assert [text.get_text() for text in figure.legends[0].get_texts()][-1] == "by hand"
     assert figure.texts[0].get_text() == "Errors"
@@ -184,9 +264,18 @@ def test_what_is_drawn_by_hand_stands_among_the_panels_and_enters_the_legend(com
     [
         (Panel("n_train", "error"), "along layer is neither x nor by nor in where"),
         (Panel("n_train", "loss", where={"layer": 0}), "no curve of this study has 'loss'"),
-        (Panel("n_train", "error", where={"depth": 1}), "no curve has a facet or dimension 'depth'"),
-        (Panel("n_train", "error", facet="depth", where={"layer": 0}), "no curve has a facet or dimension 'depth'"),
-        (Panel("depth", "error", where={"layer": 0}), "neither a dimension nor an observable 'depth'"),
+        (
+            Panel("n_train", "error", where={"depth": 1}),
+            "no curve has a facet or dimension 'depth'",
+        ),
+        (
+            Panel("n_train", "error", facet="depth", where={"layer": 0}),
+            "no curve has a facet or dimension 'depth'",
+        ),
+        (
+            Panel("depth", "error", where={"layer": 0}),
+            "neither a dimension nor an observable 'depth'",
+        ),
     ],
 )
 def test_names_that_no_curve_has_are_refused(comparison, panel, message):
@@ -195,7 +284,9 @@ def test_names_that_no_curve_has_are_refused(comparison, panel, message):
 
 
 def test_plot_takes_sweeps_as_they_are(comparison):
-    theory, runs = (comparison.datasets[f"{kind} 1"].isel(layer=0) for kind in ("theory", "experiment"))
+    theory, runs = (
+        comparison.datasets[f"{kind} 1"].isel(layer=0) for kind in ("theory", "experiment")
+    )
     axes = plot(theory.drop_attrs(), runs.drop_attrs(), y="error")
     assert len(_lines(axes)) == len(_lines(axes, False)) == 1
     with pytest.raises(ValueError, match="it has: error, status"):
@@ -209,7 +300,10 @@ def test_a_saved_figure_is_there_twice_and_dark_ones_are_dark(comparison, tmp_pa
         figure = draw(comparison, [Panel("n_train", "error", by="width", where={"layer": 0})])
     assert max(figure.get_facecolor()[:3]) < 0.2
     assert figure.axes[0].xaxis.label.get_color() == "0.9"
-    assert sorted(path.name for path in save(figure, tmp_path / "figure")) == ["figure.pdf", "figure.png"]
+    assert sorted(path.name for path in save(figure, tmp_path / "figure")) == [
+        "figure.pdf",
+        "figure.png",
+    ]
 
 
 def test_numbers_and_names_as_people_read_them():
@@ -272,6 +366,10 @@ def test_ticks_of_logarithmic_axes_are_numbers_that_find_room(limits):
     axes.set(xscale="log", xlim=limits)
     readable_ticks(axes)
     figure.canvas.draw()
-    shown = [text.get_text() for at, text in zip(axes.get_xticks(), axes.get_xticklabels()) if limits[0] <= at <= limits[1]]
+    shown = [
+        text.get_text()
+        for at, text in zip(axes.get_xticks(), axes.get_xticklabels())
+        if limits[0] <= at <= limits[1]
+    ]
     assert 2 <= len([text for text in shown if text]) <= 9
     plt.close(figure)

@@ -1,4 +1,6 @@
-"""Posteriors of every prior against adaptive quadrature, where they sharpen, and what the averages must satisfy."""
+"""Posteriors of every prior against adaptive quadrature, where they sharpen, and what the averages
+must satisfy.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +9,14 @@ import pytest
 from scipy.stats import norm
 
 from orderparam.gaussian.tail import hazard, hazard_excess, log_cdf
-from orderparam.priors import GaussianPrior, MixturePrior, Rademacher, SamplePrior, SparsePrior, prior
+from orderparam.priors import (
+    GaussianPrior,
+    MixturePrior,
+    Rademacher,
+    SamplePrior,
+    SparsePrior,
+    prior,
+)
 
 PRIORS = {
     "gaussian": GaussianPrior(1.3),
@@ -26,7 +35,9 @@ def test_the_posterior_is_the_derivative_of_the_free_entropy(name, precision):
     def log_partition(b):
         return chosen.posterior(b, precision).log_partition
 
-    slope, bend = jax.jit(jax.vmap(lambda b: (jax.grad(log_partition)(b), jax.grad(jax.grad(log_partition))(b))))(b)
+    slope, bend = jax.jit(
+        jax.vmap(lambda b: (jax.grad(log_partition)(b), jax.grad(jax.grad(log_partition))(b)))
+    )(b)
     found = chosen.posterior(b, precision)
     np.testing.assert_allclose(found.mean, slope, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(found.variance, bend, rtol=1e-9, atol=1e-13)
@@ -35,16 +46,23 @@ def test_the_posterior_is_the_derivative_of_the_free_entropy(name, precision):
 @pytest.mark.parametrize("name", PRIORS)
 @pytest.mark.parametrize("precision", [1e-3, 0.7, 20.0])
 def test_averages_over_observations_agree_with_equal_steps(name, precision):
-    """Equal steps of the noise of every component: at moderate precision exact to rounding, and cut nowhere."""
+    """Equal steps of the noise of every component: at moderate precision exact to rounding, and cut
+    nowhere.
+    """
     chosen, root = PRIORS[name], np.sqrt(precision)
     shares, means, variances = (np.asarray(part) for part in chosen.components)
     z = np.linspace(-9, 9, 4001)
     weight = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * (z[1] - z[0])
     x = root * means[:, None] + np.sqrt(1 + precision * variances)[:, None] * z
     told = chosen.posterior(jnp.asarray(root * x), precision)
-    exact = [float(np.sum(shares[:, None] * weight * part)) for part in (told.mean**2, told.variance, told.log_partition)]
+    exact = [
+        float(np.sum(shares[:, None] * weight * part))
+        for part in (told.mean**2, told.variance, told.log_partition)
+    ]
     found = chosen.averages(precision)
-    np.testing.assert_allclose([found.overlap, found.error, found.free_entropy], exact, rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(
+        [found.overlap, found.error, found.free_entropy], exact, rtol=1e-11, atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("name", PRIORS)
@@ -62,7 +80,11 @@ def test_overlap_and_error_make_up_the_power_at_every_precision(name):
 def test_what_is_nearly_known_keeps_its_digits():
     found = Rademacher().posterior(jnp.asarray([30.0, -200.0]), 1.0)
     np.testing.assert_allclose(found.variance, 1 / np.cosh([30.0, 200.0]) ** 2, rtol=1e-12)
-    np.testing.assert_allclose(SamplePrior([-1.0, 1.0] * 4).averages(60.0).error, Rademacher().averages(60.0).error, rtol=1e-12)
+    np.testing.assert_allclose(
+        SamplePrior([-1.0, 1.0] * 4).averages(60.0).error,
+        Rademacher().averages(60.0).error,
+        rtol=1e-12,
+    )
     exact = SparsePrior(1.0, 2.0).averages(1e10)
     np.testing.assert_allclose(exact.error, 2 / (1 + 2e10), rtol=1e-12)
 
@@ -71,7 +93,9 @@ def test_tails_of_the_normal_distribution():
     u = np.asarray([-1e4, -100.0, -8.0, -6.0001, -5.9999, -1.0, 0.0, 3.0])
     exact = norm.logcdf(u)
     np.testing.assert_allclose(log_cdf(jnp.asarray(u)), exact, rtol=1e-13)
-    np.testing.assert_allclose(hazard(jnp.asarray(u))[2:], np.exp(norm.logpdf(u) - exact)[2:], rtol=1e-13)
+    np.testing.assert_allclose(
+        hazard(jnp.asarray(u))[2:], np.exp(norm.logpdf(u) - exact)[2:], rtol=1e-13
+    )
     far = 1e4  # Mills' ratio: 1/u - 1/u^3 + 3/u^5 - ...
     np.testing.assert_allclose(hazard_excess(jnp.asarray(-far)), 1 / far - 2 / far**3, rtol=1e-14)
 
@@ -81,7 +105,10 @@ def test_draws_have_the_moments_of_the_prior():
         drawn = np.asarray(chosen.draw(jax.random.key(0), (200_000,)))
         error = np.std(drawn) / np.sqrt(drawn.size)
         assert abs(drawn.mean() - chosen.mean) < 4.5 * error
-        assert abs(np.mean(drawn**2) - chosen.power) < 4.5 * np.std(drawn**2) / np.sqrt(drawn.size) + 1e-12
+        assert (
+            abs(np.mean(drawn**2) - chosen.power)
+            < 4.5 * np.std(drawn**2) / np.sqrt(drawn.size) + 1e-12
+        )
 
 
 def test_bad_priors_are_refused_by_name():

@@ -42,7 +42,9 @@ def test_curvature_of_a_network_over_a_pytree():
     flat, unravel = jax.flatten_util.ravel_pytree(position)
     hessian = jax.jit(jax.hessian(lambda v: -log_density(unravel(v))))(flat)
     exact = np.linalg.eigvalsh(hessian)[-1]
-    assert largest_curvature(log_density, position, jax.random.key(3)) == pytest.approx(exact, rel=1e-8)
+    assert largest_curvature(log_density, position, jax.random.key(3)) == pytest.approx(
+        exact, rel=1e-8
+    )
 
 
 def test_inflation_is_the_stationary_variance_of_the_langevin_recursion():
@@ -50,7 +52,9 @@ def test_inflation_is_the_stationary_variance_of_the_langevin_recursion():
     variance = 0.0
     for _ in range(200):
         variance = (1 - step_size * curvature) ** 2 * variance + 2 * step_size
-    assert variance_inflation(step_size, curvature) == pytest.approx(variance * curvature, rel=1e-12)
+    assert variance_inflation(step_size, curvature) == pytest.approx(
+        variance * curvature, rel=1e-12
+    )
     assert variance_inflation(0.5, 4.0) == np.inf
     assert variance_inflation(1.0, 4.0) == np.inf
     assert np.isnan(variance_inflation(0.5, np.nan))

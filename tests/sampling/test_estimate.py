@@ -1,4 +1,6 @@
-"""Averages along Markov chains: error bars, R-hat and effective sample size against processes where all are known."""
+"""Averages along Markov chains: error bars, R-hat and effective sample size against processes where
+all are known.
+"""
 
 import re
 
@@ -12,12 +14,16 @@ CHAINS, DRAWS, REPLICAS = 4, 1000, 64
 
 
 def autoregression(memory, seed):
-    """x_{t+1} = memory x_t + sqrt(1 - memory^2) xi, stationary with unit variance: (chain, draw, replica)."""
+    """x_{t+1} = memory x_t + sqrt(1 - memory^2) xi, stationary with unit variance: (chain, draw,
+    replica).
+    """
     rng = np.random.default_rng(seed)
     x = np.empty((CHAINS, DRAWS, REPLICAS))
     x[:, 0] = rng.standard_normal((CHAINS, REPLICAS))
     for t in range(1, DRAWS):
-        x[:, t] = memory * x[:, t - 1] + np.sqrt(1 - memory**2) * rng.standard_normal((CHAINS, REPLICAS))
+        x[:, t] = memory * x[:, t - 1] + np.sqrt(1 - memory**2) * rng.standard_normal(
+            (CHAINS, REPLICAS)
+        )
     return x
 
 
@@ -48,7 +54,8 @@ def test_effective_sample_size_of_an_autoregression(memory):
     exact = CHAINS * DRAWS * (1 - memory) / (1 + memory)
     assert np.mean(found.effective_samples) == pytest.approx(exact, rel=0.06)
     assert np.std(found.effective_samples) < 0.2 * exact
-    assert np.mean(found.reliable) > 0.95  # a limit on a fluctuating number: false alarms are rare, not impossible
+    # a limit on a fluctuating number: false alarms are rare, not impossible
+    assert np.mean(found.reliable) > 0.95
 
 
 @pytest.mark.parametrize("memory", [0.0, 0.9])
@@ -67,7 +74,9 @@ def test_r_hat_is_that_of_vehtari_et_al():
     x[:, :, 2] = np.round(x[:, :, 2])  # ties
     found = estimate(x)
     for replica in range(5):
-        assert found.r_hat[replica] == pytest.approx(rank_normalised_r_hat(x[:, :, replica]), rel=1e-10)
+        assert found.r_hat[replica] == pytest.approx(
+            rank_normalised_r_hat(x[:, :, replica]), rel=1e-10
+        )
 
 
 def test_chains_in_different_places_or_of_different_width_are_detected():

@@ -1,4 +1,6 @@
-"""Sampling against distributions whose moments are known, and against itself: seeds, restarts, separate modes."""
+"""Sampling against distributions whose moments are known, and against itself: seeds, restarts,
+separate modes.
+"""
 
 from functools import cache
 
@@ -69,7 +71,9 @@ def deviations(found, expected):
 @pytest.mark.parametrize("method", ["hmc", "mala", "nuts", "langevin"])
 def test_moments_of_a_gaussian(method):
     runs = gaussian_runs(method)
-    inflation = variance_inflation(LANGEVIN_STEP, CURVATURES) if method == "langevin" else np.ones(3)
+    inflation = (
+        variance_inflation(LANGEVIN_STEP, CURVATURES) if method == "langevin" else np.ones(3)
+    )
     z = np.concatenate(
         [
             deviations(runs.estimates["amplitude"], 0.0),
@@ -80,8 +84,11 @@ def test_moments_of_a_gaussian(method):
     assert np.max(np.abs(z)) < 4
     assert 0.4 < np.mean(z**2) < 1.9  # the error bars are neither too small nor too large
     np.testing.assert_allclose(runs.variance_inflation, np.max(inflation), rtol=1e-10)
-    # For a quadratic potential the virial is the mean over modes of curvature * amplitude^2: the mean inflation.
-    np.testing.assert_allclose(runs.virial, np.mean(runs.observables["equipartition"], axis=-1), rtol=1e-8)
+    # For a quadratic potential the virial is the mean over modes of curvature * amplitude^2: the
+    # mean inflation.
+    np.testing.assert_allclose(
+        runs.virial, np.mean(runs.observables["equipartition"], axis=-1), rtol=1e-8
+    )
 
 
 def test_the_bias_of_langevin_is_seen_mode_by_mode():
@@ -96,7 +103,8 @@ def test_the_bias_of_langevin_is_seen_mode_by_mode():
 @pytest.mark.parametrize(("method", "target"), [("hmc", 0.8), ("mala", 0.574)])
 def test_step_sizes_are_tuned_chain_by_chain(method, target):
     runs = gaussian_runs(method)
-    assert np.mean(runs.acceptance_rate) == pytest.approx(target, abs=0.08)  # 100 transitions measure it to about 0.05
+    # 100 transitions measure it to about 0.05
+    assert np.mean(runs.acceptance_rate) == pytest.approx(target, abs=0.08)
     assert len(np.unique(runs.step_size)) == runs.step_size.size
 
 
@@ -114,10 +122,15 @@ def test_observables_may_be_any_pytree_of_numbers():
     assert jnp.all(runs.mean["constant"] == 1)
     assert jnp.all(runs.standard_error["constant"] == 0)
     assert jnp.all(runs.effective_samples["constant"] == 0)
-    # An observable that has nothing to compare is no objection: the others and the log density decide, in each run.
-    deciding = [runs.estimates[name].reliable for name in ("amplitude", "equipartition", "positive")]
+    # An observable that has nothing to compare is no objection: the others and the log density
+    # decide, in each run.
+    deciding = [
+        runs.estimates[name].reliable for name in ("amplitude", "equipartition", "positive")
+    ]
     deciding.append(jax.vmap(estimate)(runs.log_density).reliable)
-    np.testing.assert_array_equal(runs.converged, [all(np.all(one[seed]) for one in deciding) for seed in range(SEEDS)])
+    np.testing.assert_array_equal(
+        runs.converged, [all(np.all(one[seed]) for one in deciding) for seed in range(SEEDS)]
+    )
     assert jnp.any(runs.converged)
     np.testing.assert_allclose(
         runs.observables["amplitude"][:, :, -1],
@@ -131,7 +144,9 @@ def test_effective_samples_of_langevin_are_those_of_its_exact_autocorrelation():
     memory = (1 - LANGEVIN_STEP * CURVATURES) ** 10  # per recorded draw
     exact = 4 * 500 * (1 - memory) / (1 + memory)
     # The last of the modes has no memory left; its estimate scatters the most.
-    np.testing.assert_allclose(np.mean(runs.effective_samples["amplitude"], axis=0), exact, rtol=0.08)
+    np.testing.assert_allclose(
+        np.mean(runs.effective_samples["amplitude"], axis=0), exact, rtol=0.08
+    )
 
 
 def two_wells(distance, u):
@@ -164,10 +179,14 @@ def test_two_initialisations_agree_when_the_barrier_is_low():
     distance = 1.5
     mixed = run_two_wells(distance, [-1.5, -1.5, 1.5, 1.5])
     assert mixed.converged
-    assert mixed.mean["position"] == pytest.approx(0, abs=4 * float(mixed.standard_error["position"]))
+    assert mixed.mean["position"] == pytest.approx(
+        0, abs=4 * float(mixed.standard_error["position"])
+    )
     further = estimate(jnp.stack([mixed.observables["position"] ** 2, mixed.virial], axis=-1))
     # The virial theorem, in a potential far from quadratic.
-    assert np.all(np.abs(further.mean - np.array([1 + distance**2, 1])) < 4 * further.standard_error)
+    assert np.all(
+        np.abs(further.mean - np.array([1 + distance**2, 1])) < 4 * further.standard_error
+    )
 
     lines = repr(mixed).splitlines()
     assert lines[0].startswith("4 chains x 1000 draws, hmc, acceptance 0.")
@@ -184,7 +203,8 @@ def test_a_run_goes_on_from_where_it_stopped():
     assert second.converged
 
 
-# A network with frozen random features: the posterior of its readout is a Gaussian process in closed form.
+# A network with frozen random features: the posterior of its readout is a Gaussian process in
+# closed form.
 TEMPERATURE = 0.05
 
 
@@ -200,7 +220,8 @@ def predictions(phi, mean, u):
 def test_posterior_of_a_linear_model_is_a_gaussian_process(scaled):
     rng = np.random.default_rng(3)
     train, test, hidden = (rng.standard_normal((size, 2)) for size in (8, 3, 20))
-    width = np.where(np.arange(20) < 10, 0.3, 1.5)  # prior standard deviations of two groups of readouts
+    # prior standard deviations of two groups of readouts
+    width = np.where(np.arange(20) < 10, 0.3, 1.5)
     phi, phi_test = (np.tanh(inputs @ hidden.T) * width for inputs in (train, test))
     labels = np.sin(train[:, 0])
 
@@ -239,20 +260,37 @@ def quartic(u):
 
 
 def test_langevin_chooses_a_step_from_the_curvature():
-    done = sample(quartic, jnp.full((2, 1), 3.0), jax.random.key(0), method="langevin", warmup=2000, samples=4)
-    # The start has curvature 12 * 9, far above equilibrium (<u^2> = 0.34): the frozen step is that of the end of warm-up.
+    done = sample(
+        quartic, jnp.full((2, 1), 3.0), jax.random.key(0), method="langevin", warmup=2000, samples=4
+    )
+    # The start has curvature 12 * 9, far above equilibrium (<u^2> = 0.34): the frozen step is that
+    # of the end of warm-up.
     assert np.all(done.step_size > 0.1 / 108)
     assert np.all(done.step_size <= 0.1)
-    np.testing.assert_allclose(done.variance_inflation, 1 / (1 - done.step_size * 12 * done.position[:, 0] ** 2 / 2), rtol=1e-10)
+    np.testing.assert_allclose(
+        done.variance_inflation,
+        1 / (1 - done.step_size * 12 * done.position[:, 0] ** 2 / 2),
+        rtol=1e-10,
+    )
 
 
 def test_an_unstable_langevin_step_is_refused_or_flagged():
     start = jnp.full((2, 1), 3.0)
-    with pytest.raises(ValueError, match=r"step_size = 0.019: must be < 2/\(largest curvature\) = 0.01852"):
+    with pytest.raises(
+        ValueError, match=r"step_size = 0.019: must be < 2/\(largest curvature\) = 0.01852"
+    ):
         sample(quartic, start, jax.random.key(0), method="langevin", step_size=0.019)
 
     def run(step_size):
-        return sample(quartic, start, jax.random.key(0), method="langevin", step_size=step_size, warmup=0, samples=4)
+        return sample(
+            quartic,
+            start,
+            jax.random.key(0),
+            method="langevin",
+            step_size=step_size,
+            warmup=0,
+            samples=4,
+        )
 
     runs = jax.vmap(run)(jnp.array([0.5]))  # traced: it cannot be refused
     assert not np.any(runs.converged)
@@ -268,7 +306,15 @@ def refused(message, *, log_density=gaussian, initial=None, **options):
 def test_length_of_a_trajectory_in_place_of_its_steps():
     def last(**options):
         start = jnp.ones((2, 3))
-        return sample(lambda u: -jnp.sum(u**4), start, jax.random.key(0), warmup=0, samples=4, step_size=0.3, **options).position
+        return sample(
+            lambda u: -jnp.sum(u**4),
+            start,
+            jax.random.key(0),
+            warmup=0,
+            samples=4,
+            step_size=0.3,
+            **options,
+        ).position
 
     np.testing.assert_allclose(last(trajectory=2.0), last(leapfrog_steps=7), rtol=1e-12)
 
@@ -286,20 +332,38 @@ def test_length_of_a_trajectory_in_place_of_its_steps():
         ({"trajectory": 0.0}, "trajectory = 0.0: must be > 0"),
         ({"chains": 3}, "chains = 3: must be left out"),
         ({"step_size": jnp.ones(3)}, r"step_size has shape \(3,\): .* 2 chains"),
-        ({"initial": {"weights": jnp.ones((3, 2)), "bias": jnp.ones(2)}}, "chain axes of sizes .* 2, .* 3"),
+        (
+            {"initial": {"weights": jnp.ones((3, 2)), "bias": jnp.ones(2)}},
+            "chain axes of sizes .* 2, .* 3",
+        ),
         ({"initial": {"weights": jnp.ones((0, 2)), "bias": jnp.ones(0)}}, "same positive size"),
-        ({"initial": {"weights": jnp.ones((2, 2)), "bias": jnp.ones(())}}, r"initial\['bias'\] .* leading chain axis"),
-        ({"initial": {"weights": jnp.ones((2, 2), int), "bias": jnp.ones(2)}}, "must be an array of real numbers"),
+        (
+            {"initial": {"weights": jnp.ones((2, 2)), "bias": jnp.ones(())}},
+            r"initial\['bias'\] .* leading chain axis",
+        ),
+        (
+            {"initial": {"weights": jnp.ones((2, 2), int), "bias": jnp.ones(2)}},
+            "must be an array of real numbers",
+        ),
         ({"initial": prior_draw}, "needs chains="),
         ({"initial": {}}, "must hold arrays"),
         ({"initial": prior_draw, "chains": 0}, "chains = 0"),
         ({"scale": 2.0}, "scale = 2.0: must be a pytree like one position"),
         ({"scale": {"weights": jnp.ones(3), "bias": 1.0}}, r"scale\['weights'\] has shape \(3,\)"),
         ({"scale": {"weights": 1.0, "bias": -1.0}}, r"scale\['bias'\] = -1.0: must be positive"),
-        ({"log_density": lambda u: u["weights"]}, "log_density returns .*: must be one real number"),
+        (
+            {"log_density": lambda u: u["weights"]},
+            "log_density returns .*: must be one real number",
+        ),
         ({"observe": lambda u: {"name": "text"}}, r"observe\(...\)\['name'\] = text"),
-        ({"observe": lambda u: u["bias"] + 1j}, "must be an array of real numbers, integers or booleans"),
-        ({"log_density": lambda u: jnp.log(u["bias"] - 2)}, r"in chains \[0, 1\]: it and its gradient must be finite"),
+        (
+            {"observe": lambda u: u["bias"] + 1j},
+            "must be an array of real numbers, integers or booleans",
+        ),
+        (
+            {"log_density": lambda u: jnp.log(u["bias"] - 2)},
+            r"in chains \[0, 1\]: it and its gradient must be finite",
+        ),
         ({"log_density": lambda u: -jnp.sqrt(u["bias"] - 1)}, "gradient must be finite"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Where flows come to rest, against solutions in closed form: slow directions, saddles, derivatives, failures."""
+"""Where flows come to rest, against solutions in closed form: slow directions, saddles,
+derivatives, failures.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -9,16 +11,26 @@ from orderparam.solve.relaxation import rest_point
 
 
 def valley(state, force):
-    """A fast direction that follows a slow one: dx/dt = force - x^3, dy/dt = x^2 - y, with rest at x = force^(1/3)."""
+    """A fast direction that follows a slow one: dx/dt = force - x^3, dy/dt = x^2 - y, with rest at
+    x = force^(1/3).
+    """
     return {"x": force - state["x"] ** 3, "y": state["x"] ** 2 - state["y"]}
 
 
 def test_relaxation_along_a_direction_with_next_to_no_slope():
-    """Next to its rest the slow direction relaxes in a time 1/(3 x^2), up to 3e5 here; with no force at all, algebraically."""
+    """Next to its rest the slow direction relaxes in a time 1/(3 x^2), up to 3e5 here; with no
+    force at all, algebraically.
+    """
     forces = jnp.asarray([1e-9, 1e-3, 1.0])
 
     def rest(force):
-        return rest_point(valley, {"x": jnp.asarray(0.5), "y": jnp.asarray(0.0)}, force, first_step=2.0, tolerance=1e-15)
+        return rest_point(
+            valley,
+            {"x": jnp.asarray(0.5), "y": jnp.asarray(0.0)},
+            force,
+            first_step=2.0,
+            tolerance=1e-15,
+        )
 
     found = jax.jit(jax.vmap(rest))(forces)
     assert bool(jnp.all(found.converged))

@@ -17,9 +17,12 @@ def power(u, args):
     ("function", "lower", "upper", "root"),
     [
         (lambda u, _: jnp.cos(u), 0.0, 3.0, np.pi / 2),
-        (lambda u, _: -jnp.tanh(1e3 * (u - 0.3)), -50.0, 700.0, 0.3),  # Newton overshoots from almost everywhere
-        (lambda u, _: 1e-200 * (5.0 - u), -1e3, 1e3, 5.0),  # no absolute size of the function matters
-        (lambda u, _: jnp.where(u < 1, 1.0, -1.0) * jnp.abs(u - 1) ** 0.25, -4.0, 9.0, 1.0),  # infinite slope at the root
+        # Newton overshoots from almost everywhere
+        (lambda u, _: -jnp.tanh(1e3 * (u - 0.3)), -50.0, 700.0, 0.3),
+        # no absolute size of the function matters
+        (lambda u, _: 1e-200 * (5.0 - u), -1e3, 1e3, 5.0),
+        # infinite slope at the root
+        (lambda u, _: jnp.where(u < 1, 1.0, -1.0) * jnp.abs(u - 1) ** 0.25, -4.0, 9.0, 1.0),
     ],
 )
 def test_roots_to_rounding(function, lower, upper, root):
@@ -54,7 +57,9 @@ def test_first_and_second_derivatives_are_those_of_the_root():
     base = 2.0
     assert float(jax.grad(root)(base)) == pytest.approx(base ** (-2 / 3) / 3, rel=1e-12)
     assert float(jax.jacfwd(root)(base)) == pytest.approx(base ** (-2 / 3) / 3, rel=1e-12)
-    assert float(jax.grad(jax.grad(root))(base)) == pytest.approx(-2 / 9 * base ** (-5 / 3), rel=1e-11)
+    assert float(jax.grad(jax.grad(root))(base)) == pytest.approx(
+        -2 / 9 * base ** (-5 / 3), rel=1e-11
+    )
 
 
 def test_a_batch_gives_the_same_as_one_by_one():

@@ -3,7 +3,14 @@
 import jax
 import numpy as np
 
-MOMENTS = ("energy", "heat_capacity", "absolute_magnetisation", "squared_magnetisation", "susceptibility", "binder")
+MOMENTS = (
+    "energy",
+    "heat_capacity",
+    "absolute_magnetisation",
+    "squared_magnetisation",
+    "susceptibility",
+    "binder",
+)
 SEEDS = range(4)
 
 
@@ -13,5 +20,7 @@ def deviations(run, exact, names):
     found = {}
     for name in names:
         error = np.sqrt(sum(float(getattr(r, f"{name}_error")) ** 2 for r in runs)) / len(runs)
-        found[name] = (np.mean([float(getattr(r, name)) for r in runs]) - float(getattr(exact, name))) / error
+        found[name] = (
+            np.mean([float(getattr(r, name)) for r in runs]) - float(getattr(exact, name))
+        ) / error
     return found

@@ -1,4 +1,6 @@
-"""Associative memory: limits, derivatives and branches of the theories, networks that recall, and refusals."""
+"""Associative memory: limits, derivatives and branches of the theories, networks that recall, and
+refusals.
+"""
 
 import jax
 import numpy as np
@@ -38,7 +40,7 @@ def deviation(values, expected):
     return (np.mean(values) - expected) / (np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
-# -- the Hopfield model --------------------------------------------------------------------------------------------------------
+# -- the Hopfield model --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("temperature", [1e-3, 0.2, 0.99, 1.01, 4.0])
@@ -49,9 +51,18 @@ def test_averages_over_the_field(temperature):
     weight, x = weight / weight.sum(), h / temperature
     tanh, log_cosh = np.tanh(x), np.logaddexp(x, -x)
     slope = 1 / np.cosh(np.clip(x, -300, 300)) ** 2
-    expected = [tanh, tanh**2, slope / temperature, slope**2 / temperature, temperature * log_cosh, log_cosh - x * tanh]
+    expected = [
+        tanh,
+        tanh**2,
+        slope / temperature,
+        slope**2 / temperature,
+        temperature * log_cosh,
+        log_cosh - x * tanh,
+    ]
     found = field_averages(*map(np.float64, (mean, deviation_, temperature)))
-    np.testing.assert_allclose(found, [np.sum(weight * values) for values in expected], rtol=2e-9, atol=1e-13)
+    np.testing.assert_allclose(
+        found, [np.sum(weight * values) for values in expected], rtol=2e-9, atol=1e-13
+    )
 
 
 def test_retrieval_states_satisfy_their_equations():
@@ -70,15 +81,22 @@ def test_retrieval_states_satisfy_their_equations():
 @pytest.mark.parametrize("temperature", [0.05, 0.4])
 def test_the_entropy_is_the_slope_of_the_free_energy(branch, temperature):
     system = Hopfield(0.05, temperature)
-    slope = jax.grad(lambda t: replica_symmetric(system.with_(temperature=t), branch=branch).free_energy)(temperature)
+    slope = jax.grad(
+        lambda t: replica_symmetric(system.with_(temperature=t), branch=branch).free_energy
+    )(temperature)
     found = replica_symmetric(system, branch=branch)
     np.testing.assert_allclose(-slope, found.entropy, rtol=1e-9)
-    np.testing.assert_allclose(found.energy, found.free_energy + temperature * found.entropy, rtol=1e-14)
+    np.testing.assert_allclose(
+        found.energy, found.free_energy + temperature * found.entropy, rtol=1e-14
+    )
 
 
 def test_few_patterns_are_a_magnet():
     for temperature in (0.3, 0.8):
-        found, magnet = replica_symmetric(Hopfield(1e-9, temperature)), mean_field(MeanFieldMagnet(temperature))
+        found, magnet = (
+            replica_symmetric(Hopfield(1e-9, temperature)),
+            mean_field(MeanFieldMagnet(temperature)),
+        )
         np.testing.assert_allclose(found.overlap, magnet.magnetisation, rtol=1e-6)
         np.testing.assert_allclose(found.free_energy, magnet.free_energy, rtol=1e-6)
 
@@ -87,7 +105,10 @@ def test_the_glass_melts_into_the_paramagnet():
     load = 0.2
     melting = float(phase_lines(Hopfield(load)).glass_temperature)
     below, above = (Hopfield(load, melting + step) for step in (-1e-4, 1e-4))
-    glass, gas = replica_symmetric(below, branch="spin glass"), replica_symmetric(below, branch="paramagnet")
+    glass, gas = (
+        replica_symmetric(below, branch="spin glass"),
+        replica_symmetric(below, branch="paramagnet"),
+    )
     assert 0 < glass.self_overlap < 1e-3
     np.testing.assert_allclose(glass.free_energy, gas.free_energy, atol=1e-9)
     assert gas.replicon > 1 > replica_symmetric(above, branch="paramagnet").replicon
@@ -97,17 +118,23 @@ def test_the_glass_melts_into_the_paramagnet():
 def test_retrieval_ends_at_its_line():
     for load in (0.03, 0.12):
         edge = float(phase_lines(Hopfield(load)).retrieval_temperature)
-        inside, outside = (replica_symmetric(Hopfield(load, edge * factor)) for factor in (1 - 1e-6, 1 + 1e-6))
+        inside, outside = (
+            replica_symmetric(Hopfield(load, edge * factor)) for factor in (1 - 1e-6, 1 + 1e-6)
+        )
         assert inside.valid
         assert not outside.valid
         assert np.isnan(outside.overlap)
-        np.testing.assert_allclose(critical_loads(Hopfield(0.1, edge)).retrieval_load, load, rtol=1e-10)
+        np.testing.assert_allclose(
+            critical_loads(Hopfield(0.1, edge)).retrieval_load, load, rtol=1e-10
+        )
 
 
 def test_states_are_equal_where_their_lines_cross():
     load = 0.03
     edge = float(phase_lines(Hopfield(load)).global_temperature)
-    retrieval, glass = (replica_symmetric(Hopfield(load, edge), branch=b) for b in ("retrieval", "spin glass"))
+    retrieval, glass = (
+        replica_symmetric(Hopfield(load, edge), branch=b) for b in ("retrieval", "spin glass")
+    )
     np.testing.assert_allclose(retrieval.free_energy, glass.free_energy, rtol=1e-12)
     np.testing.assert_allclose(critical_loads(Hopfield(0.1, edge)).global_load, load, rtol=1e-9)
 
@@ -118,12 +145,18 @@ def test_replicas_break_at_their_line_and_as_expected_at_small_loads():
         np.testing.assert_allclose(replica_symmetric(Hopfield(load, edge)).replicon, 1, rtol=1e-8)
     small = 0.005
     expected = np.sqrt(8 * small / (9 * np.pi)) * np.exp(-1 / (2 * small))
-    np.testing.assert_allclose(phase_lines(Hopfield(small)).replicon_temperature, expected, rtol=0.05)
+    np.testing.assert_allclose(
+        phase_lines(Hopfield(small)).replicon_temperature, expected, rtol=0.05
+    )
 
 
 def test_beyond_the_capacity_nothing_is_retrieved():
     lines = phase_lines(Hopfield(0.2))
-    assert (lines.retrieval_temperature, lines.global_temperature, lines.replicon_temperature) == (0, 0, 0)
+    assert (lines.retrieval_temperature, lines.global_temperature, lines.replicon_temperature) == (
+        0,
+        0,
+        0,
+    )
     assert not zero_temperature(Hopfield(0.2)).valid
     assert not replica_symmetric(Hopfield(0.2, 0.1)).valid
     assert critical_loads(Hopfield(0.1, 1.1)).retrieval_load == 0
@@ -140,7 +173,9 @@ def test_the_line_of_retrieval_bends_back():
 
 @pytest.mark.parametrize(("load", "temperature"), [(0.05, 0.4), (0.1, 0.2)])
 def test_warm_networks_recall_as_predicted(load, temperature):
-    """1500 spins lie above the limit by less than 1 %. (Next to T_M, 0.542 at a load of 0.05, some networks leave.)"""
+    """1500 spins lie above the limit by less than 1 %. (Next to T_M, 0.542 at a load of 0.05, some
+    networks leave.)
+    """
     system = Hopfield(load, temperature, spins=1500)
     runs = [recall(system, jax.random.key(seed), networks=4, sweeps=60) for seed in SEEDS]
     expected = replica_symmetric(system)
@@ -151,7 +186,8 @@ def test_warm_networks_recall_as_predicted(load, temperature):
 
 def test_cold_networks_recall_below_the_capacity_and_not_above():
     below, above = (
-        [recall(Hopfield(load, spins=1000), jax.random.key(seed), networks=4) for seed in SEEDS] for load in (0.1, 0.2)
+        [recall(Hopfield(load, spins=1000), jax.random.key(seed), networks=4) for seed in SEEDS]
+        for load in (0.1, 0.2)
     )
     assert all(r.success == 1 for r in below)
     assert np.mean([r.success for r in above]) < 0.2
@@ -162,7 +198,9 @@ def test_cold_networks_recall_below_the_capacity_and_not_above():
 
 def test_states_at_rest_are_local_minima_and_parallel_updates_keep_them():
     system = Hopfield(0.08, spins=400)
-    one, other = (recall(system, jax.random.key(3), update=update) for update in ("asynchronous", "parallel"))
+    one, other = (
+        recall(system, jax.random.key(3), update=update) for update in ("asynchronous", "parallel")
+    )
     assert one.converged
     assert one.success == other.success == 1
     np.testing.assert_allclose(one.overlap, other.overlap, atol=2e-3)
@@ -172,13 +210,18 @@ def test_the_first_parallel_step():
     """m' = erf(m/sqrt(2 alpha)): a start at random places has not met the couplings."""
     load, start = 0.3, 0.4
     found = [
-        recall(Hopfield(load, spins=2000, start=start), jax.random.key(seed), update="parallel", sweeps=1).overlap
+        recall(
+            Hopfield(load, spins=2000, start=start),
+            jax.random.key(seed),
+            update="parallel",
+            sweeps=1,
+        ).overlap
         for seed in range(6)
     ]
     assert abs(deviation(found, erf(start / np.sqrt(2 * load)))) < 4
 
 
-# -- networks of largest stability ---------------------------------------------------------------------------------------------
+# -- networks of largest stability ---------------------------------------------------------------
 
 
 def test_a_pattern_is_a_fixed_point_and_a_random_state_stays_random():
@@ -202,12 +245,14 @@ def test_the_first_step_of_a_full_network_follows_the_map():
 
 
 def test_a_network_keeps_its_patterns():
-    found = trained_network(OptimalStability(0.8, 1.0, inputs=59, neurons=60), jax.random.key(0), steps=3)
+    found = trained_network(
+        OptimalStability(0.8, 1.0, inputs=59, neurons=60), jax.random.key(0), steps=3
+    )
     assert found.converged
     assert np.all(found.overlap == 1)
 
 
-# -- dense memories ------------------------------------------------------------------------------------------------------------
+# -- dense memories ------------------------------------------------------------------------------
 
 
 def test_noise_of_finite_networks_is_counted_exactly():
@@ -226,7 +271,9 @@ def test_large_networks_have_the_noise_of_krotov_and_hopfield():
     load = 0.02
     for degree, double_factorial in ((3, 3), (4, 15), (5, 105)):
         found = signal_to_noise(DenseMemory(load, degree, 10**7)).flip_probability
-        np.testing.assert_allclose(found, (1 - erf(1 / np.sqrt(2 * double_factorial * load))) / 2, rtol=1e-4)
+        np.testing.assert_allclose(
+            found, (1 - erf(1 / np.sqrt(2 * double_factorial * load))) / 2, rtol=1e-4
+        )
 
 
 def test_the_load_of_a_cubic_memory():
@@ -239,20 +286,27 @@ def test_the_load_of_a_cubic_memory():
 
 def test_cubic_memories_turn_as_many_spins_as_predicted():
     system = DenseMemory(0.1, spins=60)
-    found = [dense_recall(system, jax.random.key(seed), trials=20).flip_probability for seed in range(6)]
+    found = [
+        dense_recall(system, jax.random.key(seed), trials=20).flip_probability for seed in range(6)
+    ]
     assert abs(deviation(found, float(signal_to_noise(system).flip_probability))) < 4
 
 
 def test_exponential_memories_hold_what_is_guaranteed_and_not_more_than_can_be():
-    guaranteed, beyond = (dense_recall(ExponentialMemory(load, 16), jax.random.key(0)).success for load in (0.2, 0.65))
+    guaranteed, beyond = (
+        dense_recall(ExponentialMemory(load, 16), jax.random.key(0)).success for load in (0.2, 0.65)
+    )
     assert guaranteed == 1
     assert beyond < 0.5
-    edges = [float(exponential_basin(ExponentialMemory(load)).basin_edge) for load in (1e-6, 0.2, 0.3278, 0.4, 0.6)]
+    edges = [
+        float(exponential_basin(ExponentialMemory(load)).basin_edge)
+        for load in (1e-6, 0.2, 0.3278, 0.4, 0.6)
+    ]
     assert np.all(np.diff(edges) > 0)
     assert edges[-1] == 1
 
 
-# -- pictures ------------------------------------------------------------------------------------------------------------------
+# -- pictures ------------------------------------------------------------------------------------
 
 
 def test_rules_on_random_pictures():
@@ -281,19 +335,26 @@ def test_pictures_of_any_size_come_back_exactly():
 
 def test_hebb_fails_on_pictures_that_are_alike():
     system = StoredImages.of("digits", 50, count=20, damage=0.1)
-    hebb, projection = (restored(system, jax.random.key(0), rule=rule).exact for rule in ("Hebb", "pseudo-inverse"))
+    hebb, projection = (
+        restored(system, jax.random.key(0), rule=rule).exact for rule in ("Hebb", "pseudo-inverse")
+    )
     assert hebb < 0.2 < 0.5 < projection
 
 
-# -- parallel dynamics ---------------------------------------------------------------------------------------------------------
+# -- parallel dynamics ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("load", "start"), [(0.08, 0.35), (0.12, 0.2), (0.12, 0.6)])
 def test_one_parallel_step_is_exact_for_many_spins(load, start):
     system = Hopfield(load, spins=4000, start=start)
-    runs = [float(parallel_steps(system, jax.random.key(seed), steps=1).overlap[1]) for seed in range(6)]
+    runs = [
+        float(parallel_steps(system, jax.random.key(seed), steps=1).overlap[1]) for seed in range(6)
+    ]
     error = np.std(runs, ddof=1) / np.sqrt(len(runs))
-    assert abs(np.mean(runs) - float(statistical_neurodynamics(system, steps=1).overlap[1])) < 4 * error + 1e-3
+    assert (
+        abs(np.mean(runs) - float(statistical_neurodynamics(system, steps=1).overlap[1]))
+        < 4 * error + 1e-3
+    )
 
 
 def test_parallel_steps_end_where_recall_does():
@@ -304,30 +365,56 @@ def test_parallel_steps_end_where_recall_does():
 
 def test_without_more_memory_than_a_step_the_capacity_is_too_large():
     """0.16 (Amari, Maginu 1988), where replicas say 0.138."""
-    kept, lost = (statistical_neurodynamics(Hopfield(load), steps=3000).overlap[-1] for load in (0.159, 0.161))
+    kept, lost = (
+        statistical_neurodynamics(Hopfield(load), steps=3000).overlap[-1] for load in (0.159, 0.161)
+    )
     assert kept > 0.9
     assert lost < 1e-6
 
 
-# -- refusals ------------------------------------------------------------------------------------------------------------------
+# -- refusals ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: statistical_neurodynamics(Hopfield(0.1, 0.2)), r"Hopfield.temperature = 0.2: must be 0 for dynamics"),
+        (
+            lambda: statistical_neurodynamics(Hopfield(0.1, 0.2)),
+            r"Hopfield.temperature = 0.2: must be 0 for dynamics",
+        ),
         (lambda: Hopfield(0.0), r"Hopfield.load = 0.0: must be > 0"),
         (lambda: Hopfield(0.1, -0.1), r"Hopfield.temperature = -0.1: must be >= 0"),
         (lambda: Hopfield(0.1, start=1.5), r"Hopfield.start = 1.5: must be >= -1 and <= 1"),
         (lambda: OptimalStability(2.0), r"OptimalStability.load = 2.0: must be > 0 and < 2"),
-        (lambda: OptimalStability(1.0, inputs=50, neurons=50), r"OptimalStability.inputs = 50: must be below"),
+        (
+            lambda: OptimalStability(1.0, inputs=50, neurons=50),
+            r"OptimalStability.inputs = 50: must be below",
+        ),
         (lambda: DenseMemory(0.1, degree=2), r"DenseMemory.degree = 2: must be an integer >= 3"),
-        (lambda: dense_recall(DenseMemory(1.0, 4, 1000), jax.random.key(0)), r"DenseMemory.load = 1: 1e\+09 patterns"),
-        (lambda: dense_recall(ExponentialMemory(0.9, 30), jax.random.key(0)), r"ExponentialMemory.load = 0.9"),
-        (lambda: StoredImages(np.array([[1.0, 0.5]])), r"StoredImages.patterns = 0.5: must be \+1 or -1"),
-        (lambda: StoredImages(np.ones((3, 4)), count=5), r"StoredImages.count = 5: there are 3 pictures"),
-        (lambda: one_picture(StoredImages(np.ones((3, 4)), count=3), jax.random.key(0), which=3), "must be from 0 to 2"),
-        (lambda: replica_symmetric(Hopfield(0.1), branch="glass"), "branch = 'glass': must be one of"),
+        (
+            lambda: dense_recall(DenseMemory(1.0, 4, 1000), jax.random.key(0)),
+            r"DenseMemory.load = 1: 1e\+09 patterns",
+        ),
+        (
+            lambda: dense_recall(ExponentialMemory(0.9, 30), jax.random.key(0)),
+            r"ExponentialMemory.load = 0.9",
+        ),
+        (
+            lambda: StoredImages(np.array([[1.0, 0.5]])),
+            r"StoredImages.patterns = 0.5: must be \+1 or -1",
+        ),
+        (
+            lambda: StoredImages(np.ones((3, 4)), count=5),
+            r"StoredImages.count = 5: there are 3 pictures",
+        ),
+        (
+            lambda: one_picture(StoredImages(np.ones((3, 4)), count=3), jax.random.key(0), which=3),
+            "must be from 0 to 2",
+        ),
+        (
+            lambda: replica_symmetric(Hopfield(0.1), branch="glass"),
+            "branch = 'glass': must be one of",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(call, message):

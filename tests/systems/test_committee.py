@@ -35,18 +35,29 @@ def test_the_normal_distribution_of_complex_numbers():
 def test_evidence_of_two_units_is_the_bivariate_normal_distribution(own, common, rule):
     fields = np.random.default_rng(1).standard_normal((5, 2))
     covariance = own * np.eye(2) - common
-    value, gradient = evidence(jnp.asarray(fields), jnp.asarray(own), jnp.asarray(common), label_counts(2, rule))
+    value, gradient = evidence(
+        jnp.asarray(fields), jnp.asarray(own), jnp.asarray(common), label_counts(2, rule)
+    )
     law = multivariate_normal(np.zeros(2), covariance)
     both, none = law.cdf(fields), law.cdf(-fields)
-    exact = np.stack([none, 1 - both - none, both] if rule == "majority" else [1 - both - none, both + none], axis=-1)
+    exact = np.stack(
+        [none, 1 - both - none, both] if rule == "majority" else [1 - both - none, both + none],
+        axis=-1,
+    )
     np.testing.assert_allclose(value, exact, atol=1e-9)
-    slope = jax.vmap(jax.jacfwd(lambda w: evidence(w, jnp.asarray(own), jnp.asarray(common), label_counts(2, rule))[0]))
+    slope = jax.vmap(
+        jax.jacfwd(
+            lambda w: evidence(w, jnp.asarray(own), jnp.asarray(common), label_counts(2, rule))[0]
+        )
+    )
     np.testing.assert_allclose(gradient, slope(jnp.asarray(fields)), atol=1e-12)
 
 
 @pytest.mark.parametrize("common", [0.2, 0.3, 0.33])
 def test_evidence_of_three_units_known_together(common):
-    """At equal fields P(m) sums to one, and P(all +) is the trivariate distribution, up to a nearly singular V."""
+    """At equal fields P(m) sums to one, and P(all +) is the trivariate distribution, up to a nearly
+    singular V.
+    """
     fields = np.array([[0.3] * 3, [-1.0] * 3])
     covariance = np.eye(3) - common
     value, _ = evidence(jnp.asarray(fields), jnp.asarray(1.0), jnp.asarray(common), np.eye(4))
@@ -61,16 +72,30 @@ def test_specialisation_is_where_equal_units_become_unstable():
     found = specialisation(system)
     same = 3 * float(found.overlap)
     small = 1e-6
-    slope = float(_labels(system, Modes(jnp.asarray(same), jnp.asarray(small)), field_rule(3)[0])[0].apart) / small
+    slope = (
+        float(
+            _labels(system, Modes(jnp.asarray(same), jnp.asarray(small)), field_rule(3)[0])[0].apart
+        )
+        / small
+    )
     np.testing.assert_allclose(float(found.sample_ratio) * slope, 1.0, rtol=3e-5)
 
 
 def test_five_units_say_how_accurate_they_are():
-    """Of equal units, which integrals over one field give to 1e-8, and of units apart, by the estimate of the rule itself."""
-    exact, found = state_evolution(Committee(3.0, 5), start="symmetric"), state_evolution(Committee(3.0, 5))
+    """Of equal units, which integrals over one field give to 1e-8, and of units apart, by the
+    estimate of the rule itself.
+    """
+    exact, found = (
+        state_evolution(Committee(3.0, 5), start="symmetric"),
+        state_evolution(Committee(3.0, 5)),
+    )
     assert found.converged
     assert float(exact.overlap_error) == 0
-    assert abs(float(found.overlap) - float(exact.overlap)) < float(found.overlap_error) < 1e-3 * float(found.overlap)
+    assert (
+        abs(float(found.overlap) - float(exact.overlap))
+        < float(found.overlap_error)
+        < 1e-3 * float(found.overlap)
+    )
     apart = state_evolution(Committee(30.0, 5), start="informed")
     assert apart.converged
     assert float(apart.overlap) > 0.9 > 0.01 > float(apart.cross_overlap)
@@ -82,7 +107,10 @@ def test_well_known_units_are_averaged_over_nodes_that_lie_close_where_their_sig
     """At q_d = 0.95, against the same rule with steps shorter by a third."""
     system, modes = Committee(1.0, hidden), Modes(jnp.asarray(0.99), jnp.asarray(0.95))
     spacing, tolerance = _SPACING[hidden], {2: 1e-8, 3: 3e-5, 5: 3e-3}[hidden]
-    rules = field_rule(hidden)[0], _products(hidden, spacing.scale, spacing.steps[0] / 1.5, spacing.least[0])
+    rules = (
+        field_rule(hidden)[0],
+        _products(hidden, spacing.scale, spacing.steps[0] / 1.5, spacing.least[0]),
+    )
     found, finer = (_labels(system, modes, rule)[0] for rule in rules)
     np.testing.assert_allclose(found, finer, rtol=tolerance)
 
@@ -92,13 +120,18 @@ def test_evidence_of_five_units_agrees_with_drawn_fields():
     fields = np.array([0.5, -0.2, 0.1, 0.9, -0.6])
     root = np.linalg.cholesky(own * np.eye(hidden) - common)
     z = fields + np.random.default_rng(2).standard_normal((400_000, hidden)) @ root.T
-    value, _ = evidence(jnp.asarray(fields), jnp.asarray(own), jnp.asarray(common), label_counts(hidden, "majority"))
+    value, _ = evidence(
+        jnp.asarray(fields), jnp.asarray(own), jnp.asarray(common), label_counts(hidden, "majority")
+    )
     drawn = np.mean(np.sign(z).sum(axis=1) > 0)
     np.testing.assert_allclose(jnp.sum(value), 1.0, rtol=1e-12)
     assert abs(float(value[1]) - drawn) < 4.5 * np.sqrt(drawn * (1 - drawn) / len(z))
 
 
-@pytest.mark.parametrize("system", [Committee(1.5, 2, "majority", "binary", 600), Committee(1.2, 3, "majority", "gaussian", 600)])
+@pytest.mark.parametrize(
+    "system",
+    [Committee(1.5, 2, "majority", "binary", 600), Committee(1.2, 3, "majority", "gaussian", 600)],
+)
 def test_message_passing_follows_state_evolution(system):
     theory = state_evolution(system)
     runs = [message_passing(system, jax.random.key(seed)) for seed in range(4)]
@@ -119,7 +152,9 @@ def test_units_come_apart_only_beyond_specialisation():
 
 
 def test_a_direction_of_a_parity_of_two_is_one_index():
-    """Given u = (z_1 + z_2)/sqrt(2) the label is + where |(z_1 - z_2)/sqrt(2)| < |u|: with probability 2 Phi(|u|) - 1."""
+    """Given u = (z_1 + z_2)/sqrt(2) the label is + where |(z_1 - z_2)/sqrt(2)| < |u|: with
+    probability 2 Phi(|u|) - 1.
+    """
 
     def law(label, u):
         inside = jnp.clip(jax.scipy.special.erf(jnp.abs(u) / np.sqrt(2)), 1e-300, 1 - 1e-16)
@@ -127,23 +162,35 @@ def test_a_direction_of_a_parity_of_two_is_one_index():
 
     one = generalised_linear.GeneralisedLinear(4.0, DensityLabels(law, [-1.0, 1.0]), "gaussian")
     found, known = spectral(Committee(4.0, 2, "parity")), generalised_linear.spectral(one)
-    np.testing.assert_allclose([found.overlap, found.eigenvalue], [known.cosine**2, known.eigenvalue], rtol=1e-6)
+    np.testing.assert_allclose(
+        [found.overlap, found.eigenvalue], [known.cosine**2, known.eigenvalue], rtol=1e-6
+    )
 
 
 def test_eigenvectors_of_a_parity_stand_out_from_pi_squared_over_four_on():
-    below, above = (float(spectral(Committee(ratio * np.pi**2 / 4, 2, "parity")).overlap) for ratio in (0.99, 1.01))
+    below, above = (
+        float(spectral(Committee(ratio * np.pi**2 / 4, 2, "parity")).overlap)
+        for ratio in (0.99, 1.01)
+    )
     assert below == 0 < above
     system = Committee(5.0, 2, "parity", "gaussian", 250)
-    theory, runs = spectral(system), [leading_eigenvectors(system, jax.random.key(seed)) for seed in range(64)]
+    theory, runs = (
+        spectral(system),
+        [leading_eigenvectors(system, jax.random.key(seed)) for seed in range(64)],
+    )
     assert all(run.converged for run in runs)
     for name in ("overlap", "eigenvalue"):
         values = [float(getattr(run, name)) for run in runs]
-        assert abs(np.mean(values) - float(getattr(theory, name))) < 4 * np.std(values, ddof=1) / 8, name
+        assert (
+            abs(np.mean(values) - float(getattr(theory, name))) < 4 * np.std(values, ddof=1) / 8
+        ), name
     assert float(theory.overlap) < float(state_evolution(system).overlap)
 
 
 def test_parities_of_three_and_more_show_nothing_of_equal_units():
-    assert all(np.isinf(specialisation(Committee(1.0, units, "parity")).sample_ratio) for units in (3, 4))
+    assert all(
+        np.isinf(specialisation(Committee(1.0, units, "parity")).sample_ratio) for units in (3, 4)
+    )
 
 
 def test_four_binary_units_specialise():

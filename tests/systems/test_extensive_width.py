@@ -1,4 +1,6 @@
-"""Extensive-width teachers: limits and identities of the theory, the experiments against it, and refusals."""
+"""Extensive-width teachers: limits and identities of the theory, the experiments against it, and
+refusals.
+"""
 
 from functools import reduce
 
@@ -41,10 +43,14 @@ def test_no_data_no_feature():
 
 
 def test_many_data_count_parameters():
-    per_parameter = [bayes_optimal(CUBIC.with_(n_train=n)).error * n / (50 * 100 * 0.05) for n in (1e5, 1e6, 1e7, 1e12)]
+    per_parameter = [
+        bayes_optimal(CUBIC.with_(n_train=n)).error * n / (50 * 100 * 0.05)
+        for n in (1e5, 1e6, 1e7, 1e12)
+    ]
     np.testing.assert_allclose(per_parameter, [1.0526362, 1.0050252, 1.0005003, 1.0], atol=1e-7)
     sign = bayes_optimal(CUBIC.with_(n_train=1e9, activation=activation("sign")))
-    np.testing.assert_allclose(sign.error * 1e9 / (50 * 100 * 0.05), 2.0, rtol=1e-3)  # a jump counts each parameter twice
+    # a jump counts each parameter twice
+    np.testing.assert_allclose(sign.error * 1e9 / (50 * 100 * 0.05), 2.0, rtol=1e-3)
 
 
 NUMBERS = ("noise", "n_train", "decay", "input_dim")
@@ -109,10 +115,14 @@ def test_many_features_in_blocks_agree_with_one_by_one():
 
 
 def test_the_first_of_many_features_is_not_overlooked():
-    """Beside the transition, where free entropies with and without it are equal: between two levels of the scan."""
+    """Beside the transition, where free entropies with and without it are equal: between two levels
+    of the scan.
+    """
     v = np.arange(1.0, 4097.0) ** -0.45
     teacher = WeightedTeacher(8000, v / np.linalg.norm(v), 0.01, 233633.0709)
-    none, one = (bayes_optimal(teacher.with_(n_train=teacher.n_train * (1 + side))) for side in (-1e-6, 1e-6))
+    none, one = (
+        bayes_optimal(teacher.with_(n_train=teacher.n_train * (1 + side))) for side in (-1e-6, 1e-6)
+    )
     assert (float(none.effective_width), float(one.effective_width)) == (0, 1)
     np.testing.assert_allclose(none.free_entropy, one.free_entropy, rtol=1e-5)
 
@@ -124,21 +134,31 @@ def test_effective_width_grows_and_levels_rise_with_the_data():
     assert np.all(np.diff(found["overlap"], axis=1) <= 1e-12)
     steps = staircase(CUBIC)
     expected = np.searchsorted(steps.n_train, found["n_train"])
-    np.testing.assert_array_equal(found["effective_width"], np.concatenate([[0.0], steps.width_after])[expected])
+    np.testing.assert_array_equal(
+        found["effective_width"], np.concatenate([[0.0], steps.width_after])[expected]
+    )
 
 
 def test_equal_readouts_are_learned_all_at_once():
-    """Features are learned where the two solutions of the homogeneous theory have the same free entropy, and none before."""
+    """Features are learned where the two solutions of the homogeneous theory have the same free
+    entropy, and none before.
+    """
     equal = CUBIC.with_(decay=0.0, noise=0.04)
     transition = 0.580812106 * 100**2
-    for n, width in ((0.5 * transition, 0), ((1 - 1e-7) * transition, 0), ((1 + 1e-7) * transition, 50)):
+    for n, width in (
+        (0.5 * transition, 0),
+        ((1 - 1e-7) * transition, 0),
+        ((1 + 1e-7) * transition, 50),
+    ):
         found = bayes_optimal(equal.with_(n_train=n))
         assert float(found.effective_width) == width
         assert found.converged
 
 
 def test_an_activation_with_two_wells():
-    """h_3 with a little of h_25: first the cubic, then the sharper component is told, each by a jump."""
+    """h_3 with a little of h_25: first the cubic, then the sharper component is told, each by a
+    jump.
+    """
 
     def mixed(z):
         return hermite(3, z) + hermite(25, z)
@@ -147,7 +167,9 @@ def test_an_activation_with_two_wells():
     q = -np.expm1(-np.linspace(0, 20, 400_001))
     for s in (0.3, 0.45, 0.6, 0.75, 1.1):
         free_energy = np.exp(s) * (q**3 + q**25) + np.log1p(-q) + q
-        np.testing.assert_allclose(tables.overlap(jnp.asarray(s), tables.bayes), q[np.argmax(free_energy)], atol=2e-5)
+        np.testing.assert_allclose(
+            tables.overlap(jnp.asarray(s), tables.bayes), q[np.argmax(free_energy)], atol=2e-5
+        )
     assert len(tables.bayes.start) == 2
 
 
@@ -169,7 +191,9 @@ MIXED = Polynomial((-(0.5**0.5), -0.5, 0.5**0.5, 1 / 6))  # He_2 / sqrt(2) + He_
 
 
 def brute_force_matrix_overlap(gamma, values, signal):
-    """m_S from the roots of the polynomial equation for the Stieltjes transform, on a fine grid of the spectrum."""
+    """m_S from the roots of the polynomial equation for the Stieltjes transform, on a fine grid of
+    the spectrum.
+    """
     c = np.sqrt(gamma * signal)
     grid = np.linspace(-12, 12, 12001)
     factors = [np.array([-c * v, gamma]) for v in values]
@@ -197,11 +221,15 @@ def test_matrix_channel_of_any_readouts_against_polynomial_roots(values):
     values = tuple(np.array(values) / np.sqrt(np.mean(np.square(values))))
     for signal in (0.7, 5.0):
         expected = brute_force_matrix_overlap(0.5, values, signal)
-        np.testing.assert_allclose(matrix_channel(0.5, values).overlap(jnp.asarray(signal)), expected, atol=3e-9)
+        np.testing.assert_allclose(
+            matrix_channel(0.5, values).overlap(jnp.asarray(signal)), expected, atol=3e-9
+        )
 
 
 def test_tables_of_the_matrix_channel_where_gaps_of_its_spectrum_open():
-    """Between the nodes of the table, against quadrature; one gap opens at each of these read-out values."""
+    """Between the nodes of the table, against quadrature; one gap opens at each of these read-out
+    values.
+    """
     signals = np.geomspace(0.02, 300.0, 40) * np.pi / 3
     for gamma, values in ((0.5, gaussian_readouts(6)), (0.1, (5.0, 1.0, 0.1)), (0.05, (1.0,))):
         values = np.array(values) / np.sqrt(np.mean(np.square(values)))
@@ -211,24 +239,40 @@ def test_tables_of_the_matrix_channel_where_gaps_of_its_spectrum_open():
 
 def test_quadratic_component_universal_and_specialised():
     relu = QuadraticTeacher(200, 100, 0.1)
-    found = op.sweep(quadratic_bayes_optimal, relu, {"n_train": [4e4 * a for a in (0.96, 1.96, 3.96, 5.0, 8.0)]})
-    np.testing.assert_allclose(found["universal_quadratic_overlap"][:3], [0.621609, 0.784154, 0.883123], atol=2e-6)
-    np.testing.assert_allclose(found["universal_error"][:3], [0.0413790, 0.0284440, 0.0205684], atol=2e-7)
+    found = op.sweep(
+        quadratic_bayes_optimal, relu, {"n_train": [4e4 * a for a in (0.96, 1.96, 3.96, 5.0, 8.0)]}
+    )
+    np.testing.assert_allclose(
+        found["universal_quadratic_overlap"][:3], [0.621609, 0.784154, 0.883123], atol=2e-6
+    )
+    np.testing.assert_allclose(
+        found["universal_error"][:3], [0.0413790, 0.0284440, 0.0205684], atol=2e-7
+    )
     np.testing.assert_allclose(found["overlap"][3:, 0], [0.813052, 0.926807], atol=3e-4)
     np.testing.assert_allclose(found["error"][3:], [0.0137802, 0.00754474], rtol=6e-4)
     assert np.all(found["converged"])
 
     pure = QuadraticTeacher(200, 100, 1.25, 4e4 * 4, MIXED)
     state = quadratic_bayes_optimal(pure)
-    np.testing.assert_allclose([state.overlap[0], state.quadratic_overlap, state.error], [0.795684, 0.905907, 0.1768], rtol=2e-4)
+    np.testing.assert_allclose(
+        [state.overlap[0], state.quadratic_overlap, state.error],
+        [0.795684, 0.905907, 0.1768],
+        rtol=2e-4,
+    )
     assert float(state.free_entropy) > float(state.universal_free_entropy)
 
 
 def test_free_entropy_of_every_branch_is_the_integral_of_what_a_new_label_tells():
-    """d(alpha f)/d(alpha) = -(1/2) ln(2 pi e (Delta + error)), for Gaussian read-outs, in every branch."""
+    """d(alpha f)/d(alpha) = -(1/2) ln(2 pi e (Delta + error)), for Gaussian read-outs, in every
+    branch.
+    """
     teacher = QuadraticTeacher(200, 100, 1.25, 4e4, MIXED, gaussian_readouts(10))
     alpha, step = 3.0, 1e-3
-    found = op.sweep(quadratic_bayes_optimal, teacher, {"n_train": [4e4 * a for a in (alpha - step, alpha, alpha + step)]})
+    found = op.sweep(
+        quadratic_bayes_optimal,
+        teacher,
+        {"n_train": [4e4 * a for a in (alpha - step, alpha, alpha + step)]},
+    )
     assert np.all(found["converged"])
     for branch in ("", "universal_", "specialised_"):
         whole = found[f"{branch}free_entropy"].values * [alpha - step, alpha, alpha + step]
@@ -243,14 +287,20 @@ def test_free_entropy_of_every_branch_is_the_integral_of_what_a_new_label_tells(
 
 @pytest.mark.filterwarnings("ignore")
 def test_sampled_posterior_with_a_quadratic_component_specialises():
-    """At a size where the theory is off by some ten per cent: between the specialised error and the universal one."""
+    """At a size where the theory is off by some ten per cent: between the specialised error and the
+    universal one.
+    """
     teacher = QuadraticTeacher(16, 6, 1.25, 1500.0, MIXED, (1.0, -1.0))
     theory = quadratic_bayes_optimal(teacher)
-    found = quadratic_posterior_hmc(teacher, jax.random.key(0), chains=2, warmup=60, draws=60, leapfrog_steps=15)
+    found = quadratic_posterior_hmc(
+        teacher, jax.random.key(0), chains=2, warmup=60, draws=60, leapfrog_steps=15
+    )
     assert float(found.error) == pytest.approx(float(theory.error), rel=0.35)
     assert float(found.error) < 0.7 * float(theory.universal_error)
     assert float(found.overlap.mean()) == pytest.approx(float(theory.overlap.mean()), abs=0.12)
-    assert float(found.quadratic_overlap) == pytest.approx(float(theory.quadratic_overlap), abs=0.06)
+    assert float(found.quadratic_overlap) == pytest.approx(
+        float(theory.quadratic_overlap), abs=0.06
+    )
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -258,14 +308,22 @@ def test_sampled_posterior_at_the_predicted_error_and_overlaps():
     """Two data sets at a size where the theory is known to be off by a few per cent."""
     system = HierarchicalTeacher(input_dim=24, width=8, decay=0.3, noise=0.04, n_train=1500)
     theory = bayes_optimal(system)
-    runs = [posterior_hmc(system, jax.random.key(seed), warmup=60, draws=80, leapfrog_steps=15) for seed in (0, 1)]
-    assert np.mean([float(run.error) for run in runs]) == pytest.approx(float(theory.error), rel=0.2)
-    assert np.mean([run.overlap for run in runs]) == pytest.approx(float(theory.overlap.mean()), abs=0.05)
+    runs = [
+        posterior_hmc(system, jax.random.key(seed), warmup=60, draws=80, leapfrog_steps=15)
+        for seed in (0, 1)
+    ]
+    assert np.mean([float(run.error) for run in runs]) == pytest.approx(
+        float(theory.error), rel=0.2
+    )
+    assert np.mean([run.overlap for run in runs]) == pytest.approx(
+        float(theory.overlap.mean()), abs=0.05
+    )
     for run in runs:
         assert float(run.r_hat) < 1.1
         assert not run.coexisting
         np.testing.assert_allclose(run.chain_error.mean(), run.error, rtol=1e-12)
-        assert float(run.posterior_mean_error) == pytest.approx(float(run.error), rel=0.2)  # Nishimori
+        # Nishimori
+        assert float(run.posterior_mean_error) == pytest.approx(float(run.error), rel=0.2)
         assert 0.6 < float(run.acceptance_rate) < 0.97
 
 

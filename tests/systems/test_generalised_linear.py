@@ -1,4 +1,6 @@
-"""Generalised linear models: state evolution against limits, message passing against state evolution, refusals."""
+"""Generalised linear models: state evolution against limits, message passing against state
+evolution, refusals.
+"""
 
 from dataclasses import replace
 
@@ -34,14 +36,21 @@ SEEDS = range(4)
 
 
 def measured(system, name, **options):
-    values = [float(getattr(message_passing(system, jax.random.key(seed), **options), name)) for seed in SEEDS]
+    values = [
+        float(getattr(message_passing(system, jax.random.key(seed), **options), name))
+        for seed in SEEDS
+    ]
     return np.mean(values), np.std(values, ddof=1) / np.sqrt(len(values))
 
 
 @pytest.mark.parametrize("design", ["dense", "sparse"])
 @pytest.mark.parametrize(
     ("labels", "prior"),
-    [(SignLabels(), Rademacher()), (LogisticLabels(3.0), SparsePrior(0.3, 3.0)), (RealLabels("relu", 0.1), "gaussian")],
+    [
+        (SignLabels(), Rademacher()),
+        (LogisticLabels(3.0), SparsePrior(0.3, 3.0)),
+        (RealLabels("relu", 0.1), "gaussian"),
+    ],
 )
 def test_message_passing_follows_state_evolution(labels, prior, design):
     system = GeneralisedLinear(1.0, labels, prior, 1000)
@@ -49,7 +58,9 @@ def test_message_passing_follows_state_evolution(labels, prior, design):
     for name in ("overlap", "error"):
         mean, error = measured(system, name, design=design)
         assert abs(mean - float(getattr(theory, name))) < 4 * error + 0.01
-    assert all(message_passing(system, jax.random.key(seed), design=design).converged for seed in SEEDS)
+    assert all(
+        message_passing(system, jax.random.key(seed), design=design).converged for seed in SEEDS
+    )
 
 
 def test_weights_are_recovered_where_theory_says_so():
@@ -67,18 +78,25 @@ def test_an_even_law_hides_the_sign():
     system = GeneralisedLinear(1.35, RealLabels("abs"), GaussianPrior(), 1000)
     found = message_passing(system, jax.random.key(2), damping=0.1, max_steps=1000)
     assert float(found.cosine) > 0.999
-    below = message_passing(system.with_(sample_ratio=0.3), jax.random.key(2), damping=0.1, max_steps=200)
+    below = message_passing(
+        system.with_(sample_ratio=0.3), jax.random.key(2), damping=0.1, max_steps=200
+    )
     assert float(below.cosine) < 0.2
     assert not below.converged or float(below.overlap) < 0.05
 
 
 def test_magnitudes_are_at_rest_from_a_spectral_start_and_hard_to_find():
-    """Between n/d = 1 and 1.128 weights are determined: message passing stays next to them, and does not come from elsewhere."""
+    """Between n/d = 1 and 1.128 weights are determined: message passing stays next to them, and
+    does not come from elsewhere.
+    """
     system = GeneralisedLinear(1.05, RealLabels("abs"), GaussianPrior(), 1000)
     options = {"damping": 0.3, "max_steps": 800}
     for seed in range(3):
         key = jax.random.key(seed)
-        found, known = (message_passing(system, key, start=start, **options) for start in ("spectral", "informed"))
+        found, known = (
+            message_passing(system, key, start=start, **options)
+            for start in ("spectral", "informed")
+        )
         assert float(found.residual) < 1e-4
         assert known.converged
         assert float(known.error) < 1e-9
@@ -89,7 +107,10 @@ def test_magnitudes_are_at_rest_from_a_spectral_start_and_hard_to_find():
 
 def test_single_precision_finds_the_same():
     system = GeneralisedLinear(1.2, SignLabels(), GaussianPrior(), 600)
-    single, double = (message_passing(system, jax.random.key(3), precision=p).overlap for p in ("single", "double"))
+    single, double = (
+        message_passing(system, jax.random.key(3), precision=p).overlap
+        for p in ("single", "double")
+    )
     theory = float(state_evolution(system).overlap)
     assert abs(float(single) - theory) < 0.06
     assert abs(float(double) - theory) < 0.06
@@ -119,8 +140,14 @@ def test_the_curve_of_solutions_holds_the_fixed_points():
 
 def test_free_entropy_has_the_slope_of_its_labels():
     """d(free entropy)/d alpha = E ln Z at the solution: nothing else depends on alpha there."""
-    step, system = 1e-5, GeneralisedLinear(0.9, SignLabels(0.02), MixturePrior([0.5, 0.5], [-1.0, 0.5], [0.1, 0.2]))
-    free = [float(state_evolution(system.with_(sample_ratio=0.9 + s)).free_entropy) for s in (-step, step)]
+    step, system = (
+        1e-5,
+        GeneralisedLinear(0.9, SignLabels(0.02), MixturePrior([0.5, 0.5], [-1.0, 0.5], [0.1, 0.2])),
+    )
+    free = [
+        float(state_evolution(system.with_(sample_ratio=0.9 + s)).free_entropy)
+        for s in (-step, step)
+    ]
     point = state_evolution(system)
     labels = system.labels.averages(point.overlap, point.error)
     np.testing.assert_allclose((free[1] - free[0]) / (2 * step), labels.free_entropy, rtol=1e-7)
@@ -141,7 +168,9 @@ def test_thresholds_of_sparse_weights_are_ordered():
         assert needed == sorted(needed)
         assert needed[0] == density
     full = GeneralisedLinear(1.0, RealLabels("linear"), SparsePrior(1.0))
-    np.testing.assert_allclose(sparse_thresholds(full, way="l1 norm").sample_ratio_needed, 1.0, rtol=1e-8)
+    np.testing.assert_allclose(
+        sparse_thresholds(full, way="l1 norm").sample_ratio_needed, 1.0, rtol=1e-8
+    )
 
 
 def test_what_cannot_be_done_is_refused_by_name():
@@ -158,7 +187,10 @@ def test_what_cannot_be_done_is_refused_by_name():
 @pytest.mark.parametrize(("l1", "ridge"), [(0.2, 0.0), (0.1, 0.2), (0.0, 0.3)])
 def test_estimators_of_scikit_learn_follow_state_evolution(l1, ridge):
     system = ElasticNet(0.8, l1, ridge, 0.05, SparsePrior(0.2), 400)
-    theory, runs = elastic_net(system), [fitted_elastic_net(system, jax.random.key(seed)) for seed in range(8)]
+    theory, runs = (
+        elastic_net(system),
+        [fitted_elastic_net(system, jax.random.key(seed)) for seed in range(8)],
+    )
     assert all(run.converged for run in runs)
     for name in ("error", "overlap", "support", "train_error"):
         values = [float(getattr(run, name)) for run in runs]
@@ -168,13 +200,18 @@ def test_estimators_of_scikit_learn_follow_state_evolution(l1, ridge):
 
 def test_ridge_of_gaussian_weights_is_optimal_at_the_noise_and_nowhere_else():
     best = state_evolution(GeneralisedLinear(1.5, RealLabels("linear", 0.5)))
-    found = [float(elastic_net(ElasticNet(1.5, 0.0, ridge, 0.5, GaussianPrior())).error) for ridge in (0.3, 0.5, 0.8)]
+    found = [
+        float(elastic_net(ElasticNet(1.5, 0.0, ridge, 0.5, GaussianPrior())).error)
+        for ridge in (0.3, 0.5, 0.8)
+    ]
     np.testing.assert_allclose(found[1], best.error, rtol=1e-9)
     assert min(found[0], found[2]) > found[1]
 
 
 def test_no_penalised_fit_beats_the_optimal_estimator():
-    best = float(state_evolution(GeneralisedLinear(0.8, RealLabels("linear", 0.05), SparsePrior(0.2))).error)
+    best = float(
+        state_evolution(GeneralisedLinear(0.8, RealLabels("linear", 0.05), SparsePrior(0.2))).error
+    )
     for l1, ridge in ((0.1, 0.0), (0.2, 0.05), (0.0, 0.1)):
         assert float(elastic_net(ElasticNet(0.8, l1, ridge, 0.05, SparsePrior(0.2))).error) > best
     nothing = elastic_net(ElasticNet(0.8, 50.0, 0.0, 0.05, SparsePrior(0.2)))
@@ -190,7 +227,10 @@ def test_a_fit_without_penalties_is_refused():
 @pytest.mark.parametrize("labels", ["relu", "abs"])
 def test_the_leading_eigenvector_is_where_theory_puts_it(labels):
     system = GeneralisedLinear(2.0, labels, GaussianPrior(), 1000)
-    theory, runs = spectral(system), [leading_eigenvector(system, jax.random.key(seed)) for seed in range(6)]
+    theory, runs = (
+        spectral(system),
+        [leading_eigenvector(system, jax.random.key(seed)) for seed in range(6)],
+    )
     for name in ("cosine", "eigenvalue"):
         values = [float(getattr(run, name)) for run in runs]
         error = np.std(values, ddof=1) / np.sqrt(len(values))
@@ -212,14 +252,27 @@ def test_the_eigenvector_stands_out_from_weak_recovery_on():
         PenalisedFit(3.0, "hinge", "sign", 0.0, 0.1, "gaussian", 300),
         PenalisedFit(2.0, "logistic", "logistic", 0.3, 0.1, SparsePrior(0.3, 9.0), 300),
         PenalisedFit(2.0, Huber(0.5), RealLabels("linear", 0.3), 0.0, 0.2, "gaussian", 300),
-        PenalisedFit(2.0, Quantile(0.5), RealLabels("linear", 0.3), 0.1, 0.0, SparsePrior(0.3), 300),
+        PenalisedFit(
+            2.0, Quantile(0.5), RealLabels("linear", 0.3), 0.1, 0.0, SparsePrior(0.3), 300
+        ),
     ],
 )
 def test_estimators_follow_the_theory_of_their_loss(system):
-    theory, runs = penalised_fit(system), [fitted_estimator(system, jax.random.key(seed)) for seed in range(8)]
+    theory, runs = (
+        penalised_fit(system),
+        [fitted_estimator(system, jax.random.key(seed)) for seed in range(8)],
+    )
     assert theory.converged
     assert all(run.converged for run in runs)
-    for name in ("teacher_overlap", "self_overlap", "support", "test_error", "train_error", "test_loss", "train_loss"):
+    for name in (
+        "teacher_overlap",
+        "self_overlap",
+        "support",
+        "test_error",
+        "train_error",
+        "test_loss",
+        "train_loss",
+    ):
         values, expected = [float(getattr(run, name)) for run in runs], float(getattr(theory, name))
         error = np.std(values, ddof=1) / np.sqrt(len(values))
         assert abs(np.mean(values) - expected) < 4.5 * error + 0.01 * max(1, abs(expected)), name
@@ -227,7 +280,9 @@ def test_estimators_follow_the_theory_of_their_loss(system):
 
 def test_a_huber_loss_without_limit_is_the_square_loss():
     labels = RealLabels("linear", 0.3)
-    square, huber = (penalised_fit(PenalisedFit(2.0, loss, labels, 0.1, 0.2)) for loss in ("square", Huber(1e3)))
+    square, huber = (
+        penalised_fit(PenalisedFit(2.0, loss, labels, 0.1, 0.2)) for loss in ("square", Huber(1e3))
+    )
     np.testing.assert_allclose(huber.test_error, square.test_error, rtol=1e-8)
 
 
@@ -247,7 +302,10 @@ def test_fits_that_do_not_fit_are_refused_by_name():
 @pytest.mark.parametrize("condition", [1.0, 10.0])
 def test_vamp_follows_its_state_evolution_where_gamp_diverges(condition):
     system = InvariantDesign(1.5, condition, 0.05, SparsePrior(0.2), 800)
-    theory, runs = vector_state_evolution(system), [vector_message_passing(system, jax.random.key(seed)) for seed in range(6)]
+    theory, runs = (
+        vector_state_evolution(system),
+        [vector_message_passing(system, jax.random.key(seed)) for seed in range(6)],
+    )
     assert theory.converged
     assert all(run.converged for run in runs)
     for name in ("error", "overlap"):
@@ -278,21 +336,34 @@ def test_gaussian_weights_make_vamp_ridge_regression():
 def test_the_first_root_is_where_the_iteration_ends(system):
     found, iterated = amp_fixed_point(system), state_evolution(system, max_steps=20_000)
     assert found.converged
-    np.testing.assert_allclose([found.overlap, found.error], [iterated.overlap, iterated.error], rtol=1e-8, atol=2e-8)
+    np.testing.assert_allclose(
+        [found.overlap, found.error], [iterated.overlap, iterated.error], rtol=1e-8, atol=2e-8
+    )
 
 
 @pytest.mark.parametrize("sample_ratio", [0.6, 1.02])
 def test_the_last_root_is_where_the_informed_iteration_ends(sample_ratio):
     system = GeneralisedLinear(sample_ratio, RealLabels("linear", 1e-3), SparsePrior(0.2))
-    found, iterated = amp_fixed_point(system, start="informed"), state_evolution(system, start="informed")
+    found, iterated = (
+        amp_fixed_point(system, start="informed"),
+        state_evolution(system, start="informed"),
+    )
     assert found.converged
-    np.testing.assert_allclose([found.overlap, found.error], [iterated.overlap, iterated.error], rtol=1e-8)
+    np.testing.assert_allclose(
+        [found.overlap, found.error], [iterated.overlap, iterated.error], rtol=1e-8
+    )
 
 
 def test_informed_magnitudes_are_known_from_one_sample_per_weight_on():
-    """Between 1 and 1.128 from an informed start only; below 1 both starts end at the same solution."""
-    below, above = (GeneralisedLinear(ratio, RealLabels("abs"), "gaussian") for ratio in (0.98, 1.02))
-    np.testing.assert_allclose(amp_fixed_point(below, start="informed").error, amp_fixed_point(below).error, rtol=1e-8)
+    """Between 1 and 1.128 from an informed start only; below 1 both starts end at the same
+    solution.
+    """
+    below, above = (
+        GeneralisedLinear(ratio, RealLabels("abs"), "gaussian") for ratio in (0.98, 1.02)
+    )
+    np.testing.assert_allclose(
+        amp_fixed_point(below, start="informed").error, amp_fixed_point(below).error, rtol=1e-8
+    )
     assert amp_fixed_point(above).error > 0.3
     assert amp_fixed_point(above, start="informed").error == 0
 
@@ -300,7 +371,10 @@ def test_informed_magnitudes_are_known_from_one_sample_per_weight_on():
 def test_the_first_root_ends_at_the_algorithmic_threshold():
     system = GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(0.2))
     threshold = float(thresholds(system).algorithmic)
-    below, above = (amp_fixed_point(replace(system, sample_ratio=threshold * (1 + step))) for step in (-1e-9, 1e-9))
+    below, above = (
+        amp_fixed_point(replace(system, sample_ratio=threshold * (1 + step)))
+        for step in (-1e-9, 1e-9)
+    )
     assert below.error > 0.02
     assert above.error == 0
 
@@ -312,4 +386,6 @@ def test_slope_of_the_first_root():
         return amp_fixed_point(replace(system, sample_ratio=alpha)).overlap
 
     step = 1e-4
-    np.testing.assert_allclose(jax.grad(overlap)(0.3), (overlap(0.3 + step) - overlap(0.3 - step)) / (2 * step), rtol=1e-6)
+    np.testing.assert_allclose(
+        jax.grad(overlap)(0.3), (overlap(0.3 + step) - overlap(0.3 - step)) / (2 * step), rtol=1e-6
+    )

@@ -1,4 +1,6 @@
-"""Deep networks: the stationarity of every layer, the infinitely wide limit, and the density that is sampled."""
+"""Deep networks: the stationarity of every layer, the infinitely wide limit, and the density that
+is sampled.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -21,8 +23,17 @@ def network(**changes) -> DeepNetworkOnData:
     random = np.random.default_rng(1)
     x = random.standard_normal((45, 12))
     y = x[:, 0] - 0.1 * (x[:, 0] ** 3 - 3 * x[:, 0])
-    given = {"width": 40, "temperature": 0.02, "readout_variance": 0.2, "weight_variance": 0.7, "hidden_variance": 2.0, **changes}
-    return DeepNetworkOnData(jnp.asarray(x[:40]), jnp.asarray(y[:40]), jnp.asarray(x[40:]), jnp.asarray(y[40:]), **given)
+    given = {
+        "width": 40,
+        "temperature": 0.02,
+        "readout_variance": 0.2,
+        "weight_variance": 0.7,
+        "hidden_variance": 2.0,
+        **changes,
+    }
+    return DeepNetworkOnData(
+        jnp.asarray(x[:40]), jnp.asarray(y[:40]), jnp.asarray(x[40:]), jnp.asarray(y[40:]), **given
+    )
 
 
 def erf_kernel(c):
@@ -31,8 +42,9 @@ def erf_kernel(c):
 
 
 def test_every_layer_feels_the_next_one():
-    """H^{-1} = Q^{-1} + (1/N) sum A dK/dH, A = (K+T)^{-1} - t t^T, and the trace of the same equation for the input weights:
-    N (tr d Sigma/v - d) = -sum A' tr(Sigma dQ/dSigma), A' = N (Q^{-1} - Q^{-1} H Q^{-1})."""
+    """H^{-1} = Q^{-1} + (1/N) sum A dK/dH, A = (K+T)^{-1} - t t^T, and the trace of the same
+    equation for the input weights: N (tr d Sigma/v - d) = -sum A' tr(Sigma dQ/dSigma), A' = N
+    (Q^{-1} - Q^{-1} H Q^{-1})."""
     system = network()
     found = deep_gaussian_layers(system)
     assert bool(found.converged)
@@ -55,8 +67,8 @@ def test_infinitely_wide():
 
 
 def test_minimised_theories_have_derivatives():
-    """Of the action with respect to the temperature: at a minimum it is the explicit one, (tr A^-1 - |A^-1 y|^2)/(2N); of what is
-    learned: against differences."""
+    """Of the action with respect to the temperature: at a minimum it is the explicit one, (tr A^-1
+    - |A^-1 y|^2)/(2N); of what is learned: against differences."""
     system = network(relative_widths=(1.0,), activation="linear")
 
     def learned(temperature):
@@ -69,9 +81,13 @@ def test_minimised_theories_have_derivatives():
     difference = (learned(0.02 + step) - learned(0.02 - step)) / (2 * step)
     assert float(jax.grad(learned)(0.02)) == pytest.approx(float(difference), rel=1e-5)
     covariance = 0.7 / 12 * gaussian_weights_on_data(system).covariance
-    inverse = jnp.linalg.inv(0.2 * system.inputs @ covariance @ system.inputs.T + 0.02 * jnp.eye(40))
+    inverse = jnp.linalg.inv(
+        0.2 * system.inputs @ covariance @ system.inputs.T + 0.02 * jnp.eye(40)
+    )
     dual = inverse @ system.targets
-    assert float(jax.grad(action)(0.02)) == pytest.approx(float(jnp.trace(inverse) - dual @ dual) / 80, rel=1e-6)
+    assert float(jax.grad(action)(0.02)) == pytest.approx(
+        float(jnp.trace(inverse) - dual @ dual) / 80, rel=1e-6
+    )
 
 
 @pytest.mark.slow
@@ -80,7 +96,9 @@ def test_one_hidden_layer_and_relu():
     found, known = deep_gaussian_layers(one), gaussian_weights_on_data(one)
     np.testing.assert_allclose(found.mean, known.mean, atol=1e-6)
     np.testing.assert_allclose(found.covariance, known.covariance, atol=1e-6)
-    assert bool(deep_gaussian_layers(network(activation="relu", relative_widths=(1.0, 2.0, 0.5))).converged)
+    assert bool(
+        deep_gaussian_layers(network(activation="relu", relative_widths=(1.0, 2.0, 0.5))).converged
+    )
 
 
 def test_the_sampled_density_is_that_of_the_network():
@@ -112,7 +130,10 @@ def test_sampled_layers_are_those_of_the_theory_and_not_of_the_prior():
         (lambda: network(relative_widths=(1.0, -1.0)), "relative_widths"),
         (lambda: network(hidden_variance=0.0), "hidden_variance"),
         (lambda: network().with_(targets=jnp.ones(3)), "DeepNetworkOnData.targets"),
-        (lambda: sampled_deep_network(network(relative_widths=(1.0,)), jax.random.key(0)), "relative_widths"),
+        (
+            lambda: sampled_deep_network(network(relative_widths=(1.0,)), jax.random.key(0)),
+            "relative_widths",
+        ),
     ],
 )
 def test_bad_input_is_refused(make, message):
@@ -121,15 +142,24 @@ def test_bad_input_is_refused(make, message):
 
 
 def test_theories_of_two_layers_refuse_deeper_networks():
-    with pytest.raises(ValueError, match=r"^DeepNetworkOnData\.relative_widths = \(1\.0, 2\.0\): must be \(1\.0,\)"):
+    with pytest.raises(
+        ValueError, match=r"^DeepNetworkOnData\.relative_widths = \(1\.0, 2\.0\): must be \(1\.0,\)"
+    ):
         gaussian_weights_on_data(network(relative_widths=(1.0, 2.0)))
 
 
 def small(activation: str) -> DeepNetworkOnData:
     random = np.random.default_rng(3)
     x = random.standard_normal((30, 3))
-    parts = (jnp.asarray(x[:10]), jnp.asarray(x[:10, 0]), jnp.asarray(x[10:]), jnp.asarray(x[10:, 0]))
-    return DeepNetworkOnData(*parts, width=8, temperature=0.05, readout_variance=0.1, activation=activation)
+    parts = (
+        jnp.asarray(x[:10]),
+        jnp.asarray(x[:10, 0]),
+        jnp.asarray(x[10:]),
+        jnp.asarray(x[10:, 0]),
+    )
+    return DeepNetworkOnData(
+        *parts, width=8, temperature=0.05, readout_variance=0.1, activation=activation
+    )
 
 
 def test_as_many_particles_as_units_are_the_network():
@@ -142,9 +172,14 @@ def test_as_many_particles_as_units_are_the_network():
 
 @pytest.mark.slow
 def test_particles_of_a_linear_network_have_gaussian_layers():
-    """Every unit feels a quadratic action if phi is linear: Gaussian layers are exact, and many particles reach them."""
+    """Every unit feels a quadratic action if phi is linear: Gaussian layers are exact, and many
+    particles reach them.
+    """
     system = small("linear")
-    exact, found = deep_gaussian_layers(system), deep_adapted_layers(system, particles=160, samples=200)
+    exact, found = (
+        deep_gaussian_layers(system),
+        deep_adapted_layers(system, particles=160, samples=200),
+    )
     process = deep_gaussian_process(system)
     for name in ("spread", "on_target", "total_learnability"):
         mean, expected = np.ravel(getattr(found, name)), np.ravel(getattr(exact, name))

@@ -1,4 +1,6 @@
-"""The Gaussianity test: right on independent and on correlated samples, and it finds what is not Gaussian."""
+"""The Gaussianity test: right on independent and on correlated samples, and it finds what is not
+Gaussian.
+"""
 
 import numpy as np
 import pytest
@@ -19,7 +21,9 @@ def correlated(memory: float, random: np.random.Generator) -> np.ndarray:
 def test_gaussian_samples_pass(variance):
     """p-values of independent samples are uniform; those of correlated ones are not too small."""
     random = np.random.default_rng(0)
-    uniform = [float(gaussianity(random.standard_normal((2, 30, 4)), variance).p_value) for _ in range(120)]
+    uniform = [
+        float(gaussianity(random.standard_normal((2, 30, 4)), variance).p_value) for _ in range(120)
+    ]
     assert stats.kstest(uniform, "uniform").pvalue > 1e-3
     found = [gaussianity(correlated(0.8, random), variance) for _ in range(60)]
     assert np.mean([float(one.p_value) < 0.1 for one in found]) < 0.25
@@ -39,7 +43,8 @@ def test_specialised_neurons_and_wrong_variances_are_found():
 
 
 @pytest.mark.parametrize(
-    ("values", "variance", "message"), [(np.ones((4, 5)), None, "shape"), (np.ones((1, 5, 2)), -1.0, "variance")]
+    ("values", "variance", "message"),
+    [(np.ones((4, 5)), None, "shape"), (np.ones((1, 5, 2)), -1.0, "variance")],
 )
 def test_bad_input_is_refused(values, variance, message):
     with pytest.raises(ValueError, match=message):

@@ -26,21 +26,42 @@ from orderparam.systems.kernel_adaptation.patches.experiment import PatchPosteri
 def test_the_density_on_patches_has_one_readout_for_each():
     system = PatchNetwork(3, 2, 4, 6, 0.1, hermite_target({1: 1.0}), 0.3)
     random = np.random.default_rng(0)
-    x, y, u = random.standard_normal((6, 2, 3)), random.standard_normal(6), random.standard_normal((4, 3))
-    kernel = sum(0.3 / 8 * (f := special.erf(x[:, i] @ u.T / np.sqrt(3))) @ f.T for i in range(2)) + 0.1 * np.eye(6)
-    exact = -(y @ np.linalg.solve(kernel, y) + np.linalg.slogdet(2 * np.pi * kernel)[1] + np.sum(u**2)) / 2
-    assert float(PatchPosterior(system.hidden, jnp.asarray(x), jnp.asarray(y))(jnp.asarray(u))) == pytest.approx(exact, rel=1e-10)
+    x, y, u = (
+        random.standard_normal((6, 2, 3)),
+        random.standard_normal(6),
+        random.standard_normal((4, 3)),
+    )
+    kernel = sum(
+        0.3 / 8 * (f := special.erf(x[:, i] @ u.T / np.sqrt(3))) @ f.T for i in range(2)
+    ) + 0.1 * np.eye(6)
+    exact = (
+        -(y @ np.linalg.solve(kernel, y) + np.linalg.slogdet(2 * np.pi * kernel)[1] + np.sum(u**2))
+        / 2
+    )
+    assert float(
+        PatchPosterior(system.hidden, jnp.asarray(x), jnp.asarray(y))(jnp.asarray(u))
+    ) == pytest.approx(exact, rel=1e-10)
 
 
 def test_self_consistent_ridge_of_erf_units():
-    """Infinitely wide: against Gaussian-process regression on drawn data, 0.843(4) over 80 draws, where T/n gives 0.90."""
+    """Infinitely wide: against Gaussian-process regression on drawn data, 0.843(4) over 80 draws,
+    where T/n gives 0.90.
+    """
     d, n, temperature = 20, 60, 0.1
     system = TwoLayerNetwork(d, 1e12, n, temperature, hermite_target({1: 1.0}), weight_variance=0.5)
     random, learned = np.random.default_rng(0), []
 
     def kernel(a, b):
-        c, own, other = a @ b.T / (2 * d), np.sum(a**2, axis=1) / (2 * d), np.sum(b**2, axis=1) / (2 * d)
-        return 2 / np.pi * np.arcsin(2 * c / np.sqrt((1 + 2 * own)[:, None] * (1 + 2 * other)[None, :]))
+        c, own, other = (
+            a @ b.T / (2 * d),
+            np.sum(a**2, axis=1) / (2 * d),
+            np.sum(b**2, axis=1) / (2 * d),
+        )
+        return (
+            2
+            / np.pi
+            * np.arcsin(2 * c / np.sqrt((1 + 2 * own)[:, None] * (1 + 2 * other)[None, :]))
+        )
 
     for _ in range(40):
         x, test = random.standard_normal((n, d)), random.standard_normal((1000, d))
@@ -48,7 +69,9 @@ def test_self_consistent_ridge_of_erf_units():
         learned.append(mean @ test[:, 0] / (test[:, 0] @ test[:, 0]))
     found = adapted_weights(system, ridge_kind="self-consistent")
     assert bool(found.converged)
-    np.testing.assert_allclose(gaussian_process(system, ridge_kind="effective").output, found.output, atol=1e-8)
+    np.testing.assert_allclose(
+        gaussian_process(system, ridge_kind="effective").output, found.output, atol=1e-8
+    )
     assert abs(float(found.total_learnability) - np.mean(learned)) < 0.02
     eigenvalue = 4 / np.pi * 0.5 / d / 2
     assert eigenvalue / (eigenvalue + temperature / n) - np.mean(learned) > 0.04
@@ -56,32 +79,47 @@ def test_self_consistent_ridge_of_erf_units():
 
 @pytest.mark.parametrize("copies", [1, 3])
 def test_effective_ridge_of_an_infinitely_wide_linear_network(copies):
-    """All d N modes count, that of the target too: n = T/kappa + d N L, L = (s v/(N d))/(s v/(N d) + kappa), a quadratic
-    equation. Ridge regression on drawn data learns that much."""
+    """All d N modes count, that of the target too: n = T/kappa + d N L, L = (s v/(N d))/(s v/(N d)
+    + kappa), a quadratic equation. Ridge regression on drawn data learns that much."""
     d, n, temperature = 12, 20, 0.2
-    system = PatchNetwork(d, copies, 1e9, n, temperature, hermite_target({1: 1.0}), 0.9, 0.7, activation="linear")
+    system = PatchNetwork(
+        d, copies, 1e9, n, temperature, hermite_target({1: 1.0}), 0.9, 0.7, activation="linear"
+    )
     eigenvalue = 0.9 * 0.7 / (copies * d)
     b = n * eigenvalue - temperature - d * copies * eigenvalue
     kappa = (-b + np.sqrt(b**2 + 4 * n * temperature * eigenvalue)) / (2 * n)
     for kind in ("effective", "self-consistent"):
         found = gaussian_process(system, ridge_kind=kind)
-        assert float(found.total_learnability) == pytest.approx(eigenvalue / (eigenvalue + kappa), rel=1e-9)
+        assert float(found.total_learnability) == pytest.approx(
+            eigenvalue / (eigenvalue + kappa), rel=1e-9
+        )
     random, learned = np.random.default_rng(0), []
     for _ in range(400):
         x = random.standard_normal((n, d * copies))
         target = np.repeat([1.0, 0.0], [1, d - 1])
         target = np.tile(target, copies) / np.sqrt(copies)
-        weights = x.T @ np.linalg.solve(eigenvalue * x @ x.T + temperature * np.eye(n), x @ target) * eigenvalue
+        weights = (
+            x.T
+            @ np.linalg.solve(eigenvalue * x @ x.T + temperature * np.eye(n), x @ target)
+            * eigenvalue
+        )
         learned.append(weights @ target)
     assert abs(float(found.total_learnability) - np.mean(learned)) < 0.01
 
 
 def test_self_consistent_ridge_of_gaussian_weights():
-    """Weights of linear units stay Gaussian: the same ridge and the same solution as with their full distribution."""
+    """Weights of linear units stay Gaussian: the same ridge and the same solution as with their
+    full distribution.
+    """
     system = PatchNetwork(10, 2, 200, 40, 0.01, hermite_target({1: 1.0}), 0.01, activation="linear")
-    found, full = (theory(system, ridge_kind="self-consistent") for theory in (gaussian_weights, adapted_weights))
+    found, full = (
+        theory(system, ridge_kind="self-consistent")
+        for theory in (gaussian_weights, adapted_weights)
+    )
     assert bool(found.converged)
-    np.testing.assert_allclose([found.total_learnability, found.spread], [full.total_learnability, full.spread], rtol=1e-8)
+    np.testing.assert_allclose(
+        [found.total_learnability, found.spread], [full.total_learnability, full.spread], rtol=1e-8
+    )
     assert float(found.ridge_ratio) == pytest.approx(float(full.ridge_ratio), rel=1e-8)
     assert float(found.ridge_ratio) > 1.1
 
@@ -89,8 +127,15 @@ def test_self_consistent_ridge_of_gaussian_weights():
 def on_data(activation: str) -> NetworkOnData:
     random = np.random.default_rng(3)
     x = random.standard_normal((30, 3))
-    parts = (jnp.asarray(x[:10]), jnp.asarray(x[:10, 0]), jnp.asarray(x[10:]), jnp.asarray(x[10:, 0]))
-    return NetworkOnData(*parts, width=20, temperature=0.05, readout_variance=0.1, activation=activation)
+    parts = (
+        jnp.asarray(x[:10]),
+        jnp.asarray(x[:10, 0]),
+        jnp.asarray(x[10:]),
+        jnp.asarray(x[10:, 0]),
+    )
+    return NetworkOnData(
+        *parts, width=20, temperature=0.05, readout_variance=0.1, activation=activation
+    )
 
 
 def test_the_force_on_a_particle_is_that_of_the_self_consistent_action():
@@ -102,28 +147,42 @@ def test_the_force_on_a_particle_is_that_of_the_self_consistent_action():
     phi = special.erf(scale * x @ u.T)
     inverse = np.linalg.inv(0.1 / 60 * phi @ phi.T + 0.05 * np.eye(10))
     dual = inverse @ y
-    slope = scale * 2 / np.sqrt(np.pi) * np.exp(-((scale * x @ u.T) ** 2))  # of phi with respect to x . u
+    # of phi with respect to x . u
+    slope = scale * 2 / np.sqrt(np.pi) * np.exp(-((scale * x @ u.T) ** 2))
     force = 0.1 / 20 * ((np.outer(dual, dual) - inverse) @ phi * slope).T @ x - u
     np.testing.assert_allclose(found, force, rtol=1e-9, atol=1e-11)
     one, evidence = u[:20], []
     for factor in (1, 2):
         phi = special.erf(factor * scale * x @ one.T)
         covariance = 0.1 / 20 * phi @ phi.T + 0.05 * np.eye(10)
-        evidence.append(stats.multivariate_normal(np.zeros(10), covariance).logpdf(y) - factor**2 * np.sum(one**2) / 2)
+        evidence.append(
+            stats.multivariate_normal(np.zeros(10), covariance).logpdf(y)
+            - factor**2 * np.sum(one**2) / 2
+        )
     change = Particles(system, 1)(jnp.asarray(one)) - Particles(system, 1)(jnp.asarray(2 * one))
     assert float(change) == pytest.approx(evidence[0] - evidence[1], rel=1e-9)
 
 
 @pytest.mark.slow
 def test_particles_of_a_linear_network_are_gaussian():
-    """exp(-S) is Gaussian for linear units: the variational solution is exact, and many particles reach it."""
+    """exp(-S) is Gaussian for linear units: the variational solution is exact, and many particles
+    reach it.
+    """
     system = on_data("linear")
     exact = gaussian_weights_on_data(system)
-    found = sampled_on_data(system, jax.random.key(0), replicas=24, samples=120, warmup=60, trajectory=1.6)
+    found = sampled_on_data(
+        system, jax.random.key(0), replicas=24, samples=120, warmup=60, trajectory=1.6
+    )
     assert float(found.residual) < 0.01
-    assert abs(float(found.spread - exact.spread)) < 5 * float(found.spread_error) + 0.01 * float(exact.spread)
+    assert abs(float(found.spread - exact.spread)) < 5 * float(found.spread_error) + 0.01 * float(
+        exact.spread
+    )
     assert float(exact.spread) > 1.3
-    np.testing.assert_allclose(found.projections[0], exact.projections[0], atol=5 * float(found.projections_error[0]) + 2e-3)
+    np.testing.assert_allclose(
+        found.projections[0],
+        exact.projections[0],
+        atol=5 * float(found.projections_error[0]) + 2e-3,
+    )
 
 
 def test_the_theory_by_particles_is_that_of_replicas():
@@ -139,12 +198,23 @@ def test_the_theory_by_particles_is_that_of_replicas():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PatchNetwork(10, 2, 20, 10, 0.1, hermite_target({1: 1.0}), activation="relu"), "activation"),
+        (
+            lambda: PatchNetwork(10, 2, 20, 10, 0.1, hermite_target({1: 1.0}), activation="relu"),
+            "activation",
+        ),
         (lambda: PatchNetwork(10, 0, 20, 10, 0.1, hermite_target({1: 1.0})), "patches"),
         (lambda: sampled_on_data(on_data("erf"), jax.random.key(0), replicas=0), "replicas"),
         (lambda: sampled_on_data(on_data("erf"), jax.random.key(0), chains=3), "chains"),
-        (lambda: adapted_weights_on_data(on_data("erf"), particles=19), "width = 20.*: must be at most particles = 19"),
-        (lambda: sampled_patches(PatchNetwork(5, 2, 9, 8, 0.1, hermite_target({1: 1.0})), jax.random.key(0), chains=1), "chains"),
+        (
+            lambda: adapted_weights_on_data(on_data("erf"), particles=19),
+            "width = 20.*: must be at most particles = 19",
+        ),
+        (
+            lambda: sampled_patches(
+                PatchNetwork(5, 2, 9, 8, 0.1, hermite_target({1: 1.0})), jax.random.key(0), chains=1
+            ),
+            "chains",
+        ),
     ],
 )
 def test_bad_input_is_refused(make, message):
@@ -153,11 +223,17 @@ def test_bad_input_is_refused(make, message):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{"fluctuations": True}, {"ridge_kind": "self-consistent", "fluctuations": True}])
+@pytest.mark.parametrize(
+    "options", [{"fluctuations": True}, {"ridge_kind": "self-consistent", "fluctuations": True}]
+)
 def test_fluctuations_on_one_angle_or_in_the_plane(options):
     """Relu units; `within` a bound that no weight reaches is solved in the plane."""
-    system = TwoLayerNetwork(24, 188, 240, 1.0, hermite_target({1: 1.0}), absolute=0.3, activation="relu").scaling(30)
+    system = TwoLayerNetwork(
+        24, 188, 240, 1.0, hermite_target({1: 1.0}), absolute=0.3, activation="relu"
+    ).scaling(30)
     one, two = adapted_weights(system, **options), adapted_weights(system, within=50.0, **options)
     np.testing.assert_allclose(two.output, one.output, atol=2e-8)
-    np.testing.assert_allclose([two.spread, two.eigenvalue_ratio], [one.spread, one.eigenvalue_ratio], rtol=1e-6)
+    np.testing.assert_allclose(
+        [two.spread, two.eigenvalue_ratio], [one.spread, one.eigenvalue_ratio], rtol=1e-6
+    )
     assert float(one.action) == pytest.approx(float(two.action), rel=1e-8)

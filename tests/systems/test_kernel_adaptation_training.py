@@ -1,4 +1,6 @@
-"""Training of networks that adapt: its equilibrium, the examples it needs, and pruning in the latent kernel."""
+"""Training of networks that adapt: its equilibrium, the examples it needs, and pruning in the
+latent kernel.
+"""
 
 from functools import partial
 
@@ -23,7 +25,10 @@ TINY = TwoLayerNetwork(4, 8, 15, 0.3, hermite_target({1: 1.0, 3: -0.1}), 0.2, 0.
 
 def test_training_with_weight_decay_ends_in_the_posterior():
     key = jax.random.key(3)
-    trained = [langevin_training(TINY, key, duration=600.0, step=0.01, start=start) for start in ("prior", "informed")]
+    trained = [
+        langevin_training(TINY, key, duration=600.0, step=0.01, start=start)
+        for start in ("prior", "informed")
+    ]
     posterior = sampled_network(TINY, key, samples=400)
     for one in trained:
         assert bool(one.converged)
@@ -36,16 +41,28 @@ def test_training_with_weight_decay_ends_in_the_posterior():
 
 
 def test_one_learning_rate_slows_the_hidden_weights():
-    """Where the data do not pull, w . w_* = +-1 falls as exp(-t), with one learning rate as exp(-r t), r = d s / (N v) = 0.04."""
+    """Where the data do not pull, w . w_* = +-1 falls as exp(-t), with one learning rate as exp(-r
+    t), r = d s / (N v) = 0.04.
+    """
     free = TwoLayerNetwork(20, 100, 2, 1e9, hermite_target({1: 1.0}), 0.1, 0.5)
-    run = partial(langevin_training, free, jax.random.key(0), duration=1.5, step=0.01, records=5, start="informed")
+    run = partial(
+        langevin_training,
+        free,
+        jax.random.key(0),
+        duration=1.5,
+        step=0.01,
+        records=5,
+        start="informed",
+    )
     assert float(run().specialised[-1]) < 15
     assert float(run(one_rate=True).specialised[-1]) > 97
 
 
 def test_examples_that_the_linear_part_needs():
     """Fixed linear kernel: f_1/y_1 = 1/(1 + T d/(n s v)), so that n = T d/(s v) at one half."""
-    system = TwoLayerNetwork(30, 50, 200, 0.5, hermite_target({1: 1.0}), 0.7, 0.4, activation="linear")
+    system = TwoLayerNetwork(
+        30, 50, 200, 0.5, hermite_target({1: 1.0}), 0.7, 0.4, activation="linear"
+    )
     needed = partial(examples_needed, theory=gaussian_process, mode=0, threshold=0.5)
     found = jax.vmap(lambda d: needed(system.with_(input_dim=d)))(jnp.asarray([30.0, 90.0]))
     assert bool(jnp.all(found.converged))
@@ -60,7 +77,9 @@ def classifier(chi: float) -> Classifier:
 
 
 def test_pruning():
-    lazy, rich = (pruned_classifier(classifier(chi), jax.random.key(0), steps=300) for chi in (1e-4, 10.0))
+    lazy, rich = (
+        pruned_classifier(classifier(chi), jax.random.key(0), steps=300) for chi in (1e-4, 10.0)
+    )
     for one in (lazy, rich):
         for name in ("accuracy", "random_accuracy", "magnitude_accuracy"):
             assert float(getattr(one, name)[-1]) == float(one.full_accuracy)

@@ -1,4 +1,6 @@
-"""Renormalisation with a position-dependent ridge on a pool: its limits, and a pool on which a uniform ridge fails."""
+"""Renormalisation with a position-dependent ridge on a pool: its limits, and a pool on which a
+uniform ridge fails.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,7 +8,12 @@ import pytest
 
 from orderparam.data import centre, load, normalise, parity
 from orderparam.networks import fully_connected
-from orderparam.systems.kernel_regression import PoolRegression, cavity, local_renormalization, renormalization_group
+from orderparam.systems.kernel_regression import (
+    PoolRegression,
+    cavity,
+    local_renormalization,
+    renormalization_group,
+)
 
 SIZE = 400
 
@@ -23,7 +30,9 @@ def measured(pool, repeats=40):
         order = random.permutation(SIZE)
         chosen, rest = order[:count], order[count:]
         labels = targets[chosen] + np.sqrt(float(pool.noise)) * random.normal(size=count)
-        dual = np.linalg.solve(kernel[np.ix_(chosen, chosen)] + float(pool.temperature) * np.eye(count), labels)
+        dual = np.linalg.solve(
+            kernel[np.ix_(chosen, chosen)] + float(pool.temperature) * np.eye(count), labels
+        )
         errors.append(np.mean((kernel[np.ix_(rest, chosen)] @ dual - targets[rest]) ** 2))
     return np.mean(errors), np.std(errors, ddof=1) / np.sqrt(repeats)
 
@@ -37,7 +46,9 @@ def digits():
 
 @pytest.fixture(scope="module")
 def patchy():
-    """Twenty learnable modes; 4000 tiny ones whose variance is 0.05 on one half of the pool and 1.95 on the other."""
+    """Twenty learnable modes; 4000 tiny ones whose variance is 0.05 on one half of the pool and
+    1.95 on the other.
+    """
     random = np.random.default_rng(1)
     features = random.normal(size=(SIZE, 20))
     local = np.where(random.random(SIZE) < 0.5, 0.05, 1.95)
@@ -46,12 +57,24 @@ def patchy():
     return PoolRegression.from_kernel(kernel, features.sum(axis=1) / np.sqrt(20), 80.0, 1e-3), local
 
 
-@pytest.mark.parametrize(("n_train", "temperature", "noise"), [(50, 0.1, 0.0), (200, 0.1, 0.2), (40, 2.0, 0.0)])
-def test_few_modes_and_a_local_ridge_replace_the_whole_pool_of_digits(digits, n_train, temperature, noise):
+@pytest.mark.parametrize(
+    ("n_train", "temperature", "noise"), [(50, 0.1, 0.0), (200, 0.1, 0.2), (40, 2.0, 0.0)]
+)
+def test_few_modes_and_a_local_ridge_replace_the_whole_pool_of_digits(
+    digits, n_train, temperature, noise
+):
     system = at(digits, n_train, temperature, noise)
     whole, part = cavity(system), local_renormalization(system, threshold=0.01)
-    for name in ("test_error", "population_error", "train_error", "posterior_variance", "effective_dimension"):
-        assert float(getattr(part, name)) == pytest.approx(float(getattr(whole, name)), rel=0.01), name
+    for name in (
+        "test_error",
+        "population_error",
+        "train_error",
+        "posterior_variance",
+        "effective_dimension",
+    ):
+        assert float(getattr(part, name)) == pytest.approx(float(getattr(whole, name)), rel=0.01), (
+            name
+        )
     np.testing.assert_allclose(part.point_error, whole.point_error, rtol=0.05, atol=0.01)
     assert bool(part.valid)
     assert bool(part.converged)
@@ -92,7 +115,10 @@ def test_without_unlearnable_modes_it_is_the_cavity_theory(digits):
 
 def test_a_cut_off_that_throws_away_learned_modes_is_told(digits):
     system = at(digits, 50, 0.1)
-    neglected = [float(local_renormalization(system, threshold=threshold).neglected) for threshold in (0.01, 0.1, 0.3)]
+    neglected = [
+        float(local_renormalization(system, threshold=threshold).neglected)
+        for threshold in (0.01, 0.1, 0.3)
+    ]
     assert neglected == sorted(neglected)
     assert not bool(local_renormalization(system, threshold=0.3).valid)
     with pytest.raises(ValueError, match=r"threshold = 1\.5: must be between 0 and 1"):

@@ -1,4 +1,6 @@
-"""Regression on random subsets, on Gaussian features and with finite networks: what is measured is what the theory means."""
+"""Regression on random subsets, on Gaussian features and with finite networks: what is measured is
+what the theory means.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +36,9 @@ MODES = np.arange(1, 1001.0)
 
 
 def test_gaussian_features_fulfil_the_self_consistent_theory():
-    system = KernelRegression(Spectrum(MODES**-1.5, MODES**-2), n_train=100, temperature=0.1, noise=0.2)
+    system = KernelRegression(
+        Spectrum(MODES**-1.5, MODES**-2), n_train=100, temperature=0.1, noise=0.2
+    )
     runs = op.sweep(gaussian_design, system, {"n_train": [100]}, seeds=40)
     theory = op.sweep(self_consistent, system, {"n_train": [100]})
     assert float(theory["test_error"][0]) == pytest.approx(0.1150350967, rel=1e-8)
@@ -47,41 +51,62 @@ def test_gaussian_features_fulfil_the_self_consistent_theory():
 
 
 def test_the_tail_of_a_spectrum_acts_as_ridge_and_its_power_as_noise():
-    with_tail = KernelRegression(Spectrum(MODES[:30] ** -1.5, MODES[:30] ** -2, tail=0.3, tail_power=0.1), 40, 0.1)
+    with_tail = KernelRegression(
+        Spectrum(MODES[:30] ** -1.5, MODES[:30] ** -2, tail=0.3, tail_power=0.1), 40, 0.1
+    )
     explicit = KernelRegression(Spectrum(MODES[:30] ** -1.5, MODES[:30] ** -2), 40, 0.4, noise=0.1)
     key = jax.random.key(3)
     a, b = gaussian_design(with_tail, key), gaussian_design(explicit, key)
     assert float(a.test_error) == pytest.approx(float(b.test_error) + 0.1, rel=1e-12)
-    assert float(a.posterior_variance) == pytest.approx(float(b.posterior_variance) + 0.3, rel=1e-12)
+    assert float(a.posterior_variance) == pytest.approx(
+        float(b.posterior_variance) + 0.3, rel=1e-12
+    )
 
 
 def test_without_a_ridge_and_beyond_the_rank_it_is_least_squares():
     """The kernel has 20 of the 23 modes of the target: what it cannot express is noise to it."""
     eigenvalues = np.concatenate([[0.0], MODES[:20] ** -1.5, [0.0, 0.0]])
     power = np.concatenate([[0.3], MODES[:20] ** -2, [0.1, 0.0]])
-    system, key = KernelRegression(Spectrum(eigenvalues, power), 30, 0.0, noise=0.2), jax.random.key(4)
+    system, key = (
+        KernelRegression(Spectrum(eigenvalues, power), 30, 0.0, noise=0.2),
+        jax.random.key(4),
+    )
     found = gaussian_design(system, key)
     feature_key, noise_key = jax.random.split(key)
-    features = np.asarray(jax.random.normal(feature_key, (30, 23)))  # those of the kernel come first
+    # those of the kernel come first
+    features = np.asarray(jax.random.normal(feature_key, (30, 23)))
     target = np.sqrt(np.concatenate([MODES[:20] ** -2, [0.3, 0.1, 0.0]]))
     labels = features @ target + np.sqrt(0.2) * np.asarray(jax.random.normal(noise_key, (30,)))
     coefficients, residual = np.linalg.lstsq(features[:, :20], labels)[:2]
-    assert float(found.test_error) == pytest.approx(np.sum((coefficients - target[:20]) ** 2) + 0.4, rel=1e-10)
+    assert float(found.test_error) == pytest.approx(
+        np.sum((coefficients - target[:20]) ** 2) + 0.4, rel=1e-10
+    )
     assert float(found.train_error) == pytest.approx(float(residual[0]) / 30, rel=1e-10)
     limit = gaussian_design(system.with_(temperature=1e-9), key)
     for name in ("test_error", "train_error", "effective_dimension", "target_learnability"):
-        assert float(getattr(found, name)) == pytest.approx(float(getattr(limit, name)), rel=1e-5), name
+        assert float(getattr(found, name)) == pytest.approx(
+            float(getattr(limit, name)), rel=1e-5
+        ), name
     assert np.isinf(found.squared_discrepancy)
     assert bool(found.converged)
 
 
 def test_the_discrepancy_stays_finite_where_everything_is_explained():
     system = KernelRegression(Spectrum(MODES[:20] ** -1.5, MODES[:20] ** -2), 30, 0.0)
-    runs = [float(gaussian_design(system, key).squared_discrepancy) for key in jax.random.split(jax.random.key(0), 40)]
-    limit = gaussian_design(system.with_(temperature=1e-9), jax.random.split(jax.random.key(0), 40)[0])
+    runs = [
+        float(gaussian_design(system, key).squared_discrepancy)
+        for key in jax.random.split(jax.random.key(0), 40)
+    ]
+    limit = gaussian_design(
+        system.with_(temperature=1e-9), jax.random.split(jax.random.key(0), 40)[0]
+    )
     assert runs[0] == pytest.approx(float(limit.squared_discrepancy), rel=1e-5)
-    theory, error = float(self_consistent(system).squared_discrepancy), np.std(runs, ddof=1) / np.sqrt(40)
-    assert np.mean(runs) == pytest.approx(theory, abs=3 * error + 0.1 * theory)  # corrections of order 1/(P - rank)
+    theory, error = (
+        float(self_consistent(system).squared_discrepancy),
+        np.std(runs, ddof=1) / np.sqrt(40),
+    )
+    # corrections of order 1/(P - rank)
+    assert np.mean(runs) == pytest.approx(theory, abs=3 * error + 0.1 * theory)
 
 
 def test_a_kernel_that_cannot_be_inverted_is_never_a_result():
@@ -103,13 +128,16 @@ def test_inputs_with_a_ridge_and_a_noise_of_their_own():
     )
     runs = op.sweep(heteroscedastic_design, system, {"n_train": [150]}, seeds=40)
     theory = op.sweep(heteroscedastic, system, {"n_train": [150]})
-    uniform = self_consistent(KernelRegression(system.spectrum, 150, 0.05 + 0.6 * 2.0, noise=0.4 * 0.3))
+    uniform = self_consistent(
+        KernelRegression(system.spectrum, 150, 0.05 + 0.6 * 2.0, noise=0.4 * 0.3)
+    )
     deviations = {}
     for name in MeasuredLearningCurve.dims():
         mean, error = float(runs[name].mean()), float(runs[name].std(ddof=1) / np.sqrt(40))
         assert abs(mean - float(theory[name][0])) < 3 * error + 0.02 * abs(mean), name
         deviations[name] = abs(mean - float(getattr(uniform, name))) / max(error, 1e-12)
-    assert deviations["test_error"] > 10  # a ridge and a noise that are the mean of these predict something else
+    # a ridge and a noise that are the mean of these predict something else
+    assert deviations["test_error"] > 10
     assert deviations["posterior_variance"] > 10
 
 
@@ -124,7 +152,13 @@ def test_inputs_without_a_ridge_determine_all_modes_when_they_outnumber_them():
     )
     runs = op.sweep(heteroscedastic_design, system, {"n_train": [300]}, seeds=40)
     theory = op.sweep(heteroscedastic, system, {"n_train": [300]})
-    for name in ("test_error", "train_error", "posterior_variance", "effective_dimension", "squared_discrepancy"):
+    for name in (
+        "test_error",
+        "train_error",
+        "posterior_variance",
+        "effective_dimension",
+        "squared_discrepancy",
+    ):
         mean, error = float(runs[name].mean()), float(runs[name].std(ddof=1) / np.sqrt(40))
         if np.isinf(mean):
             assert np.isinf(theory[name][0])
@@ -135,7 +169,9 @@ def test_inputs_without_a_ridge_determine_all_modes_when_they_outnumber_them():
 def test_a_level_is_its_modes():
     level = gaussian_design(KernelRegression(finite_rank(6, 0.5, 3.0), 10, 0.1), jax.random.key(0))
     modes = KernelRegression(Spectrum(np.full(6, 0.5), np.full(6, 0.5)), 10, 0.1)
-    assert float(level.test_error) == pytest.approx(float(gaussian_design(modes, jax.random.key(0)).test_error), rel=1e-12)
+    assert float(level.test_error) == pytest.approx(
+        float(gaussian_design(modes, jax.random.key(0)).test_error), rel=1e-12
+    )
 
 
 @pytest.fixture(scope="module")
@@ -148,13 +184,23 @@ def test_regression_on_a_pool_is_gaussian_process_regression(digits):
     measured = gp_regression(system, key)
     chosen = jax.random.permutation(jax.random.split(key)[0], 600)[:30]
     kernel, targets = system.kernel, system.targets
-    posterior = gp_posterior(kernel[np.ix_(chosen, chosen)], kernel[:, chosen], jnp.diagonal(kernel), targets[chosen], 0.1)
+    posterior = gp_posterior(
+        kernel[np.ix_(chosen, chosen)],
+        kernel[:, chosen],
+        jnp.diagonal(kernel),
+        targets[chosen],
+        0.1,
+    )
     outside = np.setdiff1d(np.arange(600), chosen)
     squared = (posterior.mean - targets) ** 2
     assert float(measured.test_error) == pytest.approx(float(squared[outside].mean()), rel=1e-9)
     assert float(measured.population_error) == pytest.approx(float(squared.mean()), rel=1e-9)
-    assert float(measured.train_error) == pytest.approx(float(((posterior.fitted - targets[chosen]) ** 2).mean()), rel=1e-9)
-    assert float(measured.posterior_variance) == pytest.approx(float(posterior.variance.mean()), rel=1e-9)
+    assert float(measured.train_error) == pytest.approx(
+        float(((posterior.fitted - targets[chosen]) ** 2).mean()), rel=1e-9
+    )
+    assert float(measured.posterior_variance) == pytest.approx(
+        float(posterior.variance.mean()), rel=1e-9
+    )
 
 
 def test_real_digits_follow_the_theory_within_a_tenth(digits):
@@ -162,13 +208,18 @@ def test_real_digits_follow_the_theory_within_a_tenth(digits):
     runs = op.sweep(gp_regression, digits, grid, seeds=20)
     theory = op.sweep(self_consistent_on_pool, digits, grid)
     np.testing.assert_allclose(runs["test_error"].mean("seed"), theory["test_error"], rtol=0.1)
-    np.testing.assert_allclose(runs["posterior_variance"].mean("seed"), theory["posterior_variance"], rtol=0.05)
+    np.testing.assert_allclose(
+        runs["posterior_variance"].mean("seed"), theory["posterior_variance"], rtol=0.05
+    )
 
 
 def test_several_outputs_add_their_errors(digits):
     both = jnp.stack([digits.targets, -2 * digits.targets], axis=1)
     pair = PoolRegression.from_kernel(digits.kernel, both, 30, 0.1)
-    one, two = gp_regression(digits.with_(n_train=30), jax.random.key(1)), gp_regression(pair, jax.random.key(1))
+    one, two = (
+        gp_regression(digits.with_(n_train=30), jax.random.key(1)),
+        gp_regression(pair, jax.random.key(1)),
+    )
     assert float(two.test_error) == pytest.approx(5 * float(one.test_error), rel=1e-10)
 
 
@@ -183,13 +234,18 @@ def small_problem():
 
 
 def test_integrating_the_read_out_changes_nothing(small_problem):
-    """The collapsed posterior and HMC on all weights, for the same narrow network and training set."""
+    """The collapsed posterior and HMC on all weights, for the same narrow network and training
+    set."""
     key = jax.random.key(7)
     collapsed = network_posterior(small_problem, key, draws=400)
     order = jax.random.permutation(jax.random.split(key)[0], 28)
     train, test = order[:8], order[8:]
     architecture = fully_connected(1, 20, "erf")
-    x, y, targets = small_problem.inputs[train], small_problem.targets[train], small_problem.targets[test]
+    x, y, targets = (
+        small_problem.inputs[train],
+        small_problem.targets[train],
+        small_problem.targets[test],
+    )
 
     def log_density(u):
         loss = 0.5 * jnp.sum((architecture.apply(u, x)[:, 0] - y) ** 2)
@@ -208,7 +264,11 @@ def test_integrating_the_read_out_changes_nothing(small_problem):
     assert bool(collapsed.converged)
     assert bool(full.converged)
     error = jnp.mean((full.mean - targets) ** 2)
-    uncertainty = 2 * jnp.sqrt(jnp.mean((full.mean - targets) ** 2)) * jnp.sqrt(jnp.mean(full.standard_error**2))
+    uncertainty = (
+        2
+        * jnp.sqrt(jnp.mean((full.mean - targets) ** 2))
+        * jnp.sqrt(jnp.mean(full.standard_error**2))
+    )
     assert abs(float(collapsed.test_error - error)) < 2 * float(uncertainty)
     variance = float(jnp.mean(jnp.var(full.observables, axis=(0, 1))))
     assert float(collapsed.held_out_variance) == pytest.approx(variance, rel=0.15)
@@ -220,36 +280,73 @@ def test_a_wide_network_is_the_gaussian_process(small_problem):
     infinite = gp_regression(small_problem, key)
     narrow = network_posterior(small_problem.with_(width=4), key, draws=200)
     assert float(wide.test_error) == pytest.approx(float(infinite.test_error), rel=0.08)
-    assert abs(float(wide.test_error - infinite.test_error)) < abs(float(narrow.test_error - infinite.test_error))
+    assert abs(float(wide.test_error - infinite.test_error)) < abs(
+        float(narrow.test_error - infinite.test_error)
+    )
 
 
 PATCHES = HeteroscedasticRegression(
-    finite_rank(6, 0.5), 10, 0.1, weights=[0.5, 0.5], extra_temperature=[0.0, 1.0], extra_noise=[0.0, 0.0]
+    finite_rank(6, 0.5),
+    10,
+    0.1,
+    weights=[0.5, 0.5],
+    extra_temperature=[0.0, 1.0],
+    extra_noise=[0.0, 0.0],
 )
 UNIFORM_POOL = PoolRegression.from_kernel(np.eye(6), np.ones(6), 3, 0.1)
 
 
 @pytest.mark.parametrize(
     "theory",
-    [self_consistent, equivalent_kernel, equivalent_kernel_corrected, renormalization_group, optimal_temperature, cavity],
+    [
+        self_consistent,
+        equivalent_kernel,
+        equivalent_kernel_corrected,
+        renormalization_group,
+        optimal_temperature,
+        cavity,
+    ],
     ids=lambda theory: theory.name,
 )
 def test_a_theory_of_a_uniform_ridge_refuses_one_that_is_not(theory):
-    with pytest.raises(ValueError, match=rf"{theory.name} takes a (Kernel|Pool)Regression, not a HeteroscedasticRegression"):
+    with pytest.raises(
+        ValueError,
+        match=rf"{theory.name} takes a (Kernel|Pool)Regression, not a HeteroscedasticRegression",
+    ):
         theory(PATCHES)
 
 
 @pytest.mark.parametrize(
     ("experiment", "system", "message"),
     [
-        (gp_regression, KernelRegression(finite_rank(6, 0.5), 10, 0.1), "takes a PoolRegression, not a KernelRegression"),
-        (gaussian_design, KernelRegression(finite_rank(6, 0.5), 10.5, 0.1), "n_train = 10.5: an experiment needs a whole number"),
-        (gaussian_design, KernelRegression(finite_rank(6.5, 0.5), 10, 0.1), "multiplicities: a Gaussian design needs integers"),
+        (
+            gp_regression,
+            KernelRegression(finite_rank(6, 0.5), 10, 0.1),
+            "takes a PoolRegression, not a KernelRegression",
+        ),
+        (
+            gaussian_design,
+            KernelRegression(finite_rank(6, 0.5), 10.5, 0.1),
+            "n_train = 10.5: an experiment needs a whole number",
+        ),
+        (
+            gaussian_design,
+            KernelRegression(finite_rank(6.5, 0.5), 10, 0.1),
+            "multiplicities: a Gaussian design needs integers",
+        ),
         (gaussian_design, KernelRegression(finite_rank(10**8, 0.5), 10, 0.1), "too large"),
         (gaussian_design, UNIFORM_POOL, "a PoolRegression is measured by gp_regression"),
         (gaussian_design, PATCHES, "takes a KernelRegression, not a HeteroscedasticRegression"),
-        (heteroscedastic_design, KernelRegression(finite_rank(6, 0.5), 10, 0.1), "takes a HeteroscedasticRegression"),
-        (network_posterior, KernelRegression(finite_rank(6, 0.5), 10, 0.1), "takes a NetworkRegression, not a KernelRegression"),
+        (
+            heteroscedastic_design,
+            KernelRegression(finite_rank(6, 0.5), 10, 0.1),
+            "takes a HeteroscedasticRegression",
+        ),
+        (
+            network_posterior,
+            KernelRegression(finite_rank(6, 0.5), 10, 0.1),
+            "takes a NetworkRegression, not a KernelRegression",
+        ),
     ],
 )
 def test_a_system_that_the_experiment_cannot_run_is_refused(experiment, system, message):

@@ -1,4 +1,6 @@
-"""Regression on the sphere with exact averages, power-law asymptotes, and noisy training against the Gaussian process."""
+"""Regression on the sphere with exact averages, power-law asymptotes, and noisy training against
+the Gaussian process.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -42,7 +44,9 @@ def test_the_kernel_on_the_sphere_is_its_zonal_series(ball):
 
 
 def test_averages_over_the_sphere_are_those_of_many_test_points(ball):
-    """The same training set, its error on 10000 random points, and the learned share of the linear functions."""
+    """The same training set, its error on 10000 random points, and the learned share of the linear
+    functions.
+    """
     key = jax.random.key(3)
     run = sphere_regression(ball, key)
     input_key, noise_key = jax.random.split(key)
@@ -53,16 +57,27 @@ def test_averages_over_the_sphere_are_those_of_many_test_points(ball):
 
     def target(x):
         polynomials = list(zonal_polynomials(x[:, 0], 6, 3))
-        return np.sqrt(0.8 * 6) * polynomials[1] + np.sqrt(0.2 * 50) * polynomials[3]  # N_1 = 6, N_3 = 50
+        # N_1 = 6, N_3 = 50
+        return np.sqrt(0.8 * 6) * polynomials[1] + np.sqrt(0.2 * 50) * polynomials[3]
 
     labels = target(train) + np.sqrt(0.1) * jax.random.normal(noise_key, (40,))
     cross = ERF.nngp(np.sqrt(6) * test, np.sqrt(6) * train)
-    posterior = gp_posterior(ERF.nngp(np.sqrt(6) * train), cross, np.full(10_000, float(ball.spectrum.total)), labels, 1e-3)
+    posterior = gp_posterior(
+        ERF.nngp(np.sqrt(6) * train),
+        cross,
+        np.full(10_000, float(ball.spectrum.total)),
+        labels,
+        1e-3,
+    )
     squared = (posterior.mean - target(test)) ** 2
     error = float(jnp.std(squared)) / 100
     assert float(run.test_error) == pytest.approx(float(squared.mean()), abs=5 * error)
-    assert float(run.posterior_variance) == pytest.approx(float(posterior.variance.mean()), rel=0.01)
-    assert float(run.train_error) == pytest.approx(float(jnp.mean((posterior.fitted - labels) ** 2)), rel=1e-8)
+    assert float(run.posterior_variance) == pytest.approx(
+        float(posterior.variance.mean()), rel=0.01
+    )
+    assert float(run.train_error) == pytest.approx(
+        float(jnp.mean((posterior.fitted - labels) ** 2)), rel=1e-8
+    )
 
 
 def test_degrees_are_learned_as_the_theory_says(ball):
@@ -72,7 +87,9 @@ def test_degrees_are_learned_as_the_theory_says(ball):
     for degree, tolerance in ((1, 0.03), (3, 0.1)):
         mean = runs["learnability"].mean("seed").isel(degree=degree)
         np.testing.assert_allclose(mean, theory["learnability"].isel(degree=degree), rtol=tolerance)
-    np.testing.assert_allclose(runs["effective_dimension"].mean("seed"), theory["effective_dimension"], rtol=0.03)
+    np.testing.assert_allclose(
+        runs["effective_dimension"].mean("seed"), theory["effective_dimension"], rtol=0.03
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +116,8 @@ def test_power_laws_approach_their_asymptotes(capacity, source, noise, exponent)
 
 
 @pytest.mark.parametrize(
-    ("exponent", "noise", "expected"), [(1.0, 0.0, 1.0), (1.0, 0.1, 1 / 3), (3.0, 0.0, 1.5), (3.0, 0.1, 0.0)]
+    ("exponent", "noise", "expected"),
+    [(1.0, 0.0, 1.0), (1.0, 0.1, 1 / 3), (3.0, 0.0, 1.5), (3.0, 0.1, 0.0)],
 )
 def test_exponents_of_the_four_regimes(exponent, noise, expected):
     law = scaling_law(np.array([100.0]), 1.5, 0.5, noise=noise, ridge_exponent=exponent)
@@ -111,7 +129,10 @@ def test_exponents_of_the_four_regimes(exponent, noise, expected):
     [
         ({"capacity": 1.0, "source": 0.5}, "capacity = 1.0: must be finite and > 1"),
         ({"capacity": 1.5, "source": 1}, "source = 1: the law has a logarithm there"),
-        ({"capacity": 1.5, "source": 0.5, "ridge_exponent": 1.5}, "ridge_exponent = 1.5: must be > 0 and differ"),
+        (
+            {"capacity": 1.5, "source": 0.5, "ridge_exponent": 1.5},
+            "ridge_exponent = 1.5: must be > 0 and differ",
+        ),
         ({"capacity": 1.5, "source": 0.5, "noise": -0.1}, "noise = -0.1: must be finite and >= 0"),
     ],
 )
@@ -123,7 +144,9 @@ def test_laws_that_do_not_exist_are_refused(arguments, message):
 @pytest.fixture(scope="module")
 def task():
     inputs = jax.random.normal(jax.random.key(0), (10, 3))
-    return NetworkTraining(inputs[:8], jnp.tanh(inputs[:8, 0]) - 0.5 * inputs[:8, 1], inputs[8:], ERF, 0.1, width=40)
+    return NetworkTraining(
+        inputs[:8], jnp.tanh(inputs[:8, 0]) - 0.5 * inputs[:8, 1], inputs[8:], ERF, 0.1, width=40
+    )
 
 
 def test_infinite_width_is_gaussian_process_regression(task):
@@ -131,7 +154,9 @@ def test_infinite_width_is_gaussian_process_regression(task):
     inverse = np.linalg.inv(kernel[:8, :8] + 0.1 * np.eye(8))
     posterior = gaussian_process(task)
     np.testing.assert_allclose(posterior.mean, kernel[8:, :8] @ inverse @ task.targets, rtol=1e-11)
-    np.testing.assert_allclose(posterior.covariance, kernel[8:, 8:] - kernel[8:, :8] @ inverse @ kernel[:8, 8:], atol=1e-13)
+    np.testing.assert_allclose(
+        posterior.covariance, kernel[8:, 8:] - kernel[8:, :8] @ inverse @ kernel[:8, 8:], atol=1e-13
+    )
 
 
 def test_the_stiffest_direction_is_that_of_the_tangent_kernel(task):
@@ -160,7 +185,10 @@ def test_training_problems_that_make_no_sense_are_refused(task):
     for changes, message in (
         ({"curvature_step": 2.0}, "curvature_step = 2.0: must be > 0 and < 2"),
         ({"temperature": 0.0}, "temperature = 0.0: must be > 0"),
-        ({"targets": task.targets[:3]}, r"targets has shape \(3,\), \(train\): must have train = 8, as inputs has"),
+        (
+            {"targets": task.targets[:3]},
+            r"targets has shape \(3,\), \(train\): must have train = 8, as inputs has",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             task.with_(**changes)

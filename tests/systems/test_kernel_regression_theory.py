@@ -1,4 +1,6 @@
-"""Theories of kernel regression: exact identities, limits in which two of them must agree, and input that is refused."""
+"""Theories of kernel regression: exact identities, limits in which two of them must agree, and
+input that is refused.
+"""
 
 from functools import partial
 
@@ -58,8 +60,12 @@ def system(spectrum=POWER_LAW, n_train=20.0, temperature=0.1, noise=0.0):
 
 
 def same(one, other, rel=1e-10, names=None):
-    for name in names or [name for name in LearningCurve.dims() if name not in ("residual", "converged")]:
-        assert float(getattr(one, name)) == pytest.approx(float(getattr(other, name)), rel=rel, abs=1e-14), name
+    for name in names or [
+        name for name in LearningCurve.dims() if name not in ("residual", "converged")
+    ]:
+        assert float(getattr(one, name)) == pytest.approx(
+            float(getattr(other, name)), rel=rel, abs=1e-14
+        ), name
 
 
 # Identities of the self-consistent theory
@@ -75,11 +81,14 @@ def test_learnabilities_sum_to_the_samples_that_the_ridge_leaves(temperature, no
 
 
 def test_the_conservation_law_holds_for_every_single_data_set():
-    # tr[Lambda Phi^T (K + T)^-1 Phi], the learnabilities summed over modes, against P - T tr (K + T)^-1
+    # tr[Lambda Phi^T (K + T)^-1 Phi], the learnabilities summed over modes, against P - T tr (K +
+    # T)^-1
     features = np.random.default_rng(0).normal(size=(20, 60))
     kernel = (features * np.asarray(POWER_LAW.eigenvalues)) @ features.T
     inverse = np.linalg.inv(kernel + 0.1 * np.eye(20))
-    learned = np.asarray(POWER_LAW.eigenvalues) * np.einsum("ik,ij,jk->k", features, inverse, features)
+    learned = np.asarray(POWER_LAW.eigenvalues) * np.einsum(
+        "ik,ij,jk->k", features, inverse, features
+    )
     estimate = generalized_cross_validation(kernel, features[:, 0], 0.1)
     assert learned.sum() == pytest.approx(20 - 0.1 * np.trace(inverse), rel=1e-12)
     assert float(estimate.effective_dimension) == pytest.approx(learned.sum(), rel=1e-10)
@@ -91,10 +100,12 @@ def test_the_modes_share_the_whole_error():
     curve, modes = self_consistent(noisy), mode_decomposition(noisy)
     assert float(modes.bias.sum()) == pytest.approx(float(curve.bias), rel=1e-12)
     assert float(modes.variance.sum()) == pytest.approx(float(curve.variance), rel=1e-12)
-    assert float(curve.bias + curve.variance) == pytest.approx(float(curve.population_error), rel=1e-12)
-    assert float(modes.learnability @ noisy.spectrum.target_power / POWER_LAW.total_power) == pytest.approx(
-        float(curve.target_learnability), rel=1e-12
+    assert float(curve.bias + curve.variance) == pytest.approx(
+        float(curve.population_error), rel=1e-12
     )
+    assert float(
+        modes.learnability @ noisy.spectrum.target_power / POWER_LAW.total_power
+    ) == pytest.approx(float(curve.target_learnability), rel=1e-12)
 
 
 @pytest.mark.parametrize("n_train", [3, 20, 55, 300])
@@ -107,13 +118,20 @@ def test_a_target_drawn_from_the_prior_is_learned_as_well_as_the_posterior_says(
 
 def test_training_error_is_the_discrepancy_times_the_temperature():
     curve = self_consistent(system(noise=0.2))
-    assert float(curve.train_error) == pytest.approx(0.1**2 * float(curve.squared_discrepancy), rel=1e-12)
+    assert float(curve.train_error) == pytest.approx(
+        0.1**2 * float(curve.squared_discrepancy), rel=1e-12
+    )
 
 
 def test_without_ridge_the_training_error_vanishes_and_the_discrepancy_does_not():
-    ridgeless, limit = self_consistent(system(temperature=0.0)), self_consistent(system(temperature=1e-11))
+    ridgeless, limit = (
+        self_consistent(system(temperature=0.0)),
+        self_consistent(system(temperature=1e-11)),
+    )
     assert float(ridgeless.train_error) == 0
-    assert float(ridgeless.squared_discrepancy) == pytest.approx(float(limit.squared_discrepancy), rel=1e-8)
+    assert float(ridgeless.squared_discrepancy) == pytest.approx(
+        float(limit.squared_discrepancy), rel=1e-8
+    )
 
 
 def test_hardly_any_data_leaves_the_prior():
@@ -135,20 +153,28 @@ def test_many_tiny_modes_act_as_ridge_and_noise():
     deviations = []
     for count in (1e5, 1e6):
         tiny = Spectrum(
-            np.append(POWER_LAW.eigenvalues, 0.3 / count), np.append(POWER_LAW.target_power, 0.05), np.append(np.ones(60), count)
+            np.append(POWER_LAW.eigenvalues, 0.3 / count),
+            np.append(POWER_LAW.target_power, 0.05),
+            np.append(np.ones(60), count),
         )
-        one, other = self_consistent(system(tiny, noise=0.1)), self_consistent(system(resolved, noise=0.1))
+        one, other = (
+            self_consistent(system(tiny, noise=0.1)),
+            self_consistent(system(resolved, noise=0.1)),
+        )
         same(one, other, rel=30 / count)
         deviations.append(float(one.test_error - other.test_error))
     assert deviations[0] / deviations[1] == pytest.approx(10, rel=0.01)
     plain = self_consistent(system(temperature=0.4, noise=0.15))
     assert float(plain.effective_ridge) == pytest.approx(float(other.effective_ridge), rel=1e-12)
-    assert float(plain.population_error) + 0.05 == pytest.approx(float(other.population_error), rel=1e-12)
+    assert float(plain.population_error) + 0.05 == pytest.approx(
+        float(other.population_error), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("n_train", [50.0, 50.5, 80.0, 1e4])
 def test_more_samples_than_modes_and_no_ridge(n_train):
-    spectrum = Spectrum([0.02, 0.0], [1.0, 0.2], [50.0, 1.0])  # a fifth of the target is outside the kernel's range
+    # a fifth of the target is outside the kernel's range
+    spectrum = Spectrum([0.02, 0.0], [1.0, 0.2], [50.0, 1.0])
     curve = self_consistent(system(spectrum, n_train, 0.0, 0.3))
     exact = 0.5 / (1 - 50 / n_train) - 0.3 if n_train > 50 else np.inf
     assert float(curve.test_error) == pytest.approx(exact, rel=1e-12)
@@ -172,7 +198,10 @@ def test_ridgeless_double_descent(n_train):
 
 
 def test_the_peak_grows_as_the_inverse_root_of_the_ridge():
-    errors = [float(self_consistent(system(finite_rank(50, 0.02), 50.0, t, 0.25)).test_error) for t in (1e-8, 1e-10)]
+    errors = [
+        float(self_consistent(system(finite_rank(50, 0.02), 50.0, t, 0.25)).test_error)
+        for t in (1e-8, 1e-10)
+    ]
     assert errors[1] / errors[0] == pytest.approx(10, rel=1e-3)
 
 
@@ -186,20 +215,30 @@ def test_constants_of_ridgeless_power_laws(capacity, source):
     integral = np.pi / capacity / np.sin(np.pi / capacity)
     assert float(ridge.threshold) == pytest.approx((integral / n_train) ** capacity, rel=0.02)
     assert float(ridge.spread) == pytest.approx(1 - 1 / capacity, rel=0.02)
-    clean, noisy = (float(self_consistent(system(spectrum, n_train, 0.0, s2)).test_error) for s2 in (0.0, 1.0))
+    clean, noisy = (
+        float(self_consistent(system(spectrum, n_train, 0.0, s2)).test_error) for s2 in (0.0, 1.0)
+    )
     r = source
-    assert clean == pytest.approx(float(ridge.threshold) ** (2 * r) * np.pi * (1 - 2 * r) / np.sin(2 * np.pi * r), rel=0.02)
+    assert clean == pytest.approx(
+        float(ridge.threshold) ** (2 * r) * np.pi * (1 - 2 * r) / np.sin(2 * np.pi * r), rel=0.02
+    )
     assert noisy - clean == pytest.approx(capacity - 1, rel=0.02)
 
 
 @pytest.mark.parametrize(("decay", "noise"), [(0.6, 0.0), (0.6, 1.0), (3.0, 0.0), (3.0, 1.0)])
 def test_four_regimes(decay, noise):
-    # T = n^(1-l): error ~ n^(-2 min(l,alpha) r) without noise, noise excess ~ n^(min(l,alpha)/alpha - 1)
+    # T = n^(1-l): error ~ n^(-2 min(l,alpha) r) without noise, noise excess ~ n^(min(l,alpha)/alpha
+    # - 1)
     capacity, source = 1.5, 0.4
     spectrum = power_law(capacity, source)
     errors = []
     for n in (1e7, 1e8):
-        errors.append([float(self_consistent(system(spectrum, n, n ** (1 - decay), s2)).test_error) for s2 in (0.0, 1.0)])
+        errors.append(
+            [
+                float(self_consistent(system(spectrum, n, n ** (1 - decay), s2)).test_error)
+                for s2 in (0.0, 1.0)
+            ]
+        )
     errors = np.array(errors)
     values = errors[:, 1] - errors[:, 0] if noise else errors[:, 0]
     steep = min(decay, capacity)
@@ -209,10 +248,18 @@ def test_four_regimes(decay, noise):
 
 def test_derivatives_of_the_error():
     def error(numbers, power):
-        return self_consistent(KernelRegression(Spectrum(POWER_LAW.eigenvalues, power), *numbers)).test_error
+        return self_consistent(
+            KernelRegression(Spectrum(POWER_LAW.eigenvalues, power), *numbers)
+        ).test_error
 
     jax.test_util.check_grads(
-        jax.jit(error), ((20.0, 0.1, 0.3), POWER_LAW.target_power), order=1, modes=["rev"], atol=0, rtol=1e-7, eps=1e-5
+        jax.jit(error),
+        ((20.0, 0.1, 0.3), POWER_LAW.target_power),
+        order=1,
+        modes=["rev"],
+        atol=0,
+        rtol=1e-7,
+        eps=1e-5,
     )
 
 
@@ -222,7 +269,12 @@ def test_derivatives_of_the_error():
 def test_the_equivalent_kernel_is_the_limit_of_high_temperature():
     hot = system(temperature=1e6)
     one, other = self_consistent(hot), equivalent_kernel(hot)
-    same(one, other, rel=1e-5, names=["test_error", "train_error", "bias", "posterior_variance", "effective_ridge"])
+    same(
+        one,
+        other,
+        rel=1e-5,
+        names=["test_error", "train_error", "bias", "posterior_variance", "effective_ridge"],
+    )
     assert 1 - float(one.test_error / POWER_LAW.total_power) == pytest.approx(
         1 - float(other.test_error / POWER_LAW.total_power), rel=1e-4
     )
@@ -230,10 +282,20 @@ def test_the_equivalent_kernel_is_the_limit_of_high_temperature():
 
 
 def test_the_corrections_are_the_expansion_of_the_self_consistent_theory():
-    # The deviation falls as 1/T for the equivalent kernel and as 1/T^2 with the correction, beside the 1/T of 1 - E itself.
+    # The deviation falls as 1/T for the equivalent kernel and as 1/T^2 with the correction, beside
+    # the 1/T of 1 - E itself.
     for theory, power in ((equivalent_kernel, 1), (equivalent_kernel_corrected, 2)):
-        for name in ("test_error", "train_error", "bias", "variance", "effective_ridge", "target_learnability"):
-            if (theory is equivalent_kernel and name == "train_error") or (name == "variance" and theory is equivalent_kernel):
+        for name in (
+            "test_error",
+            "train_error",
+            "bias",
+            "variance",
+            "effective_ridge",
+            "target_learnability",
+        ):
+            if (theory is equivalent_kernel and name == "train_error") or (
+                name == "variance" and theory is equivalent_kernel
+            ):
                 continue
             deviations = []
             for temperature in (3e3, 3e4):
@@ -249,10 +311,14 @@ def test_the_validity_of_the_expansion_is_told():
     assert not equivalent_kernel(system(temperature=10.0)).valid
     cold = equivalent_kernel_corrected(system(temperature=1e-3))
     assert not cold.valid
-    assert float(cold.fluctuation_ratio) == pytest.approx(float(cold.posterior_variance) / 1e-3, rel=1e-12)
+    assert float(cold.fluctuation_ratio) == pytest.approx(
+        float(cold.posterior_variance) / 1e-3, rel=1e-12
+    )
 
 
-def heteroscedastic_system(temperatures, noises, weights, spectrum=POWER_LAW, n_train=20.0, temperature=0.0):
+def heteroscedastic_system(
+    temperatures, noises, weights, spectrum=POWER_LAW, n_train=20.0, temperature=0.0
+):
     return HeteroscedasticRegression(
         padded(spectrum),
         n_train,
@@ -269,8 +335,16 @@ def heteroscedastic_system(temperatures, noises, weights, spectrum=POWER_LAW, n_
         (POWER_LAW, 20.0, 0.1),
         (POWER_LAW, 20.0, 0.0),
         (POWER_LAW, 70.0, 0.0),
-        (Spectrum(POWER_LAW.eigenvalues, POWER_LAW.target_power, tail=0.3, tail_power=0.1), 70.0, 0.0),
-        (Spectrum(POWER_LAW.eigenvalues, POWER_LAW.target_power, tail=0.3, tail_power=0.1), 20.0, 0.1),
+        (
+            Spectrum(POWER_LAW.eigenvalues, POWER_LAW.target_power, tail=0.3, tail_power=0.1),
+            70.0,
+            0.0,
+        ),
+        (
+            Spectrum(POWER_LAW.eigenvalues, POWER_LAW.target_power, tail=0.3, tail_power=0.1),
+            20.0,
+            0.1,
+        ),
     ],
 )
 def test_a_ridge_that_is_the_same_everywhere(spectrum, n_train, temperature):
@@ -281,16 +355,30 @@ def test_a_ridge_that_is_the_same_everywhere(spectrum, n_train, temperature):
 def test_inputs_with_a_huge_ridge_are_not_there():
     half = heteroscedastic(heteroscedastic_system([0.1, 1e9], [0.3, 7.0], [0.5, 0.5], n_train=40.0))
     alone = self_consistent(system(n_train=20.0, noise=0.3))
-    same(half, alone, rel=1e-6, names=["test_error", "bias", "variance", "posterior_variance", "effective_dimension"])
+    same(
+        half,
+        alone,
+        rel=1e-6,
+        names=["test_error", "bias", "variance", "posterior_variance", "effective_dimension"],
+    )
 
 
 @pytest.mark.parametrize("free", [0.3, 0.9])
 def test_a_vanishing_ridge_on_some_inputs_is_the_limit_of_a_small_one(free):
     curves = [
-        heteroscedastic(heteroscedastic_system([ridge, 1.0], [0.1, 0.5], [free, 1 - free], n_train=80.0))
+        heteroscedastic(
+            heteroscedastic_system([ridge, 1.0], [0.1, 0.5], [free, 1 - free], n_train=80.0)
+        )
         for ridge in (0.0, 1e-15)
     ]
-    names = ["test_error", "train_error", "bias", "posterior_variance", "effective_dimension", "target_learnability"]
+    names = [
+        "test_error",
+        "train_error",
+        "bias",
+        "posterior_variance",
+        "effective_dimension",
+        "target_learnability",
+    ]
     same(*curves, rel=1e-8, names=names)
     assert all(curve.converged for curve in curves)
 
@@ -300,12 +388,19 @@ def test_a_vanishing_ridge_on_some_inputs_is_the_limit_of_a_small_one(free):
 
 def test_the_exact_flow_leaves_the_threshold_and_the_error_unchanged():
     full = system(noise=0.2)
-    flow = decimation_flow(DecimatedRegression(full.spectrum, full.n_train, full.temperature, full.noise))
+    flow = decimation_flow(
+        DecimatedRegression(full.spectrum, full.n_train, full.temperature, full.noise)
+    )
     ridge = RIDGE(full.spectrum, 20.0, 0.1)
     curve = self_consistent(full)
     for n in (0, 7, 30, 58):
         kept = jnp.arange(60) <= n
-        rest = padded(Spectrum(jnp.where(kept, POWER_LAW.eigenvalues, 0), jnp.where(kept, POWER_LAW.target_power, 0)))
+        rest = padded(
+            Spectrum(
+                jnp.where(kept, POWER_LAW.eigenvalues, 0),
+                jnp.where(kept, POWER_LAW.target_power, 0),
+            )
+        )
         reduced = KernelRegression(rest, full.n_train, flow.exact_ridge[n], flow.exact_noise[n])
         again = RIDGE(rest, 20.0, flow.exact_ridge[n])
         assert float(again.threshold) == pytest.approx(float(ridge.threshold), rel=1e-13)
@@ -323,7 +418,9 @@ def test_decimation_to_leading_order_is_close_to_the_full_theory_and_needs_no_or
         same(curve, theory(system(mixed, temperature=2.0)))
         assert curve.found_cutoff
         assert 1 < curve.mode_count < 60
-        assert float(curve.test_error) == pytest.approx(float(self_consistent(system(temperature=2.0)).test_error), rel=0.01)
+        assert float(curve.test_error) == pytest.approx(
+            float(self_consistent(system(temperature=2.0)).test_error), rel=0.01
+        )
 
 
 def test_nothing_is_decimated_when_every_mode_can_be_learned():
@@ -361,7 +458,9 @@ def test_equal_modes_have_one_best_ridge_for_every_sample_size():
     # T = s2 r lambda / Y
     spectrum = finite_rank(30, 0.07, target_power=1.7)
     sizes = jnp.array([3.0, 29.0, 30.0, 31.0, 400.0])
-    found = jax.jit(jax.vmap(lambda p: optimal_temperature(KernelRegression(spectrum, p, 1.0, 0.4))))(sizes)
+    found = jax.jit(
+        jax.vmap(lambda p: optimal_temperature(KernelRegression(spectrum, p, 1.0, 0.4)))
+    )(sizes)
     np.testing.assert_allclose(found.temperature, 0.4 * 30 * 0.07 / 1.7, rtol=1e-8)
     assert found.converged.all()
     assert np.all(np.diff(found.test_error) < 0)  # no second descent at the best ridge
@@ -379,14 +478,17 @@ def test_no_other_temperature_is_better():
     for factor in (0.3, 0.99, 1.01, 3.0):
         other = self_consistent(system(noise=0.2, temperature=factor * float(found.temperature)))
         assert other.test_error > found.test_error
-    assert float(self_consistent(system(noise=0.2, temperature=found.temperature)).test_error) == pytest.approx(
-        float(found.test_error), rel=1e-13
-    )
+    assert float(
+        self_consistent(system(noise=0.2, temperature=found.temperature)).test_error
+    ) == pytest.approx(float(found.test_error), rel=1e-13)
 
 
 def test_the_best_ridge_of_a_tail_is_less_by_the_tail():
     tail = Spectrum(POWER_LAW.eigenvalues, POWER_LAW.target_power, tail=0.1)
-    plain, with_tail = optimal_temperature(system(noise=0.2)), optimal_temperature(system(tail, noise=0.2))
+    plain, with_tail = (
+        optimal_temperature(system(noise=0.2)),
+        optimal_temperature(system(tail, noise=0.2)),
+    )
     assert float(plain.temperature - with_tail.temperature) == pytest.approx(0.1, rel=1e-7)
     assert float(plain.test_error) == pytest.approx(float(with_tail.test_error), rel=1e-12)
 
@@ -398,7 +500,9 @@ def test_a_clean_smooth_target_needs_no_ridge():
 
 
 def test_a_target_that_cannot_be_learned_has_no_best_ridge():
-    assert not optimal_temperature(system(Spectrum(K**-1.5, 0 * K, tail_power=1.0), noise=0.2)).converged
+    assert not optimal_temperature(
+        system(Spectrum(K**-1.5, 0 * K, tail_power=1.0), noise=0.2)
+    ).converged
 
 
 def test_derivative_of_the_best_ridge():
@@ -412,10 +516,14 @@ def test_derivative_of_the_best_ridge():
 
 
 def ring(size=40, noise=0.3):
-    """A pool in which every point is equivalent to every other: a kernel of the distance on a ring, and a random target."""
+    """A pool in which every point is equivalent to every other: a kernel of the distance on a ring,
+    and a random target.
+    """
     distance = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
     kernel = np.exp(-np.minimum(distance, size - distance) / 3.0)
-    pool = PoolRegression.from_kernel(kernel, np.random.default_rng(0).normal(size=size), 10.0, 0.1, noise)
+    pool = PoolRegression.from_kernel(
+        kernel, np.random.default_rng(0).normal(size=size), 10.0, 0.1, noise
+    )
     return at(pool, 10.0, 0.1, noise)
 
 
@@ -426,11 +534,18 @@ def at(pool, n_train, temperature, noise=0.0):
 def scattered(size=40, outputs=()):
     random = np.random.default_rng(2)
     features = random.normal(size=(size, 60)) * np.arange(1, 61) ** -0.7
-    targets = np.tanh(features[:, :1] + 0.5 * random.normal(size=(size, *outputs, 1)).reshape(size, -1))
-    return PoolRegression.from_kernel(features @ features.T, targets if outputs else targets[:, 0], 10.0, 0.1)
+    targets = np.tanh(
+        features[:, :1] + 0.5 * random.normal(size=(size, *outputs, 1)).reshape(size, -1)
+    )
+    return PoolRegression.from_kernel(
+        features @ features.T, targets if outputs else targets[:, 0], 10.0, 0.1
+    )
 
 
-@pytest.mark.parametrize(("n_train", "temperature", "noise"), [(10, 0.1, 0.3), (30, 0.5, 0.4), (20, 0.0, 0.1), (39.9, 3.0, 0.1)])
+@pytest.mark.parametrize(
+    ("n_train", "temperature", "noise"),
+    [(10, 0.1, 0.3), (30, 0.5, 0.4), (20, 0.0, 0.1), (39.9, 3.0, 0.1)],
+)
 def test_a_pool_of_equivalent_points_is_the_average_of_its_cavities(n_train, temperature, noise):
     pool = at(ring(), n_train, temperature, noise)
     same(self_consistent_on_pool(pool), cavity(pool), rel=1e-8)
@@ -444,21 +559,32 @@ def test_a_small_share_of_a_pool_is_the_infinite_population():
 def test_a_pool_without_ridge_and_noise_is_corrected_for_its_training_points():
     pool = at(scattered(), 15, 0.0)
     one, other = self_consistent_on_pool(pool), self_consistent(pool)
-    same(one, other, rel=1e-11, names=["test_error", "population_error", "train_error", "bias", "posterior_variance"])
-    assert float(one.test_error) == pytest.approx(float(one.population_error) / (1 - 15 / 40), rel=1e-12)
+    same(
+        one,
+        other,
+        rel=1e-11,
+        names=["test_error", "population_error", "train_error", "bias", "posterior_variance"],
+    )
+    assert float(one.test_error) == pytest.approx(
+        float(one.population_error) / (1 - 15 / 40), rel=1e-12
+    )
 
 
 def test_all_but_one_point_is_leave_one_out():
-    # P -> M: the held-out error of a point is that of the training set without it, [(K + T)^-1 y]_x^2 / [(K + T)^-1]_xx^2
+    # P -> M: the held-out error of a point is that of the training set without it, [(K + T)^-1
+    # y]_x^2 / [(K + T)^-1]_xx^2
     pool = at(scattered(), 40 - 1e-9, 0.1)
     inverse = np.linalg.inv(np.asarray(pool.kernel) + 0.1 * np.eye(40))
     curve = cavity(pool)
-    np.testing.assert_allclose(curve.point_error, (inverse @ pool.targets / np.diag(inverse)) ** 2, rtol=1e-6, atol=1e-11)
+    np.testing.assert_allclose(
+        curve.point_error, (inverse @ pool.targets / np.diag(inverse)) ** 2, rtol=1e-6, atol=1e-11
+    )
     np.testing.assert_allclose(curve.point_variance, 1 / np.diag(inverse) - 0.1, rtol=1e-6)
 
 
 def test_a_single_training_point_is_averaged_exactly():
-    # P -> 0: e_x = y_x^2 + P E_x'[shift of the squared error at x by training on x'], to first order in P, x' != x
+    # P -> 0: e_x = y_x^2 + P E_x'[shift of the squared error at x by training on x'], to first
+    # order in P, x' != x
     pool = at(scattered(), 1e-6, 0.1)
     kernel, y = np.asarray(pool.kernel), np.asarray(pool.targets)
     weight = kernel / (np.diag(kernel) + 0.1)  # prediction at row x after training on column x'
@@ -470,12 +596,19 @@ def test_a_single_training_point_is_averaged_exactly():
 
 def test_outputs_of_a_pool_add_up():
     together = at(scattered(outputs=(3,)), 10, 0.1)
-    apart = [at(PoolRegression.from_kernel(together.kernel, together.targets[:, c], 10, 0.1), 10, 0.1) for c in range(3)]
+    apart = [
+        at(PoolRegression.from_kernel(together.kernel, together.targets[:, c], 10, 0.1), 10, 0.1)
+        for c in range(3)
+    ]
     for theory in (cavity, equivalent_kernel_on_pool, self_consistent_on_pool):
         whole, parts = theory(together), [theory(one) for one in apart]
         for name in ("test_error", "population_error", "train_error", "bias"):
-            assert float(getattr(whole, name)) == pytest.approx(sum(float(getattr(p, name)) for p in parts), rel=1e-8)
-    np.testing.assert_allclose(cavity(together).point_error, sum(cavity(one).point_error for one in apart), rtol=1e-8)
+            assert float(getattr(whole, name)) == pytest.approx(
+                sum(float(getattr(p, name)) for p in parts), rel=1e-8
+            )
+    np.testing.assert_allclose(
+        cavity(together).point_error, sum(cavity(one).point_error for one in apart), rtol=1e-8
+    )
 
 
 def test_position_does_not_matter_where_all_points_are_equivalent():
@@ -489,7 +622,9 @@ def test_derivatives_of_the_cavity_error():
     def error(n_train, temperature, noise):
         return cavity(pool.with_(n_train=n_train, temperature=temperature, noise=noise)).test_error
 
-    jax.test_util.check_grads(jax.jit(error), (8.0, 0.1, 0.2), order=1, modes=["rev"], atol=0, rtol=1e-6, eps=1e-4)
+    jax.test_util.check_grads(
+        jax.jit(error), (8.0, 0.1, 0.2), order=1, modes=["rev"], atol=0, rtol=1e-6, eps=1e-4
+    )
 
 
 def test_a_batch_of_cavities():
@@ -497,7 +632,9 @@ def test_a_batch_of_cavities():
     sizes = jnp.array([2.0, 8.0, 19.0])
     batch = jax.jit(jax.vmap(lambda p: cavity(pool.with_(n_train=p))))(sizes)
     for i, n_train in enumerate(sizes):
-        np.testing.assert_allclose(batch.point_error[i], cavity(at(pool, n_train, 0.1)).point_error, rtol=1e-8)
+        np.testing.assert_allclose(
+            batch.point_error[i], cavity(at(pool, n_train, 0.1)).point_error, rtol=1e-8
+        )
     assert batch.converged.all()
 
 
@@ -526,7 +663,10 @@ def test_a_pool_must_fit_its_spectrum_and_leave_something_to_test_on():
         ({"n_train": 20}, "PoolRegression.n_train = 20: must be < 20, the size of the pool"),
         ({"targets": 2 * pool.targets}, "PoolRegression.spectrum has target power"),
         ({"kernel": 2 * pool.kernel}, "PoolRegression.spectrum sums to"),
-        ({"targets": pool.targets[:7]}, r"PoolRegression.targets has shape \(7,\), \(pool\): must have pool = 20, as kernel has"),
+        (
+            {"targets": pool.targets[:7]},
+            r"PoolRegression.targets has shape \(7,\), \(pool\): must have pool = 20, as kernel has",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             pool.with_(**changes)
@@ -535,8 +675,14 @@ def test_a_pool_must_fit_its_spectrum_and_leave_something_to_test_on():
 def test_bad_regions_are_refused():
     for arrays, message in (
         (([0.1, 0.1], [0.0, 0.0], [0.5, 0.6]), r"weights sum to 1.1: must sum to 1"),
-        (([0.1, -0.1], [0.0, 0.0], [0.5, 0.5]), "extra_temperature = -0.1: must be >= 0 in every entry"),
-        (([0.1], [0.0, 0.0], [0.5, 0.5]), r"extra_temperature has shape \(1,\), \(region\): must have region = 2"),
+        (
+            ([0.1, -0.1], [0.0, 0.0], [0.5, 0.5]),
+            "extra_temperature = -0.1: must be >= 0 in every entry",
+        ),
+        (
+            ([0.1], [0.0, 0.0], [0.5, 0.5]),
+            r"extra_temperature has shape \(1,\), \(region\): must have region = 2",
+        ),
         (([0.1, 0.1], [0.0, np.nan], [0.5, 0.5]), "extra_noise = nan: must be >= 0 in every entry"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -549,7 +695,9 @@ NUMBERS = st.just(0.0) | st.floats(1e-250, 1e6)
 @given(st.floats(1e-3, 1e4), NUMBERS, NUMBERS)
 @settings(max_examples=60, deadline=None)
 def test_any_allowed_numbers_give_a_converged_curve_between_its_limits(n_train, temperature, noise):
-    curve = self_consistent(system(Spectrum(POWER_LAW.eigenvalues, POWER_LAW.target_power), n_train, temperature, noise))
+    curve = self_consistent(
+        system(Spectrum(POWER_LAW.eigenvalues, POWER_LAW.target_power), n_train, temperature, noise)
+    )
     assert curve.converged
     assert 0 <= float(curve.bias) <= float(POWER_LAW.total_power) * (1 + 1e-12)
     assert 0 <= float(curve.target_learnability) <= 1 + 1e-12

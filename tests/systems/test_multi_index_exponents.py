@@ -1,4 +1,6 @@
-"""Exponents: right at every scale, refused where they mean nothing, and in bounded time whatever the formula."""
+"""Exponents: right at every scale, refused where they mean nothing, and in bounded time whatever
+the formula.
+"""
 
 import math
 import time
@@ -70,7 +72,9 @@ def test_a_pole_of_a_python_function_is_found():
         exponents(lambda z: z[..., 0] / z[..., 1], 2)
 
 
-@pytest.mark.parametrize("formula", ["exp(z1**2)", "exp(0.3*z1**2)", "exp(z1*z2)", "exp(exp(z1))", "z1**64"])
+@pytest.mark.parametrize(
+    "formula", ["exp(z1**2)", "exp(0.3*z1**2)", "exp(z1*z2)", "exp(exp(z1))", "z1**64"]
+)
 def test_growth_without_second_moment_is_refused(formula):
     with pytest.raises(ValueError, match="grows too fast"):
         exponents(formula)
@@ -116,7 +120,9 @@ def test_a_function_with_many_preimages_near_a_pole_ends():
 
 
 def test_label_powers_have_one_normalisation():
-    """lambda_k^2 = E_y E[h_k | y]^2 of orders 1 .. 8 for y = |z + 1/2|, by an independent integral over y."""
+    """lambda_k^2 = E_y E[h_k | y]^2 of orders 1 .. 8 for y = |z + 1/2|, by an independent integral
+    over y.
+    """
 
     def hermite(k, z):
         return np.polynomial.hermite_e.hermeval(z, [0] * k + [1]) / math.sqrt(math.factorial(k))
@@ -130,12 +136,16 @@ def test_label_powers_have_one_normalisation():
     for k in range(1, 9):
         value, _ = integrate.quad(integrand, 0, 12, args=(k,), epsabs=1e-13, limit=400)
         assert found.label_power[k - 1] == pytest.approx(value, abs=1e-9)
-    assert found.label_eigenvalues == pytest.approx((found.label_power[0], 2 * found.label_power[1]), rel=1e-14)
+    assert found.label_eigenvalues == pytest.approx(
+        (found.label_power[0], 2 * found.label_power[1]), rel=1e-14
+    )
 
 
 @pytest.mark.parametrize("frequency", [2, 3, 5])
 def test_threshold_of_a_cosine(frequency):
-    """y = cos(f z) has the preimages (± t + 2 pi k) / f, all with one |slope|: lambda_2^2 is an integral over t."""
+    """y = cos(f z) has the preimages (± t + 2 pi k) / f, all with one |slope|: lambda_2^2 is an
+    integral over t.
+    """
 
     def integrand(t):
         places = (np.array([[t], [-t]]) + 2 * np.pi * np.arange(-40, 41)) / frequency
@@ -151,7 +161,9 @@ def test_threshold_of_a_cosine(frequency):
 
 
 def test_label_powers_of_a_product_in_all_orders():
-    """Orders 2 and 4 of y = z1 z2 by integrals over z1 at given y; sum over |a| = k of E[h_a | y]^2."""
+    """Orders 2 and 4 of y = z1 z2 by integrals over z1 at given y; sum over |a| = k of E[h_a |
+    y]^2.
+    """
     y = np.exp(np.linspace(-24, 4.2, 1200))
     u = np.linspace(-18, 18, 6001)  # z1 = sqrt(y) e^u, z2 = sqrt(y) e^-u
     first = np.sqrt(y)[:, None] * np.exp(u)
@@ -159,20 +171,28 @@ def test_label_powers_of_a_product_in_all_orders():
     weight = np.exp(-(first**2 + second**2) / 2) / math.pi
 
     def average(a, b):
-        h = np.polynomial.hermite_e.hermeval(first, [0] * a + [1]) * np.polynomial.hermite_e.hermeval(second, [0] * b + [1])
-        values = np.where(weight > 0, weight * h, 0.0) / math.sqrt(math.factorial(a) * math.factorial(b))
+        h = np.polynomial.hermite_e.hermeval(
+            first, [0] * a + [1]
+        ) * np.polynomial.hermite_e.hermeval(second, [0] * b + [1])
+        values = np.where(weight > 0, weight * h, 0.0) / math.sqrt(
+            math.factorial(a) * math.factorial(b)
+        )
         return np.trapezoid(values, u, axis=1)
 
     density = average(0, 0)
     found = exponents("z1*z2")
     for order in (2, 4):
         square = sum(average(a, order - a) ** 2 / density for a in range(order + 1))
-        assert found.label_power[order - 1] == pytest.approx(2 * np.trapezoid(square * y, np.log(y)), rel=1e-4)
+        assert found.label_power[order - 1] == pytest.approx(
+            2 * np.trapezoid(square * y, np.log(y)), rel=1e-4
+        )
 
 
 def test_exponents_of_a_kinked_function_at_any_scale():
     told = exponents(lambda z: 1e30 * jnp.abs(z[..., 0] - 0.5), kinks=(0.5,))
-    assert np.array(told.hermite) / 1e30 == pytest.approx(exponents("abs(z - 0.5)").hermite, abs=1e-11)
+    assert np.array(told.hermite) / 1e30 == pytest.approx(
+        exponents("abs(z - 0.5)").hermite, abs=1e-11
+    )
 
 
 def test_thresholds_from_samples_hold_within_their_error():

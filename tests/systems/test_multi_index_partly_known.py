@@ -1,4 +1,6 @@
-"""Stairs after directions that are known in part: against sums over preimages, closed forms, and refusals."""
+"""Stairs after directions that are known in part: against sums over preimages, closed forms, and
+refusals.
+"""
 
 import numpy as np
 import pytest
@@ -9,10 +11,12 @@ STAIRS = "z1**2 + sign(z1*z2*z3)"
 
 
 def over_preimages(overlap):
-    """qh d / n of z1 and the n / d at which z2, z3 are seen, for y = z1^2 + s with s = sign(z1 z2 z3).
+    """qh d / n of z1 and the n / d at which z2, z3 are seen, for y = z1^2 + s with s = sign(z1 z2
+    z3).
 
-    A label has the four preimages z1 = +-sqrt(y - 1) with s = 1 and +-sqrt(y + 1) with s = -1, of weight N(z1; omega, V) / |z1|;
-    E[z2 z3 | y, omega] = (2/pi) E[s sign(z1) | y, omega] and E[z2^2 - 1 | y, omega] = 0.
+    A label has the four preimages z1 = +-sqrt(y - 1) with s = 1 and +-sqrt(y + 1) with s = -1, of
+    weight N(z1; omega, V) / |z1|; E[z2 z3 | y, omega] = (2/pi) E[s sign(z1) | y, omega] and E[z2^2
+    - 1 | y, omega] = 0.
     """
     rest = 1 - overlap
     omega = np.linspace(-6, 6, 601)[:, None] * np.sqrt(overlap)
@@ -48,8 +52,12 @@ def test_the_next_directions_are_seen_later_by_whom_knows_less(overlap):
 
 def test_perfect_knowledge_is_the_next_stair():
     known, stairs = threshold(STAIRS, overlap=[1, 0, 0]), threshold(STAIRS).stairs
-    assert abs(known.sample_ratio - stairs[1].threshold) < min(known.error, 0.01 * stairs[1].threshold)
-    np.testing.assert_allclose(np.abs(known.stairs[0].directions), np.abs(stairs[1].directions), atol=1e-12)
+    assert abs(known.sample_ratio - stairs[1].threshold) < min(
+        known.error, 0.01 * stairs[1].threshold
+    )
+    np.testing.assert_allclose(
+        np.abs(known.stairs[0].directions), np.abs(stairs[1].directions), atol=1e-12
+    )
 
 
 def test_an_overlap_may_be_that_of_any_directions():
@@ -63,15 +71,17 @@ def test_an_overlap_may_be_that_of_any_directions():
 
 
 def test_what_is_known_in_part_shows_trivial_directions():
-    """y = z1 z2: E[z2 | y, omega1] does not vanish for any overlap of z1; and nothing shows the sign of three."""
+    """y = z1 z2: E[z2 | y, omega1] does not vanish for any overlap of z1; and nothing shows the
+    sign of three.
+    """
     assert threshold("z1*z2", overlap=[0.3, 0]).kind == "trivial"
     assert threshold("sign(z1*z2*z3)", overlap=[0.5, 0, 0]).kind == "easy"
     assert threshold("sign(z1*z2*z3)", overlap=[0, 0, 0]).kind == "hard"
 
 
 def test_a_stair_of_signs_is_that_of_fewer_signs_at_a_lower_rate():
-    """sign(z1 z2 z3) with z1 known in part: E[z2 z3 | y, omega] = (2/pi) y E[sign z1 | omega], so that n/d is multiplied by
-    1 / E (1 - 2 Phi(-omega / sqrt(V)))^2 = 1 / ((2/pi) arcsin(q))."""
+    """sign(z1 z2 z3) with z1 known in part: E[z2 z3 | y, omega] = (2/pi) y E[sign z1 | omega], so
+    that n/d is multiplied by 1 / E (1 - 2 Phi(-omega / sqrt(V)))^2 = 1 / ((2/pi) arcsin(q))."""
     found = threshold("sign(z1*z2*z3)", overlap=[0.5, 0, 0])
     expected = np.pi**2 / 4 / (2 / np.pi * np.arcsin(0.5))
     assert abs(found.sample_ratio - expected) < min(found.error, 0.01 * expected)
@@ -90,7 +100,9 @@ def test_overlaps_rise_to_the_fixed_point_of_state_evolution(sample_ratio):
 
 
 def test_the_stairs_of_an_estimate():
-    """Nothing below 0.5752; z1 known beyond 1.39, but not z2 and z3 below pi^2/4; then these as well."""
+    """Nothing below 0.5752; z1 known beyond 1.39, but not z2 and z3 below pi^2/4; then these as
+    well.
+    """
     low, middle, high = (grand_staircase(LearnedTarget(ratio, STAIRS)) for ratio in (0.5, 1.8, 3.5))
     np.testing.assert_array_equal(low.overlap, 0.0)
     np.testing.assert_allclose(low.next_threshold, 0.5751663526, rtol=0.005)
@@ -103,7 +115,12 @@ def test_the_stairs_of_an_estimate():
 
 @pytest.mark.parametrize(
     ("overlap", "message"),
-    [([0.5, 0.0], "must be 3 numbers"), ([1.2, 0, 0], "from 0 to 1"), ([0.5, 0.5, 0.5], "one at least"), ([np.nan, 0, 0], "3")],
+    [
+        ([0.5, 0.0], "must be 3 numbers"),
+        ([1.2, 0, 0], "from 0 to 1"),
+        ([0.5, 0.5, 0.5], "one at least"),
+        ([np.nan, 0, 0], "3"),
+    ],
 )
 def test_what_is_no_overlap_is_refused(overlap, message):
     with pytest.raises(ValueError, match=message):

@@ -1,4 +1,6 @@
-"""Facts about the flow of one-pass SGD that need no reference numbers: symmetries, limits, conventions, refusals."""
+"""Facts about the flow of one-pass SGD that need no reference numbers: symmetries, limits,
+conventions, refusals.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -38,9 +40,12 @@ def fields():
 
 
 def sampled(name, fields, signed, count=2_000_000):
-    """Risk, learning and noise term (with label noise 0.1) by plain sampling, with standard errors."""
+    """Risk, learning and noise term (with label noise 0.1) by plain sampling, with standard
+    errors."""
     sigma = activation(name)
-    z = np.random.default_rng(1).standard_normal((count, 5)) @ np.asarray(averages.symmetric_root(fields))
+    z = np.random.default_rng(1).standard_normal((count, 5)) @ np.asarray(
+        averages.symmetric_root(fields)
+    )
     error = np.asarray(sigma(z)) @ np.asarray(signed)
     slopes = np.asarray(sigma.derivative(z[:, :3]))
     learning = slopes.T @ (error[:, None] * z) / count
@@ -55,8 +60,12 @@ def test_averages_agree_with_sampling(name, fields):
     risk, learning, noise = sampled(name, covariance, signed)
     sigma = activation(name)
     assert float(averages.half_square(sigma, covariance, signed)) == pytest.approx(risk, abs=2e-3)
-    np.testing.assert_allclose(averages.learning_term(sigma, covariance, signed, 3), learning, atol=2e-3)
-    found = jax.jit(lambda c: averages.noise_term(sigma, c, signed, 3, jnp.asarray(0.1)))(covariance)
+    np.testing.assert_allclose(
+        averages.learning_term(sigma, covariance, signed, 3), learning, atol=2e-3
+    )
+    found = jax.jit(lambda c: averages.noise_term(sigma, c, signed, 3, jnp.asarray(0.1)))(
+        covariance
+    )
     np.testing.assert_allclose(found, noise, atol=2e-3)
 
 
@@ -83,14 +92,18 @@ def test_smooth_quadrature_agrees_with_the_closed_form(fields):
 
 
 def test_kinked_averages_of_equally_correlated_fields():
-    """Correlations 1/2: given the field they share, all fields are independent, and one integral over it is left."""
+    """Correlations 1/2: given the field they share, all fields are independent, and one integral
+    over it is left.
+    """
     law = 0.5 * (jnp.ones((4, 4)) + jnp.eye(4))
     low, high = 0.3, 1.2
     points = jax.jit(four_points, static_argnums=(0, 2))
     found = points((low, high), law, 2)
 
     def average(f):
-        return integrate.quad(lambda u: stats.norm.pdf(u) * f(u), -12, 12, epsabs=1e-13, limit=200)[0]
+        return integrate.quad(lambda u: stats.norm.pdf(u) * f(u), -12, 12, epsabs=1e-13, limit=200)[
+            0
+        ]
 
     def slope(u, power=1):
         return low**power + (high**power - low**power) * stats.norm.cdf(u)
@@ -128,14 +141,18 @@ def test_permuting_units_and_flipping_signs_leave_the_risk(fields):
     flip = jnp.asarray([1.0, -1.0, 1.0, 1.0, 1.0])
     sigma = activation("erf_scaled")
     risk = averages.half_square(sigma, covariance, signed)
-    assert averages.half_square(sigma, covariance[order][:, order], signed[order]) == pytest.approx(float(risk))
+    assert averages.half_square(sigma, covariance[order][:, order], signed[order]) == pytest.approx(
+        float(risk)
+    )
     flipped = averages.half_square(sigma, flip[:, None] * covariance * flip, flip * signed)
     assert float(flipped) == pytest.approx(float(risk), rel=1e-13)
 
 
 def test_rates_in_one_batch_are_the_same_as_alone():
     system = CommitteeSGD(input_dim=1e9, width=2, horizon=5.0, records=3)
-    together = jax.vmap(lambda rate: overlap_flow(system.with_(learning_rate=rate)).test_error)(jnp.asarray([2.0, 1.0]))
+    together = jax.vmap(lambda rate: overlap_flow(system.with_(learning_rate=rate)).test_error)(
+        jnp.asarray([2.0, 1.0])
+    )
     alone = overlap_flow(system.with_(learning_rate=2.0))
     np.testing.assert_allclose(together[0], alone.test_error, rtol=1e-7)
 
@@ -148,33 +165,52 @@ def test_a_flow_without_end_is_given_up(monkeypatch):
 
 
 def test_long_stiff_flows_take_few_steps():
-    """To n/d = 1e6, where the flow has come to rest (R = 1.1664076e-4, by two solvers): 622 steps."""
+    """To n/d = 1e6, where the flow has come to rest (R = 1.1664076e-4, by two solvers): 622
+    steps."""
     system = CommitteeSGD(input_dim=1e12, first_record=1.0, horizon=1e6, records=3)
-    path = flow(velocity, Order.at_start(system), system.sample_ratio(), problem(system), stiff=True, max_steps=900)
+    path = flow(
+        velocity,
+        Order.at_start(system),
+        system.sample_ratio(),
+        problem(system),
+        stiff=True,
+        max_steps=900,
+    )
     assert bool(path.converged)
     end = jax.tree.map(lambda leaf: leaf[-1], path.value)
     assert float(risk_of(system, end)) == pytest.approx(1.1664076e-4, rel=1e-8)
 
 
 def test_readouts_only_set_the_unit_of_the_labels():
-    """Labels c times as large, of noise c^2 times as large, learnt c^2 times as slowly, are the same problem: R ~ c^2."""
+    """Labels c times as large, of noise c^2 times as large, learnt c^2 times as slowly, are the
+    same problem: R ~ c^2.
+    """
     scale = 3.0
-    system = CommitteeSGD(input_dim=1e9, width=2, learning_rate=0.5, noise=0.01, horizon=5.0, records=3)
+    system = CommitteeSGD(
+        input_dim=1e9, width=2, learning_rate=0.5, noise=0.01, horizon=5.0, records=3
+    )
     plain = system.with_(student_readout=1.0, teacher_readout=[1.0, 1.0])
     scaled = plain.with_(
-        student_readout=scale, teacher_readout=[scale, scale], learning_rate=0.5 / scale**2, noise=0.01 * scale**2
+        student_readout=scale,
+        teacher_readout=[scale, scale],
+        learning_rate=0.5 / scale**2,
+        noise=0.01 * scale**2,
     )
     for mine, usual in zip(plain.readouts(), system.with_(readout="sum").readouts()):
         np.testing.assert_array_equal(mine, usual)
     for theory in (overlap_flow, asymptotic_error):
-        np.testing.assert_allclose(theory(scaled).test_error, scale**2 * theory(plain).test_error, rtol=1e-8)
+        np.testing.assert_allclose(
+            theory(scaled).test_error, scale**2 * theory(plain).test_error, rtol=1e-8
+        )
     own = plain.with_(student_readout=[0.2, 0.4], teacher_readout=2.0)
     np.testing.assert_array_equal(own.readouts()[0], [0.2, 0.4])
     np.testing.assert_array_equal(own.readouts()[1], [2.0, 2.0])
 
 
 def test_both_layers_are_learnt_as_their_flow_says():
-    """A teacher of readouts 2 and 1, a student that starts from small ones and trains them (Goldt et al. 2019): d = 300."""
+    """A teacher of readouts 2 and 1, a student that starts from small ones and trains them (Goldt
+    et al. 2019): d = 300.
+    """
     system = CommitteeSGD(
         input_dim=300,
         width=2,
@@ -188,7 +224,9 @@ def test_both_layers_are_learnt_as_their_flow_says():
         records=2,
     )
     theory = overlap_flow(system)
-    runs = jax.vmap(lambda key: trained_network(system, key))(jax.random.split(jax.random.key(0), 32))
+    runs = jax.vmap(lambda key: trained_network(system, key))(
+        jax.random.split(jax.random.key(0), 32)
+    )
     assert float(jnp.max(jnp.abs(theory.readout_weight[-1] - jnp.asarray([0.9, 0.3])))) > 0.2
     for name in ("readout_weight", "test_error"):
         found, expected = np.asarray(getattr(runs, name)), np.asarray(getattr(theory, name))
@@ -198,7 +236,10 @@ def test_both_layers_are_learnt_as_their_flow_says():
 
 def test_both_input_conventions_train_the_same_network():
     system = CommitteeSGD(input_dim=60, horizon=2.0, records=3)
-    one, other = (trained_network(system.with_(inputs=inputs), jax.random.key(1)) for inputs in ("unit", "scaled"))
+    one, other = (
+        trained_network(system.with_(inputs=inputs), jax.random.key(1))
+        for inputs in ("unit", "scaled")
+    )
     np.testing.assert_allclose(one.self_overlap, other.self_overlap, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(one.teacher_overlap, other.teacher_overlap, rtol=1e-4, atol=1e-5)
 
@@ -213,18 +254,45 @@ def test_both_input_conventions_train_the_same_network():
     ],
 )
 def test_every_kind_of_training_follows_its_flow(changes):
-    """Trained readouts, repeated samples, batches, another activation: network and flow at d = 300, mean of 32 runs."""
-    system = CommitteeSGD(input_dim=300, width=2, learning_rate=1.0, first_record=1.0, horizon=4.0, records=2, **changes)
-    runs = np.asarray(jax.vmap(lambda k: trained_network(system, k).test_error)(jax.random.split(jax.random.key(0), 32)))
+    """Trained readouts, repeated samples, batches, another activation: network and flow at d = 300,
+    mean of 32 runs.
+    """
+    system = CommitteeSGD(
+        input_dim=300,
+        width=2,
+        learning_rate=1.0,
+        first_record=1.0,
+        horizon=4.0,
+        records=2,
+        **changes,
+    )
+    runs = np.asarray(
+        jax.vmap(lambda k: trained_network(system, k).test_error)(
+            jax.random.split(jax.random.key(0), 32)
+        )
+    )
     theory = np.asarray(overlap_flow(system).test_error)
     # 1/d corrections of one per cent are allowed on top of four standard errors.
-    assert np.all(np.abs(runs.mean(0) - theory) < 4 * runs.std(0, ddof=1) / np.sqrt(32) + 0.01 * theory)
+    assert np.all(
+        np.abs(runs.mean(0) - theory) < 4 * runs.std(0, ddof=1) / np.sqrt(32) + 0.01 * theory
+    )
 
 
 def test_batches_in_the_chain_have_the_law_of_the_network():
-    system = CommitteeSGD(input_dim=40, width=2, batch_size=4, learning_rate=4.0, first_record=1.0, horizon=4.0, records=2)
+    system = CommitteeSGD(
+        input_dim=40,
+        width=2,
+        batch_size=4,
+        learning_rate=4.0,
+        first_record=1.0,
+        horizon=4.0,
+        records=2,
+    )
     keys = jax.random.split(jax.random.key(0), 400)
-    runs = [np.asarray(jax.vmap(lambda k, f=f: f(system, k).self_overlap[-1])(keys)) for f in (overlap_chain, trained_network)]
+    runs = [
+        np.asarray(jax.vmap(lambda k, f=f: f(system, k).self_overlap[-1])(keys))
+        for f in (overlap_chain, trained_network)
+    ]
     means, spreads = [x.mean(0) for x in runs], [x.std(0) for x in runs]
     assert np.all(np.abs(means[0] - means[1]) < 4 * np.hypot(*spreads) / 20)
     np.testing.assert_allclose(spreads[0], spreads[1], rtol=0.25)
@@ -239,7 +307,9 @@ def test_root_of_singular_covariances():
 
 
 def test_random_starts_have_the_overlaps_of_random_vectors():
-    draws = jax.vmap(lambda seed: SphereStart(seed=seed).overlaps(2, 2, jnp.asarray(50.0)))(jnp.arange(4000))
+    draws = jax.vmap(lambda seed: SphereStart(seed=seed).overlaps(2, 2, jnp.asarray(50.0)))(
+        jnp.arange(4000)
+    )
     np.testing.assert_allclose(jnp.diagonal(draws[0], axis1=1, axis2=2), 1.0, rtol=1e-12)
     np.testing.assert_allclose(jnp.var(draws[0][:, 0, 1]), 1 / 50, rtol=0.1)
     np.testing.assert_allclose(jnp.var(draws[1], axis=0), 1 / 50, rtol=0.1)
@@ -247,7 +317,10 @@ def test_random_starts_have_the_overlaps_of_random_vectors():
 
 def test_dimensions_of_different_widths_are_one_sweep():
     """kappa = 1/4: widths 3 and 4."""
-    point, dims = PhasePoint(width_exponent=0.25, base_width=1, horizon=1.0, records=2), [81.0, 256.0]
+    point, dims = (
+        PhasePoint(width_exponent=0.25, base_width=1, horizon=1.0, records=2),
+        [81.0, 256.0],
+    )
     found = op.sweep(phase_flow, point, {"input_dim": dims})
     committees = [point.with_(input_dim=dim).committee for dim in dims]
     assert [committee.width for committee in committees] == [3, 4]
@@ -291,7 +364,9 @@ def test_experiments_refuse_what_they_cannot_run():
     with pytest.raises(ValueError, match="repeats"):
         overlap_chain(CommitteeSGD(batch_size=2, repeats=2), jax.random.key(0))
     with pytest.raises(ValueError, match="horizon"):
-        trained_network(CommitteeSGD(input_dim=10, first_record=1e-4, horizon=1e-3), jax.random.key(0))
+        trained_network(
+            CommitteeSGD(input_dim=10, first_record=1e-4, horizon=1e-3), jax.random.key(0)
+        )
     with pytest.raises(ValueError, match="teacher_width"):
         asymptotic_error(CommitteeSGD(width=3))
     with pytest.raises(ValueError, match="student_readout"):

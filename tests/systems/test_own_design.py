@@ -1,4 +1,6 @@
-"""A design matrix of one's own: predictions against held-out rows, its spectrum, and what is refused."""
+"""A design matrix of one's own: predictions against held-out rows, its spectrum, and what is
+refused.
+"""
 
 import numpy as np
 import pytest
@@ -21,7 +23,11 @@ def test_what_is_predicted_is_measured_on_gaussian_rows():
     assert 0.03 < found.noise < 0.2
     for name, (mean, error) in found.measured.items():
         assert abs(mean - found.predicted[name]) < 4 * error + 0.05, name
-    assert found.predicted["message passing"] <= found.predicted["Lasso"] <= found.predicted["ridge regression"]
+    assert (
+        found.predicted["message passing"]
+        <= found.predicted["Lasso"]
+        <= found.predicted["ridge regression"]
+    )
     assert "as of Gaussian entries" in str(found)
 
 
@@ -35,7 +41,9 @@ def test_signs_in_any_two_numbers():
 
 def test_correlated_columns_are_said():
     x, _, rng = drawn()
-    turned = x @ np.diag(np.arange(1, 201) ** -0.5) @ np.linalg.qr(rng.standard_normal((200, 200)))[0]
+    turned = (
+        x @ np.diag(np.arange(1, 201) ** -0.5) @ np.linalg.qr(rng.standard_normal((200, 200)))[0]
+    )
     found = assess_design(turned, kind="signs", weights="rademacher", noise=0.0)
     assert not found.is_gaussian
     assert "NOT" in str(found)
@@ -47,12 +55,19 @@ def test_correlated_columns_are_said():
 def test_what_does_not_converge_is_said_and_never_nan():
     """Embeddings: a few strong directions and a mean that all rows share."""
     rng = np.random.default_rng(1)
-    x = rng.standard_normal((300, 8)) @ rng.standard_normal((8, 60)) + 0.05 * rng.standard_normal((300, 60)) + 2.0
+    x = (
+        rng.standard_normal((300, 8)) @ rng.standard_normal((8, 60))
+        + 0.05 * rng.standard_normal((300, 60))
+        + 2.0
+    )
     found = assess_design(np.maximum(x, 0.0), np.where(x[:, 0] + x[:, 1] > 4, 1, 0))
     assert "nan" not in str(found)
     assert "of the signal (estimated, " in str(found)
     assert found.unconverged["message passing"] == 5
-    assert "message passing did not converge on 5 of 5 splits of these rows: nothing is measured" in str(found)
+    assert (
+        "message passing did not converge on 5 of 5 splits of these rows: nothing is measured"
+        in str(found)
+    )
     assert np.isfinite(found.measured["logistic regression"]).all()
 
 

@@ -1,4 +1,6 @@
-"""Facts about Bayesian networks of finite width: limits, symmetries, gradients, theory against sampling, and bad input."""
+"""Facts about Bayesian networks of finite width: limits, symmetries, gradients, theory against
+sampling, and bad input.
+"""
 
 from functools import partial
 
@@ -26,7 +28,14 @@ from orderparam.systems.proportional import (
     similarity,
 )
 from orderparam.systems.proportional.experiment import Collapsed
-from orderparam.systems.proportional.model import as_images, dense, flat, image_data, patch_teacher, patches
+from orderparam.systems.proportional.model import (
+    as_images,
+    dense,
+    flat,
+    image_data,
+    patch_teacher,
+    patches,
+)
 
 SMALL = dense("digits", 40, 60, width=30, temperature=0.1)
 PATCHES = patch_teacher("shared", 40, 30)
@@ -66,24 +75,42 @@ def test_zero_temperature_has_a_closed_form():
 def test_closures_agree_for_homogeneous_activations():
     """Nested treats the mean of relu apart, which on balanced labels changes little."""
     system = SMALL.with_(depth=2, activation="relu", temperature=0.05)
-    common, linear, nested = (finite_width(system, closure=closure) for closure in ("common", "linear", "nested"))
+    common, linear, nested = (
+        finite_width(system, closure=closure) for closure in ("common", "linear", "nested")
+    )
     assert linear.test_error == pytest.approx(float(common.test_error), rel=1e-10)
     assert nested.converged
     assert nested.test_error == pytest.approx(float(common.test_error), rel=1e-3)
 
 
 def test_one_output_is_a_special_case_of_several():
-    column = SMALL.with_(targets=SMALL.targets[:, None], test_targets=SMALL.test_targets[:, None], depth=2)
-    several, one = finite_width(column, closure="common"), finite_width(SMALL.with_(depth=2), closure="common")
+    column = SMALL.with_(
+        targets=SMALL.targets[:, None], test_targets=SMALL.test_targets[:, None], depth=2
+    )
+    several, one = (
+        finite_width(column, closure="common"),
+        finite_width(SMALL.with_(depth=2), closure="common"),
+    )
     assert several.action == pytest.approx(float(one.action), rel=1e-11)
     assert several.test_error == pytest.approx(float(one.test_error), rel=1e-9)
 
 
 def test_the_action_of_several_outputs_with_a_mean_is_stationary():
-    """-tr Q (kappa^{-1} - 1) - log det kappa + (1/N) [..] with the whole matrix of examples and outputs, by differences."""
+    """-tr Q (kappa^{-1} - 1) - log det kappa + (1/N) [..] with the whole matrix of examples and
+    outputs, by differences.
+    """
     rng = np.random.default_rng(0)
     x, y, n, temperature = rng.normal(size=(12, 5)), rng.normal(size=(12, 2)) + 1, 9.0, 0.2
-    system = FullyConnected(x, y, x[:2], y[:2], width=n, temperature=temperature, activation="relu", readout_variance=0.7)
+    system = FullyConnected(
+        x,
+        y,
+        x[:2],
+        y[:2],
+        width=n,
+        temperature=temperature,
+        activation="relu",
+        readout_variance=0.7,
+    )
     result = finite_width(system)
     lengths = np.linalg.norm(x, axis=1)
     cosine = np.clip(x @ x.T / np.outer(lengths, lengths), -1, 1)
@@ -94,16 +121,23 @@ def test_the_action_of_several_outputs_with_a_mean_is_stationary():
     def action(scale, kappa):
         noisy = temperature * np.eye(24) + np.kron(scale, kernel - along) + np.kron(kappa, along)
         flat = y.T.reshape(-1)
-        prior = np.trace(scale) - np.trace(scale @ np.linalg.inv(kappa)) - np.linalg.slogdet(kappa)[1]
+        prior = (
+            np.trace(scale) - np.trace(scale @ np.linalg.inv(kappa)) - np.linalg.slogdet(kappa)[1]
+        )
         return n * prior + np.linalg.slogdet(noisy)[1] + flat @ np.linalg.solve(noisy, flat)
 
-    scale, kappa = np.asarray(result.order_parameters).squeeze(), np.asarray(result.mean_scales).squeeze()
+    scale, kappa = (
+        np.asarray(result.order_parameters).squeeze(),
+        np.asarray(result.mean_scales).squeeze(),
+    )
     assert result.action == pytest.approx(action(scale, kappa), rel=1e-10)
     for entries in ([(0, 0)], [(1, 1)], [(0, 1), (1, 0)]):
         step = np.zeros((2, 2))
         step[tuple(zip(*entries))] = 1e-4
         for change in ((step, 0 * step), (0 * step, step)):
-            up, down = (action(scale + sign * change[0], kappa + sign * change[1]) for sign in (1, -1))
+            up, down = (
+                action(scale + sign * change[0], kappa + sign * change[1]) for sign in (1, -1)
+            )
             assert abs(up - down) / 2e-4 < 1e-5
     assert abs(scale - kappa).max() > 1e-3
 
@@ -120,8 +154,12 @@ def test_rotated_labels_rotate_the_order_parameter():
 def test_one_patch_of_an_activation_with_a_mean_is_a_fully_connected_network():
     fields = flat(PATCHES) | {k: PATCHES[k] for k in ("inputs", "test_inputs")}
     whole = finite_width(convolutional(fields, mask=40, activation="relu"))
-    same = finite_width(FullyConnected(**flat(PATCHES), width=20, temperature=0.1, activation="relu"))
-    twice = fields | {name: np.concatenate([PATCHES[name]] * 2, axis=1) for name in ("inputs", "test_inputs")}
+    same = finite_width(
+        FullyConnected(**flat(PATCHES), width=20, temperature=0.1, activation="relu")
+    )
+    twice = fields | {
+        name: np.concatenate([PATCHES[name]] * 2, axis=1) for name in ("inputs", "test_inputs")
+    }
     pooled = finite_width(convolutional(twice, mask=40, activation="relu", readout="average"))
     for local in (whole, pooled):
         assert local.mean_scales.item() == pytest.approx(same.mean_scales.item(), rel=1e-9)
@@ -132,14 +170,18 @@ def test_one_patch_of_an_activation_with_a_mean_is_a_fully_connected_network():
 def test_patches_with_one_output_are_a_special_case_of_several():
     targets = {name: PATCHES[name] + 1 for name in ("targets", "test_targets")}
     one = finite_width(convolutional(activation="relu", **targets))
-    several = finite_width(convolutional(activation="relu", **{name: y[:, None] for name, y in targets.items()}))
+    several = finite_width(
+        convolutional(activation="relu", **{name: y[:, None] for name, y in targets.items()})
+    )
     assert np.allclose(several.order_parameters, one.order_parameters, atol=1e-9)
     assert np.allclose(several.mean_scales, one.mean_scales, atol=1e-9)
     assert several.log_evidence == pytest.approx(float(one.log_evidence), rel=1e-10)
     assert several.test_error == pytest.approx(float(one.test_error), rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", [LocallyConnected, pytest.param(Convolutional, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kind", [LocallyConnected, pytest.param(Convolutional, marks=pytest.mark.slow)]
+)
 def test_predictions_are_regression_with_the_renormalised_kernel(kind):
     """With the mean of relu apart."""
     system = convolutional(kind=kind, activation="relu")
@@ -155,12 +197,18 @@ def test_permuted_patches_permute_the_order_parameter():
         return x.reshape(len(x), 4, 10, 1)[:, order].reshape(len(x), 40, 1)
 
     swapped = PATCHES | {name: permute(PATCHES[name]) for name in ("inputs", "test_inputs")}
-    q, permuted = (finite_width(convolutional(fields)).order_parameters.squeeze() for fields in (PATCHES, swapped))
+    q, permuted = (
+        finite_width(convolutional(fields)).order_parameters.squeeze()
+        for fields in (PATCHES, swapped)
+    )
     assert np.allclose(permuted, q[np.ix_(order, order)], atol=1e-9)
 
 
 def test_weight_sharing_can_only_lower_the_action():
-    assert finite_width(convolutional()).action < finite_width(convolutional(kind=LocallyConnected)).action
+    assert (
+        finite_width(convolutional()).action
+        < finite_width(convolutional(kind=LocallyConnected)).action
+    )
 
 
 def test_order_parameter_is_positive_definite_and_stationary():
@@ -172,7 +220,9 @@ def test_order_parameter_is_positive_definite_and_stationary():
 
 
 def test_train_error_is_the_derivative_of_the_evidence():
-    """<sum (y - f)^2> = -2 d log Z / d beta with log Z = log p(y) + (P/2) log(2 pi T), also along the saddle."""
+    """<sum (y - f)^2> = -2 d log Z / d beta with log Z = log p(y) + (P/2) log(2 pi T), also along
+    the saddle.
+    """
 
     def partition(beta):
         return finite_width(SMALL.with_(temperature=1 / beta)).log_evidence - 20 * jnp.log(beta)
@@ -211,7 +261,9 @@ def test_saddle_point_of_a_linear_network_is_off_by_order_one_over_width():
 def test_sweep_equals_single_points():
     swept = op.sweep(finite_width, SMALL, {"width": [10, 100], "temperature": [0.01, 1.0]})
     one = finite_width(SMALL.with_(width=100, temperature=0.01))
-    assert float(swept["test_error"].sel(width=100, temperature=0.01)) == pytest.approx(float(one.test_error), rel=1e-12)
+    assert float(swept["test_error"].sel(width=100, temperature=0.01)) == pytest.approx(
+        float(one.test_error), rel=1e-12
+    )
 
 
 def test_patches_of_any_mask_stride_and_padding():
@@ -223,7 +275,9 @@ def test_patches_of_any_mask_stride_and_padding():
 
 
 def test_the_sampled_network_sees_the_patches_of_the_theory():
-    """Features of the real network from the same filter at every patch: the kernel of one channel is sum_i phi(w.x_i)^2."""
+    """Features of the real network from the same filter at every patch: the kernel of one channel
+    is sum_i phi(w.x_i)^2.
+    """
     system = Convolutional(
         jnp.arange(2 * 5 * 6 * 3.0).reshape(2, 5, 6, 3) / 90, jnp.ones(2), jnp.ones((1, 5, 6, 3)), jnp.ones(1),
         channels=1, temperature=0.1, mask=(2, 3), stride=(3, 2), padding=(1, 0), activation="linear",
@@ -242,9 +296,14 @@ def test_learning_aligns_the_hidden_kernel_with_the_targets():
 
 
 def test_similarity_of_patches_is_that_of_gaussian_units_with_the_readout_of_the_theory():
-    """As many channels as patches, v^T v / N_c = Q: the units given the targets are Gaussian, of 4 channels x 4 patches x P."""
+    """As many channels as patches, v^T v / N_c = Q: the units given the targets are Gaussian, of 4
+    channels x 4 patches x P.
+    """
     system = convolutional(channels=4)
-    result, scale = similarity(system, units="gaussian"), finite_width(system).order_parameters.squeeze()
+    result, scale = (
+        similarity(system, units="gaussian"),
+        finite_width(system).order_parameters.squeeze(),
+    )
     x = np.moveaxis(PATCHES["inputs"].reshape(40, 4, 10), 1, 0).reshape(160, 10)
     norms = 1 + np.sum(x**2, 1) / 5
     kernel = 2 / np.pi * np.arcsin(x @ x.T / 5 / np.sqrt(np.outer(norms, norms)))
@@ -260,7 +319,9 @@ def test_similarity_of_patches_is_that_of_gaussian_units_with_the_readout_of_the
 
 
 def measured_change(system, draws=2**17, batch=2**12):
-    """N (<K_emp> - K) of real networks and its standard error: draws from the prior, weighted by the evidence of each."""
+    """N (<K_emp> - K) of real networks and its standard error: draws from the prior, weighted by
+    the evidence of each.
+    """
     potential, prior = Collapsed.of(system), similarity(system, units="gaussian").prior
     y = potential.problem.y[:, 0]
 
@@ -270,12 +331,19 @@ def measured_change(system, draws=2**17, batch=2**12):
         phi = jax.vmap(lambda weights: potential.features(weights, potential.problem.x))(hidden)
         kernels = phi @ jnp.swapaxes(phi, 1, 2)
         noisy = kernels + system.temperature * jnp.eye(y.size)
-        weights = jnp.exp(-jnp.linalg.slogdet(noisy)[1] / 2 - jnp.einsum("a,zab,b->z", y, jnp.linalg.inv(noisy), y) / 2)
+        weights = jnp.exp(
+            -jnp.linalg.slogdet(noisy)[1] / 2
+            - jnp.einsum("a,zab,b->z", y, jnp.linalg.inv(noisy), y) / 2
+        )
         return jnp.mean(weights), jnp.mean(weights[:, None, None] * (kernels - prior), axis=0)
 
     weights, changes = jax.lax.map(weighted, jax.random.split(jax.random.key(1), draws // batch))
     mean = jnp.mean(changes, axis=0) / jnp.mean(weights)
-    error = jnp.std(changes - weights[:, None, None] * mean, axis=0) / np.sqrt(weights.size) / jnp.mean(weights)
+    error = (
+        jnp.std(changes - weights[:, None, None] * mean, axis=0)
+        / np.sqrt(weights.size)
+        / jnp.mean(weights)
+    )
     return system.widths[0] * mean, system.widths[0] * error
 
 
@@ -286,11 +354,15 @@ def measured_change(system, draws=2**17, batch=2**12):
         (FullyConnected, {"activation": "relu"}),
         (Convolutional, {"activation": "relu"}),
         pytest.param(LocallyConnected, {"activation": "relu"}, marks=pytest.mark.slow),
-        pytest.param(Convolutional, {"activation": "relu", "readout": "average"}, marks=pytest.mark.slow),
+        pytest.param(
+            Convolutional, {"activation": "relu", "readout": "average"}, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_similarity_is_of_first_order_and_gaussian_units_are_not(kind, options):
-    """Every entry against the posterior of real networks with 40 units on three examples. What is left is of order 1/N^2."""
+    """Every entry against the posterior of real networks with 40 units on three examples. What is
+    left is of order 1/N^2.
+    """
     x, y = np.random.default_rng(0).normal(size=(3, 4, 2)), np.array([1.0, -0.7, 0.4])
     fixed = {"temperature": 0.5} | options
     if kind is FullyConnected:
@@ -307,12 +379,19 @@ def test_similarity_is_of_first_order_and_gaussian_units_are_not(kind, options):
 
 def test_gaussian_units_are_exact_for_linear_ones():
     system = SMALL.with_(activation="linear")
-    assert np.allclose(similarity(system).posterior, similarity(system, units="gaussian").posterior, rtol=0, atol=1e-13)
+    assert np.allclose(
+        similarity(system).posterior,
+        similarity(system, units="gaussian").posterior,
+        rtol=0,
+        atol=1e-13,
+    )
 
 
 @pytest.mark.slow
 def test_the_matrix_of_sampled_networks_is_that_of_first_order():
-    """Digits, 30 channels at four patches: entries and not one average, in which diagonal and off-diagonal ones cancel."""
+    """Digits, 30 channels at four patches: entries and not one average, in which diagonal and
+    off-diagonal ones cancel.
+    """
     fields, shape = image_data("digits", 40, 10)
     system = Convolutional(**as_images(fields, shape), channels=30, temperature=0.1, mask=4)
     actual, gaussian = similarity(system), similarity(system, units="gaussian")
@@ -320,11 +399,20 @@ def test_the_matrix_of_sampled_networks_is_that_of_first_order():
     measured = np.mean([run.posterior for run in runs], axis=0) - actual.prior
     first, wick = (np.asarray(one.posterior - one.prior) for one in (actual, gaussian))
     assert np.corrcoef(first.ravel(), measured.ravel())[0, 1] > 0.95
-    assert np.sqrt(np.mean((first - measured) ** 2)) < 0.5 * np.sqrt(np.mean((wick - measured) ** 2))
+    assert np.sqrt(np.mean((first - measured) ** 2)) < 0.5 * np.sqrt(
+        np.mean((wick - measured) ** 2)
+    )
 
 
 @pytest.mark.parametrize(
-    "theory", [finite_width, infinite_width, integrated_width, kernel_corrected, partial(similarity, units="gaussian")]
+    "theory",
+    [
+        finite_width,
+        infinite_width,
+        integrated_width,
+        kernel_corrected,
+        partial(similarity, units="gaussian"),
+    ],
 )
 def test_no_noise_and_a_singular_kernel_is_no_result(theory):
     """More examples than features at T = 0: numbers, or converged is False."""
@@ -334,14 +422,23 @@ def test_no_noise_and_a_singular_kernel_is_no_result(theory):
         width=8, temperature=0.0, activation="linear",
     )  # fmt: skip
     found = theory(system)
-    assert not found.converged or all(np.isfinite(getattr(found, name)).all() for name in type(found).dims())
+    assert not found.converged or all(
+        np.isfinite(getattr(found, name)).all() for name in type(found).dims()
+    )
     assert theory(system.with_(temperature=0.1)).converged
 
 
 def test_a_maximum_of_the_action_lies_between_its_minima():
     one = np.ones((1, 1))
     system = FullyConnected(
-        one, np.array([np.sqrt(1e7 * 50)]), one, np.ones(1), width=50, temperature=1e4, depth=2, activation="linear"
+        one,
+        np.array([np.sqrt(1e7 * 50)]),
+        one,
+        np.ones(1),
+        width=50,
+        temperature=1e4,
+        depth=2,
+        activation="linear",
     )
     found = branches(system)
     assert found.barrier_order_parameters[0] == pytest.approx([9.03993448] * 2, rel=1e-8)
@@ -353,7 +450,9 @@ def test_a_maximum_of_the_action_lies_between_its_minima():
 @pytest.fixture(scope="module")
 def linear_posterior():
     system = SMALL.with_(activation="linear", width=10)
-    return integrated_width(system), sampled_network(system, jax.random.key(1), warmup=120, samples=300)
+    return integrated_width(system), sampled_network(
+        system, jax.random.key(1), warmup=120, samples=300
+    )
 
 
 def test_sampling_a_linear_network_gives_the_exact_posterior(linear_posterior):
@@ -379,16 +478,23 @@ def test_langevin_samples_the_same_posterior(linear_posterior):
 @pytest.mark.slow
 def test_sampled_patches_agree_with_local_renormalisation():
     system = convolutional()
-    theory, measured = finite_width(system), sampled_network(system, jax.random.key(0), warmup=120, samples=200)
+    theory, measured = (
+        finite_width(system),
+        sampled_network(system, jax.random.key(0), warmup=120, samples=200),
+    )
     assert measured.test_error == pytest.approx(float(theory.test_error), rel=0.15)
     upper = np.triu_indices(4)
-    assert np.abs((theory.order_parameters - measured.order_parameters).squeeze()[upper]).max() < 0.15
+    assert (
+        np.abs((theory.order_parameters - measured.order_parameters).squeeze()[upper]).max() < 0.15
+    )
 
 
 def test_prediction_on_data():
     from orderparam.data import apply_task, load, standardise
 
-    report = predict_width(*apply_task(standardise(load("digits")), "even-odd"), [20, 1e7], n_train=60, n_test=50)
+    report = predict_width(
+        *apply_task(standardise(load("digits")), "even-odd"), [20, 1e7], n_train=60, n_test=50
+    )
     assert float(report["gain"][1]) == pytest.approx(0, abs=1e-5)
     assert "width" in report.attrs["verdict"]
 
@@ -412,7 +518,8 @@ def test_bad_dense_systems_are_refused(changes, message):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"), [({"mask": 41}, "mask"), ({"stride": 0}, "stride"), ({"padding": -1}, "padding")]
+    ("changes", "message"),
+    [({"mask": 41}, "mask"), ({"stride": 0}, "stride"), ({"padding": -1}, "padding")],
 )
 def test_bad_patches_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):

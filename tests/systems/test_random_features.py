@@ -1,4 +1,6 @@
-"""Learning with fixed features: identities of the theory, the minimiser, and experiments against theory."""
+"""Learning with fixed features: identities of the theory, the minimiser, and experiments against
+theory.
+"""
 
 import equinox as eqx
 import jax
@@ -38,27 +40,39 @@ def arrays(system):
 
 
 def test_iteration_and_closed_form_agree_for_the_square_loss():
-    system = arrays(RandomFeatures(200, 300, n_train=500, ridge=0.03, activation="relu", labels=SignLabels(0.1)))
+    system = arrays(
+        RandomFeatures(200, 300, n_train=500, ridge=0.03, activation="relu", labels=SignLabels(0.1))
+    )
     closed, iterated = THEORY(system), state_evolution(system)
     for name in type(closed).dims():
         if name not in ("residual", "converged"):
-            assert float(getattr(iterated, name)) == pytest.approx(float(getattr(closed, name)), rel=1e-9), name
+            assert float(getattr(iterated, name)) == pytest.approx(
+                float(getattr(closed, name)), rel=1e-9
+            ), name
 
 
 def test_a_mean_penalty_is_a_sum_penalty_times_n():
     mean = arrays(RandomFeatures(200, 300, n_train=500, ridge=0.01, penalty="mean"))
     total = arrays(RandomFeatures(200, 300, n_train=500, ridge=5.0, penalty="sum"))
-    assert float(THEORY(mean).test_error) == pytest.approx(float(THEORY(total).test_error), rel=1e-13)
+    assert float(THEORY(mean).test_error) == pytest.approx(
+        float(THEORY(total).test_error), rel=1e-13
+    )
     key = jax.random.key(0)
     small = {"input_dim": 20, "width": 30, "n_train": 40}
-    runs = [learn(s.with_(**small, ridge=r), key, test_points=1000) for s, r in ((mean, 0.01), (total, 0.4))]
+    runs = [
+        learn(s.with_(**small, ridge=r), key, test_points=1000)
+        for s, r in ((mean, 0.01), (total, 0.4))
+    ]
     assert float(runs[0].test_error) == pytest.approx(float(runs[1].test_error), rel=1e-12)
 
 
 def test_the_error_at_the_peak_grows_as_the_inverse_root_of_the_ridge():
     """At n = p both 1 - df_1/n and 1 - df_2/n vanish, and neither may be a difference of ones."""
     labels = RealLabels(noise=0.1)
-    peak = [THEORY(arrays(RandomFeatures(200, 300, n_train=300, ridge=r, labels=labels))) for r in (1e-12, 1e-16)]
+    peak = [
+        THEORY(arrays(RandomFeatures(200, 300, n_train=300, ridge=r, labels=labels)))
+        for r in (1e-12, 1e-16)
+    ]
     assert all(curve.converged for curve in peak)
     assert float(peak[1].test_error / peak[0].test_error) == pytest.approx(100, rel=1e-4)
     for curve in peak:
@@ -66,8 +80,16 @@ def test_the_error_at_the_peak_grows_as_the_inverse_root_of_the_ridge():
 
 
 def test_linear_features_are_ridge_regression_on_the_inputs():
-    """sigma(z) = z with p >> d: W^T W / p = 1/d, so that the effective dimension is at most d; the peak is at n = d."""
-    wide = THEORY(arrays(RandomFeatures(100, 1e7, n_train=300, ridge=1e-9, activation="linear", labels=RealLabels(noise=0.5))))
+    """sigma(z) = z with p >> d: W^T W / p = 1/d, so that the effective dimension is at most d; the
+    peak is at n = d.
+    """
+    wide = THEORY(
+        arrays(
+            RandomFeatures(
+                100, 1e7, n_train=300, ridge=1e-9, activation="linear", labels=RealLabels(noise=0.5)
+            )
+        )
+    )
     # Ordinary least squares with n > d: risk = noise * d / (n - d), plus the noise.
     assert float(wide.test_error) == pytest.approx(0.5 * (1 + 100 / 200), rel=1e-6)
     assert float(wide.effective_dimension) == pytest.approx(100, rel=1e-6)
@@ -80,7 +102,9 @@ def test_even_features_learn_nothing_odd_and_the_intercept_is_free():
     # A target of mean 1/sqrt(2 pi): relu features fit the mean, erf features cannot.
     target = RealLabels("relu")
     fitted, missed = (
-        THEORY(arrays(RandomFeatures(100, 200, n_train=150, ridge=1e9, activation=name, labels=target))).test_error
+        THEORY(
+            arrays(RandomFeatures(100, 200, n_train=150, ridge=1e9, activation=name, labels=target))
+        ).test_error
         for name in ("relu", "erf")
     )
     assert float(missed) == pytest.approx(0.5, rel=1e-6)
@@ -88,7 +112,17 @@ def test_even_features_learn_nothing_odd_and_the_intercept_is_free():
 
 
 def test_the_best_ridge_is_a_minimum_for_any_loss_and_objective():
-    system = arrays(RandomFeatures(200, 300, n_train=400, ridge=1.0, activation="erf", labels=SignLabels(0.1), loss="logistic"))
+    system = arrays(
+        RandomFeatures(
+            200,
+            300,
+            n_train=400,
+            ridge=1.0,
+            activation="erf",
+            labels=SignLabels(0.1),
+            loss="logistic",
+        )
+    )
     best = eqx.filter_jit(lambda s: optimal_ridge(s, "classification_error"))(system)
     assert bool(best.converged)
     for factor in (0.98, 1.02):
@@ -104,8 +138,12 @@ def test_minimisers_are_those_of_scikit_learn(examples, features):
     ridge = 0.05
     models = {
         "square": Ridge(alpha=ridge, fit_intercept=False),
-        "logistic": LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-10, max_iter=10_000),
-        "hinge": LinearSVC(loss="hinge", C=1 / ridge, fit_intercept=False, tol=1e-8, max_iter=1_000_000),
+        "logistic": LogisticRegression(
+            C=1 / ridge, fit_intercept=False, tol=1e-10, max_iter=10_000
+        ),
+        "hinge": LinearSVC(
+            loss="hinge", C=1 / ridge, fit_intercept=False, tol=1e-8, max_iter=1_000_000
+        ),
     }
     for name, model in models.items():
         chosen = loss(name)
@@ -114,7 +152,9 @@ def test_minimisers_are_those_of_scikit_learn(examples, features):
         theirs = np.ravel(model.fit(matrix, y).coef_)
 
         def risk(weights, chosen=chosen):
-            return float(np.sum(chosen(jnp.asarray(y), matrix @ weights)) + ridge / 2 * weights @ weights)
+            return float(
+                np.sum(chosen(jnp.asarray(y), matrix @ weights)) + ridge / 2 * weights @ weights
+            )
 
         assert risk(mine.weights) <= risk(theirs) * (1 + 1e-12)
         np.testing.assert_allclose(mine.weights, theirs, atol=2e-4 * np.abs(theirs).max())
@@ -124,17 +164,37 @@ def test_minimisers_are_those_of_scikit_learn(examples, features):
 
 
 CASES = {
-    "square, real": (RandomFeatures(120, 180, n_train=260, ridge=0.01, activation="erf", labels=RealLabels(noise=0.1)), "real"),
+    "square, real": (
+        RandomFeatures(
+            120, 180, n_train=260, ridge=0.01, activation="erf", labels=RealLabels(noise=0.1)
+        ),
+        "real",
+    ),
     "logistic, gaussian": (
-        RandomFeatures(120, 180, n_train=260, ridge=0.05, activation="relu", labels=SignLabels(0.05), loss="logistic"),
+        RandomFeatures(
+            120,
+            180,
+            n_train=260,
+            ridge=0.05,
+            activation="relu",
+            labels=SignLabels(0.05),
+            loss="logistic",
+        ),
         "gaussian",
     ),
     "hinge, real": (
-        RandomFeatures(120, 180, n_train=260, ridge=0.1, activation="erf", labels=SignLabels(), loss="hinge"),
+        RandomFeatures(
+            120, 180, n_train=260, ridge=0.1, activation="erf", labels=SignLabels(), loss="hinge"
+        ),
         "real",
     ),
     "covariates": (
-        GaussianFeatures(ExplicitSpectrum(1 / np.arange(1, 81), np.arange(1.0, 81) ** -2.5), 2.5, n_train=120, ridge=0.01),
+        GaussianFeatures(
+            ExplicitSpectrum(1 / np.arange(1, 81), np.arange(1.0, 81) ** -2.5),
+            2.5,
+            n_train=120,
+            ridge=0.01,
+        ),
         "gaussian",
     ),
 }
@@ -142,8 +202,9 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_experiments_agree_with_theory(name):
-    """Within 5 standard errors over 24 runs and the finite size: relative corrections are (-0.3 to 0.8)/d for the effective
-    parameters and at most 2/d otherwise, measured over 48 other runs at d = 60 and 120 (without an input: at p = 80)."""
+    """Within 5 standard errors over 24 runs and the finite size: relative corrections are (-0.3 to
+    0.8)/d for the effective parameters and at most 2/d otherwise, measured over 48 other runs at d
+    = 60 and 120 (without an input: at p = 80)."""
     system, features = CASES[name]
     size = getattr(system, "input_dim", system.feature_count)
     expected = THEORY(arrays(system))
@@ -167,23 +228,31 @@ def test_a_pool_of_gaussian_data_is_predicted_from_its_own_covariance():
     theory = sweep(asymptotics, pool, {"n_train": [90]})
     for name in ("test_error", "train_error", "effective_dimension"):
         mean, error = float(runs[name].mean()), float(runs[name].std(ddof=1)) / np.sqrt(30)
-        assert abs(mean - float(theory[name][0])) < 5 * error + 2 * mean / 60, name  # corrections of order 1/p
+        # corrections of order 1/p
+        assert abs(mean - float(theory[name][0])) < 5 * error + 2 * mean / 60, name
 
 
 def test_pools_of_few_examples_are_right_in_the_mean():
-    """A quarter as many features as examples: the residuals of the pool's own regression are a quarter too small."""
+    """A quarter as many features as examples: the residuals of the pool's own regression are a
+    quarter too small.
+    """
     rng, omega = np.random.default_rng(2), 1 / np.arange(1, 61)
     teacher = np.sqrt(omega) * rng.standard_normal(60)
     known = ExplicitSpectrum(omega, (omega * teacher) ** 2)
-    right = GaussianFeatures(known, omega @ teacher**2, n_train=90, ridge=0.02, labels=RealLabels("linear", 1.0))
+    right = GaussianFeatures(
+        known, omega @ teacher**2, n_train=90, ridge=0.02, labels=RealLabels("linear", 1.0)
+    )
     found = []
     for _ in range(40):
         features = rng.standard_normal((240, 60)) * np.sqrt(omega)
-        pool = FeaturePool.from_data(features, features @ teacher + rng.standard_normal(240), 90, 0.02)
+        pool = FeaturePool.from_data(
+            features, features @ teacher + rng.standard_normal(240), 90, 0.02
+        )
         found.append(float(THEORY(pool).test_error))
     error = np.std(found, ddof=1) / np.sqrt(len(found))
     expected = float(THEORY(right).test_error)
-    assert abs(np.mean(found) - expected) < 4 * error + 0.05 * expected  # 5 %: the eigenvalues scatter too
+    # 5 %: the eigenvalues scatter too
+    assert abs(np.mean(found) - expected) < 4 * error + 0.05 * expected
 
 
 @pytest.mark.parametrize(("n", "p"), [(60, 120), (120, 60)])
@@ -195,7 +264,8 @@ def test_gaussian_modes_follow_the_deterministic_equivalent(n, p):
     for name in ("excess_risk", "effective_dimension"):
         values = np.array([float(getattr(run, name)) for run in runs])
         error = values.std(ddof=1) / np.sqrt(len(values))
-        margin = values.mean() / 100  # effective parameters: 0.1 to 0.5 % off, of the order of 1/(10 p)
+        # effective parameters: 0.1 to 0.5 % off, of the order of 1/(10 p)
+        margin = values.mean() / 100
         assert abs(values.mean() - float(getattr(expected, name))) < 5 * error + margin
 
 
@@ -215,7 +285,9 @@ def test_bad_input_is_refused_in_words():
     with pytest.raises(ValueError, match=r"objective = 'test_eror'.*'test_error'"):
         optimal_ridge(RandomFeatures(10, 20, n_train=30, ridge=0.1), objective="test_eror")
     with pytest.raises(ValueError, match="0 test examples"):
-        fresh_means(loss("square"), RealLabels(), jnp.zeros(1), lambda key, count: (), jax.random.key(0), 0)
+        fresh_means(
+            loss("square"), RealLabels(), jnp.zeros(1), lambda key, count: (), jax.random.key(0), 0
+        )
     with pytest.raises(ValueError, match="not symmetric"):
         ExplicitSpectrum.from_covariance([[1.0, 0.5], [0.0, 1.0]], [1.0, 0.0])
     with pytest.raises(ValueError, match="features = 'fake'"):
@@ -225,13 +297,28 @@ def test_bad_input_is_refused_in_words():
 
 
 def test_two_classes_of_gaussian_features():
-    """Logistic loss with unequal classes: theory against the mixture itself, extrapolated to infinite size from two sizes."""
+    """Logistic loss with unequal classes: theory against the mixture itself, extrapolated to
+    infinite size from two sizes.
+    """
     rng = np.random.default_rng(2)
     levels, signs = 1 / (1 + np.arange(20) / 5), np.array([-1.0, 1.0])
-    places = (signs - 0.4) / np.sqrt(1 - 0.4**2)  # of the classes, with 30 % and 70 % of the examples
+    # of the classes, with 30 % and 70 % of the examples
+    places = (signs - 0.4) / np.sqrt(1 - 0.4**2)
     spectrum = ExplicitSpectrum(levels, 3 * levels / 20)
     pool = {"features": jnp.zeros((1, 20)), "targets": jnp.ones(1)}
-    theory = THEORY(arrays(FeaturePool(spectrum, 1.0, n_train=40.0, ridge=0.1, **pool, labels=ClassLabels(0.4), loss="logistic")))
+    theory = THEORY(
+        arrays(
+            FeaturePool(
+                spectrum,
+                1.0,
+                n_train=40.0,
+                ridge=0.1,
+                **pool,
+                labels=ClassLabels(0.4),
+                loss="logistic",
+            )
+        )
+    )
     found = []
     for width in (40, 80):
         omega = np.repeat(levels, width // 20)
@@ -239,26 +326,40 @@ def test_two_classes_of_gaussian_features():
         runs = []
         for _ in range(6400 // width):
             y = np.where(rng.random(2 * width) < 0.7, 1, -1)
-            x = rng.standard_normal((2 * width, width)) * np.sqrt(omega) + np.outer(places[(y + 1) // 2], mean)
-            fit = LogisticRegression(C=10.0, fit_intercept=False, tol=1e-8, max_iter=1000).fit(x / np.sqrt(width), y)
+            x = rng.standard_normal((2 * width, width)) * np.sqrt(omega) + np.outer(
+                places[(y + 1) // 2], mean
+            )
+            fit = LogisticRegression(C=10.0, fit_intercept=False, tol=1e-8, max_iter=1000).fit(
+                x / np.sqrt(width), y
+            )
             a = fit.coef_[0] / np.sqrt(width)
             wrong = norm.cdf(-places * signs * (a @ mean) / np.sqrt(a**2 @ omega)) @ [0.3, 0.7]
             runs.append((a @ mean, wrong, a @ a))
         found.append((np.mean(runs, axis=0), np.std(runs, axis=0, ddof=1) / np.sqrt(len(runs))))
     (small, first), (large, second) = found
     expected = np.array([theory.teacher_overlap, theory.classification_error, theory.weight_power])
-    assert np.all(np.abs(2 * large - small - expected) < 5 * np.hypot(2 * second, first)), (small, large, expected)
+    assert np.all(np.abs(2 * large - small - expected) < 5 * np.hypot(2 * second, first)), (
+        small,
+        large,
+        expected,
+    )
 
 
 def test_a_pool_takes_labels_of_two_classes_only():
     features = np.random.default_rng(0).standard_normal((50, 3))
     with pytest.raises(ValueError, match="needs labels -1 and \\+1"):
         FeaturePool.from_data(features, features[:, 0], 10, 0.1, loss="logistic")
-    balanced = FeaturePool.from_data(features, np.where(features[:, 0] > 0, 1.0, -1.0), 10, 0.1, loss="hinge")
-    np.testing.assert_array_equal(balanced.labels.draw(balanced.field, jax.random.key(0)), balanced.targets)
+    balanced = FeaturePool.from_data(
+        features, np.where(features[:, 0] > 0, 1.0, -1.0), 10, 0.1, loss="hinge"
+    )
+    np.testing.assert_array_equal(
+        balanced.labels.draw(balanced.field, jax.random.key(0)), balanced.targets
+    )
     # Within classes: together with the distance of the classes the covariance of all examples.
     covariance = np.cov(features.T, bias=True)
-    total = np.sum(np.asarray(balanced.spectrum.eigenvalues)) + np.sum(np.asarray(balanced.spectrum.projections))
+    total = np.sum(np.asarray(balanced.spectrum.eigenvalues)) + np.sum(
+        np.asarray(balanced.spectrum.projections)
+    )
     assert np.trace(covariance) == pytest.approx(total, rel=1e-12)
 
 
@@ -269,4 +370,5 @@ def test_features_on_the_sphere_learn_as_predicted():
     for name in ("excess_risk", "effective_dimension"):
         values = np.array([float(getattr(run, name)) for run in runs])
         error = values.std(ddof=1) / np.sqrt(len(values))
-        assert abs(values.mean() - float(getattr(expected, name))) < 5 * error + values.mean() / 150  # of the order of 1/p
+        # of the order of 1/p
+        assert abs(values.mean() - float(getattr(expected, name))) < 5 * error + values.mean() / 150

@@ -1,4 +1,5 @@
-"""Random networks: identities of the cumulants, networks really drawn against them, and refusals."""
+"""Random networks: identities of the cumulants, networks really drawn against them, and
+refusals."""
 
 import jax
 import jax.numpy as jnp
@@ -53,23 +54,34 @@ def within(mean, value, runs, errors=5.0):
 
 @pytest.mark.parametrize("name", ["relu", "tanh"])
 def test_quadrature_of_gaussian_weights_against_closed_forms(name):
-    """The polar rule behind the fourth cumulant gives the kernel of the two-point function, with or without a kink."""
+    """The polar rule behind the fourth cumulant gives the kernel of the two-point function, with or
+    without a kink.
+    """
     from orderparam.systems.random_networks.theory import unit_average
 
     system = GAUSSIAN.with_(activation=activation(name), weight_variance=1.7)
     u, weights = unit_average(system)
     phi = system.activation(u)
-    np.testing.assert_allclose(system.readout_variance * (phi.T * weights) @ phi, covariance(system).kernel, rtol=1e-11)
+    np.testing.assert_allclose(
+        system.readout_variance * (phi.T * weights) @ phi, covariance(system).kernel, rtol=1e-11
+    )
 
 
 def test_uniform_relu_on_an_axis_is_elementary():
-    """x = (1, 0): u is uniform on [-h, h], E relu^2 = h^2/6, E relu^4 = h^4/10, so that the kurtosis is (9/5)(18/5) - 3."""
-    system = RandomNetwork(jnp.array([[1.0, 0.0], [0.6, 0.8]]), width=1, activation=activation("relu"))
+    """x = (1, 0): u is uniform on [-h, h], E relu^2 = h^2/6, E relu^4 = h^4/10, so that the
+    kurtosis is (9/5)(18/5) - 3.
+    """
+    system = RandomNetwork(
+        jnp.array([[1.0, 0.0], [0.6, 0.8]]), width=1, activation=activation("relu")
+    )
     found = cumulants(system)
     h = np.sqrt(1 / 2)
     np.testing.assert_allclose(found.kernel[0, 0], h**2 / 18, rtol=1e-12)
-    np.testing.assert_allclose(found.fourth_cumulant[0, 0, 0, 0], (1.8 * 3.6 - 3) * (h**2 / 18) ** 2, rtol=1e-11)
-    # E relu(u1) relu(u2) with u = h (t, 0.6 t + 0.8 s) over t in [0, 1], 0.6 t + 0.8 s > 0: polynomials on two pieces
+    np.testing.assert_allclose(
+        found.fourth_cumulant[0, 0, 0, 0], (1.8 * 3.6 - 3) * (h**2 / 18) ** 2, rtol=1e-11
+    )
+    # E relu(u1) relu(u2) with u = h (t, 0.6 t + 0.8 s) over t in [0, 1], 0.6 t + 0.8 s > 0:
+    # polynomials on two pieces
     t, w = np.polynomial.legendre.leggauss(20)
     t, w = (1 + t) / 2, w / 2
     top = 0.6 * t + 0.8
@@ -90,8 +102,16 @@ def test_cumulants_fall_with_the_width_and_are_symmetric():
 
 
 def test_signs_as_read_out_add_nothing_but_the_hidden_layer():
-    """sign(w.x) with a Rademacher read-out: one unit is a fair coin, kurtosis (1 - 3)/N and kappa6 = 16/N^2."""
-    coin = RandomNetwork(PROBES, width=5, readout_variance=1.0, readout_prior="rademacher", activation=activation("sign"))
+    """sign(w.x) with a Rademacher read-out: one unit is a fair coin, kurtosis (1 - 3)/N and kappa6
+    = 16/N^2.
+    """
+    coin = RandomNetwork(
+        PROBES,
+        width=5,
+        readout_variance=1.0,
+        readout_prior="rademacher",
+        activation=activation("sign"),
+    )
     np.testing.assert_allclose(marginals(coin).kurtosis, -2 / 5, rtol=1e-12)
     np.testing.assert_allclose(sixth_cumulant(coin), 16 / 25, rtol=1e-12)
 
@@ -102,7 +122,9 @@ def test_rotated_inputs_do_not_matter_to_gaussian_weights_in_any_dimension():
     x = jnp.asarray(PROBES @ rotation[:2] * np.sqrt(7 / 2))
     one, other = cumulants(GAUSSIAN), cumulants(GAUSSIAN.with_(inputs=x))
     np.testing.assert_allclose(one.fourth_cumulant, other.fourth_cumulant, rtol=1e-10)
-    assert marginals(GAUSSIAN.with_(inputs=jnp.asarray(rng.normal(size=(9, 40))))).kurtosis.min() > 0
+    assert (
+        marginals(GAUSSIAN.with_(inputs=jnp.asarray(rng.normal(size=(9, 40))))).kurtosis.min() > 0
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- densities
@@ -152,13 +174,17 @@ def test_drawn_and_averaged_read_outs_agree():
         system = RandomNetwork(PROBES, width=3, readout_prior=law)
         exact = marginals(system).width_kurtosis
         for experiment in (sampled_marginals, integrated_marginals):
-            values = np.array([experiment(system, jax.random.key(i), 10_000).width_kurtosis for i in range(24)])
+            values = np.array(
+                [experiment(system, jax.random.key(i), 10_000).width_kurtosis for i in range(24)]
+            )
             assert within(values.mean(axis=0), exact, values)
 
 
 def test_histograms_follow_the_exact_density():
     system = UNIFORM.with_(inputs=PROBES[:1], width=2, bins=20)
-    values = np.array([sampled_density(system, jax.random.key(i), 10_000).density for i in range(24)])
+    values = np.array(
+        [sampled_density(system, jax.random.key(i), 10_000).density for i in range(24)]
+    )
     error = values.std(axis=0, ddof=1) / np.sqrt(24)
     exact = np.asarray(exact_density(system).density)
     shown = exact > 0.05
@@ -189,8 +215,12 @@ def test_depth_corrections_of_erf():
     system = DeepNetwork(64, 1.5, 0.05, 1.0, depth=3, activation=ERF)
     theory = deep_cumulants(system)
     runs = [deep_networks(system, jax.random.key(i), 10_000) for i in range(12)]
-    np.testing.assert_allclose(np.mean([run.mean_kernel for run in runs], axis=0), theory.mean_kernel, rtol=2e-3)
-    np.testing.assert_allclose(np.mean([run.kurtosis for run in runs], axis=0), theory.kurtosis, rtol=0.03)
+    np.testing.assert_allclose(
+        np.mean([run.mean_kernel for run in runs], axis=0), theory.mean_kernel, rtol=2e-3
+    )
+    np.testing.assert_allclose(
+        np.mean([run.kurtosis for run in runs], axis=0), theory.kurtosis, rtol=0.03
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ kernels
@@ -200,7 +230,10 @@ def test_correlations_layer_by_layer_are_those_of_the_architecture():
     pair = AngledPair(angle=1.1, depth=4, weight_variance=1.7, bias_variance=0.1, activation=ERF)
     chain = correlation_chain(pair).correlation
     np.testing.assert_allclose(chain[-1], angle_kernel(pair).nngp_correlation, rtol=1e-12)
-    measured = [correlation_networks(pair.with_(width=2000), jax.random.key(i), 8).correlation for i in range(8)]
+    measured = [
+        correlation_networks(pair.with_(width=2000), jax.random.key(i), 8).correlation
+        for i in range(8)
+    ]
     assert within(np.mean(measured, axis=0), chain, measured, errors=6)
 
 
@@ -210,7 +243,9 @@ def test_order_and_chaos():
     assert float(found["slope"][0]) < 1 < float(found["slope"][1])
     np.testing.assert_allclose(found["correlation"][0], 1.0)
     chaotic = pair.with_(weight_variance=4.0)
-    np.testing.assert_allclose(correlation_chain(chaotic).correlation[-1], found["correlation"][1], rtol=1e-10)
+    np.testing.assert_allclose(
+        correlation_chain(chaotic).correlation[-1], found["correlation"][1], rtol=1e-10
+    )
     relu = order_chaos(AngledPair())
     np.testing.assert_allclose([relu.slope, relu.correlation], 1.0, rtol=1e-12)
     no_bias = order_chaos(AngledPair(weight_variance=4.0, activation=ERF))

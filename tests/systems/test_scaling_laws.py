@@ -1,4 +1,5 @@
-"""One-pass SGD with power-law random features: theory against features and samples that are drawn."""
+"""One-pass SGD with power-law random features: theory against features and samples that are
+drawn."""
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +24,9 @@ from orderparam.systems.scaling_laws import (
 from orderparam.systems.scaling_laws.one_pass import theory
 from orderparam.systems.scaling_laws.one_pass.theory import late_risk, risk_at
 
-SYSTEM = PowerLawFeatures(1.0, 0.3, 400, width=100, learning_rate=0.3, batch_size=2, horizon=1000, records=4)
+SYSTEM = PowerLawFeatures(
+    1.0, 0.3, 400, width=100, learning_rate=0.3, batch_size=2, horizon=1000, records=4
+)
 
 
 @pytest.mark.parametrize("modes", [3, 128, 131, 1000])
@@ -54,12 +57,16 @@ def test_streams_have_the_exact_mean_of_their_features():
 
         drawn = Features(system, features)
         steps = system.steps.astype(int)
-        return _stream(drawn.eigenvalues, drawn.best, drawn.irreducible, system.learning_rate, steps, key, 2)
+        return _stream(
+            drawn.eigenvalues, drawn.best, drawn.irreducible, system.learning_rate, steps, key, 2
+        )
 
     runs = np.array([stream(jax.random.key(seed)) for seed in range(400)])
     deviation = (runs.mean(axis=0) - exact.risk) / (runs.std(axis=0, ddof=1) / 20)
     assert np.abs(deviation).max() < 4
-    assert float(one_pass_sgd(system, draw).irreducible_risk) == pytest.approx(float(exact.irreducible_risk))
+    assert float(one_pass_sgd(system, draw).irreducible_risk) == pytest.approx(
+        float(exact.irreducible_risk)
+    )
 
 
 def test_early_and_late_steps_are_one_curve():
@@ -69,7 +76,9 @@ def test_early_and_late_steps_are_one_curve():
 
 
 def test_before_the_first_step_the_risk_is_the_targets_power():
-    assert float(risk_at(SYSTEM.spectrum, 100.0, 0.3, 2.0, 0.0)) == pytest.approx(float(SYSTEM.spectrum.total_power), rel=1e-10)
+    assert float(risk_at(SYSTEM.spectrum, 100.0, 0.3, 2.0, 0.0)) == pytest.approx(
+        float(SYSTEM.spectrum.total_power), rel=1e-10
+    )
 
 
 def test_a_small_learning_rate_ends_where_the_features_do():
@@ -91,10 +100,21 @@ def test_an_unstable_learning_rate_is_told(rate):
 def test_any_spectrum_streams():
     """A power law given mode by mode is the same system, in theory and in the experiment."""
     j = jnp.arange(1.0, 401)
-    system = SpectralStream(Spectrum(j**-2.0, j**-2.6), width=100, learning_rate=0.3, batch_size=2, horizon=1000, records=4)
-    np.testing.assert_allclose(deterministic_risk(system).risk, deterministic_risk(SYSTEM).risk, rtol=1e-9)
+    system = SpectralStream(
+        Spectrum(j**-2.0, j**-2.6),
+        width=100,
+        learning_rate=0.3,
+        batch_size=2,
+        horizon=1000,
+        records=4,
+    )
+    np.testing.assert_allclose(
+        deterministic_risk(system).risk, deterministic_risk(SYSTEM).risk, rtol=1e-9
+    )
     key = jax.random.key(3)
-    np.testing.assert_allclose(drawn_features(system, key).risk, drawn_features(SYSTEM, key).risk, rtol=1e-9)
+    np.testing.assert_allclose(
+        drawn_features(system, key).risk, drawn_features(SYSTEM, key).risk, rtol=1e-9
+    )
     with pytest.raises(ValueError, match="single modes without a tail"):
         drawn_features(system.with_(input_spectrum=Spectrum([1.0], [1.0], [5.0])), key)
 
@@ -102,14 +122,32 @@ def test_any_spectrum_streams():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PowerLawFeatures(0.4, 0.05, 100, width=10, learning_rate=0.1), "target_exponent = 0.05: must be > 1/2"),
-        (lambda: ComputeFrontier(1e5, 0.4, 0.05), "ComputeFrontier.target_exponent = 0.05: must be > 1/2 - spectral"),
-        (lambda: PowerLawFeatures(0.4, 0.3, width=10, learning_rate=0.1), "input_dim = inf: must be finite"),
-        (lambda: PowerLawFeatures(1.0, 0.3, 10.5, width=10, learning_rate=0.1), "input_dim = 10.5: must be a whole number"),
+        (
+            lambda: PowerLawFeatures(0.4, 0.05, 100, width=10, learning_rate=0.1),
+            "target_exponent = 0.05: must be > 1/2",
+        ),
+        (
+            lambda: ComputeFrontier(1e5, 0.4, 0.05),
+            "ComputeFrontier.target_exponent = 0.05: must be > 1/2 - spectral",
+        ),
+        (
+            lambda: PowerLawFeatures(0.4, 0.3, width=10, learning_rate=0.1),
+            "input_dim = inf: must be finite",
+        ),
+        (
+            lambda: PowerLawFeatures(1.0, 0.3, 10.5, width=10, learning_rate=0.1),
+            "input_dim = 10.5: must be a whole number",
+        ),
         (lambda: PowerLawFeatures(1.0, 0.3, width=10, learning_rate=0.0), "learning_rate"),
-        (lambda: drawn_features(SYSTEM.with_(input_dim=jnp.inf), jax.random.key(0)), "input_dim = inf: an experiment needs"),
+        (
+            lambda: drawn_features(SYSTEM.with_(input_dim=jnp.inf), jax.random.key(0)),
+            "input_dim = inf: an experiment needs",
+        ),
         (lambda: drawn_features(SYSTEM.with_(input_dim=10**6), jax.random.key(0)), "at most 20000"),
-        (lambda: drawn_features(SYSTEM.with_(input_dim=20000, width=10000), jax.random.key(0)), "width = 10000"),
+        (
+            lambda: drawn_features(SYSTEM.with_(input_dim=20000, width=10000), jax.random.key(0)),
+            "width = 10000",
+        ),
         (lambda: compute_exponents(0.3, 0.1), "no power law"),
         (lambda: ComputeBudget(1e6, 0.5, 0.3), "spectral_exponent"),
     ],
@@ -125,11 +163,18 @@ def test_a_budget_without_an_optimum_inside_has_not_converged():
 
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.3), (1.1, 1.3)])
 def test_two_searches_for_the_best_width_agree(alpha, beta):
-    """A root of the derivative for infinitely many inputs, and minima of quartics for very many, at the same learning rate."""
+    """A root of the derivative for infinitely many inputs, and minima of quartics for very many, at
+    the same learning rate.
+    """
     rate, compute = 0.3, 1e7
     total = float(power_law_levels(2 * alpha, 2.0, 1e9).total)
-    frontier = frontier_exponents(ComputeFrontier(compute, alpha, beta, inputs_per_feature=1e6, share=rate * total))
-    low, middle, high = (compute_optimal(ComputeBudget(compute * 10**shift, alpha, beta, rate)) for shift in (-0.5, 0.0, 0.5))
+    frontier = frontier_exponents(
+        ComputeFrontier(compute, alpha, beta, inputs_per_feature=1e6, share=rate * total)
+    )
+    low, middle, high = (
+        compute_optimal(ComputeBudget(compute * 10**shift, alpha, beta, rate))
+        for shift in (-0.5, 0.0, 0.5)
+    )
     assert all(bool(found.converged) for found in (frontier, low, middle, high))
     np.testing.assert_allclose(frontier.width, middle.width, rtol=1e-4)
     np.testing.assert_allclose(frontier.risk, middle.risk, rtol=1e-6)

@@ -1,4 +1,6 @@
-"""Random features in examples and width at once: the joint law against drawn features, its limits and its optima."""
+"""Random features in examples and width at once: the joint law against drawn features, its limits
+and its optima.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -15,13 +17,17 @@ from orderparam.systems.scaling_laws import (
     optimal_ridge,
 )
 
-SYSTEM = ScaleFreeFeatures(80.0, 60.0, spectral_decay=1.5, target_decay=2.0, ridge=0.05, noise=0.1, modes=1000)
+SYSTEM = ScaleFreeFeatures(
+    80.0, 60.0, spectral_decay=1.5, target_decay=2.0, ridge=0.05, noise=0.1, modes=1000
+)
 
 
 def test_the_joint_law_is_the_mean_over_draws():
     """Up to O(1/N): 3 % allowed, and three standard errors of 30 draws."""
     expected = float(joint_law(SYSTEM).test_error)
-    runs = np.array([float(drawn_regression(SYSTEM, jax.random.key(seed)).test_error) for seed in range(30)])
+    runs = np.array(
+        [float(drawn_regression(SYSTEM, jax.random.key(seed)).test_error) for seed in range(30)]
+    )
     assert abs(runs.mean() - expected) < 3 * runs.std(ddof=1) / np.sqrt(30) + 0.03 * expected
 
 
@@ -46,7 +52,9 @@ def test_resolution_limited_exponents(a, b):
     assert float(joint_law(many).width_exponent) == pytest.approx(limit.width, abs=0.03)
 
 
-@pytest.mark.parametrize(("moving", "excess"), [("width", "above_infinite_width"), ("n_train", "above_infinite_data")])
+@pytest.mark.parametrize(
+    ("moving", "excess"), [("width", "above_infinite_width"), ("n_train", "above_infinite_data")]
+)
 def test_variance_limited_exponents(moving, excess):
     few = {"n_train": 100.0, "width": 100.0}
     one, two = (ScaleFreeFeatures(**few | {moving: size}, ridge=1e-3) for size in (1e6, 2e6))
@@ -57,7 +65,10 @@ def test_variance_limited_exponents(moving, excess):
 def test_the_best_ridge_is_a_minimum_with_the_right_derivative():
     found = optimal_ridge(SYSTEM)
     assert bool(found.converged)
-    errors = [float(joint_law(SYSTEM.with_(ridge=float(found.ridge) * factor)).test_error) for factor in (0.9, 1.0, 1.1)]
+    errors = [
+        float(joint_law(SYSTEM.with_(ridge=float(found.ridge) * factor)).test_error)
+        for factor in (0.9, 1.0, 1.1)
+    ]
     assert errors[1] == pytest.approx(float(found.test_error), rel=1e-9)
     assert errors[1] < min(errors[0], errors[2])
     slope = jax.grad(lambda noise: optimal_ridge(SYSTEM.with_(noise=noise)).test_error)(0.1)
@@ -101,11 +112,17 @@ def test_exponents_of_other_papers():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ScaleFreeFeatures(10.0, 10.0, spectral_decay=1.0), "spectral_decay = 1.0: must be > 1"),
+        (
+            lambda: ScaleFreeFeatures(10.0, 10.0, spectral_decay=1.0),
+            "spectral_decay = 1.0: must be > 1",
+        ),
         (lambda: ScaleFreeFeatures(10.0, 10.0, modes=10.5), "modes = 10.5: must be a whole number"),
         (lambda: ParameterBudget(100.0, 1.0), "data_share = 1.0: must be > 0 and < 1"),
         (lambda: limit_exponents(1.5, 0.9), "target_decay = 0.9: must be > 1"),
-        (lambda: drawn_regression(ScaleFreeFeatures(10.0, 10.0), jax.random.key(0)), "modes = inf: an experiment takes at most"),
+        (
+            lambda: drawn_regression(ScaleFreeFeatures(10.0, 10.0), jax.random.key(0)),
+            "modes = inf: an experiment takes at most",
+        ),
         (lambda: drawn_regression(SYSTEM.with_(width=10.5), jax.random.key(0)), "width = 10.5"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Exponents of spectra known from few examples: the law of finite samples, what it corrects, and learning curves of pictures."""
+"""Exponents of spectra known from few examples: the law of finite samples, what it corrects, and
+learning curves of pictures.
+"""
 
 import os
 
@@ -9,23 +11,34 @@ from scipy.special import ndtri, zeta
 
 from orderparam.data import centre, load, normalise, parity
 from orderparam.networks import fully_connected
-from orderparam.systems.scaling_laws import ScaleFreeData, gaussian_clone, learned_pool, scale_free_fit, spectral_curve
+from orderparam.systems.scaling_laws import (
+    ScaleFreeData,
+    gaussian_clone,
+    learned_pool,
+    scale_free_fit,
+    spectral_curve,
+)
 from orderparam.systems.scaling_laws.scale_free import theory
 
 
 def sample(exponent, examples, modes=8000, seed=0):
-    """Eigenvalues of the covariance of Gaussian examples with population eigenvalues k^-exponent, the matrix K, and the features.
+    """Eigenvalues of the covariance of Gaussian examples with population eigenvalues k^-exponent,
+    the matrix K, and the features.
 
     Modes beyond the last are so many and so small that they add their sum to the diagonal.
     """
-    features = np.random.default_rng(seed).normal(size=(examples, modes)) * np.arange(1.0, modes + 1) ** (-exponent / 2)
+    features = np.random.default_rng(seed).normal(size=(examples, modes)) * np.arange(
+        1.0, modes + 1
+    ) ** (-exponent / 2)
     gram = features @ features.T + zeta(exponent, modes + 1) * np.eye(examples)
     return np.linalg.eigvalsh(gram / examples)[::-1], gram, features
 
 
 @pytest.mark.parametrize("exponent", [1.6, 2.0, 3.0])
 def test_the_law_of_finite_samples(exponent):
-    """Means of log eigenvalues over eight samples of 150: 5 % at every rank above 10, in the far tail as well."""
+    """Means of log eigenvalues over eight samples of 150: 5 % at every rank above 10, in the far
+    tail as well.
+    """
     found = np.mean([np.log(sample(exponent, 150, seed=seed)[0]) for seed in range(8)], axis=0)
     rank = np.array([12, 25, 50, 75, 100, 130, 145])
     expected = np.log(theory.sample_ratio(rank / 150, exponent)) - exponent * np.log(rank)
@@ -42,7 +55,9 @@ def test_corrected_spectra_have_the_exponent_of_the_population(exponent):
 
 
 def test_half_samples_cover_the_exponent():
-    """1.96 errors around the estimate hold the exponent of the population in at least 16 of 20 samples (19 expected)."""
+    """1.96 errors around the estimate hold the exponent of the population in at least 16 of 20
+    samples (19 expected).
+    """
     held = 0
     for seed in range(20):
         _, gram, features = sample(2.0, 240, modes=2000, seed=seed)
@@ -72,7 +87,9 @@ def test_the_widest_window_ends_where_the_law_does():
 
 
 def test_slopes_of_the_principal_components_of_digits():
-    """Covariance with 1/N of X/16: lambda_1, the trace, and slopes by least squares through all ranks (independent program)."""
+    """Covariance with 1/N of X/16: lambda_1, the trace, and slopes by least squares through all
+    ranks (independent program).
+    """
     from sklearn.datasets import load_digits
 
     inputs = load_digits().data / 16
@@ -82,10 +99,14 @@ def test_slopes_of_the_principal_components_of_digits():
     assert values.sum() == pytest.approx(4.69327632, abs=5e-9)
     for first, last, slope in ((2, 15, 1.133804), (5, 40, 1.665769), (1, 50, 1.566952)):
         rank = np.arange(first, last + 1)
-        assert theory.fitted(rank, values[rank - 1], (first, last)).exponent == pytest.approx(slope, abs=6e-7)
+        assert theory.fitted(rank, values[rank - 1], (first, last)).exponent == pytest.approx(
+            slope, abs=6e-7
+        )
 
 
-MNIST = pytest.mark.skipif("ORDERPARAM_DATA" not in os.environ, reason="set ORDERPARAM_DATA to a folder with MNIST")
+MNIST = pytest.mark.skipif(
+    "ORDERPARAM_DATA" not in os.environ, reason="set ORDERPARAM_DATA to a folder with MNIST"
+)
 
 
 @pytest.mark.slow
@@ -93,23 +114,40 @@ MNIST = pytest.mark.skipif("ORDERPARAM_DATA" not in os.environ, reason="set ORDE
 def test_slopes_of_the_principal_components_of_mnist():
     values = np.linalg.svd(centre(load("mnist", "test")).inputs, compute_uv=False) ** 2 / 10_000
     assert values[0] == pytest.approx(5.3100141, abs=5e-8)
-    for first, last, slope in ((3, 30, 1.018766), (10, 100, 1.464454), (30, 300, 1.762168), (10, 400, 1.742076)):
+    for first, last, slope in (
+        (3, 30, 1.018766),
+        (10, 100, 1.464454),
+        (30, 300, 1.762168),
+        (10, 400, 1.742076),
+    ):
         rank = np.arange(first, last + 1)
-        assert theory.fitted(rank, values[rank - 1], (first, last)).exponent == pytest.approx(slope, abs=6e-7)
+        assert theory.fitted(rank, values[rank - 1], (first, last)).exponent == pytest.approx(
+            slope, abs=6e-7
+        )
 
 
 def kernel_slopes(data, activation, windows):
-    """Slopes through all ranks of the windows: of the eigenvalues of a layer's kernel, and of the target's power beyond."""
+    """Slopes through all ranks of the windows: of the eigenvalues of a layer's kernel, and of the
+    target's power beyond.
+    """
     inputs, targets = normalise(centre(data)).inputs, np.asarray(parity(data.labels).values)
-    values, vectors = np.linalg.eigh(np.asarray(fully_connected(1, None, activation).nngp(inputs)) / len(inputs))
+    values, vectors = np.linalg.eigh(
+        np.asarray(fully_connected(1, None, activation).nngp(inputs)) / len(inputs)
+    )
     beyond = np.cumsum((vectors.T @ targets) ** 2)[::-1] / len(inputs)
     ranks = [np.arange(first, last + 1) for first, last in windows]
-    return [[theory.fitted(r, curve[r - 1], (r[0], r[-1])).exponent for r in ranks] for curve in (values[::-1], beyond)]
+    return [
+        [theory.fitted(r, curve[r - 1], (r[0], r[-1])).exponent for r in ranks]
+        for curve in (values[::-1], beyond)
+    ]
 
 
 @pytest.mark.parametrize(
     ("activation", "spectrum", "target"),
-    [("relu", (1.6150, 1.6572, 1.7979), (0.577, 0.696, 1.093)), ("erf", (2.4365, 1.5634, 1.1935), (0.575, 0.881, 1.267))],
+    [
+        ("relu", (1.6150, 1.6572, 1.7979), (0.577, 0.696, 1.093)),
+        ("erf", (2.4365, 1.5634, 1.1935), (0.575, 0.881, 1.267)),
+    ],
 )
 def test_slopes_of_kernels_of_digits(activation, spectrum, target):
     found = kernel_slopes(load("digits"), activation, ((10, 100), (30, 300), (100, 1000)))
@@ -142,9 +180,18 @@ def test_a_clone_follows_the_full_spectrum_and_digits_nearly(digits):
     for size in (20, 60):
         system = digits.with_(n_train=size)
         expected = spectral_curve(system)
-        clones = np.array([float(gaussian_clone(system, jax.random.key(seed)).population_error) for seed in range(12)])
-        assert abs(clones.mean() - float(expected.population_error)) < 4 * clones.std(ddof=1) / np.sqrt(12)
-        real = np.mean([float(learned_pool(system, jax.random.key(seed)).test_error) for seed in range(12)])
+        clones = np.array(
+            [
+                float(gaussian_clone(system, jax.random.key(seed)).population_error)
+                for seed in range(12)
+            ]
+        )
+        assert abs(clones.mean() - float(expected.population_error)) < 4 * clones.std(
+            ddof=1
+        ) / np.sqrt(12)
+        real = np.mean(
+            [float(learned_pool(system, jax.random.key(seed)).test_error) for seed in range(12)]
+        )
         assert real == pytest.approx(float(expected.test_error), rel=0.15)
 
 
@@ -156,7 +203,9 @@ def test_what_is_learned_has_no_error(digits):
 def test_a_fit_of_digits(digits):
     fit = scale_free_fit(digits)
     assert 1.3 < float(fit.spectral_exponent) < 2
-    assert float(fit.learning_exponent) == pytest.approx(min(float(fit.target_exponent), 2 * float(fit.spectral_exponent)))
+    assert float(fit.learning_exponent) == pytest.approx(
+        min(float(fit.target_exponent), 2 * float(fit.spectral_exponent))
+    )
     assert float(fit.cutoff_deviation) <= float(fit.power_deviation)
     assert np.all(np.diff(np.asarray(fit.target_tail)) < 0)
 
@@ -167,15 +216,23 @@ def test_sums_of_powers_have_their_exponent_from_the_first_ranks_on(exponent):
     rank = np.arange(1.0, 401)
     power = rank ** (-1 - exponent)
     power[-1] = zeta(1 + exponent, 400)
-    fit = scale_free_fit(ScaleFreeData(np.diag(400 * rank**-1.5), np.sqrt(400 * power)), half_samples=2)
+    fit = scale_free_fit(
+        ScaleFreeData(np.diag(400 * rank**-1.5), np.sqrt(400 * power)), half_samples=2
+    )
     assert float(fit.target_exponent) == pytest.approx(exponent, abs=0.02)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ScaleFreeData(np.eye(5), np.ones(5), 5), "n_train = 5: must leave some of the pool of 5"),
-        (lambda: ScaleFreeData(np.triu(np.ones((5, 5))), np.ones(5), 2), "gram differs from its transpose"),
+        (
+            lambda: ScaleFreeData(np.eye(5), np.ones(5), 5),
+            "n_train = 5: must leave some of the pool of 5",
+        ),
+        (
+            lambda: ScaleFreeData(np.triu(np.ones((5, 5))), np.ones(5), 2),
+            "gram differs from its transpose",
+        ),
         (lambda: scale_free_fit(ScaleFreeData(np.eye(20), np.ones(20), 2)), "at least 100"),
         (lambda: ScaleFreeData.of("digits", 50, kernel="relo", n_train=5), "relo"),
     ],

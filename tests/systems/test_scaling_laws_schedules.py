@@ -1,4 +1,5 @@
-"""Momentum and schedules of one-pass SGD: exact moments against closed forms and against streams."""
+"""Momentum and schedules of one-pass SGD: exact moments against closed forms and against
+streams."""
 
 import jax
 import jax.numpy as jnp
@@ -16,13 +17,19 @@ from orderparam.systems.scaling_laws import (
 from orderparam.systems.scaling_laws.one_pass.experiment import Features
 from orderparam.systems.scaling_laws.one_pass.experiment import _stream_schedules as _stream
 
-FEATURES = PowerLawFeatures(1.0, 0.3, 60, width=8, learning_rate=0.2, batch_size=2, horizon=60, records=6)
+FEATURES = PowerLawFeatures(
+    1.0, 0.3, 60, width=8, learning_rate=0.2, batch_size=2, horizon=60, records=6
+)
 
 
 def test_without_either_it_is_plain_sgd():
     key, plain = jax.random.key(0), ScheduledSGD(FEATURES)
-    np.testing.assert_allclose(scheduled_mean(plain, key).risk, drawn_features(FEATURES, key).risk, rtol=1e-11)
-    np.testing.assert_allclose(scheduled_sgd(plain, key).risk, one_pass_sgd(FEATURES, key).risk, rtol=1e-11)
+    np.testing.assert_allclose(
+        scheduled_mean(plain, key).risk, drawn_features(FEATURES, key).risk, rtol=1e-11
+    )
+    np.testing.assert_allclose(
+        scheduled_sgd(plain, key).risk, one_pass_sgd(FEATURES, key).risk, rtol=1e-11
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,7 +61,10 @@ def test_small_rates_with_momentum_are_larger_rates_without():
 
 def test_a_rate_that_falls_goes_below_the_floor():
     key, long = jax.random.key(4), FEATURES.with_(horizon=20000)
-    flat, fallen = (scheduled_mean(ScheduledSGD(long, schedule=schedule), key) for schedule in ("constant", "cosine"))
+    flat, fallen = (
+        scheduled_mean(ScheduledSGD(long, schedule=schedule), key)
+        for schedule in ("constant", "cosine")
+    )
     above = [float(curve.risk[-1] - curve.irreducible_risk) for curve in (flat, fallen)]
     assert above[1] < above[0] / 10
 
@@ -62,8 +72,12 @@ def test_a_rate_that_falls_goes_below_the_floor():
 def test_schedules():
     long = FEATURES.with_(horizon=1000)
     steps = jnp.array([0.0, 500.0, 1000.0])
-    np.testing.assert_allclose(ScheduledSGD(long, schedule="linear").rate(steps), [0.2, 0.1, 0], atol=1e-15)
-    np.testing.assert_allclose(ScheduledSGD(long, schedule="cosine").rate(steps), [0.2, 0.1, 0], atol=1e-15)
+    np.testing.assert_allclose(
+        ScheduledSGD(long, schedule="linear").rate(steps), [0.2, 0.1, 0], atol=1e-15
+    )
+    np.testing.assert_allclose(
+        ScheduledSGD(long, schedule="cosine").rate(steps), [0.2, 0.1, 0], atol=1e-15
+    )
     power = ScheduledSGD(long, schedule="power", decay=1.0, period=500.0, warmup=4.0)
     np.testing.assert_allclose(power.rate(steps), [0.05, 0.1, 0.2 / 3], rtol=1e-14)
 

@@ -1,4 +1,6 @@
-"""Potts spins on graphs: exact solutions against one another, simulations against them, and refusals."""
+"""Potts spins on graphs: exact solutions against one another, simulations against them, and
+refusals.
+"""
 
 import jax
 import numpy as np
@@ -42,14 +44,21 @@ def test_the_potts_ring_is_solved_by_its_transfer_matrix():
 @pytest.mark.parametrize(("states", "temperature"), [(2, 0.7), (3, 0.6)])
 def test_clusters_on_a_graph_against_all_configurations(states, temperature):
     system = PottsGraph(temperature, random_edges(8, 11, np.random.default_rng(2)), states)
-    found = deviations(lambda key: graph_clusters(system, key, sweeps=1000), potts_enumerated(system), MOMENTS)
+    found = deviations(
+        lambda key: graph_clusters(system, key, sweeps=1000), potts_enumerated(system), MOMENTS
+    )
     assert max(map(abs, found.values())) < 4, found
 
 
 def test_the_bethe_lattice_orders_where_it_is_known_to():
-    """tanh(1/2T) = 1/(c - 1) for two states, here 1/T = ln(1 + q/(c - 2)); the order vanishes as a square root."""
+    """tanh(1/2T) = 1/(c - 1) for two states, here 1/T = ln(1 + q/(c - 2)); the order vanishes as a
+    square root.
+    """
     edge = 1 / np.log(1 + 2 / (4 - 2))
-    orders = [float(cavity(RegularPotts(edge * (1 - d), 100, 4)).absolute_magnetisation) for d in (1e-3, 4e-3)]
+    orders = [
+        float(cavity(RegularPotts(edge * (1 - d), 100, 4)).absolute_magnetisation)
+        for d in (1e-3, 4e-3)
+    ]
     np.testing.assert_allclose(orders[1] / orders[0], 2, rtol=0.01)
     assert cavity(RegularPotts(1.01 * edge, 100, 4)).absolute_magnetisation < 1e-6
 
@@ -58,8 +67,12 @@ def test_branches_of_the_bethe_lattice_have_the_right_energies():
     """dln Z/d(1/T) at both branches of a first-order transition."""
     for branch in ("ordered", "disordered"):
         system = RegularPotts(1.05, 100, 4, 6)
-        slope = jax.grad(lambda t, b=branch: cavity(RegularPotts(t, 100, 4, 6), branch=b).free_energy / t)(1.05)
-        np.testing.assert_allclose(-slope * 1.05**2, cavity(system, branch=branch).energy, rtol=1e-9)
+        slope = jax.grad(
+            lambda t, b=branch: cavity(RegularPotts(t, 100, 4, 6), branch=b).free_energy / t
+        )(1.05)
+        np.testing.assert_allclose(
+            -slope * 1.05**2, cavity(system, branch=branch).energy, rtol=1e-9
+        )
 
 
 @pytest.mark.parametrize("states", [2, 3])
@@ -67,7 +80,9 @@ def test_random_regular_graphs_against_the_cavity_method(states):
     """In the ordered phase, where corrections are O(1/N)."""
     system = RegularPotts(0.8, 2000, 4, states)
     found = deviations(
-        lambda key: regular_graph_clusters(system, key, sweeps=100), cavity(system), ("energy", "absolute_magnetisation")
+        lambda key: regular_graph_clusters(system, key, sweeps=100),
+        cavity(system),
+        ("energy", "absolute_magnetisation"),
     )
     assert max(map(abs, found.values())) < 5, found
 
@@ -88,10 +103,19 @@ def test_graphs_are_what_they_are_called():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: potts_enumerated(PottsGraph(1.0, lattice_edges((5, 5)))), r"PottsGraph.edges join 25 sites: at most"),
+        (
+            lambda: potts_enumerated(PottsGraph(1.0, lattice_edges((5, 5)))),
+            r"PottsGraph.edges join 25 sites: at most",
+        ),
         (lambda: PottsGraph(1.0, [[0, 1], [2, 2]]), r"PottsGraph.edges join site 2 to itself"),
-        (lambda: PottsGraph(1.0, [[0.0, -1.0]]), r"PottsGraph.edges = -1.0: must be an integer and >= 0"),
-        (lambda: regular_graph_clusters(RegularPotts(1.0, 5, 3), jax.random.key(0)), r"RegularPotts.degree = 3 for 5 sites"),
+        (
+            lambda: PottsGraph(1.0, [[0.0, -1.0]]),
+            r"PottsGraph.edges = -1.0: must be an integer and >= 0",
+        ),
+        (
+            lambda: regular_graph_clusters(RegularPotts(1.0, 5, 3), jax.random.key(0)),
+            r"RegularPotts.degree = 3 for 5 sites",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(call, message):

@@ -1,4 +1,6 @@
-"""The mean-field magnet: exact solutions against one another, simulations against them, and refusals."""
+"""The mean-field magnet: exact solutions against one another, simulations against them, and
+refusals.
+"""
 
 import jax
 import numpy as np
@@ -22,7 +24,9 @@ def test_branches_are_stationary_points_of_the_landau_function(branch):
     m = float(found.magnetisation)
     np.testing.assert_allclose(m, np.tanh((m + field) / temperature), atol=1e-13)
     entropy = -sum(p * np.log(p) for p in ((1 + m) / 2, (1 - m) / 2))
-    np.testing.assert_allclose(found.free_energy, -(m**2) / 2 - field * m - temperature * entropy, rtol=1e-12)
+    np.testing.assert_allclose(
+        found.free_energy, -(m**2) / 2 - field * m - temperature * entropy, rtol=1e-12
+    )
     assert (found.susceptibility > 0) == (branch != "unstable")
     assert (m < 0) == (branch == "stable")
 
@@ -42,7 +46,9 @@ def test_branches_have_the_right_derivatives():
 def test_the_metastable_branch_ends_at_the_spinodal():
     edge = spinodal(MeanFieldMagnet(0.6))
     fields = [factor * float(edge.spinodal_field) for factor in (1 - 1e-9, 1.01)]
-    inside, outside = (mean_field(MeanFieldMagnet(0.6, field), branch="metastable") for field in fields)
+    inside, outside = (
+        mean_field(MeanFieldMagnet(0.6, field), branch="metastable") for field in fields
+    )
     np.testing.assert_allclose(-inside.magnetisation, edge.magnetisation, rtol=1e-4)
     assert inside.valid
     assert not outside.valid
@@ -55,7 +61,8 @@ def test_the_landau_function_and_its_expansion():
     difference = np.asarray(found.landau_function - found.expansion)
     m = np.asarray(found.order_parameter)
     small = np.abs(m) < 0.25
-    np.testing.assert_allclose(difference[small], 0.9 * (m**6 / 30 + m**8 / 56)[small], atol=1e-7)  # the next orders
+    # the next orders
+    np.testing.assert_allclose(difference[small], 0.9 * (m**6 / 30 + m**8 / 56)[small], atol=1e-7)
     lowest = m[np.argmin(np.asarray(found.landau_function))]
     assert abs(lowest - float(mean_field(MeanFieldMagnet(0.9, 0.01)).magnetisation)) < 0.006
 
@@ -67,7 +74,9 @@ def test_exact_sums_approach_the_limit_and_keep_the_symmetry():
         mean_field(MeanFieldMagnet(0.8, 0.1)),
     )
     np.testing.assert_allclose(up.magnetisation, -down.magnetisation, rtol=1e-10)
-    np.testing.assert_allclose([up.magnetisation, up.heat_capacity], [limit.magnetisation, limit.heat_capacity], rtol=2e-3)
+    np.testing.assert_allclose(
+        [up.magnetisation, up.heat_capacity], [limit.magnetisation, limit.heat_capacity], rtol=2e-3
+    )
     np.testing.assert_allclose(up.free_energy, limit.free_energy, atol=5e-4)
 
 
@@ -87,8 +96,14 @@ def test_heat_bath_against_the_field_stays_metastable():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: MeanFieldMagnet(1.0, 0.0, 1), r"MeanFieldMagnet.spins = 1: must be an integer >= 2"),
-        (lambda: mean_field(MeanFieldMagnet(1.0), branch="stabel"), "branch = 'stabel': must be one of"),
+        (
+            lambda: MeanFieldMagnet(1.0, 0.0, 1),
+            r"MeanFieldMagnet.spins = 1: must be an integer >= 2",
+        ),
+        (
+            lambda: mean_field(MeanFieldMagnet(1.0), branch="stabel"),
+            "branch = 'stabel': must be one of",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(call, message):

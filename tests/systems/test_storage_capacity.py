@@ -32,10 +32,12 @@ def fractions(run, seeds=4):
     """Mean and standard error of the success fraction over seeds."""
     found = [run(jax.random.key(seed)) for seed in range(seeds)]
     errors = [float(r.success_fraction_error) for r in found]
-    return np.mean([float(r.success_fraction) for r in found]), np.sqrt(np.sum(np.square(errors))) / seeds
+    return np.mean([float(r.success_fraction) for r in found]), np.sqrt(
+        np.sum(np.square(errors))
+    ) / seeds
 
 
-# -- theories ------------------------------------------------------------------------------------------------------------------
+# -- theories ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("load", "margin"), [(0.01, 0.0), (1.0, 0.3), (1.9, 0.0), (4.0, -0.5)])
@@ -59,18 +61,25 @@ def test_the_volume_shrinks_to_a_point_at_the_capacity():
 
 def test_without_margin_every_pattern_halves_the_sphere_at_small_load():
     load = 1e-4
-    np.testing.assert_allclose(volume(SphericalPatterns(load)).entropy, -load * np.log(2), rtol=1e-3)
+    np.testing.assert_allclose(
+        volume(SphericalPatterns(load)).entropy, -load * np.log(2), rtol=1e-3
+    )
 
 
 def test_more_bias_stores_more_patterns():
-    found = [float(capacity(SphericalPatterns(margin=0.2, bias=b)).capacity) for b in (0.0, 1e-6, 0.3, 0.6, 0.99)]
+    found = [
+        float(capacity(SphericalPatterns(margin=0.2, bias=b)).capacity)
+        for b in (0.0, 1e-6, 0.3, 0.6, 0.99)
+    ]
     np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
     assert np.all(np.diff(found[1:]) > 0)
 
 
 def test_errors_begin_at_the_capacity():
     edge = float(capacity(SphericalPatterns(margin=0.3)).capacity)
-    below, above = (minimal_error(SphericalPatterns(factor * edge, 0.3)) for factor in (0.999, 1.01))
+    below, above = (
+        minimal_error(SphericalPatterns(factor * edge, 0.3)) for factor in (0.999, 1.01)
+    )
     assert below.error_fraction == 0
     assert np.isinf(below.gap)
     assert 0 < above.error_fraction < 1e-3
@@ -105,7 +114,7 @@ def test_the_entropy_of_binary_couplings_is_stationary():
     np.testing.assert_allclose(slope, (ends[0] - ends[1]) / 2e-5, rtol=1e-7)
 
 
-# -- experiments ---------------------------------------------------------------------------------------------------------------
+# -- experiments ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("load", [1.6, 2.0, 2.4])
@@ -117,18 +126,28 @@ def test_linear_programming_against_cover(load):
 
 def test_perceptron_learning_succeeds_where_it_can_and_takes_longer_nearer_to_the_capacity():
     easy, hard = (
-        perceptron_learning(SphericalPatterns(load, input_dim=20), jax.random.key(0), max_sweeps=2000) for load in (0.8, 1.4)
+        perceptron_learning(
+            SphericalPatterns(load, input_dim=20), jax.random.key(0), max_sweeps=2000
+        )
+        for load in (0.8, 1.4)
     )
     assert easy.success_fraction == 1
     assert hard.sweeps > 2 * easy.sweeps
-    mean, error = fractions(lambda key: perceptron_learning(SphericalPatterns(1.4, input_dim=20), key, max_sweeps=2000))
-    assert abs(mean - float(cover(SphericalPatterns(1.4, input_dim=20)).success_fraction)) < 4 * error
+    mean, error = fractions(
+        lambda key: perceptron_learning(SphericalPatterns(1.4, input_dim=20), key, max_sweeps=2000)
+    )
+    assert (
+        abs(mean - float(cover(SphericalPatterns(1.4, input_dim=20)).success_fraction)) < 4 * error
+    )
 
 
 @pytest.mark.parametrize("load", [0.5, 1.0])
 def test_hard_margins_approach_the_theory(load):
     """A hundred inputs lie O(1/N) off; conditions of optimality hold far below 1e-6."""
-    found = [maximal_margin(SphericalPatterns(load, input_dim=100), jax.random.key(seed)) for seed in range(4)]
+    found = [
+        maximal_margin(SphericalPatterns(load, input_dim=100), jax.random.key(seed))
+        for seed in range(4)
+    ]
     assert max(float(r.condition) for r in found) < 1e-9
     error = np.sqrt(sum(float(r.margin_error) ** 2 for r in found)) / 4
     wanted = float(largest_margin(SphericalPatterns(load)).margin)
@@ -153,7 +172,10 @@ def test_the_fewest_errors_are_those_of_all_separations():
 
 def test_exact_errors_vanish_when_the_patterns_are_separable():
     system = SphericalPatterns(2.0, input_dim=4)
-    errors = [float(fewest_errors(system, jax.random.key(seed), samples=40).error_fraction) for seed in range(4)]
+    errors = [
+        float(fewest_errors(system, jax.random.key(seed), samples=40).error_fraction)
+        for seed in range(4)
+    ]
     # of 8 patterns half of the samples are separable, and the others lack at least one
     assert 0.5 / 8 - 0.02 < np.mean(errors) < 0.5 * 2 / 8
 
@@ -176,7 +198,10 @@ def test_chunks_cover_all_couplings():
 
 
 def test_entropies_of_small_ones_are_those_of_the_theory_at_small_load():
-    found = [enumerated_solutions(BinaryPatterns(0.2, input_dim=19), jax.random.key(seed)) for seed in range(4)]
+    found = [
+        enumerated_solutions(BinaryPatterns(0.2, input_dim=19), jax.random.key(seed))
+        for seed in range(4)
+    ]
     mean = np.mean([float(r.entropy) for r in found])
     assert abs(mean - float(solutions(BinaryPatterns(4 / 19)).entropy)) < 0.03
     assert all(r.success_fraction == 1 for r in found)
@@ -188,44 +213,70 @@ def test_all_couplings_of_thirty_inputs():
     found = enumerated_solutions(BinaryPatterns(0.5, input_dim=30), jax.random.key(0), samples=1)
     smaller = enumerated_solutions(BinaryPatterns(0.5, input_dim=20), jax.random.key(1), samples=40)
     assert found.success_fraction == 1
-    assert abs(float(found.entropy - smaller.entropy)) < 3 * np.sqrt(40) * float(smaller.entropy_error)
+    assert abs(float(found.entropy - smaller.entropy)) < 3 * np.sqrt(40) * float(
+        smaller.entropy_error
+    )
 
 
 @pytest.mark.parametrize(("inputs", "wanted", "error"), [(11, 0.893, 0.016), (15, 0.874, 0.012)])
 def test_the_storage_limit_of_small_ones(inputs, wanted, error):
-    """Mean p/N at which the last couplings vanish, in an independent run of the specification: one pattern beyond the limit."""
-    found = [storage_limit(BinaryPatterns(input_dim=inputs), jax.random.key(seed), samples=60) for seed in range(4)]
+    """Mean p/N at which the last couplings vanish, in an independent run of the specification: one
+    pattern beyond the limit.
+    """
+    found = [
+        storage_limit(BinaryPatterns(input_dim=inputs), jax.random.key(seed), samples=60)
+        for seed in range(4)
+    ]
     mean = np.mean([float(r.capacity) for r in found])
     own = np.sqrt(sum(float(r.capacity_error) ** 2 for r in found)) / 4
     assert abs(mean - wanted) < 4 * np.hypot(own, error)
 
 
 def test_annealing_finds_what_is_there():
-    easy = annealed_search(BinaryPatterns(0.3, input_dim=51), jax.random.key(0), samples=8, sweeps=100)
-    hopeless = annealed_search(BinaryPatterns(1.5, input_dim=51), jax.random.key(0), samples=8, sweeps=100)
+    easy = annealed_search(
+        BinaryPatterns(0.3, input_dim=51), jax.random.key(0), samples=8, sweeps=100
+    )
+    hopeless = annealed_search(
+        BinaryPatterns(1.5, input_dim=51), jax.random.key(0), samples=8, sweeps=100
+    )
     assert easy.success_fraction == 1
     assert easy.error_fraction == 0
     assert hopeless.success_fraction == 0
     assert hopeless.error_fraction > 0.02
 
 
-# -- refusals ------------------------------------------------------------------------------------------------------------------
+# -- refusals ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: SphericalPatterns(bias=1.0), r"SphericalPatterns.bias = 1.0: must be >= 0 and < 1"),
+        (
+            lambda: SphericalPatterns(bias=1.0),
+            r"SphericalPatterns.bias = 1.0: must be >= 0 and < 1",
+        ),
         (lambda: SphericalPatterns(0.0), r"SphericalPatterns.load = 0.0: must be > 0"),
         (lambda: volume(SphericalPatterns(bias=0.2)), r"SphericalPatterns.bias = 0.2: must be 0"),
-        (lambda: cover(SphericalPatterns(margin=0.2)), r"SphericalPatterns.margin = 0.2: must be 0"),
-        (lambda: separability(SphericalPatterns(margin=0.2), jax.random.key(0)), r"SphericalPatterns.margin = 0.2: must be 0"),
+        (
+            lambda: cover(SphericalPatterns(margin=0.2)),
+            r"SphericalPatterns.margin = 0.2: must be 0",
+        ),
+        (
+            lambda: separability(SphericalPatterns(margin=0.2), jax.random.key(0)),
+            r"SphericalPatterns.margin = 0.2: must be 0",
+        ),
         (
             lambda: maximal_margin(SphericalPatterns(margin=-0.2), jax.random.key(0)),
             r"SphericalPatterns.margin = -0.2: must be >=",
         ),
-        (lambda: separability(SphericalPatterns(0.001), jax.random.key(0)), r"SphericalPatterns.load = 0.001: is less than one"),
-        (lambda: fewest_errors(SphericalPatterns(4.0), jax.random.key(0)), r"SphericalPatterns.load = 4 with 50 inputs has"),
+        (
+            lambda: separability(SphericalPatterns(0.001), jax.random.key(0)),
+            r"SphericalPatterns.load = 0.001: is less than one",
+        ),
+        (
+            lambda: fewest_errors(SphericalPatterns(4.0), jax.random.key(0)),
+            r"SphericalPatterns.load = 4 with 50 inputs has",
+        ),
         (
             lambda: enumerated_solutions(BinaryPatterns(input_dim=31), jax.random.key(0)),
             r"BinaryPatterns.input_dim = 31: must be at",

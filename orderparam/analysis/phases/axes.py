@@ -1,4 +1,6 @@
-"""The range that is searched: one field or two, each linear or logarithmic, seen as the unit interval or square."""
+"""The range that is searched: one field or two, each linear or logarithmic, seen as the unit
+interval or square.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +15,9 @@ from orderparam.core.system import System, is_number, replace
 
 @dataclass(frozen=True)
 class Axis:
-    """A field of the system from `low` to `high`; u in [0, 1] is even in the field, or in its logarithm."""
+    """A field of the system from `low` to `high`; u in [0, 1] is even in the field, or in its
+    logarithm.
+    """
 
     name: str
     low: float
@@ -25,18 +29,27 @@ class Axis:
         low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
         between = (1 - u) * low + u * high
         found = np.exp(between) if self.log else between
-        return np.clip(np.where(u == 0, self.low, np.where(u == 1, self.high, found)), self.low, self.high)
+        return np.clip(
+            np.where(u == 0, self.low, np.where(u == 1, self.high, found)), self.low, self.high
+        )
 
     def slope(self, u: float) -> float:
         """d value / du."""
-        return float(self.value(u)) * math.log(self.high / self.low) if self.log else self.high - self.low
+        return (
+            float(self.value(u)) * math.log(self.high / self.low)
+            if self.log
+            else self.high - self.low
+        )
 
 
-def axes_of(system: System, over: Mapping[str, Sequence[Any]], count: int, whole: bool = False) -> tuple[Axis, ...]:
+def axes_of(
+    system: System, over: Mapping[str, Sequence[Any]], count: int, whole: bool = False
+) -> tuple[Axis, ...]:
     """Reads `{"temperature": (0.01, 1), "n_train": (1e2, 1e5, "log")}`.
 
-    Raises `ValueError` for another number of fields, ends that are no increasing finite numbers, a logarithm of what is not
-    positive, and ends that the system refuses; also, unless `whole`, for a field of whole numbers.
+    Raises `ValueError` for another number of fields, ends that are no increasing finite numbers, a
+    logarithm of what is not positive, and ends that the system refuses; also, unless `whole`, for a
+    field of whole numbers.
     """
     if not isinstance(over, Mapping) or len(over) != count:
         wanted = "one field and its range" if count == 1 else "two fields and their ranges"

@@ -1,10 +1,11 @@
 """Edges that a boundary crosses: where it crosses them, and what happens there.
 
-Of an edge one end is on one side and the other on the other. Bisection of all edges at once narrows them; then the order
-parameter f is seen at distances h on both sides, which fall by a factor each, and the change g(h) = |f(+h) - f(-h)| says
-which kind of boundary it is: Aitken's extrapolation of g to h = 0 is the jump, g ~ h^exponent where there is none
-(`singularity`), and a smooth f has f(+h) + f(-h) - 2 f(0) ~ h g. A point that did not converge is not used: the bracket stays as
-wide as the gap that it leaves.
+Of an edge one end is on one side and the other on the other. Bisection of all edges at once narrows
+them; then the order parameter f is seen at distances h on both sides, which fall by a factor each,
+and the change g(h) = |f(+h) - f(-h)| says which kind of boundary it is: Aitken's extrapolation of g
+to h = 0 is the jump, g ~ h^exponent where there is none (`singularity`), and a smooth f has f(+h) +
+f(-h) - 2 f(0) ~ h g. A point that did not converge is not used: the bracket stays as wide as the
+gap that it leaves.
 """
 
 import warnings
@@ -18,7 +19,9 @@ from orderparam.analysis.phases.singularity import UNKNOWN as UNDETERMINED
 from orderparam.analysis.phases.singularity import Power, power_law
 
 Kind = Literal["jump", "continuous", "divergence", "crossover", "end"]
-SMALLEST = 1e-3  # of the order parameter's range, a jump: theories that round a width or stop at a tolerance have smaller ones
+# of the order parameter's range, a jump: theories that round a width or stop at a tolerance have
+# smaller ones
+SMALLEST = 1e-3
 MIDDLE = "middle"  # the level between the least and the largest value
 NONE = -1  # label of a point where the branch does not exist
 UNKNOWN = -2  # label of a point that did not converge; its value is infinite
@@ -29,7 +32,8 @@ _NOISE = 1e-12  # of the range of the order parameter: what the theory's solver 
 
 
 class Distances(NamedTuple):
-    """How many distances from a crossing are looked at, and the ratio of neighbouring ones, 2 or 4."""
+    """How many distances from a crossing are looked at, and the ratio of neighbouring ones, 2 or
+    4."""
 
     number: int
     ratio: float
@@ -48,8 +52,8 @@ class Distances(NamedTuple):
 class Sides:
     """On which side of a boundary a point is, and by how much values differ.
 
-    scale: of each component; level: the value that parts the phases; vanishing: of which components the size counts (the phase
-    without order is then where |f| <= level), else f itself does.
+    scale: of each component; level: the value that parts the phases; vanishing: of which components
+    the size counts (the phase without order is then where |f| <= level), else f itself does.
     """
 
     scale: np.ndarray
@@ -61,19 +65,27 @@ class Sides:
         return np.where(self.vanishing, np.abs(values), values) > self.level
 
     def label(self, values: np.ndarray) -> np.ndarray:
-        """How many components are beyond their level; -1 where the branch does not exist, -2 where that is not known."""
+        """How many components are beyond their level; -1 where the branch does not exist, -2 where
+        that is not known.
+        """
         labels = np.where(np.isnan(values).any(axis=-1), NONE, self.over(values).sum(axis=-1))
         return np.where(np.isinf(values).any(axis=-1), UNKNOWN, labels)
 
     def differ(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """The largest difference of a component in units of its scale; 0 where one does not exist or is not known."""
+        """The largest difference of a component in units of its scale; 0 where one does not exist
+        or is not known.
+        """
         return _finite(_difference(one, other) / self.scale).max(axis=-1)
 
     def component(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """The component that tells the two sides apart: of those that pass their level the one that differs most, else of all."""
+        """The component that tells the two sides apart: of those that pass their level the one that
+        differs most, else of all.
+        """
         differ = _finite(_difference(one, other) / self.scale)
         passes = self.over(one) != self.over(other)
-        return np.argmax(np.where(passes.any(axis=-1, keepdims=True) & ~passes, -1.0, differ), axis=-1)
+        return np.argmax(
+            np.where(passes.any(axis=-1, keepdims=True) & ~passes, -1.0, differ), axis=-1
+        )
 
 
 def _difference(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -87,7 +99,9 @@ def _finite(values: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Brackets:
-    """Edges in the unit square from a to b (n, axes), each of one view, with the values (n, component) at their ends."""
+    """Edges in the unit square from a to b (n, axes), each of one view, with the values (n,
+    component) at their ends.
+    """
 
     a: np.ndarray
     b: np.ndarray
@@ -99,7 +113,13 @@ class Brackets:
         return len(self.view)
 
     def take(self, chosen: np.ndarray) -> "Brackets":
-        return Brackets(self.a[chosen], self.b[chosen], self.view[chosen], self.value_a[chosen], self.value_b[chosen])
+        return Brackets(
+            self.a[chosen],
+            self.b[chosen],
+            self.view[chosen],
+            self.value_a[chosen],
+            self.value_b[chosen],
+        )
 
     def middle(self) -> np.ndarray:
         return (self.a + self.b) / 2
@@ -111,17 +131,25 @@ class Brackets:
 Evaluate = Callable[[np.ndarray], np.ndarray]
 
 
-def bisected(edges: Brackets, evaluate: Evaluate, sides: Sides, accuracy: float = 0.0, rounds: int = 60) -> Brackets:
-    """The halves in which the label changes; where it does not, those in which the values differ most. Until they are as narrow
-    as `accuracy`, or the given number of times."""
-    a, b, value_a, value_b = (array.copy() for array in (edges.a, edges.b, edges.value_a, edges.value_b))
+def bisected(
+    edges: Brackets, evaluate: Evaluate, sides: Sides, accuracy: float = 0.0, rounds: int = 60
+) -> Brackets:
+    """The halves in which the label changes; where it does not, those in which the values differ
+    most. Until they are as narrow as `accuracy`, or the given number of times."""
+    a, b, value_a, value_b = (
+        array.copy() for array in (edges.a, edges.b, edges.value_a, edges.value_b)
+    )
     stuck = np.zeros(len(edges), bool)
     for _ in range(rounds):
         wide = np.flatnonzero((np.linalg.norm(b - a, axis=1) > accuracy) & ~stuck)
         if not len(wide):
             break
         middle, value = _inside(a[wide], b[wide], edges.view[wide], evaluate)
-        here, first, last = sides.label(value), sides.label(value_a[wide]), sides.label(value_b[wide])
+        here, first, last = (
+            sides.label(value),
+            sides.label(value_a[wide]),
+            sides.label(value_b[wide]),
+        )
         stuck[wide[here == UNKNOWN]] = True
         nearer_a = sides.differ(value, value_a[wide]) <= sides.differ(value, value_b[wide])
         forward = np.where(first != last, here == first, (here == first) & nearer_a)
@@ -131,8 +159,12 @@ def bisected(edges: Brackets, evaluate: Evaluate, sides: Sides, accuracy: float 
     return Brackets(a, b, edges.view, value_a, value_b)
 
 
-def _inside(a: np.ndarray, b: np.ndarray, view: np.ndarray, evaluate: Evaluate) -> tuple[np.ndarray, np.ndarray]:
-    """Points between a and b with their values: the middles, or where these did not converge another point that did."""
+def _inside(
+    a: np.ndarray, b: np.ndarray, view: np.ndarray, evaluate: Evaluate
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points between a and b with their values: the middles, or where these did not converge
+    another point that did.
+    """
     rows = np.arange(len(a))
     middle = (a + b) / 2
     value = evaluate(middle)[rows, view]
@@ -140,7 +172,9 @@ def _inside(a: np.ndarray, b: np.ndarray, view: np.ndarray, evaluate: Evaluate) 
     if len(missing):
         parts = np.array(_ELSEWHERE)[:, None, None]
         tried = a[missing] + parts * (b[missing] - a[missing])  # (part, edge, axis)
-        values = evaluate(tried.reshape(-1, a.shape[1])).reshape(len(parts), len(missing), -1, value.shape[-1])
+        values = evaluate(tried.reshape(-1, a.shape[1])).reshape(
+            len(parts), len(missing), -1, value.shape[-1]
+        )
         values = values[:, np.arange(len(missing)), view[missing]]
         first = np.argmax(~np.isinf(values).any(axis=-1), axis=0)
         middle[missing] = tried[first, np.arange(len(missing))]
@@ -152,9 +186,10 @@ def _inside(a: np.ndarray, b: np.ndarray, view: np.ndarray, evaluate: Evaluate) 
 class Crossings:
     """Where boundaries cross edges (n), in the unit square.
 
-    low, high: the order parameter on the side of the lower and of the higher label (or value). exponent, exponent_error: of
-    continuous ones and of divergences, NaN where it is not determined. logarithm: beside the power. doubt: of the kind, from 0
-    (none) to 1 (it is a guess): the part of the jump, or of the change, that the extrapolation leaves open.
+    low, high: the order parameter on the side of the lower and of the higher label (or value).
+    exponent, exponent_error: of continuous ones and of divergences, NaN where it is not determined.
+    logarithm: beside the power. doubt: of the kind, from 0 (none) to 1 (it is a guess): the part of
+    the jump, or of the change, that the extrapolation leaves open.
     """
 
     place: np.ndarray
@@ -174,20 +209,38 @@ class Crossings:
         return Crossings(*(column[chosen] for column in vars(self).values()))
 
     def joined(self, others: "Crossings") -> "Crossings":
-        return Crossings(*(np.concatenate(pair) for pair in zip(vars(self).values(), vars(others).values())))
+        return Crossings(
+            *(np.concatenate(pair) for pair in zip(vars(self).values(), vars(others).values()))
+        )
 
 
 def around(
-    centre: np.ndarray, along: np.ndarray, view: np.ndarray, reach: np.ndarray, evaluate: Evaluate, distances: Distances
+    centre: np.ndarray,
+    along: np.ndarray,
+    view: np.ndarray,
+    reach: np.ndarray,
+    evaluate: Evaluate,
+    distances: Distances,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Distances (n, distance), the largest first, and values (n, distance, side, component) on both sides of these points."""
-    h = np.minimum(reach, 0.999 * _room(centre, along))[:, None] * distances.ratio ** -np.arange(float(distances.number))
-    placed = centre[:, None, None] + np.array([-1.0, 1.0])[:, None] * (along[:, None] * h[:, :, None])[:, :, None]
+    """Distances (n, distance), the largest first, and values (n, distance, side, component) on both
+    sides of these points.
+    """
+    h = np.minimum(reach, 0.999 * _room(centre, along))[:, None] * distances.ratio ** -np.arange(
+        float(distances.number)
+    )
+    placed = (
+        centre[:, None, None]
+        + np.array([-1.0, 1.0])[:, None] * (along[:, None] * h[:, :, None])[:, :, None]
+    )
     values = evaluate(placed.reshape(-1, placed.shape[-1]))
-    return h, values.reshape(len(centre), distances.number, 2, *values.shape[1:])[np.arange(len(centre)), :, :, view]
+    return h, values.reshape(len(centre), distances.number, 2, *values.shape[1:])[
+        np.arange(len(centre)), :, :, view
+    ]
 
 
-def classified(narrow: Brackets, reach: np.ndarray, evaluate: Evaluate, sides: Sides, distances: Distances) -> Crossings:
+def classified(
+    narrow: Brackets, reach: np.ndarray, evaluate: Evaluate, sides: Sides, distances: Distances
+) -> Crossings:
     """What happens in these narrow brackets, as seen from up to `reach` away."""
     rows = np.arange(len(narrow))
     along = (narrow.b - narrow.a) / narrow.width()[:, None]
@@ -196,7 +249,11 @@ def classified(narrow: Brackets, reach: np.ndarray, evaluate: Evaluate, sides: S
     label_a, label_b = sides.label(narrow.value_a), sides.label(narrow.value_b)
     swap = np.where(label_a == label_b, end_a > end_b, label_a > label_b)
     low, high = np.where(swap, end_b, end_a), np.where(swap, end_a, end_b)
-    level = np.where(sides.vanishing[component] & ~(np.abs(low) > sides.level[component]), sides.level[component], 0.0)
+    level = np.where(
+        sides.vanishing[component] & ~(np.abs(low) > sides.level[component]),
+        sides.level[component],
+        0.0,
+    )
     centre, error = narrow.middle(), narrow.width() / 2
 
     def seen() -> tuple[np.ndarray, np.ndarray]:
@@ -209,22 +266,36 @@ def classified(narrow: Brackets, reach: np.ndarray, evaluate: Evaluate, sides: S
         return [
             _kind(
                 _Seen(
-                    h[i], f[i], float(low[i]), float(high[i]), float(level[i]), float(scale[i]), float(error[i]), distances.stride
+                    h[i],
+                    f[i],
+                    float(low[i]),
+                    float(high[i]),
+                    float(level[i]),
+                    float(scale[i]),
+                    float(error[i]),
+                    distances.stride,
                 )
             )
             for i in rows
         ]
 
-    toward = np.where(swap, 1.0, -1.0)[:, None] * along  # the side where the order parameter is smaller
+    # the side where the order parameter is smaller
+    toward = np.where(swap, 1.0, -1.0)[:, None] * along
     h, f = seen()
     beyond = np.array([_beyond(h[i], f[i], float(level[i])) for i in rows])
     hidden = beyond > 2 * error
-    if hidden.any():  # the level is passed before the order parameter vanishes: look around that place
+    # the level is passed before the order parameter vanishes: look around that place
+    if hidden.any():
         centre = np.where(hidden[:, None], centre + beyond[:, None] * toward, centre)
         error = np.where(hidden, beyond, error)
         h, f = seen()
         first = told()
-        nearer = np.array([one.power.shift_error if one.kind == "continuous" and one.power.known else np.inf for one in first])
+        nearer = np.array(
+            [
+                one.power.shift_error if one.kind == "continuous" and one.power.known else np.inf
+                for one in first
+            ]
+        )
         nearer = hidden & (nearer < error / 2)
         shift = np.where(nearer, [one.power.shift for one in first], 0.0)
         centre = centre + shift[:, None] * toward
@@ -233,8 +304,11 @@ def classified(narrow: Brackets, reach: np.ndarray, evaluate: Evaluate, sides: S
     found = told()
     error = np.array([one.error for one in found])
     onset = np.array([one.kind == "continuous" for one in found], bool) & (level > 0)
-    shift, spread = (np.array([getattr(one.power, name) for one in found]) for name in ("shift", "shift_error"))
-    better = onset & (spread < error)  # the place is known better from the power law than from the bracket
+    shift, spread = (
+        np.array([getattr(one.power, name) for one in found]) for name in ("shift", "shift_error")
+    )
+    # the place is known better from the power law than from the bracket
+    better = onset & (spread < error)
     return Crossings(
         np.where(better[:, None], centre + shift[:, None] * toward, centre),
         np.where(better, np.maximum(spread, np.minimum(narrow.width() / 2, error)), error),
@@ -251,12 +325,15 @@ def classified(narrow: Brackets, reach: np.ndarray, evaluate: Evaluate, sides: S
     )
 
 
-def examined(edges: Brackets, evaluate: Evaluate, sides: Sides, accuracy: float, distances: Distances) -> Crossings:
+def examined(
+    edges: Brackets, evaluate: Evaluate, sides: Sides, accuracy: float, distances: Distances
+) -> Crossings:
     """Every edge bisected to `accuracy` and classified."""
     lengths = edges.width()
     if len(lengths):
         smallest = float(lengths.min()) / distances.span
-        accuracy = min(accuracy, max(smallest / 16, 1e-12))  # a bracket is small beside the smallest distance
+        # a bracket is small beside the smallest distance
+        accuracy = min(accuracy, max(smallest / 16, 1e-12))
     narrow = bisected(edges, evaluate, sides, accuracy)
     return classified(narrow, lengths, evaluate, sides, distances)
 
@@ -264,13 +341,16 @@ def examined(edges: Brackets, evaluate: Evaluate, sides: Sides, accuracy: float,
 def _room(centre: np.ndarray, along: np.ndarray) -> np.ndarray:
     """How far one may go both ways inside the unit square."""
     room = np.minimum(centre, 1 - centre)
-    return np.min(np.divide(room, np.abs(along), out=np.full_like(room, np.inf), where=np.abs(along) > 1e-12), axis=1)
+    return np.min(
+        np.divide(room, np.abs(along), out=np.full_like(room, np.inf), where=np.abs(along) > 1e-12),
+        axis=1,
+    )
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """One crossing. h: distances, the largest first; f: (distance, side), the lower side first. level: 0 where the order
-    parameter does not vanish on one side. error: of the place."""
+    """One crossing. h: distances, the largest first; f: (distance, side), the lower side first.
+    level: 0 where the order parameter does not vanish on one side. error: of the place."""
 
     h: np.ndarray
     f: np.ndarray
@@ -282,10 +362,14 @@ class _Seen:
     stride: int
 
     def power(self, y: np.ndarray, rest: np.ndarray | float = 0.0) -> Power:
-        """Of y. rest: what is left of it on the other side, by a rounded transition, which may change y by its square root."""
+        """Of y. rest: what is left of it on the other side, by a rounded transition, which may
+        change y by its square root.
+        """
         noise = _NOISE * self.scale
         with np.errstate(all="ignore"):
-            return power_law(self.h, y, np.where(rest > noise, np.sqrt(rest / y), noise / y), self.error)
+            return power_law(
+                self.h, y, np.where(rest > noise, np.sqrt(rest / y), noise / y), self.error
+            )
 
 
 class _Told(NamedTuple):
@@ -298,24 +382,33 @@ class _Told(NamedTuple):
 
 
 def _kind(seen: _Seen, floor: float = 0.0) -> _Told:
-    """What a crossing is. floor: of the change of the order parameter, below which it is the theory's own rounding."""
+    """What a crossing is. floor: of the change of the order parameter, below which it is the
+    theory's own rounding.
+    """
     f = seen.f
     if np.isnan([seen.low, seen.high, *f.ravel()]).any():  # a branch may vanish just before it ends
         return _end(seen)
     known = np.flatnonzero(np.isfinite(f).all(axis=1) & (seen.h > seen.error))
     known = known[(len(known) - 1) % seen.stride :: seen.stride] if len(known) else known
     g = np.abs(f[known, 1] - f[known, 0])
-    if not (len(g) >= 4 and seen.h[-1] > 0 and np.all(g > 0)):  # at the border of the plane, or hardly anything converged
+    # at the border of the plane, or hardly anything converged
+    if not (len(g) >= 4 and seen.h[-1] > 0 and np.all(g > 0)):
         return _Told("crossover", UNDETERMINED, 1.0, seen.error)
     jump, before = _aitken(g[-3:]), _aitken(g[-4:-1])
     if jump > 0.5 * g[-1] and (floor > 0 or abs(seen.high - seen.low) > 0.5 * jump):
         if jump > SMALLEST * seen.scale:
             return _Told("jump", UNDETERMINED, min(1.0, abs(jump - before) / jump), seen.error)
-        farther = seen.h[known][g > _FLOORS * jump]  # of which the order parameter changes by much more than that
+        # of which the order parameter changes by much more than that
+        farther = seen.h[known][g > _FLOORS * jump]
         if floor > 0 or len(farther) < 5:
             return _Told("crossover", UNDETERMINED, 1.0, seen.error)
         kept = seen.h >= farther[-1]
-        return _kind(replace(seen, h=seen.h[kept], f=f[kept], error=max(seen.error, float(farther[-1]) / _FLOORS)), jump)
+        return _kind(
+            replace(
+                seen, h=seen.h[kept], f=f[kept], error=max(seen.error, float(farther[-1]) / _FLOORS)
+            ),
+            jump,
+        )
     rest = min(1.0, max(0.0, abs(jump) - 2 * max(seen.level, floor)) / g[-1])
     y, left = np.abs(f[:, 1]), np.abs(f[:, 0])
     if seen.level > 0 and np.sum(left[known] < _LEFT_OVER * y[known]) >= 4:
@@ -325,13 +418,18 @@ def _kind(seen: _Seen, floor: float = 0.0) -> _Told:
     steep, unsteady = abs(1 - slopes[-1]), abs(slopes[-1] - slopes[-2])
     smooth = bent[-1] <= 1e-3 or bent[-1] <= 0.5 * bent[-2] or floor > 0
     if smooth and not (steep > 0.05 and unsteady < 0.1 * steep):
-        return _Told("crossover", UNDETERMINED, 1.0 if floor > 0 else float(min(1.0, max(bent[-1], steep))), seen.error)
+        return _Told(
+            "crossover",
+            UNDETERMINED,
+            1.0 if floor > 0 else float(min(1.0, max(bent[-1], steep))),
+            seen.error,
+        )
     return _Told("continuous", _determined(seen.power(np.abs(f[:, 1] - f[:, 0]))), rest, seen.error)
 
 
 def _end(seen: _Seen) -> _Told:
-    """A branch ends: where its order parameter vanishes it ends in a continuous transition, where it grows without bound in a
-    divergence."""
+    """A branch ends: where its order parameter vanishes it ends in a continuous transition, where
+    it grows without bound in a divergence."""
     lives = [side for side in (0, 1) if np.isfinite(seen.f[:, side]).all()]
     if len(lives) == 1 and seen.h[-1] > 0:
         y = np.abs(seen.f[:, lives[0]])
@@ -348,8 +446,8 @@ def _determined(power: Power) -> Power:
 
 
 def _beyond(h: np.ndarray, f: np.ndarray, level: float) -> float:
-    """How far beyond the place where it passes the level the order parameter vanishes, by the power law of the smallest
-    distances."""
+    """How far beyond the place where it passes the level the order parameter vanishes, by the power
+    law of the smallest distances."""
     y, left = np.abs(f[:, 1]), np.abs(f[:, 0])
     seen = np.isfinite(y) & (y > 0) & (np.isnan(left) | (left < _LEFT_OVER * y))
     if level == 0 or h[-1] <= 0 or seen.sum() < 4:
@@ -379,13 +477,17 @@ def _aitken(g: np.ndarray) -> float:
 def sides_of(values: np.ndarray, level: float | str | None, zero: float) -> Sides:
     """What parts the phases, from the values at a first set of points (point, view, component).
 
-    Without a `level`, a component that vanishes (up to `zero` of its largest size) at some points and not at others is parted
-    there, and any other nowhere, so that only its jumps and divergences are boundaries; with "middle", between its least and
-    largest value.
+    Without a `level`, a component that vanishes (up to `zero` of its largest size) at some points
+    and not at others is parted there, and any other nowhere, so that only its jumps and divergences
+    are boundaries; with "middle", between its least and largest value.
     """
     flat = np.where(np.isfinite(values), values, np.nan).reshape(-1, values.shape[-1])
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
-        least, most, size = np.nanmin(flat, axis=0), np.nanmax(flat, axis=0), np.nanmax(np.abs(flat), axis=0)
+        least, most, size = (
+            np.nanmin(flat, axis=0),
+            np.nanmax(flat, axis=0),
+            np.nanmax(np.abs(flat), axis=0),
+        )
         vanishes = np.nanmin(np.abs(flat), axis=0) <= zero * size
     spread = np.where(most > least, most - least, np.where(size > 0, size, 1.0))
     spread = np.where(np.isfinite(spread), spread, 1.0)
@@ -395,5 +497,7 @@ def sides_of(values: np.ndarray, level: float | str | None, zero: float) -> Side
     if isinstance(level, (int, float)):
         return Sides(spread, np.full(len(spread), float(level)), nowhere)
     if level is not None:
-        raise ValueError(f'level = {level!r}: must be a number, or "{MIDDLE}" for the middle of the range of values')
+        raise ValueError(
+            f'level = {level!r}: must be a number, or "{MIDDLE}" for the middle of the range of values'
+        )
     return Sides(spread, np.where(vanishes, zero * size, np.inf), vanishes)

@@ -12,7 +12,9 @@ from orderparam.analysis.phases.brackets import Crossings
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Crossings one after the other along a boundary, and their kinds; a closed one ends where it begins."""
+    """Crossings one after the other along a boundary, and their kinds; a closed one ends where it
+    begins.
+    """
 
     members: np.ndarray
     kinds: np.ndarray
@@ -21,12 +23,17 @@ class Chain:
     def pieces(self) -> list[tuple[str, np.ndarray]]:
         """Runs of one kind."""
         cuts = [0, *(np.flatnonzero(self.kinds[1:] != self.kinds[:-1]) + 1), len(self.members)]
-        return [(str(self.kinds[start]), self.members[start:stop]) for start, stop in itertools.pairwise(cuts)]
+        return [
+            (str(self.kinds[start]), self.members[start:stop])
+            for start, stop in itertools.pairwise(cuts)
+        ]
 
 
-def chains(crossed: Sequence[tuple[tuple[int, int, int], int]], found: Crossings, resolution: int) -> list[Chain]:
-    """crossed: edge and view of each crossing. Two crossings of one square that part the same phases are neighbours; of four,
-    those that are nearest to each other."""
+def chains(
+    crossed: Sequence[tuple[tuple[int, int, int], int]], found: Crossings, resolution: int
+) -> list[Chain]:
+    """crossed: edge and view of each crossing. Two crossings of one square that part the same
+    phases are neighbours; of four, those that are nearest to each other."""
     beside: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for number, ((i, j, axis), view) in enumerate(crossed):
         for square in ((i, j), (i, j - 1) if axis == 0 else (i - 1, j)):
@@ -36,7 +43,12 @@ def chains(crossed: Sequence[tuple[tuple[int, int, int], int]], found: Crossings
     for members in beside.values():
         pairs = [(a, b) for k, a in enumerate(members) for b in members[k + 1 :]]
         different = {pair: (found.phases[pair[0]] != found.phases[pair[1]]).any() for pair in pairs}
-        pairs.sort(key=lambda pair: (different[pair], np.linalg.norm(found.place[pair[0]] - found.place[pair[1]])))
+        pairs.sort(
+            key=lambda pair: (
+                different[pair],
+                np.linalg.norm(found.place[pair[0]] - found.place[pair[1]]),
+            )
+        )
         taken: set[int] = set()
         for a, b in pairs:
             if not taken & {a, b}:
@@ -45,7 +57,8 @@ def chains(crossed: Sequence[tuple[tuple[int, int, int], int]], found: Crossings
                 neighbours[b].append(a)
     left = set(range(len(crossed)))
     made = []
-    for start in sorted(left, key=lambda number: (len(neighbours[number]), number)):  # open chains are begun at their ends
+    # open chains are begun at their ends
+    for start in sorted(left, key=lambda number: (len(neighbours[number]), number)):
         if start not in left:
             continue
         members, here = [], start
@@ -54,12 +67,16 @@ def chains(crossed: Sequence[tuple[tuple[int, int, int], int]], found: Crossings
             members.append(here)
             here = next((n for n in neighbours[here] if n in left), here)
         closed = len(members) > 2 and start in neighbours[members[-1]]
-        made.append(Chain(np.array(members), _smoothed(found.kind[members], found.doubt[members]), closed))
+        made.append(
+            Chain(np.array(members), _smoothed(found.kind[members], found.doubt[members]), closed)
+        )
     return made
 
 
 def _smoothed(kinds: np.ndarray, doubt: np.ndarray) -> np.ndarray:
-    """Single crossings that are told less surely than both their neighbours, which agree, are taken for what these are."""
+    """Single crossings that are told less surely than both their neighbours, which agree, are taken
+    for what these are.
+    """
     smooth = kinds.copy()
     for k in range(1, len(kinds) - 1):
         if kinds[k - 1] == kinds[k + 1] != kinds[k] and doubt[k] >= max(doubt[k - 1], doubt[k + 1]):

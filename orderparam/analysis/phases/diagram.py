@@ -1,10 +1,11 @@
 """The phase diagram of a theory in a plane of two fields.
 
-    op.phase_diagram(quenched, system, {"n_train": (1e2, 1e5, "log"), "temperature": (0.01, 1)}, order="overlap")
+    op.phase_diagram(quenched, system, {"n_train": (1e2, 1e5, "log"), "temperature": (0.01, 1)},
+    order="overlap")
 
-Squares whose corners differ are divided until they have the size of the resolution; then boundaries are followed from square to
-square, whichever way they go, and on every edge that they cross they are located by bisection and classified (`brackets`).
-Neighbouring crossings make curves (`curves`).
+Squares whose corners differ are divided until they have the size of the resolution; then boundaries
+are followed from square to square, whichever way they go, and on every edge that they cross they
+are located by bisection and classified (`brackets`). Neighbouring crossings make curves (`curves`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +17,15 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis.phases.axes import Axis, axes_of
-from orderparam.analysis.phases.brackets import UNKNOWN, Brackets, Crossings, Distances, Sides, examined, sides_of
+from orderparam.analysis.phases.brackets import (
+    UNKNOWN,
+    Brackets,
+    Crossings,
+    Distances,
+    Sides,
+    examined,
+    sides_of,
+)
 from orderparam.analysis.phases.curves import Chain, chains
 from orderparam.analysis.phases.points import Order, Points, points_of
 from orderparam.analysis.phases.transition import dataset, left_out, surviving, told_exponent
@@ -24,7 +33,8 @@ from orderparam.core.names import nearest
 from orderparam.core.system import System
 
 COARSE = 8  # squares of the first grid along each axis
-_ROUGH, _SUDDEN = 0.2, 0.05  # changes, in units of the range: over a square that is divided, along an edge that may hold a jump
+# changes, in units of the range: over a square that is divided, along an edge that may hold a jump
+_ROUGH, _SUDDEN = 0.2, 0.05
 _DISTANCES = Distances(9, 4.0)
 _END_ROUNDS = 6  # halvings between the last crossings of two kinds
 
@@ -36,9 +46,10 @@ Edge = tuple[int, int, int]  # the node at its lower end, and the axis along whi
 class Boundary:
     """A curve along which one kind of transition happens.
 
-    kind, branch: as of a `Transition`. x, y: its points in order. error: of each along its edge, in units of the axes' ranges.
-    low, high: the order parameter on both sides. exponent, exponent_error: at each point of a continuous one, with half of an
-    interval that covers it, NaN where it is not determined. doubt: of the kind at each point.
+    kind, branch: as of a `Transition`. x, y: its points in order. error: of each along its edge, in
+    units of the axes' ranges. low, high: the order parameter on both sides. exponent,
+    exponent_error: at each point of a continuous one, with half of an interval that covers it, NaN
+    where it is not determined. doubt: of the kind at each point.
     """
 
     kind: str
@@ -56,8 +67,9 @@ class Boundary:
 
 @dataclass(frozen=True)
 class End:
-    """Where a boundary changes or ends inside the plane: "tricritical" between a jump and a continuous transition, "critical"
-    where a jump ends. error: how far off it may be along the boundary, in units of the axes' ranges."""
+    """Where a boundary changes or ends inside the plane: "tricritical" between a jump and a
+    continuous transition, "critical" where a jump ends. error: how far off it may be along the
+    boundary, in units of the axes' ranges."""
 
     kind: str
     branch: str
@@ -68,10 +80,11 @@ class End:
 
 @dataclass(frozen=True)
 class PhaseDiagram:
-    """Boundaries and their ends in the plane of the fields x and y. data: everything, labelled. points: evaluated in all.
+    """Boundaries and their ends in the plane of the fields x and y. data: everything, labelled.
+    points: evaluated in all.
 
-    `data` holds `order` and `phase` at every point, and one row for each point of a boundary (`boundary_*`; `curve` numbers
-    them) and for each end (`end_*`).
+    `data` holds `order` and `phase` at every point, and one row for each point of a boundary
+    (`boundary_*`; `curve` numbers them) and for each end (`end_*`).
     """
 
     x: str
@@ -82,11 +95,17 @@ class PhaseDiagram:
     data: xr.Dataset = field(repr=False)
 
     def select(self, kind: str | None = None, branch: str | None = None) -> tuple[Boundary, ...]:
-        """The boundaries of that kind and branch. Raises `ValueError` for a branch that there is not."""
+        """The boundaries of that kind and branch. Raises `ValueError` for a branch that there is
+        not.
+        """
         known = [str(name) for name in self.data["branch"].values]
         if branch is not None and branch not in known:
             raise ValueError(f"the diagram has no branch {branch!r}{nearest(branch, known)}")
-        return tuple(one for one in self.boundaries if kind in (None, one.kind) and branch in (None, one.branch))
+        return tuple(
+            one
+            for one in self.boundaries
+            if kind in (None, one.kind) and branch in (None, one.branch)
+        )
 
     def figure(self) -> Any:
         """The plane with its boundaries, in the house style."""
@@ -106,13 +125,16 @@ class PhaseDiagram:
                 known = np.isfinite(one.exponent)
                 enough = 2 * known.sum() > len(known)
                 exponent, error = (
-                    float(np.median(each[known])) if enough else np.nan for each in (one.exponent, one.exponent_error)
+                    float(np.median(each[known])) if enough else np.nan
+                    for each in (one.exponent, one.exponent_error)
                 )
                 parts.append(told_exponent(exponent, error))
             parts.append(f"doubt {np.median(one.doubt):.2g}")
             lines.append(", ".join(parts))
         for end in self.ends:
-            lines.append(f"  {end.kind:<12}{end.branch:<14}at ({end.x:.6g}, {end.y:.6g}) ± {end.error:.1g} of the range")
+            lines.append(
+                f"  {end.kind:<12}{end.branch:<14}at ({end.x:.6g}, {end.y:.6g}) ± {end.error:.1g} of the range"
+            )
         return "\n".join(lines)
 
 
@@ -130,13 +152,15 @@ def phase_diagram(
     store: str | Path | None = None,
     batch: int = 64,
 ) -> PhaseDiagram:
-    """The phases of a theory over two fields, `{"load": (0.01, 0.2), "temperature": (0.01, 1, "log")}`: x first.
+    """The phases of a theory over two fields, `{"load": (0.01, 0.2), "temperature": (0.01, 1,
+    "log")}`: x first.
 
-    order, level, branches, zero, store, batch: as of `transition`. The phase of a point is the number of components of the order
-    parameter beyond their level; boundaries are where it changes, or where a component jumps. Lines along which the order
-    parameter diverges are not followed: `transition` finds them one by one.
-    resolution: squares along each axis (8, 16, 32, ...); phases that are narrower may be missed. accuracy: to which each crossing
-    is located on its edge, in units of the axes' ranges.
+    order, level, branches, zero, store, batch: as of `transition`. The phase of a point is the
+    number of components of the order parameter beyond their level; boundaries are where it changes,
+    or where a component jumps. Lines along which the order parameter diverges are not followed:
+    `transition` finds them one by one. resolution: squares along each axis (8, 16, 32, ...); phases
+    that are narrower may be missed. accuracy: to which each crossing is located on its edge, in
+    units of the axes' ranges.
 
     Raises `ValueError` for unknown names and illegal ranges; `SweepError` when every point failed.
 
@@ -150,7 +174,9 @@ def phase_diagram(
     if resolution < COARSE or resolution & (resolution - 1):
         raise ValueError(f"resolution = {resolution}: must be 8, 16, 32, 64, ...")
     if not 1e-12 <= accuracy <= 0.1 / resolution:
-        raise ValueError(f"accuracy = {accuracy}: must be at least 1e-12 and at most a tenth of a square, {0.1 / resolution:g}")
+        raise ValueError(
+            f"accuracy = {accuracy}: must be at least 1e-12 and at most a tenth of a square, {0.1 / resolution:g}"
+        )
     evaluate = points_of(theory, system, axes, order, branches, store, batch)
     plane = _Plane(evaluate, resolution)
     plane.evaluate(_corners(plane.coarse))
@@ -158,11 +184,16 @@ def phase_diagram(
     sides = sides_of(first, level, zero)
     crossed, edges = plane.followed(plane.refined(sides), sides)
     found = examined(edges, evaluate, sides, accuracy, _DISTANCES)
-    if level is None:  # a smooth order parameter that passes 0, or begins at 0 on the border, is no boundary
+    # a smooth order parameter that passes 0, or begins at 0 on the border, is no boundary
+    if level is None:
         real = found.kind != "crossover"
         crossed, found = [name for name, kept in zip(crossed, real) if kept], found.take(real)
     curves = chains(crossed, found, resolution)
-    ends = [end for chain in curves for end in _ends(chain, found, evaluate, sides, accuracy, curves, 1 / resolution)]
+    ends = [
+        end
+        for chain in curves
+        for end in _ends(chain, found, evaluate, sides, accuracy, curves, 1 / resolution)
+    ]
     return _diagram(axes, evaluate, sides, found, curves, ends)
 
 
@@ -182,7 +213,11 @@ class PlaneSquare:
     @property
     def parts(self) -> tuple["PlaneSquare", ...]:
         half = self.side // 2
-        return tuple(PlaneSquare(i, j, half) for i in (self.i, self.i + half) for j in (self.j, self.j + half))
+        return tuple(
+            PlaneSquare(i, j, half)
+            for i in (self.i, self.i + half)
+            for j in (self.j, self.j + half)
+        )
 
     @property
     def edges(self) -> tuple[Edge, ...]:
@@ -216,13 +251,19 @@ class _Plane:
     @property
     def coarse(self) -> list[PlaneSquare]:
         side = self.resolution // COARSE
-        return [PlaneSquare(i, j, side) for i in range(0, self.resolution, side) for j in range(0, self.resolution, side)]
+        return [
+            PlaneSquare(i, j, side)
+            for i in range(0, self.resolution, side)
+            for j in range(0, self.resolution, side)
+        ]
 
     def refined(self, sides: Sides) -> list[PlaneSquare]:
         """The squares of side 1 inside all those whose corners differ."""
         squares, side = self.coarse, self.resolution // COARSE
         while side > 1:
-            squares = [part for square in squares if self._differs(square, sides) for part in square.parts]
+            squares = [
+                part for square in squares if self._differs(square, sides) for part in square.parts
+            ]
             self.evaluate(_corners(squares))
             side //= 2
         return squares
@@ -230,17 +271,26 @@ class _Plane:
     def _differs(self, square: PlaneSquare, sides: Sides) -> bool:
         corner = np.stack([self.values[node] for node in square.corners])
         label = sides.label(corner)
-        return bool((label != label[0]).any() or (sides.differ(corner, np.roll(corner, 1, axis=0)) > _ROUGH).any())
+        return bool(
+            (label != label[0]).any()
+            or (sides.differ(corner, np.roll(corner, 1, axis=0)) > _ROUGH).any()
+        )
 
-    def followed(self, squares: Sequence[PlaneSquare], sides: Sides) -> tuple[list[tuple[Edge, int]], Brackets]:
-        """All edges that boundaries cross, with the view in which they do: those of the squares, and of every further square that
-        a boundary enters."""
+    def followed(
+        self, squares: Sequence[PlaneSquare], sides: Sides
+    ) -> tuple[list[tuple[Edge, int]], Brackets]:
+        """All edges that boundaries cross, with the view in which they do: those of the squares,
+        and of every further square that a boundary enters."""
         crossed: list[tuple[Edge, int]] = []
         kept = [self.no_edges]
         seen, tried, waiting = set(squares), set(), list(squares)
         while waiting:
             self.evaluate(_corners(waiting))
-            new = list(dict.fromkeys(edge for square in waiting for edge in square.edges if edge not in tried))
+            new = list(
+                dict.fromkeys(
+                    edge for square in waiting for edge in square.edges if edge not in tried
+                )
+            )
             tried.update(new)
             names, edges = self._crossing(new, sides)
             crossed += names
@@ -248,32 +298,57 @@ class _Plane:
             entered = dict.fromkeys(square for edge, _ in names for square in self._beside(edge))
             waiting = [square for square in entered if square not in seen]
             seen.update(waiting)
-        columns = [np.concatenate([getattr(one, name) for one in kept]) for name in ("a", "b", "view", "value_a", "value_b")]
+        columns = [
+            np.concatenate([getattr(one, name) for one in kept])
+            for name in ("a", "b", "view", "value_a", "value_b")
+        ]
         return crossed, Brackets(*columns)
 
-    def _crossing(self, edges: Sequence[Edge], sides: Sides) -> tuple[list[tuple[Edge, int]], Brackets]:
+    def _crossing(
+        self, edges: Sequence[Edge], sides: Sides
+    ) -> tuple[list[tuple[Edge, int]], Brackets]:
         if not edges:
             return [], self.no_edges
         ends = [((i, j), (i + 1, j) if axis == 0 else (i, j + 1)) for i, j, axis in edges]
         first, last = (np.stack([self.values[pair[k]] for pair in ends]) for k in (0, 1))
         labels = sides.label(first), sides.label(last)
         known = (labels[0] != UNKNOWN) & (labels[1] != UNKNOWN)
-        at, view = np.nonzero(known & ((labels[0] != labels[1]) | (sides.differ(first, last) > _SUDDEN)))
+        at, view = np.nonzero(
+            known & ((labels[0] != labels[1]) | (sides.differ(first, last) > _SUDDEN))
+        )
         lower, upper = (np.array([pair[k] for pair in ends])[at] / self.resolution for k in (0, 1))
         candidates = Brackets(lower, upper, view, first[at, view], last[at, view])
-        names = {(tuple(a), tuple(b), v): (edges[k], int(v)) for a, b, v, k in zip(lower, upper, view, at.tolist())}
+        names = {
+            (tuple(a), tuple(b), v): (edges[k], int(v))
+            for a, b, v, k in zip(lower, upper, view, at.tolist())
+        }
         chosen = surviving(candidates, self.points, sides)
-        return [names[tuple(a), tuple(b), v] for a, b, v in zip(chosen.a, chosen.b, chosen.view)], chosen
+        return [
+            names[tuple(a), tuple(b), v] for a, b, v in zip(chosen.a, chosen.b, chosen.view)
+        ], chosen
 
     def _beside(self, edge: Edge) -> list[PlaneSquare]:
         """The squares on both sides of an edge, as far as they lie in the plane."""
         i, j, axis = edge
-        both = (PlaneSquare(i, j, 1), PlaneSquare(i, j - 1, 1) if axis == 0 else PlaneSquare(i - 1, j, 1))
-        return [square for square in both if 0 <= square.i < self.resolution and 0 <= square.j < self.resolution]
+        both = (
+            PlaneSquare(i, j, 1),
+            PlaneSquare(i, j - 1, 1) if axis == 0 else PlaneSquare(i - 1, j, 1),
+        )
+        return [
+            square
+            for square in both
+            if 0 <= square.i < self.resolution and 0 <= square.j < self.resolution
+        ]
 
 
 def _ends(
-    chain: Chain, found: Crossings, evaluate: Points, sides: Sides, accuracy: float, curves: Sequence[Chain], square: float
+    chain: Chain,
+    found: Crossings,
+    evaluate: Points,
+    sides: Sides,
+    accuracy: float,
+    curves: Sequence[Chain],
+    square: float,
 ) -> list[tuple[str, int, np.ndarray, float]]:
     """Kind, view, place and error of the ends inside the plane of one chain."""
     kinds, members = chain.kinds, chain.members
@@ -281,10 +356,21 @@ def _ends(
     for k in range(len(members) - 1):
         pair = {str(kinds[k]), str(kinds[k + 1])}
         if "jump" in pair and len(pair & {"continuous", "crossover"}):
-            place, error = _narrowed(found, members[k], members[k + 1], str(kinds[k]), evaluate, sides, accuracy)
-            line = "continuous" in pair and len(_run(kinds, k if kinds[k] == "continuous" else k + 1)) > 1
-            ends.append(("tricritical" if line else "critical", int(found.view[members[k]]), place, error))
-    same = (other for other in curves if other is not chain and found.view[other.members[0]] == found.view[members[0]])
+            place, error = _narrowed(
+                found, members[k], members[k + 1], str(kinds[k]), evaluate, sides, accuracy
+            )
+            line = (
+                "continuous" in pair
+                and len(_run(kinds, k if kinds[k] == "continuous" else k + 1)) > 1
+            )
+            ends.append(
+                ("tricritical" if line else "critical", int(found.view[members[k]]), place, error)
+            )
+    same = (
+        other
+        for other in curves
+        if other is not chain and found.view[other.members[0]] == found.view[members[0]]
+    )
     others = [found.place[m] for other in same for m in other.members]
     for k in () if chain.closed else (0, -1):
         place = found.place[members[k]]
@@ -296,15 +382,25 @@ def _ends(
 
 
 def _run(kinds: np.ndarray, k: int) -> np.ndarray:
-    """The members of the same kind around k; at a critical point itself a single crossing is continuous."""
+    """The members of the same kind around k; at a critical point itself a single crossing is
+    continuous.
+    """
     piece = np.cumsum(np.concatenate([[0], kinds[1:] != kinds[:-1]]))
     return np.flatnonzero(piece == piece[k])
 
 
 def _narrowed(
-    found: Crossings, one: int, other: int, kind: str, evaluate: Points, sides: Sides, accuracy: float
+    found: Crossings,
+    one: int,
+    other: int,
+    kind: str,
+    evaluate: Points,
+    sides: Sides,
+    accuracy: float,
 ) -> tuple[np.ndarray, float]:
-    """Where between two crossings the kind changes from that of the first: the boundary is crossed again between them."""
+    """Where between two crossings the kind changes from that of the first: the boundary is crossed
+    again between them.
+    """
     first, last = found.place[one], found.place[other]
     view = found.view[[one]]
     for _ in range(_END_ROUNDS):
@@ -313,7 +409,10 @@ def _narrowed(
         ends = np.clip(np.stack([middle - across, middle + across]), 0, 1)
         values = evaluate(ends)[[0, 1], view[0]]
         edge = Brackets(ends[:1], ends[1:], view, values[:1], values[1:])
-        if sides.label(values[0]) == sides.label(values[1]) or np.linalg.norm(along) < 100 * accuracy:
+        if (
+            sides.label(values[0]) == sides.label(values[1])
+            or np.linalg.norm(along) < 100 * accuracy
+        ):
             break
         here = examined(edge, evaluate, sides, accuracy, _DISTANCES)
         if here.kind[0] == kind:
@@ -336,27 +435,43 @@ def _diagram(
     for chain in curves:
         for kind, members in chain.pieces():
             component = evaluate.components[np.bincount(found.component[members]).argmax()]
-            columns = (getattr(found, name)[members] for name in ("error", "low", "high", "exponent", "exponent_error", "doubt"))
+            columns = (
+                getattr(found, name)[members]
+                for name in ("error", "low", "high", "exponent", "exponent_error", "doubt")
+            )
             place = found.place[members]
             branch = evaluate.views[found.view[members[0]]]
-            boundaries.append(Boundary(kind, branch, component, x.value(place[:, 0]), y.value(place[:, 1]), *columns))
+            boundaries.append(
+                Boundary(
+                    kind, branch, component, x.value(place[:, 0]), y.value(place[:, 1]), *columns
+                )
+            )
     named = tuple(
         End(kind, evaluate.views[view], float(x.value(place[0])), float(y.value(place[1])), error)
         for kind, view, place, error in ends
     )
     data = dataset(evaluate, axes, sides)
     rows: dict[str, Any] = {
-        "curve": np.concatenate([np.full(len(b.x), k) for k, b in enumerate(boundaries)] or [np.zeros(0, int)])
+        "curve": np.concatenate(
+            [np.full(len(b.x), k) for k, b in enumerate(boundaries)] or [np.zeros(0, int)]
+        )
     }
     for name in ("x", "y", "error", "low", "high", "exponent", "exponent_error", "doubt"):
-        rows[f"boundary_{name}"] = np.concatenate([getattr(one, name) for one in boundaries] or [np.zeros(0)])
+        rows[f"boundary_{name}"] = np.concatenate(
+            [getattr(one, name) for one in boundaries] or [np.zeros(0)]
+        )
     for name in ("kind", "branch", "component"):
-        rows[f"boundary_{name}"] = np.array([getattr(one, name) for one in boundaries for _ in one.x], dtype=str)
+        rows[f"boundary_{name}"] = np.array(
+            [getattr(one, name) for one in boundaries for _ in one.x], dtype=str
+        )
     data = data.assign({name: ("boundary_point", column) for name, column in rows.items()})
     for name in ("kind", "branch", "x", "y", "error"):
         data[f"end_{name}"] = (
             "end",
-            np.array([getattr(end, name) for end in named], dtype=str if name in ("kind", "branch") else float),
+            np.array(
+                [getattr(end, name) for end in named],
+                dtype=str if name in ("kind", "branch") else float,
+            ),
         )
     data.attrs |= {
         "x": x.name,

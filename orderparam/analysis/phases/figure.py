@@ -1,4 +1,6 @@
-"""The picture of a plane: the order parameter in colour, boundaries in the line of their kind, their ends as marks."""
+"""The picture of a plane: the order parameter in colour, boundaries in the line of their kind,
+their ends as marks.
+"""
 
 from typing import Any
 
@@ -23,13 +25,21 @@ _MARKS = {"tricritical": "*", "critical": "o"}
 
 
 def draw_plane(axes: Any, data: xr.Dataset, room: str = "") -> None:
-    """Draws `data` of a phase diagram on axes. The boundaries of the first branch have the colour of text, those of each further
-    one a colour of its own."""
+    """Draws `data` of a phase diagram on axes. The boundaries of the first branch have the colour
+    of text, those of each further one a colour of its own."""
     x, y, log = (data.attrs[name] for name in ("x", "y", "log"))
     columns, rows, image = plane_image(data)
     if np.isfinite(image).any():
         mesh = axes.pcolormesh(
-            columns, rows, image, shading="nearest", cmap="cividis", alpha=0.6, linewidth=0, rasterized=True, zorder=0
+            columns,
+            rows,
+            image,
+            shading="nearest",
+            cmap="cividis",
+            alpha=0.6,
+            linewidth=0,
+            rasterized=True,
+            zorder=0,
         )
         axes.figure.colorbar(mesh, ax=axes, label=words(str(data["component"].values[0])))
     branches = list(data.attrs["branches"])
@@ -52,7 +62,16 @@ def draw_plane(axes: Any, data: xr.Dataset, room: str = "") -> None:
     for kind, mark in _MARKS.items():
         own = data.isel(end=np.flatnonzero(data["end_kind"].values == kind))
         if own.sizes["end"]:
-            axes.plot(own["end_x"], own["end_y"], mark, color=ink(), markersize=8, label=f"{kind} point", zorder=4, ls="")
+            axes.plot(
+                own["end_x"],
+                own["end_y"],
+                mark,
+                color=ink(),
+                markersize=8,
+                label=f"{kind} point",
+                zorder=4,
+                ls="",
+            )
     axes.set(xlabel=words(x, room), ylabel=words(y, room))
     axes.set_xscale("log" if "x" in log else "linear")
     axes.set_yscale("log" if "y" in log else "linear")

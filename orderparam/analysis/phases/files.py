@@ -10,24 +10,52 @@ from orderparam.core.store import StoreError, clear_leftovers, make_whole
 
 
 def write(found: PhaseDiagram, folder: Path) -> None:
-    """`diagram.zarr` and `boundaries.csv` in the folder; the same diagram may be there already. Words are written as their place
-    in the attribute `meanings`. Raises `StoreError` when it cannot be written, and where another, or a damaged, diagram is."""
+    """`diagram.zarr` and `boundaries.csv` in the folder; the same diagram may be there already.
+    Words are written as their place in the attribute `meanings`. Raises `StoreError` when it cannot
+    be written, and where another, or a damaged, diagram is."""
     path, data = folder / "diagram.zarr", _coded(found.data)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         clear_leftovers(path)
-        new = make_whole(path, lambda aside: data.to_zarr(aside, mode="w", zarr_format=3, consolidated=False))
+        new = make_whole(
+            path, lambda aside: data.to_zarr(aside, mode="w", zarr_format=3, consolidated=False)
+        )
         if not new and not _holds(path, data):
-            raise StoreError(f"{path} is damaged, or another diagram: move it away, and the same command writes it anew")
+            raise StoreError(
+                f"{path} is damaged, or another diagram: move it away, and the same command writes it anew"
+            )
         aside = folder / ".boundaries.csv.new"
         with open(aside, "w", newline="") as opened:
             writer = csv.writer(opened)
             writer.writerow(
-                ["curve", "kind", "branch", found.x, found.y, "error", "low", "high", "exponent", "exponent_error", "doubt"]
+                [
+                    "curve",
+                    "kind",
+                    "branch",
+                    found.x,
+                    found.y,
+                    "error",
+                    "low",
+                    "high",
+                    "exponent",
+                    "exponent_error",
+                    "doubt",
+                ]
             )
             for curve, one in enumerate(found.boundaries):
-                columns = (one.x, one.y, one.error, one.low, one.high, one.exponent, one.exponent_error, one.doubt)
-                writer.writerows([curve, one.kind, one.branch, *map(float, row)] for row in zip(*columns))
+                columns = (
+                    one.x,
+                    one.y,
+                    one.error,
+                    one.low,
+                    one.high,
+                    one.exponent,
+                    one.exponent_error,
+                    one.doubt,
+                )
+                writer.writerows(
+                    [curve, one.kind, one.branch, *map(float, row)] for row in zip(*columns)
+                )
         aside.replace(folder / "boundaries.csv")
     except OSError as error:
         raise StoreError(f"cannot write {folder}: {error.strerror or error}") from None
@@ -47,6 +75,8 @@ def _coded(data: xr.Dataset) -> xr.Dataset:
     coded = data.copy()
     for name in [name for name, values in data.variables.items() if values.dtype.kind in "UO"]:
         words = sorted(set(map(str, data[name].values)))
-        coded[name] = data[name].copy(data=[words.index(str(word)) for word in data[name].values]).astype(int)
+        coded[name] = (
+            data[name].copy(data=[words.index(str(word)) for word in data[name].values]).astype(int)
+        )
         coded[name].attrs["meanings"] = words
     return coded

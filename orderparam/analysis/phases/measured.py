@@ -1,9 +1,10 @@
-"""Where a measured order parameter passes a level: bisection with answers that may be wrong (Horstein 1963; Waeber, Frazier,
-Henderson 2013).
+"""Where a measured order parameter passes a level: bisection with answers that may be wrong
+(Horstein 1963; Waeber, Frazier, Henderson 2013).
 
-The place has a probability on a fine grid. The experiment is run at its median; the mean over runs is beyond the level with a
-probability that follows from Student's t, and by it the probability on both sides is weighed anew. Measured again at the same
-place the runs are new ones. It is assumed that the order parameter passes the level once.
+The place has a probability on a fine grid. The experiment is run at its median; the mean over runs
+is beyond the level with a probability that follows from Student's t, and by it the probability on
+both sides is weighed anew. Measured again at the same place the runs are new ones. It is assumed
+that the order parameter passes the level once.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,9 @@ _CERTAIN = 0.999  # no single answer is believed more than this
 
 
 class MeasuredTransition(NamedTuple):
-    """Mean and standard deviation of the place, the order parameter at both ends of the line, and all that was measured."""
+    """Mean and standard deviation of the place, the order parameter at both ends of the line, and
+    all that was measured.
+    """
 
     location: float
     error: float
@@ -45,16 +48,20 @@ def measured_transition(
     accuracy: float,
     store: str | Path | None,
 ) -> MeasuredTransition:
-    """Until the standard deviation is below `accuracy` of the range, or after 60 points; then the error says how far it came.
+    """Until the standard deviation is below `accuracy` of the range, or after 60 points; then the
+    error says how far it came.
 
-    Fields of whole numbers are measured at the nearest one. Raises `ValueError` for fewer than four seeds, an observable that
-    does not exist or is not one number, and where the two ends are on the same side of the level.
+    Fields of whole numbers are measured at the nearest one. Raises `ValueError` for fewer than four
+    seeds, an observable that does not exist or is not one number, and where the two ends are on the
+    same side of the level.
     """
     known = [name for result in unwrap(fn)[0].results for name in result.dims()]
     if order not in known:
         raise ValueError(f"the experiment has no observable {order!r}{nearest(order, known)}")
     if seeds < 4:
-        raise ValueError(f"seeds = {seeds}: at least four runs at each point are needed to know how sure an answer is")
+        raise ValueError(
+            f"seeds = {seeds}: at least four runs at each point are needed to know how sure an answer is"
+        )
     runs: list[tuple[float, float, float]] = []
 
     def measure(u: float) -> tuple[float, float]:
@@ -62,7 +69,9 @@ def measured_transition(
         step = len(runs)
         numbers = range(step * seeds, (step + 1) * seeds)
         place = None if store is None else Path(store) / f"step-{step:03d}.zarr"
-        found = sweep(fn, system, {axis.name: [value]}, seeds=numbers, store=place, progress=False)[order]
+        found = sweep(fn, system, {axis.name: [value]}, seeds=numbers, store=place, progress=False)[
+            order
+        ]
         if found.ndim != 2:
             raise ValueError(
                 f"order = {order!r}: has the dimensions {', '.join(map(str, found.dims[2:]))}, and must be one number"
@@ -88,18 +97,25 @@ def measured_transition(
         middle = float(unit[np.searchsorted(np.cumsum(probability), 0.5)])
         mean, error = measure(middle)
         beyond = scipy.stats.t.cdf((mean - parting) / max(error, 1e-300), seeds - 1)
-        left = np.clip(beyond if rising else 1 - beyond, 1 - _CERTAIN, _CERTAIN)  # that the place is left of the middle
+        # that the place is left of the middle
+        left = np.clip(beyond if rising else 1 - beyond, 1 - _CERTAIN, _CERTAIN)
         probability = probability * np.where(unit <= middle, left, 1 - left)
         probability /= probability.sum()
     centre = float(np.sum(probability * unit))
     spread = float(np.sqrt(np.sum(probability * (unit - centre) ** 2)))
     columns = np.array(runs).T
     data = xr.Dataset(
-        {order: ("point", columns[1]), f"{order}_error": ("point", columns[2]), "probability": ("unit", probability)},
+        {
+            order: ("point", columns[1]),
+            f"{order}_error": ("point", columns[2]),
+            "probability": ("unit", probability),
+        },
         {axis.name: ("point", columns[0]), "unit": unit},
         {"level": parting, "seeds": seeds},
     )
-    return MeasuredTransition(float(axis.value(np.asarray(centre))), spread * axis.slope(centre), ends[0], ends[1], data)
+    return MeasuredTransition(
+        float(axis.value(np.asarray(centre))), spread * axis.slope(centre), ends[0], ends[1], data
+    )
 
 
 def _legal(system: System, axis: Axis, value: float) -> float:

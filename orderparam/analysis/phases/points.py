@@ -1,4 +1,6 @@
-"""Points of a theory anywhere on its axes, evaluated in compiled batches and kept as they are finished."""
+"""Points of a theory anywhere on its axes, evaluated in compiled batches and kept as they are
+finished.
+"""
 
 import functools
 import time
@@ -22,22 +24,27 @@ from orderparam.core.verb import Theory, unwrap
 
 Order = str | Sequence[str] | Callable[[xr.Dataset], xr.DataArray]
 
-WORTH_KEEPING = 0.1  # seconds of a batch, beyond which it is written: quicker ones are computed again as fast as they are read
+# seconds of a batch, beyond which it is written: quicker ones are computed again as fast as they
+# are read
+WORTH_KEEPING = 0.1
 SMALL = 16  # points of a small call: two sizes, so that two programs are compiled at most
-BRANCH_OPTIONS = ("branch", "start")  # what an option is called that chooses among several solutions
+# what an option is called that chooses among several solutions
+BRANCH_OPTIONS = ("branch", "start")
 STABLE = "stable"
-_OF_LEAST = ("stable", "lowest")  # words for the branch of least free energy, which such theories choose themselves
+# words for the branch of least free energy, which such theories choose themselves
+_OF_LEAST = ("stable", "lowest")
 
 
 @dataclass
 class Points:
     """The order parameters of a theory at points that are asked for, all of them remembered.
 
-    A view is one branch of the theory, or `stable`: at every point the branch of least free energy of those whose field `stable`,
-    where there is one, is not False; unknown where one of the branches did not converge. Without branches there is one view,
-    whose name is empty. unit: coordinates in the unit square; values: (point, view, component); NaN where the branch does not
-    exist or the point failed, infinite where it did not converge: nothing uses such a value. unconverged, failed: how many
-    evaluations did not converge, and how many failed.
+    A view is one branch of the theory, or `stable`: at every point the branch of least free energy
+    of those whose field `stable`, where there is one, is not False; unknown where one of the
+    branches did not converge. Without branches there is one view, whose name is empty. unit:
+    coordinates in the unit square; values: (point, view, component); NaN where the branch does not
+    exist or the point failed, infinite where it did not converge: nothing uses such a value.
+    unconverged, failed: how many evaluations did not converge, and how many failed.
     """
 
     fn: Callable[..., Any]
@@ -59,9 +66,12 @@ class Points:
         """(n, axes) -> (n, view, component); what is asked twice in one call is evaluated once."""
         unit, inverse = np.unique(unit, axis=0, return_inverse=True)
         count = -(-len(unit) // self.batch)
-        # Every batch has points from everywhere: one whose points all fail says that there is nothing to be seen.
+        # Every batch has points from everywhere: one whose points all fail says that there is
+        # nothing to be seen.
         parts = [self._batch(unit[start::count]) for start in range(count)]
-        values = np.zeros((len(unit), *(parts[0].shape[1:] if parts else (len(self.views), len(self.components)))))
+        values = np.zeros(
+            (len(unit), *(parts[0].shape[1:] if parts else (len(self.views), len(self.components))))
+        )
         for start, part in enumerate(parts):
             values[start::count] = part
         self.unit.append(unit)
@@ -69,7 +79,9 @@ class Points:
         return values[inverse.reshape(-1)]
 
     def _batch(self, unit: np.ndarray) -> np.ndarray:
-        columns = {axis.name: tuple(axis.value(unit[:, k]).tolist()) for k, axis in enumerate(self.axes)}
+        columns = {
+            axis.name: tuple(axis.value(unit[:, k]).tolist()) for k, axis in enumerate(self.axes)
+        }
         orders: list[np.ndarray] = []
         energies: list[np.ndarray | None] = []
         unknown = np.zeros(len(unit), bool)
@@ -103,18 +115,33 @@ class Points:
         self.views = tuple(known)
         return values
 
-    def _evaluate(self, name: str, fn: Callable[..., Any], listed: Listed, count: int) -> xr.Dataset:
-        """One batch of one branch: read where it is kept, else computed, and kept where that took long enough."""
+    def _evaluate(
+        self, name: str, fn: Callable[..., Any], listed: Listed, count: int
+    ) -> xr.Dataset:
+        """One batch of one branch: read where it is kept, else computed, and kept where that took
+        long enough.
+        """
         size = min(SMALL, self.batch) if count <= SMALL else self.batch
         run = TheoryRun(fn, self.system, listed, 0, {size})
         coords, task = {"point": np.arange(count)}, Task((slice(0, count),))
-        words = "-".join(filter(None, ("batch", f"{self.calls:04d}", "".join(c if c.isalnum() else "-" for c in name))))
+        words = "-".join(
+            filter(
+                None,
+                ("batch", f"{self.calls:04d}", "".join(c if c.isalnum() else "-" for c in name)),
+            )
+        )
         kept = None if self.store is None else self.store / f"{words}.zarr"
 
         def stored() -> PointStore:
-            return PointStore(str(kept), identity(fn, self.system, listed, None, ()), coords, lambda: (count,))
+            return PointStore(
+                str(kept), identity(fn, self.system, listed, None, ()), coords, lambda: (count,)
+            )
 
-        with stored() if kept is not None and kept.exists() else MemoryStore(coords, (count,)) as known:
+        with (
+            stored()
+            if kept is not None and kept.exists()
+            else MemoryStore(coords, (count,)) as known
+        ):
             begun = time.perf_counter()
             outcomes = [run(waiting) for waiting in known.unfinished([task])]
             seconds = time.perf_counter() - begun
@@ -140,26 +167,36 @@ def points_of(
     store: str | Path | None,
     batch: int,
 ) -> Points:
-    """Raises `ValueError` for what is no theory, a system it does not take, an observable it has not, and unknown branches."""
+    """Raises `ValueError` for what is no theory, a system it does not take, an observable it has
+    not, and unknown branches.
+    """
     verb, options = unwrap(theory)
     if not isinstance(verb, Theory):
-        raise ValueError(f"{fn_name(theory)} is no theory: only a theory can be asked at points that follow from its answers")
+        raise ValueError(
+            f"{fn_name(theory)} is no theory: only a theory can be asked at points that follow from its answers"
+        )
     verb.accept(system, options)
     if not callable(order):
         known = [name for result in verb.results for name in result.dims()]
         for name in (order,) if isinstance(order, str) else tuple(order):
             if name not in known:
-                raise ValueError(f"{verb.name} has no observable {name!r}{nearest(str(name), known)}")
+                raise ValueError(
+                    f"{verb.name} has no observable {name!r}{nearest(str(name), known)}"
+                )
     if not 1 <= batch <= 10**6:
         raise ValueError(f"batch = {batch}: must be a number of points, at least 1")
     chosen = _branches(verb, theory, options, branches)
-    return Points(theory, system, axes, order, chosen, None if store is None else Path(store), int(batch))
+    return Points(
+        theory, system, axes, order, chosen, None if store is None else Path(store), int(batch)
+    )
 
 
 def _branches(
     verb: Theory, theory: Callable[..., Any], options: dict[str, Any], asked: Sequence[str] | None
 ) -> tuple[tuple[str, Callable[..., Any]], ...]:
-    option = next((name for name in BRANCH_OPTIONS if verb.choices(name) and name not in options), None)
+    option = next(
+        (name for name in BRANCH_OPTIONS if verb.choices(name) and name not in options), None
+    )
     known = [str(word) for word in verb.choices(option)] if option else []
     for word in asked or ():
         if word not in known:
@@ -179,15 +216,21 @@ def _order(data: xr.Dataset, order: Order) -> tuple[np.ndarray, tuple[str, ...]]
         arrays = [data[name] for name in ((order,) if isinstance(order, str) else order)]
     columns, names = [], []
     for array in arrays:
-        flat = np.asarray(array.transpose("point", ...).values, float).reshape(data.sizes["point"], -1)
+        flat = np.asarray(array.transpose("point", ...).values, float).reshape(
+            data.sizes["point"], -1
+        )
         columns.append(flat)
-        names += [str(array.name)] if flat.shape[1] == 1 else [f"{array.name} {k + 1}" for k in range(flat.shape[1])]
+        names += (
+            [str(array.name)]
+            if flat.shape[1] == 1
+            else [f"{array.name} {k + 1}" for k in range(flat.shape[1])]
+        )
     return np.concatenate(columns, axis=1), tuple(names)
 
 
 def _least(energies: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The branch of least free energy at every point. Where rounding alone tells them apart, as near a continuous transition, the
-    one with the larger order."""
+    """The branch of least free energy at every point. Where rounding alone tells them apart, as
+    near a continuous transition, the one with the larger order."""
     floor = np.min(energies, axis=1, keepdims=True)
     rounding = np.where(np.isfinite(floor), 1e-13 * (1 + np.abs(floor)), 0.0)
     equal = energies <= floor + rounding
@@ -196,7 +239,9 @@ def _least(energies: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _free_energy(data: xr.Dataset, order: np.ndarray) -> np.ndarray | None:
-    """Of one branch at every point, infinite where it does not exist; None where the theory gives none."""
+    """Of one branch at every point, infinite where it does not exist; None where the theory gives
+    none.
+    """
     for name, sign in (("free_energy", 1.0), ("free_entropy", -1.0)):
         if name in data and data[name].ndim == 1:
             energy = sign * data[name].values

@@ -1,8 +1,9 @@
 """Divergences on a line: places near which the order parameter grows without bound.
 
-Largest values between two smaller ones are looked at nearer and nearer. One that grows is a divergence where its growth is a
-power of the distance, or a logarithm, over two decades at least; the exponent is then negative, or 0 with a logarithm. A theory
-that rounds the divergence off (by a small ridge) is seen outside of what it rounds.
+Largest values between two smaller ones are looked at nearer and nearer. One that grows is a
+divergence where its growth is a power of the distance, or a logarithm, over two decades at least;
+the exponent is then negative, or 0 with a logarithm. A theory that rounds the divergence off (by a
+small ridge) is seen outside of what it rounds.
 """
 
 import numpy as np
@@ -17,11 +18,17 @@ _SMALL = 1e-3  # of the range of values: largest values below it are noise
 _CONSTANT = 0.1  # by which steps of a logarithm differ
 
 
-def poles(unit: np.ndarray, values: np.ndarray, evaluate: Evaluate, sides: Sides, distances: Distances) -> Crossings:
+def poles(
+    unit: np.ndarray, values: np.ndarray, evaluate: Evaluate, sides: Sides, distances: Distances
+) -> Crossings:
     """From a first scan: unit (point, 1) in order, values (point, view, component)."""
     size = _size(values)
     middle, beside = size[1:-1], np.minimum(size[:-2], size[2:])
-    inside = (middle >= np.maximum(size[:-2], size[2:])) & (middle > beside) & (middle > _SMALL * sides.scale)
+    inside = (
+        (middle >= np.maximum(size[:-2], size[2:]))
+        & (middle > beside)
+        & (middle > _SMALL * sides.scale)
+    )
     at, view, component = np.nonzero(inside)
     low, top, high = (unit[at + k] for k in (0, 1, 2))
     begun = highest = size[at + 1, view, component]
@@ -35,8 +42,12 @@ def poles(unit: np.ndarray, values: np.ndarray, evaluate: Evaluate, sides: Sides
             break
         rows = np.arange(len(view))
         tried = np.stack([(low + top) / 2, top, (top + high) / 2])
-        outer = _size(evaluate(np.concatenate([tried[0], tried[2]])).reshape(2, len(rows), *values.shape[1:]))
-        sizes = np.stack([outer[0, rows, view, component], highest, outer[1, rows, view, component]])
+        outer = _size(
+            evaluate(np.concatenate([tried[0], tried[2]])).reshape(2, len(rows), *values.shape[1:])
+        )
+        sizes = np.stack(
+            [outer[0, rows, view, component], highest, outer[1, rows, view, component]]
+        )
         chosen = np.argmax(sizes, axis=0)
         bounds = np.stack([low, *tried, high])
         low, top, high = (bounds[chosen + k, rows] for k in (0, 1, 2))
@@ -63,7 +74,9 @@ def _examined(
 ) -> Crossings:
     count, along = len(view), np.ones_like(top)
     error = np.maximum((high - low)[:, 0] / 2, 1e-16) if count else np.zeros(0)
-    h, values = around(top, along, view, np.full(count, 2 * float(unit[1, 0] - unit[0, 0])), evaluate, distances)
+    h, values = around(
+        top, along, view, np.full(count, 2 * float(unit[1, 0] - unit[0, 0])), evaluate, distances
+    )
     f = np.take_along_axis(values, component[:, None, None, None], axis=3)[..., 0]
     grown = [_grown(h[i], f[i], float(highest[i]), float(error[i])) for i in range(count)]
     found = np.array([power is not None for power in grown], bool)
@@ -86,7 +99,9 @@ def _examined(
 
 
 def _grown(h: np.ndarray, f: np.ndarray, highest: float, error: float) -> Power | None:
-    """How f (distance, side) grows towards h = 0 on the side where it is larger; None where it does not without bound."""
+    """How f (distance, side) grows towards h = 0 on the side where it is larger; None where it does
+    not without bound.
+    """
     y = np.abs(np.take_along_axis(f, np.argmax(_size(f), axis=1)[:, None], axis=1)[:, 0])
     known = np.isfinite(y) & (y > 0) & (h > 8 * error)
     h, y = h[known], y[known]

@@ -1,11 +1,14 @@
-"""How y vanishes or grows as the distance h from a point goes to 0: y ~ h^exponent, with corrections to scaling or a logarithm.
+"""How y vanishes or grows as the distance h from a point goes to 0: y ~ h^exponent, with
+corrections to scaling or a logarithm.
 
-The exponent is that of fits of ln y over decades of h. Two families are fitted in every window of neighbouring distances,
+The exponent is that of fits of ln y over decades of h. Two families are fitted in every window of
+neighbouring distances,
 
     ln y = a + b ln h + c h^w + d h^2w,       ln y = a + b ln h + k ln ln(l/h) + c h,
 
-with the strength w of the correction and the length l searched, and with a shift of the point itself, which adds (shift) b/h. The
-window is that in which b is known best; its error covers all w or l that fit as well, and what the largest distances change.
+with the strength w of the correction and the length l searched, and with a shift of the point
+itself, which adds (shift) b/h. The window is that in which b is known best; its error covers all w
+or l that fit as well, and what the largest distances change.
 """
 
 import itertools
@@ -21,12 +24,14 @@ PRECISION = 1e-9  # to which an order parameter is believed at best
 _KNOWN = 0.03  # relative error beyond which a distance is not used
 _AS_GOOD, _WORSE, _SIGMAS = 4.0, 3.0, 3.0
 _ITERATED = 0.005  # an exponent beside a logarithm is known to this at best
-_EXTRAPOLATED = 0.5  # of what a correction adds to the local exponent at the smallest distances is in doubt
+# of what a correction adds to the local exponent at the smallest distances is in doubt
+_EXTRAPOLATED = 0.5
 
 
 class Power(NamedTuple):
-    """exponent and error, half of an interval that covers it; NaN where it is not determined. logarithm: a power of ln h stands
-    beside h^exponent. shift, shift_error: of the point from where it was believed to be, towards smaller h."""
+    """exponent and error, half of an interval that covers it; NaN where it is not determined.
+    logarithm: a power of ln h stands beside h^exponent. shift, shift_error: of the point from where
+    it was believed to be, towards smaller h."""
 
     exponent: float
     error: float
@@ -53,14 +58,20 @@ class _Fit(NamedTuple):
 
 
 def power_law(h: np.ndarray, y: np.ndarray, error: np.ndarray, shift: float) -> Power:
-    """The exponent of y(h), from values with these relative errors at distances that are all wrong by about `shift`."""
+    """The exponent of y(h), from values with these relative errors at distances that are all wrong
+    by about `shift`.
+    """
     with np.errstate(all="ignore"):
         used = np.isfinite(y) & (y > 0) & (error < _KNOWN) & (h > 2 * shift)
     order = np.argsort(-h[used])
     h, y, error = (column[used][order] for column in (h, y, error))
     error = np.hypot(error, PRECISION)
     ends = range(0, len(h) + 1, 2 if len(h) > 16 else 1)
-    spans = [(i, j) for i, j in itertools.combinations(ends, 2) if j - i >= FEWEST and h[i] >= 0.99 * SPAN * h[j - 1]]
+    spans = [
+        (i, j)
+        for i, j in itertools.combinations(ends, 2)
+        if j - i >= FEWEST and h[i] >= 0.99 * SPAN * h[j - 1]
+    ]
     if not spans:
         return UNKNOWN
     plain = {span: _fitted(h, y, error, shift, span, False) for span in spans}
@@ -70,23 +81,43 @@ def power_law(h: np.ndarray, y: np.ndarray, error: np.ndarray, shift: float) -> 
     is_log = abs(rival.log_power) > max(0.1, 3 * rival.log_error)
     moved = abs(rival.shift - power.shift) if is_log else 0.0
     if is_log and rival.inflation * _WORSE < plain[best_log].inflation:
-        return _power(logs, best_log, max(_steady(logs, best_log), _spread(logs, best_log)), moved, True)
+        return _power(
+            logs, best_log, max(_steady(logs, best_log), _spread(logs, best_log)), moved, True
+        )
     half = _steady(plain, best)
-    if is_log and rival.inflation < _WORSE * plain[best_log].inflation and logs[best].inflation < _WORSE * power.inflation:
+    if (
+        is_log
+        and rival.inflation < _WORSE * plain[best_log].inflation
+        and logs[best].inflation < _WORSE * power.inflation
+    ):
         half = max(half, abs(rival.exponent - power.exponent) + rival.half)
     return _power(plain, best, half, moved, False)
 
 
-def _power(fits: dict[tuple[int, int], _Fit], span: tuple[int, int], half: float, moved: float, logarithm: bool) -> Power:
-    """The result of one window; the place is as uncertain as other windows and the other family move it."""
+def _power(
+    fits: dict[tuple[int, int], _Fit],
+    span: tuple[int, int],
+    half: float,
+    moved: float,
+    logarithm: bool,
+) -> Power:
+    """The result of one window; the place is as uncertain as other windows and the other family
+    move it.
+    """
     fit = fits[span]
     moves = [abs(one.shift - fit.shift) for one in _beside(fits, span)]
-    return Power(fit.exponent, half, logarithm, fit.shift, max(fit.shift_error, moved, 2 * max(moves, default=0.0)))
+    return Power(
+        fit.exponent,
+        half,
+        logarithm,
+        fit.shift,
+        max(fit.shift_error, moved, 2 * max(moves, default=0.0)),
+    )
 
 
 def _spread(fits: dict[tuple[int, int], _Fit], span: tuple[int, int]) -> float:
-    """How far the exponents of the windows that are fitted as well lie from this one's, and what logarithms of logarithms, which
-    are not fitted, may do."""
+    """How far the exponents of the windows that are fitted as well lie from this one's, and what
+    logarithms of logarithms, which are not fitted, may do."""
     good = [fit.exponent for fit in fits.values() if fit.inflation <= _WORSE * fits[span].inflation]
     spread = max(abs(exponent - fits[span].exponent) for exponent in good)
     return max(spread, _ITERATED * max(1.0, abs(fits[span].log_power)))
@@ -97,8 +128,16 @@ def _best(fits: dict[tuple[int, int], _Fit]) -> tuple[int, int]:
 
 
 def _steady(fits: dict[tuple[int, int], _Fit], span: tuple[int, int]) -> float:
-    """Half of the interval of this window's exponent, which covers what windows with one distance less say."""
-    return max(fits[span].half, 2 * max((abs(one.exponent - fits[span].exponent) for one in _beside(fits, span)), default=np.inf))
+    """Half of the interval of this window's exponent, which covers what windows with one distance
+    less say.
+    """
+    return max(
+        fits[span].half,
+        2
+        * max(
+            (abs(one.exponent - fits[span].exponent) for one in _beside(fits, span)), default=np.inf
+        ),
+    )
 
 
 def _beside(fits: dict[tuple[int, int], _Fit], span: tuple[int, int]) -> list[_Fit]:
@@ -109,7 +148,14 @@ def _beside(fits: dict[tuple[int, int], _Fit], span: tuple[int, int]) -> list[_F
     return next((found for found in (*smaller, *larger) if found), [])
 
 
-def _fitted(h: np.ndarray, y: np.ndarray, error: np.ndarray, shift: float, span: tuple[int, int], logarithmic: bool) -> _Fit:
+def _fitted(
+    h: np.ndarray,
+    y: np.ndarray,
+    error: np.ndarray,
+    shift: float,
+    span: tuple[int, int],
+    logarithmic: bool,
+) -> _Fit:
     part = slice(*span)
     h, y, error = h[part], y[part], error[part]
     unit = h / h[0]
@@ -119,13 +165,26 @@ def _fitted(h: np.ndarray, y: np.ndarray, error: np.ndarray, shift: float, span:
 
     def solved(scanned: float) -> tuple[float, np.ndarray, np.ndarray]:
         """Chi squared, the coefficients and their standard errors."""
-        extra = [np.log(scanned - np.log(unit)), unit] if logarithmic else [unit**scanned, unit ** (2 * scanned)]
-        matrix = np.vstack([np.stack([*base, *extra], axis=1) / error[:, None], np.concatenate([prior, [0.0, 0.0]])])
+        extra = (
+            [np.log(scanned - np.log(unit)), unit]
+            if logarithmic
+            else [unit**scanned, unit ** (2 * scanned)]
+        )
+        matrix = np.vstack(
+            [
+                np.stack([*base, *extra], axis=1) / error[:, None],
+                np.concatenate([prior, [0.0, 0.0]]),
+            ]
+        )
         scale = np.linalg.norm(matrix, axis=0)
         left, singular, right = np.linalg.svd(matrix / scale, full_matrices=False)
         inverse = (right.T / np.maximum(singular, 1e-14 * singular[0])) / scale[:, None]
         found = inverse @ (left.T @ target)
-        return float(np.sum((matrix @ found - target) ** 2)), found, np.sqrt(np.sum(inverse**2, axis=1))
+        return (
+            float(np.sum((matrix @ found - target) ** 2)),
+            found,
+            np.sqrt(np.sum(inverse**2, axis=1)),
+        )
 
     scan = LENGTHS if logarithmic else STRENGTHS
     tried = [solved(one) for one in scan]
@@ -144,6 +203,22 @@ def _fitted(h: np.ndarray, y: np.ndarray, error: np.ndarray, shift: float, span:
         half = max(half, _EXTRAPOLATED * abs(found[1] - last))
     moved = [one[1][2] * h[-1] / found[1] for one in alike]
     uncertain = np.ptp(moved) + _SIGMAS * inflation * sigma[2] * h[-1] / abs(found[1])
-    uncertain = max(uncertain, error[-1] * h[-1] / abs(found[1]))  # what is wrong with the nearest value may be so with all
-    log_power, log_error = (float(found[3]), inflation * float(sigma[3])) if logarithmic else (0.0, 0.0)
-    return _Fit(*map(float, (found[1], half, inflation, log_power, log_error, found[2] * h[-1] / found[1], uncertain)))
+    # what is wrong with the nearest value may be so with all
+    uncertain = max(uncertain, error[-1] * h[-1] / abs(found[1]))
+    log_power, log_error = (
+        (float(found[3]), inflation * float(sigma[3])) if logarithmic else (0.0, 0.0)
+    )
+    return _Fit(
+        *map(
+            float,
+            (
+                found[1],
+                half,
+                inflation,
+                log_power,
+                log_error,
+                found[2] * h[-1] / found[1],
+                uncertain,
+            ),
+        )
+    )

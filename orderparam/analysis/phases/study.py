@@ -2,8 +2,9 @@
 
 @study("hopfield-phases", ..., panels=[phases_panel()])
 def hopfield_phases(resolution: int = 32) -> list[Curve]:
-    over = {"load": (0.01, 0.2), "temperature": (0.01, 1.2)}
-    return [diagram_curve(replica_symmetric, Hopfield(load=0.1), over, order="overlap", resolution=resolution)]
+    over = {"load": (0.01, 0.2), "temperature": (0.01, 1.2)} return
+    [diagram_curve(replica_symmetric, Hopfield(load=0.1), over, order="overlap",
+    resolution=resolution)]
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,10 +30,11 @@ _KINDS, _ENDS = tuple(LINES), ("tricritical", "critical")
 
 
 class Diagram(Result):
-    """A phase diagram in numbers: what `PhaseDiagram.data` holds, kinds and branches by their place in their lists.
+    """A phase diagram in numbers: what `PhaseDiagram.data` holds, kinds and branches by their place
+    in their lists.
 
-    x, y, order: every point, with the first component of the order parameter of the first branch. boundary_*: every crossing, in
-    the order of the curves; end_*: the ends.
+    x, y, order: every point, with the first component of the order parameter of the first branch.
+    boundary_*: every crossing, in the order of the curves; end_*: the ends.
     """
 
     x: Float[Array, "point"]
@@ -53,25 +55,36 @@ class Diagram(Result):
 
 
 def diagram(system: System, *, theory: Any, over: Any, order: Any, options: Any) -> Diagram:
-    """`phase_diagram` of a theory, as numbers. Raises `TypeError` where it is traced: what it asks next follows from values."""
+    """`phase_diagram` of a theory, as numbers. Raises `TypeError` where it is traced: what it asks
+    next follows from values.
+    """
     if isinstance(jnp.zeros(()), jax.core.Tracer):
         raise TypeError("a phase diagram cannot be traced")
     found = phase_diagram(theory, system, dict(over), order=order, **dict(options)).data
     branches = list(found["branch"].values)
-    columns = {name: found[name].values for name in ("boundary_x", "boundary_y", "end_x", "end_y", "curve")}
-    columns |= {name: found[f"boundary_{name}"].values for name in ("low", "high", "exponent", "doubt")}
+    columns = {
+        name: found[name].values for name in ("boundary_x", "boundary_y", "end_x", "end_y", "curve")
+    }
+    columns |= {
+        name: found[f"boundary_{name}"].values for name in ("low", "high", "exponent", "doubt")
+    }
     return Diagram(
         x=jnp.asarray(found[found.attrs["x"]].values),
         y=jnp.asarray(found[found.attrs["y"]].values),
         order=jnp.asarray(found["order"].values[:, 0, 0]),
-        boundary_kind=jnp.asarray([_KINDS.index(kind) for kind in found["boundary_kind"].values], int),
-        boundary_branch=jnp.asarray([branches.index(branch) for branch in found["boundary_branch"].values], int),
+        boundary_kind=jnp.asarray(
+            [_KINDS.index(kind) for kind in found["boundary_kind"].values], int
+        ),
+        boundary_branch=jnp.asarray(
+            [branches.index(branch) for branch in found["boundary_branch"].values], int
+        ),
         end_kind=jnp.asarray([_ENDS.index(kind) for kind in found["end_kind"].values], int),
         **{name: jnp.asarray(column) for name, column in columns.items()},
     )
 
 
-_diagram = Theory(diagram, None, False, False)  # not registered: it is a verb about theories, and none itself
+# not registered: it is a verb about theories, and none itself
+_diagram = Theory(diagram, None, False, False)
 
 
 def diagram_curve(
@@ -86,31 +99,53 @@ def diagram_curve(
 ) -> Curve:
     """The curve of a study that is the phase diagram of a theory; options: of `phase_diagram`."""
     frozen = tuple((name, tuple(ends)) for name, ends in over.items())
-    fn = partial(_diagram, theory=theory, over=frozen, order=order, options=tuple(sorted(options.items())))
+    fn = partial(
+        _diagram, theory=theory, over=frozen, order=order, options=tuple(sorted(options.items()))
+    )
     return Curve(label, fn, system, {}, facets=facets or {})
 
 
 def phases_panel(
-    x: str, y: str, *, log: str = "", order: str = "order", branches: Sequence[str] = ("",), title: str = "", **facets: Any
+    x: str,
+    y: str,
+    *,
+    log: str = "",
+    order: str = "order",
+    branches: Sequence[str] = ("",),
+    title: str = "",
+    **facets: Any,
 ) -> Freehand:
-    """The panel that draws the `diagram_curve` with these facets: the fields on its axes, the name of its order parameter, and
-    the names of its branches (as `PhaseDiagram.data` lists them)."""
+    """The panel that draws the `diagram_curve` with these facets: the fields on its axes, the name
+    of its order parameter, and the names of its branches (as `PhaseDiagram.data` lists them)."""
 
     def draw(axes: Any, comparison: Any) -> None:
         for found in comparison.theories(**facets).values():
             if "boundary_kind" in found:
-                draw_plane(axes, _as_drawn(found, x, y, log, order, branches), comparison.study.room)
+                draw_plane(
+                    axes, _as_drawn(found, x, y, log, order, branches), comparison.study.room
+                )
 
     return Freehand(draw, title)
 
 
-def _as_drawn(found: xr.Dataset, x: str, y: str, log: str, order: str, branches: Sequence[str]) -> xr.Dataset:
+def _as_drawn(
+    found: xr.Dataset, x: str, y: str, log: str, order: str, branches: Sequence[str]
+) -> xr.Dataset:
     """The data set of a `PhaseDiagram`, as far as it is drawn."""
     names = {"boundary_kind": _KINDS, "boundary_branch": tuple(branches), "end_kind": _ENDS}
-    columns = {name: (found[name].dims, np.take(words, found[name].values, mode="clip")) for name, words in names.items()}
+    columns = {
+        name: (found[name].dims, np.take(words, found[name].values, mode="clip"))
+        for name, words in names.items()
+    }
     values = found["order"].values[:, None, None]
     return xr.Dataset(
-        {**columns, **{name: found[name] for name in ("curve", "boundary_x", "boundary_y", "end_x", "end_y")}}
+        {
+            **columns,
+            **{
+                name: found[name]
+                for name in ("curve", "boundary_x", "boundary_y", "end_x", "end_y")
+            },
+        }
         | {"order": (("point", "branch", "component"), values)},
         {x: ("point", found["x"].values), y: ("point", found["y"].values), "component": [order]},
         {"x": x, "y": y, "log": log, "branches": list(branches)},

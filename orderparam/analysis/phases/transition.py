@@ -15,7 +15,16 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis.phases.axes import Axis, axes_of
-from orderparam.analysis.phases.brackets import UNKNOWN, Brackets, Crossings, Distances, Sides, bisected, examined, sides_of
+from orderparam.analysis.phases.brackets import (
+    UNKNOWN,
+    Brackets,
+    Crossings,
+    Distances,
+    Sides,
+    bisected,
+    examined,
+    sides_of,
+)
 from orderparam.analysis.phases.measured import measured_transition
 from orderparam.analysis.phases.points import STABLE, Order, Points, points_of
 from orderparam.analysis.phases.poles import poles
@@ -26,7 +35,8 @@ from orderparam.core.verb import Experiment, unwrap
 
 ACCURACY = 1e-11  # of the range, to which a crossing is bracketed
 _DISTANCES = Distances(28, 2.0)  # eight decades
-SUDDEN = 0.1  # a change of the order parameter between neighbouring points that may be a jump, of its range
+# a change of the order parameter between neighbouring points that may be a jump, of its range
+SUDDEN = 0.1
 _SAME = 1e-6  # of the range: crossings of one kind that are nearer are one
 _RANK = {"jump": 0, "end": 1, "divergence": 2, "continuous": 3, "crossover": 4}
 
@@ -35,14 +45,16 @@ _RANK = {"jump": 0, "end": 1, "divergence": 2, "continuous": 3, "crossover": 4}
 class Transition:
     """A transition along one field.
 
-    name, location, error: the field, where, and half the width of the bracket, with all points in it that did not converge; for
-    an experiment the standard deviation. kind: "jump", "continuous", "divergence", "end" (of a branch), or "crossover" (a level
-    that was asked for is passed); "measured" for an experiment. branch: the one on which it happens, "stable" for that of least
+    name, location, error: the field, where, and half the width of the bracket, with all points in
+    it that did not converge; for an experiment the standard deviation. kind: "jump", "continuous",
+    "divergence", "end" (of a branch), or "crossover" (a level that was asked for is passed);
+    "measured" for an experiment. branch: the one on which it happens, "stable" for that of least
     free energy, empty where there is but one. low, high: the order parameter on both sides.
-    exponent, exponent_error: of a continuous one and, negative, of a divergence, with half of an interval that covers it; NaN
-    where it is not determined. logarithm: a power of the logarithm of the distance stands beside the power of the distance.
-    doubt: of the kind, 0 (none) to 1 (a guess). spinodals: branch -> where it jumps or ends. others: all other transitions on
-    the line. data: every point; `data.attrs["unconverged"]` of them did not converge and were not used.
+    exponent, exponent_error: of a continuous one and, negative, of a divergence, with half of an
+    interval that covers it; NaN where it is not determined. logarithm: a power of the logarithm of
+    the distance stands beside the power of the distance. doubt: of the kind, 0 (none) to 1 (a
+    guess). spinodals: branch -> where it jumps or ends. others: all other transitions on the line.
+    data: every point; `data.attrs["unconverged"]` of them did not converge and were not used.
     """
 
     name: str
@@ -66,7 +78,14 @@ class Transition:
         return self.high - self.low
 
     def __repr__(self) -> str:
-        digits = max(4, min(12, int(np.ceil(np.log10(max(abs(self.location), 1e-300) / max(self.error, 1e-300)))) + 1))
+        digits = max(
+            4,
+            min(
+                12,
+                int(np.ceil(np.log10(max(abs(self.location), 1e-300) / max(self.error, 1e-300))))
+                + 1,
+            ),
+        )
         parts = [f"{self.name} = {self.location:.{digits}g} ± {self.error:.1g}", self.kind]
         if self.kind == "jump":
             parts.append(f"{self.component} from {self.low:.6g} to {self.high:.6g}")
@@ -76,8 +95,13 @@ class Transition:
             parts.append(f"branch {self.branch!r}")
         if self.doubt > 0.1:
             parts.append(f"doubt of the kind {self.doubt:.2g}")
-        spinodals = [f"{name!r} at {', '.join(f'{x:.6g}' for x in at)}" for name, at in self.spinodals.items()]
-        text = "; ".join(["; ".join(parts), *([f"branches end: {', '.join(spinodals)}"] if spinodals else [])])
+        spinodals = [
+            f"{name!r} at {', '.join(f'{x:.6g}' for x in at)}"
+            for name, at in self.spinodals.items()
+        ]
+        text = "; ".join(
+            ["; ".join(parts), *([f"branches end: {', '.join(spinodals)}"] if spinodals else [])]
+        )
         more = f"; {len(self.others)} more in `others`" if self.others else ""
         return f"Transition({text}{more}{left_out(self.data)})"
 
@@ -92,12 +116,18 @@ def told_exponent(exponent: float, error: float, logarithm: bool = False) -> str
 
 
 def left_out(data: xr.Dataset) -> str:
-    """What a representation says of points that did not converge: how many, and between which values of the fields."""
+    """What a representation says of points that did not converge: how many, and between which
+    values of the fields.
+    """
     lost = data.attrs.get("unconverged", 0)
     if not lost:
         return ""
     rows = np.flatnonzero((data["phase"] == UNKNOWN).any("branch"))
-    fields = [(str(name), column.values[rows]) for name, column in data.coords.items() if column.dims == ("point",)]
+    fields = [
+        (str(name), column.values[rows])
+        for name, column in data.coords.items()
+        if column.dims == ("point",)
+    ]
     where = ", ".join(f"{name} = {own.min():.6g} to {own.max():.6g}" for name, own in fields)
     points = data.sizes["point"] * data.sizes["branch"]
     return f"; {lost} of {points} evaluations did not converge and are not used ({where})"
@@ -118,20 +148,29 @@ def transition(
     seeds: int | None = None,
     accuracy: float | None = None,
 ) -> Transition:
-    """The transition of a theory or an experiment along one field, `{"temperature": (0.1, 2)}` or `(0.1, 2, "log")`.
+    """The transition of a theory or an experiment along one field, `{"temperature": (0.1, 2)}` or
+    `(0.1, 2, "log")`.
 
-    order: an observable, several, or a function of the data set (dimension `point`) to an array; entries are components.
-    level: the value that parts the two phases; None: where the order parameter vanishes on a part of the line, the end of that
-        part. Jumps and divergences are found anywhere. "middle" asks for the middle between the least and the largest value.
-    branches: words of the theory's option `branch` (or `start`), None for all. Where the theory has a free energy, the
-        transition is that of the branch of least free energy, and the ends of branches are its `spinodals`.
-    points: those of the first scan; two transitions between neighbouring points may be missed. zero: what counts as vanished,
-        in units of the largest value. accuracy: of the location, in units of the range (1e-11; an experiment: 0.01).
-    seeds: runs at each point of an experiment. store: folder in which points are kept; the same call again goes on there.
+    order: an observable, several, or a function of the data set (dimension `point`) to an array;
+    entries are components. level: the value that parts the two phases; None: where the order
+    parameter vanishes on a part of the line, the end of that
+        part. Jumps and divergences are found anywhere. "middle" asks for the middle between the
+        least and the largest value.
+    branches: words of the theory's option `branch` (or `start`), None for all. Where the theory has
+    a free energy, the
+        transition is that of the branch of least free energy, and the ends of branches are its
+        `spinodals`.
+    points: those of the first scan; two transitions between neighbouring points may be missed.
+    zero: what counts as vanished,
+        in units of the largest value. accuracy: of the location, in units of the range (1e-11; an
+        experiment: 0.01).
+    seeds: runs at each point of an experiment. store: folder in which points are kept; the same
+    call again goes on there.
 
-    Returns the most definite transition (a jump before the end of a branch, a divergence, a continuous one, a crossover; of
-    equals that with the largest change), the others in `others`. Points that did not converge are not used. Raises `ValueError`
-    for unknown names and illegal ranges, and where there is no transition on the line; `SweepError` when every point failed or
+    Returns the most definite transition (a jump before the end of a branch, a divergence, a
+    continuous one, a crossover; of equals that with the largest change), the others in `others`.
+    Points that did not converge are not used. Raises `ValueError` for unknown names and illegal
+    ranges, and where there is no transition on the line; `SweepError` when every point failed or
     none converged.
 
     >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
@@ -145,11 +184,29 @@ def transition(
         if not isinstance(order, str):
             raise ValueError(f"order = {order!r}: name one observable of the experiment")
         if seeds is None:
-            raise ValueError("seeds = None: this is an experiment; give the number of runs at each point")
+            raise ValueError(
+                "seeds = None: this is an experiment; give the number of runs at each point"
+            )
         if isinstance(level, str):
-            raise ValueError(f"level = {level!r}: must be a number for an experiment, or None for the middle of its two ends")
-        found = measured_transition(fn, system, axis, order, level, seeds, 0.01 if accuracy is None else accuracy, store)
-        own = (found.location, found.error, "measured", "", order, found.low, found.high, np.nan, np.nan, False, 0.0)
+            raise ValueError(
+                f"level = {level!r}: must be a number for an experiment, or None for the middle of its two ends"
+            )
+        found = measured_transition(
+            fn, system, axis, order, level, seeds, 0.01 if accuracy is None else accuracy, store
+        )
+        own = (
+            found.location,
+            found.error,
+            "measured",
+            "",
+            order,
+            found.low,
+            found.high,
+            np.nan,
+            np.nan,
+            False,
+            0.0,
+        )
         return Transition(axis.name, *own, data=found.data)
     if seeds is not None:
         raise ValueError("seeds are given, but this is a theory, which takes none")
@@ -160,24 +217,34 @@ def transition(
     values = evaluate(unit)
     sides = sides_of(values, level, zero)
     if not np.isfinite(values).any():
-        raise SweepError(f"{fn_name(fn)}: no point converged between {axis.name} = {axis.low:g} and {axis.high:g}")
+        raise SweepError(
+            f"{fn_name(fn)}: no point converged between {axis.name} = {axis.low:g} and {axis.high:g}"
+        )
     diverging = poles(unit, values, evaluate, sides, _DISTANCES) if level is None else None
     edges = surviving(_edges(unit, values, sides, diverging), evaluate, sides)
-    crossings = examined(edges, evaluate, sides, ACCURACY if accuracy is None else accuracy, _DISTANCES)
+    crossings = examined(
+        edges, evaluate, sides, ACCURACY if accuracy is None else accuracy, _DISTANCES
+    )
     if diverging is not None:
         crossings = crossings.take(crossings.kind != "crossover").joined(diverging)
     if not len(crossings.kind):
         known = values[np.isfinite(values)]
         line = f"{axis.name} = {axis.low:g} and {axis.high:g}: {evaluate.components[0]} is {known.min():.6g} to {known.max():.6g}"
-        without = "without a jump, a divergence or a part where it vanishes" if level is None else "on one side of the level"
+        without = (
+            "without a jump, a divergence or a part where it vanishes"
+            if level is None
+            else "on one side of the level"
+        )
         hint = "; level= asks where it passes a value" if level is None else ""
-        raise ValueError(f"no transition between {line}, {without}{hint}{left_out(dataset(evaluate, (axis,), sides))}")
+        raise ValueError(
+            f"no transition between {line}, {without}{hint}{left_out(dataset(evaluate, (axis,), sides))}"
+        )
     return _chosen(crossings, evaluate, axis, sides)
 
 
 def _edges(unit: np.ndarray, values: np.ndarray, sides: Sides, found: Crossings | None) -> Brackets:
-    """Neighbours, of the points that converged, between which the label changes, or the values differ much; around a divergence
-    they differ anyway."""
+    """Neighbours, of the points that converged, between which the label changes, or the values
+    differ much; around a divergence they differ anyway."""
     label = sides.label(values)
     kept = []
     for number in range(values.shape[1]):
@@ -186,7 +253,9 @@ def _edges(unit: np.ndarray, values: np.ndarray, sides: Sides, found: Crossings 
         changes = label[first, number] != label[last, number]
         sudden = sides.differ(values[last, number], values[first, number]) > SUDDEN
         for place in [] if found is None else found.place[found.view == number, 0]:
-            sudden &= (unit[last, 0] < place - 2 / len(unit)) | (unit[first, 0] > place + 2 / len(unit))
+            sudden &= (unit[last, 0] < place - 2 / len(unit)) | (
+                unit[first, 0] > place + 2 / len(unit)
+            )
         chosen = changes | sudden
         kept.append((first[chosen], last[chosen], np.full(int(chosen.sum()), number)))
     first, last, view = (np.concatenate(columns) for columns in zip(*kept))
@@ -195,16 +264,21 @@ def _edges(unit: np.ndarray, values: np.ndarray, sides: Sides, found: Crossings 
     return Brackets(unit[first], unit[last], view, values[first, view], values[last, view])
 
 
-def surviving(edges: Brackets, evaluate: Callable[[np.ndarray], np.ndarray], sides: Sides) -> Brackets:
-    """Those edges that a boundary crosses: the label changes, or there is a jump, which eight bisections do not make smaller
-    than a tenth (a smooth change becomes 1/256 of it, a square root 1/16, a cube root 1/6)."""
+def surviving(
+    edges: Brackets, evaluate: Callable[[np.ndarray], np.ndarray], sides: Sides
+) -> Brackets:
+    """Those edges that a boundary crosses: the label changes, or there is a jump, which eight
+    bisections do not make smaller than a tenth (a smooth change becomes 1/256 of it, a square root
+    1/16, a cube root 1/6)."""
     differ = sides.label(edges.value_a) != sides.label(edges.value_b)
     tried = edges.take(~differ)
     after = bisected(tried, evaluate, sides, rounds=8)
     before = sides.differ(tried.value_a, tried.value_b)
     lasts = sides.label(after.value_a) != sides.label(after.value_b)
     lasts |= sides.differ(after.value_a, after.value_b) > 0.1 * before
-    return edges.take(np.sort(np.concatenate([np.flatnonzero(differ), np.flatnonzero(~differ)[lasts]])))
+    return edges.take(
+        np.sort(np.concatenate([np.flatnonzero(differ), np.flatnonzero(~differ)[lasts]]))
+    )
 
 
 def _chosen(found: Crossings, evaluate: Points, axis: Axis, sides: Sides) -> Transition:
@@ -228,15 +302,25 @@ def _chosen(found: Crossings, evaluate: Points, axis: Axis, sides: Sides) -> Tra
         )
         for i in range(len(found.view))
     ]
-    transitions = [one for k, one in enumerate(transitions) if not any(_same(one, other, axis) for other in transitions[:k])]
+    transitions = [
+        one
+        for k, one in enumerate(transitions)
+        if not any(_same(one, other, axis) for other in transitions[:k])
+    ]
     spinodals: dict[str, tuple[float, ...]] = {}
     for name in views if len(views) > 1 else ():
-        ends = [one.location for one in transitions if one.branch == name and one.kind in ("jump", "end")]
+        ends = [
+            one.location
+            for one in transitions
+            if one.branch == name and one.kind in ("jump", "end")
+        ]
         if ends and name != STABLE:
             spinodals[name] = tuple(sorted(ends))
     main = [one for one in transitions if one.branch == views[0]] or transitions
     best = min(main, key=lambda one: (_RANK[one.kind], -abs(np.nan_to_num(one.jump))))
-    others = tuple(sorted((one for one in transitions if one is not best), key=lambda one: one.location))
+    others = tuple(
+        sorted((one for one in transitions if one is not best), key=lambda one: one.location)
+    )
     return Transition(**{**vars(best), "spinodals": spinodals, "others": others})
 
 
@@ -247,11 +331,18 @@ def _same(one: Transition, other: Transition, axis: Axis) -> bool:
 
 
 def dataset(evaluate: Points, axes: Sequence[Axis], sides: Sides) -> xr.Dataset:
-    """Every point that was evaluated, in the order of evaluation: the fields, the order parameter (NaN where it does not exist or
-    did not converge) and the phase of each view."""
+    """Every point that was evaluated, in the order of evaluation: the fields, the order parameter
+    (NaN where it does not exist or did not converge) and the phase of each view."""
     unit, values = np.concatenate(evaluate.unit), np.concatenate(evaluate.values)
-    coords: dict[Any, Any] = {axis.name: ("point", axis.value(unit[:, k])) for k, axis in enumerate(axes)}
+    coords: dict[Any, Any] = {
+        axis.name: ("point", axis.value(unit[:, k])) for k, axis in enumerate(axes)
+    }
     coords |= {"branch": list(evaluate.views), "component": list(evaluate.components)}
     shown = np.where(np.isinf(values), np.nan, values)
-    variables = {"order": (("point", "branch", "component"), shown), "phase": (("point", "branch"), sides.label(values))}
-    return xr.Dataset(variables, coords, {"unconverged": evaluate.unconverged, "failed": evaluate.failed})
+    variables = {
+        "order": (("point", "branch", "component"), shown),
+        "phase": (("point", "branch"), sides.label(values)),
+    }
+    return xr.Dataset(
+        variables, coords, {"unconverged": evaluate.unconverged, "failed": evaluate.failed}
+    )

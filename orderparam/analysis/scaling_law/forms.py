@@ -40,7 +40,9 @@ class Form:
 
 def _additive(u: Array, inputs: Inputs) -> Array:
     n, d, _ = inputs
-    return logsumexp(jnp.stack([jnp.broadcast_to(u[0], n.shape), u[1] - u[3] * n, u[2] - u[4] * d]), axis=0)
+    return logsumexp(
+        jnp.stack([jnp.broadcast_to(u[0], n.shape), u[1] - u[3] * n, u[2] - u[4] * d]), axis=0
+    )
 
 
 def _kaplan(u: Array, inputs: Inputs) -> Array:
@@ -70,7 +72,9 @@ def _power(u: Array, inputs: Inputs) -> Array:
 
 def _broken(u: Array, inputs: Inputs) -> Array:
     x, sharpness = _one(inputs), jnp.exp(u[5])
-    return jnp.logaddexp(u[0], u[1] - u[2] * x - u[4] * sharpness * jnp.logaddexp(0.0, (x - u[3]) / sharpness))
+    return jnp.logaddexp(
+        u[0], u[1] - u[2] * x - u[4] * sharpness * jnp.logaddexp(0.0, (x - u[3]) / sharpness)
+    )
 
 
 def _e(log: Any) -> Any:
@@ -81,8 +85,20 @@ def _e(log: Any) -> Any:
 FORMS = {
     form.name: form
     for form in (
-        Form("additive", ("E", "A", "B", "alpha", "beta"), _additive, lambda u: (*_e(u[:3]), u[3], u[4]), "N and D"),
-        Form("kaplan", ("Nc", "Dc", "alpha", "beta"), _kaplan, lambda u: (*_e(u[:2]), u[2], u[3]), "N and D"),
+        Form(
+            "additive",
+            ("E", "A", "B", "alpha", "beta"),
+            _additive,
+            lambda u: (*_e(u[:3]), u[3], u[4]),
+            "N and D",
+        ),
+        Form(
+            "kaplan",
+            ("Nc", "Dc", "alpha", "beta"),
+            _kaplan,
+            lambda u: (*_e(u[:2]), u[2], u[3]),
+            "N and D",
+        ),
         Form(
             "repeated",
             ("E", "A", "B", "alpha", "beta", "R"),
@@ -105,7 +121,9 @@ FORMS = {
 
 def inputs_of(runs: Runs) -> Inputs:
     """Their logarithms."""
-    n, d, unique = (np.zeros(len(runs)) if column is None else np.log(column) for column in runs.columns[1:])
+    n, d, unique = (
+        np.zeros(len(runs)) if column is None else np.log(column) for column in runs.columns[1:]
+    )
     return jnp.asarray(n), jnp.asarray(d), jnp.asarray(unique if runs.unique is not None else d)
 
 
@@ -113,11 +131,17 @@ def fitting(runs: Runs) -> list[Form]:
     """The forms for what was varied."""
     both = runs.parameters is not None and runs.samples is not None
     kind = "N, D and U" if runs.unique is not None else "N and D" if both else "N or D"
-    return [form for form in FORMS.values() if form.varies == kind or (kind == "N, D and U" and form.name == "additive")]
+    return [
+        form
+        for form in FORMS.values()
+        if form.varies == kind or (kind == "N, D and U" and form.name == "additive")
+    ]
 
 
 def starts(form: Form, runs: Runs) -> np.ndarray:
-    """(start, unknown): exponents on a grid, and what is linear beside them by least squares with positive coefficients."""
+    """(start, unknown): exponents on a grid, and what is linear beside them by least squares with
+    positive coefficients.
+    """
     from scipy.optimize import nnls
 
     n, d, _ = (np.asarray(column) for column in inputs_of(runs))
@@ -126,8 +150,14 @@ def starts(form: Form, runs: Runs) -> np.ndarray:
 
     def linear(columns: list[np.ndarray]) -> np.ndarray:
         scale = np.array([np.max(column * weight) for column in columns])
-        found = nnls(np.stack(columns, axis=1) * weight[:, None] / scale, np.ones(len(runs)))[0] / scale
-        return np.log(np.maximum(found, 1e-6 * weight.min() ** -1 / np.maximum(scale * runs.loss.max(), 1e-300)))
+        found = (
+            nnls(np.stack(columns, axis=1) * weight[:, None] / scale, np.ones(len(runs)))[0] / scale
+        )
+        return np.log(
+            np.maximum(
+                found, 1e-6 * weight.min() ** -1 / np.maximum(scale * runs.loss.max(), 1e-300)
+            )
+        )
 
     one = np.ones(len(runs))
     x = n + d
@@ -136,7 +166,9 @@ def starts(form: Form, runs: Runs) -> np.ndarray:
         pairs = [(a, b) for a in exponents for b in exponents]
         found = [np.array([*linear([one, np.exp(-a * n), np.exp(-b * d)]), a, b]) for a, b in pairs]
         if form.name == "repeated":
-            found = [np.append(start, np.log(lasting)) for start in found for lasting in (3.0, 15.0)]
+            found = [
+                np.append(start, np.log(lasting)) for start in found for lasting in (3.0, 15.0)
+            ]
     elif form.name == "kaplan":
         for a in exponents:
             for b in exponents:
@@ -149,12 +181,21 @@ def starts(form: Form, runs: Runs) -> np.ndarray:
         found = [np.array([*linear([one, np.exp(-a * x)]), a]) for a in exponents]
         if form.name == "broken":
             places = np.quantile(x, (0.25, 0.5, 0.75))
-            found = [np.array([*s, place, gain, -1.0]) for s in found for place in places for gain in (-s[2] / 2, s[2])]
+            found = [
+                np.array([*s, place, gain, -1.0])
+                for s in found
+                for place in places
+                for gain in (-s[2] / 2, s[2])
+            ]
     return np.array(found)
 
 
-def linear_power(loss: np.ndarray, n: np.ndarray, d: np.ndarray, alpha: float, beta: float) -> tuple[float, float]:
-    """log Nc and log Dc of the form "kaplan" at given exponents: L^(1/beta) is linear in N^(-alpha/beta) and 1/D."""
+def linear_power(
+    loss: np.ndarray, n: np.ndarray, d: np.ndarray, alpha: float, beta: float
+) -> tuple[float, float]:
+    """log Nc and log Dc of the form "kaplan" at given exponents: L^(1/beta) is linear in
+    N^(-alpha/beta) and 1/D.
+    """
     from scipy.optimize import nnls
 
     columns = np.stack([np.exp(-alpha / beta * (n - n.mean())), np.exp(-(d - d.mean()))], axis=1)

@@ -1,4 +1,6 @@
-"""Parabolas through runs of equal compute: the second approach of Hoffmann et al. 2022, and its bias."""
+"""Parabolas through runs of equal compute: the second approach of Hoffmann et al. 2022, and its
+bias.
+"""
 
 from dataclasses import dataclass
 
@@ -12,10 +14,11 @@ _SAME = 0.05  # runs whose compute differs by less, in the logarithm, are of one
 
 @dataclass(frozen=True)
 class IsoFlop:
-    """compute, parameters: (budget,) where the parabola of L over log N has its minimum; exponent: N* ~ C^exponent.
+    """compute, parameters: (budget,) where the parabola of L over log N has its minimum; exponent:
+    N* ~ C^exponent.
 
-    bias: N* of the same parabolas through the fitted law, over the law's own optimum: they are exact only for alpha = beta, and a
-    window that is wide or off the optimum moves the prefactor.
+    bias: N* of the same parabolas through the fitted law, over the law's own optimum: they are
+    exact only for alpha = beta, and a window that is wide or off the optimum moves the prefactor.
     """
 
     compute: np.ndarray
@@ -25,13 +28,19 @@ class IsoFlop:
 
 
 def iso_flop(law: ScalingLaw) -> IsoFlop:
-    """Budgets of at least four runs with a minimum inside. Raises `ValueError` where fewer than two budgets have one."""
+    """Budgets of at least four runs with a minimum inside. Raises `ValueError` where fewer than two
+    budgets have one.
+    """
     runs = law.runs
     if runs.parameters is None or runs.samples is None:
         raise ValueError("parabolas of equal compute need the numbers of parameters and of samples")
     groups = _budgets(runs.compute)
     fitted = Runs(
-        law.predict(runs.parameters, runs.samples, runs.unique)[0], runs.parameters, runs.samples, runs.unique, runs.flops
+        law.predict(runs.parameters, runs.samples, runs.unique)[0],
+        runs.parameters,
+        runs.samples,
+        runs.unique,
+        runs.flops,
     )
     found = []
     for group in groups:
@@ -40,7 +49,9 @@ def iso_flop(law: ScalingLaw) -> IsoFlop:
             compute = float(np.exp(np.mean(np.log(runs.compute[group]))))
             found.append((compute, minimum, again / law.allocate(compute).parameters.value))
     if len(found) < 2:
-        raise ValueError("fewer than two budgets of at least four runs have their lowest loss inside: no parabolas")
+        raise ValueError(
+            "fewer than two budgets of at least four runs have their lowest loss inside: no parabolas"
+        )
     budgets, sizes, bias = map(np.array, zip(*found, strict=True))
     return IsoFlop(budgets, sizes, float(np.polyfit(np.log(budgets), np.log(sizes), 1)[0]), bias)
 

@@ -1,4 +1,5 @@
-"""The scaling law of given runs: its form, its numbers with intervals, what it says of a larger budget, and what it cannot know.
+"""The scaling law of given runs: its form, its numbers with intervals, what it says of a larger
+budget, and what it cannot know.
 
 law = scaling_law(loss, parameters, samples)
 law.values["alpha"], law.intervals["alpha"], law.form
@@ -48,10 +49,11 @@ class Allocation(NamedTuple):
 class ScalingLaw:
     """The law that was fitted.
 
-    form: its name (see `forms`). values, intervals: of its numbers; `a` and `b`: N* ~ C^a, D* ~ C^b (form "additive").
-    scatter: root mean square of log(L / fit), without the runs beyond three times the median deviation; outliers: those runs (row
-    from 1). held_out: form -> the same on the quarter of the runs with most compute, of a fit to the others, all runs counted.
-    warnings: what these runs cannot tell, in words.
+    form: its name (see `forms`). values, intervals: of its numbers; `a` and `b`: N* ~ C^a, D* ~ C^b
+    (form "additive"). scatter: root mean square of log(L / fit), without the runs beyond three
+    times the median deviation; outliers: those runs (row from 1). held_out: form -> the same on the
+    quarter of the runs with most compute, of a fit to the others, all runs counted. warnings: what
+    these runs cannot tell, in words.
     """
 
     form: str
@@ -70,29 +72,47 @@ class ScalingLaw:
         return np.concatenate([self.unknowns[None], self.draws])
 
     def predict(
-        self, parameters: ArrayLike | None = None, samples: ArrayLike | None = None, unique: ArrayLike | None = None
+        self,
+        parameters: ArrayLike | None = None,
+        samples: ArrayLike | None = None,
+        unique: ArrayLike | None = None,
     ) -> Any:
         """(value, low, high), each of the shape of the sizes."""
-        given = [np.atleast_1d(np.asarray(column, float)) for column in (parameters, samples, unique) if column is not None]
+        given = [
+            np.atleast_1d(np.asarray(column, float))
+            for column in (parameters, samples, unique)
+            if column is not None
+        ]
         ones = np.ones(np.broadcast_shapes(*(column.shape for column in given)))
-        n, d, u = (None if column is None else ones * np.asarray(column, float) for column in (parameters, samples, unique))
+        n, d, u = (
+            None if column is None else ones * np.asarray(column, float)
+            for column in (parameters, samples, unique)
+        )
         runs = Runs(ones, n, d, u, self.runs.flops)
         form, inputs = FORMS[self.form], inputs_of(runs)
         value, *draws = np.asarray(_losses(form, jnp.asarray(self._fits), inputs))
         return (value, *np.percentile(draws, _COVERED, axis=0))
 
     def allocate(self, compute: float) -> Allocation:
-        """min over N of L(N, C / (flops N)). Raises `ValueError` for a form of one size, where nothing is to be shared out."""
+        """min over N of L(N, C / (flops N)). Raises `ValueError` for a form of one size, where
+        nothing is to be shared out.
+        """
         if self.runs.parameters is None or self.runs.samples is None:
-            raise ValueError(f"form {self.form!r} knows one size only: there is nothing to share out")
+            raise ValueError(
+                f"form {self.form!r} knows one size only: there is nothing to share out"
+            )
         if not (np.isfinite(compute) and compute > 0):
             raise ValueError(f"compute = {compute!r}: must be finite and > 0")
         log_n, log_loss = (
             np.asarray(column)
-            for column in _optimum(FORMS[self.form], jnp.asarray(self._fits), np.log(compute / self.runs.flops))
+            for column in _optimum(
+                FORMS[self.form], jnp.asarray(self._fits), np.log(compute / self.runs.flops)
+            )
         )
         n, d = np.exp(log_n), compute / self.runs.flops / np.exp(log_n)
-        return Allocation(compute, *(_interval(column[0], column[1:]) for column in (n, d, np.exp(log_loss))))
+        return Allocation(
+            compute, *(_interval(column[0], column[1:]) for column in (n, d, np.exp(log_loss)))
+        )
 
 
 def _interval(value: float, draws: np.ndarray) -> Interval:
@@ -101,7 +121,9 @@ def _interval(value: float, draws: np.ndarray) -> Interval:
 
 @partial(jax.jit, static_argnames="form")
 def _optimum(form: Form, unknowns: jax.Array, log_product: float) -> tuple[jax.Array, jax.Array]:
-    """log N of the lowest loss at N D = exp(log_product), and log L there, for every row of unknowns."""
+    """log N of the lowest loss at N D = exp(log_product), and log L there, for every row of
+    unknowns.
+    """
 
     def loss(log_n: jax.Array, u: jax.Array) -> jax.Array:
         n = log_n[None]
@@ -135,12 +157,13 @@ def scaling_law(
 ) -> ScalingLaw:
     """Fits the loss of runs with N parameters and D samples, or with one of the two.
 
-    form: a name, or "auto": the one that extrapolates best to the quarter of the runs with most compute; of "additive" and
-    "kaplan" the one with the lower Bayesian information criterion. delta: where the robust
-    likelihood turns from squares to absolute deviations of log L. bootstrap: fits to runs drawn again, for the intervals.
+    form: a name, or "auto": the one that extrapolates best to the quarter of the runs with most
+    compute; of "additive" and "kaplan" the one with the lower Bayesian information criterion.
+    delta: where the robust likelihood turns from squares to absolute deviations of log L.
+    bootstrap: fits to runs drawn again, for the intervals.
 
-    Raises `ValueError` for runs that are no positive numbers, are there twice, or are fewer than the unknowns and two; for an
-    unknown form; for no bootstrap.
+    Raises `ValueError` for runs that are no positive numbers, are there twice, or are fewer than
+    the unknowns and two; for an unknown form; for no bootstrap.
     """
     if bootstrap < 1:
         raise ValueError(f"bootstrap = {bootstrap}: must be at least 1")
@@ -149,14 +172,20 @@ def scaling_law(
     if form != "auto":
         named = {candidate.name: candidate for candidate in candidates}
         if form not in named:
-            raise ValueError(f"form = {form!r}: for these runs one of {', '.join(named)}{nearest(form, list(named))}")
+            raise ValueError(
+                f"form = {form!r}: for these runs one of {', '.join(named)}{nearest(form, list(named))}"
+            )
         candidates = [named[form]]
     least = min(candidate.unknowns for candidate in candidates) + _SPARE
     if len(runs) < least:
-        raise ValueError(f"{len(runs)} runs: at least {least} are needed for the form {candidates[0].name!r}")
+        raise ValueError(
+            f"{len(runs)} runs: at least {least} are needed for the form {candidates[0].name!r}"
+        )
     candidates = [candidate for candidate in candidates if len(runs) >= candidate.unknowns + _SPARE]
     held_out = {
-        candidate.name: error for candidate in candidates if (error := _extrapolation(candidate, runs, delta)) is not None
+        candidate.name: error
+        for candidate in candidates
+        if (error := _extrapolation(candidate, runs, delta)) is not None
     }
     chosen = _chosen(candidates, held_out, runs, delta)
     unknowns = minimise(chosen, runs, delta)
@@ -171,7 +200,9 @@ def scaling_law(
             "b": values["alpha"] / (values["alpha"] + values["beta"]),
         }
         intervals |= {"a": _interval(values["a"], share), "b": _interval(values["b"], 1 - share)}
-    residual = np.asarray(chosen.log_loss(jnp.asarray(unknowns), inputs_of(runs))) - np.log(runs.loss)
+    residual = np.asarray(chosen.log_loss(jnp.asarray(unknowns), inputs_of(runs))) - np.log(
+        runs.loss
+    )
     outside = np.abs(residual) > 3 * 1.4826 * np.median(np.abs(residual)) + 1e-12
     return ScalingLaw(
         form=chosen.name,
@@ -201,10 +232,12 @@ def _extrapolation(form: Form, runs: Runs, delta: float) -> float | None:
 
 
 def _chosen(candidates: list[Form], held_out: dict[str, float], runs: Runs, delta: float) -> Form:
-    """The simplest of those that extrapolate about as well as the best; without held-out errors the simplest.
+    """The simplest of those that extrapolate about as well as the best; without held-out errors the
+    simplest.
 
-    Kaplan's form and the additive one, of which neither contains the other, are told apart by all runs: the quarter that is held
-    out is so small that the wrong form often extrapolates better by chance.
+    Kaplan's form and the additive one, of which neither contains the other, are told apart by all
+    runs: the quarter that is held out is so small that the wrong form often extrapolates better by
+    chance.
     """
     if {form.name for form in candidates} == {"additive", "kaplan"}:
         return min(candidates, key=lambda form: _criterion(form, runs, delta))
@@ -216,9 +249,16 @@ def _chosen(candidates: list[Form], held_out: dict[str, float], runs: Runs, delt
 
 
 def _criterion(form: Form, runs: Runs, delta: float) -> float:
-    """Half the Bayesian information criterion, for residuals of log L with a Laplace law, to which few outliers matter."""
-    residual = np.asarray(form.log_loss(jnp.asarray(minimise(form, runs, delta)), inputs_of(runs))) - np.log(runs.loss)
-    return float(len(runs) * np.log(np.mean(np.abs(residual)) + 1e-12) + form.unknowns / 2 * np.log(len(runs)))
+    """Half the Bayesian information criterion, for residuals of log L with a Laplace law, to which
+    few outliers matter.
+    """
+    residual = np.asarray(
+        form.log_loss(jnp.asarray(minimise(form, runs, delta)), inputs_of(runs))
+    ) - np.log(runs.loss)
+    return float(
+        len(runs) * np.log(np.mean(np.abs(residual)) + 1e-12)
+        + form.unknowns / 2 * np.log(len(runs))
+    )
 
 
 def _unknown(runs: Runs, intervals: dict[str, Interval]) -> list[str]:
@@ -232,10 +272,16 @@ def _unknown(runs: Runs, intervals: dict[str, Interval]) -> list[str]:
     if runs.parameters is not None and runs.samples is not None and len(runs) > 2:
         n, d = np.log(runs.parameters), np.log(runs.samples)
         if np.ptp(n) > 0 and np.ptp(d) > 0 and abs(np.corrcoef(n, d)[0, 1]) > 0.95:
-            told.append("parameters and samples grow together in these runs: their exponents cannot be told apart")
+            told.append(
+                "parameters and samples grow together in these runs: their exponents cannot be told apart"
+            )
     if "E" in intervals and intervals["E"].low < 0.02 * runs.loss.min():
         told.append("the irreducible loss E may be zero: the lowest losses say nothing of a floor")
-    wide = [name for name in ("A", "B", "Nc", "Dc") if name in intervals and intervals[name].high > 3 * intervals[name].low]
+    wide = [
+        name
+        for name in ("A", "B", "Nc", "Dc")
+        if name in intervals and intervals[name].high > 3 * intervals[name].low
+    ]
     if wide:
         factor = max(intervals[name].high / intervals[name].low for name in wide)
         told.append(

@@ -1,10 +1,12 @@
-"""One power law or two that follow one another: exponents of a curve, where it bends, and how well both are known.
+"""One power law or two that follow one another: exponents of a curve, where it bends, and how well
+both are known.
 
     found = regimes(n_train, test_error, test_error_error)
     found.exponents, found.crossover
 
-ln y is continuous and straight in ln x on either side of a crossover, which is searched. For the curve of a theory, without
-errors, the intervals say how much the exponents change when a fifth of the curve is left out.
+ln y is continuous and straight in ln x on either side of a crossover, which is searched. For the
+curve of a theory, without errors, the intervals say how much the exponents change when a fifth of
+the curve is left out.
 """
 
 from dataclasses import dataclass
@@ -25,7 +27,8 @@ _SMOOTH = 1e-6  # errors of ln y where there is no scatter at all
 
 @dataclass(frozen=True)
 class Regimes:
-    """y ~ x^-exponent, one or two after one another; crossover: x between them, None for one. Intervals of 95 %.
+    """y ~ x^-exponent, one or two after one another; crossover: x between them, None for one.
+    Intervals of 95 %.
 
     deviation: root mean square of ln y from the law.
     """
@@ -35,16 +38,26 @@ class Regimes:
     deviation: float
 
 
-def regimes(x: ArrayLike, y: ArrayLike, error: ArrayLike | None = None, *, number: int | None = None) -> Regimes:
-    """One power law, or two where the Bayesian information criterion prefers them; number: 1 or 2 for that many.
+def regimes(
+    x: ArrayLike, y: ArrayLike, error: ArrayLike | None = None, *, number: int | None = None
+) -> Regimes:
+    """One power law, or two where the Bayesian information criterion prefers them; number: 1 or 2
+    for that many.
 
-    error: standard errors of y, for a parametric bootstrap; None: the jackknife over five stretches of the curve.
+    error: standard errors of y, for a parametric bootstrap; None: the jackknife over five stretches
+    of the curve.
 
-    Raises `ValueError` for different lengths, values that are not positive and finite, another number, or too few points.
+    Raises `ValueError` for different lengths, values that are not positive and finite, another
+    number, or too few points.
     """
-    columns = [np.asarray(column, np.float64).ravel() for column in (x, y, *([] if error is None else [error]))]
+    columns = [
+        np.asarray(column, np.float64).ravel()
+        for column in (x, y, *([] if error is None else [error]))
+    ]
     if len({len(column) for column in columns}) > 1:
-        raise ValueError(f"x, y, error have {', '.join(str(len(column)) for column in columns)} entries: must have as many")
+        raise ValueError(
+            f"x, y, error have {', '.join(str(len(column)) for column in columns)} entries: must have as many"
+        )
     if number not in (None, 1, 2):
         raise ValueError(f"number = {number!r}: must be 1, 2 or None")
     for name, column in zip(("x", "y", "error"), columns):
@@ -53,7 +66,9 @@ def regimes(x: ArrayLike, y: ArrayLike, error: ArrayLike | None = None, *, numbe
             raise ValueError(f"{name} = {column[bad][0]:g}: must be finite and > 0")
     needed = _LEAST if number == 1 else 2 * _LEAST
     if len(np.unique(columns[0])) < needed:
-        raise ValueError(f"x has {len(np.unique(columns[0]))} different values: at least {needed} are needed")
+        raise ValueError(
+            f"x has {len(np.unique(columns[0]))} different values: at least {needed} are needed"
+        )
     order = np.argsort(columns[0])
     place, height = np.log(columns[0][order]), np.log(columns[1][order])
     spread = None if error is None else (columns[2] / columns[1])[order]
@@ -62,7 +77,10 @@ def regimes(x: ArrayLike, y: ArrayLike, error: ArrayLike | None = None, *, numbe
     best, rest = _fit(place, height[:, None], weight, number=chosen)
     if spread is None:
         parts = np.array_split(np.arange(len(place)), _BLOCKS)
-        left = [[np.delete(column, part, axis=0) for column in (place, height[:, None], weight)] for part in parts]
+        left = [
+            [np.delete(column, part, axis=0) for column in (place, height[:, None], weight)]
+            for part in parts
+        ]
         again = np.concatenate([_fit(*columns, number=chosen)[0] for columns in left])
         half = 1.96 * np.sqrt((_BLOCKS - 1) / _BLOCKS * np.sum((again - best) ** 2, axis=0))
         low, high = best[0] - half, best[0] + half
@@ -81,21 +99,28 @@ def regimes(x: ArrayLike, y: ArrayLike, error: ArrayLike | None = None, *, numbe
 def _fit(
     place: np.ndarray, height: Float[np.ndarray, "points draws"], weight: np.ndarray, *, number: int
 ) -> tuple[Float[np.ndarray, "draws unknown"], Float[np.ndarray, "points draws"]]:
-    """Of every draw: (exponent) or (first, second exponent, ln crossover), and the deviations of ln y."""
+    """Of every draw: (exponent) or (first, second exponent, ln crossover), and the deviations of ln
+    y.
+    """
     draws = np.arange(height.shape[1])
     straight = np.stack([np.ones(len(place)), place], axis=1)
     if number == 1:
         found, rest = _line(straight, height, weight)
         return -found[1:].T, rest
     candidates = np.linspace(place[_LEAST - 1], place[-_LEAST], _PLACES)
-    fits = [_line(np.column_stack([straight, np.maximum(place - at, 0.0)]), height, weight) for at in candidates]
+    fits = [
+        _line(np.column_stack([straight, np.maximum(place - at, 0.0)]), height, weight)
+        for at in candidates
+    ]
     least = np.argmin([np.sum((weight[:, None] * rest) ** 2, axis=0) for _, rest in fits], axis=0)
     found = np.stack([fits[k][0][:, draw] for k, draw in zip(least, draws)])
     rest = np.stack([fits[k][1][:, draw] for k, draw in zip(least, draws)], axis=1)
     return np.column_stack([-found[:, 1], -found[:, 1] - found[:, 2], candidates[least]]), rest
 
 
-def _line(columns: np.ndarray, height: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _line(
+    columns: np.ndarray, height: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     found = np.linalg.lstsq(columns * weight[:, None], height * weight[:, None], rcond=None)[0]
     return found, height - columns @ found
 

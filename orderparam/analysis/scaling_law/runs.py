@@ -1,4 +1,5 @@
-"""Training runs as one table: the size of each network, the data it saw, and the loss it reached."""
+"""Training runs as one table: the size of each network, the data it saw, and the loss it
+reached."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ FLOPS = 6.0  # a parameter and a sample: forward and backward pass (Kaplan et al
 
 @dataclass(frozen=True)
 class Runs:
-    """parameters N, samples D and loss L of every run, all (run,); N or D is None where it was not varied.
+    """parameters N, samples D and loss L of every run, all (run,); N or D is None where it was not
+    varied.
 
-    unique: samples that are different, where data were repeated. flops: operations of a parameter and a sample.
+    unique: samples that are different, where data were repeated. flops: operations of a parameter
+    and a sample.
 
-    Raises `ValueError`, with the row (counted from 1), for numbers that are not finite and positive, and for a run that is there
-    twice.
+    Raises `ValueError`, with the row (counted from 1), for numbers that are not finite and
+    positive, and for a run that is there twice.
     """
 
     loss: np.ndarray
@@ -36,16 +39,27 @@ class Runs:
         flops: float = FLOPS,
     ) -> "Runs":
         if not (np.isfinite(flops) and flops > 0):
-            raise ValueError(f"flops = {flops:g}: must be finite and > 0 (operations of a parameter and a sample)")
-        named: dict[str, Any] = {"loss": loss, "parameters": parameters, "samples": samples, "unique": unique}
-        columns = {name: _checked(name, values) for name, values in named.items() if values is not None}
+            raise ValueError(
+                f"flops = {flops:g}: must be finite and > 0 (operations of a parameter and a sample)"
+            )
+        named: dict[str, Any] = {
+            "loss": loss,
+            "parameters": parameters,
+            "samples": samples,
+            "unique": unique,
+        }
+        columns = {
+            name: _checked(name, values) for name, values in named.items() if values is not None
+        }
         if "parameters" not in columns and "samples" not in columns:
             raise ValueError("runs need the number of parameters, the number of samples, or both")
         if "unique" in columns and "samples" not in columns:
             raise ValueError("unique samples need the number of samples too")
         lengths = {name: len(values) for name, values in columns.items()}
         if len(set(lengths.values())) > 1:
-            raise ValueError(f"the columns have different lengths: {', '.join(f'{name} {n}' for name, n in lengths.items())}")
+            raise ValueError(
+                f"the columns have different lengths: {', '.join(f'{name} {n}' for name, n in lengths.items())}"
+            )
         if "unique" in columns:
             more = np.flatnonzero(columns["unique"] > columns["samples"] * (1 + 1e-9))
             if len(more):
@@ -55,7 +69,9 @@ class Runs:
         repeated = np.flatnonzero(first[inverse.ravel()] != np.arange(len(table)))
         if len(repeated):
             row = int(repeated[0])
-            raise ValueError(f"rows {first[inverse.ravel()[row]] + 1} and {row + 1} are the same run: leave one of them out")
+            raise ValueError(
+                f"rows {first[inverse.ravel()[row]] + 1} and {row + 1} are the same run: leave one of them out"
+            )
         return cls(**columns, flops=flops)
 
     def __len__(self) -> int:
@@ -87,7 +103,9 @@ def _checked(name: str, values: ArrayLike) -> np.ndarray:
         raise ValueError(f"{name} has shape {column.shape}: must be one number for each run")
     wrong = np.flatnonzero(~(np.isfinite(column) & (column > 0)))
     if len(wrong):
-        raise ValueError(f"row {wrong[0] + 1}: {name} = {column[wrong[0]]:g}: must be finite and > 0")
+        raise ValueError(
+            f"row {wrong[0] + 1}: {name} = {column[wrong[0]]:g}: must be finite and > 0"
+        )
     return column
 
 
@@ -114,5 +132,7 @@ def numbers(column: Sequence[Any], name: str) -> np.ndarray:
         try:
             found.append(number(value))
         except (TypeError, ValueError):
-            raise ValueError(f"row {row}: {name} = {value!r}: must be a number, such as 1.3e9 or 1.3B") from None
+            raise ValueError(
+                f"row {row}: {name} = {value!r}: must be a number, such as 1.3e9 or 1.3B"
+            ) from None
     return np.array(found)

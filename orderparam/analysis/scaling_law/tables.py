@@ -1,4 +1,6 @@
-"""Runs from a file: one row a run, one row a logged step or number, or one column a run, as experiment trackers export them."""
+"""Runs from a file: one row a run, one row a logged step or number, or one column a run, as
+experiment trackers export them.
+"""
 
 import re
 from pathlib import Path
@@ -28,21 +30,24 @@ def read_runs(
 ) -> Runs:
     """The runs in a table.
 
-    One row a run; or, with `run`, one row a logged step, of which the last with a loss counts; or, with columns "RUN - LOSS" as
-    of a tracker's chart, one column a run, whose last number counts; or, with columns "run", "tag" and "value" as of a log of
-    scalars, one row a number, of which the last of each run and tag counts (by "step", where that is a column). configuration: a
-    second table with one row for each run, in which sizes stand that the first has not; they are matched by `run` (default there:
-    "run" or "name").
+    One row a run; or, with `run`, one row a logged step, of which the last with a loss counts; or,
+    with columns "RUN - LOSS" as of a tracker's chart, one column a run, whose last number counts;
+    or, with columns "run", "tag" and "value" as of a log of scalars, one row a number, of which the
+    last of each run and tag counts (by "step", where that is a column). configuration: a second
+    table with one row for each run, in which sizes stand that the first has not; they are matched
+    by `run` (default there: "run" or "name").
 
-    Raises `ValueError` for files that cannot be read, columns that are not there (with the nearest name), and for what `Runs`
-    refuses.
+    Raises `ValueError` for files that cannot be read, columns that are not there (with the nearest
+    name), and for what `Runs` refuses.
     """
     table = _untagged(_table(path), loss)
     sizes = {"parameters": parameters, "samples": samples, "unique": unique}
     wide = _melted(table, loss)
     if wide is not None and loss not in table:
         if configuration is None:
-            raise ValueError(f"{path} has one column for each run: name a table with the runs' sizes, --runs FILE")
+            raise ValueError(
+                f"{path} has one column for each run: name a table with the runs' sizes, --runs FILE"
+            )
         table, run = wide, run or "run"
     elif run is not None:
         _column(table, run, path)
@@ -51,8 +56,13 @@ def read_runs(
     if configuration is not None:
         table = _joined(table, _table(configuration), run or "run", configuration)
     columns: dict[str, Any] = {"loss": _column(table, loss, path)}
-    columns |= {name: _column(table, wanted, path) for name, wanted in sizes.items() if wanted is not None}
-    return Runs.of(**{name: numbers(column.tolist(), str(column.name)) for name, column in columns.items()}, flops=flops)
+    columns |= {
+        name: _column(table, wanted, path) for name, wanted in sizes.items() if wanted is not None
+    }
+    return Runs.of(
+        **{name: numbers(column.tolist(), str(column.name)) for name, column in columns.items()},
+        flops=flops,
+    )
 
 
 def _table(path: Path) -> Any:
@@ -89,7 +99,9 @@ def _untagged(table: Any, loss: str) -> Any:
     if loss in table or not {"run", "tag", "value"} <= set(table.columns):
         return table
     ordered = table.sort_values("step", kind="stable") if "step" in table else table
-    return ordered.pivot_table(index="run", columns="tag", values="value", aggfunc="last", sort=False).reset_index()
+    return ordered.pivot_table(
+        index="run", columns="tag", values="value", aggfunc="last", sort=False
+    ).reset_index()
 
 
 def _melted(table: Any, loss: str) -> Any:
@@ -107,15 +119,22 @@ def _melted(table: Any, loss: str) -> Any:
 
 
 def _joined(table: Any, configuration: Any, run: str, path: Path) -> Any:
-    key = next((name for name in (run, "run", "name", "Name", "Run") if name in configuration), None)
+    key = next(
+        (name for name in (run, "run", "name", "Name", "Run") if name in configuration), None
+    )
     if key is None:
         raise ValueError(f"{path} has no column {run!r} with the names of the runs")
     if configuration[key].duplicated().any():
-        raise ValueError(f"{path}: the run {configuration[key][configuration[key].duplicated()].iloc[0]!r} is there twice")
+        raise ValueError(
+            f"{path}: the run {configuration[key][configuration[key].duplicated()].iloc[0]!r} is there twice"
+        )
     _column(table, run, path)
     missing = sorted(set(map(str, table[run])) - set(map(str, configuration[key])))
     if missing:
         raise ValueError(f"{path} does not have the run {missing[0]!r}")
     new = [column for column in configuration.columns if column not in table or column == key]
-    left, right = table.assign(**{run: table[run].map(str)}), configuration[new].assign(**{key: configuration[key].map(str)})
+    left, right = (
+        table.assign(**{run: table[run].map(str)}),
+        configuration[new].assign(**{key: configuration[key].map(str)}),
+    )
     return left.merge(right, left_on=run, right_on=key, how="left")

@@ -1,4 +1,5 @@
-"""A study: a named, runnable figure. Its theories and its experiments on one grid, and how far they are apart.
+"""A study: a named, runnable figure. Its theories and its experiments on one grid, and how far they
+are apart.
 
 Reading order: `curve`, `registry`, `comparison`, `summary`, `files`, `run`.
 """

@@ -1,4 +1,6 @@
-"""A finished study: the data set of every curve and the agreement of each experiment with its theories."""
+"""A finished study: the data set of every curve and the agreement of each experiment with its
+theories.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +17,10 @@ from orderparam.core.study.registry import Study
 class Comparison:
     """A finished study.
 
-    datasets: key of a curve -> its data set, whose attributes say `label`, `facets`, `kind` ("theory" or "experiment"),
-    `baseline`, `function` and `system`. agreement: key of an experiment -> observable -> table (see `core.agreement`).
-    `summary` is what `summary.json` holds; `figure()` draws it.
+    datasets: key of a curve -> its data set, whose attributes say `label`, `facets`, `kind`
+    ("theory" or "experiment"), `baseline`, `function` and `system`. agreement: key of an experiment
+    -> observable -> table (see `core.agreement`). `summary` is what `summary.json` holds;
+    `figure()` draws it.
     """
 
     study: Study
@@ -27,7 +30,9 @@ class Comparison:
     summary: dict[str, Any] = field(repr=False)
 
     def curves(self, kind: str | None = None, **facets: Any) -> dict[str, xr.Dataset]:
-        """The curves of that kind ("theory", "experiment"; both by default) that carry all these facets, by key."""
+        """The curves of that kind ("theory", "experiment"; both by default) that carry all these
+        facets, by key.
+        """
         return {
             name: data
             for name, data in self.datasets.items()
@@ -43,24 +48,35 @@ class Comparison:
     def figure(self, dark: bool = False, narrow: bool = False) -> Any:
         """The figure, in the house style (on a dark ground for pages that are dark).
 
-        narrow: for a telephone, with the panels below one another; a study that draws its figure itself takes no notice of it.
+        narrow: for a telephone, with the panels below one another; a study that draws its figure
+        itself takes no notice of it.
         """
         from orderparam.plotting import draw, house_style
 
         with house_style(dark):
             if self.study.draw is not None:
                 return self.study.draw(self)
-            panels = self.study.panels(self.parameters) if callable(self.study.panels) else self.study.panels
-            return draw(self, panels, columns=self.study.columns, caption=self.study.caption, narrow=narrow)
+            panels = (
+                self.study.panels(self.parameters)
+                if callable(self.study.panels)
+                else self.study.panels
+            )
+            return draw(
+                self, panels, columns=self.study.columns, caption=self.study.caption, narrow=narrow
+            )
 
 
-def agreements(datasets: Mapping[str, xr.Dataset], observables: Sequence[str]) -> dict[str, dict[str, xr.Dataset]]:
+def agreements(
+    datasets: Mapping[str, xr.Dataset], observables: Sequence[str]
+) -> dict[str, dict[str, xr.Dataset]]:
     """Of every experiment among the curves, with the theories whose facets agree with its own."""
     theories = {name: data for name, data in datasets.items() if data.attrs["kind"] == "theory"}
     tables = {}
     for name, measured in datasets.items():
         if measured.attrs["kind"] == "experiment":
             facets = measured.attrs["facets"]
-            beside = {key: data for key, data in theories.items() if agree(data.attrs["facets"], facets)}
+            beside = {
+                key: data for key, data in theories.items() if agree(data.attrs["facets"], facets)
+            }
             tables[name] = agreement(beside, measured, observables)
     return tables

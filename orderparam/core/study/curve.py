@@ -11,15 +11,16 @@ from orderparam.core.system import System
 
 @dataclass(frozen=True)
 class Curve:
-    """One sweep of a study: a theory (`seeds` None) or an experiment. `fn` to `paired` are the arguments of `sweep`.
+    """One sweep of a study: a theory (`seeds` None) or an experiment. `fn` to `paired` are the
+    arguments of `sweep`.
 
-    label: what evaluates or measures ("self-consistent", "sampled network"). facets: for what, name -> number or text
-    (`{"width": 50, "loss": "logistic"}`). Figures choose, place and colour curves by facets, and an experiment is compared with
-    every theory whose facets agree with its own on all names that both carry. Label and facets together are different for all
-    curves of a study.
+    label: what evaluates or measures ("self-consistent", "sampled network"). facets: for what, name
+    -> number or text (`{"width": 50, "loss": "logistic"}`). Figures choose, place and colour curves
+    by facets, and an experiment is compared with every theory whose facets agree with its own on
+    all names that both carry. Label and facets together are different for all curves of a study.
 
-    baseline: drawn for orientation only (a fixed kernel beside the theory of a learned one); what it differs from the
-    measurement is listed apart and never counted as a disagreement.
+    baseline: drawn for orientation only (a fixed kernel beside the theory of a learned one); what
+    it differs from the measurement is listed apart and never counted as a disagreement.
     """
 
     label: str
@@ -43,7 +44,9 @@ class Curve:
 
 
 def between(values: Sequence[float], points: int = 60) -> list[float]:
-    """For the line of a theory: the range of some values, equidistant in the logarithm, and the values, to 12 decimals."""
+    """For the line of a theory: the range of some values, equidistant in the logarithm, and the
+    values, to 12 decimals.
+    """
     spread = np.geomspace(min(values), max(values), points)
     return np.unique(np.append(spread, values).round(12)).tolist()
 
@@ -57,7 +60,11 @@ def spelled(name: str, value: Any) -> str:
     """A facet in words."""
     if isinstance(value, str):
         return value
-    return f"{name.replace('_', ' ')} {value:g}" if isinstance(value, float) else f"{name.replace('_', ' ')} {value}"
+    return (
+        f"{name.replace('_', ' ')} {value:g}"
+        if isinstance(value, float)
+        else f"{name.replace('_', ' ')} {value}"
+    )
 
 
 def agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -15,7 +15,17 @@ from orderparam.core.study.curve import key, slug
 from orderparam.core.study.registry import Study, absent, find, known
 from orderparam.core.study.summary import opened, sealed
 
-_ATTRIBUTES = ("label", "facets", "kind", "baseline", "function", "system", "points", "failed", "unconverged")
+_ATTRIBUTES = (
+    "label",
+    "facets",
+    "kind",
+    "baseline",
+    "function",
+    "system",
+    "points",
+    "failed",
+    "unconverged",
+)
 
 
 def open_result(out: Path, chosen: Study, parameters: dict[str, Any]) -> Path:
@@ -27,24 +37,41 @@ def open_result(out: Path, chosen: Study, parameters: dict[str, Any]) -> Path:
             raise StoreError(f"{out} is a file; choose another folder with --out")
         clear_leftovers(path)
         if not path.exists():
-            if out.exists() and any(not entry.name.startswith(".result.zarr.") for entry in out.iterdir()):
-                raise StoreError(f"{out} is not empty and holds no result; choose another folder with --out")
-            make_whole(path, lambda aside: zarr.create_group(aside, attributes={"orderparam_study": identity}, overwrite=True))
+            if out.exists() and any(
+                not entry.name.startswith(".result.zarr.") for entry in out.iterdir()
+            ):
+                raise StoreError(
+                    f"{out} is not empty and holds no result; choose another folder with --out"
+                )
+            make_whole(
+                path,
+                lambda aside: zarr.create_group(
+                    aside, attributes={"orderparam_study": identity}, overwrite=True
+                ),
+            )
         stored: Any = zarr.open_group(path, mode="r").attrs.get("orderparam_study")
     except OSError as error:
         raise StoreError(f"cannot write {out}: {error.strerror or error}") from None
     except StoreError:
         raise
     except Exception as error:
-        raise StoreError(f"{path} is damaged ({type(error).__name__}); choose another folder with --out") from None
+        raise StoreError(
+            f"{path} is damaged ({type(error).__name__}); choose another folder with --out"
+        ) from None
     if not isinstance(stored, dict) or "study" not in stored:
         raise StoreError(f"{path} was not written by orderparam; choose another folder with --out")
     if stored["study"] != identity["study"]:
-        raise StoreError(f"{out} holds a result of {stored['study']!r}; choose another folder with --out")
+        raise StoreError(
+            f"{out} holds a result of {stored['study']!r}; choose another folder with --out"
+        )
     if stored["parameters"] != identity["parameters"]:
         keys = set(identity["parameters"]) | set(stored["parameters"])
-        other = sorted(k for k in keys if stored["parameters"].get(k) != identity["parameters"].get(k))
-        raise StoreError(f"{out} holds a run with other values of {', '.join(other)}; choose another folder with --out")
+        other = sorted(
+            k for k in keys if stored["parameters"].get(k) != identity["parameters"].get(k)
+        )
+        raise StoreError(
+            f"{out} holds a run with other values of {', '.join(other)}; choose another folder with --out"
+        )
     return path
 
 
@@ -59,20 +86,28 @@ def write(comparison: Comparison, out: Path) -> None:
         aside.replace(out / "summary.json")
     except OSError as error:
         if error.errno in READ_ONLY and (out / "summary.json").is_file():
-            warnings.warn(f"{out} can only be read: its figure and summary stay as they were", stacklevel=3)
+            warnings.warn(
+                f"{out} can only be read: its figure and summary stay as they were", stacklevel=3
+            )
             return
-        raise StoreError(f"cannot write {out}: {error.strerror or error}; the points are safe in result.zarr") from None
+        raise StoreError(
+            f"cannot write {out}: {error.strerror or error}; the points are safe in result.zarr"
+        ) from None
 
 
 def load(out: str | Path) -> Comparison:
-    """A finished comparison from its folder. Raises `StoreError` when there is none or it is damaged."""
+    """A finished comparison from its folder. Raises `StoreError` when there is none or it is
+    damaged.
+    """
     out = Path(out)
     if out.name in ("result.zarr", "summary.json"):
         out = out.parent
     if not (out / "result.zarr").is_dir():
         raise StoreError(f"{out} holds no result of orderparam (no result.zarr in it)")
     if not (out / "summary.json").is_file():
-        raise StoreError(f"{out} holds an unfinished run: the same command again goes on where it stopped")
+        raise StoreError(
+            f"{out} holds an unfinished run: the same command again goes on where it stopped"
+        )
     try:
         summary = _summary(out / "summary.json")
         curves = {}

@@ -1,19 +1,16 @@
 """The registry of studies: named, runnable figures.
 
-A study is a function of its parameters that yields the curves to compute (or returns a list of them). It has three sizes. The
-parameters' defaults are the quick one, a minute; `gallery` holds what the documentation shows, up to twenty minutes of one core;
-`full` holds the parameters of the source's figure, or as near as two cores come in some hours:
+A study is a function of its parameters that yields the curves to compute (or returns a list of
+them). It has three sizes. The parameters' defaults are the quick one, a minute; `gallery` holds
+what the documentation shows, up to twenty minutes of one core; `full` holds the parameters of the
+source's figure, or as near as two cores come in some hours:
 
     @study(
-        "double-descent",
-        title="Double descent of a finite-rank kernel",
-        source="Canatar, Bordelon, Pehlevan 2021, Fig. 1",
-        gallery={"repeats": 120},
-        full={"repeats": 400},
-        seconds=(20, 600),
-        panels=[Panel("n_train", "test_error", log="xy")],
-        caption="Rank {rank}.",
-        explained="Self-consistent equations are exact for wide spectra: at few modes the second moment is missing.",
+        "double-descent", title="Double descent of a finite-rank kernel", source="Canatar, Bordelon,
+        Pehlevan 2021, Fig. 1", gallery={"repeats": 120}, full={"repeats": 400}, seconds=(20, 600),
+        panels=[Panel("n_train", "test_error", log="xy")], caption="Rank {rank}.",
+        explained="Self-consistent equations are exact for wide spectra: at few modes the second
+        moment is missing.",
     )
     def double_descent(rank: int = 50, repeats: int = 60) -> Iterator[Curve]:
         system = KernelRegression(...)
@@ -45,12 +42,13 @@ Panels = Sequence["Panel | Freehand"] | Callable[[Mapping[str, Any]], Sequence["
 class Study:
     """A registered study; made by the decorator `study`.
 
-    name: what one types; seconds: expected time of the quick and of the full size on two cores; gallery, full: the parameters
-    that these sizes change, see `parameters`; observables: what the agreement table shows. The figure is drawn from `panels`
-    (records, or a function from the parameters to them), in `columns` if given, above a `caption` formatted with the parameters
-    ("d = {input_dim}"); or by `draw`, from a finished `Comparison` to a figure.
-    explained: why measurement and theory differ by more than three standard errors at quick size, in a sentence or two, where
-    they do; `orderparam show` and the table of all studies say it.
+    name: what one types; seconds: expected time of the quick and of the full size on two cores;
+    gallery, full: the parameters that these sizes change, see `parameters`; observables: what the
+    agreement table shows. The figure is drawn from `panels` (records, or a function from the
+    parameters to them), in `columns` if given, above a `caption` formatted with the parameters ("d
+    = {input_dim}"); or by `draw`, from a finished `Comparison` to a figure. explained: why
+    measurement and theory differ by more than three standard errors at quick size, in a sentence or
+    two, where they do; `orderparam show` and the table of all studies say it.
     """
 
     name: str
@@ -75,9 +73,14 @@ class Study:
     @cached_property
     def defaults(self) -> dict[str, Any]:
         """Parameter -> quick value."""
-        return {name: parameter.default for name, parameter in inspect.signature(self.build).parameters.items()}
+        return {
+            name: parameter.default
+            for name, parameter in inspect.signature(self.build).parameters.items()
+        }
 
-    def parameters(self, size: Size = "quick", settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def parameters(
+        self, size: Size = "quick", settings: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
         """The parameters of one run at a size, see `orderparam.core.outline.parameters_of`."""
         return parameters_of(self, size, settings)
 
@@ -100,10 +103,12 @@ def study(
     draw: Callable[["Comparison"], Any] | None = None,
     explained: str = "",
 ) -> Callable[[Callable[..., Iterable[Curve]]], Study]:
-    """Registers the decorated function (parameters -> curves) as a study; see `Study` for the arguments.
+    """Registers the decorated function (parameters -> curves) as a study; see `Study` for the
+    arguments.
 
-    Raises `ValueError` for a name that another module's study has, where there is not one of `panels` and `draw`, for a parameter
-    without a default, and for one in `gallery` or `full` that the function does not have.
+    Raises `ValueError` for a name that another module's study has, where there is not one of
+    `panels` and `draw`, for a parameter without a default, and for one in `gallery` or `full` that
+    the function does not have.
     """
     if (draw is None) == (panels == ()):
         raise ValueError(f"study {name!r}: give either panels or draw")
@@ -116,10 +121,14 @@ def study(
         if name in _registry and _registry[name].build.__module__ != build.__module__:
             raise ValueError(f"two studies are called {name!r}")
         shown = (tuple(observables), panels, caption, columns, draw, explained)
-        made = Study(name, title, source, build, dict(gallery or {}), dict(full or {}), seconds, *shown)
+        made = Study(
+            name, title, source, build, dict(gallery or {}), dict(full or {}), seconds, *shown
+        )
         for parameter, default in made.defaults.items():
             if default is inspect.Parameter.empty:
-                raise ValueError(f"study {name!r}: parameter {parameter!r} needs a default, its quick value")
+                raise ValueError(
+                    f"study {name!r}: parameter {parameter!r} needs a default, its quick value"
+                )
         for parameter in {**made.gallery, **made.full}:
             if parameter not in made.defaults:
                 raise ValueError(
@@ -132,23 +141,32 @@ def study(
 
 
 def studies() -> dict[str, Study]:
-    """All studies by name: those of the rooms, of installed packages, and of files that were loaded."""
+    """All studies by name: those of the rooms, of installed packages, and of files that were
+    loaded.
+    """
     registry.load_all()
     return dict(sorted(_registry.items()))
 
 
 def known(name: str) -> bool:
     """Whether there is a study of that name without loading anybody's file."""
-    return name in _registry or any(entry.kind == "study" and entry.name == name for entry in registry.index())
+    return name in _registry or any(
+        entry.kind == "study" and entry.name == name for entry in registry.index()
+    )
 
 
 def absent(summary: Mapping[str, Any]) -> Study:
-    """Stands for the study of a file that is not loaded: its results can be read, and not be drawn."""
+    """Stands for the study of a file that is not loaded: its results can be read, and not be
+    drawn."""
 
     def build(**_: Any) -> list[Curve]:
-        raise ValueError(f"study {summary['study']!r} is not known here: load its file first, by `find('FILE.py:NAME')`")
+        raise ValueError(
+            f"study {summary['study']!r} is not known here: load its file first, by `find('FILE.py:NAME')`"
+        )
 
-    shown = dict.fromkeys(entry["observable"] for entries in summary["agreement"].values() for entry in entries)
+    shown = dict.fromkeys(
+        entry["observable"] for entries in summary["agreement"].values() for entry in entries
+    )
     words = (summary["study"], summary["title"], summary["source"])
     made = Study(*words, build, {}, {}, (0, 0), tuple(shown), (), "", None, lambda _: build())
     made.__dict__["defaults"] = dict(summary["parameters"])
@@ -156,18 +174,25 @@ def absent(summary: Mapping[str, Any]) -> Study:
 
 
 def find(name: str) -> Study:
-    """The study of that name, or `path/to/file.py:NAME` of a person's own file (`:NAME` may be left out when it has only one).
+    """The study of that name, or `path/to/file.py:NAME` of a person's own file (`:NAME` may be left
+    out when it has only one).
 
     Only its own module is imported. Raises `ValueError` with the nearest name.
     """
     path, _, own = name.rpartition(":") if ".py:" in name else (name, "", "")
     if path.endswith(".py"):
         module = registry.load_file(path)
-        there = {study.name: study for study in _registry.values() if study.build.__module__ == module.__name__}
+        there = {
+            study.name: study
+            for study in _registry.values()
+            if study.build.__module__ == module.__name__
+        }
         if not own and len(there) == 1:
             return next(iter(there.values()))
         if own not in there:
-            missing = f"has no study {own!r}" if own else f"has {len(there)} studies: say {path}:NAME"
+            missing = (
+                f"has no study {own!r}" if own else f"has {len(there)} studies: say {path}:NAME"
+            )
             raise ValueError(f"{path} {missing}{nearest(own, list(there))}")
         return there[own]
     if name not in _registry:

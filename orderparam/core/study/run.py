@@ -35,11 +35,11 @@ def compare(
 ) -> Comparison:
     """Runs a study: sweeps its theories and experiments, and reports how far they are apart.
 
-    size: "quick" (a minute), "gallery" (what the documentation shows) or "full" (the source's sizes), see `Study.parameters`.
-    settings: parameters to change (texts are read as numbers).
-    out: folder for `result.zarr` (points as they finish; the same command again goes on), `figure.png`, `figure.pdf` and
-    `summary.json`. Raises `ValueError` for wrong names and values and `StoreError` when `out` holds something else or
-    another process fills it.
+    size: "quick" (a minute), "gallery" (what the documentation shows) or "full" (the source's
+    sizes), see `Study.parameters`. settings: parameters to change (texts are read as numbers). out:
+    folder for `result.zarr` (points as they finish; the same command again goes on), `figure.png`,
+    `figure.pdf` and `summary.json`. Raises `ValueError` for wrong names and values and `StoreError`
+    when `out` holds something else or another process fills it.
 
     >>> done = op.compare("capacity-separability", settings={"dims": "10", "loads": "1.5,2.5", "learned": "1.2"})
     >>> sorted(done.agreement)
@@ -58,11 +58,14 @@ def compare(
         curves = _curves(chosen, parameters, settings)
         names = [slug(curve.key) for curve in curves]
         if len(set(names)) < len(names):
-            raise ValueError(f"study {chosen.name!r}: its curves must differ in label or facets, not {[c.key for c in curves]}")
+            raise ValueError(
+                f"study {chosen.name!r}: its curves must differ in label or facets, not {[c.key for c in curves]}"
+            )
         for curve in curves:
             checked(curve.system, curve.over, curve.seeds)
         run = resolve(executor)
-        root = open_result(Path(out), chosen, parameters) if out is not None else None  # after all that can be refused
+        # after all that can be refused
+        root = open_result(Path(out), chosen, parameters) if out is not None else None
         if out is not None and not known:
             held.enter_context(alone(Path(out)))
         for curve in curves:
@@ -81,7 +84,9 @@ def compare(
                 progress=progress,
             )
             role = "experiment" if curve.is_experiment else "theory"
-            results[curve.key].attrs.update(label=curve.label, facets=curve.facets, kind=role, baseline=curve.baseline)
+            results[curve.key].attrs.update(
+                label=curve.label, facets=curve.facets, kind=role, baseline=curve.baseline
+            )
             if store is not None:
                 checksums[curve.key] = fingerprint(store)
             timings[curve.key] = time.perf_counter() - start
@@ -100,8 +105,12 @@ def _processor_seconds() -> float:
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
-def _curves(chosen: Study, parameters: Mapping[str, Any], settings: Mapping[str, Any] | None) -> list[Curve]:
-    """The curves of a study. What cannot be built is the fault of the settings, if there are any, and is said with them."""
+def _curves(
+    chosen: Study, parameters: Mapping[str, Any], settings: Mapping[str, Any] | None
+) -> list[Curve]:
+    """The curves of a study. What cannot be built is the fault of the settings, if there are any,
+    and is said with them.
+    """
     try:
         return chosen.build(**parameters)
     except Exception as error:
@@ -114,7 +123,9 @@ def _curves(chosen: Study, parameters: Mapping[str, Any], settings: Mapping[str,
 
 
 def _united(curve: Curve, curves: Sequence[Curve]) -> Curve:
-    """A theory evaluated at the measured points too, so that the two can be compared without interpolation."""
+    """A theory evaluated at the measured points too, so that the two can be compared without
+    interpolation.
+    """
     over = dict(curve.over)
     for other in curves:
         if other.is_experiment and agree(other.facets, curve.facets):

@@ -41,8 +41,15 @@ def summary_of(
         "parameters": parameters,
         "curves": [
             {
-                **{name: data.attrs[name] for name in ("label", "facets", "kind", "baseline", "function", "system")},
-                "grid": {str(dim): data[dim].values.tolist() for dim in data["status"].dims if dim != "seed"},
+                **{
+                    name: data.attrs[name]
+                    for name in ("label", "facets", "kind", "baseline", "function", "system")
+                },
+                "grid": {
+                    str(dim): data[dim].values.tolist()
+                    for dim in data["status"].dims
+                    if dim != "seed"
+                },
                 "seeds": data["seed"].values.tolist() if "seed" in data.dims else None,
                 "points": data.attrs["points"],
                 "failed": data.attrs["failed"],
@@ -63,7 +70,8 @@ def summary_of(
 
 
 def sealed(record: Mapping[str, Any]) -> str:
-    """The text of `summary.json`: the record, and last the checksum of all that stands before it."""
+    """The text of `summary.json`: the record, and last the checksum of all that stands before
+    it."""
     plain = json.loads(json.dumps(dict(record), default=_plain))
     return json.dumps({**plain, "checksum": _checksum(plain)}, indent=2) + "\n"
 
@@ -75,7 +83,9 @@ def opened(text: str) -> dict[str, Any]:
         raise ValueError("it holds no record")
     checksum = record.pop("checksum", None)
     if checksum is None:
-        raise ValueError("it has no checksum: it was altered, or written by an earlier version of orderparam")
+        raise ValueError(
+            "it has no checksum: it was altered, or written by an earlier version of orderparam"
+        )
     if checksum != _checksum(record):
         raise ValueError("it was altered")
     return record
@@ -86,4 +96,10 @@ def _checksum(record: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value.tolist() if hasattr(value, "tolist") else str(value)
+    return (
+        value.item()
+        if isinstance(value, np.generic)
+        else value.tolist()
+        if hasattr(value, "tolist")
+        else str(value)
+    )

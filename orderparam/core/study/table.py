@@ -1,4 +1,6 @@
-"""The agreement of theory and measurement as people read it: one table per experiment and observable."""
+"""The agreement of theory and measurement as people read it: one table per experiment and
+observable.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,18 +15,21 @@ _ROW = " row"  # of a table; no dimension of a result is called so
 
 
 def tables(key: str, agreement: Mapping[str, xr.Dataset], width: int = 160) -> Iterator[Any]:
-    """Rich tables of one experiment: a row per measured point; measured mean ± s.e., then every theory.
+    """Rich tables of one experiment: a row per measured point; measured mean ± s.e., then every
+    theory.
 
-    Beside a theory's value: z, or how many runs there are where these are too few to tell z (see `core.agreement`), and the
-    deviation of the mean from the theory in per cent. Points where nothing is defined are left out. Baselines come last, are
-    called so, and have no z: they are not meant to agree. A mean says how many runs it leaves out because they did not converge.
-    Theories that do not fit side by side into `width` characters follow
-    in tables of their own.
+    Beside a theory's value: z, or how many runs there are where these are too few to tell z (see
+    `core.agreement`), and the deviation of the mean from the theory in per cent. Points where
+    nothing is defined are left out. Baselines come last, are called so, and have no z: they are not
+    meant to agree. A mean says how many runs it leaves out because they did not converge. Theories
+    that do not fit side by side into `width` characters follow in tables of their own.
     """
     for observable, table in agreement.items():
         grid = [str(dim) for dim in table["mean"].dims if dim != "theory"]
         part = table.stack({_ROW: grid}) if grid else table.expand_dims(_ROW)
-        defined = part["mean"].notnull().any("theory") | part["theory_value"].notnull().any("theory")
+        defined = part["mean"].notnull().any("theory") | part["theory_value"].notnull().any(
+            "theory"
+        )
         part = part.isel({_ROW: np.flatnonzero(defined)})
         theories = sorted(part["theory"].values, key=lambda name: _aside(part, name))
         title = f"{key}: {observable.replace('_', ' ')}"
@@ -41,23 +46,34 @@ def _table(title: str, part: xr.Dataset, grid: list[str], theories: list[Any]) -
     from rich import box
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=title, title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
+    )
     for name in grid:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("measured", justify="right", no_wrap=True)
     for theory in theories:
-        head = f"{theory} (baseline)\nvalue       %" if _aside(part, theory) else f"{theory}\nvalue       z       %"
+        head = (
+            f"{theory} (baseline)\nvalue       %"
+            if _aside(part, theory)
+            else f"{theory}\nvalue       z       %"
+        )
         table.add_column(head, justify="right", no_wrap=True)
     for i in range(part.sizes[_ROW]):
         row = part.isel({_ROW: i})
         first = row.isel(theory=0)
-        cells = [f"{row[name].values[()]:g}" if row[name].dtype.kind in "if" else str(row[name].values) for name in grid]
+        cells = [
+            f"{row[name].values[()]:g}" if row[name].dtype.kind in "if" else str(row[name].values)
+            for name in grid
+        ]
         missed = int(first["unconverged"])
         left_out = f" ({missed} unconverged)" if missed else ""
         cells.append(with_error(float(first["mean"]), float(first["standard_error"])) + left_out)
         for theory in theories:
             one = row.sel(theory=theory)
-            value, z, relative = (float(one[name]) for name in ("theory_value", "z", "relative_deviation"))
+            value, z, relative = (
+                float(one[name]) for name in ("theory_value", "z", "relative_deviation")
+            )
             shown = f"{value:.4g}" if np.isfinite(value) else "–"
             far = "" if _aside(part, theory) else f" {_deviate(z, int(one['runs'])):>7}"
             cells.append(f"{shown}{far} {_signed(100 * relative):>6}")
@@ -85,7 +101,8 @@ def _deviate(z: float, runs: int) -> str:
 
 
 def _signed(value: float) -> str:
-    """A number with its sign; a dash where there is none, a bound where it is too large to be told."""
+    """A number with its sign; a dash where there is none, a bound where it is too large to be
+    told."""
     if not np.isfinite(value):
         return "–"
     return f"{value:+.1f}" if abs(value) < 1000 else (">999" if value > 0 else "<-999")

@@ -1,5 +1,6 @@
-"""Clusters of all replicas labelled together: every site points to a site of its cluster, takes the smallest label that it sees
-across a bond, hands it to the site it points to, and follows pointers (pointer jumping): a few passes at any temperature."""
+"""Clusters of all replicas labelled together: every site points to a site of its cluster, takes the
+smallest label that it sees across a bond, hands it to the site it points to, and follows pointers
+(pointer jumping): a few passes at any temperature."""
 
 from collections.abc import Callable
 
@@ -11,8 +12,8 @@ Labels = Int[Array, "site"]
 
 
 def smallest_labels(seen: Callable[[Labels], Labels], count: int) -> Labels:
-    """The smallest number of a site of the cluster, for each of `count` sites; seen(labels) is the smallest label of a site
-    and of its bonded neighbours."""
+    """The smallest number of a site of the cluster, for each of `count` sites; seen(labels) is the
+    smallest label of a site and of its bonded neighbours."""
 
     def spread(state: tuple[Labels, Labels]) -> tuple[Labels, Labels]:
         labels, near = state
@@ -22,7 +23,9 @@ def smallest_labels(seen: Callable[[Labels], Labels], count: int) -> Labels:
         return pointers, seen(pointers)
 
     start = jnp.arange(count, dtype=jnp.int32)
-    return jax.lax.while_loop(lambda state: jnp.any(state[0] != state[1]), spread, (start, seen(start)))[0]
+    return jax.lax.while_loop(
+        lambda state: jnp.any(state[0] != state[1]), spread, (start, seen(start))
+    )[0]
 
 
 def cluster_sizes(labels: Int[Array, "*shape"]) -> Int[Array, "site"]:

@@ -1,7 +1,9 @@
-"""Random words that cost a few operations each and need no state: SplitMix64 by the number of the word.
+"""Random words that cost a few operations each and need no state: SplitMix64 by the number of the
+word.
 
-Steele, Lea, Flood 2014 (OOPSLA, 453), with the mixing function of Stafford (variant 13). Word k is mixed from k times an odd
-constant, all 2^64 of them different; a run starts at a random k, and two runs of 2^40 words overlap with probability 2^-23.
+Steele, Lea, Flood 2014 (OOPSLA, 453), with the mixing function of Stafford (variant 13). Word k is
+mixed from k times an odd constant, all 2^64 of them different; a run starts at a random k, and two
+runs of 2^40 words overlap with probability 2^-23.
 """
 
 import jax
@@ -12,7 +14,10 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, UInt64
 BITS = 24  # to which probabilities are resolved in `random_bits`
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-_FACTORS = (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB))
+_FACTORS = (
+    (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)),
+    (np.uint64(27), np.uint64(0x94D049BB133111EB)),
+)
 
 Words = UInt64[Array, "*shape"]
 Counter = UInt64[Array, ""]
@@ -32,7 +37,9 @@ def random_words(start: Counter, size: int) -> tuple[Counter, Words]:
 
 
 def binary_digits(probability: Float[Array, ""]) -> UInt64[Array, "digit"]:
-    """The digits of a probability, the last first: a word of ones for a one, zero for a zero; below 1 by at least 2^-24."""
+    """The digits of a probability, the last first: a word of ones for a one, zero for a zero; below
+    1 by at least 2^-24.
+    """
     level = jnp.clip(jnp.round(probability * 2.0**BITS), 0, 2.0**BITS - 1).astype(jnp.uint64)
     return jnp.uint64(0) - ((level >> jnp.arange(BITS, dtype=jnp.uint64)) & 1)
 
@@ -43,9 +50,11 @@ def below(words: Words, probability: Float[Array, "*#shape"]) -> Bool[Array, "*s
 
 
 def random_bits(start: Counter, size: int, digits: UInt64[Array, "digit"]) -> tuple[Counter, Words]:
-    """So many words, each bit of which is one with the probability of these digits, all independent.
+    """So many words, each bit of which is one with the probability of these digits, all
+    independent.
 
-    From the last digit to the first: with a one the bits are joined by `or` with fresh random ones, with a zero by `and`.
+    From the last digit to the first: with a one the bits are joined by `or` with fresh random ones,
+    with a zero by `and`.
     """
     found = jnp.zeros(size, jnp.uint64)
     for digit in range(BITS):

@@ -1,4 +1,5 @@
-"""Associative memory: Hopfield's model in theory and at work, networks of largest stability, dense memories, pictures.
+"""Associative memory: Hopfield's model in theory and at work, networks of largest stability, dense
+memories, pictures.
 
 import orderparam as op
 from orderparam.systems.associative_memory import Hopfield, phase_lines, recall, replica_symmetric
@@ -19,7 +20,10 @@ from orderparam.systems.associative_memory.dense.theory import (
     exponential_basin,
     signal_to_noise,
 )
-from orderparam.systems.associative_memory.hopfield.dynamics import parallel_steps, statistical_neurodynamics
+from orderparam.systems.associative_memory.hopfield.dynamics import (
+    parallel_steps,
+    statistical_neurodynamics,
+)
 from orderparam.systems.associative_memory.hopfield.experiment import Recall, recall
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 from orderparam.systems.associative_memory.hopfield.theory import (
@@ -32,8 +36,16 @@ from orderparam.systems.associative_memory.hopfield.theory import (
     replica_symmetric,
     zero_temperature,
 )
-from orderparam.systems.associative_memory.images.experiment import Picture, Restored, one_picture, restored
+from orderparam.systems.associative_memory.images.experiment import (
+    Picture,
+    Restored,
+    one_picture,
+    restored,
+)
 from orderparam.systems.associative_memory.images.model import StoredImages
-from orderparam.systems.associative_memory.optimal.experiment import TrainedTrajectory, trained_network
+from orderparam.systems.associative_memory.optimal.experiment import (
+    TrainedTrajectory,
+    trained_network,
+)
 from orderparam.systems.associative_memory.optimal.model import OptimalStability
 from orderparam.systems.associative_memory.optimal.theory import Basin, Trajectory, basin, overlaps

@@ -1,13 +1,15 @@
 """What the label of a committee says of the fields of its hidden units.
 
-The fields z of an example are known up to a Gaussian, z ~ N(w, V) with V = D 1 - C 11^T (V is symmetric under exchange of the
-units). A factor e common to all makes the units independent: z_k = w_k + sqrt(-C) e + sqrt(D) x_k with e, x_k standard normal, an
-imaginary factor for C > 0, to which the normal distribution function continues analytically:
+The fields z of an example are known up to a Gaussian, z ~ N(w, V) with V = D 1 - C 11^T (V is
+symmetric under exchange of the units). A factor e common to all makes the units independent: z_k =
+w_k + sqrt(-C) e + sqrt(D) x_k with e, x_k standard normal, an imaginary factor for C > 0, to which
+the normal distribution function continues analytically:
 
     P(m of the signs are +) = E_e [t^m] prod_k (1 - p_k + t p_k),    p_k = Phi((w_k + sqrt(-C) e) / sqrt(D)),
 
-one integral for any K, which equal steps of e give to rounding; it converges as long as V is positive definite. For K = 2 it is
-the bivariate normal distribution function, an integral of real numbers over the correlation of the two (Plackett 1954).
+one integral for any K, which equal steps of e give to rounding; it converges as long as V is
+positive definite. For K = 2 it is the bivariate normal distribution function, an integral of real
+numbers over the correlation of the two (Plackett 1954).
 """
 
 import math
@@ -23,7 +25,8 @@ _STEPS, _REACH = 28, 8.5
 _FINITE = 37.0  # exp(37^2/2) is a number
 _GROWING = 8.0  # steps of the factor are as good as equal up to here
 _RATIONAL = 32
-_OFF_ROOT = 1e-18  # the mean over +-e is smooth in C at zero, the root is not: its derivative there is to 1e-7
+# the mean over +-e is smooth in C at zero, the root is not: its derivative there is to 1e-7
+_OFF_ROOT = 1e-18
 _ANGLES = 20  # 1e-15 up to correlations of 0.95, 1e-9 up to 0.99
 
 
@@ -35,7 +38,11 @@ def label_counts(hidden: int, rule: str) -> Float[np.ndarray, "label count"]:
 
 
 def label_values(hidden: int, rule: str) -> Float[np.ndarray, "label"]:
-    return np.array([-1.0, 0.0, 1.0]) if rule == "majority" and hidden % 2 == 0 else np.array([-1.0, 1.0])
+    return (
+        np.array([-1.0, 0.0, 1.0])
+        if rule == "majority" and hidden % 2 == 0
+        else np.array([-1.0, 1.0])
+    )
 
 
 def evidence(
@@ -44,7 +51,9 @@ def evidence(
     common: Float[Array, ""],
     counts: Float[np.ndarray, "label count"],
 ) -> tuple[Float[Array, "*batch label"], Float[Array, "*batch label hidden"]]:
-    """Z_y(w, V) = P(y | z ~ N(w, V)) and its gradient in w, V = own 1 - common 11^T positive definite."""
+    """Z_y(w, V) = P(y | z ~ N(w, V)) and its gradient in w, V = own 1 - common 11^T positive
+    definite.
+    """
     chance, slope = (_two_units if fields.shape[-1] == 2 else _units)(fields, own, common)
     label = jnp.asarray(counts)
     return chance @ label.T, jnp.einsum("...km,lm->...lk", slope, label)
@@ -66,7 +75,9 @@ def _two_units(
     none, both = (jnp.prod(ndtr(sign * h), axis=-1) + together for sign in (-1, 1))
     here = jnp.exp(-(h**2) / 2) / jnp.sqrt(2 * math.pi * variance)
     down, up = -here * ndtr(-other), here * ndtr(other)
-    return jnp.stack([none, 1 - none - both, both], axis=-1), jnp.stack([down, -down - up, up], axis=-1)
+    return jnp.stack([none, 1 - none - both, both], axis=-1), jnp.stack(
+        [down, -down - up, up], axis=-1
+    )
 
 
 def _units(
@@ -74,29 +85,37 @@ def _units(
 ) -> tuple[Float[Array, "*batch count"], Float[Array, "*batch hidden count"]]:
     """P(m of the signs are +) and its gradient in the fields, for any number of units."""
     hidden = fields.shape[-1]
-    # The factor reaches further where V is nearly singular; steps grow away from zero, where only wide parts are left. An
-    # imaginary one gives complex conjugates at e and -e, so that half of the line will do.
+    # The factor reaches further where V is nearly singular; steps grow away from zero, where only
+    # wide parts are left. An imaginary one gives complex conjugates at e and -e, so that half of
+    # the line will do.
     reach = _REACH / jnp.sqrt(jnp.maximum(1 - hidden * jnp.maximum(common, 0.0) / own, 1e-2))
     reach = jnp.minimum(reach, _FINITE * jnp.sqrt(own / jnp.maximum(common, 1e-9)))
     part, length = (jnp.arange(_STEPS) + 0.5) / _STEPS, jnp.arcsinh(reach / _GROWING)
     t = length * jnp.where(common >= 0, part, 2 * part - 1)
     e = _GROWING * jnp.sinh(t)
     weight = 2 * length / _STEPS * _GROWING * jnp.cosh(t) / math.sqrt(2 * math.pi)
-    share = jnp.exp(-(e**2) / (2 * hidden))[:, None]  # of the density for each unit: no product overflows
-    h = (fields / jnp.sqrt(own))[..., None, :] + (jnp.sqrt((-common / own - _OFF_ROOT).astype(complex)) * e)[:, None]
+    # of the density for each unit: no product overflows
+    share = jnp.exp(-(e**2) / (2 * hidden))[:, None]
+    h = (fields / jnp.sqrt(own))[..., None, :] + (
+        jnp.sqrt((-common / own - _OFF_ROOT).astype(complex)) * e
+    )[:, None]
     slope = share * jnp.exp(-(h**2) / 2) / jnp.sqrt(2 * np.pi * own)
     up = share * normal_cdf(h)
     whole, without = _products(share - up, up)
     # A unit that turns from - to + takes its share from one count to the next.
     none = jnp.zeros_like(without[..., :1])
     turned = jnp.concatenate([none, without], axis=-1) - jnp.concatenate([without, none], axis=-1)
-    return jnp.einsum("s,...sm->...m", weight, whole).real, jnp.einsum("s,...sk,...skm->...km", weight, slope, turned).real
+    return jnp.einsum("s,...sm->...m", weight, whole).real, jnp.einsum(
+        "s,...sk,...skm->...km", weight, slope, turned
+    ).real
 
 
 def _products(
     down: Complex[Array, "*batch hidden"], up: Complex[Array, "*batch hidden"]
 ) -> tuple[Complex[Array, "*batch count"], Complex[Array, "*batch hidden rest"]]:
-    """The coefficients of prod_k (down_k + t up_k), and those of the products with one factor left out."""
+    """The coefficients of prod_k (down_k + t up_k), and those of the products with one factor left
+    out.
+    """
     hidden = up.shape[-1]
 
     def times(polynomial: Array, k: int) -> Array:
@@ -111,12 +130,16 @@ def _products(
         return total
 
     units = list(range(hidden))
-    return product(units), jnp.stack([product([j for j in units if j != k]) for k in units], axis=-2)
+    return product(units), jnp.stack(
+        [product([j for j in units if j != k]) for k in units], axis=-2
+    )
 
 
 @cache
 def _rational() -> tuple[float, np.ndarray]:
-    """Weideman's rational approximation of the complex error function, SIAM J. Numer. Anal. 31, 1497 (1994)."""
+    """Weideman's rational approximation of the complex error function, SIAM J. Numer. Anal. 31,
+    1497 (1994).
+    """
     size = 2 * _RATIONAL
     length = math.sqrt(_RATIONAL / math.sqrt(2))
     theta = np.arange(-size + 1, size) * math.pi / size

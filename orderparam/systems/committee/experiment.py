@@ -1,12 +1,15 @@
-"""Message passing for a committee: GAMP with K fields for every example and K weights for every input.
+"""Message passing for a committee: GAMP with K fields for every example and K weights for every
+input.
 
     omega = X a - V g',  g = grad ln Z_y(omega, V),  A = (1/d) sum g g^T,
     b = a A + X^T g,  (a, v) = posterior(b, A),  V = (1/d) sum v
 
-with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018). V and A are made symmetric under exchange of the units.
+with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018). V and A are made symmetric
+under exchange of the units.
 
-Damping mixes all of (a, V, g) with what they were, which leaves fixed points where they are and takes their size from
-oscillations. (Mixing g before a is computed from it makes new ones: an example then no longer takes back what it said before.)
+Damping mixes all of (a, V, g) with what they were, which leaves fixed points where they are and
+takes their size from oscillations. (Mixing g before a is computed from it makes new ones: an
+example then no longer takes back what it said before.)
 """
 
 import itertools
@@ -31,7 +34,9 @@ _TEST = 4000
 
 
 class CommitteePassing(TeacherCommittee):
-    """steps: iterations. residual: root mean square change of the estimate in the last one, before damping."""
+    """steps: iterations. residual: root mean square change of the estimate in the last one, before
+    damping.
+    """
 
     steps: Float[Array, ""]
     residual: Float[Array, ""]
@@ -47,22 +52,31 @@ def message_passing(
     tolerance: float = 1e-4,
     start: Literal["uninformed", "informed"] = "uninformed",
 ) -> CommitteePassing:
-    """On one drawn problem; overlaps are those of the best assignment of estimates to units (and signs, where the rule hides
-    them). classification_error: of the likeliest label of 4000 new examples. Raises `ValueError` where no sample is left.
+    """On one drawn problem; overlaps are those of the best assignment of estimates to units (and
+    signs, where the rule hides them). classification_error: of the likeliest label of 4000 new
+    examples. Raises `ValueError` where no sample is left.
 
-    damping: the share of the state that is kept in the first quarter of `max_steps`; in the k-th quarter it is damping^(1/k).
+    damping: the share of the state that is kept in the first quarter of `max_steps`; in the k-th
+    quarter it is damping^(1/k).
     """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
-        raise ValueError(f"Committee.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+        raise ValueError(
+            f"Committee.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+        )
     weight_key, matrix_key, start_key, test_key = jax.random.split(key, 4)
     shape = (d, system.hidden)
     draw = jax.random.normal if system.weights == "gaussian" else jax.random.rademacher
     weights = draw(weight_key, shape).astype(float)
     matrix = jax.random.normal(matrix_key, (n, d)) / np.sqrt(d)
     labels = _place(system, matrix @ weights)
-    empty = 2 ** math.ceil(math.log2(n)) - n  # rows that are not seen: a few compiled programs serve every number of samples
-    matrix, labels, seen = jnp.pad(matrix, ((0, empty), (0, 0))), jnp.pad(labels, (0, empty)), jnp.arange(n + empty) < n
+    # rows that are not seen: a few compiled programs serve every number of samples
+    empty = 2 ** math.ceil(math.log2(n)) - n
+    matrix, labels, seen = (
+        jnp.pad(matrix, ((0, empty), (0, 0))),
+        jnp.pad(labels, (0, empty)),
+        jnp.arange(n + empty) < n,
+    )
     noise = 0.1 * jax.random.normal(start_key, shape)
     first = noise if start == "uninformed" else weights + noise
     kind, numbers = (system.hidden, system.rule), (jnp.asarray(damping), jnp.asarray(tolerance))
@@ -85,7 +99,9 @@ def message_passing(
 def _place(system: Committee, fields: Float[Array, "sample hidden"]) -> Float[Array, "sample"]:
     """Which of the labels it is."""
     signs = jnp.sign(fields)
-    label = jnp.sign(jnp.sum(signs, axis=-1)) if system.rule == "majority" else jnp.prod(signs, axis=-1)
+    label = (
+        jnp.sign(jnp.sum(signs, axis=-1)) if system.rule == "majority" else jnp.prod(signs, axis=-1)
+    )
     return jnp.searchsorted(jnp.asarray(label_values(system.hidden, system.rule)), label)
 
 
@@ -138,14 +154,22 @@ def _passing(
         mean, spread = posterior(a @ precision + matrix.T @ fresh, precision)
         change = jnp.sqrt(jnp.mean((mean - a) ** 2))
         kept = damping ** (1 / (1 + _PARTS * count // max_steps))
-        a, v, g = (kept * old + (1 - kept) * new for old, new in ((a, mean), (v, spread), (g, fresh)))
+        a, v, g = (
+            kept * old + (1 - kept) * new for old, new in ((a, mean), (v, spread), (g, fresh))
+        )
         return a, v, g, count + 1, change
 
     def unfinished(state: tuple) -> Bool[Array, ""]:
         _, v, _, count, change = state
         return (count < max_steps) & (change > tolerance) & (jnp.trace(v) > _LEAST * hidden)
 
-    begin = (first, identity, jnp.zeros((matrix.shape[0], hidden)), jnp.asarray(0), jnp.asarray(jnp.inf))
+    begin = (
+        first,
+        identity,
+        jnp.zeros((matrix.shape[0], hidden)),
+        jnp.asarray(0),
+        jnp.asarray(jnp.inf),
+    )
     a, v, _, count, change = jax.lax.while_loop(unfinished, step, begin)
     done = jnp.all(jnp.isfinite(a)) & ((change <= tolerance) | (jnp.trace(v) <= _LEAST * hidden))
     return a, v, count.astype(float), change, done
@@ -165,7 +189,9 @@ def _wrong(
 
 
 def _overlaps(system: Committee, matrix: np.ndarray) -> tuple[float, float]:
-    """Q_11 and Q_12 of the best assignment; of a parity, whose units may change their signs, of absolute values."""
+    """Q_11 and Q_12 of the best assignment; of a parity, whose units may change their signs, of
+    absolute values.
+    """
     size = np.abs(matrix) if system.rule == "parity" else matrix
     units = np.arange(system.hidden)
     best = max(itertools.permutations(units), key=lambda order: np.sum(size[units, list(order)]))

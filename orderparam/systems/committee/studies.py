@@ -1,4 +1,6 @@
-"""The named figures of committees: the units of a student come apart, and a parity of two is seen by two algorithms."""
+"""The named figures of committees: the units of a student come apart, and a parity of two is seen
+by two algorithms.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -12,7 +14,8 @@ from orderparam.systems.committee.model import Committee
 from orderparam.systems.committee.theory import leading_eigenvectors, spectral, state_evolution
 
 APART = (2.0523828, 1.5893227)  # where the two units of Gaussian and of binary weights specialise
-BINARY_END = 1.9770624  # where the state of two binary units that message passing stays in ends; beyond, weights are known
+# where the state of two binary units that message passing stays in ends; beyond, weights are known
+BINARY_END = 1.9770624
 WEAK = 2.4674011  # pi^2/4, where labels sign(z1 z2) first show a direction
 ACCURACY = 1e-6  # of what is drawn
 
@@ -31,7 +34,13 @@ ACCURACY = 1e-6  # of what is drawn
     },
     columns=3,
     panels=[
-        Panel("sample_ratio", y, by="weights", reference=[vertical(x, "") for x in APART], xlabel=r"$\alpha = n/d$")
+        Panel(
+            "sample_ratio",
+            y,
+            by="weights",
+            reference=[vertical(x, "") for x in APART],
+            xlabel=r"$\alpha = n/d$",
+        )
         for y in ("overlap", "cross_overlap", "classification_error")
     ],
     caption=r"""
@@ -47,8 +56,17 @@ def committee_specialisation(
 ) -> Iterator[Curve]:
     for weights, last in (("gaussian", np.inf), ("binary", BINARY_END)):
         system, facets = Committee(1.0, 2, "majority", weights, input_dim), {"weights": weights}
-        fine, few = ({"sample_ratio": tuple(x for x in ratios if x < last)} for ratios in (sample_ratios, runs))
-        yield Curve("state evolution", partial(state_evolution, tolerance=ACCURACY), system, fine, facets=facets)
+        fine, few = (
+            {"sample_ratio": tuple(x for x in ratios if x < last)}
+            for ratios in (sample_ratios, runs)
+        )
+        yield Curve(
+            "state evolution",
+            partial(state_evolution, tolerance=ACCURACY),
+            system,
+            fine,
+            facets=facets,
+        )
         yield Curve("message passing", message_passing, system, few, seeds, facets=facets)
 
 
@@ -65,7 +83,13 @@ def committee_specialisation(
         "runs": (1.5, 2.0, 2.4, 2.8, 3.2, 4.0, 5.0, 6.0),
     },
     panels=[
-        Panel("sample_ratio", "overlap", by="method", reference=[vertical(WEAK, r"$\pi^2/4$")], ylabel="overlap $Q_{11}$"),
+        Panel(
+            "sample_ratio",
+            "overlap",
+            by="method",
+            reference=[vertical(WEAK, r"$\pi^2/4$")],
+            ylabel="overlap $Q_{11}$",
+        ),
     ],
     caption=r"""
         $y = \mathrm{{sign}}(z_1 z_2)$, Gaussian weights, $d$ = {input_dim}; overlap with the true weights up to their signs and
@@ -82,7 +106,9 @@ def parity_weak_recovery(
     fine, few = {"sample_ratio": sample_ratios}, {"sample_ratio": runs}
     finest = {"sample_ratio": np.linspace(1.5, max(sample_ratios), 61).tolist()}
     passing, eigenvectors = {"method": "message passing"}, {"method": "eigenvectors"}
-    yield Curve("theory", partial(state_evolution, tolerance=ACCURACY), system, fine, facets=passing)
+    yield Curve(
+        "theory", partial(state_evolution, tolerance=ACCURACY), system, fine, facets=passing
+    )
     yield Curve("drawn problem", message_passing, system, few, seeds, facets=passing)
     yield Curve("theory", spectral, system, finest, facets=eigenvectors)
     yield Curve("drawn problem", leading_eigenvectors, system, few, seeds, facets=eigenvectors)

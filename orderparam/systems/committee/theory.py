@@ -2,9 +2,10 @@
 
     Qh = alpha E_{w ~ N(0, Q)} sum_y (grad Z_y)(grad Z_y)^T / Z_y,  V = 1 - Q;    Q = E <w><w>^T, observed at precision Qh,
 
-exact as d grows at fixed K: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová 2018 (arXiv:1806.05451). Q is symmetric under
-exchange of the units, Q = q_s P + q_d (1 - P) with P = 11^T/K: the estimates of all units are the same where q_d = 0, and each
-knows its own where q_d > 0 (specialisation).
+exact as d grows at fixed K: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová 2018
+(arXiv:1806.05451). Q is symmetric under exchange of the units, Q = q_s P + q_d (1 - P) with P =
+11^T/K: the estimates of all units are the same where q_d = 0, and each knows its own where q_d > 0
+(specialisation).
 """
 
 import itertools
@@ -32,8 +33,9 @@ Rule = tuple[np.ndarray, np.ndarray]  # nodes and weights
 
 
 class Spacing(NamedTuple):
-    """Of the nodes x = scale sinh(t) of a field: equal steps of t and the least weight of a node, for what is smooth and what has
-    kinks. Features at x = 0 are as narrow as sqrt(1/q - 1) where units are known with overlap q: nodes lie closer there."""
+    """Of the nodes x = scale sinh(t) of a field: equal steps of t and the least weight of a node,
+    for what is smooth and what has kinks. Features at x = 0 are as narrow as sqrt(1/q - 1) where
+    units are known with overlap q: nodes lie closer there."""
 
     scale: float
     steps: tuple[float, float]
@@ -60,16 +62,19 @@ _SEED = 1e-13  # what breaks the symmetry: added to both modes of Q, so that non
 
 
 class Modes(NamedTuple):
-    """Eigenvalues of a matrix that is symmetric under exchange of the units: along 1, and across."""
+    """Eigenvalues of a matrix that is symmetric under exchange of the units: along 1, and
+    across."""
 
     same: Scalar
     apart: Scalar
 
 
 class TeacherCommittee(Result):
-    """overlap: Q_11, of a unit's weights with their estimate; cross_overlap: Q_12, with that of another unit (0 for one unit).
+    """overlap: Q_11, of a unit's weights with their estimate; cross_overlap: Q_12, with that of
+    another unit (0 for one unit).
 
-    error: mean square error of a weight, 1 - Q_11. classification_error: P(the likeliest label is not y) on a new input.
+    error: mean square error of a weight, 1 - Q_11. classification_error: P(the likeliest label is
+    not y) on a new input.
     """
 
     overlap: Scalar
@@ -80,9 +85,10 @@ class TeacherCommittee(Result):
 
 
 class OptimalCommittee(TeacherCommittee):
-    """free_entropy: (1/d) ln P(y | x) at this solution; -K ln 2 where binary weights are known. overlap_error: by how much the
-    overlap changes with steps of the fields that are longer by a quarter, for K > 2 and units that may differ; else 0. residual:
-    the largest relative change of a mode of Q under the equations. steps: of the flow that they define."""
+    """free_entropy: (1/d) ln P(y | x) at this solution; -K ln 2 where binary weights are known.
+    overlap_error: by how much the overlap changes with steps of the fields that are longer by a
+    quarter, for K > 2 and units that may differ; else 0. residual: the largest relative change of a
+    mode of Q under the equations. steps: of the flow that they define."""
 
     free_entropy: Scalar
     overlap_error: Scalar
@@ -98,10 +104,10 @@ class Specialisation(Result):
 
 
 class InformationTransition(Result):
-    """Of binary weights. information: n/d from which they are determined, NaN where the units come apart before that; from there
-    on known weights have the largest free entropy, while message passing follows the other state. apart: specialisation.
-    algorithmic: where the state with units apart ends, and message passing jumps to known weights; inf where equal units stay
-    stable."""
+    """Of binary weights. information: n/d from which they are determined, NaN where the units come
+    apart before that; from there on known weights have the largest free entropy, while message
+    passing follows the other state. apart: specialisation. algorithmic: where the state with units
+    apart ends, and message passing jumps to known weights; inf where equal units stay stable."""
 
     information: Scalar
     apart: Scalar
@@ -116,15 +122,19 @@ def state_evolution(
     max_steps: int = 200,
     tolerance: float = 1e-10,
 ) -> OptimalCommittee:
-    """The solution reached from next to Q = 0 (what message passing reaches), from estimates that are the same for all units
-    (q_d = 0 throughout), or from the weights themselves: where the flow d ln q/dt = ln(right-hand side / q) of both modes of Q,
-    of which the iteration of the equations takes steps of length one, comes to rest.
+    """The solution reached from next to Q = 0 (what message passing reaches), from estimates that
+    are the same for all units (q_d = 0 throughout), or from the weights themselves: where the flow
+    d ln q/dt = ln(right-hand side / q) of both modes of Q, of which the iteration of the equations
+    takes steps of length one, comes to rest.
 
-    The means over fields (Qh) are accurate to 1e-8 for two units up to q_d = 0.95; to 2e-6 for three up to 0.7 and to 2e-5 up to
-    0.95; to 2e-3 for five: see overlap_error. classification_error is accurate to 1e-4 for K <= 3 up to q_d = 0.7 and for equal
-    units, else to 1e-2, for K > 5 to 2e-2.
+    The means over fields (Qh) are accurate to 1e-8 for two units up to q_d = 0.95; to 2e-6 for
+    three up to 0.7 and to 2e-5 up to 0.95; to 2e-3 for five: see overlap_error.
+    classification_error is accurate to 1e-4 for K <= 3 up to q_d = 0.7 and for equal units, else to
+    1e-2, for K > 5 to 2e-2.
     """
-    first = {"uninformed": (0.05, 0.01), "symmetric": (0.05,), "informed": (_NEARLY, _NEARLY)}[start]
+    first = {"uninformed": (0.05, 0.01), "symmetric": (0.05,), "informed": (_NEARLY, _NEARLY)}[
+        start
+    ]
     if system.hidden == 1:
         first = first[:1]
 
@@ -151,10 +161,16 @@ def state_evolution(
         overlap=own,
         cross_overlap=cross,
         error=1 - own,
-        classification_error=_labels(system, modes(found.value), rules(system.hidden, kinks=True)[0])[2],
+        classification_error=_labels(
+            system, modes(found.value), rules(system.hidden, kinks=True)[0]
+        )[2],
         converged=jnp.all(jnp.stack([one.converged for one in every])),
-        free_entropy=log_partition - _trace(system, q, precision) / 2 + system.sample_ratio * log_evidence,
-        overlap_error=jnp.abs(_entries(system, modes(coarse[0].value))[0] - own) if coarse else jnp.zeros(()),
+        free_entropy=log_partition
+        - _trace(system, q, precision) / 2
+        + system.sample_ratio * log_evidence,
+        overlap_error=jnp.abs(_entries(system, modes(coarse[0].value))[0] - own)
+        if coarse
+        else jnp.zeros(()),
         residual=jnp.max(jnp.stack([one.residual for one in every])),
         steps=jnp.sum(jnp.stack([one.steps for one in every])).astype(float),
     )
@@ -162,51 +178,69 @@ def state_evolution(
 
 def _several(system: Committee, **options: object) -> None:
     if system.hidden < 2:
-        raise ValueError("Committee.hidden = 1: one unit has nothing to come apart from; must be at least 2")
+        raise ValueError(
+            "Committee.hidden = 1: one unit has nothing to come apart from; must be at least 2"
+        )
 
 
 @theory(traced=False, check=_several)
 def specialisation(system: Committee) -> Specialisation:
-    """Where the state with q_d = 0 becomes unstable: alpha (di_d/dq_d)(dq_d/dqh_d) = 1, i the right-hand side of Qh at alpha = 1.
+    """Where the state with q_d = 0 becomes unstable: alpha (di_d/dq_d)(dq_d/dqh_d) = 1, i the
+    right-hand side of Qh at alpha = 1.
 
-    Along the curve alpha(qh_s) of these states, without iteration, for any K by integrals over one field, to 1e-8;
-    inf where they stay stable. The sample ratio is not used.
-    A parity of two tells nothing about Q = 0, and all of Q comes at once.
+    Along the curve alpha(qh_s) of these states, without iteration, for any K by integrals over one
+    field, to 1e-8; inf where they stay stable. The sample ratio is not used. A parity of two tells
+    nothing about Q = 0, and all of Q comes at once.
     """
 
     def gain(precision: float) -> tuple[float, float, float]:
         """At alpha = 1, alpha, and Q_11."""
-        rate, ratio, overlap = map(float, _gain(system, jnp.asarray(precision), equal_rule(system.hidden)[0]))
+        rate, ratio, overlap = map(
+            float, _gain(system, jnp.asarray(precision), equal_rule(system.hidden)[0])
+        )
         return rate, ratio, overlap
 
     if system.rule == "parity":
         rate, _, overlap = gain(0.0)
-        return Specialisation(jnp.asarray(1 / rate if rate > _NO_GAIN else np.inf), jnp.asarray(overlap))
+        return Specialisation(
+            jnp.asarray(1 / rate if rate > _NO_GAIN else np.inf), jnp.asarray(overlap)
+        )
     grid = np.geomspace(0.02, _LARGEST_PRECISION, 48)
     rates = [ratio * rate for rate, ratio, _ in map(gain, grid)]
     after = next((i for i, rate in enumerate(rates) if rate > 1), None)
     if after is None:
         return Specialisation(jnp.asarray(np.inf), jnp.asarray(np.nan))
-    place = brentq(lambda x: gain(x)[0] * gain(x)[1] - 1, grid[after - 1] if after else _LEAST_PRECISION, grid[after], xtol=1e-11)
+    place = brentq(
+        lambda x: gain(x)[0] * gain(x)[1] - 1,
+        grid[after - 1] if after else _LEAST_PRECISION,
+        grid[after],
+        xtol=1e-11,
+    )
     _, ratio, overlap = gain(place)
     return Specialisation(jnp.asarray(ratio), jnp.asarray(overlap))
 
 
 def _binary(system: Committee, **options: object) -> None:
     if system.weights != "binary":
-        raise ValueError("Committee.weights: Gaussian weights are never known exactly; must be binary")
+        raise ValueError(
+            "Committee.weights: Gaussian weights are never known exactly; must be binary"
+        )
     _several(system)
 
 
 @theory(traced=False, check=_binary)
 def information_transition(system: Committee) -> InformationTransition:
-    """Where the free entropy of the state with equal units (q_d = 0), which is the first one, falls to -K ln 2, that of known
-    weights; by bracketing up to specialisation, to 1e-6. Where the state with units apart ends (its spinodal): the largest alpha
-    on the curve of these states, to 1e-6. The sample ratio is not used."""
+    """Where the free entropy of the state with equal units (q_d = 0), which is the first one, falls
+    to -K ln 2, that of known weights; by bracketing up to specialisation, to 1e-6. Where the state
+    with units apart ends (its spinodal): the largest alpha on the curve of these states, to 1e-6.
+    The sample ratio is not used."""
     known = -system.hidden * math.log(2)
 
     def above(ratio: float) -> float:
-        return float(state_evolution(system.with_(sample_ratio=ratio), start="symmetric").free_entropy) - known
+        return (
+            float(state_evolution(system.with_(sample_ratio=ratio), start="symmetric").free_entropy)
+            - known
+        )
 
     apart = float(specialisation(system).sample_ratio)
     top = apart if np.isfinite(apart) else float(system.hidden**2)
@@ -216,7 +250,9 @@ def information_transition(system: Committee) -> InformationTransition:
 
 
 def _spinodal(system: Committee) -> float:
-    """The largest alpha of a state with units apart, along its curve: alpha = qh_d / i_d where qh_s / i_s is the same."""
+    """The largest alpha of a state with units apart, along its curve: alpha = qh_d / i_d where qh_s
+    / i_s is the same.
+    """
     points = field_rule(system.hidden)[0]
 
     def ratios(same: float, apart: float) -> tuple[float, float]:
@@ -232,16 +268,23 @@ def _spinodal(system: Committee) -> float:
         upper = log_apart + 1
         while difference(upper, apart) < 0:
             upper += 1
-        return ratios(math.exp(brentq(difference, log_apart, upper, args=(apart,), xtol=1e-12)), apart)[1]
+        return ratios(
+            math.exp(brentq(difference, log_apart, upper, args=(apart,), xtol=1e-12)), apart
+        )[1]
 
-    return -float(minimize_scalar(lambda u: -ratio(u), bounds=np.log(_APART), method="bounded", options={"xatol": 1e-6}).fun)
+    return -float(
+        minimize_scalar(
+            lambda u: -ratio(u), bounds=np.log(_APART), method="bounded", options={"xatol": 1e-6}
+        ).fun
+    )
 
 
 @cache
 def field_rule(hidden: int, kinks: bool = False) -> list[Rule]:
-    """Nodes (node, hidden) and weights of K standard normal variables, for functions that neither exchanges of the units nor a
-    change of all signs affect: products of one rule, of which one node stands for all that these two make of it. For K > 2 a rule
-    with longer steps follows, by which the first is judged."""
+    """Nodes (node, hidden) and weights of K standard normal variables, for functions that neither
+    exchanges of the units nor a change of all signs affect: products of one rule, of which one node
+    stands for all that these two make of it. For K > 2 a rule with longer steps follows, by which
+    the first is judged."""
     spacing = _SPACING[hidden]
     step, least = spacing.steps[kinks], spacing.least[kinks]
     lengths = (1.0,) if hidden <= _EXACT else (1.0, _LONGER)
@@ -263,7 +306,8 @@ def _products(hidden: int, scale: float, step: float, least: float) -> Rule:
     chosen = np.array(list(itertools.combinations_with_replacement(range(len(x)), hidden)))
     mirrored = (len(x) - 1 - chosen)[:, ::-1]
     first = np.argmax(chosen != mirrored, axis=1)[:, None]
-    order = np.sign(np.take_along_axis(chosen - mirrored, first, axis=1)[:, 0])  # 0 for its own mirror image
+    # 0 for its own mirror image
+    order = np.sign(np.take_along_axis(chosen - mirrored, first, axis=1)[:, 0])
     copies, run = np.full(len(chosen), float(math.factorial(hidden))), np.ones(len(chosen))
     for i in range(1, hidden):
         run = np.where(chosen[:, i] == chosen[:, i - 1], run + 1, 1.0)
@@ -284,9 +328,13 @@ def _trace(system: Committee, one: Modes, other: Modes) -> Scalar:
 
 
 def _powers(x: Float[Array, "*batch hidden"]) -> Modes:
-    """Squares of x along 1 and across, per dimension of either: of xx^T made symmetric under exchange of the units."""
+    """Squares of x along 1 and across, per dimension of either: of xx^T made symmetric under
+    exchange of the units.
+    """
     hidden, mean = x.shape[-1], jnp.mean(x, axis=-1)
-    return Modes(hidden * mean**2, jnp.sum((x - mean[..., None]) ** 2, axis=-1) / max(hidden - 1, 1))
+    return Modes(
+        hidden * mean**2, jnp.sum((x - mean[..., None]) ** 2, axis=-1) / max(hidden - 1, 1)
+    )
 
 
 def _spread(x: Array, root: Modes) -> Array:
@@ -302,12 +350,26 @@ def _labels(system: Committee, q: Modes, points: Rule) -> tuple[Modes, Scalar, S
     if system.hidden == 1:
         q = Modes(q.same, q.same)
     fields = _spread(jnp.asarray(x), Modes(*(jnp.sqrt(jnp.maximum(part, 1e-30)) for part in q)))
-    value, gradient = evidence(fields, 1 - q.apart, (q.same - q.apart) / system.hidden, label_counts(system.hidden, system.rule))
+    value, gradient = evidence(
+        fields,
+        1 - q.apart,
+        (q.same - q.apart) / system.hidden,
+        label_counts(system.hidden, system.rule),
+    )
     seen = value > _LEAST_EVIDENCE
     inverse = jnp.where(seen, 1 / jnp.where(seen, value, 1.0), 0.0)
-    precision = Modes(*(system.sample_ratio * jnp.einsum("n,ny,ny->", weight, inverse, part) for part in _powers(gradient)))
+    precision = Modes(
+        *(
+            system.sample_ratio * jnp.einsum("n,ny,ny->", weight, inverse, part)
+            for part in _powers(gradient)
+        )
+    )
     kept, share = jnp.where(seen, value, 0.0), jnp.asarray(weight)
-    return precision, share @ jnp.sum(xlogy(kept, kept), axis=-1), 1 - share @ jnp.max(value, axis=-1)
+    return (
+        precision,
+        share @ jnp.sum(xlogy(kept, kept), axis=-1),
+        1 - share @ jnp.max(value, axis=-1),
+    )
 
 
 def _weights(system: Committee, precision: Modes, points: Rule) -> tuple[Modes, Scalar]:
@@ -323,29 +385,42 @@ def _weights(system: Committee, precision: Modes, points: Rule) -> tuple[Modes, 
     return q, jnp.mean(logsumexp(height, axis=-1) @ weight) - hidden * math.log(2)
 
 
-def _heights(hidden: int, precision: Modes, points: Rule) -> tuple[Array, Float[Array, "true node state"], Array]:
-    """Binary weights of K units: their 2^K states, the log-likelihood of each for what is observed, and the weights of nodes."""
+def _heights(
+    hidden: int, precision: Modes, points: Rule
+) -> tuple[Array, Float[Array, "true node state"], Array]:
+    """Binary weights of K units: their 2^K states, the log-likelihood of each for what is observed,
+    and the weights of nodes.
+    """
     x, weight = points
     states = jnp.asarray(list(itertools.product((-1.0, 1.0), repeat=hidden)))
     pulls = _spread(states, precision)
-    noise = _spread(jnp.asarray(x), Modes(*(jnp.sqrt(jnp.maximum(part, 1e-30)) for part in precision)))
+    noise = _spread(
+        jnp.asarray(x), Modes(*(jnp.sqrt(jnp.maximum(part, 1e-30)) for part in precision))
+    )
     b = pulls[:, None] + noise  # (true state, node, hidden)
-    return states, jnp.einsum("tnk,sk->tns", b, states) - jnp.sum(states * pulls, axis=-1) / 2, jnp.asarray(weight)
+    return (
+        states,
+        jnp.einsum("tnk,sk->tns", b, states) - jnp.sum(states * pulls, axis=-1) / 2,
+        jnp.asarray(weight),
+    )
 
 
 @jax.jit
 def _rates(system: Committee, precision: Modes, points: Rule) -> Modes:
     """Qh at alpha = 1 that the Q of these precisions gives."""
-    return _labels(system.with_(sample_ratio=1.0), _weights(system, precision, points)[0], points)[0]
+    return _labels(system.with_(sample_ratio=1.0), _weights(system, precision, points)[0], points)[
+        0
+    ]
 
 
 @jax.jit
 def _gain(system: Committee, precision: Scalar, points: Rule) -> tuple[Scalar, Scalar, Scalar]:
     """At qh_s = precision and q_d = 0: the product of both slopes at alpha = 1, alpha, and Q_11.
 
-    An increment of Q changes the mean of (grad Z)(grad Z)^T / Z by that of (grad grad Z) dQ (grad grad Z) / Z, and one of the
-    precision changes Q by the covariance of the weights squared (both hold where the teacher is drawn from the prior); at equal
-    fields both matrices are symmetric under exchange, with 11 minus 12 as the eigenvalue across."""
+    An increment of Q changes the mean of (grad Z)(grad Z)^T / Z by that of (grad grad Z) dQ (grad
+    grad Z) / Z, and one of the precision changes Q by the covariance of the weights squared (both
+    hold where the teacher is drawn from the prior); at equal fields both matrices are symmetric
+    under exchange, with 11 minus 12 as the eigenvalue across."""
     system, hidden, zero = system.with_(sample_ratio=1.0), system.hidden, jnp.zeros(())
     x, weight = points
     q = _weights(system, Modes(precision, zero), points)[0]
@@ -354,9 +429,13 @@ def _gain(system: Committee, precision: Scalar, points: Rule) -> tuple[Scalar, S
     fields = jnp.sqrt(same) * jnp.asarray(x)
     first = jnp.zeros_like(fields).at[:, 0].set(1.0)
     counts = label_counts(hidden, system.rule)
-    values, slopes = jax.jvp(lambda fields: evidence(fields, jnp.ones(()), same / hidden, counts), (fields,), (first,))
+    values, slopes = jax.jvp(
+        lambda fields: evidence(fields, jnp.ones(()), same / hidden, counts), (fields,), (first,)
+    )
     across = slopes[1][..., 0] - slopes[1][..., 1]
-    rate = jnp.einsum("n,ny->", weight, jnp.where(values[0] > _LEAST_EVIDENCE, across**2 / values[0], 0.0))
+    rate = jnp.einsum(
+        "n,ny->", weight, jnp.where(values[0] > _LEAST_EVIDENCE, across**2 / values[0], 0.0)
+    )
     if system.weights == "binary":
         states, height, _ = _heights(hidden, Modes(precision, zero), points)
         product = jax.nn.softmax(height, axis=-1) @ (states[:, 0] * states[:, 1])
@@ -364,18 +443,20 @@ def _gain(system: Committee, precision: Scalar, points: Rule) -> tuple[Scalar, S
     return rate, ratio, _entries(system, Modes(same, zero))[0]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Spectral estimation for a parity of two units: labels y = sign(z_1 z_2) have E[z z^T - 1 | y] = (2 y / pi) [[0, 1], [1, 0]].
 #
-# Along (z_1 + z_2)/sqrt(2) and (z_1 - z_2)/sqrt(2) fields have the power 1 +- 2 y / pi: two matrices, each with the
-# best weights of its direction, have one outlier each, from n/d = pi^2/4 on (Mondelli, Montanari 2018; Troiani et al.
-# 2024).
+# Along (z_1 + z_2)/sqrt(2) and (z_1 - z_2)/sqrt(2) fields have the power 1 +- 2 y / pi: two
+# matrices, each with the best weights of its direction, have one outlier each, from n/d = pi^2/4 on
+# (Mondelli, Montanari 2018; Troiani et al. 2024).
 
-_POWERS = ((1 - 2 / np.pi, 1 + 2 / np.pi), (1 + 2 / np.pi, 1 - 2 / np.pi))  # of y = -1, 1, for each direction
+# of y = -1, 1, for each direction
+_POWERS = ((1 - 2 / np.pi, 1 + 2 / np.pi), (1 + 2 / np.pi, 1 - 2 / np.pi))
 
 
 class SpectralCommittee(Result):
-    """overlap: Q_11 of the best estimate that the eigenvectors allow, the mean of their squared cosines with the two directions.
+    """overlap: Q_11 of the best estimate that the eigenvectors allow, the mean of their squared
+    cosines with the two directions.
 
     eigenvalue: the largest, mean of both matrices."""
 
@@ -386,7 +467,9 @@ class SpectralCommittee(Result):
 
 def _pair(system: Committee, **options: object) -> None:
     if system.rule != "parity" or system.hidden != 2:
-        raise ValueError(f"Committee.rule = {system.rule!r} of {system.hidden} units: must be a parity of 2 here")
+        raise ValueError(
+            f"Committee.rule = {system.rule!r} of {system.hidden} units: must be a parity of 2 here"
+        )
 
 
 @theory(differentiable=False, check=_pair)
@@ -398,10 +481,14 @@ def spectral(system: Committee) -> SpectralCommittee:
 
 @experiment(check=_pair)
 def leading_eigenvectors(system: Committee, key: PRNGKeyArray) -> SpectralCommittee:
-    """By Lanczos iteration on a drawn problem. Raises `ValueError` where no sample is left, and where `spectral` does."""
+    """By Lanczos iteration on a drawn problem. Raises `ValueError` where no sample is left, and
+    where `spectral` does.
+    """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
-        raise ValueError(f"Committee.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+        raise ValueError(
+            f"Committee.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+        )
     weight_key, matrix_key = jax.random.split(key)
     draw = jax.random.normal if system.weights == "gaussian" else jax.random.rademacher
     weights = np.asarray(draw(weight_key, (d, 2)), float)
@@ -414,4 +501,8 @@ def leading_eigenvectors(system: Committee, key: PRNGKeyArray) -> SpectralCommit
         values.append(value)
         squares.append((vector @ direction) ** 2 / (direction @ direction))
     eigenvalue = np.mean(values)
-    return SpectralCommittee(jnp.asarray(np.mean(squares)), jnp.asarray(eigenvalue), jnp.asarray(bool(np.isfinite(eigenvalue))))
+    return SpectralCommittee(
+        jnp.asarray(np.mean(squares)),
+        jnp.asarray(eigenvalue),
+        jnp.asarray(bool(np.isfinite(eigenvalue))),
+    )

@@ -1,12 +1,17 @@
-"""Bayes-optimal learning of a two-layer teacher whose width grows with the input dimension, from n ~ d^2 noisy samples.
+"""Bayes-optimal learning of a two-layer teacher whose width grows with the input dimension, from n
+~ d^2 noisy samples.
 
-Features are learned one after the other, each by a jump of its overlap; their number, the effective width k_c, sets the
-error, error ~ k_c d / n. Nguyen and Barbier 2026, "Sharp feature-learning transitions and Bayes-optimal neural scaling
-laws in extensive-width networks".
+Features are learned one after the other, each by a jump of its overlap; their number, the effective
+width k_c, sets the error, error ~ k_c d / n. Nguyen and Barbier 2026, "Sharp feature-learning
+transitions and Bayes-optimal neural scaling laws in extensive-width networks".
 """
 
 from orderparam.systems.extensive_width.channel import ActivationChannel, channel
-from orderparam.systems.extensive_width.experiment import TrainedStudent, adam_at_effective_width, adam_student
+from orderparam.systems.extensive_width.experiment import (
+    TrainedStudent,
+    adam_at_effective_width,
+    adam_student,
+)
 from orderparam.systems.extensive_width.limits import (
     CollectiveTransition,
     FlatHierarchy,
@@ -31,7 +36,12 @@ from orderparam.systems.extensive_width.posterior import (
     posterior_hmc,
     quadratic_posterior_hmc,
 )
-from orderparam.systems.extensive_width.quadratic import CollectiveOptimal, MatrixChannel, matrix_channel, quadratic_bayes_optimal
+from orderparam.systems.extensive_width.quadratic import (
+    CollectiveOptimal,
+    MatrixChannel,
+    matrix_channel,
+    quadratic_bayes_optimal,
+)
 from orderparam.systems.extensive_width.state import BayesOptimal
 from orderparam.systems.extensive_width.theory import (
     CoexistingStates,
@@ -42,4 +52,9 @@ from orderparam.systems.extensive_width.theory import (
     effective_teacher,
     informed_state,
 )
-from orderparam.systems.extensive_width.transitions import Staircase, Windows, coexistence_windows, staircase
+from orderparam.systems.extensive_width.transitions import (
+    Staircase,
+    Windows,
+    coexistence_windows,
+    staircase,
+)

@@ -1,4 +1,6 @@
-"""One hidden unit: what it tells about its weights, and which overlap it has in its effective channel."""
+"""One hidden unit: what it tells about its weights, and which overlap it has in its effective
+channel.
+"""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -13,14 +15,16 @@ from scipy.optimize import brentq
 
 from orderparam.gaussian import Activation, hermite_coefficients
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What one hidden unit can tell about its weights: the signal function g of an activation.
 #
-# g(q) = sum_{l >= 3} c_l^2 q^l is the part of E sigma(z_1) sigma(z_2) at correlation q that is not learned from O(d) samples
-# (c_0, c_1) or collectively from the quadratic component (c_2). It is tabulated along u = -ln(1 - q), so that q close to 1
-# keeps its digits. Nguyen and Barbier 2026, appendix A (g_sigma).
+# g(q) = sum_{l >= 3} c_l^2 q^l is the part of E sigma(z_1) sigma(z_2) at correlation q that is not
+# learned from O(d) samples (c_0, c_1) or collectively from the quadratic component (c_2). It is
+# tabulated along u = -ln(1 - q), so that q close to 1 keeps its digits. Nguyen and Barbier 2026,
+# appendix A (g_sigma).
 
-# tanh(2z) has poles at ±i pi/4, so that c_l^2 falls as exp(-const sqrt(l)): beyond 400 terms 1e-8 of g'(1) is missing.
+# tanh(2z) has poles at ±i pi/4, so that c_l^2 falls as exp(-const sqrt(l)): beyond 400 terms 1e-8
+# of g'(1) is missing.
 SERIES = 400
 
 _LEGENDRE = np.polynomial.legendre.leggauss(24)
@@ -29,15 +33,19 @@ _LEGENDRE = np.polynomial.legendre.leggauss(24)
 class Signal:
     """g of one activation: g(1) - g(q), g'(q) and g''(q) at q = 1 - exp(-u).
 
-    A smooth activation has its Hermite series; one with kinks or jumps has its closed two-point function, since its series falls
-    only as a power.
+    A smooth activation has its Hermite series; one with kinks or jumps has its closed two-point
+    function, since its series falls only as a power.
 
     coefficients: c_0, c_1, c_2.   total: g(1).   reach: largest u at which the functions below are accurate.
     """
 
     def __init__(self, activation: Activation) -> None:
         self.activation = activation
-        found = np.asarray(hermite_coefficients(activation, 3 if activation.kinks else SERIES, 1.0, activation.kinks))
+        found = np.asarray(
+            hermite_coefficients(
+                activation, 3 if activation.kinks else SERIES, 1.0, activation.kinks
+            )
+        )
         self.coefficients = found[:3]
         self.closed = bool(activation.kinks)
         self.reach = 20.0 if self.closed else 45.0
@@ -47,15 +55,22 @@ class Signal:
         if not self.closed:  # what lies below rounding of the coefficients is not signal
             kept = self._squares > 1e-28 * np.sum(found**2)
             self._degrees, self._squares = degrees[kept], self._squares[kept]
-        self.total = float(self.deficit(np.array([30.0 if self.closed else 700.0]), from_zero=True)[0])
+        self.total = float(
+            self.deficit(np.array([30.0 if self.closed else 700.0]), from_zero=True)[0]
+        )
 
     def deficit(self, u: np.ndarray, from_zero: bool = False) -> np.ndarray:
         """g(1) - g(q); with `from_zero` g(q) itself."""
         if not self.closed:
             if from_zero:
-                return np.exp(np.multiply.outer(np.log1p(-np.exp(-u)), self._degrees)) @ self._squares
-            return -np.expm1(np.multiply.outer(np.log1p(-np.exp(-u)), self._degrees)) @ self._squares
-        # int g' over [q, 1] with 1 - q' = (1 - q) x^2, or over [0, q] with 1 - q' = 1 - q x: no difference of close numbers.
+                return (
+                    np.exp(np.multiply.outer(np.log1p(-np.exp(-u)), self._degrees)) @ self._squares
+                )
+            return (
+                -np.expm1(np.multiply.outer(np.log1p(-np.exp(-u)), self._degrees)) @ self._squares
+            )
+        # int g' over [q, 1] with 1 - q' = (1 - q) x^2, or over [0, q] with 1 - q' = 1 - q x: no
+        # difference of close numbers.
         x, w = 0.5 * (1 + _LEGENDRE[0]), 0.5 * _LEGENDRE[1]
         if from_zero:
             gap = np.multiply.outer(np.expm1(-u), 1 - (1 - x**2) ** 2) + 1
@@ -67,7 +82,9 @@ class Signal:
         """g'(q)."""
         if self.closed:
             return self._closed_slope(np.exp(-u))
-        return np.exp(np.multiply.outer(np.log1p(-np.exp(-u)), self._degrees - 1)) @ (self._degrees * self._squares)
+        return np.exp(np.multiply.outer(np.log1p(-np.exp(-u)), self._degrees - 1)) @ (
+            self._degrees * self._squares
+        )
 
     def curvature(self, u: np.ndarray) -> np.ndarray:
         """g''(q)."""
@@ -78,7 +95,10 @@ class Signal:
             def slope(q: Any) -> Any:
                 return self.activation.two_point_derivative(one, q, one)
 
-            return np.asarray(jax.jvp(slope, (correlation,), (one,))[1]) - 2 * self.coefficients[2] ** 2
+            return (
+                np.asarray(jax.jvp(slope, (correlation,), (one,))[1])
+                - 2 * self.coefficients[2] ** 2
+            )
         weights = self._degrees * (self._degrees - 1) * self._squares
         return np.exp(np.multiply.outer(np.log1p(-np.exp(-u)), self._degrees - 2)) @ weights
 
@@ -86,7 +106,9 @@ class Signal:
         """g(q) and g'(q), traceable; absolute accuracy 1e-14."""
         if not self.closed:
             powers = jnp.asarray(self._squares) * q ** jnp.asarray(self._degrees)
-            slopes = jnp.asarray(self._squares * self._degrees) * q ** jnp.asarray(self._degrees - 1)
+            slopes = jnp.asarray(self._squares * self._degrees) * q ** jnp.asarray(
+                self._degrees - 1
+            )
             return jnp.sum(powers), jnp.sum(slopes)
         a, b, c = self.coefficients**2
         one = jnp.ones_like(q)
@@ -108,15 +130,16 @@ def signal(activation: Activation) -> Signal:
         return Signal(activation)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # One feature in its effective channel: which overlap q maximises F(lambda, q) = lambda g(q) + q + ln(1 - q).
 #
-# lambda is the feature's signal-to-noise ratio (n/d) v^2 / (Delta + error). F is stationary where lambda g'(q) = q / (1 - q),
-# so that lambda is an explicit function of q, and it is inverted once and for all into a table. A state is a local maximum of
-# F exactly where lambda(q) increases: each increasing stretch is a branch, born at a spinodal. The Bayes-optimal overlap
-# m(lambda) is that of the branch with the largest F, and zero below the threshold lambda_sigma: the jump is the learning
-# transition of the feature. Nguyen and Barbier 2026, eqs. 33-35 and appendix A; the branches and their table are derived for
-# this package, not in the cited paper.
+# lambda is the feature's signal-to-noise ratio (n/d) v^2 / (Delta + error). F is stationary where
+# lambda g'(q) = q / (1 - q), so that lambda is an explicit function of q, and it is inverted once
+# and for all into a table. A state is a local maximum of F exactly where lambda(q) increases: each
+# increasing stretch is a branch, born at a spinodal. The Bayes-optimal overlap m(lambda) is that of
+# the branch with the largest F, and zero below the threshold lambda_sigma: the jump is the learning
+# transition of the feature. Nguyen and Barbier 2026, eqs. 33-35 and appendix A; the branches and
+# their table are derived for this package, not in the cited paper.
 
 _CELLS = 4096
 
@@ -134,7 +157,9 @@ class Segments(eqx.Module):
 
 
 class ChannelState(NamedTuple):
-    """A learned state of a feature: u = -ln(1 - q), W = lambda (g(1) - g(q)) and M = -W + q + ln(1 - q)."""
+    """A learned state of a feature: u = -ln(1 - q), W = lambda (g(1) - g(q)) and M = -W + q + ln(1
+    - q).
+    """
 
     u: Float[Array, "*batch"]
     unexplained: Float[Array, "*batch"]
@@ -142,7 +167,8 @@ class ChannelState(NamedTuple):
 
 
 class ActivationChannel(eqx.Module):
-    """Tables of an activation's channel over s = ln(lambda), cubic in t = sqrt(s - spinodal), in which every branch is analytic.
+    """Tables of an activation's channel over s = ln(lambda), cubic in t = sqrt(s - spinodal), in
+    which every branch is analytic.
 
     bayes:    the globally stable states: segments start where F ties (the first one, with q = 0: ln lambda_sigma).
     informed: the state reached from q = 1, largest local maximum: segments start at the spinodals.
@@ -156,11 +182,14 @@ class ActivationChannel(eqx.Module):
     width: Float[Array, "branch"]
     end: Float[Array, "branch"]
     end_slope: Float[Array, "branch"]
-    cells: Float[Array, "12 cell"]  # one array per coefficient: gathers of single numbers fuse with the arithmetic
+    # one array per coefficient: gathers of single numbers fuse with the arithmetic
+    cells: Float[Array, "12 cell"]
 
     @property
     def learning_threshold(self) -> Float[Array, ""]:
-        """lambda_sigma: the signal n v^2 / (d (Delta + error)) above which a feature is learned Bayes-optimally."""
+        """lambda_sigma: the signal n v^2 / (d (Delta + error)) above which a feature is learned
+        Bayes-optimally.
+        """
         return jnp.exp(self.bayes.threshold)
 
     @property
@@ -171,22 +200,29 @@ class ActivationChannel(eqx.Module):
     def state(self, s: Float[Array, "*batch"], segments: Segments) -> ChannelState:
         """The learned state at s = ln(lambda), to 1e-10 or better.
 
-        Below the threshold the branch is followed down to its spinodal. Above the table (q = 1 - 1e-19) u and M are linear in s
-        and W is constant, their limits.
+        Below the threshold the branch is followed down to its spinodal. Above the table (q = 1 -
+        1e-19) u and M are linear in s and W is constant, their limits.
         """
         if len(segments.start) == 1:
             branch: Array = segments.branch[0]
         else:
-            branch = segments.branch[jnp.maximum(jnp.searchsorted(segments.start, s, side="right") - 1, 0)]
+            branch = segments.branch[
+                jnp.maximum(jnp.searchsorted(segments.start, s, side="right") - 1, 0)
+            ]
         birth, width, end = self.birth[branch], self.width[branch], self.end[branch]
         inside = s > birth
-        t = jnp.where(inside, jnp.sqrt(jnp.where(inside, jnp.minimum(s, end) - birth, 1.0)), 0.0) / width
+        t = (
+            jnp.where(inside, jnp.sqrt(jnp.where(inside, jnp.minimum(s, end) - birth, 1.0)), 0.0)
+            / width
+        )
         cell = jnp.clip(jax.lax.stop_gradient(t).astype(jnp.int32), 0, _CELLS - 1)
         x = t - cell
         place = branch * _CELLS + cell
 
         def cubic(first: int) -> Array:
-            a, b, c, d = (self.cells[first + i].at[place].get(mode="promise_in_bounds") for i in range(4))
+            a, b, c, d = (
+                self.cells[first + i].at[place].get(mode="promise_in_bounds") for i in range(4)
+            )
             return a + x * (b + x * (c + x * d))
 
         beyond = self.end_slope[branch] * jnp.maximum(s - end, 0.0)
@@ -199,7 +235,11 @@ class ActivationChannel(eqx.Module):
     def unexplained(self, s: Float[Array, "*batch"], segments: Segments) -> Float[Array, "*batch"]:
         """W = lambda (g(1) - g(m(lambda))), which is lambda g(1) below the threshold."""
         learned = s >= segments.threshold
-        return jnp.where(learned, self.state(s, segments).unexplained, jnp.exp(jnp.where(learned, 0.0, s)) * self.total)
+        return jnp.where(
+            learned,
+            self.state(s, segments).unexplained,
+            jnp.exp(jnp.where(learned, 0.0, s)) * self.total,
+        )
 
 
 def _log_signal(g: Signal, u: np.ndarray) -> np.ndarray:
@@ -217,7 +257,9 @@ def _root(f: Callable[[np.ndarray], np.ndarray], a: float, b: float) -> float:
 
 
 class _Branch:
-    """One increasing stretch of ln(lambda) as a function of u, tabulated uniformly in t = sqrt(ln(lambda) - spinodal)."""
+    """One increasing stretch of ln(lambda) as a function of u, tabulated uniformly in t =
+    sqrt(ln(lambda) - spinodal).
+    """
 
     def __init__(self, g: Signal, low: float, high: float) -> None:
         self.birth, self.end = (float(_log_signal(g, np.array([u]))[0]) for u in (low, high))
@@ -227,7 +269,8 @@ class _Branch:
         heights = np.maximum.accumulate(_log_signal(g, coarse))
         u = np.interp(target, heights, coarse)
         below, above = np.full_like(u, low), np.full_like(u, high)
-        for _ in range(60):  # Newton, halving the bracket where it would leave it: the spinodal is a double point
+        # Newton, halving the bracket where it would leave it: the spinodal is a double point
+        for _ in range(60):
             miss = _log_signal(g, u) - target
             below, above = np.where(miss < 0, u, below), np.where(miss < 0, above, u)
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -286,7 +329,9 @@ def _global_segments(g: Signal, branches: list[_Branch]) -> Segments:
             below = 0.0 if old == 0 else _free_energy(g, branches[old - 1], s)
             return _free_energy(g, branches[new - 1], s) - below
 
-        starts.append(brentq(difference, grid[i] - 1e-6, grid[i + 1] + 1e-6, xtol=1e-15, rtol=8.9e-16))
+        starts.append(
+            brentq(difference, grid[i] - 1e-6, grid[i + 1] + 1e-6, xtol=1e-15, rtol=8.9e-16)
+        )
         order.append(new - 1)
     return Segments(jnp.asarray(starts), jnp.asarray(order))
 
@@ -304,9 +349,11 @@ def _informed_segments(branches: list[_Branch]) -> Segments:
 
 @lru_cache(maxsize=32)
 def channel(activation: Activation) -> ActivationChannel:
-    """The channel of an activation with information exponent >= 3, apart from the He_1 component, which is learned first.
+    """The channel of an activation with information exponent >= 3, apart from the He_1 component,
+    which is learned first.
 
-    Raises `ValueError` when the quadratic component c_2 does not vanish (see `quadratic.py`), or when nothing beyond it exists.
+    Raises `ValueError` when the quadratic component c_2 does not vanish (see `quadratic.py`), or
+    when nothing beyond it exists.
     """
     g = signal(activation)
     power = g.total + float(np.sum(g.coefficients**2))
@@ -316,11 +363,18 @@ def channel(activation: Activation) -> ActivationChannel:
             "features are learned collectively; use QuadraticTeacher"
         )
     if g.total <= 1e-12 * power:
-        raise ValueError(f"activation = {activation.name}: has no Hermite component of degree >= 3, so no feature can be told")
+        raise ValueError(
+            f"activation = {activation.name}: has no Hermite component of degree >= 3, so no feature can be told"
+        )
     with jax.ensure_compile_time_eval():
-        u = np.unique(np.concatenate([np.geomspace(1e-3, 1.0, 4000), np.linspace(1.0, g.reach, 12000)]))
+        u = np.unique(
+            np.concatenate([np.geomspace(1e-3, 1.0, 4000), np.linspace(1.0, g.reach, 12000)])
+        )
         slope = _log_signal_slope(g, u)
-        turns = [_root(lambda x: _log_signal_slope(g, x), u[i], u[i + 1]) for i in np.flatnonzero(np.diff(np.sign(slope)))]
+        turns = [
+            _root(lambda x: _log_signal_slope(g, x), u[i], u[i + 1])
+            for i in np.flatnonzero(np.diff(np.sign(slope)))
+        ]
         branches = [_Branch(g, low, high) for low, high in zip(turns[::2], [*turns[1::2], g.reach])]
         return ActivationChannel(
             bayes=_global_segments(g, branches),

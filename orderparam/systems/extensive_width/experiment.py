@@ -15,7 +15,7 @@ from orderparam.gaussian import Activation, hermite_coefficients
 from orderparam.systems.extensive_width.model import QuadraticTeacher, Teacher, WidthLimitedStudent
 from orderparam.systems.extensive_width.theory import bayes_optimal
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # A teacher network and its data set, drawn at random.
 
 Affine = tuple[Array | float, Array | float]
@@ -40,13 +40,18 @@ def affine_part(activation: Activation) -> tuple[Float[Array, ""], Float[Array, 
 
 
 def draw(
-    teacher: Teacher | QuadraticTeacher, key: PRNGKeyArray, affine: Affine = (0.0, 0.0), orthogonal: bool = True
+    teacher: Teacher | QuadraticTeacher,
+    key: PRNGKeyArray,
+    affine: Affine = (0.0, 0.0),
+    orthogonal: bool = True,
 ) -> TeacherData:
-    """y = sum_i v_i (sigma(z_i) - c_0 - c_1 z_i) + sqrt(Delta) noise, z_i = w_i . x / sqrt(d), with `affine` = (c_0, c_1).
+    """y = sum_i v_i (sigma(z_i) - c_0 - c_1 z_i) + sqrt(Delta) noise, z_i = w_i . x / sqrt(d), with
+    `affine` = (c_0, c_1).
 
-    The teacher's rows are of norm sqrt(d), orthogonal where the width permits; with `orthogonal` False they are drawn from the
-    prior, as they must be where the spectrum of sum_i v_i w_i w_i^T matters.
-    Raises `ValueError` for an input dimension or a number of samples that is not an integer.
+    The teacher's rows are of norm sqrt(d), orthogonal where the width permits; with `orthogonal`
+    False they are drawn from the prior, as they must be where the spectrum of sum_i v_i w_i w_i^T
+    matters. Raises `ValueError` for an input dimension or a number of samples that is not an
+    integer.
     """
     dim, samples, readout = teacher.size("input_dim"), teacher.size("n_train"), teacher.readout
     weight_key, input_key, noise_key, test_key = jax.random.split(key, 4)
@@ -59,7 +64,13 @@ def draw(
     test_inputs = jax.random.normal(test_key, (TEST_POINTS, dim))
     noise = jnp.sqrt(teacher.noise) * jax.random.normal(noise_key, (samples,))
     labels = output(teacher.activation, affine, readout, weights, inputs) + noise
-    return TeacherData(weights, inputs, labels, test_inputs, output(teacher.activation, affine, readout, weights, test_inputs))
+    return TeacherData(
+        weights,
+        inputs,
+        labels,
+        test_inputs,
+        output(teacher.activation, affine, readout, weights, test_inputs),
+    )
 
 
 def output(
@@ -74,12 +85,13 @@ def output(
     return (activation(z) - affine[0] - affine[1] * z) @ readout
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # A student network trained by Adam on the data of an extensive-width teacher: what an algorithm makes of the same information.
 #
-# Unit-norm rows w_j, learnable read-outs a_j, f(x) = sum_j a_j sigma(w_j . x). The activation keeps its linear part. After
-# each epoch the rows are projected back to unit norm, which keeps training stable; fixed read-outs would catch it in local
-# minima (Nguyen and Barbier 2026, appendix on experiments).
+# Unit-norm rows w_j, learnable read-outs a_j, f(x) = sum_j a_j sigma(w_j . x). The activation keeps
+# its linear part. After each epoch the rows are projected back to unit norm, which keeps training
+# stable; fixed read-outs would catch it in local minima (Nguyen and Barbier 2026, appendix on
+# experiments).
 
 FOUND = 0.7
 RECORDS = 40
@@ -113,7 +125,8 @@ def adam_student(
     learning_rate: float = 0.003,
     batches: int = 3,
 ) -> TrainedStudent:
-    """Adam on the mean squared error: minibatches in fixed order, rows uniform on (-1, 1)/d and read-outs p^(-1/2) at first.
+    """Adam on the mean squared error: minibatches in fixed order, rows uniform on (-1, 1)/d and
+    read-outs p^(-1/2) at first.
 
     Raises `ValueError` for a width that is not a whole number, or fewer epochs than 40.
     """
@@ -135,7 +148,9 @@ def adam_student(
     recorded = np.round(np.geomspace(1, epochs, RECORDS)).astype(int)
     recorded = np.maximum(recorded, np.arange(1, RECORDS + 1))
     passed = jnp.asarray(np.diff(recorded, prepend=0))
-    (weights, readout), (train, test_errors) = _train(teacher.activation, learning_rate, passed, shaped, test, (weights, readout))
+    (weights, readout), (train, test_errors) = _train(
+        teacher.activation, learning_rate, passed, shaped, test, (weights, readout)
+    )
     cosine = (data.weights / jnp.sqrt(dim)) @ weights.T
     overlap = jnp.max(jnp.abs(cosine) if teacher.activation.parity else cosine, axis=1)
     return TrainedStudent(
@@ -153,13 +168,19 @@ def adam_student(
 def adam_at_effective_width(
     system: WidthLimitedStudent, key: PRNGKeyArray, *, fraction: float = 1.0, epochs: int = 10_000
 ) -> TrainedStudent:
-    """A student of `fraction` times the width k_c that the data resolve (at least 1), whatever `system.width` is."""
+    """A student of `fraction` times the width k_c that the data resolve (at least 1), whatever
+    `system.width` is.
+    """
     resolved = float(bayes_optimal(system.teacher).effective_width)
-    width = min(max(1.0, float(round(float(fraction) * resolved))), float(system.teacher.readout.shape[0]))
+    width = min(
+        max(1.0, float(round(float(fraction) * resolved))), float(system.teacher.readout.shape[0])
+    )
     return adam_student(system.with_(width=width), key, epochs=epochs)
 
 
-def _misfit(activation: Activation, network: tuple[Array, Array], inputs: Array, labels: Array) -> Float[Array, ""]:
+def _misfit(
+    activation: Activation, network: tuple[Array, Array], inputs: Array, labels: Array
+) -> Float[Array, ""]:
     weights, readout = network
     return jnp.mean((activation(inputs @ weights.T) @ readout - labels) ** 2)
 
@@ -173,7 +194,9 @@ def _train(
     test: tuple[Array, Array],
     network: tuple[Array, Array],
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """The network after so many epochs between records, and its train and test errors at each record."""
+    """The network after so many epochs between records, and its train and test errors at each
+    record.
+    """
     optimiser = optax.adam(learning_rate)
 
     def step(state: tuple, batch: tuple[Array, Array]) -> tuple[tuple, None]:

@@ -1,4 +1,6 @@
-"""Power-law read-outs in the limit of infinite dimension: scaling constants, profiles, and collective transitions."""
+"""Power-law read-outs in the limit of infinite dimension: scaling constants, profiles, and
+collective transitions.
+"""
 
 from collections.abc import Callable
 
@@ -16,12 +18,12 @@ from orderparam.solve.root import decreasing_root
 from orderparam.systems.extensive_width.channel import ActivationChannel, channel
 from orderparam.systems.extensive_width.model import HierarchicalTeacher
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # A continuum of features with power-law read-outs: sums over features as integrals, in the limit of infinite dimension.
 #
-# Sums become J(s) = int_0^1 W(e^s x^(-2 beta)) dx = int_0^inf W(e^(s + 2 beta tau)) e^-tau dtau, an integral that stays
-# smooth for every beta, homogeneous read-outs (beta = 0) included. This form is derived for this package, not in Nguyen and
-# Barbier 2026.
+# Sums become J(s) = int_0^1 W(e^s x^(-2 beta)) dx = int_0^inf W(e^(s + 2 beta tau)) e^-tau dtau, an
+# integral that stays smooth for every beta, homogeneous read-outs (beta = 0) included. This form is
+# derived for this package, not in Nguyen and Barbier 2026.
 
 
 def _panels() -> tuple[np.ndarray, np.ndarray]:
@@ -36,13 +38,17 @@ def _panels() -> tuple[np.ndarray, np.ndarray]:
 _TAU, _WEIGHT = _panels()
 
 
-def mean_unexplained(tables: ActivationChannel, s: Float[Array, ""], beta: Float[Array, ""] | float) -> Float[Array, ""]:
+def mean_unexplained(
+    tables: ActivationChannel, s: Float[Array, ""], beta: Float[Array, ""] | float
+) -> Float[Array, ""]:
     """int_0^1 W(e^s x^(-2 beta)) dx for s at or above the threshold."""
     return jnp.sum(_WEIGHT * tables.state(s + 2 * beta * _TAU, tables.bayes).unexplained)
 
 
 class Continuum(eqx.Module):
-    """Features x in (0, 1] with lambda = e^s x^(-2 beta); s = ln of the weakest feature's signal plays the part of the level."""
+    """Features x in (0, 1] with lambda = e^s x^(-2 beta); s = ln of the weakest feature's signal
+    plays the part of the level.
+    """
 
     tables: ActivationChannel
     beta: Float[Array, ""] | float
@@ -51,14 +57,21 @@ class Continuum(eqx.Module):
     def learned(self, s: Float[Array, ""]) -> Float[Array, ""]:
         """k_c / k."""
         gap = jnp.minimum(s - self.tables.bayes.threshold, 0.0)
-        return jnp.where(gap < 0, jnp.exp(gap / jnp.where(self.beta > 0, 2 * self.beta, 1e-300)), 1.0)
+        return jnp.where(
+            gap < 0, jnp.exp(gap / jnp.where(self.beta > 0, 2 * self.beta, 1e-300)), 1.0
+        )
 
     def means(self, s: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Averages of W and M over the features."""
         fraction = self.learned(s)
         strongest = jnp.maximum(s, self.tables.bayes.threshold)
         state = self.tables.state(strongest + 2 * self.beta * _TAU, self.tables.bayes)
-        unlearned = jnp.exp(s) * self.tables.total * (1 - fraction ** (1 - 2 * self.beta)) / (1 - 2 * self.beta)
+        unlearned = (
+            jnp.exp(s)
+            * self.tables.total
+            * (1 - fraction ** (1 - 2 * self.beta))
+            / (1 - 2 * self.beta)
+        )
         w_mean = fraction * jnp.sum(_WEIGHT * state.unexplained) + unlearned
         m_mean = fraction * jnp.sum(_WEIGHT * state.potential) - unlearned
         return w_mean, m_mean
@@ -75,18 +88,20 @@ class Continuum(eqx.Module):
         return self.means(s)[1] - jnp.exp(s) * self.noise / (1 - 2 * self.beta)
 
     def levels(self, count: int) -> Float[Array, "level"]:
-        """From well below the first learned feature (at strongly different v) to well above the last."""
+        """From well below the first learned feature (at strongly different v) to well above the
+        last.
+        """
         threshold = self.tables.bayes.threshold
         below = threshold - 8.0 * jnp.linspace(1.0, 0.0, count // 2) ** 2
         above = threshold + 30.0 * jnp.linspace(0.0, 1.0, count - count // 2 + 1)[1:] ** 2
         return jnp.concatenate([below, above])
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Power-law read-outs in the limit of infinite dimension: scaling constants, limiting profile, the order of the transition.
 #
-# v_i ~ i^-beta, d -> infinity with gamma = k/d and alpha = n/d^2 fixed. The overlaps of the learned features follow one
-# profile,
+# v_i ~ i^-beta, d -> infinity with gamma = k/d and alpha = n/d^2 fixed. The overlaps of the learned
+# features follow one profile,
 #
 #     q_(x k_c) -> phi(x) = m(lambda_sigma x^(-2 beta)),    0 < x <= 1.                  (Nguyen and Barbier 2026, eq. 39)
 
@@ -108,15 +123,19 @@ class Scaling(Result):
 
 def _steep(teacher: HierarchicalTeacher) -> None:
     if not np.all(np.asarray(teacher.decay) > 0.5):
-        raise ValueError(f"HierarchicalTeacher.decay = {teacher.decay}: must be > 0.5 for a steep hierarchy")
+        raise ValueError(
+            f"HierarchicalTeacher.decay = {teacher.decay}: must be > 0.5 for a steep hierarchy"
+        )
 
 
 @theory(check=_steep)
 def steep_hierarchy(teacher: HierarchicalTeacher) -> Scaling:
-    """Closed limits for decay > 1/2 (Nguyen and Barbier 2026, eqs. 40-42; the collapse constant is derived for this package).
+    """Closed limits for decay > 1/2 (Nguyen and Barbier 2026, eqs. 40-42; the collapse constant is
+    derived for this package).
 
-    The input dimension enters through alpha = n/d^2 only; the width must be large compared to k_c. Corrections fall as
-    (k/k_c)^(1 - 2 beta), very slowly near beta = 1/2. Raises `ValueError` for decay <= 1/2.
+    The input dimension enters through alpha = n/d^2 only; the width must be large compared to k_c.
+    Corrections fall as (k/k_c)^(1 - 2 beta), very slowly near beta = 1/2. Raises `ValueError` for
+    decay <= 1/2.
     """
     tables = channel(teacher.activation)
     beta, noise = teacher.decay, teacher.noise
@@ -126,13 +145,19 @@ def steep_hierarchy(teacher: HierarchicalTeacher) -> Scaling:
     width = (alpha / (threshold * norm * noise)) ** (1 / (2 * beta))
     integral = mean_unexplained(tables, tables.bayes.threshold, beta) / threshold
     constant = integral + tables.total / (2 * beta - 1)
-    return Scaling(width, width ** (1 - 2 * beta) / norm * constant, integral, threshold * noise * constant)
+    return Scaling(
+        width, width ** (1 - 2 * beta) / norm * constant, integral, threshold * noise * constant
+    )
 
 
-def limiting_profile(teacher: HierarchicalTeacher, position: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+def limiting_profile(
+    teacher: HierarchicalTeacher, position: Float[Array, "*batch"]
+) -> Float[Array, "*batch"]:
     """phi(x) = m(lambda_sigma x^(-2 beta)): the overlap of feature number x k_c, 0 < x <= 1."""
     tables = channel(teacher.activation)
-    return tables.overlap(tables.bayes.threshold - 2 * teacher.decay * jnp.log(position), tables.bayes)
+    return tables.overlap(
+        tables.bayes.threshold - 2 * teacher.decay * jnp.log(position), tables.bayes
+    )
 
 
 class FlatHierarchy(Result):
@@ -142,8 +167,8 @@ class FlatHierarchy(Result):
     learned_fraction:    k_c / k.
     sample_ratio_all:    alpha = n/d^2 above which the state with every feature learned exists (eq. 46).
     first_order_ratio:   A / (2 beta (Delta + g(1))), A = g(1) - error at alpha_*: when it exceeds 1, a finite fraction of
-                         the features is learned at once; infinite at decay 0, where all are. (Derived for this package, not
-                         in the cited paper.)
+                         the features is learned at once; infinite at decay 0, where all are.
+                         (Derived for this package, not in the cited paper.)
     """
 
     error: Float[Array, ""]
@@ -156,22 +181,26 @@ class FlatHierarchy(Result):
 
 def check_flat(teacher: HierarchicalTeacher) -> None:
     if not teacher.decay < 0.5:
-        raise ValueError(f"HierarchicalTeacher.decay = {teacher.decay}: must be < 0.5 for a flat hierarchy")
+        raise ValueError(
+            f"HierarchicalTeacher.decay = {teacher.decay}: must be < 0.5 for a flat hierarchy"
+        )
 
 
 @theory(check=check_flat)
 def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
-    """Closed limits for decay < 1/2 (Nguyen and Barbier 2026, eqs. 43-46), on the branch of largest free entropy.
+    """Closed limits for decay < 1/2 (Nguyen and Barbier 2026, eqs. 43-46), on the branch of largest
+    free entropy.
 
-    With T = lambda / lambda_sigma of the weakest feature, alpha = lambda_sigma gamma T (Delta + error(T)) / (1 - 2 beta) is
-    explicit. Raises `ValueError` for decay >= 1/2.
+    With T = lambda / lambda_sigma of the weakest feature, alpha = lambda_sigma gamma T (Delta +
+    error(T)) / (1 - 2 beta) is explicit. Raises `ValueError` for decay >= 1/2.
     """
     tables = channel(teacher.activation)
     continuum = Continuum(tables, teacher.decay, teacher.noise)
     alpha = teacher.n_train / teacher.input_dim**2
     gamma = teacher.width / teacher.input_dim
     wanted = alpha / gamma
-    # Where nothing is learned: s of lambda = (alpha/gamma)(1 - 2 beta)/(Delta + g(1)) at x = 1, below every state that exists.
+    # Where nothing is learned: s of lambda = (alpha/gamma)(1 - 2 beta)/(Delta + g(1)) at x = 1,
+    # below every state that exists.
     lowest = jnp.log(wanted * (1 - 2 * continuum.beta) / (continuum.noise + tables.total))
     frozen, target = jax.lax.stop_gradient((continuum, wanted))
     level = jnp.sort(jnp.maximum(frozen.levels(1536), jax.lax.stop_gradient(lowest) - 1e-2))
@@ -198,12 +227,12 @@ def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Collective first-order transitions: a finite fraction of all features learned at once, in the limit of infinite dimension.
 #
-# They exist for read-outs of similar size (decay < 1/2) when alpha(s) = gamma (Lambda Delta + sum W)/k falls along a
-# part of the branch. Homogeneous read-outs (decay 0) are learned all together. Derived for this package, not in Nguyen
-# and Barbier 2026.
+# They exist for read-outs of similar size (decay < 1/2) when alpha(s) = gamma (Lambda Delta + sum
+# W)/k falls along a part of the branch. Homogeneous read-outs (decay 0) are learned all together.
+# Derived for this package, not in Nguyen and Barbier 2026.
 
 _LEVELS = 4096
 
@@ -229,10 +258,12 @@ class CollectiveTransition(Result):
 
 @theory(traced=False, check=check_flat)
 def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
-    """The common tangent of c(s), which means equal areas under alpha(s) - alpha_c along s = ln(signal of the weakest feature).
+    """The common tangent of c(s), which means equal areas under alpha(s) - alpha_c along s =
+    ln(signal of the weakest feature).
 
-    For decay 0 the coexistence begins at the spinodal of the informed state. `teacher.n_train` plays no role. Not
-    traceable; accurate to 1e-9. `flat_hierarchy(...).first_order_ratio > 1` tells the same region for whole grids at once.
+    For decay 0 the coexistence begins at the spinodal of the informed state. `teacher.n_train`
+    plays no role. Not traceable; accurate to 1e-9. `flat_hierarchy(...).first_order_ratio > 1`
+    tells the same region for whole grids at once.
 
     Raises `ValueError` for decay >= 1/2, where features are learned one by one.
     """
@@ -249,13 +280,19 @@ def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
     if homogeneous:
         top, middle = threshold, int(np.searchsorted(level, threshold))
         highest = np.exp(threshold) * float(continuum.noise + tables.total)
-        bottom, lowest = _minimum(lambda s: _informed_samples(continuum, s), float(tables.informed.threshold), threshold + 20)
+        bottom, lowest = _minimum(
+            lambda s: _informed_samples(continuum, s),
+            float(tables.informed.threshold),
+            threshold + 20,
+        )
         start = max(bottom, threshold)
     else:
         falling = np.flatnonzero(np.diff(on_grid) < -1e-12 * on_grid[1:])
         if falling.size == 0:
             none = jnp.asarray(jnp.nan)
-            return CollectiveTransition(none, jnp.full(2, jnp.nan), none, none, none, none, none, jnp.asarray(False))
+            return CollectiveTransition(
+                none, jnp.full(2, jnp.nan), none, none, none, none, none, jnp.asarray(False)
+            )
         first, middle = falling[0], falling[-1] + 1
         top, highest = _minimum(lambda s: -samples(s), level[max(first - 1, 0)], level[first + 1])
         highest = -highest
@@ -272,14 +309,20 @@ def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
         return brentq(lambda s: samples(s) - alpha, start, upper, xtol=1e-14)
 
     def advantage(alpha: float) -> float:
-        states = [float(_concave(continuum, jnp.asarray(s))) + alpha * s for s in (before(alpha), after(alpha))]
+        states = [
+            float(_concave(continuum, jnp.asarray(s))) + alpha * s
+            for s in (before(alpha), after(alpha))
+        ]
         return states[1] - states[0]
 
     margin = 1e-9 * highest
     alpha = brentq(advantage, samples(start) + margin, highest - margin, xtol=1e-14)
     low, high = before(alpha), after(alpha)
     states = [jnp.asarray(s) for s in (low, high)]
-    fractions = [jnp.zeros(()) if homogeneous else continuum.learned(states[0]), continuum.learned(states[1])]
+    fractions = [
+        jnp.zeros(()) if homogeneous else continuum.learned(states[0]),
+        continuum.learned(states[1]),
+    ]
     errors = [alpha * (1 - 2 * continuum.beta) * jnp.exp(-s) - continuum.noise for s in states]
     weakest = tables.overlap(jnp.maximum(states[1], threshold), tables.bayes)
     return CollectiveTransition(
@@ -311,5 +354,7 @@ def _informed_samples(continuum: Continuum, s: float) -> float:
 
 
 def _minimum(f: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    found = minimize_scalar(f, bounds=(float(low), float(high)), method="bounded", options={"xatol": 1e-10})
+    found = minimize_scalar(
+        f, bounds=(float(low), float(high)), method="bounded", options={"xatol": 1e-10}
+    )
     return float(found.x), float(found.fun)

@@ -1,12 +1,14 @@
-"""Teachers with an extensive number of hidden units: the network to be learned, its noise and the size of the data set.
+"""Teachers with an extensive number of hidden units: the network to be learned, its noise and the
+size of the data set.
 
     y = sum_i v_i sigma(w_i . x / sqrt(d)) + sqrt(noise) z,    x ~ N(0, I_d), z ~ N(0, 1), |w_i|^2 = d,
 
-with width k of the order of the input dimension d, and n_train = n samples, of the order of d^2. The learner knows v, sigma
-and the noise, and its prior is w_i ~ N(0, I_d). Nguyen and Barbier 2026.
+with width k of the order of the input dimension d, and n_train = n samples, of the order of d^2.
+The learner knows v, sigma and the noise, and its prior is w_i ~ N(0, I_d). Nguyen and Barbier 2026.
 
-The constant and the linear part of sigma are learned from O(d) samples, for free at this scale. Theories leave them out,
-and so does posterior sampling; students trained by gradient descent face the activation as it is.
+The constant and the linear part of sigma are learned from O(d) samples, for free at this scale.
+Theories leave them out, and so does posterior sampling; students trained by gradient descent face
+the activation as it is.
 """
 
 from functools import cache
@@ -31,9 +33,11 @@ TANH_2 = Numerical(_tanh_of_twice, "tanh(2z)", parity="odd")
 
 
 class HierarchicalTeacher(System):
-    """Read-outs that fall as a power law, v_i proportional to i^(-decay), i = 1 .. width, sum_i v_i^2 = 1; decay 0: all equal.
+    """Read-outs that fall as a power law, v_i proportional to i^(-decay), i = 1 .. width, sum_i
+    v_i^2 = 1; decay 0: all equal.
 
-    `noise` is the variance Delta of the label noise, to be compared with E sigma(z)^2 < 1, the variance of the clean labels.
+    `noise` is the variance Delta of the label noise, to be compared with E sigma(z)^2 < 1, the
+    variance of the clean labels.
     """
 
     decreasing: ClassVar[bool] = True  # the read-outs come in decreasing order
@@ -42,7 +46,9 @@ class HierarchicalTeacher(System):
     decay: float = parameter("exponent beta of the read-outs, v_i ~ i^-beta", minimum=0)
     noise: float = parameter("variance Delta of the label noise", above=0)
     n_train: float = parameter("number of training samples n", above=0, default=10_000)
-    activation: Activation = structure("activation sigma", convert=activation, choices=activation_names, default=TANH_2)
+    activation: Activation = structure(
+        "activation sigma", convert=activation, choices=activation_names, default=TANH_2
+    )
 
     @property
     def readout(self) -> Float[Array, "feature"]:
@@ -52,10 +58,12 @@ class HierarchicalTeacher(System):
 
 
 class WeightedTeacher(System):
-    """Read-outs given one by one, taken as they are: not normalised, in any order, zero or negative if wanted.
+    """Read-outs given one by one, taken as they are: not normalised, in any order, zero or negative
+    if wanted.
 
-    Multiplying all read-outs by c, the noise by c^2 multiplies the errors by c^2 and leaves the overlaps as they are.
-    Raises `ValueError` unless they are a vector of finite numbers, not all zero.
+    Multiplying all read-outs by c, the noise by c^2 multiplies the errors by c^2 and leaves the
+    overlaps as they are. Raises `ValueError` unless they are a vector of finite numbers, not all
+    zero.
     """
 
     decreasing: ClassVar[bool] = False
@@ -64,7 +72,9 @@ class WeightedTeacher(System):
     readout: Float[Array, "feature"] = parameter("read-outs v, one per feature")
     noise: float = parameter("variance Delta of the label noise", above=0)
     n_train: float = parameter("number of training samples n", above=0, default=10_000)
-    activation: Activation = structure("activation sigma", convert=activation, choices=activation_names, default=TANH_2)
+    activation: Activation = structure(
+        "activation sigma", convert=activation, choices=activation_names, default=TANH_2
+    )
 
     def __check_init__(self) -> None:
         if not isinstance(self.readout, jax.core.Tracer) and not np.any(np.asarray(self.readout)):
@@ -75,9 +85,11 @@ Teacher = HierarchicalTeacher | WeightedTeacher
 
 
 class WidthLimitedStudent(System):
-    """A student of smaller width than its teacher, from the same data: knowledge transfer to a smaller model.
+    """A student of smaller width than its teacher, from the same data: knowledge transfer to a
+    smaller model.
 
-    It represents at most `width` features; those it leaves out act on it as additional Gaussian noise.
+    It represents at most `width` features; those it leaves out act on it as additional Gaussian
+    noise.
     """
 
     teacher: HierarchicalTeacher | WeightedTeacher = part("the teacher")
@@ -91,28 +103,39 @@ def _quadratic_component(activation: Activation) -> float:
 
 
 class QuadraticTeacher(System):
-    """An activation with a quadratic component c_2, through which the features are first learned together.
+    """An activation with a quadratic component c_2, through which the features are first learned
+    together.
 
-    `readouts` are the values of sqrt(k) v_i, each taken by the same share of the hidden units: (1,) homogeneous, (1, -1)
-    Rademacher, `gaussian_readouts(m)` Gaussian. They are rescaled to a mean square of one, so that sum_i v_i^2 = 1.
+    `readouts` are the values of sqrt(k) v_i, each taken by the same share of the hidden units: (1,)
+    homogeneous, (1, -1) Rademacher, `gaussian_readouts(m)` Gaussian. They are rescaled to a mean
+    square of one, so that sum_i v_i^2 = 1.
 
-    Raises `ValueError` for sizes that are not positive integers, read-outs that are not finite numbers different from zero or
-    whose number does not divide the width, or an activation without a quadratic component.
+    Raises `ValueError` for sizes that are not positive integers, read-outs that are not finite
+    numbers different from zero or whose number does not divide the width, or an activation without
+    a quadratic component.
     """
 
     input_dim: int = structure("input dimension d", minimum=1)
     width: int = structure("number of hidden units k", minimum=1)
     noise: float = parameter("variance Delta of the label noise", above=0)
     n_train: float = parameter("number of training samples n", above=0, default=10_000)
-    activation: Activation = structure("activation sigma", convert=activation, choices=activation_names, default="relu")
-    readouts: tuple[float, ...] = structure("values of the read-outs, equally frequent", default=(1.0,))
+    activation: Activation = structure(
+        "activation sigma", convert=activation, choices=activation_names, default="relu"
+    )
+    readouts: tuple[float, ...] = structure(
+        "values of the read-outs, equally frequent", default=(1.0,)
+    )
 
     def __check_init__(self) -> None:
         if not self.readouts or 0.0 in self.readouts:
-            raise ValueError(f"QuadraticTeacher.readouts = {self.readouts!r}: must be numbers different from zero, at least one")
+            raise ValueError(
+                f"QuadraticTeacher.readouts = {self.readouts!r}: must be numbers different from zero, at least one"
+            )
         if self.width % len(self.readouts):
             count = len(self.readouts)
-            raise ValueError(f"QuadraticTeacher.width = {self.width}: must be a multiple of {count}, the number of read-outs")
+            raise ValueError(
+                f"QuadraticTeacher.width = {self.width}: must be a multiple of {count}, the number of read-outs"
+            )
         if abs(_quadratic_component(self.activation)) < 1e-10:
             raise ValueError(
                 f"QuadraticTeacher.activation = {self.activation.name}: has no quadratic component; use HierarchicalTeacher"
@@ -128,11 +151,15 @@ class QuadraticTeacher(System):
     @property
     def readout(self) -> Float[Array, "feature"]:
         """v_i of every unit, in decreasing order of the modulus; sum_i v_i^2 = 1."""
-        return jnp.repeat(jnp.asarray(self.values), self.width // len(self.values)) / jnp.sqrt(self.width)
+        return jnp.repeat(jnp.asarray(self.values), self.width // len(self.values)) / jnp.sqrt(
+            self.width
+        )
 
 
 def gaussian_readouts(count: int) -> tuple[float, ...]:
-    """`count` (even) equally likely values of a standard normal variable: its quantiles at (j - 1/2) / count."""
+    """`count` (even) equally likely values of a standard normal variable: its quantiles at (j -
+    1/2) / count.
+    """
     if isinstance(count, bool) or not isinstance(count, int) or count < 2 or count % 2:
         raise ValueError(f"count = {count!r}: must be an even integer >= 2")
     return tuple(ndtri((np.arange(count) + 0.5) / count).tolist())

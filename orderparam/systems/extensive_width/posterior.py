@@ -1,4 +1,6 @@
-"""The posterior of an extensive-width teacher by Hamiltonian Monte Carlo, from several kinds of start."""
+"""The posterior of an extensive-width teacher by Hamiltonian Monte Carlo, from several kinds of
+start.
+"""
 
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -15,21 +17,28 @@ from orderparam.gaussian import Activation, expectation
 from orderparam.sampling import sample
 from orderparam.sampling.result import FromChains, of_chains
 from orderparam.sampling.samples import Samples
-from orderparam.systems.extensive_width.experiment import Affine, TeacherData, affine_part, draw, output
+from orderparam.systems.extensive_width.experiment import (
+    Affine,
+    TeacherData,
+    affine_part,
+    draw,
+    output,
+)
 from orderparam.systems.extensive_width.model import QuadraticTeacher, Teacher, WidthLimitedStudent
 from orderparam.systems.extensive_width.theory import bayes_optimal, compressed, effective_teacher
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Hamiltonian Monte Carlo on the posterior of a network with known read-outs.
 #
 #     ln p(W | data) = -sum_mu (y_mu - sum_i v_i (sigma(z_i) - c_0 - c_1 z_i))^2 / (2 Delta) - |W|^2 / 2
 #
-# with z_i = w_i . x_mu / sqrt(d). The rows are rescaled by their expected posterior widths, 1/sqrt(1 + n v_i^2 E
-# (sigma' - c_1)^2 / (d Delta)): the step size is then the same at every size and hierarchy, about 0.35. An unlearned
-# row still has the width of the prior, many such units, so that a trajectory needs a few tens of leapfrog steps to
-# carry it about (derived for this package).
+# with z_i = w_i . x_mu / sqrt(d). The rows are rescaled by their expected posterior widths,
+# 1/sqrt(1 + n v_i^2 E (sigma' - c_1)^2 / (d Delta)): the step size is then the same at every size
+# and hierarchy, about 0.35. An unlearned row still has the width of the prior, many such units, so
+# that a trajectory needs a few tens of leapfrog steps to carry it about (derived for this package).
 
-# A learned feature appears with an overlap of 0.64 (h_3) or more, an unlearned one fluctuates by 1/sqrt(d).
+# A learned feature appears with an overlap of 0.64 (h_3) or more, an unlearned one fluctuates by
+# 1/sqrt(d).
 LEARNED = 0.5
 PREDICTED = 2000  # test points at which predictions are kept, for the posterior mean
 _BLOCK = 256
@@ -53,13 +62,16 @@ def run(
     key: PRNGKeyArray,
     **lengths: int,
 ) -> Samples:
-    """Chains from given positions; observables: `overlaps` with the rows of `truth`, `gibbs_error`, `quadratic`, `prediction`.
+    """Chains from given positions; observables: `overlaps` with the rows of `truth`, `gibbs_error`,
+    `quadratic`, `prediction`.
 
     `lengths`: warmup, samples, thin and leapfrog_steps of `orderparam.sampling.sample`.
     """
     activation, affine, readout, noise = network
     samples, dim = data.inputs.shape
-    slope = expectation(lambda z: (activation.derivative(z) - affine[1]) ** 2, 1.0, activation.kinks)
+    slope = expectation(
+        lambda z: (activation.derivative(z) - affine[1]) ** 2, 1.0, activation.kinks
+    )
     stiffness = samples / dim * readout**2 * slope / noise
     shared = (affine, readout)
     return sample(
@@ -77,7 +89,9 @@ Known = tuple[Affine, Float[Array, "feature"]]
 
 
 class _Blocks(NamedTuple):
-    """Samples in blocks of fixed number and size, so that few sizes are compiled; only the first `samples` count."""
+    """Samples in blocks of fixed number and size, so that few sizes are compiled; only the first
+    `samples` count.
+    """
 
     inputs: Float[Array, "block sample input"]
     labels: Float[Array, "block sample"]
@@ -91,20 +105,28 @@ def _padded(data: TeacherData) -> _Blocks:
         room *= 4
     inputs = jnp.zeros((room, dim)).at[:samples].set(data.inputs)
     labels = jnp.zeros(room).at[:samples].set(data.labels)
-    return _Blocks(inputs.reshape(-1, _BLOCK, dim), labels.reshape(-1, _BLOCK), jnp.asarray(samples))
+    return _Blocks(
+        inputs.reshape(-1, _BLOCK, dim), labels.reshape(-1, _BLOCK), jnp.asarray(samples)
+    )
 
 
-def _log_posterior(activation: Activation, shared: Known, noise: Array, data: _Blocks, weights: Array) -> Float[Array, ""]:
+def _log_posterior(
+    activation: Activation, shared: Known, noise: Array, data: _Blocks, weights: Array
+) -> Float[Array, ""]:
     return -_misfit(activation, shared, data, weights) / noise - jnp.sum(weights**2) / 2
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _misfit(activation: Activation, shared: Known, data: _Blocks, weights: Array) -> Float[Array, ""]:
+def _misfit(
+    activation: Activation, shared: Known, data: _Blocks, weights: Array
+) -> Float[Array, ""]:
     """Half the sum of squared residuals, block by block as far as there are samples."""
     return _misfit_and_slope(activation, shared, data, weights)[0]
 
 
-def _misfit_and_slope(activation: Activation, shared: Known, data: _Blocks, weights: Array) -> tuple[Array, Array]:
+def _misfit_and_slope(
+    activation: Activation, shared: Known, data: _Blocks, weights: Array
+) -> tuple[Array, Array]:
     def of_block(weights: Array, number: Array) -> Array:
         residual = data.labels[number] - output(activation, *shared, weights, data.inputs[number])
         counts = number * _BLOCK + jnp.arange(_BLOCK) < data.samples
@@ -126,7 +148,12 @@ _misfit.defvjp(_misfit_and_slope, _backward)
 
 
 def _observe(
-    activation: Activation, shared: Known, truth: Array, inputs: Array, labels: Array, weights: Float[Array, "feature input"]
+    activation: Activation,
+    shared: Known,
+    truth: Array,
+    inputs: Array,
+    labels: Array,
+    weights: Float[Array, "feature input"],
 ) -> dict[str, Array]:
     prediction = output(activation, *shared, weights, inputs)
     readout, dim = shared[1], truth.shape[1]
@@ -134,7 +161,8 @@ def _observe(
     return {
         "overlaps": overlaps / jnp.mean(truth**2, axis=1),
         "gibbs_error": jnp.mean((prediction - labels) ** 2),
-        "quadratic": readout @ overlaps**2 @ readout - jnp.sum(readout) ** 2 / dim,  # tr (S - E S)(S^0 - E S) / d
+        # tr (S - E S)(S^0 - E S) / d
+        "quadratic": readout @ overlaps**2 @ readout - jnp.sum(readout) ** 2 / dim,
         "prediction": prediction[:PREDICTED],
     }
 
@@ -146,25 +174,29 @@ def mean_prediction_error(samples: Samples, data: TeacherData) -> Float[Array, "
 
 
 def matched(overlaps: np.ndarray, even: bool) -> np.ndarray:
-    """Of each chain the mean overlap of each teacher feature with the row that stands for it, (chain, feature).
+    """Of each chain the mean overlap of each teacher feature with the row that stands for it,
+    (chain, feature).
 
     overlaps: (chain, draw, row, feature).
 
-    A row whose mean overlap with another feature exceeds 1/2 is counted there; rows that stand for no feature keep their own.
-    For an even activation the sign of an overlap carries no meaning and is dropped.
+    A row whose mean overlap with another feature exceeds 1/2 is counted there; rows that stand for
+    no feature keep their own. For an even activation the sign of an overlap carries no meaning and
+    is dropped.
     """
     found = []
     for one in overlaps.mean(axis=1):
         size = np.abs(one) if even else one
         identity = 1e-3 * np.eye(len(one))
-        row, feature = linear_sum_assignment(np.where(size > LEARNED, size, 0.0) + identity, maximize=True)
+        row, feature = linear_sum_assignment(
+            np.where(size > LEARNED, size, 0.0) + identity, maximize=True
+        )
         one_by_feature = np.empty(len(one))
         one_by_feature[feature] = size[row, feature]
         found.append(one_by_feature)
     return np.array(found)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The posterior of an extensive-width teacher, sampled from several kinds of start.
 
 Start = Literal["informed", "partially_informed", "uninformed"]
@@ -180,8 +212,9 @@ class PosteriorAverages(FromChains):
     effective_width:      number of features with overlap above 1/2.
     chain_error, chain_width: the same two of every chain alone.
     coexisting:           whether chains hold different sets of features: at sizes where a feature is both stable and absent, each
-                          chain samples a state of its own. R-hat then tells how far apart these are, and the averages weigh
-                          them by how chains were started, not by their probabilities.
+                          chain samples a state of its own. R-hat then tells how far apart these
+                          are, and the averages weigh them by how chains were started, not by their
+                          probabilities.
     r_hat, effective_samples, converged: of the Gibbs error, over the chains.
     """
 
@@ -209,19 +242,26 @@ def posterior_hmc(
 ) -> PosteriorAverages:
     """One teacher, one data set, and independent chains on its posterior.
 
-    system: a teacher; or a student of limited width, which samples its strongest features only, with the others as noise
+    system: a teacher; or a student of limited width, which samples its strongest features only,
+    with the others as noise
         (`effective_teacher`), on data of the whole teacher.
-    start:  "informed", at the teacher: lands on the metastable branch where that exists (`informed_state`);
-            "partially_informed", the features that the theory calls learned at the teacher and the others from the prior:
-            tests that the predicted state is stable, not that it is selected;
-            "uninformed", from the prior: stays far above the Bayes error while learning is computationally hard, as it is
-            for every activation of information exponent >= 3 at these sample sizes.
+    start:  "informed", at the teacher: lands on the metastable branch where that exists
+    (`informed_state`);
+            "partially_informed", the features that the theory calls learned at the teacher and the
+            others from the prior: tests that the predicted state is stable, not that it is
+            selected; "uninformed", from the prior: stays far above the Bayes error while learning
+            is computationally hard, as it is for every activation of information exponent >= 3 at
+            these sample sizes.
 
-    Rows are matched to the teacher's: a row whose mean overlap with another feature exceeds 1/2 is counted there. For an even
-    activation, the sign of an overlap carries no meaning and is dropped. Raises `ValueError` for sizes that are not
-    whole numbers.
+    Rows are matched to the teacher's: a row whose mean overlap with another feature exceeds 1/2 is
+    counted there. For an even activation, the sign of an overlap carries no meaning and is dropped.
+    Raises `ValueError` for sizes that are not whole numbers.
     """
-    teacher, seen = (system.teacher, effective_teacher(system)) if isinstance(system, WidthLimitedStudent) else (system, system)
+    teacher, seen = (
+        (system.teacher, effective_teacher(system))
+        if isinstance(system, WidthLimitedStudent)
+        else (system, system)
+    )
     affine = affine_part(teacher.activation)
     data_key, start_key, chain_key = jax.random.split(key, 3)
     data = draw(teacher, data_key, affine)
@@ -235,7 +275,11 @@ def posterior_hmc(
     else:
         known = np.ones(len(rows), bool)
         if start == "partially_informed":
-            solved = compressed(system) if isinstance(system, WidthLimitedStudent) else bayes_optimal(system)
+            solved = (
+                compressed(system)
+                if isinstance(system, WidthLimitedStudent)
+                else bayes_optimal(system)
+            )
             known = np.asarray(solved.overlap)[rows] > 0
         positions = jnp.where(known[:, None], truth, prior)
 
@@ -243,14 +287,20 @@ def posterior_hmc(
     lengths = {"warmup": warmup, "samples": draws, "thin": thin, "leapfrog_steps": leapfrog_steps}
     samples = run(network, data, truth, positions, chain_key, **lengths)
     overlap = np.zeros((chains, *shown.shape))
-    overlap[:, rows] = matched(np.asarray(samples.observables["overlaps"]), teacher.activation.parity == "even")
+    overlap[:, rows] = matched(
+        np.asarray(samples.observables["overlaps"]), teacher.activation.parity == "even"
+    )
     estimate = samples.estimates["gibbs_error"]
-    gibbs, left_out = jnp.mean(samples.observables["gibbs_error"], axis=1), seen.noise - teacher.noise
+    gibbs, left_out = (
+        jnp.mean(samples.observables["gibbs_error"], axis=1),
+        seen.noise - teacher.noise,
+    )
     learned = overlap > LEARNED
     mean = overlap.mean(axis=0)
     return PosteriorAverages(
         overlap=jnp.asarray(mean),
-        error=(estimate.mean + left_out) / 2,  # features left out are missing once from the mean and from the sample
+        # features left out are missing once from the mean and from the sample
+        error=(estimate.mean + left_out) / 2,
         gibbs_error=estimate.mean,
         posterior_mean_error=mean_prediction_error(samples, data),
         effective_width=jnp.asarray(float(np.sum(mean > LEARNED))),
@@ -261,7 +311,7 @@ def posterior_hmc(
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The posterior of a teacher with a quadratic component, sampled from the teacher and from the prior.
 
 
@@ -296,9 +346,10 @@ def quadratic_posterior_hmc(
 ) -> CollectivePosterior:
     """One teacher drawn from the prior, one data set, and independent chains on its posterior.
 
-    Started at the teacher, chains stay in the specialised state where that exists; from the prior, they reach the universal one
-    and take a time to specialise that grows fast with the dimension. A finite network also has Q = 0 only up to 1/sqrt(d), and
-    an informed start keeps track of which row is which where the state is symmetric under their exchange.
+    Started at the teacher, chains stay in the specialised state where that exists; from the prior,
+    they reach the universal one and take a time to specialise that grows fast with the dimension. A
+    finite network also has Q = 0 only up to 1/sqrt(d), and an informed start keeps track of which
+    row is which where the state is symmetric under their exchange.
 
     Raises `ValueError` for a number of samples that is not whole.
     """
@@ -311,9 +362,14 @@ def quadratic_posterior_hmc(
     lengths = {"warmup": warmup, "samples": draws, "thin": thin, "leapfrog_steps": leapfrog_steps}
     samples = run(network, data, data.weights, positions, chain_key, **lengths)
     own = data.weights @ data.weights.T / data.weights.shape[1]
-    norm = system.readout @ own**2 @ system.readout - jnp.sum(system.readout) ** 2 / data.weights.shape[1]
+    norm = (
+        system.readout @ own**2 @ system.readout
+        - jnp.sum(system.readout) ** 2 / data.weights.shape[1]
+    )
     estimate = samples.estimates["gibbs_error"]
-    overlap = matched(np.asarray(samples.observables["overlaps"]), system.activation.parity == "even")
+    overlap = matched(
+        np.asarray(samples.observables["overlaps"]), system.activation.parity == "even"
+    )
     return CollectivePosterior(
         overlap=jnp.asarray(np.mean(overlap, axis=0)),
         quadratic_overlap=samples.estimates["quadratic"].mean / norm,

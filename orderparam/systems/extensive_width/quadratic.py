@@ -1,4 +1,5 @@
-"""Activations with a quadratic component: features that are learned collectively through a matrix."""
+"""Activations with a quadratic component: features that are learned collectively through a
+matrix."""
 
 import math
 from collections.abc import Callable
@@ -17,22 +18,24 @@ from orderparam.solve.root import decreasing_root
 from orderparam.systems.extensive_width.channel import Signal, signal
 from orderparam.systems.extensive_width.model import QuadraticTeacher
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The matrix S = sum_a v_a w_a w_a^T / sqrt(k d) observed in symmetric Gaussian noise: its overlap with a posterior sample.
 #
-# Y = sqrt(l) S + Z with Z from the Gaussian orthogonal ensemble, spectrum on [-2, 2], k/d = gamma and E v^2 = 1. The overlap of
-# the fluctuating part is
+# Y = sqrt(l) S + Z with Z from the Gaussian orthogonal ensemble, spectrum on [-2, 2], k/d = gamma
+# and E v^2 = 1. The overlap of the fluctuating part is
 #
 #     m_S(l) = 1 - (1/l)(1 - (4 pi^2 / 3) int rho_l(x)^3 dx),
 #
-# rho_l the spectral density of Y (Maillard, Krzakala, Mezard and Zdeborova 2022; Barbier, Camilli, Nguyen, Pastore and Skerk
-# 2025). Its Stieltjes transform h solves  E_v[c v gamma / (gamma - c v h)] + h + 1/h = x,  c = sqrt(gamma l): a free sum of a
-# Wishart matrix with weights v and a semicircle.
+# rho_l the spectral density of Y (Maillard, Krzakala, Mezard and Zdeborova 2022; Barbier, Camilli,
+# Nguyen, Pastore and Skerk 2025). Its Stieltjes transform h solves  E_v[c v gamma / (gamma - c v
+# h)] + h + 1/h = x,  c = sqrt(gamma l): a free sum of a Wishart matrix with weights v and a
+# semicircle.
 #
-# In the variable p = 1/h this is x = p + sum_j nu_j / (p - s_j) up to a constant, with positive masses: 1 at s = 0 and
-# E c^2 v^2 / gamma at s = c v / gamma. So the spectrum is a curve p = a + i b(a) over those real a for which
-# sum_j nu_j / (a - s_j)^2 > 1, and b > 0 is the only root of sum_j nu_j / ((a - s_j)^2 + b^2) = 1; one monotone equation,
-# whatever the number of read-out values. This parametrisation is derived for this package.
+# In the variable p = 1/h this is x = p + sum_j nu_j / (p - s_j) up to a constant, with positive
+# masses: 1 at s = 0 and E c^2 v^2 / gamma at s = c v / gamma. So the spectrum is a curve p = a + i
+# b(a) over those real a for which sum_j nu_j / (a - s_j)^2 > 1, and b > 0 is the only root of sum_j
+# nu_j / ((a - s_j)^2 + b^2) = 1; one monotone equation, whatever the number of read-out values.
+# This parametrisation is derived for this package.
 
 _CELLS = 2048
 _BEND = 0.1  # the tables are uniform in ln(1 + l/_BEND)
@@ -41,16 +44,19 @@ _DEGREE = 5
 _HALVINGS = 60
 _CHUNK = 60_000  # numbers in a temporary array: what fits into the cache
 
-# Double-exponential rule on (-1, 1): distance of the nodes from the nearer end, side of that end, weights.
+# Double-exponential rule on (-1, 1): distance of the nodes from the nearer end, side of that end,
+# weights.
 _T = np.linspace(-3.1, 3.1, 63)
 _GAP = 2 / (np.exp(np.pi * np.sinh(np.abs(_T))) + 1)
 _WEIGHT = (_T[1] - _T[0]) * np.pi / 2 * np.cosh(_T) / np.cosh(np.pi / 2 * np.sinh(_T)) ** 2
 
 
 class MatrixChannel(eqx.Module):
-    """m_S and iota(l) = (1/4) int_0^l (1 - m_S) as quintic splines in ln(1 + 10 l), up to l = 6.6e6.
+    """m_S and iota(l) = (1/4) int_0^l (1 - m_S) as quintic splines in ln(1 + 10 l), up to l =
+    6.6e6.
 
-    Absolute errors are below 1e-9, and mostly 1e-11: m_S has a weak singularity where a gap opens in the spectrum.
+    Absolute errors are below 1e-9, and mostly 1e-11: m_S has a weak singularity where a gap opens
+    in the spectrum.
     """
 
     overlap_cells: Float[Array, "cell 6"]
@@ -71,7 +77,9 @@ class MatrixChannel(eqx.Module):
     def signal(self, overlap: Float[Array, ""]) -> Float[Array, ""]:
         """l with m_S(l) = overlap, by linear interpolation: to start a search from."""
         step = _LARGEST / _CELLS
-        return _BEND * jnp.expm1(jnp.interp(overlap, self.overlap_cells[:, 0], step * jnp.arange(_CELLS)))
+        return _BEND * jnp.expm1(
+            jnp.interp(overlap, self.overlap_cells[:, 0], step * jnp.arange(_CELLS))
+        )
 
 
 def _position(signal: Array) -> Array:
@@ -91,7 +99,9 @@ def _spline(cells: Array, x: Array) -> Array:
 
 @lru_cache(maxsize=16)
 def matrix_channel(width_ratio: float, values: tuple[float, ...] = (1.0,)) -> MatrixChannel:
-    """The tables for one ratio gamma = k/d and one law of the read-outs: equally frequent values v, with mean square 1."""
+    """The tables for one ratio gamma = k/d and one law of the read-outs: equally frequent values v,
+    with mean square 1.
+    """
     x = np.linspace(0.0, _LARGEST, _CELLS + 1)
     signals = _BEND * np.expm1(x)
     overlap = np.concatenate([[0.0], quadrature(width_ratio, np.asarray(values), signals[1:])])
@@ -100,24 +110,36 @@ def matrix_channel(width_ratio: float, values: tuple[float, ...] = (1.0,)) -> Ma
     entropy = make_interp_spline(x, (1 - overlap) * (signals + _BEND) / 4, _DEGREE).antiderivative()
     entropy = make_interp_spline(x, entropy(x), _DEGREE)
     with jax.ensure_compile_time_eval():
-        return MatrixChannel(jnp.asarray(_taylor(spline, x[:-1])), jnp.asarray(_taylor(entropy, x[:-1])))
+        return MatrixChannel(
+            jnp.asarray(_taylor(spline, x[:-1])), jnp.asarray(_taylor(entropy, x[:-1]))
+        )
 
 
 def _taylor(spline: BSpline, x: np.ndarray) -> np.ndarray:
     """Coefficients of the polynomial of each cell, in powers of the distance from its left end."""
-    return np.stack([spline.derivative(m)(x) / math.factorial(m) if m else spline(x) for m in range(_DEGREE + 1)], axis=1)
+    return np.stack(
+        [
+            spline.derivative(m)(x) / math.factorial(m) if m else spline(x)
+            for m in range(_DEGREE + 1)
+        ],
+        axis=1,
+    )
 
 
 def quadrature(width_ratio: float, values: np.ndarray, signals: np.ndarray) -> np.ndarray:
     """m_S at each signal l > 0 by quadrature over the spectrum, to 1e-13 / l.
 
-    Every mass has a stretch of the curve of its own: up to where the sum of nu / (a - s)^2 is smallest, or to the end of the
-    spectrum before. There b is a square root, or nearly one, and the nodes are dense.
+    Every mass has a stretch of the curve of its own: up to where the sum of nu / (a - s)^2 is
+    smallest, or to the end of the spectrum before. There b is a square root, or nearly one, and the
+    nodes are dense.
     """
     v, count = np.unique(np.append(values, 0.0), return_counts=True)
     share = (count - (v == 0)) / len(values)
     step = max(1, _CHUNK // (len(v) ** 2 * len(_T)))
-    parts = [_quadrature(width_ratio, v, share, signals[i : i + step]) for i in range(0, len(signals), step)]
+    parts = [
+        _quadrature(width_ratio, v, share, signals[i : i + step])
+        for i in range(0, len(signals), step)
+    ]
     return np.concatenate(parts)
 
 
@@ -132,7 +154,8 @@ def _quadrature(gamma: float, v: np.ndarray, share: np.ndarray, signals: np.ndar
     t = _height(gap**2, nu)
     inverse = 1 / (gap**2 + t[..., None])
     second = _total(inverse**2, nu)
-    stretch = 2 * t * second + 2 * _total(gap * inverse**2, nu) ** 2 / second  # dx/da = |x'(p)|^2 / Re x'(p)
+    # dx/da = |x'(p)|^2 / Re x'(p)
+    stretch = 2 * t * second + 2 * _total(gap * inverse**2, nu) ** 2 / second
     density = np.sqrt(t) / (a**2 + t) / np.pi
     cubes = np.sum(half * _WEIGHT * density**3 * stretch, axis=(1, 2))
     return 1 - (1 - 4 * np.pi**2 / 3 * cubes) / signals
@@ -164,7 +187,9 @@ def _stretches(s: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         with np.errstate(divide="ignore"):
             return np.sum(nu[:, None, :] / (a[..., None] - s[:, None, :]) ** power, axis=-1)
 
-    def halved(low: np.ndarray, high: np.ndarray, above: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    def halved(
+        low: np.ndarray, high: np.ndarray, above: Callable[[np.ndarray], np.ndarray]
+    ) -> np.ndarray:
         """The point between `low` and `high` from which on `above` holds."""
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -172,21 +197,23 @@ def _stretches(s: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             low, high = np.where(yes, low, middle), np.where(yes, middle, high)
         return (low + high) / 2
 
-    lowest = halved(s[:, :-1], s[:, 1:], lambda a: powers(a, 3) < 0)  # the sum is convex between two masses
+    # the sum is convex between two masses
+    lowest = halved(s[:, :-1], s[:, 1:], lambda a: powers(a, 3) < 0)
     radius = np.sqrt(nu.sum(axis=-1, keepdims=True)) * (1 + 1e-9)
     left = np.concatenate([s[:, :1] - radius, lowest], axis=1)
     right = np.concatenate([lowest, s[:, -1:] + radius], axis=1)
     return halved(left, s, lambda a: powers(a, 2) > 1), halved(right, s, lambda a: powers(a, 2) > 1)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Activations with a quadratic component: features learned collectively through a matrix, and one by one beyond it.
 #
-# With c_2 != 0 the data first determine S = sum_a v_a w_a w_a^T / sqrt(k d), of overlap q_2, without resolving any
-# single feature (universal branch, Q = 0: Maillard, Troiani, Martin, Krzakala and Zdeborova 2024 when nothing else is
-# there). With more data features specialise, those of large v first, with overlaps Q(v). Barbier, Camilli, Nguyen,
-# Pastore and Skerk 2025, "Statistical mechanics of extensive-width Bayesian neural networks near interpolation". With
-# read-outs v / sqrt(k), E v^2 = 1, Gaussian weights, mu_2 = E sigma He_2, alpha = n/d^2 and gamma = k/d:
+# With c_2 != 0 the data first determine S = sum_a v_a w_a w_a^T / sqrt(k d), of overlap q_2,
+# without resolving any single feature (universal branch, Q = 0: Maillard, Troiani, Martin, Krzakala
+# and Zdeborova 2024 when nothing else is there). With more data features specialise, those of large
+# v first, with overlaps Q(v). Barbier, Camilli, Nguyen, Pastore and Skerk 2025, "Statistical
+# mechanics of extensive-width Bayesian neural networks near interpolation". With read-outs v /
+# sqrt(k), E v^2 = 1, Gaussian weights, mu_2 = E sigma He_2, alpha = n/d^2 and gamma = k/d:
 #
 #     m_S(tau) = E v^2 Q(v)^2,   r_2 = alpha mu_2^2 / (Delta + error),   q_2 = m_S(tau + r_2),   Q(v) = R(v) / (1 + R(v)),
 #     error = (mu_2^2/2)(1 - q_2) + g(1) - E v^2 g(Q(v)),
@@ -282,18 +309,24 @@ class _Equations(eqx.Module):
         return jnp.concatenate([first, q - field / (1 + field)])
 
     def solve(self, start: Float[Array, "value"]) -> tuple[_State, Array]:
-        """The solution that damped iteration reaches from given overlaps, and how well it solves the equations."""
+        """The solution that damped iteration reaches from given overlaps, and how well it solves
+        the equations.
+        """
 
         def iterate(_: int, x: Array) -> Array:
             log_r, q = x[0], x[2:]
             tau = self.matrix.signal(self.mean(q**2))
             error, field = self.fields(q, tau, log_r)[1:]
-            return (x + jnp.concatenate([jnp.stack([self.signal(error), tau]), field / (1 + field)])) / 2
+            return (
+                x + jnp.concatenate([jnp.stack([self.signal(error), tau]), field / (1 + field)])
+            ) / 2
 
         def newton(_: int, x: Array) -> Array:
             step = jnp.linalg.solve(jax.jacfwd(self.misses)(x), self.misses(x))
             new = x - step
-            return jnp.where(jnp.all(jnp.isfinite(new)), new.at[1].set(jnp.maximum(new[1], x[1] / 8)), x)
+            return jnp.where(
+                jnp.all(jnp.isfinite(new)), new.at[1].set(jnp.maximum(new[1], x[1] / 8)), x
+            )
 
         worst = self.signal(self.power / 2 + self.g.total)
         x = jnp.concatenate([jnp.stack([worst, self.matrix.signal(self.mean(start**2))]), start])
@@ -311,7 +344,9 @@ class _Equations(eqx.Module):
         def short(log_r: Array, _: None) -> Array:
             return self.signal(self.fields(nothing, jnp.zeros(()), log_r)[1]) - log_r
 
-        log_r = decreasing_root(short, self.signal(self.power / 2 + self.g.total), self.signal(self.g.total)).value
+        log_r = decreasing_root(
+            short, self.signal(self.power / 2 + self.g.total), self.signal(self.g.total)
+        ).value
         state = self.state(nothing, jnp.zeros(()), log_r)
         return state, jnp.abs(log_r - self.signal(state.error))
 
@@ -328,7 +363,9 @@ class _Equations(eqx.Module):
 
 
 def _starts(values: int) -> np.ndarray:
-    """Overlaps to start from: everything known, only the first m values known, and a trace of everything."""
+    """Overlaps to start from: everything known, only the first m values known, and a trace of
+    everything.
+    """
     known = np.unique(np.linspace(values, 1, min(values, _STARTS)).round().astype(int))[::-1]
     partial = 0.95 * (np.arange(values) < known[:, None])
     return np.concatenate([partial, np.full((1, values), 0.02)])
@@ -336,11 +373,12 @@ def _starts(values: int) -> np.ndarray:
 
 @theory
 def quadratic_bayes_optimal(teacher: QuadraticTeacher) -> CollectiveOptimal:
-    """All branches at any width ratio and for any read-outs, to about 1e-8. Grids over noise and samples are vmapped.
+    """All branches at any width ratio and for any read-outs, to about 1e-8. Grids over noise and
+    samples are vmapped.
 
-    Solutions are sought from the teacher, from a weak trace of it, and from states in which only the features of largest |v|
-    are known; each is iterated to a stable solution and polished by Newton steps. `residual`: of the equations at the chosen
-    one; `converged`: below 1e-8.
+    Solutions are sought from the teacher, from a weak trace of it, and from states in which only
+    the features of largest |v| are known; each is iterated to a stable solution and polished by
+    Newton steps. `residual`: of the equations at the chosen one; `converged`: below 1e-8.
     """
     gamma = teacher.width / teacher.input_dim
     modulus, count = np.unique(np.round(np.abs(teacher.values), 12), return_counts=True)

@@ -1,4 +1,6 @@
-"""The self-consistent equations as one equation for the common signal level, at a cost that does not grow with the features."""
+"""The self-consistent equations as one equation for the common signal level, at a cost that does
+not grow with the features.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -14,18 +16,21 @@ from orderparam.solve.root import decreasing_root
 from orderparam.systems.extensive_width.channel import ActivationChannel, Segments, channel
 from orderparam.systems.extensive_width.model import Teacher
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Sums over all features at a common signal level, at a cost that does not grow with the number of features.
 #
-# In the theory of Nguyen and Barbier every feature enters through ln(lambda_i) = level + ln v_i^2, with one common level.
-# Sums over the learned ones, those above a threshold, are exact for the strongest features; the others are gathered in narrow
-# blocks of ln v^2, each replaced by six Chebyshev nodes whose weights integrate polynomials exactly. Prefix sums give the
-# weights of the part of a block that is learned, so that the sharp threshold stays sharp. Derived for this package, not in
-# the cited paper.
+# In the theory of Nguyen and Barbier every feature enters through ln(lambda_i) = level + ln v_i^2,
+# with one common level. Sums over the learned ones, those above a threshold, are exact for the
+# strongest features; the others are gathered in narrow blocks of ln v^2, each replaced by six
+# Chebyshev nodes whose weights integrate polynomials exactly. Prefix sums give the weights of the
+# part of a block that is learned, so that the sharp threshold stays sharp. Derived for this
+# package, not in the cited paper.
 
 
 class Resolution(NamedTuple):
-    """Up to `direct` features are summed one by one; of more, the `strongest` ones, and the others in so many blocks."""
+    """Up to `direct` features are summed one by one; of more, the `strongest` ones, and the others
+    in so many blocks.
+    """
 
     direct: int
     strongest: int
@@ -40,7 +45,9 @@ _FAINTEST = float(np.exp(-80.0))
 _ABSENT = -1e4
 
 _CHEBYSHEV = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
-_POLYNOMIALS = np.cos(np.pi * np.outer(np.arange(_NODES), np.arange(_NODES) + 0.5) / _NODES) * 2 / _NODES
+_POLYNOMIALS = (
+    np.cos(np.pi * np.outer(np.arange(_NODES), np.arange(_NODES) + 0.5) / _NODES) * 2 / _NODES
+)
 _POLYNOMIALS[0] /= 2  # values at the nodes -> coefficients of T_0 .. T_5
 
 Pair = tuple[Array, Array]
@@ -49,8 +56,9 @@ Pair = tuple[Array, Array]
 class SortedReadouts(eqx.Module):
     """Read-outs in decreasing order of v^2, ready for sums.
 
-    order: position of each of them among the read-outs as given; None when these are in decreasing order already.
-    log_power: ln v_i^2.  tail: sum of v^2 over all but the first m features, m = 0 .. k.
+    order: position of each of them among the read-outs as given; None when these are in decreasing
+    order already. log_power: ln v_i^2.  tail: sum of v^2 over all but the first m features, m = 0
+    .. k.
     """
 
     order: Int[Array, "feature"] | None
@@ -70,7 +78,9 @@ class SortedReadouts(eqx.Module):
         present = power > _FAINTEST * power[0]
         log_power = jnp.where(present, jnp.log(jnp.where(present, power, 1.0)), _ABSENT)
         tail = jnp.concatenate([jnp.cumsum(power[::-1])[::-1], jnp.zeros(1)])
-        return cls(order, log_power, tail, jnp.zeros(0), jnp.zeros((1, _NODES)), jnp.zeros(1, int), count).at(FINE)
+        return cls(
+            order, log_power, tail, jnp.zeros(0), jnp.zeros((1, _NODES)), jnp.zeros(1, int), count
+        ).at(FINE)
 
     def at(self, resolution: Resolution) -> "SortedReadouts":
         """The same features, summed at another resolution."""
@@ -89,7 +99,9 @@ class SortedReadouts(eqx.Module):
         edge = jnp.searchsorted(block, jnp.arange(resolution.blocks + 1))
         centres = top - height * (jnp.arange(resolution.blocks) + 0.5)
         node = (centres[:, None] + height / 2 * _CHEBYSHEV).ravel()
-        return SortedReadouts(self.order, log_power, self.tail, node, prefix, edge, resolution.strongest)
+        return SortedReadouts(
+            self.order, log_power, self.tail, node, prefix, edge, resolution.strongest
+        )
 
     @property
     def count(self) -> int:
@@ -108,9 +120,15 @@ class SortedReadouts(eqx.Module):
         """How many features have ln(lambda) >= threshold."""
         return jnp.searchsorted(-self.log_power, level - threshold, side="right")
 
-    def sum(self, f: Callable[[Array], Pair], level: Float[Array, ""], learned: Int[Array, ""]) -> Pair:
-        """Sums of both components of f(ln lambda_i) over the first `learned` features; 1e-9 or better for smooth f, if fine."""
-        strong = _sum(f, level + self.log_power[: self.strongest], jnp.arange(self.strongest) < learned)
+    def sum(
+        self, f: Callable[[Array], Pair], level: Float[Array, ""], learned: Int[Array, ""]
+    ) -> Pair:
+        """Sums of both components of f(ln lambda_i) over the first `learned` features; 1e-9 or
+        better for smooth f, if fine.
+        """
+        strong = _sum(
+            f, level + self.log_power[: self.strongest], jnp.arange(self.strongest) < learned
+        )
         if self.strongest == self.count:
             return strong
         ends = jnp.clip(learned - self.strongest, self.edge[:-1], self.edge[1:])
@@ -130,10 +148,12 @@ def _chebyshev(x: Array) -> Array:
 def _sum(f: Callable[[Array], Pair], s: Array, weights: Array) -> Pair:
     present = weights != 0
     first, second = f(jnp.where(present, s, 0.0))
-    return jnp.sum(jnp.where(present, weights * first, 0.0)), jnp.sum(jnp.where(present, weights * second, 0.0))
+    return jnp.sum(jnp.where(present, weights * first, 0.0)), jnp.sum(
+        jnp.where(present, weights * second, 0.0)
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The self-consistent equations as one equation for one number: the common signal level of all features.
 #
 #     q_i = m( (n/d) v_i^2 / (Delta + error) ),    error = sum_i v_i^2 (g(1) - g(q_i))        (Nguyen and Barbier 2026, eq. 35)
@@ -142,14 +162,16 @@ def _sum(f: Callable[[Array], Pair], s: Array, weights: Array) -> Pair:
 #
 #     n/d = Lambda Delta + sum_i W(Lambda v_i^2),    error = sum_i W(Lambda v_i^2) / Lambda,
 #
-# and they are the stationarity of the free entropy (per d/2; -F is its derivative in ln Lambda, F = Lambda Delta + sum W - n/d)
+# and they are the stationarity of the free entropy (per d/2; -F is its derivative in ln Lambda, F =
+# Lambda Delta + sum W - n/d)
 #
 #     Psi(Lambda) = (n/d)(ln(Lambda d/n) + 1) - Lambda Delta + sum_i M(Lambda v_i^2),
 #     M(lambda) = max_q [ -lambda (g(1) - g(q)) + q + ln(1 - q) ] = -W + q + ln(1 - q).
 #
-# F rises continuously, and drops by lambda_sigma g(q_sigma) at each level where one more feature is learned: every
-# rising zero is a solution and a local maximum of Psi, and the Bayes-optimal solution is the highest one. The one-
-# parameter form and the selection are derived for this package, not in the cited paper.
+# F rises continuously, and drops by lambda_sigma g(q_sigma) at each level where one more feature is
+# learned: every rising zero is a solution and a local maximum of Psi, and the Bayes-optimal
+# solution is the highest one. The one- parameter form and the selection are derived for this
+# package, not in the cited paper.
 
 RESIDUAL = 1e-8
 
@@ -211,7 +233,9 @@ class LevelEquation(eqx.Module):
     def learned(self, level: Float[Array, ""]) -> Int[Array, ""]:
         return self.features.learned(level, self.segments.threshold)
 
-    def totals(self, level: Float[Array, ""], learned: Int[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def totals(
+        self, level: Float[Array, ""], learned: Int[Array, ""]
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """sum_i W and sum_i M with the first `learned` features on their learned branch."""
 
         def learned_terms(s: Array) -> tuple[Array, Array]:
@@ -239,8 +263,12 @@ class LevelEquation(eqx.Module):
         worst = self.channel.total * self.features.tail[0]
         return jnp.log(self.samples / (self.noise + worst)), jnp.log(self.samples / self.noise)
 
-    def between(self, learned: Int[Array, "*batch"]) -> tuple[Float[Array, "*batch"], Float[Array, "*batch"]]:
-        """The interval of levels with so many features learned: between two kinks, and within the bounds."""
+    def between(
+        self, learned: Int[Array, "*batch"]
+    ) -> tuple[Float[Array, "*batch"], Float[Array, "*batch"]]:
+        """The interval of levels with so many features learned: between two kinks, and within the
+        bounds.
+        """
         kinks = jnp.concatenate([jnp.array([-jnp.inf]), self.kinks, jnp.array([jnp.inf])])
         low, high = self.bounds
         return jnp.maximum(low - 1e-3, kinks[learned]), jnp.minimum(high + 1e-3, kinks[learned + 1])
@@ -261,7 +289,9 @@ def solve_between(
     learned: Int[Array, ""],
     rising: Bool[Array, ""] | bool = True,
 ) -> Solution:
-    """The rising (or falling) zero of F in [low, high] at fixed `learned`. Implicit derivatives of every order."""
+    """The rising (or falling) zero of F in [low, high] at fixed `learned`. Implicit derivatives of
+    every order.
+    """
     sign = jnp.where(rising, -1.0, 1.0)
 
     def falling(level: Array, problem: LevelEquation) -> Array:
@@ -279,11 +309,18 @@ def describe(problem: LevelEquation, solution: Solution) -> BayesOptimal:
     s = level + problem.features.log_power
     u, w, _ = problem.channel.state(s, problem.segments)
     is_learned = jnp.arange(problem.features.count) < learned
-    one_by_one = jnp.sum(jnp.where(is_learned, w, 0.0)) + jnp.exp(level) * problem.channel.total * problem.features.tail[learned]
-    residual = jnp.abs(jnp.exp(level) * problem.noise + one_by_one - problem.samples) / problem.samples
+    one_by_one = (
+        jnp.sum(jnp.where(is_learned, w, 0.0))
+        + jnp.exp(level) * problem.channel.total * problem.features.tail[learned]
+    )
+    residual = (
+        jnp.abs(jnp.exp(level) * problem.noise + one_by_one - problem.samples) / problem.samples
+    )
     # I = (n/2) ln((Delta + error)/Delta) - (d/2) sum_i (q_i + ln(1 - q_i))
     entropy = jnp.sum(jnp.where(is_learned, -jnp.expm1(-u) - u, 0.0))
-    information = (problem.samples * jnp.log1p(error / problem.noise) - entropy) / (2 * problem.features.count)
+    information = (problem.samples * jnp.log1p(error / problem.noise) - entropy) / (
+        2 * problem.features.count
+    )
     return BayesOptimal(
         overlap=problem.features.as_given(jnp.where(is_learned, -jnp.expm1(-u), 0.0)),
         error=error,

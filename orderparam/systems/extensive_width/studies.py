@@ -1,4 +1,5 @@
-"""The figures of the theory of extensive-width learning: staircase, transitions, laws of read-outs."""
+"""The figures of the theory of extensive-width learning: staircase, transitions, laws of
+read-outs."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -16,10 +17,11 @@ from orderparam.systems.extensive_width.model import HierarchicalTeacher, Weight
 from orderparam.systems.extensive_width.posterior import posterior_hmc
 from orderparam.systems.extensive_width.theory import bayes_optimal, informed_state
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Grids in the number of samples, its natural unit d^2, and what its finite size explains.
 
-# Why sampled posteriors differ from the theory (docs/theory/extensive_width.md): measured at d = 16 to 48.
+# Why sampled posteriors differ from the theory (docs/theory/extensive_width.md): measured at d = 16
+# to 48.
 FINITE_DIMENSION = (
     "The theory is that of large dimensions: near the threshold of a feature a small system holds it in some data sets and not "
     "in others, and the error is lower by a share of about 4/d."
@@ -46,7 +48,7 @@ def per_square(input_dim: float) -> tuple[str, Callable[[xr.Dataset], xr.DataArr
     return "$n/d^2$", lambda data: data["n_train"] / input_dim**2
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What panels cannot say: a map of the order of the transition.
 
 
@@ -55,7 +57,9 @@ def draw_order(axes: Any, comparison: Comparison) -> None:
     (diagram,) = comparison.theories(part="diagram").values()
     ratio = diagram["first_order_ratio"].transpose("noise", "decay")
     decay, noise = diagram["decay"], diagram["noise"]
-    mesh = axes.pcolormesh(decay, noise, np.log10(ratio), cmap="RdBu_r", vmin=-1, vmax=1, shading="gouraud")
+    mesh = axes.pcolormesh(
+        decay, noise, np.log10(ratio), cmap="RdBu_r", vmin=-1, vmax=1, shading="gouraud"
+    )
     axes.contour(decay, noise, ratio, levels=[1.0], colors=[ink()])
     axes.plot(comparison.parameters["decay"], comparison.parameters["noise"], "*", color=ink())
     axes.annotate("many at once", (0.15, 0.18), xycoords="axes fraction")
@@ -75,7 +79,14 @@ SOURCE = "Nguyen and Barbier 2026"
     observables=("overlap",),
     full={"points": 3000, "measured_dim": 200, "seeds": 16},
     panels=lambda p: [
-        Panel("n_train", "overlap", by="feature", log="x", where={"part": "overlaps", "feature": (0, 1, 2, 3)}, jump=learned),
+        Panel(
+            "n_train",
+            "overlap",
+            by="feature",
+            log="x",
+            where={"part": "overlaps", "feature": (0, 1, 2, 3)},
+            jump=learned,
+        ),
         Panel("n_train", "effective_width", log="xy", where={"part": "width"}),
     ],
     caption=r"""
@@ -145,12 +156,22 @@ def collective(
     seeds: int = 4,
 ) -> Iterator[Curve]:
     limit = HierarchicalTeacher(input_dim, round(width_ratio * input_dim), decay, noise)
-    diagram = {"decay": list(np.linspace(0.02, 0.48, resolution)), "noise": list(np.geomspace(0.002, 0.3, resolution))}
-    yield Curve("order of the transition", flat_hierarchy, limit, diagram, facets={"part": "diagram"})
+    diagram = {
+        "decay": list(np.linspace(0.02, 0.48, resolution)),
+        "noise": list(np.geomspace(0.002, 0.3, resolution)),
+    }
+    yield Curve(
+        "order of the transition", flat_hierarchy, limit, diagram, facets={"part": "diagram"}
+    )
     for dim in (input_dim, measured_dim):
-        system, facets = HierarchicalTeacher(dim, round(width_ratio * dim), decay, noise), {"part": "error", "input_dim": dim}
+        system, facets = (
+            HierarchicalTeacher(dim, round(width_ratio * dim), decay, noise),
+            {"part": "error", "input_dim": dim},
+        )
         grid = {"n_train": [float(a) * dim**2 for a in np.linspace(0.3, 1.3, points)]}
-        yield Curve("infinite dimension", flat_hierarchy, system, grid, facets=facets, baseline=True)
+        yield Curve(
+            "infinite dimension", flat_hierarchy, system, grid, facets=facets, baseline=True
+        )
         yield Curve("Bayes-optimal", bayes_optimal, system, grid, facets=facets)
         yield Curve("informed branch", informed_state, system, grid, facets=facets)
     measured = {"n_train": per_ratio(ratios, measured_dim)}
@@ -202,14 +223,18 @@ def readout_laws(
         }
         for law, v in laws.items():
             for ratio in ratios:
-                system = WeightedTeacher(dim, v / np.linalg.norm(v), noise, float(round(ratio * dim**2)))
+                system = WeightedTeacher(
+                    dim, v / np.linalg.norm(v), noise, float(round(ratio * dim**2))
+                )
                 facets = {"law": law, "ratio": ratio, "width": units}
                 yield Curve("Bayes-optimal", bayes_optimal, system, {}, facets=facets)
                 if units == measured_width:
-                    yield Curve("HMC, learned features informed", chains, system, {}, seeds, facets=facets)
+                    yield Curve(
+                        "HMC, learned features informed", chains, system, {}, seeds, facets=facets
+                    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The phases of a teacher of extensive width: which of its features are learned.
 
 
@@ -222,7 +247,13 @@ def readout_laws(
     panels=[phases_panel("n_train", "decay", log="x", order="overlap 1")],
     caption="d = {input_dim}, k = {width}, noise {noise}; colour: overlap of the first feature; lines: jumps of one or more.",
 )
-def feature_plane(resolution: int = 32, input_dim: int = 150, width: int = 6, noise: float = 0.1) -> list[Curve]:
+def feature_plane(
+    resolution: int = 32, input_dim: int = 150, width: int = 6, noise: float = 0.1
+) -> list[Curve]:
     over = {"n_train": (input_dim**2 / 100, 2.0 * input_dim**2, "log"), "decay": (0.2, 1.8)}
     system = HierarchicalTeacher(input_dim, width, 0.8, noise)
-    return [diagram_curve(bayes_optimal, system, over, order="overlap", resolution=resolution, accuracy=1e-4)]
+    return [
+        diagram_curve(
+            bayes_optimal, system, over, order="overlap", resolution=resolution, accuracy=1e-4
+        )
+    ]

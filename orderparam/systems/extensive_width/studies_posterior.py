@@ -9,17 +9,30 @@ import xarray as xr
 from orderparam.core.study import Curve, study
 from orderparam.gaussian.polynomials import Polynomial
 from orderparam.plotting import Panel, curve, horizontal
-from orderparam.systems.extensive_width.model import HierarchicalTeacher, QuadraticTeacher, WidthLimitedStudent, gaussian_readouts
+from orderparam.systems.extensive_width.model import (
+    HierarchicalTeacher,
+    QuadraticTeacher,
+    WidthLimitedStudent,
+    gaussian_readouts,
+)
 from orderparam.systems.extensive_width.posterior import posterior_hmc, quadratic_posterior_hmc
 from orderparam.systems.extensive_width.quadratic import quadratic_bayes_optimal
-from orderparam.systems.extensive_width.studies import FINITE_DIMENSION, learned, per_ratio, per_square, samples
+from orderparam.systems.extensive_width.studies import (
+    FINITE_DIMENSION,
+    learned,
+    per_ratio,
+    per_square,
+    samples,
+)
 from orderparam.systems.extensive_width.theory import bayes_optimal, compressed, informed_state
 
 _INVERSE = ("$1/d$", lambda data: 1 / data.attrs["facets"]["input_dim"])
 
 
 def _mean_overlap(data: xr.Dataset, part: int) -> xr.DataArray:
-    """Of the features in decreasing order of |v|, the mean over the first half (part 0) or the second (1)."""
+    """Of the features in decreasing order of |v|, the mean over the first half (part 0) or the
+    second (1).
+    """
     return data["overlap"].coarsen(feature=data.sizes["feature"] // 2).mean().isel(feature=part)
 
 
@@ -29,7 +42,14 @@ def _mean_overlap(data: xr.Dataset, part: int) -> xr.DataArray:
     source="Nguyen and Barbier 2026, figure with decay 0.3",
     seconds=(95, 90000),
     observables=("error", "effective_width"),
-    full={"input_dim": 200, "width": 100, "warmup": 300, "draws": 400, "seeds": 8, "ratios": tuple(np.arange(1, 11) * 0.3)},
+    full={
+        "input_dim": 200,
+        "width": 100,
+        "warmup": 300,
+        "draws": 400,
+        "seeds": 8,
+        "ratios": tuple(np.arange(1, 11) * 0.3),
+    },
     panels=lambda p: [
         Panel("n_train", "error", log="y"),
         Panel(
@@ -39,7 +59,9 @@ def _mean_overlap(data: xr.Dataset, part: int) -> xr.DataArray:
             jump=learned,
             where={
                 "label": ("Bayes-optimal", "HMC, learned features informed"),
-                "n_train": tuple(per_ratio(p["ratios"], p["input_dim"])[i] for i in (len(p["ratios"]) // 3, -1)),
+                "n_train": tuple(
+                    per_ratio(p["ratios"], p["input_dim"])[i] for i in (len(p["ratios"]) // 3, -1)
+                ),
             },
         ),
     ],
@@ -65,8 +87,20 @@ def posterior_sampling(
     hmc = partial(posterior_hmc, warmup=warmup, draws=draws)
     yield Curve("Bayes-optimal", bayes_optimal, system, grid)
     yield Curve("informed branch", informed_state, system, grid)
-    yield Curve("HMC, learned features informed", partial(hmc, start="partially_informed"), system, {"n_train": measured}, seeds)
-    yield Curve("HMC, uninformed", partial(hmc, start="uninformed"), system, {"n_train": measured[-1:]}, seeds)
+    yield Curve(
+        "HMC, learned features informed",
+        partial(hmc, start="partially_informed"),
+        system,
+        {"n_train": measured},
+        seeds,
+    )
+    yield Curve(
+        "HMC, uninformed",
+        partial(hmc, start="uninformed"),
+        system,
+        {"n_train": measured[-1:]},
+        seeds,
+    )
 
 
 @study(
@@ -75,11 +109,23 @@ def posterior_sampling(
     source="Barbier, Camilli, Nguyen, Pastore and Skerk 2025, Statistical mechanics of extensive-width Bayesian neural networks",
     seconds=(95, 40000),
     observables=("error", "quadratic_overlap"),
-    full={"input_dim": 150, "width": 76, "ratios": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), "draws": 400, "seeds": 6, "points": 120},
+    full={
+        "input_dim": 150,
+        "width": 76,
+        "ratios": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0),
+        "draws": 400,
+        "seeds": 6,
+        "points": 120,
+    },
     panels=lambda p: [
         Panel(
             per_square(p["input_dim"]),
-            ("error", lambda data: data["universal_error" if data.attrs["label"] == "universal state" else "error"]),
+            (
+                "error",
+                lambda data: data[
+                    "universal_error" if data.attrs["label"] == "universal state" else "error"
+                ],
+            ),
             facet="readouts",
             log="y",
         ),
@@ -110,17 +156,30 @@ def quadratic_specialisation(
     points: int = 16,
 ) -> Iterator[Curve]:
     mixed = Polynomial((-(0.5**0.5), -0.5, 0.5**0.5, 1 / 6))  # He_2 / sqrt(2) + He_3 / 6
-    laws = {"homogeneous": (1.0,), "Rademacher": (1.0, -1.0), "Gaussian": gaussian_readouts(width - width % 2)}
+    laws = {
+        "homogeneous": (1.0,),
+        "Rademacher": (1.0, -1.0),
+        "Gaussian": gaussian_readouts(width - width % 2),
+    }
     for name, values in laws.items():
         system = QuadraticTeacher(input_dim, width - width % 2, noise, 1000.0, mixed, values)
         grid = {"n_train": samples(0.3 * input_dim**2, 9.0 * input_dim**2, points)}
-        measured, facets = {"n_train": per_ratio(ratios, input_dim)}, {"readouts": f"{name} read-outs"}
+        measured, facets = (
+            {"n_train": per_ratio(ratios, input_dim)},
+            {"readouts": f"{name} read-outs"},
+        )
         hmc = partial(quadratic_posterior_hmc, draws=draws, leapfrog_steps=20)
         last = {"n_train": measured["n_train"][-1:]}
         yield Curve("Bayes-optimal", quadratic_bayes_optimal, system, grid, facets=facets)
-        yield Curve("universal state", quadratic_bayes_optimal, system, grid, facets=facets, baseline=True)
-        yield Curve("HMC, informed", partial(hmc, start="informed"), system, measured, seeds, facets=facets)
-        yield Curve("HMC, uninformed", partial(hmc, start="uninformed"), system, last, seeds, facets=facets)
+        yield Curve(
+            "universal state", quadratic_bayes_optimal, system, grid, facets=facets, baseline=True
+        )
+        yield Curve(
+            "HMC, informed", partial(hmc, start="informed"), system, measured, seeds, facets=facets
+        )
+        yield Curve(
+            "HMC, uninformed", partial(hmc, start="uninformed"), system, last, seeds, facets=facets
+        )
 
 
 @study(
@@ -173,7 +232,10 @@ def effective_model(
         ),
         Panel(
             _INVERSE,
-            ("2 (error of the mean) / (Gibbs error)", lambda data: 2 * data["posterior_mean_error"] / data["gibbs_error"]),
+            (
+                "2 (error of the mean) / (Gibbs error)",
+                lambda data: 2 * data["posterior_mean_error"] / data["gibbs_error"],
+            ),
             where={"label": "HMC"},
             xlim=(0, None),
             ylim=(0.8, 1.2),

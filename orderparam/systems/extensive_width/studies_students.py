@@ -27,7 +27,11 @@ def _collapsed(noise: float) -> Callable[[xr.Dataset], xr.DataArray]:
 
     def ratio(data: xr.Dataset) -> xr.DataArray:
         resolved = data["effective_width"].where(data["effective_width"] > 0)
-        return data["error"] * _examples(data) / (resolved * data.attrs["facets"]["input_dim"] * (noise + data["error"]))
+        return (
+            data["error"]
+            * _examples(data)
+            / (resolved * data.attrs["facets"]["input_dim"] * (noise + data["error"]))
+        )
 
     return ratio
 
@@ -48,7 +52,13 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
     source=SOURCE,
     seconds=(70, 3000),
     observables=("error",),
-    full={"input_dims": (200, 2000, 20000, 2000000), "points": 120, "measured_dim": 100, "epochs": 10000, "seeds": 4},
+    full={
+        "input_dims": (200, 2000, 20000, 2000000),
+        "points": 120,
+        "measured_dim": 100,
+        "epochs": 10000,
+        "seeds": 4,
+    },
     panels=lambda p: [
         Panel(
             ("$n/d^2$", lambda data: _examples(data) / data.attrs["facets"]["input_dim"] ** 2),
@@ -64,7 +74,9 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
             facet="decay",
             by="input_dim",
             log="xy",
-            reference=[horizontal(lambda decay: _constant(decay, p["noise"]), r"$k_c \ll k \to \infty$")],
+            reference=[
+                horizontal(lambda decay: _constant(decay, p["noise"]), r"$k_c \ll k \to \infty$")
+            ],
         ),
     ],
     caption=r"""
@@ -86,11 +98,18 @@ def bayes_error_collapse(
 ) -> Iterator[Curve]:
     for decay in decays:
         for dim in input_dims:
-            over = {"n_train": list(np.geomspace(0.02, 3e3 if decay < 1.2 else 3e4, points) * float(dim) ** 2)}
+            over = {
+                "n_train": list(
+                    np.geomspace(0.02, 3e3 if decay < 1.2 else 3e4, points) * float(dim) ** 2
+                )
+            }
             system = HierarchicalTeacher(dim, int(dim) // 2, decay, noise)
-            yield Curve("theory", bayes_optimal, system, over, facets={"decay": decay, "input_dim": dim})
+            yield Curve(
+                "theory", bayes_optimal, system, over, facets={"decay": decay, "input_dim": dim}
+            )
     measured = WidthLimitedStudent(
-        HierarchicalTeacher(measured_dim, measured_dim // 2, measured_decay, noise), float(measured_dim // 2)
+        HierarchicalTeacher(measured_dim, measured_dim // 2, measured_decay, noise),
+        float(measured_dim // 2),
     )
     ns = {"teacher.n_train": per_ratio(measured_ratios, measured_dim)}
     grid = {"teacher.n_train": list(np.geomspace(0.02, 3e3, points) * float(measured_dim) ** 2)}
@@ -111,7 +130,15 @@ def bayes_error_collapse(
     explained="The theory is the best possible of that width, to which Adam need not come: the distance is what is shown.",
     full={"input_dim": 200, "width": 100, "epochs": 10000, "seeds": 9},
     panels=lambda p: [
-        Panel("epoch", name, by="width", where={"label": "Adam"}, log="xy", ylabel=words, reference=[horizontal(level, text)])
+        Panel(
+            "epoch",
+            name,
+            by="width",
+            where={"label": "Adam"},
+            log="xy",
+            ylabel=words,
+            reference=[horizontal(level, text)],
+        )
         for name, words, level, text in (
             ("test_curve", r"test error $\varepsilon$, labels without noise", 0.0, ""),
             ("train_curve", "train error, noise included", p["noise"], r"noise $\Delta$"),
@@ -186,14 +213,24 @@ def student_width(
     source="Nguyen and Barbier 2026, figure with decay 1",
     seconds=(100, 60000),
     observables=("error",),
-    full={"input_dim": 200, "width": 100, "ratios": (2.0, 70.0), "points": 21, "epochs": 10000, "seeds": 9},
+    full={
+        "input_dim": 200,
+        "width": 100,
+        "ratios": (2.0, 70.0),
+        "points": 21,
+        "epochs": 10000,
+        "seeds": 9,
+    },
     panels=lambda p: [
         Panel(
             "teacher.n_train",
             "error",
             log="xy",
             xlabel="training examples $n$",
-            reference=[slope(1 / (2 * p["decay"]) - 1, r"$n^{1/2\beta-1}$"), slope(-1.0, "$n^{-1}$")],
+            reference=[
+                slope(1 / (2 * p["decay"]) - 1, r"$n^{1/2\beta-1}$"),
+                slope(-1.0, "$n^{-1}$"),
+            ],
         )
     ],
     caption=r"""
@@ -217,7 +254,9 @@ def student_scaling(
     low, high = (ratio * input_dim**2 for ratio in ratios)
     grid = {"teacher.n_train": samples(low / 2, 2 * high, 120)}
     ns = samples(low, high, points)
-    partly = [n for n in ns if float(bayes_optimal(teacher.with_(n_train=n)).effective_width) < width]
+    partly = [
+        n for n in ns if float(bayes_optimal(teacher.with_(n_train=n)).effective_width) < width
+    ]
     wide, every = partial(adam_student, epochs=epochs), {"teacher.n_train": ns}
     yield Curve("Bayes-optimal", compressed, student, grid)
     yield Curve("Adam, full width", wide, student, every, seeds, batch_seeds=True)

@@ -1,4 +1,6 @@
-"""Bayes-optimal learning of an extensive-width teacher, every rival solution, and students of limited width."""
+"""Bayes-optimal learning of an extensive-width teacher, every rival solution, and students of
+limited width.
+"""
 
 import math
 from typing import Any, NamedTuple
@@ -13,13 +15,20 @@ from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.systems.extensive_width.channel import channel
 from orderparam.systems.extensive_width.model import Teacher, WeightedTeacher, WidthLimitedStudent
-from orderparam.systems.extensive_width.state import BayesOptimal, LevelEquation, describe, solve_between, stop
+from orderparam.systems.extensive_width.state import (
+    BayesOptimal,
+    LevelEquation,
+    describe,
+    solve_between,
+    stop,
+)
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The search for a solution: brackets of the one with the largest free entropy, and of the one at the highest level.
 
 _UNIFORM = 64  # levels of the scan between the first and the last learned feature,
-_QUANTILES = 256  # levels of the scan between two kinks, equidistant in the number of learned features,
+# levels of the scan between two kinks, equidistant in the number of learned features,
+_QUANTILES = 256
 _BEYOND = 32  # and levels with everything learned
 _RIVALS = 12  # local maxima looked at closely
 _CELLS = 8  # of one step of a zoom, in level and in the number of learned features
@@ -30,37 +39,54 @@ _NEWTON = 3
 
 
 def _scanned(problem: LevelEquation) -> Float[Array, "level"]:
-    """Levels from the first kink on, which depend neither on the noise nor on the number of samples."""
+    """Levels from the first kink on, which depend neither on the noise nor on the number of
+    samples.
+    """
     kinks = problem.kinks
     present = jnp.sum(problem.features.log_power > -1e3)
     first, last = kinks[0], kinks[present - 1]
     uniform = first + (last - first) * jnp.linspace(0.0, 1.0, _UNIFORM)
     beyond = last + 45.0 * jnp.linspace(0.0, 1.0, _BEYOND + 1)[1:] ** 2
-    between = _between_kinks(problem, jnp.zeros(()), present, min(_QUANTILES, problem.features.count))
+    between = _between_kinks(
+        problem, jnp.zeros(()), present, min(_QUANTILES, problem.features.count)
+    )
     return jnp.sort(jnp.concatenate([uniform, between, beyond]))
 
 
-def _between_kinks(problem: LevelEquation, first: Array, last: Array, count: int) -> Float[Array, "level"]:
-    """Levels midway between neighbouring kinks, for numbers of learned features spread evenly over first .. last."""
+def _between_kinks(
+    problem: LevelEquation, first: Array, last: Array, count: int
+) -> Float[Array, "level"]:
+    """Levels midway between neighbouring kinks, for numbers of learned features spread evenly over
+    first .. last.
+    """
     learned = jnp.round(jnp.linspace(first, last, count)).astype(int)
     learned = jnp.clip(learned, 1, jnp.sum(problem.features.log_power > -1e3) - 1)
     return (problem.kinks[learned - 1] + problem.kinks[learned]) / 2
 
 
-def _neighbours(level: Float[Array, "level"], at: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+def _neighbours(
+    level: Float[Array, "level"], at: Float[Array, ""]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """The next lower and the next higher of sorted levels, some of which may be equal."""
-    below, above = jnp.searchsorted(level, at, side="left") - 1, jnp.searchsorted(level, at, side="right")
+    below, above = (
+        jnp.searchsorted(level, at, side="left") - 1,
+        jnp.searchsorted(level, at, side="right"),
+    )
     return level[jnp.maximum(below, 0)], level[jnp.minimum(above, len(level) - 1)]
 
 
-def _ends(problem: LevelEquation, level: Float[Array, "level"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+def _ends(
+    problem: LevelEquation, level: Float[Array, "level"]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Levels below and above every solution and every scanned level."""
     low, high = problem.bounds
     return jnp.minimum(low, level[0]) - 0.01, jnp.maximum(high, level[-1]) + 0.01
 
 
 def highest(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
-    """Bracket of the solution of largest free entropy: a scan for its local maxima, a closer look at the highest few."""
+    """Bracket of the solution of largest free entropy: a scan for its local maxima, a closer look
+    at the highest few.
+    """
     rough = problem.rough
     scanned = _scanned(problem)
     m = jax.vmap(lambda level: rough.totals(level, rough.learned(level))[1])(scanned)
@@ -75,24 +101,31 @@ def highest(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""],
 
     low, high = jax.vmap(lambda at: _neighbours(level, at))(level[1 + where])
     # Down to windows of few kinks; those of the scan hold 2 / _QUANTILES of all.
-    steps = math.ceil(math.log(max(1.0, 2 * problem.features.count / _QUANTILES / (_NUMBERS - 1)), _CELLS / 2))
+    steps = math.ceil(
+        math.log(max(1.0, 2 * problem.features.count / _QUANTILES / (_NUMBERS - 1)), _CELLS / 2)
+    )
     low, high = jax.vmap(lambda low, high: _zoom(problem, low, high, steps))(low, high)
     candidates = jax.vmap(lambda low, high: _candidates(problem, low, high))(low, high)
     real = jnp.where(peak[where][:, None], candidates.promise, -jnp.inf)
     every = jax.tree.map(jnp.ravel, candidates._replace(promise=real))
-    shortlist = jax.vmap(lambda candidate: _second_look(problem, candidate))(_most_promising(every, _SHORTLIST))
+    shortlist = jax.vmap(lambda candidate: _second_look(problem, candidate))(
+        _most_promising(every, _SHORTLIST)
+    )
     finalists = _most_promising(shortlist, _FINALISTS)
     solved = jax.vmap(lambda candidate: _solved(problem, candidate))(finalists)
     best = jax.tree.map(lambda part: part[jnp.argmax(solved[0])], finalists)
     # With a feature more or less: their maxima may hide between two levels of the scan.
-    beside = jax.vmap(lambda number: _solved(problem, _with_number(problem, best, number)))(best.number + jnp.arange(-1, 2))
+    beside = jax.vmap(lambda number: _solved(problem, _with_number(problem, best, number)))(
+        best.number + jnp.arange(-1, 2)
+    )
     solved = jax.tree.map(lambda first, second: jnp.concatenate([first, second]), solved, beside)
     _, low, high, learned = (each[jnp.argmax(solved[0])] for each in solved)
     return low, high, learned
 
 
 class _Candidate(NamedTuple):
-    """A number of learned features, a level near its solution, F and its slope there, and the free entropy one can hope for.
+    """A number of learned features, a level near its solution, F and its slope there, and the free
+    entropy one can hope for.
 
     low, high: the window in which the solution is sought.
     """
@@ -117,34 +150,49 @@ def _look(problem: LevelEquation, candidate: _Candidate) -> _Candidate:
     excess = jnp.exp(candidate.level) * problem.noise + w - problem.samples
     step = _step(problem, candidate._replace(excess=excess))
     gain = -excess * step - jnp.maximum(candidate.slope, 0.0) * step**2 / 2
-    return candidate._replace(promise=problem.free_entropy(candidate.level, m) + gain, excess=excess)
+    return candidate._replace(
+        promise=problem.free_entropy(candidate.level, m) + gain, excess=excess
+    )
 
 
 def _step(problem: LevelEquation, candidate: _Candidate) -> Array:
     slope = jnp.where(candidate.slope > 0, candidate.slope, jnp.inf)
-    return jnp.clip(candidate.level - candidate.excess / slope, *problem.between(candidate.number)) - candidate.level
+    return (
+        jnp.clip(candidate.level - candidate.excess / slope, *problem.between(candidate.number))
+        - candidate.level
+    )
 
 
 def _second_look(problem: LevelEquation, first: _Candidate) -> _Candidate:
     """After the Newton step, with the slope of the secant."""
     step = _step(problem, first)
     second = _look(problem, first._replace(level=first.level + step))
-    secant = jnp.where(step == 0, first.slope, (second.excess - first.excess) / jnp.where(step == 0, 1.0, step))
+    secant = jnp.where(
+        step == 0, first.slope, (second.excess - first.excess) / jnp.where(step == 0, 1.0, step)
+    )
     found = _look(problem, second._replace(slope=secant))
     return found._replace(promise=jnp.where(jnp.isfinite(first.promise), found.promise, -jnp.inf))
 
 
 def _candidates(problem: LevelEquation, low: Array, high: Array) -> _Candidate:
-    """Numbers of learned features in a window, each in the middle of its interval; the slope is that in the middle of all."""
-    number = jnp.round(jnp.linspace(problem.learned(low), problem.learned(high), _NUMBERS)).astype(int)
+    """Numbers of learned features in a window, each in the middle of its interval; the slope is
+    that in the middle of all.
+    """
+    number = jnp.round(jnp.linspace(problem.learned(low), problem.learned(high), _NUMBERS)).astype(
+        int
+    )
     new = jnp.concatenate([jnp.array([True]), number[1:] > number[:-1]])
     bottom, top = problem.between(number)
     level = (jnp.maximum(bottom, low) + jnp.minimum(top, high)) / 2
     at = _NUMBERS // 2
-    slope = jax.jvp(lambda level: problem.excess(level, number[at]), (level[at],), (jnp.ones(()),))[1]
+    slope = jax.jvp(lambda level: problem.excess(level, number[at]), (level[at],), (jnp.ones(()),))[
+        1
+    ]
 
     def one(number: Array, level: Array) -> _Candidate:
-        return _look(problem, _Candidate(jnp.zeros(()), number, level, jnp.zeros(()), slope, low, high))
+        return _look(
+            problem, _Candidate(jnp.zeros(()), number, level, jnp.zeros(()), slope, low, high)
+        )
 
     found = jax.vmap(one)(number, level)
     return found._replace(promise=jnp.where(new, found.promise, -jnp.inf))
@@ -155,7 +203,9 @@ def _solved(problem: LevelEquation, candidate: _Candidate) -> tuple[Array, Array
     low, high, learned = _around(problem, candidate.number, candidate.low, candidate.high)
 
     def newton(_: int, level: Array) -> Array:
-        value, slope = jax.jvp(lambda level: problem.excess(level, learned), (level,), (jnp.ones(()),))
+        value, slope = jax.jvp(
+            lambda level: problem.excess(level, learned), (level,), (jnp.ones(()),)
+        )
         return jnp.clip(jnp.where(slope > 0, level - value / slope, level), low, high)
 
     level = jax.lax.fori_loop(0, _NEWTON, newton, jnp.clip(candidate.level, low, high))
@@ -177,7 +227,9 @@ def _zoom(problem: LevelEquation, low: Array, high: Array, steps: int) -> tuple[
     def step(window: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
         low, high = window
         between = _between_kinks(problem, problem.learned(low), problem.learned(high), _CELLS + 1)
-        level = jnp.sort(jnp.concatenate([jnp.linspace(low, high, _CELLS + 1), jnp.clip(between, low, high)]))
+        level = jnp.sort(
+            jnp.concatenate([jnp.linspace(low, high, _CELLS + 1), jnp.clip(between, low, high)])
+        )
         return _neighbours(level, level[jnp.argmax(jax.vmap(problem.psi)(level))]), None
 
     return jax.lax.scan(step, (low, high), None, length=steps)[0]
@@ -186,7 +238,9 @@ def _zoom(problem: LevelEquation, low: Array, high: Array, steps: int) -> tuple[
 def _around(
     problem: LevelEquation, number: Array, low: Float[Array, ""], high: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
-    """The part of [low, high] between the kinks of a number of features, widened to those where F does not change sign."""
+    """The part of [low, high] between the kinks of a number of features, widened to those where F
+    does not change sign.
+    """
     bottom, top = problem.between(number)
     low, high = jnp.clip(low, bottom, top), jnp.clip(high, bottom, top)
     low = jnp.where(problem.excess(low, number) < 0, low, bottom)
@@ -195,7 +249,9 @@ def _around(
 
 
 def last(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
-    """Bracket of the solution of highest level: the last interval between two kinks in which F rises through zero."""
+    """Bracket of the solution of highest level: the last interval between two kinks in which F
+    rises through zero.
+    """
     scanned = _scanned(problem)
     lowest, highest = _ends(problem, scanned)
     level = jnp.concatenate([lowest[None], scanned, highest[None]])
@@ -212,7 +268,7 @@ def last(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""], Ar
     return _around(problem, problem.learned((low + high) / 2), low, high)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Bayes-optimal learning of an extensive-width teacher: overlaps, error, effective width, and every rival solution.
 
 _ENUMERATED = 2048
@@ -221,14 +277,17 @@ _BETWEEN = 8  # levels looked at between two kinks
 
 @theory
 def bayes_optimal(teacher: Teacher) -> BayesOptimal:
-    """The Bayes-optimal state: of all solutions of the self-consistent equations the one of largest free entropy.
+    """The Bayes-optimal state: of all solutions of the self-consistent equations the one of largest
+    free entropy.
 
-    The error is accurate to 1e-8, for any decreasing or given read-outs and any noise; a million features take well under a
-    second and grids over numbers are vmapped. Derivatives with respect to noise, samples, decay and read-outs are those of
-    the implicit function theorem, on the branch that is selected. Solutions are found by a scan of the free entropy, whose
-    highest maxima are resolved down to single features; the free entropies compared at the end are those of the solutions
-    themselves, and of those with a feature more or less. The twelve highest maxima of the scan are looked at closely; of more
-    that tie, or above 1024 features, where the scan is accurate to 1e-3, one that close to the best can be missed.
+    The error is accurate to 1e-8, for any decreasing or given read-outs and any noise; a million
+    features take well under a second and grids over numbers are vmapped. Derivatives with respect
+    to noise, samples, decay and read-outs are those of the implicit function theorem, on the branch
+    that is selected. Solutions are found by a scan of the free entropy, whose highest maxima are
+    resolved down to single features; the free entropies compared at the end are those of the
+    solutions themselves, and of those with a feature more or less. The twelve highest maxima of the
+    scan are looked at closely; of more that tie, or above 1024 features, where the scan is accurate
+    to 1e-3, one that close to the best can be missed.
 
     Raises `ValueError` for activations with a quadratic component (use `quadratic_bayes_optimal`).
     """
@@ -239,11 +298,13 @@ def bayes_optimal(teacher: Teacher) -> BayesOptimal:
 
 @theory
 def informed_state(teacher: Teacher) -> BayesOptimal:
-    """The state in which a sampler started at the teacher stays: every feature in its informed, perhaps metastable, maximum.
+    """The state in which a sampler started at the teacher stays: every feature in its informed,
+    perhaps metastable, maximum.
 
-    A feature is lost only below its spinodal; the level is the highest solution. It coincides with `bayes_optimal` where all is
-    learned, and it is the upper branch of the hysteresis. The uninformed branch is q = 0 for ever: at information exponent
-    >= 3 the unlearned state never loses its stability.
+    A feature is lost only below its spinodal; the level is the highest solution. It coincides with
+    `bayes_optimal` where all is learned, and it is the upper branch of the hysteresis. The
+    uninformed branch is q = 0 for ever: at information exponent >= 3 the unlearned state never
+    loses its stability.
     """
     problem = LevelEquation.of(teacher, informed=True)
     low, high, learned = last(stop(problem))
@@ -251,10 +312,11 @@ def informed_state(teacher: Teacher) -> BayesOptimal:
 
 
 class CoexistingStates(Result):
-    """All solutions of the self-consistent equations at one number of samples, the Bayes-optimal one first.
+    """All solutions of the self-consistent equations at one number of samples, the Bayes-optimal
+    one first.
 
-    free_entropy: Psi (see `BayesOptimal`), in decreasing order. stable: local maximum of Psi; the others are minima between two
-    of them. Other fields: as in `BayesOptimal`.
+    free_entropy: Psi (see `BayesOptimal`), in decreasing order. stable: local maximum of Psi; the
+    others are minima between two of them. Other fields: as in `BayesOptimal`.
     """
 
     overlap: Float[Array, "solution feature"]
@@ -267,37 +329,53 @@ class CoexistingStates(Result):
 
 @theory(traced=False)
 def all_solutions(teacher: Teacher) -> CoexistingStates:
-    """Every solution, by enumeration of the intervals between learning thresholds. Not traceable: their number is a result.
+    """Every solution, by enumeration of the intervals between learning thresholds. Not traceable:
+    their number is a result.
 
     Raises `ValueError` for more than 2048 features.
     """
     if teacher.readout.shape[0] > _ENUMERATED:
-        raise ValueError(f"width = {teacher.readout.shape[0]}: must be <= {_ENUMERATED} to enumerate all solutions")
+        raise ValueError(
+            f"width = {teacher.readout.shape[0]}: must be <= {_ENUMERATED} to enumerate all solutions"
+        )
     problem = LevelEquation.of(teacher)
     level, learned, above, below = (np.asarray(part) for part in _fine_scan(problem))
     rising, falling = (above < 0) & (below >= 0), (above > 0) & (below <= 0)
     where = np.flatnonzero(rising | falling)
     count = len(where)
-    padded = np.resize(where, max(8, 2 ** math.ceil(math.log2(count))))  # few different sizes, few compilations
+    # few different sizes, few compilations
+    padded = np.resize(where, max(8, 2 ** math.ceil(math.log2(count))))
     windows = (level[padded], level[padded + 1], learned[padded], rising[padded])
     solved = _solve_all(problem, *(jnp.asarray(part) for part in windows))
     found, stable = jax.tree.map(lambda part: part[:count], (solved, jnp.asarray(rising[padded])))
     order = jnp.argsort(jnp.where(stable, -found.free_entropy, jnp.inf))
     found = jax.tree.map(lambda part: part[order], found)
-    return CoexistingStates(found.overlap, found.error, found.effective_width, found.free_entropy, stable[order], found.converged)
+    return CoexistingStates(
+        found.overlap,
+        found.error,
+        found.effective_width,
+        found.free_entropy,
+        stable[order],
+        found.converged,
+    )
 
 
 @eqx.filter_jit
 def _fine_scan(problem: LevelEquation) -> tuple[Array, Array, Array, Array]:
-    """Levels at and between all kinks; for each interval the number learned, F at its lower and at its upper end."""
+    """Levels at and between all kinks; for each interval the number learned, F at its lower and at
+    its upper end.
+    """
     kinks = jnp.where(problem.features.log_power > -1e3, problem.kinks, problem.kinks[0])
     low, high = problem.bounds
     ends = jnp.stack([low - 1e-3, high + 1e-3])
     last = jnp.max(kinks)
     anchor = jnp.sort(jnp.clip(jnp.concatenate([ends, kinks, jnp.linspace(last, high, 64)]), *ends))
     parts = jnp.linspace(0.0, 1.0, _BETWEEN + 1)[:-1]
-    level = jnp.concatenate([(anchor[:-1, None] + (anchor[1:] - anchor[:-1])[:, None] * parts).ravel(), anchor[-1:]])
-    # The middle of an interval decides what is learned in it; its lower end may be a kink, where rounding decides.
+    level = jnp.concatenate(
+        [(anchor[:-1, None] + (anchor[1:] - anchor[:-1])[:, None] * parts).ravel(), anchor[-1:]]
+    )
+    # The middle of an interval decides what is learned in it; its lower end may be a kink, where
+    # rounding decides.
     learned = jax.vmap(problem.learned)((level[1:] + level[:-1]) / 2)
 
     def ends_of(ends: tuple[Array, Array, Array]) -> tuple[Array, Array]:
@@ -309,19 +387,22 @@ def _fine_scan(problem: LevelEquation) -> tuple[Array, Array, Array, Array]:
 
 
 @eqx.filter_jit
-def _solve_all(problem: LevelEquation, low: Array, high: Array, learned: Array, rising: Array) -> BayesOptimal:
+def _solve_all(
+    problem: LevelEquation, low: Array, high: Array, learned: Array, rising: Array
+) -> BayesOptimal:
     def one(window: tuple[Array, Array, Array, Array]) -> BayesOptimal:
         return describe(problem, solve_between(problem, *window))
 
     return jax.lax.map(one, (low, high, learned, rising))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # How well a student of limited width can do: the model-size law and the optimal size of a compressed model.
 #
-# Features that are not represented act as extra Gaussian label noise of variance g(1) sum_{i > p} v_i^2 (information exponent
-# >= 3), so that the student obeys the same equations on the p strongest features. Its error is exactly flat for p >= k_c.
-# Reconstructed for this package from the effective-model statement of Nguyen and Barbier 2026.
+# Features that are not represented act as extra Gaussian label noise of variance g(1) sum_{i > p}
+# v_i^2 (information exponent >= 3), so that the student obeys the same equations on the p strongest
+# features. Its error is exactly flat for p >= k_c. Reconstructed for this package from the
+# effective-model statement of Nguyen and Barbier 2026.
 
 
 class Compressed(Result):
@@ -348,14 +429,18 @@ def effective_teacher(student: WidthLimitedStudent) -> WeightedTeacher:
     kept = rank < student.width
     left_out = channel(teacher.activation).total * jnp.sum(jnp.where(kept, 0.0, v**2))
     noise: Any = teacher.noise + left_out
-    return WeightedTeacher(teacher.input_dim, jnp.where(kept, v, 0.0), noise, teacher.n_train, teacher.activation)
+    return WeightedTeacher(
+        teacher.input_dim, jnp.where(kept, v, 0.0), noise, teacher.n_train, teacher.activation
+    )
 
 
 @theory
 def compressed(student: WidthLimitedStudent) -> Compressed:
-    """error_p = g(1) sum_{i>p} v_i^2 + sum_{i<=p} v_i^2 (g(1) - g(q_i)), with q_i at the noise Delta + g(1) sum_{i>p} v_i^2.
+    """error_p = g(1) sum_{i>p} v_i^2 + sum_{i<=p} v_i^2 (g(1) - g(q_i)), with q_i at the noise
+    Delta + g(1) sum_{i>p} v_i^2.
 
-    For p << k_c and decay > 1/2 it is the model-size law g(1) p^(1 - 2 beta) / ((2 beta - 1) zeta(2 beta)).
+    For p << k_c and decay > 1/2 it is the model-size law g(1) p^(1 - 2 beta) / ((2 beta - 1) zeta(2
+    beta)).
     """
     teacher: Teacher = student.teacher
     seen = effective_teacher(student)

@@ -1,10 +1,12 @@
-"""The staircase: where each feature is learned, and the window in which learned and unlearned states coexist.
+"""The staircase: where each feature is learned, and the window in which learned and unlearned
+states coexist.
 
-With N = n/d the free entropy is Psi = N (level - ln N + 1) + c(level), c = sum_i M - Lambda Delta, so that its maximum over
-the level is a Legendre transform: the Bayes-optimal states at all N together are the concave envelope of c, and every chord
-that bridges a gap of the envelope is a transition, at N = minus its slope. A chord over one kink is one feature being
-learned; one over many is a collective first-order transition. Derived for this package, not in the cited paper (Nguyen and
-Barbier 2026).
+With N = n/d the free entropy is Psi = N (level - ln N + 1) + c(level), c = sum_i M - Lambda Delta,
+so that its maximum over the level is a Legendre transform: the Bayes-optimal states at all N
+together are the concave envelope of c, and every chord that bridges a gap of the envelope is a
+transition, at N = minus its slope. A chord over one kink is one feature being learned; one over
+many is a collective first-order transition. Derived for this package, not in the cited paper
+(Nguyen and Barbier 2026).
 """
 
 import math
@@ -27,13 +29,14 @@ _FINE = 64  # by which they are divided around the touching points
 
 
 class Windows(Result):
-    """Where the states with and without feature j coexist, the j-1 stronger features being learned and no weaker one.
+    """Where the states with and without feature j coexist, the j-1 stronger features being learned
+    and no weaker one.
 
     begin:    number of samples from which on the state with feature j learned exists (by its Bayes-optimal branch).
     end:      number of samples up to which the state without it is preferred by the feature's own channel; begin and end differ
               by d lambda_sigma g(q_sigma) for every feature.
-    overlap:  q_sigma, the overlap with which a feature appears.
-    Features in decreasing order of v^2. Both are infinite for those with v^2 below e^-80 of the largest.
+    overlap:  q_sigma, the overlap with which a feature appears. Features in decreasing order of
+    v^2. Both are infinite for those with v^2 below e^-80 of the largest.
     """
 
     begin: Float[Array, "feature"]
@@ -44,9 +47,10 @@ class Windows(Result):
 class Staircase(Result):
     """Every transition of the Bayes-optimal state, in increasing order of the number of samples.
 
-    n_train: where it happens. width_before, width_after: effective widths; they differ by more than 1 in a collective transition.
-    error_before, error_after: errors on both sides. residual: inaccuracy of the common tangent, relative.
-    converged: every residual is below 1e-8, and the transitions come in this order; false where the read-outs span so many orders
+    n_train: where it happens. width_before, width_after: effective widths; they differ by more than
+    1 in a collective transition. error_before, error_after: errors on both sides. residual:
+    inaccuracy of the common tangent, relative. converged: every residual is below 1e-8, and the
+    transitions come in this order; false where the read-outs span so many orders
         of magnitude that rounding hides some of the transitions.
     """
 
@@ -61,10 +65,11 @@ class Staircase(Result):
 
 @theory
 def coexistence_windows(teacher: Teacher) -> Windows:
-    """n = d (Lambda_j Delta + sum_i W(Lambda_j v_i^2)) at Lambda_j = lambda_sigma / v_j^2, with and without feature j.
+    """n = d (Lambda_j Delta + sum_i W(Lambda_j v_i^2)) at Lambda_j = lambda_sigma / v_j^2, with and
+    without feature j.
 
-    For a teacher with homogeneous read-outs no feature is learned alone, and the windows say nothing: see
-    `collective_transition`.
+    For a teacher with homogeneous read-outs no feature is learned alone, and the windows say
+    nothing: see `collective_transition`.
     """
     problem = LevelEquation.of(teacher)
     number = jnp.arange(problem.features.count)
@@ -77,15 +82,21 @@ def coexistence_windows(teacher: Teacher) -> Windows:
         learned, unlearned = samples(level, j + 1), samples(level, j)
         return jnp.where(present, learned, jnp.inf), jnp.where(present, unlearned, jnp.inf)
 
-    begin, end = jax.lax.map(window, (problem.kinks, number, problem.features.present), batch_size=64)
-    return Windows(begin, end, problem.channel.overlap(problem.segments.threshold, problem.segments))
+    begin, end = jax.lax.map(
+        window, (problem.kinks, number, problem.features.present), batch_size=64
+    )
+    return Windows(
+        begin, end, problem.channel.overlap(problem.segments.threshold, problem.segments)
+    )
 
 
 @theory(traced=False)
 def staircase(teacher: Teacher) -> Staircase:
-    """All transitions of the Bayes-optimal state from n = 0 to infinity (`teacher.n_train` plays no role).
+    """All transitions of the Bayes-optimal state from n = 0 to infinity (`teacher.n_train` plays no
+    role).
 
-    Not traceable: their number is a result. Positions are accurate to 1e-10. Raises `ValueError` for more than 2048 features.
+    Not traceable: their number is a result. Positions are accurate to 1e-10. Raises `ValueError`
+    for more than 2048 features.
     """
     count = teacher.readout.shape[0]
     if count > _WIDEST:
@@ -101,7 +112,8 @@ def staircase(teacher: Teacher) -> Staircase:
     hull = _upper_hull(level, concave)
     learned = np.asarray(jax.vmap(problem.learned)(jnp.asarray(level)))
     left, right = hull[:-1], hull[1:]
-    # Touching points of a transition are on different branches; where the envelope is smooth, neighbours are on the same.
+    # Touching points of a transition are on different branches; where the envelope is smooth,
+    # neighbours are on the same.
     bridge = learned[left] < learned[right]
     left, right = left[bridge], right[bridge]
     ends = (level[left], level[right], learned[left], learned[right])
@@ -134,7 +146,8 @@ def _concave(problem: LevelEquation, level: np.ndarray) -> np.ndarray:
 
 
 def _upper_hull(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Indices of the upper convex hull of points sorted by x (Andrew 1979); equal x are kept once."""
+    """Indices of the upper convex hull of points sorted by x (Andrew 1979); equal x are kept
+    once."""
     hull: list[int] = []
     for i in range(len(x)):
         if hull and x[i] == x[hull[-1]]:
@@ -149,8 +162,17 @@ def _upper_hull(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _polish(problem: LevelEquation, input_dim: Array | float, low: Array, high: Array, before: Array, after: Array) -> Staircase:
-    """Common tangents of c on two branches, by Newton steps: c'(a) = c'(b) = (c(b) - c(a)) / (b - a) = -N."""
+def _polish(
+    problem: LevelEquation,
+    input_dim: Array | float,
+    low: Array,
+    high: Array,
+    before: Array,
+    after: Array,
+) -> Staircase:
+    """Common tangents of c on two branches, by Newton steps: c'(a) = c'(b) = (c(b) - c(a)) / (b -
+    a) = -N.
+    """
 
     def c(level: Array, learned: Array) -> Array:
         return problem.totals(level, learned)[1] - jnp.exp(level) * problem.noise
@@ -173,6 +195,10 @@ def _polish(problem: LevelEquation, input_dim: Array | float, low: Array, high: 
         errors = [n * jnp.exp(-end) - problem.noise for end in ends]
         return n * input_dim, errors[0], errors[1], jnp.max(jnp.abs(miss(ends))) / n
 
-    n, error_before, error_after, residual = jax.lax.map(one, (low, high, before, after), batch_size=64)
+    n, error_before, error_after, residual = jax.lax.map(
+        one, (low, high, before, after), batch_size=64
+    )
     converged = jnp.all(residual < RESIDUAL) & jnp.all(jnp.diff(n) > 0)
-    return Staircase(n, before.astype(float), after.astype(float), error_before, error_after, residual, converged)
+    return Staircase(
+        n, before.astype(float), after.astype(float), error_before, error_after, residual, converged
+    )

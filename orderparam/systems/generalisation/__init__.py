@@ -1,7 +1,8 @@
-"""Generalisation: bounds on the worst case, what is typical, and global minima that do not generalise.
+"""Generalisation: bounds on the worst case, what is typical, and global minima that do not
+generalise.
 
-import orderparam as op
-from orderparam.systems.generalisation import PerceptronLearning, typical, uniform_bound, worst_consistent
+import orderparam as op from orderparam.systems.generalisation import PerceptronLearning, typical,
+uniform_bound, worst_consistent
 
 system = PerceptronLearning(sample_ratio=5.0)
 typical(system, learner="Bayes").error
@@ -21,4 +22,11 @@ from orderparam.systems.generalisation.experiment import (
     worst_student,
 )
 from orderparam.systems.generalisation.model import ImageClassifier, PerceptronLearning
-from orderparam.systems.generalisation.theory import Bound, Typical, counting_bound, typical, uniform_bound, worst_consistent
+from orderparam.systems.generalisation.theory import (
+    Bound,
+    Typical,
+    counting_bound,
+    typical,
+    uniform_bound,
+    worst_consistent,
+)

@@ -1,4 +1,6 @@
-"""Perceptrons that learn from a teacher in four ways, and networks that start from random labels they have memorised."""
+"""Perceptrons that learn from a teacher in four ways, and networks that start from random labels
+they have memorised.
+"""
 
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -14,14 +16,16 @@ from orderparam.core.verb import experiment
 from orderparam.losses.margin import shortest_vector
 from orderparam.systems.generalisation.model import ImageClassifier, PerceptronLearning
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Perceptrons that really learn from a teacher: by Hebb's rule, by the largest margin, at random, and as badly as possible.
 
-_STEP = 0.9  # away from the teacher; from 1 on the consistent student nearest to it may be the origin
+# away from the teacher; from 1 on the consistent student nearest to it may be the origin
+_STEP = 0.9
 
 
 class Learned(Result):
-    """Means over independent data sets. overlap with the teacher and error, each with its standard error; training_error.
+    """Means over independent data sets. overlap with the teacher and error, each with its standard
+    error; training_error.
 
     converged: what was optimised meets its conditions to 1e-9.
     """
@@ -44,7 +48,9 @@ def trained_student(
 ) -> Learned:
     """w = sum_mu y_mu x_mu, or the student of largest margin."""
     teacher, signed = _data(key, *_sizes(system), data_sets)
-    student, found = (signed.sum(axis=1), True) if learner == "Hebb" else _largest_margin(np.asarray(signed))
+    student, found = (
+        (signed.sum(axis=1), True) if learner == "Hebb" else _largest_margin(np.asarray(signed))
+    )
     return _summary(_overlap(teacher, student), _wrong(signed, student), found)
 
 
@@ -57,21 +63,29 @@ def sampled_students(
     data_sets: int = 8,
     steps: int = 4000,
 ) -> Learned:
-    """Students drawn uniformly from those without a training error: the mean of their errors, or the error of their vote.
+    """Students drawn uniformly from those without a training error: the mean of their errors, or
+    the error of their vote.
 
-    Hit and run: from the student of largest margin, `steps` times, to a random point of the part of a random great circle on
-    which no example is misclassified; the first quarter is left out. Two chains for every data set: with the means m and
-    m' of their students (of length one), the mean of infinitely many has the overlap (m + m').w_0/(2 sqrt(m.m')) with the
-    teacher, m.m' averaged over data sets. The chains need many more than d^2 steps to forget their start.
+    Hit and run: from the student of largest margin, `steps` times, to a random point of the part of
+    a random great circle on which no example is misclassified; the first quarter is left out. Two
+    chains for every data set: with the means m and m' of their students (of length one), the mean
+    of infinitely many has the overlap (m + m').w_0/(2 sqrt(m.m')) with the teacher, m.m' averaged
+    over data sets. The chains need many more than d^2 steps to forget their start.
     """
     for_data, for_chain = jax.random.split(key)
     teacher, signed = _data(for_data, *_sizes(system), data_sets)
     start, found = _largest_margin(np.asarray(signed))
-    students = _hit_and_run(for_chain, jnp.tile(signed, (2, 1, 1)), jnp.tile(jnp.asarray(start), (2, 1)), steps)
+    students = _hit_and_run(
+        for_chain, jnp.tile(signed, (2, 1, 1)), jnp.tile(jnp.asarray(start), (2, 1)), steps
+    )
     both = students.reshape(2, data_sets, *students.shape[1:])
     wrong = jnp.mean(jnp.stack([_wrong(signed, chain) for chain in both]))
     if learner == "Gibbs":
-        return _summary(jnp.moveaxis(jnp.stack([_overlap(teacher, chain) for chain in both]), 0, 1), wrong, found)
+        return _summary(
+            jnp.moveaxis(jnp.stack([_overlap(teacher, chain) for chain in both]), 0, 1),
+            wrong,
+            found,
+        )
     first, second = both.mean(axis=2)
     alike = jnp.mean(jnp.sum(first * second, axis=1))
     vote = jnp.sum((first + second) * teacher, axis=1) / (2 * jnp.sqrt(alike))
@@ -79,11 +93,15 @@ def sampled_students(
 
 
 @experiment
-def worst_student(system: PerceptronLearning, key: PRNGKeyArray, *, data_sets: int = 8, rounds: int = 20) -> Learned:
-    """A student without a training error that is as far from the teacher as projected steps away from it lead.
+def worst_student(
+    system: PerceptronLearning, key: PRNGKeyArray, *, data_sets: int = 8, rounds: int = 20
+) -> Learned:
+    """A student without a training error that is as far from the teacher as projected steps away
+    from it lead.
 
-    From the largest margin on, w <- the point nearest to w/|w| - 0.9 w_0 of the cone of consistent students, `rounds` times.
-    Where the worst student points away from the teacher, for n < 2d, it is found; elsewhere others may be worse.
+    From the largest margin on, w <- the point nearest to w/|w| - 0.9 w_0 of the cone of consistent
+    students, `rounds` times. Where the worst student points away from the teacher, for n < 2d, it
+    is found; elsewhere others may be worse.
     """
     teacher, signed = (np.asarray(x) for x in _data(key, *_sizes(system), data_sets))
     student, found = _largest_margin(signed)
@@ -99,7 +117,9 @@ def _sizes(system: PerceptronLearning) -> tuple[int, int]:
     return d, max(1, round(float(system.sample_ratio) * d))
 
 
-def _data(key: PRNGKeyArray, d: int, n: int, sets: int) -> tuple[Float[Array, "set d"], Float[Array, "set n d"]]:
+def _data(
+    key: PRNGKeyArray, d: int, n: int, sets: int
+) -> tuple[Float[Array, "set d"], Float[Array, "set n d"]]:
     """Teachers of length one, and examples multiplied by their labels."""
     for_teacher, for_inputs = jax.random.split(key)
     teacher = jax.random.normal(for_teacher, (sets, d))
@@ -133,7 +153,9 @@ def _summary(overlap: Float[Array, "set *draw"], wrong: Float[Array, ""], found:
 
 
 def _spread(values: Float[Array, "set"]) -> Float[Array, ""]:
-    return jnp.std(values, ddof=1) / jnp.sqrt(values.size) if values.size > 1 else jnp.asarray(jnp.nan)
+    return (
+        jnp.std(values, ddof=1) / jnp.sqrt(values.size) if values.size > 1 else jnp.asarray(jnp.nan)
+    )
 
 
 @partial(jax.jit, static_argnames=("steps",))
@@ -162,12 +184,18 @@ def _hit_and_run(
     return kept / jnp.linalg.norm(kept, axis=-1, keepdims=True)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Networks trained from a random start and from one that has memorised random labels, with and without regularisation.
 #
-# The protocol of Liu, Papailiopoulos and Achlioptas (2019). Weights are in float32 and start from He's distribution; no biases.
+# The protocol of Liu, Papailiopoulos and Achlioptas (2019). Weights are in float32 and start from
+# He's distribution; no biases.
 
-ARMS = ("random start", "adversarial start", "adversarial start, regularised", "random start, regularised")
+ARMS = (
+    "random start",
+    "adversarial start",
+    "adversarial start, regularised",
+    "random start, regularised",
+)
 _CLASSES = 10
 _EVERY = 10  # epochs between two looks at the training error
 
@@ -175,7 +203,9 @@ Weights = tuple[Array, ...]
 
 
 class Trained(Result):
-    """error: the share of wrong test pictures. train_error: of training pictures. converged: the latter is zero."""
+    """error: the share of wrong test pictures. train_error: of training pictures. converged: the
+    latter is zero.
+    """
 
     error: Float[Array, ""]
     train_error: Float[Array, ""]
@@ -183,9 +213,11 @@ class Trained(Result):
 
 
 class Arms(Result):
-    """For each of `ARMS`: error on the test pictures, train_error, weight_norm, and distance from the random start in weights.
+    """For each of `ARMS`: error on the test pictures, train_error, weight_norm, and distance from
+    the random start in weights.
 
-    memorised: the share of random labels that the adversarial start reproduces. converged: no arm has a training error.
+    memorised: the share of random labels that the adversarial start reproduces. converged: no arm
+    has a training error.
     """
 
     error: Float[Array, "arm"]
@@ -203,8 +235,11 @@ class _Rates(NamedTuple):
 
 
 @experiment
-def trained_network(system: ImageClassifier, key: PRNGKeyArray, *, max_epochs: int = 500) -> Trained:
-    """Plain SGD from a random start until no training example is wrong (looked at every 10 epochs)."""
+def trained_network(
+    system: ImageClassifier, key: PRNGKeyArray, *, max_epochs: int = 500
+) -> Trained:
+    """Plain SGD from a random start until no training example is wrong (looked at every 10
+    epochs)."""
     train, test, start, key = _prepared(system, key)
     rates = _Rates(system.learning_rate, jnp.zeros(()), jnp.zeros(()))
     weights = _sgd(start, train, rates, key, system.size("batch_size"), 0, max_epochs)
@@ -213,18 +248,27 @@ def trained_network(system: ImageClassifier, key: PRNGKeyArray, *, max_epochs: i
 
 
 @experiment
-def bad_minima(system: ImageClassifier, key: PRNGKeyArray, *, max_epochs: int = 600, regularised_epochs: int = 400) -> Arms:
+def bad_minima(
+    system: ImageClassifier,
+    key: PRNGKeyArray,
+    *,
+    max_epochs: int = 600,
+    regularised_epochs: int = 400,
+) -> Arms:
     """One network along four ways to zero training error.
 
-    The adversarial start: the random one, trained with momentum on `copies` copies of each training picture, of each of which a
-    random share `dropped` of the pixels is blackened, with labels drawn at random, until all are reproduced. From either start,
-    on the true labels: plain SGD until no training example is wrong; SGD with momentum and weight decay, at least
-    `regularised_epochs` epochs.
+    The adversarial start: the random one, trained with momentum on `copies` copies of each training
+    picture, of each of which a random share `dropped` of the pixels is blackened, with labels drawn
+    at random, until all are reproduced. From either start, on the true labels: plain SGD until no
+    training example is wrong; SGD with momentum and weight decay, at least `regularised_epochs`
+    epochs.
     """
     train, test, random, key = _prepared(system, key)
     for_copies, for_labels, *keys = jax.random.split(key, 7)
     copies = jnp.tile(train[0], (system.size("copies"), 1))
-    copies = jnp.where(jax.random.uniform(for_copies, copies.shape) < system.dropped, 0.0, copies).astype(jnp.float32)
+    copies = jnp.where(
+        jax.random.uniform(for_copies, copies.shape) < system.dropped, 0.0, copies
+    ).astype(jnp.float32)
     noise = copies, jax.random.randint(for_labels, (len(copies),), 0, _CLASSES)
     batch, zero = system.size("batch_size"), jnp.zeros(())
     plain = _Rates(system.learning_rate, zero, zero)
@@ -237,7 +281,10 @@ def bad_minima(system: ImageClassifier, key: PRNGKeyArray, *, max_epochs: int = 
         (adversarial, careful, regularised_epochs),
         (random, careful, regularised_epochs),
     ]
-    ends = [_sgd(start, train, rates, k, batch, least, max_epochs + least) for (start, rates, least), k in zip(ways, keys[1:])]
+    ends = [
+        _sgd(start, train, rates, k, batch, least, max_epochs + least)
+        for (start, rates, least), k in zip(ways, keys[1:])
+    ]
     train_error = jnp.stack([_wrong_share(end, *train) for end in ends])
     return Arms(
         error=jnp.stack([_wrong_share(end, *test) for end in ends]),
@@ -262,7 +309,9 @@ def _prepared(system: ImageClassifier, key: PRNGKeyArray) -> tuple:
     return (inputs[:n], labels[:n]), (inputs[n:], labels[n:]), start, key
 
 
-def _outputs(weights: Weights, inputs: Float[Array, "example pixel"]) -> Float[Array, "example class"]:
+def _outputs(
+    weights: Weights, inputs: Float[Array, "example pixel"]
+) -> Float[Array, "example class"]:
     first, second, last = weights
     return jax.nn.relu(jax.nn.relu(inputs @ first) @ second) @ last
 
@@ -278,10 +327,16 @@ def _norm(weights: Weights) -> Float[Array, ""]:
 
 @partial(jax.jit, static_argnames=("batch",))
 def _sgd(
-    start: Weights, data: tuple[Array, Array], rates: _Rates, key: PRNGKeyArray, batch: int, least: int, most: int
+    start: Weights,
+    data: tuple[Array, Array],
+    rates: _Rates,
+    key: PRNGKeyArray,
+    batch: int,
+    least: int,
+    most: int,
 ) -> Weights:
-    """SGD in epochs of random batches until no example is wrong, from `least` to `most` epochs; the last part of an epoch that
-    fills no batch is left out."""
+    """SGD in epochs of random batches until no example is wrong, from `least` to `most` epochs; the
+    last part of an epoch that fills no batch is left out."""
     inputs, labels = data
     rates = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), rates)
     batch = min(batch, len(labels))
@@ -289,17 +344,24 @@ def _sgd(
 
     def loss(weights: Weights, chosen: Array) -> Float[Array, ""]:
         outputs = _outputs(weights, inputs[chosen])
-        return jnp.mean(optax.losses.softmax_cross_entropy_with_integer_labels(outputs, labels[chosen]))
+        return jnp.mean(
+            optax.losses.softmax_cross_entropy_with_integer_labels(outputs, labels[chosen])
+        )
 
     def step(state: tuple[Weights, Weights], chosen: Array) -> tuple[tuple[Weights, Weights], None]:
         weights, change = state
         slope = jax.grad(loss)(weights, chosen)
         change = jax.tree.map(
-            lambda c, g, w: rates.momentum * c - rates.learning_rate * (g + rates.weight_decay * w), change, slope, weights
+            lambda c, g, w: rates.momentum * c - rates.learning_rate * (g + rates.weight_decay * w),
+            change,
+            slope,
+            weights,
         )
         return (jax.tree.map(jnp.add, weights, change), change), None
 
-    def epoch(state: tuple[Weights, Weights], key: PRNGKeyArray) -> tuple[tuple[Weights, Weights], None]:
+    def epoch(
+        state: tuple[Weights, Weights], key: PRNGKeyArray
+    ) -> tuple[tuple[Weights, Weights], None]:
         order = jax.random.permutation(key, len(labels))[: batches * batch]
         return jax.lax.scan(step, state, order.reshape(batches, batch))[0], None
 

@@ -1,4 +1,6 @@
-"""The named figures of generalisation: the worst, the typical and the measured error, and minima that do not generalise."""
+"""The named figures of generalisation: the worst, the typical and the measured error, and minima
+that do not generalise.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -19,12 +21,22 @@ from orderparam.systems.generalisation.experiment import (
     worst_student,
 )
 from orderparam.systems.generalisation.model import ImageClassifier, PerceptronLearning
-from orderparam.systems.generalisation.theory import counting_bound, typical, uniform_bound, worst_consistent
+from orderparam.systems.generalisation.theory import (
+    counting_bound,
+    typical,
+    uniform_bound,
+    worst_consistent,
+)
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The named figure of the perceptron: the worst case, its bounds, and what is typical.
 
-_RUNS = {"Bayes": sampled_students, "Gibbs": sampled_students, "largest margin": trained_student, "Hebb": trained_student}
+_RUNS = {
+    "Bayes": sampled_students,
+    "Gibbs": sampled_students,
+    "largest margin": trained_student,
+    "Hebb": trained_student,
+}
 
 
 @study(
@@ -33,7 +45,14 @@ _RUNS = {"Bayes": sampled_students, "Gibbs": sampled_students, "largest margin":
     source="Vapnik 1998; Blumer et al. 1989; Cover 1965; Györgyi 1990; Opper, Kinzel, Kleinz, Nehl 1990; Opper, Haussler 1991",
     seconds=(60, 3600),
     observables=("error",),
-    full={"data_sets": 16, "steps": 40_000, "seeds": 16, "data": "mnist", "examples": 10_000, "width": 512},
+    full={
+        "data_sets": 16,
+        "steps": 40_000,
+        "seeds": 16,
+        "data": "mnist",
+        "examples": 10_000,
+        "width": 512,
+    },
     columns=2,
     panels=[
         Panel(
@@ -46,7 +65,14 @@ _RUNS = {"Bayes": sampled_students, "Gibbs": sampled_students, "largest margin":
             reference=[horizontal(0.5, "guessing")],
             title="perceptron",
         ),
-        Panel("n_train", "error", where={"part": "network"}, log="xy", reference=[horizontal(0.9, "guessing")], title="network"),
+        Panel(
+            "n_train",
+            "error",
+            where={"part": "network"},
+            log="xy",
+            reference=[horizontal(0.9, "guessing")],
+            title="network",
+        ),
     ],
     caption=r"""
         Left: $d$ = {input_dim}, {data_sets} data sets in a run; students without a training error (Hebb: with). Bounds hold with
@@ -71,7 +97,9 @@ def worst_case_typical_case(
     fine = {"sample_ratio": tuple(np.geomspace(0.2, 50, 97).tolist())}
     for form in ("growth function", "dimension"):
         facets = {"part": "perceptron", "student": f"any: bound by {form}"}
-        yield Curve("bound", partial(uniform_bound, form=form), system, fine, facets=facets, baseline=True)
+        yield Curve(
+            "bound", partial(uniform_bound, form=form), system, fine, facets=facets, baseline=True
+        )
     for learner, run in _RUNS.items():
         facets = {"part": "perceptron", "student": learner}
         options: dict[str, Any] = {"steps": steps} if run is sampled_students else {}
@@ -83,29 +111,39 @@ def worst_case_typical_case(
     yield Curve("theory", worst_consistent, system, fine, facets=facets)
     yield Curve("learned", worst, system, {"sample_ratio": worst_ratios}, seeds, facets=facets)
     network, over = ImageClassifier.of(data, examples, width=width), {"n_train": n_train}
-    yield Curve("counting bound", counting_bound, network, over, facets={"part": "network"}, baseline=True)
+    yield Curve(
+        "counting bound", counting_bound, network, over, facets={"part": "network"}, baseline=True
+    )
     yield Curve("SGD", trained_network, network, over, seeds, facets={"part": "network"})
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the study of bad minima draws by hand: the four ways beside one another.
 
 
 def draw_arms(observable: str, label: str) -> Callable[[Any, Comparison], None]:
-    """A function that draws an observable of each way: runs as small points, their mean with its error. The legend names them."""
+    """A function that draws an observable of each way: runs as small points, their mean with its
+    error. The legend names them.
+    """
 
     def draw(axes: Any, comparison: Comparison) -> None:
         (data,) = comparison.experiments().values()
         for arm, name in enumerate(ARMS):
             runs = data[observable].isel(arm=arm)
-            axes.plot(np.full(runs.size, arm + 0.2), runs.values.ravel(), ".", color=COLOURS[arm], alpha=0.5)
+            axes.plot(
+                np.full(runs.size, arm + 0.2),
+                runs.values.ravel(),
+                ".",
+                color=COLOURS[arm],
+                alpha=0.5,
+            )
             dots(axes, [arm], runs, arm, name, filled=True)
         axes.set(ylabel=label, xlim=(-0.5, len(ARMS) - 0.5), ylim=(0, None), xticks=[])
 
     return draw
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The named figure of bad global minima: they exist, SGD reaches them, and regularisation leads away from them.
 
 

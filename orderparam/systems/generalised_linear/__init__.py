@@ -1,7 +1,8 @@
-"""Generalised linear models: the optimal estimator with its transitions, message passing, and penalised least squares.
+"""Generalised linear models: the optimal estimator with its transitions, message passing, and
+penalised least squares.
 
-import orderparam as op
-from orderparam.systems.generalised_linear import GeneralisedLinear, message_passing, state_evolution, thresholds
+import orderparam as op from orderparam.systems.generalised_linear import GeneralisedLinear,
+message_passing, state_evolution, thresholds
 
 system = GeneralisedLinear(1.0, "sign", "rademacher")
 thresholds(system).information
@@ -34,7 +35,10 @@ from orderparam.systems.generalised_linear.bayes.theory import (
     vector_state_evolution,
 )
 from orderparam.systems.generalised_linear.own_design import DesignReport, assess_design
-from orderparam.systems.generalised_linear.penalised.experiment import fitted_elastic_net, fitted_estimator
+from orderparam.systems.generalised_linear.penalised.experiment import (
+    fitted_elastic_net,
+    fitted_estimator,
+)
 from orderparam.systems.generalised_linear.penalised.model import ElasticNet, PenalisedFit
 from orderparam.systems.generalised_linear.penalised.theory import (
     BestPenalty,

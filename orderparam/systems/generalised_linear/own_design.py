@@ -1,7 +1,9 @@
-"""On a person's own design matrix: what can be learned of a linear model at this number of rows, by whom, and what is measured.
+"""On a person's own design matrix: what can be learned of a linear model at this number of rows, by
+whom, and what is measured.
 
-Every theory of this room takes rows with independent Gaussian entries. How far the data are from that is told by their spectrum,
-beside what is predicted. Columns are brought to mean zero and variance 1/d, labels that are real to mean zero.
+Every theory of this room takes rows with independent Gaussian entries. How far the data are from
+that is told by their spectrum, beside what is predicted. Columns are brought to mean zero and
+variance 1/d, labels that are real to mean zero.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +22,11 @@ from orderparam.data.dataset import real_array
 from orderparam.priors import MixturePrior, Prior, prior
 from orderparam.systems.generalised_linear.bayes.experiment import gamp
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
-from orderparam.systems.generalised_linear.bayes.theory import Thresholds, state_evolution, thresholds
+from orderparam.systems.generalised_linear.bayes.theory import (
+    Thresholds,
+    state_evolution,
+    thresholds,
+)
 from orderparam.systems.generalised_linear.penalised.experiment import estimator
 from orderparam.systems.generalised_linear.penalised.model import PenalisedFit
 from orderparam.systems.generalised_linear.penalised.theory import best_penalty, penalised_fit
@@ -35,12 +41,13 @@ _LEAST_NOISE, _MOST_NOISE = 1e-3, 1e4  # in units of the variance of the fields
 class DesignReport:
     """What `assess_design` found; prints as a short report.
 
-    rows, columns: n and d. noise: of the labels, in units of the variance of the fields; noise_interval: of 95 %, by likelihood,
-    where it was estimated, else None.
-    spectrum_distance: largest difference between the distribution of the eigenvalues of the covariance and that of Gaussian
-    entries (Marchenko, Pastur 1967); spectrum_scatter: that of a drawn Gaussian design of this shape. thresholds: of the model.
-    predicted, measured: method -> error on held-out rows at n = 0.8 rows, of variance 1 for real labels, P(wrong) for signs, and
-    the standard error of what is measured, over the splits in which the method converged. unconverged: method -> how many did
+    rows, columns: n and d. noise: of the labels, in units of the variance of the fields;
+    noise_interval: of 95 %, by likelihood, where it was estimated, else None. spectrum_distance:
+    largest difference between the distribution of the eigenvalues of the covariance and that of
+    Gaussian entries (Marchenko, Pastur 1967); spectrum_scatter: that of a drawn Gaussian design of
+    this shape. thresholds: of the model. predicted, measured: method -> error on held-out rows at n
+    = 0.8 rows, of variance 1 for real labels, P(wrong) for signs, and the standard error of what is
+    measured, over the splits in which the method converged. unconverged: method -> how many did
     not.
     """
 
@@ -66,8 +73,16 @@ class DesignReport:
     def __str__(self) -> str:
         where = self.thresholds
         ratio = self.rows / self.columns
-        fits = "as of Gaussian entries" if self.is_gaussian else "NOT that of Gaussian entries: predictions are for orientation"
-        guessed = "" if self.noise_interval is None else " (estimated, {:.2g} to {:.2g} with 95 %)".format(*self.noise_interval)
+        fits = (
+            "as of Gaussian entries"
+            if self.is_gaussian
+            else "NOT that of Gaussian entries: predictions are for orientation"
+        )
+        guessed = (
+            ""
+            if self.noise_interval is None
+            else " (estimated, {:.2g} to {:.2g} with 95 %)".format(*self.noise_interval)
+        )
         lines = [
             f"{self.rows} rows, {self.columns} columns: n/d = {ratio:.4g}; {self.kind}, {type(self.prior).__name__}, "
             f"noise {self.noise:.3g} of the signal{guessed}",
@@ -75,13 +90,23 @@ class DesignReport:
         ]
         if bool(where.first_order):
             known, found = (ratio > float(x) for x in (where.information, where.algorithmic))
-            state = "both hold" if found else "determined, but found by no fast algorithm known" if known else "neither holds"
+            state = (
+                "both hold"
+                if found
+                else "determined, but found by no fast algorithm known"
+                if known
+                else "neither holds"
+            )
             places = f"determined from n/d = {float(where.information):.4g}, found from {float(where.algorithmic):.4g}"
             lines.append(f"  weights are {places}: {state}")
         elif np.isfinite(float(where.algorithmic)):
-            lines.append(f"  weights are known exactly from n/d = {float(where.algorithmic):.4g} on")
+            lines.append(
+                f"  weights are known exactly from n/d = {float(where.algorithmic):.4g} on"
+            )
         else:
-            lines.append("  no transition: weights are known better with every row, and never exactly")
+            lines.append(
+                "  no transition: weights are known better with every row, and never exactly"
+            )
         unknown = f"at best {self.optimal:.4g}, message passing {self.by_passing:.4g}"
         lines.append(f"  share of the weights' variance that stays unknown: {unknown}")
         unit = "mean square error / variance" if self.kind == "linear" else "wrong"
@@ -104,16 +129,20 @@ def assess_design(
     noise: float | None = None,
     seed: int = 0,
 ) -> DesignReport:
-    """Is a linear model with this prior identifiable from these rows, what would the best estimator, message passing and logistic
-    regression or the Lasso reach, and what do they reach on held-out rows?
+    """Is a linear model with this prior identifiable from these rows, what would the best
+    estimator, message passing and logistic regression or the Lasso reach, and what do they reach on
+    held-out rows?
 
-    kind: "linear" (y = w.x + noise) or "signs" (y = sign(w.x + noise)); from the labels where there are some. noise: variance in
-    units of that of w.x; estimated from the labels by likelihood if not given, 0.1 without labels. Raises `ValueError`
-    for a design that is no matrix of finite numbers, with constant columns or fewer than 20 rows, and for labels that do not fit.
+    kind: "linear" (y = w.x + noise) or "signs" (y = sign(w.x + noise)); from the labels where there
+    are some. noise: variance in units of that of w.x; estimated from the labels by likelihood if
+    not given, 0.1 without labels. Raises `ValueError` for a design that is no matrix of finite
+    numbers, with constant columns or fewer than 20 rows, and for labels that do not fit.
     """
     x = real_array("design", design)
     if x.ndim != 2 or min(x.shape) < 2:
-        raise ValueError(f"design has shape {x.shape}: must be (rows, columns), at least two columns")
+        raise ValueError(
+            f"design has shape {x.shape}: must be (rows, columns), at least two columns"
+        )
     rows, columns = x.shape
     if rows < _FEWEST:
         raise ValueError(f"design has {rows} rows: must be at least {_FEWEST}")
@@ -148,7 +177,9 @@ def assess_design(
     for name, fit in fits.items():
         found = penalised_fit(fit)
         predicted[name] = _error(kind, found.error, found.classification_error, size)
-    measured, unconverged = ({}, {}) if y is None else _measured(x, y, kind, law, chosen, fits, seed)
+    measured, unconverged = (
+        ({}, {}) if y is None else _measured(x, y, kind, law, chosen, fits, seed)
+    )
     key = jax.random.key(seed)
     drawn = np.asarray(jax.random.normal(key, x.shape))
     drawn = (drawn - drawn.mean(axis=0)) / drawn.std(axis=0) / np.sqrt(columns)
@@ -159,11 +190,13 @@ def assess_design(
 
 
 def spectrum_distance(x: Float[np.ndarray, "row column"]) -> float:
-    """Largest difference between the law of the eigenvalues of x^T x d/n that are not zero, and that of entries N(0, 1/d),
-    as rows and columns grow."""
+    """Largest difference between the law of the eigenvalues of x^T x d/n that are not zero, and
+    that of entries N(0, 1/d), as rows and columns grow."""
     rows, columns = x.shape
     gram = x.T @ x if columns <= rows else x @ x.T
-    values = np.sort(np.linalg.eigvalsh(gram))[-min(rows - 1, columns) :] * columns / max(rows, columns)
+    values = (
+        np.sort(np.linalg.eigvalsh(gram))[-min(rows - 1, columns) :] * columns / max(rows, columns)
+    )
     ratio = min(rows, columns) / max(rows, columns)
     low, high = (1 - np.sqrt(ratio)) ** 2, (1 + np.sqrt(ratio)) ** 2
     # s = sin^2 takes the square roots at both ends of the law out of the sum
@@ -177,7 +210,9 @@ def spectrum_distance(x: Float[np.ndarray, "row column"]) -> float:
 
 def _kind(kind: str | None, y: np.ndarray | None, rows: int) -> str:
     if kind is not None and kind not in KINDS:
-        raise ValueError(f"kind = {kind!r}{nearest(kind, list(KINDS))}: must be one of {', '.join(KINDS)}")
+        raise ValueError(
+            f"kind = {kind!r}{nearest(kind, list(KINDS))}: must be one of {', '.join(KINDS)}"
+        )
     if y is None:
         return kind or "linear"
     if y.shape != (rows,):
@@ -200,13 +235,18 @@ def _unit(law: Prior) -> Prior:
     """The prior with E w^2 = 1."""
     shares, means, variances = law.components
     power = law.power
-    return law if abs(float(power) - 1) < 1e-12 else MixturePrior(shares, means / jnp.sqrt(power), variances / power)
+    return (
+        law
+        if abs(float(power) - 1) < 1e-12
+        else MixturePrior(shares, means / jnp.sqrt(power), variances / power)
+    )
 
 
 def _noise(x: np.ndarray, y: np.ndarray, kind: str) -> tuple[float, float, float]:
-    """Noise over signal h of largest likelihood of y ~ N(0, x x^T + h) up to a factor, right for any weights that are independent
-    (Jiang, Li, Paul, Yang, Zhao 2016); for signs through their linear part, E[y z]^2 = (2/pi) / (1 + noise). Then the ends of
-    the interval of 95 %: where twice the log likelihood is below its largest value by the quantile of chi squared."""
+    """Noise over signal h of largest likelihood of y ~ N(0, x x^T + h) up to a factor, right for
+    any weights that are independent (Jiang, Li, Paul, Yang, Zhao 2016); for signs through their
+    linear part, E[y z]^2 = (2/pi) / (1 + noise). Then the ends of the interval of 95 %: where twice
+    the log likelihood is below its largest value by the quantile of chi squared."""
     rank = min(len(x) - 1, x.shape[1])
     left, singular, _ = np.linalg.svd(x, full_matrices=False)
     powers = (left.T @ y)[:rank] ** 2
@@ -216,7 +256,9 @@ def _noise(x: np.ndarray, y: np.ndarray, kind: str) -> tuple[float, float, float
     def cost(logarithm: float) -> float:
         h = np.exp(logarithm)
         size = (np.sum(powers / (values + h)) + rest / h) / (rank + missing)
-        return float(np.log(size) + (np.sum(np.log(values + h)) + missing * logarithm) / (rank + missing))
+        return float(
+            np.log(size) + (np.sum(np.log(values + h)) + missing * logarithm) / (rank + missing)
+        )
 
     bounds = (np.log(_LEAST_NOISE), np.log(_MOST_NOISE))
     best = minimize_scalar(cost, bounds=bounds, method="bounded")
@@ -234,13 +276,18 @@ def _noise(x: np.ndarray, y: np.ndarray, kind: str) -> tuple[float, float, float
 def _fits(kind: str, law: Likelihood, chosen: Prior, ratio: float) -> dict[str, PenalisedFit]:
     """Estimators at their best penalties for these labels."""
     if kind == "signs":
-        fits = {"logistic regression": (PenalisedFit(ratio, "logistic", law, 0.0, 1.0, chosen), "ridge")}
+        fits = {
+            "logistic regression": (PenalisedFit(ratio, "logistic", law, 0.0, 1.0, chosen), "ridge")
+        }
     else:
         fits = {
             "ridge regression": (PenalisedFit(ratio, "square", law, 0.0, 1.0, chosen), "ridge"),
             "Lasso": (PenalisedFit(ratio, "square", law, 1.0, 0.0, chosen), "l1"),
         }
-    return {name: fit.with_(**{which: float(best_penalty(fit, which=which).penalty)}) for name, (fit, which) in fits.items()}
+    return {
+        name: fit.with_(**{which: float(best_penalty(fit, which=which).penalty)})
+        for name, (fit, which) in fits.items()
+    }
 
 
 def _error(kind: str, error: Any, wrong: Any, noise: float) -> float:
@@ -248,9 +295,17 @@ def _error(kind: str, error: Any, wrong: Any, noise: float) -> float:
 
 
 def _measured(
-    x: np.ndarray, y: np.ndarray, kind: str, law: Likelihood, chosen: Prior, fits: dict[str, PenalisedFit], seed: int
+    x: np.ndarray,
+    y: np.ndarray,
+    kind: str,
+    law: Likelihood,
+    chosen: Prior,
+    fits: dict[str, PenalisedFit],
+    seed: int,
 ) -> tuple[dict[str, tuple[float, float]], dict[str, int]]:
-    """Errors on a fifth of the rows, after learning from the others, five times; and how often a method did not converge."""
+    """Errors on a fifth of the rows, after learning from the others, five times; and how often a
+    method did not converge.
+    """
     n, d = x.shape
     scale = np.sqrt(1 + float(law.noise)) if isinstance(law, RealLabels) else 1.0
     rng = np.random.default_rng(seed)
@@ -275,17 +330,28 @@ def _measured(
             zero + 1e-12,
             300,
         )
-        weights["message passing"] = np.asarray(passed.weights) if bool(passed.converged) else np.full(d, np.nan)
+        weights["message passing"] = (
+            np.asarray(passed.weights) if bool(passed.converged) else np.full(d, np.nan)
+        )
         for name, fit in fits.items():
             weights[name] = np.ravel(estimator(fit, len(kept), 1e-5).fit(x[kept], train).coef_)
         for name, w in weights.items():
             field_values = x[held] @ w
-            wrong = np.mean(field_values * y[held] <= 0) if kind == "signs" else np.mean((y[held] - field_values / scale) ** 2)
+            wrong = (
+                np.mean(field_values * y[held] <= 0)
+                if kind == "signs"
+                else np.mean((y[held] - field_values / scale) ** 2)
+            )
             found[name].append(float(wrong) if np.all(np.isfinite(w)) else np.nan)
     known = {name: np.array(errors)[np.isfinite(errors)] for name, errors in found.items()}
     means = {
-        name: (float(np.mean(errors)), float(np.std(errors, ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else np.inf)
+        name: (
+            float(np.mean(errors)),
+            float(np.std(errors, ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else np.inf,
+        )
         for name, errors in known.items()
         if len(errors)
     }
-    return means, {name: _SPLITS - len(errors) for name, errors in known.items() if len(errors) < _SPLITS}
+    return means, {
+        name: _SPLITS - len(errors) for name, errors in known.items() if len(errors) < _SPLITS
+    }

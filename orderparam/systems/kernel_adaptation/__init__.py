@@ -1,8 +1,9 @@
-"""Feature learning as a kernel that adapts: Bayesian networks whose weights turn towards the target's direction.
+"""Feature learning as a kernel that adapts: Bayesian networks whose weights turn towards the
+target's direction.
 
-One call each for the infinitely wide network, the kernel rescaled by one number, Gaussian weights, weights with their full
-distribution (specialisation), averaged over data or on given data; deep networks on given data and convolutional ones on patches;
-and the sampled networks themselves.
+One call each for the infinitely wide network, the kernel rescaled by one number, Gaussian weights,
+weights with their full distribution (specialisation), averaged over data or on given data; deep
+networks on given data and convolutional ones on patches; and the sampled networks themselves.
 """
 
 from orderparam.systems.kernel_adaptation.deep.experiment import (
@@ -12,8 +13,17 @@ from orderparam.systems.kernel_adaptation.deep.experiment import (
     sampled_deep_network,
 )
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
-from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
-from orderparam.systems.kernel_adaptation.dynamics.experiment import Pruned, TrainedNetwork, langevin_training, pruned_classifier
+from orderparam.systems.kernel_adaptation.deep.theory import (
+    DeepPrediction,
+    deep_gaussian_layers,
+    deep_gaussian_process,
+)
+from orderparam.systems.kernel_adaptation.dynamics.experiment import (
+    Pruned,
+    TrainedNetwork,
+    langevin_training,
+    pruned_classifier,
+)
 from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
 from orderparam.systems.kernel_adaptation.gaussianity import Gaussianity, gaussianity
 from orderparam.systems.kernel_adaptation.network import hermite_target
@@ -43,7 +53,11 @@ from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
     examples_needed,
     sampled_examples_needed,
 )
-from orderparam.systems.kernel_adaptation.two_layers.experiment import SampledTwoLayerNetwork, draw_data, sampled_network
+from orderparam.systems.kernel_adaptation.two_layers.experiment import (
+    SampledTwoLayerNetwork,
+    draw_data,
+    sampled_network,
+)
 from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory import (
     AdaptedWeights,

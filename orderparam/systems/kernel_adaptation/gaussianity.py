@@ -1,4 +1,6 @@
-"""Are pre-activations, or weights along a direction, Gaussian? Distance and p-value of correlated samples from many neurons."""
+"""Are pre-activations, or weights along a direction, Gaussian? Distance and p-value of correlated
+samples from many neurons.
+"""
 
 import functools
 import math
@@ -14,7 +16,8 @@ from scipy import special
 from orderparam.core.result import Result
 from orderparam.sampling import estimate
 
-_LEVELS = np.linspace(0.05, 0.95, 19)  # of the distribution function, where the correlation of the samples is measured
+# of the distribution function, where the correlation of the samples is measured
+_LEVELS = np.linspace(0.05, 0.95, 19)
 _TRIALS, _NODES = 8000, 401
 
 
@@ -23,12 +26,14 @@ class Gaussianity(Result):
 
     mean, variance:    <x> and <x^2> - <x>^2.
     excess_kurtosis:   fourth central moment / variance^2 - 3 and its standard error `kurtosis_error`, correlations included.
-                       0 for a Gaussian, negative for two wells, positive for heavy tails: a few specialised neurons among many.
+                       0 for a Gaussian, negative for two wells, positive for heavy tails: a few
+                       specialised neurons among many.
     distance:          the largest difference of the distribution functions of x and of the Gaussian (Kolmogorov-Smirnov).
     effective_samples: number of independent values with the same mean square error of the distribution function; at most as many
                        as there are values.
     p_value:           probability of at least this distance for as many independent Gaussian values; not below 1e-4. Rather too
-                       large where successive draws are correlated, whose distribution function errs more smoothly.
+                       large where successive draws are correlated, whose distribution function errs
+                       more smoothly.
     """
 
     mean: Float[Array, ""]
@@ -40,21 +45,28 @@ class Gaussianity(Result):
     p_value: Float[Array, ""]
 
 
-def gaussianity(values: Float[ArrayLike, "chain draw unit"], variance: float | None = None) -> Gaussianity:
-    """Tests the values of all units and draws together against N(0, variance), or against the Gaussian nearest to them.
+def gaussianity(
+    values: Float[ArrayLike, "chain draw unit"], variance: float | None = None
+) -> Gaussianity:
+    """Tests the values of all units and draws together against N(0, variance), or against the
+    Gaussian nearest to them.
 
     values:   x of one direction, for instance w_c . w_*, or v . h_c with the pre-activations h_c of neuron c on the training
               inputs and a fixed unit vector v.
-    variance: of the Gaussian, as a theory predicts it. None: mean and variance of the values themselves, which tests the shape
-              alone; the distance is then smaller than Kolmogorov's (Lilliefors 1967; its limit is Durbin 1973, simulated here
-              with a fixed seed). Finite numbers of samples as in Stephens 1970.
+    variance: of the Gaussian, as a theory predicts it. None: mean and variance of the values
+    themselves, which tests the shape
+              alone; the distance is then smaller than Kolmogorov's (Lilliefors 1967; its limit is
+              Durbin 1973, simulated here with a fixed seed). Finite numbers of samples as in
+              Stephens 1970.
 
-    Not traceable. Raises `ValueError` for values that are not finite, or not (chain, draw, unit) with at least 4 draws; for a
-    variance that is not positive.
+    Not traceable. Raises `ValueError` for values that are not finite, or not (chain, draw, unit)
+    with at least 4 draws; for a variance that is not positive.
     """
     x = np.asarray(values, float)
     if x.ndim != 3 or x.shape[1] < 4 or x.size == 0 or not np.all(np.isfinite(x)):
-        raise ValueError(f"values has shape {x.shape}: must be (chain, draw, unit), at least 4 draws, all finite")
+        raise ValueError(
+            f"values has shape {x.shape}: must be (chain, draw, unit), at least 4 draws, all finite"
+        )
     if variance is not None and not (variance > 0 and math.isfinite(variance)):
         raise ValueError(f"variance = {variance}: must be > 0")
     mean = float(np.mean(x))
@@ -64,7 +76,9 @@ def gaussianity(values: Float[ArrayLike, "chain draw unit"], variance: float | N
         raise ValueError(f"values are all {mean}: must have a variance")
 
     ordered = np.sort(x, axis=None)
-    scores = (ordered - mean) / math.sqrt(second) if variance is None else ordered / math.sqrt(variance)
+    scores = (
+        (ordered - mean) / math.sqrt(second) if variance is None else ordered / math.sqrt(variance)
+    )
     below = special.ndtr(scores)
     rank = np.arange(ordered.size + 1) / ordered.size
     distance = float(max(np.max(rank[1:] - below), np.max(below - rank[:-1])))
@@ -73,12 +87,18 @@ def gaussianity(values: Float[ArrayLike, "chain draw unit"], variance: float | N
     central = x - mean  # the mean of its influence errs as the kurtosis does, to first order
     influence = (central**4 - 4 * third * central) / second**2 - 2 * fourth / second**3 * central**2
     recorded = [np.mean(one, axis=-1) for one in (*(x <= t for t in thresholds), influence)]
-    *errors, kurtosis_error = np.asarray(estimate(jnp.asarray(np.stack(recorded, axis=-1))).standard_error)
+    *errors, kurtosis_error = np.asarray(
+        estimate(jnp.asarray(np.stack(recorded, axis=-1))).standard_error
+    )
     variances = np.sum(_LEVELS * (1 - _LEVELS)), max(float(np.sum(np.square(errors))), 1e-300)
     effective = min(float(variances[0] / variances[1]), float(x.size))
     root = math.sqrt(effective)
     scaled = distance * (root + 0.12 + 0.11 / root)
-    p_value = special.kolmogorov(scaled) if variance is not None else np.mean(_null_of_nearest() >= scaled)
+    p_value = (
+        special.kolmogorov(scaled)
+        if variance is not None
+        else np.mean(_null_of_nearest() >= scaled)
+    )
     return Gaussianity(
         mean=jnp.asarray(mean),
         variance=jnp.asarray(second),
@@ -90,24 +110,32 @@ def gaussianity(values: Float[ArrayLike, "chain draw unit"], variance: float | N
     )
 
 
-def along_directions(directions: Sequence[Any], variances: Sequence[float] | None = None) -> Gaussianity:
+def along_directions(
+    directions: Sequence[Any], variances: Sequence[float] | None = None
+) -> Gaussianity:
     """The tests of several directions, each field with a leading axis for them."""
-    each = [gaussianity(x, None if variances is None else variances[i]) for i, x in enumerate(directions)]
+    each = [
+        gaussianity(x, None if variances is None else variances[i])
+        for i, x in enumerate(directions)
+    ]
     return jax.tree.map(lambda *parts: jnp.stack(parts), *each)
 
 
 @functools.cache
 def _null_of_nearest() -> np.ndarray:
-    """Draws of the limit of sqrt(n) times the distance from the Gaussian of fitted mean and variance.
+    """Draws of the limit of sqrt(n) times the distance from the Gaussian of fitted mean and
+    variance.
 
-    The largest modulus of a Gaussian process of covariance min(s, t) - s t - p(s) p(t) - g(s) g(t) / 2, p = phi(z) and
-    g = z phi(z) at the quantile z of s (Durbin 1973).
+    The largest modulus of a Gaussian process of covariance min(s, t) - s t - p(s) p(t) - g(s) g(t)
+    / 2, p = phi(z) and g = z phi(z) at the quantile z of s (Durbin 1973).
     """
     level = np.arange(1, _NODES) / _NODES
     z = special.ndtri(level)
     p = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
     fitted = np.outer(p, p) + np.outer(z * p, z * p) / 2
-    values, vectors = np.linalg.eigh(np.minimum.outer(level, level) - np.outer(level, level) - fitted)
+    values, vectors = np.linalg.eigh(
+        np.minimum.outer(level, level) - np.outer(level, level) - fitted
+    )
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     draws = np.random.default_rng(0).standard_normal((_TRIALS, len(level)))
     return np.max(np.abs(draws @ root.T), axis=1)

@@ -1,12 +1,15 @@
-"""What all networks here have in common, and the hidden layer of those that are averaged over Gaussian data.
+"""What all networks here have in common, and the hidden layer of those that are averaged over
+Gaussian data.
 
 A network is sampled at temperature T from
 
-    p(w, a) ~ exp{ -d |w|^2 / (2 weight_variance) - N |a|^2 / (2 readout_variance) - (1/(2T)) sum_mu (f(x_mu) - y_mu)^2 }
+    p(w, a) ~ exp{ -d |w|^2 / (2 weight_variance) - N |a|^2 / (2 readout_variance) - (1/(2T)) sum_mu
+    (f(x_mu) - y_mu)^2 }
 
-so that T is the variance of the observation noise (the targets have none) and the prior does not depend on it. With weight
-decays gamma |theta|^2 / 2 in the energy, at temperature T, weight_variance = T d / gamma_w and readout_variance = T N / gamma_a.
-h_k = He_k / sqrt(k!) is orthonormal under N(0, 1).  Seroussi, Naveh, Ringel 2023; Rubin, Seroussi, Ringel 2024.
+so that T is the variance of the observation noise (the targets have none) and the prior does not
+depend on it. With weight decays gamma |theta|^2 / 2 in the energy, at temperature T,
+weight_variance = T d / gamma_w and readout_variance = T N / gamma_a. h_k = He_k / sqrt(k!) is
+orthonormal under N(0, 1).  Seroussi, Naveh, Ringel 2023; Rubin, Seroussi, Ringel 2024.
 """
 
 import itertools
@@ -34,16 +37,21 @@ Number = Any  # a float64 array inside a theory, where the fields of a System ar
 
 
 class AdaptiveNetwork(System):
-    """The activation, and the scaling of read-out variance and temperature. NB "erf" is erf(z), "erf_scaled" erf(z / sqrt 2)."""
+    """The activation, and the scaling of read-out variance and temperature. NB "erf" is erf(z),
+    "erf_scaled" erf(z / sqrt 2).
+    """
 
-    activation: Activation = structure("nonlinearity", convert=activation, choices=activation_names, default="erf", kw_only=True)
+    activation: Activation = structure(
+        "nonlinearity", convert=activation, choices=activation_names, default="erf", kw_only=True
+    )
 
     def scaling(self, chi: float, rescale_noise: bool = True) -> Self:
-        """From standard (chi = 1) to mean-field scaling (chi ~ N): read-out variance and temperature divided by chi.
+        """From standard (chi = 1) to mean-field scaling (chi ~ N): read-out variance and
+        temperature divided by chi.
 
-        The infinitely wide network sees only their ratio and stays the same; the pull on the weights grows as chi.
-        rescale_noise: whether the temperature is divided too; if not, the Gaussian process changes as well.
-        Raises `ValueError` unless chi > 0.
+        The infinitely wide network sees only their ratio and stays the same; the pull on the
+        weights grows as chi. rescale_noise: whether the temperature is divided too; if not, the
+        Gaussian process changes as well. Raises `ValueError` unless chi > 0.
         """
         if not chi > 0:
             raise ValueError(f"chi = {chi}: must be > 0")
@@ -52,11 +60,14 @@ class AdaptiveNetwork(System):
         return self.with_(readout_variance=given.readout_variance / chi, temperature=temperature)
 
 
-def hermite_target(coefficients: Mapping[int, float], normalised: bool = False) -> Float[Array, "degree"]:
+def hermite_target(
+    coefficients: Mapping[int, float], normalised: bool = False
+) -> Float[Array, "degree"]:
     """The array `target` of a system from {degree: coefficient}.
 
-    normalised: whether the coefficients belong to h_k; otherwise to He_k = sqrt(k!) h_k, so that {1: 1, 3: -0.3} is
-    y = z - 0.3 (z^3 - 3z) and becomes (0, 1, 0, -0.3 sqrt 6). Raises `ValueError` for a degree that is not an integer >= 0.
+    normalised: whether the coefficients belong to h_k; otherwise to He_k = sqrt(k!) h_k, so that
+    {1: 1, 3: -0.3} is y = z - 0.3 (z^3 - 3z) and becomes (0, 1, 0, -0.3 sqrt 6). Raises
+    `ValueError` for a degree that is not an integer >= 0.
     """
     for degree in coefficients:
         if isinstance(degree, bool) or not isinstance(degree, int) or degree < 0:
@@ -74,7 +85,10 @@ class HermiteTarget(eqx.Module):
     absolute: Number = 0.0
 
     def __call__(self, z: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-        polynomial = sum((self.polynomial[k] * hermite(k, z) for k in range(self.polynomial.shape[0])), jnp.zeros_like(z))
+        polynomial = sum(
+            (self.polynomial[k] * hermite(k, z) for k in range(self.polynomial.shape[0])),
+            jnp.zeros_like(z),
+        )
         return polynomial + self.absolute * (jnp.abs(z) - math.sqrt(2 / math.pi))
 
     def coefficients(self, degrees: Degrees) -> Float[Array, "mode"]:
@@ -92,12 +106,19 @@ class HermiteTarget(eqx.Module):
 
 def refuse_zero(owner: str, target: Any, absolute: Any = 0.0) -> None:
     """Raises `ValueError` for a target that is zero."""
-    if not isinstance(target, jax.core.Tracer) and is_number(absolute) and absolute == 0 and not np.any(np.asarray(target)):
+    if (
+        not isinstance(target, jax.core.Tracer)
+        and is_number(absolute)
+        and absolute == 0
+        and not np.any(np.asarray(target))
+    ):
         raise ValueError(f"{owner}.target = {target}: must not be zero")
 
 
 def _absolute(count: int) -> np.ndarray:
-    """E |z| h_k(z) for k < count, without the mean: sqrt(2/pi) (-1)^(k/2 - 1) (k-3)!! / sqrt(k!) for even k >= 2."""
+    """E |z| h_k(z) for k < count, without the mean: sqrt(2/pi) (-1)^(k/2 - 1) (k-3)!! / sqrt(k!)
+    for even k >= 2.
+    """
     found, factor = np.zeros(count), math.sqrt(2 / math.pi)
     for k in range(2, count, 2):
         found[k] = factor * (-1) ** (k // 2 - 1) / math.sqrt(math.factorial(k))
@@ -106,8 +127,9 @@ def _absolute(count: int) -> np.ndarray:
 
 
 def kept_degrees(phi: Activation, modes: Degrees | None) -> Degrees:
-    """The degrees k of the modes h_k that the theories keep: `modes`, or by activation (1, 3, 5, 7) for odd phi, (0, 2, 4, 6) for
-    even phi, (1,) for linear, (0, 1, 2, 4) for relu and leaky relu, (0, 1, 2, 3, 4) otherwise."""
+    """The degrees k of the modes h_k that the theories keep: `modes`, or by activation (1, 3, 5, 7)
+    for odd phi, (0, 2, 4, 6) for even phi, (1,) for linear, (0, 1, 2, 4) for relu and leaky relu,
+    (0, 1, 2, 3, 4) otherwise."""
     if modes is not None:
         return modes
     if isinstance(phi, Linear):
@@ -118,18 +140,25 @@ def kept_degrees(phi: Activation, modes: Degrees | None) -> Degrees:
 
 
 def increasing(modes: Any) -> Degrees | None:
-    """Reads the field `modes`. Raises `ValueError` for what is no sequence of increasing integers."""
+    """Reads the field `modes`. Raises `ValueError` for what is no sequence of increasing
+    integers."""
     if modes is None:
         return None
-    if not isinstance(modes, list | tuple) or not modes or not all(a < b for a, b in itertools.pairwise(modes)):
+    if (
+        not isinstance(modes, list | tuple)
+        or not modes
+        or not all(a < b for a, b in itertools.pairwise(modes))
+    ):
         raise ValueError("must be increasing integers >= 0")
     return tuple(modes)
 
 
 class HiddenLayer(eqx.Module):
-    """N independent neurons with weights w ~ N(0, v/d), as the theories see them, and the target on the modes that are kept.
+    """N independent neurons with weights w ~ N(0, v/d), as the theories see them, and the target on
+    the modes that are kept.
 
-    copies: how many times every mode exists; the number of patches, of which each has a read-out on the same neurons.
+    copies: how many times every mode exists; the number of patches, of which each has a read-out on
+    the same neurons.
     """
 
     dim: Number
@@ -175,12 +204,13 @@ class HiddenLayer(eqx.Module):
         return jnp.sqrt(self.readout_variance / self.width)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What theories and experiments averaged over the input distribution have in common.
 
 
 class OnModes(Result):
-    """The mean output of the network on the modes h_k of the target's direction, and the weights along it.
+    """The mean output of the network on the modes h_k of the target's direction, and the weights
+    along it.
 
     degree:       k of each mode.
     output:       f_k = E f h_k, f the posterior mean.
@@ -196,7 +226,9 @@ class OnModes(Result):
     spread: Float[Array, ""]
 
 
-def on_modes(layer: HiddenLayer, output: Float[Array, "mode"], spread: Float[Array, ""]) -> dict[str, Array]:
+def on_modes(
+    layer: HiddenLayer, output: Float[Array, "mode"], spread: Float[Array, ""]
+) -> dict[str, Array]:
     """The fields of `OnModes`."""
     y = layer.y
     return {
@@ -208,12 +240,14 @@ def on_modes(layer: HiddenLayer, output: Float[Array, "mode"], spread: Float[Arr
     }
 
 
-def over(output: Float[Array, "*batch mode"], y: Float[Array, "mode"]) -> Float[Array, "*batch mode"]:
+def over(
+    output: Float[Array, "*batch mode"], y: Float[Array, "mode"]
+) -> Float[Array, "*batch mode"]:
     """output / y, NaN where y is zero."""
     return jnp.where(y == 0, jnp.nan, output / jnp.where(y == 0, 1.0, y))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # How many Markov chains there must be.
 
 

@@ -1,15 +1,18 @@
-"""The ridge that data leave to a kernel: T/n when the noise dominates, and more when unlearned modes act as noise.
+"""The ridge that data leave to a kernel: T/n when the noise dominates, and more when unlearned
+modes act as noise.
 
-The average over data to first order (equivalent kernel) has the ridge lambda = T/n. It is valid when T is large compared with the
-typical (f - y)^2 and with the kernel mass that is not learned. Otherwise lambda is replaced by kappa,
+The average over data to first order (equivalent kernel) has the ridge lambda = T/n. It is valid
+when T is large compared with the typical (f - y)^2 and with the kernel mass that is not learned.
+Otherwise lambda is replaced by kappa,
 
     n = T/kappa + sum lambda_i/(lambda_i + kappa)           (`orderparam.kernels.effective_ridge`).
 
-"effective": over the modes that carry no target, as they are at the prior: d - 1 linear ones with lambda = s c_1^2 / d,
-d (d+1)/2 - 1 quadratic ones with lambda = 2 s c_2^2 / d^2, and the rest of the trace s E phi^2 as a tail; s is the read-out
-variance and c_k are the Hermite coefficients of phi at the prior variance of the pre-activation.
-"self-consistent": the kept modes too, with the eigenvalues of their kernel M, and linear modes and rest of the trace as the
-weights have them; kappa and the weights are solved together.
+"effective": over the modes that carry no target, as they are at the prior: d - 1 linear ones with
+lambda = s c_1^2 / d, d (d+1)/2 - 1 quadratic ones with lambda = 2 s c_2^2 / d^2, and the rest of
+the trace s E phi^2 as a tail; s is the read-out variance and c_k are the Hermite coefficients of
+phi at the prior variance of the pre-activation. "self-consistent": the kept modes too, with the
+eigenvalues of their kernel M, and linear modes and rest of the trace as the weights have them;
+kappa and the weights are solved together.
 
 A network on patches has every one of these modes once for each patch.
 """
@@ -32,7 +35,9 @@ _MAX_ROUNDS = 200
 
 
 def unlearned(layer: HiddenLayer) -> Spectrum:
-    """The modes of the prior kernel without the constant and those along w_*, with no target on them."""
+    """The modes of the prior kernel without the constant and those along w_*, with no target on
+    them.
+    """
     d = layer.dim
     power = layer.phi.hermite_coefficients(3, layer.weight_variance) ** 2
     eigenvalues = layer.readout_variance * jnp.stack([power[1] / d, 2 * power[2] / d**2])
@@ -40,7 +45,9 @@ def unlearned(layer: HiddenLayer) -> Spectrum:
     quadratic = layer.readout_variance * power[2]
     rest = layer.readout_variance * (layer.phi.moment(2, layer.weight_variance) - jnp.sum(power))
     rest += quadratic - eigenvalues[1] * counts[1]
-    return Spectrum(eigenvalues, jnp.zeros(2), layer.copies * counts, layer.copies * jnp.maximum(rest, 0.0))
+    return Spectrum(
+        eigenvalues, jnp.zeros(2), layer.copies * counts, layer.copies * jnp.maximum(rest, 0.0)
+    )
 
 
 def effective(layer: HiddenLayer) -> Float[Array, ""]:
@@ -49,14 +56,22 @@ def effective(layer: HiddenLayer) -> Float[Array, ""]:
 
 
 def self_consistent(layer: HiddenLayer, kernel: Kernel) -> Float[Array, ""]:
-    """kappa of all modes at this kernel. Of the trace of the others, quadratic modes are split off as they are at the prior."""
+    """kappa of all modes at this kernel. Of the trace of the others, quadratic modes are split off
+    as they are at the prior.
+    """
     prior = unlearned(layer)
     quadratic, count = prior.eigenvalues[1], prior.multiplicities[1]
     learned = jnp.maximum(jnp.linalg.eigvalsh(kernel.modes), 0.0)
     spectrum = Spectrum(
         jnp.concatenate([learned, kernel.perpendicular[None], quadratic[None]]),
         jnp.zeros(learned.shape[0] + 2),
-        jnp.concatenate([layer.copies * jnp.ones_like(learned), (layer.copies * (layer.dim - 1))[None], count[None]]),
+        jnp.concatenate(
+            [
+                layer.copies * jnp.ones_like(learned),
+                (layer.copies * (layer.dim - 1))[None],
+                count[None],
+            ]
+        ),
         jnp.maximum(layer.copies * kernel.rest - quadratic * count, 0.0),
     )
     return effective_ridge(spectrum, layer.n_train, layer.temperature).threshold
@@ -65,7 +80,8 @@ def self_consistent(layer: HiddenLayer, kernel: Kernel) -> Float[Array, ""]:
 def settled(
     layer: HiddenLayer, kind: Ridge, kernel: Callable[[Float[Array, ""]], Kernel]
 ) -> tuple[Float[Array, ""], Bool[Array, ""]]:
-    """The ridge of this kind for weights whose kernel is kernel(ridge), and whether it was found."""
+    """The ridge of this kind for weights whose kernel is kernel(ridge), and whether it was
+    found."""
     if kind != "self-consistent":
         return (effective(layer) if kind == "effective" else layer.ridge), jnp.asarray(True)
 

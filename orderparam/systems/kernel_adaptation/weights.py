@@ -1,4 +1,6 @@
-"""Averages over the weights of one neuron: its overlaps with the modes, and integrals over their law."""
+"""Averages over the weights of one neuron: its overlaps with the modes, and integrals over their
+law.
+"""
 
 import math
 from collections.abc import Callable
@@ -17,15 +19,16 @@ from orderparam.gaussian.interpolation import chebyshev_nodes, chebyshev_transfo
 from orderparam.gaussian.numerical import Numerical
 from orderparam.systems.kernel_adaptation.network import HOMOGENEOUS, Degrees, HiddenLayer
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # m_k(w) = E_x[phi(w . x) h_k(w_* . x)]: what one hidden unit contributes to each component of the output.
 #
 # With rho = w . w_*, q = |w|^2 and phi(sqrt(q) u) = sum_k c_k(q) h_k(u),
 #
 #     m_k = c_k(q) (rho / sqrt q)^k = (rho^k / sqrt k!) E phi^(k)(g),   g ~ N(0, q).
 #
-# Closed forms: erf(s z), odd k, m = (k-1)/2:  E phi^(k) = (2/sqrt pi) (-1)^m ((k-1)!/m!) s^k (1 + 2 s^2 q)^(-k/2);
-# phi(cz) = c phi(z):  c_k(q) = sqrt(q) c_k(1).  Other activations: c_k(q) on Chebyshev nodes in log q.
+# Closed forms: erf(s z), odd k, m = (k-1)/2:  E phi^(k) = (2/sqrt pi) (-1)^m ((k-1)!/m!) s^k (1 + 2
+# s^2 q)^(-k/2); phi(cz) = c phi(z):  c_k(q) = sqrt(q) c_k(1).  Other activations: c_k(q) on
+# Chebyshev nodes in log q.
 
 _NODES = 64
 
@@ -35,7 +38,8 @@ Overlaps = Callable[[Float[Array, "*batch"], Float[Array, "*batch"]], list[Float
 def overlaps(phi: Activation, degrees: Degrees, lowest: Array, highest: Array) -> Overlaps:
     """(rho, q) -> [m_k for k in degrees], elementwise.
 
-    lowest, highest: the range of q, needed for activations without a closed form; q is kept inside it.
+    lowest, highest: the range of q, needed for activations without a closed form; q is kept inside
+    it.
     """
     if isinstance(phi, Erf):
         return lambda rho, q: _erf(phi.gain, degrees, rho, q)
@@ -47,17 +51,28 @@ def overlaps(phi: Activation, degrees: Degrees, lowest: Array, highest: Array) -
             return [coefficients[k] * root * (rho / root) ** k for k in degrees]
 
         return homogeneous
-    table = interpolated(lambda q: phi.hermite_coefficients(max(degrees) + 1, q)[:, np.asarray(degrees)], lowest, highest)
+    table = interpolated(
+        lambda q: phi.hermite_coefficients(max(degrees) + 1, q)[:, np.asarray(degrees)],
+        lowest,
+        highest,
+    )
     return lambda rho, q: [c * (rho / jnp.sqrt(q)) ** k for k, c in zip(degrees, table(q))]
 
 
-def interpolated(values: Callable[[Array], Array], lowest: Array, highest: Array) -> Callable[[Array], Array]:
-    """q -> (function, *batch) from functions of a variance q that are given as (node, function): Chebyshev's series in log q.
+def interpolated(
+    values: Callable[[Array], Array], lowest: Array, highest: Array
+) -> Callable[[Array], Array]:
+    """q -> (function, *batch) from functions of a variance q that are given as (node, function):
+    Chebyshev's series in log q.
 
     Outside of [lowest, highest] they are continued as constants.
     """
-    middle, half = (jnp.log(highest) + jnp.log(lowest)) / 2, (jnp.log(highest) - jnp.log(lowest)) / 2
-    series = chebyshev_transform(values(jnp.exp(middle + half * chebyshev_nodes(_NODES))), 0)  # (order, function)
+    middle, half = (
+        (jnp.log(highest) + jnp.log(lowest)) / 2,
+        (jnp.log(highest) - jnp.log(lowest)) / 2,
+    )
+    # (order, function)
+    series = chebyshev_transform(values(jnp.exp(middle + half * chebyshev_nodes(_NODES))), 0)
 
     def table(q: Array) -> Array:
         x = jnp.clip((jnp.log(q) - middle) / half, -1.0, 1.0)
@@ -74,26 +89,35 @@ def _erf(gain: float, degrees: Degrees, rho: Array, q: Array) -> list[Array]:
             found.append(jnp.zeros_like(t))
             continue
         m = (k - 1) // 2
-        factor = 2 / math.sqrt(math.pi) * (-1) ** m * math.factorial(k - 1) / math.factorial(m) / math.sqrt(math.factorial(k))
+        factor = (
+            2
+            / math.sqrt(math.pi)
+            * (-1) ** m
+            * math.factorial(k - 1)
+            / math.factorial(m)
+            / math.sqrt(math.factorial(k))
+        )
         found.append(factor * t**k)
     return found
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Averages over the weights of one neuron, as integrals over rho = w . w_* and q_perp = |w|^2 - rho^2.
 #
-# Under the prior rho ~ N(0, v/d) and q_perp ~ (v/d) chi^2_(d-1), v the weight variance. Interacting weights have the density
+# Under the prior rho ~ N(0, v/d) and q_perp ~ (v/d) chi^2_(d-1), v the weight variance. Interacting
+# weights have the density
 #
 #     prior(rho, q_perp) exp{ (s/(2N)) (tau . m(rho, q_perp))^2 },      s the read-out variance.
 #
-# Rule: rho = R sinh(4u) / sinh 4 on a uniform grid in u; at every rho, log q_perp on a grid around the maximum of the
-# density there, in units of its width: uniform in t, log q_perp = centre + width (t - exp(-t - 4.5) + exp(t - 5)),
-# which leaves the peak as it is and reaches down the long tail that chi^2 of few degrees of freedom has, and up to a
-# second peak. The centre moves with tau, because specialised neurons shrink by many prior standard deviations: rules
-# that are exact for the prior fail there in the second digit. Trapezoidal sums of analytic, decaying functions converge
-# exponentially: a peak whose logarithm bends by b from one node to the next is summed up to exp(-2 pi^2 / b). The nodes
-# here leave relative errors below 1e-9 for d from 6 to 2000 and 1e-7 at d = 3; `resolves` says where they are not
-# enough.
+# Rule: rho = R sinh(4u) / sinh 4 on a uniform grid in u; at every rho, log q_perp on a grid around
+# the maximum of the density there, in units of its width: uniform in t, log q_perp = centre + width
+# (t - exp(-t - 4.5) + exp(t - 5)), which leaves the peak as it is and reaches down the long tail
+# that chi^2 of few degrees of freedom has, and up to a second peak. The centre moves with tau,
+# because specialised neurons shrink by many prior standard deviations: rules that are exact for the
+# prior fail there in the second digit. Trapezoidal sums of analytic, decaying functions converge
+# exponentially: a peak whose logarithm bends by b from one node to the next is summed up to exp(-2
+# pi^2 / b). The nodes here leave relative errors below 1e-9 for d from 6 to 2000 and 1e-7 at d = 3;
+# `resolves` says where they are not enough.
 
 Norm = Literal["exact", "concentrated", "prior"]
 Tau = Float[Array, "mode"]
@@ -103,14 +127,17 @@ _STEP = 0.5
 _GRID = np.arange(-8.0, 7.6, _STEP)
 _NOTHING = -18.0  # log of a share of the weight that may lie beyond the nodes
 _CENTRING = 6  # Newton steps towards the maximum in log q_perp
-STANDARD_NODES = _GRID - np.exp(-_GRID - 4.5) + np.exp(_GRID - 5)  # of log q_perp, in standard deviations
+# of log q_perp, in standard deviations
+STANDARD_NODES = _GRID - np.exp(-_GRID - 4.5) + np.exp(_GRID - 5)
 LOG_STEPS = np.log(_STEP * (1 + np.exp(-_GRID - 4.5) + np.exp(_GRID - 5)))  # log of their spacing
 
 
 class Fluctuations(eqx.Module):
-    """What fluctuations of the output add to the action of a weight: (s/2N) [m^T kernel m + perpendicular p + rest r].
+    """What fluctuations of the output add to the action of a weight: (s/2N) [m^T kernel m +
+    perpendicular p + rest r].
 
-    p = |w_perp|^2 (m_1/rho)^2 is the power of one hidden unit on linear functions across w_*, r that on all other functions.
+    p = |w_perp|^2 (m_1/rho)^2 is the power of one hidden unit on linear functions across w_*, r
+    that on all other functions.
     """
 
     kernel: Float[Array, "mode mode"]
@@ -121,8 +148,8 @@ class Fluctuations(eqx.Module):
 class Kernel(eqx.Module):
     """The kernel of the hidden layer at some density of its weights.
 
-    modes: s <m m^T>. perpendicular: s <p> / (d - 1), the eigenvalue of d - 1 linear functions across w_*. rest: s <r>, the trace
-    of all others.
+    modes: s <m m^T>. perpendicular: s <p> / (d - 1), the eigenvalue of d - 1 linear functions
+    across w_*. rest: s <r>, the trace of all others.
     """
 
     modes: Float[Array, "mode mode"]
@@ -131,7 +158,9 @@ class Kernel(eqx.Module):
 
 
 def log_mean(log_weight: Array, exponent: Array) -> Float[Array, ""]:
-    """log of the mean of exp(exponent) under weights known up to a factor, exact to rounding also where it is tiny."""
+    """log of the mean of exp(exponent) under weights known up to a factor, exact to rounding also
+    where it is tiny.
+    """
     weight = jax.nn.softmax(log_weight.ravel()).reshape(log_weight.shape)
     small = jnp.max(jnp.abs(exponent)) < 1
     little = jnp.log1p(jnp.sum(weight * jnp.expm1(jnp.where(small, exponent, 0.0))))
@@ -139,9 +168,11 @@ def log_mean(log_weight: Array, exponent: Array) -> Float[Array, ""]:
     return jnp.where(small, little, much)
 
 
-def resolves(log_weight: Float[Array, "node *inner"], axis: int = 0, error: float = 4e-8) -> Bool[Array, ""]:
-    """Whether no peak along an axis is too sharp for its nodes: exp(-2 pi^2 / b) times its share of the weight is below `error`,
-    with b the bend of the logarithm from one node to the next."""
+def resolves(
+    log_weight: Float[Array, "node *inner"], axis: int = 0, error: float = 4e-8
+) -> Bool[Array, ""]:
+    """Whether no peak along an axis is too sharp for its nodes: exp(-2 pi^2 / b) times its share of
+    the weight is below `error`, with b the bend of the logarithm from one node to the next."""
     x = jnp.moveaxis(log_weight, axis, 0)
     left, here, right = x[:-2], x[1:-1], x[2:]
     bend = jnp.where(jnp.isfinite(left) & jnp.isfinite(right), 2 * here - left - right, 0.0)
@@ -151,8 +182,9 @@ def resolves(log_weight: Float[Array, "node *inner"], axis: int = 0, error: floa
 class Plane(eqx.Module):
     """The quadrature rule of one hidden layer.
 
-    rho: nodes; log_measure: log of prior density times node weight. Where (tau . m)^2 is even in rho only rho >= 0 is covered,
-    and log_measure has the factor 2. norm: "exact", or q_perp fixed: "concentrated" at its prior mean v (d-1)/d, "prior" at v.
+    rho: nodes; log_measure: log of prior density times node weight. Where (tau . m)^2 is even in
+    rho only rho >= 0 is covered, and log_measure has the factor 2. norm: "exact", or q_perp fixed:
+    "concentrated" at its prior mean v (d-1)/d, "prior" at v.
     """
 
     layer: HiddenLayer
@@ -163,12 +195,17 @@ class Plane(eqx.Module):
     norm: Norm = eqx.field(static=True)
 
     @classmethod
-    def of(cls, layer: HiddenLayer, norm: Norm = "exact", within: float | Array | None = None) -> "Plane":
+    def of(
+        cls, layer: HiddenLayer, norm: Norm = "exact", within: float | Array | None = None
+    ) -> "Plane":
         """within: only weights with |rho| < within (a restricted ensemble)."""
         d, v = layer.dim, layer.weight_variance
         even = layer.phi.parity in ("odd", "even")
         u = jnp.linspace(0.0 if even else -1.0, 1.0, RHO_NODES if even else 2 * RHO_NODES - 1)
-        reach = jnp.maximum(3 * jnp.sqrt(v) + 5, 12 * jnp.sqrt(v / d)) * (3 if layer.homogeneous else 1)  # those do not saturate
+        # those do not saturate
+        reach = jnp.maximum(3 * jnp.sqrt(v) + 5, 12 * jnp.sqrt(v / d)) * (
+            3 if layer.homogeneous else 1
+        )
         rho = reach * jnp.sinh(4 * u) / math.sinh(4)
         spacing = reach * 4 * jnp.cosh(4 * u) / math.sinh(4) * (u[1] - u[0])
         spacing *= jnp.ones_like(u).at[0].set(0.5).at[-1].set(0.5) * (2.0 if even else 1.0)
@@ -192,7 +229,9 @@ class Plane(eqx.Module):
         """q_perp and log(prior density times weight), both (node, inner): those of rho included."""
         layer = self.layer
         if self.norm != "exact":
-            q = layer.weight_variance * (1.0 if self.norm == "prior" else (layer.dim - 1) / layer.dim)
+            q = layer.weight_variance * (
+                1.0 if self.norm == "prior" else (layer.dim - 1) / layer.dim
+            )
             return jnp.full((self.rho.shape[0], 1), q), self.log_measure[:, None]
         m = self.overlaps(layer.degrees)
         shape, rate = (layer.dim - 1) / 2, layer.dim / (2 * layer.weight_variance)
@@ -212,7 +251,9 @@ class Plane(eqx.Module):
             centre = reached[0]
             change, bend = jax.jvp(slope, (centre,), (jnp.ones_like(centre),))
             bend = jnp.maximum(-bend, 0.15 * shape)
-            return jnp.maximum(centre + jnp.clip(change / bend, -1.0, 1.0), prior - 6.0), 1 / jnp.sqrt(bend)
+            return jnp.maximum(
+                centre + jnp.clip(change / bend, -1.0, 1.0), prior - 6.0
+            ), 1 / jnp.sqrt(bend)
 
         start = (jnp.ones_like(self.rho) * prior, jnp.zeros_like(self.rho) * prior)
         centre, width = jax.lax.stop_gradient(jax.lax.fori_loop(0, _CENTRING, step, start))
@@ -236,8 +277,15 @@ class Plane(eqx.Module):
     def kernel(self, m: Array, rho: Array, q_perp: Array, weight: Array) -> Kernel:
         """At weights of these probabilities."""
         layer, flat = self.layer, m.reshape(m.shape[0], -1)
-        linear, rest = (jnp.sum(weight * power) * layer.readout_variance for power in self.others(m, rho, q_perp))
-        return Kernel((flat * weight.ravel()) @ flat.T * layer.readout_variance, linear / (layer.dim - 1), rest)
+        linear, rest = (
+            jnp.sum(weight * power) * layer.readout_variance
+            for power in self.others(m, rho, q_perp)
+        )
+        return Kernel(
+            (flat * weight.ravel()) @ flat.T * layer.readout_variance,
+            linear / (layer.dim - 1),
+            rest,
+        )
 
     def density(self, tau: Tau, loops: Fluctuations | None = None) -> "PlaneDensity":
         """The density of interacting weights."""
@@ -248,14 +296,21 @@ class Plane(eqx.Module):
         squared = jnp.tensordot(tau, m, 1) ** 2
         if loops is not None:
             linear, rest = self.others(m, rho, q)
-            squared -= jnp.einsum("jk,jab,kab->ab", loops.kernel, m, m) + loops.perpendicular * linear + loops.rest * rest
-        return PlaneDensity(self, tau, m, q, log_prior, layer.readout_variance / (2 * layer.width) * squared)
+            squared -= (
+                jnp.einsum("jk,jab,kab->ab", loops.kernel, m, m)
+                + loops.perpendicular * linear
+                + loops.rest * rest
+            )
+        return PlaneDensity(
+            self, tau, m, q, log_prior, layer.readout_variance / (2 * layer.width) * squared
+        )
 
 
 class PlaneDensity(eqx.Module):
     """Interacting weights on the nodes of the rule, and averages <.> over them.
 
-    m: (mode, node, inner). log_prior: of prior density times node weight. exponent: (s/2N) [(tau . m)^2 - ..].
+    m: (mode, node, inner). log_prior: of prior density times node weight. exponent: (s/2N) [(tau .
+    m)^2 - ..].
     """
 
     plane: Plane
@@ -275,9 +330,17 @@ class PlaneDensity(eqx.Module):
         return self.plane.kernel(self.m, self.plane.rho[:, None], self.q_perp, self.weight)
 
     @property
-    def derivatives(self) -> tuple[Float[Array, ""], Float[Array, "mode"], Float[Array, "mode mode"]]:
-        """N log E_prior exp{(s/2N) (tau . m)^2}, its gradient s <m (m . tau)> and its Hessian in tau."""
-        layer, weight, flat = self.plane.layer, self.weight.ravel(), self.m.reshape(self.m.shape[0], -1)
+    def derivatives(
+        self,
+    ) -> tuple[Float[Array, ""], Float[Array, "mode"], Float[Array, "mode mode"]]:
+        """N log E_prior exp{(s/2N) (tau . m)^2}, its gradient s <m (m . tau)> and its Hessian in
+        tau.
+        """
+        layer, weight, flat = (
+            self.plane.layer,
+            self.weight.ravel(),
+            self.m.reshape(self.m.shape[0], -1),
+        )
         kernel = (flat * weight) @ flat.T * layer.readout_variance
         output = kernel @ self.tau
         second = (flat * (weight * (self.tau @ flat) ** 2)) @ flat.T * layer.readout_variance**2
@@ -300,11 +363,17 @@ class PlaneDensity(eqx.Module):
         if self.plane.norm != "exact":
             return found
         ends = jnp.max(log_weight[:, jnp.array([0, -1])])
-        return found & resolves(log_weight, axis=1, error=5e-6) & (ends < jnp.max(log_weight) + _NOTHING)
+        return (
+            found
+            & resolves(log_weight, axis=1, error=5e-6)
+            & (ends < jnp.max(log_weight) + _NOTHING)
+        )
 
     @property
     def along(self) -> tuple[Float[Array, "half"], Float[Array, "half"], Float[Array, "half"]]:
-        """Nodes rho >= 0, log of the even part of the density with respect to rho, and the probability of +-rho."""
+        """Nodes rho >= 0, log of the even part of the density with respect to rho, and the
+        probability of +-rho.
+        """
         log_weight, plane = self.log_prior + self.exponent, self.plane
         log_density = logsumexp(log_weight, axis=1) - logsumexp(log_weight) - jnp.log(plane.spacing)
         mass = jnp.sum(self.weight, axis=1)
@@ -316,23 +385,27 @@ class PlaneDensity(eqx.Module):
         return plane.rho[half:], logsumexp(pairs, axis=0) - jnp.log(2.0), mass
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Neurons with phi(cz) = c phi(z), c > 0: their norm integrates out, and one angle is left.
 #
-# m_k(w) = |w| g_k(u), u = rho/|w| = cos(theta), g_k(u) = c_k u^k with phi = sum_k c_k h_k. With h = tau . g(u) and
+# m_k(w) = |w| g_k(u), u = rho/|w| = cos(theta), g_k(u) = c_k u^k with phi = sum_k c_k h_k. With h =
+# tau . g(u) and
 #
 #     r(u) = 1 - v s h^2 / (N d)        (v weight variance, s read-out variance)
 #
 # (fluctuations of the output subtract from h^2 what `Fluctuations` says, at |w| = 1),
 #
-# N log E exp{(s/2N) (tau . m)^2} = N log of the average of r^(-d/2) over the sphere, and <|w|^2 | u> = v / r(u). Where
-# r reaches zero the average diverges: a barrier that the solution cannot touch.
+# N log E exp{(s/2N) (tau . m)^2} = N log of the average of r^(-d/2) over the sphere, and <|w|^2 |
+# u> = v / r(u). Where r reaches zero the average diverges: a barrier that the solution cannot
+# touch.
 
 _NODES_SPHERE = 4001
 
 
 class Sphere(eqx.Module):
-    """The trapezoidal rule in theta, exact to rounding for d up to 10^5. features: g_k at the nodes."""
+    """The trapezoidal rule in theta, exact to rounding for d up to 10^5. features: g_k at the
+    nodes.
+    """
 
     layer: HiddenLayer
     cosine: Float[Array, "node"]
@@ -346,7 +419,12 @@ class Sphere(eqx.Module):
         log_measure -= logsumexp(log_measure)
         cosine = jnp.cos(theta)
         coefficients = layer.phi.hermite_coefficients(max(layer.degrees) + 1)
-        return cls(layer, cosine, log_measure, jnp.stack([coefficients[k] * cosine**k for k in layer.degrees]))
+        return cls(
+            layer,
+            cosine,
+            log_measure,
+            jnp.stack([coefficients[k] * cosine**k for k in layer.degrees]),
+        )
 
     def others(self) -> tuple[Array, Array]:
         """p and r of `Fluctuations` at |w| = 1."""
@@ -368,7 +446,12 @@ class Sphere(eqx.Module):
             squared -= jnp.einsum("jk,ja,ka->a", loops.kernel, self.features, self.features)
             squared -= loops.perpendicular * linear + loops.rest * rest
         pull = self._pull * squared
-        return SphereDensity(self, tau, 1 - pull, -self.layer.dim / 2 * jnp.log1p(jnp.where(pull < 1, -pull, jnp.nan)))
+        return SphereDensity(
+            self,
+            tau,
+            1 - pull,
+            -self.layer.dim / 2 * jnp.log1p(jnp.where(pull < 1, -pull, jnp.nan)),
+        )
 
 
 class SphereDensity(eqx.Module):
@@ -385,22 +468,40 @@ class SphereDensity(eqx.Module):
     @property
     def _squared(self) -> Float[Array, "node"]:
         """<|w|^2 | u> times the probability of u."""
-        return jax.nn.softmax(self.sphere.log_measure + self.exponent) * self.sphere.layer.weight_variance / self.r
+        return (
+            jax.nn.softmax(self.sphere.log_measure + self.exponent)
+            * self.sphere.layer.weight_variance
+            / self.r
+        )
 
     @property
     def kernel(self) -> Kernel:
         sphere, layer, squared = self.sphere, self.sphere.layer, self._squared
-        linear, rest = (layer.readout_variance * jnp.sum(squared * power) for power in sphere.others())
-        return Kernel(layer.readout_variance * (sphere.features * squared) @ sphere.features.T, linear / (layer.dim - 1), rest)
+        linear, rest = (
+            layer.readout_variance * jnp.sum(squared * power) for power in sphere.others()
+        )
+        return Kernel(
+            layer.readout_variance * (sphere.features * squared) @ sphere.features.T,
+            linear / (layer.dim - 1),
+            rest,
+        )
 
     @property
-    def derivatives(self) -> tuple[Float[Array, ""], Float[Array, "mode"], Float[Array, "mode mode"]]:
+    def derivatives(
+        self,
+    ) -> tuple[Float[Array, ""], Float[Array, "mode"], Float[Array, "mode mode"]]:
         layer, features = self.sphere.layer, self.sphere.features
         n, squared = layer.width, self._squared
         kernel = layer.readout_variance * (features * squared) @ features.T
         output = kernel @ self.tau
         # derivative of <s v h g / r>: that of h / r, and that of the density
-        bent = squared * (self.tau @ features) ** 2 / self.r * layer.weight_variance * layer.readout_variance**2
+        bent = (
+            squared
+            * (self.tau @ features) ** 2
+            / self.r
+            * layer.weight_variance
+            * layer.readout_variance**2
+        )
         second = (1 + 2 / layer.dim) * (features * bent) @ features.T
         curvature = kernel + (second - jnp.outer(output, output)) / n
         return n * log_mean(self.sphere.log_measure, self.exponent), output, curvature

@@ -1,4 +1,5 @@
-"""Gaussian-process and kernel regression on random training sets: learning curves, measured and predicted.
+"""Gaussian-process and kernel regression on random training sets: learning curves, measured and
+predicted.
 
 In the order of reading:
 
@@ -11,12 +12,35 @@ In the order of reading:
 """
 
 from orderparam.systems.kernel_regression.learning_curve import LearningCurve, MeasuredLearningCurve
-from orderparam.systems.kernel_regression.pool.experiment import NetworkCurve, gp_regression, network_posterior
-from orderparam.systems.kernel_regression.pool.model import NetworkRegression, PoolRegression, image_pool
-from orderparam.systems.kernel_regression.pool.theory import cavity, equivalent_kernel_on_pool, self_consistent_on_pool
-from orderparam.systems.kernel_regression.renormalization import local_renormalization, renormalization_group
-from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design, heteroscedastic_design, sphere_regression
-from orderparam.systems.kernel_regression.spectrum.model import HeteroscedasticRegression, KernelRegression, SphereRegression
+from orderparam.systems.kernel_regression.pool.experiment import (
+    NetworkCurve,
+    gp_regression,
+    network_posterior,
+)
+from orderparam.systems.kernel_regression.pool.model import (
+    NetworkRegression,
+    PoolRegression,
+    image_pool,
+)
+from orderparam.systems.kernel_regression.pool.theory import (
+    cavity,
+    equivalent_kernel_on_pool,
+    self_consistent_on_pool,
+)
+from orderparam.systems.kernel_regression.renormalization import (
+    local_renormalization,
+    renormalization_group,
+)
+from orderparam.systems.kernel_regression.spectrum.experiment import (
+    gaussian_design,
+    heteroscedastic_design,
+    sphere_regression,
+)
+from orderparam.systems.kernel_regression.spectrum.model import (
+    HeteroscedasticRegression,
+    KernelRegression,
+    SphereRegression,
+)
 from orderparam.systems.kernel_regression.spectrum.theory import (
     ScalingRegime,
     annealed,

@@ -1,4 +1,6 @@
-"""Modes too small to be learned are integrated out: into a ridge and a noise, the same everywhere or where the modes live."""
+"""Modes too small to be learned are integrated out: into a ridge and a noise, the same everywhere
+or where the modes live.
+"""
 
 from typing import Literal
 
@@ -12,14 +14,19 @@ from orderparam.kernels.decimation import decimate, learnable
 from orderparam.kernels.effective_ridge import effective_ridge, ratio
 from orderparam.systems.kernel_regression.learning_curve import LearningCurve
 from orderparam.systems.kernel_regression.pool.model import PoolRegression
-from orderparam.systems.kernel_regression.pool.theory import CavityCurve, self_consistent_on_pool, site_dependent_cavity
+from orderparam.systems.kernel_regression.pool.theory import (
+    CavityCurve,
+    self_consistent_on_pool,
+    site_dependent_cavity,
+)
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 from orderparam.systems.kernel_regression.spectrum.theory import equivalent_kernel, self_consistent
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Learning curves after renormalisation: modes too small to be learned are integrated out, the rest is solved.
 #
-# The flow itself is drawn in the room `renormalization`; what a mode leaves behind is told in `orderparam.kernels.decimation`.
+# The flow itself is drawn in the room `renormalization`; what a mode leaves behind is told in
+# `orderparam.kernels.decimation`.
 
 _RESIDUALS = {
     "self_consistent": self_consistent,
@@ -55,22 +62,27 @@ def renormalization_group(
     *,
     threshold: float = 0.01,
     cutoff: Literal["self_consistent", "bare"] = "self_consistent",
-    residual: Literal["self_consistent", "self_consistent_on_pool", "equivalent_kernel"] = "self_consistent",
+    residual: Literal[
+        "self_consistent", "self_consistent_on_pool", "equivalent_kernel"
+    ] = "self_consistent",
 ) -> RenormalizedCurve:
-    """Integrates out all modes with learnability below `threshold`, then solves the theory of those that are left.
+    """Integrates out all modes with learnability below `threshold`, then solves the theory of those
+    that are left.
 
         T' = T + sum_{k>n} m_k lambda_k,   s2' = s2 + sum_{k>n} Y_k
 
-    (Howard, Jefferson, Maiti and Ringel 2024, for Gaussian features, to leading order in lambda P / T'.) Whole levels are kept or
-    integrated out.
+    (Howard, Jefferson, Maiti and Ringel 2024, for Gaussian features, to leading order in lambda P /
+    T'.) Whole levels are kept or integrated out.
 
-    cutoff: how the learnability of mode n is judged. "self_consistent": lambda_n / (lambda_n + kappa), with kappa of the
-        self-consistent theory of all modes. "bare": lambda_n / (lambda_n + T'/P) with T' the ridge after n is integrated out,
-        taking the largest eigenvalue that falls below the threshold; when the spectrum is finite and T small there may be none,
-        and `found_cutoff` is False.
-    residual: theory of the remaining modes ("self_consistent_on_pool" needs a pool, and is better there when the pool is not
-        much larger than n_train). The equivalent kernel is far too optimistic unless T' is large, because modes
-        slightly above the threshold still renormalise the ridge.
+    cutoff: how the learnability of mode n is judged. "self_consistent": lambda_n / (lambda_n +
+    kappa), with kappa of the
+        self-consistent theory of all modes. "bare": lambda_n / (lambda_n + T'/P) with T' the ridge
+        after n is integrated out, taking the largest eigenvalue that falls below the threshold;
+        when the spectrum is finite and T small there may be none, and `found_cutoff` is False.
+    residual: theory of the remaining modes ("self_consistent_on_pool" needs a pool, and is better
+    there when the pool is not
+        much larger than n_train). The equivalent kernel is far too optimistic unless T' is large,
+        because modes slightly above the threshold still renormalise the ridge.
     """
     spectrum = system.spectrum
     if cutoff == "self_consistent":
@@ -90,11 +102,12 @@ def renormalization_group(
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Renormalisation with a ridge that depends on position: decimated modes act where they live.
 #
-# On inputs that are not Gaussian the variance of the decimated modes differs from point to point, so they leave a ridge
-# T(x), which reweighs the loss over the input space (Howard, Jefferson, Maiti and Ringel 2024).
+# On inputs that are not Gaussian the variance of the decimated modes differs from point to point,
+# so they leave a ridge T(x), which reweighs the loss over the input space (Howard, Jefferson, Maiti
+# and Ringel 2024).
 
 # Relative change at the next order up to which a curve counts as valid.
 _VALID = 0.05
@@ -109,8 +122,9 @@ class LocallyRenormalizedCurve(CavityCurve):
     ridge_variation: standard deviation of T'(x) over the pool, divided by the mean effective ridge: what a uniform ridge leaves
                      out.
     neglected:       relative change at the next order, because the modes integrated out are learned a little: of the ridge,
-                     sum of lambda_k L_k / (P kappa), plus of the error, sum of L_k (2 - L_k) Y_k / error. An estimate and not a
-                     bound: where the error is steep in the ridge it changes more.
+                     sum of lambda_k L_k / (P kappa), plus of the error, sum of L_k (2 - L_k) Y_k /
+                     error. An estimate and not a bound: where the error is steep in the ridge it
+                     changes more.
     valid:           whether `neglected` is below 0.05.
     point_error, point_variance: (pool,) as in `CavityCurve`.
     """
@@ -124,21 +138,26 @@ class LocallyRenormalizedCurve(CavityCurve):
 
 
 @theory(check=check_threshold)
-def local_renormalization(system: PoolRegression, *, threshold: float = 0.01) -> LocallyRenormalizedCurve:
-    """Integrates out the modes of a pool whose self-consistent learnability is below `threshold`, keeping where they act.
+def local_renormalization(
+    system: PoolRegression, *, threshold: float = 0.01
+) -> LocallyRenormalizedCurve:
+    """Integrates out the modes of a pool whose self-consistent learnability is below `threshold`,
+    keeping where they act.
 
         T'(x) = T + sum_{k>n} lambda_k phi_k(x)^2,   s2'(x) = s2 + (sum_{k>n} y_k phi_k(x))^2
 
-    The modes that are left are solved by the equations of `cavity` with ridge T'(x), so that their variance depends on position
-    too, and with the actual targets, whose part on the decimated modes then is the noise s2'(x) - s2. Errors at a held-out point
-    include it. The largest mode is always kept. Cost: that of `cavity` and one eigendecomposition of the kernel.
+    The modes that are left are solved by the equations of `cavity` with ridge T'(x), so that their
+    variance depends on position too, and with the actual targets, whose part on the decimated modes
+    then is the noise s2'(x) - s2. Errors at a held-out point include it. The largest mode is always
+    kept. Cost: that of `cavity` and one eigendecomposition of the kernel.
 
-    The flow of T'(x) is that of Howard et al. (2024, arXiv:2405.06008); its solution on a pool was derived for this package. No
-    derivatives with respect to a kernel with equal eigenvalues.
+    The flow of T'(x) is that of Howard et al. (2024, arXiv:2405.06008); its solution on a pool was
+    derived for this package. No derivatives with respect to a kernel with equal eigenvalues.
     """
     size, temperature = system.pool_size, system.temperature
     eigenvalues, vectors = jnp.linalg.eigh(system.kernel / size)
-    eigenvalues, vectors = jnp.maximum(eigenvalues, 0.0)[::-1], vectors[:, ::-1]  # in the order of the spectrum
+    # in the order of the spectrum
+    eigenvalues, vectors = jnp.maximum(eigenvalues, 0.0)[::-1], vectors[:, ::-1]
     full = effective_ridge(system.spectrum, system.n_train, temperature)
     kept = (full.learnability >= threshold).at[0].set(True)
 
@@ -150,7 +169,9 @@ def local_renormalization(system: PoolRegression, *, threshold: float = 0.01) ->
 
     lost = jnp.where(kept, 0.0, full.learnability)
     neglected_ridge = ratio(eigenvalues @ lost, system.n_train * full.threshold)
-    neglected_target = ratio((lost * (2 - lost)) @ system.spectrum.target_power, curve.population_error)
+    neglected_target = ratio(
+        (lost * (2 - lost)) @ system.spectrum.target_power, curve.population_error
+    )
     total = temperature + curve.point_variance
     return LocallyRenormalizedCurve(
         **{name: getattr(curve, name) for name in CavityCurve.dims()},

@@ -1,5 +1,5 @@
-"""How long it takes to find a few hidden directions: exponents of a target, exit times of SGD, and what reuse of data
-changes."""
+"""How long it takes to find a few hidden directions: exponents of a target, exit times of SGD, and
+what reuse of data changes."""
 
 from orderparam.gaussian.target import Target, target
 from orderparam.systems.multi_index.experiment import (
@@ -11,7 +11,13 @@ from orderparam.systems.multi_index.experiment import (
     overlap_chain,
     trained_neuron,
 )
-from orderparam.systems.multi_index.exponents import TargetExponents, WeakThreshold, exponents, table, threshold
+from orderparam.systems.multi_index.exponents import (
+    TargetExponents,
+    WeakThreshold,
+    exponents,
+    table,
+    threshold,
+)
 from orderparam.systems.multi_index.model import (
     Climb,
     ExitTime,

@@ -1,4 +1,6 @@
-"""Hermite powers and message passing on samples, a neuron under SGD, and a drawn parity with a hint."""
+"""Hermite powers and message passing on samples, a neuron under SGD, and a drawn parity with a
+hint.
+"""
 
 import ast
 import itertools
@@ -29,14 +31,24 @@ from orderparam.systems.multi_index.model import (
     WeakLearnability,
     correlation,
 )
-from orderparam.systems.multi_index.passing import FIRST, Messages, Passed, first_pair, matched, pair_of_eigenvectors, passing
+from orderparam.systems.multi_index.passing import (
+    FIRST,
+    Messages,
+    Passed,
+    first_pair,
+    matched,
+    pair_of_eigenvectors,
+    passing,
+)
 from orderparam.systems.multi_index.targets import hermite_values, read
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Hermite powers of a target, measured on random samples, and message passing that climbs its stairs.
 
 _LEAST = 1e-12  # variance of a field that is known
-_SOFT, _HARD = 1e-3, 1e-6  # variance that is added to that of z1: while examples are still given their preimages, and at the end
+# variance that is added to that of z1: while examples are still given their preimages, and at the
+# end
+_SOFT, _HARD = 1e-3, 1e-6
 _ROUNDING = 1e-12
 _SIGNS = np.array(list(itertools.product((1.0, -1.0), repeat=3)))  # of the three fields
 
@@ -54,37 +66,58 @@ def measured_hermite_power(system: WeakLearnability, key: PRNGKeyArray) -> Hermi
         degrees = np.add.outer(degrees, np.arange(ORDERS + 1)).ravel()
         features, degrees = features[:, degrees <= ORDERS], degrees[degrees <= ORDERS]
     means = np.mean(features * g(z)[:, None], axis=-1)
-    return HermitePower(jnp.asarray([np.sum((means[0] * means[1])[degrees == k]) for k in range(1, ORDERS + 1)]))
+    return HermitePower(
+        jnp.asarray([np.sum((means[0] * means[1])[degrees == k]) for k in range(1, ORDERS + 1)])
+    )
 
 
 def _two_stairs(system: LearnedTarget, **options: Any) -> None:
     check_iteration(system, **options)
-    if not isinstance(system.target, str) or ast.dump(ast.parse(system.target)) != ast.dump(ast.parse(STAIRS)):
+    if not isinstance(system.target, str) or ast.dump(ast.parse(system.target)) != ast.dump(
+        ast.parse(STAIRS)
+    ):
         raise ValueError(f"LearnedTarget.target = {system.target!r}: must be {STAIRS!r} here")
 
 
 @experiment(check=_two_stairs)
 def climbed_staircase(
-    system: LearnedTarget, key: PRNGKeyArray, *, damping: float = 0.3, max_steps: int = 600, tolerance: float = 1e-4
+    system: LearnedTarget,
+    key: PRNGKeyArray,
+    *,
+    damping: float = 0.3,
+    max_steps: int = 600,
+    tolerance: float = 1e-4,
 ) -> Climb:
-    """Message passing on a drawn problem: for the first direction from a random estimate, then for all from that of the first and
-    small ones of the others along eigenvectors. It commutes with rotations: the directions are the first three axes.
+    """Message passing on a drawn problem: for the first direction from a random estimate, then for
+    all from that of the first and small ones of the others along eigenvectors. It commutes with
+    rotations: the directions are the first three axes.
 
-    Labels without noise tell z1 so well that an example which is given the wrong one of its preimages keeps it for ever: z1 is
-    taken to be known to a variance of 1e-3 at best, and to one of 1e-6 in a last run.
-    `converged`, residual: see `passing.Passed`. Raises `ValueError` for any other target than z1^2 + sign(z1 z2 z3), whose labels
-    have four preimages in z1, where no sample is left, and for damping outside of [0, 1).
+    Labels without noise tell z1 so well that an example which is given the wrong one of its
+    preimages keeps it for ever: z1 is taken to be known to a variance of 1e-3 at best, and to one
+    of 1e-6 in a last run. `converged`, residual: see `passing.Passed`. Raises `ValueError` for any
+    other target than z1^2 + sign(z1 z2 z3), whose labels have four preimages in z1, where no sample
+    is left, and for damping outside of [0, 1).
     """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
-        raise ValueError(f"LearnedTarget.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+        raise ValueError(
+            f"LearnedTarget.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+        )
     draw_key, start_key = jax.random.split(key)
     x = jax.random.normal(draw_key, (n, d))
     labels, matrix = x[:, 0] ** 2 + jnp.sign(jnp.prod(x[:, :3], axis=1)), x / jnp.sqrt(d)
 
     def passed(start: Messages, added: float) -> Passed:
         data = (labels, jnp.asarray(added))
-        return passing(_square_and_sign, data, matrix, start, jnp.asarray(damping), jnp.asarray(tolerance), max_steps)
+        return passing(
+            _square_and_sign,
+            data,
+            matrix,
+            start,
+            jnp.asarray(damping),
+            jnp.asarray(tolerance),
+            max_steps,
+        )
 
     start = FIRST * jax.random.normal(start_key, (d, 3)).at[:, 1:].set(0.0)
     first = passed(Messages.first(start, n), _SOFT)
@@ -93,7 +126,8 @@ def climbed_staircase(
     start = jnp.concatenate([first.messages.estimate[:, :1], others], axis=1)
     found = passed(passed(Messages.first(start, n), _SOFT).messages, _HARD)
     overlaps = np.asarray(found.messages.estimate[:3]) / np.sqrt(d)
-    overlaps = np.where(np.abs(overlaps) > _ROUNDING, overlaps, 0.0)  # of estimates that have died out
+    # of estimates that have died out
+    overlaps = np.where(np.abs(overlaps) > _ROUNDING, overlaps, 0.0)
     return Climb(
         overlap=jnp.asarray([abs(overlaps[0, 0]), *matched(overlaps[1:, 1:])]),
         next_threshold=jnp.asarray(jnp.nan),
@@ -103,8 +137,9 @@ def climbed_staircase(
 
 
 class _Preimages(NamedTuple):
-    """Of the eight choices of signs, of which each has one z1: their probabilities given y = z1^2 + sign(z1 z2 z3) and omega,
-    (z1 - omega1) / v1, and d ln P(signs of z2 and z3 | omega) / d omega. variance: v, with what is added to v1."""
+    """Of the eight choices of signs, of which each has one z1: their probabilities given y = z1^2 +
+    sign(z1 z2 z3) and omega, (z1 - omega1) / v1, and d ln P(signs of z2 and z3 | omega) / d omega.
+    variance: v, with what is added to v1."""
 
     share: Float[Array, "sample choice"]
     pull: Float[Array, "sample choice"]
@@ -112,7 +147,9 @@ class _Preimages(NamedTuple):
     variance: Float[Array, "3"]
 
 
-def _preimages(omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array | float]) -> _Preimages:
+def _preimages(
+    omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array | float]
+) -> _Preimages:
     """data: labels, and what is added to v1."""
     labels, added = data
     square = labels[:, None] - np.prod(_SIGNS, axis=1)
@@ -135,20 +172,23 @@ def _square_and_sign(
     first, others = jnp.sum(share * pull, axis=1), jnp.sum(share[..., None] * slope, axis=1)
     of_first = jnp.sum(share * (pull - first[:, None]) ** 2, axis=1) - 1 / variance[0]
     of_others = -others * (others + omega[:, 1:] / variance[1:])
-    return jnp.concatenate([first[:, None], others], axis=1), jnp.concatenate([of_first[:, None], of_others], axis=1)
+    return jnp.concatenate([first[:, None], others], axis=1), jnp.concatenate(
+        [of_first[:, None], of_others], axis=1
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The real runs: the overlaps as an exact Markov chain at any d, and a neuron with all its weights.
 #
-# For Gaussian inputs the overlaps m = W* w of a unit vector are themselves Markov. With z* the hidden fields, xi the
-# field along the part of w outside the hidden subspace (s = sqrt(1 - |m|^2), lambda = m.z* + s xi) and chi2 the squared
-# length of everything else, d - r - 1 normal variables, the mean gradient over a batch has
+# For Gaussian inputs the overlaps m = W* w of a unit vector are themselves Markov. With z* the
+# hidden fields, xi the field along the part of w outside the hidden subspace (s = sqrt(1 - |m|^2),
+# lambda = m.z* + s xi) and chi2 the squared length of everything else, d - r - 1 normal variables,
+# the mean gradient over a batch has
 #
 #     T = sum_i e_i (z*_i - lambda_i m) / b,  U = sum_i e_i (xi_i - lambda_i s) / b,  V^2 = sum_i e_i^2 chi2 / b^2,
 #
-# and with a = learning_rate / d the step is m <- (m + a T) / sqrt(|m + a T|^2 + (s + a U)^2 + a^2 V^2). Derived for this
-# package.
+# and with a = learning_rate / d the step is m <- (m + a T) / sqrt(|m + a T|^2 + (s + a U)^2 + a^2
+# V^2). Derived for this package.
 
 _BLOCK = 64  # samples whose random numbers are drawn together, if they make at least _STEPS steps
 _STEPS = 4
@@ -166,7 +206,9 @@ def _first(system: SphericalSGD, key: Array) -> Float[Array, "index"]:
 
 
 def _draw(system: SphericalSGD, key: Array, batch: int) -> tuple[Array, Array, Array, Array]:
-    """Random numbers of a block of steps: z*, xi, label noise, and the squared length of the rest of the input."""
+    """Random numbers of a block of steps: z*, xi, label noise, and the squared length of the rest
+    of the input.
+    """
     count = system.teacher.dimension
     keys, steps = jax.random.split(key, 4), _block(batch)
     return (
@@ -187,7 +229,8 @@ def _step(system: SphericalSGD, m: Float[Array, "index"], drawn: tuple) -> Float
     outside = jnp.sqrt(jnp.maximum(1 - jnp.sum(m**2), 0.0))
     field = stars @ m + outside * xi
     label = system.teacher(stars) + jnp.sqrt(system.noise) * noise
-    length = (jnp.sum(stars**2, axis=-1) + xi**2 + rest) / system.input_dim  # read only when a batch is one sample
+    # read only when a batch is one sample
+    length = (jnp.sum(stars**2, axis=-1) + xi**2 + rest) / system.input_dim
     error = system.error_signal(field, label, length)
     size = system.rate / system.input_dim
     moved = m + size * error @ (stars - field[:, None] * m)
@@ -197,8 +240,8 @@ def _step(system: SphericalSGD, m: Float[Array, "index"], drawn: tuple) -> Float
 
 @experiment
 def exit_chain(system: SphericalSGD, key: PRNGKeyArray) -> ExitTime:
-    """One run of the chain until |m| >= exit_overlap or n = horizon d. Traceable in the key; its cost does not depend
-    on d."""
+    """One run of the chain until |m| >= exit_overlap or n = horizon d. Traceable in the key; its
+    cost does not depend on d."""
     limit = jnp.floor(system.horizon * system.input_dim / system.batch_size).astype(int)
     steps, found = _run_until(system, limit, key, system.size("batch_size"))
     return ExitTime(steps * system.batch_size, steps, found)
@@ -234,7 +277,9 @@ def _run_until(system: SphericalSGD, limit: Array, key: Array, batch: int) -> tu
 @experiment
 def overlap_chain(system: SphericalSGD, key: PRNGKeyArray) -> OverlapPath:
     """m along one run of the chain, at the records. Traceable in the key."""
-    return _as_path(system, _path(system, system.steps().astype(int), key, system.size("batch_size")))
+    return _as_path(
+        system, _path(system, system.steps().astype(int), key, system.size("batch_size"))
+    )
 
 
 @eqx.filter_jit
@@ -253,9 +298,14 @@ def _path(system: SphericalSGD, steps: Array, key: Array, batch: int) -> Array:
 
 @experiment
 def trained_neuron(system: SphericalSGD, key: PRNGKeyArray) -> OverlapPath:
-    """m along one run of a neuron with `input_dim` weights on inputs drawn in full; the hidden directions are the first
-    coordinates (any others are the same by rotation). Traceable in the key."""
-    steps, dim, batch = system.steps().astype(int), system.size("input_dim"), system.size("batch_size")
+    """m along one run of a neuron with `input_dim` weights on inputs drawn in full; the hidden
+    directions are the first coordinates (any others are the same by rotation). Traceable in the
+    key."""
+    steps, dim, batch = (
+        system.steps().astype(int),
+        system.size("input_dim"),
+        system.size("batch_size"),
+    )
     return _as_path(system, _train(system, steps, key, dim, batch))
 
 
@@ -269,9 +319,12 @@ def _train(system: SphericalSGD, steps: Array, key: Array, dim: int, batch: int)
 
     def step(weights: Array, key: Array, _: Array) -> Array:
         input_key, noise_key = jax.random.split(key)
-        x = jax.random.normal(input_key, (batch, dim), jnp.float32).astype(jnp.float64)  # drawing is most of the work
+        # drawing is most of the work
+        x = jax.random.normal(input_key, (batch, dim), jnp.float32).astype(jnp.float64)
         field = x @ weights
-        label = system.teacher(x[:, :count]) + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (batch,))
+        label = system.teacher(x[:, :count]) + jnp.sqrt(system.noise) * jax.random.normal(
+            noise_key, (batch,)
+        )
         error = system.error_signal(field, label, jnp.sum(x**2, axis=-1) / dim)
         moved = weights + system.rate / dim * error @ (x - field[:, None] * weights)
         return moved / jnp.linalg.norm(moved)
@@ -281,20 +334,25 @@ def _train(system: SphericalSGD, steps: Array, key: Array, dim: int, batch: int)
 
 def _as_path(system: SphericalSGD, overlap: Float[Array, "record index"]) -> OverlapPath:
     times = system.steps() * system.batch_size / system.input_dim
-    return OverlapPath(times, overlap, jnp.linalg.norm(overlap, axis=-1), jnp.all(jnp.isfinite(overlap)))
+    return OverlapPath(
+        times, overlap, jnp.linalg.norm(overlap, axis=-1), jnp.all(jnp.isfinite(overlap))
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Message passing and eigenvectors on a drawn parity with a hint.
 #
-# Both commute with rotations, so that the directions may be axes: u the first, w1 in the plane of the first two, w2 the
-# third and w3 the fourth. What is unknown lies off the first axis.
+# Both commute with rotations, so that the directions may be axes: u the first, w1 in the plane of
+# the first two, w2 the third and w3 the fourth. What is unknown lies off the first axis.
 
-_STATES = np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)])  # signs of the fields of a label y, times y
+# signs of the fields of a label y, times y
+_STATES = np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)])
 
 
 class _Drawn(NamedTuple):
-    """matrix: x / sqrt(d) off the hint; its columns 0, 1, 2 are the unknown part of w1, w2 and w3. known: omega."""
+    """matrix: x / sqrt(d) off the hint; its columns 0, 1, 2 are the unknown part of w1, w2 and w3.
+    known: omega.
+    """
 
     matrix: Float[Array, "sample input"]
     known: Float[Array, "sample"]
@@ -304,7 +362,9 @@ class _Drawn(NamedTuple):
 def _draw_parity(system: HintedParity, key: PRNGKeyArray) -> _Drawn:
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
-        raise ValueError(f"HintedParity.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+        raise ValueError(
+            f"HintedParity.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+        )
     x = jax.random.normal(key, (n, d))
     known = jnp.sqrt(system.hint) * x[:, 0]
     labels = jnp.sign((known + jnp.sqrt(1 - system.hint) * x[:, 1]) * x[:, 2] * x[:, 3])
@@ -313,28 +373,39 @@ def _draw_parity(system: HintedParity, key: PRNGKeyArray) -> _Drawn:
 
 @experiment(check=check_iteration)
 def message_passing(
-    system: HintedParity, key: PRNGKeyArray, *, damping: float = 0.2, max_steps: int = 500, tolerance: float = 1e-4
+    system: HintedParity,
+    key: PRNGKeyArray,
+    *,
+    damping: float = 0.2,
+    max_steps: int = 500,
+    tolerance: float = 1e-4,
 ) -> HintedOverlaps:
-    """Of the two unknown directions and of what the hint leaves of the first, from small estimates along the eigenvectors.
+    """Of the two unknown directions and of what the hint leaves of the first, from small estimates
+    along the eigenvectors.
 
-    `converged`, residual: see `passing.Passed`. It is False where the overlap is so near to 1 that d is too small for message
-    passing. Raises `ValueError` where no sample is left, and for damping outside of [0, 1).
+    `converged`, residual: see `passing.Passed`. It is False where the overlap is so near to 1 that
+    d is too small for message passing. Raises `ValueError` where no sample is left, and for damping
+    outside of [0, 1).
     """
     drawn = _draw_parity(system, key)
     start = jnp.pad(first_pair(drawn.matrix, _correlation(system, drawn)), ((0, 0), (1, 0)))
     data = (system.hint, drawn.known, drawn.labels)
     numbers = (jnp.asarray(damping), jnp.asarray(tolerance))
-    found = passing(_parity, data, drawn.matrix, Messages.first(start, len(drawn.labels)), *numbers, max_steps)
+    found = passing(
+        _parity, data, drawn.matrix, Messages.first(start, len(drawn.labels)), *numbers, max_steps
+    )
     overlaps = np.asarray(found.messages.estimate[:3]) / np.sqrt(drawn.matrix.shape[1])
     hinted = system.hint + (1 - system.hint) * overlaps[0, 0]
-    return HintedOverlaps(jnp.asarray(np.mean(matched(overlaps[1:, 1:]))), hinted, found.converged, found.residual)
+    return HintedOverlaps(
+        jnp.asarray(np.mean(matched(overlaps[1:, 1:]))), hinted, found.converged, found.residual
+    )
 
 
 def _parity(
     omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array, Array]
 ) -> tuple[Float[Array, "sample 3"], Float[Array, "sample 3"]]:
-    """g = d ln P(y | omega, v) / d omega and its slopes, of z1 = known + sqrt(1 - Q) (omega1 + sqrt(v1) t) and
-    z_k = omega_k + sqrt(v_k) t."""
+    """g = d ln P(y | omega, v) / d omega and its slopes, of z1 = known + sqrt(1 - Q) (omega1 +
+    sqrt(v1) t) and z_k = omega_k + sqrt(v_k) t."""
     hint, known, labels = data
     scale = jnp.stack([jnp.sqrt(1 - hint), 1.0, 1.0])
     deviation = jnp.sqrt(jnp.maximum(scale**2 * v, _LEAST))
@@ -342,7 +413,9 @@ def _parity(
     signs = labels[:, None, None] * _STATES
     chances = log_cdf(signs * margin[:, None])
     share = jax.nn.softmax(jnp.sum(chances, axis=-1), axis=-1)[..., None]
-    rates = jnp.sum(share * signs * jnp.exp(-(margin[:, None] ** 2) / 2 - chances), axis=1) / np.sqrt(2 * np.pi)
+    rates = jnp.sum(
+        share * signs * jnp.exp(-(margin[:, None] ** 2) / 2 - chances), axis=1
+    ) / np.sqrt(2 * np.pi)
     return scale / deviation * rates, -((scale / deviation) ** 2) * rates * (rates + margin)
 
 
@@ -352,7 +425,11 @@ def leading_eigenvectors(system: HintedParity, key: PRNGKeyArray) -> HintedSpect
     drawn = _draw_parity(system, key)
     values, (total, difference) = pair_of_eigenvectors(drawn.matrix, _correlation(system, drawn))
     overlap = ((total[1] + total[2]) ** 2 + (difference[1] - difference[2]) ** 2) / 4
-    return HintedSpectrum(jnp.asarray(overlap), jnp.asarray(np.mean(values)), jnp.asarray(bool(np.all(np.isfinite(values)))))
+    return HintedSpectrum(
+        jnp.asarray(overlap),
+        jnp.asarray(np.mean(values)),
+        jnp.asarray(bool(np.all(np.isfinite(values)))),
+    )
 
 
 def _correlation(system: HintedParity, drawn: _Drawn) -> Float[Array, "sample"]:

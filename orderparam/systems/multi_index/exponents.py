@@ -1,11 +1,12 @@
-"""How hard a target is: its information, leap and generative exponents, and the sample complexity of kernels, SGD and
-the best algorithm.
+"""How hard a target is: its information, leap and generative exponents, and the sample complexity
+of kernels, SGD and the best algorithm.
 
-Single index, c_k = E[g h_k]: the information exponent is the first k >= 1 with c_k != 0 (Ben Arous, Gheissari,
-Jagannath 2021). Several indices: the first degree with a nonzero Hermite tensor, and the leap exponent, the highest
-stair that SGD climbs until it knows all directions (Abbe, Boix-Adsera, Misiakiewicz 2023). The generative exponent is
-the first k whose conditional moment E[h_k(z) | y] does not vanish (Damian et al. 2024): the best information exponent
-over all transformations of the label. The generative leap is the highest such order on the way to all directions, those found
+Single index, c_k = E[g h_k]: the information exponent is the first k >= 1 with c_k != 0 (Ben Arous,
+Gheissari, Jagannath 2021). Several indices: the first degree with a nonzero Hermite tensor, and the
+leap exponent, the highest stair that SGD climbs until it knows all directions (Abbe, Boix-Adsera,
+Misiakiewicz 2023). The generative exponent is the first k whose conditional moment E[h_k(z) | y]
+does not vanish (Damian et al. 2024): the best information exponent over all transformations of the
+label. The generative leap is the highest such order on the way to all directions, those found
 before being known (Damian, Lee, Bruna 2025).
 """
 
@@ -37,13 +38,15 @@ from orderparam.systems.multi_index.staircases import (
 )
 from orderparam.systems.multi_index.targets import NODES, REACH, double_exponential, grid
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Whether a target has a second moment, and the target in units of its own spread: what makes "zero" mean something.
 #
-# Exponents ask which coefficients vanish. That is decided relative to the norm of the target, and a target has one only if
-# E[g(z)^2] is finite: where |g| grows without bound it is followed towards its poles and towards large |z|.
+# Exponents ask which coefficients vanish. That is decided relative to the norm of the target, and a
+# target has one only if E[g(z)^2] is finite: where |g| grows without bound it is followed towards
+# its poles and towards large |z|.
 
-_LARGEST = 1e250  # squares of values are taken in units of a typical one, which must itself be far from overflow
+# squares of values are taken in units of a typical one, which must itself be far from overflow
+_LARGEST = 1e250
 _ROUNDING = 1e-13  # of the size of a target: a spread below is the rounding of its evaluation
 _LINE = np.linspace(-REACH, REACH, 12011)
 _DECADES = 10.0 ** -np.arange(2, 14)  # distances from a pole
@@ -53,14 +56,19 @@ _STEEPEST = 0.45  # |g| ~ distance^-p has a second moment for p < 1/2
 def normalised(target: Target) -> tuple[Target, float]:
     """g / spread as a target, and the spread (standard deviation) of g(z), z standard normal.
 
-    Raises `ValueError` for a target without second moment, one that is constant to within rounding, and one of extreme size.
+    Raises `ValueError` for a target without second moment, one that is constant to within rounding,
+    and one of extreme size.
     """
     z = np.random.default_rng(4).standard_normal((256, target.dimension))
     unit = float(np.max(np.abs(target(z)))) or float(np.max(np.abs(target(4 * z)))) or 1.0
     if np.isinf(unit):
-        raise ValueError(f"target {target.name!r}: grows too fast to have a second moment over normal z")
+        raise ValueError(
+            f"target {target.name!r}: grows too fast to have a second moment over normal z"
+        )
     if not 1 / _LARGEST < unit < _LARGEST:
-        raise ValueError(f"target {target.name!r}: values of size {unit:.3g}; must be from 1e-250 to 1e250")
+        raise ValueError(
+            f"target {target.name!r}: values of size {unit:.3g}; must be from 1e-250 to 1e250"
+        )
     if np.any(np.isnan(target(REACH * z / np.linalg.norm(z, axis=1, keepdims=True)))):
         raise ValueError(f"target {target.name!r}: must be a finite number for every z")
     scaled = _divided(target, unit)
@@ -70,7 +78,9 @@ def normalised(target: Target) -> tuple[Target, float]:
     if not np.isfinite(spread):
         raise ValueError(f"target {target.name!r}: must be a finite number for every z")
     if spread <= _ROUNDING * max(1.0, abs(mean)):
-        raise ValueError(f"target {target.name!r}: is a constant to within rounding; there is nothing to learn")
+        raise ValueError(
+            f"target {target.name!r}: is a constant to within rounding; there is nothing to learn"
+        )
     return _divided(target, spread * unit), spread * unit
 
 
@@ -80,7 +90,9 @@ def _divided(target: Target, unit: float) -> Target:
 
 def _mean_and_spread(target: Target) -> tuple[float, float]:
     if target.dimension == 1:
-        z, w = double_exponential(np.unique([-REACH, 0.0, REACH, *target.kinks, *_poles_on(target)]))
+        z, w = double_exponential(
+            np.unique([-REACH, 0.0, REACH, *target.kinks, *_poles_on(target)])
+        )
         z, w = z[:, None], w * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     else:
         z, w = grid(target.dimension, NODES[target.dimension])
@@ -90,15 +102,17 @@ def _mean_and_spread(target: Target) -> tuple[float, float]:
 
 
 def _refuse_fast_growth(target: Target) -> None:
-    """At the end of the quadrature, |z| = 12, g^2 times the normal density must have fallen by e over the last unit of |z|: along
-    the axes, the diagonals, and the eight of 4096 random directions in which |g| is largest."""
+    """At the end of the quadrature, |z| = 12, g^2 times the normal density must have fallen by e
+    over the last unit of |z|: along the axes, the diagonals, and the eight of 4096 random
+    directions in which |g| is largest."""
     size = target.dimension
     signs = 1.0 - 2.0 * np.indices((2,) * size).reshape(size, -1).T
     rays = np.random.default_rng(5).standard_normal((4096, size))
     rays /= np.linalg.norm(rays, axis=1, keepdims=True)
     rays = rays[np.argsort(np.nan_to_num(-np.abs(target(rays * (REACH - 0.3))), nan=-np.inf))[:8]]
     axes = np.concatenate([np.eye(size), -np.eye(size), signs / np.sqrt(size)])
-    rays = np.concatenate([axes + 1e-4 * np.cos(np.arange(size)), rays])  # off the planes where there may be poles
+    # off the planes where there may be poles
+    rays = np.concatenate([axes + 1e-4 * np.cos(np.arange(size)), rays])
     radius = np.linspace(REACH - 2, REACH, 41)
     values = np.asarray(target(rays[:, None] * radius[:, None]), float)
     density = 2 * np.log(np.abs(values) + 1e-300) - radius**2 / 2
@@ -110,14 +124,20 @@ def _refuse_fast_growth(target: Target) -> None:
 
 
 def _refuse_poles(target: Target) -> None:
-    """Poles are looked for along lines, where those of codimension one show, and for several indices around points."""
+    """Poles are looked for along lines, where those of codimension one show, and for several
+    indices around points.
+    """
     size = target.dimension
-    lines = [target] if size == 1 else [target.slice(point, axis[None]) for point, axis in _lines(size)]
+    lines = (
+        [target] if size == 1 else [target.slice(point, axis[None]) for point, axis in _lines(size)]
+    )
     steep = any(_steepness(line, place) > _STEEPEST for line in lines for place in _poles_on(line))
     if size > 1 and not steep:
         steep = any(_steepness_around(target, pole) > _STEEPEST * size for pole in target.poles)
     if steep:
-        raise ValueError(f"target {target.name!r}: has poles too steep to have a second moment over normal z")
+        raise ValueError(
+            f"target {target.name!r}: has poles too steep to have a second moment over normal z"
+        )
 
 
 def _lines(size: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -128,19 +148,30 @@ def _lines(size: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def _poles_on(line: Target) -> list[float]:
-    """Zeros of the target's poles, and for functions that cannot be looked into the places where |g| is largest."""
+    """Zeros of the target's poles, and for functions that cannot be looked into the places where
+    |g| is largest.
+    """
     poles = line.poles if line.kinks_known else (lambda z: 1 / np.asarray(line(z), float),)
     return [place for pole in poles for place in _lowest(pole)]
 
 
 def _lowest(pole: Callable[[np.ndarray], np.ndarray]) -> Float[np.ndarray, "place"]:
-    """Local minima of |pole| on the line, found on a grid and refined by golden section, that come near zero."""
+    """Local minima of |pole| on the line, found on a grid and refined by golden section, that come
+    near zero.
+    """
 
     def function(x: np.ndarray) -> np.ndarray:
         return np.nan_to_num(np.abs(pole(x[..., None])), nan=0.0)
 
     values = function(_LINE)
-    middle = np.flatnonzero((values[1:-1] <= values[:-2]) & (values[1:-1] <= values[2:]) & (values[1:-1] < values.max())) + 1
+    middle = (
+        np.flatnonzero(
+            (values[1:-1] <= values[:-2])
+            & (values[1:-1] <= values[2:])
+            & (values[1:-1] < values.max())
+        )
+        + 1
+    )
     low, high = _LINE[middle - 1], _LINE[middle + 1]
     golden = (np.sqrt(5) - 1) / 2
     for _ in range(80):
@@ -152,19 +183,32 @@ def _lowest(pole: Callable[[np.ndarray], np.ndarray]) -> Float[np.ndarray, "plac
 
 
 def _steepness(line: Target, place: float) -> float:
-    """The power p of |g| ~ distance^-p at a place of the line: the least over three successive decades, the largest such."""
-    sides = np.abs(np.stack([np.asarray(line(np.array(place + s * _DECADES)[:, None]), float) for s in (-1, 1)]))
+    """The power p of |g| ~ distance^-p at a place of the line: the least over three successive
+    decades, the largest such.
+    """
+    sides = np.abs(
+        np.stack(
+            [np.asarray(line(np.array(place + s * _DECADES)[:, None]), float) for s in (-1, 1)]
+        )
+    )
     return _growth(sides)
 
 
 def _steepness_around(target: Target, pole: Callable[[np.ndarray], np.ndarray]) -> float:
-    """The power of the root mean square of g on small spheres around the zero of `pole` that a search finds; 0 without one."""
+    """The power of the root mean square of g on small spheres around the zero of `pole` that a
+    search finds; 0 without one.
+    """
     rng = np.random.default_rng(7)
     starts = rng.standard_normal((4096, target.dimension))
     size = np.abs(pole(starts))
     steep = 0.0
     for start in starts[np.argsort(size)[:4]]:
-        found = minimize(lambda z: abs(float(pole(z))), start, method="Nelder-Mead", options={"xatol": 1e-13, "fatol": 0.0})
+        found = minimize(
+            lambda z: abs(float(pole(z))),
+            start,
+            method="Nelder-Mead",
+            options={"xatol": 1e-13, "fatol": 0.0},
+        )
         if found.fun < 1e-9 * np.median(size):
             directions = rng.standard_normal((512, target.dimension))
             directions /= np.linalg.norm(directions, axis=1, keepdims=True)
@@ -181,12 +225,13 @@ def _growth(values: Float[np.ndarray, "side distance"]) -> float:
     return float(np.max(np.min(np.stack([slopes[:, :-2], slopes[:, 1:-1], slopes[:, 2:]]), axis=0)))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Whether a target can be learned from n = O(d) samples at all, and from how many.
 #
-# A direction is trivial where E[z | y] shows it (any n/d > 0), easy where only E[z z^T - 1 | y] does, from n/d =
-# alpha_c = 1 / lambda_max(X -> E_y[G X G]) on, and hard where neither does (no n/d; more than d samples are needed by
-# every algorithm known). Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024 (arXiv:2405.15480).
+# A direction is trivial where E[z | y] shows it (any n/d > 0), easy where only E[z z^T - 1 | y]
+# does, from n/d = alpha_c = 1 / lambda_max(X -> E_y[G X G]) on, and hard where neither does (no
+# n/d; more than d samples are needed by every algorithm known). Troiani, Dandi, Defilippis,
+# Zdeborová, Loureiro, Krzakala 2024 (arXiv:2405.15480).
 
 _ORDERS = 3  # one more than the order of the moments that show a direction to n = O(d) samples
 _PAIRS, _FEWEST, _PER_BIN = 4, 2000, 64
@@ -195,11 +240,12 @@ _UNLIKELY = 5.0  # standard errors of the moments of fields that are taken as st
 
 @dataclass(frozen=True)
 class WeakThreshold:
-    """kind: "trivial", "easy" or "hard", of the directions that are found first. sample_ratio: n/d from which they are found, 0
-    where they are trivial, infinite where they are hard. error: of sample_ratio, an upper bound.
+    """kind: "trivial", "easy" or "hard", of the directions that are found first. sample_ratio: n/d
+    from which they are found, 0 where they are trivial, infinite where they are hard. error: of
+    sample_ratio, an upper bound.
 
-    stairs: the directions found together, one after the other, those before being known; what they leave out is hard, unless
-    `complete`. method: how the moments of the label were found.
+    stairs: the directions found together, one after the other, those before being known; what they
+    leave out is hard, unless `complete`. method: how the moments of the label were found.
     """
 
     target: str
@@ -237,11 +283,13 @@ def threshold(
 ) -> WeakThreshold:
     """Whether y = g(z) is trivial, easy or hard, and its alpha_c; in about a second.
 
-    what: text such as "z1*z2", or a function of an array (..., dimension), see `target`. With `labels`: samples of the fields
-    z (sample, index) themselves, for any law of labels, noise included; their first stair only. With `overlap`, of an estimate
-    that knows a part of the directions (a symmetric matrix with eigenvalues from 0 to 1, or its diagonal): the next stair of
-    those of overlap 0, to a few parts in a thousand (`moments_given`). Raises `ValueError` for what is no target, for samples of
-    the wrong shape, fewer than 2000, or with fields that are not standard normal, and for what is no overlap.
+    what: text such as "z1*z2", or a function of an array (..., dimension), see `target`. With
+    `labels`: samples of the fields z (sample, index) themselves, for any law of labels, noise
+    included; their first stair only. With `overlap`, of an estimate that knows a part of the
+    directions (a symmetric matrix with eigenvalues from 0 to 1, or its diagonal): the next stair of
+    those of overlap 0, to a few parts in a thousand (`moments_given`). Raises `ValueError` for what
+    is no target, for samples of the wrong shape, fewer than 2000, or with fields that are not
+    standard normal, and for what is no overlap.
     """
     if overlap is not None:
         if labels is not None:
@@ -272,14 +320,24 @@ def _next(g: Target, overlap: np.ndarray) -> WeakThreshold:
     """The stair after what an estimate of this overlap knows."""
     overlap = np.diag(overlap) if overlap.ndim == 1 else overlap
     size = g.dimension
-    if overlap.shape != (size, size) or not np.all(np.isfinite(overlap)) or not np.allclose(overlap, overlap.T, atol=1e-12):
-        raise ValueError(f"overlap: must be {size} numbers, or a symmetric matrix of {size} x {size}, for target {g.name!r}")
+    if (
+        overlap.shape != (size, size)
+        or not np.all(np.isfinite(overlap))
+        or not np.allclose(overlap, overlap.T, atol=1e-12)
+    ):
+        raise ValueError(
+            f"overlap: must be {size} numbers, or a symmetric matrix of {size} x {size}, for target {g.name!r}"
+        )
     values = np.linalg.eigvalsh(overlap)
     if not (values[0] > -1e-9 and values[-1] < 1 + 1e-9):
-        raise ValueError(f"overlap: eigenvalues from {values[0]:.4g} to {values[-1]:.4g}; must be from 0 to 1")
+        raise ValueError(
+            f"overlap: eigenvalues from {values[0]:.4g} to {values[-1]:.4g}; must be from 0 to 1"
+        )
     rest = split(overlap)[1]
     if not len(rest):
-        raise ValueError("overlap: something is known of every direction; one at least must have overlap 0")
+        raise ValueError(
+            "overlap: something is known of every direction; one at least must have overlap 0"
+        )
     moments = moments_given(g, overlap, rest)
     stair = lowest_stair(moments, rest)
     known = complement(rest)
@@ -315,33 +373,42 @@ def _of_samples(z: np.ndarray, y: np.ndarray) -> LabelMoments:
         raise ValueError(f"{count} samples: must be at least {_FEWEST}")
     if not (np.all(np.isfinite(z)) and np.all(np.isfinite(y))):
         raise ValueError("fields and labels: must be finite numbers")
-    off = max(np.max(np.abs(z.mean(axis=0))), np.max(np.abs(z.T @ z / count - np.eye(size))) / np.sqrt(2))
+    off = max(
+        np.max(np.abs(z.mean(axis=0))), np.max(np.abs(z.T @ z / count - np.eye(size))) / np.sqrt(2)
+    )
     if off > _UNLIKELY / np.sqrt(count):
-        raise ValueError(f"fields: must be standard normal; a mean or covariance is off by {off:.2g}")
+        raise ValueError(
+            f"fields: must be standard normal; a mean or covariance is off by {off:.2g}"
+        )
     parts = [(z[i :: 2 * _PAIRS], y[i :: 2 * _PAIRS]) for i in range(2 * _PAIRS)]
     bins = 2 * max(4, min(512, len(parts[-1][1]) // (2 * _PER_BIN)))
-    return in_bins(zip(parts[::2], parts[1::2]), np.indices((_ORDERS,) * size).sum(axis=0) < _ORDERS, bins)
+    return in_bins(
+        zip(parts[::2], parts[1::2]), np.indices((_ORDERS,) * size).sum(axis=0) < _ORDERS, bins
+    )
 
 
 _HIGHEST = 8
-_COARSEST = 0.1  # accuracy of coefficients, in units of the spread, beyond which none is told from zero
+# accuracy of coefficients, in units of the spread, beyond which none is told from zero
+_COARSEST = 0.1
 
 
 @dataclass(frozen=True)
 class TargetExponents:
-    """The exponents of one target and what follows from them. Prints as a short report; `row()` is its row of the
-    table.
+    """The exponents of one target and what follows from them. Prints as a short report; `row()` is
+    its row of the table.
 
-    information, leap, generative: None when beyond `highest`, the last order looked at.
-    degree: degree of a polynomial, None for every other function. hermite: the root of the sum of c_a^2 over |a| = k, k
-    = 0 .. highest. stages: (degree climbed, number of new directions) of the staircase of SGD. generative_leap: highest
-    order of the staircase of the best algorithm, whose generative_stages are (order, number of new directions, n / d from
-    which they are seen when those before are known). label_power: order k = 1, 2, ...: the sum over |a| = k of
-    E_y[zeta_a^2], zeta_a(y) = E[h_a(z) | y] with normalised h_a, for one index lambda_k^2 <= 1. label_eigenvalues: the largest
-    eigenvalues of E_y[m m^T], m = E[z | y], and of X -> E_y[G X G], G = E[z z^T - 1 | y]; for one index lambda_1^2 and
-    2 lambda_2^2. threshold: n / d above which the best algorithm finds a first direction: 0 for order 1, 1 / the second
-    eigenvalue for order 2, infinite for orders above 2.
-    hermite_tolerance, label_tolerance: below these a coefficient counts as zero.
+    information, leap, generative: None when beyond `highest`, the last order looked at. degree:
+    degree of a polynomial, None for every other function. hermite: the root of the sum of c_a^2
+    over |a| = k, k = 0 .. highest. stages: (degree climbed, number of new directions) of the
+    staircase of SGD. generative_leap: highest order of the staircase of the best algorithm, whose
+    generative_stages are (order, number of new directions, n / d from which they are seen when
+    those before are known). label_power: order k = 1, 2, ...: the sum over |a| = k of
+    E_y[zeta_a^2], zeta_a(y) = E[h_a(z) | y] with normalised h_a, for one index lambda_k^2 <= 1.
+    label_eigenvalues: the largest eigenvalues of E_y[m m^T], m = E[z | y], and of X -> E_y[G X G],
+    G = E[z z^T - 1 | y]; for one index lambda_1^2 and 2 lambda_2^2. threshold: n / d above which
+    the best algorithm finds a first direction: 0 for order 1, 1 / the second eigenvalue for order
+    2, infinite for orders above 2. hermite_tolerance, label_tolerance: below these a coefficient
+    counts as zero.
     """
 
     target: str
@@ -363,8 +430,8 @@ class TargetExponents:
     highest: int
 
     def row(self) -> dict[str, str]:
-        """Samples needed: kernels for the whole target (d^degree; no power of d is enough for what is not a
-        polynomial), one-pass SGD and the best algorithm to find all directions."""
+        """Samples needed: kernels for the whole target (d^degree; no power of d is enough for what
+        is not a polynomial), one-pass SGD and the best algorithm to find all directions."""
         return {
             "target": self.target,
             "kernels": "e^d" if self.degree is None else _power(self.degree),
@@ -382,10 +449,16 @@ class TargetExponents:
 
     def __str__(self) -> str:
         beyond = f"> {self.highest}"
-        stairs = ", ".join(f"{n} direction{'s' * (n > 1)} by degree {degree}" for degree, n in self.stages) or "none found"
+        stairs = (
+            ", ".join(
+                f"{n} direction{'s' * (n > 1)} by degree {degree}" for degree, n in self.stages
+            )
+            or "none found"
+        )
         label_stairs = (
             ", ".join(
-                f"{n} direction{'s' * (n > 1)} by order {order}" + (f" from n/d = {seen:.6g}" if order == 2 else "")
+                f"{n} direction{'s' * (n > 1)} by order {order}"
+                + (f" from n/d = {seen:.6g}" if order == 2 else "")
                 for order, n, seen in self.generative_stages
             )
             or "none found"
@@ -403,8 +476,10 @@ class TargetExponents:
                 f"  weak recovery by the best algorithm: {weak_recovery(kind, self.threshold, error)}",
                 f"  samples: kernels {row['kernels']}, one-pass SGD {row['one-pass SGD']}, best algorithm "
                 f"{row['best algorithm']}",
-                "  Hermite norms   " + "  ".join(f"{k}: {x:.6g}" for k, x in enumerate(self.hermite)),
-                "  label power     " + "  ".join(f"{k}: {x:.6g}" for k, x in enumerate(self.label_power, 1)),
+                "  Hermite norms   "
+                + "  ".join(f"{k}: {x:.6g}" for k, x in enumerate(self.hermite)),
+                "  label power     "
+                + "  ".join(f"{k}: {x:.6g}" for k, x in enumerate(self.label_power, 1)),
                 f"  zero means below {self.hermite_tolerance:.1g} (Hermite) and {self.label_tolerance:.1g} "
                 f"(label power, by {self.label_method})",
             ]
@@ -429,18 +504,23 @@ def exponents(
     kinks: tuple[float, ...] = (),
     highest: int = _HIGHEST,
 ) -> TargetExponents:
-    """The exponents of a target: text such as `"z1*z2*z3"`, or a Python function of an array of shape (..., dimension).
+    """The exponents of a target: text such as `"z1*z2*z3"`, or a Python function of an array of
+    shape (..., dimension).
 
-    See `target` for what may be written. A function with jumps or kinks: for one index name the places in `kinks`; for
-    several they are resolved exactly when they lie on coordinate planes, and otherwise show in `hermite_tolerance`.
-    Functions of several indices whose label is neither discrete nor a product of coordinates get their conditional
-    moments to about 1%. What counts as zero is measured against the spread of the target. Raises `ValueError` for what is not a
-    formula, a bad dimension or order, a constant target, one without second moment, and one that oscillates or jumps too much
-    for the quadrature.
+    See `target` for what may be written. A function with jumps or kinks: for one index name the
+    places in `kinks`; for several they are resolved exactly when they lie on coordinate planes, and
+    otherwise show in `hermite_tolerance`. Functions of several indices whose label is neither
+    discrete nor a product of coordinates get their conditional moments to about 1%. What counts as
+    zero is measured against the spread of the target. Raises `ValueError` for what is not a
+    formula, a bad dimension or order, a constant target, one without second moment, and one that
+    oscillates or jumps too much for the quadrature.
     """
     if isinstance(highest, bool) or not isinstance(highest, int) or not 3 <= highest <= 12:
-        raise ValueError(f"highest = {highest!r}: must be an integer from 3 to 12 (last order looked at)")
-    # Numbers, also when called while something else is being traced; what is not finite is said in words.
+        raise ValueError(
+            f"highest = {highest!r}: must be an integer from 3 to 12 (last order looked at)"
+        )
+    # Numbers, also when called while something else is being traced; what is not finite is said in
+    # words.
     with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
         g, spread = normalised(target(what, dimension, kinks))
         c, tolerance = coefficients(g, highest + 1)
@@ -475,7 +555,9 @@ def exponents(
         threshold=threshold,
         hermite=tuple(norm * spread for norm in norms),
         stages=tuple((degree, len(new)) for degree, new in stages),
-        generative_stages=tuple((stair.order, len(stair.directions), stair.threshold) for stair in stairs),
+        generative_stages=tuple(
+            (stair.order, len(stair.directions), stair.threshold) for stair in stairs
+        ),
         label_power=moments.signal,
         label_eigenvalues=moments.eigenvalues,
         hermite_tolerance=tolerance * spread,
@@ -490,7 +572,9 @@ def table(rows: list[TargetExponents]) -> Any:
     from rich.table import Table
 
     columns = ("target", "kernels", "one-pass SGD", "best algorithm")
-    out = Table(*columns, "information", "leap", "generative", "generative leap", "n/d of weak recovery")
+    out = Table(
+        *columns, "information", "leap", "generative", "generative leap", "n/d of weak recovery"
+    )
     for found in rows:
         row = found.row()
         orders = (found.information, found.leap, found.generative, found.generative_leap)

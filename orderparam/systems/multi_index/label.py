@@ -1,4 +1,6 @@
-"""What the label tells of the hidden fields, E[h_a(z) | y], which no transformation of the label can exceed."""
+"""What the label tells of the hidden fields, E[h_a(z) | y], which no transformation of the label
+can exceed.
+"""
 
 import itertools
 import math
@@ -13,9 +15,16 @@ from jaxtyping import Float
 from scipy.special import ndtr, ndtri
 
 from orderparam.gaussian.target import Target, sign_changes
-from orderparam.systems.multi_index.targets import NODES, REACH, double_exponential, grid, half_line_rule, hermite_values
+from orderparam.systems.multi_index.targets import (
+    NODES,
+    REACH,
+    double_exponential,
+    grid,
+    half_line_rule,
+    hermite_values,
+)
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the label tells about the hidden fields: E[h_a(z) | y], the quantities that no transformation of the labels can hide.
 
 
@@ -23,10 +32,11 @@ from orderparam.systems.multi_index.targets import NODES, REACH, double_exponent
 class LabelMoments:
     """Averages over the label of products of zeta_a(y) = E[h_a(z) | y], r hidden indices.
 
-    grams[k - 1], of shape (r, r): sum over |b| = k - 1 of sqrt((b_i + 1) (b_j + 1)) E_y[zeta_{b + e_i} zeta_{b + e_j}]; its range
-    are the directions that order k shows. For k = 1 it is E[m m^T], m = E[z | y]; for k = 2 it is E[G^2], G = E[z z^T - 1 | y].
-    operator: X -> E_y[G X G] on symmetric X (Troiani et al. 2024), in the orthonormal basis of `symmetric_pairs`.
-    powers[k - 1]: sum over |a| = k of E_y[zeta_a^2], for one index lambda_k^2 <= 1 (Damian et al. 2024).
+    grams[k - 1], of shape (r, r): sum over |b| = k - 1 of sqrt((b_i + 1) (b_j + 1)) E_y[zeta_{b +
+    e_i} zeta_{b + e_j}]; its range are the directions that order k shows. For k = 1 it is E[m m^T],
+    m = E[z | y]; for k = 2 it is E[G^2], G = E[z z^T - 1 | y]. operator: X -> E_y[G X G] on
+    symmetric X (Troiani et al. 2024), in the orthonormal basis of `symmetric_pairs`. powers[k - 1]:
+    sum over |a| = k of E_y[zeta_a^2], for one index lambda_k^2 <= 1 (Damian et al. 2024).
     tolerance: absolute accuracy of all of them. method: how they were computed.
     """
 
@@ -43,9 +53,12 @@ class LabelMoments:
 
     @property
     def eigenvalues(self) -> tuple[float, float]:
-        """The largest eigenvalues of E[m m^T] and of the operator, 0 below the tolerance; for one index lambda_1^2 and
-        2 lambda_2^2. The best algorithm sees order 2 from n / d = 1 / the second."""
-        first, second = (float(np.linalg.eigvalsh(matrix)[-1]) for matrix in (self.grams[0], self.operator))
+        """The largest eigenvalues of E[m m^T] and of the operator, 0 below the tolerance; for one
+        index lambda_1^2 and 2 lambda_2^2. The best algorithm sees order 2 from n / d = 1 / the
+        second."""
+        first, second = (
+            float(np.linalg.eigvalsh(matrix)[-1]) for matrix in (self.grams[0], self.operator)
+        )
         return first if first > self.tolerance else 0.0, second if second > self.tolerance else 0.0
 
     @classmethod
@@ -56,35 +69,42 @@ class LabelMoments:
         return cls(
             tuple(sum(w * part.grams[k] for w, part in zip(share, parts)) for k in range(orders)),
             sum(w * part.operator for w, part in zip(share, parts)),
-            tuple(float(sum(w * part.powers[k] for w, part in zip(share, parts))) for k in range(orders)),
+            tuple(
+                float(sum(w * part.powers[k] for w, part in zip(share, parts)))
+                for k in range(orders)
+            ),
             float(sum(w * part.tolerance for w, part in zip(share, parts))),
             parts[0].method,
         )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # E[h_k(z) | y] for one hidden index, from every preimage of y.
 
 _CHUNK = 4096  # points whose slope is taken together: one shape, one compilation
 _PIECES = 128
-_RULES = ((16, 1e-6), (12, 2e-6))  # fineness and bluntness of the nodes; the second rule shows the accuracy of the first
+# fineness and bluntness of the nodes; the second rule shows the accuracy of the first
+_RULES = ((16, 1e-6), (12, 2e-6))
 
 Slope = Callable[[np.ndarray], np.ndarray]
 
 
 def one_index(target: Target, orders: int) -> LabelMoments:
-    """E[h_k | y] = sum over the preimages of y of phi h_k / |g'|, over the same sum without h_k; flat pieces of g are
-    atoms of y.
+    """E[h_k | y] = sum over the preimages of y of phi h_k / |g'|, over the same sum without h_k;
+    flat pieces of g are atoms of y.
 
-    The average over y is an integral over z, cut wherever the number of preimages changes: towards the image of an extremum of
-    g the integrand has a square-root singularity. Raises `ValueError` for a target of more than 128 monotone pieces.
+    The average over y is an integral over z, cut wherever the number of preimages changes: towards
+    the image of an extremum of g the integrand has a square-root singularity. Raises `ValueError`
+    for a target of more than 128 monotone pieces.
     """
     slope = _slope(target)
     points = np.linspace(-REACH, REACH, 24013)
     inner = (points[1:] + points[:-1]) / 2
     flat_edges = sign_changes(lambda z: np.where(slope(z) == 0, 1.0, -1.0), inner)
     kinks = target.kinks if target.kinks_known else _hidden_breaks(target, slope, points)
-    breaks = np.unique(np.round([-REACH, *kinks, *sign_changes(slope, inner), *flat_edges, REACH], 13))
+    breaks = np.unique(
+        np.round([-REACH, *kinks, *sign_changes(slope, inner), *flat_edges, REACH], 13)
+    )
     if len(breaks) > _PIECES + 1:
         raise ValueError(
             f"target {target.name!r}: rises and falls {len(breaks) - 1} times within |z| < {REACH:g}; "
@@ -98,20 +118,28 @@ def one_index(target: Target, orders: int) -> LabelMoments:
         here = pieces[flat & (levels == level)]
         moments = np.sum([_hermite_integrals(orders, a, b) for a, b in here], axis=0)
         atoms += moments[1:] ** 2 / np.sum(ndtr(here[:, 1]) - ndtr(here[:, 0]))
-    fine, coarse = (atoms + _over_pieces(target, slope, pieces[~flat], orders, *rule) for rule in _RULES)
+    fine, coarse = (
+        atoms + _over_pieces(target, slope, pieces[~flat], orders, *rule) for rule in _RULES
+    )
     even = np.allclose(_at(target, points), _at(target, -points), rtol=1e-12, atol=1e-12)
-    fine, coarse = (np.where(even & (np.arange(1, orders) % 2 == 1), 0.0, found) for found in (fine, coarse))
+    fine, coarse = (
+        np.where(even & (np.arange(1, orders) % 2 == 1), 0.0, found) for found in (fine, coarse)
+    )
     grams = tuple(np.full((1, 1), k * power) for k, power in enumerate(fine, 1))
     tolerance = max(10 * float(np.max(np.abs(fine - coarse))), 1e-11)
     # E G^2 with G = E[z^2 - 1 | y] = sqrt(2) E[h_2 | y]
-    return LabelMoments(grams, np.full((1, 1), 2 * fine[1]), tuple(fine.tolist()), tolerance, "preimages")
+    return LabelMoments(
+        grams, np.full((1, 1), 2 * fine[1]), tuple(fine.tolist()), tolerance, "preimages"
+    )
 
 
-def _over_pieces(target: Target, slope: Slope, pieces: np.ndarray, orders: int, fineness: int, blunt: float) -> np.ndarray:
+def _over_pieces(
+    target: Target, slope: Slope, pieces: np.ndarray, orders: int, fineness: int, blunt: float
+) -> np.ndarray:
     """The integral over all monotone pieces of phi(z) E[h_k | y = g(z)]^2, k = 1 .. orders - 1.
 
-    Where two extrema have one value y0, rounding of y leaves their preimages at a distance x from them with the relative error
-    1e-16 / x^2: hence blunt nodes.
+    Where two extrema have one value y0, rounding of y leaves their preimages at a distance x from
+    them with the relative error 1e-16 / x^2: hence blunt nodes.
     """
     if not len(pieces):
         return np.zeros(orders - 1)
@@ -128,21 +156,34 @@ def _over_pieces(target: Target, slope: Slope, pieces: np.ndarray, orders: int, 
         back = np.concatenate([z, _invert(target, pieces[piece], ends[piece], y[node])])
         node = np.concatenate([np.arange(z.size), node])
         gradient = np.abs(slope(back))
-        share = np.where(gradient > 0, np.exp((z[node] ** 2 - back**2) / 2) / np.maximum(gradient, 1e-300), 0.0)
-        density, *moments = (np.bincount(node, weights=share * h, minlength=z.size) for h in hermite_values(orders, back))
+        share = np.where(
+            gradient > 0, np.exp((z[node] ** 2 - back**2) / 2) / np.maximum(gradient, 1e-300), 0.0
+        )
+        density, *moments = (
+            np.bincount(node, weights=share * h, minlength=z.size)
+            for h in hermite_values(orders, back)
+        )
         ratio = np.divide(moments, density, out=np.zeros((orders - 1, z.size)), where=density > 0)
         total += ratio**2 @ (w * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi))
     return total
 
 
 def _cuts(target: Target, pieces: np.ndarray, ends: np.ndarray, own: int) -> np.ndarray:
-    """The ends of a piece, and the places in it where g takes the value that it has at the end of another one."""
+    """The ends of a piece, and the places in it where g takes the value that it has at the end of
+    another one.
+    """
     low, high = ends[own].min(), ends[own].max()
     margin = 1e-12 * (high - low)
     critical = np.unique(ends[(ends > low + margin) & (ends < high - margin)])
     critical = critical[np.diff(critical, prepend=-np.inf) > margin]
     where = np.full(critical.size, own)
-    return np.concatenate([pieces[own, :1], np.sort(_invert(target, pieces[where], ends[where], critical)), pieces[own, 1:]])
+    return np.concatenate(
+        [
+            pieces[own, :1],
+            np.sort(_invert(target, pieces[where], ends[where], critical)),
+            pieces[own, 1:],
+        ]
+    )
 
 
 def _slope(target: Target) -> Slope:
@@ -155,13 +196,17 @@ def _slope(target: Target) -> Slope:
     def along(z: np.ndarray) -> np.ndarray:
         flat = np.ravel(np.asarray(z, float))
         padded = np.pad(flat, (0, -flat.size % _CHUNK)).reshape(-1, _CHUNK)
-        return np.concatenate([np.asarray(chunk(jnp.asarray(part))) for part in padded])[: flat.size].reshape(np.shape(z))
+        return np.concatenate([np.asarray(chunk(jnp.asarray(part))) for part in padded])[
+            : flat.size
+        ].reshape(np.shape(z))
 
     return along
 
 
 def _hidden_breaks(target: Target, slope: Slope, points: np.ndarray) -> list[float]:
-    """Jumps and kinks of a function that cannot be looked into: where the trapezoidal rule for g' misses the change of g."""
+    """Jumps and kinks of a function that cannot be looked into: where the trapezoidal rule for g'
+    misses the change of g.
+    """
 
     def defect(low: np.ndarray, high: np.ndarray) -> np.ndarray:
         middle = (slope(low) + slope(high)) / 2
@@ -202,7 +247,7 @@ def _hermite_integrals(orders: int, a: float, b: float) -> np.ndarray:
     return np.concatenate([[ndtr(b) - ndtr(a)], inner])
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # E[h_a(z) | y] for several hidden indices: sums over discrete labels, products of coordinates, quantile bins for the rest.
 
 Sample = tuple[Float[np.ndarray, "sample index"], Float[np.ndarray, "sample"]]
@@ -212,18 +257,26 @@ DISCRETE = 64  # a function with no more values than this is a classification
 def _moments(
     shares: np.ndarray, first: np.ndarray, second: np.ndarray, orders: int
 ) -> tuple[list[np.ndarray], np.ndarray, list[float]]:
-    """Gram matrices, operator and powers of `LabelMoments` from P(y) and two independent estimates of all E[h_a | y], each
-    (label, *order)."""
+    """Gram matrices, operator and powers of `LabelMoments` from P(y) and two independent estimates
+    of all E[h_a | y], each (label, *order)."""
     dimension = first.ndim - 1
     axes = np.eye(dimension, dtype=int)
-    one, other = (dict(zip(np.ndindex(x.shape[1:]), x.reshape(len(x), -1).T)) for x in (first, second))
+    one, other = (
+        dict(zip(np.ndindex(x.shape[1:]), x.reshape(len(x), -1).T)) for x in (first, second)
+    )
     grams = []
     for order in range(1, orders):
         gram = np.zeros((dimension, dimension))
         for lower in np.ndindex((order,) * dimension):
             if sum(lower) == order - 1:
                 rows = [
-                    np.stack([np.sqrt(lower[i] + 1) * x[tuple(lower + axes[i])] for i in range(dimension)]) for x in (one, other)
+                    np.stack(
+                        [
+                            np.sqrt(lower[i] + 1) * x[tuple(lower + axes[i])]
+                            for i in range(dimension)
+                        ]
+                    )
+                    for x in (one, other)
                 ]
                 gram += (rows[0] * shares) @ rows[1].T
         grams.append((gram + gram.T) / 2)
@@ -240,7 +293,9 @@ def symmetric_pairs(dimension: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(dimension) for j in range(i, dimension)]
 
 
-def operator_of(tensor: Float[np.ndarray, "index index index index"]) -> Float[np.ndarray, "pair pair"]:
+def operator_of(
+    tensor: Float[np.ndarray, "index index index index"],
+) -> Float[np.ndarray, "pair pair"]:
     """X -> E[G X G] in the basis of `symmetric_pairs`, from E[G_ij G_kl]."""
     dimension = len(tensor)
     basis = np.stack([_symmetric_unit(dimension, i, j) for i, j in symmetric_pairs(dimension)])
@@ -255,17 +310,22 @@ def _symmetric_unit(dimension: int, i: int, j: int) -> np.ndarray:
 
 
 def _second_moments(conditional: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """G(y) = E[z z^T - 1 | y] from E[h_a | y]: He2 = sqrt(2) h_2 on the diagonal, z_i z_j off it."""
+    """G(y) = E[z z^T - 1 | y] from E[h_a | y]: He2 = sqrt(2) h_2 on the diagonal, z_i z_j off
+    it."""
     dimension = conditional.ndim - 1
     out = np.zeros((len(conditional), dimension, dimension))
     for i in range(dimension):
         for j in range(dimension):
-            out[:, i, j] = np.moveaxis(conditional, 0, -1)[tuple(axes[i] + axes[j])] * (np.sqrt(2) if i == j else 1.0)
+            out[:, i, j] = np.moveaxis(conditional, 0, -1)[tuple(axes[i] + axes[j])] * (
+                np.sqrt(2) if i == j else 1.0
+            )
     return out
 
 
 def discrete(target: Target, orders: int) -> LabelMoments:
-    """A label with few values: sums over the grid, exact when the borders between the values are coordinate planes."""
+    """A label with few values: sums over the grid, exact when the borders between the values are
+    coordinate planes.
+    """
     found = []
     for count in (NODES[target.dimension], NODES[target.dimension] - 4):
         z, w = grid(target.dimension, count)
@@ -282,15 +342,22 @@ def discrete(target: Target, orders: int) -> LabelMoments:
         found.append(_moments(np.array(shares), conditional, conditional, orders))
     (grams, operator, powers), (_, other, coarse) = found
     change = np.max(np.abs(np.subtract(powers, coarse))), np.max(np.abs(operator - other))
-    return LabelMoments(tuple(grams), operator, tuple(powers), max(10 * float(max(change)), 1e-12), "sums over the labels")
+    return LabelMoments(
+        tuple(grams),
+        operator,
+        tuple(powers),
+        max(10 * float(max(change)), 1e-12),
+        "sums over the labels",
+    )
 
 
 def coordinate_product(dimension: int, orders: int) -> LabelMoments:
     """y = z1 ... zr: the law of ln|y| is a convolution of those of ln|z|, by Fourier transform.
 
-    Signs leave zeta_a = 0 unless all a_i are even, or all odd; exchanges make every gram k powers[k - 1] / r times 1. By the same
-    symmetries G(y) = a(y) 1 for r > 2, with a(y) = E[z1^2 | y] - 1, and [[a, y], [y, a]] for r = 2: the eigenvalue is E a^2, and
-    1 + E a^2 for r = 2 (there a = |y| K1(|y|) / K0(|y|) - 1; Troiani et al. 2024).
+    Signs leave zeta_a = 0 unless all a_i are even, or all odd; exchanges make every gram k powers[k
+    - 1] / r times 1. By the same symmetries G(y) = a(y) 1 for r > 2, with a(y) = E[z1^2 | y] - 1,
+    and [[a, y], [y, a]] for r = 2: the eigenvalue is E a^2, and 1 + E a^2 for r = 2 (there a = |y|
+    K1(|y|) / K0(|y|) - 1; Troiani et al. 2024).
     """
     powers, share = _product_powers(dimension, orders, 2**14, 1e-13)
     coarse, _ = _product_powers(dimension, orders, 2**13, 1e-12)
@@ -303,22 +370,30 @@ def coordinate_product(dimension: int, orders: int) -> LabelMoments:
     return LabelMoments(grams, operator, powers, tolerance, "convolution of ln|z|")
 
 
-def _product_powers(dimension: int, orders: int, count: int, smallest: float) -> tuple[tuple[float, ...], float]:
-    """The powers of z1 ... zr, and E a^2; `count` points of ln|z|, where the density of ln|y| is above `smallest`."""
+def _product_powers(
+    dimension: int, orders: int, count: int, smallest: float
+) -> tuple[tuple[float, ...], float]:
+    """The powers of z1 ... zr, and E a^2; `count` points of ln|z|, where the density of ln|y| is
+    above `smallest`.
+    """
     low, high = -60.0, 20.0
     u = low + (high - low) * np.arange(count) / count
     step = u[1] - u[0]
-    # Density of ln|z| times h_n; the convolution of r of them starts at r * low, so the grid is long enough to hold all of it.
+    # Density of ln|z| times h_n; the convolution of r of them starts at r * low, so the grid is
+    # long enough to hold all of it.
     z = np.exp(u)
     density = 2 * z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     transforms = np.fft.rfft(hermite_values(orders, z) * density, dimension * count)
 
     def label_density(powers: tuple[int, ...]) -> np.ndarray:
         """The density of ln|y| times E[h_a | y], up to the sign of y."""
-        return np.fft.irfft(np.prod(transforms[list(powers)], axis=0), dimension * count) * step ** (dimension - 1)
+        return np.fft.irfft(
+            np.prod(transforms[list(powers)], axis=0), dimension * count
+        ) * step ** (dimension - 1)
 
     plain = label_density((0,) * dimension)
-    # Where the density has sunk into the rounding of the transform (1e-16 of its maximum) the ratio means nothing.
+    # Where the density has sunk into the rounding of the transform (1e-16 of its maximum) the ratio
+    # means nothing.
     kept = plain > smallest * plain.max()
 
     def square(powers: tuple[int, ...]) -> float:
@@ -328,13 +403,18 @@ def _product_powers(dimension: int, orders: int, count: int, smallest: float) ->
     found = np.zeros(orders)
     for powers in itertools.combinations_with_replacement(range(orders), dimension):
         if 0 < sum(powers) < orders and len({power % 2 for power in powers}) == 1:
-            copies = math.factorial(dimension) / math.prod(math.factorial(powers.count(n)) for n in set(powers))
+            copies = math.factorial(dimension) / math.prod(
+                math.factorial(powers.count(n)) for n in set(powers)
+            )
             found[sum(powers)] += copies * square(powers)
     return tuple(float(x) for x in found[1:]), 2 * square((0,) * (dimension - 1) + (2,))
 
 
-def binned(target: Target, orders: int, log2_points: int = 18, pairs: int = 4, bins: int = 1024) -> LabelMoments:
-    """Any target: conditional averages in quantile bins of y over scrambled Sobol points, see `in_bins`.
+def binned(
+    target: Target, orders: int, log2_points: int = 18, pairs: int = 4, bins: int = 1024
+) -> LabelMoments:
+    """Any target: conditional averages in quantile bins of y over scrambled Sobol points, see
+    `in_bins`.
 
     Signs that leave y unchanged make the averages that are odd under them vanish exactly.
     """
@@ -351,18 +431,24 @@ def binned(target: Target, orders: int, log2_points: int = 18, pairs: int = 4, b
 
 
 def in_bins(pairs: Iterable[tuple[Sample, Sample]], allowed: np.ndarray, bins: int) -> LabelMoments:
-    """From pairs of independent samples (z, y): conditional averages in quantile bins of y, or of each value where there are few.
+    """From pairs of independent samples (z, y): conditional averages in quantile bins of y, or of
+    each value where there are few.
 
-    allowed: which h_a may have a conditional average. Products of averages over two independent samples are free of the bias
-    that the square of one has. The bias by the width of the bins is proportional to it, and removed by comparison with bins of
-    twice the width; the tolerance is four standard errors over the pairs and that difference of orders 1 and 2 (of higher
-    orders it is larger, but makes no moment out of none).
+    allowed: which h_a may have a conditional average. Products of averages over two independent
+    samples are free of the bias that the square of one has. The bias by the width of the bins is
+    proportional to it, and removed by comparison with bins of twice the width; the tolerance is
+    four standard errors over the pairs and that difference of orders 1 and 2 (of higher orders it
+    is larger, but makes no moment out of none).
     """
     orders, found = allowed.shape[0], []
     for halves in pairs:
         values = np.unique(np.round(halves[0][1], 10))
         few = len(values) <= DISCRETE
-        edges = (values[1:] + values[:-1]) / 2 if few else np.quantile(halves[0][1], np.arange(1, bins) / bins)
+        edges = (
+            (values[1:] + values[:-1]) / 2
+            if few
+            else np.quantile(halves[0][1], np.arange(1, bins) / bins)
+        )
         shares, conditional = [], []
         for z, y in halves:
             label = np.searchsorted(edges, y, side="right")
@@ -371,7 +457,9 @@ def in_bins(pairs: Iterable[tuple[Sample, Sample]], allowed: np.ndarray, bins: i
             averages = np.zeros((len(edges) + 1, *allowed.shape))
             for powers in zip(*np.nonzero(allowed)):
                 feature = np.prod([h[n] for h, n in zip(basis, powers)], axis=0)
-                averages[:, *powers] = np.bincount(label, weights=feature, minlength=len(occupied)) / np.maximum(occupied, 1)
+                averages[:, *powers] = np.bincount(
+                    label, weights=feature, minlength=len(occupied)
+                ) / np.maximum(occupied, 1)
             shares.append(occupied / len(y))
             conditional.append(averages)
         fine = _paired(shares, conditional, orders)
@@ -382,17 +470,30 @@ def in_bins(pairs: Iterable[tuple[Sample, Sample]], allowed: np.ndarray, bins: i
             coarse = _paired(wide, averages_of_wide, orders)
         found.append((fine, coarse))
     parts = [np.stack([pair[0][k] for pair in found]) for k in range(4)]
-    change = [np.mean([np.subtract(pair[0][k], pair[1][k]) for pair in found], axis=0) for k in range(4)]
+    change = [
+        np.mean([np.subtract(pair[0][k], pair[1][k]) for pair in found], axis=0) for k in range(4)
+    ]
     error = np.std(parts[3], axis=0, ddof=1) / np.sqrt(len(found))
     gram, operator, power = (part.mean(axis=0) + rest for part, rest in zip(parts[:3], change))
     tolerance = float(4 * error.max() + np.abs(change[3][[0, 1, -1]]).max())
     return LabelMoments(tuple(gram), operator, tuple(power.tolist()), tolerance, "quantile bins")
 
 
-def _paired(shares: Sequence[np.ndarray], conditional: Sequence[np.ndarray], orders: int) -> tuple[np.ndarray, ...]:
-    """`_moments` of two halves as arrays, and the powers with the largest eigenvalue of the operator."""
-    grams, operator, powers = _moments((shares[0] + shares[1]) / 2, conditional[0], conditional[1], orders)
-    return np.stack(grams), operator, np.array(powers), np.array([*powers, np.linalg.eigvalsh(operator)[-1]])
+def _paired(
+    shares: Sequence[np.ndarray], conditional: Sequence[np.ndarray], orders: int
+) -> tuple[np.ndarray, ...]:
+    """`_moments` of two halves as arrays, and the powers with the largest eigenvalue of the
+    operator.
+    """
+    grams, operator, powers = _moments(
+        (shares[0] + shares[1]) / 2, conditional[0], conditional[1], orders
+    )
+    return (
+        np.stack(grams),
+        operator,
+        np.array(powers),
+        np.array([*powers, np.linalg.eigvalsh(operator)[-1]]),
+    )
 
 
 def _coarser(shares: np.ndarray, conditional: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -400,17 +501,23 @@ def _coarser(shares: np.ndarray, conditional: np.ndarray) -> tuple[np.ndarray, n
     pairs = shares.reshape(-1, 2)
     total = pairs.sum(axis=1)
     share = np.divide(pairs, total[:, None], out=np.zeros_like(pairs), where=total[:, None] > 0)
-    return total, np.einsum("bp,bp...->b...", share, conditional.reshape(-1, 2, *conditional.shape[1:]))
+    return total, np.einsum(
+        "bp,bp...->b...", share, conditional.reshape(-1, 2, *conditional.shape[1:])
+    )
 
 
 def _invariant(target: Target, orders: int) -> np.ndarray:
-    """Which h_a, |a| < orders, may have a conditional average: those even under every flip of signs that leaves y as it is."""
+    """Which h_a, |a| < orders, may have a conditional average: those even under every flip of signs
+    that leaves y as it is.
+    """
     u = np.random.default_rng(1).standard_normal((64, target.dimension))
     value = np.asarray(target(u))
     shape = (orders,) * target.dimension
     powers = np.indices(shape)
     allowed = powers.sum(axis=0) < orders
     for flip in np.ndindex(*(2,) * target.dimension):
-        if np.allclose(np.asarray(target(u * (1 - 2 * np.array(flip)))), value, rtol=1e-10, atol=1e-10):
+        if np.allclose(
+            np.asarray(target(u * (1 - 2 * np.array(flip)))), value, rtol=1e-10, atol=1e-10
+        ):
             allowed &= np.tensordot(np.array(flip), powers, axes=(0, 0)) % 2 == 0
     return allowed

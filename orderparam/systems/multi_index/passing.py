@@ -1,13 +1,17 @@
-"""Message passing for several Gaussian directions: GAMP with a field of every direction for every example.
+"""Message passing for several Gaussian directions: GAMP with a field of every direction for every
+example.
 
-    omega = X a - v g',  g = gradient of ln P(y | omega, v),  a <- (A a + X^T g) / (1 + A),  v = 1 / (1 + A)
+    omega = X a - v g',  g = gradient of ln P(y | omega, v),  a <- (A a + X^T g) / (1 + A),  v = 1 /
+    (1 + A)
 
-with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018), for estimates that have no overlaps with one another.
-The precision A_k is -sum dg_k/domega_k / d, but at least the lesser of 1 and sum g_k^2 / d. Both have the same mean; the first
-may be negative while little is known, the second is far too large where a few examples are taken for what they are not.
-Damping mixes all of (a, v, g) with what they were, which leaves fixed points where they are.
+with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018), for estimates that have no
+overlaps with one another. The precision A_k is -sum dg_k/domega_k / d, but at least the lesser of 1
+and sum g_k^2 / d. Both have the same mean; the first may be negative while little is known, the
+second is far too large where a few examples are taken for what they are not. Damping mixes all of
+(a, v, g) with what they were, which leaves fixed points where they are.
 
-It presumes many dimensions: where 1 - q falls to a few times 1/d, the variances are too small and the estimates become too long.
+It presumes many dimensions: where 1 - q falls to a few times 1/d, the variances are too small and
+the estimates become too long.
 """
 
 import itertools
@@ -25,7 +29,8 @@ from orderparam.channels.outlier import best_weight, leading_vector
 Fields = Float[Array, "sample direction"]
 
 FIRST = 0.1  # root mean square of first estimates of weights of variance 1
-_LENGTHS = 3.0  # times 1/sqrt(d): by how much mean square and variance of an estimate may fail to add up to 1
+# times 1/sqrt(d): by how much mean square and variance of an estimate may fail to add up to 1
+_LENGTHS = 3.0
 
 
 class Messages(NamedTuple):
@@ -43,8 +48,9 @@ class Messages(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """messages: the last. fields: omega of every example. residual: root mean square change of the estimate in the last step,
-    before damping. converged: it is below the tolerance, and mean squares and variances of the estimates add up to one."""
+    """messages: the last. fields: omega of every example. residual: root mean square change of the
+    estimate in the last step, before damping. converged: it is below the tolerance, and mean
+    squares and variances of the estimates add up to one."""
 
     messages: Messages
     fields: Fields
@@ -62,14 +68,18 @@ def passing(
     tolerance: Float[Array, ""],
     max_steps: int,
 ) -> Passed:
-    """gradient: g_k and dg_k / domega_k of omega, v and `data`, at module level: it is a part of the compiled program."""
+    """gradient: g_k and dg_k / domega_k of omega, v and `data`, at module level: it is a part of
+    the compiled program.
+    """
     d = matrix.shape[1]
 
     def step(state: tuple) -> tuple:
         old, count, _ = state
         a, v, g = old
         fresh, slope = gradient(matrix @ a - v * g, v, data)
-        precision = jnp.maximum(-jnp.sum(slope, axis=0) / d, jnp.minimum(jnp.sum(fresh**2, axis=0) / d, 1.0))
+        precision = jnp.maximum(
+            -jnp.sum(slope, axis=0) / d, jnp.minimum(jnp.sum(fresh**2, axis=0) / d, 1.0)
+        )
         mean = (precision * a + matrix.T @ fresh) / (1 + precision)
         new = Messages(mean, 1 / (1 + precision), fresh)
         mixed = jax.tree.map(lambda x, y: damping * x + (1 - damping) * y, old, new)
@@ -78,14 +88,22 @@ def passing(
     def unfinished(state: tuple) -> Array:
         return (state[1] < max_steps) & (state[2] > tolerance)
 
-    last, _, change = jax.lax.while_loop(unfinished, step, (start, jnp.asarray(0), jnp.asarray(jnp.inf)))
+    last, _, change = jax.lax.while_loop(
+        unfinished, step, (start, jnp.asarray(0), jnp.asarray(jnp.inf))
+    )
     a, v, g = last
     lengths = jnp.abs(jnp.mean(a**2, axis=0) + v - 1)
-    return Passed(last, matrix @ a - v * g, change, (change < tolerance) & jnp.all(lengths < _LENGTHS / np.sqrt(d)))
+    return Passed(
+        last,
+        matrix @ a - v * g,
+        change,
+        (change < tolerance) & jnp.all(lengths < _LENGTHS / np.sqrt(d)),
+    )
 
 
 def matched(overlaps: Float[np.ndarray, "direction direction"]) -> Float[np.ndarray, "direction"]:
-    """Of each direction with the estimate that is taken for it, in the best order and up to signs."""
+    """Of each direction with the estimate that is taken for it, in the best order and up to
+    signs."""
     size, units = np.abs(overlaps), np.arange(len(overlaps))
     return max((size[units, list(order)] for order in itertools.permutations(units)), key=np.sum)
 
@@ -93,15 +111,21 @@ def matched(overlaps: Float[np.ndarray, "direction direction"]) -> Float[np.ndar
 def pair_of_eigenvectors(
     matrix: Float[Array, "sample input"], correlation: Float[Array, "sample"]
 ) -> tuple[Float[np.ndarray, "2"], Float[np.ndarray, "2 input"]]:
-    """Of two directions of which each example shows E[z2 z3 | y] = correlation, and no more: the leading eigenvectors of
-    sum T x x^T with the best T for (w2 + w3)/sqrt(2) and for (w2 - w3)/sqrt(2), and their eigenvalues."""
+    """Of two directions of which each example shows E[z2 z3 | y] = correlation, and no more: the
+    leading eigenvectors of sum T x x^T with the best T for (w2 + w3)/sqrt(2) and for (w2 -
+    w3)/sqrt(2), and their eigenvalues."""
     found = [leading_vector(matrix, best_weight(1 + sign * correlation)) for sign in (1, -1)]
     return np.stack([value for value, _ in found]), np.stack([vector for _, vector in found])
 
 
-def first_pair(matrix: Float[Array, "sample input"], correlation: Float[Array, "sample"]) -> Float[Array, "input 2"]:
-    """Small estimates of both directions along `pair_of_eigenvectors`. From random ones both may become estimates of the sum,
-    which `passing`, that knows of no overlaps between them, does not leave."""
+def first_pair(
+    matrix: Float[Array, "sample input"], correlation: Float[Array, "sample"]
+) -> Float[Array, "input 2"]:
+    """Small estimates of both directions along `pair_of_eigenvectors`. From random ones both may
+    become estimates of the sum, which `passing`, that knows of no overlaps between them, does not
+    leave."""
     values, vectors = pair_of_eigenvectors(matrix, correlation)
-    total, difference = np.where(np.isfinite(values)[:, None], vectors, np.nan) * np.sqrt(matrix.shape[1] / 2)
+    total, difference = np.where(np.isfinite(values)[:, None], vectors, np.nan) * np.sqrt(
+        matrix.shape[1] / 2
+    )
     return FIRST * jnp.asarray(np.stack([total + difference, total - difference], axis=1))

@@ -19,18 +19,27 @@ from orderparam.systems.multi_index.label import (
     one_index,
     operator_of,
 )
-from orderparam.systems.multi_index.targets import NODES, REACH, double_exponential, grid, half_line_rule, hermite_values
+from orderparam.systems.multi_index.targets import (
+    NODES,
+    REACH,
+    double_exponential,
+    grid,
+    half_line_rule,
+    hermite_values,
+)
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Hermite coefficients of a target of several variables, and the staircase by which SGD climbs them.
 #
-# c_a = E[g(z) h_a1(z1) ... h_ar(zr)], h_n normalised: the squares of all c_a with |a| = k sum to the variance of g in
-# degree k.
+# c_a = E[g(z) h_a1(z1) ... h_ar(zr)], h_n normalised: the squares of all c_a with |a| = k sum to
+# the variance of g in degree k.
 
 _ROUNDING = 1e-13  # of the norm
 
 
-def project(values: Float[np.ndarray, "*node"], nodes: int, orders: int) -> Float[np.ndarray, "*order"]:
+def project(
+    values: Float[np.ndarray, "*node"], nodes: int, orders: int
+) -> Float[np.ndarray, "*order"]:
     """All c_a with every a_i < orders of a function tabulated on `grid`."""
     z, w = half_line_rule(nodes)
     basis = w * hermite_values(orders, z)
@@ -42,10 +51,11 @@ def project(values: Float[np.ndarray, "*node"], nodes: int, orders: int) -> Floa
 def coefficients(
     target: Target, orders: int, rotation: Float[np.ndarray, "index new_index"] | None = None
 ) -> tuple[Float[np.ndarray, "*order"], float]:
-    """All c_a with |a| < orders of a target of spread 1, in the coordinates z = rotation u, and their absolute accuracy (from
-    a coarser rule, and rounding).
+    """All c_a with |a| < orders of a target of spread 1, in the coordinates z = rotation u, and
+    their absolute accuracy (from a coarser rule, and rounding).
 
-    Signs under which g less its mean is even or odd make coefficients vanish exactly; these are set to zero.
+    Signs under which g less its mean is even or odd make coefficients vanish exactly; these are set
+    to zero.
     """
     dimension = target.dimension
     turn = np.eye(dimension) if rotation is None else rotation
@@ -53,7 +63,8 @@ def coefficients(
         cuts = {-REACH, 0.0, REACH, *(turn[0, 0] * kink for kink in target.kinks)}
         # A jump or kink that is not in `kinks` shows when the line is cut at places of no meaning.
         found, other = (
-            _on_the_line(target, turn[0, 0], orders, np.array(sorted(cuts | more))) for more in (set(), {-0.83, 0.3717})
+            _on_the_line(target, turn[0, 0], orders, np.array(sorted(cuts | more)))
+            for more in (set(), {-0.83, 0.3717})
         )
     else:
         rules = (NODES[dimension], NODES[dimension] - 4)
@@ -76,14 +87,18 @@ def _tabulate(target: Target, nodes: int, turn: np.ndarray) -> np.ndarray:
 
 
 def _allowed(target: Target, turn: np.ndarray, shape: tuple[int, ...], mean: float) -> np.ndarray:
-    """Which c_a, a != 0, the symmetries g(S u) - mean = ± (g(u) - mean) leave, S flipping signs of coordinates."""
+    """Which c_a, a != 0, the symmetries g(S u) - mean = ± (g(u) - mean) leave, S flipping signs of
+    coordinates.
+    """
     u = np.random.default_rng(1).standard_normal((64, target.dimension))
     value = np.asarray(target(u @ turn.T)) - mean
     allowed = np.ones(shape, bool)
     powers = np.indices(shape)
     for flip in itertools.product((1, -1), repeat=target.dimension):
         other = np.asarray(target((u * flip) @ turn.T)) - mean
-        parity = np.prod(np.stack([np.where(s < 0, (-1) ** p, 1) for s, p in zip(flip, powers)]), axis=0)
+        parity = np.prod(
+            np.stack([np.where(s < 0, (-1) ** p, 1) for s, p in zip(flip, powers)]), axis=0
+        )
         for sign in (1, -1):
             if np.all(np.abs(other - sign * value) <= _ROUNDING * (1 + abs(mean) + np.abs(value))):
                 allowed &= parity == sign
@@ -91,13 +106,16 @@ def _allowed(target: Target, turn: np.ndarray, shape: tuple[int, ...], mean: flo
     return allowed
 
 
-def staircase(target: Target, orders: int) -> tuple[list[tuple[int, Float[np.ndarray, "direction index"]]], bool]:
-    """The stages by which one-pass SGD finds directions: (degree climbed, new orthonormal directions), and whether all
-    were found.
+def staircase(
+    target: Target, orders: int
+) -> tuple[list[tuple[int, Float[np.ndarray, "direction index"]]], bool]:
+    """The stages by which one-pass SGD finds directions: (degree climbed, new orthonormal
+    directions), and whether all were found.
 
-    With the learned directions V known, the next ones are those of the lowest degree l in the remaining directions at
-    which the coefficients, of any degree along V, do not vanish (Abbe, Boix-Adsera, Misiakiewicz 2023; Dandi et al.
-    2023): the span of the unfolded tensors. The largest l is the leap exponent.
+    With the learned directions V known, the next ones are those of the lowest degree l in the
+    remaining directions at which the coefficients, of any degree along V, do not vanish (Abbe,
+    Boix-Adsera, Misiakiewicz 2023; Dandi et al. 2023): the span of the unfolded tensors. The
+    largest l is the leap exponent.
     """
     size = target.dimension
     learned = np.zeros((0, size))
@@ -110,7 +128,9 @@ def staircase(target: Target, orders: int) -> tuple[list[tuple[int, Float[np.nda
             return stages, not depends(target, rest)
         degree, unfolded = step
         _, singular, directions = np.linalg.svd(unfolded, full_matrices=False)
-        new = directions[singular > max(min(10 * error, singular[0] / 2), 1e-9 * singular[0])] @ rest
+        new = (
+            directions[singular > max(min(10 * error, singular[0] / 2), 1e-9 * singular[0])] @ rest
+        )
         new = in_axes(new)
         stages.append((degree, new))
         learned = np.concatenate([learned, new])
@@ -118,8 +138,8 @@ def staircase(target: Target, orders: int) -> tuple[list[tuple[int, Float[np.nda
 
 
 def _lowest(c: np.ndarray, known: int, error: float) -> tuple[int, np.ndarray] | None:
-    """The lowest degree in the unknown coordinates with a coefficient, and the rows (over those coordinates) that it
-    spans."""
+    """The lowest degree in the unknown coordinates with a coefficient, and the rows (over those
+    coordinates) that it spans."""
     powers = np.indices(c.shape)
     outside = powers[known:].sum(axis=0)
     for degree in range(1, c.shape[0]):
@@ -143,8 +163,8 @@ def complement(learned: np.ndarray) -> np.ndarray:
 
 
 def in_axes(directions: np.ndarray) -> np.ndarray:
-    """The same span written in coordinate axes where it is one of them: keeps kinks of the target on the grid's
-    edges."""
+    """The same span written in coordinate axes where it is one of them: keeps kinks of the target
+    on the grid's edges."""
     diagonal = np.diagonal(directions.T @ directions)
     axes = np.flatnonzero(diagonal > 1 - 1e-8)
     return np.eye(directions.shape[1])[axes] if len(axes) == len(directions) else directions
@@ -158,18 +178,19 @@ def depends(target: Target, directions: np.ndarray) -> bool:
     return not np.allclose(target(z), target(swapped), rtol=1e-9, atol=1e-9)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The label's moments of any target, by the most exact way that fits it, and the staircase that the best algorithm climbs.
 #
-# For one index, lambda_k^2 = E_y E[h_k(z) | y]^2 (Damian, Pillaud-Vivien, Lee and Bruna 2024); for several, the second
-# moments of E[z | y] (order 1), the operator X -> E_y[G X G] with G(y) = E[z z^T - 1 | y] (order 2; Troiani et al.
-# 2024) and the squared norm of the third and higher tensors.
+# For one index, lambda_k^2 = E_y E[h_k(z) | y]^2 (Damian, Pillaud-Vivien, Lee and Bruna 2024); for
+# several, the second moments of E[z | y] (order 1), the operator X -> E_y[G X G] with G(y) = E[z
+# z^T - 1 | y] (order 2; Troiani et al. 2024) and the squared norm of the third and higher tensors.
 
 _KNOWN_NODES = {1: 3, 2: 2, 3: 1}  # Gauss nodes on each half line of the directions that are known
 
 
 def label_moments(target: Target, orders: int, *, quick: bool = False) -> LabelMoments:
-    """The moments of orders 1 .. orders - 1. quick: fewer points where only quantile bins are left."""
+    """The moments of orders 1 .. orders - 1. quick: fewer points where only quantile bins are
+    left."""
     if target.dimension == 1:
         return one_index(target, orders)
     if target.coordinate_product:
@@ -177,13 +198,18 @@ def label_moments(target: Target, orders: int, *, quick: bool = False) -> LabelM
     probe = np.random.default_rng(3).standard_normal((4096, target.dimension))
     if len(np.unique(np.round(np.asarray(target(probe), float), 10))) <= DISCRETE:
         return discrete(target, orders)
-    return binned(target, orders, log2_points=16, pairs=2, bins=256) if quick else binned(target, orders)
+    return (
+        binned(target, orders, log2_points=16, pairs=2, bins=256)
+        if quick
+        else binned(target, orders)
+    )
 
 
 @dataclass(frozen=True)
 class Stair:
-    """Directions found together: the order k of the moments that show them, an orthonormal basis (direction, index), and for
-    order 2 the n / d from which the best algorithm sees them (0 for order 1, infinite beyond order 2)."""
+    """Directions found together: the order k of the moments that show them, an orthonormal basis
+    (direction, index), and for order 2 the n / d from which the best algorithm sees them (0 for
+    order 1, infinite beyond order 2)."""
 
     order: int
     directions: Float[np.ndarray, "direction index"]
@@ -196,19 +222,26 @@ def lowest_stair(moments: LabelMoments, rest: Float[np.ndarray, "direction index
     if order is None:
         return None
     values, vectors = np.linalg.eigh(moments.grams[order - 1])
-    # The directions of an order 2 that is there are those above the accuracy; noise of quantile bins is below 1%.
-    new = in_axes(vectors[:, values > max(min(moments.tolerance, values[-1] / 2), 1e-9 * values[-1])].T @ rest)
+    # The directions of an order 2 that is there are those above the accuracy; noise of quantile
+    # bins is below 1%.
+    new = in_axes(
+        vectors[:, values > max(min(moments.tolerance, values[-1] / 2), 1e-9 * values[-1])].T @ rest
+    )
     threshold = 0.0 if order == 1 else 1 / moments.eigenvalues[1] if order == 2 else np.inf
     return Stair(order, new, float(threshold))
 
 
-def generative_staircase(target: Target, orders: int, first: LabelMoments) -> tuple[list[Stair], bool]:
-    """The stairs that the best algorithm climbs, and whether they lead to every direction; `first`: the moments of the target.
+def generative_staircase(
+    target: Target, orders: int, first: LabelMoments
+) -> tuple[list[Stair], bool]:
+    """The stairs that the best algorithm climbs, and whether they lead to every direction; `first`:
+    the moments of the target.
 
-    With the directions V known, the next ones are those of the lowest order k at which E[h_a(z_rest) | y, z_V], |a| = k, does
-    not vanish: the moments of the target with z_V held, averaged over z_V (Troiani et al. 2024, "grand staircase"; the highest
-    order is the generative leap of Damian, Lee and Bruna 2025). Thresholds past the first stair take V as perfectly known and
-    average over a few values of z_V: good to a few per cent where the moments depend on z_V.
+    With the directions V known, the next ones are those of the lowest order k at which
+    E[h_a(z_rest) | y, z_V], |a| = k, does not vanish: the moments of the target with z_V held,
+    averaged over z_V (Troiani et al. 2024, "grand staircase"; the highest order is the generative
+    leap of Damian, Lee and Bruna 2025). Thresholds past the first stair take V as perfectly known
+    and average over a few values of z_V: good to a few per cent where the moments depend on z_V.
     """
     size = target.dimension
     known = np.zeros((0, size))
@@ -231,22 +264,27 @@ def _given(target: Target, known: np.ndarray, orders: int) -> LabelMoments:
     points, weights = grid(len(known), _KNOWN_NODES[len(known)])
     rest = complement(known)
     slices = [target.slice(point @ known, rest) for point in points.reshape(-1, len(known))]
-    return LabelMoments.average(weights.ravel(), [label_moments(part, orders, quick=True) for part in slices])
+    return LabelMoments.average(
+        weights.ravel(), [label_moments(part, orders, quick=True) for part in slices]
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the label tells of hidden fields of which an estimate knows a part: the moments of Troiani et al. 2024 (arXiv:2405.15480)
 # between the first stair and perfect knowledge.
 #
-# An estimate of overlap Q (index, index), 0 <= Q <= 1, knows omega ~ N(0, Q) of the fields z = omega + sqrt(1 - Q) t, t
-# ~ N(0, 1). With m = E[t | y, omega] the labels measure the weights with the precision qh = (n/d) (1 - Q)^(-1/2) E[m
-# m^T] (1 - Q)^(-1/2). Of the directions that it does not know, Q = 0, they show those of m at once, and those of G =
-# E[t t^T - 1 | y, omega] from n/d = 1 / lambda_max(X -> E[G X G]) on.
+# An estimate of overlap Q (index, index), 0 <= Q <= 1, knows omega ~ N(0, Q) of the fields z =
+# omega + sqrt(1 - Q) t, t ~ N(0, 1). With m = E[t | y, omega] the labels measure the weights with
+# the precision qh = (n/d) (1 - Q)^(-1/2) E[m m^T] (1 - Q)^(-1/2). Of the directions that it does
+# not know, Q = 0, they show those of m at once, and those of G = E[t t^T - 1 | y, omega] from n/d =
+# 1 / lambda_max(X -> E[G X G]) on.
 #
-# By sampling: at each omega of a Sobol sequence random t with equal labels, or with neighbouring ones, are multiplied with one
-# another, never with themselves, so that squares of conditional averages come without bias.
+# By sampling: at each omega of a Sobol sequence random t with equal labels, or with neighbouring
+# ones, are multiplied with one another, never with themselves, so that squares of conditional
+# averages come without bias.
 
-_DIGITS = 10  # of labels, in units of their spread: what the known fields alone decide is equal, but for rounding
+# of labels, in units of their spread: what the known fields alone decide is equal, but for rounding
+_DIGITS = 10
 _LOG2_KNOWN, _POINTS, _NEIGHBOURS, _GROUPS = 8, 4096, 32, 16
 NOTHING = 1e-9  # eigenvalues of an overlap below are directions of which nothing is known
 
@@ -262,9 +300,11 @@ def split(overlap: Matrix) -> tuple[Directions, Directions]:
 
 
 def moments_given(target: Target, overlap: Matrix, directions: Directions) -> LabelMoments:
-    """Moments of orders 1 and 2 of the fields t along orthonormal `directions`, given the label and omega, averaged over both.
+    """Moments of orders 1 and 2 of the fields t along orthonormal `directions`, given the label and
+    omega, averaged over both.
 
-    directions: spanned by eigenvectors of `overlap`. The tolerance is four standard errors: a few parts in a thousand.
+    directions: spanned by eigenvectors of `overlap`. The tolerance is four standard errors: a few
+    parts in a thousand.
     """
     count = len(directions)
 
@@ -274,7 +314,10 @@ def moments_given(target: Target, overlap: Matrix, directions: Directions) -> La
         return np.concatenate([x, pairs.reshape(-1, x.shape[1])])
 
     products = _products(target, overlap, features)
-    firsts, seconds = products[:, :count, :count], products[:, count:, count:].reshape(_GROUPS, *(count,) * 4)
+    firsts, seconds = (
+        products[:, :count, :count],
+        products[:, count:, count:].reshape(_GROUPS, *(count,) * 4),
+    )
     gram, tensor = firsts.mean(axis=0), seconds.mean(axis=0)
     operator = operator_of(tensor)
     leading = np.linalg.eigh(operator)[1][:, -1]
@@ -282,10 +325,18 @@ def moments_given(target: Target, overlap: Matrix, directions: Directions) -> La
     samples = [*powers, np.stack([leading @ operator_of(part) @ leading for part in seconds])]
     error = max(float(np.std(sample, ddof=1)) / np.sqrt(_GROUPS) for sample in samples)
     grams = gram, np.einsum("ikkj->ij", tensor)
-    return LabelMoments(grams, operator, tuple(float(power.mean()) for power in powers), 4 * error, "neighbours in the label")
+    return LabelMoments(
+        grams,
+        operator,
+        tuple(float(power.mean()) for power in powers),
+        4 * error,
+        "neighbours in the label",
+    )
 
 
-def information(target: Target, overlap: Matrix, directions: Directions) -> Float[np.ndarray, "direction direction"]:
+def information(
+    target: Target, overlap: Matrix, directions: Directions
+) -> Float[np.ndarray, "direction direction"]:
     """qh d / n along the known directions."""
     root = _root(np.linalg.inv(np.eye(len(directions)) - directions @ overlap @ directions.T))
     return root @ _products(target, overlap, lambda t: directions @ t).mean(axis=0) @ root
@@ -294,7 +345,8 @@ def information(target: Target, overlap: Matrix, directions: Directions) -> Floa
 def _products(
     target: Target, overlap: Matrix, features: Callable[[np.ndarray], np.ndarray]
 ) -> Float[np.ndarray, "group feature feature"]:
-    """E of products of E[feature | y, omega], for groups of values of omega that are all spread over its law.
+    """E of products of E[feature | y, omega], for groups of values of omega that are all spread
+    over its law.
 
     features: of t, (index, sample), as (feature, sample).
     """
@@ -319,7 +371,9 @@ def _products(
 
 
 def _paired(features: np.ndarray, starts: np.ndarray) -> Float[np.ndarray, "feature feature"]:
-    """The mean over groups, which begin at `starts`, of the products of two different members of each."""
+    """The mean over groups, which begin at `starts`, of the products of two different members of
+    each.
+    """
     samples = features.shape[1]
     counts = np.diff(starts, append=samples)
     others = np.maximum(counts - 1, 1)

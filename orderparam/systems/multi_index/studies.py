@@ -1,4 +1,6 @@
-"""The named figures of targets with several directions: the staircase, sample complexities, and the times SGD needs."""
+"""The named figures of targets with several directions: the staircase, sample complexities, and the
+times SGD needs.
+"""
 
 import math
 from collections.abc import Iterator
@@ -21,7 +23,13 @@ from orderparam.systems.multi_index.experiment import (
     trained_neuron,
 )
 from orderparam.systems.multi_index.exponents import sgd_samples, threshold
-from orderparam.systems.multi_index.model import STAIRS, HintedParity, LearnedTarget, SphericalSGD, WeakLearnability
+from orderparam.systems.multi_index.model import (
+    STAIRS,
+    HintedParity,
+    LearnedTarget,
+    SphericalSGD,
+    WeakLearnability,
+)
 from orderparam.systems.multi_index.theory import (
     exit_time,
     first_seen,
@@ -32,7 +40,7 @@ from orderparam.systems.multi_index.theory import (
     state_evolution,
 )
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the studies of multi-index targets draw by hand: the table of sample complexities, and Hermite powers as bars.
 
 
@@ -42,14 +50,40 @@ def draw_table(axes: Any, comparison: Comparison) -> None:
     rows = []
     for name in theory["target"].values:
         one = theory.sel(target=name)
-        leap, generative, degree, threshold = (float(one[key]) for key in ("leap", "generative_leap", "degree", "threshold"))
-        kernel = "$e^d$" if math.isinf(degree) else "$d$" if degree == 1 else f"$d^{{{degree:.0f}}}$"
-        sgd = sgd_samples(int(leap) if math.isfinite(leap) else None, 8).replace("log", "\\log ").replace(" ", "\\,")
+        leap, generative, degree, threshold = (
+            float(one[key]) for key in ("leap", "generative_leap", "degree", "threshold")
+        )
+        kernel = (
+            "$e^d$" if math.isinf(degree) else "$d$" if degree == 1 else f"$d^{{{degree:.0f}}}$"
+        )
+        sgd = (
+            sgd_samples(int(leap) if math.isfinite(leap) else None, 8)
+            .replace("log", "\\log ")
+            .replace(" ", "\\,")
+        )
         best = "$d$" if generative <= 2 else f"$d^{{{generative:.0f}/2}}$"
         orders = [f"{float(value):.0f}" for value in (one["information"], leap, generative)]
-        rows.append([f"${tex(str(name))}$", *orders, kernel, f"${sgd}$", best, number(float(f"{threshold:.4g}"))])
+        rows.append(
+            [
+                f"${tex(str(name))}$",
+                *orders,
+                kernel,
+                f"${sgd}$",
+                best,
+                number(float(f"{threshold:.4g}")),
+            ]
+        )
     axes.axis("off")
-    header = ["target", "information", "leap", "gen. leap", "kernels", "one-pass SGD", "best algorithm", "its $n/d$"]
+    header = [
+        "target",
+        "information",
+        "leap",
+        "gen. leap",
+        "kernels",
+        "one-pass SGD",
+        "best algorithm",
+        "its $n/d$",
+    ]
     cells = axes.table(rows, colLabels=header, loc="center", cellLoc="center", edges="horizontal")
     cells.scale(1, 1.35)
     cells.auto_set_column_width(range(len(header)))
@@ -63,7 +97,15 @@ def draw_powers(axes: Any, comparison: Comparison) -> None:
         x = np.arange(len(names)) + 0.15 * (order - 1.5)
         height, label = theory["hermite_power"].isel(order=order), f"degree {order + 1}"
         axes.bar(x, height, 0.13, color=COLOURS[order], alpha=0.55, label=label)
-        dots(axes, x, runs["hermite_power"].isel(order=order), 0, colour=ink(), filled=True, markersize=3)
+        dots(
+            axes,
+            x,
+            runs["hermite_power"].isel(order=order),
+            0,
+            colour=ink(),
+            filled=True,
+            markersize=3,
+        )
     axes.set_xticks(range(len(names)), [f"${tex(name)}$" for name in names])
     axes.set(ylabel="power of $g$ in each degree", yscale="symlog", ylim=(-0.05, 60))
 
@@ -96,7 +138,11 @@ _TARGETS = ("z", "z**2", "He3(z)", "z1*z2", "z1*z2*z3", "sign(z1*z2*z3)")
     """,
 )
 def leap_staircase(
-    dim: int = 2048, network_dim: int = 256, first: float = 0.02, horizon: float = 80.0, seeds: int = 8
+    dim: int = 2048,
+    network_dim: int = 256,
+    first: float = 0.02,
+    horizon: float = 80.0,
+    seeds: int = 8,
 ) -> Iterator[Curve]:
     for formula in ("z1 + z1*z2 + z1*z2*z3", "z1*z2*z3"):
         system = SphericalSGD(
@@ -110,8 +156,18 @@ def leap_staircase(
         chain, network = system.with_(input_dim=dim), system.with_(input_dim=network_dim)
         facets = {"target": formula}
         yield Curve("flow", overlap_flow, chain, {"input_dim": (dim,)}, facets=facets)
-        yield Curve("exact chain", overlap_chain, chain, {"input_dim": (dim,)}, seeds, True, facets=facets)
-        yield Curve("network", trained_neuron, network, {"input_dim": (network_dim,)}, seeds, True, facets=facets)
+        yield Curve(
+            "exact chain", overlap_chain, chain, {"input_dim": (dim,)}, seeds, True, facets=facets
+        )
+        yield Curve(
+            "network",
+            trained_neuron,
+            network,
+            {"input_dim": (network_dim,)},
+            seeds,
+            True,
+            facets=facets,
+        )
 
 
 @study(
@@ -180,8 +236,13 @@ def hinted_parity(
     """lines, runs: n/d in units of the threshold of each hint."""
     for hint in hints:
         system = HintedParity(1.0, hint, input_dim)
-        fine, few = ({"sample_ratio": tuple(first_seen(hint) * x for x in ratios)} for ratios in (lines, runs))
-        passing, eigenvectors = ({"hint": hint, "method": method} for method in ("message passing", "eigenvectors"))
+        fine, few = (
+            {"sample_ratio": tuple(first_seen(hint) * x for x in ratios)}
+            for ratios in (lines, runs)
+        )
+        passing, eigenvectors = (
+            {"hint": hint, "method": method} for method in ("message passing", "eigenvectors")
+        )
         yield Curve("theory", state_evolution, system, fine, facets=passing)
         yield Curve("drawn problem", message_passing, system, few, seeds, facets=passing)
         yield Curve("theory", spectral, system, fine, facets=eigenvectors)
@@ -217,7 +278,21 @@ def hinted_parity(
     """,
 )
 def grand_staircase_study(
-    lines: tuple[float, ...] = (0.45, 0.57, 0.7, 0.9, 1.1, 1.3, 1.4, 1.45, 1.9, 2.46, 2.8, 3.4, 4.0),
+    lines: tuple[float, ...] = (
+        0.45,
+        0.57,
+        0.7,
+        0.9,
+        1.1,
+        1.3,
+        1.4,
+        1.45,
+        1.9,
+        2.46,
+        2.8,
+        3.4,
+        4.0,
+    ),
     runs: tuple[float, ...] = (0.45, 0.9, 1.3, 1.9, 3.4, 4.0),
     input_dim: int = 500,
     seeds: int = 6,
@@ -248,7 +323,11 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
     "sgd-exit-times",
     title="How many samples SGD needs to find a direction",
     source="Ben Arous, Gheissari, Jagannath 2021, theorem 1.3; Arnaboldi et al. 2023",
-    full={"dims": (128, 512, 2048, 8192, 32768), "cubic_dims": (32, 64, 128, 256, 512), "seeds": 256},
+    full={
+        "dims": (128, 512, 2048, 8192, 32768),
+        "cubic_dims": (32, 64, 128, 256, 512),
+        "seeds": 256,
+    },
     seconds=(60, 3600),
     observables=("exit_samples",),
     explained="For degree 3 at d < 100 single steps are not small, as the diffusion of the overlap takes them to be.",
@@ -271,7 +350,9 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
     """,
 )
 def sgd_exit_times(
-    dims: tuple[int, ...] = (128, 512, 2048), cubic_dims: tuple[int, ...] = (48, 96, 192), seeds: int = 96
+    dims: tuple[int, ...] = (128, 512, 2048),
+    cubic_dims: tuple[int, ...] = (48, 96, 192),
+    seeds: int = 96,
 ) -> Iterator[Curve]:
     yield from _exits(1, dims, seeds)
     yield from _exits(2, dims, seeds)
@@ -282,13 +363,33 @@ def sgd_exit_times(
     "sgd-data-reuse",
     title="A second look at each sample removes the information exponent",
     source="Dandi, Troiani et al. 2024; Arnaboldi et al. 2024",
-    full={"dims": (64, 256, 1024, 4096), "one_look_dims": (32, 64, 128, 256), "path_dim": 4096, "seeds": 256},
+    full={
+        "dims": (64, 256, 1024, 4096),
+        "one_look_dims": (32, 64, 128, 256),
+        "path_dim": 4096,
+        "seeds": 256,
+    },
     seconds=(60, 3600),
     observables=("exit_samples", "norm"),
     explained="One look at degree 3 and d < 100: single steps are not small, as the diffusion of the overlap takes them to be.",
     panels=[
-        Panel("sample_ratio", "norm", by="way", where={"part": "path"}, log="x", ylabel="overlap $|m|$"),
-        Panel("input_dim", "exit_samples", by="way", where={"part": "exit"}, log="xy", fit="d", ylabel="$n$ until $|m| = 0.3$"),
+        Panel(
+            "sample_ratio",
+            "norm",
+            by="way",
+            where={"part": "path"},
+            log="x",
+            ylabel="overlap $|m|$",
+        ),
+        Panel(
+            "input_dim",
+            "exit_samples",
+            by="way",
+            where={"part": "exit"},
+            log="xy",
+            fit="d",
+            ylabel="$n$ until $|m| = 0.3$",
+        ),
     ],
     caption=r"""
         Target $-\mathrm{{He}}_3/\sqrt{{6}}$ (information exponent 3, generative exponent 1), student
@@ -304,7 +405,13 @@ def sgd_data_reuse(
     path_dim: int = 512,
     seeds: int = 64,
 ) -> Iterator[Curve]:
-    base = SphericalSGD(target="-He3(z)/sqrt(6)", student="erf(z/sqrt(2))", exit_overlap=0.3, start="signed", horizon=1e5)
+    base = SphericalSGD(
+        target="-He3(z)/sqrt(6)",
+        student="erf(z/sqrt(2))",
+        exit_overlap=0.3,
+        start="signed",
+        horizon=1e5,
+    )
     ways = {
         "one look": base.with_(learning_rate=1.0, rate_exponent=0.5),
         "two looks": base.with_(learning_rate=0.3, repetition=1.0),
@@ -329,7 +436,13 @@ def sgd_data_reuse(
     observables=("exit_samples", "exit_steps"),
     explained="The theory takes the gradient noise of single examples; batches near d^(degree/2) need more of them than that.",
     panels=lambda p: [
-        Panel("batch_size", y, log="xy", ylabel=f"{unit} until $|m| = 1/2$", reference=[vertical(p["dim"] ** 1.5, "$d^{3/2}$")])
+        Panel(
+            "batch_size",
+            y,
+            log="xy",
+            ylabel=f"{unit} until $|m| = 1/2$",
+            reference=[vertical(p["dim"] ** 1.5, "$d^{3/2}$")],
+        )
         for y, unit in (("exit_samples", "samples $n$"), ("exit_steps", "steps $n/b$"))
     ],
     caption=r"""
@@ -337,7 +450,9 @@ def sgd_data_reuse(
         gradient noise of a sample whatever the batch; it holds for $b$ well below $d^{{3/2}}$.
     """,
 )
-def sgd_batch_size(dim: int = 64, batches: tuple[int, ...] = (1, 8, 64, 256), seeds: int = 96) -> Iterator[Curve]:
+def sgd_batch_size(
+    dim: int = 64, batches: tuple[int, ...] = (1, 8, 64, 256), seeds: int = 96
+) -> Iterator[Curve]:
     formula = "He3(z)/sqrt(6)"
     system = SphericalSGD(
         input_dim=dim,

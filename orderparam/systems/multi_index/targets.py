@@ -10,18 +10,20 @@ from jaxtyping import Float
 
 from orderparam.gaussian.target import Target, target
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Targets as fields of systems: text that is equal where it is the same, so that it compiles once.
 
 read = functools.cache(target)
 
 
 def formula(what: Any) -> str | Target:
-    """What a field keeps of a target: its text, or a `Target` for a Python function. Raises `ValueError` for what is none."""
+    """What a field keeps of a target: its text, or a `Target` for a Python function. Raises
+    `ValueError` for what is none.
+    """
     return read(what.strip()).name if isinstance(what, str) else target(what)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Quadrature for targets that nobody chose to be smooth: kinks on coordinate planes, square-root singularities at
 # extrema.
 #
@@ -33,9 +35,9 @@ NODES = {1: 40, 2: 40, 3: 20, 4: 12}  # Gauss nodes on each half line, by dimens
 
 @cache
 def half_line_rule(nodes: int) -> tuple[Float[np.ndarray, "node"], Float[np.ndarray, "node"]]:
-    """Gauss rule of the standard normal density on z > 0, mirrored to z < 0: exact for functions that are a polynomial
-    on either side, signs and absolute values of coordinates included. Recursion coefficients by the Stieltjes procedure
-    on a fine rule."""
+    """Gauss rule of the standard normal density on z > 0, mirrored to z < 0: exact for functions
+    that are a polynomial on either side, signs and absolute values of coordinates included.
+    Recursion coefficients by the Stieltjes procedure on a fine rule."""
     x, w = np.polynomial.legendre.leggauss(600)
     x, w = 7.5 * (x + 1), 7.5 * w
     w = w * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
@@ -46,12 +48,16 @@ def half_line_rule(nodes: int) -> tuple[Float[np.ndarray, "node"], Float[np.ndar
         following = (x - alpha[n]) * current - (beta[n - 1] if n else 0.0) * previous
         beta[n] = np.sqrt(np.sum(w * following**2))
         previous, current = current, following / beta[n]
-    values, vectors = np.linalg.eigh(np.diag(alpha) + np.diag(beta[:-1], 1) + np.diag(beta[:-1], -1))
+    values, vectors = np.linalg.eigh(
+        np.diag(alpha) + np.diag(beta[:-1], 1) + np.diag(beta[:-1], -1)
+    )
     weights = w.sum() * vectors[0] ** 2
     return np.concatenate([-values[::-1], values]), np.concatenate([weights[::-1], weights])
 
 
-def hermite_values(count: int, z: Float[np.ndarray, "*batch"]) -> Float[np.ndarray, "{count} *batch"]:
+def hermite_values(
+    count: int, z: Float[np.ndarray, "*batch"]
+) -> Float[np.ndarray, "{count} *batch"]:
     """h_0(z) .. h_{count-1}(z)."""
     rows = [np.ones_like(z), np.asarray(z, float)]
     for n in range(1, count - 1):
@@ -59,7 +65,9 @@ def hermite_values(count: int, z: Float[np.ndarray, "*batch"]) -> Float[np.ndarr
     return np.stack(rows[:count])
 
 
-def grid(dimension: int, nodes: int) -> tuple[Float[np.ndarray, "*node index"], Float[np.ndarray, "*node"]]:
+def grid(
+    dimension: int, nodes: int
+) -> tuple[Float[np.ndarray, "*node index"], Float[np.ndarray, "*node"]]:
     """Tensor grid of the half-line rule and its weights."""
     z, w = half_line_rule(nodes)
     weights = np.ones(())
@@ -70,20 +78,31 @@ def grid(dimension: int, nodes: int) -> tuple[Float[np.ndarray, "*node index"], 
 
 @cache
 def _double_exponential_unit(fineness: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of tanh-sinh quadrature on [0, 1] (Takahasi and Mori 1974), `fineness` steps to a unit of t."""
+    """Nodes and weights of tanh-sinh quadrature on [0, 1] (Takahasi and Mori 1974), `fineness`
+    steps to a unit of t.
+    """
     t = np.arange(-3 * fineness, 3 * fineness + 1) / fineness
     u = np.pi / 2 * np.sinh(t)
     return 1 / (1 + np.exp(-2 * u)), np.pi / (4 * fineness) * np.cosh(t) / np.cosh(u) ** 2
 
 
-def double_exponential(cuts: np.ndarray, fineness: int = 16, blunt: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on the intervals between the cuts; long intervals are split so that the Gaussian is resolved.
+def double_exponential(
+    cuts: np.ndarray, fineness: int = 16, blunt: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on the intervals between the cuts; long intervals are split so that the
+    Gaussian is resolved.
 
-    blunt: nodes nearer to an end than this fraction of the interval are evaluated at 4/9 of it, right for integrands
-    a + b sqrt(distance), where what is to be integrated drowns in rounding towards the ends. No node is at an end.
+    blunt: nodes nearer to an end than this fraction of the interval are evaluated at 4/9 of it,
+    right for integrands a + b sqrt(distance), where what is to be integrated drowns in rounding
+    towards the ends. No node is at an end.
     """
     edges = np.unique(
-        np.concatenate([np.linspace(a, b, max(2, int(np.ceil((b - a) / 2)) + 1)) for a, b in itertools.pairwise(cuts)])
+        np.concatenate(
+            [
+                np.linspace(a, b, max(2, int(np.ceil((b - a) / 2)) + 1))
+                for a, b in itertools.pairwise(cuts)
+            ]
+        )
     )
     x, w = _double_exponential_unit(fineness)
     x = np.where(x < blunt, 4 / 9 * blunt, np.where(x > 1 - blunt, 1 - 4 / 9 * blunt, x))

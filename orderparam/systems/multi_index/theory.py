@@ -1,4 +1,6 @@
-"""Exponents and stairs of a target, exit times of a neuron under SGD, and what a hint opens in a parity."""
+"""Exponents and stairs of a target, exit times of a neuron under SGD, and what a hint opens in a
+parity.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -31,16 +33,24 @@ from orderparam.systems.multi_index.model import (
     WeakLearnability,
     correlation,
 )
-from orderparam.systems.multi_index.staircases import NOTHING, information, label_moments, lowest_stair, moments_given, split
+from orderparam.systems.multi_index.staircases import (
+    NOTHING,
+    information,
+    label_moments,
+    lowest_stair,
+    moments_given,
+    split,
+)
 from orderparam.systems.multi_index.targets import half_line_rule, read
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The exponents of a target as a Result, and the estimate that climbs its stairs.
 
 _FIRST = 0.05  # overlap of directions that were just seen
 _KNOWN = 1e-6  # 1 - overlap of directions that are known
 _UNCERTAIN = 5e-4  # relative change of precisions that sampling leaves undecided
-_MEMORY, _LONGEST = 3, 10.0  # steps of the iteration that the next one is made of, and the longest, in units of its own
+# steps of the iteration that the next one is made of, and the longest, in units of its own
+_MEMORY, _LONGEST = 3, 10.0
 
 
 @theory(differentiable=False)
@@ -65,23 +75,29 @@ def hardness(system: WeakLearnability) -> Hardness:
 
 @theory(traced=False, check=check_iteration)
 def grand_staircase(system: LearnedTarget, *, max_steps: int = 200) -> Climb:
-    """State evolution stair by stair (Troiani et al. 2024): directions whose threshold, given what is known of those before, is
-    below n / d join the estimate, and their overlaps Q grow until Q = qh (1 + qh)^-1, with qh(Q) of `moments_given`.
+    """State evolution stair by stair (Troiani et al. 2024): directions whose threshold, given what
+    is known of those before, is below n / d join the estimate, and their overlaps Q grow until Q =
+    qh (1 + qh)^-1, with qh(Q) of `moments_given`.
 
-    What message passing reaches from Q = 0. By sampling: as if n / d were off by a few parts in a thousand, and by 1 % where
-    overlaps are below 0.1. Overlaps of known with unknown directions are taken to stay zero, as they do where signs of the
-    unknown ones leave y as it is. Not converged after `max_steps` iterations (near a threshold): where they have come.
+    What message passing reaches from Q = 0. By sampling: as if n / d were off by a few parts in a
+    thousand, and by 1 % where overlaps are below 0.1. Overlaps of known with unknown directions are
+    taken to stay zero, as they do where signs of the unknown ones leave y as it is. Not converged
+    after `max_steps` iterations (near a threshold): where they have come.
     """
     g, _ = normalised(read(system.target))
     alpha, size = float(system.sample_ratio), g.dimension
     overlap, residual, following = np.zeros((size, size)), 0.0, np.inf
     rest = np.eye(size)
     while len(rest):
-        stair = lowest_stair(moments_given(g, overlap, rest) if np.any(overlap) else label_moments(g, 3), rest)
+        stair = lowest_stair(
+            moments_given(g, overlap, rest) if np.any(overlap) else label_moments(g, 3), rest
+        )
         following = np.inf if stair is None else stair.threshold
         if stair is None or following >= alpha:
             break
-        overlap, change = _risen(g, alpha, overlap + _FIRST * stair.directions.T @ stair.directions, max_steps)
+        overlap, change = _risen(
+            g, alpha, overlap + _FIRST * stair.directions.T @ stair.directions, max_steps
+        )
         residual, following = max(residual, change), np.inf
         rest = split(overlap)[1]
     shown = np.diagonal(overlap)
@@ -93,11 +109,15 @@ def grand_staircase(system: LearnedTarget, *, max_steps: int = 200) -> Climb:
     )
 
 
-def _risen(g: Target, alpha: float, overlap: np.ndarray, max_steps: int) -> tuple[np.ndarray, float]:
-    """The fixed point in the span of the known directions that is reached from an overlap, and the last change of ln qh.
+def _risen(
+    g: Target, alpha: float, overlap: np.ndarray, max_steps: int
+) -> tuple[np.ndarray, float]:
+    """The fixed point in the span of the known directions that is reached from an overlap, and the
+    last change of ln qh.
 
-    Steps are Anderson's (of the last `_MEMORY` ones), at most ten times as long as the iteration's own: a longer one might lead
-    to a fixed point beyond the next. Directions whose precision passes 1 / `_KNOWN` are known from there on.
+    Steps are Anderson's (of the last `_MEMORY` ones), at most ten times as long as the iteration's
+    own: a longer one might lead to a fixed point beyond the next. Directions whose precision passes
+    1 / `_KNOWN` are known from there on.
     """
     least, most = np.log(2 * NOTHING), -np.log(_KNOWN)
     partly, fresh, change = split(overlap)[0], True, 0.0
@@ -112,13 +132,22 @@ def _risen(g: Target, alpha: float, overlap: np.ndarray, max_steps: int) -> tupl
             height = _of(share, lambda x: np.log(x / (1 - x)))
             heights, steps, fresh = [], [], False
         precision = alpha * information(g, overlap, partly)
-        step = _of(precision, lambda x: np.clip(np.log(np.maximum(x, NOTHING)), least, most)) - height
+        step = (
+            _of(precision, lambda x: np.clip(np.log(np.maximum(x, NOTHING)), least, most)) - height
+        )
         change = float(np.max(np.abs(step)))
         if change < _UNCERTAIN:
             break
         heights, steps = [*heights[-_MEMORY:], height], [*steps[-_MEMORY:], step]
-        height = _of(height + _anderson(np.stack(heights), np.stack(steps)), lambda x: np.maximum(x, least))
-        overlap = known + partly.T @ _of(height, lambda x: np.where(x < most, 1 / (1 + np.exp(-x)), 1.0)) @ partly
+        height = _of(
+            height + _anderson(np.stack(heights), np.stack(steps)), lambda x: np.maximum(x, least)
+        )
+        overlap = (
+            known
+            + partly.T
+            @ _of(height, lambda x: np.where(x < most, 1 / (1 + np.exp(-x)), 1.0))
+            @ partly
+        )
         if np.linalg.eigvalsh(height)[-1] >= most:
             partly, fresh = split(overlap)[0], True
     return overlap, change
@@ -132,7 +161,9 @@ def _anderson(values: np.ndarray, steps: np.ndarray) -> np.ndarray:
     if step @ last <= 0:  # away from where the iteration goes: there is no fixed point near
         step = last
     longest = _LONGEST * float(np.linalg.norm(last))
-    return step.reshape(steps.shape[1:]) * min(1.0, longest / max(float(np.linalg.norm(step)), 1e-300))
+    return step.reshape(steps.shape[1:]) * min(
+        1.0, longest / max(float(np.linalg.norm(step)), 1e-300)
+    )
 
 
 def _of(matrix: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -141,15 +172,15 @@ def _of(matrix: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> np.
     return (vectors * function(values)) @ vectors.T
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The flow of the overlaps, and the mean time that their diffusion needs to leave the neighbourhood of zero.
 #
 # With e the error signal, rate the learning rate per sample and t = n / d,
 #
 #     dm/dt = rate E[e (z* - lambda m)] - rate^2 / 2 m E[e^2]        (Ben Arous, Gheissari, Jagannath 2021)
 #
-# where z* are the hidden fields and lambda = w.x. For one index and small m the first term is rate sum_k k c_k(g)
-# c_k(sigma) m^(k-1): the smallest k in it is the information exponent.
+# where z* are the hidden fields and lambda = w.x. For one index and small m the first term is rate
+# sum_k k c_k(g) c_k(sigma) m^(k-1): the smallest k in it is the information exponent.
 
 _NODES = {1: 48, 2: 14, 3: 7, 4: 4}  # Gauss nodes on each half line of every field
 _NOISE_NODES = 5
@@ -158,9 +189,11 @@ _QUANTILES = 64  # starts over which its solution is averaged
 _STEPS = 10_000  # of the solver: beyond, what limits the explicit ones is stability
 
 
-def _fields(system: SphericalSGD, overlap: Float[Array, "index"]) -> tuple[Array, Array, Array, Array]:
-    """Quadrature over hidden fields, the part of lambda that is independent of them, and label noise: z*, lambda, y,
-    weights."""
+def _fields(
+    system: SphericalSGD, overlap: Float[Array, "index"]
+) -> tuple[Array, Array, Array, Array]:
+    """Quadrature over hidden fields, the part of lambda that is independent of them, and label
+    noise: z*, lambda, y, weights."""
     count = system.teacher.dimension
     z, w = half_line_rule(_NODES[count])
     xi, v = np.polynomial.hermite_e.hermegauss(_NOISE_NODES)
@@ -170,18 +203,24 @@ def _fields(system: SphericalSGD, overlap: Float[Array, "index"]) -> tuple[Array
     free, noise = grids[count].ravel(), grids[count + 1].ravel()
     outside = jnp.sqrt(jnp.maximum(1 - jnp.sum(overlap**2), 0.0))
     label = system.teacher(jnp.asarray(stars)) + jnp.sqrt(system.noise) * noise
-    return jnp.asarray(stars), jnp.asarray(stars) @ overlap + outside * free, label, jnp.asarray(weights)
+    return (
+        jnp.asarray(stars),
+        jnp.asarray(stars) @ overlap + outside * free,
+        label,
+        jnp.asarray(weights),
+    )
 
 
 def drift_and_spread(
     system: SphericalSGD, overlap: Float[Array, "index"]
 ) -> tuple[Float[Array, "index"], Float[Array, "index index"]]:
-    """dm/dt, and d times the covariance of m that one unit of time n/d adds, rate^2 E[e^2 (z* - lambda m)(z* - lambda
-    m)^T].
+    """dm/dt, and d times the covariance of m that one unit of time n/d adds, rate^2 E[e^2 (z* -
+    lambda m)(z* - lambda m)^T].
 
-    By tensor quadrature with rules that allow the target a kink on coordinate planes; the student is taken to be
-    smooth. Exact to rounding for polynomials and, for one index, to about 1e-6 for erf and tanh students; second looks
-    with repetition above 1 sharpen the student, and cost digits (4e-5 at 3).
+    By tensor quadrature with rules that allow the target a kink on coordinate planes; the student
+    is taken to be smooth. Exact to rounding for polynomials and, for one index, to about 1e-6 for
+    erf and tanh students; second looks with repetition above 1 sharpen the student, and cost digits
+    (4e-5 at 3).
     """
     stars, field, label, weights = _fields(system, overlap)
     error = system.error_signal(field, label, 1.0)
@@ -195,9 +234,10 @@ def drift_and_spread(
 def overlap_flow(system: SphericalSGD, *, stiff: bool = False) -> OverlapPath:
     """m(t) from `first_overlap`, or from the median first overlap 0.6745 / sqrt(d) when that is 0.
 
-    stiff: implicit steps, for strong second looks: E[e^2] grows with the 18th power of the field for Hermite 2, so that noise may
-        erase the overlap within 1e-6 of a sample per dimension. Explicit steps are then so short that 10^4 of them do not
-        get there, and `converged` is False.
+    stiff: implicit steps, for strong second looks: E[e^2] grows with the 18th power of the field
+    for Hermite 2, so that noise may
+        erase the overlap within 1e-6 of a sample per dimension. Explicit steps are then so short
+        that 10^4 of them do not get there, and `converged` is False.
     """
     count = system.teacher.dimension
     typical = 0.6744897501960817 / jnp.sqrt(jnp.asarray(system.input_dim, jnp.float64))
@@ -207,28 +247,41 @@ def overlap_flow(system: SphericalSGD, *, stiff: bool = False) -> OverlapPath:
     def field(overlap: Array, system: SphericalSGD) -> Array:
         return drift_and_spread(system, overlap)[0]
 
-    path = flow(field, jnp.full(count, first), times, system, stiff=stiff, rtol=1e-8, atol=1e-10, max_steps=_STEPS)
+    path = flow(
+        field,
+        jnp.full(count, first),
+        times,
+        system,
+        stiff=stiff,
+        rtol=1e-8,
+        atol=1e-10,
+        max_steps=_STEPS,
+    )
     return OverlapPath(times, path.value, jnp.linalg.norm(path.value, axis=-1), path.converged)
 
 
 def _one_index(system: SphericalSGD) -> None:
     if system.teacher.dimension != 1:
-        raise ValueError(f"SphericalSGD.target = {system.target!r}: exit_time is for one hidden index; follow `overlap_flow`")
+        raise ValueError(
+            f"SphericalSGD.target = {system.target!r}: exit_time is for one hidden index; follow `overlap_flow`"
+        )
 
 
 @theory(check=_one_index)
 def exit_time(system: SphericalSGD) -> ExitTime:
     """Mean number of samples until |m| = exit_overlap, one hidden index.
 
-    At finite d the overlap diffuses: dm = mu(m) dt + sqrt(D(m)/d) dB with mu, D of `drift_and_spread`. The mean time
-    T(m) from m solves D/(2d) T'' + mu T' = -1, T = 0 at |m| = exit_overlap; it is averaged over the first overlaps m ~
-    N(0, 1/d) (their absolute value for `start` "positive"). Noise thus takes part where the drift is too weak, or of
-    the wrong sign, to escape alone. Derived for this package, not in the cited papers; exact as d -> infinity, on a
-    grid good to about 1e-4. `converged` says that the time is below the horizon. Raises `ValueError` for targets of
-    several indices.
+    At finite d the overlap diffuses: dm = mu(m) dt + sqrt(D(m)/d) dB with mu, D of
+    `drift_and_spread`. The mean time T(m) from m solves D/(2d) T'' + mu T' = -1, T = 0 at |m| =
+    exit_overlap; it is averaged over the first overlaps m ~ N(0, 1/d) (their absolute value for
+    `start` "positive"). Noise thus takes part where the drift is too weak, or of the wrong sign, to
+    escape alone. Derived for this package, not in the cited papers; exact as d -> infinity, on a
+    grid good to about 1e-4. `converged` says that the time is below the horizon. Raises
+    `ValueError` for targets of several indices.
     """
     dim = jnp.asarray(system.input_dim, jnp.float64)
-    # Evenly spaced in asinh(m sqrt(d)): fine on the scale 1/sqrt(d) of the start, logarithmic above it.
+    # Evenly spaced in asinh(m sqrt(d)): fine on the scale 1/sqrt(d) of the start, logarithmic above
+    # it.
     reach = jnp.arcsinh(system.exit_overlap * jnp.sqrt(dim))
     s = jnp.linspace(-1.0, 1.0, _GRID) * reach
     m = jnp.sinh(s) / jnp.sqrt(dim)
@@ -243,32 +296,39 @@ def exit_time(system: SphericalSGD) -> ExitTime:
     lower = inner[0] / step**2 - inner[1] / (2 * step)
     upper = inner[0] / step**2 + inner[1] / (2 * step)
     solution = jax.lax.linalg.tridiagonal_solve(
-        lower.at[0].set(0.0), -2 * inner[0] / step**2, upper.at[-1].set(0.0), -jnp.ones((_GRID - 2, 1))
+        lower.at[0].set(0.0),
+        -2 * inner[0] / step**2,
+        upper.at[-1].set(0.0),
+        -jnp.ones((_GRID - 2, 1)),
     )
     times = jnp.pad(solution[:, 0], 1)
     quantiles = jax.scipy.special.ndtri((jnp.arange(_QUANTILES) + 0.5) / _QUANTILES) / jnp.sqrt(dim)
     starts = jnp.abs(quantiles) if system.start == "positive" else quantiles
     starts = jnp.where(jnp.asarray(system.first_overlap) > 0, system.first_overlap, starts)
     mean = jnp.mean(jnp.interp(jnp.arcsinh(starts * jnp.sqrt(dim)), s, times))
-    return ExitTime(mean * dim, mean * dim / system.batch_size, (mean > 0) & (mean < system.horizon))
+    return ExitTime(
+        mean * dim, mean * dim / system.batch_size, (mean > 0) & (mean < system.horizon)
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What message passing and eigenvectors reach in a parity with a hint.
 #
-# With erf-like means m_k = E[sign z_k | omega_k] = erf(omega_k / sqrt(2 V_k)) a label has the probability (1 + y m1 m2
-# m3)/2. The optimal estimates know omega_k ~ N(0, q_k) of z_k = omega_k + sqrt(V_k) t, q_1 = Q + (1 - Q) s, q_2 = q_3 =
-# q, and
+# With erf-like means m_k = E[sign z_k | omega_k] = erf(omega_k / sqrt(2 V_k)) a label has the
+# probability (1 + y m1 m2 m3)/2. The optimal estimates know omega_k ~ N(0, q_k) of z_k = omega_k +
+# sqrt(V_k) t, q_1 = Q + (1 - Q) s, q_2 = q_3 = q, and
 #
 #     qh_k = (n/d) E (m_1 m_2 m_3)^2 (d ln m_k / d omega_k)^2 / (1 - (m_1 m_2 m_3)^2),
 #
 #     s = (1 - Q) qh_1 / (1 + (1 - Q) qh_1),    q = qh_2 / (1 + qh_2)
 #
-# (Aubin et al. 2018; Troiani et al. 2024). Where q = 0 the hint is all that is known of z1, and small q grow from
+# (Aubin et al. 2018; Troiani et al. 2024). Where q = 0 the hint is all that is known of z1, and
+# small q grow from
 #
 #     n/d = (pi^2/4) / ((2/pi) arcsin Q)
 #
-# on (derived for this package): E[z2 z3 | y, omega]^2 = (2/pi)^2 E[sign z1 | omega]^2 is (2/pi)^2 (2/pi) arcsin Q on average.
+# on (derived for this package): E[z2 z3 | y, omega]^2 = (2/pi)^2 E[sign z1 | omega]^2 is (2/pi)^2
+# (2/pi) arcsin Q on average.
 
 _HALF_LINE = Panels((1.0, 2.2, 3.8, 6.0), gradings=4, nodes=6)  # its cube of nodes is summed over
 _LEAST = 1e-12  # variance of a field that is known
@@ -278,8 +338,9 @@ _SMALL = 1e-3  # first overlap, in units of those at which other solutions begin
 
 
 def first_seen(hint: float) -> float:
-    """n/d from which the two other directions are seen, (pi^2/4) / ((2/pi) arcsin Q): a direct consequence of the labels' second
-    moments (derived for this package), infinite without a hint. Raises `ValueError` for Q outside of [0, 1]."""
+    """n/d from which the two other directions are seen, (pi^2/4) / ((2/pi) arcsin Q): a direct
+    consequence of the labels' second moments (derived for this package), infinite without a hint.
+    Raises `ValueError` for Q outside of [0, 1]."""
     if not 0 <= hint <= 1:
         raise ValueError(f"hint = {hint}: must be from 0 to 1 (a squared cosine)")
     return float(_threshold(hint))
@@ -290,13 +351,18 @@ def _threshold(hint: Float[Array, ""] | float) -> Float[Array, ""]:
 
 
 @theory(differentiable=False)
-def state_evolution(system: HintedParity, *, tolerance: float = 1e-9, max_steps: int = 2000) -> HintedOverlaps:
-    """What message passing reaches from a small overlap with the two other directions, to 2e-6: nothing up to `first_seen`.
+def state_evolution(
+    system: HintedParity, *, tolerance: float = 1e-9, max_steps: int = 2000
+) -> HintedOverlaps:
+    """What message passing reaches from a small overlap with the two other directions, to 2e-6:
+    nothing up to `first_seen`.
 
-    `converged` is False where the overlaps are above 1 - 1e-7 (n/d > 4000), which the nodes do not resolve.
+    `converged` is False where the overlaps are above 1 - 1e-7 (n/d > 4000), which the nodes do not
+    resolve.
     """
     unknown = 1 - system.hint
-    # Other solutions, which are reached beyond the threshold, begin at overlaps of the order of Q^2.
+    # Other solutions, which are reached beyond the threshold, begin at overlaps of the order of
+    # Q^2.
     scale = jnp.maximum(system.hint**2, _NEVER)
 
     def precisions(logs: Float[Array, "2"]) -> Float[Array, "2"]:
@@ -312,10 +378,14 @@ def state_evolution(system: HintedParity, *, tolerance: float = 1e-9, max_steps:
         more, other = overlaps(precisions(logs))
         first, second = _sign(system.hint + unknown * more), _sign(other)
         both = second.left[:, None] + second.right[:, None] * second.left
-        chance = 1 / jnp.maximum(first.left[:, None, None] + first.right[:, None, None] * both, _NEVER)
+        chance = 1 / jnp.maximum(
+            first.left[:, None, None] + first.right[:, None, None] * both, _NEVER
+        )
         of_first = jnp.einsum("i,j,k,ijk->", first.slope, second.power, second.power, chance)
         of_second = jnp.einsum("i,j,k,ijk->", first.power, second.slope, second.power, chance)
-        return jnp.log1p(jnp.minimum(system.sample_ratio * jnp.stack([of_first, of_second]), _LARGEST) / scale)
+        return jnp.log1p(
+            jnp.minimum(system.sample_ratio * jnp.stack([of_first, of_second]), _LARGEST) / scale
+        )
 
     start = jnp.log1p(jnp.array([0.0, _SMALL]))
     found = fixed_point(update, start, system, tolerance=tolerance, max_steps=max_steps)
@@ -323,11 +393,15 @@ def state_evolution(system: HintedParity, *, tolerance: float = 1e-9, max_steps:
     precision = jnp.where(seen, precisions(found.value), 0.0)
     more, other = overlaps(precision)
     resolved = found.converged & jnp.all(precision < 0.99 * _LARGEST)
-    return HintedOverlaps(other, system.hint + unknown * more, ~seen | resolved, jnp.where(seen, found.residual, 0.0))
+    return HintedOverlaps(
+        other, system.hint + unknown * more, ~seen | resolved, jnp.where(seen, found.residual, 0.0)
+    )
 
 
 class _Sign(NamedTuple):
-    """Of a field at nodes of omega > 0: m^2 and 1 - m^2; the averages' terms of m^2 and of (dm/domega)^2."""
+    """Of a field at nodes of omega > 0: m^2 and 1 - m^2; the averages' terms of m^2 and of
+    (dm/domega)^2.
+    """
 
     right: Float[Array, "node"]
     left: Float[Array, "node"]
@@ -341,14 +415,21 @@ def _sign(overlap: Float[Array, ""]) -> _Sign:
     margin = jnp.sqrt(overlap / rest) * z
     miss = erfc(margin / np.sqrt(2))
     right = erf(margin / np.sqrt(2)) ** 2
-    return _Sign(right, miss * (2 - miss), 2 * weight * right, 2 * weight * (2 / np.pi) * jnp.exp(-(margin**2)) / rest)
+    return _Sign(
+        right,
+        miss * (2 - miss),
+        2 * weight * right,
+        2 * weight * (2 / np.pi) * jnp.exp(-(margin**2)) / rest,
+    )
 
 
 @theory(differentiable=False)
 def spectral(system: HintedParity) -> HintedSpectrum:
-    """Of the leading eigenvectors of sum T x x^T off the hint, with the best T for (w2 + w3)/sqrt(2) and for (w2 - w3)/sqrt(2).
+    """Of the leading eigenvectors of sum T x x^T off the hint, with the best T for (w2 +
+    w3)/sqrt(2) and for (w2 - w3)/sqrt(2).
 
-    Along these the fields have the power 1 +- E[z2 z3 | y, omega] (Mondelli, Montanari 2018). Both matrices have the same law.
+    Along these the fields have the power 1 +- E[z2 z3 | y, omega] (Mondelli, Montanari 2018). Both
+    matrices have the same law.
     """
     z, share = standard_normal_rule([0.0], DEEP)
     margin = jnp.sqrt(system.hint / jnp.maximum(1 - system.hint, _LEAST)) * z

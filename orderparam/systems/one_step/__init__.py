@@ -1,4 +1,6 @@
-"""One giant gradient step on the first layer: the spike it makes, and what a read-out then learns, exactly and measured."""
+"""One giant gradient step on the first layer: the spike it makes, and what a read-out then learns,
+exactly and measured.
+"""
 
 from orderparam.systems.one_step.experiment import (
     FirstLayerWeights,
@@ -11,7 +13,12 @@ from orderparam.systems.one_step.experiment import (
 )
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures, effective_step
 from orderparam.systems.one_step.prediction import predict_read_out
-from orderparam.systems.one_step.spectrum import BinnedSpectrum, FeatureMatrix, feature_spectrum, spectral_density
+from orderparam.systems.one_step.spectrum import (
+    BinnedSpectrum,
+    FeatureMatrix,
+    feature_spectrum,
+    spectral_density,
+)
 from orderparam.systems.one_step.theory import (
     FirstLayer,
     ReadoutCurve,

@@ -1,4 +1,6 @@
-"""The real thing: a first layer trained by one step on a batch, and a read-out trained to rounding on fresh examples."""
+"""The real thing: a first layer trained by one step on a batch, and a read-out trained to rounding
+on fresh examples.
+"""
 
 from typing import Any
 
@@ -23,8 +25,8 @@ BATCH = 1000  # inputs held at a time
 
 
 class FirstLayerWeights(eqx.Module):
-    """Weights (p, d) after the step; the direction v of the spike, after a step that of sum y_i x_i over the batch; the groups of
-    the neurons. The teacher is the first axis.
+    """Weights (p, d) after the step; the direction v of the spike, after a step that of sum y_i x_i
+    over the batch; the groups of the neurons. The teacher is the first axis.
     """
 
     weights: Float[Array, "neuron input"]
@@ -39,8 +41,9 @@ class FirstLayerWeights(eqx.Module):
 class MeasuredReadout(FittedReadout):
     """One network.
 
-    given_test_error, given_train_error, given_classification_error: what `given_layer` predicts for this very first layer; NaN
-    when it was not asked for, or when several groups of neurons are beyond it.
+    given_test_error, given_train_error, given_classification_error: what `given_layer` predicts for
+    this very first layer; NaN when it was not asked for, or when several groups of neurons are
+    beyond it.
     """
 
     given_test_error: Float[Array, ""]
@@ -49,7 +52,9 @@ class MeasuredReadout(FittedReadout):
 
 
 def train_first_layer(system: OneStep, key: PRNGKeyArray) -> FirstLayerWeights:
-    """One gradient step on a fresh batch, from rows that are uniform on the sphere. Sizes are rounded to whole numbers."""
+    """One gradient step on a fresh batch, from rows that are uniform on the sphere. Sizes are
+    rounded to whole numbers.
+    """
     dimension, groups = system.size("input_dim"), _groups(system)
     batch = max(1, round(float(system.batch_ratio) * dimension))
     row_key, *keys = jax.random.split(key, 1 + -(-batch // BATCH))
@@ -60,16 +65,24 @@ def train_first_layer(system: OneStep, key: PRNGKeyArray) -> FirstLayerWeights:
         used = min(BATCH, batch - number * BATCH)
         input_key, label_key = jax.random.split(batch_key)
         x = normal(input_key, BATCH, dimension)
-        part, pointed = _gradient(system.activation, system.labels, rows, x, label_key, jnp.asarray(used))
+        part, pointed = _gradient(
+            system.activation, system.labels, rows, x, label_key, jnp.asarray(used)
+        )
         gradient, total = gradient + part / batch, total + pointed / batch
-    return FirstLayerWeights(rows + pushes[:, None] * gradient, total / jnp.linalg.norm(total), groups)
+    return FirstLayerWeights(
+        rows + pushes[:, None] * gradient, total / jnp.linalg.norm(total), groups
+    )
 
 
 def plant_first_layer(system: SpikedFeatures, key: PRNGKeyArray) -> FirstLayerWeights:
     """Rows c_s (uniform on the sphere) + u_s v."""
     dimension, groups = system.size("input_dim"), _groups(system)
     spikes, norms = (part[groups] for part in (system.spikes, system.norms))
-    spike = jnp.zeros(dimension).at[:2].set(jnp.array([system.overlap, jnp.sqrt(1 - system.overlap**2)]))
+    spike = (
+        jnp.zeros(dimension)
+        .at[:2]
+        .set(jnp.array([system.overlap, jnp.sqrt(1 - system.overlap**2)]))
+    )
     rows = unit(normal(key, len(groups), dimension))
     return FirstLayerWeights(norms[:, None] * rows + jnp.outer(spikes, spike), spike, groups)
 
@@ -82,8 +95,11 @@ def _groups(system: TwoLayerReadout) -> Int[np.ndarray, "neuron"]:
 
 
 @experiment
-def learn_after_step(system: OneStep, key: PRNGKeyArray, *, test_points: int = 4000, given: bool = True) -> MeasuredReadout:
-    """One step, then the minimiser on sample_ratio d fresh examples; errors on `test_points` further ones (whole thousands).
+def learn_after_step(
+    system: OneStep, key: PRNGKeyArray, *, test_points: int = 4000, given: bool = True
+) -> MeasuredReadout:
+    """One step, then the minimiser on sample_ratio d fresh examples; errors on `test_points`
+    further ones (whole thousands).
 
     given: also predict them from the first layer by `given_layer`.
     """
@@ -92,28 +108,41 @@ def learn_after_step(system: OneStep, key: PRNGKeyArray, *, test_points: int = 4
 
 
 @experiment
-def learn_spiked(system: SpikedFeatures, key: PRNGKeyArray, *, test_points: int = 4000, given: bool = False) -> MeasuredReadout:
+def learn_spiked(
+    system: SpikedFeatures, key: PRNGKeyArray, *, test_points: int = 4000, given: bool = False
+) -> MeasuredReadout:
     """`learn_after_step` with a first layer that has been planted and not trained."""
     layer_key, key = jax.random.split(key)
     return _learn(system, plant_first_layer(system, layer_key), key, test_points, given)
 
 
 def _learn(
-    system: TwoLayerReadout, layer: FirstLayerWeights, key: PRNGKeyArray, test_points: int, given: bool
+    system: TwoLayerReadout,
+    layer: FirstLayerWeights,
+    key: PRNGKeyArray,
+    test_points: int,
+    given: bool,
 ) -> MeasuredReadout:
     dimension = system.size("input_dim")
     train_key, label_key, test_key = jax.random.split(key, 3)
     examples = max(1, round(float(system.sample_ratio) * dimension))
-    matrix, teacher = features(system.activation, layer.weights, normal(train_key, examples, dimension))
+    matrix, teacher = features(
+        system.activation, layer.weights, normal(train_key, examples, dimension)
+    )
     labels = system.labels.draw(teacher, label_key)
     minimum = _minimise(system.loss, matrix, labels, jnp.asarray(system.summed_ridge))
 
-    def source(key: PRNGKeyArray, count: int) -> tuple[Float[Array, "example neuron"], Float[Array, "example"]]:
+    def source(
+        key: PRNGKeyArray, count: int
+    ) -> tuple[Float[Array, "example neuron"], Float[Array, "example"]]:
         return features(system.activation, layer.weights, normal(key, count, dimension))
 
     means = fresh_means(system.loss, system.labels, minimum.weights, source, test_key, test_points)
     geometry = _geometry(system, layer, minimum)
-    beyond = system.activation.parity != "odd" and len(np.unique(np.sign(np.asarray(geometry["spikes"])))) > 1
+    beyond = (
+        system.activation.parity != "odd"
+        and len(np.unique(np.sign(np.asarray(geometry["spikes"])))) > 1
+    )
     return MeasuredReadout(
         **measured_errors(system.loss, minimum, labels, means),
         effective_share=minimum.effective_dimension / examples,
@@ -138,13 +167,20 @@ def layer_of(system: TwoLayerReadout, layer: FirstLayerWeights, examples: Any) -
     )
 
 
-def _predicted(system: TwoLayerReadout, layer: FirstLayerWeights, examples: int, given: bool) -> dict[str, Float[Array, ""]]:
+def _predicted(
+    system: TwoLayerReadout, layer: FirstLayerWeights, examples: int, given: bool
+) -> dict[str, Float[Array, ""]]:
     names = ("test_error", "train_error", "classification_error")
     curve = given_layer(layer_of(system, layer, examples)) if given else None
-    return {f"given_{name}": jnp.asarray(jnp.nan) if curve is None else getattr(curve, name) for name in names}
+    return {
+        f"given_{name}": jnp.asarray(jnp.nan) if curve is None else getattr(curve, name)
+        for name in names
+    }
 
 
-def _geometry(system: TwoLayerReadout, layer: FirstLayerWeights, minimum: FittedWeights) -> dict[str, Float[Array, "..."]]:
+def _geometry(
+    system: TwoLayerReadout, layer: FirstLayerWeights, minimum: FittedWeights
+) -> dict[str, Float[Array, "..."]]:
     """Spikes, bulk norms and the read-out's sums, by groups."""
     teacher = layer.teacher
     overlap = layer.spike @ teacher
@@ -191,12 +227,14 @@ def features(
     return activation(x @ weights.T) / jnp.sqrt(len(weights)), x[:, 0]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The measured spectrum of the features of a training set, before and after the step.
 
 
 class MeasuredSpectrum(Result):
-    """Of one network and one training set; every observable means what it means in `BinnedSpectrum`."""
+    """Of one network and one training set; every observable means what it means in
+    `BinnedSpectrum`.
+    """
 
     eigenvalue: Float[Array, "bin"]
     density: Float[Array, "bin"]
@@ -206,7 +244,9 @@ class MeasuredSpectrum(Result):
 
 @experiment
 def measured_spectrum(system: FeatureMatrix, key: PRNGKeyArray) -> MeasuredSpectrum:
-    """Eigenvalues of (1/p) Phi^T Phi counted in bins: a real step on a real batch, then fresh inputs."""
+    """Eigenvalues of (1/p) Phi^T Phi counted in bins: a real step on a real batch, then fresh
+    inputs.
+    """
     layer_key, input_key = jax.random.split(key)
     learner = system.learner
     taken = learner if system.trained else learner.with_(step=0.0)

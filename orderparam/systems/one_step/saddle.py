@@ -1,21 +1,22 @@
-"""The asymptotics of a convex read-out on spiked features: what the data ask of the features, and what the features answer.
+"""The asymptotics of a convex read-out on spiked features: what the data ask of the features, and
+what the features answer.
 
-Given the projection k of an input on the spike, features of group s are mu_0^s(k) + mu_1^s(k) (bulk.x + its part along the
-spike, k w.v) + mu_2^s(k) xi, and the teacher's field is overlap k + sqrt(1 - overlap^2) t. The read-out's field at a new example
-is then Gaussian given k, with
+Given the projection k of an input on the spike, features of group s are mu_0^s(k) + mu_1^s(k)
+(bulk.x + its part along the spike, k w.v) + mu_2^s(k) xi, and the teacher's field is overlap k +
+sqrt(1 - overlap^2) t. The read-out's field at a new example is then Gaussian given k, with
 
     mean  m.mu_0(k) + k zeta.mu_1(k),      variance  Q(k) = mu_1.q1.mu_1 + sum_s mu_2^2 q2,      covariance with t  psi.mu_1(k),
 
-and a training example moves it by V(k) = mu_1.V1.mu_1 + sum_s mu_2^2 V2. With g of `orderparam.losses.Channel` at every k and
-load = n/p, the data ask for
+and a training example moves it by V(k) = mu_1.V1.mu_1 + sum_s mu_2^2 V2. With g of
+`orderparam.losses.Channel` at every k and load = n/p, the data ask for
 
     M_st   = load E mu_1 mu_1 (-dg/dw)      L_s   = ridge + load E mu_2^2 (-dg/dw)      zh_s = load E k mu_1 g
     qh1_st = load E mu_1 mu_1 g^2           qh2_s = load E mu_2^2 g^2                   ph_s = load E mu_1 (dg/dt)
 
 and m solves E mu_0 g = 0, its penalty being negligible.
 
-Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro 2024 (arXiv:2402.04980); Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024
-(arXiv:2410.18938).
+Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro 2024 (arXiv:2402.04980); Dandi, Pesce, Cui,
+Krzakala, Lu, Loureiro 2024 (arXiv:2410.18938).
 """
 
 from collections.abc import Callable
@@ -32,18 +33,20 @@ from orderparam.losses import Channel, ChannelErrors, Fields, Labels, Loss, Real
 from orderparam.solve.newton import newton_fixed_point
 from orderparam.solve.solved import Solved
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Features given the input's projection on the spike: their mean, their linear part, and the rest.
 #
-# A feature activation(w.x + u k) with k = v.x the projection on the spike v and w.x of variance c^2 behaves, given k, like
-# mu_0(k) + mu_1(k) w.x/c + mu_2(k) xi with xi fresh noise.
+# A feature activation(w.x + u k) with k = v.x the projection on the spike v and w.x of variance c^2
+# behaves, given k, like mu_0(k) + mu_1(k) w.x/c + mu_2(k) xi with xi fresh noise.
 
 Entry = Float[Array, "*#batch"]
 Average = Float[Array, "*batch"]
 
 
 class ConditionalMoments(NamedTuple):
-    """mu_0 = E s(h + c z), mu_1 = E z s(h + c z), and mu_2^2 = E (s - mu_0 - mu_1 z)^2, z ~ N(0, 1)."""
+    """mu_0 = E s(h + c z), mu_1 = E z s(h + c z), and mu_2^2 = E (s - mu_0 - mu_1 z)^2, z ~ N(0,
+    1).
+    """
 
     mean: Average
     linear: Average
@@ -54,33 +57,44 @@ class ConditionalMoments(NamedTuple):
 def moments(activation: Activation, shift: Entry, norm: Entry) -> ConditionalMoments:
     """Elementwise in the shift h and the norm c > 0."""
     shift, norm = jnp.broadcast_arrays(shift, norm)
-    z, weight = standard_normal_rule([(kink - shift) / norm for kink in {0.0, *activation.kinks}], LEAN)
+    z, weight = standard_normal_rule(
+        [(kink - shift) / norm for kink in {0.0, *activation.kinks}], LEAN
+    )
     value = activation(shift[..., None] + norm[..., None] * z)
     mean, linear = jnp.sum(weight * value, axis=-1), jnp.sum(weight * value * z, axis=-1)
     rest = jnp.sum(weight * (value - mean[..., None] - linear[..., None] * z) ** 2, axis=-1)
     return ConditionalMoments(mean, linear, rest)
 
 
-def projection_rule(labels: Labels, overlap: Float[Array, ""]) -> tuple[Float[Array, "node"], Float[Array, "node"]]:
-    """Nodes k and weights of the standard normal law, cut where the label changes abruptly as overlap -> 1."""
+def projection_rule(
+    labels: Labels, overlap: Float[Array, ""]
+) -> tuple[Float[Array, "node"], Float[Array, "node"]]:
+    """Nodes k and weights of the standard normal law, cut where the label changes abruptly as
+    overlap -> 1.
+    """
     kinks = labels.link.kinks if isinstance(labels, RealLabels) else ()
     steep = jnp.where(jnp.abs(overlap) < 0.1, 0.1, overlap)
-    return standard_normal_rule([jnp.zeros(()), *(kink / steep for kink in kinks if kink != 0)], LEAN)
+    return standard_normal_rule(
+        [jnp.zeros(()), *(kink / steep for kink in kinks if kink != 0)], LEAN
+    )
 
 
 Scalar = Float[Array, ""]
 Groups = Float[Array, "group"]
 Matrix = Float[Array, "group other"]
 
-_LONGEST = 0.5  # what m moves in a step, in units of 1 + its size: a hinge far from its kink asks for any distance
-_SMALLEST = 1e-12  # share of the features' mean square below which a combination of their means is taken to vanish
+# what m moves in a step, in units of 1 + its size: a hinge far from its kink asks for any distance
+_LONGEST = 0.5
+# share of the features' mean square below which a combination of their means is taken to vanish
+_SMALLEST = 1e-12
 
 
 class Pull(NamedTuple):
     """What the data ask of the bulk: M, L, zh, ph, qh1, qh2 of the module.
 
-    spike_stiffness: load E k^2 mu_1 mu_1 (-dg/dw), by how much zh falls as zeta rises. The fall may be steep: a bulk that answers
-    zh as it was, instead of zh - spike_stiffness (change of zeta), overshoots.
+    spike_stiffness: load E k^2 mu_1 mu_1 (-dg/dw), by how much zh falls as zeta rises. The fall may
+    be steep: a bulk that answers zh as it was, instead of zh - spike_stiffness (change of zeta),
+    overshoots.
     """
 
     stiffness: Matrix
@@ -120,9 +134,11 @@ class TabulatedLabels(Labels):
 
 
 class FeatureLaw(eqx.Module):
-    """The features at nodes of k, the law of the labels there, and n/p with the ridge beside the summed loss.
+    """The features at nodes of k, the law of the labels there, and n/p with the ridge beside the
+    summed loss.
 
-    coefficients: columns are combinations of the mu_0^s that are orthonormal under the law of k; zero where there are fewer.
+    coefficients: columns are combinations of the mu_0^s that are orthonormal under the law of k;
+    zero where there are fewer.
     """
 
     channel: Channel
@@ -160,7 +176,9 @@ def data(
     k, weight = projection_rule(labels, overlap)
     mean, linear, rest = features(k)
     # Any basis of their span will do: its derivative is nothing to the result, and may not exist.
-    gram, scale = jax.lax.stop_gradient(((mean * weight) @ mean.T, jnp.max((mean**2 + linear**2 + rest) @ weight)))
+    gram, scale = jax.lax.stop_gradient(
+        ((mean * weight) @ mean.T, jnp.max((mean**2 + linear**2 + rest) @ weight))
+    )
     values, vectors = jnp.linalg.eigh(gram)
     kept = values > _SMALLEST * scale
     coefficients = jnp.where(kept, vectors / jnp.sqrt(jnp.where(kept, values, 1.0)), 0.0)
@@ -168,7 +186,9 @@ def data(
     if isinstance(loss, Square):
         table = labels.moments(overlap * k, teacher_rest(overlap))
         known = TabulatedLabels(jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), table))
-    return FeatureLaw(Channel(loss, known), overlap, load, ridge, k, weight, mean, linear, rest, coefficients)
+    return FeatureLaw(
+        Channel(loss, known), overlap, load, ridge, k, weight, mean, linear, rest, coefficients
+    )
 
 
 def _paired(matrix: Matrix, functions: Float[Array, "group node"]) -> Float[Array, "node"]:
@@ -196,13 +216,18 @@ def pull(data: FeatureLaw, state: State) -> tuple[Groups, Pull]:
     bending = (basis * stiffness) @ basis.T
     missing = (data.coefficients == 0).all(axis=0)
     longest = _LONGEST * (1 + jnp.linalg.norm(state[0]))
-    move = jnp.clip(jnp.linalg.solve(bending + jnp.diag(missing.astype(float)), basis @ mean), -longest, longest)
+    move = jnp.clip(
+        jnp.linalg.solve(bending + jnp.diag(missing.astype(float)), basis @ mean), -longest, longest
+    )
     asked = Pull(
         stiffness=data.load * (first * stiffness) @ first.T,
         penalty=data.ridge + data.load * rest @ stiffness,
         spike=data.load * first @ (data.k * mean),
         spike_stiffness=data.load * (first * data.k**2 * stiffness) @ first.T,
-        teacher=data.load * jnp.sqrt(teacher_rest(data.overlap)) * first @ (data.weight * averages.alignment),
+        teacher=data.load
+        * jnp.sqrt(teacher_rest(data.overlap))
+        * first
+        @ (data.weight * averages.alignment),
         power=data.load * (first * power) @ first.T,
         rest_power=data.load * rest @ power,
     )
@@ -211,7 +236,9 @@ def pull(data: FeatureLaw, state: State) -> tuple[Groups, Pull]:
 
 @eqx.filter_jit
 def solve(data: FeatureLaw, answer: Answer, shares: Groups, features: Any = None) -> Solved:
-    """The fixed point of data and bulk; `features` is handed to `answer`. Unique, the minimisation being convex."""
+    """The fixed point of data and bulk; `features` is handed to `answer`. Unique, the minimisation
+    being convex.
+    """
 
     def update(state: State, args: tuple) -> State:
         data, features = args
@@ -227,12 +254,16 @@ def solve(data: FeatureLaw, answer: Answer, shares: Groups, features: Any = None
         power=0.5 * jnp.diag(shares),
         rest_power=0.5 * shares,
     )
-    found = newton_fixed_point(update, _packed((jnp.zeros(count), bulk)), (data, features), tolerance=1e-11)
+    found = newton_fixed_point(
+        update, _packed((jnp.zeros(count), bulk)), (data, features), tolerance=1e-11
+    )
     return Solved(_unpacked(found.value), found.residual, found.converged, found.steps)
 
 
 def _packed(state: State) -> State:
-    """Positive unknowns as their logarithms, matrices as their upper triangles: the unknowns of the solver."""
+    """Positive unknowns as their logarithms, matrices as their upper triangles: the unknowns of the
+    solver.
+    """
     level, bulk = state
     return level, bulk._replace(
         response=_triangle(bulk.response),
@@ -255,7 +286,11 @@ def _unpacked(state: State) -> State:
 
 def _triangle(matrix: Matrix) -> Float[Array, "entry"]:
     count = len(matrix)
-    entries = jnp.where(jnp.eye(count, dtype=bool), jnp.log(jnp.where(jnp.eye(count, dtype=bool), matrix, 1.0)), matrix)
+    entries = jnp.where(
+        jnp.eye(count, dtype=bool),
+        jnp.log(jnp.where(jnp.eye(count, dtype=bool), matrix, 1.0)),
+        matrix,
+    )
     return entries[jnp.triu_indices(count)]
 
 
@@ -276,7 +311,9 @@ class ProjectedErrors(NamedTuple):
 
 @eqx.filter_jit
 def errors(data: FeatureLaw, state: State, labels: Labels) -> ProjectedErrors:
-    """Of the fixed point. labels: as they are, not as tables. effective_share: effective number of parameters over n."""
+    """Of the fixed point. labels: as they are, not as tables. effective_share: effective number of
+    parameters over n.
+    """
     response, law = fields(data, state)
     at_k = Channel(data.channel.loss, labels).errors(response, law)
     averages = data.channel.averages(response, law)

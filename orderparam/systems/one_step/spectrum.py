@@ -1,13 +1,14 @@
-"""The spectrum of (1/p) Phi^T Phi before and after the step: n examples, p features, isotropic bulk, one group of neurons.
+"""The spectrum of (1/p) Phi^T Phi before and after the step: n examples, p features, isotropic
+bulk, one group of neurons.
 
 At z = E + i epsilon, with load = n/p, beta = p/d and averages over the projection k on the spike,
 
     Gamma = 1/(L + M/(1 + beta Gamma M)),   L = -z + load E mu_2^2/(1+V),   M = load E mu_1^2/(1+V),
     V(k) = mu_1^2 V1 + mu_2^2 Gamma,        V1 = Gamma/(1 + beta Gamma M),
 
-the density is Im Gamma / pi. Apart from it stand p - n zeros when p > n, and the eigenvalue n E mu_0(k)^2 of the features'
-common mean, which grows with the sizes. Dandi et al. 2024 (arXiv:2410.18938); the random-feature case is Péché 2019, Benigni,
-Péché 2021.
+the density is Im Gamma / pi. Apart from it stand p - n zeros when p > n, and the eigenvalue n E
+mu_0(k)^2 of the features' common mean, which grows with the sizes. Dandi et al. 2024
+(arXiv:2410.18938); the random-feature case is Péché 2019, Benigni, Péché 2021.
 """
 
 from typing import Any, NamedTuple
@@ -29,14 +30,16 @@ from orderparam.systems.one_step.theory import spiked, untrained
 Scalar = Float[Array, ""]
 
 _WIDTH = 1e-5  # imaginary part of z, as a fraction of E
-_STAGES = 6  # from |z| down to that: at the edges of the bulk Newton's method finds it from a neighbour alone
+# from |z| down to that: at the edges of the bulk Newton's method finds it from a neighbour alone
+_STAGES = 6
 _PER_BIN = 3  # points of the density a bin is averaged over
 _SCAN = np.geomspace(1e-4, 1e3, 141)  # -Gamma, from far outside the bulk to its edge
 _REAL_STEPS = 100
 
 
 class FeatureMatrix(System):
-    """The features of a training set, before (`trained` False) or after the step, and the bins in which its spectrum is counted.
+    """The features of a training set, before (`trained` False) or after the step, and the bins in
+    which its spectrum is counted.
 
     Bins have equal widths in log E from `lowest` to `highest`.
     """
@@ -51,7 +54,9 @@ class FeatureMatrix(System):
         if self.learner.groups != 1:
             raise ValueError("FeatureMatrix.learner has several groups of neurons: must have one")
         if is_number(self.lowest) and is_number(self.highest) and not self.lowest < self.highest:
-            raise ValueError(f"FeatureMatrix.lowest = {self.lowest}: must be < highest = {self.highest}")
+            raise ValueError(
+                f"FeatureMatrix.lowest = {self.lowest}: must be < highest = {self.highest}"
+            )
 
     @property
     def edges(self) -> Float[Array, "edge"]:
@@ -60,9 +65,11 @@ class FeatureMatrix(System):
 
 
 class BinnedSpectrum(Result):
-    """eigenvalue (geometric centre of a bin) and density there, per unit of eigenvalue, 1 in total with the zeros.
+    """eigenvalue (geometric centre of a bin) and density there, per unit of eigenvalue, 1 in total
+    with the zeros.
 
-    edge: largest eigenvalue but the one that belongs to the features' mean; mean_eigenvalue: that one, n E mu_0^2, 0 without it.
+    edge: largest eigenvalue but the one that belongs to the features' mean; mean_eigenvalue: that
+    one, n E mu_0^2, 0 without it.
     """
 
     eigenvalue: Float[Array, "bin"]
@@ -82,14 +89,20 @@ class _Bulk(NamedTuple):
 
 @theory
 def feature_spectrum(system: FeatureMatrix) -> BinnedSpectrum:
-    """The bulk's density, averaged over the bins, its upper edge, and the eigenvalue of the mean."""
+    """The bulk's density, averaged over the bins, its upper edge, and the eigenvalue of the
+    mean."""
     features = spiked(system.learner) if system.trained else untrained(system.learner)
     bulk = _bulk(features)
     edges = system.edges
     shares = (jnp.arange(_PER_BIN) + 0.5) / _PER_BIN
     points = edges[:-1, None] + (edges[1:] - edges[:-1])[:, None] * shares
     found = jax.vmap(lambda value: _density(bulk, value))(points.ravel())
-    mean = bulk.load * (bulk.weight @ bulk.features.mean**2) * features.width_ratio * features.input_dim
+    mean = (
+        bulk.load
+        * (bulk.weight @ bulk.features.mean**2)
+        * features.width_ratio
+        * features.input_dim
+    )
     return BinnedSpectrum(
         eigenvalue=jnp.sqrt(edges[1:] * edges[:-1]),
         density=jnp.mean(found.density.reshape(points.shape), axis=1),
@@ -109,15 +122,21 @@ class SpectralDensity(Result):
 
 
 @theory
-def spectral_density(system: SpikedFeatures, eigenvalue: float, width: float | None = None) -> SpectralDensity:
-    """The density at one E > 0 with epsilon = width (1e-5 E if not given): in the bulk, its value up to terms of that order."""
+def spectral_density(
+    system: SpikedFeatures, eigenvalue: float, width: float | None = None
+) -> SpectralDensity:
+    """The density at one E > 0 with epsilon = width (1e-5 E if not given): in the bulk, its value
+    up to terms of that order.
+    """
     return _density(_bulk(system), eigenvalue, width)
 
 
 def _bulk(features: SpikedFeatures) -> _Bulk:
     k, weight = projection_rule(features.labels, jnp.zeros(()))
     spike, norm = (features.spikes[0], features.norms[0])
-    return _Bulk(features.load, features.width_ratio, weight, moments(features.activation, spike * k, norm))
+    return _Bulk(
+        features.load, features.width_ratio, weight, moments(features.activation, spike * k, norm)
+    )
 
 
 def _pulls(bulk: _Bulk, gamma: Any, response: Any) -> tuple[Any, Any]:
@@ -141,22 +160,32 @@ def _density(bulk: _Bulk, eigenvalue: Scalar | float, width: Any = None) -> Spec
         bulk, z = args
         gamma, response = _next(bulk, z, state[0] + 1j * state[1], state[2] + 1j * state[3])
         inside = (state[1] > 0) & (state[3] > 0)  # the branch of a resolvent
-        return jnp.where(inside, jnp.stack([gamma.real, gamma.imag, response.real, response.imag]), jnp.nan)
+        return jnp.where(
+            inside, jnp.stack([gamma.real, gamma.imag, response.real, response.imag]), jnp.nan
+        )
 
     start = -1 / (eigenvalue * (1 + 1j))
     first = jnp.stack([start.real, start.imag, start.real, start.imag])
 
-    def nearer(state: Float[Array, "4"], height: Scalar) -> tuple[Float[Array, "4"], tuple[Scalar, Bool[Array, ""]]]:
+    def nearer(
+        state: Float[Array, "4"], height: Scalar
+    ) -> tuple[Float[Array, "4"], tuple[Scalar, Bool[Array, ""]]]:
         z = eigenvalue + 1j * height
-        found = newton_fixed_point(update, state, (bulk, z), damping=0.3, tolerance=1e-10, max_steps=1000)
+        found = newton_fixed_point(
+            update, state, (bulk, z), damping=0.3, tolerance=1e-10, max_steps=1000
+        )
         return found.value, (found.residual, found.converged)
 
-    value, (residual, converged) = jax.lax.scan(nearer, first, jnp.geomspace(eigenvalue, width, _STAGES))
+    value, (residual, converged) = jax.lax.scan(
+        nearer, first, jnp.geomspace(eigenvalue, width, _STAGES)
+    )
     return SpectralDensity(value[1] / jnp.pi, residual[-1], converged[-1])
 
 
 def _edge(bulk: _Bulk) -> Scalar:
-    """Right of the bulk Gamma is real and negative, and E(Gamma) falls with -Gamma as far as the edge: its first minimum."""
+    """Right of the bulk Gamma is real and negative, and E(Gamma) falls with -Gamma as far as the
+    edge: its first minimum.
+    """
 
     def value(log_gamma: Scalar, bulk: _Bulk) -> Scalar:
         gamma = -jnp.exp(log_gamma)

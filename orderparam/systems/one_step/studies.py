@@ -14,9 +14,14 @@ from orderparam.plotting.style import COLOURS
 from orderparam.systems.one_step.experiment import learn_after_step, learn_spiked, measured_spectrum
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures
 from orderparam.systems.one_step.spectrum import FeatureMatrix, feature_spectrum
-from orderparam.systems.one_step.theory import best_linear, no_step_asymptotics, one_step_asymptotics, spiked_asymptotics
+from orderparam.systems.one_step.theory import (
+    best_linear,
+    no_step_asymptotics,
+    one_step_asymptotics,
+    spiked_asymptotics,
+)
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The density of eigenvalues on logarithmic axes, with the bulk's edge and the eigenvalue of the features' mean.
 
 
@@ -25,16 +30,24 @@ def draw_outliers(axes: Any, comparison: Comparison) -> None:
     p = comparison.parameters
     weight = 1 / (p["width_ratio"] * p["input_dim"])
     for colour, step in zip(COLOURS, ("before the step", "after the step")):
-        (theory,), (runs,) = comparison.theories(step=step).values(), comparison.experiments(step=step).values()
+        (theory,), (runs,) = (
+            comparison.theories(step=step).values(),
+            comparison.experiments(step=step).values(),
+        )
         place = theory["eigenvalue"].values
         axes.plot(place, theory["density"].values, color=colour)
         mean, error = mean_and_error(runs["density"])
         axes.errorbar(place, mean, np.nan_to_num(error), fmt="o", color=colour, markersize=3)
         axes.axvline(float(theory["edge"]), color=colour, linestyle=":", linewidth=0.9)
         top, spread = (np.ravel(part)[0] for part in mean_and_error(runs["mean_eigenvalue"]))
-        if float(theory["mean_eigenvalue"]) > float(theory["edge"]):  # an odd activation has no mean before the step
-            axes.plot([float(theory["mean_eigenvalue"])] * 2, [0.6 * weight, 1.8 * weight], color=colour)
-            axes.errorbar([top], [weight], xerr=[np.nan_to_num(spread)], fmt="o", color=colour, markersize=4)
+        # an odd activation has no mean before the step
+        if float(theory["mean_eigenvalue"]) > float(theory["edge"]):
+            axes.plot(
+                [float(theory["mean_eigenvalue"])] * 2, [0.6 * weight, 1.8 * weight], color=colour
+            )
+            axes.errorbar(
+                [top], [weight], xerr=[np.nan_to_num(spread)], fmt="o", color=colour, markersize=4
+            )
     axes.set(xscale="log", yscale="log", ylim=(0.3 * weight, None))
     axes.set(xlabel=r"eigenvalue $\lambda$ of $\Phi^\top\Phi/p$", ylabel=r"density per $\lambda$")
 
@@ -42,7 +55,9 @@ def draw_outliers(axes: Any, comparison: Comparison) -> None:
 def _beside(x: str, name: str, facet: str) -> Panel:
     """A measured error over what the theory makes of the very layers that were trained."""
     quantity = ("measured / theory of the layers", lambda data: data[name] / data[f"given_{name}"])
-    return Panel(x, quantity, facet=facet, log="x", where={"label": "measured"}, reference=[horizontal(1.0)])
+    return Panel(
+        x, quantity, facet=facet, log="x", where={"label": "measured"}, reference=[horizontal(1.0)]
+    )
 
 
 @study(
@@ -65,7 +80,11 @@ def _beside(x: str, name: str, facet: str) -> Panel:
         "The closed theory takes the bulk after the step to be isotropic, which it is not where the batch is smaller than 2 d; "
         "the effective share of parameters fluctuates so little that corrections of order 1/d show too."
     ),
-    full={"input_dim": 1000, "batch_ratios": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0), "seeds": 16},
+    full={
+        "input_dim": 1000,
+        "batch_ratios": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
+        "seeds": 16,
+    },
 )
 def one_step_batch_size(
     input_dim: int = 250,
@@ -77,14 +96,25 @@ def one_step_batch_size(
     seeds: int = 8,
 ) -> Iterator[Curve]:
     for target, labels in (("tanh", RealLabels("tanh")), ("sign", SignLabels())):
-        system = OneStep(sample_ratio, width_ratio, 1.0, step, ridge=ridge, activation="tanh", labels=labels, input_dim=input_dim)
+        system = OneStep(
+            sample_ratio,
+            width_ratio,
+            1.0,
+            step,
+            ridge=ridge,
+            activation="tanh",
+            labels=labels,
+            input_dim=input_dim,
+        )
         facets = {"labels": f"{target} labels"}
         fine = {"batch_ratio": between(batch_ratios, 40)}
         ends = {"batch_ratio": [min(batch_ratios), max(batch_ratios)]}
         run = partial(learn_after_step, test_points=3000)
         yield Curve("one step, isotropic bulk", one_step_asymptotics, system, fine, facets=facets)
         yield Curve("no step", no_step_asymptotics, system, ends, facets=facets, baseline=True)
-        yield Curve("best linear predictor", best_linear, system, ends, facets=facets, baseline=True)
+        yield Curve(
+            "best linear predictor", best_linear, system, ends, facets=facets, baseline=True
+        )
         yield Curve("measured", run, system, {"batch_ratio": batch_ratios}, seeds, facets=facets)
 
 
@@ -123,7 +153,14 @@ def one_step_spectrum(
     seeds: int = 6,
 ) -> Iterator[Curve]:
     learner = OneStep(
-        sample_ratio, width_ratio, batch_ratio, step, ridge=0.1, activation="tanh", labels=SignLabels(), input_dim=input_dim
+        sample_ratio,
+        width_ratio,
+        batch_ratio,
+        step,
+        ridge=0.1,
+        activation="tanh",
+        labels=SignLabels(),
+        input_dim=input_dim,
     )
     for when, trained in (("before the step", False), ("after the step", True)):
         system = FeatureMatrix(learner, trained, bins, 5e-3, 6.0)
@@ -146,7 +183,12 @@ def one_step_spectrum(
     """,
     seconds=(55, 4000),
     observables=("classification_error", "train_loss", "teacher_overlap"),
-    full={"input_dim": 600, "sample_ratios": (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0), "seeds": 16, "points": 40},
+    full={
+        "input_dim": 600,
+        "sample_ratios": (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0),
+        "seeds": 16,
+        "points": 40,
+    },
 )
 def one_step_learning_curve(
     input_dim: int = 150,
@@ -174,7 +216,14 @@ def one_step_learning_curve(
         fine = {"sample_ratio": between(sample_ratios, points)}
         run = partial(learn_after_step, test_points=2000)
         yield Curve("one step, isotropic bulk", one_step_asymptotics, system, fine, facets=facets)
-        yield Curve("no step", no_step_asymptotics, system, {"sample_ratio": sample_ratios}, facets=facets, baseline=True)
+        yield Curve(
+            "no step",
+            no_step_asymptotics,
+            system,
+            {"sample_ratio": sample_ratios},
+            facets=facets,
+            baseline=True,
+        )
         yield Curve("measured", run, system, {"sample_ratio": sample_ratios}, seeds, facets=facets)
 
 
@@ -212,10 +261,23 @@ def one_step_groups(
     seeds: int = 8,
 ) -> Iterator[Curve]:
     labels = RealLabels("abs", noise)
-    for signs, spikes in (("no spike", (0.0,)), ("one sign", (spike,)), ("both signs", (spike, -spike))):
+    for signs, spikes in (
+        ("no spike", (0.0,)),
+        ("one sign", (spike,)),
+        ("both signs", (spike, -spike)),
+    ):
         system = SpikedFeatures(
-            1.0, width_ratio, overlap, spikes, ridge=ridge, activation="relu", labels=labels, input_dim=input_dim
+            1.0,
+            width_ratio,
+            overlap,
+            spikes,
+            ridge=ridge,
+            activation="relu",
+            labels=labels,
+            input_dim=input_dim,
         )
         fine, facets = {"sample_ratio": between(sample_ratios, 25)}, {"signs": signs}
         yield Curve("theory", spiked_asymptotics, system, fine, facets=facets)
-        yield Curve("measured", learn_spiked, system, {"sample_ratio": sample_ratios}, seeds, facets=facets)
+        yield Curve(
+            "measured", learn_spiked, system, {"sample_ratio": sample_ratios}, seeds, facets=facets
+        )

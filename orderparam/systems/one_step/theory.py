@@ -1,4 +1,6 @@
-"""What one gradient step makes of the first layer, and the errors of a read-out on it: in closed form, and for drawn layers."""
+"""What one gradient step makes of the first layer, and the errors of a read-out on it: in closed
+form, and for drawn layers.
+"""
 
 from typing import Any, NamedTuple, Self
 
@@ -20,7 +22,7 @@ from orderparam.solve.solved import Solved
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures
 from orderparam.systems.one_step.saddle import Bulk, FeatureLaw, Pull, data, errors, moments, solve
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the theories of a read-out on spiked features predict.
 
 
@@ -31,7 +33,8 @@ class FittedReadout(FittedErrors):
     spike_overlap:           v.theta; spikes, bulk_norms: u_s and c_s of the groups of neurons.
     mean_weight:             m_s = sum over the group of a_j/sqrt(p).
     spike_weight:            zeta_s = sum of a_j w_j.v/sqrt(p), teacher_weight: psi_s = sum of a_j w_j.t/sqrt(p), with w_j the
-                             bulk in units of its norm and t the direction of the teacher orthogonal to v.
+                             bulk in units of its norm and t the direction of the teacher orthogonal
+                             to v.
     residual, converged:     of the equations that were solved, or of the minimisation.
     """
 
@@ -47,7 +50,9 @@ class FittedReadout(FittedErrors):
 
 
 class ReadoutCurve(FittedReadout):
-    """A theory's. linear_response, rest_response, linear_power, rest_power: V1, V2, q1, q2 of `saddle`."""
+    """A theory's. linear_response, rest_response, linear_power, rest_power: V1, V2, q1, q2 of
+    `saddle`.
+    """
 
     linear_response: Float[Array, "group other"]
     rest_response: Float[Array, "group"]
@@ -55,7 +60,9 @@ class ReadoutCurve(FittedReadout):
     rest_power: Float[Array, "group"]
 
 
-def curve(data: FeatureLaw, found: Solved, labels: Labels, overlap: Any, spikes: Any, bulk_norms: Any) -> ReadoutCurve:
+def curve(
+    data: FeatureLaw, found: Solved, labels: Labels, overlap: Any, spikes: Any, bulk_norms: Any
+) -> ReadoutCurve:
     """The result at a fixed point of `saddle.solve`."""
     level, bulk = found.value
     of = errors(data, found.value, labels)
@@ -80,16 +87,17 @@ def curve(data: FeatureLaw, found: Solved, labels: Labels, overlap: Any, spikes:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Exact asymptotics of spiked features with an isotropic bulk, for any groups of neurons and any of the losses.
 #
-# The answer of a bulk of independent rows on the unit sphere, beta = p/d, fractions pi_s. Gamma_s, the mean of (D^-1)_jj over
-# group s times pi_s, solves
+# The answer of a bulk of independent rows on the unit sphere, beta = p/d, fractions pi_s. Gamma_s,
+# the mean of (D^-1)_jj over group s times pi_s, solves
 #
 #     Gamma_s = pi_s / (L_s + K_ss),    K = M (1 + beta diag(Gamma) M)^-1,
 #
-# and V2 = Gamma, V1 = (diag(1/Gamma) + beta M)^-1, zeta_s = beta Gamma_s zh_s, psi = beta V1 ph. The powers are minus the
-# derivatives of V1 and V2 as M changes by qh1 + beta ph ph^T and L by qh2 + beta zh^2.
+# and V2 = Gamma, V1 = (diag(1/Gamma) + beta M)^-1, zeta_s = beta Gamma_s zh_s, psi = beta V1 ph.
+# The powers are minus the derivatives of V1 and V2 as M changes by qh1 + beta ph ph^T and L by qh2
+# + beta zh^2.
 
 _INNER_STEPS = 3
 
@@ -103,7 +111,9 @@ class IsotropicBulk(eqx.Module):
 
 @theory
 def spiked_asymptotics(system: SpikedFeatures) -> ReadoutCurve:
-    """Errors and order parameters of the read-out as d, p, n grow in proportion. `converged` is False where iteration failed."""
+    """Errors and order parameters of the read-out as d, p, n grow in proportion. `converged` is
+    False where iteration failed.
+    """
     problem = spiked_data(system)
     bulk = IsotropicBulk(system.width_ratio, system.shares)
     found = solve(problem, answer, bulk.fractions, bulk)
@@ -129,19 +139,24 @@ def answer(asked: Pull, before: Bulk, features: Any) -> Bulk:
     stiffness, identity = asked.stiffness, jnp.eye(fractions.size)
     gamma = before.rest_response
     for _ in range(_INNER_STEPS):
-        screened = jnp.linalg.solve(identity + beta * stiffness * gamma, stiffness)  # (1 + beta M diag(Gamma))^-1 M
+        # (1 + beta M diag(Gamma))^-1 M
+        screened = jnp.linalg.solve(identity + beta * stiffness * gamma, stiffness)
         gamma = fractions / (asked.penalty + jnp.diag(screened))
     propagator = jnp.linalg.inv(identity + beta * gamma[:, None] * stiffness)
     screened = stiffness @ propagator
     response = propagator * gamma  # (diag(1/Gamma) + beta M)^-1
     reach = identity + beta * gamma[:, None] * asked.spike_stiffness
-    spike = jnp.linalg.solve(reach, beta * gamma * (asked.spike + asked.spike_stiffness @ before.spike))
+    spike = jnp.linalg.solve(
+        reach, beta * gamma * (asked.spike + asked.spike_stiffness @ before.spike)
+    )
     spike_pull = spike / (beta * gamma)
     change = asked.power + beta * jnp.outer(asked.teacher, asked.teacher)
     rest_change = asked.rest_power + beta * spike_pull**2
     squares = gamma**2 / fractions
     fed_back = identity - beta * squares[:, None] * screened**2
-    rest_power = jnp.linalg.solve(fed_back, squares * (rest_change + jnp.diag(propagator.T @ change @ propagator)))
+    rest_power = jnp.linalg.solve(
+        fed_back, squares * (rest_change + jnp.diag(propagator.T @ change @ propagator))
+    )
     return Bulk(
         response=response,
         rest_response=gamma,
@@ -152,21 +167,22 @@ def answer(asked: Pull, before: Bulk, features: Any) -> Bulk:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What one gradient step makes of the first layer: a bulk and a spike, exactly as the input dimension grows.
 #
-# With y the labels, c_1 = E[y theta.x], Y_2 = E y^2 and N_v = sqrt(c_1^2 + Y_2 d/n_B), the sum of y_i x_i over the batch has
-# the direction v with v.theta = c_1/N_v, and neuron j becomes
+# With y the labels, c_1 = E[y theta.x], Y_2 = E y^2 and N_v = sqrt(c_1^2 + Y_2 d/n_B), the sum of
+# y_i x_i over the batch has the direction v with v.theta = c_1/N_v, and neuron j becomes
 #
 #     w_j = bulk + u_j v,      u_j = step a_j^0 E[s'(z)] N_v,
 #     |bulk|^2 = c_j^2 = (1 + step a_j^0 E[y] E[z s'(z)])^2 + (step a_j^0)^2 Y_2 Var[s'(z)] d/n_B,      z ~ N(0, 1).
 #
-# Ba, Erdogdu, Suzuki, Wang, Wu, Yang 2022 (arXiv:2205.01445); Dandi, Krzakala, Loureiro, Pesce, Stephan 2023
-# (arXiv:2305.18270); Cui et al. 2024 (arXiv:2402.04980). The bulk is not isotropic. The noise of the gradient is a
-# matrix of rank n_B: the bulk rows' covariance has eigenvalues of the relative variance `anisotropy`, which vanishes
-# with large batches or small steps. And where E[z s'(z)] and E[y ((theta.x)^2 - 1)] differ from 0, as for relu and
-# labels that are not odd, rows are stretched along the teacher by the share `stretch`, whatever the batch. Theories of
-# an isotropic bulk are exact only as both vanish.
+# Ba, Erdogdu, Suzuki, Wang, Wu, Yang 2022 (arXiv:2205.01445); Dandi, Krzakala, Loureiro, Pesce,
+# Stephan 2023 (arXiv:2305.18270); Cui et al. 2024 (arXiv:2402.04980). The bulk is not isotropic.
+# The noise of the gradient is a matrix of rank n_B: the bulk rows' covariance has eigenvalues of
+# the relative variance `anisotropy`, which vanishes with large batches or small steps. And where
+# E[z s'(z)] and E[y ((theta.x)^2 - 1)] differ from 0, as for relu and labels that are not odd, rows
+# are stretched along the teacher by the share `stretch`, whatever the batch. Theories of an
+# isotropic bulk are exact only as both vanish.
 
 ISOTROPIC_BELOW = 0.05  # anisotropy at which errors of the isotropic theory reach a percent or two
 STRETCH_BELOW = 0.1
@@ -204,7 +220,8 @@ def first_layer(system: OneStep) -> FirstLayer:
     noise = pushes**2 * power * spread / system.batch_ratio
     bulk = (1 + pushes * mean * tilt) ** 2 + noise
     quadratic, fourth = _even_moments(system)
-    # Rows have the covariance (1 + b S_1)^2 + e S_2 with S_k = mean of y^k x x^T over the batch, b = push E z s', e = noise/Y_2.
+    # Rows have the covariance (1 + b S_1)^2 + e S_2 with S_k = mean of y^k x x^T over the batch, b
+    # = push E z s', e = noise/Y_2.
     bend = pushes * tilt
     wavering = noise**2 * fourth / power**2 + 4 * bend**2 * (1 + bend * mean) ** 2 * power
     anisotropy = jnp.max(wavering / system.batch_ratio / bulk**2)
@@ -251,7 +268,9 @@ def untrained(system: OneStep) -> SpikedFeatures:
 
 @theory
 def one_step_asymptotics(system: OneStep) -> ReadoutCurve:
-    """The read-out's errors after the step, in the limit of large sizes and for an isotropic bulk: see `first_layer`."""
+    """The read-out's errors after the step, in the limit of large sizes and for an isotropic bulk:
+    see `first_layer`.
+    """
     return spiked_asymptotics(spiked(system))
 
 
@@ -262,21 +281,27 @@ def no_step_asymptotics(system: OneStep) -> ReadoutCurve:
 
 
 class LinearLimit(Result):
-    """test_error: of the best linear predictor of the labels, noise included: what no fixed kernel beats with n ~ d examples."""
+    """test_error: of the best linear predictor of the labels, noise included: what no fixed kernel
+    beats with n ~ d examples.
+    """
 
     test_error: Float[Array, ""]
 
 
 @theory
 def best_linear(system: OneStep) -> LinearLimit:
-    """E y^2 - (E[y theta.x])^2, and less (E y)^2 where the activation is not odd, so that the read-out fits a mean."""
+    """E y^2 - (E[y theta.x])^2, and less (E y)^2 where the activation is not odd, so that the
+    read-out fits a mean.
+    """
     labels = system.labels.moments(0.0, 1.0)
     fitted = 0.0 if system.activation.parity == "odd" else labels.mean**2
     return LinearLimit(jnp.asarray(labels.power - labels.slope**2 - fitted))
 
 
 def _slopes(system: OneStep) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """E s', E z s', Var s' - what a step with the derivative of s on every example sees (at a jump: nothing of it)."""
+    """E s', E z s', Var s' - what a step with the derivative of s on every example sees (at a jump:
+    nothing of it).
+    """
     activation = system.activation
     first = expectation(activation.derivative, 1.0, activation.kinks)
     tilt = expectation(lambda z: z * activation.derivative(z), 1.0, activation.kinks)
@@ -296,19 +321,21 @@ def _even_moments(system: OneStep) -> tuple[Any, Any]:
     return quadratic, fourth + 6 * power * noise + 3 * noise**2
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The read-out's errors for a first layer that has been trained already: no average over it, no assumption on its bulk.
 #
-# Rows W (p x d) with u_j = w_j.v along a direction v of the inputs: r = mean u_j, h_j = u_j - r, the rest of the row
-# W' = W - u v^T, c its root mean square norm, and q_j = w_j'.t with t the teacher's direction orthogonal to v. With x_i the
-# eigenvalues of W' W'^T/c^2, hh_i and qq_i the components of h/c and q/c there, D_i = L + M x_i, A_i = (zh hh_i + ph qq_i)/D_i,
+# Rows W (p x d) with u_j = w_j.v along a direction v of the inputs: r = mean u_j, h_j = u_j - r,
+# the rest of the row W' = W - u v^T, c its root mean square norm, and q_j = w_j'.t with t the
+# teacher's direction orthogonal to v. With x_i the eigenvalues of W' W'^T/c^2, hh_i and qq_i the
+# components of h/c and q/c there, D_i = L + M x_i, A_i = (zh hh_i + ph qq_i)/D_i,
 #
 #     V1 = (1/p) sum x/D      zeta = sum hh A      q1 = (1/p) sum (qh1 x + qh2) x/D^2 + sum x A^2
 #     V2 = (1/p) sum 1/D      psi = sum qq A       q2 = (1/p) sum (qh1 x + qh2)/D^2 + sum A^2
 #
-# answer the data as `saddle` says. One eigendecomposition serves every n, ridge and loss. The spread h of the spikes counts to
-# first order, for which it must be small beside c. Under an odd activation a neuron may be turned over with its weight in the
-# read-out, and all are turned to u_j >= 0; under another one, neurons with spikes of different signs are beyond this theory.
+# answer the data as `saddle` says. One eigendecomposition serves every n, ridge and loss. The
+# spread h of the spikes counts to first order, for which it must be small beside c. Under an odd
+# activation a neuron may be turned over with its weight in the read-out, and all are turned to u_j
+# >= 0; under another one, neurons with spikes of different signs are beyond this theory.
 
 WIDEST = 0.5  # standard deviation of the spikes over the bulk's norm
 
@@ -322,7 +349,8 @@ class LayerModes(NamedTuple):
 
 
 class TrainedLayer(PenalisedRisk):
-    """A first layer and the training of a read-out on it. Build it with `TrainedLayer.from_weights`.
+    """A first layer and the training of a read-out on it. Build it with
+    `TrainedLayer.from_weights`.
 
     spike_overlap = v.theta, spike = r, bulk_norm = c, modes: see the module.
     """
@@ -333,7 +361,11 @@ class TrainedLayer(PenalisedRisk):
     bulk_norm: float = parameter("root mean square norm of the rows without it", above=0)
     modes: LayerModes = part("the modes of the rows, and the projections on them")
     activation: Activation = structure(
-        "nonlinearity", convert=find_activation, choices=activation_names, default="tanh", kw_only=True
+        "nonlinearity",
+        convert=find_activation,
+        choices=activation_names,
+        default="tanh",
+        kw_only=True,
     )
 
     @property
@@ -353,22 +385,37 @@ class TrainedLayer(PenalisedRisk):
         loss: Any = "square",
         penalty: Penalty = "sum",
     ) -> Self:
-        """From the weights (p, d) that act on standard normal inputs, and the directions v and theta (d numbers, any length).
+        """From the weights (p, d) that act on standard normal inputs, and the directions v and
+        theta (d numbers, any length).
 
-        v: where the rows share a component: sum of y_i x_i over the batch after one step, or the mean row. Raises `ValueError`
-        for arrays that do not fit or are not finite, and for spikes that are spread by more than half the bulk's norm.
+        v: where the rows share a component: sum of y_i x_i over the batch after one step, or the
+        mean row. Raises `ValueError` for arrays that do not fit or are not finite, and for spikes
+        that are spread by more than half the bulk's norm.
         """
         rows, v, theta = (np.asarray(part, np.float64) for part in (weights, spike, teacher))
-        if rows.ndim != 2 or rows.size == 0 or v.shape != rows.shape[1:] or theta.shape != rows.shape[1:]:
+        if (
+            rows.ndim != 2
+            or rows.size == 0
+            or v.shape != rows.shape[1:]
+            or theta.shape != rows.shape[1:]
+        ):
             raise ValueError(
                 f"weights has shape {rows.shape}, spike {v.shape} and teacher {theta.shape}: must be (p, d), (d,) and (d,)"
             )
-        if not all(np.isfinite(part).all() for part in (rows, v, theta)) or not v.any() or not theta.any():
-            raise ValueError("weights, spike and teacher must be finite numbers, and the directions not zero")
+        if (
+            not all(np.isfinite(part).all() for part in (rows, v, theta))
+            or not v.any()
+            or not theta.any()
+        ):
+            raise ValueError(
+                "weights, spike and teacher must be finite numbers, and the directions not zero"
+            )
         nonlinearity = find_activation(activation)
         if nonlinearity.parity == "odd":
             rows = rows * np.where(rows @ v < 0, -1.0, 1.0)[:, None]
-        overlap, strength, norm, modes = (jax.tree.map(np.asarray, part) for part in _decompose(rows, v, theta))
+        overlap, strength, norm, modes = (
+            jax.tree.map(np.asarray, part) for part in _decompose(rows, v, theta)
+        )
         spread = float(np.linalg.norm(modes.along_spike) / np.sqrt(len(rows)))
         if spread > WIDEST:
             raise ValueError(
@@ -402,12 +449,19 @@ def _decompose(
     direction = rest / jnp.maximum(jnp.linalg.norm(rest), 1e-30)
     values, vectors = jnp.linalg.eigh(bulk @ bulk.T / norm**2)
     projections = vectors.T @ jnp.stack([along - jnp.mean(along), bulk @ direction], axis=1) / norm
-    return overlap, jnp.mean(along), norm, LayerModes(jnp.maximum(values, 0.0), projections[:, 0], projections[:, 1])
+    return (
+        overlap,
+        jnp.mean(along),
+        norm,
+        LayerModes(jnp.maximum(values, 0.0), projections[:, 0], projections[:, 1]),
+    )
 
 
 @theory
 def given_layer(system: TrainedLayer) -> ReadoutCurve:
-    """Errors and order parameters of the read-out on this very layer, for large p and n. Groups are one."""
+    """Errors and order parameters of the read-out on this very layer, for large p and n. Groups are
+    one.
+    """
     spike, norm, modes = jnp.asarray(system.spike), jnp.asarray(system.bulk_norm), system.modes
     load = system.n_train / modes.eigenvalues.size
     problem = data(

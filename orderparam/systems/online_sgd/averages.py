@@ -1,7 +1,9 @@
-"""The Gaussian averages that drive online learning: risk, drift and noise of one gradient step, for any activation.
+"""The Gaussian averages that drive online learning: risk, drift and noise of one gradient step, for
+any activation.
 
-All fields (lambda, lambda*) of student and teacher are jointly Gaussian with covariance C = [[Q, M], [M^T, 1]]. Signed
-readouts c = (-v, v*) make one sum of both networks: y - f = sum_a c_a sigma(lambda_a) + label noise.
+All fields (lambda, lambda*) of student and teacher are jointly Gaussian with covariance C = [[Q,
+M], [M^T, 1]]. Signed readouts c = (-v, v*) make one sum of both networks: y - f = sum_a c_a
+sigma(lambda_a) + label noise.
 """
 
 import itertools
@@ -21,12 +23,14 @@ from orderparam.gaussian.arcsine import Erf
 from orderparam.gaussian.covariance import angle, sine
 from orderparam.gaussian.polynomials import Hermite, Linear, Monomial, Polynomial
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Symmetric matrices over pairs of student units, a few pairs at a time: what a pair needs fits into the processor's cache.
 
 
 def over_pairs(
-    average: Callable[[Int[Array, ""], Int[Array, ""]], Float[Array, ""]], units: int, at_once: int = 1
+    average: Callable[[Int[Array, ""], Int[Array, ""]], Float[Array, ""]],
+    units: int,
+    at_once: int = 1,
 ) -> Float[Array, "unit unit"]:
     """average(j, l) for j, l < units; symmetric, so that it is computed for j <= l alone."""
     j, l = (jnp.asarray(x) for x in np.triu_indices(units))
@@ -35,16 +39,18 @@ def over_pairs(
     return square + jnp.triu(square, 1).T
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The noise of a gradient step for any smooth activation: two fields by quadrature, the others by their conditional law.
 #
-# Given lambda_j and lambda_l, the fields a and b are Gaussian with means mu, deviations s and correlation rho. With the Hermite
-# coefficients c_n(a) = E h_n(x) sigma(mu_a + s_a x), Mehler's formula gives
+# Given lambda_j and lambda_l, the fields a and b are Gaussian with means mu, deviations s and
+# correlation rho. With the Hermite coefficients c_n(a) = E h_n(x) sigma(mu_a + s_a x), Mehler's
+# formula gives
 #
 #     E[sigma(a) sigma(b) | j, l] = sum_n rho_ab^n c_n(a) c_n(b).
 #
-# All averages are sums over evenly spaced points (Gauss-Hermite for polynomials): for a function that is analytic in a strip of
-# half width w around the real line their error falls as exp(-2 pi w / step), faster than that of Gauss-Hermite rules.
+# All averages are sums over evenly spaced points (Gauss-Hermite for polynomials): for a function
+# that is analytic in a strip of half width w around the real line their error falls as exp(-2 pi w
+# / step), faster than that of Gauss-Hermite rules.
 
 _STEP = 0.3
 _REACH = 24 * _STEP  # the normal density beyond is 2e-12
@@ -67,10 +73,14 @@ def _line(polynomial: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return x, w, np.stack(rows) * w
 
 
-def _plane(x: np.ndarray, w: np.ndarray, symmetric: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes (first, second) and weights of two independent normal variables, without those that weigh nothing; half of them
-    where z -> -z is a symmetry."""
-    first, second, weight = (part.ravel() for part in (*np.meshgrid(x, x, indexing="ij"), np.outer(w, w)))
+def _plane(
+    x: np.ndarray, w: np.ndarray, symmetric: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Nodes (first, second) and weights of two independent normal variables, without those that
+    weigh nothing; half of them where z -> -z is a symmetry."""
+    first, second, weight = (
+        part.ravel() for part in (*np.meshgrid(x, x, indexing="ij"), np.outer(w, w))
+    )
     kept = weight > 1e-13 if len(x) > _GAUSS else np.ones(weight.shape, bool)
     if symmetric:
         tiny = 1e-9
@@ -86,15 +96,22 @@ def _inverse(variance: Array) -> Array:
 
 
 def signal_power(
-    sigma: Activation, fields: Float[Array, "field field"], signed: Float[Array, "field"], units: int
+    sigma: Activation,
+    fields: Float[Array, "field field"],
+    signed: Float[Array, "field"],
+    units: int,
 ) -> Float[Array, "unit unit"]:
-    """E[sigma'(j) sigma'(l) (sum_a c_a sigma(a))^2] for j, l < units, one pair (j, l) at a time in memory.
+    """E[sigma'(j) sigma'(l) (sum_a c_a sigma(a))^2] for j, l < units, one pair (j, l) at a time in
+    memory.
 
-    Polynomials up to degree 11: exactly. Relative accuracy for erf, tanh and gelu: 1e-6 at variances up to 2, 2e-3 at 6.
+    Polynomials up to degree 11: exactly. Relative accuracy for erf, tanh and gelu: 1e-6 at
+    variances up to 2, 2e-3 at 6.
     """
     line = _line(isinstance(sigma, Linear | Monomial | Polynomial | Hermite))
     x, w, basis = (jnp.asarray(part) for part in line)
-    first, second, weight = (jnp.asarray(part) for part in _plane(*line[:2], sigma.parity is not None))
+    first, second, weight = (
+        jnp.asarray(part) for part in _plane(*line[:2], sigma.parity is not None)
+    )
 
     def pair(j: Array, l: Array) -> Array:
         along = fields[j] * _inverse(fields[j, j])
@@ -103,7 +120,9 @@ def signal_power(
         left = rest - jnp.outer(across, across)
         deviation = jnp.sqrt(jnp.maximum(jnp.diagonal(left), 0.0))
         scale = _inverse(jnp.diagonal(left))
-        correlation = jnp.clip(left * scale[:, None] * scale, -1.0, 1.0) * (1 - jnp.eye(left.shape[0]))
+        correlation = jnp.clip(left * scale[:, None] * scale, -1.0, 1.0) * (
+            1 - jnp.eye(left.shape[0])
+        )
         mean = jnp.outer(first, along) + jnp.outer(second, across)  # (node, field)
         values = sigma(mean[..., None] + deviation[:, None] * x) * signed[:, None]
         coefficients = jnp.einsum("pax,nx->npa", values, basis)
@@ -120,34 +139,38 @@ def signal_power(
     return over_pairs(pair, units)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The four-point average of piecewise linear activations (relu, leaky relu, absolute value), from orthant integrals.
 #
-# sigma(z) = (m + h s) z and sigma'(z) = m + h s with s = sign(z), m and h half the sum and the difference of the
-# slopes, so that
+# sigma(z) = (m + h s) z and sigma'(z) = m + h s with s = sign(z), m and h half the sum and the
+# difference of the slopes, so that
 #
 #   E[sigma'(j) sigma'(l) sigma(a) sigma(b)] = sum_S m^(4 - |S|) h^|S| E[lambda_a lambda_b prod_S s],  S a subset of {j, l, a, b}.
 #
-# Odd subsets vanish. Gaussian integration by parts turns the others into averages of signs at fewer and fewer free
-# fields (C_xy|q is the covariance given lambda_q = 0 and D_qo = C_qq C_oo - C_qo^2):
+# Odd subsets vanish. Gaussian integration by parts turns the others into averages of signs at fewer
+# and fewer free fields (C_xy|q is the covariance given lambda_q = 0 and D_qo = C_qq C_oo - C_qo^2):
 #
 #     E[lambda_a lambda_b s_x s_y] = (2/pi) (C_ab asin rho_xy + [C_ax C_by|x + C_ay C_bx|y] / sqrt D_xy),
 #     E[lambda_a lambda_b s_w s_x s_y s_z]
 #         = C_ab E[s_w s_x s_y s_z] + (2/pi)^2 sum_{q, o} C_aq C_bo|q asin(rho_rest|qo) / sqrt D_qo,
 #
-# and the last average, the only one without a closed form, is an integral along the scaling rho -> t rho (Plackett 1954),
+# and the last average, the only one without a closed form, is an integral along the scaling rho ->
+# t rho (Plackett 1954),
 #
 #     E[s_w s_x s_y s_z] = (2/pi)^2 int_0^1 dt sum_{q < o} rho_qo asin(rho_rest|qo(t)) / sqrt(1 - t^2 rho_qo^2).
 #
 # Derived for this package.
 
-_APART = 1e-11  # fields that are the same up to rounding are taken to differ by this fraction of their variance
+# fields that are the same up to rounding are taken to differ by this fraction of their variance
+_APART = 1e-11
 _PAIRS = tuple(itertools.combinations(range(4), 2))
 
 
 @cache
 def _path_rule() -> tuple[np.ndarray, np.ndarray]:
-    """Double-exponential nodes and weights on [0, 1]: the integrand has square-root singularities just beyond t = 1."""
+    """Double-exponential nodes and weights on [0, 1]: the integrand has square-root singularities
+    just beyond t = 1.
+    """
     x = np.arange(-3.4, 3.41, 0.1)
     u = np.pi / 2 * np.sinh(x)
     return 1 / (1 + np.exp(-2 * u)), 0.1 * np.pi / 4 * np.cosh(x) / np.cosh(u) ** 2
@@ -191,28 +214,38 @@ def four_signs(correlation: list[list[Array]]) -> Array:
         t, weight = node
         scaled = [[correlation[i][k] * (1.0 if i == k else t) for k in range(4)] for i in range(4)]
         terms = [
-            _over(correlation[q][o] * _rest_given(scaled, q, o), sine(jnp.ones(()), scaled[q][o], jnp.ones(())))
+            _over(
+                correlation[q][o] * _rest_given(scaled, q, o),
+                sine(jnp.ones(()), scaled[q][o], jnp.ones(())),
+            )
             for q, o in _PAIRS
         ]
         return total + weight * sum(terms), None
 
     t, w = _path_rule()
-    return (2 / math.pi) ** 2 * jax.lax.scan(at, jnp.zeros_like(correlation[0][1]), (jnp.asarray(t), jnp.asarray(w)))[0]
+    return (2 / math.pi) ** 2 * jax.lax.scan(
+        at, jnp.zeros_like(correlation[0][1]), (jnp.asarray(t), jnp.asarray(w))
+    )[0]
 
 
 def _two(c: Array, x: Array, y: Array, a: Array, b: Array) -> Array:
     """E[lambda_a lambda_b s_x s_y] for arrays of field numbers."""
     own = _arcsine(c[x, x], c[x, y], c[y, y]) * c[a, b]
-    other = c[a, x] * _given(c[b, y], c[b, x], c[y, x], c[x, x]) + c[a, y] * _given(c[b, x], c[b, y], c[x, y], c[y, y])
+    other = c[a, x] * _given(c[b, y], c[b, x], c[y, x], c[x, x]) + c[a, y] * _given(
+        c[b, x], c[b, y], c[x, y], c[y, y]
+    )
     return 2 / math.pi * (own + _over(other, sine(c[x, x], c[x, y], c[y, y])))
 
 
 def _four(c: Array, index: tuple[Array, Array, Array, Array]) -> Array:
-    """E[lambda_a lambda_b s_j s_l s_a s_b] for arrays of four different field numbers (j, l, a, b)."""
+    """E[lambda_a lambda_b s_j s_l s_a s_b] for arrays of four different field numbers (j, l, a,
+    b)."""
     a, b = index[2], index[3]
     entries = [[c[x, y] for y in index] for x in index]
     deviation = [jnp.sqrt(entries[i][i]) for i in range(4)]
-    correlation = [[entries[i][k] / (deviation[i] * deviation[k]) for k in range(4)] for i in range(4)]
+    correlation = [
+        [entries[i][k] / (deviation[i] * deviation[k]) for k in range(4)] for i in range(4)
+    ]
     total = c[a, b] * four_signs(correlation)
     for q, o in itertools.permutations(range(4), 2):
         pull = entries[2][q] * _given(entries[3][o], entries[3][q], entries[o][q], entries[q][q])
@@ -224,10 +257,12 @@ def _four(c: Array, index: tuple[Array, Array, Array, Array]) -> Array:
 def four_points(
     slopes: tuple[float, float], fields: Float[Array, "field field"], units: int
 ) -> Float[Array, "unit unit field field"]:
-    """E[sigma'(j) sigma'(l) sigma(a) sigma(b)] for j, l < units; `slopes` left and right of the origin.
+    """E[sigma'(j) sigma'(l) sigma(a) sigma(b)] for j, l < units; `slopes` left and right of the
+    origin.
 
-    Accurate to about 1e-9; to 1e-5 where three different fields are the same. Fields without variance (units that are switched
-    off) count as of unit variance and uncorrelated: multiply them by a vanishing readout.
+    Accurate to about 1e-9; to 1e-5 where three different fields are the same. Fields without
+    variance (units that are switched off) count as of unit variance and uncorrelated: multiply them
+    by a vanishing readout.
     """
     size = fields.shape[0]
     variance = jnp.diagonal(fields)
@@ -237,10 +272,13 @@ def four_points(
     j, l, a, b = (jnp.asarray(x) for x in np.indices((units, units, size, size)))
     index = (j, l, a, b)
     two = {(x, y): _two(c, index[x], index[y], a, b) for x, y in _PAIRS}
-    distinct = np.array([len(set(x)) == 4 for x in np.ndindex(units, units, size, size)]).reshape(j.shape)
+    distinct = np.array([len(set(x)) == 4 for x in np.ndindex(units, units, size, size)]).reshape(
+        j.shape
+    )
     # A sign twice is no sign: what is left is the average with the two others.
     four = jnp.zeros(j.shape)
-    for (x, y), rest in zip(reversed(_PAIRS), _PAIRS):  # combinations of two of four: the complement of the n-th from the end
+    # combinations of two of four: the complement of the n-th from the end
+    for (x, y), rest in zip(reversed(_PAIRS), _PAIRS):
         four = jnp.where(index[x] == index[y], two[rest], four)
     where = np.nonzero(distinct)
     if where[0].size:
@@ -261,26 +299,34 @@ def covariance(
     return jnp.block([[self_overlap, teacher_overlap], [teacher_overlap.T, teacher]])
 
 
-def two_points(sigma: Activation, fields: Float[Array, "field field"]) -> Float[Array, "field field"]:
+def two_points(
+    sigma: Activation, fields: Float[Array, "field field"]
+) -> Float[Array, "field field"]:
     """I2(a, b) = E[sigma(lambda_a) sigma(lambda_b)]."""
     variance = jnp.diagonal(fields)
     return sigma.two_point(variance[:, None], fields, variance[None, :])
 
 
-def half_square(sigma: Activation, fields: Float[Array, "field field"], signed: Float[Array, "field"]) -> Float[Array, ""]:
+def half_square(
+    sigma: Activation, fields: Float[Array, "field field"], signed: Float[Array, "field"]
+) -> Float[Array, ""]:
     """R = (1/2) sum_ab c_a c_b I2(a, b)  (Saad and Solla 1995, eq. 5)."""
     return 0.5 * signed @ two_points(sigma, fields) @ signed
 
 
 def learning_term(
-    sigma: Activation, fields: Float[Array, "field field"], signed: Float[Array, "field"], units: int
+    sigma: Activation,
+    fields: Float[Array, "field field"],
+    signed: Float[Array, "field"],
+    units: int,
 ) -> Float[Array, "unit field"]:
-    """A_jb = sum_a c_a E[sigma'(lambda_j) lambda_b sigma(lambda_a)], j < units, without the student's own readout.
+    """A_jb = sum_a c_a E[sigma'(lambda_j) lambda_b sigma(lambda_a)], j < units, without the
+    student's own readout.
 
-    Gaussian integration by parts turns the three-point function into derivatives of the two-point function F(C_jj,
-    C_ja, C_aa): E[sigma'(j) lambda_b sigma(a)] = 2 C_jb dF/dC_jj + C_ba dF/dC_ja, for every activation whose F is
-    known. For erf(x/sqrt 2) this is I3 of Saad and Solla 1995, (2/pi) [C_ba s_j - C_jb C_ja] / (s_j sqrt(s_j s_a -
-    C_ja^2)), s = 1 + variance.
+    Gaussian integration by parts turns the three-point function into derivatives of the two-point
+    function F(C_jj, C_ja, C_aa): E[sigma'(j) lambda_b sigma(a)] = 2 C_jb dF/dC_jj + C_ba dF/dC_ja,
+    for every activation whose F is known. For erf(x/sqrt 2) this is I3 of Saad and Solla 1995,
+    (2/pi) [C_ba s_j - C_jb C_ja] / (s_j sqrt(s_j s_a - C_ja^2)), s = 1 + variance.
     """
     variance = jnp.diagonal(fields)
     first = jnp.broadcast_to(variance[:units, None], (units, variance.size))
@@ -303,17 +349,24 @@ def noise_term(
 ) -> Float[Array, "unit unit"]:
     """N_jl = E[sigma'(j) sigma'(l) (y - f)^2], j and l < units, without the student's own readouts.
 
-    = sum_ab c_a c_b I4(j, l, a, b) + noise E[sigma'(j) sigma'(l)]. I4 in closed form for erf (Saad and Solla 1995), from
-    orthant integrals for piecewise linear activations (`kinked`, 1e-9), by quadrature over two fields for smooth ones
-    (`smooth`, 1e-6 at variances up to 2), and with fixed quasi-random fields for activations with other kinks (a few 1e-3).
+    = sum_ab c_a c_b I4(j, l, a, b) + noise E[sigma'(j) sigma'(l)]. I4 in closed form for erf (Saad
+    and Solla 1995), from orthant integrals for piecewise linear activations (`kinked`, 1e-9), by
+    quadrature over two fields for smooth ones (`smooth`, 1e-6 at variances up to 2), and with fixed
+    quasi-random fields for activations with other kinks (a few 1e-3).
     """
     if isinstance(sigma, Erf):
-        scale = 2 * sigma.gain**2  # erf(gain x) = erf(sqrt(scale) x / sqrt2): fields grow by sqrt(scale), each sigma' too
+        # erf(gain x) = erf(sqrt(scale) x / sqrt2): fields grow by sqrt(scale), each sigma' too
+        scale = 2 * sigma.gain**2
         return scale * _erf_noise(scale * fields, signed, units, noise)
     variance = jnp.diagonal(fields)[:units]
-    label = noise * sigma.two_point_derivative(variance[:, None], fields[:units, :units], variance[None, :])
+    label = noise * sigma.two_point_derivative(
+        variance[:, None], fields[:units, :units], variance[None, :]
+    )
     if isinstance(sigma, Relu | LeakyRelu | Abs):
-        return jnp.einsum("jlab,a,b->jl", four_points(sigma.slopes, fields, units), signed, signed) + label
+        return (
+            jnp.einsum("jlab,a,b->jl", four_points(sigma.slopes, fields, units), signed, signed)
+            + label
+        )
     if not sigma.kinks:
         return signal_power(sigma, fields, signed, units) + label
     points = field_points(fields.shape[0])
@@ -324,7 +377,10 @@ def noise_term(
 
 
 def _erf_noise(
-    fields: Float[Array, "field field"], signed: Float[Array, "field"], units: int, noise: Float[Array, ""]
+    fields: Float[Array, "field field"],
+    signed: Float[Array, "field"],
+    units: int,
+    noise: Float[Array, ""],
 ) -> Float[Array, "unit unit"]:
     """`noise_term` for erf(x / sqrt2):
 
@@ -339,24 +395,30 @@ def _erf_noise(
     def pair(j: Array, l: Array) -> Array:
         own, mutual = (widened[j], widened[l]), fields[j, l]
         determinant = own[0] * own[1] - mutual**2
-        # Given lambda_j and lambda_l, the fields a and b have covariance L0 / L4; L1 / L4 is its diagonal plus the widening.
+        # Given lambda_j and lambda_l, the fields a and b have covariance L0 / L4; L1 / L4 is its
+        # diagonal plus the widening.
         cross = jnp.outer(fields[j], fields[l])
         numerator = determinant * fields + mutual * (cross + cross.T)
-        numerator -= own[0] * jnp.outer(fields[l], fields[l]) + own[1] * jnp.outer(fields[j], fields[j])
+        numerator -= own[0] * jnp.outer(fields[l], fields[l]) + own[1] * jnp.outer(
+            fields[j], fields[j]
+        )
         scale = 1 / jnp.sqrt(jnp.diagonal(numerator) + determinant)
         angles = jnp.arcsin(numerator * scale[:, None] * scale)
-        return (4 / math.pi**2 * signed @ angles @ signed + 2 / math.pi * noise) / jnp.sqrt(determinant)
+        return (4 / math.pi**2 * signed @ angles @ signed + 2 / math.pi * noise) / jnp.sqrt(
+            determinant
+        )
 
     return over_pairs(pair, units, _PAIRS_AT_ONCE)
 
 
 @cache
 def field_points(count: int) -> Float[np.ndarray, "point {count}"]:
-    """Fixed points standing for N(0, 1_count): scrambled Sobol points and their mirror images, with exact mean and
-    covariance.
+    """Fixed points standing for N(0, 1_count): scrambled Sobol points and their mirror images, with
+    exact mean and covariance.
 
-    Fixed, so that the right-hand side of a flow is a smooth function; averages of smooth functions of a few variables
-    are good to a few parts in a thousand, those of polynomials up to degree 3 exact.
+    Fixed, so that the right-hand side of a flow is a smooth function; averages of smooth functions
+    of a few variables are good to a few parts in a thousand, those of polynomials up to degree 3
+    exact.
     """
     from scipy.stats import qmc  # slow to import, and here alone
 
@@ -368,7 +430,7 @@ def field_points(count: int) -> Float[np.ndarray, "point {count}"]:
 
 
 def symmetric_root(fields: Float[Array, "field field"]) -> Float[Array, "field field"]:
-    """The symmetric square root of a covariance, singular or not: unlike a Cholesky factor a continuous function of
-    it."""
+    """The symmetric square root of a covariance, singular or not: unlike a Cholesky factor a
+    continuous function of it."""
     values, vectors = jnp.linalg.eigh(fields)
     return (vectors * jnp.sqrt(jnp.maximum(values, 0.0))) @ vectors.T

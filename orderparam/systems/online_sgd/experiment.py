@@ -1,4 +1,6 @@
-"""The real runs: a network with all its weights, and its overlaps alone, which are a Markov chain of their own."""
+"""The real runs: a network with all its weights, and its overlaps alone, which are a Markov chain
+of their own.
+"""
 
 import equinox as eqx
 import jax
@@ -9,20 +11,27 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from orderparam.core.verb import experiment
 from orderparam.sampling.recording import record
 from orderparam.systems.online_sgd import averages
-from orderparam.systems.online_sgd.model import CommitteeSGD, MovingTime, OverlapDynamics, PhasePoint, ResidualRisk, RiskCurve
+from orderparam.systems.online_sgd.model import (
+    CommitteeSGD,
+    MovingTime,
+    OverlapDynamics,
+    PhasePoint,
+    ResidualRisk,
+    RiskCurve,
+)
 from orderparam.systems.online_sgd.theory import dynamics, first_move, signal
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The real network: a two-layer student trained by one-pass SGD on fresh Gaussian inputs, drawn where they are used.
 #
-# SGD one sample at a time is limited by memory: every step reads and writes all weights. Here the samples of a block are
-# drawn together, and what the weights would have told each of them is followed instead: with x_1 .. x_T the block and K
-# their Gram matrix,
+# SGD one sample at a time is limited by memory: every step reads and writes all weights. Here the
+# samples of a block are drawn together, and what the weights would have told each of them is
+# followed instead: with x_1 .. x_T the block and K their Gram matrix,
 #
 #     lambda(x_t) = w_0.x_t / sqrt(d) + rate sum_{s < t} E_s K_st,     K_st = x_s.x_t / d,
 #
-# so that the weights are read once and written once a block, by matrix products. The result is that of the plain loop, up
-# to rounding.
+# so that the weights are read once and written once a block, by matrix products. The result is that
+# of the plain loop, up to rounding.
 
 _BLOCK = 32  # samples a block: the Gram matrix costs as much as this many passes over the inputs
 _UNROLL = 8
@@ -30,13 +39,16 @@ _FLOAT = jnp.float32  # of inputs and weights; overlaps are summed in float64
 
 
 @eqx.filter_jit
-def trained(system: CommitteeSGD, steps: Int[Array, "record"], key: Array, dim: int, batch: int) -> OverlapDynamics:
+def trained(
+    system: CommitteeSGD, steps: Int[Array, "record"], key: Array, dim: int, batch: int
+) -> OverlapDynamics:
     """One run of `dim` weights a unit and `batch` samples a step, recorded after `steps`."""
     units = system.width
     learning_rate, readout_rate, noise = (
         jnp.asarray(x, _FLOAT) for x in (system.learning_rate, system.readout_rate, system.noise)
     )
-    # x ~ N(0, 1), w.x / sqrt(d), or x ~ N(0, 1/d), w.x: the same numbers in another order of multiplication.
+    # x ~ N(0, 1), w.x / sqrt(d), or x ~ N(0, 1/d), w.x: the same numbers in another order of
+    # multiplication.
     input_scale, field_scale = (dim**-0.5, 1.0) if system.inputs == "scaled" else (1.0, dim**-0.5)
     rate = learning_rate / batch
     frame_key, data_key = jax.random.split(key)
@@ -63,7 +75,8 @@ def trained(system: CommitteeSGD, steps: Int[Array, "record"], key: Array, dim: 
 
         def step(carry: tuple, now: tuple) -> tuple:
             fields, readout = carry
-            number, gram_rows, labels = now  # (batch, block * batch) and (batch,) of this step's samples
+            # (batch, block * batch) and (batch,) of this step's samples
+            number, gram_rows, labels = now
             own = jax.lax.dynamic_slice_in_dim(fields, number * batch, batch)
             among = jax.lax.dynamic_slice_in_dim(gram_rows, number * batch, batch, axis=1)
             first = second = jnp.zeros_like(own)
@@ -75,14 +88,19 @@ def trained(system: CommitteeSGD, steps: Int[Array, "record"], key: Array, dim: 
                 if repeat + 1 < system.repeats:
                     own = own + rate * jnp.sum(among[:, :, None] * pull, axis=1)
             first = jnp.where(number < count, first, 0)
-            readout = readout + jnp.where(number < count, readout_rate / (batch * dim), 0) * jnp.sum(second, axis=0)
-            # Sums, not matrix products: sizes are so small that calling a library would take longer than the work.
+            readout = readout + jnp.where(
+                number < count, readout_rate / (batch * dim), 0
+            ) * jnp.sum(second, axis=0)
+            # Sums, not matrix products: sizes are so small that calling a library would take longer
+            # than the work.
             shift = jnp.sum(gram_rows[:, :, None] * first[:, None, :], axis=0)
             return (fields + rate * shift, readout), first
 
         rows = (jnp.arange(block), gram.reshape(block, batch, -1), label.reshape(block, batch))
         pulls: Array
-        (_, readout), pulls = jax.lax.scan(step, (field_scale * inputs @ weights.T, readout), rows, unroll=_UNROLL)
+        (_, readout), pulls = jax.lax.scan(
+            step, (field_scale * inputs @ weights.T, readout), rows, unroll=_UNROLL
+        )
         return weights + rate * field_scale * pulls.reshape(-1, units).T @ inputs, readout
 
     def observe(state: tuple) -> tuple:
@@ -93,36 +111,41 @@ def trained(system: CommitteeSGD, steps: Int[Array, "record"], key: Array, dim: 
 
 
 def _normals(key: Array, shape: tuple[int, int]) -> Array:
-    """Standard normals by inversion, two from each 64 random bits: `jax.random.normal` throws half of its bits away,
-    and drawing the inputs is most of the work."""
+    """Standard normals by inversion, two from each 64 random bits: `jax.random.normal` throws half
+    of its bits away, and drawing the inputs is most of the work."""
     rows, columns = shape
     words = jax.random.bits(key, (rows, (columns + 1) // 2), jnp.uint64)
-    halves = jnp.concatenate([(words >> 32).astype(jnp.uint32), words.astype(jnp.uint32)], axis=1)[:, :columns]
+    halves = jnp.concatenate([(words >> 32).astype(jnp.uint32), words.astype(jnp.uint32)], axis=1)[
+        :, :columns
+    ]
     # The middles of 2^23 equal intervals of (-1, 1), all of them exact in float32.
     uniform = (halves >> 9).astype(_FLOAT) * _FLOAT(2.0**-22) + _FLOAT(2.0**-23 - 1)
     return _FLOAT(2**0.5) * jax.lax.erf_inv(uniform)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The overlaps as a Markov chain of their own: the law of finite-d SGD, exactly, at a cost that does not depend on d.
 #
-# For Gaussian inputs the fields of one sample are Gaussian with the covariance given by the overlaps, and the rest of x
-# enters only through its length. With z* the teacher's fields, L L^T = D = Q - M M^T, fields lambda = M z* + L xi, and
-# everything else of the input in a chi-square of d - p - k degrees of freedom, one step is (E = v sigma'(lambda) e;
-# derived for this package from the update of Saad and Solla 1995)
+# For Gaussian inputs the fields of one sample are Gaussian with the covariance given by the
+# overlaps, and the rest of x enters only through its length. With z* the teacher's fields, L L^T =
+# D = Q - M M^T, fields lambda = M z* + L xi, and everything else of the input in a chi-square of d
+# - p - k degrees of freedom, one step is (E = v sigma'(lambda) e; derived for this package from the
+# update of Saad and Solla 1995)
 #
 #     M <- M + rate / d E z*^T,
 #     D <- (L + rate / d E xi^T) (L + rate / d E xi^T)^T + (rate / d)^2 E E^T chi2_{d - p - k},
 #
-# and for the mean gradient over a batch E xi^T -> sum_i E_i xi_i^T, E E^T chi2 -> Wishart_{d-p-k}(sum_i E_i E_i^T), rate
-# -> rate / b.
+# and for the mean gradient over a batch E xi^T -> sum_i E_i xi_i^T, E E^T chi2 ->
+# Wishart_{d-p-k}(sum_i E_i E_i^T), rate -> rate / b.
 
 _BLOCK_CHAIN = 128  # steps whose random numbers are drawn together
 _ROUNDING = 1e-14
 
 
 @eqx.filter_jit
-def followed(system: CommitteeSGD, steps: Int[Array, "record"], key: Array, batch: int) -> OverlapDynamics:
+def followed(
+    system: CommitteeSGD, steps: Int[Array, "record"], key: Array, batch: int
+) -> OverlapDynamics:
     """One run of `batch` samples a step, recorded after `steps`."""
     phi, units, dim = system.activation, system.width, system.input_dim
     rate = system.learning_rate / batch
@@ -135,7 +158,8 @@ def followed(system: CommitteeSGD, steps: Int[Array, "record"], key: Array, batc
         outside, overlap, readout = state
         active, stars, own, label_noise, squares, below = drawn
         root = lower_root(outside)
-        length = (jnp.sum(stars**2, -1) + jnp.sum(own**2, -1) + squares[0]) / dim  # |x|^2 / d; unused in a batch
+        # |x|^2 / d; unused in a batch
+        length = (jnp.sum(stars**2, -1) + jnp.sum(own**2, -1) + squares[0]) / dim
         fields = stars @ overlap.T + own @ root.T
         label = phi(stars) @ teacher + jnp.sqrt(system.noise) * label_noise
         first, second = signal(phi, fields, label, readout, rate * length, system.repeats)
@@ -144,7 +168,9 @@ def followed(system: CommitteeSGD, steps: Int[Array, "record"], key: Array, batc
         if batch == 1:
             spread = pull.T @ pull * squares[0]
         else:  # Bartlett: Wishart = R A A^T R^T with R R^T the scale, A lower triangular, chi on its diagonal
-            spread = lower_root(pull.T @ pull) @ (jnp.diag(jnp.sqrt(squares)) + _below(below, units))
+            spread = lower_root(pull.T @ pull) @ (
+                jnp.diag(jnp.sqrt(squares)) + _below(below, units)
+            )
             spread = spread @ spread.T
         new = (
             moved @ moved.T + spread,
@@ -162,7 +188,9 @@ def followed(system: CommitteeSGD, steps: Int[Array, "record"], key: Array, batc
             jax.random.normal(keys[1], (_BLOCK_CHAIN, batch, units)),
             jax.random.normal(keys[2], (_BLOCK_CHAIN, batch)),
             2 * jax.random.gamma(keys[3], freedom / 2, (_BLOCK_CHAIN, freedom.size)),
-            jax.random.normal(keys[4], (_BLOCK_CHAIN, 0 if batch == 1 else units * (units - 1) // 2)),
+            jax.random.normal(
+                keys[4], (_BLOCK_CHAIN, 0 if batch == 1 else units * (units - 1) // 2)
+            ),
         )
         return jax.lax.scan(step, state, drawn)[0]
 
@@ -174,7 +202,9 @@ def followed(system: CommitteeSGD, steps: Int[Array, "record"], key: Array, batc
 
 
 def lower_root(covariance: Float[Array, "unit unit"]) -> Float[Array, "unit unit"]:
-    """L with L L^T = covariance, for singular ones too: a direction without variance gets a column of zeros."""
+    """L with L L^T = covariance, for singular ones too: a direction without variance gets a column
+    of zeros.
+    """
     size = covariance.shape[0]
     floor = _ROUNDING * jnp.max(jnp.diagonal(covariance))
     columns = []
@@ -193,12 +223,14 @@ def _below(entries: Float[Array, "pair"], size: int) -> Float[Array, "{size} {si
     return jnp.zeros((size, size)).at[jnp.tril_indices(size, -1)].set(entries)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The real runs: a network with all its weights, and its overlaps alone, which for Gaussian inputs are a Markov chain.
 
 
 def _whole_steps(system: CommitteeSGD) -> Int[Array, "record"]:
-    """The recorded numbers of steps as integers. Raises `ValueError` when the horizon holds no step."""
+    """The recorded numbers of steps as integers. Raises `ValueError` when the horizon holds no
+    step.
+    """
     steps = np.asarray(system.steps()).astype(np.int64)
     if steps[-1] < 1:
         raise ValueError(
@@ -222,32 +254,38 @@ def _markov(system: CommitteeSGD) -> None:
 
 def _large_enough(system: CommitteeSGD, words: str, least: int) -> None:
     if system.input_dim < least:
-        raise ValueError(f"CommitteeSGD.input_dim = {system.input_dim}: must be >= {words} = {least}")
+        raise ValueError(
+            f"CommitteeSGD.input_dim = {system.input_dim}: must be >= {words} = {least}"
+        )
 
 
 @experiment(check=_room_for_all)
 def trained_network(system: CommitteeSGD, key: PRNGKeyArray) -> OverlapDynamics:
-    """One training run of a student with weights of shape (width, input_dim); its overlaps at the records, no
-    trajectory.
+    """One training run of a student with weights of shape (width, input_dim); its overlaps at the
+    records, no trajectory.
 
-    The first weights have exactly the overlaps of `system.start`, in a random orthonormal frame. Weights are float32.
-    Traceable in the key: `batch_seeds=True` trains all seeds at once. Raises `ValueError` if d < width + teacher_width.
+    The first weights have exactly the overlaps of `system.start`, in a random orthonormal frame.
+    Weights are float32. Traceable in the key: `batch_seeds=True` trains all seeds at once. Raises
+    `ValueError` if d < width + teacher_width.
     """
-    return trained(system, _whole_steps(system), key, system.size("input_dim"), system.size("batch_size"))
+    return trained(
+        system, _whole_steps(system), key, system.size("input_dim"), system.size("batch_size")
+    )
 
 
 @experiment(check=_markov)
 def overlap_chain(system: CommitteeSGD, key: PRNGKeyArray) -> OverlapDynamics:
-    """One run of SGD in `input_dim` dimensions, followed through its overlaps: the same law as `trained_network`, also for
-    d = 10^9.
+    """One run of SGD in `input_dim` dimensions, followed through its overlaps: the same law as
+    `trained_network`, also for d = 10^9.
 
-    Traceable in the key. Raises `ValueError` when d < 2 width + teacher_width, and for repeated samples in batches
-    larger than 1 (there the overlaps alone are no Markov chain: use `trained_network`).
+    Traceable in the key. Raises `ValueError` when d < 2 width + teacher_width, and for repeated
+    samples in batches larger than 1 (there the overlaps alone are no Markov chain: use
+    `trained_network`).
     """
     return followed(system, _whole_steps(system), key, system.size("batch_size"))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Runs at a point of the phase diagram, through the exact chain of the overlaps.
 
 

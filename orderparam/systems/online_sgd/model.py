@@ -1,4 +1,6 @@
-"""Two-layer students that learn a two-layer teacher from one pass over Gaussian inputs, and the plane of their scalings."""
+"""Two-layer students that learn a two-layer teacher from one pass over Gaussian inputs, and the
+plane of their scalings.
+"""
 
 import abc
 from typing import Any, Literal
@@ -13,10 +15,11 @@ from orderparam.gaussian import Activation, activation, activation_names
 from orderparam.gaussian.draws import unit
 from orderparam.sampling.recording import geometric_steps
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Where training starts: the overlaps of the first student with the teacher and with itself.
 #
-# M = W W*^T / d (unit, teacher unit) and Q = W W^T / d (unit, unit); the teacher is orthonormal, W* W*^T / d = 1.
+# M = W W*^T / d (unit, teacher unit) and Q = W W^T / d (unit, unit); the teacher is orthonormal, W*
+# W*^T / d = 1.
 
 
 class Start(Record):
@@ -32,12 +35,16 @@ class Start(Record):
 class ReproducibleStart(Start):
     """M_jr = teacher_overlap cos(1 + 3j + 5r + jr) and Q = self_overlap 1 + M M^T, j and r from 0.
 
-    Generic (no symmetry between the units), the same in every dimension, and the same on every machine. teacher_overlap
-    = 0 is the symmetric start that never leaves the plateau.
+    Generic (no symmetry between the units), the same in every dimension, and the same on every
+    machine. teacher_overlap = 0 is the symmetric start that never leaves the plateau.
     """
 
-    teacher_overlap: float = parameter("size of the first student-teacher overlaps", minimum=0, default=0.02)
-    self_overlap: float = parameter("squared length of the part outside the teacher's span", minimum=0, default=0.25)
+    teacher_overlap: float = parameter(
+        "size of the first student-teacher overlaps", minimum=0, default=0.02
+    )
+    self_overlap: float = parameter(
+        "squared length of the part outside the teacher's span", minimum=0, default=0.25
+    )
 
     def overlaps(self, units, teacher_units, input_dim):
         j, r = jnp.arange(units)[:, None], jnp.arange(teacher_units)[None, :]
@@ -46,10 +53,11 @@ class ReproducibleStart(Start):
 
 
 class SphereStart(Start):
-    """Rows of W uniform on the sphere |w|^2 = d: overlaps of order 1/sqrt(d), exactly as drawn in d dimensions.
+    """Rows of W uniform on the sphere |w|^2 = d: overlaps of order 1/sqrt(d), exactly as drawn in d
+    dimensions.
 
-    w_j / sqrt(d) is a normalised Gaussian vector; its components along the teacher are normal and the Gram matrix of
-    the rest is Wishart, drawn by its Bartlett decomposition.
+    w_j / sqrt(d) is a normalised Gaussian vector; its components along the teacher are normal and
+    the Gram matrix of the rest is Wishart, drawn by its Bartlett decomposition.
     """
 
     seed: float = parameter("which student", minimum=0, integer=True, default=0)
@@ -65,34 +73,43 @@ class SphereStart(Start):
 
 
 class InSpanStart(Start):
-    """Unit rows inside the teacher's span (Veiga et al. 2022, appendix D): Q = M M^T whatever the dimension, and no
-    long plateau."""
+    """Unit rows inside the teacher's span (Veiga et al. 2022, appendix D): Q = M M^T whatever the
+    dimension, and no long plateau."""
 
     seed: float = parameter("which student", minimum=0, integer=True, default=0)
 
     def overlaps(self, units, teacher_units, input_dim):
-        rows = unit(jax.random.normal(jax.random.key(jnp.asarray(self.seed, jnp.int64)), (units, teacher_units)))
+        rows = unit(
+            jax.random.normal(
+                jax.random.key(jnp.asarray(self.seed, jnp.int64)), (units, teacher_units)
+            )
+        )
         return rows @ rows.T, rows
 
 
 class TeacherStart(Start):
-    """The student is the teacher (unit j copies teacher unit j modulo their number): Q and M of the informed start."""
+    """The student is the teacher (unit j copies teacher unit j modulo their number): Q and M of the
+    informed start.
+    """
 
     def overlaps(self, units, teacher_units, input_dim):
-        rows = (jnp.arange(units)[:, None] % teacher_units == jnp.arange(teacher_units)[None, :]).astype(jnp.float64)
+        rows = (
+            jnp.arange(units)[:, None] % teacher_units == jnp.arange(teacher_units)[None, :]
+        ).astype(jnp.float64)
         return rows @ rows.T, rows
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # A two-layer student that learns a two-layer teacher from one pass over Gaussian inputs: the parameters and what is
 # observed.
 
 
 class CommitteeSGD(System):
-    """One-pass SGD of a committee student on a committee teacher with label noise (Saad and Solla 1995; Goldt et al.
-    2019; Veiga et al. 2022).
+    """One-pass SGD of a committee student on a committee teacher with label noise (Saad and Solla
+    1995; Goldt et al. 2019; Veiga et al. 2022).
 
-    Fields and labels, x ~ N(0, 1_d), rows of W and W* of length O(sqrt d), sigma the activation of both networks:
+    Fields and labels, x ~ N(0, 1_d), rows of W and W* of length O(sqrt d), sigma the activation of
+    both networks:
 
         lambda_j = w_j.x / sqrt(d),  f(x) = sum_j v_j sigma(lambda_j),
         y = sum_r v*_r sigma(lambda*_r) + sqrt(noise) N(0, 1),  W* W*^T / d = 1.
@@ -102,23 +119,31 @@ class CommitteeSGD(System):
         w_j <- w_j + learning_rate / sqrt(d) v_j sigma'(lambda_j) e x,      v_j <- v_j + readout_rate / d
         sigma(lambda_j) e.
 
-    readout "mean": v = 1/width, v* = 1/teacher_width (Veiga et al., whose gamma is `learning_rate`);
-    readout "sum": v = v* = 1 (Saad and Solla, whose eta is `learning_rate` and sigma^2 is `noise`).
-    For width = teacher_width = K the two are one: eta = gamma / K^2, sigma^2 = K^2 noise, risk and times K^2 and 1.
-    `student_readout` (v at the start) and `teacher_readout` (v*) replace these values, as when both layers are trained (Goldt et
-    al.): one number for all units, or one for each.
+    readout "mean": v = 1/width, v* = 1/teacher_width (Veiga et al., whose gamma is
+    `learning_rate`); readout "sum": v = v* = 1 (Saad and Solla, whose eta is `learning_rate` and
+    sigma^2 is `noise`). For width = teacher_width = K the two are one: eta = gamma / K^2, sigma^2 =
+    K^2 noise, risk and times K^2 and 1. `student_readout` (v at the start) and `teacher_readout`
+    (v*) replace these values, as when both layers are trained (Goldt et al.): one number for all
+    units, or one for each.
 
-    Time is `sample_ratio` = n / d. A batch of b samples a step uses the mean gradient. `repeats` steps are taken on
-    each sample before it is thrown away (Dandi et al. 2024, Arnaboldi et al. 2024). `width` is static: it says how many
-    unknowns the flow has. Raises `ValueError` for readouts that are not one for each unit.
+    Time is `sample_ratio` = n / d. A batch of b samples a step uses the mean gradient. `repeats`
+    steps are taken on each sample before it is thrown away (Dandi et al. 2024, Arnaboldi et al.
+    2024). `width` is static: it says how many unknowns the flow has. Raises `ValueError` for
+    readouts that are not one for each unit.
     """
 
     input_dim: float = parameter("input dimension d", minimum=2, default=1000)
-    learning_rate: float = parameter("learning rate gamma of the first layer", minimum=0, default=4.0)
+    learning_rate: float = parameter(
+        "learning rate gamma of the first layer", minimum=0, default=4.0
+    )
     noise: float = parameter("label-noise variance Delta", minimum=0, default=1e-3)
-    readout_rate: float = parameter("learning rate of the second layer, 0 when it is fixed", minimum=0, default=0.0)
+    readout_rate: float = parameter(
+        "learning rate of the second layer, 0 when it is fixed", minimum=0, default=0.0
+    )
     batch_size: float = parameter("samples a step", minimum=1, integer=True, default=1)
-    first_record: float = parameter("samples per dimension at the first record", above=0, default=0.1)
+    first_record: float = parameter(
+        "samples per dimension at the first record", above=0, default=0.1
+    )
     horizon: float = parameter("samples per dimension at the last record", above=0, default=100.0)
     student_readout: float | Float[Array, "unit"] | None = parameter(
         "second layer v of the student at the start; None: see `readout`", default=None
@@ -131,41 +156,60 @@ class CommitteeSGD(System):
     teacher_width: int = structure("teacher units k", minimum=1, default=2)
     records: int = structure("recorded times, evenly spaced in log n", minimum=2, default=25)
     repeats: int = structure("steps on each sample", minimum=1, default=1)
-    readout: Literal["mean", "sum"] = structure("second layers: 1/width (mean) or 1 (sum)", default="mean")
+    readout: Literal["mean", "sum"] = structure(
+        "second layers: 1/width (mean) or 1 (sum)", default="mean"
+    )
     inputs: Literal["unit", "scaled"] = structure(
         "the same dynamics written for x ~ N(0, 1) and w.x / sqrt(d) (unit) or for x ~ N(0, 1/d) and w.x (scaled)",
         default="unit",
     )
     activation: Activation = structure(
-        "activation of both networks", convert=activation, choices=activation_names, default="erf_scaled"
+        "activation of both networks",
+        convert=activation,
+        choices=activation_names,
+        default="erf_scaled",
     )
 
     def __check_init__(self) -> None:
-        if all(is_number(x) for x in (self.first_record, self.horizon)) and not self.first_record < self.horizon:
+        if (
+            all(is_number(x) for x in (self.first_record, self.horizon))
+            and not self.first_record < self.horizon
+        ):
             raise ValueError(
                 f"CommitteeSGD.first_record = {self.first_record}: must be < horizon = {self.horizon} (samples per dimension)"
             )
-        for name, units in (("student_readout", self.width), ("teacher_readout", self.teacher_width)):
+        for name, units in (
+            ("student_readout", self.width),
+            ("teacher_readout", self.teacher_width),
+        ):
             shape = jnp.shape(getattr(self, name)) if getattr(self, name) is not None else ()
             if shape not in ((), (units,)):
-                raise ValueError(f"CommitteeSGD.{name} has shape {shape}: must be one number, or one for each of {units} units")
+                raise ValueError(
+                    f"CommitteeSGD.{name} has shape {shape}: must be one number, or one for each of {units} units"
+                )
 
     def readouts(self) -> tuple[Float[Array, "unit"], Float[Array, "teacher_unit"]]:
         """(v, v*) at the start."""
 
         def of(given: Any, units: int) -> Float[Array, "unit"]:
             usual = 1.0 if self.readout == "sum" else 1.0 / units
-            return jnp.broadcast_to(jnp.asarray(usual if given is None else given, jnp.float64), (units,))
+            return jnp.broadcast_to(
+                jnp.asarray(usual if given is None else given, jnp.float64), (units,)
+            )
 
         return of(self.student_readout, self.width), of(self.teacher_readout, self.teacher_width)
 
     def overlaps(self) -> tuple[Float[Array, "unit other_unit"], Float[Array, "unit teacher_unit"]]:
         """(Q, M) at the start."""
-        return self.start.overlaps(self.width, self.teacher_width, jnp.asarray(self.input_dim, jnp.float64))
+        return self.start.overlaps(
+            self.width, self.teacher_width, jnp.asarray(self.input_dim, jnp.float64)
+        )
 
     def steps(self) -> Float[Array, "record"]:
         """Whole numbers of SGD steps at which the overlaps are recorded, geometric in time."""
-        return geometric_steps(self.first_record, self.horizon, self.records, self.input_dim / self.batch_size)
+        return geometric_steps(
+            self.first_record, self.horizon, self.records, self.input_dim / self.batch_size
+        )
 
     def sample_ratio(self) -> Float[Array, "record"]:
         """n / d at the records."""
@@ -175,11 +219,11 @@ class CommitteeSGD(System):
 class OverlapDynamics(Result):
     """The order parameters along training, at `sample_ratio` = n / d.
 
-    test_error: R = E[(f* - f)^2] / 2 over fresh inputs, without the label noise, WITH the factor 1/2 of the
-    papers. self_overlap: Q = W W^T / d. teacher_overlap: M = W W*^T / d. readout_weight: v.
-    residual: minus the smallest eigenvalue of Q - M M^T, where that is negative (a covariance, so it must be 0 up to
-    rounding). converged: the solver reached the horizon and the residual is below 1e-9; always true for an experiment
-    that ran.
+    test_error: R = E[(f* - f)^2] / 2 over fresh inputs, without the label noise, WITH the factor
+    1/2 of the papers. self_overlap: Q = W W^T / d. teacher_overlap: M = W W*^T / d. readout_weight:
+    v. residual: minus the smallest eigenvalue of Q - M M^T, where that is negative (a covariance,
+    so it must be 0 up to rounding). converged: the solver reached the horizon and the residual is
+    below 1e-9; always true for an experiment that ran.
     """
 
     sample_ratio: Float[Array, "record"]
@@ -191,43 +235,59 @@ class OverlapDynamics(Result):
     converged: Bool[Array, ""]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The phase diagram of one-pass SGD: how width and learning rate may grow with the dimension, and what is left of
 # learning.
 #
-# width = base_width d^kappa, learning_rate = base_rate base_width d^-delta. With theta = kappa + delta one step learns
-# d^-(1+theta) and shakes the overlaps by d^-(1+2 theta) (Veiga, Stephan, Loureiro, Krzakala and Zdeborova 2022):
+# width = base_width d^kappa, learning_rate = base_rate base_width d^-delta. With theta = kappa +
+# delta one step learns d^-(1+theta) and shakes the overlaps by d^-(1+2 theta) (Veiga, Stephan,
+# Loureiro, Krzakala and Zdeborova 2022):
 #
 #     theta > 0          perfect learning: the noise is negligible, n ~ d^(1+theta), a residual risk ~ d^-theta at finite d
 #     theta = 0          Saad and Solla's line: both terms, n ~ d, a plateau set by the label noise
 #     -1/2 < theta < 0   noise dominated: the learning term is negligible, n ~ d^(1+2 theta)
 #     theta < -1/2       one step changes the overlaps by more than O(1): there is no differential equation
 
-Region = Literal["perfect learning", "Saad-Solla line", "noise dominated", "no differential equation"]
+Region = Literal[
+    "perfect learning", "Saad-Solla line", "noise dominated", "no differential equation"
+]
 _WIDEST = 1e4
 
 
 class PhasePoint(System):
-    """One point (kappa, delta) of the phase diagram at one dimension. Its width is rounded to a whole number."""
+    """One point (kappa, delta) of the phase diagram at one dimension. Its width is rounded to a
+    whole number.
+    """
 
     input_dim: float = parameter("input dimension d", minimum=8, maximum=1e50, default=1000)
-    width_exponent: float = parameter("kappa: width = base_width d^kappa", minimum=0, maximum=2, default=0.0)
-    rate_exponent: float = parameter("delta: learning rate ~ d^-delta", minimum=-3, maximum=3, default=0.0)
+    width_exponent: float = parameter(
+        "kappa: width = base_width d^kappa", minimum=0, maximum=2, default=0.0
+    )
+    rate_exponent: float = parameter(
+        "delta: learning rate ~ d^-delta", minimum=-3, maximum=3, default=0.0
+    )
     base_width: float = parameter("width at kappa = 0", minimum=1, default=4)
-    base_rate: float = parameter("learning rate over width at kappa = delta = 0", above=0, default=1.0)
+    base_rate: float = parameter(
+        "learning rate over width at kappa = delta = 0", above=0, default=1.0
+    )
     noise: float = parameter("label-noise variance Delta", minimum=0, default=1e-3)
-    first_record: float = parameter("first recorded time, in units of `clock`", above=0, default=0.05)
+    first_record: float = parameter(
+        "first recorded time, in units of `clock`", above=0, default=0.05
+    )
     horizon: float = parameter("last recorded time, in units of `clock`", above=0, default=20.0)
     start: Start = part("first student", default=ReproducibleStart())
     teacher_width: int = structure("teacher units k", minimum=1, default=2)
     records: int = structure("recorded times", minimum=2, default=25)
     clock: Literal["scaled", "samples"] = structure(
-        "unit of time: the number of samples after which something happens (scaled), or d samples", default="scaled"
+        "unit of time: the number of samples after which something happens (scaled), or d samples",
+        default="scaled",
     )
 
     @property
     def committee(self) -> CommitteeSGD:
-        """The committee of this point; its sizes follow from numbers, so that these cannot be traced."""
+        """The committee of this point; its sizes follow from numbers, so that these cannot be
+        traced.
+        """
         dim, theta = float(self.input_dim), float(self.width_exponent + self.rate_exponent)
         width = float(self.base_width) * dim ** float(self.width_exponent)
         if width > _WIDEST:
@@ -235,7 +295,8 @@ class PhasePoint(System):
                 f"PhasePoint.width_exponent = {self.width_exponent}: with input_dim = {dim:g} the width is {width:.3g}; must be "
                 f"<= {_WIDEST:g}"
             )
-        unit = dim ** min(theta, 2 * theta) if self.clock == "scaled" else 1.0  # the faster term moves the overlaps
+        # the faster term moves the overlaps
+        unit = dim ** min(theta, 2 * theta) if self.clock == "scaled" else 1.0
         return CommitteeSGD(
             input_dim=dim,
             width=round(width),
@@ -252,7 +313,9 @@ class PhasePoint(System):
 def region(width_exponent: float, rate_exponent: float) -> Region:
     """The phase of a point (kappa, delta). Raises `ValueError` for kappa < 0."""
     if width_exponent < 0:
-        raise ValueError(f"width_exponent = {width_exponent}: must be >= 0 (the width does not shrink)")
+        raise ValueError(
+            f"width_exponent = {width_exponent}: must be >= 0 (the width does not shrink)"
+        )
     theta = width_exponent + rate_exponent
     if theta == 0:
         return "Saad-Solla line"
@@ -262,15 +325,16 @@ def region(width_exponent: float, rate_exponent: float) -> Region:
 
 
 def time_exponent(width_exponent: float, rate_exponent: float) -> float:
-    """The power of d in the number of samples after which something happens: 1 + theta, 1 + 2 theta, and 0 beyond the
-    last phase."""
+    """The power of d in the number of samples after which something happens: 1 + theta, 1 + 2
+    theta, and 0 beyond the last phase."""
     theta = width_exponent + rate_exponent
     return max(min(1 + theta, 1 + 2 * theta), 0.0)
 
 
 class RiskCurve(Result):
-    """test_error (with its factor 1/2) along training, at `sample_ratio` = n / d: the same observables at every width. residual,
-    converged: see `OverlapDynamics`; the overlaps are those of `PhasePoint.committee`."""
+    """test_error (with its factor 1/2) along training, at `sample_ratio` = n / d: the same
+    observables at every width. residual, converged: see `OverlapDynamics`; the overlaps are those
+    of `PhasePoint.committee`."""
 
     sample_ratio: Float[Array, "record"]
     test_error: Float[Array, "record"]
@@ -283,8 +347,8 @@ class RiskCurve(Result):
 
 
 class MovingTime(Result):
-    """samples: how many it takes until the overlaps of a unit, Q_jj and M_j, have moved by 0.1 (root mean square over
-    units).
+    """samples: how many it takes until the overlaps of a unit, Q_jj and M_j, have moved by 0.1
+    (root mean square over units).
 
     converged: they did before the horizon.
     """

@@ -1,4 +1,5 @@
-"""The figures of one-pass SGD: learning curves, and the phase diagram of width and learning rate."""
+"""The figures of one-pass SGD: learning curves, and the phase diagram of width and learning
+rate."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -19,10 +20,22 @@ from orderparam.systems.online_sgd.experiment import (
     phase_chain,
     trained_network,
 )
-from orderparam.systems.online_sgd.model import CommitteeSGD, InSpanStart, PhasePoint, TeacherStart, region, time_exponent
-from orderparam.systems.online_sgd.theory import moving_time, overlap_flow, phase_flow, residual_risk
+from orderparam.systems.online_sgd.model import (
+    CommitteeSGD,
+    InSpanStart,
+    PhasePoint,
+    TeacherStart,
+    region,
+    time_exponent,
+)
+from orderparam.systems.online_sgd.theory import (
+    moving_time,
+    overlap_flow,
+    phase_flow,
+    residual_risk,
+)
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The figure of learning curves on the Saad-Solla line.
 
 
@@ -42,7 +55,15 @@ from orderparam.systems.online_sgd.theory import moving_time, overlap_flow, phas
     seconds=(60, 20_000),
     observables=("test_error",),
     explained="Runs leave the plateau at random times: while some of them are still on it, their mean is no longer the flow.",
-    panels=[Panel("sample_ratio", "test_error", by="noise", where={"label": ("long flow", "network", "chain")}, log="xy")],
+    panels=[
+        Panel(
+            "sample_ratio",
+            "test_error",
+            by="noise",
+            where={"label": ("long flow", "network", "chain")},
+            log="xy",
+        )
+    ],
     caption="""
         Student of {width}, teacher of {teacher_width} units, erf$(x/\\sqrt{{2}})$, learning rate = width. Network and exact
         chain of the overlaps: $d$ = {dim}; long flow: $d \\to \\infty$. Runs leave the plateau at random times that scatter the
@@ -59,7 +80,12 @@ def sgd_saad_solla(
     seeds: int = 8,
 ) -> Iterator[Curve]:
     system = CommitteeSGD(
-        input_dim=dim, width=width, teacher_width=teacher_width, learning_rate=float(width), horizon=horizon, records=14
+        input_dim=dim,
+        width=width,
+        teacher_width=teacher_width,
+        learning_rate=float(width),
+        horizon=horizon,
+        records=14,
     )
     long = system.with_(horizon=long_horizon, records=80, input_dim=10**9)
     over, same = {"noise": noises}, {"times": "of the runs"}
@@ -69,7 +95,7 @@ def sgd_saad_solla(
     yield Curve("chain", overlap_chain, system, over, seeds, True, facets=same)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the studies of the phase diagram draw by hand: the plane of exponents, and power laws with the exponents measured.
 
 _REGION_COLOURS = {
@@ -92,8 +118,15 @@ def draw_plane(axes: Any, comparison: Comparison) -> None:
     axes.text(0.3, -1.3, "no differential equation", ha="center", color=GREY)
     for number, (one, other) in enumerate(_points(comparison)):
         colour = _REGION_COLOURS[region(one, other)]
-        axes.plot(one, other, MARKERS[number % 6], color=colour, markersize=7, clip_on=False, zorder=5)
-    axes.set(xlim=(0, 1), ylim=(-1.5, 1), xlabel=r"width exponent $\kappa$", ylabel=r"learning-rate exponent $\delta$")
+        axes.plot(
+            one, other, MARKERS[number % 6], color=colour, markersize=7, clip_on=False, zorder=5
+        )
+    axes.set(
+        xlim=(0, 1),
+        ylim=(-1.5, 1),
+        xlabel=r"width exponent $\kappa$",
+        ylabel=r"learning-rate exponent $\delta$",
+    )
 
 
 def draw_times(axes: Any, comparison: Comparison) -> None:
@@ -105,7 +138,12 @@ def draw_times(axes: Any, comparison: Comparison) -> None:
         colour = _REGION_COLOURS[region(one, other)]
         axes.plot(theory["input_dim"], np.maximum(theory["samples"], 1), color=colour)
         dots(axes, runs["input_dim"], runs["samples"], number, words, colour=colour, filled=not one)
-    axes.set(xscale="log", yscale="log", xlabel="input dimension $d$", ylabel="samples until the overlaps have moved by 0.1")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="input dimension $d$",
+        ylabel="samples until the overlaps have moved by 0.1",
+    )
 
 
 def draw_residuals(axes: Any, comparison: Comparison) -> None:
@@ -113,11 +151,17 @@ def draw_residuals(axes: Any, comparison: Comparison) -> None:
     for number, delta in enumerate(comparison.parameters["deltas"]):
         theory, runs = _pair(comparison, delta=delta)
         slope, half = power_law(runs["input_dim"].values, runs["test_error"])
-        exact, _ = fitted_power(theory["input_dim"].values, theory["test_error"].values, np.zeros(theory.sizes["input_dim"]))
+        exact, _ = fitted_power(
+            theory["input_dim"].values,
+            theory["test_error"].values,
+            np.zeros(theory.sizes["input_dim"]),
+        )
         axes.plot(theory["input_dim"], theory["test_error"], color=COLOURS[number])
         label = rf"$\delta = {delta:g}$: $d^{{{slope:.3f}\pm{half:.3f}}}$ [{exact:.3f}]"
         dots(axes, runs["input_dim"], runs["test_error"], number, label, colour=COLOURS[number])
-    axes.set(xscale="log", yscale="log", xlabel="input dimension $d$", ylabel="residual risk $R_\\infty$")
+    axes.set(
+        xscale="log", yscale="log", xlabel="input dimension $d$", ylabel="residual risk $R_\\infty$"
+    )
 
 
 def draw_deviations(axes: Any, comparison: Comparison) -> None:
@@ -127,10 +171,28 @@ def draw_deviations(axes: Any, comparison: Comparison) -> None:
     dims, power = runs["input_dim"].values, -(0.5 + comparison.parameters["delta"])
     spread = runs.std("seed", ddof=1).values
     relative = 1 / np.sqrt(2 * (runs.sizes["seed"] - 1))
-    axes.errorbar(dims, spread, spread * relative, fmt="o", color=GREY, label="standard deviation over runs")
-    axes.plot(dims, spread[0] * (dims / dims[0]) ** power, color=GREY, linestyle="--", label=rf"$d^{{{power:g}}}$")
-    axes.plot(dims, np.abs(both - limit["test_error"].isel(record=-1)), color=COLOURS[1], label="flow minus its limit")
-    axes.set(xscale="log", yscale="log", xlabel="input dimension $d$", ylabel="deviation of $R$ at the last time")
+    axes.errorbar(
+        dims, spread, spread * relative, fmt="o", color=GREY, label="standard deviation over runs"
+    )
+    axes.plot(
+        dims,
+        spread[0] * (dims / dims[0]) ** power,
+        color=GREY,
+        linestyle="--",
+        label=rf"$d^{{{power:g}}}$",
+    )
+    axes.plot(
+        dims,
+        np.abs(both - limit["test_error"].isel(record=-1)),
+        color=COLOURS[1],
+        label="flow minus its limit",
+    )
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="input dimension $d$",
+        ylabel="deviation of $R$ at the last time",
+    )
 
 
 def _pair(comparison: Comparison, **facets: Any) -> tuple[xr.Dataset, xr.Dataset]:
@@ -142,15 +204,26 @@ def _pair(comparison: Comparison, **facets: Any) -> tuple[xr.Dataset, xr.Dataset
 
 def _points(comparison: Comparison) -> list[tuple[float, float]]:
     """The points (kappa, delta) that are run."""
-    return [(data.attrs["facets"]["kappa"], data.attrs["facets"]["delta"]) for data in comparison.experiments().values()]
+    return [
+        (data.attrs["facets"]["kappa"], data.attrs["facets"]["delta"])
+        for data in comparison.experiments().values()
+    ]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The figures of the phase diagram: how fast anything moves at a point of it, what is special off the Saad-Solla line,
 # and what a smaller learning rate buys and costs.
 
 VEIGA = "Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022"
-_POINTS = ((0.0, 0.5), (0.25, 0.25), (0.0, 0.0), (0.25, -0.25), (0.0, -0.375), (0.25, -0.5), (0.0, -0.75))
+_POINTS = (
+    (0.0, 0.5),
+    (0.25, 0.25),
+    (0.0, 0.0),
+    (0.25, -0.25),
+    (0.0, -0.375),
+    (0.25, -0.5),
+    (0.0, -0.75),
+)
 
 
 def _scaled_time(words: str, horizon: float) -> tuple:
@@ -188,7 +261,11 @@ def sgd_phase_diagram(
 ) -> Iterator[Curve]:
     for kappa, delta in _POINTS:
         few_steps = kappa + delta < 0  # large dimensions cost nothing there
-        chosen = (wide_large_dims if few_steps else wide_dims) if kappa else (large_dims if few_steps else dims)
+        chosen = (
+            (wide_large_dims if few_steps else wide_dims)
+            if kappa
+            else (large_dims if few_steps else dims)
+        )
         point = PhasePoint(
             input_dim=chosen[-1],
             width_exponent=kappa,
@@ -255,7 +332,12 @@ def sgd_perfect_learning(
     seconds=(40, 300),
     observables=("test_error",),
     panels=lambda p: [
-        Panel(_scaled_time(r"$n / d^{1+2\delta}$", p["horizon"]), "test_error", by="input_dim", log="x"),
+        Panel(
+            _scaled_time(r"$n / d^{1+2\delta}$", p["horizon"]),
+            "test_error",
+            by="input_dim",
+            log="x",
+        ),
         Freehand(draw_deviations),
     ],
     caption=r"""
@@ -265,13 +347,23 @@ def sgd_perfect_learning(
     """,
 )
 def sgd_noise_dominated(
-    dims: tuple[float, ...] = (1e3, 1e5, 1e7), delta: float = -0.375, horizon: float = 10.0, seeds: int = 64
+    dims: tuple[float, ...] = (1e3, 1e5, 1e7),
+    delta: float = -0.375,
+    horizon: float = 10.0,
+    seeds: int = 64,
 ) -> Iterator[Curve]:
     point = PhasePoint(rate_exponent=delta, first_record=0.2, horizon=horizon, records=12)
     over, both = {"input_dim": dims}, {"terms": "both"}
     limit = point.with_(input_dim=dims[-1])
     yield Curve("flow", phase_flow, point, over, facets=both)
-    yield Curve("$d \\to \\infty$", partial(phase_flow, terms="noise"), limit, {}, facets={"terms": "noise"}, baseline=True)
+    yield Curve(
+        "$d \\to \\infty$",
+        partial(phase_flow, terms="noise"),
+        limit,
+        {},
+        facets={"terms": "noise"},
+        baseline=True,
+    )
     yield Curve("SGD", phase_chain, point, over, seeds, True, facets=both)
 
 
@@ -282,7 +374,15 @@ def sgd_noise_dominated(
     full={"horizon": 10_000.0, "seeds": 32},
     seconds=(80, 6000),
     observables=("test_error",),
-    panels=[Panel("sample_ratio", "test_error", by="rate_exponent", where={"label": ("long flow", "SGD")}, log="xy")],
+    panels=[
+        Panel(
+            "sample_ratio",
+            "test_error",
+            by="rate_exponent",
+            where={"label": ("long flow", "SGD")},
+            log="xy",
+        )
+    ],
     caption="""
         $d$ = {dim}, student of 4 and teacher of 2 units, learning rate $4 d^{{-\\delta}}$, label noise 0.001, first student in
         the teacher's span. Flow with both terms; SGD: exact chain of the overlaps. A learning rate smaller by
@@ -296,7 +396,14 @@ def sgd_trade_off(
     long_horizon: float = 1e5,
     seeds: int = 6,
 ) -> Iterator[Curve]:
-    point = PhasePoint(input_dim=dim, clock="samples", first_record=1.0, horizon=horizon, records=14, start=InSpanStart())
+    point = PhasePoint(
+        input_dim=dim,
+        clock="samples",
+        first_record=1.0,
+        horizon=horizon,
+        records=14,
+        start=InSpanStart(),
+    )
     long = point.with_(horizon=long_horizon, records=60)
     over, same = {"rate_exponent": deltas}, {"times": "of the runs"}
     yield Curve("long flow", partial(phase_flow, stiff=True), long, over, facets={"times": "long"})
@@ -304,7 +411,7 @@ def sgd_trade_off(
     yield Curve("SGD", phase_chain, point, over, seeds, True, facets=same)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The plane (kappa, delta) of one-pass SGD, by what is left of the risk.
 
 
@@ -325,8 +432,14 @@ def risk(data: xr.Dataset) -> xr.DataArray:
         Colour: risk.
     """,
 )
-def sgd_plane(input_dim: float = 1e4, base_width: float = 100, noise: float = 1e-3, resolution: int = 16) -> list[Curve]:
+def sgd_plane(
+    input_dim: float = 1e4, base_width: float = 100, noise: float = 1e-3, resolution: int = 16
+) -> list[Curve]:
     over = {"width_exponent": (0.0, 0.25), "rate_exponent": (-0.8, 0.8)}
     point = PhasePoint(input_dim=input_dim, base_width=base_width, noise=noise, teacher_width=1)
-    options: dict[str, Any] = {"level": float(np.log10(0.1 * noise)), "resolution": resolution, "accuracy": 1e-3}
+    options: dict[str, Any] = {
+        "level": float(np.log10(0.1 * noise)),
+        "resolution": resolution,
+        "accuracy": 1e-3,
+    }
     return [diagram_curve(residual_risk, point, over, order=risk, **options)]

@@ -1,4 +1,6 @@
-"""The flow of the order parameters, its plateaus and steady states, and what it says at a point of the phase diagram."""
+"""The flow of the order parameters, its plateaus and steady states, and what it says at a point of
+the phase diagram.
+"""
 
 from typing import Literal, NamedTuple
 
@@ -13,28 +15,37 @@ from orderparam.gaussian import Activation, expectation
 from orderparam.solve.flow import crossing, flow
 from orderparam.solve.relaxation import rest_point
 from orderparam.systems.online_sgd import averages
-from orderparam.systems.online_sgd.model import CommitteeSGD, MovingTime, OverlapDynamics, PhasePoint, RiskCurve
+from orderparam.systems.online_sgd.model import (
+    CommitteeSGD,
+    MovingTime,
+    OverlapDynamics,
+    PhasePoint,
+    RiskCurve,
+)
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The flow of the order parameters as d -> infinity (Saad and Solla 1995), with the learning and the noise term kept
 # apart.
 #
-# With signed readouts c = (-v, v*), rate = learning_rate / batch_size and time t = n / d (samples, not steps),
+# With signed readouts c = (-v, v*), rate = learning_rate / batch_size and time t = n / d (samples,
+# not steps),
 #
 #     dM/dt = rate A_M,    dQ/dt = rate (A_Q + A_Q^T) + rate^2 N,    dv_j/dt = readout_rate / batch_size sum_a c_a I2(j, a),
 #
-# A_jb = v_j E[sigma'(j) lambda_b (y - f)] the learning term, N_jl = v_j v_l E[sigma'(j) sigma'(l) (y - f)^2] the noise
-# term. Label noise enters N alone. At finite d the same equations with the actual rate hold up to fluctuations of order
-# d^(-1/2); dropping one term gives the limits d -> infinity off the line where both survive (Veiga et al. 2022, theorem
-# 3.1).
+# A_jb = v_j E[sigma'(j) lambda_b (y - f)] the learning term, N_jl = v_j v_l E[sigma'(j) sigma'(l)
+# (y - f)^2] the noise term. Label noise enters N alone. At finite d the same equations with the
+# actual rate hold up to fluctuations of order d^(-1/2); dropping one term gives the limits d ->
+# infinity off the line where both survive (Veiga et al. 2022, theorem 3.1).
 
 Terms = Literal["both", "learning", "noise"]
-Problem = tuple[CommitteeSGD, float, float]  # the weights, 0 or 1, are those of the learning and of the noise term
+# the weights, 0 or 1, are those of the learning and of the noise term
+Problem = tuple[CommitteeSGD, float, float]
 
 
 class Order(NamedTuple):
-    """The state of the flow. Q is kept as its lower triangle: in the space of all matrices the vector field is unstable
-    against asymmetric rounding errors, which then grow to order one on long runs."""
+    """The state of the flow. Q is kept as its lower triangle: in the space of all matrices the
+    vector field is unstable against asymmetric rounding errors, which then grow to order one on
+    long runs."""
 
     triangle: Float[Array, "pair"]
     teacher_overlap: Float[Array, "unit teacher_unit"]
@@ -63,10 +74,11 @@ def signal(
     kick: Float[Array, "*#batch"],
     repeats: int,
 ) -> tuple[Float[Array, "*batch unit"], Float[Array, "*batch unit"]]:
-    """What one sample does to the student: sum over repeated steps of v_j sigma'(lambda_j) e and of sigma(lambda_j) e,
-    e = y - f.
+    """What one sample does to the student: sum over repeated steps of v_j sigma'(lambda_j) e and of
+    sigma(lambda_j) e, e = y - f.
 
-    Each step moves the fields of its own sample by kick v_j sigma'(lambda_j) e, kick = rate |x|^2 / d.
+    Each step moves the fields of its own sample by kick v_j sigma'(lambda_j) e, kick = rate |x|^2 /
+    d.
     """
     first = second = jnp.zeros_like(fields)
     for _ in range(repeats):
@@ -81,15 +93,17 @@ def signal(
 def drift_and_noise(
     system: CommitteeSGD, order: Order
 ) -> tuple[Float[Array, "unit field"], Float[Array, "unit unit"], Float[Array, "unit"]]:
-    """A, N (with the readouts) and the drift of the readouts; by quadrature over the fields when samples are
-    repeated."""
+    """A, N (with the readouts) and the drift of the readouts; by quadrature over the fields when
+    samples are repeated."""
     sigma, units = system.activation, system.width
     fields = averages.covariance(order.self_overlap, order.teacher_overlap)
     teacher = system.readouts()[1]
     if system.repeats == 1:
         signed = jnp.concatenate([-order.readout, teacher])
         drift = order.readout[:, None] * averages.learning_term(sigma, fields, signed, units)
-        noise = averages.noise_term(sigma, fields, signed, units, jnp.asarray(system.noise, jnp.float64))
+        noise = averages.noise_term(
+            sigma, fields, signed, units, jnp.asarray(system.noise, jnp.float64)
+        )
         readout = averages.two_points(sigma, fields)[:units] @ signed
         return drift, order.readout[:, None] * order.readout * noise, readout
     points = jnp.asarray(averages.field_points(fields.shape[0] + 1))
@@ -118,10 +132,14 @@ def velocity(order: Order, problem: Problem) -> Order:
     )
 
 
-def risk(system: CommitteeSGD, self_overlap: Array, teacher_overlap: Array, readout: Array) -> Float[Array, ""]:
+def risk(
+    system: CommitteeSGD, self_overlap: Array, teacher_overlap: Array, readout: Array
+) -> Float[Array, ""]:
     """R, with its factor 1/2, of a student with these overlaps and this second layer."""
     signed = jnp.concatenate([-readout, system.readouts()[1]])
-    return averages.half_square(system.activation, averages.covariance(self_overlap, teacher_overlap), signed)
+    return averages.half_square(
+        system.activation, averages.covariance(self_overlap, teacher_overlap), signed
+    )
 
 
 def risk_of(system: CommitteeSGD, order: Order) -> Float[Array, ""]:
@@ -137,15 +155,21 @@ def dynamics(
     arrived: Bool[Array, ""] | bool = True,
     tolerance: float = jnp.inf,
 ) -> OverlapDynamics:
-    """The Result of recorded overlaps; converged: `arrived`, and no eigenvalue of Q - M M^T below -tolerance."""
+    """The Result of recorded overlaps; converged: `arrived`, and no eigenvalue of Q - M M^T below
+    -tolerance.
+    """
 
     def outside_teacher(self_overlap: Array, teacher_overlap: Array) -> Float[Array, ""]:
-        return jnp.maximum(-jnp.linalg.eigvalsh(self_overlap - teacher_overlap @ teacher_overlap.T)[0], 0.0)
+        return jnp.maximum(
+            -jnp.linalg.eigvalsh(self_overlap - teacher_overlap @ teacher_overlap.T)[0], 0.0
+        )
 
     residual = jnp.max(jax.vmap(outside_teacher)(self_overlap, teacher_overlap))
     return OverlapDynamics(
         sample_ratio=system.sample_ratio(),
-        test_error=jax.vmap(lambda *state: risk(system, *state))(self_overlap, teacher_overlap, readout),
+        test_error=jax.vmap(lambda *state: risk(system, *state))(
+            self_overlap, teacher_overlap, readout
+        ),
         self_overlap=self_overlap,
         teacher_overlap=teacher_overlap,
         readout_weight=readout,
@@ -154,18 +178,21 @@ def dynamics(
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Along the flow and at its end: the order parameters in time, the plateau, and steady states with their stability.
 
 _STEPS = 200_000  # of the solver, beyond which the flow is given up
-_NEGATIVE = 1e-9  # how negative an eigenvalue of the student's covariance outside the teacher's span may be
+# how negative an eigenvalue of the student's covariance outside the teacher's span may be
+_NEGATIVE = 1e-9
 _AT_REST = 1e-10  # largest entry of the velocity at what is called a steady state
 _MOST = 10**8  # four-point averages
 _FAR = 1e9  # where the eigenvalues of what does not move are put, out of the way
 
 
 def _affordable(system: CommitteeSGD, **_: object) -> None:
-    """Refuses widths whose noise term, a sum over two student units and two of all, takes the better part of a second a step."""
+    """Refuses widths whose noise term, a sum over two student units and two of all, takes the
+    better part of a second a step.
+    """
     if system.repeats == 1 and (system.width * (system.width + system.teacher_width)) ** 2 > _MOST:
         raise ValueError(
             f"CommitteeSGD.width = {system.width}: (width (width + teacher_width))^2 must be <= {_MOST:g} in the flow, "
@@ -174,26 +201,45 @@ def _affordable(system: CommitteeSGD, **_: object) -> None:
 
 
 @theory(check=_affordable)
-def overlap_flow(system: CommitteeSGD, *, terms: Terms = "both", stiff: bool = False) -> OverlapDynamics:
+def overlap_flow(
+    system: CommitteeSGD, *, terms: Terms = "both", stiff: bool = False
+) -> OverlapDynamics:
     """Q(t), M(t), v(t) and the risk from the flow equations (`equations`).
 
-    terms: "both", or the limit in which only the "learning" (gradient flow) or only the "noise" term is left.
-    stiff: implicit steps; for horizons above 1e4. After 2 10^5 steps (explicit ones: a horizon of 10^6 at the default numbers,
+    terms: "both", or the limit in which only the "learning" (gradient flow) or only the "noise"
+    term is left. stiff: implicit steps; for horizons above 1e4. After 2 10^5 steps (explicit ones:
+    a horizon of 10^6 at the default numbers,
         half a minute) the solver gives up, and `converged` is False.
-    The learning term is exact for every activation of the catalogue. The noise term is exact for erf, good to 1e-9 for piecewise
-    linear activations and to 1e-6 for smooth ones (at variances up to 2); with other kinks, and for repeated samples (all terms),
-    it comes from fixed quasi-random fields, with a relative error of a few 1e-3.
+    The learning term is exact for every activation of the catalogue. The noise term is exact for
+    erf, good to 1e-9 for piecewise linear activations and to 1e-6 for smooth ones (at variances up
+    to 2); with other kinks, and for repeated samples (all terms), it comes from fixed quasi-random
+    fields, with a relative error of a few 1e-3.
     """
-    path = flow(velocity, Order.at_start(system), system.sample_ratio(), problem(system, terms), stiff=stiff, max_steps=_STEPS)
+    path = flow(
+        velocity,
+        Order.at_start(system),
+        system.sample_ratio(),
+        problem(system, terms),
+        stiff=stiff,
+        max_steps=_STEPS,
+    )
     self_overlap = jax.vmap(lambda order: order.self_overlap)(path.value)
-    return dynamics(system, self_overlap, path.value.teacher_overlap, path.value.readout, path.converged, _NEGATIVE)
+    return dynamics(
+        system,
+        self_overlap,
+        path.value.teacher_overlap,
+        path.value.readout,
+        path.converged,
+        _NEGATIVE,
+    )
 
 
 class Plateau(Result):
-    """The symmetric plateau: when the risk stops falling and when it falls again, in n / d, and the risk at both ends.
+    """The symmetric plateau: when the risk stops falling and when it falls again, in n / d, and the
+    risk at both ends.
 
-    It is entered where -d ln R / d ln t falls below `slope` of `plateau` and left where it rises above it again.
-    converged: both ends were met before the horizon.
+    It is entered where -d ln R / d ln t falls below `slope` of `plateau` and left where it rises
+    above it again. converged: both ends were met before the horizon.
     """
 
     entry: Float[Array, ""]
@@ -205,17 +251,27 @@ class Plateau(Result):
 
 @theory(check=_affordable)
 def plateau(system: CommitteeSGD, *, slope: float = 0.5) -> Plateau:
-    """Entry and exit of the first plateau of R(t), located exactly along the flow (zeros of d ln R / d ln t + slope)."""
+    """Entry and exit of the first plateau of R(t), located exactly along the flow (zeros of d ln R
+    / d ln t + slope).
+    """
 
     def steepness(t: Array, order: Order, both: Problem) -> Array:
-        risk, change = jax.jvp(lambda order: risk_of(both[0], order), (order,), (velocity(order, both),))
+        risk, change = jax.jvp(
+            lambda order: risk_of(both[0], order), (order,), (velocity(order, both),)
+        )
         return t * change / risk + slope
 
     horizon = jnp.asarray(system.horizon, jnp.float64)
 
     def leg(carry: tuple, direction: Array) -> tuple[tuple, tuple[Array, Array, Array]]:
-        found = crossing(velocity, carry[1], steepness, carry[0], horizon, problem(system), direction=direction)
-        return (found.time, found.value), (found.time, risk_of(system, found.value), found.converged)
+        found = crossing(
+            velocity, carry[1], steepness, carry[0], horizon, problem(system), direction=direction
+        )
+        return (found.time, found.value), (
+            found.time,
+            risk_of(system, found.value),
+            found.converged,
+        )
 
     legs = jnp.asarray([-1.0, 1.0, -1.0])  # R starts to fall, levels off, falls again
     _, (times, risks, met) = jax.lax.scan(leg, (jnp.zeros(()), Order.at_start(system)), legs)
@@ -223,11 +279,12 @@ def plateau(system: CommitteeSGD, *, slope: float = 0.5) -> Plateau:
 
 
 class SteadyState(Result):
-    """A fixed point of the flow. test_error: R with its factor 1/2. self_overlap, teacher_overlap: Q and M there.
+    """A fixed point of the flow. test_error: R with its factor 1/2. self_overlap, teacher_overlap:
+    Q and M there.
 
-    growth_rate: largest real part of the spectrum of the linearised flow (symmetric Q), per unit of n/d: negative when
-    stable. unstable_directions: how many have a real part above 1e-8. residual: largest entry of the velocity;
-    converged: it is < 1e-10.
+    growth_rate: largest real part of the spectrum of the linearised flow (symmetric Q), per unit of
+    n/d: negative when stable. unstable_directions: how many have a real part above 1e-8. residual:
+    largest entry of the velocity; converged: it is < 1e-10.
     """
 
     test_error: Float[Array, ""]
@@ -241,14 +298,17 @@ class SteadyState(Result):
 
 @theory(check=_affordable)
 def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
-    """The fixed point at which the flow comes to rest: from the horizon on by steps that grow into Newton's (`rest_point`).
+    """The fixed point at which the flow comes to rest: from the horizon on by steps that grow into
+    Newton's (`rest_point`).
 
-    Start from `TeacherStart` for the end of learning, from `ReproducibleStart(teacher_overlap=0)` for the symmetric
-    plateau (a saddle: its growth rate sets how long the plateau lasts). Readouts are those of the flow at the horizon, trained
-    or not. With more student than teacher units the end is nearly a continuum: units that share a teacher unit drift apart at
-    almost no cost and relax over 1e5 and more samples per dimension. Such a student may have several ends of nearly the same
-    risk (1e-3 apart where tried); from horizons below 1e3 another may be found than that of the flow. Without label noise the end
-    is a true continuum; the state found is one of it. Differentiable but for `growth_rate` where rates coincide.
+    Start from `TeacherStart` for the end of learning, from `ReproducibleStart(teacher_overlap=0)`
+    for the symmetric plateau (a saddle: its growth rate sets how long the plateau lasts). Readouts
+    are those of the flow at the horizon, trained or not. With more student than teacher units the
+    end is nearly a continuum: units that share a teacher unit drift apart at almost no cost and
+    relax over 1e5 and more samples per dimension. Such a student may have several ends of nearly
+    the same risk (1e-3 apart where tried); from horizons below 1e3 another may be found than that
+    of the flow. Without label noise the end is a true continuum; the state found is one of it.
+    Differentiable but for `growth_rate` where rates coincide.
     """
     frozen = jax.lax.stop_gradient(system)  # where the search starts does not change where it ends
     horizon = jnp.asarray(frozen.horizon, jnp.float64)
@@ -256,17 +316,25 @@ def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
     last = jax.tree.map(lambda leaf: leaf[0], reached.value)
     flat, unravel = jax.flatten_util.ravel_pytree(last)
     trained = jnp.asarray(system.readout_rate) > 0
-    moving = (jnp.arange(flat.size) < flat.size - system.width) | trained  # the readouts are the last unknowns
+    # the readouts are the last unknowns
+    moving = (jnp.arange(flat.size) < flat.size - system.width) | trained
 
     def field(state: Array, _: None) -> Array:
-        """The velocity; readouts that are not trained are held where they are by a restoring force."""
-        return jnp.where(moving, jax.flatten_util.ravel_pytree(velocity(unravel(state), problem(system)))[0], flat - state)
+        """The velocity; readouts that are not trained are held where they are by a restoring
+        force."""
+        return jnp.where(
+            moving,
+            jax.flatten_util.ravel_pytree(velocity(unravel(state), problem(system)))[0],
+            flat - state,
+        )
 
     root = rest_point(field, flat, first_step=horizon).value
     residual = jnp.max(jnp.abs(field(root, None)))
     order = unravel(root)
     held = jnp.diag(jnp.where(moving, 0.0, -_FAR))
-    rates = jnp.real(jnp.linalg.eigvals(jnp.where(moving[:, None] & moving, jax.jacfwd(field)(root, None), held)))
+    rates = jnp.real(
+        jnp.linalg.eigvals(jnp.where(moving[:, None] & moving, jax.jacfwd(field)(root, None), held))
+    )
     return SteadyState(
         test_error=risk_of(system, order),
         self_overlap=order.self_overlap,
@@ -278,7 +346,7 @@ def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The error that weak label noise leaves behind, in closed form.
 
 
@@ -286,9 +354,9 @@ class AsymptoticError(Result):
     """The risk left by weak label noise at the matched solution, to first order in `noise`.
 
     test_error: R with its factor 1/2. critical_learning_rate: the solution is stable below it.
-    small_rate_risk: the limit of small learning rates, learning_rate noise / 4 sum_j v_j^2 E sigma'(lambda_j)^2.
-    converged: the learning rate is below the critical one (otherwise there is no steady state and the risk is
-    meaningless).
+    small_rate_risk: the limit of small learning rates, learning_rate noise / 4 sum_j v_j^2 E
+    sigma'(lambda_j)^2. converged: the learning rate is below the critical one (otherwise there is
+    no steady state and the risk is meaningless).
     """
 
     test_error: Float[Array, ""]
@@ -313,19 +381,21 @@ def _matched(system: CommitteeSGD) -> None:
 
 @theory(check=_matched)
 def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
-    """The error of a student that has found the teacher: of the teacher's width, or a whole multiple c of it whose readouts are
-    1/c of the teacher's.
+    """The error of a student that has found the teacher: of the teacher's width, or a whole
+    multiple c of it whose readouts are 1/c of the teacher's.
 
-    Only the weight error orthogonal to W* survives. Its covariance V_jl per dimension obeys (derived for this package,
-    not in the cited papers; it is the linear response of the flow of Saad and Solla 1995)
+    Only the weight error orthogonal to W* survives. Its covariance V_jl per dimension obeys
+    (derived for this package, not in the cited papers; it is the linear response of the flow of
+    Saad and Solla 1995)
 
         0 = -eta (H V + V H) + eta^2 (noise H + T : V),   R = Tr(H V) / 2,
         H_jl = v_j v_l E sigma'_j sigma'_l,  T_jlmn = v_j v_l v_m v_n E sigma'_j sigma'_l sigma'_m sigma'_n,
 
-    with independent unit fields, so that the averages are products of the moments of sigma'. The solution is stable
-    while H (x) 1 + 1 (x) H - eta T is positive. In a student with c units for every teacher unit those c copies act as one
-    whose learning rate is eta / c (only their mean is restored; differences between them cost nothing to this order).
-    Raises `ValueError` for other students.
+    with independent unit fields, so that the averages are products of the moments of sigma'. The
+    solution is stable while H (x) 1 + 1 (x) H - eta T is positive. In a student with c units for
+    every teacher unit those c copies act as one whose learning rate is eta / c (only their mean is
+    restored; differences between them cost nothing to this order). Raises `ValueError` for other
+    students.
     """
     units = system.teacher_width
     copies = system.width // units
@@ -340,8 +410,12 @@ def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
     eye = jnp.eye(units)
 
     def product_moment(indices: tuple[Array, ...]) -> Array:
-        """E of the product of sigma' over the units `indices`: the count of each unit picks its moment."""
-        counts = jnp.sum(jnp.stack(jnp.broadcast_arrays(*(eye[index] for index in indices))), axis=0).astype(int)
+        """E of the product of sigma' over the units `indices`: the count of each unit picks its
+        moment.
+        """
+        counts = jnp.sum(
+            jnp.stack(jnp.broadcast_arrays(*(eye[index] for index in indices))), axis=0
+        ).astype(int)
         return jnp.prod(moments[counts], axis=-1)
 
     j, l = jnp.meshgrid(jnp.arange(units), jnp.arange(units), indexing="ij")
@@ -364,23 +438,26 @@ def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The flow at a point of the phase diagram, how soon it moves, and what is left of the risk.
 #
-# A point's width follows from its numbers, so that these theories are run on the host; what they call is compiled.
+# A point's width follows from its numbers, so that these theories are run on the host; what they
+# call is compiled.
 
 _MOVED = 0.1  # a root-mean-square change of the overlaps of a unit that counts as a change
 
 
 @theory(traced=False)
 def phase_flow(system: PhasePoint, *, terms: Terms = "both", stiff: bool = False) -> RiskCurve:
-    """The risk of `overlap_flow` at the point; terms "both" keeps the term that vanishes as d -> infinity, with its finite-d
-    size."""
+    """The risk of `overlap_flow` at the point; terms "both" keeps the term that vanishes as d ->
+    infinity, with its finite-d size."""
     return RiskCurve.of(overlap_flow(system.committee, terms=terms, stiff=stiff))
 
 
 def first_move(system: PhasePoint, path: OverlapDynamics) -> MovingTime:
-    """First crossing on the recorded grid, linear in ln n; one step where the first record has moved already."""
+    """First crossing on the recorded grid, linear in ln n; one step where the first record has
+    moved already.
+    """
     n = jnp.maximum(path.sample_ratio * system.input_dim, 1.0)
     self_overlap, teacher_overlap = system.committee.overlaps()
     own = jnp.diagonal(path.self_overlap, axis1=1, axis2=2) - jnp.diagonal(self_overlap)

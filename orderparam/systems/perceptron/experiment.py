@@ -1,4 +1,6 @@
-"""Real students: counted or drawn at a temperature, and trained by rules on a set or on a stream of examples."""
+"""Real students: counted or drawn at a temperature, and trained by rules on a set or on a stream of
+examples.
+"""
 
 from functools import partial
 
@@ -14,7 +16,7 @@ from orderparam.losses.margin import shortest_vector
 from orderparam.systems.perceptron.model import BatchPerceptron, OnlinePerceptron, ThermalPerceptron
 from orderparam.systems.perceptron.theory import Learner, OnlineError, RuleError
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Students of a binary teacher: all of them counted, or drawn by parallel tempering.
 
 _MOST = 19  # weights whose 2^N states are enumerated
@@ -28,7 +30,9 @@ class Counted(Learner):
 
 
 class Tempered(Learner):
-    """exchanges: accepted fraction of exchanges of neighbouring temperatures, the least of all pairs."""
+    """exchanges: accepted fraction of exchanges of neighbouring temperatures, the least of all
+    pairs.
+    """
 
     exchanges: Float[Array, ""]
 
@@ -36,7 +40,9 @@ class Tempered(Learner):
 def _few(system: ThermalPerceptron, **options: object) -> None:
     _only_binary(system)
     if float(system.input_dim) > _MOST:
-        raise ValueError(f"ThermalPerceptron.input_dim = {float(system.input_dim):g}: must be <= {_MOST} to count every student")
+        raise ValueError(
+            f"ThermalPerceptron.input_dim = {float(system.input_dim):g}: must be <= {_MOST} to count every student"
+        )
 
 
 def _only_binary(system: ThermalPerceptron, **options: object) -> None:
@@ -47,13 +53,17 @@ def _only_binary(system: ThermalPerceptron, **options: object) -> None:
 def _counts(system: ThermalPerceptron) -> tuple[int, int]:
     n, p = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if p < 1:
-        raise ValueError(f"ThermalPerceptron.sample_ratio = {float(system.sample_ratio):g}: leaves no example at input_dim = {n}")
+        raise ValueError(
+            f"ThermalPerceptron.sample_ratio = {float(system.sample_ratio):g}: leaves no example at input_dim = {n}"
+        )
     return n, p
 
 
 @experiment(check=_few)
 def enumerated_students(system: ThermalPerceptron, key: PRNGKeyArray) -> Counted:
-    """Every one of the 2^N students on one drawn training set, that of `parallel_tempering` with the same key."""
+    """Every one of the 2^N students on one drawn training set, that of `parallel_tempering` with
+    the same key.
+    """
     n, p = _counts(system)
     inputs = jax.random.normal(key, (p, n))
     return _count(inputs, system.temperature)
@@ -87,12 +97,20 @@ def _count(inputs: Float[Array, "train input"], temperature: Float[Array, ""]) -
 
 @experiment(check=_only_binary)
 def parallel_tempering(
-    system: ThermalPerceptron, key: PRNGKeyArray, *, levels: int = 12, hottest: float = 4.0, warmup: int = 500, sweeps: int = 1000
+    system: ThermalPerceptron,
+    key: PRNGKeyArray,
+    *,
+    levels: int = 12,
+    hottest: float = 4.0,
+    warmup: int = 500,
+    sweeps: int = 1000,
 ) -> Tempered:
-    """Single flips of binary weights at `levels` temperatures in geometric steps, exchanged after each sweep.
+    """Single flips of binary weights at `levels` temperatures in geometric steps, exchanged after
+    each sweep.
 
-    From the system's temperature, at least 0.05, to `hottest`. Two independent ladders on one training set: their mean weights
-    give q. converged: the two agree in R within what either varies by, and every pair of temperatures exchanges.
+    From the system's temperature, at least 0.05, to `hottest`. Two independent ladders on one
+    training set: their mean weights give q. converged: the two agree in R within what either varies
+    by, and every pair of temperatures exchanges.
     """
     n, p = _counts(system)
     first_key, run_key = jax.random.split(jax.random.fold_in(key, 1))
@@ -101,13 +119,19 @@ def parallel_tempering(
     coldest = jnp.maximum(system.temperature, 0.05)
     ladder = jnp.geomspace(coldest, jnp.maximum(hottest, 2 * coldest), levels)
     starts = jax.random.rademacher(first_key, (2, levels, n), float)
-    cold, errors, accepted = _ladders(signed, ladder, starts, jax.random.split(run_key, 2), warmup + sweeps)
+    cold, errors, accepted = _ladders(
+        signed, ladder, starts, jax.random.split(run_key, 2), warmup + sweeps
+    )
     return _tempered(cold[:, warmup:], errors[:, warmup:] / p, accepted)
 
 
 @partial(jax.jit, static_argnames=("sweeps",))
-def _ladders(signed: Array, ladder: Array, starts: Array, keys: Array, sweeps: int) -> tuple[Array, Array, Array]:
-    """Coldest weights and their errors after each sweep, for each ladder, and how often neighbours were exchanged."""
+def _ladders(
+    signed: Array, ladder: Array, starts: Array, keys: Array, sweeps: int
+) -> tuple[Array, Array, Array]:
+    """Coldest weights and their errors after each sweep, for each ladder, and how often neighbours
+    were exchanged.
+    """
     levels = len(ladder)
     inverse = 1 / ladder
 
@@ -119,13 +143,19 @@ def _ladders(signed: Array, ladder: Array, starts: Array, keys: Array, sweeps: i
             after = jnp.sum(moved <= 0, axis=1)
             taken = uniform < jnp.exp((errors - after) * inverse)
             spins = spins.at[:, site].multiply(jnp.where(taken, -1.0, 1.0))
-            return (spins, jnp.where(taken[:, None], moved, fields), jnp.where(taken, after, errors)), None
+            return (
+                spins,
+                jnp.where(taken[:, None], moved, fields),
+                jnp.where(taken, after, errors),
+            ), None
 
         def sweep(state: tuple, drawn: tuple) -> tuple[tuple, tuple]:
             key, parity = drawn
             flip_key, exchange_key = jax.random.split(key)
             sites = jnp.arange(spins.shape[1])
-            (weights, fields, errors), _ = jax.lax.scan(flip, state, (sites, jax.random.uniform(flip_key, (len(sites), levels))))
+            (weights, fields, errors), _ = jax.lax.scan(
+                flip, state, (sites, jax.random.uniform(flip_key, (len(sites), levels)))
+            )
             # Level i is exchanged with i + 1 where i has the parity of the sweep.
             lower = jnp.arange(levels - 1)
             rise = (inverse[lower] - inverse[lower + 1]) * (errors[lower] - errors[lower + 1])
@@ -147,7 +177,9 @@ def _ladders(signed: Array, ladder: Array, starts: Array, keys: Array, sweeps: i
 
 @jax.jit
 def _tempered(
-    cold: Float[Array, "ladder sweep input"], mistakes: Float[Array, "ladder sweep"], accepted: Float[Array, "ladder pair"]
+    cold: Float[Array, "ladder sweep input"],
+    mistakes: Float[Array, "ladder sweep"],
+    accepted: Float[Array, "ladder pair"],
 ) -> Tempered:
     overlap, means = jnp.mean(cold, axis=-1), jnp.mean(cold, axis=1)
     apart = jnp.abs(jnp.diff(jnp.mean(overlap, axis=1)))[0]
@@ -161,7 +193,7 @@ def _tempered(
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Real students: trained on a drawn set, or on a stream of examples.
 
 _BLOCK = 64  # examples of a stream that are drawn together
@@ -169,10 +201,13 @@ _BLOCK = 64  # examples of a stream that are drawn together
 
 @experiment
 def batch_student(system: BatchPerceptron, key: PRNGKeyArray) -> RuleError:
-    """One student on one drawn training set. Raises `ValueError` for sizes that round to nothing."""
+    """One student on one drawn training set. Raises `ValueError` for sizes that round to
+    nothing."""
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
-        raise ValueError(f"BatchPerceptron.sample_ratio = {float(system.sample_ratio):g}: leaves no example at input_dim = {d}")
+        raise ValueError(
+            f"BatchPerceptron.sample_ratio = {float(system.sample_ratio):g}: leaves no example at input_dim = {d}"
+        )
     return _batch(np.asarray(jax.random.normal(key, (n, d))) / np.sqrt(d), system.rule)
 
 
@@ -188,23 +223,37 @@ def _batch(inputs: Float[np.ndarray, "train input"], rule: str) -> RuleError:
         weights, converged = shortest_vector(inputs * labels[:, None], np.ones(len(labels)))
         stability = np.sqrt(inputs.shape[1]) / np.linalg.norm(weights)
     overlap = jnp.asarray(weights.sum() / (np.sqrt(inputs.shape[1]) * np.linalg.norm(weights)))
-    return RuleError(overlap, jnp.arccos(overlap) / np.pi, jnp.asarray(stability), jnp.zeros(()), jnp.asarray(converged))
+    return RuleError(
+        overlap,
+        jnp.arccos(overlap) / np.pi,
+        jnp.asarray(stability),
+        jnp.zeros(()),
+        jnp.asarray(converged),
+    )
 
 
 @experiment
 def online_student(system: OnlinePerceptron, key: PRNGKeyArray) -> OnlineError:
-    """alpha N examples, each seen once, in memory for a few of them. The optimal rule takes V from its flow's own step."""
+    """alpha N examples, each seen once, in memory for a few of them. The optimal rule takes V from
+    its flow's own step.
+    """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
-        raise ValueError(f"OnlinePerceptron.sample_ratio = {float(system.sample_ratio):g}: leaves no example at input_dim = {d}")
+        raise ValueError(
+            f"OnlinePerceptron.sample_ratio = {float(system.sample_ratio):g}: leaves no example at input_dim = {d}"
+        )
     weights = _stream(key, jnp.asarray(n), system.rate, d, system.rule)
     length = jnp.linalg.norm(weights) / jnp.sqrt(d)
     cosine = jnp.mean(weights) / jnp.where(length == 0, 1.0, length)
-    return OnlineError(cosine, length, jnp.arccos(cosine) / jnp.pi, jnp.isfinite(cosine) & (length > 0))
+    return OnlineError(
+        cosine, length, jnp.arccos(cosine) / jnp.pi, jnp.isfinite(cosine) & (length > 0)
+    )
 
 
 @eqx.filter_jit
-def _stream(key: PRNGKeyArray, count: Array, rate: Float[Array, ""] | float, d: int, rule: str) -> Float[Array, "input"]:
+def _stream(
+    key: PRNGKeyArray, count: Array, rate: Float[Array, ""] | float, d: int, rule: str
+) -> Float[Array, "input"]:
     def learn(state: tuple, example: tuple) -> tuple[tuple, None]:
         weights, rest = state
         x, index = example
@@ -214,7 +263,14 @@ def _stream(key: PRNGKeyArray, count: Array, rate: Float[Array, ""] | float, d: 
             pull = rest * SignLabels().denoiser(1.0, margin, rest)
             information = -SignLabels().denoiser_slope(1.0, margin, rest)
         else:
-            pull = rate * {"hebb": 1.0, "rosenblatt": jnp.where(margin <= 0, 1.0, 0.0), "adaline": 1 - margin}[rule]
+            pull = (
+                rate
+                * {
+                    "hebb": 1.0,
+                    "rosenblatt": jnp.where(margin <= 0, 1.0, 0.0),
+                    "adaline": 1 - margin,
+                }[rule]
+            )
             information = jnp.zeros(())
         seen = index < count
         weights = jnp.where(seen, weights + pull * label * x, weights)

@@ -1,4 +1,6 @@
-"""The named figures of perceptrons: the first-order transition of binary weights, and learning rules."""
+"""The named figures of perceptrons: the first-order transition of binary weights, and learning
+rules.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,20 +13,38 @@ from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.core.study import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, vertical
 from orderparam.plotting.style import COLOURS
-from orderparam.systems.perceptron.experiment import batch_student, enumerated_students, online_student, parallel_tempering
+from orderparam.systems.perceptron.experiment import (
+    batch_student,
+    enumerated_students,
+    online_student,
+    parallel_tempering,
+)
 from orderparam.systems.perceptron.model import BatchPerceptron, OnlinePerceptron, ThermalPerceptron
-from orderparam.systems.perceptron.theory import annealed, batch_rule, binary_transitions, online_rule, quenched
+from orderparam.systems.perceptron.theory import (
+    annealed,
+    batch_rule,
+    binary_transitions,
+    online_rule,
+    quenched,
+)
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The named figures of students at a temperature: the first-order transition of binary weights, and their phases.
 
-TRANSITION, SPINODAL = 1.2446840, 1.4926318  # of binary weights at T = 0 (Györgyi 1990; Sompolinsky, Tishby, Seung 1990)
+# of binary weights at T = 0 (Györgyi 1990; Sompolinsky, Tishby, Seung 1990)
+TRANSITION, SPINODAL = 1.2446840, 1.4926318
 
 
 def draw_lines(axes: Any, comparison: Comparison) -> None:
-    """Where the state R < 1 stops to be the state of largest free entropy, where its entropy vanishes, and where it ends."""
+    """Where the state R < 1 stops to be the state of largest free entropy, where its entropy
+    vanishes, and where it ends.
+    """
     (lines,) = comparison.theories(part="plane").values()
-    for name, style, text in (("thermodynamic", "-", "first order"), ("freezing", "--", ""), ("spinodal", ":", "")):
+    for name, style, text in (
+        ("thermodynamic", "-", "first order"),
+        ("freezing", "--", ""),
+        ("spinodal", ":", ""),
+    ):
         axes.plot(lines[name], lines["temperature"], style, color=COLOURS[0], label=text or name)
     axes.set(xlabel="samples per dimension $\\alpha$", ylabel="temperature $T$")
 
@@ -35,7 +55,13 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 1800),
     observables=("classification_error", "mistakes", "free_entropy", "entropy"),
-    full={"input_dim": 127, "counted": 19, "seeds": 32, "sweeps": 20_000, "temperatures": tuple(np.linspace(0.1, 0.7, 25))},
+    full={
+        "input_dim": 127,
+        "counted": 19,
+        "seeds": 32,
+        "sweeps": 20_000,
+        "temperatures": tuple(np.linspace(0.1, 0.7, 25)),
+    },
     columns=3,
     panels=[
         Panel(
@@ -73,16 +99,25 @@ def binary_perceptron(
     yield Curve("annealed", annealed, cold, fine, facets=part, baseline=True)
     yield Curve("replica theory", quenched, cold, fine, facets=part)
     yield Curve("every student", enumerated_students, cold, over, 4 * seeds, facets=part)
-    yield Curve("replica theory", binary_transitions, cold, {"temperature": temperatures}, facets={"part": "plane"})
+    yield Curve(
+        "replica theory",
+        binary_transitions,
+        cold,
+        {"temperature": temperatures},
+        facets={"part": "plane"},
+    )
     for temperature in warm:
-        system, facets = ThermalPerceptron(1.0, temperature, input_dim=input_dim), {"part": "warm", "temperature": temperature}
+        system, facets = (
+            ThermalPerceptron(1.0, temperature, input_dim=input_dim),
+            {"part": "warm", "temperature": temperature},
+        )
         tempered = partial(parallel_tempering, sweeps=sweeps)
         yield Curve("annealed", annealed, system, fine, facets=facets, baseline=True)
         yield Curve("replica theory", quenched, system, fine, facets=facets)
         yield Curve("parallel tempering", tempered, system, over, seeds, facets=facets)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The phases of the binary perceptron that learns a rule.
 
 
@@ -106,7 +141,7 @@ def binary_perceptron_plane(resolution: int = 16, most_samples: float = 2.4) -> 
     return [diagram_curve(quenched, ThermalPerceptron(1.0), over, order=teacher_overlap, **options)]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The named figure of learning rules: from all examples at once, and from one at a time.
 
 BATCH = ("hebb", "pseudo-inverse", "maximal stability")
@@ -119,10 +154,22 @@ ONLINE = ("hebb", "rosenblatt", "adaline", "optimal")
     source="Opper, Kinzel, Kleinz, Nehl 1990; Kinouchi, Caticha 1992; Watkin, Rau, Biehl 1993",
     seconds=(50, 900),
     observables=("teacher_overlap", "classification_error"),
-    full={"input_dim": 400, "stream_dim": 10_000, "seeds": 16, "batch_ratios": (0.25, 0.5, 1.5, 2.0, 3.0, 4.0, 6.0)},
+    full={
+        "input_dim": 400,
+        "stream_dim": 10_000,
+        "seeds": 16,
+        "batch_ratios": (0.25, 0.5, 1.5, 2.0, 3.0, 4.0, 6.0),
+    },
     columns=2,
     panels=[
-        Panel("sample_ratio", "classification_error", by="rule", log="xy", where={"part": part}, title=title)
+        Panel(
+            "sample_ratio",
+            "classification_error",
+            by="rule",
+            log="xy",
+            where={"part": part},
+            title=title,
+        )
         for part, title in (("batch", "all examples at once"), ("online", "each example once"))
     ],
     caption=r"""
@@ -141,15 +188,27 @@ def perceptron_rules(
     curves: list[Curve] = []
     system: BatchPerceptron | OnlinePerceptron
     for part, rules, ratios in (("batch", BATCH, batch_ratios), ("online", ONLINE, online_ratios)):
-        fine = {"sample_ratio": tuple(np.geomspace(min(ratios) / 2, 1.5 * max(ratios), 80).tolist())}
+        fine = {
+            "sample_ratio": tuple(np.geomspace(min(ratios) / 2, 1.5 * max(ratios), 80).tolist())
+        }
         sphere = ThermalPerceptron(1.0, 0.0, "spherical")
-        curves += [Curve("without errors", quenched, sphere, fine, facets={"part": part}, baseline=True)]
+        curves += [
+            Curve("without errors", quenched, sphere, fine, facets={"part": part}, baseline=True)
+        ]
         for rule in rules:
             facets, over = {"part": part, "rule": rule}, {"sample_ratio": ratios}
             if part == "batch":
-                system, predict, run = BatchPerceptron(1.0, rule, input_dim), batch_rule, batch_student
+                system, predict, run = (
+                    BatchPerceptron(1.0, rule, input_dim),
+                    batch_rule,
+                    batch_student,
+                )
             else:
-                system, predict, run = OnlinePerceptron(1.0, rule, rate, stream_dim), online_rule, online_student
+                system, predict, run = (
+                    OnlinePerceptron(1.0, rule, rate, stream_dim),
+                    online_rule,
+                    online_student,
+                )
             curves.append(Curve("theory", predict, system, fine, facets=facets))
             curves.append(Curve("student", run, system, over, seeds, facets=facets))
     return curves

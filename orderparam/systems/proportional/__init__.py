@@ -1,7 +1,8 @@
-"""Bayesian networks of finite width on a fixed training set: kernel renormalisation at P ~ N, theory beside sampling.
+"""Bayesian networks of finite width on a fixed training set: kernel renormalisation at P ~ N,
+theory beside sampling.
 
-import orderparam as op
-from orderparam.systems.proportional import FullyConnected, finite_width, infinite_width, sampled_network
+import orderparam as op from orderparam.systems.proportional import FullyConnected, finite_width,
+infinite_width, sampled_network
 
 system = FullyConnected(x, y, x_test, y_test, width=200, temperature=0.1)
 finite_width(system).test_error, infinite_width(system).test_error

@@ -1,17 +1,21 @@
-"""Deep fully connected networks: an order parameter in every layer, and three ways to close the theory.
+"""Deep fully connected networks: an order parameter in every layer, and three ways to close the
+theory.
 
-With K^0 = v_0 x.x'/d and the two-point function k of the activation, layer by layer C^{(l)} = s_l r_l k(C^{(l-1)}), where r_l is
-the variance of the weights that leave layer l. The renormalised kernel at the order parameters Q_1 .. Q_L is
+With K^0 = v_0 x.x'/d and the two-point function k of the activation, layer by layer C^{(l)} = s_l
+r_l k(C^{(l-1)}), where r_l is the variance of the weights that leave layer l. The renormalised
+kernel at the order parameters Q_1 .. Q_L is
 
     nested    C^{(L)} at s = Q                                          (Pacelli et al. 2023)
     common    Q_1 Q_2 .. Q_L C^{(L)} at s = 1: only the product matters
     linear    prod_l (1 + (Q_l - 1) d/ds_l) C^{(L)} at s = 1: linear in every Q_l
 
-They are inequivalent approximations, except at depth one and for activations with k(s a, s c, s b) = s k(a, c, b) (relu, linear).
+They are inequivalent approximations, except at depth one and for activations with k(s a, s c, s b)
+= s k(a, c, b) (relu, linear).
 
-An activation with a mean m(x) = E phi(h(x)) has a second order parameter kappa_l in every layer, for the direction of the mean
-(at depth one: `action`); nested with it is C^{(l)} = r_l [Q_l (k(C^{(l-1)}) - m m^T) + kappa_l m m^T] (derived for this package,
-not in the cited papers). The other two closures treat the mean as part of the kernel, kappa_l = Q_l.
+An activation with a mean m(x) = E phi(h(x)) has a second order parameter kappa_l in every layer,
+for the direction of the mean (at depth one: `action`); nested with it is C^{(l)} = r_l [Q_l
+(k(C^{(l-1)}) - m m^T) + kappa_l m m^T] (derived for this package, not in the cited papers). The
+other two closures treat the mean as part of the kernel, kappa_l = Q_l.
 """
 
 from collections.abc import Callable
@@ -46,24 +50,34 @@ Closure = Literal["nested", "common", "linear"]
 Scales = Float[Array, "layer"]
 Kernels = tuple[Float[Array, "train train"], Float[Array, "test train"], Float[Array, "test"]]
 
-# The scan for further minima of `branches`: this many equal log Q_l in the range where minima were ever met.
+# The scan for further minima of `branches`: this many equal log Q_l in the range where minima were
+# ever met.
 _SCAN = 61
 _RANGE = (-9.0, 9.0)
 _SAME = 1e-6  # minima closer than this in every log Q_l are one
 
 
 class Pairs(eqx.Module):
-    """Covariances of one layer between two sets of inputs, and the variances of each: (a, c, b) of all pairs."""
+    """Covariances of one layer between two sets of inputs, and the variances of each: (a, c, b) of
+    all pairs.
+    """
 
     first: Float[Array, "first"]
     cross: Float[Array, "first second"]
     second: Float[Array, "second"]
 
     @classmethod
-    def of(cls, x1: Float[Array, "first dim"], x2: Float[Array, "second dim"], variance: Float[Array, ""]) -> "Pairs":
+    def of(
+        cls,
+        x1: Float[Array, "first dim"],
+        x2: Float[Array, "second dim"],
+        variance: Float[Array, ""],
+    ) -> "Pairs":
         """v x.x'/d."""
         scale = variance / x1.shape[-1]
-        return cls(scale * jnp.sum(x1**2, axis=1), scale * x1 @ x2.T, scale * jnp.sum(x2**2, axis=1))
+        return cls(
+            scale * jnp.sum(x1**2, axis=1), scale * x1 @ x2.T, scale * jnp.sum(x2**2, axis=1)
+        )
 
     def map(self, rule: Callable[[Array, Array, Array], Array]) -> "Pairs":
         """The same rule (a, c, b) -> covariance for the pairs and for every input with itself."""
@@ -84,18 +98,26 @@ def input_pairs(system: FullyConnected) -> tuple[Pairs, Pairs]:
     return Pairs.of(x, x, variance), Pairs.of(system.test_inputs, x, variance)
 
 
-def renormalised(system: FullyConnected, start: Pairs, scales: Scales, kappas: Scales, closure: str) -> Pairs:
-    """The kernel at the order parameters, from K^0. kappas: those of the means, in the closure `nested` alone."""
+def renormalised(
+    system: FullyConnected, start: Pairs, scales: Scales, kappas: Scales, closure: str
+) -> Pairs:
+    """The kernel at the order parameters, from K^0. kappas: those of the means, in the closure
+    `nested` alone.
+    """
     depth, phi = scales.shape[0], system.activation
     variances = jnp.append(system.variances[1:], system.readout_variance)
 
-    def nested(scales: list[Float[Array, ""]], kappas: list[Float[Array, ""]] | None = None) -> Pairs:
+    def nested(
+        scales: list[Float[Array, ""]], kappas: list[Float[Array, ""]] | None = None
+    ) -> Pairs:
         pairs = start
         for layer, (variance, scale) in enumerate(zip(variances, scales)):
             kernel = pairs.map(phi.two_point).scaled(scale)
             if kappas is not None and phi.parity != "odd":
                 first, second = phi.mean(pairs.first), phi.mean(pairs.second)
-                means = Pairs(first**2, jnp.outer(first, second), second**2).scaled(kappas[layer] - scale)
+                means = Pairs(first**2, jnp.outer(first, second), second**2).scaled(
+                    kappas[layer] - scale
+                )
                 kernel = jax.tree.map(jnp.add, kernel, means)
             pairs = kernel.scaled(variance)
         return pairs
@@ -107,10 +129,13 @@ def renormalised(system: FullyConnected, start: Pairs, scales: Scales, kappas: S
         return nested([one] * depth).scaled(jnp.prod(scales))
 
     def first_order(layers: int, fixed: list[Float[Array, ""]]) -> Pairs:
-        """prod_{l < layers} (1 + (Q_l - 1) d/ds_l) of the kernel, the scales above being `fixed`."""
+        """prod_{l < layers} (1 + (Q_l - 1) d/ds_l) of the kernel, the scales above being
+        `fixed`."""
         if layers == 0:
             return nested(fixed)
-        value, derivative = jax.jvp(lambda s: first_order(layers - 1, [s, *fixed]), (one,), (scales[layers - 1] - 1,))
+        value, derivative = jax.jvp(
+            lambda s: first_order(layers - 1, [s, *fixed]), (one,), (scales[layers - 1] - 1,)
+        )
         return jax.tree.map(jnp.add, value, derivative)
 
     # The last layer is a mere factor: 1 + (Q_L - 1) d/ds_L is Q_L.
@@ -118,8 +143,12 @@ def renormalised(system: FullyConnected, start: Pairs, scales: Scales, kappas: S
 
 
 def kernels(system: FullyConnected, scales: Scales, kappas: Scales, closure: str) -> Kernels:
-    """The renormalised kernel: on the training set, test against training points, and the variance of the test points."""
-    train, test = (renormalised(system, pairs, scales, kappas, closure) for pairs in input_pairs(system))
+    """The renormalised kernel: on the training set, test against training points, and the variance
+    of the test points.
+    """
+    train, test = (
+        renormalised(system, pairs, scales, kappas, closure) for pairs in input_pairs(system)
+    )
     return train.cross, test.cross, test.first
 
 
@@ -135,16 +164,21 @@ def prior_basis(system: FullyConnected) -> Eigenbasis:
 
 
 def common_minima(system: FullyConnected) -> Minima:
-    """All minima of the closure `common`, which costs one eigendecomposition: where the other closures start from."""
+    """All minima of the closure `common`, which costs one eigendecomposition: where the other
+    closures start from.
+    """
     basis = prior_basis(system)
-    return common_scale.minima(basis.eigenvalues, basis.power, jnp.asarray(system.temperature), system.widths)
+    return common_scale.minima(
+        basis.eigenvalues, basis.power, jnp.asarray(system.temperature), system.widths
+    )
 
 
 class Action(eqx.Module):
-    """F(Q, kappa) = sum_l N_l [ Q_l - Q_l/kappa_l - log kappa_l ] + constant + log det A + y^T A^{-1} y, of one output.
+    """F(Q, kappa) = sum_l N_l [ Q_l - Q_l/kappa_l - log kappa_l ] + constant + log det A + y^T
+    A^{-1} y, of one output.
 
-    Its unknowns are log Q_1 .. log Q_L, where the means are apart followed by log kappa_1 .. (F is then a saddle); otherwise
-    kappa_l = Q_l, and F = sum_l N_l (Q_l - log Q_l) + .. has minima.
+    Its unknowns are log Q_1 .. log Q_L, where the means are apart followed by log kappa_1 .. (F is
+    then a saddle); otherwise kappa_l = Q_l, and F = sum_l N_l (Q_l - log Q_l) + .. has minima.
     """
 
     system: FullyConnected
@@ -170,23 +204,41 @@ class Action(eqx.Module):
         (scales, kappas), system = self.split(unknowns), self.system
         kernel = renormalised(system, self.start, scales, kappas, self.closure).cross
         prior = jnp.sum(system.widths * (scales - scales / kappas - jnp.log(kappas)))
-        return self.constant + prior + data_term(kernel + system.temperature * jnp.eye(kernel.shape[0]), system.train[1][:, 0])
+        return (
+            self.constant
+            + prior
+            + data_term(
+                kernel + system.temperature * jnp.eye(kernel.shape[0]), system.train[1][:, 0]
+            )
+        )
 
-    def gradient(self, unknowns: Float[Array, "unknown"], _: None = None) -> Float[Array, "unknown"]:
+    def gradient(
+        self, unknowns: Float[Array, "unknown"], _: None = None
+    ) -> Float[Array, "unknown"]:
         """Derivatives over the smallest width, N_l (Q_l - 1) + .."""
         return jax.grad(self)(unknowns) / jnp.min(self.system.widths)
 
     def minimum(self, start: Scales) -> Solved:
         """The minimum next to `start`, of F over the smallest width."""
-        return newton_minimum(differentiated(lambda u: self(u) / jnp.min(self.system.widths)), start)
+        return newton_minimum(
+            differentiated(lambda u: self(u) / jnp.min(self.system.widths)), start
+        )
 
 
 def finite_width_layers(system: FullyConnected, closure: str) -> RenormalisedNetwork:
-    """The closures `nested` and `linear`; one output. Nested treats the mean of a non-odd activation apart."""
+    """The closures `nested` and `linear`; one output. Nested treats the mean of a non-odd
+    activation apart.
+    """
     apart = closure == "nested" and system.activation.parity != "odd"
-    action, start = Action.of(system, closure, apart), jnp.log(common_minima(system).order_parameters[0])
+    action, start = (
+        Action.of(system, closure, apart),
+        jnp.log(common_minima(system).order_parameters[0]),
+    )
     if apart:
-        start, solver = jax.lax.stop_gradient(jnp.tile(start, 2)), optimistix.Dogleg(rtol=1e-12, atol=1e-12)
+        start, solver = (
+            jax.lax.stop_gradient(jnp.tile(start, 2)),
+            optimistix.Dogleg(rtol=1e-12, atol=1e-12),
+        )
         root = optimistix.root_find(action.gradient, solver, start, max_steps=60, throw=False)
         found, steps = root.value, root.stats["num_steps"]
     else:
@@ -196,7 +248,9 @@ def finite_width_layers(system: FullyConnected, closure: str) -> RenormalisedNet
     scales, kappas = action.split(found)
     value, (train, rows, diagonal) = action(found), kernels(system, scales, kappas, closure)
     (_, y), (_, test_y) = system.train, system.test
-    fields = regression(train, rows[:, None], diagonal[:, None, None], y, test_y, system.temperature)
+    fields = regression(
+        train, rows[:, None], diagonal[:, None, None], y, test_y, system.temperature
+    )
     return RenormalisedNetwork(
         **fields | {"converged": fields["converged"] & reached(residual) & jnp.isfinite(value)},
         order_parameters=scales[:, None, None, None, None],
@@ -211,28 +265,39 @@ def finite_width_layers(system: FullyConnected, closure: str) -> RenormalisedNet
 def check_one_output(system: BayesianNetwork, **options: Any) -> None:
     """Raises `ValueError` for a system with more than one output."""
     if system.outputs != 1:
-        raise ValueError(f"{type(system).__name__}.targets has shape {system.targets.shape}: must be (examples,), one output")
+        raise ValueError(
+            f"{type(system).__name__}.targets has shape {system.targets.shape}: must be (examples,), one output"
+        )
 
 
 @theory(check=check_one_output)
 def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches:
-    """The stationary points of the effective action of a fully connected network with one output: its minima, and the maximum
-    between neighbours. The mean of a non-odd activation is not treated apart.
+    """The stationary points of the effective action of a fully connected network with one output:
+    its minima, and the maximum between neighbours. The mean of a non-odd activation is not treated
+    apart.
 
-    With two minima, training at fixed temperature depends on where it starts, and the true posterior follows the lowest. In the
-    closure `common`, and at depth one, all are found, by a scan of the one unknown; in the others those that Newton's method
-    reaches from them and from a scan along equal log Q_l.
+    With two minima, training at fixed temperature depends on where it starts, and the true
+    posterior follows the lowest. In the closure `common`, and at depth one, all are found, by a
+    scan of the one unknown; in the others those that Newton's method reaches from them and from a
+    scan along equal log Q_l.
     """
     known, closure = common_minima(system), "common" if system.depth == 1 else closure
     tops = _tops(system, known)
-    order, action, residual, found = known.order_parameters, known.action, known.residual, known.found
+    order, action, residual, found = (
+        known.order_parameters,
+        known.action,
+        known.residual,
+        known.found,
+    )
     barrier = Action.of(system, closure)
     if closure != "common":
         order, action, residual, found = _refined(system, closure, known)
         solver = optimistix.Dogleg(rtol=1e-12, atol=1e-12)
 
         def climb(start: Scales) -> Scales:
-            return optimistix.root_find(barrier.gradient, solver, start, max_steps=60, throw=False).value
+            return optimistix.root_find(
+                barrier.gradient, solver, start, max_steps=60, throw=False
+            ).value
 
         tops = jax.lax.map(climb, tops)
     slopes = jnp.max(jnp.abs(jax.lax.map(barrier.gradient, tops)), axis=1)
@@ -250,7 +315,9 @@ def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches
 
 
 def _tops(system: FullyConnected, known: Minima) -> Float[Array, "barrier layer"]:
-    """log Q_l at the maximum between neighbouring minima of the closure `common`, where the slope falls through zero."""
+    """log Q_l at the maximum between neighbouring minima of the closure `common`, where the slope
+    falls through zero.
+    """
     basis, widths = prior_basis(system), system.widths
     args = basis.eigenvalues, basis.power, system.temperature, widths
     ends = jnp.sort(jnp.where(known.found, known.log_scale, jnp.inf))
@@ -265,12 +332,18 @@ def _tops(system: FullyConnected, known: Minima) -> Float[Array, "barrier layer"
     return jax.vmap(top)(ends[:-1], ends[1:])
 
 
-def _refined(system: FullyConnected, closure: str, known: Minima) -> tuple[Array, Array, Array, Array]:
-    """Q_l, F, residuals and which exist: the minima reached from those of `common` and from every one along equal log Q_l."""
+def _refined(
+    system: FullyConnected, closure: str, known: Minima
+) -> tuple[Array, Array, Array, Array]:
+    """Q_l, F, residuals and which exist: the minima reached from those of `common` and from every
+    one along equal log Q_l.
+    """
     action = Action.of(system, closure)
     line = jnp.linspace(*_RANGE, _SCAN)[:, None] * jnp.ones(system.depth)
     values = jax.lax.map(action, line)
-    (lowest,) = jnp.nonzero((values[1:-1] < values[:-2]) & (values[1:-1] < values[2:]), size=BRANCHES, fill_value=-1)
+    (lowest,) = jnp.nonzero(
+        (values[1:-1] < values[:-2]) & (values[1:-1] < values[2:]), size=BRANCHES, fill_value=-1
+    )
     starts = jnp.concatenate([jnp.log(known.order_parameters), line[lowest + 1]])
     usable = jnp.concatenate([known.found, lowest >= 0])
     starts = jnp.where(usable[:, None], starts, starts[0])
@@ -285,32 +358,38 @@ def _refined(system: FullyConnected, closure: str, known: Minima) -> tuple[Array
     return jnp.exp(found[places]), actions[places], residuals[places], places >= 0
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The average over the common scale p of the kernel, in the place of its saddle point: exact for linear networks at any width.
 #
-# The read-out and the linear hidden layers multiply a Gaussian process with kernel K by sqrt(p), p = q_1 q_2 .. q_L, where the
-# q_l are independent with q_l ~ Gamma(N_l / 2), mean one: N_l q_l is the square of the length of N_l standard normals. Then
+# The read-out and the linear hidden layers multiply a Gaussian process with kernel K by sqrt(p), p
+# = q_1 q_2 .. q_L, where the q_l are independent with q_l ~ Gamma(N_l / 2), mean one: N_l q_l is
+# the square of the length of N_l standard normals. Then
 #
 #     p(p | y) ~ p(p) N(y; 0, T + p K)
 #
-# is a density in one dimension, whatever the depth: the density of log p is the convolution of those of log q_l  (Li and
-# Sompolinsky 2021 at the saddle point; Hanin and Zlokapa 2023 for the exact evidence).
-# For other activations this is the closure `common` with the fluctuations of the order parameter.
+# is a density in one dimension, whatever the depth: the density of log p is the convolution of
+# those of log q_l  (Li and Sompolinsky 2021 at the saddle point; Hanin and Zlokapa 2023 for the
+# exact evidence). For other activations this is the closure `common` with the fluctuations of the
+# order parameter.
 
 _NODES = 1025
-# Half width of the grid in standard deviations of log p; the left tail, exp(N t / 2), is longer than a normal one.
+# Half width of the grid in standard deviations of log p; the left tail, exp(N t / 2), is longer
+# than a normal one.
 _REACH = 16.0
 
 
 @theory(check=check_one_output)
 def integrated_width(system: FullyConnected) -> IntegratedNetwork:
-    """A fully connected network with one output, averaged over the scale of its kernel: exact for linear units at any width.
+    """A fully connected network with one output, averaged over the scale of its kernel: exact for
+    linear units at any width.
 
-    For other units the closure `common` with fluctuations. By the trapezoidal rule in log p, centred at the saddle point.
-    Raises `ValueError` for several outputs.
+    For other units the closure `common` with fluctuations. By the trapezoidal rule in log p,
+    centred at the saddle point. Raises `ValueError` for several outputs.
     """
     basis, temperature, widths = prior_basis(system), jnp.asarray(system.temperature), system.widths
-    centre = jax.tree.map(lambda x: x[0], minima(basis.eigenvalues, basis.power, temperature, widths))
+    centre = jax.tree.map(
+        lambda x: x[0], minima(basis.eigenvalues, basis.power, temperature, widths)
+    )
     at = jax.lax.stop_gradient(centre.order_parameters)
     shift = jnp.min(widths) * (jax.lax.stop_gradient(jnp.exp(centre.log_scale[None])[0]) - 1) / 2
     deviation = jnp.sqrt(jnp.sum(2 / (widths * at)))
@@ -318,9 +397,16 @@ def integrated_width(system: FullyConnected) -> IntegratedNetwork:
     step = x[1] - x[0]
 
     def tilted(width: Float[Array, ""], parameter: Float[Array, ""]) -> Float[Array, "node"]:
-        """log of the density of log q times exp(-shift log q): it peaks at the saddle point, the middle of the grid."""
+        """log of the density of log q times exp(-shift log q): it peaks at the saddle point, the
+        middle of the grid.
+        """
         t = jnp.log(parameter) + x
-        return width / 2 * (t - jnp.exp(t)) - shift * t + width / 2 * jnp.log(width / 2) - gammaln(width / 2)
+        return (
+            width / 2 * (t - jnp.exp(t))
+            - shift * t
+            + width / 2 * jnp.log(width / 2)
+            - gammaln(width / 2)
+        )
 
     logs = jax.vmap(tilted)(widths, at)
     peaks = jnp.max(logs, axis=1)
@@ -340,15 +426,27 @@ def integrated_width(system: FullyConnected) -> IntegratedNetwork:
     count = targets.size
     means = (scales[:, None] * targets / spectrum) @ basis.rows.T
     mean = weights @ means
-    variances = jnp.maximum(scales[:, None] * basis.diagonal - (scales[:, None] ** 2 / spectrum) @ (basis.rows**2).T, 0.0)
+    variances = jnp.maximum(
+        scales[:, None] * basis.diagonal - (scales[:, None] ** 2 / spectrum) @ (basis.rows**2).T,
+        0.0,
+    )
     variance = weights @ (variances + (means - mean) ** 2)
     fitted_residuals = temperature * targets / spectrum
     average_residual = weights @ fitted_residuals
     train_bias = jnp.sum(average_residual**2) / count
     own = jnp.sum(temperature * scales[:, None] * basis.eigenvalues / spectrum, axis=1)
-    train_variance = weights @ (own + jnp.sum((fitted_residuals - average_residual) ** 2, axis=1)) / count
-    covariance, evidence = jnp.mean(variance)[None, None], log_evidence(-2 * (total + jnp.log(step)), 0.0, count)
-    fields = losses(train_bias, train_variance, mean[:, None], variance[:, None], covariance, system.test[1])
+    train_variance = (
+        weights @ (own + jnp.sum((fitted_residuals - average_residual) ** 2, axis=1)) / count
+    )
+    covariance, evidence = (
+        jnp.mean(variance)[None, None],
+        log_evidence(-2 * (total + jnp.log(step)), 0.0, count),
+    )
+    fields = losses(
+        train_bias, train_variance, mean[:, None], variance[:, None], covariance, system.test[1]
+    )
     return IntegratedNetwork(
-        **fields | {"converged": fields["converged"] & jnp.isfinite(evidence)}, scale=weights @ scales, log_evidence=evidence
+        **fields | {"converged": fields["converged"] & jnp.isfinite(evidence)},
+        scale=weights @ scales,
+        log_evidence=evidence,
     )

@@ -1,4 +1,6 @@
-"""The posterior of a real network, sampled at equilibrium: Hamiltonian Monte Carlo and the papers' noisy gradient descent."""
+"""The posterior of a real network, sampled at equilibrium: Hamiltonian Monte Carlo and the papers'
+noisy gradient descent.
+"""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -18,17 +20,23 @@ from orderparam.networks.affine import Weights
 from orderparam.sampling import Samples, sample
 from orderparam.systems.proportional.deep import check_one_output
 from orderparam.systems.proportional.kernels import data_term
-from orderparam.systems.proportional.model import BayesianNetwork, BayesianPatchNetwork, FullyConnected, LocallyConnected
+from orderparam.systems.proportional.model import (
+    BayesianNetwork,
+    BayesianPatchNetwork,
+    FullyConnected,
+    LocallyConnected,
+)
 from orderparam.systems.proportional.results import OrderParameters, Similarity, alignment, losses
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The real networks of the room's systems: architectures, the log densities that are sampled, and what each draw contributes.
 
 Hidden = Any  # whitened weights of the layers before the read-out
 
 
 def architecture(system: BayesianNetwork) -> Architecture:
-    """The network of a system at its finite width, without biases; variances are arrays, so that another compiles nothing.
+    """The network of a system at its finite width, without biases; variances are arrays, so that
+    another compiles nothing.
 
     Raises `ValueError` for a width that is no whole number.
     """
@@ -37,7 +45,12 @@ def architecture(system: BayesianNetwork) -> Architecture:
         widths = [system.with_(width=float(width)).size("width") for width in system.widths]
         variances = [float(variance) for variance in system.variances]
         found = fully_connected(
-            system.depth, widths, system.activation, variances, readout_variance=readout, outputs=system.outputs
+            system.depth,
+            widths,
+            system.activation,
+            variances,
+            readout_variance=readout,
+            outputs=system.outputs,
         )
     else:
         assert isinstance(system, BayesianPatchNetwork)
@@ -58,7 +71,9 @@ def architecture(system: BayesianNetwork) -> Architecture:
 
 
 def deviations(whitened: Any, network: Architecture) -> Any:
-    """Standard deviations of the weights in the papers' units, where the 1 / sqrt(fan-in) stands in the network's equations."""
+    """Standard deviations of the weights in the papers' units, where the 1 / sqrt(fan-in) stands in
+    the network's equations.
+    """
 
     def one(layer: Any, own: Any) -> Any:
         return Weights(jnp.sqrt(layer.weight_variance), None) if isinstance(own, Weights) else ()
@@ -67,7 +82,8 @@ def deviations(whitened: Any, network: Architecture) -> Any:
 
 
 class ReadoutMoments(eqx.Module):
-    """Averages over the read-out at given hidden weights, or values at given weights of all layers."""
+    """Averages over the read-out at given hidden weights, or values at given weights of all
+    layers."""
 
     residual: Float[Array, "train output"]  # y - f
     mean: Float[Array, "test output"]
@@ -75,12 +91,15 @@ class ReadoutMoments(eqx.Module):
     train_error: Float[Array, ""]
     test_error: Float[Array, ""]
     length: Float[Array, ""]  # trace of `order`
-    order: Float[Array, "index other"]  # v v^T / N for the read-outs of (place, output), the places slower
+    # v v^T / N for the read-outs of (place, output), the places slower
+    order: Float[Array, "index other"]
     mean_scales: Float[Array, "index other"]  # their covariance over the units
 
 
 class PosteriorProblem(eqx.Module):
-    """A network with its data, images with the zeros of the padding. places: those whose features are read out separately."""
+    """A network with its data, images with the zeros of the padding. places: those whose features
+    are read out separately.
+    """
 
     network: Architecture
     x: Float[Array, "train *input"]
@@ -96,7 +115,9 @@ class PosteriorProblem(eqx.Module):
         (x, y), (test, test_y) = system.train, system.test
         if isinstance(system, BayesianPatchNetwork):
             x, test = system.padded(x), system.padded(test)
-        return cls(architecture(system), x, y, test, test_y, jnp.asarray(system.temperature), system.places)
+        return cls(
+            architecture(system), x, y, test, test_y, jnp.asarray(system.temperature), system.places
+        )
 
     def draw(self, key: PRNGKeyArray) -> Any:
         """Whitened weights of all layers from the prior."""
@@ -111,12 +132,18 @@ class PosteriorProblem(eqx.Module):
         order: Float[Array, "index other"],
         total: Float[Array, "index other"],
     ) -> ReadoutMoments:
-        """The record. spread: sum_mu Var f(x_mu), over the outputs too; total: (sum_c v_c) (sum_c v_c)^T / N."""
+        """The record. spread: sum_mu Var f(x_mu), over the outputs too; total: (sum_c v_c) (sum_c
+        v_c)^T / N.
+        """
         units = jax.eval_shape(self.draw, jax.random.key(0))[-1].weight.size // order.shape[0]
         train_error = (jnp.sum(residual**2) + spread) / self.y.shape[0]
-        test_error = jnp.mean(jnp.sum((mean - self.test_y) ** 2, axis=-1) + self.y.shape[1] * variance)
+        test_error = jnp.mean(
+            jnp.sum((mean - self.test_y) ** 2, axis=-1) + self.y.shape[1] * variance
+        )
         covariance = (units * order - total) / (units - 1)  # NaN for a single unit
-        return ReadoutMoments(residual, mean, variance, train_error, test_error, jnp.trace(order), order, covariance)
+        return ReadoutMoments(
+            residual, mean, variance, train_error, test_error, jnp.trace(order), order, covariance
+        )
 
 
 class Collapsed(eqx.Module):
@@ -139,7 +166,9 @@ class Collapsed(eqx.Module):
         """Hidden weights from the prior."""
         return self.problem.draw(key)[:-1]
 
-    def features(self, hidden: Hidden, x: Float[Array, "example *input"]) -> Float[Array, "example feature"]:
+    def features(
+        self, hidden: Hidden, x: Float[Array, "example *input"]
+    ) -> Float[Array, "example feature"]:
         """Phi(x) with f = Phi u, u the whitened read-out."""
         return self.problem.network.features((*hidden, self.readout), x)
 
@@ -210,7 +239,9 @@ def whitened_prior(weights: Any) -> Float[Array, ""]:
 def readout_products(
     readout: Float[Array, "feature output"], places: int
 ) -> tuple[Float[Array, "index other"], Float[Array, "index other"]]:
-    """(1/N_c) sum_c u_(i a)c u_(j b)c and (1/N_c) sum_cd u_(i a)c u_(j b)d; features are numbered (place i, channel c)."""
+    """(1/N_c) sum_c u_(i a)c u_(j b)c and (1/N_c) sum_cd u_(i a)c u_(j b)d; features are numbered
+    (place i, channel c).
+    """
     by_channel = readout.reshape(places, -1, readout.shape[1])
     units = by_channel.shape[1]
     flat = jnp.moveaxis(by_channel, 1, 0).reshape(units, -1)
@@ -224,9 +255,10 @@ _DESCENT_STEPS = 150
 class SampledNetwork(OrderParameters):
     """What was measured on a network, under the names of the theory.
 
-    order_parameters, mean_scales: of the read-out, at the last layer; NaN for the layers below, whose order parameters are no
-    plain average over weights. r_hat, effective_samples: the worst of the losses and the order parameter, over chains that
-    started at random and chains that started at the bottom of the energy. converged: r_hat < 1.05 and 100 effective samples.
+    order_parameters, mean_scales: of the read-out, at the last layer; NaN for the layers below,
+    whose order parameters are no plain average over weights. r_hat, effective_samples: the worst of
+    the losses and the order parameter, over chains that started at random and chains that started
+    at the bottom of the energy. converged: r_hat < 1.05 and 100 effective samples.
     """
 
     r_hat: Float[Array, ""]
@@ -234,7 +266,9 @@ class SampledNetwork(OrderParameters):
 
 
 class SampledSimilarity(Similarity):
-    """Measured similarity matrices. r_hat, effective_samples, converged: of the alignment after learning."""
+    """Measured similarity matrices. r_hat, effective_samples, converged: of the alignment after
+    learning.
+    """
 
     r_hat: Float[Array, ""]
     effective_samples: Float[Array, ""]
@@ -252,17 +286,22 @@ def sampled_network(
     leapfrog_steps: int = 8,
     method: Literal["hmc", "mala", "nuts"] = "hmc",
 ) -> SampledNetwork:
-    """Hidden weights by Hamiltonian Monte Carlo with the read-out averaged analytically: no discretisation error.
+    """Hidden weights by Hamiltonian Monte Carlo with the read-out averaged analytically: no
+    discretisation error.
 
-    Half of the chains start from the prior, half at the bottom of the energy; R-hat over all says whether the start is forgotten.
-    samples: draws of every chain. Every draw enters with its exact averages over the read-out (Rao-Blackwell).
-    leapfrog_steps: the tuned step is 0.15 to 0.3 for networks of this size; 8 steps then make trajectories of about pi/2, after
-    which a direction held by the prior alone is forgotten. Longer ones cost more and decorrelate no better.
-    method: of `orderparam.sampling.sample`.
+    Half of the chains start from the prior, half at the bottom of the energy; R-hat over all says
+    whether the start is forgotten. samples: draws of every chain. Every draw enters with its exact
+    averages over the read-out (Rao-Blackwell). leapfrog_steps: the tuned step is 0.15 to 0.3 for
+    networks of this size; 8 steps then make trajectories of about pi/2, after which a direction
+    held by the prior alone is forgotten. Longer ones cost more and decorrelate no better. method:
+    of `orderparam.sampling.sample`.
     """
     lengths = {"warmup": warmup, "samples": samples, "leapfrog_steps": leapfrog_steps}
     potential, keys = Collapsed.of(system), jax.random.split(key)
-    return _summary(system, _hidden_sampled(potential, chains, keys, Collapsed.moments, method=method, **lengths))
+    return _summary(
+        system,
+        _hidden_sampled(potential, chains, keys, Collapsed.moments, method=method, **lengths),
+    )
 
 
 @experiment
@@ -276,20 +315,25 @@ def langevin_training(
     samples: int = 400,
     thin: int = 100,
 ) -> SampledNetwork:
-    """All weights by noisy full-batch gradient descent, W <- W (1 - eta T lambda) - eta grad loss + sqrt(2 eta T) xi, with the
-    loss (1/2) sum_mu |y - f|^2 (Pacelli et al. 2023; Baglioni, Pacelli, Aiudi, Di Renzo, Vezzani, Burioni, Rotondo 2024).
+    """All weights by noisy full-batch gradient descent, W <- W (1 - eta T lambda) - eta grad loss +
+    sqrt(2 eta T) xi, with the loss (1/2) sum_mu |y - f|^2 (Pacelli et al. 2023; Baglioni, Pacelli,
+    Aiudi, Di Renzo, Vezzani, Burioni, Rotondo 2024).
 
-    learning_rate: eta; None takes 0.1 / (largest curvature of the energy / T) / T. The discretisation error is of order eta.
-    burn_in, samples, thin: steps before the first record, records of every chain, steps between them. The directions that the
-    prior alone holds take 1/(eta T lambda) steps to relax.
+    learning_rate: eta; None takes 0.1 / (largest curvature of the energy / T) / T. The
+    discretisation error is of order eta. burn_in, samples, thin: steps before the first record,
+    records of every chain, steps between them. The directions that the prior alone holds take
+    1/(eta T lambda) steps to relax.
     """
     start_key, readout_key, run_key = jax.random.split(key, 3)
     collapsed = Collapsed.of(system)
     potential = Full(collapsed.problem)
     drawn = _prior(collapsed.problem, chains, readout_key)
     hidden = _starts(collapsed, chains, start_key)
-    # The step du = -grad U dt + sqrt(2 dt) xi in the papers' units of the weights is theirs, with dt = eta T.
-    scale = jax.tree.map(lambda deviation: 1 / deviation, deviations(drawn, potential.problem.network))
+    # The step du = -grad U dt + sqrt(2 dt) xi in the papers' units of the weights is theirs, with
+    # dt = eta T.
+    scale = jax.tree.map(
+        lambda deviation: 1 / deviation, deviations(drawn, potential.problem.network)
+    )
     run = sample(
         Partial(Full.__call__, potential),
         (*hidden, drawn[-1]),
@@ -315,9 +359,11 @@ def sampled_similarity(
     samples: int = 200,
     leapfrog_steps: int = 8,
 ) -> SampledSimilarity:
-    """Similarity matrices of the hidden layer averaged over the prior and over the posterior, measured.
+    """Similarity matrices of the hidden layer averaged over the prior and over the posterior,
+    measured.
 
-    One output. The renormalised kernel is that of hidden layers from the prior with the measured order parameters.
+    One output. The renormalised kernel is that of hidden layers from the prior with the measured
+    order parameters.
     """
     *keys, prior_key = jax.random.split(key, 3)
     potential = Collapsed.of(system)
@@ -329,10 +375,20 @@ def sampled_similarity(
     before, renormalised = _prior_kernels(potential, draws, order)
     y = potential.problem.y[:, 0]
     aligned = alignment(before, y), alignment(after, y)
-    return SampledSimilarity(before, after, renormalised, *aligned, health.r_hat, health.effective_samples, health.reliable)
+    return SampledSimilarity(
+        before,
+        after,
+        renormalised,
+        *aligned,
+        health.r_hat,
+        health.effective_samples,
+        health.reliable,
+    )
 
 
-def _hidden_sampled(potential: Collapsed, chains: int, keys: Any, observe: Callable[..., Any], **lengths: Any) -> Samples:
+def _hidden_sampled(
+    potential: Collapsed, chains: int, keys: Any, observe: Callable[..., Any], **lengths: Any
+) -> Samples:
     """Chains of hidden weights, the read-out integrated."""
     density, starts = Partial(Collapsed.__call__, potential), _starts(potential, chains, keys[0])
     return sample(density, starts, keys[1], observe=Partial(observe, potential), **lengths)
@@ -340,7 +396,9 @@ def _hidden_sampled(potential: Collapsed, chains: int, keys: Any, observe: Calla
 
 @eqx.filter_jit
 def _starts(potential: Collapsed, chains: int, key: PRNGKeyArray) -> Hidden:
-    """Half of the chains start from the prior, the others downhill from there, where the weights fit the data."""
+    """Half of the chains start from the prior, the others downhill from there, where the weights
+    fit the data.
+    """
     optimiser = optax.adam(0.05)
 
     def descend(weights: Hidden) -> Hidden:
@@ -353,12 +411,18 @@ def _starts(potential: Collapsed, chains: int, key: PRNGKeyArray) -> Hidden:
 
     random = _prior(potential, chains, key)
     first = jnp.arange(chains) < (chains + 1) // 2
-    return jax.tree.map(lambda a, b: jnp.where(first.reshape(-1, *(1,) * (a.ndim - 1)), a, b), random, jax.vmap(descend)(random))
+    return jax.tree.map(
+        lambda a, b: jnp.where(first.reshape(-1, *(1,) * (a.ndim - 1)), a, b),
+        random,
+        jax.vmap(descend)(random),
+    )
 
 
 @eqx.filter_jit
 def _prior(potential: Collapsed | PosteriorProblem, draws: int, key: PRNGKeyArray) -> Any:
-    """Whitened weights from the prior, with a leading axis; in one call of the generator, which compiles several times faster."""
+    """Whitened weights from the prior, with a leading axis; in one call of the generator, which
+    compiles several times faster.
+    """
     shapes = jax.eval_shape(potential.draw, key)
     flat, one = ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), shapes))
     return jax.vmap(one)(jax.random.normal(key, (draws, flat.size)))
@@ -387,12 +451,15 @@ def _summary(system: BayesianNetwork, run: Samples) -> SampledNetwork:
     recorded: ReadoutMoments = run.observables
     count, outputs = y.shape
     residual, mean, order, mean_scales = (
-        jnp.mean(values, axis=(0, 1)) for values in (recorded.residual, recorded.mean, recorded.order, recorded.mean_scales)
+        jnp.mean(values, axis=(0, 1))
+        for values in (recorded.residual, recorded.mean, recorded.order, recorded.mean_scales)
     )
     train_bias = jnp.sum(residual**2) / count
     spread = recorded.mean - mean
     variance = jnp.mean(recorded.variance[..., None] + spread**2, axis=(0, 1))
-    covariance = jnp.mean(jnp.einsum("...ta,...tb->...ab", spread, spread), axis=(0, 1)) / mean.shape[0]
+    covariance = (
+        jnp.mean(jnp.einsum("...ta,...tb->...ab", spread, spread), axis=(0, 1)) / mean.shape[0]
+    )
     covariance += jnp.mean(recorded.variance) * jnp.eye(outputs)
     train_variance = jnp.mean(recorded.train_error) - train_bias
     estimates: ReadoutMoments = run.estimates

@@ -1,18 +1,22 @@
-"""The kernel of the features that the read-out sees, and regression with it once the training set has renormalised it.
+"""The kernel of the features that the read-out sees, and regression with it once the training set
+has renormalised it.
 
-The features stand at places i: the patches of a convolutional or locally connected network; one place in a fully connected
-network and under average pooling. Between places they have kernels K_ij and means m_i = E phi(h_i), in which the variance of the
-read-out is included. With outputs a and b,
+The features stand at places i: the patches of a convolutional or locally connected network; one
+place in a fully connected network and under average pooling. Between places they have kernels K_ij
+and means m_i = E phi(h_i), in which the variance of the read-out is included. With outputs a and b,
 
-    KR_(mu a)(nu b) = sum_ij [ Q_(ia)(jb) (K_ij - m_i m_j^T) + kappa_(ia)(jb) m_i m_j^T ](x_mu, x_nu)
+    KR_(mu a)(nu b) = sum_ij [ Q_(ia)(jb) (K_ij - m_i m_j^T) + kappa_(ia)(jb) m_i m_j^T ](x_mu,
+    x_nu)
 
-where Q and kappa are symmetric positive definite over (place, output), the places slower  (one number: Pacelli et al. 2023;
-outputs: Baglioni, Giambagli, Vezzani, Burioni, Rotondo, Pacelli 2024; patches: Aiudi, Pacelli, Baglioni, Vezzani, Burioni,
-Rotondo 2025; outputs of patches, and means of more than one number, were derived for this package). Without weight sharing the
-units at different places are independent: Q and kappa vanish between them (derived for this package too; exact for linear units).
+where Q and kappa are symmetric positive definite over (place, output), the places slower  (one
+number: Pacelli et al. 2023; outputs: Baglioni, Giambagli, Vezzani, Burioni, Rotondo, Pacelli 2024;
+patches: Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025; outputs of patches, and means of
+more than one number, were derived for this package). Without weight sharing the units at different
+places are independent: Q and kappa vanish between them (derived for this package too; exact for
+linear units).
 
-`OnePlace` works in the eigenbasis of its kernel, where nothing larger than output x output is ever factorised; `Places`
-factorises the kernel of all examples and outputs.
+`OnePlace` works in the eigenbasis of its kernel, where nothing larger than output x output is ever
+factorised; `Places` factorises the kernel of all examples and outputs.
 """
 
 import equinox as eqx
@@ -26,7 +30,7 @@ from orderparam.kernels.common_scale import Eigenbasis
 from orderparam.systems.proportional.model import BayesianPatchNetwork, LocallyConnected
 from orderparam.systems.proportional.results import losses, regression
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # log det A + y^T A^{-1} y, the part of an effective action that sees the data, with cheap derivatives of any order.
 
 
@@ -43,10 +47,14 @@ def _(primals, tangents):
 
 
 @jax.custom_jvp
-def data_term(noisy: Float[Array, "train train"], targets: Float[Array, "train *output"]) -> Float[Array, ""]:
-    """D log det A + tr y^T A^{-1} y, A = `noisy` symmetric positive definite, D the number of outputs.
+def data_term(
+    noisy: Float[Array, "train train"], targets: Float[Array, "train *output"]
+) -> Float[Array, ""]:
+    """D log det A + tr y^T A^{-1} y, A = `noisy` symmetric positive definite, D the number of
+    outputs.
 
-    Its derivative is tr (D A^{-1} - a a^T) dA + 2 tr a^T dy, a = A^{-1} y, from the same Cholesky factor.
+    Its derivative is tr (D A^{-1} - a a^T) dA + 2 tr a^T dy, a = A^{-1} y, from the same Cholesky
+    factor.
     """
     cholesky = jnp.linalg.cholesky(noisy)
     half = jsl.solve_triangular(cholesky, targets, lower=True)
@@ -59,12 +67,14 @@ def _(primals, tangents):
     noisy, targets = primals
     inverted = inverse(noisy)
     dual = inverted @ targets
-    outputs, spread = (1, jnp.outer(dual, dual)) if targets.ndim == 1 else (targets.shape[1], dual @ dual.T)
+    outputs, spread = (
+        (1, jnp.outer(dual, dual)) if targets.ndim == 1 else (targets.shape[1], dual @ dual.T)
+    )
     change = jnp.sum((outputs * inverted - spread) * tangents[0]) + 2 * jnp.sum(dual * tangents[1])
     return data_term(noisy, targets), change
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Kernels between the patches of two images, (r / N_p) k(C_ii, C_ij, C_jj) with C_ij = v_0 x_i . x_j' / d, packed and summed.
 
 # Kernels of the training set are kept in memory up to this many bytes.
@@ -72,10 +82,12 @@ MEMORY_LIMIT = 8 * 2**30
 
 
 class PatchKernels(eqx.Module):
-    """K_ij - m_i m_j^T on the training set for the pairs i <= j (of independent units: i = j), one row each.
+    """K_ij - m_i m_j^T on the training set for the pairs i <= j (of independent units: i = j), one
+    row each.
 
-    With one output only the part symmetric in the images ever enters, of which the upper triangle is kept: under weight sharing
-    N_p (N_p + 1) P (P + 1) / 4 numbers, a quarter of all pairs of patches and images.
+    With one output only the part symmetric in the images ever enters, of which the upper triangle
+    is kept: under weight sharing N_p (N_p + 1) P (P + 1) / 4 numbers, a quarter of all pairs of
+    patches and images.
     """
 
     packed: Float[Array, "pair entry"]
@@ -103,10 +115,14 @@ class PatchKernels(eqx.Module):
 
         def one(pair: tuple[Array, Array]) -> Float[Array, "entry"]:
             first, second = pair
-            kernel = _between(system, seen[first], seen[second]) - jnp.outer(means[first], means[second])
+            kernel = _between(system, seen[first], seen[second]) - jnp.outer(
+                means[first], means[second]
+            )
             return ((kernel + kernel.T) / 2 if y.shape[1] == 1 else kernel)[row, column]
 
-        return eqx.tree_at(lambda k: k.packed, layout, jax.lax.map(one, (jnp.asarray(i), jnp.asarray(j))))
+        return eqx.tree_at(
+            lambda k: k.packed, layout, jax.lax.map(one, (jnp.asarray(i), jnp.asarray(j)))
+        )
 
     @property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -129,47 +145,71 @@ class PatchKernels(eqx.Module):
             return np.where(i == j, 1.0, 2.0), np.where(row == column, 0.5, 1.0)
         return np.where(i == j, 0.5, 1.0), np.ones(row.size)
 
-    def combine(self, scale: Float[Array, "patch output other_patch other_output"]) -> Float[Array, "entry other"]:
+    def combine(
+        self, scale: Float[Array, "patch output other_patch other_output"]
+    ) -> Float[Array, "entry other"]:
         """sum_ij Q_(ia)(jb) K_ij between (example, output) and (example, output)."""
         (i, j), (row, column), (pair, entry) = self._pairs, self._entries, self._halves
         weights = pair[:, None, None] * scale[i, :, j, :]
         values = jnp.einsum("pab,pe->eab", weights, self.packed) * entry[:, None, None]
         shape = self.examples, self.outputs
-        half = jnp.zeros((*shape, *shape)).at[row, :, column, :].set(values).reshape(self.examples * self.outputs, -1)
+        half = (
+            jnp.zeros((*shape, *shape))
+            .at[row, :, column, :]
+            .set(values)
+            .reshape(self.examples * self.outputs, -1)
+        )
         return half + half.T
 
     def contract(
         self, *matrices: Float[Array, "train output other_train other_output"]
     ) -> list[Float[Array, "patch output other_patch other_output"]]:
-        """tr(W K_ij), a matrix over the outputs, for symmetric W and all pairs of patches; one pass over K_ij for all W."""
+        """tr(W K_ij), a matrix over the outputs, for symmetric W and all pairs of patches; one pass
+        over K_ij for all W.
+        """
         (i, j), (row, column), (_, entry) = self._pairs, self._entries, self._halves
         weights = (2 * entry if self.outputs == 1 else entry)[:, None, None]
         columns = jnp.stack([weights * matrix[row, :, column, :] for matrix in matrices], axis=1)
         values = jnp.tensordot(self.packed, columns, 1)  # (pair, matrix, output, output)
         shape = self.patches, self.outputs
         empty = jnp.zeros((*shape, *shape))
-        return [empty.at[j, :, i, :].set(jnp.swapaxes(one, 1, 2)).at[i, :, j, :].set(one) for one in jnp.moveaxis(values, 1, 0)]
+        return [
+            empty.at[j, :, i, :].set(jnp.swapaxes(one, 1, 2)).at[i, :, j, :].set(one)
+            for one in jnp.moveaxis(values, 1, 0)
+        ]
 
 
-def _variances(system: BayesianPatchNetwork, seen: Float[Array, "*batch pixel"]) -> Float[Array, "*batch"]:
+def _variances(
+    system: BayesianPatchNetwork, seen: Float[Array, "*batch pixel"]
+) -> Float[Array, "*batch"]:
     """C_ii."""
     return system.weight_variance / seen.shape[-1] * jnp.sum(seen**2, axis=-1)
 
 
 def _between(
-    system: BayesianPatchNetwork, first: Float[Array, "first pixel"], second: Float[Array, "second pixel"]
+    system: BayesianPatchNetwork,
+    first: Float[Array, "first pixel"],
+    second: Float[Array, "second pixel"],
 ) -> Float[Array, "first second"]:
     """(r / N_p) k between one patch of some images and one of others."""
     a, b = _variances(system, first), _variances(system, second)
     cross = system.weight_variance / first.shape[-1] * first @ second.T
-    return system.readout_variance / system.patch_count * system.activation.two_point(a[:, None], cross, b[None, :])
+    return (
+        system.readout_variance
+        / system.patch_count
+        * system.activation.two_point(a[:, None], cross, b[None, :])
+    )
 
 
-def _by_patch(system: BayesianPatchNetwork, inputs: Float[Array, "example *input"]) -> Float[Array, "patch example pixel"]:
+def _by_patch(
+    system: BayesianPatchNetwork, inputs: Float[Array, "example *input"]
+) -> Float[Array, "patch example pixel"]:
     return jnp.moveaxis(system.patches(inputs), 1, 0)
 
 
-def patch_means(system: BayesianPatchNetwork, inputs: Float[Array, "example *input"]) -> Float[Array, "patch example"]:
+def patch_means(
+    system: BayesianPatchNetwork, inputs: Float[Array, "example *input"]
+) -> Float[Array, "patch example"]:
     """m_i = E phi(h_i)."""
     return system.activation.mean(_variances(system, _by_patch(system, inputs)))
 
@@ -180,7 +220,8 @@ def weighted_kernels(
     scale: Float[Array, "patch patch *weights"],
     same: bool,
 ) -> tuple[Float[Array, "*weights example train"], Float[Array, "*weights example"]]:
-    """sum_ij Q_ij K_ij between images and those of the training set, and of every image with itself; one pair at a time.
+    """sum_ij Q_ij K_ij between images and those of the training set, and of every image with
+    itself; one pair at a time.
 
     Q_ij is a number, or an array with one sum for each entry. same: only i = j.
     """
@@ -189,9 +230,13 @@ def weighted_kernels(
     i, j = (np.arange(count),) * 2 if same else np.indices((count, count)).reshape(2, -1)
     norms, factor = _variances(system, seen), system.readout_variance / system.patch_count
 
-    def add(total: tuple[Array, Array], pair: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
+    def add(
+        total: tuple[Array, Array], pair: tuple[Array, Array]
+    ) -> tuple[tuple[Array, Array], None]:
         first, second = pair
-        inner = system.weight_variance / seen.shape[-1] * jnp.sum(seen[first] * seen[second], axis=-1)
+        inner = (
+            system.weight_variance / seen.shape[-1] * jnp.sum(seen[first] * seen[second], axis=-1)
+        )
         own = factor * system.activation.two_point(norms[first], inner, norms[second])
         rows, weight = _between(system, seen[first], train[second]), scale[first, second]
         return (total[0] + weight[..., None, None] * rows, total[1] + weight[..., None] * own), None
@@ -207,8 +252,9 @@ Matrix = Float[Array, "index other"]  # over (place, output)
 class Response(eqx.Module):
     """What the data say at Q and kappa, with A = T + KR and a = A^{-1} y.
 
-    data: log det A + y^T a. spread and pull: derivatives with respect to Q of log det A and of -y^T a, that is
-    G_IJ = tr A^{-1} (K - m m^T)_IJ and B_IJ = a^T (K - m m^T)_IJ a. mean_spread, mean_pull: the same for kappa and m m^T.
+    data: log det A + y^T a. spread and pull: derivatives with respect to Q of log det A and of -y^T
+    a, that is G_IJ = tr A^{-1} (K - m m^T)_IJ and B_IJ = a^T (K - m m^T)_IJ a. mean_spread,
+    mean_pull: the same for kappa and m m^T.
     """
 
     data: Float[Array, ""]
@@ -220,11 +266,17 @@ class Response(eqx.Module):
 
 @jax.custom_jvp
 def resolvents(
-    temperature: Float[Array, ""], eigenvalues: Float[Array, "train"], scale: Float[Array, "output output"]
+    temperature: Float[Array, ""],
+    eigenvalues: Float[Array, "train"],
+    scale: Float[Array, "output output"],
 ) -> Float[Array, "train output output"]:
-    """(T + k_i Q)^{-1} for every eigenvalue k_i, from one decomposition of Q; differentiable where its eigenvalues meet, too."""
+    """(T + k_i Q)^{-1} for every eigenvalue k_i, from one decomposition of Q; differentiable where
+    its eigenvalues meet, too.
+    """
     strengths, axes = jnp.linalg.eigh(scale)
-    return jnp.einsum("ak,ik,bk->iab", axes, 1 / (temperature + eigenvalues[:, None] * strengths), axes)
+    return jnp.einsum(
+        "ak,ik,bk->iab", axes, 1 / (temperature + eigenvalues[:, None] * strengths), axes
+    )
 
 
 @resolvents.defjvp
@@ -236,10 +288,11 @@ def _(primals, tangents):
 
 
 class _Blocks(eqx.Module):
-    """A = T + Q (x) diag(k) + kappa (x) m m^T by Woodbury's formula, in the eigenbasis of K - m m^T; all arrays small in P D^2.
+    """A = T + Q (x) diag(k) + kappa (x) m m^T by Woodbury's formula, in the eigenbasis of K - m
+    m^T; all arrays small in P D^2.
 
-    inverse: (T + k_i Q)^{-1}. weighted: m_i times it. total: their sum with m_i again. core: (kappa^{-1} + total)^{-1}.
-    dual: A^{-1} y.
+    inverse: (T + k_i Q)^{-1}. weighted: m_i times it. total: their sum with m_i again. core:
+    (kappa^{-1} + total)^{-1}. dual: A^{-1} y.
     """
 
     inverse: Float[Array, "train output output"]
@@ -255,7 +308,9 @@ class _Blocks(eqx.Module):
 
 
 class OnePlace(eqx.Module):
-    """Features at one place. basis: of K - m m^T; mean: U^T m of the training set; test_mean: m of the test points."""
+    """Features at one place. basis: of K - m m^T; mean: U^T m of the training set; test_mean: m of
+    the test points.
+    """
 
     basis: Eigenbasis
     mean: Float[Array, "train"]
@@ -271,8 +326,14 @@ class OnePlace(eqx.Module):
         test_mean: Float[Array, "test"],
         targets: Float[Array, "train output"],
     ) -> "OnePlace":
-        """From K on the training set, of the test points against it, of every test point with itself, and the means."""
-        centred = kernel - jnp.outer(mean, mean), rows - jnp.outer(test_mean, mean), diagonal - test_mean**2
+        """From K on the training set, of the test points against it, of every test point with
+        itself, and the means.
+        """
+        centred = (
+            kernel - jnp.outer(mean, mean),
+            rows - jnp.outer(test_mean, mean),
+            diagonal - test_mean**2,
+        )
         basis = Eigenbasis.of(*centred, targets)
         return cls(basis, basis.vectors.T @ mean, test_mean)
 
@@ -305,24 +366,37 @@ class OnePlace(eqx.Module):
         )
 
     def predict(
-        self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""], test_targets: Float[Array, "test output"]
+        self,
+        scale: Matrix,
+        kappa: Matrix,
+        temperature: Float[Array, ""],
+        test_targets: Float[Array, "test output"],
     ) -> dict[str, Array]:
         """The fields of `Prediction`."""
         basis, mean = self.basis, self.mean
         blocks = self._blocks(scale, kappa, temperature)
         count = mean.size
-        found = basis.rows @ blocks.dual @ scale + jnp.outer(self.test_mean, kappa @ (mean @ blocks.dual))
-        # Every test point against the training set is c_i = Q r_i + kappa m m_i; explained is c A^{-1} c^T.
+        found = basis.rows @ blocks.dual @ scale + jnp.outer(
+            self.test_mean, kappa @ (mean @ blocks.dual)
+        )
+        # Every test point against the training set is c_i = Q r_i + kappa m m_i; explained is c
+        # A^{-1} c^T.
         own = self.test_mean[:, None, None]
         square = jnp.tensordot(basis.rows**2, blocks.inverse, 1)
         inner = jnp.tensordot(basis.rows, blocks.weighted, 1)
         cross = own * (scale @ inner @ kappa)
         along = scale @ inner + own * (kappa @ blocks.total)
-        explained = scale @ square @ scale + cross + jnp.swapaxes(cross, 1, 2) + own**2 * (kappa @ blocks.total @ kappa)
+        explained = (
+            scale @ square @ scale
+            + cross
+            + jnp.swapaxes(cross, 1, 2)
+            + own**2 * (kappa @ blocks.total @ kappa)
+        )
         explained -= along @ blocks.core @ jnp.swapaxes(along, 1, 2)
         covariance = basis.diagonal[:, None, None] * scale + own**2 * kappa - explained
         shared = jnp.einsum("i,ab,iba->", basis.eigenvalues, scale, blocks.diagonal)
-        shared += jnp.sum(kappa * (blocks.total - blocks.total @ blocks.core @ blocks.total))  # with it, tr KR A^{-1}
+        # with it, tr KR A^{-1}
+        shared += jnp.sum(kappa * (blocks.total - blocks.total @ blocks.core @ blocks.total))
         return losses(
             temperature**2 * jnp.sum(blocks.dual**2) / count,
             temperature * shared / count,
@@ -334,7 +408,9 @@ class OnePlace(eqx.Module):
 
 
 class Places(eqx.Module):
-    """Features at several places. kernels: K_ij - m_i m_j^T; means, test_means: m_i of the training set, of the test points."""
+    """Features at several places. kernels: K_ij - m_i m_j^T; means, test_means: m_i of the training
+    set, of the test points.
+    """
 
     system: BayesianPatchNetwork
     kernels: PatchKernels
@@ -344,10 +420,14 @@ class Places(eqx.Module):
 
     @classmethod
     def of(cls, system: BayesianPatchNetwork, apart: bool) -> "Places":
-        """apart: whether the activation has means. Raises `ValueError` when the kernels do not fit into memory."""
+        """apart: whether the activation has means. Raises `ValueError` when the kernels do not fit
+        into memory.
+        """
         x, y = system.train
         root = jnp.sqrt(system.readout_variance / system.patch_count) if apart else 0.0
-        means, test_means = (root * patch_means(system, points) for points in (x, system.test_inputs))
+        means, test_means = (
+            root * patch_means(system, points) for points in (x, system.test_inputs)
+        )
         return cls(system, PatchKernels.of(system, means), means, test_means, y)
 
     @property
@@ -362,23 +442,36 @@ class Places(eqx.Module):
     def matrix(self, scale: Matrix, kappa: Matrix) -> Float[Array, "entry other"]:
         """KR on the training set, between entries (example, output)."""
         along = jnp.einsum("iajb,im,jn->manb", self._split(kappa), self.means, self.means)
-        return self.kernels.combine(self._split(scale)) + along.reshape(self.targets.size, self.targets.size)
+        return self.kernels.combine(self._split(scale)) + along.reshape(
+            self.targets.size, self.targets.size
+        )
 
-    def rows(self, scale: Matrix, kappa: Matrix) -> tuple[Float[Array, "test output entry"], Float[Array, "test output output"]]:
+    def rows(
+        self, scale: Matrix, kappa: Matrix
+    ) -> tuple[Float[Array, "test output entry"], Float[Array, "test output output"]]:
         """KR of the test points against the training set, and of every test point with itself."""
         weights, excess = self._split(scale), self._split(kappa - scale)
         same = isinstance(self.system, LocallyConnected)
-        rows, own = weighted_kernels(self.system, self.system.test_inputs, jnp.moveaxis(weights, 2, 1), same)
+        rows, own = weighted_kernels(
+            self.system, self.system.test_inputs, jnp.moveaxis(weights, 2, 1), same
+        )
         rows += jnp.einsum("iajb,it,jm->abtm", excess, self.test_means, self.means)
         own += jnp.einsum("iajb,it,jt->abt", excess, self.test_means, self.test_means)
-        return jnp.einsum("abtm->tamb", rows).reshape(*own.shape[:0:-1], -1), jnp.moveaxis(own, -1, 0)
+        return jnp.einsum("abtm->tamb", rows).reshape(*own.shape[:0:-1], -1), jnp.moveaxis(
+            own, -1, 0
+        )
 
     def respond(self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""]) -> Response:
         """`Response`, at O((P D)^3)."""
-        noisy, flat = self.matrix(scale, kappa) + temperature * jnp.eye(self.targets.size), self.targets.reshape(-1)
+        noisy, flat = (
+            self.matrix(scale, kappa) + temperature * jnp.eye(self.targets.size),
+            self.targets.reshape(-1),
+        )
         inverted, shape = inverse(noisy), (*self.targets.shape, *self.targets.shape)
         dual = inverted @ flat
-        spread, pull = self.kernels.contract(inverted.reshape(shape), jnp.outer(dual, dual).reshape(shape))
+        spread, pull = self.kernels.contract(
+            inverted.reshape(shape), jnp.outer(dual, dual).reshape(shape)
+        )
         along = (self.means @ dual.reshape(self.targets.shape)).reshape(-1)
         around = jnp.einsum("im,manb,jn->iajb", self.means, inverted.reshape(shape), self.means)
         together = jnp.kron(self.together, jnp.ones((self.targets.shape[1],) * 2))
@@ -394,10 +487,24 @@ class Places(eqx.Module):
     def together(self) -> Float[Array, "place place"]:
         """One where the units at two places have weights in common."""
         count = self.means.shape[0]
-        return jnp.eye(count) if isinstance(self.system, LocallyConnected) else jnp.ones((count, count))
+        return (
+            jnp.eye(count)
+            if isinstance(self.system, LocallyConnected)
+            else jnp.ones((count, count))
+        )
 
     def predict(
-        self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""], test_targets: Float[Array, "test output"]
+        self,
+        scale: Matrix,
+        kappa: Matrix,
+        temperature: Float[Array, ""],
+        test_targets: Float[Array, "test output"],
     ) -> dict[str, Array]:
         """The fields of `Prediction`."""
-        return regression(self.matrix(scale, kappa), *self.rows(scale, kappa), self.targets, test_targets, temperature)
+        return regression(
+            self.matrix(scale, kappa),
+            *self.rows(scale, kappa),
+            self.targets,
+            test_targets,
+            temperature,
+        )

@@ -1,12 +1,14 @@
-"""Bayesian networks of finite width on a fixed training set: as many examples as hidden units (P ~ N), no average over the data.
+"""Bayesian networks of finite width on a fixed training set: as many examples as hidden units (P ~
+N), no average over the data.
 
 A network f with Gaussian weights is sampled at temperature T from
 
     p(W) ~ exp{ -(1/T) (1/2) sum_mu |y_mu - f(x_mu)|^2 - (1/2) sum_l |W^l|^2 / variance_l }
 
-so that T is the variance of the observation noise and the prior does not depend on T. Where the energy is written with a weight
-decay, U = loss + (T/2) sum_l lambda_l |W^l|^2 at temperature T (Pacelli, Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023), the
-variances are 1/lambda_l. There are no biases.
+so that T is the variance of the observation noise and the prior does not depend on T. Where the
+energy is written with a weight decay, U = loss + (T/2) sum_l lambda_l |W^l|^2 at temperature T
+(Pacelli, Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023), the variances are 1/lambda_l. There
+are no biases.
 """
 
 import abc
@@ -24,7 +26,7 @@ from orderparam.data import Dataset, Targets, apply_task, load, standardise
 from orderparam.gaussian import Activation, activation, activation_names
 from orderparam.kernels.window import Window
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The patches of a signal or an image that the units of a convolutional layer see: any mask, stride and zero padding.
 
 Sides = int | tuple[int, ...]
@@ -34,23 +36,36 @@ def sides(name: str, value: Sides, rank: int) -> tuple[int, ...]:
     """One integer for every axis. Raises `ValueError` naming a tuple of another length."""
     values = (value,) * rank if isinstance(value, int) else value
     if len(values) != rank:
-        raise Refused(f"{name} = {value!r}: must be an integer, or a tuple of {rank}, one for each axis")
+        raise Refused(
+            f"{name} = {value!r}: must be an integer, or a tuple of {rank}, one for each axis"
+        )
     return values
 
 
-def patch_grid(shape: tuple[int, ...], mask: Sides, stride: Sides, padding: Sides) -> tuple[int, ...]:
-    """Shape of the grid of patches of one example of shape (*grid, channel). Raises `ValueError` for what does not fit.
+def patch_grid(
+    shape: tuple[int, ...], mask: Sides, stride: Sides, padding: Sides
+) -> tuple[int, ...]:
+    """Shape of the grid of patches of one example of shape (*grid, channel). Raises `ValueError`
+    for what does not fit.
 
     Axis by axis 1 + floor((side + 2 padding - mask) / stride), as everywhere in deep learning.
     """
     rank = len(shape) - 1
     if rank < 1:
-        raise Refused(f"inputs of shape {shape}: must be (*grid, channel), such as (8, 8, 1) for an image")
-    masks, strides, paddings = sides("mask", mask, rank), sides("stride", stride, rank), sides("padding", padding, rank)
+        raise Refused(
+            f"inputs of shape {shape}: must be (*grid, channel), such as (8, 8, 1) for an image"
+        )
+    masks, strides, paddings = (
+        sides("mask", mask, rank),
+        sides("stride", stride, rank),
+        sides("padding", padding, rank),
+    )
     padded = tuple(side + 2 * p for side, p in zip(shape, paddings))
     for side, m in zip(padded, masks):
         if m > side:
-            raise Refused(f"mask = {mask!r}: must be at most {side}, the side of the input with its padding")
+            raise Refused(
+                f"mask = {mask!r}: must be at most {side}, the side of the input with its padding"
+            )
     return Window(masks, strides, "valid").output_grid(padded)
 
 
@@ -63,7 +78,9 @@ def pad(inputs: Float[Array, "example *input"], padding: Sides) -> Float[Array, 
 def patches(
     inputs: Float[Array, "example *input"], mask: Sides, stride: Sides, padding: Sides
 ) -> Float[Array, "example patch pixel"]:
-    """x_i, i = 1..patches in row-major order; the pixels of a patch run over (*mask, channel). Outside the image x = 0."""
+    """x_i, i = 1..patches in row-major order; the pixels of a patch run over (*mask, channel).
+    Outside the image x = 0.
+    """
     grid = patch_grid(inputs.shape[1:], mask, stride, padding)
     padded = pad(inputs, padding)
     window = Window(sides("mask", mask, len(grid)), sides("stride", stride, len(grid)), "valid")
@@ -86,12 +103,21 @@ class BayesianNetwork(System):
     targets: Float[Array, "train"] | Float[Array, "train output"] = parameter("their targets")
     test_inputs: Float[Array, "test *input"] = parameter("test inputs")
     test_targets: Float[Array, "test"] | Float[Array, "test output"] = parameter("their targets")
-    temperature: float = parameter("Langevin temperature T: variance of the observation noise", minimum=0, kw_only=True)
-    readout_variance: float = parameter("prior variance r of the read-out weights", above=0, default=1.0, kw_only=True)
-    n_train: int | None = structure(
-        "number of training examples used, the first ones; None: all", minimum=1, default=None, kw_only=True
+    temperature: float = parameter(
+        "Langevin temperature T: variance of the observation noise", minimum=0, kw_only=True
     )
-    activation: Activation = structure("nonlinearity", convert=activation, choices=activation_names, default="erf", kw_only=True)
+    readout_variance: float = parameter(
+        "prior variance r of the read-out weights", above=0, default=1.0, kw_only=True
+    )
+    n_train: int | None = structure(
+        "number of training examples used, the first ones; None: all",
+        minimum=1,
+        default=None,
+        kw_only=True,
+    )
+    activation: Activation = structure(
+        "nonlinearity", convert=activation, choices=activation_names, default="erf", kw_only=True
+    )
 
     def __check_init__(self) -> None:
         name = type(self).__name__
@@ -102,11 +128,18 @@ class BayesianNetwork(System):
                     f"{name}.{inputs} has shape {x} and {targets} {y}: must be (examples, ...) and (examples,) or "
                     "(examples, output), with equally many examples"
                 )
-        train, test = (self.inputs.shape[1:], self.targets.shape[1:]), (self.test_inputs.shape[1:], self.test_targets.shape[1:])
+        train, test = (
+            (self.inputs.shape[1:], self.targets.shape[1:]),
+            (self.test_inputs.shape[1:], self.test_targets.shape[1:]),
+        )
         if train != test:
-            raise ValueError(f"{name}: training examples map {train[0]} to {train[1]}, test examples {test[0]} to {test[1]}")
+            raise ValueError(
+                f"{name}: training examples map {train[0]} to {train[1]}, test examples {test[0]} to {test[1]}"
+            )
         if self.n_train is not None and self.n_train > self.inputs.shape[0]:
-            raise ValueError(f"{name}.n_train = {self.n_train}: must be at most {self.inputs.shape[0]}, the examples there are")
+            raise ValueError(
+                f"{name}.n_train = {self.n_train}: must be at most {self.inputs.shape[0]}, the examples there are"
+            )
 
     @property
     def train(self) -> tuple[Float[Array, "train *input"], Float[Array, "train output"]]:
@@ -143,13 +176,17 @@ class BayesianNetwork(System):
 
 
 class FullyConnected(BayesianNetwork):
-    """h^1 = W^0 x / sqrt(d), h^{l+1} = W^l phi(h^l) / sqrt(N_l), f = W^L phi(h^L) / sqrt(N_L): `depth` = L hidden layers.
+    """h^1 = W^0 x / sqrt(d), h^{l+1} = W^l phi(h^l) / sqrt(N_l), f = W^L phi(h^L) / sqrt(N_L):
+    `depth` = L hidden layers.
 
-    width and weight_variance may be arrays with one entry for each hidden layer; weight_variance[l] is the variance of the
-    weights that lead into hidden layer l + 1, readout_variance (1/lambda_L) that of W^L.
+    width and weight_variance may be arrays with one entry for each hidden layer; weight_variance[l]
+    is the variance of the weights that lead into hidden layer l + 1, readout_variance (1/lambda_L)
+    that of W^L.
     """
 
-    width: float | Float[Array, "layer"] = parameter("hidden width N, of all hidden layers or of each", above=0)
+    width: float | Float[Array, "layer"] = parameter(
+        "hidden width N, of all hidden layers or of each", above=0
+    )
     weight_variance: float | Float[Array, "layer"] = parameter(
         "prior variance 1/lambda_l of the hidden weights", above=0, default=1.0
     )
@@ -157,10 +194,18 @@ class FullyConnected(BayesianNetwork):
 
     def __check_init__(self) -> None:
         if self.inputs.ndim != 2:
-            raise ValueError(f"FullyConnected.inputs has shape {self.inputs.shape}: must be (examples, input_dim)")
+            raise ValueError(
+                f"FullyConnected.inputs has shape {self.inputs.shape}: must be (examples, input_dim)"
+            )
         for field in ("width", "weight_variance"):
-            if isinstance(value := getattr(self, field), Array) and value.ndim > 0 and value.shape != (self.depth,):
-                raise ValueError(f"FullyConnected.{field} = {value}: must be one number, or {self.depth}, one a hidden layer")
+            if (
+                isinstance(value := getattr(self, field), Array)
+                and value.ndim > 0
+                and value.shape != (self.depth,)
+            ):
+                raise ValueError(
+                    f"FullyConnected.{field} = {value}: must be one number, or {self.depth}, one a hidden layer"
+                )
 
     @property
     def widths(self) -> Float[Array, "layer"]:
@@ -174,20 +219,26 @@ class FullyConnected(BayesianNetwork):
 
 
 class BayesianPatchNetwork(BayesianNetwork):
-    """One hidden layer of `channels` = N_c units at every patch x_i, i = 1..N_p, of d pixels, and a read-out of all of them:
+    """One hidden layer of `channels` = N_c units at every patch x_i, i = 1..N_p, of d pixels, and a
+    read-out of all of them:
 
         f(x) = (1 / sqrt(N_c N_p)) sum_c sum_i v_ci phi(h_ci),    h_ci = W . x_i / sqrt(d)
 
-    mask, stride, padding: integers, or tuples with one for each axis of the grid. A patch includes all input channels.
+    mask, stride, padding: integers, or tuples with one for each axis of the grid. A patch includes
+    all input channels.
     """
 
     channels: float = parameter("number of hidden channels N_c", above=0)
     mask: Sides = structure("side of the patches", minimum=1)
     stride: Sides | None = structure(
-        "distance between patches; None: the mask, so that patches do not overlap", minimum=1, default=None
+        "distance between patches; None: the mask, so that patches do not overlap",
+        minimum=1,
+        default=None,
     )
     padding: Sides = structure("zeros added on every side", minimum=0, default=0)
-    weight_variance: float = parameter("prior variance 1/lambda_0 of the hidden weights", above=0, default=1.0)
+    weight_variance: float = parameter(
+        "prior variance 1/lambda_0 of the hidden weights", above=0, default=1.0
+    )
 
     depth = 1
 
@@ -232,15 +283,19 @@ class BayesianPatchNetwork(BayesianNetwork):
         """The inputs with the zeros of the padding around them."""
         return pad(inputs, self.padding)
 
-    def patches(self, inputs: Float[Array, "example *input"]) -> Float[Array, "example patch pixel"]:
+    def patches(
+        self, inputs: Float[Array, "example *input"]
+    ) -> Float[Array, "example patch pixel"]:
         """x_i of every example."""
         return patches(inputs, self.mask, self.steps, self.padding)
 
 
 class Convolutional(BayesianPatchNetwork):
-    """Weights shared between the patches: h_ci = W_c . x_i / sqrt(d)  (Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025).
+    """Weights shared between the patches: h_ci = W_c . x_i / sqrt(d)  (Aiudi, Pacelli, Baglioni,
+    Vezzani, Burioni, Rotondo 2025).
 
-    readout: "dense" as above, or "average" for global average pooling, f = (1 / sqrt(N_c)) sum_c v_c (1/N_p) sum_i phi(h_ci).
+    readout: "dense" as above, or "average" for global average pooling, f = (1 / sqrt(N_c)) sum_c
+    v_c (1/N_p) sum_i phi(h_ci).
     """
 
     readout: Literal["dense", "average"] = structure("what the read-out sees", default="dense")
@@ -251,25 +306,35 @@ class Convolutional(BayesianPatchNetwork):
 
 
 class LocallyConnected(BayesianPatchNetwork):
-    """A convolutional network without weight sharing: h_ci = W_ci . x_i / sqrt(d), own weights at every patch."""
+    """A convolutional network without weight sharing: h_ci = W_ci . x_i / sqrt(d), own weights at
+    every patch.
+    """
 
     pooled = False
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Learning problems for the systems of this room: real images, and patches of which the target uses some.
 
-# Name -> data set and learning problem. MNIST and CIFAR-10 are looked for in $ORDERPARAM_DATA (`orderparam.data.load`).
-PROBLEMS = {"digits": ("digits", "even-odd"), "mnist": ("mnist", "0-vs-1"), "cifar10": ("cifar10", "automobile-vs-airplane")}
+# Name -> data set and learning problem. MNIST and CIFAR-10 are looked for in $ORDERPARAM_DATA
+# (`orderparam.data.load`).
+PROBLEMS = {
+    "digits": ("digits", "even-odd"),
+    "mnist": ("mnist", "0-vs-1"),
+    "cifar10": ("cifar10", "automobile-vs-airplane"),
+}
 
 
 def split(dataset: Dataset, targets: Targets, n_train: int, n_test: int) -> dict[str, Any]:
-    """The data fields of a system: the first n_train examples to train on, the last n_test to test on.
+    """The data fields of a system: the first n_train examples to train on, the last n_test to test
+    on.
 
     Raises `ValueError` when there are not enough examples for both.
     """
     if n_train < 1 or n_test < 1 or n_train + n_test > dataset.examples:
-        raise ValueError(f"n_train = {n_train}, n_test = {n_test}: must be at least 1, together at most {dataset.examples}")
+        raise ValueError(
+            f"n_train = {n_train}, n_test = {n_test}: must be at least 1, together at most {dataset.examples}"
+        )
     x, y = dataset.inputs, targets.values
     return {
         "inputs": jnp.asarray(x[:n_train]),
@@ -280,7 +345,8 @@ def split(dataset: Dataset, targets: Targets, n_train: int, n_test: int) -> dict
 
 
 def image_data(name: str, n_train: int, n_test: int) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """The data fields of a system on "digits", "mnist" or "cifar10", and the shape (*grid, channel) of an image.
+    """The data fields of a system on "digits", "mnist" or "cifar10", and the shape (*grid, channel)
+    of an image.
 
     Pixels are standardised with one mean and one deviation for the whole data set.
     """
@@ -295,33 +361,56 @@ def image_data(name: str, n_train: int, n_test: int) -> tuple[dict[str, Any], tu
 
 def as_images(fields: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
     """The same data with inputs of shape (examples, *grid, channel)."""
-    return {name: value.reshape(-1, *shape) if name.endswith("inputs") else value for name, value in fields.items()}
+    return {
+        name: value.reshape(-1, *shape) if name.endswith("inputs") else value
+        for name, value in fields.items()
+    }
 
 
-def dense(data: str, n_train: int, n_test: int, width: float, temperature: float, **options: Any) -> FullyConnected:
+def dense(
+    data: str, n_train: int, n_test: int, width: float, temperature: float, **options: Any
+) -> FullyConnected:
     """A fully connected network on real images; `options` are fields of `FullyConnected`."""
-    return FullyConnected(**image_data(data, n_train, n_test)[0], width=width, temperature=temperature, **options)
+    return FullyConnected(
+        **image_data(data, n_train, n_test)[0], width=width, temperature=temperature, **options
+    )
 
 
-def patch_teacher(target: str, n_train: int, n_test: int, patches: int = 4, pixels: int = 10, seed: int = 0) -> dict[str, Any]:
-    """Inputs of `patches` independent Gaussian patches x_i; with one fixed unit vector w and s_i = w . x_i the target is
+def patch_teacher(
+    target: str, n_train: int, n_test: int, patches: int = 4, pixels: int = 10, seed: int = 0
+) -> dict[str, Any]:
+    """Inputs of `patches` independent Gaussian patches x_i; with one fixed unit vector w and s_i =
+    w . x_i the target is
 
     "shared" sum_i s_i / sqrt(patches), "one" s_1, "antisymmetric" (s_1 - s_2) / sqrt 2.
 
-    Data fields with inputs (examples, patches * pixels, 1): a signal of one channel, to be seen with a mask of `pixels`.
+    Data fields with inputs (examples, patches * pixels, 1): a signal of one channel, to be seen
+    with a mask of `pixels`.
     """
     random = np.random.RandomState(seed)  # the stream with which the reference values were made
     direction = random.randn(pixels)
     direction /= np.linalg.norm(direction)
     x = random.randn(n_train + n_test, patches, pixels)
     s = x @ direction
-    forms = {"shared": s.sum(1) / np.sqrt(patches), "one": s[:, 0], "antisymmetric": (s[:, 0] - s[:, 1]) / np.sqrt(2)}
+    forms = {
+        "shared": s.sum(1) / np.sqrt(patches),
+        "one": s[:, 0],
+        "antisymmetric": (s[:, 0] - s[:, 1]) / np.sqrt(2),
+    }
     if target not in forms:
         raise ValueError(f"target = {target!r}{nearest(target, list(forms))}")
     signals, y = jnp.asarray(x.reshape(len(x), -1, 1)), jnp.asarray(forms[target])
-    return {"inputs": signals[:n_train], "targets": y[:n_train], "test_inputs": signals[n_train:], "test_targets": y[n_train:]}
+    return {
+        "inputs": signals[:n_train],
+        "targets": y[:n_train],
+        "test_inputs": signals[n_train:],
+        "test_targets": y[n_train:],
+    }
 
 
 def flat(fields: dict[str, Any]) -> dict[str, Any]:
     """The same data with inputs as vectors, for fully connected networks."""
-    return {name: value.reshape(value.shape[0], -1) if name.endswith("inputs") else value for name, value in fields.items()}
+    return {
+        name: value.reshape(value.shape[0], -1) if name.endswith("inputs") else value
+        for name, value in fields.items()
+    }

@@ -1,4 +1,6 @@
-"""What a Bayesian network of finite width would gain or lose against its infinite limit on a user's own data."""
+"""What a Bayesian network of finite width would gain or lose against its infinite limit on a user's
+own data.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,7 +20,8 @@ from orderparam.systems.proportional.model import (
 )
 from orderparam.systems.proportional.theory import finite_width, infinite_width
 
-# Where the theory was found to be off by 5 to 20 % against sampling: many examples per hidden unit at low temperature.
+# Where the theory was found to be off by 5 to 20 % against sampling: many examples per hidden unit
+# at low temperature.
 LOW_TEMPERATURE = 0.05
 
 
@@ -35,23 +38,29 @@ def predict_width(
     architecture: str = "dense",
     mask: int = 4,
 ) -> xr.Dataset:
-    """Theory of the test error against the width, on the data themselves: the first n_train examples train, the last n_test test.
+    """Theory of the test error against the width, on the data themselves: the first n_train
+    examples train, the last n_test test.
 
-    The test error is that of one network from the posterior, squared and summed over the outputs: test_bias, which is the error
-    of the average network (what kernel regression reports), plus test_variance.
+    The test error is that of one network from the posterior, squared and summed over the outputs:
+    test_bias, which is the error of the average network (what kernel regression reports), plus
+    test_variance.
 
-    dataset, targets: from `orderparam.data.apply_task` (standardise the inputs first). n_train: by default four fifths of the
-    examples, at most 1000; n_test: by default the others, at most 1000. architecture: "dense", or on images "convolutional" or
-    "locally-connected" with patches of side `mask`; `widths` are then numbers of channels.
+    dataset, targets: from `orderparam.data.apply_task` (standardise the inputs first). n_train: by
+    default four fifths of the examples, at most 1000; n_test: by default the others, at most 1000.
+    architecture: "dense", or on images "convolutional" or "locally-connected" with patches of side
+    `mask`; `widths` are then numbers of channels.
 
-    Returns over `width`: test_error, test_bias, test_variance, train_error, accuracy, log_evidence, order_parameters,
-    samples_per_unit = n_train / width, gain = 1 - test_error / (test error at infinite width), trusted (False where n_train >
-    width and T < 0.05), and the numbers infinite_test_error and infinite_test_bias; the attribute `verdict` says it in words.
-    Raises `ValueError` for an unknown architecture, images that are none, and sizes that do not fit.
+    Returns over `width`: test_error, test_bias, test_variance, train_error, accuracy, log_evidence,
+    order_parameters, samples_per_unit = n_train / width, gain = 1 - test_error / (test error at
+    infinite width), trusted (False where n_train > width and T < 0.05), and the numbers
+    infinite_test_error and infinite_test_bias; the attribute `verdict` says it in words. Raises
+    `ValueError` for an unknown architecture, images that are none, and sizes that do not fit.
     """
     patches = {"convolutional": Convolutional, "locally-connected": LocallyConnected}
     if architecture not in ("dense", *patches):
-        raise ValueError(f"architecture = {architecture!r}: must be one of dense, {', '.join(patches)}")
+        raise ValueError(
+            f"architecture = {architecture!r}: must be one of dense, {', '.join(patches)}"
+        )
     examples = dataset.examples
     train = min(1000, examples * 4 // 5) if n_train is None else n_train
     test = min(1000, examples - train) if n_test is None else n_test
@@ -59,20 +68,40 @@ def predict_width(
     system: BayesianNetwork
     if architecture == "dense":
         axis = "width"
-        system = FullyConnected(**fields, width=1.0, temperature=temperature, depth=depth, activation=activation)
+        system = FullyConnected(
+            **fields, width=1.0, temperature=temperature, depth=depth, activation=activation
+        )
     else:
         axis = "channels"
         if dataset.image_shape is None:
-            raise ValueError(f"architecture = {architecture!r}: needs images, but {dataset.name} has rows without a shape")
+            raise ValueError(
+                f"architecture = {architecture!r}: needs images, but {dataset.name} has rows without a shape"
+            )
         shape = dataset.image_shape if len(dataset.image_shape) == 3 else (*dataset.image_shape, 1)
         system = patches[architecture](
-            **as_images(fields, shape), channels=1.0, temperature=temperature, mask=mask, activation=activation
+            **as_images(fields, shape),
+            channels=1.0,
+            temperature=temperature,
+            mask=mask,
+            activation=activation,
         )
-    theory = partial(finite_width, closure="nested" if system.outputs == 1 else "common")  # at any depth
-    found = sweep(theory, system, {axis: [float(width) for width in widths]}).rename({axis: "width"})
+    # at any depth
+    theory = partial(finite_width, closure="nested" if system.outputs == 1 else "common")
+    found = sweep(theory, system, {axis: [float(width) for width in widths]}).rename(
+        {axis: "width"}
+    )
     infinite = infinite_width(system)
     limit = float(infinite.test_error)
-    kept = ["test_error", "test_bias", "test_variance", "train_error", "accuracy", "log_evidence", "order_parameters", "status"]
+    kept = [
+        "test_error",
+        "test_bias",
+        "test_variance",
+        "train_error",
+        "accuracy",
+        "log_evidence",
+        "order_parameters",
+        "status",
+    ]
     report = found[kept].assign(
         samples_per_unit=train / found["width"],
         gain=1 - found["test_error"] / limit,
@@ -88,5 +117,11 @@ def predict_width(
         verdict = f"finite width hurts: even at width {width:g} the test error is {-gain:.1%} above that of infinite width"
     else:
         verdict = f"width hardly matters: the best test error, at width {width:g}, is within 0.5 % of that of infinite width"
-    report.attrs = {"verdict": verdict, "n_train": train, "n_test": test, "temperature": temperature, "data": dataset.name}
+    report.attrs = {
+        "verdict": verdict,
+        "n_train": train,
+        "n_test": test,
+        "temperature": temperature,
+        "data": dataset.name,
+    }
     return report

@@ -1,19 +1,22 @@
-"""Similarity matrices of the hidden layer before and after learning, and the predictor that some codes make of them.
+"""Similarity matrices of the hidden layer before and after learning, and the predictor that some
+codes make of them.
 
-With features psi_i = (r / N_p)^{1/2} phi_i at the places i, of means m_i and covariances C_ij, the posterior of the hidden
-weights, the read-out averaged, is their prior times N(y; 0, T + K_emp), K_emp = (1/N) sum_c sum_i psi_ci psi_ci^T. To first
-order in 1/N
+With features psi_i = (r / N_p)^{1/2} phi_i at the places i, of means m_i and covariances C_ij, the
+posterior of the hidden weights, the read-out averaged, is their prior times N(y; 0, T + K_emp),
+K_emp = (1/N) sum_c sum_i psi_ci psi_ci^T. To first order in 1/N
 
     <K_emp> = K + (1/N) (1/2) Cov( sum_i psi_i psi_i^T , sum_kl [ Q_kl g_k^T W g_l + 2 kappa_kl m_k^T W g_l ] ),   g = psi - m,
 
-with W = a a^T - A^{-1}, a = A^{-1} y, A = T + KR: the covariance over the pre-activations of one unit, which needs the fourth
-moments of phi  (derived for this package). Q = kappa = 1 and KR = K is the strict expansion at fixed P; at P ~ N the order
-parameters take their place as they do for Gaussian units. If the hidden units were Gaussian processes (the ansatz of Pacelli
-et al. 2023 and of the codes that follow it) the covariance would be, by Wick's theorem,
+with W = a a^T - A^{-1}, a = A^{-1} y, A = T + KR: the covariance over the pre-activations of one
+unit, which needs the fourth moments of phi  (derived for this package). Q = kappa = 1 and KR = K is
+the strict expansion at fixed P; at P ~ N the order parameters take their place as they do for
+Gaussian units. If the hidden units were Gaussian processes (the ansatz of Pacelli et al. 2023 and
+of the codes that follow it) the covariance would be, by Wick's theorem,
 
     sum_ikl [ Q_kl C_ik W C_li + kappa_kl (m_i m_k^T W C_li + transpose) ]:
 
-the fourth cumulant of phi is left out, which is of the same order and can change the sign of an entry.
+the fourth cumulant of phi is left out, which is of the same order and can change the sign of an
+entry.
 """
 
 from typing import Literal
@@ -29,8 +32,18 @@ from orderparam.gaussian import Activation
 from orderparam.systems.proportional import deep
 from orderparam.systems.proportional.deep import check_one_output
 from orderparam.systems.proportional.kernels import inverse
-from orderparam.systems.proportional.model import BayesianNetwork, BayesianPatchNetwork, FullyConnected, LocallyConnected
-from orderparam.systems.proportional.results import PredictedSimilarity, Prediction, alignment, regression
+from orderparam.systems.proportional.model import (
+    BayesianNetwork,
+    BayesianPatchNetwork,
+    FullyConnected,
+    LocallyConnected,
+)
+from orderparam.systems.proportional.results import (
+    PredictedSimilarity,
+    Prediction,
+    alignment,
+    regression,
+)
 from orderparam.systems.proportional.theory import finite_width, kernel_at, prior_kernels
 
 _BATCH = 2**15  # nodes of the integral that are in memory at once
@@ -43,14 +56,17 @@ def check_shallow(system: BayesianNetwork, **options: object) -> None:
     """Raises `ValueError` for more than one hidden layer or output."""
     check_one_output(system)
     if system.depth != 1:
-        raise ValueError(f"{type(system).__name__}.depth = {system.depth}: must be 1, one hidden layer")
+        raise ValueError(
+            f"{type(system).__name__}.depth = {system.depth}: must be 1, one hidden layer"
+        )
 
 
 class Units(eqx.Module):
-    """Hidden units that read the same places i, with their pre-activations on the training set, h_i(x_mu) = B z.
+    """Hidden units that read the same places i, with their pre-activations on the training set,
+    h_i(x_mu) = B z.
 
-    basis: B, with z standard normal. root: of the variance of the read-out over the number of features. pooled: whether the
-    read-out sees the mean over these places, and not each of them.
+    basis: B, with z standard normal. root: of the variance of the read-out over the number of
+    features. pooled: whether the read-out sees the mean over these places, and not each of them.
     """
 
     basis: Float[Array, "place train mode"]
@@ -67,15 +83,21 @@ class Units(eqx.Module):
     def _covariance(self) -> Float[Array, "place other train train"]:
         return jnp.einsum("imk,jnk->ijmn", self.basis, self.basis)
 
-    def _means(self, covariance: Float[Array, "place other train train"]) -> Float[Array, "place train"]:
+    def _means(
+        self, covariance: Float[Array, "place other train train"]
+    ) -> Float[Array, "place train"]:
         """E psi_i at a covariance of the pre-activations."""
         means = self.root * self.activation.mean(jnp.einsum("iimm->im", covariance))
         return jnp.mean(means, axis=0, keepdims=True) if self.pooled else means
 
-    def _kernels(self, covariance: Float[Array, "place other train train"]) -> Float[Array, "place other train train"]:
+    def _kernels(
+        self, covariance: Float[Array, "place other train train"]
+    ) -> Float[Array, "place other train train"]:
         """E psi_i psi_j^T at a covariance of the pre-activations."""
         own = jnp.einsum("iimm->im", covariance)
-        kernels = self.root**2 * self.activation.two_point(own[:, None, :, None], covariance, own[None, :, None, :])
+        kernels = self.root**2 * self.activation.two_point(
+            own[:, None, :, None], covariance, own[None, :, None, :]
+        )
         return jnp.mean(kernels, axis=(0, 1), keepdims=True) if self.pooled else kernels
 
     def gaussian_change(self, weight: Matrix, scale: Scale, kappa: Scale) -> Matrix:
@@ -86,11 +108,15 @@ class Units(eqx.Module):
         pulled = jnp.einsum("kl,ikam,mn->ilan", scale, centred, weight)
         return jnp.einsum("ilan,ilbn->ab", pulled, centred) + means.T @ along + along.T @ means
 
-    def change(self, weight: Matrix, scale: Scale, kappa: Scale, batches: int) -> Float[Array, "batch train other"]:
-        """N <K_emp - K> of the units themselves, by Monte Carlo integration over z, from independent batches of nodes.
+    def change(
+        self, weight: Matrix, scale: Scale, kappa: Scale, batches: int
+    ) -> Float[Array, "batch train other"]:
+        """N <K_emp - K> of the units themselves, by Monte Carlo integration over z, from
+        independent batches of nodes.
 
-        The part h^T V h of the quadratic form q = sum_kl [..] that is quadratic in the pre-activations is integrated exactly:
-        V = dE q/dC, C their covariance, and Cov(K_emp, h^T V h) is the derivative of the kernel when C changes by 2 C V C.
+        The part h^T V h of the quadratic form q = sum_kl [..] that is quadratic in the
+        pre-activations is integrated exactly: V = dE q/dC, C their covariance, and Cov(K_emp, h^T V
+        h) is the derivative of the kernel when C changes by 2 C V C.
         """
         means, covariance = self.means, self._covariance
 
@@ -102,7 +128,9 @@ class Units(eqx.Module):
         slope = jax.grad(average)(covariance)
         quadratic = jnp.einsum("imk,ijmn,jnl->kl", self.basis, slope, self.basis, optimize="greedy")
         quadratic = (quadratic + quadratic.T) / 2
-        turned = jnp.einsum("imk,kl,jnl->ijmn", self.basis, quadratic, self.basis, optimize="greedy")
+        turned = jnp.einsum(
+            "imk,kl,jnl->ijmn", self.basis, quadratic, self.basis, optimize="greedy"
+        )
         exact = jnp.einsum("iimn->mn", jax.jvp(self._kernels, (covariance,), (2 * turned,))[1])
 
         def batch(key: PRNGKeyArray) -> Matrix:
@@ -113,17 +141,23 @@ class Units(eqx.Module):
             drawn = jnp.einsum("ij,zja->zia", scale, psi - means) + 2 * (kappa @ means)
             rest = jnp.einsum("zia,zia->z", drawn, pulled) - jnp.sum((z @ quadratic) * z, axis=1)
             rest -= jnp.mean(rest)
-            return (exact + jnp.tensordot(rest[:, None, None] * psi, psi, ((0, 1), (0, 1))) / _BATCH) / 2
+            return (
+                exact + jnp.tensordot(rest[:, None, None] * psi, psi, ((0, 1), (0, 1))) / _BATCH
+            ) / 2
 
         return jax.lax.map(batch, jax.random.split(jax.random.key(0), batches))
 
 
 def _hidden_units(system: BayesianNetwork) -> Units:
-    """Those of a system, with a leading axis: one, or without weight sharing one for every patch."""
+    """Those of a system, with a leading axis: one, or without weight sharing one for every
+    patch."""
     x, root, pooled = system.train[0], jnp.sqrt(system.readout_variance), False
     if isinstance(system, BayesianPatchNetwork):
         seen = jnp.moveaxis(system.patches(x), 1, 0)
-        root, pooled = (root if system.pooled else root / jnp.sqrt(system.patch_count)), system.pooled
+        root, pooled = (
+            (root if system.pooled else root / jnp.sqrt(system.patch_count)),
+            system.pooled,
+        )
     else:
         seen = x[None]
     seen = jnp.sqrt(system.variances[0] / seen.shape[-1]) * seen
@@ -145,12 +179,15 @@ def _compressed(seen: Float[Array, "place train pixel"]) -> Float[Array, "place 
 def similarity(
     system: BayesianNetwork, *, units: Literal["actual", "gaussian"] = "actual", batches: int = 16
 ) -> PredictedSimilarity:
-    """Similarity matrices of the training set in the hidden layer, before and after learning, to first order in 1/N.
+    """Similarity matrices of the training set in the hidden layer, before and after learning, to
+    first order in 1/N.
 
-    units: "actual" takes the fourth moments of the activation, by Monte Carlo integration over the pre-activations with `batches`
-    times 32 768 nodes, the same in every call; `numerical_error` says how far off an entry is. "gaussian" replaces the hidden
-    units by Gaussian processes of the same means and covariances, in closed form: a common approximation, which is not of first
-    order in 1/N. One hidden layer, fully connected or local, and one output. Raises `ValueError` otherwise.
+    units: "actual" takes the fourth moments of the activation, by Monte Carlo integration over the
+    pre-activations with `batches` times 32 768 nodes, the same in every call; `numerical_error`
+    says how far off an entry is. "gaussian" replaces the hidden units by Gaussian processes of the
+    same means and covariances, in closed form: a common approximation, which is not of first order
+    in 1/N. One hidden layer, fully connected or local, and one output. Raises `ValueError`
+    otherwise.
     """
     found, y = finite_width(system), system.train[1][:, 0]
     shape = system.places, system.places
@@ -162,28 +199,41 @@ def similarity(
     hidden = _hidden_units(system)
     # Units that have no weights in common see one place each, with Q and kappa diagonal.
     alone = hidden.basis.shape[0] > 1
-    blocks = [jnp.diag(matrix)[:, None, None] if alone else matrix[None] for matrix in (scale, kappa)]
+    blocks = [
+        jnp.diag(matrix)[:, None, None] if alone else matrix[None] for matrix in (scale, kappa)
+    ]
 
     def of_one(own: tuple[Units, Scale, Scale]) -> Float[Array, "batch train other"]:
         one, q, k = own
-        return one.gaussian_change(weight, q, k)[None] if units == "gaussian" else one.change(weight, q, k, batches)
+        return (
+            one.gaussian_change(weight, q, k)[None]
+            if units == "gaussian"
+            else one.change(weight, q, k, batches)
+        )
 
     estimates = jnp.sum(jax.lax.map(of_one, (hidden, *blocks)), axis=0)
     change = jnp.mean(estimates, axis=0)
-    error = jnp.zeros(()) if units == "gaussian" else jnp.max(jnp.std(estimates, axis=0, ddof=1)) / np.sqrt(batches)
+    error = (
+        jnp.zeros(())
+        if units == "gaussian"
+        else jnp.max(jnp.std(estimates, axis=0, ddof=1)) / np.sqrt(batches)
+    )
     prior, width = prior_kernels(system)[0], system.widths[0]
     after = prior + change / width
     aligned, finite = (alignment(prior, y), alignment(after, y)), jnp.all(jnp.isfinite(after))
-    return PredictedSimilarity(prior, after, renormalised, *aligned, error / width, found.converged & finite)
+    return PredictedSimilarity(
+        prior, after, renormalised, *aligned, error / width, found.converged & finite
+    )
 
 
 @theory(check=check_shallow)
 def kernel_corrected(system: FullyConnected) -> Prediction:
-    """The predictor whose kernel is Q times that of Gaussian hidden units after learning (`similarity`), at test points too.
+    """The predictor whose kernel is Q times that of Gaussian hidden units after learning
+    (`similarity`), at test points too.
 
-    In use in the literature's code; not a systematic correction: for a linear network (digits, P = 50, N = 20, T = 0.1) it
-    turns a test bias of 0.5388, exact 0.5383, into 0.612. One hidden layer, one output, the mean of a non-odd activation not
-    apart. Raises `ValueError` otherwise.
+    In use in the literature's code; not a systematic correction: for a linear network (digits, P =
+    50, N = 20, T = 0.1) it turns a test bias of 0.5388, exact 0.5383, into 0.612. One hidden layer,
+    one output, the mean of a non-odd activation not apart. Raises `ValueError` otherwise.
     """
     (_, y), (_, test_y), temperature = system.train, system.test, system.temperature
     found = finite_width(system)
@@ -192,7 +242,13 @@ def kernel_corrected(system: FullyConnected) -> Prediction:
     inverted = inverse(scale * train + temperature * jnp.eye(y.shape[0]))
     dual = inverted @ y
     weight = scale / system.widths[0] * (dual @ dual.T - inverted)
-    change = train @ weight @ train, rows @ weight @ train, jnp.einsum("tm,mn,tn->t", rows, weight, rows)
-    train, rows, diagonal = (scale * (before + more) for before, more in zip((train, rows, diagonal), change))
+    change = (
+        train @ weight @ train,
+        rows @ weight @ train,
+        jnp.einsum("tm,mn,tn->t", rows, weight, rows),
+    )
+    train, rows, diagonal = (
+        scale * (before + more) for before, more in zip((train, rows, diagonal), change)
+    )
     fields = regression(train, rows[:, None], diagonal[:, None, None], y, test_y, temperature)
     return Prediction(**fields | {"converged": fields["converged"] & found.converged})

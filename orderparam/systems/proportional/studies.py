@@ -1,4 +1,6 @@
-"""The named figures of the room: what finite width does to Bayesian networks on a fixed training set."""
+"""The named figures of the room: what finite width does to Bayesian networks on a fixed training
+set.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,7 +13,11 @@ from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.core.study import Comparison, Curve, between, study
 from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.systems.proportional.deep import Closure
-from orderparam.systems.proportional.experiment import langevin_training, sampled_network, sampled_similarity
+from orderparam.systems.proportional.experiment import (
+    langevin_training,
+    sampled_network,
+    sampled_similarity,
+)
 from orderparam.systems.proportional.model import (
     BayesianNetwork,
     Convolutional,
@@ -26,7 +32,7 @@ from orderparam.systems.proportional.model import (
 from orderparam.systems.proportional.similarity import similarity
 from orderparam.systems.proportional.theory import finite_width, infinite_width
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Matrices of the room's studies, drawn as images.
 
 
@@ -52,7 +58,16 @@ def patch_matrix(axes: Any, comparison: Comparison, label: str, problem: str) ->
     if matrix.shape[0] <= 6:
         for (i, j), entry in np.ndenumerate(matrix):
             ink = "white" if abs(entry) > 0.7 * limit else "black"
-            axes.text(j, i, f"{round(float(entry), 2) + 0.0:.2f}", ha="center", va="center", fontsize=7, color=ink)  # no -0.00
+            # no -0.00
+            axes.text(
+                j,
+                i,
+                f"{round(float(entry), 2) + 0.0:.2f}",
+                ha="center",
+                va="center",
+                fontsize=7,
+                color=ink,
+            )
     axes.set_xlabel("patch $j$")
     axes.set_ylabel("patch $i$")
     axes.set_xticks(range(matrix.shape[0]))
@@ -61,8 +76,12 @@ def patch_matrix(axes: Any, comparison: Comparison, label: str, problem: str) ->
 
 
 def similarity_matrix(axes: Any, comparison: Comparison, label: str, architecture: str) -> None:
-    """What learning adds to a hidden kernel, by the curve of a label, or without one the kernel before; ordered by class."""
-    curves = {data.attrs["label"]: data for data in comparison.curves(architecture=architecture).values()}
+    """What learning adds to a hidden kernel, by the curve of a label, or without one the kernel
+    before; ordered by class.
+    """
+    curves = {
+        data.attrs["label"]: data for data in comparison.curves(architecture=architecture).values()
+    }
     data = curves[label or "first order in 1/N"]
     before = _matrix(data, "prior")
     matrix = _matrix(data, "posterior") - before if label else before
@@ -100,13 +119,20 @@ def _compared(
 ) -> list[Curve]:
     """Theory at finite and at infinite width, and sampled networks, along one axis.
 
-    limit: where the theory of infinite width is evaluated, if not along the line: at one width, as it is the same at all.
-    lengths: further ones of the sampler.
+    limit: where the theory of infinite width is evaluated, if not along the line: at one width, as
+    it is the same at all. lengths: further ones of the sampler.
     """
     sampler = partial(sampled_network, samples=samples, **lengths)
     return [
         Curve("finite width", finite_width, system, {axis: line}, facets=facets),
-        Curve("infinite width", infinite_width, system, {axis: limit or line}, facets=facets, baseline=True),
+        Curve(
+            "infinite width",
+            infinite_width,
+            system,
+            {axis: limit or line},
+            facets=facets,
+            baseline=True,
+        ),
         Curve("sampled", sampler, system, {axis: measured}, seeds=seeds, facets=facets),
     ]
 
@@ -146,7 +172,13 @@ def finite_width_depth(
     widths = between((min(measured_widths) / 2, 2000), 12)
     for depth in depths:
         nested, *others = _compared(
-            system.with_(depth=depth), "width", widths, measured_widths, samples, seeds, facets={"depth": depth}
+            system.with_(depth=depth),
+            "width",
+            widths,
+            measured_widths,
+            samples,
+            seeds,
+            facets={"depth": depth},
         )
         closures: tuple[Closure, ...] = ("nested", "common", "linear") if depth > 1 else ("nested",)
         for closure in closures:
@@ -165,7 +197,14 @@ def finite_width_depth(
     columns=4,
     seconds=(120, 3600),
     observables=LOSSES,
-    full={"data": "mnist", "n_train": 500, "n_test": 1000, "width": 500, "samples": 500, "langevin_steps": 1_000_000},
+    full={
+        "data": "mnist",
+        "n_train": 500,
+        "n_test": 1000,
+        "width": 500,
+        "samples": 500,
+        "langevin_steps": 1_000_000,
+    },
     explained=(
         "The limit of wide layers at fixed P/N, measured at 40 units: the train error is 2.5 % off at the lowest "
         "temperature and 1.4 % at the next."
@@ -183,8 +222,15 @@ def finite_width_temperature(
 ) -> Iterator[Curve]:
     system = dense(data, n_train, n_test, width=width, temperature=0.1)
     noisy = [t for t in measured if t >= 0.1]
-    descent = partial(langevin_training, burn_in=langevin_steps // 5, samples=200, thin=max(1, langevin_steps // 200))
-    yield from _compared(system, "temperature", between((1e-3, 10), 25), measured, samples, seeds, facets={})
+    descent = partial(
+        langevin_training,
+        burn_in=langevin_steps // 5,
+        samples=200,
+        thin=max(1, langevin_steps // 200),
+    )
+    yield from _compared(
+        system, "temperature", between((1e-3, 10), 25), measured, samples, seeds, facets={}
+    )
     yield Curve("noisy gradient descent", descent, system, {"temperature": noisy}, seeds=seeds)
 
 
@@ -208,7 +254,12 @@ def finite_width_temperature(
     rf"as the squared length of the read-out, $\langle |v|^2 \rangle / (N r)$. {_CHAINS}",
     seconds=(60, 1800),
     observables=("order_parameters", "test_error", "train_error"),
-    full={"n_train": 200, "n_test": 500, "measured_widths": (50, 100, 200, 400, 800), "samples": 400},
+    full={
+        "n_train": 200,
+        "n_test": 500,
+        "measured_widths": (50, 100, 200, 400, 800),
+        "samples": 400,
+    },
     explained=(
         "The limit of wide layers at fixed P/N: at the lower temperature the order parameter is 4 % off at 20 units, "
         "1.4 % at 40 and 0.3 % at 120."
@@ -226,7 +277,16 @@ def finite_width_order(
     system = dense(data, n_train, n_test, width=100, temperature=0.1)
     for temperature in temperatures:
         one, facets = system.with_(temperature=temperature), {"temperature": temperature}
-        yield from _compared(one, "width", between((5, 4000), 25), measured_widths, samples, seeds, facets, limit=[4000.0])
+        yield from _compared(
+            one,
+            "width",
+            between((5, 4000), 25),
+            measured_widths,
+            samples,
+            seeds,
+            facets,
+            limit=[4000.0],
+        )
 
 
 @study(
@@ -264,7 +324,15 @@ def finite_width_priors(
 ) -> Iterator[Curve]:
     system = dense(data, n_train, n_test, width=width, temperature=temperature)
     for prior in ("weight_variance", "readout_variance"):
-        yield from _compared(system, prior, between((0.1, 10), 25), measured, samples, seeds, facets={"varied": prior})
+        yield from _compared(
+            system,
+            prior,
+            between((0.1, 10), 25),
+            measured,
+            samples,
+            seeds,
+            facets={"varied": prior},
+        )
 
 
 def _units(data: Any) -> Any:
@@ -284,7 +352,10 @@ def _units(data: Any) -> Any:
             by="architecture",
             log="x",
             ratio_to="infinite width",
-            text={"shared": "teacher: one filter on all patches", "one": "teacher: a filter on one patch"},
+            text={
+                "shared": "teacher: one filter on all patches",
+                "one": "teacher: a filter on one patch",
+            },
         )
     ],
     caption="Teachers on four independent Gaussian patches of ten pixels. $P$ = {n_train}, $T$ = {temperature}, erf, unit "
@@ -292,7 +363,13 @@ def _units(data: Any) -> Any:
     "chains, half from the prior, half from the bottom of the energy.",
     seconds=(90, 3600),
     observables=LOSSES,
-    full={"n_train": 200, "n_test": 1000, "measured": (10, 20, 50, 100, 400), "samples": 200, "chains": 8},
+    full={
+        "n_train": 200,
+        "n_test": 1000,
+        "measured": (10, 20, 50, 100, 400),
+        "samples": 200,
+        "chains": 8,
+    },
     explained=(
         "The limit of many channels at fixed P/N: test errors of the convolutional network are 12 % off at 8 "
         "channels, 9 % at 20 and 6 % at 50, and not all of its chains converged; those of the dense one agree."
@@ -312,7 +389,10 @@ def finite_width_architectures(
         fields = patch_teacher(target, n_train, n_test)
         patches = fields | {"channels": 10, "temperature": temperature, "mask": 10}
         systems: dict[str, tuple[BayesianNetwork, str]] = {
-            "fully connected": (FullyConnected(**flat(fields), width=10, temperature=temperature), "width"),
+            "fully connected": (
+                FullyConnected(**flat(fields), width=10, temperature=temperature),
+                "width",
+            ),
             "convolutional": (Convolutional(**patches), "channels"),
             "locally connected": (LocallyConnected(**patches), "channels"),
         }
@@ -320,7 +400,9 @@ def finite_width_architectures(
             facets = {"teacher": target, "architecture": name}
             lengths = {"chains": chains, "warmup": 60}
             line = between((5, 2000), 14)
-            yield from _compared(system, axis, line, measured, samples, seeds, facets, limit=[10.0], **lengths)
+            yield from _compared(
+                system, axis, line, measured, samples, seeds, facets, limit=[10.0], **lengths
+            )
 
 
 _CASES = ("shared filter", "one patch", "digits, parity")
@@ -346,7 +428,12 @@ _CASES = ("shared filter", "one patch", "digits, parity")
     ),
 )
 def local_feature_importance(
-    n_train: int = 60, n_test: int = 50, channels: int = 20, temperature: float = 0.1, samples: int = 200, seeds: int = 4
+    n_train: int = 60,
+    n_test: int = 50,
+    channels: int = 20,
+    temperature: float = 0.1,
+    samples: int = 200,
+    seeds: int = 4,
 ) -> Iterator[Curve]:
     digits, shape = image_data("digits", n_train, n_test)
     problems = [
@@ -355,9 +442,19 @@ def local_feature_importance(
         (as_images(digits, shape), 4),
     ]
     for case, (fields, mask) in zip(_CASES, problems):
-        system, over = Convolutional(**fields, channels=channels, temperature=temperature, mask=mask), {"channels": [channels]}
+        system, over = (
+            Convolutional(**fields, channels=channels, temperature=temperature, mask=mask),
+            {"channels": [channels]},
+        )
         yield Curve("theory", finite_width, system, over, facets={"problem": case})
-        yield Curve("sampled", partial(sampled_network, samples=samples), system, over, seeds=seeds, facets={"problem": case})
+        yield Curve(
+            "sampled",
+            partial(sampled_network, samples=samples),
+            system,
+            over,
+            seeds=seeds,
+            facets={"problem": case},
+        )
 
 
 @study(
@@ -365,7 +462,10 @@ def local_feature_importance(
     title="Similarity matrices of the hidden layer before and after learning, of a dense and a convolutional network",
     source=f"fourth moments of the units: derived here; Gaussian units: {_AIUDI}",
     panels=[
-        Freehand(partial(similarity_matrix, label=label, architecture=architecture), title.format(architecture))
+        Freehand(
+            partial(similarity_matrix, label=label, architecture=architecture),
+            title.format(architecture),
+        )
         for architecture in ("fully connected", "convolutional")
         for label, title in (
             ("", "{}:\nbefore learning"),
@@ -393,9 +493,14 @@ def finite_width_similarity(
 ) -> Iterator[Curve]:
     fields, shape = image_data(data, n_train, 10)
     networks: dict[str, tuple[BayesianNetwork, str]] = {
-        "fully connected": (FullyConnected(**fields, width=width, temperature=temperature), "width"),
+        "fully connected": (
+            FullyConnected(**fields, width=width, temperature=temperature),
+            "width",
+        ),
         "convolutional": (
-            Convolutional(**as_images(fields, shape), channels=width, temperature=temperature, mask=mask),
+            Convolutional(
+                **as_images(fields, shape), channels=width, temperature=temperature, mask=mask
+            ),
             "channels",
         ),
     }
@@ -403,17 +508,28 @@ def finite_width_similarity(
         over, facets = {axis: [width]}, {"architecture": name}
         sampler = partial(sampled_similarity, samples=samples)
         yield Curve("first order in 1/N", similarity, system, over, facets=facets)
-        yield Curve("Gaussian hidden units", partial(similarity, units="gaussian"), system, over, facets=facets, baseline=True)
+        yield Curve(
+            "Gaussian hidden units",
+            partial(similarity, units="gaussian"),
+            system,
+            over,
+            facets=facets,
+            baseline=True,
+        )
         yield Curve("sampled", sampler, system, over, seeds=seeds, facets=facets)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Where finite width makes the kernel of a Bayesian network larger, and where smaller.
 
 
 def order_parameter(data: xr.Dataset) -> xr.DataArray:
     """Q, by which the kernel of one hidden layer is multiplied."""
-    return data["order_parameters"].stack(entry=[dim for dim in data["order_parameters"].dims if dim != "point"]).isel(entry=0)
+    return (
+        data["order_parameters"]
+        .stack(entry=[dim for dim in data["order_parameters"].dims if dim != "point"])
+        .isel(entry=0)
+    )
 
 
 @study(
@@ -425,7 +541,9 @@ def order_parameter(data: xr.Dataset) -> xr.DataArray:
     panels=[phases_panel("width", "temperature", log="xy", order="order_parameters")],
     caption="{data}, $P$ = {n_train}, one hidden layer of erf units; colour: the order parameter $Q$, which is 1 on the line.",
 )
-def finite_width_plane(data: str = "digits", n_train: int = 40, resolution: int = 16) -> list[Curve]:
+def finite_width_plane(
+    data: str = "digits", n_train: int = 40, resolution: int = 16
+) -> list[Curve]:
     over = {"width": (n_train / 10, 20.0 * n_train, "log"), "temperature": (1e-3, 10, "log")}
     system = dense(data, n_train, n_train, width=100, temperature=0.1)
     options: dict[str, Any] = {"level": 1.0, "resolution": resolution, "accuracy": 1e-4}

@@ -1,4 +1,6 @@
-"""The network at its finite width, and in the limit of infinite width: kernels, order parameters, predictions."""
+"""The network at its finite width, and in the limit of infinite width: kernels, order parameters,
+predictions.
+"""
 
 from collections.abc import Callable
 
@@ -17,30 +19,51 @@ from orderparam.solve.newton import newton_fixed_point
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.proportional import deep
 from orderparam.systems.proportional.deep import Closure, Kernels, check_one_output
-from orderparam.systems.proportional.kernels import Matrix, OnePlace, Places, Response, patch_means, weighted_kernels
-from orderparam.systems.proportional.model import BayesianNetwork, BayesianPatchNetwork, FullyConnected
-from orderparam.systems.proportional.results import Prediction, RenormalisedKernel, RenormalisedNetwork, log_evidence, reached
+from orderparam.systems.proportional.kernels import (
+    Matrix,
+    OnePlace,
+    Places,
+    Response,
+    patch_means,
+    weighted_kernels,
+)
+from orderparam.systems.proportional.model import (
+    BayesianNetwork,
+    BayesianPatchNetwork,
+    FullyConnected,
+)
+from orderparam.systems.proportional.results import (
+    Prediction,
+    RenormalisedKernel,
+    RenormalisedNetwork,
+    log_evidence,
+    reached,
+)
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The minimum of the effective action of a matrix of order parameters, by majorisation.
 #
-# With order parameters Q, a symmetric positive definite n x n matrix, KR = sum_ab Q_ab K_ab, and per hidden unit
+# With order parameters Q, a symmetric positive definite n x n matrix, KR = sum_ab Q_ab K_ab, and
+# per hidden unit
 #
 #     S(Q) = tr Q - log det Q + (1/N) [ log det(T + KR) + y^T (T + KR)^{-1} y ],      p(Q) ~ exp(-N S / 2)
 #
-# (Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025; Baglioni, Giambagli, Vezzani, Burioni, Rotondo, Pacelli 2024 for
-# outputs). With A = T + KR, a = A^{-1} y, G_ab = tr A^{-1} K_ab and B_ab = a^T K_ab a, the gradient is 1 - Q^{-1} + (G - B)/N.
+# (Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025; Baglioni, Giambagli, Vezzani, Burioni,
+# Rotondo, Pacelli 2024 for outputs). With A = T + KR, a = A^{-1} y, G_ab = tr A^{-1} K_ab and B_ab
+# = a^T K_ab a, the gradient is 1 - Q^{-1} + (G - B)/N.
 #
-# log det A is concave in Q, hence below its tangent, and y^T A^{-1} y is below tr(Q'^{-1} Q B Q) up to a constant, so
-# that S lies below tr (1 + G/N) Q' - log det Q' + tr(Q'^{-1} Q B Q)/N, whose minimum solves a Riccati equation: with M
-# = (1 + G/N)^{1/2},
+# log det A is concave in Q, hence below its tangent, and y^T A^{-1} y is below tr(Q'^{-1} Q B Q) up
+# to a constant, so that S lies below tr (1 + G/N) Q' - log det Q' + tr(Q'^{-1} Q B Q)/N, whose
+# minimum solves a Riccati equation: with M = (1 + G/N)^{1/2},
 #
 #     Q' = M^{-1} (1/2) { 1 + [1 + (4/N) M Q B Q M]^{1/2} } M^{-1}.
 #
-# Each step lowers S and keeps Q positive definite, without a step size (derived for this package, not in the cited papers).
-# Anderson's extrapolation of log Q, taken back whenever S rises, makes the convergence fast.
+# Each step lowers S and keeps Q positive definite, without a step size (derived for this package,
+# not in the cited papers). Anderson's extrapolation of log Q, taken back whenever S rises, makes
+# the convergence fast.
 #
-# The same bound works where tr Q is replaced by the trace of a concave function u(Q), as for deep networks: 1 becomes u'(Q).
+# The same bound works where tr Q is replaced by the trace of a concave function u(Q), as for deep
+# networks: 1 becomes u'(Q).
 
 _MEMORY = 6  # iterates that the extrapolation looks back
 _TOLERANCE = 1e-11
@@ -51,11 +74,13 @@ Data = tuple[Float[Array, ""], Scale, Scale]  # the bracket of the action, G and
 
 
 class Layers(eqx.Module):
-    """u in S = tr u(Q) - log det Q + .. for layers of the given widths, that of the narrowest being N: at one layer u(q) = q.
+    """u in S = tr u(Q) - log det Q + .. for layers of the given widths, that of the narrowest being
+    N: at one layer u(q) = q.
 
-    In a deep network whose layers enter by their product every layer has a matrix Q_l and KR = W (x) K, where at the minimum all
-    Q_l have the eigenvectors of W and multiply to it: of an eigenvalue w the shares are q_l = 1 + c/N_l with the same c. Then
-    u(w) = log w + sum_l (N_l/N) (q_l - log q_l), and u'(w) = (N + c)/(N w). Exact for linear units (derived for this package).
+    In a deep network whose layers enter by their product every layer has a matrix Q_l and KR = W
+    (x) K, where at the minimum all Q_l have the eigenvectors of W and multiply to it: of an
+    eigenvalue w the shares are q_l = 1 + c/N_l with the same c. Then u(w) = log w + sum_l (N_l/N)
+    (q_l - log q_l), and u'(w) = (N + c)/(N w). Exact for linear units (derived for this package).
     """
 
     widths: Float[Array, "layer"]
@@ -89,7 +114,10 @@ class Layers(eqx.Module):
             return jnp.trace(scale)
         eigenvalues = jnp.linalg.eigvalsh(scale)
         shares = self._shares(eigenvalues)
-        return jnp.sum(jnp.log(eigenvalues)) + jnp.sum((shares - jnp.log(shares)) @ self.widths) / self.units
+        return (
+            jnp.sum(jnp.log(eigenvalues))
+            + jnp.sum((shares - jnp.log(shares)) @ self.widths) / self.units
+        )
 
     def _shares(self, eigenvalues: Float[Array, "index"]) -> Float[Array, "index layer"]:
         logarithms = jax.vmap(self._log_share)(eigenvalues)
@@ -153,7 +181,9 @@ class _State(eqx.Module):
     steps: Int[Array, ""]
 
 
-def _extrapolate(points: Float[Array, "memory entry"], moves: Float[Array, "memory entry"], kept: Array) -> Scale:
+def _extrapolate(
+    points: Float[Array, "memory entry"], moves: Float[Array, "memory entry"], kept: Array
+) -> Scale:
     """Anderson's mixing: the combination of the last points whose moves nearly cancel."""
     valid = jnp.arange(_MEMORY) < kept
     both = (valid[1:] & valid[:-1])[:, None]
@@ -165,11 +195,14 @@ def _extrapolate(points: Float[Array, "memory entry"], moves: Float[Array, "memo
     return _spectral(jnp.exp, (points[0] + moves[0] - mix @ (shifts + changes)).reshape(size, size))
 
 
-def minimise(respond: Callable[[Scale], Data], start: Scale, widths: Float[Array, "layer"]) -> ActionMinimum:
-    """The minimum of S, from `start` downhill. respond: Q -> log det A + y^T A^{-1} y, G and B; its cost is that of a step.
+def minimise(
+    respond: Callable[[Scale], Data], start: Scale, widths: Float[Array, "layer"]
+) -> ActionMinimum:
+    """The minimum of S, from `start` downhill. respond: Q -> log det A + y^T A^{-1} y, G and B; its
+    cost is that of a step.
 
-    Derivatives with respect to what `respond` closes over, and to `widths`, follow from the implicit function theorem. Never
-    raises: look at the residual.
+    Derivatives with respect to what `respond` closes over, and to `widths`, follow from the
+    implicit function theorem. Never raises: look at the residual.
     """
     layers = Layers(widths)
 
@@ -178,16 +211,27 @@ def minimise(respond: Callable[[Scale], Data], start: Scale, widths: Float[Array
             data = respond(state.scale)
             value = _action(state.scale, data, layers)
             accepted = value <= state.lowest + 1e-13 * (1 + jnp.abs(value))
-            residual = jnp.max(jnp.abs(state.scale @ _gradient(state.scale, data, layers) @ state.scale))
+            residual = jnp.max(
+                jnp.abs(state.scale @ _gradient(state.scale, data, layers) @ state.scale)
+            )
             plain = majorised_step(state.scale, *data[1:], layers)
             point = _spectral(jnp.log, state.scale).ravel()
             points = jnp.concatenate([point[None], state.points[:-1]])
-            moves = jnp.concatenate([(_spectral(jnp.log, plain).ravel() - point)[None], state.moves[:-1]])
+            moves = jnp.concatenate(
+                [(_spectral(jnp.log, plain).ravel() - point)[None], state.moves[:-1]]
+            )
             kept = jnp.minimum(state.kept + 1, _MEMORY)
             following = _extrapolate(points, moves, kept)
-            new = _State(following, plain, state.scale, value, residual, points, moves, kept, state.steps + 1)
-            # After a rise: the plain step from the best point, which cannot fail, and a fresh memory.
-            back = eqx.tree_at(lambda s: (s.scale, s.kept, s.steps), state, (state.fallback, 0 * kept, state.steps + 1))
+            new = _State(
+                following, plain, state.scale, value, residual, points, moves, kept, state.steps + 1
+            )
+            # After a rise: the plain step from the best point, which cannot fail, and a fresh
+            # memory.
+            back = eqx.tree_at(
+                lambda s: (s.scale, s.kept, s.steps),
+                state,
+                (state.fallback, 0 * kept, state.steps + 1),
+            )
             return jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, back)
 
         def unfinished(state: _State) -> Bool[Array, ""]:
@@ -195,41 +239,53 @@ def minimise(respond: Callable[[Scale], Data], start: Scale, widths: Float[Array
 
         memory = jnp.zeros((_MEMORY, start.size))
         zero, infinity = jnp.asarray(0), jnp.asarray(jnp.inf)
-        final = lax.while_loop(unfinished, step, _State(start, start, start, infinity, infinity, memory, memory, zero, zero))
-        return final.best, final.steps.astype(float)  # custom_root cannot differentiate past an integer
+        final = lax.while_loop(
+            unfinished,
+            step,
+            _State(start, start, start, infinity, infinity, memory, memory, zero, zero),
+        )
+        # custom_root cannot differentiate past an integer
+        return final.best, final.steps.astype(float)
 
     def slope_at(scale: Scale) -> Scale:
-        """dS/dQ, and the antisymmetric part, which never occurs: its derivative is self-adjoint on all matrices."""
+        """dS/dQ, and the antisymmetric part, which never occurs: its derivative is self-adjoint on
+        all matrices.
+        """
         even = _symmetric(scale)
         return _symmetric(_gradient(even, respond(even), layers)) + scale - even
 
     scale, steps = implicit_root(slope_at, start, solve, symmetric)
     data = respond(scale)
     slope = lax.stop_gradient(scale @ _gradient(scale, data, layers) @ scale)
-    return ActionMinimum(scale, _action(scale, data, layers), jnp.max(jnp.abs(slope)), steps.astype(int))
+    return ActionMinimum(
+        scale, _action(scale, data, layers), jnp.max(jnp.abs(slope)), steps.astype(int)
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # One effective action over (place, output): fully connected, convolutional, locally connected, pooled; one and many outputs.
 #
 # With the renormalised kernel KR of `kernels` and N units or channels,
 #
 #     F(Q, kappa) = N [ -tr Q (kappa^{-1} - 1) - log det kappa ] + log det(T + KR) + y^T (T + KR)^{-1} y
 #
-# is stationary (a saddle point) in both (Pacelli et al. 2023, supplement, for one number; matrices were derived for
-# this package). Where no mean is apart kappa = Q, and F is N [tr Q - log det Q] + .., at its minimum (`majorise`). With
-# G, B of `Response` and W_IJ = m_I^T A^{-1} m_J - (m_I . a)(m_J . a), the conditions are
+# is stationary (a saddle point) in both (Pacelli et al. 2023, supplement, for one number; matrices
+# were derived for this package). Where no mean is apart kappa = Q, and F is N [tr Q - log det Q] +
+# .., at its minimum (`majorise`). With G, B of `Response` and W_IJ = m_I^T A^{-1} m_J - (m_I .
+# a)(m_J . a), the conditions are
 #
 #     Q = kappa - kappa W kappa / N,      kappa^{-1} = 1 + (G - B) / N.
 #
-# One order parameter, of one place and output, is found with all other minima of the action in the eigenbasis of the kernel
-# (`kernels.common_scale`): whichever has the lowest action.
+# One order parameter, of one place and output, is found with all other minima of the action in the
+# eigenbasis of the kernel (`kernels.common_scale`): whichever has the lowest action.
 
 _SWEEPS = 3000
 
 
 class Stationary(eqx.Module):
-    """Q, kappa, F there with the value it would have at Q = kappa = 1 without data, the residual, and the evaluations it took."""
+    """Q, kappa, F there with the value it would have at Q = kappa = 1 without data, the residual,
+    and the evaluations it took.
+    """
 
     scale: Matrix
     kappa: Matrix
@@ -240,9 +296,14 @@ class Stationary(eqx.Module):
 
 
 def stationary(
-    kernel: OnePlace | Places, temperature: Float[Array, ""], widths: Float[Array, "layer"], apart: bool
+    kernel: OnePlace | Places,
+    temperature: Float[Array, ""],
+    widths: Float[Array, "layer"],
+    apart: bool,
 ) -> Stationary:
-    """The stationary point of the action. apart: whether the mean has its own order parameters; for one hidden layer."""
+    """The stationary point of the action. apart: whether the mean has its own order parameters; for
+    one hidden layer.
+    """
     lowest = _lowest(kernel, temperature, widths)
     if not apart:
         return lowest
@@ -251,22 +312,30 @@ def stationary(
     def step(state: tuple[Matrix, Matrix], _: None) -> tuple[Matrix, Matrix]:
         response = kernel.respond(*state, temperature)
         kappa = majorised_step(state[1], response.spread, response.pull, layers)
-        return kappa - kappa @ (response.mean_spread - response.mean_pull) @ kappa / layers.units, kappa
+        return kappa - kappa @ (
+            response.mean_spread - response.mean_pull
+        ) @ kappa / layers.units, kappa
 
     start = jax.lax.stop_gradient((lowest.scale, lowest.scale))
     few = kernel.size == 1  # unknowns that a Jacobian costs little
     solved = newton_fixed_point(step, start) if few else fixed_point(step, start, max_steps=_SWEEPS)
     scale, kappa = solved.value
-    prior = jnp.trace(scale) - jnp.trace(jnp.linalg.solve(kappa, scale)) - jnp.linalg.slogdet(kappa)[1]
+    prior = (
+        jnp.trace(scale) - jnp.trace(jnp.linalg.solve(kappa, scale)) - jnp.linalg.slogdet(kappa)[1]
+    )
     action = layers.units * prior + kernel.respond(scale, kappa, temperature).data
     return Stationary(scale, kappa, action, jnp.zeros(()), solved.residual, solved.steps)
 
 
-def _lowest(kernel: OnePlace | Places, temperature: Float[Array, ""], widths: Float[Array, "layer"]) -> Stationary:
+def _lowest(
+    kernel: OnePlace | Places, temperature: Float[Array, ""], widths: Float[Array, "layer"]
+) -> Stationary:
     """The minimum in Q = kappa, where the mean is part of the kernel."""
     constant = jnp.sum(widths) * kernel.size
     if isinstance(kernel, OnePlace) and kernel.size == 1:
-        every = common_scale.minima(kernel.basis.eigenvalues, kernel.basis.power, temperature, widths)
+        every = common_scale.minima(
+            kernel.basis.eigenvalues, kernel.basis.power, temperature, widths
+        )
         one = jax.tree.map(lambda x: x[0], every)
         scale = jnp.prod(one.order_parameters)[None, None]
         residual = jnp.where(one.found, one.residual, jnp.inf)
@@ -277,11 +346,20 @@ def _lowest(kernel: OnePlace | Places, temperature: Float[Array, ""], widths: Fl
         return found.data, found.spread + found.mean_spread, found.pull + found.mean_pull
 
     found = minimise(respond, jnp.eye(kernel.size), widths)
-    return Stationary(found.scale, found.scale, jnp.min(widths) * found.action, constant, found.residual, found.steps)
+    return Stationary(
+        found.scale,
+        found.scale,
+        jnp.min(widths) * found.action,
+        constant,
+        found.residual,
+        found.steps,
+    )
 
 
 def prior_kernels(system: BayesianNetwork) -> Kernels:
-    """The kernel of infinite width: on the training set, of the test points against it, and of every test point with itself."""
+    """The kernel of infinite width: on the training set, of the test points against it, and of
+    every test point with itself.
+    """
     if isinstance(system, FullyConnected):
         return deep.prior_kernels(system)
     assert isinstance(system, BayesianPatchNetwork)
@@ -292,59 +370,81 @@ def prior_kernels(system: BayesianNetwork) -> Kernels:
 
 
 def prior_means(system: BayesianNetwork) -> tuple[Float[Array, "train"], Float[Array, "test"]]:
-    """The mean of the features of one place, of training set and test points, with the root of the read-out variance."""
+    """The mean of the features of one place, of training set and test points, with the root of the
+    read-out variance.
+    """
     root = jnp.sqrt(system.readout_variance)
     if isinstance(system, FullyConnected):
         first, second = (system.activation.mean(pairs.first) for pairs in deep.input_pairs(system))
     else:
         assert isinstance(system, BayesianPatchNetwork)
-        first, second = (jnp.mean(patch_means(system, x), axis=0) for x in (system.train[0], system.test_inputs))
+        first, second = (
+            jnp.mean(patch_means(system, x), axis=0) for x in (system.train[0], system.test_inputs)
+        )
     return root * first, root * second
 
 
 def one_place(system: BayesianNetwork, apart: bool) -> OnePlace:
     """The kernel as of features at one place; `apart`: with the mean of the activation apart."""
     kernels, y = prior_kernels(system), system.train[1]
-    means = prior_means(system) if apart else (jnp.zeros(y.shape[0]), jnp.zeros(kernels[1].shape[0]))
+    means = (
+        prior_means(system) if apart else (jnp.zeros(y.shape[0]), jnp.zeros(kernels[1].shape[0]))
+    )
     return OnePlace.of(*kernels, *means, y)
 
 
 def mean_apart(system: BayesianNetwork) -> bool:
-    """Whether the mean of the activation has its own order parameters: of a non-odd one, in one hidden layer."""
+    """Whether the mean of the activation has its own order parameters: of a non-odd one, in one
+    hidden layer.
+    """
     return system.depth == 1 and system.activation.parity != "odd"
 
 
 def _check_closure(system: BayesianNetwork, closure: Closure = "nested") -> None:
     if system.depth > 1 and system.outputs > 1 and closure != "common":
-        raise ValueError(f"closure = {closure!r}: with several outputs and depth {system.depth} it must be 'common'")
+        raise ValueError(
+            f"closure = {closure!r}: with several outputs and depth {system.depth} it must be 'common'"
+        )
 
 
 @theory(check=_check_closure)
 def finite_width(system: BayesianNetwork, *, closure: Closure = "nested") -> RenormalisedNetwork:
-    """The network at its finite width: order parameters from the stationary point of the effective action, and what follows.
+    """The network at its finite width: order parameters from the stationary point of the effective
+    action, and what follows.
 
-    closure: how the order parameters of a deep fully connected network enter its kernel (`deep`); the same at depth
-    one and for relu and linear units. With several outputs and more than one layer only "common" exists.
+    closure: how the order parameters of a deep fully connected network enter its kernel (`deep`);
+    the same at depth one and for relu and linear units. With several outputs and more than one
+    layer only "common" exists.
 
-    Exact in the limit of large P and N at P/N of order one for linear units; for others the hidden units are taken as Gaussian
-    after projection on the data, which is good for P/N up to about 1 and T not small (docs/theory/proportional.md has measured
-    errors). The mean of a non-odd activation has order parameters of its own, except in the closures `common` and `linear` of
-    deep networks, where it is part of the kernel.
+    Exact in the limit of large P and N at P/N of order one for linear units; for others the hidden
+    units are taken as Gaussian after projection on the data, which is good for P/N up to about 1
+    and T not small (docs/theory/proportional.md has measured errors). The mean of a non-odd
+    activation has order parameters of its own, except in the closures `common` and `linear` of deep
+    networks, where it is part of the kernel.
     """
     if isinstance(system, FullyConnected) and system.depth > 1 and closure != "common":
         return deep.finite_width_layers(system, closure)
-    apart, outputs, temperature = mean_apart(system), system.outputs, jnp.asarray(system.temperature)
+    apart, outputs, temperature = (
+        mean_apart(system),
+        system.outputs,
+        jnp.asarray(system.temperature),
+    )
     kernel = (
-        Places.of(system, apart) if isinstance(system, BayesianPatchNetwork) and system.places > 1 else one_place(system, apart)
+        Places.of(system, apart)
+        if isinstance(system, BayesianPatchNetwork) and system.places > 1
+        else one_place(system, apart)
     )
     found = stationary(kernel, temperature, system.widths, apart)
     fields = kernel.predict(found.scale, found.kappa, temperature, system.test[1])
 
-    def by_layer(scale: Float[Array, "index other"]) -> Float[Array, "layer place output other_place other_output"]:
+    def by_layer(
+        scale: Float[Array, "index other"],
+    ) -> Float[Array, "layer place output other_place other_output"]:
         return Layers(system.widths).split(scale).reshape(-1, *(system.places, outputs) * 2)
 
     return RenormalisedNetwork(
-        **fields | {"converged": fields["converged"] & reached(found.residual) & jnp.isfinite(found.action)},
+        **fields
+        | {"converged": fields["converged"] & reached(found.residual) & jnp.isfinite(found.action)},
         order_parameters=by_layer(found.scale),
         mean_scales=by_layer(found.kappa),
         action=found.action,
@@ -356,24 +456,36 @@ def finite_width(system: BayesianNetwork, *, closure: Closure = "nested") -> Ren
 
 @theory
 def infinite_width(system: BayesianNetwork) -> Prediction:
-    """The same network with infinitely many units: Gaussian-process regression with the kernel of the prior (Neal 1996; Lee et
-    al. 2018). The width in the system has no effect."""
+    """The same network with infinitely many units: Gaussian-process regression with the kernel of
+    the prior (Neal 1996; Lee et al. 2018). The width in the system has no effect."""
     one = jnp.eye(system.outputs)
-    return Prediction(**one_place(system, False).predict(one, one, jnp.asarray(system.temperature), system.test[1]))
+    return Prediction(
+        **one_place(system, False).predict(
+            one, one, jnp.asarray(system.temperature), system.test[1]
+        )
+    )
 
 
 @theory(check=check_one_output)
-def renormalised_kernel(system: BayesianNetwork, *, closure: Closure = "nested") -> RenormalisedKernel:
-    """The kernel with which the network of finite width predicts: `finite_width` is Gaussian-process regression with it.
+def renormalised_kernel(
+    system: BayesianNetwork, *, closure: Closure = "nested"
+) -> RenormalisedKernel:
+    """The kernel with which the network of finite width predicts: `finite_width` is
+    Gaussian-process regression with it.
 
     Raises `ValueError` for several outputs, where it is Q (x) K for fully connected networks.
     """
     found = finite_width(system, closure=closure)
-    return RenormalisedKernel(*kernel_at(system, found.order_parameters, found.mean_scales, closure), found.converged)
+    return RenormalisedKernel(
+        *kernel_at(system, found.order_parameters, found.mean_scales, closure), found.converged
+    )
 
 
-def kernel_at(system: BayesianNetwork, scales: Array, kappas: Array, closure: str = "nested") -> Kernels:
-    """The renormalised kernel of one output at given order parameters (layer, place, 1, place, 1)."""
+def kernel_at(
+    system: BayesianNetwork, scales: Array, kappas: Array, closure: str = "nested"
+) -> Kernels:
+    """The renormalised kernel of one output at given order parameters (layer, place, 1, place,
+    1)."""
     if isinstance(system, BayesianPatchNetwork) and system.places > 1:
         apart = mean_apart(system)
         places, shape = Places.of(system, apart), (system.places, system.places)
@@ -386,6 +498,9 @@ def kernel_at(system: BayesianNetwork, scales: Array, kappas: Array, closure: st
     train, rows, diagonal = (scales[0] * part for part in prior_kernels(system))
     if mean_apart(system):
         (mean, test_mean), excess = prior_means(system), kappas[0] - scales[0]
-        train, rows = train + excess * jnp.outer(mean, mean), rows + excess * jnp.outer(test_mean, mean)
+        train, rows = (
+            train + excess * jnp.outer(mean, mean),
+            rows + excess * jnp.outer(test_mean, mean),
+        )
         diagonal = diagonal + excess * test_mean**2
     return train, rows, diagonal

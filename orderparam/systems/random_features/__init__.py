@@ -1,7 +1,14 @@
-"""Random features and any other fixed feature map: exact errors of convex learners, measured and predicted."""
+"""Random features and any other fixed feature map: exact errors of convex learners, measured and
+predicted.
+"""
 
 from orderparam.kernels.feature_equivalent import FeatureEquivalent
-from orderparam.systems.random_features.experiment import MeasuredCurve, learn, learn_at_optimal_ridge, learn_pool
+from orderparam.systems.random_features.experiment import (
+    MeasuredCurve,
+    learn,
+    learn_at_optimal_ridge,
+    learn_pool,
+)
 from orderparam.systems.random_features.model import (
     ExplicitSpectrum,
     FeaturePool,

@@ -1,4 +1,6 @@
-"""The real thing: features computed, a training set drawn, the risk minimised to rounding, errors measured on fresh examples."""
+"""The real thing: features computed, a training set drawn, the risk minimised to rounding, errors
+measured on fresh examples.
+"""
 
 from collections.abc import Callable
 from typing import Literal
@@ -11,11 +13,24 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.verb import experiment
 from orderparam.gaussian import Activation
 from orderparam.gaussian.draws import normal, unit
-from orderparam.losses import FittedWeights, Loss, RealLabels, Square, field_means, fresh_means, minimise
+from orderparam.losses import (
+    FittedWeights,
+    Loss,
+    RealLabels,
+    Square,
+    field_means,
+    fresh_means,
+    minimise,
+)
 from orderparam.losses.fitted import measured_errors
 from orderparam.losses.fresh import Batch
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.random_features.model import FeaturePool, GaussianFeatures, RandomFeatures, gaussian_equivalent
+from orderparam.systems.random_features.model import (
+    FeaturePool,
+    GaussianFeatures,
+    RandomFeatures,
+    gaussian_equivalent,
+)
 from orderparam.systems.random_features.theory import Minimiser, optimal_ridge
 
 Features = Literal["real", "gaussian"]
@@ -33,16 +48,29 @@ def _no_pool(system: RandomFeatures | GaussianFeatures, **options: object) -> No
 
 @experiment(check=_no_pool)
 def learn(
-    system: RandomFeatures | GaussianFeatures, key: PRNGKeyArray, *, features: Features = "real", test_points: int = 4000
+    system: RandomFeatures | GaussianFeatures,
+    key: PRNGKeyArray,
+    *,
+    features: Features = "real",
+    test_points: int = 4000,
 ) -> MeasuredCurve:
-    """One learner on fresh inputs, weights W and labels; errors on `test_points` further inputs (rounded up to thousands).
+    """One learner on fresh inputs, weights W and labels; errors on `test_points` further inputs
+    (rounded up to thousands).
 
-    features: "real" computes activation(W x); "gaussian" its Gaussian equivalent mu_0 + mu_1 W x + mu_* xi, xi ~ N(0, I) drawn
-    anew for every input. `GaussianFeatures` are Gaussian in either case. Raises `ValueError` for a `FeaturePool` (see
-    `learn_pool`) and for sizes that are not whole numbers.
+    features: "real" computes activation(W x); "gaussian" its Gaussian equivalent mu_0 + mu_1 W x +
+    mu_* xi, xi ~ N(0, I) drawn anew for every input. `GaussianFeatures` are Gaussian in either
+    case. Raises `ValueError` for a `FeaturePool` (see `learn_pool`) and for sizes that are not
+    whole numbers.
     """
-    count, world_key, train_key, label_key, test_key = system.size("n_train"), *jax.random.split(key, 4)
-    source = _random_features(system, world_key, features) if isinstance(system, RandomFeatures) else _gaussian_features(system)
+    count, world_key, train_key, label_key, test_key = (
+        system.size("n_train"),
+        *jax.random.split(key, 4),
+    )
+    source = (
+        _random_features(system, world_key, features)
+        if isinstance(system, RandomFeatures)
+        else _gaussian_features(system)
+    )
     matrix, teacher = source(train_key, count)
     labels = system.labels.draw(teacher, label_key)
     minimum = _minimise(system.loss, matrix, labels, system.summed_ridge)
@@ -52,7 +80,11 @@ def learn(
 
 @experiment(check=_no_pool)
 def learn_at_optimal_ridge(
-    system: RandomFeatures | GaussianFeatures, key: PRNGKeyArray, *, features: Features = "real", test_points: int = 4000
+    system: RandomFeatures | GaussianFeatures,
+    key: PRNGKeyArray,
+    *,
+    features: Features = "real",
+    test_points: int = 4000,
 ) -> MeasuredCurve:
     """`learn` at the ridge that the theory finds best for the test error."""
     best = optimal_ridge(system).ridge
@@ -61,24 +93,33 @@ def learn_at_optimal_ridge(
 
 @experiment
 def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
-    """n_train examples of the pool, each at most once; errors over the examples that were not trained on.
+    """n_train examples of the pool, each at most once; errors over the examples that were not
+    trained on.
 
-    Drawing with replacement would be like an infinite population at any size, but duplicates are not like Gaussian features.
-    Raises `ValueError` for an n_train that is not whole or leaves nothing to test on.
+    Drawing with replacement would be like an infinite population at any size, but duplicates are
+    not like Gaussian features. Raises `ValueError` for an n_train that is not whole or leaves
+    nothing to test on.
     """
     count, size = system.size("n_train"), len(system.targets)
     if count >= size:
-        raise ValueError(f"n_train = {count}: must be at most {size - 1}; the pool has {size} examples")
+        raise ValueError(
+            f"n_train = {count}: must be at most {size - 1}; the pool has {size} examples"
+        )
     draw_key, label_key = jax.random.split(key)
     matrix = system.features / jnp.sqrt(system.feature_count)
     order = jax.random.permutation(draw_key, size)
     chosen, rest = order[:count], order[count:]
     labels = system.labels.draw(system.field[chosen], label_key)
     minimum = _minimise(system.loss, matrix[chosen], labels, system.summed_ridge)
-    means = field_means(system.loss, minimum.weights, matrix[rest], system.field[rest], system.targets[rest])
+    means = field_means(
+        system.loss, minimum.weights, matrix[rest], system.field[rest], system.targets[rest]
+    )
     if isinstance(system.labels, RealLabels):
         noise = system.labels.noise
-        means |= {"test_error": means["test_error"] + noise, "test_loss": means["test_loss"] + noise / 2}
+        means |= {
+            "test_error": means["test_error"] + noise,
+            "test_loss": means["test_loss"] + noise / 2,
+        }
     return _measured(system.loss, minimum, labels, means)
 
 
@@ -121,7 +162,9 @@ def _equivalent_features(
 
 
 def _gaussian_features(system: GaussianFeatures) -> Source:
-    """In the eigenbasis of the covariance; what the features do not explain of the teacher's field is independent."""
+    """In the eigenbasis of the covariance; what the features do not explain of the teacher's field
+    is independent.
+    """
     omega, signal = system.spectrum.eigenvalues, system.spectrum.projections
     width = omega.size
     along = jnp.where(omega > 0, jnp.sqrt(signal / jnp.where(omega > 0, omega, 1.0)), 0.0)
@@ -136,7 +179,10 @@ def _gaussian_features(system: GaussianFeatures) -> Source:
 
 @eqx.filter_jit
 def _measured(
-    loss: Loss, minimum: FittedWeights, labels: Float[Array, "train"], means: dict[str, Float[Array, ""]]
+    loss: Loss,
+    minimum: FittedWeights,
+    labels: Float[Array, "train"],
+    means: dict[str, Float[Array, ""]],
 ) -> MeasuredCurve:
     return MeasuredCurve(
         **measured_errors(loss, minimum, labels, means),
@@ -147,17 +193,23 @@ def _measured(
     )
 
 
-def _cross_validation(loss: Loss, minimum: FittedWeights, labels: Float[Array, "train"]) -> Float[Array, ""]:
-    """Mean square of y - w, w = f + V l'(y, f) the prediction without the example itself; NaN for a loss with a kink.
+def _cross_validation(
+    loss: Loss, minimum: FittedWeights, labels: Float[Array, "train"]
+) -> Float[Array, ""]:
+    """Mean square of y - w, w = f + V l'(y, f) the prediction without the example itself; NaN for a
+    loss with a kink.
 
-    V follows from the effective number of parameters, sum_mu V l''/(1 + V l''): for the square loss 1 + V = 1/(1 - df/n), and the
-    estimate is generalised cross-validation (Craven, Wahba 1979).
+    V follows from the effective number of parameters, sum_mu V l''/(1 + V l''): for the square loss
+    1 + V = 1/(1 - df/n), and the estimate is generalised cross-validation (Craven, Wahba 1979).
     """
     if not loss.smooth:
         return jnp.asarray(jnp.nan)
     curvature = loss.curvature(labels, minimum.fields)
     if isinstance(loss, Square):
-        return jnp.mean((labels - minimum.fields) ** 2) / (1 - minimum.effective_dimension / labels.size) ** 2
+        return (
+            jnp.mean((labels - minimum.fields) ** 2)
+            / (1 - minimum.effective_dimension / labels.size) ** 2
+        )
 
     def missing(log_response: Float[Array, ""], args: tuple) -> Float[Array, ""]:
         curvature, dimension = args
@@ -165,5 +217,9 @@ def _cross_validation(loss: Loss, minimum: FittedWeights, labels: Float[Array, "
         return jnp.log(dimension) - jnp.log(jnp.sum(change / (1 + change)))
 
     lower = jnp.log(minimum.effective_dimension / jnp.sum(curvature))
-    response = jnp.exp(decreasing_root(missing, lower - 1e-6, lower + 40.0, (curvature, minimum.effective_dimension)).value)
+    response = jnp.exp(
+        decreasing_root(
+            missing, lower - 1e-6, lower + 40.0, (curvature, minimum.effective_dimension)
+        ).value
+    )
     return jnp.mean((labels - minimum.fields - response * loss.slope(labels, minimum.fields)) ** 2)

@@ -1,4 +1,6 @@
-"""The learning curve of a linear model in features that a user has: predicted from their covariance, and measured on subsets."""
+"""The learning curve of a linear model in features that a user has: predicted from their
+covariance, and measured on subsets.
+"""
 
 import dataclasses
 from collections.abc import Sequence
@@ -30,14 +32,16 @@ MEASURED, DRAWN = 6, 25  # training sizes
 
 @dataclass(frozen=True)
 class FeatureForecast:
-    """What `forecast_features` found, over `n_train`. Errors are on examples that were not trained on.
+    """What `forecast_features` found, over `n_train`. Errors are on examples that were not trained
+    on.
 
-    predicted: the theory, observables as in `FeatureCurve`, and `ridge`, that beside the summed loss for features divided by
-    sqrt(feature_count) (penalty "sum"). measured: the same observables with `seed`. ahead: beyond the data, the observable
-    `error` with lower and upper (95 % interval), as it is continued by `orderparam.kernels.extrapolation` from the measured
-    ones.
-    error: the observable shown: mean squared error (square loss; targets have variance 1), else the share of wrong signs.
-    deviation: root mean square relative deviation of the theory from the measured points in it.
+    predicted: the theory, observables as in `FeatureCurve`, and `ridge`, that beside the summed
+    loss for features divided by sqrt(feature_count) (penalty "sum"). measured: the same observables
+    with `seed`. ahead: beyond the data, the observable `error` with lower and upper (95 %
+    interval), as it is continued by `orderparam.kernels.extrapolation` from the measured ones.
+    error: the observable shown: mean squared error (square loss; targets have variance 1), else the
+    share of wrong signs. deviation: root mean square relative deviation of the theory from the
+    measured points in it.
     """
 
     predicted: xr.Dataset
@@ -51,7 +55,9 @@ class FeatureForecast:
 
     @property
     def other_penalty(self) -> str:
-        """The penalty in scikit-learn's convention, for centred features as they are: there |w|^2 = |a|^2 / p."""
+        """The penalty in scikit-learn's convention, for centred features as they are: there |w|^2 =
+        |a|^2 / p.
+        """
         p = self.feature_count
         if self.loss == "square":
             return f"Ridge(alpha = {p} x ridge, fit_intercept = False) on the centred features"
@@ -59,17 +65,22 @@ class FeatureForecast:
         return f"{name}C = 1/({p} x ridge), fit_intercept = False) on the centred features"
 
 
-def user_features(features: str, targets: str | None, task: str | None, missing: Sequence[str] = ()) -> Problem:
-    """Features and targets from a user's files: arrays as `orderparam.data.load_file` reads them, tables with whatever columns
-    they have (`orderparam.data.columns`), words in `missing` standing for gaps. Real targets are standardised, two
-    classes become ±1.
+def user_features(
+    features: str, targets: str | None, task: str | None, missing: Sequence[str] = ()
+) -> Problem:
+    """Features and targets from a user's files: arrays as `orderparam.data.load_file` reads them,
+    tables with whatever columns they have (`orderparam.data.columns`), words in `missing` standing
+    for gaps. Real targets are standardised, two classes become ±1.
 
-    Raises `ValueError` as those functions do, and where there are more than two classes and no task that picks two sides.
+    Raises `ValueError` as those functions do, and where there are more than two classes and no task
+    that picks two sides.
     """
     if Path(features).suffix.lower() in FRAMES:
         problem = from_file(features, targets, task, missing=missing)
     elif missing:
-        raise ValueError(f"--missing {','.join(missing)}: is for the words of a table ({', '.join(FRAMES)}); {features} is none")
+        raise ValueError(
+            f"--missing {','.join(missing)}: is for the words of a table ({', '.join(FRAMES)}); {features} is none"
+        )
     else:
         data = load_file(features, targets)
         problem = dataclasses.replace(from_dataset(data, task), columns=())
@@ -95,17 +106,18 @@ def forecast_features(
     seeds: int = 8,
     progress: bool | None = None,
 ) -> FeatureForecast:
-    """Predicts the learning curve from the features' covariance and their correlation with the targets, measures it on held-out
-    examples, and continues it beyond the data.
+    """Predicts the learning curve from the features' covariance and their correlation with the
+    targets, measures it on held-out examples, and continues it beyond the data.
 
-    Theory: the examples stand for the population, for training sets of up to half of them. Measured: the other examples.
-    Beyond: the measured curve is continued by the modes of the features' covariance up to 100 times the data, for logistic and
-    hinge loss with the shapes of the square loss. ridge: beside the summed loss, features divided by sqrt(feature count); None
-    takes the best one that theory finds for each size (smallest test error, for logistic and hinge smallest test loss). At most
-    4000 examples are used, at random; `examples` says how many.
+    Theory: the examples stand for the population, for training sets of up to half of them.
+    Measured: the other examples. Beyond: the measured curve is continued by the modes of the
+    features' covariance up to 100 times the data, for logistic and hinge loss with the shapes of
+    the square loss. ridge: beside the summed loss, features divided by sqrt(feature count); None
+    takes the best one that theory finds for each size (smallest test error, for logistic and hinge
+    smallest test loss). At most 4000 examples are used, at random; `examples` says how many.
 
-    Raises `ValueError` for fewer than 100 examples, more than 4000 features, a feature count that exceeds the examples, and
-    targets that the loss does not take.
+    Raises `ValueError` for fewer than 100 examples, more than 4000 features, a feature count that
+    exceeds the examples, and targets that the loss does not take.
     """
     count, width = np.shape(features)
     if count < FEWEST:
@@ -135,11 +147,22 @@ def forecast_features(
     error = "test_error" if square else "classification_error"
     ratio = estimate(measured, error)[0] / predicted[error].sel(n_train=sizes)
     ahead = _ahead(pool, measured, error, float(predicted["ridge"].sel(n_train=sizes[-1])))
-    return FeatureForecast(predicted, measured, ahead, loss, len(order), width, error, float(np.sqrt(np.mean((ratio - 1) ** 2))))
+    return FeatureForecast(
+        predicted,
+        measured,
+        ahead,
+        loss,
+        len(order),
+        width,
+        error,
+        float(np.sqrt(np.mean((ratio - 1) ** 2))),
+    )
 
 
 def _ahead(pool: FeaturePool, measured: xr.Dataset, error: str, ridge: float) -> xr.Dataset:
-    """The measured error continued beyond the data, with the scatter of its last point between pools of this size."""
+    """The measured error continued beyond the data, with the scatter of its last point between
+    pools of this size.
+    """
     count, width = np.shape(pool.features)
     features = np.asarray(pool.features) / np.sqrt(width)
     labels = np.asarray(pool.targets) - np.mean(np.asarray(pool.targets))
@@ -149,14 +172,26 @@ def _ahead(pool: FeaturePool, measured: xr.Dataset, error: str, ridge: float) ->
     power = along[kept] ** 2 / values[kept] / count
     sizes = measured["n_train"].values.astype(float)
     mean = np.maximum(measured[error].mean("seed").values, 0.5 / count)
-    grid = np.unique(np.append(np.geomspace(sizes[-1], 100 * count, 60), [float(count), 2.0 * count]))
-    law = extrapolate(values[kept] / count, power / np.mean(labels**2), ridge, sizes, mean, grid, count)
+    grid = np.unique(
+        np.append(np.geomspace(sizes[-1], 100 * count, 60), [float(count), 2.0 * count])
+    )
+    law = extrapolate(
+        values[kept] / count, power / np.mean(labels**2), ridge, sizes, mean, grid, count
+    )
     if error == "test_error":
-        residual = labels - features @ np.linalg.solve(features.T @ features + ridge * np.eye(width), features.T @ labels)
-        pool_scatter = scatter(residual**2 / np.mean(residual**2) - labels**2 / np.mean(labels**2), np.arange(count))
+        residual = labels - features @ np.linalg.solve(
+            features.T @ features + ridge * np.eye(width), features.T @ labels
+        )
+        pool_scatter = scatter(
+            residual**2 / np.mean(residual**2) - labels**2 / np.mean(labels**2), np.arange(count)
+        )
     else:
         pool_scatter = float(1 / np.sqrt(mean[-1] * count))
-    own = float(measured[error].isel(n_train=-1).std("seed", ddof=1)) / np.sqrt(measured.sizes["seed"]) / mean[-1]
+    own = (
+        float(measured[error].isel(n_train=-1).std("seed", ddof=1))
+        / np.sqrt(measured.sizes["seed"])
+        / mean[-1]
+    )
     spread = np.sqrt(law.spread**2 + pool_scatter**2 + own**2)
     middle = np.log(mean[-1]) + law.log_change
     highest = np.inf if error == "test_error" else 1.0
@@ -171,11 +206,17 @@ def _ahead(pool: FeaturePool, measured: xr.Dataset, error: str, ridge: float) ->
 
 
 def draw_features(result: FeatureForecast, title: str) -> Any:
-    """The predicted error with the measured points, and the penalty with the effective number of parameters."""
+    """The predicted error with the measured points, and the penalty with the effective number of
+    parameters.
+    """
     from orderparam.plotting import Panel, figure_of, house_style, labelled, vertical
     from orderparam.plotting.style import COLOURS
 
-    classes = "" if result.error == "test_error" else "; the classes are taken as Gaussians of one covariance"
+    classes = (
+        ""
+        if result.error == "test_error"
+        else "; the classes are taken as Gaussians of one covariance"
+    )
     shown = {
         "theory": result.predicted,
         "continued (95 % interval)": result.ahead[[result.error]],
@@ -185,7 +226,12 @@ def draw_features(result: FeatureForecast, title: str) -> Any:
         figure = figure_of(
             labelled(shown),
             [
-                Panel("n_train", result.error, log="xy", reference=[vertical(result.examples, "your data")]),
+                Panel(
+                    "n_train",
+                    result.error,
+                    log="xy",
+                    reference=[vertical(result.examples, "your data")],
+                ),
                 Panel("n_train", "effective_dimension", log="xy"),
                 Panel("n_train", "ridge", log="xy", where={"kind": "theory"}),
             ],
@@ -195,12 +241,16 @@ def draw_features(result: FeatureForecast, title: str) -> Any:
             rf" error on the others. Ridge beside the summed loss, features divided by $\sqrt{{p}}$: {result.other_penalty}.",
         )
         data = result.ahead
-        figure.axes[0].fill_between(data["n_train"], data["lower"], data["upper"], color=COLOURS[1], alpha=0.18, linewidth=0)
+        figure.axes[0].fill_between(
+            data["n_train"], data["lower"], data["upper"], color=COLOURS[1], alpha=0.18, linewidth=0
+        )
         return figure
 
 
 def save_features(result: FeatureForecast, out: Path, title: str, settings: dict[str, Any]) -> None:
-    """Figure, predicted and measured curve, and summary in a new folder, see `orderparam.core.folder`."""
+    """Figure, predicted and measured curve, and summary in a new folder, see
+    `orderparam.core.folder`.
+    """
     names = ("loss", "examples", "feature_count", "error", "deviation", "other_penalty")
     summary = {**settings, **{name: getattr(result, name) for name in names}}
     data = {"predicted": result.predicted, "measured": result.measured, "ahead": result.ahead}

@@ -1,12 +1,14 @@
-"""Learning with a fixed feature map: random features of Gaussian inputs, Gaussian features of any covariance, real data.
+"""Learning with a fixed feature map: random features of Gaussian inputs, Gaussian features of any
+covariance, real data.
 
 The predictor f(x) = a.phi(x)/sqrt(p) has p features, and its weights minimise
 
     sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2          penalty = "sum"
     (1/n) sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2    penalty = "mean"
 
-over n training examples, with l = (y - f)^2/2 (square), log(1 + exp(-y f)) (logistic), max(0, 1 - y f) (hinge), and no intercept.
-In other conventions, with lambda the ridge of penalty = "sum" and F = phi/sqrt(p) the matrix that is fitted:
+over n training examples, with l = (y - f)^2/2 (square), log(1 + exp(-y f)) (logistic), max(0, 1 - y
+f) (hinge), and no intercept. In other conventions, with lambda the ridge of penalty = "sum" and F =
+phi/sqrt(p) the matrix that is fitted:
 
     scikit-learn            Ridge(alpha=lambda), LogisticRegression(C=1/lambda), LinearSVC(loss="hinge", C=1/lambda), each with
                             fit_intercept=False, on F
@@ -32,11 +34,12 @@ from orderparam.gaussian.marchenko_pastur import inverse_moments
 from orderparam.losses import ClassLabels, PenalisedRisk, Penalty, RealLabels, Square
 from orderparam.losses import loss as find_loss
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Covariance spectra of features and what a penalty makes of them: averages over omega / (penalty + stiffness omega).
 #
-# The features v (p of them, centred) have covariance Omega with eigenvalues omega_i, and the teacher's field nu the
-# covariance s_i with the i-th eigendirection. The predictor f = a.v/sqrt(p) sees nothing else of either.
+# The features v (p of them, centred) have covariance Omega with eigenvalues omega_i, and the
+# teacher's field nu the covariance s_i with the i-th eigendirection. The predictor f = a.v/sqrt(p)
+# sees nothing else of either.
 
 Scalar = Float[Array, ""]
 
@@ -72,8 +75,9 @@ class FeatureSpectrum(Record):
 class MarchenkoPastur(FeatureSpectrum):
     """Features mu_1 W x + mu_* xi: Omega = mu_1^2 W W^T + mu_*^2 I and s = mu_1 W theta.
 
-    linear_power = mu_1^2, nonlinear_power = mu_*^2. W has p rows on the unit sphere in d dimensions, beta = aspect = p/d, and
-    theta is a unit vector: D = penalty + mu_*^2 stiffness + mu_1^2 stiffness x with x an eigenvalue of W W^T.
+    linear_power = mu_1^2, nonlinear_power = mu_*^2. W has p rows on the unit sphere in d
+    dimensions, beta = aspect = p/d, and theta is a unit vector: D = penalty + mu_*^2 stiffness +
+    mu_1^2 stiffness x with x an eigenvalue of W W^T.
     """
 
     aspect: float = parameter("features per input dimension", above=0)
@@ -98,22 +102,30 @@ class MarchenkoPastur(FeatureSpectrum):
 
 
 class ExplicitSpectrum(FeatureSpectrum):
-    """Given eigenvalues omega_i >= 0 and squared projections s_i^2 of the teacher, both of shape (feature,)."""
+    """Given eigenvalues omega_i >= 0 and squared projections s_i^2 of the teacher, both of shape
+    (feature,).
+    """
 
     eigenvalues: Float[Array, "feature"] = parameter("eigenvalues of the covariance", minimum=0)
-    projections: Float[Array, "feature"] = parameter("squared projections of the teacher's field", minimum=0)
+    projections: Float[Array, "feature"] = parameter(
+        "squared projections of the teacher's field", minimum=0
+    )
 
     @classmethod
     def from_covariance(
         cls, covariance: Num[ArrayLike, "feature feature"], alignment: Num[ArrayLike, "feature"]
     ) -> "ExplicitSpectrum":
-        """Of features with covariance E v v^T and E nu v = alignment. Eigenvalues below rounding are set to 0.
+        """Of features with covariance E v v^T and E nu v = alignment. Eigenvalues below rounding
+        are set to 0.
 
-        Raises `ValueError` for shapes that do not fit, for a matrix that is not symmetric, and for a negative eigenvalue.
+        Raises `ValueError` for shapes that do not fit, for a matrix that is not symmetric, and for
+        a negative eigenvalue.
         """
         matrix, vector = np.asarray(covariance, np.float64), np.asarray(alignment, np.float64)
         if matrix.ndim != 2 or matrix.shape != (vector.size, vector.size):
-            raise ValueError(f"covariance has shape {matrix.shape} and alignment {vector.shape}: must be (p, p) and (p,)")
+            raise ValueError(
+                f"covariance has shape {matrix.shape} and alignment {vector.shape}: must be (p, p) and (p,)"
+            )
         if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12 * np.abs(matrix).max()):
             raise ValueError("covariance is not symmetric")
         values, vectors = np.linalg.eigh(matrix)
@@ -141,9 +153,13 @@ class ExplicitSpectrum(FeatureSpectrum):
 
 
 class FeatureRegression(PenalisedRisk):
-    """What all feature maps have in common: the number of examples beside the penalty, the labels and the loss."""
+    """What all feature maps have in common: the number of examples beside the penalty, the labels
+    and the loss.
+    """
 
-    n_train: float = parameter("number of training examples n; need not be an integer for a theory", above=0, kw_only=True)
+    n_train: float = parameter(
+        "number of training examples n; need not be an integer for a theory", above=0, kw_only=True
+    )
 
     @property
     def examples(self) -> Any:
@@ -170,11 +186,15 @@ class FeatureRegression(PenalisedRisk):
         return False
 
 
-def gaussian_equivalent(which: str | Activation) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """(mu_0, mu_1, mu_*) of an activation s: features s(W x) have the same errors as mu_0 + mu_1 W x + mu_* xi, xi fresh noise.
+def gaussian_equivalent(
+    which: str | Activation,
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """(mu_0, mu_1, mu_*) of an activation s: features s(W x) have the same errors as mu_0 + mu_1 W
+    x + mu_* xi, xi fresh noise.
 
-    mu_0 = E s(z), mu_1 = E z s(z), mu_*^2 = E s(z)^2 - mu_0^2 - mu_1^2, z ~ N(0, 1). Mei, Montanari 2019; Goldt et al. 2020; Hu,
-    Lu 2020: for sizes that grow in proportion, rows of W that are not close to one another, and targets of few directions.
+    mu_0 = E s(z), mu_1 = E z s(z), mu_*^2 = E s(z)^2 - mu_0^2 - mu_1^2, z ~ N(0, 1). Mei, Montanari
+    2019; Goldt et al. 2020; Hu, Lu 2020: for sizes that grow in proportion, rows of W that are not
+    close to one another, and targets of few directions.
     """
     phi = activation(which)
     mean, linear = phi.hermite_coefficients(2)
@@ -182,7 +202,8 @@ def gaussian_equivalent(which: str | Activation) -> tuple[Float[Array, ""], Floa
 
 
 class RandomFeatures(FeatureRegression):
-    """phi(x) = activation(W x) with W fixed: width rows uniform on the unit sphere; x ~ N(0, I), teacher's field nu = theta.x.
+    """phi(x) = activation(W x) with W fixed: width rows uniform on the unit sphere; x ~ N(0, I),
+    teacher's field nu = theta.x.
 
     |theta| = 1, so that pre-activations and the teacher's field are standard normal. A target of several directions behaves as
     one with its linear part c: link = c |..| along theta = c/|c|, everything else being noise (its power added to `noise`).
@@ -193,7 +214,11 @@ class RandomFeatures(FeatureRegression):
     input_dim: float = parameter("input dimension d", above=0)
     width: float = parameter("number of features p", above=0)
     activation: Activation = structure(
-        "nonlinearity of the features", convert=activation, choices=activation_names, default="erf", kw_only=True
+        "nonlinearity of the features",
+        convert=activation,
+        choices=activation_names,
+        default="erf",
+        kw_only=True,
     )
 
     @property
@@ -211,9 +236,13 @@ class RandomFeatures(FeatureRegression):
 
 
 class GaussianFeatures(FeatureRegression):
-    """Gaussian features of any covariance, correlated with a teacher's Gaussian field (the Gaussian covariate model)."""
+    """Gaussian features of any covariance, correlated with a teacher's Gaussian field (the Gaussian
+    covariate model).
+    """
 
-    explicit_spectrum: ExplicitSpectrum = part("covariance of the features and its alignment with the teacher")
+    explicit_spectrum: ExplicitSpectrum = part(
+        "covariance of the features and its alignment with the teacher"
+    )
     teacher_variance: float = parameter("variance rho of the teacher's field", above=0)
 
     def __check_init__(self) -> None:
@@ -222,11 +251,16 @@ class GaussianFeatures(FeatureRegression):
             return
         omega, signal = (np.asarray(leaf) for leaf in jax.tree.leaves(self.explicit_spectrum))
         if not omega.any():
-            raise ValueError(f"{type(self).__name__}.explicit_spectrum: its eigenvalues must not all be zero")
+            raise ValueError(
+                f"{type(self).__name__}.explicit_spectrum: its eigenvalues must not all be zero"
+            )
         kept = omega > 0
         explained = np.sum(signal[kept] / omega[kept])
-        bounded = not isinstance(self.labels, ClassLabels)  # classes may lie as far apart as they like
-        if np.any(signal[~kept] > 0) or (bounded and explained > self.teacher_variance * (1 + 1e-9)):
+        # classes may lie as far apart as they like
+        bounded = not isinstance(self.labels, ClassLabels)
+        if np.any(signal[~kept] > 0) or (
+            bounded and explained > self.teacher_variance * (1 + 1e-9)
+        ):
             raise ValueError(
                 f"{type(self).__name__}.teacher_variance = {self.teacher_variance}: must be >= {explained:g}, "
                 "the part sum_i s_i^2 / omega_i of it that the features explain"
@@ -246,15 +280,17 @@ class GaussianFeatures(FeatureRegression):
 
 
 class FeaturePool(GaussianFeatures):
-    """Features of real data with their targets: training sets are drawn from the pool, a sample of N from the population.
+    """Features of real data with their targets: training sets are drawn from the pool, a sample of
+    N from the population.
 
     features: (pool, feature), centred; targets: (pool,). Build it with `FeaturePool.from_data`.
 
-    The square loss knows of the data only the covariance Omega = V^T V / N, the correlation s = V^T y / N and the power of y: the
-    teacher's field is y itself. The squared projections of s on the modes of Omega are taken without what chance adds to them,
-    lambda_k/N times the variance of y that no mode explains. Logistic and hinge loss take labels ±1 and know more; here the
-    features of each class are taken to be Gaussian about the mean of their class, with one covariance (`ClassLabels`):
-    approximate, as real classes are not.
+    The square loss knows of the data only the covariance Omega = V^T V / N, the correlation s = V^T
+    y / N and the power of y: the teacher's field is y itself. The squared projections of s on the
+    modes of Omega are taken without what chance adds to them, lambda_k/N times the variance of y
+    that no mode explains. Logistic and hinge loss take labels ±1 and know more; here the features
+    of each class are taken to be Gaussian about the mean of their class, with one covariance
+    (`ClassLabels`): approximate, as real classes are not.
     """
 
     takes_classes: ClassVar[bool] = True
@@ -265,11 +301,14 @@ class FeaturePool(GaussianFeatures):
     def __check_init__(self) -> None:
         wanted = RealLabels if isinstance(self.loss, Square) else ClassLabels
         if not isinstance(self.labels, wanted):
-            raise ValueError(f"FeaturePool.labels: the {self.loss.name} loss needs {wanted.__name__} here (see the class)")
+            raise ValueError(
+                f"FeaturePool.labels: the {self.loss.name} loss needs {wanted.__name__} here (see the class)"
+            )
 
     @property
     def field(self) -> Float[Array, "pool"]:
-        """The teacher's field of every example: y, for classes y centred and scaled to variance 1."""
+        """The teacher's field of every example: y, for classes y centred and scaled to variance
+        1."""
         if isinstance(self.labels, ClassLabels):
             return (self.targets - self.labels.mean) / self.labels.scale
         return self.targets
@@ -285,16 +324,19 @@ class FeaturePool(GaussianFeatures):
         loss: Any = "square",
         penalty: Penalty = "sum",
     ) -> Self:
-        """Centres the features, diagonalises their covariance and frees the correlation of its bias.
+        """Centres the features, diagonalises their covariance and frees the correlation of its
+        bias.
 
         noise: variance of noise added to training and test labels (square loss).
 
-        Raises `ValueError` for arrays that are not finite or do not fit each other, and for a binary loss whose targets are not
-        -1 and +1.
+        Raises `ValueError` for arrays that are not finite or do not fit each other, and for a
+        binary loss whose targets are not -1 and +1.
         """
         matrix, y = np.asarray(features, np.float64), np.asarray(targets, np.float64)
         if matrix.ndim != 2 or y.shape != matrix.shape[:1] or matrix.size == 0:
-            raise ValueError(f"features has shape {matrix.shape} and targets {y.shape}: must be (pool, feature) and (pool,)")
+            raise ValueError(
+                f"features has shape {matrix.shape} and targets {y.shape}: must be (pool, feature) and (pool,)"
+            )
         if not (np.isfinite(matrix).all() and np.isfinite(y).all()):
             raise ValueError("features and targets must be finite numbers")
         chosen = find_loss(loss)
@@ -303,7 +345,9 @@ class FeaturePool(GaussianFeatures):
         labels: RealLabels | ClassLabels = RealLabels("linear", noise)
         if chosen.binary:
             if set(np.unique(y)) != {-1.0, 1.0}:
-                raise ValueError(f"targets: the {chosen.name} loss needs labels -1 and +1, both of them")
+                raise ValueError(
+                    f"targets: the {chosen.name} loss needs labels -1 and +1, both of them"
+                )
             labels = ClassLabels(y.mean())
             field = (y - y.mean()) / y.std()
         alignment = matrix.T @ field / len(y)
@@ -326,8 +370,8 @@ class FeaturePool(GaussianFeatures):
 
 
 def _without_chance(spectrum: ExplicitSpectrum, power: float, examples: int) -> ExplicitSpectrum:
-    """Of squared projections measured on some examples those of the population: less lambda_k sigma^2/examples, sigma^2 the
-    variance that no mode explains, estimated without bias."""
+    """Of squared projections measured on some examples those of the population: less lambda_k
+    sigma^2/examples, sigma^2 the variance that no mode explains, estimated without bias."""
     values, squares = np.asarray(spectrum.eigenvalues), np.asarray(spectrum.projections)
     kept = values > 0
     freedom = max(1 - kept.sum() / examples, 1 / examples)
@@ -335,7 +379,7 @@ def _without_chance(spectrum: ExplicitSpectrum, power: float, examples: int) -> 
     return ExplicitSpectrum(values, np.maximum(squares - values * unexplained / examples, 0.0))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Random features of real images, as a pool to learn from.
 
 
@@ -352,9 +396,11 @@ def image_features(
     penalty: Penalty = "sum",
     loss: str = "square",
 ) -> FeaturePool:
-    """activation(W x) for all images of a standard data set, with the ±1 targets of a task of `orderparam.data`.
+    """activation(W x) for all images of a standard data set, with the ±1 targets of a task of
+    `orderparam.data`.
 
-    The mean image is subtracted and the pixels are scaled together to mean square 1; W_ij ~ N(0, 1/input_dim), `width` rows.
+    The mean image is subtracted and the pixels are scaled together to mean square 1; W_ij ~ N(0,
+    1/input_dim), `width` rows.
     """
     chosen, targets = apply_task(load(dataset, split), task)
     if targets.values.ndim != 1:
@@ -363,4 +409,6 @@ def image_features(
     x = x / np.sqrt(np.mean(x**2))
     rows = np.random.default_rng(seed).standard_normal((width, x.shape[1])) / np.sqrt(x.shape[1])
     features = find_activation(activation)(jnp.asarray(x @ rows.T))
-    return FeaturePool.from_data(features, targets.values, n_train, ridge, loss=loss, penalty=penalty)
+    return FeaturePool.from_data(
+        features, targets.values, n_train, ridge, loss=loss, penalty=penalty
+    )

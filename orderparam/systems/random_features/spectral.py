@@ -1,4 +1,6 @@
-"""Random-feature ridge regression from a kernel's spectrum, without a dimension (`orderparam.kernels.feature_equivalent`)."""
+"""Random-feature ridge regression from a kernel's spectrum, without a dimension
+(`orderparam.kernels.feature_equivalent`).
+"""
 
 import math
 from functools import lru_cache
@@ -14,13 +16,20 @@ from orderparam.core.system import System, parameter, part, structure
 from orderparam.core.verb import experiment, theory
 from orderparam.gaussian import Activation, activation, activation_names
 from orderparam.gaussian.draws import normal, unit
-from orderparam.kernels.feature_equivalent import FeatureEquivalent, feature_equivalent, gaussian_features, ridge_regression
+from orderparam.kernels.feature_equivalent import (
+    FeatureEquivalent,
+    feature_equivalent,
+    gaussian_features,
+    ridge_regression,
+)
 from orderparam.kernels.spectra import zonal_multiplicities, zonal_polynomials
 from orderparam.kernels.spectrum import Spectrum
 
 
 class SpectralFeatures(System):
-    """min over a of sum_mu (y_mu - a.phi(x_mu)/sqrt(p))^2 + ridge |a|^2 with p = width features and n_train noisy labels."""
+    """min over a of sum_mu (y_mu - a.phi(x_mu)/sqrt(p))^2 + ridge |a|^2 with p = width features and
+    n_train noisy labels.
+    """
 
     spectrum: Spectrum = part("spectrum of the kernel that the features have in the mean")
     n_train: float = parameter("number of training examples n", above=0)
@@ -38,40 +47,53 @@ class MeasuredRisk(Result):
 
 @theory
 def deterministic_equivalent(system: SpectralFeatures) -> FeatureEquivalent:
-    """`orderparam.kernels.feature_equivalent`: Defilippis, Loureiro, Misiakiewicz 2024 (arXiv:2405.15699)."""
-    return feature_equivalent(system.spectrum, system.n_train, system.width, system.ridge, system.noise)
+    """`orderparam.kernels.feature_equivalent`: Defilippis, Loureiro, Misiakiewicz 2024
+    (arXiv:2405.15699).
+    """
+    return feature_equivalent(
+        system.spectrum, system.n_train, system.width, system.ridge, system.noise
+    )
 
 
 @experiment
 def spectral_learning(system: SpectralFeatures, key: PRNGKeyArray) -> MeasuredRisk:
-    """Independent Gaussian psi_k and chi_k, ridge regression, and the exact error |b - weights of f|^2.
+    """Independent Gaussian psi_k and chi_k, ridge regression, and the exact error |b - weights of
+    f|^2.
 
-    Levels must be single modes without a tail. Raises `ValueError` when they are not, or when a matrix would be too large.
+    Levels must be single modes without a tail. Raises `ValueError` when they are not, or when a
+    matrix would be too large.
     """
     spectrum = system.spectrum
     if np.any(np.asarray(spectrum.multiplicities) != 1) or float(spectrum.tail) != 0:
         raise ValueError("spectral_learning needs a spectrum of single modes without a tail")
     sizes = system.size("n_train"), system.size("width")
-    return MeasuredRisk(*gaussian_features(spectrum.eigenvalues, spectrum.target_power, *sizes, system.ridge, system.noise, key))
+    return MeasuredRisk(
+        *gaussian_features(
+            spectrum.eigenvalues, spectrum.target_power, *sizes, system.ridge, system.noise, key
+        )
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Random features beyond proportional sizes: n and p of the order of powers of d, and the staircase of polynomial degrees.
 #
-# Inputs x uniform on the sphere of radius sqrt(d), weights w on that of radius 1. The activation is a sum of Gegenbauer
-# polynomials of t = w.x, orthonormal under its law: sigma(t + bias) = sum_k c_k q_k(t), so that degree k is a level of
-# B(d, k) modes with eigenvalue c_k^2 / B(d, k) of the kernel, and the deterministic equivalent of `spectral` does the
-# rest. About d^k examples and as many features are needed for degree k: Mei, Misiakiewicz, Montanari 2022; Xiao, Hu,
-# Misiakiewicz, Lu, Pennington 2022; Hu, Lu, Misiakiewicz 2024 (arXiv:2403.08160).
+# Inputs x uniform on the sphere of radius sqrt(d), weights w on that of radius 1. The activation is
+# a sum of Gegenbauer polynomials of t = w.x, orthonormal under its law: sigma(t + bias) = sum_k c_k
+# q_k(t), so that degree k is a level of B(d, k) modes with eigenvalue c_k^2 / B(d, k) of the
+# kernel, and the deterministic equivalent of `spectral` does the rest. About d^k examples and as
+# many features are needed for degree k: Mei, Misiakiewicz, Montanari 2022; Xiao, Hu, Misiakiewicz,
+# Lu, Pennington 2022; Hu, Lu, Misiakiewicz 2024 (arXiv:2403.08160).
 
 HIGHEST = 12  # degrees beyond act as one flat tail
 _NODES, _PANELS = 60, 8
 
 
 class SphereFeatures(System):
-    """phi(x) = activation(W x + bias) / sqrt(p) on the sphere; square loss with `ridge` beside the summed loss (y - f)^2 / 2.
+    """phi(x) = activation(W x + bias) / sqrt(p) on the sphere; square loss with `ridge` beside the
+    summed loss (y - f)^2 / 2.
 
-    degree_power: E f_k(x)^2 of the target's part of degree k = 0, 1, ...; each part a random polynomial of its degree.
+    degree_power: E f_k(x)^2 of the target's part of degree k = 0, 1, ...; each part a random
+    polynomial of its degree.
     """
 
     input_dim: int = structure("input dimension d", minimum=3)
@@ -87,7 +109,9 @@ class SphereFeatures(System):
 
     def __check_init__(self) -> None:
         if not 1 <= len(self.degree_power) <= HIGHEST + 1:
-            raise ValueError(f"SphereFeatures.degree_power = {self.degree_power!r}: must be up to {HIGHEST + 1} numbers >= 0")
+            raise ValueError(
+                f"SphereFeatures.degree_power = {self.degree_power!r}: must be up to {HIGHEST + 1} numbers >= 0"
+            )
 
     @property
     def spectrum(self) -> Spectrum:
@@ -97,20 +121,31 @@ class SphereFeatures(System):
 
 @theory
 def polynomial_regime(system: SphereFeatures) -> FeatureEquivalent:
-    """`deterministic_equivalent` of the map; for an infinitely wide one (kernel regression) take width = 1e15."""
-    return deterministic_equivalent(SpectralFeatures(system.spectrum, system.n_train, system.width, system.ridge, system.noise))
+    """`deterministic_equivalent` of the map; for an infinitely wide one (kernel regression) take
+    width = 1e15.
+    """
+    return deterministic_equivalent(
+        SpectralFeatures(system.spectrum, system.n_train, system.width, system.ridge, system.noise)
+    )
 
 
 @experiment
-def learn_on_sphere(system: SphereFeatures, key: PRNGKeyArray, *, test_points: int = 4000) -> MeasuredRisk:
-    """Ridge regression on real features; the error on `test_points` fresh inputs, without label noise.
+def learn_on_sphere(
+    system: SphereFeatures, key: PRNGKeyArray, *, test_points: int = 4000
+) -> MeasuredRisk:
+    """Ridge regression on real features; the error on `test_points` fresh inputs, without label
+    noise.
 
-    The target's part of degree k is sum_j a_j P_k(theta_j.x) with d random directions and Gaussian a_j, scaled to its power.
+    The target's part of degree k is sum_j a_j P_k(theta_j.x) with d random directions and Gaussian
+    a_j, scaled to its power.
     """
     n, p, d = system.size("n_train"), system.size("width"), system.input_dim
     keys = jax.random.split(key, 6)
     rows, directions = (unit(normal(k, count, d)) for k, count in ((keys[0], p), (keys[1], d)))
-    train, test = (math.sqrt(d) * unit(normal(k, count, d)) for k, count in ((keys[2], n), (keys[3], test_points)))
+    train, test = (
+        math.sqrt(d) * unit(normal(k, count, d))
+        for k, count in ((keys[2], n), (keys[3], test_points))
+    )
     weights = normal(keys[4], len(system.degree_power), d)
     noise = jnp.sqrt(system.noise) * normal(keys[5], n)
     return _measured(system, rows, directions, weights, train, test, noise)
@@ -118,7 +153,13 @@ def learn_on_sphere(system: SphereFeatures, key: PRNGKeyArray, *, test_points: i
 
 @jax.jit
 def _measured(
-    system: SphereFeatures, rows: Array, directions: Array, weights: Array, train: Array, test: Array, noise: Array
+    system: SphereFeatures,
+    rows: Array,
+    directions: Array,
+    weights: Array,
+    train: Array,
+    test: Array,
+    noise: Array,
 ) -> MeasuredRisk:
     def features(x: Array) -> Array:
         return system.activation(x @ rows.T + system.bias) / jnp.sqrt(len(rows))
@@ -137,7 +178,9 @@ def _targets(system: SphereFeatures, directions: Array, weights: Array) -> Any:
     def target(x: Array) -> Array:
         total = jnp.zeros(len(x))
         for k, zonal in enumerate(zonal_polynomials(x @ directions.T / math.sqrt(d), d, top)):
-            scale = jnp.sqrt(system.degree_power[k] * sizes[k] / (weights[k] @ between[k] @ weights[k]))
+            scale = jnp.sqrt(
+                system.degree_power[k] * sizes[k] / (weights[k] @ between[k] @ weights[k])
+            )
             total = total + scale * zonal @ weights[k]
         return total
 
@@ -145,12 +188,20 @@ def _targets(system: SphereFeatures, directions: Array, weights: Array) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _spectrum(input_dim: int, activation: Activation, bias: float, degree_power: tuple[float, ...]) -> Spectrum:
-    """By Gauss-Legendre quadrature over the angle between w and x, cut where the activation has a kink."""
+def _spectrum(
+    input_dim: int, activation: Activation, bias: float, degree_power: tuple[float, ...]
+) -> Spectrum:
+    """By Gauss-Legendre quadrature over the angle between w and x, cut where the activation has a
+    kink.
+    """
     radius = math.sqrt(input_dim)
-    kinks = [math.acos((kink - bias) / radius) for kink in activation.kinks if abs(kink - bias) < radius]
+    kinks = [
+        math.acos((kink - bias) / radius) for kink in activation.kinks if abs(kink - bias) < radius
+    ]
     edges = np.array([0.0, *sorted(kinks), math.pi])
-    edges = np.interp(np.linspace(0, len(edges) - 1, _PANELS * (len(edges) - 1) + 1), np.arange(len(edges)), edges)
+    edges = np.interp(
+        np.linspace(0, len(edges) - 1, _PANELS * (len(edges) - 1) + 1), np.arange(len(edges)), edges
+    )
     x, w = np.polynomial.legendre.leggauss(_NODES)
     half = np.diff(edges)[:, None] / 2
     angle, weight = (edges[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
@@ -168,24 +219,29 @@ def _spectrum(input_dim: int, activation: Activation, bias: float, degree_power:
         return Spectrum(eigenvalues, power, counts, tail)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Power laws of random-feature ridge regression: exponents of the error when width and ridge are powers of the sample size.
 
 
 class DecayExponents(NamedTuple):
-    """Bias ~ n^-bias, variance ~ n^-variance; total: of the excess risk with label noise, by the slower of the two."""
+    """Bias ~ n^-bias, variance ~ n^-variance; total: of the excess risk with label noise, by the
+    slower of the two.
+    """
 
     bias: float
     variance: float
     total: float
 
 
-def scaling_exponents(capacity: float, source: float, ridge_exponent: float, width_exponent: float) -> DecayExponents:
+def scaling_exponents(
+    capacity: float, source: float, ridge_exponent: float, width_exponent: float
+) -> DecayExponents:
     """For s_k = k^-capacity, b_k^2 = k^(-1 - 2 source capacity), ridge = n^(1 - l), p = n^q.
 
-    l = ridge_exponent is that of the ridge beside the mean loss, q = width_exponent. With k = min(l/capacity, q, 1): variance
-    1 - k, bias min(2 capacity k min(source, 1), 2 capacity k min(source, 1/2) + q - k). Derived from
-    `deterministic_equivalent` for this package and checked against its slopes. Raises `ValueError` for numbers without meaning.
+    l = ridge_exponent is that of the ridge beside the mean loss, q = width_exponent. With k =
+    min(l/capacity, q, 1): variance 1 - k, bias min(2 capacity k min(source, 1), 2 capacity k
+    min(source, 1/2) + q - k). Derived from `deterministic_equivalent` for this package and checked
+    against its slopes. Raises `ValueError` for numbers without meaning.
     """
     if not (capacity > 0 and source > 0 and ridge_exponent >= 0 and width_exponent > 0):
         raise ValueError(
@@ -199,7 +255,9 @@ def scaling_exponents(capacity: float, source: float, ridge_exponent: float, wid
 
 
 class LocalExponents(Result):
-    """-d log(error) / d log n along p = n^q and ridge = n^(1-l). converged: solved, and no error is too small to have a slope."""
+    """-d log(error) / d log n along p = n^q and ridge = n^(1-l). converged: solved, and no error is
+    too small to have a slope.
+    """
 
     bias_exponent: Float[Array, ""]
     variance_exponent: Float[Array, ""]
@@ -222,12 +280,24 @@ def local_exponents(system: ScalingPath) -> LocalExponents:
     """By differentiation of `deterministic_equivalent` at one n."""
 
     def logs(log_n: Float[Array, ""]) -> tuple[Array, ...]:
-        ridge, width = jnp.exp((1 - system.ridge_exponent) * log_n), jnp.exp(system.width_exponent * log_n)
+        ridge, width = (
+            jnp.exp((1 - system.ridge_exponent) * log_n),
+            jnp.exp(system.width_exponent * log_n),
+        )
         sizes: Any = {"n_train": jnp.exp(log_n), "width": width, "ridge": ridge}
-        curve = deterministic_equivalent(SpectralFeatures(system.spectrum, **sizes, noise=system.noise))
-        return jnp.log(curve.bias), jnp.log(curve.variance), jnp.log(curve.excess_risk), curve.converged.astype(float)
+        curve = deterministic_equivalent(
+            SpectralFeatures(system.spectrum, **sizes, noise=system.noise)
+        )
+        return (
+            jnp.log(curve.bias),
+            jnp.log(curve.variance),
+            jnp.log(curve.excess_risk),
+            curve.converged.astype(float),
+        )
 
     at = system.log10_examples * math.log(10)
     values, slopes = jax.jvp(logs, (at,), (jnp.ones(()),))
     bias, variance, risk = -jnp.stack(slopes[:3])
-    return LocalExponents(bias, variance, risk, (values[3] > 0.5) & jnp.isfinite(bias + variance + risk))
+    return LocalExponents(
+        bias, variance, risk, (values[3] > 0.5) & jnp.isfinite(bias + variance + risk)
+    )

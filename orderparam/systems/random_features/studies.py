@@ -14,7 +14,12 @@ from orderparam.kernels.spectra import power_law, zonal_multiplicities
 from orderparam.losses import RealLabels, SignLabels
 from orderparam.plotting import Freehand, Panel, curve, horizontal, vertical
 from orderparam.plotting.style import COLOURS, GREY
-from orderparam.systems.random_features.experiment import Features, learn, learn_at_optimal_ridge, learn_pool
+from orderparam.systems.random_features.experiment import (
+    Features,
+    learn,
+    learn_at_optimal_ridge,
+    learn_pool,
+)
 from orderparam.systems.random_features.model import RandomFeatures, image_features
 from orderparam.systems.random_features.spectral import (
     ScalingPath,
@@ -29,18 +34,35 @@ from orderparam.systems.random_features.spectral import (
 )
 from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the studies of random features draw by hand: the plane of exponents of width and ridge.
 
 
 def draw_plane(axes: Any, comparison: Comparison) -> None:
-    """Map of the local exponent over (l, q), where bias and variance fall alike, and where the width is enough."""
+    """Map of the local exponent over (l, q), where bias and variance fall alike, and where the
+    width is enough.
+    """
     data, predicted = _exponents(comparison)
     ridge, width = data["ridge_exponent"].values, data["width_exponent"].values
-    shown = axes.pcolormesh(ridge, width, data["risk_exponent"].values.T, cmap="viridis", shading="gouraud")
+    shown = axes.pcolormesh(
+        ridge, width, data["risk_exponent"].values.T, cmap="viridis", shading="gouraud"
+    )
     axes.figure.colorbar(shown, ax=axes, label=r"$-d\ln(\mathrm{excess\ risk})/d\ln n$")
-    axes.contour(ridge, width, (predicted["bias"] - predicted["variance"]).T, levels=[0.0], colors="white", linewidths=1.2)
-    axes.plot(ridge, np.minimum(ridge / comparison.parameters["capacity"], 1), color="white", linestyle="--", linewidth=1.0)
+    axes.contour(
+        ridge,
+        width,
+        (predicted["bias"] - predicted["variance"]).T,
+        levels=[0.0],
+        colors="white",
+        linewidths=1.2,
+    )
+    axes.plot(
+        ridge,
+        np.minimum(ridge / comparison.parameters["capacity"], 1),
+        color="white",
+        linestyle="--",
+        linewidth=1.0,
+    )
     axes.set(xlim=(ridge.min(), ridge.max()), ylim=(width.min(), width.max()))
     axes.set(xlabel=r"$l$: mean-loss ridge $n^{-l}$", ylabel=r"$q$: width $p = n^q$")
 
@@ -50,7 +72,9 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
     data, predicted = _exponents(comparison)
     for number, (name, values) in enumerate(predicted.items()):
         found = data[f"{name}_exponent"].values
-        axes.plot(values.ravel(), found.ravel(), ".", color=COLOURS[-1 - number], markersize=3, label=name)
+        axes.plot(
+            values.ravel(), found.ravel(), ".", color=COLOURS[-1 - number], markersize=3, label=name
+        )
     ends = [0, max(values.max() for values in predicted.values())]
     axes.plot(ends, ends, color=GREY, linewidth=0.8)
     axes.set_xlabel("predicted exponent")
@@ -58,12 +82,18 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
 
 
 def _exponents(comparison: Comparison) -> tuple[Any, dict[str, np.ndarray]]:
-    """The converged local exponents, and what is predicted of bias and variance in the same plane."""
+    """The converged local exponents, and what is predicted of bias and variance in the same
+    plane."""
     data = comparison.datasets["local exponents"]
-    p, ridge, width = comparison.parameters, data["ridge_exponent"].values, data["width_exponent"].values
+    p, ridge, width = (
+        comparison.parameters,
+        data["ridge_exponent"].values,
+        data["width_exponent"].values,
+    )
     at = [[scaling_exponents(p["capacity"], p["source"], l, q) for q in width] for l in ridge]
     return data.where(data["status"] == 1), {
-        name: np.array([[getattr(point, name) for point in row] for row in at]) for name in ("bias", "variance")
+        name: np.array([[getattr(point, name) for point in row] for row in at])
+        for name in ("bias", "variance")
     }
 
 
@@ -77,15 +107,32 @@ WIDTH = "features $p$"
     title="Double descent in the number of random features, and the ridge that removes it",
     source="Mei, Montanari 2019 (arXiv:1908.05355); Gerace et al. 2020 (arXiv:2002.09339)",
     panels=lambda p: [
-        Panel("width", "test_error", by="ridge", log="xy", xlabel=WIDTH, reference=[vertical(p["n_train"], "$p = n$")]),
-        Panel("width", "cross_validation", by="ridge", log="xy", xlabel=WIDTH, where={"label": ("theory", "real features")}),
+        Panel(
+            "width",
+            "test_error",
+            by="ridge",
+            log="xy",
+            xlabel=WIDTH,
+            reference=[vertical(p["n_train"], "$p = n$")],
+        ),
+        Panel(
+            "width",
+            "cross_validation",
+            by="ridge",
+            log="xy",
+            xlabel=WIDTH,
+            where={"label": ("theory", "real features")},
+        ),
         Panel(
             "width",
             "effective_dimension",
             by="ridge",
             log="x",
             xlabel=WIDTH,
-            reference=[horizontal(p["n_train"], "$n$"), curve(lambda width: np.minimum(width, p["n_train"]))],
+            reference=[
+                horizontal(p["n_train"], "$n$"),
+                curve(lambda width: np.minimum(width, p["n_train"])),
+            ],
         ),
     ],
     caption=r"""
@@ -99,7 +146,12 @@ WIDTH = "features $p$"
     explained=(
         "The theory is the limit of large sizes; the effective parameters fluctuate so little that terms of order 1/d show."
     ),
-    full={"input_dim": 1000, "n_train": 1500, "widths": (300, 600, 900, 1200, 1350, 1500, 1650, 2250, 3000, 7500), "seeds": 20},
+    full={
+        "input_dim": 1000,
+        "n_train": 1500,
+        "widths": (300, 600, 900, 1200, 1350, 1500, 1650, 2250, 3000, 7500),
+        "seeds": 20,
+    },
 )
 def random_features_double_descent(
     input_dim: int = 200,
@@ -111,7 +163,12 @@ def random_features_double_descent(
     seeds: int = 12,
 ) -> Iterator[Curve]:
     system = RandomFeatures(
-        input_dim, min(widths), n_train=n_train, ridge=ridge, activation=activation, labels=RealLabels(noise=noise)
+        input_dim,
+        min(widths),
+        n_train=n_train,
+        ridge=ridge,
+        activation=activation,
+        labels=RealLabels(noise=noise),
     )
     for choice, theory, experiment in (
         (f"ridge {ridge:g}", asymptotics, learn),
@@ -130,7 +187,14 @@ def random_features_double_descent(
     source="Goldt et al. 2020; Hu, Lu 2020; Gerace et al. 2020 (arXiv:2002.09339);"
     " Loureiro, Gerbelot et al. 2021 (arXiv:2102.08127)",
     panels=[
-        Panel("n_train", "test_error", by="activation", log="x", where={"loss": "square loss"}, title="square loss"),
+        Panel(
+            "n_train",
+            "test_error",
+            by="activation",
+            log="x",
+            where={"loss": "square loss"},
+            title="square loss",
+        ),
         Panel(
             "n_train",
             "classification_error",
@@ -177,10 +241,18 @@ def gaussian_equivalence(
     for name, (labels, loss, penalty) in problems.items():
         for activation in activations:
             system = RandomFeatures(
-                input_dim, width, n_train=min(n_train), ridge=penalty, activation=activation, labels=labels, loss=loss
+                input_dim,
+                width,
+                n_train=min(n_train),
+                ridge=penalty,
+                activation=activation,
+                labels=labels,
+                loss=loss,
             )
             facets = {"activation": activation, "loss": name}
-            yield Curve("theory", asymptotics, system, {"n_train": between(n_train, 25)}, facets=facets)
+            yield Curve(
+                "theory", asymptotics, system, {"n_train": between(n_train, 25)}, facets=facets
+            )
             for label, features in KINDS.items():
                 run = partial(learn, features=features, test_points=test_points)
                 yield Curve(label, run, system, {"n_train": n_train}, seeds, facets=facets)
@@ -229,7 +301,14 @@ def random_features_real_data(
     title="Logistic and hinge loss on features of real images: classes taken as Gaussian, and real ones",
     source="Mignacco et al. 2020 (arXiv:2002.11544); Loureiro, Sicuro et al. 2021 (arXiv:2106.03791)",
     panels=lambda p: [
-        Panel("n_train", y, facet="loss", by="width", log="x", text={width: f"$p$ = {width}" for width in p["widths"]})
+        Panel(
+            "n_train",
+            y,
+            facet="loss",
+            by="width",
+            log="x",
+            text={width: f"$p$ = {width}" for width in p["widths"]},
+        )
         for y in ("classification_error", "effective_dimension")
     ],
     caption=r"""
@@ -258,7 +337,9 @@ def random_features_real_classes(
         for width in widths:
             pool = image_features(dataset, task, activation, width, min(n_train), ridge, loss=loss)
             facets = {"loss": f"{loss} loss", "width": width}
-            yield Curve("theory", asymptotics, pool, {"n_train": between(n_train, 12)}, facets=facets)
+            yield Curve(
+                "theory", asymptotics, pool, {"n_train": between(n_train, 12)}, facets=facets
+            )
             yield Curve("measured", learn_pool, pool, {"n_train": n_train}, seeds, facets=facets)
 
 
@@ -269,7 +350,13 @@ def random_features_real_classes(
     panels=lambda p: [
         Freehand(draw_plane, "local exponent"),
         Freehand(draw_exponents, "its bias and variance"),
-        Panel("n_train", "excess_risk", by="width", log="xy", text={width: f"$p$ = {width}" for width in p["widths"]}),
+        Panel(
+            "n_train",
+            "excess_risk",
+            by="width",
+            log="xy",
+            text={width: f"$p$ = {width}" for width in p["widths"]},
+        ),
     ],
     caption=r"""
         Eigenvalues $k^{{-\alpha}}$ and target power $k^{{-1-2r\alpha}}$, $\alpha$ = {capacity}, $r$ = {source}. Left and
@@ -280,7 +367,12 @@ def random_features_real_classes(
     seconds=(40, 1200),
     observables=("excess_risk", "effective_dimension"),
     explained="The effective parameters, which hardly fluctuate, lie 0.1 % below the deterministic equivalent of large sizes.",
-    full={"modes": 20_000, "n_train": (100, 300, 1000, 3000), "widths": (200, 1000, 5000), "points": 60},
+    full={
+        "modes": 20_000,
+        "n_train": (100, 300, 1000, 3000),
+        "widths": (200, 1000, 5000),
+        "points": 60,
+    },
 )
 def random_features_scaling(
     capacity: float = 1.5,
@@ -304,10 +396,15 @@ def random_features_scaling(
     k = np.arange(1.0, modes + 1)
     single = Spectrum(k**-capacity, k ** (-1 - 2 * source * capacity))
     for width in widths:
-        theory, drawn = (SpectralFeatures(which, min(n_train), width, ridge, noise) for which in (spectrum, single))
+        theory, drawn = (
+            SpectralFeatures(which, min(n_train), width, ridge, noise)
+            for which in (spectrum, single)
+        )
         grid, facets = {"n_train": between(n_train)}, {"width": width}
         yield Curve("theory", deterministic_equivalent, theory, grid, facets=facets)
-        yield Curve("measured", spectral_learning, drawn, {"n_train": n_train}, seeds, facets=facets)
+        yield Curve(
+            "measured", spectral_learning, drawn, {"n_train": n_train}, seeds, facets=facets
+        )
 
 
 @study(
@@ -325,11 +422,16 @@ def random_features_scaling(
             text={width: f"$p$ = {width:g}" for width in p["widths"]} | {math.inf: r"$p\to\infty$"},
             reference=[
                 vertical(count, f"$B_{degree}$")
-                for degree, count in enumerate(zonal_multiplicities(p["input_dim"], len(p["degree_power"]) - 1)[1:], 1)
+                for degree, count in enumerate(
+                    zonal_multiplicities(p["input_dim"], len(p["degree_power"]) - 1)[1:], 1
+                )
             ],
         ),
         Panel(
-            (r"$\ln n/\ln d$", lambda data: np.log(data["n_train"]) / np.log(data.attrs["facets"]["input_dim"])),
+            (
+                r"$\ln n/\ln d$",
+                lambda data: np.log(data["n_train"]) / np.log(data.attrs["facets"]["input_dim"]),
+            ),
             "excess_risk",
             by="input_dim",
             where={"label": ("growing dimension", "measured stair")},
@@ -346,7 +448,12 @@ def random_features_scaling(
     """,
     seconds=(60, 1500),
     observables=("excess_risk", "effective_dimension"),
-    full={"input_dim": 30, "widths": (300, 3000), "n_train": (15, 30, 100, 300, 1000, 3000, 10_000), "seeds": 20},
+    full={
+        "input_dim": 30,
+        "widths": (300, 3000),
+        "n_train": (15, 30, 100, 300, 1000, 3000, 10_000),
+        "seeds": 20,
+    },
 )
 def polynomial_staircase(
     input_dim: int = 20,
@@ -363,21 +470,32 @@ def polynomial_staircase(
     seeds: int = 8,
 ) -> Iterator[Curve]:
     for width in (*widths, math.inf):
-        system = SphereFeatures(input_dim, min(width, _INFINITE), min(n_train), ridge, degree_power, activation, bias)
+        system = SphereFeatures(
+            input_dim, min(width, _INFINITE), min(n_train), ridge, degree_power, activation, bias
+        )
         grid, facets = {"n_train": between(n_train, 80)}, {"input_dim": input_dim, "width": width}
         yield Curve("theory", polynomial_regime, system, grid, facets=facets)
         if width < math.inf:
-            yield Curve("measured", learn_on_sphere, system, {"n_train": n_train}, seeds, facets=facets)
-    for dimension, width in (*((dimension, math.inf) for dimension in larger_dims), (stair_dim, stair_width)):
-        system = SphereFeatures(dimension, min(width, _INFINITE), 1.0, ridge, degree_power, activation, bias)
+            yield Curve(
+                "measured", learn_on_sphere, system, {"n_train": n_train}, seeds, facets=facets
+            )
+    for dimension, width in (
+        *((dimension, math.inf) for dimension in larger_dims),
+        (stair_dim, stair_width),
+    ):
+        system = SphereFeatures(
+            dimension, min(width, _INFINITE), 1.0, ridge, degree_power, activation, bias
+        )
         highest = 3.6 if width == math.inf else math.log(max(stair_n)) / math.log(dimension)
         grid = {"n_train": list(float(dimension) ** np.linspace(0.3, highest, 80))}
         facets = {"input_dim": dimension, "width": width}
         yield Curve("growing dimension", polynomial_regime, system, grid, facets=facets)
-    yield Curve("measured stair", learn_on_sphere, system, {"n_train": stair_n}, seeds, facets=facets)
+    yield Curve(
+        "measured stair", learn_on_sphere, system, {"n_train": stair_n}, seeds, facets=facets
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The phases of ridgeless regression on random features: whether the examples can be interpolated.
 
 
@@ -390,7 +508,16 @@ def polynomial_staircase(
     panels=[phases_panel("n_train", "width", log="xy", order="train_error")],
     caption="d = {input_dim}, ridge {ridge:g}; colour: train error, which vanishes above the line.",
 )
-def double_descent_plane(resolution: int = 16, input_dim: int = 100, ridge: float = 1e-14) -> list[Curve]:
-    over = {"n_train": (0.2 * input_dim, 10.0 * input_dim, "log"), "width": (0.25 * input_dim, 8.0 * input_dim, "log")}
+def double_descent_plane(
+    resolution: int = 16, input_dim: int = 100, ridge: float = 1e-14
+) -> list[Curve]:
+    over = {
+        "n_train": (0.2 * input_dim, 10.0 * input_dim, "log"),
+        "width": (0.25 * input_dim, 8.0 * input_dim, "log"),
+    }
     system = RandomFeatures(input_dim, 2 * input_dim, n_train=3 * input_dim, ridge=ridge)
-    return [diagram_curve(asymptotics, system, over, order="train_error", resolution=resolution, accuracy=1e-5)]
+    return [
+        diagram_curve(
+            asymptotics, system, over, order="train_error", resolution=resolution, accuracy=1e-5
+        )
+    ]

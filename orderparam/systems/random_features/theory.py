@@ -1,13 +1,14 @@
-"""The asymptotics of convex learning with Gaussian features, n and p large in proportion: two scalars for the spectrum, three for
-the loss.
+"""The asymptotics of convex learning with Gaussian features, n and p large in proportion: two
+scalars for the spectrum, three for the loss.
 
     D_i = ridge + Vh omega_i
     V = (1/p) sum omega/D        q = qh (1/p) sum omega^2/D^2 + mh^2 sum s^2 omega/D^2        m = mh sum s^2/D
     Vh = -(n/p) E dg/dw          qh = (n/p) E g^2                                             mh = (n/p) E sum_y (dZ/dM) g
 
-with the averages of `orderparam.losses.Channel`. Gerace, Loureiro, Krzakala, Mézard, Zdeborová 2020 (arXiv:2002.09339); Loureiro,
-Gerbelot, Cui, Goldt, Krzakala, Mézard, Zdeborová 2021 (arXiv:2102.08127). For random features of Gaussian inputs the spectrum is
-that of their Gaussian equivalent: Mei, Montanari 2019 (arXiv:1908.05355); Goldt et al. 2020; Hu, Lu 2020.
+with the averages of `orderparam.losses.Channel`. Gerace, Loureiro, Krzakala, Mézard, Zdeborová 2020
+(arXiv:2002.09339); Loureiro, Gerbelot, Cui, Goldt, Krzakala, Mézard, Zdeborová 2021
+(arXiv:2102.08127). For random features of Gaussian inputs the spectrum is that of their Gaussian
+equivalent: Mei, Montanari 2019 (arXiv:1908.05355); Goldt et al. 2020; Hu, Lu 2020.
 """
 
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from orderparam.solve.root import decreasing_root
 from orderparam.solve.solved import Solved
 from orderparam.systems.random_features.model import FeatureRegression, FeatureSpectrum
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the theory of a fixed feature map predicts, and the experiment measures under the same names.
 
 
@@ -63,19 +64,26 @@ Scalar = Float[Array, ""]
 
 @theory
 def asymptotics(system: FeatureRegression) -> FeatureCurve:
-    """Errors and order parameters in the proportional limit: closed for the square loss, by state evolution for the others."""
+    """Errors and order parameters in the proportional limit: closed for the square loss, by state
+    evolution for the others.
+    """
     return _ridge(system) if isinstance(system.loss, Square) else iterate(system)
 
 
-def ridge_response(spectrum: FeatureSpectrum, ridge: Scalar | float, load: Scalar | float) -> Solved:
-    """log V of least squares with load = n/p: V = (1/p) sum omega / (ridge + load omega / (1 + V)), one monotone equation."""
+def ridge_response(
+    spectrum: FeatureSpectrum, ridge: Scalar | float, load: Scalar | float
+) -> Solved:
+    """log V of least squares with load = n/p: V = (1/p) sum omega / (ridge + load omega / (1 + V)),
+    one monotone equation.
+    """
 
     def excess(log_response: Scalar, args: tuple) -> Scalar:
         spectrum, ridge, load = args
         stiffness = load / (1 + jnp.exp(log_response))
         return jnp.log(spectrum.averages(ridge, stiffness).response) - log_response
 
-    # The right-hand side increases with V, from V = 0 (stiffness = load) to V = infinity (stiffness = 0).
+    # The right-hand side increases with V, from V = 0 (stiffness = load) to V = infinity (stiffness
+    # = 0).
     lower = jnp.log(spectrum.averages(ridge, load).response)
     upper = jnp.log(spectrum.mean_eigenvalue / ridge)
     return decreasing_root(excess, lower - 1e-6, upper + 1e-6, (spectrum, ridge, load))
@@ -93,7 +101,8 @@ def _ridge(system: FeatureRegression) -> FeatureCurve:
     m = pull * averages.overlap
     power = labels.power - jnp.where(jnp.asarray(system.fits_mean), labels.mean**2, 0.0)
     spread = stiffness**2 / load * averages.power  # df_2 / n
-    rest = 1 / (1 + response) + stiffness * ridge / load * averages.weight_power  # 1 - df_2 / n, without cancellation
+    # 1 - df_2 / n, without cancellation
+    rest = 1 / (1 + response) + stiffness * ridge / load * averages.weight_power
     q = (spread * (power - 2 * labels.slope * m) + pull**2 * averages.signal) / rest
     return _curve(system, response, q, m, root.residual, root.converged)
 
@@ -104,10 +113,14 @@ def state_evolution(system: FeatureRegression) -> FeatureCurve:
     return iterate(system)
 
 
-def iterate(system: FeatureRegression, tolerance: float = 1e-11, max_steps: int = 3000) -> FeatureCurve:
-    """The fixed point of (V, q, m) for any loss by plain iteration; the minimisation is convex, and it has only one.
+def iterate(
+    system: FeatureRegression, tolerance: float = 1e-11, max_steps: int = 3000
+) -> FeatureCurve:
+    """The fixed point of (V, q, m) for any loss by plain iteration; the minimisation is convex, and
+    it has only one.
 
-    `converged` is False when max_steps were not enough, as happens close to the separability threshold at vanishing ridge.
+    `converged` is False when max_steps were not enough, as happens close to the separability
+    threshold at vanishing ridge.
     """
     spectrum, ridge, load = _problem(system)
 
@@ -122,9 +135,13 @@ def iterate(system: FeatureRegression, tolerance: float = 1e-11, max_steps: int 
 
     scale = jnp.asarray(system.teacher_power, jnp.float64)
     start = (jnp.zeros(()), jnp.log(0.5 * scale), 0.1 * scale)
-    solved = fixed_point(update, start, (system, spectrum, ridge, load), tolerance=tolerance, max_steps=max_steps)
+    solved = fixed_point(
+        update, start, (system, spectrum, ridge, load), tolerance=tolerance, max_steps=max_steps
+    )
     log_response, log_power, m = solved.value
-    return _curve(system, jnp.exp(log_response), jnp.exp(log_power), m, solved.residual, solved.converged)
+    return _curve(
+        system, jnp.exp(log_response), jnp.exp(log_power), m, solved.residual, solved.converged
+    )
 
 
 def _problem(system: FeatureRegression) -> tuple[FeatureSpectrum, Scalar, Scalar]:
@@ -134,15 +151,24 @@ def _problem(system: FeatureRegression) -> tuple[FeatureSpectrum, Scalar, Scalar
 
 
 def _fields(system: FeatureRegression, q: Scalar, m: Scalar) -> Fields:
-    """The fields at an example; a mean of the labels is fitted where the features have a common mean."""
+    """The fields at an example; a mean of the labels is fitted where the features have a common
+    mean.
+    """
     if isinstance(system.labels, SignLabels):
         return Fields(q, system.teacher_power, m)
-    mean = jnp.where(jnp.asarray(system.fits_mean), system.labels.moments(0.0, system.teacher_power).mean, 0.0)
+    mean = jnp.where(
+        jnp.asarray(system.fits_mean), system.labels.moments(0.0, system.teacher_power).mean, 0.0
+    )
     return Fields(q, system.teacher_power, m, student_mean=mean)
 
 
 def _curve(
-    system: FeatureRegression, response: Scalar, q: Scalar, m: Scalar, residual: Scalar, converged: Bool[Array, ""]
+    system: FeatureRegression,
+    response: Scalar,
+    q: Scalar,
+    m: Scalar,
+    residual: Scalar,
+    converged: Bool[Array, ""],
 ) -> FeatureCurve:
     spectrum, ridge, load = _problem(system)
     fields = _fields(system, q, m)
@@ -153,7 +179,8 @@ def _curve(
     dimension = system.feature_count * stiffness * prior.response
     estimate = errors.test_error
     if isinstance(system.loss, Square):
-        estimate = errors.train_error * (1 + response) ** 2  # 1 - effective_dimension / n, without cancellation
+        # 1 - effective_dimension / n, without cancellation
+        estimate = errors.train_error * (1 + response) ** 2
     return FeatureCurve(
         **vars(errors),
         teacher_overlap=m,
@@ -168,19 +195,22 @@ def _curve(
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The penalty at which a feature map generalises best.
 
 Theory = Callable[[FeatureRegression], FeatureCurve]
 
-# The ridge beside the summed loss is looked for at these powers of ten before the best is refined. Other losses than the square
-# one are iterated, slowly at small ridges, where their fields grow without bound.
+# The ridge beside the summed loss is looked for at these powers of ten before the best is refined.
+# Other losses than the square one are iterated, slowly at small ridges, where their fields grow
+# without bound.
 SQUARE, ITERATED = (-8.0, 6.0, 57), (-4.0, 4.0, 25)
 HALVINGS = 30
 
 
 class OptimalRidge(FeatureCurve):
-    """The curve at the best ridge; ridge: in the convention of the system; slope: |d error / d log ridge| that is left."""
+    """The curve at the best ridge; ridge: in the convention of the system; slope: |d error / d log
+    ridge| that is left.
+    """
 
     ridge: Float[Array, ""]
     slope: Float[Array, ""]
@@ -190,21 +220,26 @@ class OptimalRidge(FeatureCurve):
 def optimal_ridge(system: FeatureRegression, *, objective: str = "test_error") -> OptimalRidge:
     """argmin over the ridge of an observable of `FeatureCurve`; the ridge of `system` is not used.
 
-    A scan over log ridge, then the root of the derivative, which follows from implicit differentiation of the saddle point: by
-    Newton's method for the square loss (and differentiable), by bisection to 1e-9 in log ridge for others, whose derivative is
-    known to the accuracy of the iteration only. Raises `ValueError` for an observable that does not exist.
+    A scan over log ridge, then the root of the derivative, which follows from implicit
+    differentiation of the saddle point: by Newton's method for the square loss (and
+    differentiable), by bisection to 1e-9 in log ridge for others, whose derivative is known to the
+    accuracy of the iteration only. Raises `ValueError` for an observable that does not exist.
 
-    `converged` is False when the best ridge lies outside 1e-8 .. 1e6 (square loss; others: 1e-4 .. 1e4), as for a target of which
-    nothing can be learned.
+    `converged` is False when the best ridge lies outside 1e-8 .. 1e6 (square loss; others: 1e-4 ..
+    1e4), as for a target of which nothing can be learned.
     """
     if objective not in FeatureCurve.dims():
-        raise ValueError(f"objective = {objective!r}{nearest(objective, list(FeatureCurve.dims()))}")
+        raise ValueError(
+            f"objective = {objective!r}{nearest(objective, list(FeatureCurve.dims()))}"
+        )
     square = isinstance(system.loss, Square)
     low, high, points = SQUARE if square else ITERATED
     grid = jnp.log(10.0) * jnp.linspace(low, high, points)
     coarse = asymptotics if square else partial(iterate, tolerance=1e-5, max_steps=300)
 
-    def error(log_ridge: Float[Array, ""], system: FeatureRegression, curve: Theory = asymptotics) -> Float[Array, ""]:
+    def error(
+        log_ridge: Float[Array, ""], system: FeatureRegression, curve: Theory = asymptotics
+    ) -> Float[Array, ""]:
         return getattr(curve(system.with_summed_ridge(jnp.exp(log_ridge))), objective)
 
     def downhill(log_ridge: Float[Array, ""], system: FeatureRegression) -> Float[Array, ""]:
@@ -217,10 +252,19 @@ def optimal_ridge(system: FeatureRegression, *, objective: str = "test_error") -
         root = decreasing_root(downhill, left, right, system)
         place, slope, found = root.value, root.residual, root.converged
     else:
-        still, bisection = jax.lax.stop_gradient(system), optimistix.Bisection(rtol=0, atol=0, flip=True)
+        still, bisection = (
+            jax.lax.stop_gradient(system),
+            optimistix.Bisection(rtol=0, atol=0, flip=True),
+        )
         ends = {"lower": left, "upper": right}
         halved = optimistix.root_find(
-            downhill, bisection, (left + right) / 2, still, options=ends, max_steps=HALVINGS, throw=False
+            downhill,
+            bisection,
+            (left + right) / 2,
+            still,
+            options=ends,
+            max_steps=HALVINGS,
+            throw=False,
         )
         place, slope, found = halved.value, halved.state.error, jnp.asarray(True)
     place = jnp.where(inside, place, grid[best])

@@ -1,7 +1,8 @@
-"""Random networks as random functions, before any training: exact at every width, with the corrections that depth brings.
+"""Random networks as random functions, before any training: exact at every width, with the
+corrections that depth brings.
 
-import orderparam as op
-from orderparam.systems.random_networks import RandomNetwork, cumulants, sampled_marginals, marginals
+import orderparam as op from orderparam.systems.random_networks import RandomNetwork, cumulants,
+sampled_marginals, marginals
 
 system = RandomNetwork(jnp.array([[1.0, 0.5], [-0.3, 2.0]]), width=5)
 cumulants(system).fourth_cumulant
@@ -40,7 +41,12 @@ from orderparam.systems.random_networks.kernels import (
     one_input_spread,
     order_chaos,
 )
-from orderparam.systems.random_networks.model import AngledPair, DeepNetwork, NetworkKernels, RandomNetwork
+from orderparam.systems.random_networks.model import (
+    AngledPair,
+    DeepNetwork,
+    NetworkKernels,
+    RandomNetwork,
+)
 from orderparam.systems.random_networks.theory import (
     Cumulants,
     Density,

@@ -1,4 +1,6 @@
-"""The named figures of random networks: functions and their law, depth, kernels against depth, and how wide is wide."""
+"""The named figures of random networks: functions and their law, depth, kernels against depth, and
+how wide is wide.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -33,15 +35,21 @@ from orderparam.systems.random_networks.kernels import (
     one_input_spread,
     order_chaos,
 )
-from orderparam.systems.random_networks.model import AngledPair, DeepNetwork, NetworkKernels, RandomNetwork
+from orderparam.systems.random_networks.model import (
+    AngledPair,
+    DeepNetwork,
+    NetworkKernels,
+    RandomNetwork,
+)
 from orderparam.systems.random_networks.theory import covariance, density, exact_density, marginals
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the studies of random networks draw by hand: sample surfaces, and order and chaos.
 
 
 def draw_sample(width: int, axes: Any, comparison: Comparison) -> None:
-    """One network of that width as a function of its two inputs; all widths have one colour scale."""
+    """One network of that width as a function of its two inputs; all widths have one colour
+    scale."""
     p = comparison.parameters
     (data,) = comparison.curves(part="samples").values()
     values = data["value"].isel(seed=0)
@@ -50,20 +58,34 @@ def draw_sample(width: int, axes: Any, comparison: Comparison) -> None:
     reach = np.linspace(-p["reach"], p["reach"], p["resolution"])
     axes.pcolormesh(reach, reach, surface, cmap="RdBu_r", vmin=-limit, vmax=limit, rasterized=True)
     levels = np.linspace(-limit, limit, 17)
-    axes.contour(reach, reach, surface, levels=levels, colors="0.25", linewidths=0.4, linestyles="solid")
+    axes.contour(
+        reach, reach, surface, levels=levels, colors="0.25", linewidths=0.4, linestyles="solid"
+    )
     axes.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
 
 
 def draw_order_and_chaos(axes: Any, comparison: Comparison) -> None:
-    """The fixed point of the correlation of two inputs and the slope of its map there, which is 1 at the edge of chaos."""
-    (theory,), (runs,) = (comparison.curves(kind, part="fixed point").values() for kind in ("theory", "experiment"))
+    """The fixed point of the correlation of two inputs and the slope of its map there, which is 1
+    at the edge of chaos.
+    """
+    (theory,), (runs,) = (
+        comparison.curves(kind, part="fixed point").values() for kind in ("theory", "experiment")
+    )
     x = theory["weight_variance"]
     axes.plot(x, theory["correlation"], color=ink())
-    axes.plot(x, theory["slope"], color=COLOURS[-1], linestyle="--", label=r"slope $\chi_1$ at the fixed point")
+    axes.plot(
+        x,
+        theory["slope"],
+        color=COLOURS[-1],
+        linestyle="--",
+        label=r"slope $\chi_1$ at the fixed point",
+    )
     dots(axes, runs["weight_variance"], runs["correlation"], 0, colour=ink(), filled=True)
     edge = float(np.interp(1.0, theory["slope"], x))
     axes.axvline(edge, color=GREY, linewidth=0.8, linestyle=":")
-    axes.annotate(f"edge of chaos\n{edge:.3f}", (edge + 0.1, 1.95), va="top", fontsize=8, color=GREY)
+    axes.annotate(
+        f"edge of chaos\n{edge:.3f}", (edge + 0.1, 1.95), va="top", fontsize=8, color=GREY
+    )
     axes.set(xlabel=r"weight variance $\sigma_w^2$", ylabel="correlation $c^*$", ylim=(0, 2))
 
 
@@ -90,7 +112,12 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
         *(Freehand(partial(draw_sample, width), f"$N$ = {width}") for width in p["widths"]),
         Panel(
             "value",
-            ("probability density", lambda data: data["density"] * 8.0 ** -p["density_widths"].index(data["width"].item())),
+            (
+                "probability density",
+                lambda data: (
+                    data["density"] * 8.0 ** -p["density_widths"].index(data["width"].item())
+                ),
+            ),
             by="width",
             where={"part": "density", "input": 0},
             log="y",
@@ -109,7 +136,10 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
         ),
         Panel(
             ("$t$", lambda data: np.linspace(-p["reach"], p["reach"], LINE)),
-            ("kernel $K(x, t\\,x)$", lambda data: data["kernel"].isel(first=0, second=slice(1, None))),
+            (
+                "kernel $K(x, t\\,x)$",
+                lambda data: data["kernel"].isel(first=0, second=slice(1, None)),
+            ),
             by="prior",
             where={"part": "kernel"},
         ),
@@ -141,20 +171,38 @@ def function_space_priors(
     few = min(networks, 20_000)
     samples, laws = {"part": "samples"}, {"part": "density"}
     over = {"width": density_widths}
-    yield Curve("networks", sample, RandomNetwork(plane), {"width": widths}, seeds=1, facets=samples)
+    yield Curve(
+        "networks", sample, RandomNetwork(plane), {"width": widths}, seeds=1, facets=samples
+    )
     yield Curve("exact", exact_density, probes, over, facets=laws)
     yield Curve("order 1/N", density, probes, over, facets=laws)
-    yield Curve("Gaussian process", partial(density, order=0), probes, over, facets=laws, baseline=True)
-    yield Curve("networks", partial(sampled_density, networks=few), probes, over, seeds, facets=laws)
+    yield Curve(
+        "Gaussian process", partial(density, order=0), probes, over, facets=laws, baseline=True
+    )
+    yield Curve(
+        "networks", partial(sampled_density, networks=few), probes, over, seeds, facets=laws
+    )
     for prior in ("uniform", "gaussian"):
         system = RandomNetwork(inputs, prior=prior)
-        along = RandomNetwork(jnp.concatenate([inputs[:1], line[:, None] * inputs[:1]]), width=5, prior=prior)
-        drawn, integrated = partial(sampled_marginals, networks=networks), partial(integrated_marginals, networks=hidden_layers)
+        along = RandomNetwork(
+            jnp.concatenate([inputs[:1], line[:, None] * inputs[:1]]), width=5, prior=prior
+        )
+        drawn, integrated = (
+            partial(sampled_marginals, networks=networks),
+            partial(integrated_marginals, networks=hidden_layers),
+        )
         narrow = partial(sampled_covariance, networks=few)
         kurtosis, kernel = ({"part": part, "prior": prior} for part in ("kurtosis", "kernel"))
         yield Curve("exact", marginals, system, {"width": (1, 1000)}, facets=kurtosis)
         yield Curve("networks", drawn, system, {"width": drawn_widths}, seeds, facets=kurtosis)
-        yield Curve("read-out averaged", integrated, system, {"width": integrated_widths}, seeds, facets=kurtosis)
+        yield Curve(
+            "read-out averaged",
+            integrated,
+            system,
+            {"width": integrated_widths},
+            seeds,
+            facets=kurtosis,
+        )
         yield Curve("exact", covariance, along, {"width": (5,)}, facets=kernel)
         yield Curve("networks", narrow, along, {"width": (5,)}, seeds, facets=kernel)
 
@@ -169,7 +217,14 @@ def function_space_priors(
     explained="For erf the theory is of first order in 1/N; the next, of order (l/N)^2, shows in deep layers of 16 and 32 units.",
     panels=[
         *(
-            Panel("width", "width_kurtosis", by="layer", where={"activation": name}, log="x", title=name)
+            Panel(
+                "width",
+                "width_kurtosis",
+                by="layer",
+                where={"activation": name},
+                log="x",
+                title=name,
+            )
             for name in ("relu", "erf")
         ),
         Panel(
@@ -179,7 +234,10 @@ def function_space_priors(
             where={"activation": "relu", "kind": "experiment"},
             log="xy",
             title="relu",
-            reference=[curve(lambda x: 3 * np.expm1(5 * x), "$3(e^{5l/N}-1)$"), curve(lambda x: 15 * x)],
+            reference=[
+                curve(lambda x: 3 * np.expm1(5 * x), "$3(e^{5l/N}-1)$"),
+                curve(lambda x: 15 * x),
+            ],
         ),
     ],
     caption=r"""
@@ -189,10 +247,15 @@ def function_space_priors(
     """,
 )
 def deep_kurtosis(
-    widths: tuple[int, ...] = (16, 32, 64, 128, 256), depth: int = 4, networks: int = 20_000, seeds: int = 8
+    widths: tuple[int, ...] = (16, 32, 64, 128, 256),
+    depth: int = 4,
+    networks: int = 20_000,
+    seeds: int = 8,
 ) -> Iterator[Curve]:
     relu = DeepNetwork(depth=depth)
-    erf = DeepNetwork(depth=depth, weight_variance=1.5, bias_variance=0.05, first_variance=1.0, activation=ERF)
+    erf = DeepNetwork(
+        depth=depth, weight_variance=1.5, bias_variance=0.05, first_variance=1.0, activation=ERF
+    )
     drawn = partial(deep_networks, networks=networks)
     fine = _between(widths)
     on_relu, on_erf = {"activation": "relu"}, {"activation": "erf"}
@@ -213,7 +276,13 @@ def deep_kurtosis(
     columns=4,
     panels=[
         Panel(ANGLE, "nngp_correlation", facet="phase", by="depth", where={"part": "angles"}),
-        Panel("layers", "correlation", by="phase", where={"part": "layers", "layer": slice(None, None, 3)}, title=r"at $\pi/3$"),
+        Panel(
+            "layers",
+            "correlation",
+            by="phase",
+            where={"part": "layers", "layer": slice(None, None, 3)},
+            title=r"at $\pi/3$",
+        ),
         Panel(ANGLE, "ntk_correlation", facet="phase", by="depth", where={"part": "angles"}),
         Freehand(draw_order_and_chaos, "erf, biases 0.05"),
     ],
@@ -244,15 +313,26 @@ def kernel_depth(
         pair = AngledPair(weight_variance=weight, bias_variance=bias, activation=phi, width=width)
         finite = partial(angle_networks, networks=networks)
         for depth in depths:
-            facets, deep = {"part": "angles", "phase": phase, "depth": depth}, pair.with_(depth=depth)
+            facets, deep = (
+                {"part": "angles", "phase": phase, "depth": depth},
+                pair.with_(depth=depth),
+            )
             yield Curve("infinite width", angle_kernel, deep, {"angle": fine}, facets=facets)
             yield Curve("networks", finite, deep, {"angle": angles}, seeds, facets=facets)
-        chain, over = pair.with_(angle=np.pi / 3, depth=layers, width=pair_width), {"angle": (np.pi / 3,)}
-        measured, facets = partial(correlation_networks, networks=pairs), {"part": "layers", "phase": phase}
+        chain, over = (
+            pair.with_(angle=np.pi / 3, depth=layers, width=pair_width),
+            {"angle": (np.pi / 3,)},
+        )
+        measured, facets = (
+            partial(correlation_networks, networks=pairs),
+            {"part": "layers", "phase": phase},
+        )
         yield Curve("infinite width", correlation_chain, chain, over, facets=facets)
         yield Curve("networks", measured, chain, over, seeds, facets=facets)
     final, facets = partial(deep_correlation, networks=pairs), {"part": "fixed point"}
-    at_angle = AngledPair(angle=np.pi / 3, bias_variance=0.05, activation=ERF, depth=layers, width=pair_width)
+    at_angle = AngledPair(
+        angle=np.pi / 3, bias_variance=0.05, activation=ERF, depth=layers, width=pair_width
+    )
     along = {"weight_variance": tuple(np.linspace(0.3, 6, 115).tolist())}
     yield Curve("infinite width", order_chaos, at_angle, along, facets=facets)
     yield Curve("networks", final, at_angle, {"weight_variance": variances}, seeds, facets=facets)
@@ -274,10 +354,20 @@ def kernel_depth(
     columns=2,
     panels=[
         *(
-            Panel("width", f"{kernel}_fluctuation", by="network", log="xy", fit="N", reference=[slope(-0.5, "$N^{-1/2}$")])
+            Panel(
+                "width",
+                f"{kernel}_fluctuation",
+                by="network",
+                log="xy",
+                fit="N",
+                reference=[slope(-0.5, "$N^{-1/2}$")],
+            )
             for kernel in ("nngp", "ntk")
         ),
-        *(Panel("width", f"{kernel}_bias", by="network", log="x", reference=[horizontal(0.0)]) for kernel in ("nngp", "ntk")),
+        *(
+            Panel("width", f"{kernel}_bias", by="network", log="x", reference=[horizontal(0.0)])
+            for kernel in ("nngp", "ntk")
+        ),
     ],
     caption="""
         erf, weight variance {weight_variance}, bias variance 0.05, $N$ units or channels. 1 layer and convolutional (2
@@ -295,13 +385,17 @@ def wide_network_convergence(
 ) -> Iterator[Curve]:
     rng = np.random.default_rng(0)
     vectors, signals = jnp.asarray(rng.normal(size=(4, 6))), jnp.asarray(rng.normal(size=(4, 8, 2)))
-    shallow = NetworkKernels(vectors, weight_variance=weight_variance, bias_variance=0.05, activation=ERF)
+    shallow = NetworkKernels(
+        vectors, weight_variance=weight_variance, bias_variance=0.05, activation=ERF
+    )
     deep = shallow.with_(inputs=vectors[:1], depth=3)
     images = shallow.with_(inputs=signals, depth=2, family="convolutional")
     fine = _between(widths)
     over, measured = {"width": widths}, partial(kernel_spread, units=units)
     few = partial(kernel_spread, units=convolutional_units)
-    one, three, convolutional = ({"network": name} for name in ("1 layer", "3 layers", "convolutional"))
+    one, three, convolutional = (
+        {"network": name} for name in ("1 layer", "3 layers", "convolutional")
+    )
     yield Curve("exact", one_hidden_layer_spread, shallow, fine, facets=one)
     yield Curve("networks", measured, shallow, over, seeds, facets=one)
     yield Curve("order 1/N", one_input_spread, deep, fine, facets=three)
@@ -311,4 +405,8 @@ def wide_network_convergence(
 
 def _between(widths: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
     """About thirty widths, for a line."""
-    return {"width": tuple(np.unique(np.round(np.geomspace(min(widths), max(widths), 30)).astype(int)).tolist())}
+    return {
+        "width": tuple(
+            np.unique(np.round(np.geomspace(min(widths), max(widths), 30)).astype(int)).tolist()
+        )
+    }

@@ -1,13 +1,16 @@
-"""One hidden layer at every width, exactly: hidden units are independent, so their cumulants add (Neal 1996; Yaida 2020).
+"""One hidden layer at every width, exactly: hidden units are independent, so their cumulants add
+(Neal 1996; Yaida 2020).
 
-With a_c = sqrt(readout_variance / N) alpha, E alpha^2 = 1, m4 = E alpha^4, m6 = E alpha^6, and <.> the average over one w:
+With a_c = sqrt(readout_variance / N) alpha, E alpha^2 = 1, m4 = E alpha^4, m6 = E alpha^6, and <.>
+the average over one w:
 
     K(x, x')           = readout_variance <phi phi'>                                                      at every N
     kappa4(x1, .., x4) = (readout_variance^2 / N) { m4 <phi1 phi2 phi3 phi4> - <12><34> - <13><24> - <14><23> }
     kappa6(x)          = (readout_variance^3 / N^2) { m6 <phi^6> - 15 m4 <phi^4> <phi^2> + 30 <phi^2>^3 }
 
-Odd cumulants vanish because the law of the read-out is even. The excess kurtosis kappa4 / K^2 is never negative for a Gaussian
-read-out (it is 3 <phi^4> / <phi^2>^2 - 3 over N), and may be for a uniform one, m4 = 9/5, or signs, m4 = 1.
+Odd cumulants vanish because the law of the read-out is even. The excess kurtosis kappa4 / K^2 is
+never negative for a Gaussian read-out (it is 3 <phi^4> / <phi^2>^2 - 3 over N), and may be for a
+uniform one, m4 = 9/5, or signs, m4 = 1.
 """
 
 import math
@@ -25,11 +28,11 @@ from orderparam.gaussian import hermite
 from orderparam.gaussian.quadrature import scaled_cuts, standard_normal_rule
 from orderparam.systems.random_networks.model import RandomNetwork
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Averages over the weights of one hidden unit: nodes u = w . x at the inputs, and their probabilities.
 #
-# Hidden units are independent, so everything about a network of one hidden layer, at every width, is an average over
-# one of them.
+# Hidden units are independent, so everything about a network of one hidden layer, at every width,
+# is an average over one of them.
 
 _TENSOR = {1: 192, 2: 96, 3: 56}  # Gauss-Legendre nodes in every direction
 _RADII, _PIECE = 56, 48  # nodes along a ray, and on a piece between two rays
@@ -39,13 +42,16 @@ Rule = tuple[Float[Array, "node point"], Float[Array, "node"]]
 
 
 def unit_average(system: RandomNetwork) -> Rule:
-    """Fields u = w . x of one hidden unit at all inputs together, and weights that sum to 1: E f(u) = sum_n p_n f(u_n).
+    """Fields u = w . x of one hidden unit at all inputs together, and weights that sum to 1: E f(u)
+    = sum_n p_n f(u_n).
 
-    A Gaussian law needs as many dimensions as the inputs span, min(points, dim); a uniform one always `dim`. One and two
-    dimensions are good to 1e-10 for |x| sqrt(weight_variance) up to about 10, three for about 1. In two dimensions the lines
-    w . x = 0 cut the plane, so that an activation with a kink or a jump at the origin is as accurate as a smooth one.
+    A Gaussian law needs as many dimensions as the inputs span, min(points, dim); a uniform one
+    always `dim`. One and two dimensions are good to 1e-10 for |x| sqrt(weight_variance) up to about
+    10, three for about 1. In two dimensions the lines w . x = 0 cut the plane, so that an
+    activation with a kink or a jump at the origin is as accurate as a smooth one.
 
-    Raises `ValueError` in more than three dimensions, and for kinks away from the origin or, in three dimensions, anywhere.
+    Raises `ValueError` in more than three dimensions, and for kinks away from the origin or, in
+    three dimensions, anywhere.
     """
     x = system.inputs
     points, dim = x.shape
@@ -54,8 +60,14 @@ def unit_average(system: RandomNetwork) -> Rule:
         x = jnp.linalg.qr(x.T, mode="r").T
     rank = x.shape[1]
     if rank > 3:
-        what = f"{points} inputs of dimension {dim}" if gaussian else f"inputs of dimension {dim} and a uniform prior"
-        raise ValueError(f"RandomNetwork.inputs: {what} need an integral over {rank} dimensions; there is one for up to 3")
+        what = (
+            f"{points} inputs of dimension {dim}"
+            if gaussian
+            else f"inputs of dimension {dim} and a uniform prior"
+        )
+        raise ValueError(
+            f"RandomNetwork.inputs: {what} need an integral over {rank} dimensions; there is one for up to 3"
+        )
     kinks = system.activation.kinks
     if (kinks and rank == 3) or any(kinks):
         raise ValueError(
@@ -63,7 +75,8 @@ def unit_average(system: RandomNetwork) -> Rule:
             "with any kink, need a rule that there is not; use a smooth activation"
         )
     deviation = jnp.sqrt(system.weight_variance / dim)
-    scale = deviation if gaussian else np.sqrt(3.0) * deviation  # a uniform law on [-1, 1] has variance 1/3
+    # a uniform law on [-1, 1] has variance 1/3
+    scale = deviation if gaussian else np.sqrt(3.0) * deviation
     if rank == 2 and (gaussian or kinks):
         nodes, weights = _polar(x) if gaussian else _square(x)
     else:
@@ -71,8 +84,11 @@ def unit_average(system: RandomNetwork) -> Rule:
     return scale * nodes @ x.T, weights
 
 
-def one_point_average(system: RandomNetwork) -> tuple[Float[Array, "point node"], Float[Array, "point node"]]:
-    """Fields u = w . x at every input by itself, and their weights. A Gaussian law needs one dimension only, whatever `dim`.
+def one_point_average(
+    system: RandomNetwork,
+) -> tuple[Float[Array, "point node"], Float[Array, "point node"]]:
+    """Fields u = w . x at every input by itself, and their weights. A Gaussian law needs one
+    dimension only, whatever `dim`.
 
     Raises `ValueError` for a uniform law where `unit_average` does.
     """
@@ -92,14 +108,21 @@ def _legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes on [0, 1] that crowd at both ends, by s -> 3 s^2 - 2 s^3: for transitions next to the ends."""
+    """Nodes on [0, 1] that crowd at both ends, by s -> 3 s^2 - 2 s^3: for transitions next to the
+    ends.
+    """
     s, w = _legendre(count)
     return 3 * s**2 - 2 * s**3, 6 * s * (1 - s) * w
 
 
 def _tensor(rank: int, gaussian: bool, kinked: bool) -> tuple[Array, Array]:
-    """A product rule for uniform components on [-1, 1] or standard normal ones, cut at the origin."""
-    z, w = standard_normal_rule() if gaussian and rank == 1 else _component(_TENSOR[rank], gaussian, kinked)
+    """A product rule for uniform components on [-1, 1] or standard normal ones, cut at the
+    origin."""
+    z, w = (
+        standard_normal_rule()
+        if gaussian and rank == 1
+        else _component(_TENSOR[rank], gaussian, kinked)
+    )
     nodes = jnp.stack([part.ravel() for part in jnp.meshgrid(*([z] * rank), indexing="ij")], axis=1)
     weights = w
     for _ in range(rank - 1):
@@ -140,7 +163,9 @@ def _polar(x: Float[Array, "point 2"]) -> tuple[Array, Array]:
 
 
 def _square(x: Float[Array, "point 2"]) -> tuple[Array, Array]:
-    """The square [-1, 1]^2 as four triangles that meet at the origin, w = r (1, t) and so on, cut where w . x = 0."""
+    """The square [-1, 1]^2 as four triangles that meet at the origin, w = r (1, t) and so on, cut
+    where w . x = 0.
+    """
     s, w = _legendre(_RADII)
     radius, radial = s[:, None], (s * w)[:, None]  # r dr
     parts, weights = [], []
@@ -149,13 +174,16 @@ def _square(x: Float[Array, "point 2"]) -> tuple[Array, Array]:
         cuts = jnp.where(x[:, second] == 0, 2.0, -x[:, first] / other)
         t, share = _pieces(cuts, -1.0, 1.0)
         along, across = jnp.broadcast_arrays(radius, radius * t)
-        triangle = jnp.stack([along, across] if first == 0 else [across, along], axis=-1).reshape(-1, 2)
+        triangle = jnp.stack([along, across] if first == 0 else [across, along], axis=-1).reshape(
+            -1, 2
+        )
         parts += [triangle, -triangle]
         weights += [(radial * share).ravel() / 4] * 2
     return jnp.concatenate(parts), jnp.concatenate(weights)
 
 
-READOUT_MOMENTS = {"gaussian": (3.0, 15.0), "uniform": (9 / 5, 27 / 7), "rademacher": (1.0, 1.0)}  # E alpha^4, E alpha^6
+# E alpha^4, E alpha^6
+READOUT_MOMENTS = {"gaussian": (3.0, 15.0), "uniform": (9 / 5, 27 / 7), "rademacher": (1.0, 1.0)}
 _PERIOD = 24.0  # standard deviations after which a density by Fourier sums repeats
 _HIGHEST = 2000.0  # the largest wave number times the standard deviation
 
@@ -174,7 +202,9 @@ class Cumulants(Result):
 
 
 class Marginals(Result):
-    """At every input by itself: K(x, x), kappa4(x, x, x, x) and the excess kurtosis kappa4 / K^2, also times the width."""
+    """At every input by itself: K(x, x), kappa4(x, x, x, x) and the excess kurtosis kappa4 / K^2,
+    also times the width.
+    """
 
     variance: Float[Array, "input"]
     fourth_cumulant: Float[Array, "input"]
@@ -183,7 +213,9 @@ class Marginals(Result):
 
 
 class Density(Result):
-    """density: P(z(x) in bin) / (bin width), an average over each bin of `RandomNetwork.edges`; value: the middle of the bin."""
+    """density: P(z(x) in bin) / (bin width), an average over each bin of `RandomNetwork.edges`;
+    value: the middle of the bin.
+    """
 
     value: Float[Array, "bin"]
     density: Float[Array, "input bin"]
@@ -196,17 +228,23 @@ def covariance(system: RandomNetwork) -> KernelMatrix:
         x = system.inputs
         gram = system.weight_variance * x @ x.T / x.shape[1]
         diagonal = jnp.diagonal(gram)
-        return KernelMatrix(system.readout_variance * system.activation.two_point(diagonal[:, None], gram, diagonal))
+        return KernelMatrix(
+            system.readout_variance * system.activation.two_point(diagonal[:, None], gram, diagonal)
+        )
     return KernelMatrix(system.readout_variance * _features(system)[0])
 
 
 @theory
 def cumulants(system: RandomNetwork) -> Cumulants:
-    """K and the whole fourth cumulant, exact at every width; accuracy and errors as for `unit_average`."""
+    """K and the whole fourth cumulant, exact at every width; accuracy and errors as for
+    `unit_average`.
+    """
     second, fourth = _features(system)
     m4, _ = READOUT_MOMENTS[system.readout_law]
     variance = system.readout_variance
-    return Cumulants(covariance(system).kernel, variance**2 / system.width * (m4 * fourth - pairings(second)))
+    return Cumulants(
+        covariance(system).kernel, variance**2 / system.width * (m4 * fourth - pairings(second))
+    )
 
 
 def pairings(second: Float[Array, "first second"]) -> Float[Array, "first second third fourth"]:
@@ -217,16 +255,22 @@ def pairings(second: Float[Array, "first second"]) -> Float[Array, "first second
 
 @theory
 def marginals(system: RandomNetwork) -> Marginals:
-    """Variance, fourth cumulant and kurtosis at each input, exact at every width; Gaussian weights: for any input dimension."""
+    """Variance, fourth cumulant and kurtosis at each input, exact at every width; Gaussian weights:
+    for any input dimension.
+    """
     u, weights = one_point_average(system)
     phi = system.activation(u)
     second, fourth = (jnp.sum(weights * phi**power, axis=1) for power in (2, 4))
     m4, _ = READOUT_MOMENTS[system.readout_law]
     kappa = m4 * fourth - 3 * second**2
-    return marginals_of(system, system.readout_variance * second, system.readout_variance**2 / system.width * kappa)
+    return marginals_of(
+        system, system.readout_variance * second, system.readout_variance**2 / system.width * kappa
+    )
 
 
-def marginals_of(system: RandomNetwork, second: Float[Array, "input"], fourth_cumulant: Float[Array, "input"]) -> Marginals:
+def marginals_of(
+    system: RandomNetwork, second: Float[Array, "input"], fourth_cumulant: Float[Array, "input"]
+) -> Marginals:
     """The record of K(x, x) and kappa4(x, x, x, x)."""
     kurtosis = fourth_cumulant / second**2
     return Marginals(second, fourth_cumulant, kurtosis, system.width * kurtosis)
@@ -240,12 +284,15 @@ def sixth_cumulant(system: RandomNetwork) -> Float[Array, "input"]:
 
 @theory
 def density(system: RandomNetwork, *, order: Literal[0, 1, 2] = 1) -> Density:
-    """The density of z(x), with corrections to the Gaussian up to width^-order: Edgeworth's series, for order 0, 1 or 2.
+    """The density of z(x), with corrections to the Gaussian up to width^-order: Edgeworth's series,
+    for order 0, 1 or 2.
 
-    p(z) = N(z; 0, K) [1 + l4/24 He_4 + l6/720 He_6 + l4^2/1152 He_8],  l4 = kappa4/K^2, l6 = kappa6/K^3, He of z/sqrt(K),
+    p(z) = N(z; 0, K) [1 + l4/24 He_4 + l6/720 He_6 + l4^2/1152 He_8],  l4 = kappa4/K^2, l6 =
+    kappa6/K^3, He of z/sqrt(K),
 
-    the first correction being order 1 and the others order 2 (Blinnikov and Moessner 1998). Integrated over each bin, hence as
-    exact as the cumulants. Order 0 is the Gaussian process of infinite width. It may be negative where it is not valid.
+    the first correction being order 1 and the others order 2 (Blinnikov and Moessner 1998).
+    Integrated over each bin, hence as exact as the cumulants. Order 0 is the Gaussian process of
+    infinite width. It may be negative where it is not valid.
     """
     second, m4, m6 = _standardised(system)
     deviation = jnp.sqrt(second)[:, None]
@@ -266,17 +313,21 @@ def density(system: RandomNetwork, *, order: Literal[0, 1, 2] = 1) -> Density:
 
 def _smooth(system: RandomNetwork) -> None:
     if system.readout_law == "rademacher":
-        raise ValueError("RandomNetwork.readout_prior = 'rademacher': the law of z has no smooth density at small width")
+        raise ValueError(
+            "RandomNetwork.readout_prior = 'rademacher': the law of z has no smooth density at small width"
+        )
 
 
 @theory(check=_smooth)
 def exact_density(system: RandomNetwork) -> Density:
-    """The density of z(x) at any width, from the characteristic function of one hidden unit to the power `width`.
+    """The density of z(x) at any width, from the characteristic function of one hidden unit to the
+    power `width`.
 
-    P(z < t) = 1/2 + (1/pi) int_0^inf dk sin(kt)/k <E_alpha cos(k a phi)>^N  (Gil-Pelaez 1951), for k up to 2000 / sqrt(K) and
-    a period of 24 sqrt(K). Bins of width 0.05 sqrt(K) are good to 1e-8 of the peak for N >= 3, and 3e-3 for N = 1, where the
-    density diverges at 0 like a logarithm.
-    Raises `ValueError` for a Rademacher read-out, whose characteristic function does not decay at small width.
+    P(z < t) = 1/2 + (1/pi) int_0^inf dk sin(kt)/k <E_alpha cos(k a phi)>^N  (Gil-Pelaez 1951), for
+    k up to 2000 / sqrt(K) and a period of 24 sqrt(K). Bins of width 0.05 sqrt(K) are good to 1e-8
+    of the peak for N >= 3, and 3e-3 for N = 1, where the density diverges at 0 like a logarithm.
+    Raises `ValueError` for a Rademacher read-out, whose characteristic function does not decay at
+    small width.
     """
     u, weights = one_point_average(system)
     second = system.readout_variance * jnp.sum(weights * system.activation(u) ** 2, axis=1)
@@ -296,7 +347,9 @@ def exact_density(system: RandomNetwork) -> Density:
 
         log_power = jax.lax.map(characteristic, k, batch_size=64)
         power = jnp.sign(log_power) ** system.width * jnp.abs(log_power) ** system.width
-        return 0.5 + step / np.pi * jax.lax.map(lambda t: jnp.sum(jnp.sin(k * t) / k * power), edges)
+        return 0.5 + step / np.pi * jax.lax.map(
+            lambda t: jnp.sum(jnp.sin(k * t) / k * power), edges
+        )
 
     return _binned(system, jax.lax.map(one_point, (amplitude, weights, second)))
 
@@ -313,7 +366,8 @@ def _features(system: RandomNetwork) -> tuple[Array, Array]:
 
 
 def _standardised(system: RandomNetwork) -> tuple[Array, Array, Array]:
-    """K(x, x), and the fourth and sixth moments of one unit's a phi over the powers of its second."""
+    """K(x, x), and the fourth and sixth moments of one unit's a phi over the powers of its
+    second."""
     u, weights = one_point_average(system)
     phi = system.activation(u)
     second, fourth, sixth = (jnp.sum(weights * phi**power, axis=1) for power in (2, 4, 6))

@@ -19,7 +19,12 @@ from orderparam.systems.renormalization.decimation.theory import (
     running_ridge,
 )
 from orderparam.systems.renormalization.magnet.experiment import MeasuredBlocks, block_spins
-from orderparam.systems.renormalization.magnet.model import EXACT_COUPLING, Bonds, SpinBlocks, VectorMagnet
+from orderparam.systems.renormalization.magnet.model import (
+    EXACT_COUPLING,
+    Bonds,
+    SpinBlocks,
+    VectorMagnet,
+)
 from orderparam.systems.renormalization.magnet.theory import (
     BondFlow,
     BondPoint,
@@ -32,7 +37,11 @@ from orderparam.systems.renormalization.magnet.theory import (
     local_potential,
     one_loop_point,
 )
-from orderparam.systems.renormalization.wilsonian.experiment import SampledModes, sampled_modes, sampled_regression
+from orderparam.systems.renormalization.wilsonian.experiment import (
+    SampledModes,
+    sampled_modes,
+    sampled_regression,
+)
 from orderparam.systems.renormalization.wilsonian.model import (
     EvenLoss,
     InteractingPool,

@@ -14,11 +14,16 @@ from orderparam.kernels.spectrum import Spectrum
 
 
 def check_positive(system: Any) -> None:
-    """`ValueError` unless all modes of the system's spectrum are there (positive eigenvalues) and its cut lies among them."""
+    """`ValueError` unless all modes of the system's spectrum are there (positive eigenvalues) and
+    its cut lies among them.
+    """
     spectrum, name = system.spectrum, type(system).__name__
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((spectrum, system.cut))):
         return
-    eigenvalues, multiplicities = np.asarray(spectrum.eigenvalues), np.asarray(spectrum.multiplicities)
+    eigenvalues, multiplicities = (
+        np.asarray(spectrum.eigenvalues),
+        np.asarray(spectrum.multiplicities),
+    )
     if np.any(eigenvalues <= 0):
         raise ValueError(
             f"{name}.spectrum.eigenvalues = {eigenvalues[eigenvalues <= 0][0]:g}: must be > 0 in every entry (a mode without "
@@ -26,7 +31,9 @@ def check_positive(system: Any) -> None:
         )
     cut, modes = np.asarray(system.cut), multiplicities.sum(axis=-1)
     if np.any(np.isfinite(cut) & (cut > modes)):
-        raise ValueError(f"{name}.cut = {system.cut}: must be at most {modes:g}, the number of modes, or inf for all of them")
+        raise ValueError(
+            f"{name}.cut = {system.cut}: must be at most {modes:g}, the number of modes, or inf for all of them"
+        )
 
 
 def kept_levels(system: Any) -> Bool[Array, "level"]:
@@ -37,17 +44,21 @@ def kept_levels(system: Any) -> Bool[Array, "level"]:
 def pool_modes(
     kernel: Num[ArrayLike, "pool pool"], targets: Num[ArrayLike, "pool"], modes: int | None = None
 ) -> tuple[Spectrum, Float[Array, "pool mode"]]:
-    """The largest `modes` (None: all) of a kernel over a pool, K / N = U diag(lambda) U^T, and phi_k(x_i) = sqrt(N) U_ik.
+    """The largest `modes` (None: all) of a kernel over a pool, K / N = U diag(lambda) U^T, and
+    phi_k(x_i) = sqrt(N) U_ik.
 
-    Eigenvalues below rounding (1e-14 of the largest) are no modes; the target outside of those that are left is `tail_power`.
-    Raises `ValueError` for a matrix that is no kernel, or targets that do not fit it.
+    Eigenvalues below rounding (1e-14 of the largest) are no modes; the target outside of those that
+    are left is `tail_power`. Raises `ValueError` for a matrix that is no kernel, or targets that do
+    not fit it.
     """
     gram, labels = checked_gram(kernel, targets)
     size = gram.shape[0]
     eigenvalues, vectors = np.linalg.eigh(np.asarray(gram) / size)
     eigenvalues, vectors = eigenvalues[::-1], vectors[:, ::-1]
     if eigenvalues[0] <= 0 or eigenvalues[-1] < -1e-8 * eigenvalues[0]:
-        raise ValueError(f"kernel has the eigenvalue {size * eigenvalues[-1]:g}: must be positive semi-definite")
+        raise ValueError(
+            f"kernel has the eigenvalue {size * eigenvalues[-1]:g}: must be positive semi-definite"
+        )
     count = min(modes or size, int(np.count_nonzero(eigenvalues > 1e-14 * eigenvalues[0])))
     power = (vectors.T @ np.asarray(labels)) ** 2 / size
     spectrum = Spectrum(eigenvalues[:count], power[:count], tail_power=power[count:].sum())
@@ -64,8 +75,18 @@ def single_modes(system: Any, **_: Any) -> None:
 
 def check_pool(system: Any) -> None:
     """`ValueError` unless a pool's features belong to its spectrum, and it has n_train points."""
-    name, modes, pool = type(system).__name__, system.spectrum.eigenvalues.shape[-1], system.targets.shape[-1]
+    name, modes, pool = (
+        type(system).__name__,
+        system.spectrum.eigenvalues.shape[-1],
+        system.targets.shape[-1],
+    )
     if system.features.shape[-1] != modes:
-        raise ValueError(f"{name}.features has {system.features.shape[-1]} columns: must have {modes}, one for each mode")
-    if not isinstance(system.n_train, jax.core.Tracer) and np.any(np.asarray(system.n_train) > pool):
-        raise ValueError(f"{name}.n_train = {system.n_train}: must be <= {pool}, the size of the pool")
+        raise ValueError(
+            f"{name}.features has {system.features.shape[-1]} columns: must have {modes}, one for each mode"
+        )
+    if not isinstance(system.n_train, jax.core.Tracer) and np.any(
+        np.asarray(system.n_train) > pool
+    ):
+        raise ValueError(
+            f"{name}.n_train = {system.n_train}: must be <= {pool}, the size of the pool"
+        )

@@ -18,14 +18,16 @@ from orderparam.systems.renormalization.decimation.theory import decimated
 from orderparam.systems.renormalization.magnet.experiment import block_spins
 from orderparam.systems.renormalization.magnet.model import SpinBlocks
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Collapses of learnabilities, of learning curves and of the magnet, all by `orderparam.analysis.collapse`.
 
 
 def learnabilities(runs: xr.Dataset, reach: float = 2.0, groups: int = 24) -> Collapse:
-    """L_k = F(k P^inverse_nu): modes below `reach` times the frozen ones, k_h ~ P without a ridge (inverse_nu = -1).
+    """L_k = F(k P^inverse_nu): modes below `reach` times the frozen ones, k_h ~ P without a ridge
+    (inverse_nu = -1).
 
-    Neighbouring modes are averaged, in `groups` of equal width in k up to `reach` times the largest P.
+    Neighbouring modes are averaged, in `groups` of equal width in k up to `reach` times the largest
+    P.
     """
     largest = reach * float(runs["n_train"].max())
     count = min(runs.sizes["mode"], int(largest))
@@ -35,17 +37,32 @@ def learnabilities(runs: xr.Dataset, reach: float = 2.0, groups: int = 24) -> Co
     parts = [near.isel(mode=group == one) for one in np.unique(group)]
     means = [part.mean("mode").expand_dims(mode=[float(part["mode"].mean())]) for part in parts]
     merged = xr.concat(means, "mode")
-    return collapse(merged, x="mode", y="learnability", size="n_train", critical=0.0, power=0.0, window=reach, order=4)
+    return collapse(
+        merged,
+        x="mode",
+        y="learnability",
+        size="n_train",
+        critical=0.0,
+        power=0.0,
+        window=reach,
+        order=4,
+    )
 
 
 def learning_curves(runs: xr.Dataset) -> Collapse:
-    """E = P^power F(T P^inverse_nu): power = -alpha and inverse_nu = alpha for matched exponents and no noise."""
+    """E = P^power F(T P^inverse_nu): power = -alpha and inverse_nu = alpha for matched exponents
+    and no noise.
+    """
     return collapse(runs, x="temperature", y="test_error", size="n_train", critical=0.0, order=3)
 
 
 def magnetisations(runs: xr.Dataset) -> Collapse:
-    """<m^2> = L^power F((T - T_c) L^inverse_nu): power = -2 beta/nu = -1/4, inverse_nu = 1 and T_c = 2.2692 in two dimensions."""
-    return collapse(runs, x="temperature", y="squared_magnetisation", size="length", order=4, window=3.0)
+    """<m^2> = L^power F((T - T_c) L^inverse_nu): power = -2 beta/nu = -1/4, inverse_nu = 1 and T_c
+    = 2.2692 in two dimensions.
+    """
+    return collapse(
+        runs, x="temperature", y="squared_magnetisation", size="length", order=4, window=3.0
+    )
 
 
 def draw_collapse(
@@ -55,10 +72,11 @@ def draw_collapse(
     axes: Any,
     comparison: Any,
 ) -> None:
-    """The points on their common curve, each size in its colour, and the exponents with their errors.
+    """The points on their common curve, each size in its colour, and the exponents with their
+    errors.
 
-    labels: "x" and "y" of the axes, "size" the symbol of the sizes, and the symbols of what is fitted, by its name; one
-    with a minus is shown with the other sign.
+    labels: "x" and "y" of the axes, "size" the symbol of the sizes, and the symbols of what is
+    fitted, by its name; one with a minus is shown with the other sign.
     """
     axes.set(xlabel=labels["x"], ylabel=labels["y"])
     try:
@@ -68,9 +86,20 @@ def draw_collapse(
         return
     for number, size in enumerate(fit.sizes):
         own = fit.scaled_size == size
-        look: dict[str, Any] = {"color": COLOURS[number % len(COLOURS)], "fmt": MARKERS[number % len(MARKERS)], "markersize": 3}
+        look: dict[str, Any] = {
+            "color": COLOURS[number % len(COLOURS)],
+            "fmt": MARKERS[number % len(MARKERS)],
+            "markersize": 3,
+        }
         text = f"${labels['size']}$ = {size:g}"
-        axes.errorbar(fit.scaled_x[own], fit.scaled_y[own], fit.scaled_error[own], label=text, markerfacecolor="white", **look)
+        axes.errorbar(
+            fit.scaled_x[own],
+            fit.scaled_y[own],
+            fit.scaled_error[own],
+            label=text,
+            markerfacecolor="white",
+            **look,
+        )
     u = np.linspace(fit.scaled_x.min(), fit.scaled_x.max(), 300)
     axes.plot(u, fit.curve(u), color=ink(), linewidth=0.8)
     told = []
@@ -78,23 +107,31 @@ def draw_collapse(
         if name in labels:
             sign = -1 if labels[name].startswith("-") else 1
             unsure = getattr(fit, f"{name}_error")
-            told.append(f"${labels[name].removeprefix('-')}$ = {sign * getattr(fit, name):.3f} ± {unsure:.3f}")
+            told.append(
+                f"${labels[name].removeprefix('-')}$ = {sign * getattr(fit, name):.3f} ± {unsure:.3f}"
+            )
     axes.set_title("\n".join(told))
 
 
 def _of(part: str, comparison: Any) -> xr.Dataset:
     """The measured curve of a part."""
-    (data,) = (data for data in comparison.experiments().values() if data.attrs["facets"]["part"] == part)
+    (data,) = (
+        data for data in comparison.experiments().values() if data.attrs["facets"]["part"] == part
+    )
     return data
 
 
 def _magnets(comparison: Any) -> xr.Dataset:
     """All lengths joined."""
     runs = {
-        data.attrs["facets"]["length"]: data for data in comparison.experiments().values() if "length" in data.attrs["facets"]
+        data.attrs["facets"]["length"]: data
+        for data in comparison.experiments().values()
+        if "length" in data.attrs["facets"]
     }
     names = ["squared_magnetisation", "squared_magnetisation_error"]
-    return xr.concat([runs[length][names].expand_dims(length=[length]) for length in sorted(runs)], "length")
+    return xr.concat(
+        [runs[length][names].expand_dims(length=[length]) for length in sorted(runs)], "length"
+    )
 
 
 @study(
@@ -103,7 +140,12 @@ def _magnets(comparison: Any) -> xr.Dataset:
     source="Fisher, Barber 1972; Ringel et al. 2025 (finite-size effects)",
     seconds=(60, 900),
     observables=("test_error",),
-    full={"seeds": 40, "n_train": (50, 100, 200, 400, 800), "lengths": (16, 32, 64, 128), "sweeps": 4000},
+    full={
+        "seeds": 40,
+        "n_train": (50, 100, 200, 400, 800),
+        "lengths": (16, 32, 64, 128),
+        "sweeps": 4000,
+    },
     columns=3,
     panels=[
         Freehand(
@@ -119,7 +161,13 @@ def _magnets(comparison: Any) -> xr.Dataset:
                 draw_collapse,
                 learning_curves,
                 partial(_of, "curve"),
-                {"x": r"$T\,P^{x}$", "y": r"$E\,P^{y}$", "size": "P", "inverse_nu": "x", "power": "-y"},
+                {
+                    "x": r"$T\,P^{x}$",
+                    "y": r"$E\,P^{y}$",
+                    "size": "P",
+                    "inverse_nu": "x",
+                    "power": "-y",
+                },
             ),
         ),
         Freehand(
@@ -158,11 +206,21 @@ def finite_size(
     k = np.arange(1.0, modes + 1)
     system = DecimatedRegression(Spectrum(k ** (-1 - alpha), k ** (-1 - alpha)), 100, cold)
     middle = float(np.sqrt(min(n_train) * max(n_train)))
-    over = {"n_train": n_train, "temperature": tuple(round(float(t * middle**-alpha), 6) for t in scaled_temperatures)}
+    over = {
+        "n_train": n_train,
+        "temperature": tuple(round(float(t * middle**-alpha), 6) for t in scaled_temperatures),
+    }
     sites = {length: SpinBlocks(2.27, length, 1) for length in lengths}
     yield Curve("effective ridge", decimated, system, over, facets={"part": "curve"})
     yield Curve("regression", regression, system, over, seeds, facets={"part": "curve"})
-    yield Curve("regression", regression, system, {"n_train": n_train, "temperature": (cold,)}, seeds, facets={"part": "modes"})
+    yield Curve(
+        "regression",
+        regression,
+        system,
+        {"n_train": n_train, "temperature": (cold,)},
+        seeds,
+        facets={"part": "modes"},
+    )
     yield from (
         Curve(
             "spins",

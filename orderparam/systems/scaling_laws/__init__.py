@@ -1,7 +1,7 @@
 """Scaling laws: how the error falls with data, width and compute, and where a power law ends.
 
-import orderparam as op
-from orderparam.systems.scaling_laws import ComputeBudget, PowerLawFeatures, compute_optimal, deterministic_risk, one_pass_sgd
+import orderparam as op from orderparam.systems.scaling_laws import ComputeBudget, PowerLawFeatures,
+compute_optimal, deterministic_risk, one_pass_sgd
 
 system = PowerLawFeatures(1.0, 0.3, 400, width=100, learning_rate=0.3, horizon=1e5)
 deterministic_risk(system).risk
@@ -10,7 +10,11 @@ compute_optimal(ComputeBudget(1e8, 1.0, 0.3)).width
 """
 
 from orderparam.systems.scaling_laws.joint.experiment import drawn_regression
-from orderparam.systems.scaling_laws.joint.model import ParameterBudget, ScaleFree, ScaleFreeFeatures
+from orderparam.systems.scaling_laws.joint.model import (
+    ParameterBudget,
+    ScaleFree,
+    ScaleFreeFeatures,
+)
 from orderparam.systems.scaling_laws.joint.theory import (
     LimitExponents,
     best_split,
@@ -37,7 +41,11 @@ from orderparam.systems.scaling_laws.one_pass.experiment import (
     scheduled_mean,
     scheduled_sgd,
 )
-from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures, PowerLawFeatures, SpectralStream
+from orderparam.systems.scaling_laws.one_pass.model import (
+    OnePassFeatures,
+    PowerLawFeatures,
+    SpectralStream,
+)
 from orderparam.systems.scaling_laws.one_pass.theory import OnePassRisk, deterministic_risk
 from orderparam.systems.scaling_laws.scale_free.experiment import gaussian_clone, learned_pool
 from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData

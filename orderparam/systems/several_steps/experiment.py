@@ -13,7 +13,8 @@ from orderparam.systems.several_steps.theory import StepPath, first_moments
 
 
 class NetworkPath(Result):
-    """Alignment of a network's neurons with the teacher's directions while it is trained with the square loss.
+    """Alignment of a network's neurons with the teacher's directions while it is trained with the
+    square loss.
 
     Fields:
         cosine_squared: mean over neurons of M_k^2 / |w|^2 at the start and after each step.
@@ -28,19 +29,26 @@ class NetworkPath(Result):
 
 @experiment
 def correlation_steps(
-    system: SeveralSteps, key: PRNGKeyArray, *, reuse: bool = False, neurons: int = 64, repeats: int = 1, control: bool = True
+    system: SeveralSteps,
+    key: PRNGKeyArray,
+    *,
+    reuse: bool = False,
+    neurons: int = 64,
+    repeats: int = 1,
+    control: bool = True,
 ) -> StepPath:
     r"""Mean overlaps of independent neurons that take giant steps on the correlation loss -y f.
 
-    Every neuron moves by $w \leftarrow w + \frac{s}{n} \sum_\mu y_\mu \sigma'(w \cdot x_\mu + b)\, x_\mu$ on a batch of n =
-    `sample_ratio` * `input_dim` examples. All neurons see the same batch and share its fluctuations, so that the error of a mean
-    is the scatter over seeds.
+    Every neuron moves by $w \leftarrow w + \frac{s}{n} \sum_\mu y_\mu \sigma'(w \cdot x_\mu + b)\,
+    x_\mu$ on a batch of n = `sample_ratio` * `input_dim` examples. All neurons see the same batch
+    and share its fluctuations, so that the error of a mean is the scatter over seeds.
 
     Args:
         reuse: whether all steps use one batch; a fresh one for each step otherwise.
         neurons: number of independent neurons that are averaged.
         repeats: number of independent draws of the batches that are averaged in one run.
-        control: whether the largest part of the batch's fluctuation, s E[sigma'] (mean(y z) - E[y z]) with E[sigma'] at the
+        control: whether the largest part of the batch's fluctuation, s E[sigma'] (mean(y z) - E[y
+            z]) with E[sigma'] at the
             start, is subtracted from the overlaps (not from the cosines). Its mean is zero.
 
     Source: Dandi, Krzakala, Loureiro, Pesce, Stephan (2023).
@@ -55,12 +63,15 @@ def correlation_steps(
 
 
 @experiment
-def square_loss_steps(system: SeveralSteps, key: PRNGKeyArray, *, reuse: bool = False, neurons: int = 200) -> NetworkPath:
+def square_loss_steps(
+    system: SeveralSteps, key: PRNGKeyArray, *, reuse: bool = False, neurons: int = 200
+) -> NetworkPath:
     r"""Alignment of the neurons of a network that takes giant steps on the square loss.
 
-    The network is $f(x) = \frac{1}{p} \sum_j a_j \sigma(w_j \cdot x + b)$ with p = `neurons` read-outs $a_j$ that alternate
-    between +1 and -1 and stay as they are. The loss is $\frac{1}{2n} \sum_\mu (y_\mu - f(x_\mu))^2$ and the learning rate
-    p * `step`, so that a neuron's step is `step` times the sign of its read-out.
+    The network is $f(x) = \frac{1}{p} \sum_j a_j \sigma(w_j \cdot x + b)$ with p = `neurons`
+    read-outs $a_j$ that alternate between +1 and -1 and stay as they are. The loss is $\frac{1}{2n}
+    \sum_\mu (y_\mu - f(x_\mu))^2$ and the learning rate p * `step`, so that a neuron's step is
+    `step` times the sign of its read-out.
 
     Args:
         reuse: whether all steps use one batch; a fresh one for each step otherwise.
@@ -78,7 +89,13 @@ def square_loss_steps(system: SeveralSteps, key: PRNGKeyArray, *, reuse: bool = 
 
 @eqx.filter_jit
 def _correlation(
-    system: SeveralSteps, keys: PRNGKeyArray, dimension: int, batch: int, neurons: int, reuse: bool, control: bool
+    system: SeveralSteps,
+    keys: PRNGKeyArray,
+    dimension: int,
+    batch: int,
+    neurons: int,
+    reuse: bool,
+    control: bool,
 ) -> StepPath:
     expected, slope = first_moments(system)
 
@@ -86,7 +103,9 @@ def _correlation(
         weight_key, batch_key = jax.random.split(key)
         rows = unit(jax.random.normal(weight_key, (neurons, dimension)))
 
-        def step(state: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
+        def step(
+            state: tuple[Array, Array], key: PRNGKeyArray
+        ) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
             rows, excess = state
             x, y = _draw(system, key, dimension, batch)
             slopes = system.activation.derivative(x @ rows.T + system.bias)
@@ -97,14 +116,20 @@ def _correlation(
             return (rows, excess), (overlap - excess, orthogonal, cosine)
 
         first = _observed(rows, len(expected))
-        _, path = jax.lax.scan(step, (rows, jnp.zeros_like(expected)), _batch_keys(batch_key, system.steps, reuse))
-        return StepPath(*(jnp.concatenate([start[None], along]) for start, along in zip(first, path)))
+        _, path = jax.lax.scan(
+            step, (rows, jnp.zeros_like(expected)), _batch_keys(batch_key, system.steps, reuse)
+        )
+        return StepPath(
+            *(jnp.concatenate([start[None], along]) for start, along in zip(first, path))
+        )
 
     return jax.tree.map(lambda leaf: jnp.mean(leaf, axis=0), jax.lax.map(one, keys))
 
 
 @eqx.filter_jit
-def _network(system: SeveralSteps, key: PRNGKeyArray, dimension: int, batch: int, neurons: int, reuse: bool) -> NetworkPath:
+def _network(
+    system: SeveralSteps, key: PRNGKeyArray, dimension: int, batch: int, neurons: int, reuse: bool
+) -> NetworkPath:
     directions = system.teacher.dimension
     weight_key, batch_key = jax.random.split(key)
     rows = unit(jax.random.normal(weight_key, (neurons, dimension)))
@@ -124,8 +149,12 @@ def _network(system: SeveralSteps, key: PRNGKeyArray, dimension: int, batch: int
     return NetworkPath(jnp.concatenate([first[None], cosines]), cosine, errors)
 
 
-def _draw(system: SeveralSteps, key: PRNGKeyArray, dimension: int, batch: int) -> tuple[Array, Array]:
-    """Inputs and labels of a batch. The teacher's directions are the first axes; the law of inputs and weights is isotropic."""
+def _draw(
+    system: SeveralSteps, key: PRNGKeyArray, dimension: int, batch: int
+) -> tuple[Array, Array]:
+    """Inputs and labels of a batch. The teacher's directions are the first axes; the law of inputs
+    and weights is isotropic.
+    """
     input_key, noise_key = jax.random.split(key)
     x = jax.random.normal(input_key, (batch, dimension))
     y = system.teacher(x[:, : system.teacher.dimension])
@@ -138,7 +167,9 @@ def _batch_keys(key: PRNGKeyArray, steps: int, reuse: bool) -> PRNGKeyArray:
 
 
 def _observed(rows: Float[Array, "neuron input"], directions: int) -> tuple[Array, Array, Array]:
-    """Means over neurons of the overlaps, of the squared norm of the orthogonal part, and of the squared cosines."""
+    """Means over neurons of the overlaps, of the squared norm of the orthogonal part, and of the
+    squared cosines.
+    """
     power = jnp.sum(rows**2, axis=1)
     inside = rows[:, :directions]
     rest = power - jnp.sum(inside**2, axis=1)

@@ -16,15 +16,22 @@ from orderparam.systems.several_steps.experiment import correlation_steps, squar
 from orderparam.systems.several_steps.model import SeveralSteps
 from orderparam.systems.several_steps.theory import first_moments, fresh_batches, reused_batch
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the studies of several giant steps draw by hand: where neurons point.
 
 
 def draw_directions(target: str, axes: Any, comparison: Comparison) -> None:
-    """Cosines of every neuron with the two directions, and the one direction that a single step could find."""
+    """Cosines of every neuron with the two directions, and the one direction that a single step
+    could find.
+    """
     (data,) = comparison.curves(target=target).values()
     first, _ = first_moments(SeveralSteps(target=target))
-    axes.plot(*np.outer(first / np.linalg.norm(first), [-1, 1]), color=COLOURS[1], linewidth=0.9, label="first step")
+    axes.plot(
+        *np.outer(first / np.linalg.norm(first), [-1, 1]),
+        color=COLOURS[1],
+        linewidth=0.9,
+        label="first step",
+    )
     cosine = data["cosine"].isel(seed=0, step=0)
     label = f"after {comparison.parameters['steps']} steps"
     axes.scatter(*cosine.values.T, s=6, color=COLOURS[0], alpha=0.6, linewidth=0, label=label)
@@ -32,7 +39,11 @@ def draw_directions(target: str, axes: Any, comparison: Comparison) -> None:
     axes.plot(np.cos(angle), np.sin(angle), color=GREY, linewidth=0.8)
     mean, error = mean_and_error(data["cosine_squared"].isel(step=0, time=-1))
     text = ", ".join(with_error(float(m), float(e)) for m, e in zip(mean, error))
-    axes.set(aspect="equal", xlabel=f"$\\cos(w, \\theta_1)$\nmean squares {text}", ylabel=r"$\cos(w, \theta_2)$")
+    axes.set(
+        aspect="equal",
+        xlabel=f"$\\cos(w, \\theta_1)$\nmean squares {text}",
+        ylabel=r"$\cos(w, \theta_2)$",
+    )
 
 
 # target, activation, bias, step
@@ -53,7 +64,14 @@ _PLANE = ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2")
     title="Several giant steps learn a hierarchy of directions, one step after another",
     source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270); Abbe, Boix-Adsera, Misiakiewicz 2022",
     panels=lambda p: [
-        Panel(_STEPS, "overlap", facet="target", by="direction", where={"loss": "correlation"}, text=_DIRECTIONS),
+        Panel(
+            _STEPS,
+            "overlap",
+            facet="target",
+            by="direction",
+            where={"loss": "correlation"},
+            text=_DIRECTIONS,
+        ),
         Panel(
             _STEPS,
             ("mean $\\cos^2(w, \\theta_k)$", lambda data: data["cosine_squared"]),
@@ -76,7 +94,12 @@ _PLANE = ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2")
     full={"input_dim": 1024, "repeats": 16, "seeds": 32},
 )
 def giant_steps_staircase(
-    input_dim: int = 256, sample_ratio: float = 8.0, steps: int = 5, neurons: int = 64, repeats: int = 4, seeds: int = 12
+    input_dim: int = 256,
+    sample_ratio: float = 8.0,
+    steps: int = 5,
+    neurons: int = 64,
+    repeats: int = 4,
+    seeds: int = 12,
 ) -> Iterator[Curve]:
     for target, activation, bias, step in _STAIRS:
         system = SeveralSteps(sample_ratio, step, bias, 0.0, input_dim, target, activation, steps)
@@ -94,7 +117,13 @@ def giant_steps_staircase(
     title="A batch that is used twice shows what fresh batches hide: the information exponent is broken",
     source="Dandi, Troiani, Arnaboldi, Pesce, Zdeborova, Krzakala 2024 (arXiv:2402.03220)",
     panels=lambda p: [
-        Panel("step", "overlap", by="batches", where={"part": "step size", **_LAST}, title=f"$d$ = {p['input_dim']}"),
+        Panel(
+            "step",
+            "overlap",
+            by="batches",
+            where={"part": "step size", **_LAST},
+            title=f"$d$ = {p['input_dim']}",
+        ),
         Panel(
             ("$1/d$", lambda data: 1 / data["input_dim"]),
             "overlap",
@@ -127,7 +156,10 @@ def giant_steps_batch_reuse(
 ) -> Iterator[Curve]:
     system = SeveralSteps(sample_ratio, step, 0.0, 0.0, input_dim, _CUBIC, activation, 2)
     grid = list(np.linspace(0.0, max(step_sizes), 33))
-    for batches, reuse, theory in (("same batch twice", True, reused_batch), ("fresh batches", False, fresh_batches)):
+    for batches, reuse, theory in (
+        ("same batch twice", True, reused_batch),
+        ("fresh batches", False, fresh_batches),
+    ):
         run = partial(correlation_steps, reuse=reuse, neurons=neurons, repeats=repeats)
         along, across = ({"batches": batches, "part": part} for part in ("step size", "dimension"))
         yield Curve("infinite dimension", theory, system, {"step": grid}, facets=along)
@@ -140,7 +172,9 @@ def giant_steps_batch_reuse(
     "giant-steps-directions",
     title="Where neurons point after several giant steps: close to the first one, or apart in the teacher's plane",
     source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270)",
-    panels=[Freehand(partial(draw_directions, target), f"$y = {tex(target)}$") for target in _PLANE],
+    panels=[
+        Freehand(partial(draw_directions, target), f"$y = {tex(target)}$") for target in _PLANE
+    ],
     caption=r"""
         Two-layer network of {neurons} relu neurons with read-outs $\pm 1$, square loss, step {step}, fresh batches of $n$
         = {sample_ratio} $d$ examples, $d$ = {input_dim}. Dots: neurons of one of {seeds} runs; line: the direction
@@ -151,7 +185,12 @@ def giant_steps_batch_reuse(
     full={"input_dim": 4096, "sample_ratio": 1.0, "neurons": 1024, "seeds": 2},
 )
 def giant_steps_directions(
-    input_dim: int = 512, sample_ratio: float = 4.0, step: float = 2.0, steps: int = 6, neurons: int = 256, seeds: int = 4
+    input_dim: int = 512,
+    sample_ratio: float = 4.0,
+    step: float = 2.0,
+    steps: int = 6,
+    neurons: int = 256,
+    seeds: int = 4,
 ) -> Iterator[Curve]:
     for target in _PLANE:
         system = SeveralSteps(sample_ratio, step, 0.0, 0.0, input_dim, target, "relu", steps)

@@ -1,21 +1,23 @@
 """Exact overlaps after several giant steps, in the limit of large input dimension.
 
-Fresh batches: a closed recursion for M = projections of w on the teacher's directions and o2 = |w|^2 - |M|^2. With z ~ N(0, I_r),
-h = M.z + sqrt(o2) G + bias, and a batch of sample_ratio d examples,
+Fresh batches: a closed recursion for M = projections of w on the teacher's directions and o2 =
+|w|^2 - |M|^2. With z ~ N(0, I_r), h = M.z + sqrt(o2) G + bias, and a batch of sample_ratio d
+examples,
 
     M  <- M + step E[y sigma'(h) z],
     o2 <- o2 (1 + step E[y sigma''(h)])^2 + (step^2 / sample_ratio) E[y^2 sigma'(h)^2],         M = 0, o2 = 1 at the start.
 
-Derived for this package from the conditional law of a Gaussian batch given its fields; the picture (which directions are learned
-at which step) is that of Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270).
+Derived for this package from the conditional law of a Gaussian batch given its fields; the picture
+(which directions are learned at which step) is that of Dandi, Krzakala, Loureiro, Pesce, Stephan
+2023 (arXiv:2305.18270).
 
 The same batch twice: after the first step the field of an example contains the example's own label,
 
     h1 = (1 + b) h0 + M1.z + sqrt(v) G + (step/sample_ratio) y sigma'(h0 + bias),      b = step E[y] E[sigma''],
     v = step^2 E[y^2] E[sigma'^2] / sample_ratio,        M2 = M1 + step E[y z sigma'(h1 + bias)],
 
-so that sigma'(h1) is no longer a function of M1.z alone and a direction of any information exponent may grow: Dandi, Troiani,
-Arnaboldi, Pesce, Zdeborova, Krzakala 2024 (arXiv:2402.03220).
+so that sigma'(h1) is no longer a function of M1.z alone and a direction of any information exponent
+may grow: Dandi, Troiani, Arnaboldi, Pesce, Zdeborova, Krzakala 2024 (arXiv:2402.03220).
 """
 
 from typing import NamedTuple
@@ -32,7 +34,8 @@ from orderparam.gaussian.quadrature import LEAN
 from orderparam.systems.several_steps.model import SeveralSteps
 
 Scalar = Float[Array, ""]
-_ACROSS = 20  # Gauss-Hermite nodes in each direction across M: exact for polynomials g of degree up to 18
+# Gauss-Hermite nodes in each direction across M: exact for polynomials g of degree up to 18
+_ACROSS = 20
 
 
 class StepPath(Result):
@@ -53,14 +56,17 @@ class ReusePath(Result):
     """Overlaps of a neuron with the teacher's direction when one batch is used twice.
 
     Fields:
-        overlap: projection M of the weights on the direction at the start and after one and two steps.
+        overlap: projection M of the weights on the direction at the start and after one and two
+            steps.
     """
 
     overlap: Float[Array, "time direction"]
 
 
 class _Slopes(NamedTuple):
-    """Averages of sigma'(centre + sqrt(variance) G) over G: mean, its derivative by the centre, and mean square."""
+    """Averages of sigma'(centre + sqrt(variance) G) over G: mean, its derivative by the centre, and
+    mean square.
+    """
 
     mean: Array
     derivative: Array
@@ -69,20 +75,23 @@ class _Slopes(NamedTuple):
 
 @theory
 def fresh_batches(system: SeveralSteps) -> StepPath:
-    r"""Overlaps after each of `steps` giant steps, every one on a fresh batch, as the input dimension grows.
+    r"""Overlaps after each of `steps` giant steps, every one on a fresh batch, as the input
+    dimension grows.
 
-    With $M$ the projections of $w$ on the teacher's directions, $o^2$ the squared norm of the rest, $h = M \cdot z + o G + b$
-    (b is `bias`), step size $s$ (`step`), $\alpha$ (`sample_ratio`) examples per dimension in a batch and labels $y = g(z)$ plus
-    noise, the recursion from $M = 0$, $o^2 = 1$ is
+    With $M$ the projections of $w$ on the teacher's directions, $o^2$ the squared norm of the rest,
+    $h = M \cdot z + o G + b$ (b is `bias`), step size $s$ (`step`), $\alpha$ (`sample_ratio`)
+    examples per dimension in a batch and labels $y = g(z)$ plus noise, the recursion from $M = 0$,
+    $o^2 = 1$ is
 
     $$ M \leftarrow M + s\, E[y\, \sigma'(h)\, z], \qquad
        o^2 \leftarrow o^2 (1 + s\, E[y\, \sigma''(h)])^2 + \frac{s^2}{\alpha} E[y^2 \sigma'(h)^2] $$
 
-    Accuracy: 1e-9 for targets of one direction and for polynomials. Other targets of several directions are averaged over 20
-    Gauss-Hermite nodes in each direction across M.
+    Accuracy: 1e-9 for targets of one direction and for polynomials. Other targets of several
+    directions are averaged over 20 Gauss-Hermite nodes in each direction across M.
 
-    Source: derived here, from the conditional law of a Gaussian batch given its fields; which directions are learned at which
-    step agrees with Dandi, Krzakala, Loureiro, Pesce, Stephan (2023).
+    Source: derived here, from the conditional law of a Gaussian batch given its fields; which
+    directions are learned at which step agrees with Dandi, Krzakala, Loureiro, Pesce, Stephan
+    (2023).
 
     >>> path = fresh_batches(SeveralSteps(target="z1 + z1*z2", steps=2))
     >>> path.overlap.shape, bool(path.overlap[1, 1] == 0), bool(path.overlap[2, 1] > 0)
@@ -90,7 +99,9 @@ def fresh_batches(system: SeveralSteps) -> StepPath:
     """
     directions = system.teacher.dimension
 
-    def step(state: tuple[Array, Scalar], _: None) -> tuple[tuple[Array, Scalar], tuple[Array, Scalar]]:
+    def step(
+        state: tuple[Array, Scalar], _: None
+    ) -> tuple[tuple[Array, Scalar], tuple[Array, Scalar]]:
         following = _fresh_step(system, *state)
         return following, following
 
@@ -104,7 +115,9 @@ def fresh_batches(system: SeveralSteps) -> StepPath:
 
 def _one_direction(system: SeveralSteps) -> None:
     if system.teacher.dimension != 1:
-        raise ValueError(f"target = {system.target!r}: the theory of a batch that is used twice needs a single direction")
+        raise ValueError(
+            f"target = {system.target!r}: the theory of a batch that is used twice needs a single direction"
+        )
 
 
 @theory(check=_one_direction)
@@ -116,15 +129,16 @@ def reused_batch(system: SeveralSteps) -> ReusePath:
     $$ h_1 = (1 + b) h_0 + M_1 z + \sqrt{v}\, G + \frac{s}{\alpha} y\, \sigma'(h_0), \qquad
        M_2 = M_1 + s\, E[y z\, \sigma'(h_1)] $$
 
-    with $b = s E[y] E[\sigma'']$ and $v = s^2 E[y^2] E[\sigma'^2] / \alpha$, so that a direction of any information exponent may
-    grow in the second step. `system.steps` is not used.
+    with $b = s E[y] E[\sigma'']$ and $v = s^2 E[y^2] E[\sigma'^2] / \alpha$, so that a direction of
+    any information exponent may grow in the second step. `system.steps` is not used.
 
     Raises:
         ValueError: for a target of several directions.
 
     Accuracy: 1e-9.
 
-    Source: derived here; the effect is that of Dandi, Troiani, Arnaboldi, Pesce, Zdeborová, Krzakala (2024).
+    Source: derived here; the effect is that of Dandi, Troiani, Arnaboldi, Pesce, Zdeborová,
+    Krzakala (2024).
 
     >>> path = reused_batch(SeveralSteps(target="z**3 - 3*z", sample_ratio=2.0))
     >>> path.overlap.shape, bool(abs(path.overlap[1, 0]) < 1e-9), round(float(path.overlap[2, 0]), 4)
@@ -133,7 +147,9 @@ def reused_batch(system: SeveralSteps) -> ReusePath:
     target, step = system.teacher, system.step
     z, weight = standard_normal_rule(list(dict.fromkeys((0.0, *target.kinks))), LEAN)
     label = target(z[:, None])
-    field, density = standard_normal_rule([kink - system.bias for kink in _bends(system.activation)], LEAN)
+    field, density = standard_normal_rule(
+        [kink - system.bias for kink in _bends(system.activation)], LEAN
+    )
     slope = system.activation.derivative(field + system.bias)
     power = jnp.sum(weight * label**2) + system.noise
     first = step * jnp.sum(weight * label * z) * jnp.sum(density * slope)
@@ -143,9 +159,13 @@ def reused_batch(system: SeveralSteps) -> ReusePath:
     def line(total: Scalar, node: tuple[Scalar, Scalar, Scalar]) -> tuple[Scalar, None]:
         h0, mass, own = node  # own: how much of an example's label is in its field
         variance = spread + own**2 * system.noise
-        slopes = _slopes(system.activation, stretch * h0 + first * z + own * label + system.bias, variance)
+        slopes = _slopes(
+            system.activation, stretch * h0 + first * z + own * label + system.bias, variance
+        )
         # Label noise is Gaussian, and in the label and in the field at once: integration by parts.
-        return total + mass * jnp.sum(weight * z * (label * slopes.mean + system.noise * own * slopes.derivative)), None
+        return total + mass * jnp.sum(
+            weight * z * (label * slopes.mean + system.noise * own * slopes.derivative)
+        ), None
 
     nodes = (field, density, step / system.sample_ratio * slope)
     second, _ = jax.lax.scan(line, jnp.zeros(()), nodes)
@@ -153,14 +173,18 @@ def reused_batch(system: SeveralSteps) -> ReusePath:
 
 
 def first_moments(system: SeveralSteps) -> tuple[Float[Array, "direction"], Scalar]:
-    """The means E[y z] over the labels and E[sigma'(w.x + bias)] over the inputs at the start, where M = 0."""
+    """The means E[y z] over the labels and E[sigma'(w.x + bias)] over the inputs at the start,
+    where M = 0.
+    """
     directions = system.teacher.dimension
     _, weight, pull, _, _ = _labels(system, jnp.zeros(directions))
     slope = _slopes(system.activation, jnp.asarray(system.bias, jnp.float64), jnp.ones(())).mean
     return weight @ pull, slope
 
 
-def _fresh_step(system: SeveralSteps, overlap: Float[Array, "direction"], orthogonal: Scalar) -> tuple[Array, Scalar]:
+def _fresh_step(
+    system: SeveralSteps, overlap: Float[Array, "direction"], orthogonal: Scalar
+) -> tuple[Array, Scalar]:
     u, weight, pull, mean, power = _labels(system, overlap)
     centre = _length(overlap) * u + system.bias
     slopes = _slopes(system.activation, centre, orthogonal)
@@ -173,7 +197,9 @@ def _labels(system: SeveralSteps, overlap: Float[Array, "direction"]) -> tuple[A
     """Nodes of u = M.z / |M| with their weights, and the means of y z, y and y^2 given u."""
     target, directions = system.teacher, system.teacher.dimension
     length = _length(overlap)
-    along = jnp.where(length > 0, overlap / jnp.where(length > 0, length, 1.0), jnp.eye(directions)[0])
+    along = jnp.where(
+        length > 0, overlap / jnp.where(length > 0, length, 1.0), jnp.eye(directions)[0]
+    )
     far = jnp.where(length > 0, length, 1e-12)
     cuts = [jnp.zeros(()), *((bend - system.bias) / far for bend in _bends(system.activation))]
     if directions == 1:
@@ -189,9 +215,14 @@ def _labels(system: SeveralSteps, overlap: Float[Array, "direction"]) -> tuple[A
 
 def _slopes(activation: Activation, centre: Float[Array, "*node"], variance: Scalar) -> _Slopes:
     deviation = jnp.sqrt(jnp.maximum(variance, 1e-30))  # a step of size zero
-    x, weight = standard_normal_rule([(bend - centre) / deviation for bend in _bends(activation)], LEAN)
+    x, weight = standard_normal_rule(
+        [(bend - centre) / deviation for bend in _bends(activation)], LEAN
+    )
     slope = activation.derivative(centre[..., None] + deviation * x)
-    mean, derivative = jnp.sum(weight * slope, axis=-1), jnp.sum(weight * slope * x, axis=-1) / deviation
+    mean, derivative = (
+        jnp.sum(weight * slope, axis=-1),
+        jnp.sum(weight * slope * x, axis=-1) / deviation,
+    )
     return _Slopes(mean, derivative, jnp.sum(weight * slope**2, axis=-1))
 
 
@@ -220,7 +251,9 @@ def _frame(along: Float[Array, "direction"]) -> Float[Array, "direction directio
 
 
 def _across(directions: int) -> tuple[np.ndarray, np.ndarray]:
-    """Tensor Gauss-Hermite nodes (node, direction) and their weights; one empty node for no direction."""
+    """Tensor Gauss-Hermite nodes (node, direction) and their weights; one empty node for no
+    direction.
+    """
     x, w = np.polynomial.hermite_e.hermegauss(_ACROSS)
     nodes, weights = np.zeros((1, 0)), np.ones(1)
     for _ in range(directions):

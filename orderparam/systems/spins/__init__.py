@@ -1,4 +1,5 @@
-"""Spins: the mean-field magnet, the Ising model, Potts spins on graphs and the scalar field, exactly and simulated.
+"""Spins: the mean-field magnet, the Ising model, Potts spins on graphs and the scalar field,
+exactly and simulated.
 
 import orderparam as op
 from orderparam.systems.spins import IsingLattice, kaufman, onsager, swendsen_wang
@@ -9,7 +10,13 @@ op.sweep(swendsen_wang, system, {"temperature": [2.0, 2.2, 2.4]}, seeds=4)
 """
 
 from orderparam.systems.spins.graph.experiment import graph_clusters, regular_graph_clusters
-from orderparam.systems.spins.graph.model import PottsGraph, RegularPotts, lattice_edges, random_edges, regular_edges
+from orderparam.systems.spins.graph.model import (
+    PottsGraph,
+    RegularPotts,
+    lattice_edges,
+    random_edges,
+    regular_edges,
+)
 from orderparam.systems.spins.graph.theory import Cavity, cavity, potts_enumerated
 from orderparam.systems.spins.lattice.experiment import (
     Configuration,
@@ -51,5 +58,10 @@ from orderparam.systems.spins.mean_field.theory import (
 from orderparam.systems.spins.measurement import MeasuredSpins
 from orderparam.systems.spins.scalar_field.experiment import MeasuredField, field_clusters
 from orderparam.systems.spins.scalar_field.model import ScalarField
-from orderparam.systems.spins.scalar_field.theory import FieldMoments, GaussianField, best_gaussian_field, transfer_matrix
+from orderparam.systems.spins.scalar_field.theory import (
+    FieldMoments,
+    GaussianField,
+    best_gaussian_field,
+    transfer_matrix,
+)
 from orderparam.systems.spins.thermodynamics import Thermodynamics

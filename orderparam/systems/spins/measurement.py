@@ -1,7 +1,9 @@
-"""What a simulation of spins reports: averages, fluctuations and ratios of moments, with errors that know of correlations.
+"""What a simulation of spins reports: averages, fluctuations and ratios of moments, with errors
+that know of correlations.
 
-Series are cut into blocks, and every derived quantity is jackknifed over the blocks of all replicas: its standard error follows
-from the scatter when one block is left out, and the bias of order 1/blocks of variances and ratios is removed (Quenouille 1956).
+Series are cut into blocks, and every derived quantity is jackknifed over the blocks of all
+replicas: its standard error follows from the scatter when one block is left out, and the bias of
+order 1/blocks of variances and ratios is removed (Quenouille 1956).
 """
 
 from typing import NamedTuple
@@ -16,7 +18,8 @@ from orderparam.sampling.jackknife import blocked_jackknife
 
 
 class Series(NamedTuple):
-    """Values after each sweep: energy per spin, m = (1/N) sum s, |m|, and estimates of m^2 and m^4."""
+    """Values after each sweep: energy per spin, m = (1/N) sum s, |m|, and estimates of m^2 and
+    m^4."""
 
     energy: Float[Array, "replica sweep"]
     magnetisation: Float[Array, "replica sweep"]
@@ -26,11 +29,13 @@ class Series(NamedTuple):
 
 
 class MeasuredSpins(Result):
-    """Equilibrium averages per spin over all replicas and sweeps, in the conventions of `thermodynamics.Thermodynamics`.
+    """Equilibrium averages per spin over all replicas and sweeps, in the conventions of
+    `thermodynamics.Thermodynamics`.
 
-    X_error is the standard error of X. autocorrelation_time: integrated, of |m|, in sweeps: the squared error of its mean is
-    2 autocorrelation_time Var / sweeps. effective_samples: how many independent values of |m| the run is worth.
-    converged: R-hat of |m| is below 1.05 and there are at least 100 effective samples.
+    X_error is the standard error of X. autocorrelation_time: integrated, of |m|, in sweeps: the
+    squared error of its mean is 2 autocorrelation_time Var / sweeps. effective_samples: how many
+    independent values of |m| the run is worth. converged: R-hat of |m| is below 1.05 and there are
+    at least 100 effective samples.
     """
 
     energy: Float[Array, ""]
@@ -53,24 +58,41 @@ class MeasuredSpins(Result):
 
 
 @jax.jit
-def measured(series: Series, temperature: Float[Array, ""], spins: Float[Array, ""]) -> MeasuredSpins:
+def measured(
+    series: Series, temperature: Float[Array, ""], spins: Float[Array, ""]
+) -> MeasuredSpins:
     """Averages of the series with their errors. Needs at least 8 sweeps."""
 
     def derived(means: Float[Array, "moment"]) -> Float[Array, "observable"]:
         energy, energy_squared, m, absolute, second, fourth = means
         heat_capacity = spins * (energy_squared - energy**2) / temperature**2
         susceptibility = spins * (second - absolute**2) / temperature
-        return jnp.stack([energy, heat_capacity, m, absolute, second, susceptibility, 1 - fourth / (3 * second**2)])
+        return jnp.stack(
+            [
+                energy,
+                heat_capacity,
+                m,
+                absolute,
+                second,
+                susceptibility,
+                1 - fourth / (3 * second**2),
+            ]
+        )
 
-    # Energies are taken from their mean, so that the variance of a nearly frozen system is not lost to rounding.
+    # Energies are taken from their mean, so that the variance of a nearly frozen system is not lost
+    # to rounding.
     centre = jnp.mean(series.energy)
-    moments = jnp.stack([series.energy - centre, (series.energy - centre) ** 2, *series[1:]], axis=-1)
+    moments = jnp.stack(
+        [series.energy - centre, (series.energy - centre) ** 2, *series[1:]], axis=-1
+    )
     value, error = blocked_jackknife(derived, moments)
     value = value.at[0].add(centre)
     found = estimate(series.absolute)
     draws = series.absolute.size
     scatter = jnp.var(series.absolute, ddof=1)
-    per_sample = jnp.where(found.constant, 1.0, found.standard_error**2 / jnp.where(found.constant, 1.0, scatter))
+    per_sample = jnp.where(
+        found.constant, 1.0, found.standard_error**2 / jnp.where(found.constant, 1.0, scatter)
+    )
     autocorrelation_time = jnp.where(found.constant, 0.0, draws * per_sample / 2)
     health = [autocorrelation_time, 1 / per_sample, found.reliable | found.constant]
     return MeasuredSpins(*jnp.stack([value, error], axis=1).ravel(), *health)

@@ -1,4 +1,6 @@
-"""Random patterns stored by real couplings (linear programming, perceptron learning) and by binary ones (counting, annealing)."""
+"""Random patterns stored by real couplings (linear programming, perceptron learning) and by binary
+ones (counting, annealing).
+"""
 
 import itertools
 import math
@@ -16,12 +18,14 @@ from orderparam.core.verb import experiment
 from orderparam.losses.margin import shortest_vector
 from orderparam.systems.storage_capacity.model import BinaryPatterns, SphericalPatterns
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # A share of samples with its error.
 
 
 def fraction(successes: np.ndarray) -> tuple[float, float]:
-    """The share of successes, and its standard error with half a success and half a failure added: never zero."""
+    """The share of successes, and its standard error with half a success and half a failure added:
+    never zero.
+    """
     count, total = float(np.sum(successes)), len(successes)
     smoothed = (count + 0.5) / (total + 1)
     return count / total, float(np.sqrt(smoothed * (1 - smoothed) / total))
@@ -35,7 +39,7 @@ def mean(values: np.ndarray) -> tuple[float, float]:
     return float(np.mean(known)), float(np.std(known, ddof=1) / np.sqrt(len(known)))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Random patterns stored by a perceptron with real couplings: linear programming, perceptron learning, the largest margin.
 
 _CORNERS = 1_000_000
@@ -50,7 +54,9 @@ class Separability(Result):
 
 
 class LearnedPatterns(Result):
-    """success_fraction: share of samples stored within the sweeps allowed; sweeps: mean number that those needed."""
+    """success_fraction: share of samples stored within the sweeps allowed; sweeps: mean number that
+    those needed.
+    """
 
     success_fraction: Float[Array, ""]
     success_fraction_error: Float[Array, ""]
@@ -59,9 +65,10 @@ class LearnedPatterns(Result):
 
 
 class MeasuredMargin(Result):
-    """margin: mean largest stability of the samples that can be stored (NaN where none can), success_fraction: share of samples
-    whose largest stability reaches the system's margin; condition: largest relative violation of the conditions of Karush, Kuhn
-    and Tucker; converged: it is below 1e-6."""
+    """margin: mean largest stability of the samples that can be stored (NaN where none can),
+    success_fraction: share of samples whose largest stability reaches the system's margin;
+    condition: largest relative violation of the conditions of Karush, Kuhn and Tucker; converged:
+    it is below 1e-6."""
 
     margin: Float[Array, ""]
     margin_error: Float[Array, ""]
@@ -80,7 +87,9 @@ class FewestErrors(Result):
 
 def _without_margin(system: SphericalPatterns, **_: object) -> None:
     if system.margin != 0:
-        raise ValueError(f"SphericalPatterns.margin = {float(system.margin):g}: must be 0 (take `maximal_margin` for a margin)")
+        raise ValueError(
+            f"SphericalPatterns.margin = {float(system.margin):g}: must be 0 (take `maximal_margin` for a margin)"
+        )
     _some_patterns(system)
 
 
@@ -96,7 +105,9 @@ def _enumerable(system: SphericalPatterns, **_: object) -> None:
 
 def _convex(system: SphericalPatterns, **_: object) -> None:
     if system.margin < 0:
-        raise ValueError(f"SphericalPatterns.margin = {float(system.margin):g}: must be >= 0 (below the problem is not convex)")
+        raise ValueError(
+            f"SphericalPatterns.margin = {float(system.margin):g}: must be >= 0 (below the problem is not convex)"
+        )
     _some_patterns(system)
 
 
@@ -108,12 +119,16 @@ def _some_patterns(system: SphericalPatterns) -> None:
 
 
 @experiment(check=_without_margin)
-def separability(system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 50) -> Separability:
+def separability(
+    system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 50
+) -> Separability:
     """Whether couplings with y J.x >= 1 for all patterns exist, by linear programming (HiGHS)."""
 
     def separable(patterns: np.ndarray) -> bool:
         demand = -np.ones(len(patterns))
-        found = scipy.optimize.linprog(np.zeros(patterns.shape[1]), -patterns, demand, bounds=(None, None), method="highs")
+        found = scipy.optimize.linprog(
+            np.zeros(patterns.shape[1]), -patterns, demand, bounds=(None, None), method="highs"
+        )
         return found.status == 0
 
     stored = np.array([separable(patterns) for patterns in _samples(system, key, samples)])
@@ -124,31 +139,51 @@ def separability(system: SphericalPatterns, key: PRNGKeyArray, *, samples: int =
 def perceptron_learning(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 50, max_sweeps: int = 1000
 ) -> LearnedPatterns:
-    """Patterns in turn, each added to the couplings where it is not stored (Rosenblatt 1962), until all are."""
-    needed = np.asarray(_sweeps_needed(jnp.asarray(np.stack(list(_samples(system, key, samples)))), max_sweeps), float)
+    """Patterns in turn, each added to the couplings where it is not stored (Rosenblatt 1962), until
+    all are.
+    """
+    needed = np.asarray(
+        _sweeps_needed(jnp.asarray(np.stack(list(_samples(system, key, samples)))), max_sweeps),
+        float,
+    )
     stored = needed <= max_sweeps
-    return LearnedPatterns(*map(jnp.asarray, (*fraction(stored), *mean(np.where(stored, needed, np.nan)))))
+    return LearnedPatterns(
+        *map(jnp.asarray, (*fraction(stored), *mean(np.where(stored, needed, np.nan))))
+    )
 
 
 @experiment(check=_convex)
-def maximal_margin(system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 10) -> MeasuredMargin:
-    """The couplings of largest stability by an active set, exactly; see `losses.margin.shortest_vector`."""
+def maximal_margin(
+    system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 10
+) -> MeasuredMargin:
+    """The couplings of largest stability by an active set, exactly; see
+    `losses.margin.shortest_vector`.
+    """
     found = [_largest_margin(patterns) for patterns in _samples(system, key, samples)]
     margins, conditions = (np.array(column) for column in zip(*found))
     worst = float(np.nanmax(np.append(conditions, 0.0)))
     reached = np.nan_to_num(margins, nan=-np.inf) >= float(system.margin)
-    return MeasuredMargin(*map(jnp.asarray, (*mean(margins), *fraction(reached), worst, worst < 1e-6)))
+    return MeasuredMargin(
+        *map(jnp.asarray, (*mean(margins), *fraction(reached), worst, worst < 1e-6))
+    )
 
 
 @experiment(check=_enumerable)
-def fewest_errors(system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 10) -> FewestErrors:
-    """Exactly: among the couplings that leave the fewest patterns on the wrong side there are some next to a corner, where N - 1
-    patterns have stability zero and can be put on either side. All C(p, N - 1) corners are tried; at most a million."""
-    shares = np.array([_fewest_errors(patterns) / len(patterns) for patterns in _samples(system, key, samples)])
+def fewest_errors(
+    system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 10
+) -> FewestErrors:
+    """Exactly: among the couplings that leave the fewest patterns on the wrong side there are some
+    next to a corner, where N - 1 patterns have stability zero and can be put on either side. All
+    C(p, N - 1) corners are tried; at most a million."""
+    shares = np.array(
+        [_fewest_errors(patterns) / len(patterns) for patterns in _samples(system, key, samples)]
+    )
     return FewestErrors(*map(jnp.asarray, mean(shares)))
 
 
-def _samples(system: SphericalPatterns, key: PRNGKeyArray, samples: int) -> Iterator[Float[np.ndarray, "p n"]]:
+def _samples(
+    system: SphericalPatterns, key: PRNGKeyArray, samples: int
+) -> Iterator[Float[np.ndarray, "p n"]]:
     """The patterns y x of each sample."""
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     n, bias = system.size("input_dim"), float(system.bias)
@@ -159,7 +194,9 @@ def _samples(system: SphericalPatterns, key: PRNGKeyArray, samples: int) -> Iter
 
 
 def _largest_margin(patterns: np.ndarray) -> tuple[float, float]:
-    """The largest stability and the violation of its conditions; NaN for patterns that cannot be stored."""
+    """The largest stability and the violation of its conditions; NaN for patterns that cannot be
+    stored.
+    """
     w, stored = shortest_vector(patterns, np.ones(len(patterns)))
     if not stored:
         return np.nan, np.nan
@@ -174,10 +211,15 @@ def _fewest_errors(patterns: np.ndarray) -> int:
     if p < n:
         return 0
     corners = np.array(list(itertools.combinations(range(p), n - 1)))
-    last = np.broadcast_to(np.random.default_rng(0).standard_normal(n), (len(corners), 1, n))  # sets length and sign
+    # sets length and sign
+    last = np.broadcast_to(np.random.default_rng(0).standard_normal(n), (len(corners), 1, n))
     target = np.append(np.zeros(n - 1), 1.0)
-    w = np.linalg.solve(np.concatenate([patterns[corners], last], axis=1), np.broadcast_to(target[:, None], (len(corners), n, 1)))
-    wrong = np.sum(w[..., 0] @ patterns.T < -_TIGHT * np.linalg.norm(w, axis=1), axis=1)  # none of those at the corner
+    w = np.linalg.solve(
+        np.concatenate([patterns[corners], last], axis=1),
+        np.broadcast_to(target[:, None], (len(corners), n, 1)),
+    )
+    # none of those at the corner
+    wrong = np.sum(w[..., 0] @ patterns.T < -_TIGHT * np.linalg.norm(w, axis=1), axis=1)
     return int(min(np.min(wrong), np.min(p - (n - 1) - wrong)))
 
 
@@ -197,12 +239,14 @@ def _sweeps_needed(patterns: Float[Array, "sample p n"], max_sweeps: int) -> Int
             w, count = state
             return jnp.any(patterns @ w <= 0) & (count <= max_sweeps)
 
-        return jax.lax.while_loop(unfinished, sweep, (jnp.zeros(patterns.shape[1]), jnp.asarray(0)))[1]
+        return jax.lax.while_loop(
+            unfinished, sweep, (jnp.zeros(patterns.shape[1]), jnp.asarray(0))
+        )[1]
 
     return jax.vmap(learn)(patterns)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Binary couplings for random patterns: all of them tried, and simulated annealing.
 
 _LARGEST = 30  # couplings that are tried in all ways
@@ -210,8 +254,8 @@ _CHUNK = 20  # of them vary at a time
 
 
 class Enumerated(Result):
-    """success_fraction: share of samples with a solution; entropy: mean (1/N) ln of the number of solutions over these (NaN where
-    there are none, and larger than over all samples)."""
+    """success_fraction: share of samples with a solution; entropy: mean (1/N) ln of the number of
+    solutions over these (NaN where there are none, and larger than over all samples)."""
 
     success_fraction: Float[Array, ""]
     success_fraction_error: Float[Array, ""]
@@ -220,15 +264,17 @@ class Enumerated(Result):
 
 
 class StorageLimit(Result):
-    """capacity: mean largest p/N such that the first p of a sequence of random patterns can be stored."""
+    """capacity: mean largest p/N such that the first p of a sequence of random patterns can be
+    stored.
+    """
 
     capacity: Float[Array, ""]
     capacity_error: Float[Array, ""]
 
 
 class AnnealedPatterns(Result):
-    """success_fraction: share of samples for which a solution was found; sweeps: mean number until it was; error_fraction: mean
-    smallest share of patterns that were not stored."""
+    """success_fraction: share of samples for which a solution was found; sweeps: mean number until
+    it was; error_fraction: mean smallest share of patterns that were not stored."""
 
     success_fraction: Float[Array, ""]
     success_fraction_error: Float[Array, ""]
@@ -241,21 +287,34 @@ class AnnealedPatterns(Result):
 def _few(system: BinaryPatterns, **_: object) -> None:
     if system.size("input_dim") > _LARGEST:
         n = system.size("input_dim")
-        raise ValueError(f"BinaryPatterns.input_dim = {n}: must be at most {_LARGEST} (all 2^N couplings are tried)")
+        raise ValueError(
+            f"BinaryPatterns.input_dim = {n}: must be at most {_LARGEST} (all 2^N couplings are tried)"
+        )
     _some_binary_patterns(system)
 
 
 def _some_binary_patterns(system: BinaryPatterns, **_: object) -> None:
     if round(float(system.load) * system.size("input_dim")) < 1:
-        raise ValueError(f"BinaryPatterns.load = {float(system.load):g}: is less than one pattern of {system.size('input_dim')}")
+        raise ValueError(
+            f"BinaryPatterns.load = {float(system.load):g}: is less than one pattern of {system.size('input_dim')}"
+        )
 
 
 @experiment(check=_few)
-def enumerated_solutions(system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 20) -> Enumerated:
-    """Exactly: all couplings that store the patterns are counted. N = 25 takes a second a sample, N = 30 half a minute."""
+def enumerated_solutions(
+    system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 20
+) -> Enumerated:
+    """Exactly: all couplings that store the patterns are counted. N = 25 takes a second a sample, N
+    = 30 half a minute.
+    """
     rng, n = np.random.default_rng(np.asarray(jax.random.key_data(key))), system.size("input_dim")
     p = round(float(system.load) * n)
-    counts = np.array([_survivors(n, _most_unlike(system), [rng.integers(2**n) for _ in range(p)])[-1] for _ in range(samples)])
+    counts = np.array(
+        [
+            _survivors(n, _most_unlike(system), [rng.integers(2**n) for _ in range(p)])[-1]
+            for _ in range(samples)
+        ]
+    )
     logs = np.where(counts > 0, np.log(np.maximum(counts, 1)) / n, np.nan)
     return Enumerated(*map(jnp.asarray, (*fraction(counts > 0), *mean(logs))))
 
@@ -286,23 +345,35 @@ def annealed_search(
     hot: float = 1.0,
     cold: float = 0.05,
 ) -> AnnealedPatterns:
-    """Single couplings are turned by Metropolis' rule at temperatures that fall from `hot` to `cold` geometrically, the energy
-    being sum max(0, kappa - y J.x/sqrt N) (Horner 1992 for the number of errors). It stops finding them before there are none.
+    """Single couplings are turned by Metropolis' rule at temperatures that fall from `hot` to
+    `cold` geometrically, the energy being sum max(0, kappa - y J.x/sqrt N) (Horner 1992 for the
+    number of errors). It stops finding them before there are none.
     """
     n = system.size("input_dim")
     p = round(float(system.load) * n)
     pattern_key, run_key = jax.random.split(key)
     patterns = jax.random.rademacher(pattern_key, (n, samples, p), float) / np.sqrt(n)
-    solved, errors = _anneal(patterns, system.margin, run_key, jnp.asarray(hot), jnp.asarray(cold), sweeps)
+    solved, errors = _anneal(
+        patterns, system.margin, run_key, jnp.asarray(hot), jnp.asarray(cold), sweeps
+    )
     needed = np.asarray(solved, float)
     found = needed <= sweeps
     return AnnealedPatterns(
-        *map(jnp.asarray, (*fraction(found), *mean(np.where(found, needed, np.nan)), *mean(np.asarray(errors, float) / p)))
+        *map(
+            jnp.asarray,
+            (
+                *fraction(found),
+                *mean(np.where(found, needed, np.nan)),
+                *mean(np.asarray(errors, float) / p),
+            ),
+        )
     )
 
 
 def _most_unlike(system: BinaryPatterns) -> int:
-    """The largest number of couplings that differ from a pattern that is stored: J.x = N - 2 of them."""
+    """The largest number of couplings that differ from a pattern that is stored: J.x = N - 2 of
+    them.
+    """
     n = system.size("input_dim")
     return int(np.floor((n - float(system.margin) * np.sqrt(n)) / 2 + 1e-9))
 
@@ -336,7 +407,9 @@ def _anneal(
     cold: Float[Array, ""],
     sweeps: int,
 ) -> tuple[Int[Array, "sample"], Int[Array, "sample"]]:
-    """The sweep after which all patterns were first stored (sweeps + 1: never), and the fewest that were not."""
+    """The sweep after which all patterns were first stored (sweeps + 1: never), and the fewest that
+    were not.
+    """
     n, samples, _ = patterns.shape
 
     def cost(fields: Array) -> Array:
@@ -345,21 +418,31 @@ def _anneal(
     def errors(fields: Array) -> Array:
         return jnp.sum(fields < margin - 1e-9, axis=-1)
 
-    def turn(state: tuple[Array, Array, Array], xs: tuple[Array, Array, Array]) -> tuple[tuple[Array, Array, Array], Array]:
+    def turn(
+        state: tuple[Array, Array, Array], xs: tuple[Array, Array, Array]
+    ) -> tuple[tuple[Array, Array, Array], Array]:
         fields, energy, temperature = state
         coupling, pattern, chance = xs
         new = fields - 2 * coupling[:, None] * pattern
         rise = cost(new) - energy
         taken = chance < jnp.exp(-rise / temperature)
-        state = jnp.where(taken[:, None], new, fields), jnp.where(taken, energy + rise, energy), temperature
+        state = (
+            jnp.where(taken[:, None], new, fields),
+            jnp.where(taken, energy + rise, energy),
+            temperature,
+        )
         return state, jnp.where(taken, -coupling, coupling)
 
-    def sweep(state: tuple[Array, Array, Array], xs: tuple[Array, Array]) -> tuple[tuple[Array, Array, Array], None]:
+    def sweep(
+        state: tuple[Array, Array, Array], xs: tuple[Array, Array]
+    ) -> tuple[tuple[Array, Array, Array], None]:
         couplings, fields, best = state
         key, step = xs
         temperature = hot * (cold / hot) ** (step / max(sweeps - 1, 1))
         chances = jax.random.uniform(key, (n, samples))
-        (fields, _, _), couplings = jax.lax.scan(turn, (fields, cost(fields), temperature), (couplings, patterns, chances))
+        (fields, _, _), couplings = jax.lax.scan(
+            turn, (fields, cost(fields), temperature), (couplings, patterns, chances)
+        )
         now = jnp.stack([errors(fields), jnp.full(samples, step + 1, jnp.int64)])
         return (couplings, fields, jnp.where(now[0] < best[0], now, best)), None
 

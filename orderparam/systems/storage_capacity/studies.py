@@ -1,4 +1,6 @@
-"""The named figures of storage: separability, margin and errors of real couplings, entropy and capacity of binary ones."""
+"""The named figures of storage: separability, margin and errors of real couplings, entropy and
+capacity of binary ones.
+"""
 
 import math
 from collections.abc import Iterator
@@ -34,20 +36,25 @@ from orderparam.systems.storage_capacity.theory import (
     volume,
 )
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Where measured success fractions cross: the load at which half of the samples are stored, and finite-size scaling.
 
-_INSIDE = 0.04  # fractions nearer to 0 or 1 have no useful error on the scale of the normal distribution
+# fractions nearer to 0 or 1 have no useful error on the scale of the normal distribution
+_INSIDE = 0.04
 
 
 def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Comparison) -> None:
-    """The success fractions of an experiment against (load - critical load) N^(1/nu), and the critical load that this gives.
+    """The success fractions of an experiment against (load - critical load) N^(1/nu), and the
+    critical load that this gives.
 
-    What is collapsed is the argument of the normal distribution, in which Cover's law is a straight line for large N.
+    What is collapsed is the argument of the normal distribution, in which Cover's law is a straight
+    line for large N.
     """
     chosen = [data for data in comparison.experiments().values() if data.attrs["label"] == label]
     runs = {data.attrs["facets"]["input_dim"]: data for data in chosen}
-    joined = xr.concat([runs[n].expand_dims(input_dim=[n]) for n in sorted(runs)], "input_dim", join="outer")
+    joined = xr.concat(
+        [runs[n].expand_dims(input_dim=[n]) for n in sorted(runs)], "input_dim", join="outer"
+    )
     share = joined["success_fraction"].mean("seed")
     error = np.sqrt((joined["success_fraction_error"] ** 2).sum("seed")) / joined.sizes["seed"]
     known = (share > _INSIDE) & (share < 1 - _INSIDE)
@@ -60,18 +67,31 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
         return
     for number, n in enumerate(found.sizes):
         own = found.scaled_size == n
-        look = {"color": COLOURS[number % len(COLOURS)], "fmt": MARKERS[number % len(MARKERS)], "markerfacecolor": "white"}
+        look = {
+            "color": COLOURS[number % len(COLOURS)],
+            "fmt": MARKERS[number % len(MARKERS)],
+            "markerfacecolor": "white",
+        }
         height = norm.cdf(found.scaled_y[own])
-        axes.errorbar(found.scaled_x[own], height, found.scaled_error[own] * norm.pdf(found.scaled_y[own]), **look)
+        axes.errorbar(
+            found.scaled_x[own],
+            height,
+            found.scaled_error[own] * norm.pdf(found.scaled_y[own]),
+            **look,
+        )
     u = np.linspace(found.scaled_x.min(), found.scaled_x.max(), 200)
     axes.plot(u, norm.cdf(found.curve(u)), color=ink(), linewidth=0.8, zorder=1)
     axes.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":")
     place = rf"$\alpha_c$ = {found.critical:.3f} ± {found.critical_error:.3f} (theory {exact:.4g})"
     slope = rf"$1/\nu$ = {found.inverse_nu:.2f} ± {found.inverse_nu_error:.2f}"
-    axes.set(xlabel=r"$(\alpha-\alpha_c)\,N^{1/\nu}$", ylabel="success fraction", title=f"{place}\n{slope}")
+    axes.set(
+        xlabel=r"$(\alpha-\alpha_c)\,N^{1/\nu}$",
+        ylabel="success fraction",
+        title=f"{place}\n{slope}",
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The named figures of storage by real couplings: separability, the largest margin, the fewest errors.
 
 
@@ -84,7 +104,12 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
     full={"dims": (20, 50, 100, 200), "samples": 200, "seeds": 8},
     columns=2,
     panels=[
-        Panel("load", "success_fraction", by="input_dim", reference=[vertical(2.0, r"$\alpha_c$"), horizontal(0.5)]),
+        Panel(
+            "load",
+            "success_fraction",
+            by="input_dim",
+            reference=[vertical(2.0, r"$\alpha_c$"), horizontal(0.5)],
+        ),
         Freehand(partial(draw_success_collapse, "linear program", 2.0)),
     ],
     caption=r"""
@@ -104,7 +129,14 @@ def capacity_separability(
     for n in dims:
         system, facets = SphericalPatterns(input_dim=n), {"input_dim": n}
         yield Curve("Cover", cover, system, fine, facets=facets)
-        yield Curve("linear program", partial(separability, samples=samples), system, {"load": loads}, seeds, facets=facets)
+        yield Curve(
+            "linear program",
+            partial(separability, samples=samples),
+            system,
+            {"load": loads},
+            seeds,
+            facets=facets,
+        )
     learning = partial(perceptron_learning, samples=samples, max_sweeps=max_sweeps)
     yield Curve("perceptron learning", learning, system, {"load": learned}, seeds, facets=facets)
 
@@ -118,7 +150,9 @@ def capacity_separability(
     full={"dims": (50, 100, 200, 400), "samples": 50, "seeds": 8},
     columns=3,
     panels=[
-        Panel("load", "margin", by="input_dim", where={"part": "margin"}, reference=[horizontal(0.0)]),
+        Panel(
+            "load", "margin", by="input_dim", where={"part": "margin"}, reference=[horizontal(0.0)]
+        ),
         Panel("margin", "capacity", by="bias", log="y", where={"part": "capacity"}),
         Panel("load", "overlap", where={"part": "volume"}),
     ],
@@ -138,9 +172,17 @@ def capacity_margin(
     for n in dims:
         measured = partial(maximal_margin, samples=samples)
         own = system.with_(input_dim=n)
-        yield Curve("hard margin", measured, own, {"load": loads}, seeds, facets={**facets, "input_dim": n})
+        yield Curve(
+            "hard margin", measured, own, {"load": loads}, seeds, facets={**facets, "input_dim": n}
+        )
     for bias in biases:
-        yield Curve("theory", capacity, system.with_(bias=bias), over, facets={"part": "capacity", "bias": bias})
+        yield Curve(
+            "theory",
+            capacity,
+            system.with_(bias=bias),
+            over,
+            facets={"part": "capacity", "bias": bias},
+        )
     yield Curve("theory", volume, system, fine, facets={"part": "volume"})
 
 
@@ -154,8 +196,18 @@ def capacity_margin(
     columns=3,
     panels=[
         Panel("load", "error_fraction", where={"part": "errors", "kind": "theory"}, by="margin"),
-        Panel("load", "error_fraction", where={"part": "errors", "margin": 0.0}, by="input_dim", title="no margin"),
-        Panel("margin", ("load", lambda data: data["capacity"] if "capacity" in data else data["load"]), where={"part": "lines"}),
+        Panel(
+            "load",
+            "error_fraction",
+            where={"part": "errors", "margin": 0.0},
+            by="input_dim",
+            title="no margin",
+        ),
+        Panel(
+            "margin",
+            ("load", lambda data: data["capacity"] if "capacity" in data else data["load"]),
+            where={"part": "lines"},
+        ),
     ],
     caption=r"""
         Left: replica symmetric, a lower bound (Bouten 1994: unstable above $\alpha_c$). Middle: marks, the best of all couplings.
@@ -178,17 +230,32 @@ def capacity_errors(
     over = {"margin": tuple(np.linspace(0.0, 2.0, 81).tolist())}
     for margin in margins:
         facets = {"part": "errors", "margin": margin}
-        yield Curve("replica symmetric", minimal_error, SphericalPatterns(margin=margin), fine, facets=facets)
+        yield Curve(
+            "replica symmetric",
+            minimal_error,
+            SphericalPatterns(margin=margin),
+            fine,
+            facets=facets,
+        )
     for n in dims:
         chosen = tuple(load for load in loads if math.comb(round(load * n), n - 1) <= hyperplanes)
         facets = {"part": "errors", "margin": 0.0, "input_dim": n}
         measured = partial(fewest_errors, samples=samples)
-        yield Curve("all couplings", measured, SphericalPatterns(input_dim=n), {"load": chosen}, seeds, facets=facets)
+        yield Curve(
+            "all couplings",
+            measured,
+            SphericalPatterns(input_dim=n),
+            {"load": chosen},
+            seeds,
+            facets=facets,
+        )
     yield Curve("capacity", capacity, SphericalPatterns(), over, facets={"part": "lines"})
-    yield Curve("instability", at_line_gardner_derrida, SphericalPatterns(), over, facets={"part": "lines"})
+    yield Curve(
+        "instability", at_line_gardner_derrida, SphericalPatterns(), over, facets={"part": "lines"}
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The named figures of storage by binary couplings: entropy and capacity by enumeration, simulated annealing beyond.
 
 CAPACITY = 0.8330785997  # of binary couplings without margin: `binary_capacity`
@@ -203,9 +270,19 @@ CAPACITY = 0.8330785997  # of binary couplings without margin: `binary_capacity`
     full={"dims": (11, 15, 19, 23, 25), "samples": 100, "seeds": 16},
     columns=2,
     panels=[
-        Panel("load", "entropy", by="input_dim", where={"part": "entropy"}, reference=[horizontal(0.0)]),
         Panel(
-            "load", "success_fraction", by="input_dim", where={"part": "entropy"}, reference=[vertical(CAPACITY, r"$\alpha_c$")]
+            "load",
+            "entropy",
+            by="input_dim",
+            where={"part": "entropy"},
+            reference=[horizontal(0.0)],
+        ),
+        Panel(
+            "load",
+            "success_fraction",
+            by="input_dim",
+            where={"part": "entropy"},
+            reference=[vertical(CAPACITY, r"$\alpha_c$")],
         ),
         Panel("margin", "capacity", by="input_dim", where={"part": "capacity"}),
     ],
@@ -230,11 +307,27 @@ def binary_perceptron(
     fine = {"margin": tuple(np.linspace(0.0, 1.2, 61).tolist())}
     yield Curve("replica symmetric", solutions, system, over, facets={"part": "entropy"})
     yield Curve("replica symmetric", binary_capacity, system, fine, facets={"part": "capacity"})
-    counted, limit = (partial(run, samples=samples) for run in (enumerated_solutions, storage_limit))
+    counted, limit = (
+        partial(run, samples=samples) for run in (enumerated_solutions, storage_limit)
+    )
     for n in dims:
         own = system.with_(input_dim=n)
-        yield Curve("all couplings", counted, own, {"load": loads}, seeds, facets={"part": "entropy", "input_dim": n})
-        yield Curve("adding patterns", limit, own, {"margin": margins}, seeds, facets={"part": "capacity", "input_dim": n})
+        yield Curve(
+            "all couplings",
+            counted,
+            own,
+            {"load": loads},
+            seeds,
+            facets={"part": "entropy", "input_dim": n},
+        )
+        yield Curve(
+            "adding patterns",
+            limit,
+            own,
+            {"margin": margins},
+            seeds,
+            facets={"part": "capacity", "input_dim": n},
+        )
 
 
 @study(
@@ -246,7 +339,11 @@ def binary_perceptron(
     full={"dims": (51, 101, 201, 401), "sweeps": (1000, 10_000), "samples": 32, "seeds": 8},
     panels=[
         Panel(
-            "load", "success_fraction", facet="annealing_sweeps", by="input_dim", reference=[vertical(CAPACITY, r"$\alpha_c$")]
+            "load",
+            "success_fraction",
+            facet="annealing_sweeps",
+            by="input_dim",
+            reference=[vertical(CAPACITY, r"$\alpha_c$")],
         ),
         Panel("load", "sweeps", facet="annealing_sweeps", by="input_dim", log="y"),
     ],
@@ -264,4 +361,11 @@ def binary_perceptron_annealing(
         measured = partial(annealed_search, samples=samples, sweeps=count)
         for n in dims:
             facets = {"annealing_sweeps": count, "input_dim": n}
-            yield Curve("annealing", measured, system.with_(input_dim=n), {"load": loads}, seeds, facets=facets)
+            yield Curve(
+                "annealing",
+                measured,
+                system.with_(input_dim=n),
+                {"load": loads},
+                seeds,
+                facets=facets,
+            )

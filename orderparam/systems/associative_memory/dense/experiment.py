@@ -18,8 +18,9 @@ _LIMIT = 2**26  # entries of all patterns, one byte each
 class DenseRecall(Result):
     """Means over the patterns that were tried, one after another, in one network.
 
-    flip_probability: the share of spins of a stored pattern that one parallel step turns. overlap, success: of the state at rest
-    from `start`, and the share of states at rest at the pattern, up to 1 % of the spins. converged: all came to rest.
+    flip_probability: the share of spins of a stored pattern that one parallel step turns. overlap,
+    success: of the state at rest from `start`, and the share of states at rest at the pattern, up
+    to 1 % of the spins. converged: all came to rest.
     """
 
     flip_probability: Float[Array, ""]
@@ -30,7 +31,11 @@ class DenseRecall(Result):
 
 def _count(system: DenseMemory | ExponentialMemory) -> int:
     load, n = float(system.load), float(system.spins)
-    logarithm = load * n if isinstance(system, ExponentialMemory) else np.log(load) + (system.degree - 1) * np.log(n)
+    logarithm = (
+        load * n
+        if isinstance(system, ExponentialMemory)
+        else np.log(load) + (system.degree - 1) * np.log(n)
+    )
     return max(1, round(float(np.exp(min(logarithm, 60.0)))))
 
 
@@ -44,20 +49,33 @@ def _affordable(system: DenseMemory | ExponentialMemory, **_: object) -> None:
 
 @experiment(check=_affordable)
 def dense_recall(
-    system: DenseMemory | ExponentialMemory, key: PRNGKeyArray, *, trials: int = 10, sweeps: int = 20
+    system: DenseMemory | ExponentialMemory,
+    key: PRNGKeyArray,
+    *,
+    trials: int = 10,
+    sweeps: int = 20,
 ) -> DenseRecall:
-    """One network, `trials` of its patterns: s_i <- the sign that has the lower energy, site after site until at rest.
+    """One network, `trials` of its patterns: s_i <- the sign that has the lower energy, site after
+    site until at rest.
 
-    The overlaps xi . s of all patterns are kept, so that a site costs P. Exponentials are taken relative to the largest one.
+    The overlaps xi . s of all patterns are kept, so that a site costs P. Exponentials are taken
+    relative to the largest one.
     """
     n, patterns = system.size("spins"), _count(system)
     degree = 0 if isinstance(system, ExponentialMemory) else system.degree
-    held = 4 ** math.ceil(math.log(patterns, 4))  # the last ones empty: loads near one another run the same program
-    return _dense_recall(system.start, jnp.asarray(patterns), key, n, held, degree, min(trials, patterns), sweeps)
+    # the last ones empty: loads near one another run the same program
+    held = 4 ** math.ceil(math.log(patterns, 4))
+    return _dense_recall(
+        system.start, jnp.asarray(patterns), key, n, held, degree, min(trials, patterns), sweeps
+    )
 
 
-def energy_difference(overlaps: Float[Array, "... pattern"], degree: int, axis: int = -1) -> Float[Array, "... pattern"]:
-    """F(x + 1) - F(x - 1) for the overlaps x without one spin, F = x^degree, or exp for degree 0, up to a positive factor."""
+def energy_difference(
+    overlaps: Float[Array, "... pattern"], degree: int, axis: int = -1
+) -> Float[Array, "... pattern"]:
+    """F(x + 1) - F(x - 1) for the overlaps x without one spin, F = x^degree, or exp for degree 0,
+    up to a positive factor.
+    """
     if degree:
         return (overlaps + 1) ** degree - (overlaps - 1) ** degree
     return jnp.exp(overlaps - jnp.max(overlaps, axis=axis, keepdims=True))
@@ -76,9 +94,13 @@ def _dense_recall(
 ) -> DenseRecall:
     for_patterns, for_start = jax.random.split(key)
     bits = jax.random.bits(for_patterns, (n, held), jnp.uint8) & 1
-    stored: Int8[Array, "site pattern"] = jnp.where(jnp.arange(held) < patterns, 2 * bits.astype(jnp.int8) - 1, 0)
+    stored: Int8[Array, "site pattern"] = jnp.where(
+        jnp.arange(held) < patterns, 2 * bits.astype(jnp.int8) - 1, 0
+    )
 
-    def site(state: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[tuple[Array, Array], Array]:
+    def site(
+        state: tuple[Array, Array], row: tuple[Array, Array]
+    ) -> tuple[tuple[Array, Array], Array]:
         overlaps, changed = state
         entries, spin = row
         entries = entries.astype(jnp.float32)
@@ -101,11 +123,15 @@ def _dense_recall(
 
         def sweep(state: tuple) -> tuple:
             spins, overlaps, _, count = state
-            (overlaps, changed), spins = jax.lax.scan(site, (overlaps, jnp.asarray(False)), (stored, spins))
+            (overlaps, changed), spins = jax.lax.scan(
+                site, (overlaps, jnp.asarray(False)), (stored, spins)
+            )
             return spins, overlaps, changed, count + 1
 
         begin = (spins, stored.T.astype(jnp.float32) @ spins, jnp.asarray(True), jnp.asarray(0))
-        spins, _, changed, _ = jax.lax.while_loop(lambda state: state[2] & (state[3] < sweeps), sweep, begin)
+        spins, _, changed, _ = jax.lax.while_loop(
+            lambda state: state[2] & (state[3] < sweeps), sweep, begin
+        )
         overlap = jnp.mean(spins * pattern)
         return jnp.stack([flipped, overlap, overlap >= 0.98, ~changed]).astype(float)
 

@@ -21,7 +21,15 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
     full={"spins": (100, 200, 400), "exponential_spins": (20, 25, 30), "trials": 50, "seeds": 16},
     columns=3,
     panels=lambda p: [
-        Panel("load", "flip_probability", by="spins", where={"part": "cubic"}, log="y", ylim=(1e-5, 1), title="cubic: one step"),
+        Panel(
+            "load",
+            "flip_probability",
+            by="spins",
+            where={"part": "cubic"},
+            log="y",
+            ylim=(1e-5, 1),
+            title="cubic: one step",
+        ),
         Panel("load", "overlap", by="spins", where={"part": "cubic"}, title="cubic: at rest"),
         Panel(
             "load",
@@ -59,4 +67,6 @@ def dense_memory(
         yield Curve("at rest", measured, system, {"load": loads}, seeds, facets=facets)
     for count in exponential_spins:
         exponential, facets = ExponentialMemory(0.5, count), {"part": "exponential", "spins": count}
-        yield Curve("at rest", measured, exponential, {"load": exponential_loads}, seeds, facets=facets)
+        yield Curve(
+            "at rest", measured, exponential, {"load": exponential_loads}, seeds, facets=facets
+        )

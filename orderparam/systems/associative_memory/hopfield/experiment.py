@@ -1,7 +1,9 @@
-"""Networks of Hopfield that really recall: spins updated one after another or all at once, at any temperature.
+"""Networks of Hopfield that really recall: spins updated one after another or all at once, at any
+temperature.
 
-The couplings are never formed: with the overlaps M = sum_i xi_i s_i of all patterns a local field is (xi_i . M - P s_i)/N, and
-a turned spin changes M by a row of xi. Patterns take one byte an entry: load N^2 bytes.
+The couplings are never formed: with the overlaps M = sum_i xi_i s_i of all patterns a local field
+is (xi_i . M - P s_i)/N, and a turned spin changes M by a row of xi. Patterns take one byte an
+entry: load N^2 bytes.
 """
 
 from functools import partial
@@ -16,15 +18,17 @@ from orderparam.core.verb import experiment
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 
 RECALLED = 0.9  # the overlap from which on a pattern counts as recalled
-_BLOCK = 64  # patterns are held in so many, the last ones empty: loads near one another run the same program
+# patterns are held in so many, the last ones empty: loads near one another run the same program
+_BLOCK = 64
 
 
 class Recall(Result):
-    """Averages over independent networks of the last state, above T = 0 over the second half of the sweeps.
+    """Averages over independent networks of the last state, above T = 0 over the second half of the
+    sweeps.
 
-    overlap (1/N) sum xi s with the pattern, energy per spin (of H, without the diagonal), success: the share of networks whose
-    overlap is at least 0.9. X_error is the standard error of X, from the scatter over networks. converged: above T = 0 always,
-    at T = 0 if all have come to rest.
+    overlap (1/N) sum xi s with the pattern, energy per spin (of H, without the diagonal), success:
+    the share of networks whose overlap is at least 0.9. X_error is the standard error of X, from
+    the scatter over networks. converged: above T = 0 always, at T = 0 if all have come to rest.
     """
 
     overlap: Float[Array, ""]
@@ -45,15 +49,27 @@ def recall(
     networks: int = 8,
     sweeps: int = 100,
 ) -> Recall:
-    """`networks` networks of their own patterns each, started at random at the given overlap with one of them.
+    """`networks` networks of their own patterns each, started at random at the given overlap with
+    one of them.
 
-    update: heat bath of one site after another (patterns are random, so that any order of the sites is a random one), or of all
-    at once, which at T = 0 may end in a cycle of two. P is load N, rounded, and at least 1.
+    update: heat bath of one site after another (patterns are random, so that any order of the sites
+    is a random one), or of all at once, which at T = 0 may end in a cycle of two. P is load N,
+    rounded, and at least 1.
     """
     n = system.size("spins")
     patterns = max(1, round(float(system.load) * n))
     held = _BLOCK * -(-patterns // _BLOCK)
-    return _recall(system.temperature, system.start, jnp.float64(patterns), key, n, held, update == "parallel", networks, sweeps)
+    return _recall(
+        system.temperature,
+        system.start,
+        jnp.float64(patterns),
+        key,
+        n,
+        held,
+        update == "parallel",
+        networks,
+        sweeps,
+    )
 
 
 @partial(jax.jit, static_argnames=("n", "held", "parallel", "networks", "sweeps"))
@@ -70,7 +86,9 @@ def _recall(
 ) -> Recall:
     for_patterns, for_start, for_sweeps = jax.random.split(key, 3)
     bits = jax.random.bits(for_patterns, (n, networks, held), jnp.uint8) & 1
-    stored: Int8[Array, "site network pattern"] = jnp.where(jnp.arange(held) < patterns, 2 * bits.astype(jnp.int8) - 1, 0)
+    stored: Int8[Array, "site network pattern"] = jnp.where(
+        jnp.arange(held) < patterns, 2 * bits.astype(jnp.int8) - 1, 0
+    )
     rank = jnp.argsort(jax.random.uniform(for_start, (n, networks)), axis=0)
     first = stored[:, :, 0].astype(jnp.float32)
     spins = jnp.where(rank < jnp.round((1 - start) / 2 * n), -first, first)
@@ -78,7 +96,9 @@ def _recall(
 
     def thermal(key: PRNGKeyArray) -> Float[Array, "site network"]:
         """A spin is up when its field exceeds this: the heat bath, with a step at T = 0."""
-        return (temperature / 2).astype(jnp.float32) * jax.random.logistic(key, (n, networks), jnp.float32)
+        return (temperature / 2).astype(jnp.float32) * jax.random.logistic(
+            key, (n, networks), jnp.float32
+        )
 
     def site(total: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         entries, spin, threshold = row
@@ -102,10 +122,18 @@ def _recall(
     def unfinished(state: tuple) -> Bool[Array, ""]:
         return (state[2] < sweeps) & (state[3] | (temperature > 0))
 
-    begin = (spins, totals(stored, spins), jnp.asarray(0), jnp.asarray(True), jnp.zeros((2, networks)))
+    begin = (
+        spins,
+        totals(stored, spins),
+        jnp.asarray(0),
+        jnp.asarray(True),
+        jnp.zeros((2, networks)),
+    )
     _, total, count, turned, sums = jax.lax.while_loop(unfinished, sweep, begin)
     last = _observed(total, n, patterns)
-    overlap, energy = jnp.where((temperature > 0) & (count > warmup), sums / jnp.maximum(count - warmup, 1), last)
+    overlap, energy = jnp.where(
+        (temperature > 0) & (count > warmup), sums / jnp.maximum(count - warmup, 1), last
+    )
     success = (overlap >= RECALLED).astype(float)
     return Recall(
         jnp.mean(overlap),
@@ -122,15 +150,21 @@ def aligned(field: Array, spin: Array) -> Array:
     return jnp.where(field == 0, spin, jnp.sign(field))
 
 
-def totals(stored: Int8[Array, "site network pattern"], spins: Float[Array, "site network"]) -> Float[Array, "network pattern"]:
+def totals(
+    stored: Int8[Array, "site network pattern"], spins: Float[Array, "site network"]
+) -> Float[Array, "network pattern"]:
     return jnp.einsum("irp,ir->rp", stored.astype(jnp.float32), spins)
 
 
-def _observed(total: Float[Array, "network pattern"], n: int, patterns: Float[Array, ""]) -> Float[Array, "observable network"]:
+def _observed(
+    total: Float[Array, "network pattern"], n: int, patterns: Float[Array, ""]
+) -> Float[Array, "observable network"]:
     """The overlap with the first pattern and the energy per spin, -(1/2) sum_mu m_mu^2 + P/2N."""
     overlaps = total.astype(float) / n
     return jnp.stack([overlaps[:, 0], (patterns / n - jnp.sum(overlaps**2, axis=1)) / 2])
 
 
 def _error(values: Float[Array, "network"]) -> Float[Array, ""]:
-    return jnp.std(values, ddof=1) / jnp.sqrt(values.size) if values.size > 1 else jnp.asarray(jnp.nan)
+    return (
+        jnp.std(values, ddof=1) / jnp.sqrt(values.size) if values.size > 1 else jnp.asarray(jnp.nan)
+    )

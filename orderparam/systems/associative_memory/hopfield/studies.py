@@ -11,12 +11,19 @@ from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.core.study import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, vertical
 from orderparam.plotting.style import COLOURS, DASHES
-from orderparam.systems.associative_memory.hopfield.dynamics import parallel_steps, statistical_neurodynamics
+from orderparam.systems.associative_memory.hopfield.dynamics import (
+    parallel_steps,
+    statistical_neurodynamics,
+)
 from orderparam.systems.associative_memory.hopfield.experiment import recall
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
-from orderparam.systems.associative_memory.hopfield.theory import phase_lines, replica_symmetric, zero_temperature
+from orderparam.systems.associative_memory.hopfield.theory import (
+    phase_lines,
+    replica_symmetric,
+    zero_temperature,
+)
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the studies of the Hopfield model draw by hand: the phase diagram with its four lines.
 
 _LINES = {
@@ -28,7 +35,9 @@ _LINES = {
 
 
 def draw_lines(axes: Any, comparison: Comparison) -> None:
-    """Temperature against load; inset: where retrieval becomes unstable against breaking replica symmetry."""
+    """Temperature against load; inset: where retrieval becomes unstable against breaking replica
+    symmetry.
+    """
     (data,) = comparison.theories(part="lines").values()
     inset = axes.inset_axes((0.55, 0.48, 0.42, 0.26))
     for number, (name, text) in enumerate(_LINES.items()):
@@ -38,7 +47,12 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
         inset.plot(data["load"][there], data[name][there], **look)
     inset.set(xlim=(0.08, 0.142), ylim=(0, 0.04))
     inset.tick_params(labelsize=6)
-    axes.set(xlabel=r"load $\alpha$", ylabel="temperature $T$", ylim=(0, None), xlim=(0, float(data["load"].max())))
+    axes.set(
+        xlabel=r"load $\alpha$",
+        ylabel="temperature $T$",
+        ylim=(0, None),
+        xlim=(0, float(data["load"].max())),
+    )
 
 
 CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
@@ -72,7 +86,10 @@ def hopfield_phase_diagram(
     seeds: int = 4,
 ) -> Iterator[Curve]:
     measured = partial(recall, networks=networks, sweeps=sweeps)
-    fine, coarse = {"temperature": tuple(np.linspace(0, 0.8, 161).tolist())}, {"temperature": temperatures}
+    fine, coarse = (
+        {"temperature": tuple(np.linspace(0, 0.8, 161).tolist())},
+        {"temperature": temperatures},
+    )
     every = (*np.geomspace(0.001, 0.04, 24).tolist(), *np.linspace(0.042, 0.15, 55).tolist())
     yield Curve("theory", phase_lines, Hopfield(0.1), {"load": every}, facets={"part": "lines"})
     for load in loads:
@@ -87,11 +104,23 @@ def hopfield_phase_diagram(
     source="Amit, Gutfreund, Sompolinsky 1987",
     seconds=(60, 3600),
     observables=("overlap", "energy"),
-    full={"spins": (1000, 3000, 10_000), "networks": 16, "seeds": 16, "sweeps": 400, "basin_spins": 4000},
+    full={
+        "spins": (1000, 3000, 10_000),
+        "networks": 16,
+        "seeds": 16,
+        "sweeps": 400,
+        "basin_spins": 4000,
+    },
     columns=3,
     panels=[
         Panel("load", "overlap", by="spins", where={"part": "capacity"}),
-        Panel("load", "success", by="spins", where={"part": "capacity"}, reference=[vertical(CAPACITY, r"$\alpha_c$")]),
+        Panel(
+            "load",
+            "success",
+            by="spins",
+            where={"part": "capacity"},
+            reference=[vertical(CAPACITY, r"$\alpha_c$")],
+        ),
         Panel("start", "success", by="load", where={"part": "basin"}),
     ],
     caption=r"""
@@ -115,10 +144,19 @@ def hopfield_capacity(
     yield Curve("theory", zero_temperature, Hopfield(0.1), fine, facets={"part": "capacity"})
     for count in spins:
         facets = {"part": "capacity", "spins": count}
-        yield Curve("at rest", measured, Hopfield(0.1, spins=count), {"load": loads}, seeds, facets=facets)
+        yield Curve(
+            "at rest", measured, Hopfield(0.1, spins=count), {"load": loads}, seeds, facets=facets
+        )
     for load in basin_loads:
         facets = {"part": "basin", "load": load}
-        yield Curve("at rest", measured, Hopfield(load, spins=basin_spins), {"start": starts}, seeds, facets=facets)
+        yield Curve(
+            "at rest",
+            measured,
+            Hopfield(load, spins=basin_spins),
+            {"start": starts},
+            seeds,
+            facets=facets,
+        )
 
 
 @study(
@@ -131,7 +169,10 @@ def hopfield_capacity(
     columns=2,
     panels=[
         Panel(
-            ("parallel steps $t$", lambda data: xr.DataArray(np.arange(data.sizes["time"]), dims="time")),
+            (
+                "parallel steps $t$",
+                lambda data: xr.DataArray(np.arange(data.sizes["time"]), dims="time"),
+            ),
             "overlap",
             by="start",
             facet="load",
@@ -151,14 +192,23 @@ def hopfield_dynamics(
 ) -> Iterator[Curve]:
     for load in loads:
         for start in starts:
-            system, facets = Hopfield(load, spins=spins, start=start), {"load": load, "start": start}
+            system, facets = (
+                Hopfield(load, spins=spins, start=start),
+                {"load": load, "start": start},
+            )
             over = {"load": (load,)}
             run = partial(parallel_steps, networks=networks, steps=steps)
-            yield Curve("theory", partial(statistical_neurodynamics, steps=steps), system, over, facets=facets)
+            yield Curve(
+                "theory",
+                partial(statistical_neurodynamics, steps=steps),
+                system,
+                over,
+                facets=facets,
+            )
             yield Curve("networks", run, system, over, seeds, facets=facets)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The phases of the Hopfield model, found by following what its solutions do.
 
 _BRANCHES = ("retrieval", "spin glass")
@@ -174,6 +224,9 @@ _BRANCHES = ("retrieval", "spin glass")
     caption="Colour: overlap of the state of least free energy; {resolution} squares along each axis.",
 )
 def hopfield_plane(resolution: int = 32, most_load: float = 0.16) -> list[Curve]:
-    over, order = {"load": (0.002, most_load), "temperature": (0.01, 1.45)}, ("overlap", "self_overlap")
+    over, order = (
+        {"load": (0.002, most_load), "temperature": (0.01, 1.45)},
+        ("overlap", "self_overlap"),
+    )
     options: dict[str, Any] = {"branches": _BRANCHES, "resolution": resolution, "accuracy": 1e-4}
     return [diagram_curve(replica_symmetric, Hopfield(0.1), over, order=order, **options)]

@@ -1,10 +1,13 @@
-"""Replica-symmetric theory of the Hopfield model with one condensed pattern: its states, and the lines of its phase diagram.
+"""Replica-symmetric theory of the Hopfield model with one condensed pattern: its states, and the
+lines of its phase diagram.
 
-With sigma^2 = alpha r the variance of the crosstalk of all other patterns, h ~ N(m, sigma^2), and averages over h,
+With sigma^2 = alpha r the variance of the crosstalk of all other patterns, h ~ N(m, sigma^2), and
+averages over h,
 
     m = E tanh(h/T),   q = E tanh(h/T)^2,   C = (1 - q)/T,   r = q/(1 - C)^2
 
-(Amit, Gutfreund, Sompolinsky 1985, 1987). C < 1 is the susceptibility. All of it holds at T = 0 as it stands.
+(Amit, Gutfreund, Sompolinsky 1985, 1987). C < 1 is the susceptibility. All of it holds at T = 0 as
+it stands.
 """
 
 from typing import Literal, NamedTuple
@@ -23,12 +26,13 @@ from orderparam.solve.root import decreasing_root
 from orderparam.solve.solved import Solved
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Averages of tanh(h/T) and its relatives over a Gaussian field h, at every temperature, zero included.
 #
-# Where the field varies by less than T the averages are sums over the field, where it varies by more over x = h/T: what
-# tanh x differs from sign x by decays like exp(-2|x|), and the density of the field is then smooth on that scale. No
-# digits are lost in either, the derivatives with respect to mean, deviation and temperature included.
+# Where the field varies by less than T the averages are sums over the field, where it varies by
+# more over x = h/T: what tanh x differs from sign x by decays like exp(-2|x|), and the density of
+# the field is then smooth on that scale. No digits are lost in either, the derivatives with respect
+# to mean, deviation and temperature included.
 
 Number = Float[Array, ""]
 
@@ -36,8 +40,8 @@ Number = Float[Array, ""]
 class FieldAverages(NamedTuple):
     """Averages over h ~ N(mean, deviation^2).
 
-    tanh E tanh(h/T), square E tanh(h/T)^2, response E d tanh(h/T)/dh, fourth T E (d tanh(h/T)/dh)^2, log_cosh
-    T E ln 2cosh(h/T), entropy E [ln 2cosh(h/T) - (h/T) tanh(h/T)].
+    tanh E tanh(h/T), square E tanh(h/T)^2, response E d tanh(h/T)/dh, fourth T E (d
+    tanh(h/T)/dh)^2, log_cosh T E ln 2cosh(h/T), entropy E [ln 2cosh(h/T) - (h/T) tanh(h/T)].
     """
 
     tanh: Number
@@ -53,7 +57,9 @@ _Z = np.arange(-36, 37) * 0.25
 _DZ = np.exp(-(_Z**2) / 2) * 0.25 / np.sqrt(2 * np.pi)
 _EDGES = np.array([0.0, 1.25, 2.5, 5.0, 10.0, 20.0])
 _LEGENDRE = np.polynomial.legendre.leggauss(16)
-_X = ((_EDGES[:-1, None] + _EDGES[1:, None]) / 2 + np.diff(_EDGES)[:, None] / 2 * _LEGENDRE[0]).ravel()
+_X = (
+    (_EDGES[:-1, None] + _EDGES[1:, None]) / 2 + np.diff(_EDGES)[:, None] / 2 * _LEGENDRE[0]
+).ravel()
 _DX = (np.diff(_EDGES)[:, None] / 2 * _LEGENDRE[1]).ravel()
 _FADE = np.exp(-2 * _X)
 _SLOPE = 4 * _FADE / (1 + _FADE) ** 2  # 1 - tanh^2
@@ -77,17 +83,28 @@ def _over_field(mean: Number, deviation: Number, temperature: Number) -> FieldAv
     tanh, fade = jnp.tanh(x), jnp.exp(-2 * size)
     slope = 4 * fade / (1 + fade) ** 2
     log_cosh = size + jnp.log1p(fade)
-    averaged = tanh, tanh**2, slope / temperature, slope**2 / temperature, temperature * log_cosh, log_cosh - x * tanh
+    averaged = (
+        tanh,
+        tanh**2,
+        slope / temperature,
+        slope**2 / temperature,
+        temperature * log_cosh,
+        log_cosh - x * tanh,
+    )
     return FieldAverages(*(jnp.sum(_DZ * values) for values in averaged))
 
 
 def _over_ratio(mean: Number, deviation: Number, temperature: Number) -> FieldAverages:
     positive, negative = (
-        jnp.exp(-(((temperature * x - mean) / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi)) for x in (_X, -_X)
+        jnp.exp(-(((temperature * x - mean) / deviation) ** 2) / 2)
+        / (deviation * np.sqrt(2 * np.pi))
+        for x in (_X, -_X)
     )
     both, difference = _DX * (positive + negative), _DX * (positive - negative)
     response = jnp.sum(_SLOPE * both)
-    size = mean * erf(mean / (deviation * np.sqrt(2))) + deviation * np.sqrt(2 / np.pi) * jnp.exp(-((mean / deviation) ** 2) / 2)
+    size = mean * erf(mean / (deviation * np.sqrt(2))) + deviation * np.sqrt(2 / np.pi) * jnp.exp(
+        -((mean / deviation) ** 2) / 2
+    )
     return FieldAverages(
         tanh=erf(mean / (deviation * np.sqrt(2))) - temperature * jnp.sum(_BELOW * difference),
         square=1 - temperature * response,
@@ -101,12 +118,13 @@ def _over_ratio(mean: Number, deviation: Number, temperature: Number) -> FieldAv
 class HopfieldState(Result):
     """One solution, per spin.
 
-    overlap m = (1/N) sum xi s with the condensed pattern, self_overlap q = (1/N) sum <s>^2, crosstalk r, susceptibility C.
-    free_energy, energy (of H, without the diagonal), entropy; the latter is negative where replica symmetry is wrong.
-    replicon: alpha E (tanh'(h/T)/T)^2 / (1 - C)^2, replica symmetry is stable below 1 (de Almeida, Thouless); infinite at T = 0.
-    stable: against small changes of m and q; the paramagnet is so above T_g alone, although its free energy is lower than that of
-    the spin glass (replica theory turns minima into maxima). valid: the state exists; all numbers are NaN where it does not.
-    residual, converged: of the equations.
+    overlap m = (1/N) sum xi s with the condensed pattern, self_overlap q = (1/N) sum <s>^2,
+    crosstalk r, susceptibility C. free_energy, energy (of H, without the diagonal), entropy; the
+    latter is negative where replica symmetry is wrong. replicon: alpha E (tanh'(h/T)/T)^2 / (1 -
+    C)^2, replica symmetry is stable below 1 (de Almeida, Thouless); infinite at T = 0. stable:
+    against small changes of m and q; the paramagnet is so above T_g alone, although its free energy
+    is lower than that of the spin glass (replica theory turns minima into maxima). valid: the state
+    exists; all numbers are NaN where it does not. residual, converged: of the equations.
     """
 
     overlap: Float[Array, ""]
@@ -124,7 +142,9 @@ class HopfieldState(Result):
 
 
 class GroundStates(Result):
-    """At T = 0. overlap, crosstalk, susceptibility and energy of retrieval, NaN above the capacity; energy of the spin glass."""
+    """At T = 0. overlap, crosstalk, susceptibility and energy of retrieval, NaN above the capacity;
+    energy of the spin glass.
+    """
 
     overlap: Float[Array, ""]
     crosstalk: Float[Array, ""]
@@ -139,8 +159,9 @@ class GroundStates(Result):
 class PhaseLines(Result):
     """Temperatures of a load. A temperature of 0 means that the phase is nowhere.
 
-    glass_temperature T_g: the spin glass sets in. retrieval_temperature T_M: retrieval states exist below. global_temperature
-    T_c: they are the lowest states below. replicon_temperature T_R: their replica symmetry is broken below.
+    glass_temperature T_g: the spin glass sets in. retrieval_temperature T_M: retrieval states exist
+    below. global_temperature T_c: they are the lowest states below. replicon_temperature T_R: their
+    replica symmetry is broken below.
     """
 
     glass_temperature: Float[Array, ""]
@@ -152,8 +173,9 @@ class PhaseLines(Result):
 
 
 class CriticalLoads(Result):
-    """Loads of a temperature, 0 where the phase is nowhere: retrieval_load, up to which retrieval states exist, with their
-    overlap there, and global_load, up to which they are the lowest states."""
+    """Loads of a temperature, 0 where the phase is nowhere: retrieval_load, up to which retrieval
+    states exist, with their overlap there, and global_load, up to which they are the lowest states.
+    """
 
     retrieval_load: Float[Array, ""]
     overlap: Float[Array, ""]
@@ -166,9 +188,11 @@ class CriticalLoads(Result):
 def replica_symmetric(
     system: Hopfield, *, branch: Literal["retrieval", "spin glass", "paramagnet"] = "retrieval"
 ) -> HopfieldState:
-    """One branch of solutions: retrieval (m > 0, the largest of them), spin glass (m = 0, q > 0) or paramagnet (m = q = 0).
+    """One branch of solutions: retrieval (m > 0, the largest of them), spin glass (m = 0, q > 0) or
+    paramagnet (m = q = 0).
 
-    Retrieval states exist below T_M, the spin glass below T_g = 1 + sqrt(alpha); the paramagnet is stable above T_g alone.
+    Retrieval states exist below T_M, the spin glass below T_g = 1 + sqrt(alpha); the paramagnet is
+    stable above T_g alone.
     """
     load, temperature = system.load, system.temperature
     if branch == "paramagnet":
@@ -176,16 +200,26 @@ def replica_symmetric(
     if branch == "spin glass":
         root = _glass(load, temperature)
         valid = temperature < 1 + jnp.sqrt(load)
-        return _state(load, temperature, jnp.zeros(()), jnp.exp(root.value), valid, root.residual, root.converged)
+        return _state(
+            load,
+            temperature,
+            jnp.zeros(()),
+            jnp.exp(root.value),
+            valid,
+            root.residual,
+            root.converged,
+        )
     mean, deviation, residual, converged = _retrieval(load, temperature)
     return _state(load, temperature, mean, deviation, converged, residual, jnp.asarray(True))
 
 
 @theory
 def zero_temperature(system: Hopfield) -> GroundStates:
-    """T = 0, whatever the temperature is: sqrt(alpha) = F(x), F(x) = (erf(x)/x - 2 exp(-x^2)/sqrt(pi))/sqrt(2), m = erf(x).
+    """T = 0, whatever the temperature is: sqrt(alpha) = F(x), F(x) = (erf(x)/x - 2
+    exp(-x^2)/sqrt(pi))/sqrt(2), m = erf(x).
 
-    The retrieval branch is that beyond the maximum of F, where alpha = alpha_c (Amit, Gutfreund, Sompolinsky 1987).
+    The retrieval branch is that beyond the maximum of F, where alpha = alpha_c (Amit, Gutfreund,
+    Sompolinsky 1987).
     """
     return _ground_states(system.load)
 
@@ -194,11 +228,13 @@ def zero_temperature(system: Hopfield) -> GroundStates:
 def phase_lines(system: Hopfield) -> PhaseLines:
     """The four lines of the phase diagram at the system's load, whatever its temperature is.
 
-    The replica-symmetric T_M(alpha) bends back at low temperature, up to a load that is 0.2 % above alpha_c: its upper branch is
-    returned.
+    The replica-symmetric T_M(alpha) bends back at low temperature, up to a load that is 0.2 % above
+    alpha_c: its upper branch is returned.
     """
     load = system.load
-    bend = newton_minimum(differentiated(lambda place: -_shape(*place).log_load), jnp.asarray([2.13, 0.05]))
+    bend = newton_minimum(
+        differentiated(lambda place: -_shape(*place).log_load), jnp.asarray([2.13, 0.05])
+    )
     stored = jnp.log(load) < _shape(*bend.value).log_load
     within = jnp.where(stored, load, 0.1)
     fold = decreasing_root(_reserve, bend.value[1], 2 + 2 * within**-0.25, within)
@@ -206,13 +242,20 @@ def phase_lines(system: Hopfield) -> PhaseLines:
 
     ground = _ground_states(within)
     lowest = stored & ground.valid & (ground.spin_glass_energy > ground.energy)
-    equal = decreasing_root(_free_energy_gap, jnp.zeros(()), (1 - 1e-6) * highest, jnp.where(lowest, within, 0.01))
+    equal = decreasing_root(
+        _free_energy_gap, jnp.zeros(()), (1 - 1e-6) * highest, jnp.where(lowest, within, 0.01)
+    )
 
     # sqrt(8 alpha / 9 pi) exp(-1/2 alpha), at small loads (Amit, Gutfreund, Sompolinsky 1985)
     guess = jnp.log(8 * within / (9 * np.pi)) / 2 - 1 / (2 * within)
     fragile = stored & (guess > -600)
     place = jnp.where(fragile, guess, -6.0)
-    broken = decreasing_root(_instability, place - 1, jnp.minimum(place + 5, jnp.log(highest)), jnp.where(fragile, within, 0.1))
+    broken = decreasing_root(
+        _instability,
+        place - 1,
+        jnp.minimum(place + 5, jnp.log(highest)),
+        jnp.where(fragile, within, 0.1),
+    )
     roots = [(stored, fold), (lowest, equal), (fragile, broken)]
     return PhaseLines(
         1 + jnp.sqrt(load),
@@ -226,13 +269,23 @@ def phase_lines(system: Hopfield) -> PhaseLines:
 
 @theory
 def critical_loads(system: Hopfield) -> CriticalLoads:
-    """The loads at which the lines T_M and T_c pass the system's temperature, whatever its load is. alpha_c is that at T = 0."""
+    """The loads at which the lines T_M and T_c pass the system's temperature, whatever its load is.
+    alpha_c is that at T = 0.
+    """
     ordered = system.temperature < 1
     temperature = jnp.where(ordered, system.temperature, 0.5)
-    place = decreasing_root(lambda y, t: t - _fold(y).temperature, jnp.zeros(()), 2 + 2 / jnp.sqrt(1 - temperature), temperature)
+    place = decreasing_root(
+        lambda y, t: t - _fold(y).temperature,
+        jnp.zeros(()),
+        2 + 2 / jnp.sqrt(1 - temperature),
+        temperature,
+    )
     fold = _fold(place.value)
     equal = decreasing_root(
-        lambda log_load, t: _free_energy_gap(t, jnp.exp(log_load)), fold.log_load - 8, fold.log_load - 1e-6, temperature
+        lambda log_load, t: _free_energy_gap(t, jnp.exp(log_load)),
+        fold.log_load - 8,
+        fold.log_load - 1e-6,
+        temperature,
     )
     return CriticalLoads(
         jnp.where(ordered, jnp.exp(fold.log_load), 0.0),
@@ -275,10 +328,15 @@ def _state(
     )
 
 
-def _free_energy(load: Number | float, temperature: Number | float, mean: Number, h: FieldAverages) -> Number:
-    """f = alpha/2 + m^2/2 + (alpha T/2) [ln(1-C) - q/(T (1-C))] + alpha r C/2 - T E ln 2cosh(h/T)."""
+def _free_energy(
+    load: Number | float, temperature: Number | float, mean: Number, h: FieldAverages
+) -> Number:
+    """f = alpha/2 + m^2/2 + (alpha T/2) [ln(1-C) - q/(T (1-C))] + alpha r C/2 - T E ln
+    2cosh(h/T)."""
     diagonal = (load + mean**2 + load * temperature * jnp.log1p(-h.response)) / 2
-    return diagonal - load * h.square * (1 - 2 * h.response) / (2 * (1 - h.response) ** 2) - h.log_cosh
+    return (
+        diagonal - load * h.square * (1 - 2 * h.response) / (2 * (1 - h.response) ** 2) - h.log_cosh
+    )
 
 
 def _entropy(load: Number | float, h: FieldAverages) -> Number:
@@ -314,7 +372,9 @@ def _paramagnet(load: Number | float, temperature: Number | float) -> HopfieldSt
 
 
 def _glass(load: Number | float, temperature: Number | float) -> Solved:
-    """ln sigma of the spin glass: sqrt(alpha q) = sigma (1 - C). E|z| sigma bounds C sigma, hence the upper end."""
+    """ln sigma of the spin glass: sqrt(alpha q) = sigma (1 - C). E|z| sigma bounds C sigma, hence
+    the upper end.
+    """
 
     def equation(logarithm: Number, args: tuple[Number, Number]) -> Number:
         load, temperature = args
@@ -326,12 +386,14 @@ def _glass(load: Number | float, temperature: Number | float) -> Solved:
     return decreasing_root(equation, highest - 18.0, highest, (load, temperature))
 
 
-def _retrieval(load: Number | float, temperature: Number | float) -> tuple[Number, Number, Number, Bool[Array, ""]]:
+def _retrieval(
+    load: Number | float, temperature: Number | float
+) -> tuple[Number, Number, Number, Bool[Array, ""]]:
     """m and sigma of the retrieval state, the residual, and whether there is one.
 
-    The map (m, sigma) -> (E tanh, sqrt(alpha q)/(1 - C)) keeps the order "smaller m, larger sigma": from m = 1, sigma =
-    sqrt(alpha), which bound every solution, iterations and Newton steps go down to the first, which has the largest m. In the
-    logarithm of m, m = 0 is infinitely far.
+    The map (m, sigma) -> (E tanh, sqrt(alpha q)/(1 - C)) keeps the order "smaller m, larger sigma":
+    from m = 1, sigma = sqrt(alpha), which bound every solution, iterations and Newton steps go down
+    to the first, which has the largest m. In the logarithm of m, m = 0 is infinitely far.
     """
 
     def function(logarithms: Float[Array, "2"], args: tuple[Number, Number]) -> Float[Array, "2"]:
@@ -347,7 +409,9 @@ def _retrieval(load: Number | float, temperature: Number | float) -> tuple[Numbe
 
 
 class _Shape(NamedTuple):
-    """A retrieval state given by x = m / sigma and y = T / sigma, of which all else is an explicit function."""
+    """A retrieval state given by x = m / sigma and y = T / sigma, of which all else is an explicit
+    function.
+    """
 
     overlap: Number
     temperature: Number
@@ -389,11 +453,14 @@ def _(primals: tuple[Number, Number], tangents: tuple[Number, Number]) -> tuple[
 
 
 def _gap(temperature: Number, load: Number) -> Float[Array, "3"]:
-    """The difference and its derivatives; f is stationary in m, q and r, which therefore need not be differentiated."""
+    """The difference and its derivatives; f is stationary in m, q and r, which therefore need not
+    be differentiated.
+    """
 
     def terms(mean: Number, deviation: Number) -> Float[Array, "3"]:
         h = field_averages(mean, deviation, temperature)
-        slope = (1 + temperature * jnp.log1p(-h.response) - h.square / (1 - h.response)) / 2  # df/dalpha at fixed alpha r
+        # df/dalpha at fixed alpha r
+        slope = (1 + temperature * jnp.log1p(-h.response) - h.square / (1 - h.response)) / 2
         return jnp.stack([_free_energy(load, temperature, mean, h), -_entropy(load, h), slope])
 
     mean, deviation, *_ = _retrieval(load, temperature)
@@ -402,7 +469,9 @@ def _gap(temperature: Number, load: Number) -> Float[Array, "3"]:
 
 def _instability(log_temperature: Number, load: Number) -> Number:
     mean, deviation, *_ = _retrieval(load, jnp.exp(log_temperature))
-    return _log_replicon(load, log_temperature, field_averages(mean, deviation, jnp.exp(log_temperature)))
+    return _log_replicon(
+        load, log_temperature, field_averages(mean, deviation, jnp.exp(log_temperature))
+    )
 
 
 def _log_replicon(load: Number | float, log_temperature: Number, h: FieldAverages) -> Number:
@@ -413,12 +482,17 @@ def _ground_states(load: Number | float) -> GroundStates:
     def reached(x: Number) -> Number:
         return ((erf(x) / x - 2 * jnp.exp(-(x**2)) / np.sqrt(np.pi)) ** 2) / 2
 
-    peak = decreasing_root(lambda x, _: jax.grad(reached)(x), jnp.asarray(0.5), jnp.asarray(4.0)).value
+    peak = decreasing_root(
+        lambda x, _: jax.grad(reached)(x), jnp.asarray(0.5), jnp.asarray(4.0)
+    ).value
     capacity = reached(peak)
     valid = load <= capacity
     stored = jnp.where(valid, load, capacity / 2)
-    root = decreasing_root(lambda x, load: reached(x) - load, peak, 1 / jnp.sqrt(2 * stored), stored)
-    m, glance = erf(root.value), jnp.sqrt(2 / (np.pi * stored)) * jnp.exp(-(root.value**2))  # C / (1 - C)
+    root = decreasing_root(
+        lambda x, load: reached(x) - load, peak, 1 / jnp.sqrt(2 * stored), stored
+    )
+    # C / (1 - C)
+    m, glance = erf(root.value), jnp.sqrt(2 / (np.pi * stored)) * jnp.exp(-(root.value**2))
     crosstalk = (1 + glance) ** 2
     energy = (-(m**2) + stored * (1 - crosstalk)) / 2
     return GroundStates(

@@ -1,4 +1,6 @@
-"""Memories of pictures: Hebb's couplings, those of the pseudo-inverse, polynomial energies, attention."""
+"""Memories of pictures: Hebb's couplings, those of the pseudo-inverse, polynomial energies,
+attention.
+"""
 
 from functools import partial
 from typing import Literal
@@ -19,8 +21,9 @@ Rule = Literal["Hebb", "pseudo-inverse", "degree 3", "degree 10", "attention"]
 class Restored(Result):
     """Means over the stored pictures that were tried.
 
-    damaged_overlap, overlap: with the picture, before and after. recognised: the share of pictures to which the final state is
-    nearer than to any other that is stored. exact: the share that came back without a wrong pixel.
+    damaged_overlap, overlap: with the picture, before and after. recognised: the share of pictures
+    to which the final state is nearer than to any other that is stored. exact: the share that came
+    back without a wrong pixel.
     """
 
     damaged_overlap: Float[Array, ""]
@@ -39,13 +42,21 @@ class Picture(Result):
 
 
 @experiment
-def restored(system: StoredImages, key: PRNGKeyArray, *, rule: Rule = "Hebb", trials: int = 50, sweeps: int = 20) -> Restored:
-    """Pictures drawn from the stored ones are damaged and retrieved, a sweep being one update of each pixel in a random order.
+def restored(
+    system: StoredImages,
+    key: PRNGKeyArray,
+    *,
+    rule: Rule = "Hebb",
+    trials: int = 50,
+    sweeps: int = 20,
+) -> Restored:
+    """Pictures drawn from the stored ones are damaged and retrieved, a sweep being one update of
+    each pixel in a random order.
 
-    rule: "Hebb" and "pseudo-inverse" (Personnaz, Guyon, Dreyfus 1985) are s_i <- sign(sum_j J_ij s_j) without self-coupling, J
-    the sum of outer products or the projection on all pictures; "degree n" the sign that lowers -sum_mu (xi^mu . s)^n (Krotov,
-    Hopfield 2016); "attention" s <- X^T softmax(X s) of all pixels at once
-    (Ramsauer et al. 2020), with the sign taken at the end.
+    rule: "Hebb" and "pseudo-inverse" (Personnaz, Guyon, Dreyfus 1985) are s_i <- sign(sum_j J_ij
+    s_j) without self-coupling, J the sum of outer products or the projection on all pictures;
+    "degree n" the sign that lowers -sum_mu (xi^mu . s)^n (Krotov, Hopfield 2016); "attention" s <-
+    X^T softmax(X s) of all pixels at once (Ramsauer et al. 2020), with the sign taken at the end.
     """
     count, choice, damage = system.size("count"), *jax.random.split(key)
     index = jax.random.randint(choice, (trials,), 0, count)
@@ -59,13 +70,28 @@ def restored(system: StoredImages, key: PRNGKeyArray, *, rule: Rule = "Hebb", tr
 
 
 @experiment
-def one_picture(system: StoredImages, key: PRNGKeyArray, *, rule: Rule = "Hebb", which: int = 0, sweeps: int = 20) -> Picture:
-    """The picture `which` of the stored ones, as `restored` would retrieve it; the damage depends on the key alone."""
+def one_picture(
+    system: StoredImages,
+    key: PRNGKeyArray,
+    *,
+    rule: Rule = "Hebb",
+    which: int = 0,
+    sweeps: int = 20,
+) -> Picture:
+    """The picture `which` of the stored ones, as `restored` would retrieve it; the damage depends
+    on the key alone.
+    """
     count = system.size("count")
     if not 0 <= which < count:
-        raise ValueError(f"one_picture: which = {which}: must be from 0 to {count - 1} (StoredImages.count = {count})")
-    start, end = _retrieve(system.patterns[:count], jnp.asarray([which]), system.damage, key, rule, sweeps)
-    return Picture(system.patterns[which], start[0], end[0], jnp.mean(end[0] * system.patterns[which]))
+        raise ValueError(
+            f"one_picture: which = {which}: must be from 0 to {count - 1} (StoredImages.count = {count})"
+        )
+    start, end = _retrieve(
+        system.patterns[:count], jnp.asarray([which]), system.damage, key, rule, sweeps
+    )
+    return Picture(
+        system.patterns[which], start[0], end[0], jnp.mean(end[0] * system.patterns[which])
+    )
 
 
 @partial(jax.jit, static_argnames=("rule", "sweeps"))
@@ -81,7 +107,9 @@ def _retrieve(
     pixels = stored.shape[1]
     where, what, order = jax.random.split(key, 3)
     picture = stored[index]
-    drawn = jnp.argsort(jax.random.uniform(where, picture.shape), axis=1) < jnp.round(damage * pixels)
+    drawn = jnp.argsort(jax.random.uniform(where, picture.shape), axis=1) < jnp.round(
+        damage * pixels
+    )
     start = jnp.where(drawn, jax.random.rademacher(what, picture.shape, float), picture)
     if rule == "attention":
         state = start
@@ -93,21 +121,27 @@ def _retrieve(
         unit = float(pixels)
 
         def field(state: Array, pixel: Array) -> Array:
-            """The energy up less that down, for every trial; overlaps in units of the number of pixels."""
+            """The energy up less that down, for every trial; overlaps in units of the number of
+            pixels.
+            """
             entries = stored[:, pixel]
             others = (state @ stored.T - state[:, pixel, None] * entries) / unit
             return ((others + 1 / unit) ** degree - (others - 1 / unit) ** degree) @ entries
 
     else:
         hebb = stored.T @ stored / pixels
-        couplings = (hebb if rule == "Hebb" else jnp.linalg.pinv(stored) @ stored) * (1 - jnp.eye(pixels))
+        couplings = (hebb if rule == "Hebb" else jnp.linalg.pinv(stored) @ stored) * (
+            1 - jnp.eye(pixels)
+        )
 
         def field(state: Array, pixel: Array) -> Array:
             return state @ couplings[pixel]
 
     def update(state: Array, pixel: Array) -> tuple[Array, None]:
         value = field(state, pixel)
-        return state.at[:, pixel].set(jnp.where(jnp.abs(value) < _TIE, state[:, pixel], jnp.sign(value))), None
+        return state.at[:, pixel].set(
+            jnp.where(jnp.abs(value) < _TIE, state[:, pixel], jnp.sign(value))
+        ), None
 
     def sweep(state: Array, key: PRNGKeyArray) -> tuple[Array, None]:
         return jax.lax.scan(update, state, jax.random.permutation(key, pixels))[0], None

@@ -11,21 +11,26 @@ from orderparam.data import load
 
 
 class StoredImages(System):
-    """Pictures of +-1 (black, white), the first `count` of which are stored; `damage` of the pixels are drawn anew at random.
+    """Pictures of +-1 (black, white), the first `count` of which are stored; `damage` of the pixels
+    are drawn anew at random.
 
     At damage 1 nothing is left of a picture.
     """
 
     patterns: Float[Array, "image pixel"] = parameter("pictures, one in each row, +-1")
     count: float = parameter("number of stored pictures", minimum=1, integer=True, default=20)
-    damage: float = parameter("share of the pixels that are drawn anew", minimum=0, maximum=1, default=0.3)
+    damage: float = parameter(
+        "share of the pixels that are drawn anew", minimum=0, maximum=1, default=0.3
+    )
 
     def __check_init__(self) -> None:
         if any(isinstance(x, jax.core.Tracer) for x in (self.patterns, self.count)):
             return
         wrong = np.asarray(self.patterns)[np.abs(np.asarray(self.patterns)) != 1]
         if wrong.size:
-            raise ValueError(f"{type(self).__name__}.patterns = {wrong[0]:g}: must be +1 or -1 in every entry")
+            raise ValueError(
+                f"{type(self).__name__}.patterns = {wrong[0]:g}: must be +1 or -1 in every entry"
+            )
         if np.max(self.count) > len(self.patterns):
             raise ValueError(
                 f"{type(self).__name__}.count = {float(np.max(self.count)):g}: there are {len(self.patterns)} pictures"
@@ -33,6 +38,8 @@ class StoredImages(System):
 
     @classmethod
     def of(cls, data: str, pictures: int, **fields: Any) -> Self:
-        """The first pictures of a data set of `orderparam.data.load`, white where a pixel is above the mean of all."""
+        """The first pictures of a data set of `orderparam.data.load`, white where a pixel is above
+        the mean of all.
+        """
         inputs = load(data).inputs[:pictures]
         return cls(np.where(inputs > inputs.mean(), 1.0, -1.0), **fields)

@@ -11,12 +11,14 @@ from orderparam.plotting import Freehand, Panel
 from orderparam.systems.associative_memory.images.experiment import one_picture, restored
 from orderparam.systems.associative_memory.images.model import StoredImages
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the study of pictures draws by hand: the pictures.
 
 
 def draw_pictures(axes: Any, comparison: Comparison) -> None:
-    """A row for each rule: a stored picture, what was left of it, and what was retrieved from that. Black is +1."""
+    """A row for each rule: a stored picture, what was left of it, and what was retrieved from that.
+    Black is +1.
+    """
     rows, names = [], []
     for data in comparison.experiments(part="pictures").values():
         for name in ("stored", "damaged", "retrieved"):
@@ -41,7 +43,13 @@ RULES = ("Hebb", "pseudo-inverse", "degree 3", "degree 10", "attention")
     source="Hopfield 1982; Personnaz, Guyon, Dreyfus 1985; Krotov, Hopfield 2016; Ramsauer et al. 2020",
     seconds=(45, 1800),
     observables=("overlap", "recognised", "exact"),
-    full={"data": "mnist", "pictures": 2000, "counts": (5, 20, 100, 400, 1500), "picture_count": 100, "seeds": 8},
+    full={
+        "data": "mnist",
+        "pictures": 2000,
+        "counts": (5, 20, 100, 400, 1500),
+        "picture_count": 100,
+        "seeds": 8,
+    },
     columns=3,
     panels=[
         Freehand(draw_pictures),
@@ -66,6 +74,27 @@ def stored_images(
     system = StoredImages.of(data, pictures, count=picture_count, damage=damage)
     for rule in RULES:
         run = partial(restored, rule=rule, trials=trials)
-        yield Curve("restored", partial(one_picture, rule=rule), system, {}, seeds, facets={"part": "pictures", "rule": rule})
-        yield Curve("restored", run, system, {"count": counts}, seeds, facets={"part": "count", "rule": rule})
-        yield Curve("restored", run, system, {"damage": damages}, seeds, facets={"part": "damage", "rule": rule})
+        yield Curve(
+            "restored",
+            partial(one_picture, rule=rule),
+            system,
+            {},
+            seeds,
+            facets={"part": "pictures", "rule": rule},
+        )
+        yield Curve(
+            "restored",
+            run,
+            system,
+            {"count": counts},
+            seeds,
+            facets={"part": "count", "rule": rule},
+        )
+        yield Curve(
+            "restored",
+            run,
+            system,
+            {"damage": damages},
+            seeds,
+            facets={"part": "damage", "rule": rule},
+        )

@@ -23,9 +23,12 @@ class TrainedTrajectory(Result):
 
 
 @experiment
-def trained_network(system: OptimalStability, key: PRNGKeyArray, *, steps: int = 1, starts: int = 20) -> TrainedTrajectory:
-    """One network with couplings of largest stability, found exactly, and `steps` parallel steps s <- sign(J s) from `starts`
-    random states around its patterns in turn. P is load K, rounded, at least 1."""
+def trained_network(
+    system: OptimalStability, key: PRNGKeyArray, *, steps: int = 1, starts: int = 20
+) -> TrainedTrajectory:
+    """One network with couplings of largest stability, found exactly, and `steps` parallel steps s
+    <- sign(J s) from `starts` random states around its patterns in turn. P is load K, rounded, at
+    least 1."""
     inputs, neurons = system.size("inputs"), system.size("neurons")
     patterns = max(1, round(float(system.load) * inputs))
     for_patterns, for_inputs, for_start = jax.random.split(key, 3)
@@ -39,7 +42,10 @@ def trained_network(system: OptimalStability, key: PRNGKeyArray, *, steps: int =
 
     which = np.arange(starts) % patterns
     rank = np.argsort(jax.random.uniform(for_start, (starts, neurons)), axis=1)
-    state = np.where(rank < np.round((1 - float(system.start)) / 2 * neurons), -1.0, 1.0) * stored[which]
+    state = (
+        np.where(rank < np.round((1 - float(system.start)) / 2 * neurons), -1.0, 1.0)
+        * stored[which]
+    )
     path = [np.mean(state * stored[which])]
     for _ in range(steps):
         state = np.sign(np.einsum("snk,nk->sn", state[:, sources], couplings))

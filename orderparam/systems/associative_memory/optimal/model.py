@@ -8,17 +8,23 @@ from orderparam.core.system import System, parameter
 
 
 class OptimalStability(System):
-    """N neurons with K inputs each, drawn among the others; the K couplings J of a neuron maximise its smallest stability
-    xi_i^mu (J . xi^mu)/|J| over P = load K random patterns.
+    """N neurons with K inputs each, drawn among the others; the K couplings J of a neuron maximise
+    its smallest stability xi_i^mu (J . xi^mu)/|J| over P = load K random patterns.
 
-    Fully connected: neurons = inputs + 1. Strongly diluted: K much smaller than sqrt(N). start: the overlap (1/N) sum xi s of the
-    first state with a stored pattern.
+    Fully connected: neurons = inputs + 1. Strongly diluted: K much smaller than sqrt(N). start: the
+    overlap (1/N) sum xi s of the first state with a stored pattern.
     """
 
     load: float = parameter("patterns per input alpha = P/K", above=0, below=2)
-    start: float = parameter("overlap of the first state with a pattern", minimum=0, maximum=1, default=0.5)
-    inputs: float = parameter("number K of inputs of a neuron, of experiments", minimum=2, integer=True, default=40)
-    neurons: float = parameter("number N of neurons, of experiments", minimum=3, integer=True, default=2000)
+    start: float = parameter(
+        "overlap of the first state with a pattern", minimum=0, maximum=1, default=0.5
+    )
+    inputs: float = parameter(
+        "number K of inputs of a neuron, of experiments", minimum=2, integer=True, default=40
+    )
+    neurons: float = parameter(
+        "number N of neurons, of experiments", minimum=3, integer=True, default=2000
+    )
 
     def __check_init__(self) -> None:
         sizes: tuple[Any, ...] = self.inputs, self.neurons

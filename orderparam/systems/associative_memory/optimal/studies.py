@@ -21,8 +21,22 @@ from orderparam.systems.associative_memory.optimal.theory import basin, overlaps
     full={"inputs": 100, "neurons": 20_000, "seeds": 16, "starts": 50},
     columns=3,
     panels=lambda p: [
-        Panel("start", "overlap", by="load", where={"part": "steps", "time": 1}, title="after 1 step", ylabel="overlap"),
-        Panel("start", "overlap", by="load", where={"part": "steps", "time": 3}, title="after 3 steps", ylabel="overlap"),
+        Panel(
+            "start",
+            "overlap",
+            by="load",
+            where={"part": "steps", "time": 1},
+            title="after 1 step",
+            ylabel="overlap",
+        ),
+        Panel(
+            "start",
+            "overlap",
+            by="load",
+            where={"part": "steps", "time": 3},
+            title="after 3 steps",
+            ylabel="overlap",
+        ),
         Panel("load", "basin_edge", where={"part": "edge"}, reference=[horizontal(1.0)]),
     ],
     caption=r"""
@@ -42,8 +56,18 @@ def optimal_stability_basins(
 ) -> Iterator[Curve]:
     fine, measured = {"start": tuple(np.linspace(0, 1, 101).tolist())}, {"start": starts_at}
     for load in loads:
-        system, facets = OptimalStability(load, inputs=inputs, neurons=neurons), {"part": "steps", "load": load}
+        system, facets = (
+            OptimalStability(load, inputs=inputs, neurons=neurons),
+            {"part": "steps", "load": load},
+        )
         yield Curve("theory", partial(overlaps, steps=3), system, fine, facets=facets)
-        yield Curve("trained network", partial(trained_network, steps=3, starts=starts), system, measured, seeds, facets=facets)
+        yield Curve(
+            "trained network",
+            partial(trained_network, steps=3, starts=starts),
+            system,
+            measured,
+            seeds,
+            facets=facets,
+        )
     loads_of_edge = {"load": tuple(np.linspace(0.05, 1.9, 75).tolist())}
     yield Curve("theory", basin, OptimalStability(1.0), loads_of_edge, facets={"part": "edge"})

@@ -1,12 +1,14 @@
-"""Basins of attraction of networks of optimal stability: the map of the overlap, its unstable fixed point, its slope.
+"""Basins of attraction of networks of optimal stability: the map of the overlap, its unstable fixed
+point, its slope.
 
-The aligned fields D of stored patterns have the density Phi(kappa) delta(D - kappa) + phi(D) theta(D - kappa), kappa the largest
-stability (Gardner 1988). A state with overlap m at random places is followed in one parallel step by
+The aligned fields D of stored patterns have the density Phi(kappa) delta(D - kappa) + phi(D)
+theta(D - kappa), kappa the largest stability (Gardner 1988). A state with overlap m at random
+places is followed in one parallel step by
 
     m' = f(m) = E_D erf(m D / sqrt(2 (1 - m^2)))
 
-(Krauth, Mézard, Nadal 1988), whatever the network; and in every later one where it is strongly diluted. In a fully connected
-network states and couplings are correlated from the second step on.
+(Krauth, Mézard, Nadal 1988), whatever the network; and in every later one where it is strongly
+diluted. In a fully connected network states and couplings are correlated from the second step on.
 """
 
 import jax.numpy as jnp
@@ -24,8 +26,9 @@ Number = Float[Array, ""]
 
 
 class Basin(Result):
-    """stability kappa; slope f'(0) = sqrt(2/pi) E D; basin_edge: the unstable fixed point m_b, from which on states are
-    attracted, 0 where the slope exceeds 1 (the basin is as large as it can be)."""
+    """stability kappa; slope f'(0) = sqrt(2/pi) E D; basin_edge: the unstable fixed point m_b, from
+    which on states are attracted, 0 where the slope exceeds 1 (the basin is as large as it can be).
+    """
 
     stability: Float[Array, ""]
     slope: Float[Array, ""]
@@ -41,7 +44,9 @@ class Trajectory(Result):
 
 
 def largest_stability(load: Number | float) -> tuple[Number, Number, Bool[Array, ""]]:
-    """kappa with 1/alpha = int_{-kappa}^inf Dt (t + kappa)^2, alpha < 2 (Gardner 1988); the residual; whether it was found."""
+    """kappa with 1/alpha = int_{-kappa}^inf Dt (t + kappa)^2, alpha < 2 (Gardner 1988); the
+    residual; whether it was found.
+    """
 
     def equation(kappa: Number, load: Number) -> Number:
         return 1 - load * ((1 + kappa**2) * ndtr(kappa) + kappa * _density(kappa))
@@ -56,10 +61,14 @@ def basin(system: OptimalStability) -> Basin:
     kappa, residual, converged = largest_stability(system.load)
     slope = jnp.sqrt(2 / np.pi) * (kappa * ndtr(kappa) + _density(kappa))
     narrow = slope < 1
-    # f(m)/m - 1 rises from slope - 1 < 0 through zero at m_b; 1 - f(m) ~ exp(-(kappa u)^2/2) is less than 1 - m beyond it
+    # f(m)/m - 1 rises from slope - 1 < 0 through zero at m_b; 1 - f(m) ~ exp(-(kappa u)^2/2) is
+    # less than 1 - m beyond it
     inner = jnp.where(narrow, kappa, 0.5)
     edge = decreasing_root(
-        lambda u, kappa: 1 - _next_overlap(_sine(u), kappa) / _sine(u), jnp.asarray(1e-8), 6 + 10 / inner, inner
+        lambda u, kappa: 1 - _next_overlap(_sine(u), kappa) / _sine(u),
+        jnp.asarray(1e-8),
+        6 + 10 / inner,
+        inner,
     )
     return Basin(
         kappa,
@@ -90,7 +99,9 @@ def _next_overlap(m: Number | float, kappa: Number) -> Number:
 
 
 def _sine(u: Number) -> Number:
-    """m in [0, 1) of m/sqrt(1 - m^2) = u, the gain, in which fixed points near 1 are as far apart as those near 0."""
+    """m in [0, 1) of m/sqrt(1 - m^2) = u, the gain, in which fixed points near 1 are as far apart
+    as those near 0.
+    """
     return u / jnp.sqrt(1 + u**2)
 
 

@@ -1,1 +1,3 @@
-"""The optimal estimator of a generalised linear model, and message passing, which reaches it up to the first transition."""
+"""The optimal estimator of a generalised linear model, and message passing, which reaches it up to
+the first transition.
+"""

@@ -25,16 +25,18 @@ from orderparam.systems.generalised_linear.bayes.theory import (
     spectral,
 )
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Generalised approximate message passing on a drawn problem.
 #
 #     omega = X a - V g',  g = g(y, omega, V),  A = -(1/d) sum dg,  b = A a + X^T g,  (a, v) = posterior(b, A),  V = (1/d) sum v
 #
-# with rows of X of variance 1/d and g' the previous g (Rangan 2011; Donoho, Maleki, Montanari 2009).
+# with rows of X of variance 1/d and g' the previous g (Rangan 2011; Donoho, Maleki, Montanari
+# 2009).
 #
-# Damping mixes all of (a, V, g) with what they were: a linearised map M becomes (1 - eta) M + eta, whose fixed points
-# are the same and whose oscillations die. (Mixing g before a is computed from it makes new ones: a label that says much
-# of its field then no longer takes back what it said a step ago.)
+# Damping mixes all of (a, V, g) with what they were: a linearised map M becomes (1 - eta) M + eta,
+# whose fixed points are the same and whose oscillations die. (Mixing g before a is computed from it
+# makes new ones: a label that says much of its field then no longer takes back what it said a step
+# ago.)
 
 _LEAST = 1e-12  # variances below are recovered weights
 _ROWS = 128  # of the matrix that are drawn together
@@ -45,14 +47,18 @@ _ALIGNED = 0.1  # least cosine that an eigenvector is given
 
 
 class MessagePassing(TeacherEstimate):
-    """steps: iterations. residual: root mean square change of the estimate in the last one, before damping."""
+    """steps: iterations. residual: root mean square change of the estimate in the last one, before
+    damping.
+    """
 
     steps: Float[Array, ""]
     residual: Float[Array, ""]
 
 
 class Found(eqx.Module):
-    """What message passing leaves: estimates a and their mean variance, the steps, the last change, and whether it is small."""
+    """What message passing leaves: estimates a and their mean variance, the steps, the last change,
+    and whether it is small.
+    """
 
     weights: Float[Array, "input"]
     variance: Float[Array, ""]
@@ -74,19 +80,23 @@ def message_passing(
     density: float = 0.05,
     precision: Literal["double", "single"] = "double",
 ) -> MessagePassing:
-    """GAMP on one drawn problem. start: estimates next to zero, along the eigenvector of `leading_eigenvector` with the cosine
-    that `spectral` predicts (Mondelli, Venkataramanan 2021), or next to the weights themselves.
+    """GAMP on one drawn problem. start: estimates next to zero, along the eigenvector of
+    `leading_eigenvector` with the cosine that `spectral` predicts (Mondelli, Venkataramanan 2021),
+    or next to the weights themselves.
 
-    damping: the share of the state that is kept in the first quarter of `max_steps`; in the k-th quarter it is damping^(1/k).
-    design: Gaussian entries of variance 1/d, or entries +-1/sqrt(density d) with probability `density` and zero otherwise.
-    Where labels do not know the sign of the weights (an even law), the better of the two is what is measured.
-    Raises `ValueError` for a dimension or a number of samples that rounds to nothing, and for a spectral start where labels do
-    not tell the size of a field.
+    damping: the share of the state that is kept in the first quarter of `max_steps`; in the k-th
+    quarter it is damping^(1/k). design: Gaussian entries of variance 1/d, or entries
+    +-1/sqrt(density d) with probability `density` and zero otherwise. Where labels do not know the
+    sign of the weights (an even law), the better of the two is what is measured. Raises
+    `ValueError` for a dimension or a number of samples that rounds to nothing, and for a spectral
+    start where labels do not tell the size of a field.
     """
     aligned = jnp.maximum(spectral(system).cosine, _ALIGNED) if start == "spectral" else None
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
-        raise ValueError(f"GeneralisedLinear.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+        raise ValueError(
+            f"GeneralisedLinear.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+        )
     weight_key, matrix_key, label_key, start_key = jax.random.split(key, 4)
     kind = jnp.float64 if precision == "double" else jnp.float32
     weights = system.prior.draw(weight_key, (d,))
@@ -100,7 +110,10 @@ def message_passing(
     spread = system.prior.power
     if aligned is not None:
         vector = leading_vector(matrix, seen * label_weight(system, labels), _ROUGHLY)[1]
-        first, spread = jnp.asarray(vector) * scale * aligned * math.sqrt(d), spread * (1 - aligned**2)
+        first, spread = (
+            jnp.asarray(vector) * scale * aligned * math.sqrt(d),
+            spread * (1 - aligned**2),
+        )
     elif start == "informed":
         first, spread = weights + _NEAR * noise, _NEAR**2 * spread
     else:
@@ -108,18 +121,24 @@ def message_passing(
     least = jnp.asarray(_LEAST if precision == "double" else 1e-7, kind)
     mixing, close = jnp.asarray(damping, kind), jnp.asarray(tolerance, kind)
     begin = first.astype(kind), spread.astype(kind)
-    found = gamp(matrix, labels, seen, system.labels, system.prior, *begin, mixing, close, least, max_steps)
+    found = gamp(
+        matrix, labels, seen, system.labels, system.prior, *begin, mixing, close, least, max_steps
+    )
     return _measured(system, weights, found)
 
 
 def _padded(n: int) -> int:
-    """Rows of the matrix: at most a quarter more than samples, so that a few compiled programs serve every number of them."""
+    """Rows of the matrix: at most a quarter more than samples, so that a few compiled programs
+    serve every number of them.
+    """
     step = 2 ** max(0, math.ceil(math.log2(n)) - 3)
     return -(-n // step) * step
 
 
 @partial(jax.jit, static_argnames=("n", "d", "design", "kind"))
-def _design(key: PRNGKeyArray, n: int, d: int, design: str, density: Array, kind: type) -> Float[Array, "sample input"]:
+def _design(
+    key: PRNGKeyArray, n: int, d: int, design: str, density: Array, kind: type
+) -> Float[Array, "sample input"]:
     """Some rows at a time, written into the matrix: nothing of its size stands beside it."""
     size = math.gcd(n, _ROWS)
 
@@ -128,8 +147,15 @@ def _design(key: PRNGKeyArray, n: int, d: int, design: str, density: Array, kind
         if design == "dense":
             rows = jax.random.normal(sign_key, (size, d), kind) * kind(d**-0.5)
         else:
-            signs = jax.random.rademacher(sign_key, (size, d), kind) * (density * d).astype(kind) ** -0.5
-            rows = jnp.where(jax.random.uniform(place_key, (size, d), kind) < density.astype(kind), signs, kind(0))
+            signs = (
+                jax.random.rademacher(sign_key, (size, d), kind)
+                * (density * d).astype(kind) ** -0.5
+            )
+            rows = jnp.where(
+                jax.random.uniform(place_key, (size, d), kind) < density.astype(kind),
+                signs,
+                kind(0),
+            )
         return jax.lax.dynamic_update_slice(matrix, rows, (number * size, 0))
 
     return jax.lax.fori_loop(0, n // size, block, jnp.zeros((n, d), kind))
@@ -149,10 +175,11 @@ def gamp(
     least: Float[Array, ""],
     max_steps: int,
 ) -> Found:
-    """Runs until an undamped step is shorter than `tolerance` sqrt(rho), in the precision of the matrix; works under `vmap`.
+    """Runs until an undamped step is shorter than `tolerance` sqrt(rho), in the precision of the
+    matrix; works under `vmap`.
 
-    start_variance: V of the start. damping: share of the state that is kept; in the k-th quarter of the steps damping^(1/k).
-    seen: 1 for samples that count, 0 for those that only fill the matrix.
+    start_variance: V of the start. damping: share of the state that is kept; in the k-th quarter of
+    the steps damping^(1/k). seen: 1 for samples that count, 0 for those that only fill the matrix.
     """
     n, d = matrix.shape
     rho = prior.power.astype(matrix.dtype)
@@ -164,30 +191,45 @@ def gamp(
         fresh = seen * law.denoiser(labels, omega, variance).astype(matrix.dtype)
         slope = seen * law.denoiser_slope(labels, omega, variance).astype(matrix.dtype)
         fresh = jnp.where(jnp.isfinite(fresh), fresh, 0.0)
-        precision = jnp.maximum(-jnp.sum(jnp.where(jnp.isfinite(slope), slope, 0.0)) / d, least / rho)
+        precision = jnp.maximum(
+            -jnp.sum(jnp.where(jnp.isfinite(slope), slope, 0.0)) / d, least / rho
+        )
         posterior = prior.posterior(precision * a + fresh @ matrix, precision)
         estimate = posterior.mean.astype(matrix.dtype)
         spread = jnp.mean(posterior.variance).astype(matrix.dtype)
-        # Weights that are known make every label certain: none is left that measures them, and they would be forgotten.
+        # Weights that are known make every label certain: none is left that measures them, and they
+        # would be forgotten.
         forgotten = (v < 1e-3 * rho) & (spread > 0.1 * rho)
         estimate, spread = jnp.where(forgotten, a, estimate), jnp.where(forgotten, v, spread)
         change = jnp.sqrt(jnp.mean((estimate - a) ** 2))
         kept = (damping ** (1 / (1 + _PARTS * count // max_steps))).astype(matrix.dtype)
-        a, v, g = (kept * old + (1 - kept) * new for old, new in ((a, estimate), (v, spread), (g, fresh)))
+        a, v, g = (
+            kept * old + (1 - kept) * new for old, new in ((a, estimate), (v, spread), (g, fresh))
+        )
         return a, v, g, count + 1, change
 
     def unfinished(state: tuple) -> Bool[Array, ""]:
         _, v, _, count, change = state
         return (count < max_steps) & (change > tolerance * jnp.sqrt(rho)) & (v > least * rho)
 
-    begin = (start, start_variance, jnp.zeros(n, matrix.dtype), jnp.asarray(0), jnp.asarray(jnp.inf, matrix.dtype))
+    begin = (
+        start,
+        start_variance,
+        jnp.zeros(n, matrix.dtype),
+        jnp.asarray(0),
+        jnp.asarray(jnp.inf, matrix.dtype),
+    )
     a, v, _, count, change = jax.lax.while_loop(unfinished, step, begin)
-    converged = jnp.all(jnp.isfinite(a)) & ((change <= tolerance * jnp.sqrt(rho)) | (v <= least * rho))
+    converged = jnp.all(jnp.isfinite(a)) & (
+        (change <= tolerance * jnp.sqrt(rho)) | (v <= least * rho)
+    )
     return Found(a, v, count.astype(float), change.astype(float), converged)
 
 
 @eqx.filter_jit
-def _measured(system: GeneralisedLinear, weights: Float[Array, "input"], found: Found) -> MessagePassing:
+def _measured(
+    system: GeneralisedLinear, weights: Float[Array, "input"], found: Found
+) -> MessagePassing:
     estimate = jnp.where(jnp.isfinite(found.weights), found.weights, 0.0).astype(jnp.float64)
     even = jnp.isclose(system.labels.moments(0.0, system.prior.power).slope, 0.0, atol=1e-12)
     overlap = jnp.mean(weights * estimate)
@@ -209,7 +251,7 @@ def _measured(system: GeneralisedLinear, weights: Float[Array, "input"], found: 
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The leading eigenvector of a drawn problem, by Lanczos iteration.
 
 
@@ -219,13 +261,16 @@ def leading_eigenvector(
 ) -> SpectralEstimate:
     """The leading eigenvector of a drawn matrix.
 
-    least_weight: the value below which the weights T(y) of the matrix are cut; the smaller, the more Lanczos steps it takes.
+    least_weight: the value below which the weights T(y) of the matrix are cut; the smaller, the
+    more Lanczos steps it takes.
 
     Raises `ValueError` where the number of samples rounds to nothing, and where `spectral` does."""
     sizes_seen(system)
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
-        raise ValueError(f"GeneralisedLinear.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+        raise ValueError(
+            f"GeneralisedLinear.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+        )
     weight_key, matrix_key, label_key = jax.random.split(key, 3)
     true = system.prior.draw(weight_key, (d,))
     matrix = jax.random.normal(matrix_key, (n, d))
@@ -241,7 +286,7 @@ def leading_eigenvector(
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # VAMP and GAMP on a drawn problem with a rotationally invariant matrix.
 
 _LEAST_INVARIANT, _MOST = 1e-11, 1e11  # precisions of messages
@@ -257,13 +302,16 @@ def vector_message_passing(
     max_steps: int = 500,
     tolerance: float = 1e-5,
 ) -> MeasuredWeights:
-    """gamp: what takes the entries for independent, on the same problem; it may diverge where they are not.
+    """gamp: what takes the entries for independent, on the same problem; it may diverge where they
+    are not.
 
     Raises `ValueError` for a number of samples that rounds to nothing.
     """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
-        raise ValueError(f"InvariantDesign.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+        raise ValueError(
+            f"InvariantDesign.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+        )
     weight_key, left_key, right_key, noise_key, start_key = jax.random.split(key, 5)
     weights = system.prior.draw(weight_key, (d,))
     rank = min(n, d)
@@ -275,15 +323,41 @@ def vector_message_passing(
     if algorithm == "vamp":
         seen = singular * (right.T @ weights) + left.T @ noise  # U^T y; the rest of y is noise
         estimate, steps, change, converged = _vamp(
-            system.prior, right, singular, seen, jnp.asarray(system.noise), jnp.asarray(tolerance), max_steps
+            system.prior,
+            right,
+            singular,
+            seen,
+            jnp.asarray(system.noise),
+            jnp.asarray(tolerance),
+            max_steps,
         )
     else:
         matrix = (left * singular) @ right.T
         first = 1e-2 * jnp.sqrt(system.prior.power) * jax.random.normal(start_key, (d,))
-        law, (zero, close, least) = RealLabels("linear", system.noise), map(jnp.asarray, (0.0, tolerance, 1e-12))
+        law, (zero, close, least) = (
+            RealLabels("linear", system.noise),
+            map(jnp.asarray, (0.0, tolerance, 1e-12)),
+        )
         labels, power = matrix @ weights + noise, jnp.asarray(system.prior.power)
-        found = gamp(matrix, labels, jnp.ones(n), law, system.prior, first, power, zero, close, least, max_steps)
-        estimate, steps, change, converged = found.weights, found.steps, found.residual, found.converged
+        found = gamp(
+            matrix,
+            labels,
+            jnp.ones(n),
+            law,
+            system.prior,
+            first,
+            power,
+            zero,
+            close,
+            least,
+            max_steps,
+        )
+        estimate, steps, change, converged = (
+            found.weights,
+            found.steps,
+            found.residual,
+            found.converged,
+        )
     scale = jnp.sqrt(system.prior.power)
     estimate = jnp.clip(jnp.nan_to_num(estimate), -_FAR * scale, _FAR * scale)
     error = jnp.mean((weights - estimate) ** 2)
@@ -313,18 +387,31 @@ def _vamp(
         variance = jnp.maximum(jnp.mean(posterior.variance), 1e-300)
         other = bounded(1 / variance - precision)
         back = (posterior.mean / variance - precision * message) / other
-        gain = singular / (singular**2 + noise * other)  # of the least-squares estimate towards U^T y
+        # of the least-squares estimate towards U^T y
+        gain = singular / (singular**2 + noise * other)
         estimate = back + right @ (gain * (seen - singular * (right.T @ back)))
         filtered = jnp.sum(singular * gain) / d
         fresh = bounded(filtered * other / (1 - filtered))
         total = fresh + other
         message = (total * estimate - other * back) / fresh
-        return posterior.mean, message, fresh, count + 1, jnp.sqrt(jnp.mean((posterior.mean - old) ** 2))
+        return (
+            posterior.mean,
+            message,
+            fresh,
+            count + 1,
+            jnp.sqrt(jnp.mean((posterior.mean - old) ** 2)),
+        )
 
     def unfinished(state: tuple) -> Bool[Array, ""]:
         return (state[3] < max_steps) & ((state[3] < 3) | (state[4] > tolerance * jnp.sqrt(rho)))
 
-    begin = (jnp.zeros(d), jnp.zeros(d), _LEAST_INVARIANT / rho, jnp.asarray(0), jnp.asarray(jnp.inf))
+    begin = (
+        jnp.zeros(d),
+        jnp.zeros(d),
+        _LEAST_INVARIANT / rho,
+        jnp.asarray(0),
+        jnp.asarray(jnp.inf),
+    )
     estimate, _, _, count, change = jax.lax.while_loop(unfinished, step, begin)
     done = (change <= tolerance * jnp.sqrt(rho)) & jnp.all(jnp.isfinite(estimate))
     return estimate, count.astype(float), change, done

@@ -1,4 +1,6 @@
-"""The named figures of Bayes-optimal estimation: signs, magnitudes, compressed sensing, invariant measurements."""
+"""The named figures of Bayes-optimal estimation: signs, magnitudes, compressed sensing, invariant
+measurements.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -12,7 +14,11 @@ from orderparam.channels.outlier import LEAST_MEASURED
 from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel, vertical
 from orderparam.priors import GaussianPrior, Rademacher, SparsePrior
-from orderparam.systems.generalised_linear.bayes.experiment import leading_eigenvector, message_passing, vector_message_passing
+from orderparam.systems.generalised_linear.bayes.experiment import (
+    leading_eigenvector,
+    message_passing,
+    vector_message_passing,
+)
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
 from orderparam.systems.generalised_linear.bayes.theory import (
     amp_fixed_point,
@@ -23,13 +29,15 @@ from orderparam.systems.generalised_linear.bayes.theory import (
     vector_state_evolution,
 )
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The named figures of Bayes-optimal estimation: labels that are signs, magnitudes, and compressed sensing.
 
 PRIORS = {"gaussian": GaussianPrior(), "binary": Rademacher(), "sparse": SparsePrior(0.2, 5.0)}
 WAYS = ("determined", "message passing", "l1 norm")
-MAGNITUDES = (0.5, 1.0, 1.1284714)  # where |w.x| show a direction, determine the weights, and let AMP find them
-BINARY = (1.2446840, 1.4926318)  # where binary weights are determined by signs, and where AMP finds them (Györgyi 1990)
+# where |w.x| show a direction, determine the weights, and let AMP find them
+MAGNITUDES = (0.5, 1.0, 1.1284714)
+# where binary weights are determined by signs, and where AMP finds them (Györgyi 1990)
+BINARY = (1.2446840, 1.4926318)
 
 
 @study(
@@ -50,13 +58,22 @@ BINARY = (1.2446840, 1.4926318)  # where binary weights are determined by signs,
     """,
 )
 def one_bit_estimation(
-    sample_ratios: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0, 1.25, 1.75, 2.0), input_dim: int = 1000, seeds: int = 4
+    sample_ratios: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0, 1.25, 1.75, 2.0),
+    input_dim: int = 1000,
+    seeds: int = 4,
 ) -> Iterator[Curve]:
     fine = {"sample_ratio": tuple(np.linspace(0.05, max(sample_ratios), 60).tolist())}
     for name, prior in PRIORS.items():
         system, facets = GeneralisedLinear(1.0, SignLabels(), prior, input_dim), {"prior": name}
         yield Curve("state evolution", state_evolution, system, fine, facets=facets)
-        yield Curve("message passing", message_passing, system, {"sample_ratio": sample_ratios}, seeds, facets=facets)
+        yield Curve(
+            "message passing",
+            message_passing,
+            system,
+            {"sample_ratio": sample_ratios},
+            seeds,
+            facets=facets,
+        )
 
 
 @study(
@@ -82,7 +99,13 @@ def one_bit_estimation(
             where={"estimator": "optimal"},
             text={"spectral": "spectral start", "informed": "informed start"},
         ),
-        Panel("sample_ratio", "cosine", where={"estimator": "eigenvector"}, xlim=(0, 1.5), reference=[vertical(0.5, "weak")]),
+        Panel(
+            "sample_ratio",
+            "cosine",
+            where={"estimator": "eigenvector"},
+            xlim=(0, 1.5),
+            reference=[vertical(0.5, "weak")],
+        ),
     ],
     columns=2,
     caption=r"""
@@ -93,22 +116,65 @@ def one_bit_estimation(
 )
 def phase_retrieval(
     sample_ratios: tuple[float, ...] = (0.3, 0.7, 0.9, 1.05, 1.25),
-    fine: tuple[float, ...] = (0.3, 0.48, 0.52, 0.56, 0.62, 0.7, 0.8, 0.9, 1.0, 1.001, 1.06, 1.1, 1.125, 1.13, 1.25, 1.45),
+    fine: tuple[float, ...] = (
+        0.3,
+        0.48,
+        0.52,
+        0.56,
+        0.62,
+        0.7,
+        0.8,
+        0.9,
+        1.0,
+        1.001,
+        1.06,
+        1.1,
+        1.125,
+        1.13,
+        1.25,
+        1.45,
+    ),
     input_dim: int = 1000,
     max_steps: int = 1600,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    system, over = GeneralisedLinear(1.0, RealLabels("abs"), GaussianPrior(), input_dim), {"sample_ratio": sample_ratios}
+    system, over = (
+        GeneralisedLinear(1.0, RealLabels("abs"), GaussianPrior(), input_dim),
+        {"sample_ratio": sample_ratios},
+    )
     optimal, eigenvector = {"estimator": "optimal"}, {"estimator": "eigenvector"}
     spectral_start, informed = ({**optimal, "start": start} for start in ("spectral", "informed"))
     passing = partial(message_passing, damping=0.3, max_steps=max_steps)
     yield Curve("all solutions", solutions, system, {}, facets=optimal, baseline=True)
-    yield Curve("state evolution", amp_fixed_point, system, {"sample_ratio": fine}, facets=spectral_start)
-    yield Curve("state evolution", partial(amp_fixed_point, start="informed"), system, {"sample_ratio": fine}, facets=informed)
-    yield Curve("message passing", partial(passing, start="spectral"), system, over, seeds, facets=spectral_start)
-    yield Curve("message passing", partial(passing, start="informed"), system, over, seeds, facets=informed)
+    yield Curve(
+        "state evolution", amp_fixed_point, system, {"sample_ratio": fine}, facets=spectral_start
+    )
+    yield Curve(
+        "state evolution",
+        partial(amp_fixed_point, start="informed"),
+        system,
+        {"sample_ratio": fine},
+        facets=informed,
+    )
+    yield Curve(
+        "message passing",
+        partial(passing, start="spectral"),
+        system,
+        over,
+        seeds,
+        facets=spectral_start,
+    )
+    yield Curve(
+        "message passing", partial(passing, start="informed"), system, over, seeds, facets=informed
+    )
     as_measured = partial(spectral, least_weight=LEAST_MEASURED)
-    yield Curve("spectral theory", as_measured, system, {"sample_ratio": np.linspace(0.05, 1.5, 59).tolist()}, facets=eigenvector)
+    yield Curve(
+        "spectral theory",
+        as_measured,
+        system,
+        {"sample_ratio": np.linspace(0.05, 1.5, 59).tolist()},
+        facets=eigenvector,
+    )
     yield Curve("leading eigenvector", leading_eigenvector, system, over, seeds, facets=eigenvector)
 
 
@@ -136,18 +202,34 @@ def compressed_sensing(
     seeds: int = 4,
 ) -> Iterator[Curve]:
     system = GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(density), input_dim)
-    fine, over = {"sample_ratio": tuple(np.linspace(0.05, max(sample_ratios), 46).tolist())}, {"prior.density": densities}
+    fine, over = (
+        {"sample_ratio": tuple(np.linspace(0.05, max(sample_ratios), 46).tolist())},
+        {"prior.density": densities},
+    )
     lines = [
-        Curve("theory", partial(sparse_thresholds, way=way), system, over, facets={"part": "thresholds", "way": way})
+        Curve(
+            "theory",
+            partial(sparse_thresholds, way=way),
+            system,
+            over,
+            facets={"part": "thresholds", "way": way},
+        )
         for way in WAYS
     ]
     facets = {"part": "error"}
     yield from lines
     yield Curve("state evolution", state_evolution, system, fine, facets=facets)
-    yield Curve("drawn problem", message_passing, system, {"sample_ratio": sample_ratios}, seeds, facets=facets)
+    yield Curve(
+        "drawn problem",
+        message_passing,
+        system,
+        {"sample_ratio": sample_ratios},
+        seeds,
+        facets=facets,
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The phases of compressed sensing without noise.
 
 
@@ -167,7 +249,7 @@ def compressed_sensing_plane(resolution: int = 16) -> list[Curve]:
     return [diagram_curve(amp_fixed_point, system, over, order="error", **options)]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The named figure of rotationally invariant measurements.
 
 
@@ -194,6 +276,11 @@ def measurement_conditioning(
 ) -> Iterator[Curve]:
     fine = {"condition": tuple(np.geomspace(1.0, max(conditions), 40).tolist())}
     for ratio in sample_ratios:
-        system, facets = InvariantDesign(ratio, 1.0, noise, SparsePrior(density), input_dim), {"sample_ratio": ratio}
+        system, facets = (
+            InvariantDesign(ratio, 1.0, noise, SparsePrior(density), input_dim),
+            {"sample_ratio": ratio},
+        )
         yield Curve("state evolution", vector_state_evolution, system, fine, facets=facets)
-        yield Curve("VAMP", vector_message_passing, system, {"condition": conditions}, seeds, facets=facets)
+        yield Curve(
+            "VAMP", vector_message_passing, system, {"condition": conditions}, seeds, facets=facets
+        )

@@ -1,4 +1,6 @@
-"""State evolution of Bayes-optimal estimation: message passing and where it ends, sparse weights, spectral starts, VAMP."""
+"""State evolution of Bayes-optimal estimation: message passing and where it ends, sparse weights,
+spectral starts, VAMP.
+"""
 
 from collections.abc import Callable
 from typing import Literal
@@ -12,7 +14,13 @@ from jaxtyping import Array, Bool, Float
 from scipy.optimize import brentq, minimize_scalar
 
 from orderparam.channels import RealLabels, SignLabels
-from orderparam.channels.outlier import LEAST, LEAST_MEASURED, SpectralEstimate, best_weight, outlier
+from orderparam.channels.outlier import (
+    LEAST,
+    LEAST_MEASURED,
+    SpectralEstimate,
+    best_weight,
+    outlier,
+)
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.polynomials import Linear
@@ -21,20 +29,22 @@ from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # State evolution of the Bayes-optimal estimator: one equation for the precision qh with which the labels measure a weight,
 #
 #     V(qh) = E (w - <w>)^2,    q = rho - V,    qh = alpha I(q, V),    I = E g(y, omega, V)^2,
 #
-# exact as d grows: Barbier, Krzakala, Macris, Miolane, Zdeborová 2019 (arXiv:1708.03395). Given qh, q follows from the
-# prior alone and alpha = qh / I: the whole curve of solutions, unstable ones included, is explicit. An AMP run starts
-# at q = 0 and stays on the first branch; the stable solution of largest free entropy,
+# exact as d grows: Barbier, Krzakala, Macris, Miolane, Zdeborová 2019 (arXiv:1708.03395). Given qh,
+# q follows from the prior alone and alpha = qh / I: the whole curve of solutions, unstable ones
+# included, is explicit. An AMP run starts at q = 0 and stays on the first branch; the stable
+# solution of largest free entropy,
 #
 #     f = alpha E ln Z - i(qh) + qh V / 2,    i the information that an observation of precision qh has about its weight,
 #
-# is the Bayes-optimal one. Weights of which a share D has a density (the others are atoms) have V = D / qh as qh grows,
-# and labels that fix a share delta of their fields I = delta / V: known weights are a solution for alpha > D / delta,
-# where their free entropy (delta alpha - D) ln(1/V) / 2 is infinite, and the optimal one from there on.
+# is the Bayes-optimal one. Weights of which a share D has a density (the others are atoms) have V =
+# D / qh as qh grows, and labels that fix a share delta of their fields I = delta / V: known weights
+# are a solution for alpha > D / delta, where their free entropy (delta alpha - D) ln(1/V) / 2 is
+# infinite, and the optimal one from there on.
 
 Scalar = Float[Array, ""]
 
@@ -49,8 +59,8 @@ _WEAK = 1e-3  # alpha at the first point of the curve that says that q = 0 is a 
 class TeacherEstimate(Result):
     """overlap: q = E w <w>, and of a run the mean of w times its estimate. error: E (w - <w>)^2.
 
-    cosine: of the angle between weights and estimate, sqrt(q / rho). classification_error: that sign(field) is not y; NaN for
-    labels that are no signs.
+    cosine: of the angle between weights and estimate, sqrt(q / rho). classification_error: that
+    sign(field) is not y; NaN for labels that are no signs.
     """
 
     overlap: Scalar
@@ -61,8 +71,8 @@ class TeacherEstimate(Result):
 
 
 class OptimalEstimate(TeacherEstimate):
-    """precision: qh. free_entropy: (1/d) ln P(y | x) at this solution, infinite where labels without noise fix the weights.
-    steps: iterations, those of AMP.
+    """precision: qh. free_entropy: (1/d) ln P(y | x) at this solution, infinite where labels
+    without noise fix the weights. steps: iterations, those of AMP.
 
     residual: change of ln qh in another step.
     """
@@ -74,7 +84,8 @@ class OptimalEstimate(TeacherEstimate):
 
 
 class SolutionCurve(Result):
-    """All solutions with q > 0, ordered by q: where alpha = sample_ratio. stable: alpha increases with q there.
+    """All solutions with q > 0, ordered by q: where alpha = sample_ratio. stable: alpha increases
+    with q there.
 
     free_entropy: of each solution at its alpha.
     """
@@ -87,11 +98,12 @@ class SolutionCurve(Result):
 
 
 class Thresholds(Result):
-    """weak: alpha above which q = 0 is left; 0 where it is no solution. algorithmic: where the branch that starts at q = 0 ends,
-    and AMP jumps; without a jump, where the weights are known exactly; inf where they never are. information: where the optimal
-    solution jumps; equal to `algorithmic` where nothing does. informed: where the branch that it jumps to begins; 0 where that is
-    always there. overlap_before, overlap_after: at the information-theoretic transition, NaN where there is none. first_order:
-    whether there is one.
+    """weak: alpha above which q = 0 is left; 0 where it is no solution. algorithmic: where the
+    branch that starts at q = 0 ends, and AMP jumps; without a jump, where the weights are known
+    exactly; inf where they never are. information: where the optimal solution jumps; equal to
+    `algorithmic` where nothing does. informed: where the branch that it jumps to begins; 0 where
+    that is always there. overlap_before, overlap_after: at the information-theoretic transition,
+    NaN where there is none. first_order: whether there is one.
     """
 
     weak: Scalar
@@ -105,9 +117,13 @@ class Thresholds(Result):
 
 @theory(differentiable=False)
 def state_evolution(
-    system: GeneralisedLinear, *, start: Literal["uninformed", "informed"] = "uninformed", max_steps: int = 2000
+    system: GeneralisedLinear,
+    *,
+    start: Literal["uninformed", "informed"] = "uninformed",
+    max_steps: int = 2000,
 ) -> OptimalEstimate:
-    """The solution that the iteration reaches from q = 0 (what AMP reaches) or from q = rho (the best there is).
+    """The solution that the iteration reaches from q = 0 (what AMP reaches) or from q = rho (the
+    best there is).
 
     Where q = 0 is a solution by symmetry, the iteration starts beside it, as AMP does.
     """
@@ -140,7 +156,9 @@ def state_evolution(
 
 @theory(differentiable=False)
 def solutions(system: GeneralisedLinear, *, points: int = 161) -> SolutionCurve:
-    """The curve of all solutions; the sample ratio of the system is not used. No iteration, and no branch is missed."""
+    """The curve of all solutions; the sample ratio of the system is not used. No iteration, and no
+    branch is missed.
+    """
     rho = system.prior.power
 
     def point(log_precision: Scalar) -> tuple:
@@ -156,18 +174,24 @@ def solutions(system: GeneralisedLinear, *, points: int = 161) -> SolutionCurve:
 
 @theory(traced=False)
 def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
-    """Where solutions appear, vanish and exchange their order as alpha grows; the sample ratio of the system is not used.
+    """Where solutions appear, vanish and exchange their order as alpha grows; the sample ratio of
+    the system is not used.
 
-    From the curve of all solutions, refined to 1e-9. Transitions between the first and the last branch are looked for. Where
-    labels without noise fix the weights at the end of the curve, its end is the information-theoretic transition.
+    From the curve of all solutions, refined to 1e-9. Transitions between the first and the last
+    branch are looked for. Where labels without noise fix the weights at the end of the curve, its
+    end is the information-theoretic transition.
     """
     rho, fixed = float(system.prior.power), float(system.labels.determined)
     needed = float(system.prior.dimension) / fixed if fixed else np.inf
 
     def at(u: float, alpha: float | None = None) -> tuple[float, float, float, bool]:
-        """alpha(qh), q, the free entropy (at another alpha, if one is given), and whether the weights are known."""
+        """alpha(qh), q, the free entropy (at another alpha, if one is given), and whether the
+        weights are known.
+        """
         precision = np.exp(u)
-        overlap, error, information, (prior, labels) = (np.asarray(part) for part in _point(system, precision))
+        overlap, error, information, (prior, labels) = (
+            np.asarray(part) for part in _point(system, precision)
+        )
         ratio = float(precision / information)
         free = prior + (ratio if alpha is None else alpha) * labels
         return ratio, float(overlap), float(free), bool(error <= 1.001 * _KNOWN * rho)
@@ -190,15 +214,24 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     first = int(np.argmin(rises))
     top, algorithmic = (-np.inf, weak) if first == 0 else _extremum(ratio, u, first, -1.0)
     lowest = first + int(np.argmin(curve[first:]))
-    ends = lowest == end or (fixed > 0 and bool(curve[lowest] > (1 - 1e-4) * needed))  # the end is approached as ln(qh) / qh
+    # the end is approached as ln(qh) / qh
+    ends = lowest == end or (fixed > 0 and bool(curve[lowest] > (1 - 1e-4) * needed))
     floor = needed if fixed else 0.0 if known else float(curve[end])
     bottom, informed = (u[end], floor) if ends else _extremum(ratio, u, lowest, 1.0)
 
     def low(alpha: float) -> float:
-        return -np.inf if alpha <= curve[0] else brentq(lambda x: ratio(x) - alpha, u[0], top, xtol=1e-13)
+        return (
+            -np.inf
+            if alpha <= curve[0]
+            else brentq(lambda x: ratio(x) - alpha, u[0], top, xtol=1e-13)
+        )
 
     def high(alpha: float) -> float:
-        return u[end] if ends or alpha >= curve[end] else brentq(lambda x: ratio(x) - alpha, bottom, u[end], xtol=1e-13)
+        return (
+            u[end]
+            if ends or alpha >= curve[end]
+            else brentq(lambda x: ratio(x) - alpha, bottom, u[end], xtol=1e-13)
+        )
 
     def gain(alpha: float) -> float:
         """Free entropy of the last branch above that of the first."""
@@ -209,18 +242,29 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
         information = max(informed * (1 + 1e-12), 1e-6 * algorithmic)
         if gain(information) < 0:
             information = brentq(gain, information, algorithmic * (1 - 1e-12), xtol=1e-12)
-    information = min(information, needed)  # where they are a solution, weights that are fixed are the best
+    # where they are a solution, weights that are fixed are the best
+    information = min(information, needed)
     after = rho if information == needed else at(high(information))[1]
-    return _thresholds(weak, algorithmic, information, informed, at(low(information))[1], after, True)
+    return _thresholds(
+        weak, algorithmic, information, informed, at(low(information))[1], after, True
+    )
 
 
 def _thresholds(*values: float) -> Thresholds:
     return Thresholds(*(jnp.asarray(value) for value in values))
 
 
-def _extremum(ratio: Callable[[float], float], u: np.ndarray, index: int, sign: float) -> tuple[float, float]:
-    """Place and height of the minimum (sign 1) or maximum (sign -1) of alpha next to a point of the grid."""
-    found = minimize_scalar(lambda x: sign * ratio(x), bracket=(u[index - 1], u[index], u[index + 1]), options={"xtol": 1e-9})
+def _extremum(
+    ratio: Callable[[float], float], u: np.ndarray, index: int, sign: float
+) -> tuple[float, float]:
+    """Place and height of the minimum (sign 1) or maximum (sign -1) of alpha next to a point of the
+    grid.
+    """
+    found = minimize_scalar(
+        lambda x: sign * ratio(x),
+        bracket=(u[index - 1], u[index], u[index + 1]),
+        options={"xtol": 1e-9},
+    )
     return float(found.x), sign * float(found.fun)
 
 
@@ -228,12 +272,19 @@ def precisions(points: int) -> Float[Array, "point"]:
     return jnp.geomspace(_FIRST, _LAST, points)
 
 
-def at_precision(system: GeneralisedLinear, precision: Scalar) -> tuple[Scalar, Scalar, Scalar, Float[Array, "2"]]:
+def at_precision(
+    system: GeneralisedLinear, precision: Scalar
+) -> tuple[Scalar, Scalar, Scalar, Float[Array, "2"]]:
     """q, V, I(q, V), and the free entropies: of the prior qh V / 2 - i(qh), and of a label."""
     prior = system.prior.averages(precision)
     error = jnp.maximum(prior.error, _KNOWN * system.prior.power)
     labels = system.labels.averages(prior.overlap, error)
-    return prior.overlap, error, labels.information, jnp.stack([precision * error / 2 - prior.information, labels.free_entropy])
+    return (
+        prior.overlap,
+        error,
+        labels.information,
+        jnp.stack([precision * error / 2 - prior.information, labels.free_entropy]),
+    )
 
 
 _point = jax.jit(at_precision)
@@ -246,11 +297,12 @@ def classification_error(system: GeneralisedLinear, overlap: Scalar) -> Scalar:
     return system.labels.disagreement(jnp.sqrt(overlap / rho), rho)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Where message passing ends after any number of steps: the first solution of state evolution that it meets from its start.
 #
-# The iteration u -> ln(alpha I(e^u)) of u = ln qh rises from q = 0 to the smallest root of gain(u) = ln(alpha I(e^u)) - u, and
-# falls from known weights to the largest one. Close to a threshold its steps grow without bound; the root does not need them.
+# The iteration u -> ln(alpha I(e^u)) of u = ln qh rises from q = 0 to the smallest root of gain(u)
+# = ln(alpha I(e^u)) - u, and falls from known weights to the largest one. Close to a threshold its
+# steps grow without bound; the root does not need them.
 
 _GOLDEN = (5**0.5 - 1) / 2
 _NARROWED = 26  # times: a bracket to 3e-6, in which a minimum is known to 1e-11
@@ -258,13 +310,18 @@ _NARROWED = 26  # times: a bracket to 3e-6, in which a minimum is known to 1e-11
 
 @theory
 def amp_fixed_point(
-    system: GeneralisedLinear, *, start: Literal["uninformed", "informed"] = "uninformed", points: int = 161
+    system: GeneralisedLinear,
+    *,
+    start: Literal["uninformed", "informed"] = "uninformed",
+    points: int = 161,
 ) -> TeacherEstimate:
-    """What `state_evolution` reaches from the same start with `max_steps` = infinity, exactly on either side of a jump.
+    """What `state_evolution` reaches from the same start with `max_steps` = infinity, exactly on
+    either side of a jump.
 
-    gain(u) is looked at on a grid of `points` precisions, up from q = 0 or (informed) down from known weights; the nearest that
-    it comes to zero before its first zero is followed to its end, so that two roots between neighbouring points are seen. Where
-    no root is left from q = 0 the weights are known (error 0).
+    gain(u) is looked at on a grid of `points` precisions, up from q = 0 or (informed) down from
+    known weights; the nearest that it comes to zero before its first zero is followed to its end,
+    so that two roots between neighbouring points are seen. Where no root is left from q = 0 the
+    weights are known (error 0).
     """
     rho = system.prior.power
     up = start == "uninformed"
@@ -280,12 +337,18 @@ def amp_fixed_point(
         u, drive = u[::-1], -drive[::-1]
     through = jnp.all(drive > 0)
     first = jnp.where(through, points - 1, jnp.argmax(drive <= 0))
-    inner = jnp.clip(jnp.argmin(jnp.where(jnp.arange(points) < first, drive, jnp.inf)), 1, points - 2)
+    inner = jnp.clip(
+        jnp.argmin(jnp.where(jnp.arange(points) < first, drive, jnp.inf)), 1, points - 2
+    )
     sign = 1.0 if up else -1.0
-    dip, lowest = _lowest(lambda x: sign * gain(x, fixed), u[inner - 1], u[inner], u[inner + 1], drive[inner])
+    dip, lowest = _lowest(
+        lambda x: sign * gain(x, fixed), u[inner - 1], u[inner], u[inner + 1], drive[inner]
+    )
     dips = (inner < first) & (lowest <= 0)
     through &= ~dips
-    before = jnp.where(dips, u[inner - 1], u[jnp.where(through, points - 1, jnp.maximum(first - 1, 0))])
+    before = jnp.where(
+        dips, u[inner - 1], u[jnp.where(through, points - 1, jnp.maximum(first - 1, 0))]
+    )
     after = jnp.where(dips, dip, u[first])
     root = decreasing_root(gain, jnp.minimum(before, after), jnp.maximum(before, after), system)
     stays = first == 0  # the start is a solution, and the one that is reached
@@ -304,7 +367,9 @@ def amp_fixed_point(
 def _lowest(
     function: Callable[[Scalar], Scalar], one: Scalar, middle: Scalar, other: Scalar, lowest: Scalar
 ) -> tuple[Scalar, Scalar]:
-    """The minimum between two places and its height, from the height in the middle: golden section, one new value a step."""
+    """The minimum between two places and its height, from the height in the middle: golden section,
+    one new value a step.
+    """
 
     def narrower(_: int, state: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
         one, middle, other, lowest = state
@@ -314,14 +379,16 @@ def _lowest(
         lower, towards_other = height < lowest, longer == other
         # The new place is between the middle and the longer side: one of the two becomes an end.
         one = jnp.where(towards_other, jnp.where(lower, middle, one), jnp.where(lower, one, new))
-        other = jnp.where(towards_other, jnp.where(lower, other, new), jnp.where(lower, middle, other))
+        other = jnp.where(
+            towards_other, jnp.where(lower, other, new), jnp.where(lower, middle, other)
+        )
         return one, jnp.where(lower, new, middle), other, jnp.where(lower, height, lowest)
 
     _, place, _, height = lax.fori_loop(0, _NARROWED, narrower, (one, middle, other, lowest))
     return place, height
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # How many noiseless linear measurements sparse weights need.
 
 _PLACES = 4001
@@ -336,20 +403,26 @@ class Needed(Result):
 def _noiseless(system: GeneralisedLinear, **options: object) -> None:
     linear = isinstance(system.labels, RealLabels) and isinstance(system.labels.link, Linear)
     if not linear or float(system.labels.noise) > 0:  # type: ignore[attr-defined]
-        raise ValueError("GeneralisedLinear.labels: these thresholds are those of linear labels without noise")
+        raise ValueError(
+            "GeneralisedLinear.labels: these thresholds are those of linear labels without noise"
+        )
     if not isinstance(system.prior, SparsePrior):
         raise ValueError("GeneralisedLinear.prior: these thresholds are those of a SparsePrior")
 
 
 @theory(check=_noiseless)
 def sparse_thresholds(
-    system: GeneralisedLinear, *, way: Literal["determined", "message passing", "l1 norm"] = "message passing"
+    system: GeneralisedLinear,
+    *,
+    way: Literal["determined", "message passing", "l1 norm"] = "message passing",
 ) -> Needed:
-    """The number of measurements from which weights are determined, found by message passing, or minimise the l1 norm.
+    """The number of measurements from which weights are determined, found by message passing, or
+    minimise the l1 norm.
 
-    determined: alpha = density. message passing: max over qh of qh V(qh) (Krzakala et al. 2012).
-    l1 norm: min over a of density (1 + a^2) + 2 (1 - density) [(1 + a^2) Phi(-a) - a phi(a)], for weights of any law that are not
-    zero (Donoho, Tanner 2005; Donoho, Maleki, Montanari 2009). Maximum and minimum by a fine grid and a parabola: 1e-8.
+    determined: alpha = density. message passing: max over qh of qh V(qh) (Krzakala et al. 2012). l1
+    norm: min over a of density (1 + a^2) + 2 (1 - density) [(1 + a^2) Phi(-a) - a phi(a)], for
+    weights of any law that are not zero (Donoho, Tanner 2005; Donoho, Maleki, Montanari 2009).
+    Maximum and minimum by a fine grid and a parabola: 1e-8.
     """
     density = system.prior.components.shares[1]
     if way == "determined":
@@ -363,17 +436,21 @@ def sparse_thresholds(
 
 
 def _top(values: Float[Array, "place"]) -> Float[Array, ""]:
-    """The height of the parabola through the largest of equally spaced values and its neighbours."""
+    """The height of the parabola through the largest of equally spaced values and its
+    neighbours."""
     i = jnp.clip(jnp.argmax(values), 1, len(values) - 2)
     left, middle, right = values[i - 1], values[i], values[i + 1]
     bend = left - 2 * middle + right
-    return middle - jnp.where(bend == 0, 0.0, (right - left) ** 2 / (8 * jnp.where(bend == 0, 1.0, bend)))
+    return middle - jnp.where(
+        bend == 0, 0.0, (right - left) ** 2 / (8 * jnp.where(bend == 0, 1.0, bend))
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Spectral estimation of the weights: theory of the leading eigenvector, see `orderparam.channels.outlier`.
 #
-# It first stands out at the weak recovery threshold of the optimal estimator (Mondelli, Montanari 2018).
+# It first stands out at the weak recovery threshold of the optimal estimator (Mondelli, Montanari
+# 2018).
 
 _NONE = 1e-9
 
@@ -382,7 +459,9 @@ def label_power(system: GeneralisedLinear, label: Float[Array, "*batch"]) -> Flo
     """E[z^2 | y] of fields z in units of their deviation."""
     rho = system.prior.power
     mean = jnp.zeros_like(label)
-    pull, slope = (part(label, mean, rho) for part in (system.labels.denoiser, system.labels.denoiser_slope))
+    pull, slope = (
+        part(label, mean, rho) for part in (system.labels.denoiser, system.labels.denoiser_slope)
+    )
     return 1 + rho * (slope + pull**2)
 
 
@@ -394,38 +473,51 @@ def label_weight(
 
 
 def sizes_seen(system: GeneralisedLinear, **options: object) -> None:
-    """Raises `ValueError` for labels of which no one makes a large field likelier: the matrix is zero, or negative."""
+    """Raises `ValueError` for labels of which no one makes a large field likelier: the matrix is
+    zero, or negative.
+    """
     label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)
     if not float(jnp.max(jnp.where(share > 0, label_weight(system, label), 0.0))) > _NONE:
-        raise ValueError(f"GeneralisedLinear.labels: {type(system.labels).__name__} do not tell the size of a field")
+        raise ValueError(
+            f"GeneralisedLinear.labels: {type(system.labels).__name__} do not tell the size of a field"
+        )
 
 
 @theory(differentiable=False, check=sizes_seen)
 def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> SpectralEstimate:
-    """The leading eigenvector, from the law of the labels at weights that are not known; the prior enters by its variance alone.
+    """The leading eigenvector, from the law of the labels at weights that are not known; the prior
+    enters by its variance alone.
 
-    least_weight: the value below which the weights T(y) of the matrix are cut. The default is no cut; `leading_eigenvector`
-    measures with -30.
+    least_weight: the value below which the weights T(y) of the matrix are cut. The default is no
+    cut; `leading_eigenvector` measures with -30.
 
     Raises `ValueError` for labels that do not tell the size of a field, as signs.
     """
     label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)
     kept = share > 0
     power = jnp.where(kept, label_power(system, label), 1.0)
-    return outlier(power, jnp.where(kept, share, 0.0) / jnp.sum(jnp.where(kept, share, 0.0)), system.sample_ratio, least_weight)
+    return outlier(
+        power,
+        jnp.where(kept, share, 0.0) / jnp.sum(jnp.where(kept, share, 0.0)),
+        system.sample_ratio,
+        least_weight,
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # State evolution of vector approximate message passing (VAMP): two estimators in turn, each given the other's Gaussian message,
 #
 #     v1 = E (w - <w>)^2 at precision a1,  a2 = 1/v1 - a1;      v2 = E_s 1 / (s^2/noise + a2),  a1 = 1/v2 - a2.
 #
-# Rangan, Schniter, Fletcher 2019 (arXiv:1610.03082). Its fixed points are those of the replica theory of rotationally invariant
-# matrices; for singular values of Gaussian entries they are those of GAMP.
+# Rangan, Schniter, Fletcher 2019 (arXiv:1610.03082). Its fixed points are those of the replica
+# theory of rotationally invariant matrices; for singular values of Gaussian entries they are those
+# of GAMP.
 
 
 class MeasuredWeights(Result):
-    """error: |w - estimate|^2 / d. overlap: w.estimate/d. steps: iterations. residual: the last change (in theory of ln a1)."""
+    """error: |w - estimate|^2 / d. overlap: w.estimate/d. steps: iterations. residual: the last
+    change (in theory of ln a1).
+    """
 
     error: Scalar
     overlap: Scalar
@@ -441,7 +533,9 @@ class MeasuredWeightsTheory(MeasuredWeights):
 
 
 @theory(differentiable=False)
-def vector_state_evolution(system: InvariantDesign, *, max_steps: int = 2000) -> MeasuredWeightsTheory:
+def vector_state_evolution(
+    system: InvariantDesign, *, max_steps: int = 2000
+) -> MeasuredWeightsTheory:
     """The solution reached from a1 = 0, that of VAMP."""
 
     def update(log_precision: Scalar, system: InvariantDesign) -> Scalar:
@@ -454,19 +548,30 @@ def vector_state_evolution(system: InvariantDesign, *, max_steps: int = 2000) ->
     precision = jnp.exp(solved.value)
     found = system.prior.averages(precision)
     steps = solved.steps.astype(float)
-    return MeasuredWeightsTheory(found.error, found.overlap, steps, solved.residual, solved.converged, precision)
+    return MeasuredWeightsTheory(
+        found.error, found.overlap, steps, solved.residual, solved.converged, precision
+    )
 
 
 def measurement_precision(system: InvariantDesign, extrinsic: Scalar) -> Scalar:
-    """1/v2 - a2 = E[c/(c + a2)] / E[1/(c + a2)], c = s^2/noise, zero for directions that are not measured."""
+    """1/v2 - a2 = E[c/(c + a2)] / E[1/(c + a2)], c = s^2/noise, zero for directions that are not
+    measured.
+    """
     x, weight = np.polynomial.legendre.leggauss(80)
     rank = jnp.minimum(system.sample_ratio, 1.0)
-    power = singular_power(system.condition, jnp.asarray((1 + x) / 2)) * system.sample_ratio / rank / system.noise
+    power = (
+        singular_power(system.condition, jnp.asarray((1 + x) / 2))
+        * system.sample_ratio
+        / rank
+        / system.noise
+    )
     filtered = rank * jnp.sum(weight / 2 * power / (power + extrinsic))
     return filtered * extrinsic / (1 - filtered)
 
 
-def singular_power(condition: Scalar | float, place: Float[Array, "value"]) -> Float[Array, "value"]:
+def singular_power(
+    condition: Scalar | float, place: Float[Array, "value"]
+) -> Float[Array, "value"]:
     """s^2 at places from 0 (the smallest) to 1, with mean one."""
     width = 2 * jnp.log(condition)
     mean = jnp.where(width > 1e-8, jnp.expm1(width) / jnp.where(width > 1e-8, width, 1.0), 1.0)

@@ -15,17 +15,20 @@ from orderparam.losses import Hinge, Huber, Logistic, Quantile, Square, field_me
 from orderparam.systems.generalised_linear.penalised.model import ElasticNet, PenalisedFit
 from orderparam.systems.generalised_linear.penalised.theory import Fit, SparseFit
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Estimators of scikit-learn on drawn problems: Ridge, Lasso, ElasticNet, LogisticRegression, LinearSVC, QuantileRegressor.
 #
-# It has none for the Huber loss at a given scale, nor for quantiles with l2: the former is minimised here, the latter refused.
+# It has none for the Huber loss at a given scale, nor for quantiles with l2: the former is
+# minimised here, the latter refused.
 
 _STEPS = 50_000
 _TEST = 20_000
 
 
 def estimator(system: PenalisedFit, n: int, tolerance: float) -> Any:
-    """scikit-learn's own, or None for the Huber loss. Raises `ValueError` for penalties that it does not have."""
+    """scikit-learn's own, or None for the Huber loss. Raises `ValueError` for penalties that it
+    does not have.
+    """
     l1, ridge = float(system.l1), float(system.ridge)
     common: dict[str, Any] = {"fit_intercept": False}
     iterated = {**common, "tol": tolerance, "max_iter": _STEPS}
@@ -41,7 +44,9 @@ def estimator(system: PenalisedFit, n: int, tolerance: float) -> Any:
     if isinstance(system.loss, Hinge) and l1 == 0:
         return svm.LinearSVC(loss="hinge", C=1 / ridge, **iterated)
     if isinstance(system.loss, Quantile) and ridge == 0:
-        return linear_model.QuantileRegressor(quantile=float(system.loss.level), alpha=l1 / n, solver="highs", **common)
+        return linear_model.QuantileRegressor(
+            quantile=float(system.loss.level), alpha=l1 / n, solver="highs", **common
+        )
     if isinstance(system.loss, Huber) and l1 == 0:
         return None
     raise ValueError(
@@ -51,11 +56,14 @@ def estimator(system: PenalisedFit, n: int, tolerance: float) -> Any:
 
 @experiment
 def fitted_estimator(system: PenalisedFit, key: PRNGKeyArray, *, tolerance: float = 1e-7) -> Fit:
-    """On one drawn problem; errors on 20000 new examples. residual: violation of the conditions on the gradient in units of the
-    penalties (NaN where the loss has no gradient). Raises `ValueError` where no sample is left, or there is no estimator."""
+    """On one drawn problem; errors on 20000 new examples. residual: violation of the conditions on
+    the gradient in units of the penalties (NaN where the loss has no gradient). Raises `ValueError`
+    where no sample is left, or there is no estimator."""
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
-        raise ValueError(f"PenalisedFit.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+        raise ValueError(
+            f"PenalisedFit.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+        )
     chosen = estimator(system, n, tolerance)
     weight_key, matrix_key, label_key, test_key, field_key = jax.random.split(key, 5)
     true = system.prior.draw(weight_key, (d,))
@@ -66,20 +74,29 @@ def fitted_estimator(system: PenalisedFit, key: PRNGKeyArray, *, tolerance: floa
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # said by `converged`
-            warnings.simplefilter("ignore", FutureWarning)  # names of options that change with the version
-            weights = jnp.asarray(np.ravel(chosen.fit(np.asarray(matrix), np.asarray(labels)).coef_))
+            # names of options that change with the version
+            warnings.simplefilter("ignore", FutureWarning)
+            weights = jnp.asarray(
+                np.ravel(chosen.fit(np.asarray(matrix), np.asarray(labels)).coef_)
+            )
     # Fields of new examples are jointly Gaussian.
     powers = [jnp.mean(true**2), jnp.mean(true * weights), jnp.mean(weights**2)]
     z = jax.random.normal(test_key, (2, _TEST))
     fields = jnp.sqrt(powers[0]) * z[0]
     rest = jnp.sqrt(jnp.maximum(powers[2] - powers[1] ** 2 / powers[0], 0.0))
     student = powers[1] / jnp.sqrt(powers[0]) * z[0] + rest * z[1]
-    test = field_means(system.loss, jnp.ones(1), student[:, None], fields, system.labels.draw(fields, field_key))
+    test = field_means(
+        system.loss, jnp.ones(1), student[:, None], fields, system.labels.draw(fields, field_key)
+    )
     found = matrix @ weights
     residual = jnp.asarray(np.nan)
     if system.loss.smooth:
         pull = matrix.T @ system.loss.slope(labels, found) + system.ridge * weights
-        size = jnp.where(weights == 0, jnp.maximum(jnp.abs(pull) - system.l1, 0.0), jnp.abs(pull + system.l1 * jnp.sign(weights)))
+        size = jnp.where(
+            weights == 0,
+            jnp.maximum(jnp.abs(pull) - system.l1, 0.0),
+            jnp.abs(pull + system.l1 * jnp.sign(weights)),
+        )
         residual = jnp.max(size) / (system.l1 + system.ridge)
     return Fit(
         teacher_overlap=powers[1],
@@ -90,32 +107,41 @@ def fitted_estimator(system: PenalisedFit, key: PRNGKeyArray, *, tolerance: floa
         train_error=jnp.mean((labels - found) ** 2),
         test_loss=test["test_loss"],
         train_loss=jnp.mean(system.loss(labels, found)),
-        classification_error=test["classification_error"] if system.labels.binary else jnp.asarray(np.nan),
+        classification_error=test["classification_error"]
+        if system.labels.binary
+        else jnp.asarray(np.nan),
         residual=residual,
         converged=~(residual > 1e-2),
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # scikit-learn's own estimators on drawn problems.
 
 _ELASTIC_STEPS = 20_000
 
 
 @experiment
-def fitted_elastic_net(system: ElasticNet, key: PRNGKeyArray, *, tolerance: float = 1e-9) -> SparseFit:
-    """Lasso, Ridge or ElasticNet of scikit-learn on one drawn problem. test_error is that of all new examples, exactly.
+def fitted_elastic_net(
+    system: ElasticNet, key: PRNGKeyArray, *, tolerance: float = 1e-9
+) -> SparseFit:
+    """Lasso, Ridge or ElasticNet of scikit-learn on one drawn problem. test_error is that of all
+    new examples, exactly.
 
-    residual: the largest violation of the conditions on the gradient, in units of the penalties. Raises `ValueError` where the
-    number of samples rounds to nothing.
+    residual: the largest violation of the conditions on the gradient, in units of the penalties.
+    Raises `ValueError` where the number of samples rounds to nothing.
     """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
-        raise ValueError(f"ElasticNet.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}")
+        raise ValueError(
+            f"ElasticNet.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+        )
     weight_key, matrix_key, noise_key = jax.random.split(key, 3)
     true = np.asarray(system.prior.draw(weight_key, (d,)))
     matrix = np.asarray(jax.random.normal(matrix_key, (n, d))) / np.sqrt(d)
-    labels = matrix @ true + np.sqrt(float(system.noise)) * np.asarray(jax.random.normal(noise_key, (n,)))
+    labels = matrix @ true + np.sqrt(float(system.noise)) * np.asarray(
+        jax.random.normal(noise_key, (n,))
+    )
     l1, ridge = float(system.l1), float(system.ridge)
     if l1 == 0:
         estimator = linear_model.Ridge(alpha=ridge, fit_intercept=False)
@@ -127,7 +153,11 @@ def fitted_elastic_net(system: ElasticNet, key: PRNGKeyArray, *, tolerance: floa
         warnings.simplefilter("ignore", ConvergenceWarning)  # said by `converged`
         weights = estimator.fit(matrix, labels).coef_
     gradient = matrix.T @ (matrix @ weights - labels) + ridge * weights
-    violation = np.where(weights == 0, np.maximum(np.abs(gradient) - l1, 0.0), np.abs(gradient + l1 * np.sign(weights)))
+    violation = np.where(
+        weights == 0,
+        np.maximum(np.abs(gradient) - l1, 0.0),
+        np.abs(gradient + l1 * np.sign(weights)),
+    )
     residual = violation.max() / (l1 + ridge)
     error = np.mean((weights - true) ** 2)
     return SparseFit(

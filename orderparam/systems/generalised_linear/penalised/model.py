@@ -1,4 +1,6 @@
-"""Labels fitted by a convex loss with l1 and l2 penalties; the Lasso, ridge regression and the elastic net."""
+"""Labels fitted by a convex loss with l1 and l2 penalties; the Lasso, ridge regression and the
+elastic net.
+"""
 
 from typing import Any
 
@@ -11,27 +13,31 @@ from orderparam.losses import Channel, Huber, Quantile, loss, loss_names
 from orderparam.losses.base import Loss
 from orderparam.priors import Prior, prior
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Labels of any law, fitted by any convex loss with two penalties.
 
 _RESIDUAL = {"huber": Huber, "quantile": Quantile}
 
 
 def any_loss(which: Any) -> Loss:
-    """Of `loss`, or "huber" and "quantile" with their default numbers. Raises `ValueError` for anything else."""
+    """Of `loss`, or "huber" and "quantile" with their default numbers. Raises `ValueError` for
+    anything else.
+    """
     if isinstance(which, str) and which in _RESIDUAL:
         return _RESIDUAL[which]()
     if isinstance(which, str) and which not in loss_names():
         names = [*loss_names(), *_RESIDUAL]
-        raise ValueError(f"there is no loss {which!r}{nearest(which, names)}; must be one of {', '.join(names)}")
+        raise ValueError(
+            f"there is no loss {which!r}{nearest(which, names)}; must be one of {', '.join(names)}"
+        )
     return loss(which)
 
 
 class PenalisedFit(System):
     """The minimiser of sum_mu l(y_mu, w.x_mu) + l1 |w|_1 + (ridge/2) |w|^2, where y ~ P(y | w0.x).
 
-    n = sample_ratio * d rows x ~ N(0, I/d), true weights w0 from the prior. Penalties stand beside the sum over examples, as 1/C
-    in scikit-learn.
+    n = sample_ratio * d rows x ~ N(0, I/d), true weights w0 from the prior. Penalties stand beside
+    the sum over examples, as 1/C in scikit-learn.
     """
 
     sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)
@@ -56,16 +62,17 @@ class PenalisedFit(System):
         return Channel(self.loss, self.labels)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Linear labels, fitted by least squares with two penalties.
 
 
 class ElasticNet(System):
-    """The minimiser of (1/2) |y - X w|^2 + l1 |w|_1 + (ridge/2) |w|^2, where y = X w0 + sqrt(noise) z.
+    """The minimiser of (1/2) |y - X w|^2 + l1 |w|_1 + (ridge/2) |w|^2, where y = X w0 + sqrt(noise)
+    z.
 
-    n = sample_ratio * d rows x ~ N(0, I/d), and true weights w0 from the prior. Penalties stand beside the sum over examples: in
-    scikit-learn Lasso(alpha=l1/n), Ridge(alpha=ridge), ElasticNet(alpha=(l1 + ridge)/n, l1_ratio=l1/(l1 + ridge)), without
-    intercept.
+    n = sample_ratio * d rows x ~ N(0, I/d), and true weights w0 from the prior. Penalties stand
+    beside the sum over examples: in scikit-learn Lasso(alpha=l1/n), Ridge(alpha=ridge),
+    ElasticNet(alpha=(l1 + ridge)/n, l1_ratio=l1/(l1 + ridge)), without intercept.
     """
 
     sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)

@@ -40,4 +40,6 @@ def lasso(
     for ratio in sample_ratios:
         system, facets = ElasticNet(ratio, 0.1, 0.0, noise, law, input_dim), {"sample_ratio": ratio}
         yield Curve("theory", elastic_net, system, fine, facets=facets)
-        yield Curve("scikit-learn", fitted_elastic_net, system, {"l1": penalties}, seeds, facets=facets)
+        yield Curve(
+            "scikit-learn", fitted_elastic_net, system, {"l1": penalties}, seeds, facets=facets
+        )

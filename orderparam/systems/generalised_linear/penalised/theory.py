@@ -17,7 +17,7 @@ from orderparam.priors import Prior
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.systems.generalised_linear.penalised.model import ElasticNet, PenalisedFit
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What l1 and l2 penalties make of weights that are seen through Gaussian noise.
 
 Scalar = Float[Array, ""]
@@ -34,9 +34,15 @@ class Shrunk(NamedTuple):
 
 
 def shrunk(
-    prior: Prior, alignment: Scalar, power: Scalar, stiffness: Scalar, l1: Scalar | float, ridge: Scalar | float
+    prior: Prior,
+    alignment: Scalar,
+    power: Scalar,
+    stiffness: Scalar,
+    l1: Scalar | float,
+    ridge: Scalar | float,
 ) -> Shrunk:
-    """w = sign(b) max(|b| - l1, 0) / (stiffness + ridge), b = alignment w0 + sqrt(power) z, w0 from the prior.
+    """w = sign(b) max(|b| - l1, 0) / (stiffness + ridge), b = alignment w0 + sqrt(power) z, w0 from
+    the prior.
 
     b is a mixture of Gaussians, cut at -l1 and l1.
     """
@@ -51,24 +57,31 @@ def shrunk(
     left = jnp.sum(shares * variances * power / total)
     support = jnp.sum(weight * (jnp.abs(b) > l1))
     missed = jnp.sum(weight * (found - true) ** 2) + left
-    return Shrunk(missed, jnp.sum(weight * found * true), jnp.sum(weight * found**2), support, support / (stiffness + ridge))
+    return Shrunk(
+        missed,
+        jnp.sum(weight * found * true),
+        jnp.sum(weight * found**2),
+        support,
+        support / (stiffness + ridge),
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # State evolution of penalised losses: the overlap m with the weights, the power q and the response V of the minimiser.
 #
 #     A = alpha E(-dg/dw),  mh = alpha E g dln Z/dM,  qh = alpha E g^2,  g = (prox(y, w) - w) / V,
 #     b = mh w0 + sqrt(qh) z,  w = sign(b) max(|b| - l1, 0) / (A + ridge),  V = P(|b| > l1) / (A + ridge).
 #
-# Convex problems have one solution; exact as d grows: Thrampoulidis, Abbasi, Hassibi 2018; Aubin, Krzakala, Lu, Zdeborová 2020
-# (arXiv:2006.06560); Loureiro et al. 2021 (arXiv:2102.08127).
+# Convex problems have one solution; exact as d grows: Thrampoulidis, Abbasi, Hassibi 2018; Aubin,
+# Krzakala, Lu, Zdeborová 2020 (arXiv:2006.06560); Loureiro et al. 2021 (arXiv:2102.08127).
 
 
 class Fit(Result):
-    """teacher_overlap: m = w.w0/d. self_overlap: q = |w|^2/d. support: share of weights that are not zero. error: |w - w0|^2/d.
+    """teacher_overlap: m = w.w0/d. self_overlap: q = |w|^2/d. support: share of weights that are
+    not zero. error: |w - w0|^2/d.
 
-    test_error, train_error: mean (y - f)^2, noise included; test_loss, train_loss: mean l(y, f); classification_error:
-    P(sign f != y) of new examples, NaN for real labels.
+    test_error, train_error: mean (y - f)^2, noise included; test_loss, train_loss: mean l(y, f);
+    classification_error: P(sign f != y) of new examples, NaN for real labels.
     """
 
     teacher_overlap: Scalar
@@ -91,7 +104,9 @@ class FitTheory(Fit):
 
 
 class BestPenalty(Result):
-    """penalty: of least error. least_error: that error, the classification error for labels that are signs, or the test error."""
+    """penalty: of least error. least_error: that error, the classification error for labels that
+    are signs, or the test error.
+    """
 
     penalty: Scalar
     least_error: Scalar
@@ -106,17 +121,25 @@ class PenalisedOrder(NamedTuple):
 
 
 @theory(differentiable=False, check=check_iteration)
-def penalised_fit(system: PenalisedFit, *, damping: float = 0.2, max_steps: int = 3000) -> FitTheory:
+def penalised_fit(
+    system: PenalisedFit, *, damping: float = 0.2, max_steps: int = 3000
+) -> FitTheory:
     """`converged` is False where max_steps were not enough, as happens at vanishing penalties."""
     rho = system.prior.power
 
     def update(order: PenalisedOrder, system: PenalisedFit) -> PenalisedOrder:
         found = _step(system, order)
         power = jnp.maximum(found.power, 1e-30)
-        return PenalisedOrder(found.overlap / jnp.sqrt(power * rho), jnp.log(power), jnp.log(jnp.maximum(found.response, 1e-30)))
+        return PenalisedOrder(
+            found.overlap / jnp.sqrt(power * rho),
+            jnp.log(power),
+            jnp.log(jnp.maximum(found.response, 1e-30)),
+        )
 
     start = PenalisedOrder(jnp.asarray(0.3), jnp.zeros(()), jnp.zeros(()))
-    solved = fixed_point(update, start, system, damping=damping, tolerance=1e-11, max_steps=max_steps)
+    solved = fixed_point(
+        update, start, system, damping=damping, tolerance=1e-11, max_steps=max_steps
+    )
     found, errors = _step(system, solved.value), _errors(system, solved.value)
     return FitTheory(
         teacher_overlap=found.overlap,
@@ -136,13 +159,17 @@ def penalised_fit(system: PenalisedFit, *, damping: float = 0.2, max_steps: int 
 
 @theory(traced=False)
 def best_penalty(system: PenalisedFit, *, which: Literal["ridge", "l1"] = "ridge") -> BestPenalty:
-    """By Brent's method in its logarithm between 1e-4 and 1e4, the other penalty as given; the penalty to 1e-6."""
+    """By Brent's method in its logarithm between 1e-4 and 1e4, the other penalty as given; the
+    penalty to 1e-6.
+    """
 
     def value(logarithm: float) -> float:
         found = penalised_fit(system.with_(**{which: float(np.exp(logarithm))}))
         return float(found.classification_error if system.labels.binary else found.test_error)
 
-    found = minimize_scalar(value, bounds=(np.log(1e-4), np.log(1e4)), method="bounded", options={"xatol": 1e-7})
+    found = minimize_scalar(
+        value, bounds=(np.log(1e-4), np.log(1e4)), method="bounded", options={"xatol": 1e-7}
+    )
     return BestPenalty(jnp.exp(jnp.asarray(found.x)), jnp.asarray(found.fun))
 
 
@@ -153,7 +180,9 @@ def _fields(system: PenalisedFit, order: PenalisedOrder) -> Fields:
 
 def _step(system: PenalisedFit, order: PenalisedOrder) -> Shrunk:
     labels = system.channel.averages(jnp.exp(order.log_response), _fields(system, order))
-    alignment, power, stiffness = (system.sample_ratio * part for part in (labels.alignment, labels.power, labels.stiffness))
+    alignment, power, stiffness = (
+        system.sample_ratio * part for part in (labels.alignment, labels.power, labels.stiffness)
+    )
     return shrunk(system.prior, alignment, power, stiffness, system.l1, system.ridge)
 
 
@@ -161,7 +190,7 @@ def _errors(system: PenalisedFit, order: PenalisedOrder) -> ChannelErrors:
     return system.channel.errors(jnp.exp(order.log_response), _fields(system, order))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # State evolution of the elastic net: two unknowns, its error E = |w - w0|^2 / d and its response V.
 #
 #     A = alpha / (1 + V),  b = A w0 + sqrt(alpha (E + noise)) / (1 + V) z,  w = sign(b) max(|b| - l1, 0) / (A + ridge),
@@ -171,8 +200,9 @@ def _errors(system: PenalisedFit, order: PenalisedOrder) -> ChannelErrors:
 
 
 class SparseFit(Result):
-    """error: |w - w0|^2 / d. overlap: w.w0/d. support: share of weights that are not zero. test_error: mean (y - f)^2 of new
-    examples, noise included; train_error: of training examples."""
+    """error: |w - w0|^2 / d. overlap: w.w0/d. support: share of weights that are not zero.
+    test_error: mean (y - f)^2 of new examples, noise included; train_error: of training examples.
+    """
 
     error: Scalar
     overlap: Scalar
@@ -191,8 +221,8 @@ class SparseFitTheory(SparseFit):
 
 @theory(differentiable=False)
 def elastic_net(system: ElasticNet, *, max_steps: int = 3000) -> SparseFitTheory:
-    """By plain iteration; the problem is convex and has one solution. `converged` is False where max_steps were not enough, as
-    happens at vanishing penalties and fewer examples than weights."""
+    """By plain iteration; the problem is convex and has one solution. `converged` is False where
+    max_steps were not enough, as happens at vanishing penalties and fewer examples than weights."""
 
     def update(state: tuple[Scalar, Scalar], system: ElasticNet) -> tuple[Scalar, Scalar]:
         error, _, _, response = _weights(system, jnp.exp(state[0]), state[1])
@@ -215,7 +245,9 @@ def elastic_net(system: ElasticNet, *, max_steps: int = 3000) -> SparseFitTheory
     )
 
 
-def _weights(system: ElasticNet, error: Scalar, response: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+def _weights(
+    system: ElasticNet, error: Scalar, response: Scalar
+) -> tuple[Scalar, Scalar, Scalar, Scalar]:
     """Error, overlap, support and response."""
     stiffness = system.sample_ratio / (1 + response)
     power = system.sample_ratio * (error + system.noise) / (1 + response) ** 2

@@ -1,12 +1,15 @@
-"""The posterior of a deep network on its training set, by HMC over all hidden weights; the read-out is integrated exactly.
+"""The posterior of a deep network on its training set, by HMC over all hidden weights; the read-out
+is integrated exactly.
 
-The same sampler solves kernel adaptation without an ansatz for the layers. Take R N_l units in layer l and the density
+The same sampler solves kernel adaptation without an ansatz for the layers. Take R N_l units in
+layer l and the density
 
     prior(all weights) * p(y | K_R)^R,      K_R the kernel of R N_L units, p(y | K) = N(y; 0, K + T).
 
-Given the layer below, the pre-activations of a layer are R N_l independent draws of N(0, Q_l). So minus the logarithm is R times
-the free energy of `deep.theory`, with the divergence of the layers' full laws in place of Gaussian ones, and R -> infinity is its
-minimum: every unit by itself in the field of all others. R = 1 is the network. Derived for this package.
+Given the layer below, the pre-activations of a layer are R N_l independent draws of N(0, Q_l). So
+minus the logarithm is R times the free energy of `deep.theory`, with the divergence of the layers'
+full laws in place of Gaussian ones, and R -> infinity is its minimum: every unit by itself in the
+field of all others. R = 1 is the network. Derived for this package.
 """
 
 from typing import Any
@@ -21,12 +24,21 @@ from orderparam.kernels.readout import condition_readout, log_evidence
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.sampling.result import FromChains, of_chains
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
-from orderparam.systems.kernel_adaptation.deep.theory import DeepPrediction, deep_gaussian_layers, deep_gaussian_process
+from orderparam.systems.kernel_adaptation.deep.theory import (
+    DeepPrediction,
+    deep_gaussian_layers,
+    deep_gaussian_process,
+)
 from orderparam.systems.kernel_adaptation.gaussianity import along_directions
 from orderparam.systems.kernel_adaptation.on_data.experiment import check_particles
 from orderparam.systems.kernel_adaptation.on_data.model import OnTestSet, on_test_set
 
-DIRECTIONS = ("weights, teacher", "weights, random", "pre-activations, target", "pre-activations, random")
+DIRECTIONS = (
+    "weights, teacher",
+    "weights, random",
+    "pre-activations, target",
+    "pre-activations, random",
+)
 BINS, REACH = 41, 4.0
 
 HiddenWeights = tuple[Float[Array, "unit fan_in"], ...]
@@ -42,18 +54,24 @@ class _Recorded(eqx.Module):
 
 
 class DeepPosterior(eqx.Module):
-    """Log density of whitened weights, W_0 = sqrt(v/d) u_0, W_l = sqrt(hidden variance / units below) u_l, `replicas` times the
-    evidence."""
+    """Log density of whitened weights, W_0 = sqrt(v/d) u_0, W_l = sqrt(hidden variance / units
+    below) u_l, `replicas` times the evidence."""
 
     system: DeepNetworkOnData
     replicas: float | Float[Array, ""] = 1.0
 
-    def layers(self, u: HiddenWeights, x: Float[Array, "example input"]) -> list[Float[Array, "example unit"]]:
+    def layers(
+        self, u: HiddenWeights, x: Float[Array, "example input"]
+    ) -> list[Float[Array, "example unit"]]:
         """Pre-activations of all hidden layers."""
         system = self.system
         h = [jnp.sqrt(system.weight_variance / x.shape[1]) * x @ u[0].T]
         for weights in u[1:]:
-            h.append(jnp.sqrt(system.hidden_variance / weights.shape[1]) * system.activation(h[-1]) @ weights.T)
+            h.append(
+                jnp.sqrt(system.hidden_variance / weights.shape[1])
+                * system.activation(h[-1])
+                @ weights.T
+            )
         return h
 
     def features(self, last: Float[Array, "example unit"]) -> Float[Array, "example unit"]:
@@ -62,7 +80,11 @@ class DeepPosterior(eqx.Module):
 
     def __call__(self, u: HiddenWeights) -> Float[Array, ""]:
         system = self.system
-        evidence = log_evidence(self.features(self.layers(u, system.inputs)[-1]), system.targets[:, None], system.temperature)
+        evidence = log_evidence(
+            self.features(self.layers(u, system.inputs)[-1]),
+            system.targets[:, None],
+            system.temperature,
+        )
         return self.replicas * evidence - sum(jnp.sum(part**2) for part in u) / 2
 
     def record(self, u: HiddenWeights) -> _Recorded:
@@ -70,7 +92,9 @@ class DeepPosterior(eqx.Module):
         system = self.system
         h, h_test = self.layers(u, system.inputs), self.layers(u, system.test_inputs)
         features = self.features(h[-1])
-        readout = condition_readout(features, system.targets[:, None], system.temperature).mean[:, 0]
+        readout = condition_readout(features, system.targets[:, None], system.temperature).mean[
+            :, 0
+        ]
         inputs, points = directions(system)
         return _Recorded(
             train_mean=features @ readout,
@@ -84,31 +108,45 @@ class DeepPosterior(eqx.Module):
     def starts(self, chains: int, key: PRNGKeyArray) -> HiddenWeights:
         """Prior draws."""
         widths = [round(float(self.replicas * width)) for width in self.system.widths]
-        sizes = zip(jax.random.split(key, len(widths)), widths, [self.system.inputs.shape[1], *widths])
-        return tuple(jax.random.normal(own, (chains, width, fan_in)) for own, width, fan_in in sizes)
+        sizes = zip(
+            jax.random.split(key, len(widths)), widths, [self.system.inputs.shape[1], *widths]
+        )
+        return tuple(
+            jax.random.normal(own, (chains, width, fan_in)) for own, width, fan_in in sizes
+        )
 
 
-def directions(system: DeepNetworkOnData) -> tuple[Float[Array, "input two"], Float[Array, "train two"]]:
-    """Unit vectors: (w_*, random) for the input weights and (y/|y|, random) for pre-activations; random but always the same."""
+def directions(
+    system: DeepNetworkOnData,
+) -> tuple[Float[Array, "input two"], Float[Array, "train two"]]:
+    """Unit vectors: (w_*, random) for the input weights and (y/|y|, random) for pre-activations;
+    random but always the same.
+    """
     first, second = jax.random.split(jax.random.key(2023))
     train, dim = system.inputs.shape
     random, other = jax.random.normal(first, (dim,)), jax.random.normal(second, (train,))
     inputs, points = (jnp.eye(dim)[0], random), (system.targets, other)
-    on_inputs, on_points = (jnp.stack([v / jnp.linalg.norm(v) for v in pair], axis=1) for pair in (inputs, points))
+    on_inputs, on_points = (
+        jnp.stack([v / jnp.linalg.norm(v) for v in pair], axis=1) for pair in (inputs, points)
+    )
     return on_inputs, on_points
 
 
 class SampledDeepNetwork(OnTestSet, FromChains):
     """Posterior averages; fields as in `DeepPrediction`. Error bars are those of the Markov chains.
 
-    deviation: |H - H_theory| / |H| (Frobenius norm) of each layer's pre-activations; prior_deviation: the same against
+    deviation: |H - H_theory| / |H| (Frobenius norm) of each layer's pre-activations;
+    prior_deviation: the same against
         the infinitely wide network.
-    Directions: weights of the first layer along the teacher (the first input axis) and along a random unit vector, times
-    sqrt(d/v); pre-activations of the last hidden layer along the target y/|y| and along a random unit vector of the training set.
-        variance, variance_error, excess_kurtosis, kurtosis_error: of the sampled neurons. expected: variance in theory;
-        prior_variance: that of the infinitely wide network. distance, independent, p_value: Kolmogorov-Smirnov test against
-        N(0, expected) and its number of independent values; p_value_of_shape: against a Gaussian of the sampled variance (see
-        `gaussianity`). density: of the values over sqrt(expected), in bins of equal width over +-4, centres bin_centre.
+    Directions: weights of the first layer along the teacher (the first input axis) and along a
+    random unit vector, times sqrt(d/v); pre-activations of the last hidden layer along the target
+    y/|y| and along a random unit vector of the training set.
+        variance, variance_error, excess_kurtosis, kurtosis_error: of the sampled neurons. expected:
+        variance in theory; prior_variance: that of the infinitely wide network. distance,
+        independent, p_value: Kolmogorov-Smirnov test against N(0, expected) and its number of
+        independent values; p_value_of_shape: against a Gaussian of the sampled variance (see
+        `gaussianity`). density: of the values over sqrt(expected), in bins of equal width over +-4,
+        centres bin_centre.
     r_hat, effective_samples: over learnabilities, spread, on_target and variance.
     """
 
@@ -135,16 +173,22 @@ class SampledDeepNetwork(OnTestSet, FromChains):
     density: Float[Array, "direction bin"]
 
 
-def projected_variances(system: DeepNetworkOnData, prediction: DeepPrediction) -> Float[Array, "direction"]:
+def projected_variances(
+    system: DeepNetworkOnData, prediction: DeepPrediction
+) -> Float[Array, "direction"]:
     """Variances along `DIRECTIONS` in theory."""
     inputs, points = directions(system)
     on_weights = jnp.einsum("ij,ia,ja->a", prediction.covariance, inputs, inputs)
-    return jnp.concatenate([on_weights, jnp.einsum("ij,ia,ja->a", prediction.preactivations[-1], points, points)])
+    return jnp.concatenate(
+        [on_weights, jnp.einsum("ij,ia,ja->a", prediction.preactivations[-1], points, points)]
+    )
 
 
 def _check(system: DeepNetworkOnData, **_: object) -> None:
     if system.depth < 2:
-        raise ValueError(f"relative_widths = {system.relative_widths}: must have two hidden layers or more (see sampled_on_data)")
+        raise ValueError(
+            f"relative_widths = {system.relative_widths}: must have two hidden layers or more (see sampled_on_data)"
+        )
 
 
 @experiment(check=_check)
@@ -157,7 +201,8 @@ def sampled_deep_network(
     samples: int = 200,
     leapfrog_steps: int = 10,
 ) -> SampledDeepNetwork:
-    """The network itself, with at least two hidden layers, from prior draws; compared with both theories on the same data.
+    """The network itself, with at least two hidden layers, from prior draws; compared with both
+    theories on the same data.
 
     Raises `ValueError` for a network of one hidden layer.
     """
@@ -166,9 +211,11 @@ def sampled_deep_network(
 
 
 class ParticleLayers(OnTestSet, FromChains):
-    """Averages over particles, fields as in `DeepPrediction`; .._error: standard errors of the Markov chains.
+    """Averages over particles, fields as in `DeepPrediction`; .._error: standard errors of the
+    Markov chains.
 
-    residual: the largest of the relative standard errors. r_hat, effective_samples: over learnabilities, spread and on_target.
+    residual: the largest of the relative standard errors. r_hat, effective_samples: over
+    learnabilities, spread and on_target.
     """
 
     train_learnability: Float[Array, ""]
@@ -196,10 +243,12 @@ def deep_adapted_layers(
     leapfrog_steps: int = 10,
     seed: int = 0,
 ) -> ParticleLayers:
-    """Kernel adaptation with the full law of every layer's units, to order 1/R: see the head of this module.
+    """Kernel adaptation with the full law of every layer's units, to order 1/R: see the head of
+    this module.
 
-    particles: R N, of a layer of relative width 1. The random numbers are those of `seed`, the same for every system.
-    Raises `ValueError` for a network of one hidden layer and for fewer particles than units.
+    particles: R N, of a layer of relative width 1. The random numbers are those of `seed`, the same
+    for every system. Raises `ValueError` for a network of one hidden layer and for fewer particles
+    than units.
     """
     lengths = {"warmup": warmup, "samples": samples, "leapfrog_steps": leapfrog_steps}
     run = _run(system, particles / system.width, jax.random.key(seed), chains, lengths)
@@ -219,14 +268,24 @@ def deep_adapted_layers(
     )
 
 
-def _run(system: DeepNetworkOnData, replicas: Any, key: PRNGKeyArray, chains: int, lengths: dict[str, Any]) -> Samples:
+def _run(
+    system: DeepNetworkOnData,
+    replicas: Any,
+    key: PRNGKeyArray,
+    chains: int,
+    lengths: dict[str, Any],
+) -> Samples:
     start_key, run_key = jax.random.split(key)
     posterior = DeepPosterior(system, jnp.asarray(replicas))
-    return sample(posterior, posterior.starts(chains, start_key), run_key, observe=posterior.record, **lengths)
+    return sample(
+        posterior, posterior.starts(chains, start_key), run_key, observe=posterior.record, **lengths
+    )
 
 
 def _judged(system: DeepNetworkOnData, recorded: _Recorded) -> list[Array]:
-    """Learnability on the training set, spread, learnability on test points, and on_target of every layer, draw by draw."""
+    """Learnability on the training set, spread, learnability on test points, and on_target of every
+    layer, draw by draw.
+    """
     y, y_test = system.targets, system.test_targets
     return [
         recorded.train_mean @ y / (y @ y),
@@ -237,11 +296,17 @@ def _judged(system: DeepNetworkOnData, recorded: _Recorded) -> list[Array]:
 
 
 def _summary(system: DeepNetworkOnData, run: Samples) -> SampledDeepNetwork:
-    theory, prior, recorded = deep_gaussian_layers(system), deep_gaussian_process(system), run.observables
+    theory, prior, recorded = (
+        deep_gaussian_layers(system),
+        deep_gaussian_process(system),
+        run.observables,
+    )
     averages = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)
     values = [part[..., i] for part in (recorded.weights, recorded.hidden) for i in range(2)]
     first, layers = _judged(system, recorded), system.depth - 1
-    health = estimate(jnp.stack([*first, *(jnp.mean(value**2, axis=-1) for value in values)], axis=-1))
+    health = estimate(
+        jnp.stack([*first, *(jnp.mean(value**2, axis=-1) for value in values)], axis=-1)
+    )
     expected = projected_variances(system, theory)
     against_theory, of_shape = along_directions(values, expected.tolist()), along_directions(values)
     edges = jnp.linspace(-REACH, REACH, BINS + 1)
@@ -270,7 +335,9 @@ def _summary(system: DeepNetworkOnData, run: Samples) -> SampledDeepNetwork:
         bin_centre=(edges[1:] + edges[:-1]) / 2,
         density=jnp.stack(
             [
-                jnp.histogram(value.ravel() / jnp.sqrt(variance), edges)[0] / value.size / (edges[1] - edges[0])
+                jnp.histogram(value.ravel() / jnp.sqrt(variance), edges)[0]
+                / value.size
+                / (edges[1] - edges[0])
                 for value, variance in zip(values, expected)
             ]
         ),

@@ -2,7 +2,8 @@
 
     h_1 = W_0 x,    h_(l+1) = W_l phi(h_l),    f = a . phi(h_L),    L hidden layers of widths N_l = (relative width) * N,
 
-    W_0 ~ N(0, weight_variance/d),  W_l ~ N(0, hidden_variance/N_l),  a ~ N(0, readout_variance/N_L),
+    W_0 ~ N(0, weight_variance/d),  W_l ~ N(0, hidden_variance/N_l),  a ~ N(0,
+    readout_variance/N_L),
 
 sampled at temperature T with the likelihood exp{-(1/(2T)) sum_mu (f(x_mu) - y_mu)^2}.
 """
@@ -15,14 +16,19 @@ from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
 
 
 class DeepNetworkOnData(NetworkOnData):
-    """A network of any depth on a given training set; its first input axis is called the teacher's direction w_*.
+    """A network of any depth on a given training set; its first input axis is called the teacher's
+    direction w_*.
 
-    width: N. relative_widths: N_l / N from the input on, one for each hidden layer; (1,) is `NetworkOnData`.
-    Raises `ValueError` for relative widths that are not positive.
+    width: N. relative_widths: N_l / N from the input on, one for each hidden layer; (1,) is
+    `NetworkOnData`. Raises `ValueError` for relative widths that are not positive.
     """
 
-    hidden_variance: float = parameter("prior variance of sqrt(N_l) times a weight between hidden layers", above=0, default=1.0)
-    relative_widths: tuple[float, ...] = structure("widths of the hidden layers over `width`", default=(1.0, 1.0))
+    hidden_variance: float = parameter(
+        "prior variance of sqrt(N_l) times a weight between hidden layers", above=0, default=1.0
+    )
+    relative_widths: tuple[float, ...] = structure(
+        "widths of the hidden layers over `width`", default=(1.0, 1.0)
+    )
 
     def __check_init__(self) -> None:
         if not self.relative_widths or min(self.relative_widths) <= 0:

@@ -1,4 +1,5 @@
-"""The named figure of deep networks: the pre-activations of their layers turn towards the target."""
+"""The named figure of deep networks: the pre-activations of their layers turn towards the
+target."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -12,18 +13,27 @@ from orderparam.core.study import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, GREY, ink
-from orderparam.systems.kernel_adaptation.deep.experiment import DIRECTIONS, deep_adapted_layers, sampled_deep_network
+from orderparam.systems.kernel_adaptation.deep.experiment import (
+    DIRECTIONS,
+    deep_adapted_layers,
+    sampled_deep_network,
+)
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
-from orderparam.systems.kernel_adaptation.deep.theory import deep_gaussian_layers, deep_gaussian_process
+from orderparam.systems.kernel_adaptation.deep.theory import (
+    deep_gaussian_layers,
+    deep_gaussian_process,
+)
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The laws of weights and pre-activations along one direction, drawn by hand: many of them on one set of axes.
 
 LEAST = 1e-3  # density below which nothing is drawn
 
 
 def draw_laws(axes: Any, comparison: Comparison) -> None:
-    """Densities of all directions at the middle width, shifted by four decades each, against the Gaussians of both theories."""
+    """Densities of all directions at the middle width, shifted by four decades each, against the
+    Gaussians of both theories.
+    """
     widths = comparison.parameters["measured_widths"]
     width = widths[len(widths) // 2]
     (runs,) = comparison.curves("experiment").values()
@@ -40,9 +50,20 @@ def draw_laws(axes: Any, comparison: Comparison) -> None:
         seen = mean > LEAST
         bars = shift * np.minimum(np.nan_to_num(error[seen]), 0.9 * mean[seen])
         axes.errorbar(centres[seen], shift * mean[seen], bars, fmt="o", color=ink(), markersize=1.5)
-        kurtosis, p_value = float(here["excess_kurtosis"].mean()), float(here["p_value_of_shape"].median())
-        axes.annotate(f"{name} ({kurtosis:+.2f}, p = {p_value:.2g})", (0, shift * 1.5), ha="center", va="bottom", fontsize=6)
-    axes.set(yscale="log", ylim=(3e-16, 30), xlim=(-4, 4), xlabel="value / standard deviation in theory")
+        kurtosis, p_value = (
+            float(here["excess_kurtosis"].mean()),
+            float(here["p_value_of_shape"].median()),
+        )
+        axes.annotate(
+            f"{name} ({kurtosis:+.2f}, p = {p_value:.2g})",
+            (0, shift * 1.5),
+            ha="center",
+            va="bottom",
+            fontsize=6,
+        )
+    axes.set(
+        yscale="log", ylim=(3e-16, 30), xlim=(-4, 4), xlabel="value / standard deviation in theory"
+    )
     axes.set_ylabel(f"density, $N$ = {width}")
 
 
@@ -50,9 +71,13 @@ Data = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
 
 
 def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500) -> Data:
-    """x, y, x_test, y_test with x ~ N(0, 1) and y = He_1 + cubic He_3 of the first axis; always the same draw."""
+    """x, y, x_test, y_test with x ~ N(0, 1) and y = He_1 + cubic He_3 of the first axis; always the
+    same draw.
+    """
     random = np.random.default_rng(0)
-    x, x_test = (jnp.asarray(random.standard_normal((count, input_dim))) for count in (n_train, n_test))
+    x, x_test = (
+        jnp.asarray(random.standard_normal((count, input_dim))) for count in (n_train, n_test)
+    )
     y, y_test = (z + cubic * (z**3 - 3 * z) for z in (x[:, 0], x_test[:, 0]))
     return x, y, x_test, y_test
 
@@ -63,7 +88,13 @@ def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500)
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383",
     panels=[
         Panel("width", "total_learnability", log="x", ylabel="learnability on test points"),
-        Panel("width", "on_target", where={"layer": -1}, log="x", ylabel=r"variance along the target, $y^\top H_L\,y/|y|^2$"),
+        Panel(
+            "width",
+            "on_target",
+            where={"layer": -1},
+            log="x",
+            ylabel=r"variance along the target, $y^\top H_L\,y/|y|^2$",
+        ),
         Freehand(draw_laws),
     ],
     caption="{depth} hidden layers of $N$ {activation} units, $d$ = {input_dim}, $n$ = {n_train} (one training set), $y = He_1 "

@@ -1,20 +1,24 @@
-"""Deep networks on a given training set: every layer's pre-activations Gaussian, with a covariance of its own.
+"""Deep networks on a given training set: every layer's pre-activations Gaussian, with a covariance
+of its own.
 
-The input weights are N(0, Sigma) and the pre-activations of layer l = 2..L at the training points N(0, H_l), independently over
-its N_l neurons. Given the layer below, their prior has the covariance Q_l = (hidden variance) E phi phi^T. With
-K = (read-out variance) E phi phi^T over the last layer and KL the divergence between centred Gaussians,
+The input weights are N(0, Sigma) and the pre-activations of layer l = 2..L at the training points
+N(0, H_l), independently over its N_l neurons. Given the layer below, their prior has the covariance
+Q_l = (hidden variance) E phi phi^T. With K = (read-out variance) E phi phi^T over the last layer
+and KL the divergence between centred Gaussians,
 
-    F = N_1 KL(Sigma | prior) + sum_l N_l KL(H_l | Q_l) + [ y^T (K + T)^{-1} y + log det(K + T) ] / 2
+    F = N_1 KL(Sigma | prior) + sum_l N_l KL(H_l | Q_l) + [ y^T (K + T)^{-1} y + log det(K + T) ] /
+    2
 
 (Seroussi, Naveh, Ringel 2023). Stationarity: every layer feels the next one through
 
     H_l^{-1} = Q_l^{-1} + (N_(l+1)/N_l) sum A_mu nu dQ_(l+1),mu nu / dH_l,    A = Q^{-1} - Q^{-1} H Q^{-1} of layer l+1,
 
-and the last one, with N_(L+1) = 1, the read-out through A = (K + T)^{-1} - (K + T)^{-1} y y^T (K + T)^{-1} and K for Q.
+and the last one, with N_(L+1) = 1, the read-out through A = (K + T)^{-1} - (K + T)^{-1} y y^T (K +
+T)^{-1} and K for Q.
 
-Unknowns: Sigma = (v/d) L L^T and H_l = C_l M_l M_l^T C_l^T with C_l C_l^T = Q_l, so that KL(H | Q) = |M|^2/2 - sum log M_ii - n/2
-and the infinitely wide network is L = M_l = 1. Outside the training set the pre-activations follow their prior conditioned on
-those at the training points.
+Unknowns: Sigma = (v/d) L L^T and H_l = C_l M_l M_l^T C_l^T with C_l C_l^T = Q_l, so that KL(H | Q)
+= |M|^2/2 - sum log M_ii - n/2 and the infinitely wide network is L = M_l = 1. Outside the training
+set the pre-activations follow their prior conditioned on those at the training points.
 """
 
 import jax.numpy as jnp
@@ -32,11 +36,12 @@ _JITTER = 1e-10  # of the mean diagonal of Q: kernels of linear units are singul
 
 
 class DeepPrediction(OnTestSet):
-    """train_mean: posterior mean of f at the training points. train_learnability: train_mean . y / y . y.
+    """train_mean: posterior mean of f at the training points. train_learnability: train_mean . y /
+    y . y.
 
-    preactivations: H_l, l = 2..L, at the training points. on_target: y^T H_l y / y . y.
-    action: F/N, without the constants of KL, so that it is (d + (L-1) n)/2 plus the fit for the infinitely wide network.
-    residual: largest entry of the gradient of F/N, below 1e-8 where converged.
+    preactivations: H_l, l = 2..L, at the training points. on_target: y^T H_l y / y . y. action:
+    F/N, without the constants of KL, so that it is (d + (L-1) n)/2 plus the fit for the infinitely
+    wide network. residual: largest entry of the gradient of F/N, below 1e-8 where converged.
     """
 
     train_mean: Float[Array, "train"]
@@ -57,7 +62,8 @@ def deep_gaussian_process(system: DeepNetworkOnData) -> DeepPrediction:
 
 @theory
 def deep_gaussian_layers(system: DeepNetworkOnData) -> DeepPrediction:
-    """Gaussian pre-activations in all layers: the minimum of F next to the infinitely wide network, by L-BFGS, O(L n^3) a step.
+    """Gaussian pre-activations in all layers: the minimum of F next to the infinitely wide network,
+    by L-BFGS, O(L n^3) a step.
 
     Accurate to 1e-6. Works for every activation of the catalogue.
     """
@@ -89,27 +95,41 @@ class _Unknowns:
             ratio * (jnp.sum(factor**2) / 2 - jnp.sum(jnp.log(jnp.abs(jnp.diagonal(factor)))))
             for ratio, factor in zip(system.relative_widths, factors)
         )
-        cholesky = jnp.linalg.cholesky(_propagate(system, factors)[1].train + system.temperature * jnp.eye(y.shape[0]))
-        fit = jnp.sum(jsl.solve_triangular(cholesky, y, lower=True) ** 2) + 2 * jnp.sum(jnp.log(jnp.diagonal(cholesky)))
+        cholesky = jnp.linalg.cholesky(
+            _propagate(system, factors)[1].train + system.temperature * jnp.eye(y.shape[0])
+        )
+        fit = jnp.sum(jsl.solve_triangular(cholesky, y, lower=True) ** 2) + 2 * jnp.sum(
+            jnp.log(jnp.diagonal(cholesky))
+        )
         return divergence + fit / (2 * system.width)
 
 
-def _propagate(system: DeepNetworkOnData, factors: list[Array], test: bool = False) -> tuple[list[Array], Covariances]:
-    """H_l at the training points, and the kernel of the output. test: whether the test points are carried along."""
+def _propagate(
+    system: DeepNetworkOnData, factors: list[Array], test: bool = False
+) -> tuple[list[Array], Covariances]:
+    """H_l at the training points, and the kernel of the output. test: whether the test points are
+    carried along.
+    """
     reached, found = first_layer(system, factors[0], test), []
     for factor in factors[1:]:
         prior = next_layer(system.activation, system.hidden_variance, reached)
         size = prior.train.shape[0]
-        root = jnp.linalg.cholesky(prior.train + _JITTER * jnp.mean(jnp.diagonal(prior.train)) * jnp.eye(size))
+        root = jnp.linalg.cholesky(
+            prior.train + _JITTER * jnp.mean(jnp.diagonal(prior.train)) * jnp.eye(size)
+        )
         half = jsl.solve_triangular(root, prior.cross.T, lower=True).T  # Q_* C^-T
         moved, turned = root @ factor, half @ factor
-        variance = jnp.maximum(prior.variance - jnp.sum(half**2, axis=1), 0.0) + jnp.sum(turned**2, axis=1)
+        variance = jnp.maximum(prior.variance - jnp.sum(half**2, axis=1), 0.0) + jnp.sum(
+            turned**2, axis=1
+        )
         reached = Covariances(moved @ moved.T, turned @ moved.T, variance)
         found.append(reached.train)
     return found, next_layer(system.activation, system.readout_variance, reached)
 
 
-def _described(system: DeepNetworkOnData, unknowns: _Unknowns, found: Array, residual: Array) -> DeepPrediction:
+def _described(
+    system: DeepNetworkOnData, unknowns: _Unknowns, found: Array, residual: Array
+) -> DeepPrediction:
     y, factors = system.targets, unknowns.factors(found)
     layers, kernel = _propagate(system, factors, test=True)
     dual = jsl.solve(kernel.train + system.temperature * jnp.eye(y.shape[0]), y, assume_a="pos")

@@ -23,18 +23,20 @@ from orderparam.systems.kernel_adaptation.two_layers.experiment import (
 )
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Noisy training with weight decay, followed in time: gradient descent plus noise, whose equilibrium is the posterior.
 #
 # With L = (1/2) sum_mu (f(x_mu) - y_mu)^2 and temperature T every layer obeys
 #
 #     d theta = -(gamma theta + dL/d theta) ds + sqrt(2T) dB,  gamma_w = T d / weight_variance,  gamma_a = T N / readout_variance.
 #
-# With the learning rate step / gamma of its layer every weight forgets its start in the same time: in units of the
-# prior, u <- u - step (u + (1/T) dL/du) + sqrt(2 step) xi. With one learning rate, step / gamma_a, the hidden weights
-# are slower by gamma_w / gamma_a = (d / weight_variance) / (N / readout_variance): in a wide network the read-out fits
-# the training set on features that have hardly moved yet. Time is step times the number of steps, one unit being the
-# time in which the weight decay of the read-out alone would act. The equilibrium does not depend on the learning rates.
+# With the learning rate step / gamma of its layer every weight forgets its start in the same time:
+# in units of the prior, u <- u - step (u + (1/T) dL/du) + sqrt(2 step) xi. With one learning rate,
+# step / gamma_a, the hidden weights are slower by gamma_w / gamma_a = (d / weight_variance) / (N /
+# readout_variance): in a wide network the read-out fits the training set on features that have
+# hardly moved yet. Time is step times the number of steps, one unit being the time in which the
+# weight decay of the read-out alone would act. The equilibrium does not depend on the learning
+# rates.
 
 STARTS = ("prior", "informed")
 
@@ -85,10 +87,14 @@ class _Recorder(eqx.Module):
     def __call__(self, weights: TwoLayerWeights) -> Snapshot:
         posterior = self.posterior
         rho = posterior.layer.scale * weights.hidden[:, 0]
-        train, test = (posterior.output(weights, x).astype(float) for x in (posterior.x, self.test_inputs))
+        train, test = (
+            posterior.output(weights, x).astype(float) for x in (posterior.x, self.test_inputs)
+        )
         h = jnp.stack([hermite(k, posterior.x[:, 0]) for k in posterior.layer.degrees])
         return Snapshot(
-            output=posterior.mode_outputs(weights.hidden, posterior.layer.amplitude * weights.readout),
+            output=posterior.mode_outputs(
+                weights.hidden, posterior.layer.amplitude * weights.readout
+            ),
             train_learnability=(h @ train) / (h @ posterior.y),
             train_error=jnp.mean((train - posterior.y) ** 2),
             test_error=jnp.mean((test - self.test_targets) ** 2),
@@ -111,17 +117,23 @@ def langevin_training(
 ) -> TrainedNetwork:
     """Langevin training on one random training set, recorded `records` times at equal intervals.
 
-    one_rate: whether all weights have the same learning rate, as in plain gradient descent, and not one for each layer.
+    one_rate: whether all weights have the same learning rate, as in plain gradient descent, and not
+    one for each layer.
 
-    start: "prior", or "informed", every neuron at w = +-w_* plus a prior draw across. The training set depends on the key alone
-    and is that of `sampled_network`. Raises `ValueError` for a step at which training is unstable.
+    start: "prior", or "informed", every neuron at w = +-w_* plus a prior draw across. The training
+    set depends on the key alone and is that of `sampled_network`. Raises `ValueError` for a step at
+    which training is unstable.
     """
     data_key, start_key, run_key = jax.random.split(key, 3)
     layer = system.hidden
     posterior = TwoLayerPosterior(layer, *training_set(system, key))
     fresh = draw_data(system, jax.random.fold_in(data_key, 1), TEST_POINTS)
     thin = max(1, round(duration / records / step))
-    ratio = layer.dim / layer.weight_variance * layer.readout_variance / layer.width if one_rate else 1.0
+    ratio = (
+        layer.dim / layer.weight_variance * layer.readout_variance / layer.width
+        if one_rate
+        else 1.0
+    )
     run = sample(
         posterior,
         posterior.starts(1, int(start == "informed"), start_key),
@@ -151,18 +163,20 @@ def langevin_training(
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Pruning a trained classifier in its latent kernel: how few directions of the hidden layer carry what was learned.
 #
-# A network f = A phi(h(x)) with two hidden layers is trained by gradient descent on the loss |f - y|^2 / (2T), with
-# weight decay towards the weights u_0 of the start, |u - u_0|^2 / 2 in units of the prior; the read-out starts at zero.
-# What no example determines keeps its random value, as it does at the equilibrium of noisy training. With the
-# activations Phi (examples, units) of the last hidden layer on the training set and Phi^T Phi / examples = U
-# diag(eigenvalues) U^T, rank k is kept by
+# A network f = A phi(h(x)) with two hidden layers is trained by gradient descent on the loss |f -
+# y|^2 / (2T), with weight decay towards the weights u_0 of the start, |u - u_0|^2 / 2 in units of
+# the prior; the read-out starts at zero. What no example determines keeps its random value, as it
+# does at the equilibrium of noisy training. With the activations Phi (examples, units) of the last
+# hidden layer on the training set and Phi^T Phi / examples = U diag(eigenvalues) U^T, rank k is
+# kept by
 #
 #     Phi -> Phi U_k U_k^T,   folded into the read-out A -> A U_k U_k^T, without retraining.
 #
-# Seroussi, Naveh, Ringel 2023: what feature learning adds to the latent kernel lies in few directions, so that the bulk can go.
+# Seroussi, Naveh, Ringel 2023: what feature learning adds to the latent kernel lies in few
+# directions, so that the bulk can go.
 
 
 class ClassifierWeights(NamedTuple):
@@ -204,11 +218,18 @@ RANKS = (1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 24, 32, 64, 128)
 
 @experiment
 def pruned_classifier(
-    system: Classifier, key: PRNGKeyArray, *, steps: int = 1000, learning_rate: float = 0.02, train_hidden: bool = True
+    system: Classifier,
+    key: PRNGKeyArray,
+    *,
+    steps: int = 1000,
+    learning_rate: float = 0.02,
+    train_hidden: bool = True,
 ) -> Pruned:
-    """Trains by Adam on the whole training set, the rate falling to zero as a cosine, and prunes the last hidden layer.
+    """Trains by Adam on the whole training set, the rate falling to zero as a cosine, and prunes
+    the last hidden layer.
 
-    train_hidden: False trains the read-out alone, on the features of the start: the fixed kernel of a random network.
+    train_hidden: False trains the read-out alone, on the features of the start: the fixed kernel of
+    a random network.
     """
     draw_key, random_key = jax.random.split(key)
     width = system.size("width")
@@ -228,12 +249,17 @@ def pruned_classifier(
     labels = jnp.argmax(system.test_targets, axis=1)
 
     def accuracies(basis: Array) -> Array:
-        kept = [jnp.argmax(test @ basis[:, :k] @ (basis[:, :k].T @ end.readout.T), axis=1) == labels for k in ranks]
+        kept = [
+            jnp.argmax(test @ basis[:, :k] @ (basis[:, :k].T @ end.readout.T), axis=1) == labels
+            for k in ranks
+        ]
         return jnp.mean(jnp.stack(kept), axis=1)
 
     fitted = jnp.argmax(train @ end.readout.T, axis=1) == jnp.argmax(system.targets, axis=1)
     hidden = [(b - a, a) for a, b in zip(start[:2], end[:2])]
-    moved = jnp.sqrt(sum(jnp.sum(change**2) for change, _ in hidden) / sum(jnp.sum(a**2) for _, a in hidden))
+    moved = jnp.sqrt(
+        sum(jnp.sum(change**2) for change, _ in hidden) / sum(jnp.sum(a**2) for _, a in hidden)
+    )
     return Pruned(
         rank=jnp.asarray(ranks, float),
         accuracy=accuracies(vectors),
@@ -249,7 +275,9 @@ def pruned_classifier(
     )
 
 
-def latent(layers: ClassifierWeights, x: Float[Array, "example input"]) -> Float[Array, "example unit"]:
+def latent(
+    layers: ClassifierWeights, x: Float[Array, "example input"]
+) -> Float[Array, "example unit"]:
     """Activations of the last hidden layer."""
     first, second = (weights.astype(x.dtype) for weights in layers[:2])
     h = jax.nn.relu(x @ first.T / x.shape[1] ** 0.5)
@@ -276,7 +304,9 @@ def _train(
         still = jax.tree.map(jnp.zeros_like, found)
         return found if train_hidden else still._replace(readout=found.readout)
 
-    def body(carry: tuple[ClassifierWeights, optax.OptState], _: None) -> tuple[tuple[ClassifierWeights, optax.OptState], None]:
+    def body(
+        carry: tuple[ClassifierWeights, optax.OptState], _: None
+    ) -> tuple[tuple[ClassifierWeights, optax.OptState], None]:
         layers, state = carry
         updates, state = optimiser.update(slope(layers), state)
         return (optax.apply_updates(layers, updates), state), None

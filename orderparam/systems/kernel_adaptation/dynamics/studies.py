@@ -15,7 +15,10 @@ from orderparam.data.tasks import one_hot
 from orderparam.plotting import Freehand, Panel, vertical
 from orderparam.plotting.measured import dots, mean_and_error
 from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
-from orderparam.systems.kernel_adaptation.dynamics.experiment import langevin_training, pruned_classifier
+from orderparam.systems.kernel_adaptation.dynamics.experiment import (
+    langevin_training,
+    pruned_classifier,
+)
 from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
 from orderparam.systems.kernel_adaptation.network import hermite_target
 from orderparam.systems.kernel_adaptation.two_layers.experiment import FAR
@@ -23,7 +26,7 @@ from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwor
 from orderparam.systems.kernel_adaptation.two_layers.studies import neurons_outside
 from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights, gaussian_process
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Training in time beside the equilibrium of the theory, and ways to prune: several observables on one set of axes.
 
 H_2 = 2  # its place among the modes of relu units, h_0, h_1, h_2 and h_4
@@ -35,25 +38,37 @@ def _in_time(comparison: Comparison) -> tuple[xr.Dataset, xr.Dataset, dict[str, 
     return theory, wide, {run.attrs["label"]: run for run in comparison.experiments().values()}
 
 
-def _band(axes: Any, run: xr.Dataset, values: xr.DataArray, number: int, label: str, dash: Any = "-") -> None:
+def _band(
+    axes: Any, run: xr.Dataset, values: xr.DataArray, number: int, label: str, dash: Any = "-"
+) -> None:
     """Mean over seeds as a line, its standard error as a band."""
     time = run["time"].values.reshape(-1, run.sizes["record"])[0]
     mean, error = (part.ravel() for part in mean_and_error(values))
     axes.plot(time, mean, color=COLOURS[number], linestyle=dash, label=label)
-    axes.fill_between(time, mean - error, mean + error, color=COLOURS[number], alpha=0.25, linewidth=0)
+    axes.fill_between(
+        time, mean - error, mean + error, color=COLOURS[number], alpha=0.25, linewidth=0
+    )
 
 
-def _bands(axes: Any, comparison: Comparison, of: Callable[[xr.Dataset, str], xr.DataArray]) -> None:
+def _bands(
+    axes: Any, comparison: Comparison, of: Callable[[xr.Dataset, str], xr.DataArray]
+) -> None:
     """What `of` takes from the runs, of their training set ("train") or fresh inputs ("test")."""
     runs = _in_time(comparison)[2]
     run, back = runs["from the prior"], runs["from the target"]
-    shown = ((run, "train", "training set"), (run, "test", "fresh inputs"), (back, "test", "fresh, from the target"))
+    shown = (
+        (run, "train", "training set"),
+        (run, "test", "fresh inputs"),
+        (back, "test", "fresh, from the target"),
+    )
     for number, (data, which, label) in enumerate(shown):
         _band(axes, data, of(data, which), number, label, DASHES[number])
 
 
 def _over_time(axes: Any, loc: str = "upper left", **settings: Any) -> None:
-    """A legend inside the axes, and not in that of the figure: colours mean something else on every set of axes."""
+    """A legend inside the axes, and not in that of the figure: colours mean something else on every
+    set of axes.
+    """
     handles, texts = axes.get_legend_handles_labels()
     axes.legend(handles, texts, fontsize=7, loc=loc)
     for handle in handles:
@@ -83,19 +98,43 @@ def draw_component(axes: Any, comparison: Comparison) -> None:
 def draw_specialised(axes: Any, comparison: Comparison) -> None:
     """Neurons that are far along the target."""
     theory, _, runs = _in_time(comparison)
-    _band(axes, runs["from the prior"], runs["from the prior"]["specialised"], 1, "from the prior", DASHES[1])
+    _band(
+        axes,
+        runs["from the prior"],
+        runs["from the prior"]["specialised"],
+        1,
+        "from the prior",
+        DASHES[1],
+    )
     _level(axes, neurons_outside(theory, comparison.parameters["width"]).item(), "theory", ink())
     _over_time(axes, ylabel=f"neurons with $|w\\cdot w_*| > {FAR:g}$", ylim=(0, None))
 
 
 def draw_selections(axes: Any, comparison: Comparison) -> None:
-    """What is kept of the most adapted network: leading directions, units of the largest read-out, random directions."""
-    trained = next(data for data in comparison.curves().values() if data.attrs["label"] == "trained")
+    """What is kept of the most adapted network: leading directions, units of the largest read-out,
+    random directions.
+    """
+    trained = next(
+        data for data in comparison.curves().values() if data.attrs["label"] == "trained"
+    )
     at = trained.isel(chi=-1)
     rank = at["rank"].values.reshape(-1, at.sizes["kept"])[0]
-    names = {"": "leading directions", "magnitude_": "units of largest read-out", "random_": "random directions"}
+    names = {
+        "": "leading directions",
+        "magnitude_": "units of largest read-out",
+        "random_": "random directions",
+    }
     for number, (name, label) in enumerate(names.items()):
-        dots(axes, rank, at[f"{name}accuracy"], number, label, colour=COLOURS[3 + number], linestyle="-", filled=number == 0)
+        dots(
+            axes,
+            rank,
+            at[f"{name}accuracy"],
+            number,
+            label,
+            colour=COLOURS[3 + number],
+            linestyle="-",
+            filled=number == 0,
+        )
     axes.set(xscale="log", xlabel="directions or units kept $k$", ylim=(0, 1))
 
 
@@ -110,7 +149,15 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
     "averaged over data, which is too high where $n$ is a few $d$.",
     seconds=(50, 3600),
     observables=("output",),
-    full={"input_dim": 40, "width": 600, "n_train": 320, "readout_variance": 0.3, "duration": 60.0, "step": 0.0002, "seeds": 8},
+    full={
+        "input_dim": 40,
+        "width": 600,
+        "n_train": 320,
+        "readout_variance": 0.3,
+        "duration": 60.0,
+        "step": 0.0002,
+        "seeds": 8,
+    },
 )
 def grokking(
     input_dim: int = 24,
@@ -123,9 +170,16 @@ def grokking(
     seeds: int = 4,
 ) -> Iterator[Curve]:
     target = hermite_target({2: 1.0}, normalised=True)
-    system = TwoLayerNetwork(input_dim, width, n_train, temperature, target, readout_variance, activation="relu")
-    here, training = {"n_train": [n_train]}, partial(langevin_training, duration=duration, step=step, records=150, one_rate=True)
-    effective, fixed = (partial(theory, ridge_kind="effective") for theory in (adapted_weights, gaussian_process))
+    system = TwoLayerNetwork(
+        input_dim, width, n_train, temperature, target, readout_variance, activation="relu"
+    )
+    here, training = (
+        {"n_train": [n_train]},
+        partial(langevin_training, duration=duration, step=step, records=150, one_rate=True),
+    )
+    effective, fixed = (
+        partial(theory, ridge_kind="effective") for theory in (adapted_weights, gaussian_process)
+    )
     yield Curve("adapted weights", effective, system, here)
     yield Curve("infinitely wide (GP)", fixed, system, here, baseline=True)
     yield Curve("from the prior", training, system, here, seeds=seeds)
@@ -133,18 +187,32 @@ def grokking(
 
 
 def digits(n_train: int, n_test: int) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """x, y, x_test, y_test of scikit-learn's digits: centred and scaled together by the training set, one-hot minus 1/10."""
+    """x, y, x_test, y_test of scikit-learn's digits: centred and scaled together by the training
+    set, one-hot minus 1/10.
+    """
     data = subsample(load("digits"), n_train + n_test, 0)
     x = data.inputs - data.inputs[:n_train].mean(axis=0)
     x = x / np.sqrt(np.mean(x[:n_train] ** 2))
     y = one_hot(data.labels, zero_mean=True).values
-    return jnp.asarray(x[:n_train]), jnp.asarray(y[:n_train]), jnp.asarray(x[n_train:]), jnp.asarray(y[n_train:])
+    return (
+        jnp.asarray(x[:n_train]),
+        jnp.asarray(y[:n_train]),
+        jnp.asarray(x[n_train:]),
+        jnp.asarray(y[n_train:]),
+    )
 
 
 def _pruning_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     classes = vertical(9)
     return [
-        Panel("rank", "accuracy", by="chi", log="x", xlabel="directions kept $k$", ylabel="test accuracy"),
+        Panel(
+            "rank",
+            "accuracy",
+            by="chi",
+            log="x",
+            xlabel="directions kept $k$",
+            ylabel="test accuracy",
+        ),
         Freehand(draw_selections, f"trained, $\\chi$ = {p['chis'][-1]:g}"),
         Panel(
             ("order", lambda data: np.arange(1, data.sizes["direction"] + 1)),
@@ -182,4 +250,10 @@ def latent_pruning(
     system = Classifier(*digits(n_train, n_test), width=width, temperature=temperature)
     trained = partial(pruned_classifier, steps=steps)
     yield Curve("trained", trained, system, {"chi": chis}, seeds=seeds)
-    yield Curve("features of the start", partial(trained, train_hidden=False), system, {"chi": [chis[0]]}, seeds=seeds)
+    yield Curve(
+        "features of the start",
+        partial(trained, train_hidden=False),
+        system,
+        {"chi": [chis[0]]},
+        seeds=seeds,
+    )

@@ -16,12 +16,25 @@ from orderparam.kernels.readout import log_evidence
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.sampling.result import FromChains, of_chains
 from orderparam.systems.kernel_adaptation.network import OnModes, check_chains, on_modes
-from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData, OnTestSet, on_test_set, two_layers
-from orderparam.systems.kernel_adaptation.on_data.theory import DataPrediction, gaussian_weights_on_data
-from orderparam.systems.kernel_adaptation.two_layers.experiment import TEST_POINTS, draw_data, sampled_network, training_set
+from orderparam.systems.kernel_adaptation.on_data.model import (
+    NetworkOnData,
+    OnTestSet,
+    on_test_set,
+    two_layers,
+)
+from orderparam.systems.kernel_adaptation.on_data.theory import (
+    DataPrediction,
+    gaussian_weights_on_data,
+)
+from orderparam.systems.kernel_adaptation.two_layers.experiment import (
+    TEST_POINTS,
+    draw_data,
+    sampled_network,
+    training_set,
+)
 from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Weights on a given training set: the sampled network, and the non-Gaussian theory of kernel adaptation by particles.
 #
 # In kernel adaptation every neuron is an independent draw of exp(-S[w]),
@@ -29,15 +42,17 @@ from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork,
 #     S[w] = d |w|^2/(2v) - (s/2N) phi_w^T [ t t^T - (K + T)^{-1} ] phi_w,     phi_w = phi(X w),
 #     K = s <phi_w phi_w^T>,   t = (K + T)^{-1} y,   f(x) = s <phi(w . x) phi_w>^T t                                       (1)
 #
-# (Seroussi, Naveh, Ringel 2023; v weight variance, s read-out variance). Take R N particles with the density
+# (Seroussi, Naveh, Ringel 2023; v weight variance, s read-out variance). Take R N particles with
+# the density
 #
 #     prod_c prior(w_c) * p(y | K_R)^R,      K_R = (s/(R N)) sum_c phi_c phi_c^T,   p(y | K) = N(y; 0, K + T).
 #
-# The gradient of R log p(y | K_R) with respect to one particle is that of the interaction in (1) with K_R in place of
-# K, and for large R the average over particles is sharp: the solution of (1), t and K included, is the limit R ->
-# infinity. R = 1 is the posterior of the network itself with its read-out integrated exactly. So one sampler gives
-# both, the network and its theory, and what is between them is the error of kernel adaptation, which no ansatz for the
-# weights enters (the construction is this package's). R need not be whole.
+# The gradient of R log p(y | K_R) with respect to one particle is that of the interaction in (1)
+# with K_R in place of K, and for large R the average over particles is sharp: the solution of (1),
+# t and K included, is the limit R -> infinity. R = 1 is the posterior of the network itself with
+# its read-out integrated exactly. So one sampler gives both, the network and its theory, and what
+# is between them is the error of kernel adaptation, which no ansatz for the weights enters (the
+# construction is this package's). R need not be whole.
 
 
 class _Recorded(eqx.Module):
@@ -53,14 +68,20 @@ class Particles(eqx.Module):
     system: NetworkOnData
     replicas: float | Float[Array, ""]
 
-    def features(self, u: Float[Array, "particle input"], x: Float[Array, "example input"]) -> Float[Array, "example particle"]:
+    def features(
+        self, u: Float[Array, "particle input"], x: Float[Array, "example input"]
+    ) -> Float[Array, "example particle"]:
         """sqrt(s/(R N)) phi(w . x)."""
         scale = jnp.sqrt(self.system.weight_variance / x.shape[1])
-        return jnp.sqrt(self.system.readout_variance / u.shape[0]) * self.system.activation(x @ (scale * u).T)
+        return jnp.sqrt(self.system.readout_variance / u.shape[0]) * self.system.activation(
+            x @ (scale * u).T
+        )
 
     def __call__(self, u: Float[Array, "particle input"]) -> Float[Array, ""]:
         system = self.system
-        evidence = log_evidence(self.features(u, system.inputs), system.targets[:, None], system.temperature)
+        evidence = log_evidence(
+            self.features(u, system.inputs), system.targets[:, None], system.temperature
+        )
         return self.replicas * evidence - jnp.sum(u**2) / 2
 
     def record(self, u: Float[Array, "particle input"]) -> _Recorded:
@@ -68,7 +89,9 @@ class Particles(eqx.Module):
         system = self.system
         features = self.features(u, system.inputs)
         kernel = features @ features.T
-        dual = jsl.solve(kernel + system.temperature * jnp.eye(kernel.shape[0]), system.targets, assume_a="pos")
+        dual = jsl.solve(
+            kernel + system.temperature * jnp.eye(kernel.shape[0]), system.targets, assume_a="pos"
+        )
         mean = self.features(u, system.test_inputs) @ (features.T @ dual)
         return _Recorded(mean, u.T @ u / u.shape[0], kernel, dual)
 
@@ -76,9 +99,10 @@ class Particles(eqx.Module):
 class SampledOnData(OnTestSet, FromChains):
     """Averages over particles. .._error: standard errors of the Markov chains.
 
-    residual: |(<K_R> + T) <t> - y| / |y|, t = (K_R + T)^{-1} y: by how much (1) is missed because K_R fluctuates; falls as 1/R.
-    r_hat, effective_samples: over learnability, R_1, R_2 and spread of all chains, half of which start from the prior and half
-    from the Gaussian weights of the variational theory.
+    residual: |(<K_R> + T) <t> - y| / |y|, t = (K_R + T)^{-1} y: by how much (1) is missed because
+    K_R fluctuates; falls as 1/R. r_hat, effective_samples: over learnability, R_1, R_2 and spread
+    of all chains, half of which start from the prior and half from the Gaussian weights of the
+    variational theory.
     """
 
     total_learnability_error: Float[Array, ""]
@@ -104,20 +128,26 @@ def sampled_on_data(
     samples: int = 120,
     trajectory: float = 2.5,
 ) -> SampledOnData:
-    """The posterior of the network by HMC (replicas R = 1), or of R N particles with R times the evidence.
+    """The posterior of the network by HMC (replicas R = 1), or of R N particles with R times the
+    evidence.
 
-    trajectory: length of an HMC trajectory in units of the prior widths; the weights are wider by sqrt(spread) along w_*.
-    Raises `ValueError` unless replicas is an integer >= 1, chains is even and the width is a whole number.
+    trajectory: length of an HMC trajectory in units of the prior widths; the weights are wider by
+    sqrt(spread) along w_*. Raises `ValueError` unless replicas is an integer >= 1, chains is even
+    and the width is a whole number.
     """
     lengths = {"chains": chains, "warmup": warmup, "samples": samples, "trajectory": trajectory}
     return _sampled(system, key, replicas * system.size("width"), lengths)
 
 
-def check_particles(system: NetworkOnData, particles: int = 400, chains: int = 2, **_: object) -> None:
+def check_particles(
+    system: NetworkOnData, particles: int = 400, chains: int = 2, **_: object
+) -> None:
     """`ValueError` unless there are at least as many particles as units."""
     check_chains(system, chains)
     if not is_number(system.width) or system.width > particles:
-        raise ValueError(f"{type(system).__name__}.width = {system.width}: must be at most particles = {particles}")
+        raise ValueError(
+            f"{type(system).__name__}.width = {system.width}: must be at most particles = {particles}"
+        )
 
 
 def _check_theory(system: NetworkOnData, **options: Any) -> None:
@@ -136,18 +166,25 @@ def adapted_weights_on_data(
     trajectory: float = 2.5,
     seed: int = 0,
 ) -> SampledOnData:
-    """The solution of (1), weights with their full distribution on a given training set, to order 1/R.
+    """The solution of (1), weights with their full distribution on a given training set, to order
+    1/R.
 
-    particles: R N, of every draw. All else is that of `sampled_on_data`; the random numbers are those of `seed`, the same for
-    every system. Raises `ValueError` for an odd number of chains and for fewer particles than units.
+    particles: R N, of every draw. All else is that of `sampled_on_data`; the random numbers are
+    those of `seed`, the same for every system. Raises `ValueError` for an odd number of chains and
+    for fewer particles than units.
     """
     lengths = {"chains": chains, "warmup": warmup, "samples": samples, "trajectory": trajectory}
     return _sampled(system, jax.random.key(seed), particles, lengths)
 
 
-def _sampled(system: NetworkOnData, key: PRNGKeyArray, particles: int, lengths: dict[str, Any]) -> SampledOnData:
+def _sampled(
+    system: NetworkOnData, key: PRNGKeyArray, particles: int, lengths: dict[str, Any]
+) -> SampledOnData:
     start_key, run_key = jax.random.split(key)
-    density, chains = Particles(system, jnp.asarray(particles / system.width)), lengths.pop("chains")
+    density, chains = (
+        Particles(system, jnp.asarray(particles / system.width)),
+        lengths.pop("chains"),
+    )
     draws = jax.random.normal(start_key, (chains, particles, system.inputs.shape[1]))
     root = jnp.linalg.cholesky(gaussian_weights_on_data(system).covariance)
     starts = jnp.concatenate([draws[: chains // 2], draws[chains // 2 :] @ root.T])
@@ -156,14 +193,21 @@ def _sampled(system: NetworkOnData, key: PRNGKeyArray, particles: int, lengths: 
 
 def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:
     y, recorded = system.targets, run.observables
-    every = jax.vmap(jax.vmap(lambda mean, covariance: on_test_set(system, mean, covariance)))(recorded.mean, recorded.covariance)
-    columns = [every["total_learnability"][..., None], every["spread"][..., None], every["projections"]]
+    every = jax.vmap(jax.vmap(lambda mean, covariance: on_test_set(system, mean, covariance)))(
+        recorded.mean, recorded.covariance
+    )
+    columns = [
+        every["total_learnability"][..., None],
+        every["spread"][..., None],
+        every["projections"],
+    ]
     health = estimate(jnp.concatenate(columns, axis=-1))
     averages = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)
     missed = averages.kernel @ averages.dual + system.temperature * averages.dual - y
     return SampledOnData(
         **on_test_set(system, averages.mean, averages.covariance),
-        **of_chains(run, jax.tree.map(lambda part: part[:4], health)),  # R_3 is not part of every target
+        # R_3 is not part of every target
+        **of_chains(run, jax.tree.map(lambda part: part[:4], health)),
         total_learnability_error=health.standard_error[0],
         spread_error=health.standard_error[1],
         projections_error=health.standard_error[2:],
@@ -171,40 +215,56 @@ def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Theories and the sampler on the same drawn data.
 
 
 class SolvedOnDrawnData(OnModes):
-    """By a theory, on one drawn training set. output: f_k, least squares of the mean output on the kept h_k over test points that
-    come in fours (+-z, +-x_perp), so that whatever is odd across w_* drops out."""
+    """By a theory, on one drawn training set. output: f_k, least squares of the mean output on the
+    kept h_k over test points that come in fours (+-z, +-x_perp), so that whatever is odd across w_*
+    drops out."""
 
     residual: Float[Array, ""]
     converged: Bool[Array, ""]
 
 
 class SampledOnDrawnData(OnModes, FromChains):
-    """By the sampler, the fields of `SampledTwoLayerNetwork` that have the same shape at every scale."""
+    """By the sampler, the fields of `SampledTwoLayerNetwork` that have the same shape at every
+    scale.
+    """
 
 
-def network_on(system: TwoLayerNetwork, x: Array, y: Array, x_test: Array, y_test: Array) -> NetworkOnData:
+def network_on(
+    system: TwoLayerNetwork, x: Array, y: Array, x_test: Array, y_test: Array
+) -> NetworkOnData:
     """The same network on these data."""
     shared = ("width", "temperature", "readout_variance", "weight_variance", "activation")
     return NetworkOnData(x, y, x_test, y_test, **{name: getattr(system, name) for name in shared})
 
 
-def draw_network(system: TwoLayerNetwork, key: PRNGKeyArray, n_test: int = TEST_POINTS) -> NetworkOnData:
+def draw_network(
+    system: TwoLayerNetwork, key: PRNGKeyArray, n_test: int = TEST_POINTS
+) -> NetworkOnData:
     """The same network on a training set of its size drawn at random, w_* the first axis."""
     train, test = jax.random.split(key)
-    return network_on(system, *draw_data(system, train, system.size("n_train")), *draw_data(system, test, n_test))
+    return network_on(
+        system, *draw_data(system, train, system.size("n_train")), *draw_data(system, test, n_test)
+    )
 
 
 @experiment
 def sampled_at_scale(
-    system: ScaledNetwork, key: PRNGKeyArray, *, warmup: int = 150, samples: int = 200, trajectory: float = 2.0
+    system: ScaledNetwork,
+    key: PRNGKeyArray,
+    *,
+    warmup: int = 150,
+    samples: int = 200,
+    trajectory: float = 2.0,
 ) -> SampledOnDrawnData:
     """The network itself: see `sampled_network` for the options."""
-    found = sampled_network(system.drawn, key, warmup=warmup, samples=samples, trajectory=trajectory)
+    found = sampled_network(
+        system.drawn, key, warmup=warmup, samples=samples, trajectory=trajectory
+    )
     return SampledOnDrawnData(**{name: getattr(found, name) for name in SampledOnDrawnData.dims()})
 
 
@@ -216,18 +276,21 @@ def solved_on_drawn_data(
     theory: Callable[[NetworkOnData], DataPrediction | SampledOnData] = gaussian_weights_on_data,
     quartets: int = 2500,
 ) -> SolvedOnDrawnData:
-    """A theory on the training set that `sampled_at_scale` or `sampled_network` draws with the same key: the two differ by the
-    theory alone.
+    """A theory on the training set that `sampled_at_scale` or `sampled_network` draws with the same
+    key: the two differ by the theory alone.
 
     quartets: number of test points / 4.
     """
     at = system.drawn if isinstance(system, ScaledNetwork) else system
     layer = at.hidden
-    train, test = training_set(at, key), jax.random.fold_in(key, 3)  # past the three keys of the sampler
+    # past the three keys of the sampler
+    train, test = training_set(at, key), jax.random.fold_in(key, 3)
     quarter = jax.random.normal(test, (quartets, at.size("input_dim")))
     flip = jnp.ones(quarter.shape[1]).at[0].set(-1.0)
     x = jnp.concatenate([quarter, -quarter, flip * quarter, -flip * quarter])
     found = theory(network_on(at, *train, x, layer.target(x[:, 0])))
     basis = jnp.stack([hermite(k, x[:, 0]) for k in layer.degrees], axis=1)
     output = jnp.linalg.lstsq(basis, found.mean)[0]
-    return SolvedOnDrawnData(**on_modes(layer, output, found.spread), residual=found.residual, converged=found.converged)
+    return SolvedOnDrawnData(
+        **on_modes(layer, output, found.spread), residual=found.residual, converged=found.converged
+    )

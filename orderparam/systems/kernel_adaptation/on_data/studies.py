@@ -1,4 +1,5 @@
-"""The named figures of theories on given training sets, up to weights with their full distribution."""
+"""The named figures of theories on given training sets, up to weights with their full
+distribution."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -25,7 +26,9 @@ from orderparam.systems.kernel_adaptation.on_data.theory import (
 from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
 
-_FEATURES = "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, arXiv 2502.03210"
+_FEATURES = (
+    "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, arXiv 2502.03210"
+)
 _THEORIES = {
     "infinitely wide (GP)": gaussian_process_on_data,
     "rescaled kernel": kernel_scaling_on_data,
@@ -38,7 +41,14 @@ _THEORIES = {
     title="On given data: what a relu network learns, and which theories know",
     source=_FEATURES,
     panels=[
-        Panel("width", "projections", facet="degree", where={"degree": (0, 1)}, log="x", text={0: "$R_1$", 1: "$R_2$"}),
+        Panel(
+            "width",
+            "projections",
+            facet="degree",
+            where={"degree": (0, 1)},
+            log="x",
+            text={0: "$R_1$", 1: "$R_2$"},
+        ),
         Panel("width", "spread", log="x"),
     ],
     caption="Relu network, $d$ = {input_dim}, $n$ = {n_train} (one training set), $y = z {absolute:+g} (|z| - E|z|)$, "
@@ -50,7 +60,13 @@ _THEORIES = {
         "Kernel adaptation is the leading order in 1/N: on one training set, where errors are of the Markov chains alone, the "
         "spread is 11 % off at 20 units and 6 % at 40, learned projections 0.2 to 3 %."
     ),
-    full={"input_dim": 24, "n_train": 96, "widths": (50, 100, 188, 400), "particles": 1600, "draws": 400},
+    full={
+        "input_dim": 24,
+        "n_train": 96,
+        "widths": (50, 100, 188, 400),
+        "particles": 1600,
+        "draws": 400,
+    },
 )
 def relu_particles(
     input_dim: int = 12,
@@ -64,20 +80,36 @@ def relu_particles(
 ) -> Iterator[Curve]:
     """particles: in the theory, at least the largest width."""
     target = hermite_target({1: 1.0})
-    averaged = TwoLayerNetwork(input_dim, 100, n_train, 0.1, target, absolute=absolute, activation="relu").scaling(chi)
+    averaged = TwoLayerNetwork(
+        input_dim, 100, n_train, 0.1, target, absolute=absolute, activation="relu"
+    ).scaling(chi)
     system = draw_network(averaged, jax.random.key(0))
     grid = {"width": np.geomspace(min(widths) / 1.5, 2e4, 17).tolist()}
     measured, full_law = {"width": widths}, partial(adapted_weights_on_data, particles=particles)
     for label, theory in _THEORIES.items():
         yield Curve(label, theory, system, grid, baseline=theory is gaussian_process_on_data)
     yield Curve("adapted weights (particles)", full_law, system, measured)
-    yield Curve("sampled network", partial(sampled_on_data, samples=draws, warmup=80), system, measured, seeds=seeds)
+    yield Curve(
+        "sampled network",
+        partial(sampled_on_data, samples=draws, warmup=80),
+        system,
+        measured,
+        seeds=seeds,
+    )
 
 
 def _scaling_panels(p: Mapping[str, Any]) -> list[Panel]:
     columns = {ratio * p["input_dim"]: f"$n = {ratio} d$" for ratio in p["ratios"]}
     return [
-        Panel("scale", "learnability", facet="network.n_train", where={"mode": k}, log="x", ylabel=f"$R_{k}$", text=columns)
+        Panel(
+            "scale",
+            "learnability",
+            facet="network.n_train",
+            where={"mode": k},
+            log="x",
+            ylabel=f"$R_{k}$",
+            text=columns,
+        )
         for k in (1, 2)
     ]
 
@@ -109,12 +141,23 @@ def relu_scaling(
     seeds: int = 4,
 ) -> Iterator[Curve]:
     """input_dim, width: at beta = 1. ratios: n/d."""
-    network = TwoLayerNetwork(input_dim, width, 1, 0.1, hermite_target({1: 1.0}), absolute=absolute, activation="relu")
+    network = TwoLayerNetwork(
+        input_dim, width, 1, 0.1, hermite_target({1: 1.0}), absolute=absolute, activation="relu"
+    )
     system = ScaledNetwork(network.scaling(chi), 1.0)
     examples = {"network.n_train": [ratio * input_dim for ratio in ratios]}
     lines = np.geomspace(min(betas) / 1.3, max(betas) * 1.3, 9).tolist()
     measured = {"scale": betas, **examples}
-    yield Curve("adapted weights", partial(adapted_weights, ridge_kind="effective"), system, {"scale": lines, **examples})
-    yield Curve("sampled network", partial(sampled_at_scale, samples=draws), system, measured, seeds=seeds)
+    yield Curve(
+        "adapted weights",
+        partial(adapted_weights, ridge_kind="effective"),
+        system,
+        {"scale": lines, **examples},
+    )
+    yield Curve(
+        "sampled network", partial(sampled_at_scale, samples=draws), system, measured, seeds=seeds
+    )
     for label, theory in _THEORIES.items():
-        yield Curve(label, partial(solved_on_drawn_data, theory=theory), system, measured, seeds=seeds)
+        yield Curve(
+            label, partial(solved_on_drawn_data, theory=theory), system, measured, seeds=seeds
+        )

@@ -1,15 +1,18 @@
-"""Theories on one given training set: the infinitely wide network, its kernel rescaled, and Gaussian weights of full covariance.
+"""Theories on one given training set: the infinitely wide network, its kernel rescaled, and
+Gaussian weights of full covariance.
 
-Gaussian weights w ~ N(0, Sigma), Sigma = (v/d) L L^T (v the weight variance), K(Sigma)_mu nu = s E phi(w . x_mu) phi(w . x_nu):
+Gaussian weights w ~ N(0, Sigma), Sigma = (v/d) L L^T (v the weight variance), K(Sigma)_mu nu = s E
+phi(w . x_mu) phi(w . x_nu):
 
     F/N = |L|^2/2 - sum_i log L_ii + [ y^T (K + T)^{-1} y + log det(K + T) ] / (2N).
 
-Its stationarity is the kernel-adaptation equation  Sigma^{-1} = (d/v) 1 - (1/N) sum A_mu nu dK_mu nu/dSigma  with
-A = t t^T - (K + T)^{-1}, t = (K + T)^{-1} y  (Seroussi, Naveh, Ringel 2023). The log det is the fluctuation of the output;
-without it the theory is that of the mean-field limit. F has the Kullback-Leibler divergence up to the constant d/2.
+Its stationarity is the kernel-adaptation equation  Sigma^{-1} = (d/v) 1 - (1/N) sum A_mu nu dK_mu
+nu/dSigma  with A = t t^T - (K + T)^{-1}, t = (K + T)^{-1} y  (Seroussi, Naveh, Ringel 2023). The
+log det is the fluctuation of the output; without it the theory is that of the mean-field limit. F
+has the Kullback-Leibler divergence up to the constant d/2.
 
-For linear units without the log det, Sigma has one outlier, equal to the scale Q of the rescaled kernel, and the two theories
-make the same prediction.
+For linear units without the log det, Sigma has one outlier, equal to the scale Q of the rescaled
+kernel, and the two theories make the same prediction.
 """
 
 from typing import NamedTuple
@@ -22,7 +25,12 @@ from orderparam.core.verb import theory
 from orderparam.gaussian import Activation
 from orderparam.kernels.common_scale import Eigenbasis, action, minima
 from orderparam.solve.minimum import lbfgs_minimum
-from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData, OnTestSet, on_test_set, two_layers
+from orderparam.systems.kernel_adaptation.on_data.model import (
+    NetworkOnData,
+    OnTestSet,
+    on_test_set,
+    two_layers,
+)
 
 
 class DataPrediction(OnTestSet):
@@ -40,17 +48,24 @@ class ScaledKernelOnData(DataPrediction):
 
 
 class Covariances(NamedTuple):
-    """Of a Gaussian field on the training points, between test and training points, and its variance at the test points."""
+    """Of a Gaussian field on the training points, between test and training points, and its
+    variance at the test points.
+    """
 
     train: Float[Array, "train second"]
     cross: Float[Array, "test train"]
     variance: Float[Array, "test"]
 
 
-def first_layer(system: NetworkOnData, factor: Float[Array, "input input"], test: bool = True) -> Covariances:
+def first_layer(
+    system: NetworkOnData, factor: Float[Array, "input input"], test: bool = True
+) -> Covariances:
     """Of w . x with w ~ N(0, (v/d) L L^T). test: whether the test points are carried along."""
     scale = jnp.sqrt(system.weight_variance / system.inputs.shape[1])
-    x, other = (scale * points @ factor for points in (system.inputs, system.test_inputs[: None if test else 0]))
+    x, other = (
+        scale * points @ factor
+        for points in (system.inputs, system.test_inputs[: None if test else 0])
+    )
     return Covariances(x @ x.T, other @ x.T, jnp.sum(other**2, axis=1))
 
 
@@ -64,25 +79,33 @@ def next_layer(phi: Activation, scale: float | Array, below: Covariances) -> Cov
     )
 
 
-def output_kernel(system: NetworkOnData, factor: Float[Array, "input input"], test: bool = True) -> Covariances:
+def output_kernel(
+    system: NetworkOnData, factor: Float[Array, "input input"], test: bool = True
+) -> Covariances:
     """K of one hidden layer."""
     return next_layer(system.activation, system.readout_variance, first_layer(system, factor, test))
 
 
 @theory(check=two_layers)
 def gaussian_process_on_data(system: NetworkOnData) -> ScaledKernelOnData:
-    """The infinitely wide network: Gaussian-process regression with the kernel of the prior. Its action is minus the log evidence
-    log p(y) over N, without the constant (n/2) log 2 pi."""
+    """The infinitely wide network: Gaussian-process regression with the kernel of the prior. Its
+    action is minus the log evidence log p(y) over N, without the constant (n/2) log 2 pi."""
     basis = _prior_basis(system)
-    one, width = jnp.ones((1,)), jnp.zeros((1,))  # no divergence: the action is that of the data alone
-    fit = action(one, width, basis.eigenvalues, basis.power, jnp.asarray(system.temperature)) / (2 * system.width)
+    # no divergence: the action is that of the data alone
+    one, width = jnp.ones((1,)), jnp.zeros((1,))
+    fit = action(one, width, basis.eigenvalues, basis.power, jnp.asarray(system.temperature)) / (
+        2 * system.width
+    )
     return _scaled(system, basis, one[0], fit, jnp.zeros(()))
 
 
 @theory(check=two_layers)
-def kernel_scaling_on_data(system: NetworkOnData, *, fluctuations: bool = True) -> ScaledKernelOnData:
-    """The kernel times Q, the minimum of  N (Q - log Q) + y^T (T + Q K)^{-1} y + log det(T + Q K)  (Li and Sompolinsky 2021;
-    Pacelli et al. 2023), from one eigendecomposition. The lowest minimum; action is half of this over N.
+def kernel_scaling_on_data(
+    system: NetworkOnData, *, fluctuations: bool = True
+) -> ScaledKernelOnData:
+    """The kernel times Q, the minimum of  N (Q - log Q) + y^T (T + Q K)^{-1} y + log det(T + Q K)
+    (Li and Sompolinsky 2021; Pacelli et al. 2023), from one eigendecomposition. The lowest minimum;
+    action is half of this over N.
 
     fluctuations: whether the log det is there.
     """
@@ -90,14 +113,18 @@ def kernel_scaling_on_data(system: NetworkOnData, *, fluctuations: bool = True) 
     temperature, width = jnp.asarray(system.temperature), jnp.asarray([system.width])
     found = minima(basis.eigenvalues, basis.power, temperature, width, fluctuations)
     residual = jnp.where(found.found[0], found.residual[0], jnp.inf)
-    return _scaled(system, basis, jnp.exp(found.log_scale[0]), found.action[0] / (2 * system.width), residual)
+    return _scaled(
+        system, basis, jnp.exp(found.log_scale[0]), found.action[0] / (2 * system.width), residual
+    )
 
 
 def _prior_basis(system: NetworkOnData) -> Eigenbasis:
     return Eigenbasis.of(*output_kernel(system, jnp.eye(system.inputs.shape[1])), system.targets)
 
 
-def _scaled(system: NetworkOnData, basis: Eigenbasis, scale: Array, value: Array, residual: Array) -> ScaledKernelOnData:
+def _scaled(
+    system: NetworkOnData, basis: Eigenbasis, scale: Array, value: Array, residual: Array
+) -> ScaledKernelOnData:
     mean = basis.rows @ (scale * basis.targets / (scale * basis.eigenvalues + system.temperature))
     return ScaledKernelOnData(
         **on_test_set(system, mean, jnp.eye(system.inputs.shape[1])),
@@ -110,8 +137,9 @@ def _scaled(system: NetworkOnData, basis: Eigenbasis, scale: Array, value: Array
 
 @theory(check=two_layers)
 def gaussian_weights_on_data(system: NetworkOnData, *, fluctuations: bool = True) -> DataPrediction:
-    """Gaussian weights of full covariance: the minimum of F next to the prior, by L-BFGS on the Cholesky factor L, O(n^3 + n^2 d)
-    a step. Accurate to 1e-7: `residual` is the largest entry of dF/dL / N, below 1e-8 where converged.
+    """Gaussian weights of full covariance: the minimum of F next to the prior, by L-BFGS on the
+    Cholesky factor L, O(n^3 + n^2 d) a step. Accurate to 1e-7: `residual` is the largest entry of
+    dF/dL / N, below 1e-8 where converged.
 
     fluctuations: whether F has its log det.
     """
@@ -128,7 +156,11 @@ def gaussian_weights_on_data(system: NetworkOnData, *, fluctuations: bool = True
         fit = jnp.sum(jsl.solve_triangular(cholesky, y, lower=True) ** 2)
         if fluctuations:
             fit += 2 * jnp.sum(jnp.log(jnp.diagonal(cholesky)))
-        return jnp.sum(entries**2) / 2 - jnp.sum(jnp.log(jnp.abs(jnp.diagonal(root)))) + fit / (2 * system.width)
+        return (
+            jnp.sum(entries**2) / 2
+            - jnp.sum(jnp.log(jnp.abs(jnp.diagonal(root))))
+            + fit / (2 * system.width)
+        )
 
     found = lbfgs_minimum(value, jnp.eye(d)[lower])
     root = factor(found.value)

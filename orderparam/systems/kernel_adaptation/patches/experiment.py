@@ -1,4 +1,6 @@
-"""The posterior of the convolutional network on patches: shared weights by HMC, read-outs integrated exactly."""
+"""The posterior of the convolutional network on patches: shared weights by HMC, read-outs
+integrated exactly.
+"""
 
 import equinox as eqx
 import jax
@@ -9,7 +11,12 @@ from orderparam.core.verb import experiment
 from orderparam.kernels.readout import condition_readout, log_evidence
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.sampling.result import FromChains, of_chains
-from orderparam.systems.kernel_adaptation.network import HiddenLayer, OnModes, check_chains, on_modes
+from orderparam.systems.kernel_adaptation.network import (
+    HiddenLayer,
+    OnModes,
+    check_chains,
+    on_modes,
+)
 from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
 from orderparam.systems.kernel_adaptation.weights import overlaps
 
@@ -22,7 +29,9 @@ class _Recorded(eqx.Module):
 
 
 class PatchPosterior(eqx.Module):
-    """Log density of whitened weights u, w = sqrt(v/S) u:  -|u|^2/2 + log p(y | Phi), Phi_ic = sqrt(s/(N C)) phi(w_c . x_i)."""
+    """Log density of whitened weights u, w = sqrt(v/S) u:  -|u|^2/2 + log p(y | Phi), Phi_ic =
+    sqrt(s/(N C)) phi(w_c . x_i).
+    """
 
     layer: HiddenLayer
     x: Float[Array, "train patch input"]
@@ -30,10 +39,15 @@ class PatchPosterior(eqx.Module):
 
     def features(self, u: Float[Array, "channel input"]) -> Float[Array, "train feature"]:
         """Phi, patch by patch."""
-        return self.layer.amplitude * self.layer.phi(self.x @ (self.layer.scale * u).T).reshape(self.x.shape[0], -1)
+        return self.layer.amplitude * self.layer.phi(self.x @ (self.layer.scale * u).T).reshape(
+            self.x.shape[0], -1
+        )
 
     def __call__(self, u: Float[Array, "channel input"]) -> Float[Array, ""]:
-        return log_evidence(self.features(u), self.y[:, None], self.layer.temperature) - jnp.sum(u**2) / 2
+        return (
+            log_evidence(self.features(u), self.y[:, None], self.layer.temperature)
+            - jnp.sum(u**2) / 2
+        )
 
     def record(self, u: Float[Array, "channel input"]) -> _Recorded:
         """One draw. Averages over the input of one patch are exact: w_* is its first axis."""
@@ -43,7 +57,9 @@ class PatchPosterior(eqx.Module):
         *m, first = overlaps(layer.phi, (*layer.degrees, 1), jnp.min(q), jnp.max(q))(rho, q)
         (slope,) = overlaps(layer.phi, (1,), jnp.min(q), jnp.max(q))(jnp.ones_like(q), q)
         mean = condition_readout(self.features(u), self.y[:, None], layer.temperature).mean[:, 0]
-        readout = self.layer.amplitude * jnp.sum(mean.reshape(patches, -1), axis=0) / jnp.sqrt(patches)
+        readout = (
+            self.layer.amplitude * jnp.sum(mean.reshape(patches, -1), axis=0) / jnp.sqrt(patches)
+        )
         return _Recorded(
             output=jnp.stack([readout @ one for one in m]),
             spread=jnp.mean(u[:, 0] ** 2),
@@ -55,9 +71,10 @@ class PatchPosterior(eqx.Module):
 class SampledPatches(OnModes, FromChains):
     """Averages over the posterior of one data set; fields as in the theories.
 
-    output: N^(-1/2) sum_i E f h_k(w_* . x_i) of the posterior mean f. spread: S <(w . w_*)^2> / weight_variance.
-    eigenvalue_ratio: of the network's own kernel, on h_1 of a patch over on the S - 1 linear functions across w_*.
-    r_hat, effective_samples: over output and spread of all chains, half of which start with every channel along w_*.
+    output: N^(-1/2) sum_i E f h_k(w_* . x_i) of the posterior mean f. spread: S <(w . w_*)^2> /
+    weight_variance. eigenvalue_ratio: of the network's own kernel, on h_1 of a patch over on the S
+    - 1 linear functions across w_*. r_hat, effective_samples: over output and spread of all chains,
+    half of which start with every channel along w_*.
     """
 
     eigenvalue_ratio: Float[Array, ""]
@@ -73,15 +90,22 @@ def sampled_patches(
     samples: int = 150,
     leapfrog_steps: int = 8,
 ) -> SampledPatches:
-    """The network on one random training set, by HMC. Half of the chains start from the prior, half along w_*.
+    """The network on one random training set, by HMC. Half of the chains start from the prior, half
+    along w_*.
 
-    Patches, channels and examples are rounded to integers. Raises `ValueError` for an odd number of chains.
+    Patches, channels and examples are rounded to integers. Raises `ValueError` for an odd number of
+    chains.
     """
     data_key, start_key, run_key = jax.random.split(key, 3)
-    sizes = {name: round(float(getattr(system, name))) for name in ("patch_dim", "patches", "channels", "n_train")}
+    sizes = {
+        name: round(float(getattr(system, name)))
+        for name in ("patch_dim", "patches", "channels", "n_train")
+    }
     layer = system.with_(**sizes).hidden
     x = jax.random.normal(data_key, (sizes["n_train"], sizes["patches"], sizes["patch_dim"]))
-    posterior = PatchPosterior(layer, x, jnp.sum(layer.target(x[:, :, 0]), axis=1) / jnp.sqrt(sizes["patches"]))
+    posterior = PatchPosterior(
+        layer, x, jnp.sum(layer.target(x[:, :, 0]), axis=1) / jnp.sqrt(sizes["patches"])
+    )
     draws = jax.random.normal(start_key, (chains, sizes["channels"], sizes["patch_dim"]))
     along = jnp.where(jnp.arange(sizes["channels"]) % 2 == 0, 1.0, -1.0) / posterior.layer.scale
     run = sample(

@@ -4,9 +4,10 @@
     y(x) = N^(-1/2) sum_i sum_k y_k h_k(w_* . x_i),   |w_*| = 1,
     w_c ~ N(0, weight_variance/S),  a_ic ~ N(0, readout_variance/(N C)),
 
-sampled at temperature T. Every patch has a read-out of its own on channels that all patches share. The d-dimensional input has
-d = N S. The weight of one channel has the action of a two-layer network of S inputs and C units, whose read-out variance is
-smaller by N and whose modes exist once for each patch (Seroussi, Naveh, Ringel 2023).
+sampled at temperature T. Every patch has a read-out of its own on channels that all patches share.
+The d-dimensional input has d = N S. The weight of one channel has the action of a two-layer network
+of S inputs and C units, whose read-out variance is smaller by N and whose modes exist once for each
+patch (Seroussi, Naveh, Ringel 2023).
 """
 
 import jax.numpy as jnp
@@ -25,10 +26,12 @@ from orderparam.systems.kernel_adaptation.network import (
 
 
 class PatchNetwork(AdaptiveNetwork):
-    """A convolutional network on patches, averaged over Gaussian data. All its numbers may be real in the theories.
+    """A convolutional network on patches, averaged over Gaussian data. All its numbers may be real
+    in the theories.
 
-    target: (degree,) the coefficients y_k of the normalised Hermite polynomials, see `hermite_target`.
-    activation: odd: the constant functions of different patches are one and the same. modes: as in `TwoLayerNetwork`.
+    target: (degree,) the coefficients y_k of the normalised Hermite polynomials, see
+    `hermite_target`. activation: odd: the constant functions of different patches are one and the
+    same. modes: as in `TwoLayerNetwork`.
 
     Raises `ValueError` for an activation that is not odd, and for a target that is zero.
     """
@@ -37,18 +40,27 @@ class PatchNetwork(AdaptiveNetwork):
     patches: float = parameter("number of patches N", above=0)
     channels: float = parameter("number of channels C", above=0)
     n_train: float = parameter("number of training examples P", above=0)
-    temperature: float = parameter("Langevin temperature T: variance of the observation noise", above=0)
-    target: Float[Array, "degree"] = parameter("coefficients of the normalised Hermite polynomials in the target")
+    temperature: float = parameter(
+        "Langevin temperature T: variance of the observation noise", above=0
+    )
+    target: Float[Array, "degree"] = parameter(
+        "coefficients of the normalised Hermite polynomials in the target"
+    )
     readout_variance: float = parameter("prior variance of sqrt(N C) a_ic", above=0, default=1.0)
     weight_variance: float = parameter("prior variance of |w_c|, E |w_c|^2", above=0, default=1.0)
     modes: Degrees | None = structure(
-        "increasing degrees of the Hermite polynomials kept; None: by activation", minimum=0, convert=increasing, default=None
+        "increasing degrees of the Hermite polynomials kept; None: by activation",
+        minimum=0,
+        convert=increasing,
+        default=None,
     )
 
     def __check_init__(self) -> None:
         refuse_zero("PatchNetwork", self.target)
         if self.activation.parity != "odd":
-            raise ValueError(f"PatchNetwork.activation = {self.activation.name!r}: must be odd, such as linear or erf")
+            raise ValueError(
+                f"PatchNetwork.activation = {self.activation.name!r}: must be odd, such as linear or erf"
+            )
 
     @property
     def hidden(self) -> HiddenLayer:
@@ -68,8 +80,14 @@ class PatchNetwork(AdaptiveNetwork):
 
     @property
     def critical_examples(self) -> Float[Array, ""]:
-        """P_c = T sqrt(S C N / (readout_variance weight_variance)): a large linear network has learnability max(0, 1 - P_c/P).
+        """P_c = T sqrt(S C N / (readout_variance weight_variance)): a large linear network has
+        learnability max(0, 1 - P_c/P).
 
         With S, N and C in proportion P_c grows as d^(3/4)."""
-        product = self.patch_dim * self.channels * self.patches / (self.readout_variance * self.weight_variance)
+        product = (
+            self.patch_dim
+            * self.channels
+            * self.patches
+            / (self.readout_variance * self.weight_variance)
+        )
         return self.temperature * jnp.sqrt(product)

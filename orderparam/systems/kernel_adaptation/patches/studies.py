@@ -18,19 +18,37 @@ _SOURCE = "Seroussi, Naveh, Ringel 2023, arXiv 2112.15383"
 
 def linear_patches(size: float, chi: float) -> PatchNetwork:
     """N = 10 a, S = 50 a, C = 1000 a: d = 500 a^2. Temperature and read-out variance 1/chi."""
-    return PatchNetwork(50 * size, 10 * size, 1000 * size, 100, 1.0, hermite_target({1: 1.0}), activation="linear").scaling(chi)
+    return PatchNetwork(
+        50 * size, 10 * size, 1000 * size, 100, 1.0, hermite_target({1: 1.0}), activation="linear"
+    ).scaling(chi)
 
 
 def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
-    critical = {500 * size**2: float(linear_patches(size, p["chi"]).critical_examples) for size in p["sizes"]}
-    axis = "$P/P_c$, $P_c\\sim d^{3/4}$", lambda data: data["n_train"] / critical[data.attrs["facets"]["input_dim"]]
+    critical = {
+        500 * size**2: float(linear_patches(size, p["chi"]).critical_examples)
+        for size in p["sizes"]
+    }
+    axis = (
+        "$P/P_c$, $P_c\\sim d^{3/4}$",
+        lambda data: data["n_train"] / critical[data.attrs["facets"]["input_dim"]],
+    )
     growing, limit = {"part": "growing"}, curve(lambda x: np.maximum(0, 1 - 1 / x), "$1-P_c/P$")
     adapted = growing | {"label": "adapted weights"}
     return [
-        Panel(axis, "total_learnability", by="input_dim", where=growing, log="x", reference=[limit], ylim=(0, 1)),
+        Panel(
+            axis,
+            "total_learnability",
+            by="input_dim",
+            where=growing,
+            log="x",
+            reference=[limit],
+            ylim=(0, 1),
+        ),
         Panel(axis, "eigenvalue_ratio", by="input_dim", where=adapted, log="xy"),
         *(
-            Panel("n_train", y, where={"part": "sampled"}, log="x", title=f"$d$ = {min(critical):g}")
+            Panel(
+                "n_train", y, where={"part": "sampled"}, log="x", title=f"$d$ = {min(critical):g}"
+            )
             for y in ("total_learnability", "eigenvalue_ratio")
         ),
     ]
@@ -47,7 +65,12 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
     "with the ridge $T/P$.",
     seconds=(60, 900),
     observables=("total_learnability", "eigenvalue_ratio"),
-    full={"sizes": (0.2, 1.0, 4.0, 16.0, 64.0), "seeds": 20, "draws": 400, "measured": (0.25, 0.5, 1.0, 2.0, 4.0)},
+    full={
+        "sizes": (0.2, 1.0, 4.0, 16.0, 64.0),
+        "seeds": 20,
+        "draws": 400,
+        "measured": (0.25, 0.5, 1.0, 2.0, 4.0),
+    },
 )
 def patches_transition(
     sizes: tuple[float, ...] = (0.2, 2.0, 20.0),
@@ -65,11 +88,16 @@ def patches_transition(
     small, facets = linear_patches(min(sizes), chi), {"part": "sampled"}
     grid = {"n_train": (float(small.critical_examples) * np.geomspace(0.3, 8, 25)).tolist()}
     points = [max(2, round(float(small.critical_examples) * x)) for x in measured]
-    consistent, wide = (partial(theory, ridge_kind="self-consistent") for theory in (adapted_weights, gaussian_process))
+    consistent, wide = (
+        partial(theory, ridge_kind="self-consistent")
+        for theory in (adapted_weights, gaussian_process)
+    )
     sampler = partial(sampled_patches, samples=draws, warmup=120)
     yield Curve("adapted weights, ridge $T/P$", adapted_weights, small, grid, facets=facets)
     yield Curve("adapted weights, effective ridge", consistent, small, grid, facets=facets)
-    yield Curve("infinitely wide (GP), effective ridge", wide, small, grid, facets=facets, baseline=True)
+    yield Curve(
+        "infinitely wide (GP), effective ridge", wide, small, grid, facets=facets, baseline=True
+    )
     yield Curve("sampled network", sampler, small, {"n_train": points}, seeds=seeds, facets=facets)
 
 
@@ -79,7 +107,14 @@ def patches_transition(
     source=_SOURCE,
     panels=[
         *(
-            Panel("n_train", "learnability", by="patches", where={"mode": mode}, log="x", title=f"$h_{2 * mode + 1}$")
+            Panel(
+                "n_train",
+                "learnability",
+                by="patches",
+                where={"mode": mode},
+                log="x",
+                title=f"$h_{2 * mode + 1}$",
+            )
             for mode in range(2)
         ),
         Panel("n_train", "eigenvalue_ratio", by="patches", log="x"),
@@ -92,7 +127,13 @@ def patches_transition(
         "The theories are averaged over data, of which there are only 2 to 7 for each input: on the same training sets kernel "
         "adaptation agrees with a network of one patch to 1 %."
     ),
-    full={"patches": (1, 5, 10), "patch_dim": 50, "channels": 1000, "n_train": (100, 400), "draws": 300},
+    full={
+        "patches": (1, 5, 10),
+        "patch_dim": 50,
+        "channels": 1000,
+        "n_train": (100, 400),
+        "draws": 300,
+    },
 )
 def patches_erf(
     patches: tuple[int, ...] = (1, 3),
@@ -104,11 +145,21 @@ def patches_erf(
     seeds: int = 12,
     draws: int = 120,
 ) -> Iterator[Curve]:
-    system = PatchNetwork(patch_dim, 1, channels, 100, 1.0, hermite_target({1: 1.0, 3: cubic})).scaling(chi)
-    grid = {"patches": patches, "n_train": np.geomspace(min(n_train) / 2, 4 * max(n_train), 11).tolist()}
-    consistent, wide = (partial(theory, ridge_kind="self-consistent") for theory in (adapted_weights, gaussian_process))
+    system = PatchNetwork(
+        patch_dim, 1, channels, 100, 1.0, hermite_target({1: 1.0, 3: cubic})
+    ).scaling(chi)
+    grid = {
+        "patches": patches,
+        "n_train": np.geomspace(min(n_train) / 2, 4 * max(n_train), 11).tolist(),
+    }
+    consistent, wide = (
+        partial(theory, ridge_kind="self-consistent")
+        for theory in (adapted_weights, gaussian_process)
+    )
     sampler = partial(sampled_patches, samples=draws, warmup=120)
     yield Curve("adapted weights, effective ridge", consistent, system, grid)
     yield Curve("adapted weights, ridge $T/P$", adapted_weights, system, grid)
     yield Curve("infinitely wide (GP), effective ridge", wide, system, grid)
-    yield Curve("sampled network", sampler, system, {"patches": patches, "n_train": n_train}, seeds=seeds)
+    yield Curve(
+        "sampled network", sampler, system, {"patches": patches, "n_train": n_train}, seeds=seeds
+    )

@@ -1,8 +1,10 @@
-"""How many examples a component of the target needs: n ~ d for weights that adapt, n ~ d^k for a fixed kernel.
+"""How many examples a component of the target needs: n ~ d for weights that adapt, n ~ d^k for a
+fixed kernel.
 
-At fixed temperature and variances, with N ~ d neurons and n ~ d examples, the action of a neuron is d times a function that does
-not depend on d: the same shares of the target are learned at the same n/d. In a fixed kernel the component h_k has an eigenvalue
-~ d^-k and needs n ~ d^k. Rubin, Seroussi, Ringel 2024; Rubin et al. 2025.
+At fixed temperature and variances, with N ~ d neurons and n ~ d examples, the action of a neuron is
+d times a function that does not depend on d: the same shares of the target are learned at the same
+n/d. In a fixed kernel the component h_k has an eigenvalue ~ d^-k and needs n ~ d^k. Rubin,
+Seroussi, Ringel 2024; Rubin et al. 2025.
 """
 
 from collections.abc import Callable
@@ -40,10 +42,11 @@ def examples_needed(
     power: float = 1.0,
     most: float = 1e3,
 ) -> ExamplesNeeded:
-    """Of a theory averaged over data, searched between n = d and most d^power, where learnability must be positive.
+    """Of a theory averaged over data, searched between n = d and most d^power, where learnability
+    must be positive.
 
-    mode: index into the system's modes. units_per_input: N = units_per_input d in place of `width`. power: 1 for weights that
-    adapt, k for a fixed kernel. residual: of log learnability.
+    mode: index into the system's modes. units_per_input: N = units_per_input d in place of `width`.
+    power: 1 for weights that adapt, k for a fixed kernel. residual: of log learnability.
     """
     d = system.input_dim
     if units_per_input is not None:
@@ -53,14 +56,17 @@ def examples_needed(
         return jnp.log(threshold / theory(system.with_(n_train=jnp.exp(log_n))).learnability[mode])
 
     root = decreasing_root(missing, jnp.log(d), jnp.log(most * d**power), system)
-    return ExamplesNeeded(jnp.exp(root.value), jnp.exp(root.value) / d, root.residual, root.converged)
+    return ExamplesNeeded(
+        jnp.exp(root.value), jnp.exp(root.value) / d, root.residual, root.converged
+    )
 
 
 class MeasuredExamplesNeeded(ExamplesNeeded):
-    """By sampled networks. learnability: at n = ratio d (`ratio`); examples: by the power law through the two nearest of them.
+    """By sampled networks. learnability: at n = ratio d (`ratio`); examples: by the power law
+    through the two nearest of them.
 
-    residual: 0 (a measurement); r_hat, effective_samples: the worst of the runs. converged: all runs are, and the threshold lies
-    between the measured learnabilities.
+    residual: 0 (a measurement); r_hat, effective_samples: the worst of the runs. converged: all
+    runs are, and the threshold lies between the measured learnabilities.
     """
 
     ratio: Float[Array, "measured"]
@@ -80,17 +86,24 @@ def sampled_examples_needed(
     ratios: tuple[float, ...] = (18.0, 36.0),
     samples: int = 300,
 ) -> MeasuredExamplesNeeded:
-    """Networks with N = units_per_input d sampled at n = ratio d for each of the increasing ratios, on independent data."""
+    """Networks with N = units_per_input d sampled at n = ratio d for each of the increasing ratios,
+    on independent data.
+    """
     d = system.size("input_dim")
     system = system.with_(width=round(units_per_input * d))
     keys = jax.random.split(key, len(ratios))
-    runs = [sampled_network(system.with_(n_train=round(a * d)), one, samples=samples) for a, one in zip(ratios, keys)]
+    runs = [
+        sampled_network(system.with_(n_train=round(a * d)), one, samples=samples)
+        for a, one in zip(ratios, keys)
+    ]
     learned = np.asarray([float(run.learnability[mode]) for run in runs])
     above = int(np.clip(np.searchsorted(learned, threshold), 1, len(ratios) - 1))
     pair = slice(above - 1, above + 1)
     inside = bool(learned.min() < threshold < learned.max())
     heights, logs = np.log(np.maximum(learned[pair], 1e-6)), np.log(np.asarray(ratios)[pair])
-    found = np.exp(logs[0] + (np.log(threshold) - heights[0]) * np.diff(logs)[0] / np.diff(heights)[0])
+    found = np.exp(
+        logs[0] + (np.log(threshold) - heights[0]) * np.diff(logs)[0] / np.diff(heights)[0]
+    )
     return MeasuredExamplesNeeded(
         examples=jnp.asarray(found * d),
         per_dimension=jnp.asarray(found),

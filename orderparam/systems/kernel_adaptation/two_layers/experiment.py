@@ -1,4 +1,6 @@
-"""The two-layer network itself: data drawn from the input distribution, and its posterior by Hamiltonian Monte Carlo."""
+"""The two-layer network itself: data drawn from the input distribution, and its posterior by
+Hamiltonian Monte Carlo.
+"""
 
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
@@ -21,7 +23,7 @@ from orderparam.systems.kernel_adaptation.network import HOMOGENEOUS, HiddenLaye
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.weights import overlaps
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Training and test sets drawn from the input distribution of the theory.
 
 TEST_POINTS = 2000
@@ -38,12 +40,14 @@ def training_set(system: TwoLayerNetwork, key: PRNGKeyArray) -> tuple[Array, Arr
     return draw_data(system, jax.random.split(key, 3)[0], system.size("n_train"))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The posterior of a two-layer network: both layers for a sampler, and the read-out given the hidden weights exactly.
 
 
 class TwoLayerWeights(NamedTuple):
-    """In units of the prior: w = sqrt(weight_variance / d) hidden, a = sqrt(readout_variance / N) readout."""
+    """In units of the prior: w = sqrt(weight_variance / d) hidden, a = sqrt(readout_variance / N)
+    readout.
+    """
 
     hidden: Float[Array, "unit input"]
     readout: Float[Array, "unit"]
@@ -58,17 +62,21 @@ class Recorded(eqx.Module):
 
 
 class TwoLayerPosterior(eqx.Module):
-    """Log density of the weights u, v in units of their prior, -|u|^2/2 - |v|^2/2 - |f - y|^2/(2T), f = Phi v.
+    """Log density of the weights u, v in units of their prior, -|u|^2/2 - |v|^2/2 - |f - y|^2/(2T),
+    f = Phi v.
 
-    Phi = sqrt(readout_variance/N) phi(X w^T). The loss is computed in single precision: its rounding, 1e-7 of itself, changes
-    acceptance probabilities by 1e-3 at most and costs a quarter of the time.
+    Phi = sqrt(readout_variance/N) phi(X w^T). The loss is computed in single precision: its
+    rounding, 1e-7 of itself, changes acceptance probabilities by 1e-3 at most and costs a quarter
+    of the time.
     """
 
     layer: HiddenLayer
     x: Float[Array, "train input"]
     y: Float[Array, "train"]
 
-    def output(self, weights: TwoLayerWeights, x: Float[Array, "example input"]) -> Float[Array, "example"]:
+    def output(
+        self, weights: TwoLayerWeights, x: Float[Array, "example input"]
+    ) -> Float[Array, "example"]:
         """f, in single precision."""
         parts = x, self.layer.scale * weights.hidden, self.layer.amplitude * weights.readout
         x, w, a = (part.astype(jnp.float32) for part in parts)
@@ -84,11 +92,16 @@ class TwoLayerPosterior(eqx.Module):
         phi = self.layer.amplitude * self.layer.phi(self.x @ (self.layer.scale * u).T)
         count, units = phi.shape
         if count <= units:
-            return self.layer.amplitude * condition_readout(phi, self.y[:, None], self.layer.temperature).mean[:, 0]
+            return (
+                self.layer.amplitude
+                * condition_readout(phi, self.y[:, None], self.layer.temperature).mean[:, 0]
+            )
         precision = phi.T @ phi + self.layer.temperature * jnp.eye(units)
         return self.layer.amplitude * jsl.cho_solve(jsl.cho_factor(precision), phi.T @ self.y)
 
-    def mode_outputs(self, u: Float[Array, "unit input"], a: Float[Array, "unit"]) -> Float[Array, "mode"]:
+    def mode_outputs(
+        self, u: Float[Array, "unit input"], a: Float[Array, "unit"]
+    ) -> Float[Array, "mode"]:
         """E_x f h_k on the modes of the theory."""
         w = self.layer.scale * u
         q = jnp.sum(w**2, axis=1)
@@ -102,7 +115,9 @@ class TwoLayerPosterior(eqx.Module):
         return Recorded(self.mode_outputs(u, self.readout(u)), w[:, :2].T, w.T @ w / w.shape[0])
 
     def starts(self, chains: int, informed: int, key: PRNGKeyArray) -> TwoLayerWeights:
-        """Prior draws; in the last `informed` chains every neuron at w = +-w_*, half of them each, plus its prior draw across."""
+        """Prior draws; in the last `informed` chains every neuron at w = +-w_*, half of them each,
+        plus its prior draw across.
+        """
         hidden_key, readout_key = jax.random.split(key)
         draws = jax.random.normal(hidden_key, (chains, int(self.layer.width), self.x.shape[1]))
         signs = jnp.where(jnp.arange(draws.shape[1]) % 2 == 0, 1.0, -1.0) / self.layer.scale
@@ -112,7 +127,9 @@ class TwoLayerPosterior(eqx.Module):
 
 
 def in_single(phi: Activation) -> Callable[[Array], Array]:
-    """phi from float32 to float32; the erf and the homogeneous activations without the detour over float64."""
+    """phi from float32 to float32; the erf and the homogeneous activations without the detour over
+    float64.
+    """
     if isinstance(phi, Erf):
         return lambda z: jax.lax.erf(phi.gain * z)
     if isinstance(phi, HOMOGENEOUS):
@@ -121,7 +138,7 @@ def in_single(phi: Activation) -> Callable[[Array], Array]:
     return lambda z: phi(z).astype(z.dtype)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The posterior of the network itself by Hamiltonian Monte Carlo, and what its hidden weights look like.
 
 Start = Literal["both", "prior", "informed"]
@@ -130,19 +147,23 @@ FAR = 0.5  # |w . w_*| of a neuron that counts as `outside`
 
 
 class SampledTwoLayerNetwork(OnModes, FromChains):
-    """Averages over the posterior of one data set; fields as in the theories, for one draw of the data each.
+    """Averages over the posterior of one data set; fields as in the theories, for one draw of the
+    data each.
 
     output:     E_x f h_k of the posterior mean f, over the whole input distribution (not over test points).
     spread:     d <(w . w_*)^2> / weight_variance. norm: <|w|^2>.
     eigenvalues: of d <w w^T> / weight_variance, falling: 1 without adaptation; one, along w_*, stands out with it.
     outside:    probability of |w . w_*| > 1/2.
     Along w_*, and along a fixed direction across it:
-        density: of the weights in bins of equal width over (-2.5, 2.5), centres `bin_centre`. excess_kurtosis, kurtosis_error:
-        with its standard error. p_value: of their being Gaussian (see `gaussianity`).
-    r_hat, effective_samples: over output, spread and outside, all chains together, half of which start with every neuron along
-                    w_*. The norm has about a third as many: the energy, with which it goes, is exchanged only when the momenta
-                    are drawn.
-    start_gap:  the largest difference of an average between the chains from the prior and those from w_*, in standard errors.
+        density: of the weights in bins of equal width over (-2.5, 2.5), centres `bin_centre`.
+            excess_kurtosis, kurtosis_error: with its standard error. p_value: of their being
+            Gaussian (see `gaussianity`).
+    r_hat, effective_samples: over output, spread and outside, all chains together, half of which
+    start with every neuron along
+                    w_*. The norm has about a third as many: the energy, with which it goes, is
+                    exchanged only when the momenta are drawn.
+    start_gap:  the largest difference of an average between the chains from the prior and those
+    from w_*, in standard errors.
     """
 
     norm: Float[Array, ""]
@@ -172,15 +193,17 @@ def sampled_network(
     trajectory: float = 2.0,
     start: Start = "both",
 ) -> SampledTwoLayerNetwork:
-    """The posterior of the network on one random training set, by HMC on both layers in units of their prior.
+    """The posterior of the network on one random training set, by HMC on both layers in units of
+    their prior.
 
-    chains: with start "both" the first half starts from the prior and the other half with every neuron at w = +-w_* plus a prior
-    draw across; "prior" and "informed" start all chains alike. samples: draws of every chain.
-    trajectory: length of a trajectory in units of the prior widths. Along w_* the posterior is wider than the prior by
-    sqrt(spread), 2 to 3 where features are learned. Shorter trajectories diffuse there, and the output is the slow observable:
-    relu at n = 5d needs 17 times as many draws for f_2 with trajectories of 0.9 as with those of 2. The step is held down by the
-    stiffest direction, the output on the training set: 0.2 for the erf networks of the studies, 0.1 for the relu ones.
-    Raises `ValueError` for fewer than two chains for "both".
+    chains: with start "both" the first half starts from the prior and the other half with every
+    neuron at w = +-w_* plus a prior draw across; "prior" and "informed" start all chains alike.
+    samples: draws of every chain. trajectory: length of a trajectory in units of the prior widths.
+    Along w_* the posterior is wider than the prior by sqrt(spread), 2 to 3 where features are
+    learned. Shorter trajectories diffuse there, and the output is the slow observable: relu at n =
+    5d needs 17 times as many draws for f_2 with trajectories of 0.9 as with those of 2. The step is
+    held down by the stiffest direction, the output on the training set: 0.2 for the erf networks of
+    the studies, 0.1 for the relu ones. Raises `ValueError` for fewer than two chains for "both".
     """
     _, start_key, run_key = jax.random.split(key, 3)
     posterior = TwoLayerPosterior(system.hidden, *training_set(system, key))
@@ -198,12 +221,16 @@ def sampled_network(
 
 
 def _summary(layer: HiddenLayer, run: Samples, informed: int) -> SampledTwoLayerNetwork:
-    """Averages, health and tests of recorded draws, the last `informed` chains of which started along w_*."""
+    """Averages, health and tests of recorded draws, the last `informed` chains of which started
+    along w_*.
+    """
     recorded = run.observables
     rho, moment = recorded.directions[..., 0, :], np.asarray(recorded.moment).mean(axis=(0, 1))
     unit = layer.dim / layer.weight_variance
     far = jnp.mean(jnp.abs(rho) > FAR, axis=-1)
-    scalars = jnp.concatenate([recorded.output, unit * jnp.mean(rho**2, axis=-1)[..., None], far[..., None]], axis=-1)
+    scalars = jnp.concatenate(
+        [recorded.output, unit * jnp.mean(rho**2, axis=-1)[..., None], far[..., None]], axis=-1
+    )
     health = estimate(scalars)
     directions = [np.asarray(recorded.directions[..., i, :]) for i in range(2)]
     shape = along_directions(directions)
@@ -215,7 +242,9 @@ def _summary(layer: HiddenLayer, run: Samples, informed: int) -> SampledTwoLayer
         outside=health.mean[-1],
         bin_centre=jnp.asarray((EDGES[1:] + EDGES[:-1]) / 2),
         # those beyond the bins are counted in the norm alone
-        density=jnp.stack([np.histogram(values, EDGES)[0] / values.size / np.diff(EDGES) for values in directions]),
+        density=jnp.stack(
+            [np.histogram(values, EDGES)[0] / values.size / np.diff(EDGES) for values in directions]
+        ),
         excess_kurtosis=shape.excess_kurtosis,
         kurtosis_error=shape.kurtosis_error,
         p_value=shape.p_value,
@@ -223,7 +252,9 @@ def _summary(layer: HiddenLayer, run: Samples, informed: int) -> SampledTwoLayer
     )
 
 
-def _start_gap(values: Float[Array, "chain draw observable"], moves: Array, informed: int) -> Float[Array, ""]:
+def _start_gap(
+    values: Float[Array, "chain draw observable"], moves: Array, informed: int
+) -> Float[Array, ""]:
     chains = values.shape[0]
     if not 0 < informed < chains:
         return jnp.asarray(jnp.nan)

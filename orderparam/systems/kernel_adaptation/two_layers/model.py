@@ -1,9 +1,10 @@
-"""Bayesian two-layer networks on targets of one direction: the width, the data and the scaling that let the weights adapt.
+"""Bayesian two-layer networks on targets of one direction: the width, the data and the scaling that
+let the weights adapt.
 
     f(x) = sum_c a_c phi(w_c . x),  c = 1..N,    x ~ N(0, 1_d),    y(x) = sum_k y_k h_k(z),  z = w_* . x,  |w_*| = 1,
 
-with the weights' law of `network`. Rubin, Seroussi, Ringel 2024; Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer,
-Helias 2025.
+with the weights' law of `network`. Rubin, Seroussi, Ringel 2024; Rubin, Fischer, Lindner, Dahmen,
+Seroussi, Ringel, Krämer, Helias 2025.
 """
 
 from jaxtyping import Array, Float
@@ -34,13 +35,20 @@ class TwoLayerNetwork(AdaptiveNetwork):
     input_dim: float = parameter("input dimension d", minimum=3)
     width: float = parameter("number of hidden units N", above=0)
     n_train: float = parameter("number of training examples n", above=0)
-    temperature: float = parameter("Langevin temperature T: variance of the observation noise", above=0)
-    target: Float[Array, "degree"] = parameter("coefficients of the normalised Hermite polynomials in the target")
+    temperature: float = parameter(
+        "Langevin temperature T: variance of the observation noise", above=0
+    )
+    target: Float[Array, "degree"] = parameter(
+        "coefficients of the normalised Hermite polynomials in the target"
+    )
     readout_variance: float = parameter("prior variance of sqrt(N) a_c", above=0, default=1.0)
     weight_variance: float = parameter("prior variance of |w_c|, E |w_c|^2", above=0, default=1.0)
     absolute: float = parameter("coefficient of |z| - E|z| in the target", default=0.0)
     modes: Degrees | None = structure(
-        "increasing degrees of the Hermite polynomials kept; None: by activation", minimum=0, convert=increasing, default=None
+        "increasing degrees of the Hermite polynomials kept; None: by activation",
+        minimum=0,
+        convert=increasing,
+        default=None,
     )
 
     def __check_init__(self) -> None:
@@ -63,20 +71,29 @@ class TwoLayerNetwork(AdaptiveNetwork):
 
     @property
     def signal(self) -> float:
-        """A = readout_variance n / (T d): a linear mode against the ridge. Fixed along every `scaling`."""
+        """A = readout_variance n / (T d): a linear mode against the ridge. Fixed along every
+        `scaling`.
+        """
         return self.readout_variance * self.n_train / (self.temperature * self.input_dim)
 
     @property
     def adaptation(self) -> float:
-        """U = n^2 readout_variance / (T^2 d N): the pull of the residual on the weights. Grows as chi along `scaling`."""
-        return self.readout_variance * (self.n_train / self.temperature) ** 2 / (self.input_dim * self.width)
+        """U = n^2 readout_variance / (T^2 d N): the pull of the residual on the weights. Grows as
+        chi along `scaling`.
+        """
+        return (
+            self.readout_variance
+            * (self.n_train / self.temperature) ** 2
+            / (self.input_dim * self.width)
+        )
 
 
 class ScaledNetwork(System):
     """`network` with its input_dim, width and n_train multiplied by `scale` (beta).
 
-    With d, N and n proportional to beta, at fixed temperature and variances, the signal A and the adaptation U of the network
-    stay the same. What needs n ~ d is then learned alike at every beta, and what needs n ~ d^2 is lost as beta grows.
+    With d, N and n proportional to beta, at fixed temperature and variances, the signal A and the
+    adaptation U of the network stay the same. What needs n ~ d is then learned alike at every beta,
+    and what needs n ~ d^2 is lost as beta grows.
     """
 
     network: TwoLayerNetwork = part("the network at scale 1")
@@ -86,13 +103,19 @@ class ScaledNetwork(System):
     def scaled(self) -> TwoLayerNetwork:
         """The network at this scale."""
         at = self.network
-        return at.with_(input_dim=self.scale * at.input_dim, width=self.scale * at.width, n_train=self.scale * at.n_train)
+        return at.with_(
+            input_dim=self.scale * at.input_dim,
+            width=self.scale * at.width,
+            n_train=self.scale * at.n_train,
+        )
 
     @property
     def drawn(self) -> TwoLayerNetwork:
         """The same with whole sizes, for experiments: the nearest ones."""
         at = self.scaled
-        return at.with_(**{name: round(float(getattr(at, name))) for name in ("input_dim", "width", "n_train")})
+        return at.with_(
+            **{name: round(float(getattr(at, name))) for name in ("input_dim", "width", "n_train")}
+        )
 
     @property
     def hidden(self) -> HiddenLayer:

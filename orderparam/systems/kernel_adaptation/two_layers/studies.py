@@ -14,8 +14,14 @@ from orderparam.plotting import Freehand, Panel, horizontal, slope
 from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
 from orderparam.systems.kernel_adaptation.network import hermite_target
-from orderparam.systems.kernel_adaptation.on_data.experiment import adapted_weights_on_data, solved_on_drawn_data
-from orderparam.systems.kernel_adaptation.two_layers.examples_needed import examples_needed, sampled_examples_needed
+from orderparam.systems.kernel_adaptation.on_data.experiment import (
+    adapted_weights_on_data,
+    solved_on_drawn_data,
+)
+from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
+    examples_needed,
+    sampled_examples_needed,
+)
 from orderparam.systems.kernel_adaptation.two_layers.experiment import FAR, sampled_network
 from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory import (
@@ -25,7 +31,7 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import (
     kernel_scaling,
 )
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The law of the weights along the target, drawn by hand: theories have different nodes, and some are Gaussian.
 
 OVERLAP = r"$\rho = w\cdot w_*$"
@@ -48,16 +54,31 @@ def draw_densities(axes: Any, comparison: Comparison) -> None:
         look: Any = {"color": GREY, "linewidth": 0.9}
         if not data.attrs["baseline"]:
             look, number = {"color": COLOURS[number], "linestyle": DASHES[number]}, number + 1
-        axes.plot(rho, _density(data.sel(n_train=shown), rho, p["weight_variance"] / p["input_dim"]), **look)
+        axes.plot(
+            rho,
+            _density(data.sel(n_train=shown), rho, p["weight_variance"] / p["input_dim"]),
+            **look,
+        )
     (runs,) = comparison.curves("experiment").values()
     measured = runs.sel(n_train=shown)
     centres = measured["bin_centre"].values.reshape(-1, measured.sizes["bin"])[0]
-    for direction, label, marker, colour in ((1, "across $w_*$", "s", GREY), (0, "along $w_*$", "o", ink())):
-        mean, error = (part.ravel() for part in mean_and_error(measured["density"].isel(direction=direction)))
+    for direction, label, marker, colour in (
+        (1, "across $w_*$", "s", GREY),
+        (0, "along $w_*$", "o", ink()),
+    ):
+        mean, error = (
+            part.ravel() for part in mean_and_error(measured["density"].isel(direction=direction))
+        )
         seen = mean > 0
         look = {"fmt": marker, "color": colour, "markersize": 2, "zorder": 3}
         axes.errorbar(centres[seen], mean[seen], np.nan_to_num(error[seen]), label=label, **look)
-    axes.set(yscale="log", ylim=(2e-3, 8), xlim=(-2.2, 2.2), xlabel=OVERLAP, ylabel="density of the weights")
+    axes.set(
+        yscale="log",
+        ylim=(2e-3, 8),
+        xlim=(-2.2, 2.2),
+        xlabel=OVERLAP,
+        ylabel="density of the weights",
+    )
 
 
 def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None:
@@ -66,18 +87,43 @@ def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None
     rho, here = np.linspace(-2, 2, 801), list(comparison.curves(scale=beta).values())
     for number, chosen in enumerate(p["measured"]):
         for data in here:
-            at = data.isel(temperature=int(np.argmin(np.abs(data["temperature"].values * p["chi"] / np.sqrt(beta) - chosen))))
+            at = data.isel(
+                temperature=int(
+                    np.argmin(
+                        np.abs(data["temperature"].values * p["chi"] / np.sqrt(beta) - chosen)
+                    )
+                )
+            )
             if "bin_centre" in at:
                 centres = at["bin_centre"].values.reshape(-1, at.sizes["bin"])[0]
-                mean, error = (part.ravel() for part in mean_and_error(at["density"].isel(direction=0)))
+                mean, error = (
+                    part.ravel() for part in mean_and_error(at["density"].isel(direction=0))
+                )
                 seen = mean > 0
                 look = {"fmt": "osD"[number % 3], "color": COLOURS[3 + number], "markersize": 2}
-                axes.errorbar(centres[seen], mean[seen], np.minimum(np.nan_to_num(error[seen]), 0.9 * mean[seen]), **look)
+                axes.errorbar(
+                    centres[seen],
+                    mean[seen],
+                    np.minimum(np.nan_to_num(error[seen]), 0.9 * mean[seen]),
+                    **look,
+                )
                 continue
             label = f"$t$ = {chosen:g}" if beta == p["betas"][-1] else None
-            axes.plot(rho, _density(at, rho, np.nan), color=COLOURS[3 + number], linestyle=DASHES[number], label=label)
+            axes.plot(
+                rho,
+                _density(at, rho, np.nan),
+                color=COLOURS[3 + number],
+                linestyle=DASHES[number],
+                label=label,
+            )
     floor = 1e-3 if any("bin_centre" in data for data in here) else 1e-9
-    axes.set(yscale="log", ylim=(floor, 30), xlim=(-2, 2), xlabel=OVERLAP, ylabel=r"density of the weights $p(\rho)$")
+    axes.set(
+        yscale="log",
+        ylim=(floor, 30),
+        xlim=(-2, 2),
+        xlabel=OVERLAP,
+        ylabel=r"density of the weights $p(\rho)$",
+    )
 
 
 def neurons_outside(data: xr.Dataset, width: float) -> xr.DataArray:
@@ -90,11 +136,20 @@ def neurons_outside(data: xr.Dataset, width: float) -> xr.DataArray:
 
 
 _GROKKING = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789"
-_FEATURES = "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, arXiv 2502.03210"
+_FEATURES = (
+    "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, arXiv 2502.03210"
+)
 _BOTH = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Rubin et al. 2025, arXiv 2502.03210"
 
 _STAIRCASE: list[Panel | Freehand] = [
-    Panel("n_train", "learnability", facet="mode", where={"mode": (0, 1)}, log="x", text={0: "$h_1$", 1: "$h_3$"}),
+    Panel(
+        "n_train",
+        "learnability",
+        facet="mode",
+        where={"mode": (0, 1)},
+        log="x",
+        text={0: "$h_1$", 1: "$h_3$"},
+    ),
     Freehand(draw_densities, "largest $n$"),
 ]
 _STAIRCASE_CAPTION = (
@@ -125,7 +180,9 @@ def staircase(
     draws: int = 400,
 ) -> Iterator[Curve]:
     target = hermite_target({1: 1.0, 3: cubic})
-    system = TwoLayerNetwork(input_dim, width, 100, temperature, target, readout_variance, weight_variance)
+    system = TwoLayerNetwork(
+        input_dim, width, 100, temperature, target, readout_variance, weight_variance
+    )
     yield from _theories_and_network(system, np.geomspace(30, 3e5, 21), n_train, seeds, draws)
 
 
@@ -157,10 +214,16 @@ def staircase_mean_field(
     seeds: int = 4,
     draws: int = 120,
 ) -> Iterator[Curve]:
-    """Mean-field scaling, temperature = readout_variance = 100/N: the theories of weights that adapt are the same for all N."""
+    """Mean-field scaling, temperature = readout_variance = 100/N: the theories of weights that
+    adapt are the same for all N.
+    """
     target = hermite_target({1: 1.0, 3: cubic})
-    system = TwoLayerNetwork(input_dim, width, 100, temperature, target, readout_variance, weight_variance)
-    *theories, network = _theories_and_network(system, np.geomspace(30, 3e5, 17), n_train, seeds, draws)
+    system = TwoLayerNetwork(
+        input_dim, width, 100, temperature, target, readout_variance, weight_variance
+    )
+    *theories, network = _theories_and_network(
+        system, np.geomspace(30, 3e5, 17), n_train, seeds, draws
+    )
     consistent = partial(adapted_weights, ridge_kind="self-consistent")
     yield from theories
     yield Curve("adapted weights, self-consistent ridge", consistent, system, theories[0].over)
@@ -175,14 +238,22 @@ def _theories_and_network(
         Curve("infinitely wide (GP)", gaussian_process, system, grid, baseline=True),
         Curve("Gaussian weights (VGA)", gaussian_weights, system, grid),
         Curve("adapted weights (GMFL)", adapted_weights, system, grid),
-        Curve("sampled network", partial(sampled_network, samples=draws), system, {"n_train": n_train}, seeds=seeds),
+        Curve(
+            "sampled network",
+            partial(sampled_network, samples=draws),
+            system,
+            {"n_train": n_train},
+            seeds=seeds,
+        ),
     ]
 
 
 def scaling_set(beta: float, chi: float, cubic: float) -> TwoLayerNetwork:
     """d = 150 sqrt(beta), n = 3000 beta, N = 700 beta, read-out variance 1/chi, E|w|^2 = 1/2."""
     target = hermite_target({1: 1.0, 3: cubic})
-    return TwoLayerNetwork(150 * math.sqrt(beta), 700 * beta, 3000 * beta, 1.0, target, 1 / chi, 0.5)
+    return TwoLayerNetwork(
+        150 * math.sqrt(beta), 700 * beta, 3000 * beta, 1.0, target, 1 / chi, 0.5
+    )
 
 
 _SCALING_SET = (
@@ -193,16 +264,35 @@ _SCALING_SET = (
 
 def _reduced(beta: float, chi: float) -> Any:
     """The axis t = T chi / sqrt(beta)."""
-    return "temperature $t = T\\chi/\\sqrt{\\beta}$", lambda data: data["temperature"] * chi / math.sqrt(beta)
+    return (
+        "temperature $t = T\\chi/\\sqrt{\\beta}$",
+        lambda data: data["temperature"] * chi / math.sqrt(beta),
+    )
 
 
 def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     name, _ = _reduced(1.0, p["chi"])
     axis = name, lambda data: _reduced(data.attrs["facets"]["scale"], p["chi"])[1](data)
-    outside = f"neurons with $|\\rho| > {FAR:g}$", lambda data: neurons_outside(data, 700 * data.attrs["facets"]["scale"])
+    outside = (
+        f"neurons with $|\\rho| > {FAR:g}$",
+        lambda data: neurons_outside(data, 700 * data.attrs["facets"]["scale"]),
+    )
     return [
-        *(Freehand(partial(draw_phase_densities, beta=p["betas"][k]), f"$\\beta$ = {p['betas'][k]:g}") for k in (-1, 0)),
-        Panel(axis, "learnability", by="scale", where={"mode": 1}, log="x", ylabel="learnability of $h_3$", jump="phase"),
+        *(
+            Freehand(
+                partial(draw_phase_densities, beta=p["betas"][k]), f"$\\beta$ = {p['betas'][k]:g}"
+            )
+            for k in (-1, 0)
+        ),
+        Panel(
+            axis,
+            "learnability",
+            by="scale",
+            where={"mode": 1},
+            log="x",
+            ylabel="learnability of $h_3$",
+            jump="phase",
+        ),
         Panel(axis, outside, by="scale", log="xy", ylim=(1e-3, 60), reference=[horizontal(5)]),
     ]
 
@@ -213,12 +303,18 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     source=_GROKKING,
     panels=_phase_panels,
     columns=2,
-    caption=_SCALING_SET + " GMFL-I: a well at 0 and side wells coexist; lines of $h_3$ are broken there. Networks: the smallest "
+    caption=_SCALING_SET
+    + " GMFL-I: a well at 0 and side wells coexist; lines of $h_3$ are broken there. Networks: the smallest "
     "$\\beta$, rounded sizes, half of the chains from the prior and half from the target. Below 5 specialised neurons (dotted) "
     "the average over neurons is not reliable.",
     seconds=(60, 3600),
     observables=("output",),
-    full={"betas": (0.25, 1.0, 2.0, 4.0, 8.0), "points": 80, "measured": (2.0, 4.0, 6.0, 8.0, 12.0, 16.0), "draws": 300},
+    full={
+        "betas": (0.25, 1.0, 2.0, 4.0, 8.0),
+        "points": 80,
+        "measured": (2.0, 4.0, 6.0, 8.0, 12.0, 16.0),
+        "draws": 300,
+    },
 )
 def adaptation_phases(
     betas: tuple[float, ...] = (0.125, 1.0, 4.0),
@@ -231,20 +327,36 @@ def adaptation_phases(
 ) -> Iterator[Curve]:
     """measured: t of the networks, at the smallest beta, which comes first."""
     reduced = sorted({*np.geomspace(0.8, 24.0, points).tolist(), *measured})
-    theory, sampler = partial(adapted_weights, ridge_kind="effective"), partial(sampled_network, samples=draws, warmup=80)
+    theory, sampler = (
+        partial(adapted_weights, ridge_kind="effective"),
+        partial(sampled_network, samples=draws, warmup=80),
+    )
     for beta in betas:
         grid = {"temperature": [t * math.sqrt(beta) / chi for t in reduced]}
-        yield Curve("adapted weights", theory, scaling_set(beta, chi, cubic), grid, facets={"scale": beta})
+        yield Curve(
+            "adapted weights", theory, scaling_set(beta, chi, cubic), grid, facets={"scale": beta}
+        )
     small = ScaledNetwork(scaling_set(betas[0], chi, cubic), 1.0).drawn
     temperatures = {"temperature": [t * math.sqrt(betas[0]) / chi for t in measured]}
-    yield Curve("sampled network", sampler, small, temperatures, seeds=seeds, facets={"scale": betas[0]})
+    yield Curve(
+        "sampled network", sampler, small, temperatures, seeds=seeds, facets={"scale": betas[0]}
+    )
 
 
 @study(
     "relu-adaptation",
     title="What adapts in a relu network: its kernel turns, where scaling it would not help",
     source=_FEATURES,
-    panels=[Panel("n_train", "learnability", facet="mode", where={"mode": (1, 2)}, log="x", text={0: "$h_1$", 1: "$h_2$"})],
+    panels=[
+        Panel(
+            "n_train",
+            "learnability",
+            facet="mode",
+            where={"mode": (1, 2)},
+            log="x",
+            text={0: "$h_1$", 1: "$h_2$"},
+        )
+    ],
     caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $y = z {absolute:+g} (|z| - E|z|)$, $z = w_*\\cdot x$; temperature "
     "and read-out variance $1/{chi:g}$, $E|w|^2$ = 1. Lines: averaged over data, modes $h_0, h_1, h_2, h_4$. Particles: weights "
     "of the theory with their full distribution on the networks' own data, {particles} of them.",
@@ -271,16 +383,34 @@ def relu_adaptation(
     draws: int = 120,
 ) -> Iterator[Curve]:
     target = hermite_target({1: 1.0})
-    system = TwoLayerNetwork(input_dim, width, 100, 1.0, target, absolute=absolute, activation="relu").scaling(chi)
-    grid, measured = {"n_train": np.geomspace(min(n_train) / 1.2, 2000, 16).tolist()}, {"n_train": n_train}
+    system = TwoLayerNetwork(
+        input_dim, width, 100, 1.0, target, absolute=absolute, activation="relu"
+    ).scaling(chi)
+    grid, measured = (
+        {"n_train": np.geomspace(min(n_train) / 1.2, 2000, 16).tolist()},
+        {"n_train": n_train},
+    )
     on_data = partial(adapted_weights_on_data, particles=particles, warmup=150, samples=300)
     yield Curve("infinitely wide (GP)", gaussian_process, system, grid, baseline=True)
     yield Curve("rescaled kernel", kernel_scaling, system, grid)
     yield Curve("Gaussian weights (VGA)", gaussian_weights, system, grid)
     yield Curve("adapted weights", adapted_weights, system, grid)
-    yield Curve("adapted weights, effective ridge", partial(adapted_weights, ridge_kind="effective"), system, grid)
-    yield Curve("sampled network", partial(sampled_network, samples=draws), system, measured, seeds=seeds)
-    yield Curve("particles on the same data", partial(solved_on_drawn_data, theory=on_data), system, measured, seeds=seeds)
+    yield Curve(
+        "adapted weights, effective ridge",
+        partial(adapted_weights, ridge_kind="effective"),
+        system,
+        grid,
+    )
+    yield Curve(
+        "sampled network", partial(sampled_network, samples=draws), system, measured, seeds=seeds
+    )
+    yield Curve(
+        "particles on the same data",
+        partial(solved_on_drawn_data, theory=on_data),
+        system,
+        measured,
+        seeds=seeds,
+    )
 
 
 _GAUSSIAN = "Gaussian weights (VGA)"
@@ -301,7 +431,15 @@ _GAUSSIAN = "Gaussian weights (VGA)"
             jump="branches",
             ylabel="learnability of $h_3$",
         ),
-        Panel("temperature", "action", by="branch", where={"label": _GAUSSIAN}, log="x", jump="branches", ylabel="action $F/N$"),
+        Panel(
+            "temperature",
+            "action",
+            by="branch",
+            where={"label": _GAUSSIAN},
+            log="x",
+            jump="branches",
+            ylabel="action $F/N$",
+        ),
     ],
     caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_3(w_*\\cdot x)$; variance of $\\sqrt{{N}}a$ "
     "{readout_variance}, $E|w|^2$ = 1. Where the branches of Gaussian weights differ both are minima; the lower $F$ is the "
@@ -312,7 +450,12 @@ _GAUSSIAN = "Gaussian weights (VGA)"
         "The theories are averaged over data, of which there are 8 for each input; on the same training sets kernel adaptation "
         "and the network agree within errors (at T = 0.055 spreads of 4.8(8) and 5.6(6), averaged over data 11.1)."
     ),
-    full={"points": 120, "measured": (0.035, 0.042, 0.05, 0.06, 0.075, 0.1), "draws": 400, "seeds": 8},
+    full={
+        "points": 120,
+        "measured": (0.035, 0.042, 0.05, 0.06, 0.075, 0.1),
+        "draws": 400,
+        "seeds": 8,
+    },
 )
 def adaptation_hysteresis(
     input_dim: int = 50,
@@ -327,13 +470,25 @@ def adaptation_hysteresis(
     target = hermite_target({3: 1.0}, normalised=True)
     system = TwoLayerNetwork(input_dim, width, n_train, 0.1, target, readout_variance, modes=(1, 3))
     grid = {"temperature": sorted({*np.geomspace(0.03, 0.12, points).tolist(), *measured})}
-    yield Curve("adapted weights (GMFL)", partial(adapted_weights, ridge_kind="effective"), system, grid)
-    for branch, start, facet in (("uninformed", "prior", "from the prior"), ("informed", "informed", "from the target")):
+    yield Curve(
+        "adapted weights (GMFL)", partial(adapted_weights, ridge_kind="effective"), system, grid
+    )
+    for branch, start, facet in (
+        ("uninformed", "prior", "from the prior"),
+        ("informed", "informed", "from the target"),
+    ):
         gaussian = partial(gaussian_weights, branch=branch, ridge_kind="effective")
         sampler = partial(sampled_network, start=start, chains=1, samples=draws, warmup=80)
         facets = {"branch": facet}
         yield Curve(_GAUSSIAN, gaussian, system, grid, facets=facets)
-        yield Curve("sampled network", sampler, system, {"temperature": measured}, seeds=seeds, facets=facets)
+        yield Curve(
+            "sampled network",
+            sampler,
+            system,
+            {"temperature": measured},
+            seeds=seeds,
+            facets=facets,
+        )
 
 
 @study(
@@ -341,8 +496,20 @@ def adaptation_hysteresis(
     title="A cubic component needs examples in proportion to d in a network that adapts, to d^3 in its fixed kernel",
     source=_BOTH,
     panels=[
-        Panel("input_dim", "examples", log="xy", fit="d", reference=[slope(3, "$d^3$")], ylabel="examples needed $n$"),
-        Panel("input_dim", "per_dimension", log="x", where={"label": ("adapted weights (GMFL)", "sampled network")}),
+        Panel(
+            "input_dim",
+            "examples",
+            log="xy",
+            fit="d",
+            reference=[slope(3, "$d^3$")],
+            ylabel="examples needed $n$",
+        ),
+        Panel(
+            "input_dim",
+            "per_dimension",
+            log="x",
+            where={"label": ("adapted weights (GMFL)", "sampled network")},
+        ),
     ],
     caption="Erf network, $N$ = {units_per_input} $d$, $y = He_1 {cubic:+g} He_3$, $n$ at which $f_3/y_3$ = {threshold}; $T$ = "
     "{temperature}, variance of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = {weight_variance}. Measured at $n/d$ = {ratios}, "
@@ -366,13 +533,21 @@ def sample_complexity(
     system = TwoLayerNetwork(20, 100, 100, temperature, target, readout_variance, weight_variance)
     needed = partial(examples_needed, threshold=threshold, units_per_input=units_per_input)
     grid = {"input_dim": [8.0 * 2**k for k in range(7)]}
-    runs = partial(sampled_examples_needed, threshold=threshold, units_per_input=units_per_input, ratios=ratios)
-    yield Curve("infinitely wide (GP)", partial(needed, theory=gaussian_process, power=3.0), system, grid, baseline=True)
+    runs = partial(
+        sampled_examples_needed, threshold=threshold, units_per_input=units_per_input, ratios=ratios
+    )
+    yield Curve(
+        "infinitely wide (GP)",
+        partial(needed, theory=gaussian_process, power=3.0),
+        system,
+        grid,
+        baseline=True,
+    )
     yield Curve("adapted weights (GMFL)", needed, system, grid)
     yield Curve("sampled network", runs, system, {"input_dim": measured}, seeds=seeds)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Where the weights of a two-layer network adapt to its target, and where two states coexist.
 
 
@@ -385,8 +560,26 @@ def sample_complexity(
     panels=[phases_panel("n_train", "temperature", log="xy", order="spread")],
     caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $y = h_3$; colour: variance of the weights along $w_*$, lowest action.",
 )
-def adaptation_plane(resolution: int = 8, input_dim: int = 50, width: int = 80, readout_variance: float = 0.04) -> list[Curve]:
-    target, over = hermite_target({3: 1.0}, normalised=True), {"n_train": (250, 1000, "log"), "temperature": (0.02, 0.2, "log")}
+def adaptation_plane(
+    resolution: int = 8, input_dim: int = 50, width: int = 80, readout_variance: float = 0.04
+) -> list[Curve]:
+    target, over = (
+        hermite_target({3: 1.0}, normalised=True),
+        {"n_train": (250, 1000, "log"), "temperature": (0.02, 0.2, "log")},
+    )
     system = TwoLayerNetwork(input_dim, width, 400, 0.1, target, readout_variance, modes=(1, 3))
-    options: dict[str, Any] = {"resolution": resolution, "accuracy": 1e-3, "branches": (), "batch": 16}
-    return [diagram_curve(partial(gaussian_weights, ridge_kind="effective"), system, over, order="spread", **options)]
+    options: dict[str, Any] = {
+        "resolution": resolution,
+        "accuracy": 1e-3,
+        "branches": (),
+        "batch": 16,
+    }
+    return [
+        diagram_curve(
+            partial(gaussian_weights, ridge_kind="effective"),
+            system,
+            over,
+            order="spread",
+            **options,
+        )
+    ]

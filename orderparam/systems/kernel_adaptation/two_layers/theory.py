@@ -1,4 +1,6 @@
-"""Theories of two-layer networks averaged over Gaussian data: from the kernel that never moves to weights with their full law."""
+"""Theories of two-layer networks averaged over Gaussian data: from the kernel that never moves to
+weights with their full law.
+"""
 
 from typing import Any, Literal
 
@@ -15,7 +17,13 @@ from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.minimum import differentiated, newton_minimum
 from orderparam.systems.kernel_adaptation.network import HiddenLayer, OnModes, on_modes
 from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
-from orderparam.systems.kernel_adaptation.ridge import FixedRidge, Ridge, effective, self_consistent, settled
+from orderparam.systems.kernel_adaptation.ridge import (
+    FixedRidge,
+    Ridge,
+    effective,
+    self_consistent,
+    settled,
+)
 from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.weights import (
     LOG_STEPS,
@@ -29,7 +37,7 @@ from orderparam.systems.kernel_adaptation.weights import (
     Tau,
 )
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What every theory averaged over data takes and returns.
 
 AveragedNetwork = TwoLayerNetwork | ScaledNetwork | PatchNetwork
@@ -40,8 +48,9 @@ ACCURACY = 1e-8
 class ModePrediction(OnModes):
     """The output on the modes, `OnModes`, and the kernel it comes from.
 
-    eigenvalue_ratio: of the kernel, on h_1 over on linear functions across w_*: 1 without adaptation; NaN where h_1 is not kept.
-    ridge_ratio:  effective ridge over T/n: above 1.1 the bare ridge is not reliable (see `ridge`).
+    eigenvalue_ratio: of the kernel, on h_1 over on linear functions across w_*: 1 without
+    adaptation; NaN where h_1 is not kept. ridge_ratio:  effective ridge over T/n: above 1.1 the
+    bare ridge is not reliable (see `ridge`).
     """
 
     eigenvalue_ratio: Float[Array, ""]
@@ -66,7 +75,7 @@ def regression(
     return tau, kernel @ tau
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Kernels that keep their shape: the infinitely wide network, and the same kernel times one number.
 
 
@@ -77,17 +86,19 @@ class ScaledKernel(ModePrediction):
 
 
 def prior_kernel(layer: HiddenLayer) -> Kernel:
-    """M = s E_prior m m^T, and the kernel outside the modes: those of the infinitely wide network."""
+    """M = s E_prior m m^T, and the kernel outside the modes: those of the infinitely wide
+    network."""
     return Plane.of(layer).density(jnp.zeros(len(layer.degrees))).kernel
 
 
 @theory
 def gaussian_process(system: AveragedNetwork, *, ridge_kind: Ridge = "bare") -> ScaledKernel:
-    """The infinitely wide network (NNGP): f = M (M + lambda)^{-1} y with the kernel M = s E_prior m m^T on the modes.
+    """The infinitely wide network (NNGP): f = M (M + lambda)^{-1} y with the kernel M = s E_prior m
+    m^T on the modes.
 
-    Its output depends on the read-out variance and the temperature through their ratio only, and not on the width.
-    ridge_kind: "bare", T/n; "effective" and "self-consistent" are the same for a kernel that is fixed, kappa of all its modes,
-    those of the target included.
+    Its output depends on the read-out variance and the temperature through their ratio only, and
+    not on the width. ridge_kind: "bare", T/n; "effective" and "self-consistent" are the same for a
+    kernel that is fixed, kappa of all its modes, those of the target included.
     """
     layer = system.hidden
     kernel = prior_kernel(layer)
@@ -98,22 +109,31 @@ def gaussian_process(system: AveragedNetwork, *, ridge_kind: Ridge = "bare") -> 
 
 @theory
 def kernel_scaling(system: AveragedNetwork, *, ridge_kind: FixedRidge = "bare") -> ScaledKernel:
-    """The kernel renormalised by one number Q, the minimum of N (Q - log Q) + y^T (lambda + Q M)^{-1} y.
+    """The kernel renormalised by one number Q, the minimum of N (Q - log Q) + y^T (lambda + Q
+    M)^{-1} y.
 
-    What is left of adaptation when the weights may grow but not turn (Li and Sompolinsky 2021; Pacelli et al. 2023); without the
-    fluctuations of the output. The lowest minimum.
+    What is left of adaptation when the weights may grow but not turn (Li and Sompolinsky 2021;
+    Pacelli et al. 2023); without the fluctuations of the output. The lowest minimum.
     """
     layer = system.hidden
     kernel, kappa = prior_kernel(layer), effective(layer)
     lam = layer.ridge if ridge_kind == "bare" else kappa
     eigenvalues, vectors = jnp.linalg.eigh(kernel.modes)
-    found = minima(jnp.maximum(eigenvalues, 0.0), (vectors.T @ layer.y) ** 2, lam, jnp.asarray([layer.width]), fluctuations=False)
+    found = minima(
+        jnp.maximum(eigenvalues, 0.0),
+        (vectors.T @ layer.y) ** 2,
+        lam,
+        jnp.asarray([layer.width]),
+        fluctuations=False,
+    )
     lowest = jax.tree.map(lambda branch: branch[0], found)
     unsettled = jnp.where(lowest.found, lowest.residual, jnp.inf)
     return _scaled(layer, kernel, lam, kappa / layer.ridge, jnp.exp(lowest.log_scale), unsettled)
 
 
-def _scaled(layer: HiddenLayer, kernel: Kernel, lam: Array, ratio: Array, scale: Array, unsettled: Array) -> ScaledKernel:
+def _scaled(
+    layer: HiddenLayer, kernel: Kernel, lam: Array, ratio: Array, scale: Array, unsettled: Array
+) -> ScaledKernel:
     tau, output = regression(scale * kernel.modes, layer.y, lam)
     missed = jnp.max(jnp.abs(output + lam * tau - layer.y)) / layer.size
     residual = missed + unsettled
@@ -127,18 +147,20 @@ def _scaled(layer: HiddenLayer, kernel: Kernel, lam: Array, ratio: Array, scale:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Gaussian weights: the variational theory (VGA, Gaussian feature learning), averaged over data, with all its minima.
 #
-# The covariance of w is s_perp (1 - w_* w_*^T) + s_* w_* w_*^T. With a = d s_*/v, b = d s_perp/v, v the weight variance,
+# The covariance of w is s_perp (1 - w_* w_*^T) + s_* w_* w_*^T. With a = d s_*/v, b = d s_perp/v, v
+# the weight variance,
 #
 #     F/N = [a - log a - 1 + (d-1)(b - log b - 1)] / 2 + y^T (M(a, b) + lambda)^{-1} y / (2N),     M = s E m m^T
 #
-# (Kullback-Leibler divergence from the prior per neuron, and the fit; F = y^T (M + lambda)^{-1} y / 2 at the prior). F is not
-# convex: there can be two minima, and a true first-order transition with hysteresis inside this ansatz.
+# (Kullback-Leibler divergence from the prior per neuron, and the fit; F = y^T (M + lambda)^{-1} y /
+# 2 at the prior). F is not convex: there can be two minima, and a true first-order transition with
+# hysteresis inside this ansatz.
 #
-# Seroussi, Naveh, Ringel 2023, "Separation of scales and a thermodynamic description of feature learning in some CNNs"; Rubin,
-# Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025.
+# Seroussi, Naveh, Ringel 2023, "Separation of scales and a thermodynamic description of feature
+# learning in some CNNs"; Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025.
 
 Branch = Literal["lowest", "uninformed", "informed"]
 _STARTS = 6
@@ -150,7 +172,9 @@ _W /= _W.sum()
 
 
 class GaussianWeights(ModePrediction):
-    """A minimum of F. spread is a, perpendicular is b; action is F/N; branches: the number of different minima found."""
+    """A minimum of F. spread is a, perpendicular is b; action is F/N; branches: the number of
+    different minima found.
+    """
 
     perpendicular: Float[Array, ""]
     action: Float[Array, ""]
@@ -173,16 +197,24 @@ def gaussian_kernel(plane: Plane, a: Array, b: Array) -> Kernel:
 
 @theory
 def gaussian_weights(
-    system: AveragedNetwork, *, branch: Branch = "lowest", ridge_kind: Ridge = "bare", fluctuations: bool = False
+    system: AveragedNetwork,
+    *,
+    branch: Branch = "lowest",
+    ridge_kind: Ridge = "bare",
+    fluctuations: bool = False,
 ) -> GaussianWeights:
-    """The minimum of F of lowest action, or with the smallest ("uninformed") or the largest ("informed") variance along w_*.
+    """The minimum of F of lowest action, or with the smallest ("uninformed") or the largest
+    ("informed") variance along w_*.
 
-    ridge_kind: "bare", T/n, "effective" or "self-consistent" (`ridge`); the last is one for each minimum, the stationary
+    ridge_kind: "bare", T/n, "effective" or "self-consistent" (`ridge`); the last is one for each
+    minimum, the stationary
         point of F at the ridge that its own kernel leaves.
-    fluctuations: adds log det(1 + kernel/lambda)/(2N) to F/N, over all functions: the kept modes, d - 1 linear ones across, and
+    fluctuations: adds log det(1 + kernel/lambda)/(2N) to F/N, over all functions: the kept modes, d
+    - 1 linear ones across, and
         the trace of all others over lambda; for a `PatchNetwork` times the number of patches.
 
-    Newton's method from six starts between the prior and weights of length sqrt 2 along w_*. Accurate to 1e-8.
+    Newton's method from six starts between the prior and weights of length sqrt 2 along w_*.
+    Accurate to 1e-8.
     """
     layer = system.hidden
     plane, y = Plane.of(layer), layer.y
@@ -192,7 +224,9 @@ def gaussian_weights(
         kernel = gaussian_kernel(plane, a, b)
         fit = y @ regression(kernel.modes, y, lam)[0]
         if fluctuations:
-            fit += layer.copies * (jnp.linalg.slogdet(jnp.eye(y.size) + kernel.modes / lam)[1] + kernel.rest / lam)
+            fit += layer.copies * (
+                jnp.linalg.slogdet(jnp.eye(y.size) + kernel.modes / lam)[1] + kernel.rest / lam
+            )
             fit += layer.copies * (layer.dim - 1) * jnp.log1p(kernel.perpendicular / lam)
         return (a - x[0] - 1 + (layer.dim - 1) * (b - x[1] - 1)) / 2 + fit / (2 * layer.width)
 
@@ -201,7 +235,9 @@ def gaussian_weights(
             found = newton_minimum(differentiated(lambda x: action(x, lam) / layer.dim), start)
             return found.value, found.residual, found.converged
 
-        lam, known = settled(layer, ridge_kind, lambda lam: gaussian_kernel(plane, *jnp.exp(at(lam)[0])))
+        lam, known = settled(
+            layer, ridge_kind, lambda lam: gaussian_kernel(plane, *jnp.exp(at(lam)[0]))
+        )
         x, residual, converged = at(lam)
         return x, lam, jnp.where(known, residual, jnp.inf), converged & known
 
@@ -227,7 +263,7 @@ def gaussian_weights(
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Phases of feature learning, read off the density of rho = w . w_*.
 #
 #     0  GFL:      one maximum, at rho = 0: all neurons adapt a little
@@ -243,10 +279,11 @@ GFL, COEXISTENCE, SPECIALISED = 0, 1, 2
 class Wells(Result):
     """Shape of an even density p(rho).
 
-    phase: see above. well: rho*, the position of the highest maximum beyond the innermost one (in phase 2 of that one; 0 in
-    phase 0). barrier_position: the minimum between the innermost maximum and rho* (0 if there is none). side_weight: probability
-    of |rho| beyond it; 1 in phase 2, 0 in phase 0. free_energy_gap: log p(0) - log p(rho*), > 0 where the centre is higher.
-    barrier: log p(rho*) - log p(barrier_position), what a specialised neuron has to climb to return.
+    phase: see above. well: rho*, the position of the highest maximum beyond the innermost one (in
+    phase 2 of that one; 0 in phase 0). barrier_position: the minimum between the innermost maximum
+    and rho* (0 if there is none). side_weight: probability of |rho| beyond it; 1 in phase 2, 0 in
+    phase 0. free_energy_gap: log p(0) - log p(rho*), > 0 where the centre is higher. barrier: log
+    p(rho*) - log p(barrier_position), what a specialised neuron has to climb to return.
     """
 
     phase: Int[Array, ""]
@@ -257,8 +294,12 @@ class Wells(Result):
     barrier: Float[Array, ""]
 
 
-def wells(rho: Float[Array, "node"], log_density: Float[Array, "node"], weight: Float[Array, "node"]) -> Wells:
-    """rho: increasing nodes from 0; log_density: with respect to rho; weight: probability of each node, both sides together."""
+def wells(
+    rho: Float[Array, "node"], log_density: Float[Array, "node"], weight: Float[Array, "node"]
+) -> Wells:
+    """rho: increasing nodes from 0; log_density: with respect to rho; weight: probability of each
+    node, both sides together.
+    """
     inner = jnp.arange(1, rho.shape[0] - 1)
     left, here, right = log_density[inner - 1], log_density[inner], log_density[inner + 1]
     # Far out the density is zero to rounding; a maximum there is none.
@@ -293,34 +334,39 @@ def _vertex(x: Array, y: Array, i: Array) -> Array:
     return jax.lax.stop_gradient(jnp.clip(found, a, c))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The weights of one neuron with their full distribution: Gaussian (GFL) or with specialised side wells (GMFL).
 #
-# When the kernel of the hidden layer is self-averaging, the neurons are independent draws of one density,
+# When the kernel of the hidden layer is self-averaging, the neurons are independent draws of one
+# density,
 #
 #     p(w) ~ prior(w) exp{ (s/2N) (tau . m(w))^2 },   M = s <m m^T>,   (M + lambda) tau = y,   f = y - lambda tau        (1)
 #
-# with m_k(w) = E phi(w . x) h_k(z), s the read-out variance, lambda = T/n. The attraction is proportional to the square
-# of what is not yet learned, tau = (y - f)/lambda, and it is the only term of order one in the mean-field scaling (the
-# fluctuations of the output are smaller by 1/chi). Equations (1) are the stationarity of a strictly convex function,
+# with m_k(w) = E phi(w . x) h_k(z), s the read-out variance, lambda = T/n. The attraction is
+# proportional to the square of what is not yet learned, tau = (y - f)/lambda, and it is the only
+# term of order one in the mean-field scaling (the fluctuations of the output are smaller by 1/chi).
+# Equations (1) are the stationarity of a strictly convex function,
 #
 #     G(tau) = -tau . y + (lambda/2) |tau|^2 + N log E_prior exp{ (s/2N) (tau . m)^2 }
 #
-# (log-sum-exp of convex functions; derived for this package), so that the equilibrium is unique: the first-order transition to
-# specialised neurons shows in p(rho), as new wells and coexistence, and not in several solutions.
+# (log-sum-exp of convex functions; derived for this package), so that the equilibrium is unique:
+# the first-order transition to specialised neurons shows in p(rho), as new wells and coexistence,
+# and not in several solutions.
 #
-# The fluctuations of the output add (1/2) log det(1 + kernel/lambda) over all functions to the free energy, which is concave in
-# the kernel: (tau . m)^2 in (1) becomes
+# The fluctuations of the output add (1/2) log det(1 + kernel/lambda) over all functions to the free
+# energy, which is concave in the kernel: (tau . m)^2 in (1) becomes
 #
 #     (tau . m)^2 - m^T (M + lambda)^{-1} m - p/(lambda_perp + lambda) - r/lambda                                          (2)
 #
-# with p the power of phi(w . x) on the d - 1 linear functions across w_*, lambda_perp = s <p>/(d - 1) their eigenvalue,
-# and r the power on all other functions, whose eigenvalues are taken to be small. Around any kernel the log det lies
-# below its tangent, with which G is convex again; repeated, this lowers the free energy at every round (at given
-# lambda), to the minimum next to the prior.
+# with p the power of phi(w . x) on the d - 1 linear functions across w_*, lambda_perp = s <p>/(d -
+# 1) their eigenvalue, and r the power on all other functions, whose eigenvalues are taken to be
+# small. Around any kernel the log det lies below its tangent, with which G is convex again;
+# repeated, this lowers the free energy at every round (at given lambda), to the minimum next to the
+# prior.
 #
-# Rubin, Seroussi, Ringel 2024, "Grokking as a first order phase transition in two layer networks"; Rubin, Fischer,
-# Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, "From kernels to features".
+# Rubin, Seroussi, Ringel 2024, "Grokking as a first order phase transition in two layer networks";
+# Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, "From kernels to
+# features".
 
 _MAX_STEPS = 300  # far from the prior the start is poor, and many steps are shortened
 _MAX_ROUNDS = 200  # of weights and what surrounds them
@@ -332,13 +378,15 @@ RIDGE_RATIO = 1.1
 class AdaptedWeights(ModePrediction, Wells):
     """Solution of (1).
 
-    tau: (y - f)/lambda on the modes. action: G at its minimum, minus the free energy. norm: <|w|^2>.
-    omitted: what the weights contribute to the first mode that was left out (`next_degree`), over |y|, whatever y_k is there.
-    specialised: N side_weight, the number of specialised neurons.
-    overlap, log_density: nodes rho >= 0 and log of the (even) density with respect to rho there.
-    reliable: omitted < 0.05, ridge_ratio < 1.1 or the effective ridge in use, and in GMFL-I at least 5 specialised neurons; where
-    it is False equations (1) are solved, but their assumptions do not hold. residual: of (1) over |y|; infinite where the nodes
-    of the integrals are too few for the density, as they are for specialised neurons from d of some 10^4 on.
+    tau: (y - f)/lambda on the modes. action: G at its minimum, minus the free energy. norm:
+    <|w|^2>. omitted: what the weights contribute to the first mode that was left out
+    (`next_degree`), over |y|, whatever y_k is there. specialised: N side_weight, the number of
+    specialised neurons. overlap, log_density: nodes rho >= 0 and log of the (even) density with
+    respect to rho there. reliable: omitted < 0.05, ridge_ratio < 1.1 or the effective ridge in use,
+    and in GMFL-I at least 5 specialised neurons; where it is False equations (1) are solved, but
+    their assumptions do not hold. residual: of (1) over |y|; infinite where the nodes of the
+    integrals are too few for the density, as they are for specialised neurons from d of some 10^4
+    on.
     """
 
     tau: Float[Array, "mode"]
@@ -367,15 +415,17 @@ def adapted_weights(
 ) -> AdaptedWeights:
     """Non-Gaussian weights (GMFL), averaged over data. Accurate to 1e-8; `side_weight` to 1e-3.
 
-    ridge_kind: "bare", T/n, "effective" or "self-consistent" (`ridge`).
-    norm: "exact", or |w_perp|^2 frozen: "concentrated" at its prior mean, "prior" at weight_variance (the sextic Landau action
+    ridge_kind: "bare", T/n, "effective" or "self-consistent" (`ridge`). norm: "exact", or
+    |w_perp|^2 frozen: "concentrated" at its prior mean, "prior" at weight_variance (the sextic
+    Landau action
         of the literature). Frozen norms are visibly wrong where neurons specialise.
-    within: weights restricted to |rho| < within, such as the `barrier_position` of the equilibrium: the metastable state without
+    within: weights restricted to |rho| < within, such as the `barrier_position` of the equilibrium:
+    the metastable state without
         specialised neurons.
     fluctuations: whether those of the output are there, (2) of this module.
 
-    Homogeneous activations are solved on one angle, exactly; others in the plane (rho, |w_perp|^2). Raises `ValueError` for a
-    bound that is not positive.
+    Homogeneous activations are solved on one angle, exactly; others in the plane (rho, |w_perp|^2).
+    Raises `ValueError` for a bound that is not positive.
     """
     layer = system.hidden
     plane = Plane.of(layer, norm, within)
@@ -424,7 +474,10 @@ def adapted_weights(
         residual=residual,
         converged=residual < ACCURACY,
         tau=tau,
-        action=partition - tau @ layer.y + lam / 2 * (tau @ tau) - _log_determinant(layer, kernel, lam, loops),
+        action=partition
+        - tau @ layer.y
+        + lam / 2 * (tau @ tau)
+        - _log_determinant(layer, kernel, lam, loops),
         norm=squared_norm,
         omitted=omitted,
         specialised=specialised,
@@ -435,7 +488,9 @@ def adapted_weights(
 
 
 def _equilibrium(rule: Plane | Sphere, lam: Array, loops: Fluctuations | None, near: Tau) -> Tau:
-    """tau at the minimum of G, from the tau `near`. The first step from tau = 0 leads to the kernel regression of the prior."""
+    """tau at the minimum of G, from the tau `near`. The first step from tau = 0 leads to the kernel
+    regression of the prior.
+    """
     layer = rule.layer
     y, size = layer.y, layer.size
     unit = size / lam  # tau = unit * (y - f) / |y|
@@ -451,16 +506,25 @@ def _equilibrium(rule: Plane | Sphere, lam: Array, loops: Fluctuations | None, n
 
 def _fluctuations(layer: HiddenLayer, kernel: Kernel, lam: Array) -> Fluctuations:
     inverse = jnp.linalg.inv(kernel.modes + lam * jnp.eye(kernel.modes.shape[0]))
-    return Fluctuations(layer.copies * inverse, layer.copies / (kernel.perpendicular + lam), layer.copies / lam)
+    return Fluctuations(
+        layer.copies * inverse, layer.copies / (kernel.perpendicular + lam), layer.copies / lam
+    )
 
 
-def _log_determinant(layer: HiddenLayer, kernel: Kernel, lam: Array, loops: Fluctuations | None) -> Array | float:
-    """(1/2) log det(1 + kernel/lambda) over all functions less its tangent, which is part of the action of the weights."""
+def _log_determinant(
+    layer: HiddenLayer, kernel: Kernel, lam: Array, loops: Fluctuations | None
+) -> Array | float:
+    """(1/2) log det(1 + kernel/lambda) over all functions less its tangent, which is part of the
+    action of the weights.
+    """
     if loops is None:
         return 0.0
     fit = jnp.linalg.slogdet(jnp.eye(kernel.modes.shape[0]) + kernel.modes / lam)[1] * layer.copies
     fit += layer.copies * (layer.dim - 1) * jnp.log1p(kernel.perpendicular / lam)
-    linear = jnp.sum(loops.kernel * kernel.modes) + (layer.dim - 1) * loops.perpendicular * kernel.perpendicular
+    linear = (
+        jnp.sum(loops.kernel * kernel.modes)
+        + (layer.dim - 1) * loops.perpendicular * kernel.perpendicular
+    )
     return (fit - linear) / 2
 
 
@@ -474,7 +538,9 @@ def _omitted(density: PlaneDensity) -> Float[Array, ""]:
 
 
 def next_degree(layer: HiddenLayer) -> int:
-    """The first degree that is not kept and on which phi has a component (for linear units, might have one)."""
+    """The first degree that is not kept and on which phi has a component (for linear units, might
+    have one).
+    """
     phi, kept = layer.phi, layer.degrees
 
     def absent(k: int) -> bool:

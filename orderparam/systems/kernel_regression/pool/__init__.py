@@ -1,1 +1,3 @@
-"""A finite pool of real inputs, all with their targets, from which training sets are drawn without replacement."""
+"""A finite pool of real inputs, all with their targets, from which training sets are drawn without
+replacement.
+"""

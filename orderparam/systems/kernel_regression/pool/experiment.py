@@ -1,4 +1,6 @@
-"""Regression on random subsets of a pool, really done: as a Gaussian process, and with a finite network."""
+"""Regression on random subsets of a pool, really done: as a Gaussian process, and with a finite
+network.
+"""
 
 from typing import Any
 
@@ -15,7 +17,11 @@ from orderparam.kernels.gp import condition
 from orderparam.kernels.readout import Readout, condition_readout
 from orderparam.networks.architecture import Architecture
 from orderparam.sampling import sample
-from orderparam.systems.kernel_regression.learning_curve import MeasuredLearningCurve, on_training_set, solved
+from orderparam.systems.kernel_regression.learning_curve import (
+    MeasuredLearningCurve,
+    on_training_set,
+    solved,
+)
 from orderparam.systems.kernel_regression.pool.model import NetworkRegression, PoolRegression
 from orderparam.systems.kernel_regression.training.model import of_width
 
@@ -24,23 +30,33 @@ PADDING = 32  # training sets of a network are compiled in multiples of this siz
 
 @experiment
 def gp_regression(system: PoolRegression, key: PRNGKeyArray) -> MeasuredLearningCurve:
-    """Gaussian-process regression on n_train points of the pool, drawn without replacement; labels get N(0, noise) noise.
+    """Gaussian-process regression on n_train points of the pool, drawn without replacement; labels
+    get N(0, noise) noise.
 
-    f(x) = k_x^T (K + T)^-1 y by Cholesky factorisation in float64, evaluated at every point of the pool. For several outputs the
-    noise variance is shared equally among them.
-    Raises `ValueError` when n_train is not an integer or when K + T is not positive definite (equal inputs at T = 0).
+    f(x) = k_x^T (K + T)^-1 y by Cholesky factorisation in float64, evaluated at every point of the
+    pool. For several outputs the noise variance is shared equally among them. Raises `ValueError`
+    when n_train is not an integer or when K + T is not positive definite (equal inputs at T = 0).
     """
     order, noise = _draw(system, key)
     chosen = order[: noise.shape[0]]
-    return solved(_regress(system.kernel, system.columns, chosen, noise, system.temperature), system.temperature)
+    return solved(
+        _regress(system.kernel, system.columns, chosen, noise, system.temperature),
+        system.temperature,
+    )
 
 
-def _draw(system: PoolRegression, key: PRNGKeyArray) -> tuple[Int[Array, "pool"], Float[Array, "train output"]]:
-    """The pool in random order, its first n_train points being the training set, and the label noise of these."""
+def _draw(
+    system: PoolRegression, key: PRNGKeyArray
+) -> tuple[Int[Array, "pool"], Float[Array, "train output"]]:
+    """The pool in random order, its first n_train points being the training set, and the label
+    noise of these.
+    """
     subset_key, noise_key = jax.random.split(key)
     outputs = system.columns.shape[1]
     # for the whole pool: one program for training sets of all sizes
-    noise = jnp.sqrt(system.noise / outputs) * jax.random.normal(noise_key, (system.pool_size, outputs))
+    noise = jnp.sqrt(system.noise / outputs) * jax.random.normal(
+        noise_key, (system.pool_size, outputs)
+    )
     return jax.random.permutation(subset_key, system.pool_size), noise[: system.size("n_train")]
 
 
@@ -70,13 +86,17 @@ def _regress(
 
 
 class NetworkCurve(Result):
-    """One training set learned by a finite network. The error is that of the posterior mean (see `theory.LearningCurve`).
+    """One training set learned by a finite network. The error is that of the posterior mean (see
+    `theory.LearningCurve`).
 
     test_error:         over test points outside the training set, with the sampling error of the mean (its variance over the
                         draws) subtracted.
-    held_out_variance:  posterior variance of the network's output at the test points: of the read-out given the hidden weights,
-                        and over them. (`posterior_variance` of the other curves is over the whole population.)
-    r_hat, effective_samples: worst over the outputs at the test points; `converged` as in `orderparam.sampling.Samples`.
+    held_out_variance:  posterior variance of the network's output at the test points: of the
+    read-out given the hidden weights,
+                        and over them. (`posterior_variance` of the other curves is over the whole
+                        population.)
+    r_hat, effective_samples: worst over the outputs at the test points; `converged` as in
+    `orderparam.sampling.Samples`.
     """
 
     test_error: Float[Array, ""]
@@ -99,22 +119,29 @@ def network_posterior(
     leapfrog_steps: int = 8,
     test_points: int = 200,
 ) -> NetworkCurve:
-    """The posterior of a network of finite width, sampled at equilibrium by Hamiltonian Monte Carlo from independent prior draws.
+    """The posterior of a network of finite width, sampled at equilibrium by Hamiltonian Monte Carlo
+    from independent prior draws.
 
-    The read-out weights are Gaussian given the hidden weights W and are integrated exactly, which leaves
+    The read-out weights are Gaussian given the hidden weights W and are integrated exactly, which
+    leaves
         p(W | data) ∝ p(W) det(K_W + T)^(-1/2) exp(-y^T (K_W + T)^-1 y / 2),   K_W = Phi_W Phi_W^T,
-    with Phi_W the features of the last hidden layer: the same posterior over functions as sampling all weights at temperature T
-    (weight decay T / prior variance), without its stiffest directions. At infinite width K_W is the kernel and f the posterior
-    mean of `gp_regression`, on the same subsets for the same key. The hidden weights have unit scale: the tuned step is about 0.2
-    for 64 x 64 of them, and a trajectory of `leapfrog_steps` should be about pi/2 long (2 pi would lead back to its start).
+    with Phi_W the features of the last hidden layer: the same posterior over functions as sampling
+    all weights at temperature T (weight decay T / prior variance), without its stiffest directions.
+    At infinite width K_W is the kernel and f the posterior mean of `gp_regression`, on the same
+    subsets for the same key. The hidden weights have unit scale: the tuned step is about 0.2 for 64
+    x 64 of them, and a trajectory of `leapfrog_steps` should be about pi/2 long (2 pi would lead
+    back to its start).
     """
     order, noise = _draw(system, key)  # the training set of `gp_regression`
     count, targets = noise.shape[0], system.columns
     test = order[count : count + test_points]
-    # Blank rows fill the training set up to a multiple of PADDING, so that sets of similar size share one compiled program: each
-    # adds the constant log(T)/2 to the energy.
+    # Blank rows fill the training set up to a multiple of PADDING, so that sets of similar size
+    # share one compiled program: each adds the constant log(T)/2 to the energy.
     size = -(-count // PADDING) * PADDING
-    train, present = order[jnp.minimum(jnp.arange(size), count - 1)], jnp.where(jnp.arange(size) < count, 1.0, 0.0)
+    train, present = (
+        order[jnp.minimum(jnp.arange(size), count - 1)],
+        jnp.where(jnp.arange(size) < count, 1.0, 0.0),
+    )
     labels = present[:, None] * (targets[train] + jnp.pad(noise, ((0, size - count), (0, 0))))
     architecture = of_width(system.architecture, system.size("width"))
     shape = system.inputs.shape[1:]
@@ -164,7 +191,9 @@ class _Collapsed(eqx.Module):
     test_inputs: Float[Array, "test *input"]
     temperature: Float[Array, ""] | float
 
-    def _features(self, hidden: Any, inputs: Float[Array, "example *input"]) -> Float[Array, "example feature"]:
+    def _features(
+        self, hidden: Any, inputs: Float[Array, "example *input"]
+    ) -> Float[Array, "example feature"]:
         return self.architecture.features((*hidden, self.blank), inputs)
 
     def _readout(self, hidden: Any) -> Readout:

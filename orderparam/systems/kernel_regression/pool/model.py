@@ -1,4 +1,6 @@
-"""Kernel regression on random subsets of a finite pool of real inputs, and the finite networks that learn the same subsets."""
+"""Kernel regression on random subsets of a finite pool of real inputs, and the finite networks that
+learn the same subsets.
+"""
 
 from functools import lru_cache
 from typing import Any, Self
@@ -19,19 +21,27 @@ from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 
 
 class PoolRegression(KernelRegression):
-    """Training sets drawn without replacement from a finite pool of real inputs, all of which have a target.
+    """Training sets drawn without replacement from a finite pool of real inputs, all of which have
+    a target.
 
-    `PoolRegression.from_kernel` computes the spectrum from the kernel and the targets. Raises `ValueError` when the three do not
-    belong together, or when n_train leaves no point of the pool to test on.
+    `PoolRegression.from_kernel` computes the spectrum from the kernel and the targets. Raises
+    `ValueError` when the three do not belong together, or when n_train leaves no point of the pool
+    to test on.
     """
 
     kernel: Float[Array, "pool pool"] = parameter("kernel matrix of all inputs", kw_only=True)
-    targets: Float[Array, "pool"] | Float[Array, "pool output"] = parameter("targets of all inputs, without noise", kw_only=True)
+    targets: Float[Array, "pool"] | Float[Array, "pool output"] = parameter(
+        "targets of all inputs, without noise", kw_only=True
+    )
 
     def __check_init__(self) -> None:
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((self.kernel, self.targets, self.spectrum))):
+        if any(
+            isinstance(leaf, jax.core.Tracer)
+            for leaf in jax.tree.leaves((self.kernel, self.targets, self.spectrum))
+        ):
             return
-        # In NumPy: inside a compiled function JAX would trace the check although its arrays are concrete.
+        # In NumPy: inside a compiled function JAX would trace the check although its arrays are
+        # concrete.
         spectrum, size = jax.tree.map(np.asarray, self.spectrum), self.pool_size
         sums = {
             "sums to {:g}, the kernel's mean diagonal is {:g}": (
@@ -50,7 +60,9 @@ class PoolRegression(KernelRegression):
                 )
         n_train: Any = self.n_train  # one number, or a batch of them
         if not isinstance(n_train, jax.core.Tracer) and np.any(np.asarray(n_train) >= size):
-            raise ValueError(f"PoolRegression.n_train = {n_train}: must be < {size}, the size of the pool")
+            raise ValueError(
+                f"PoolRegression.n_train = {n_train}: must be < {size}, the size of the pool"
+            )
 
     @classmethod
     def from_kernel(
@@ -62,12 +74,22 @@ class PoolRegression(KernelRegression):
         noise: Any = 0.0,
         **fields: Any,
     ) -> Self:
-        """The pool with this kernel matrix and these targets; one eigendecomposition, of cost O(pool^3).
+        """The pool with this kernel matrix and these targets; one eigendecomposition, of cost
+        O(pool^3).
 
-        fields: those that a subclass adds. Raises `ValueError` for a matrix that is no kernel, or targets that do not fit it.
+        fields: those that a subclass adds. Raises `ValueError` for a matrix that is no kernel, or
+        targets that do not fit it.
         """
         gram, labels = checked_gram(kernel, targets)
-        return cls(Spectrum.from_pool(gram, labels), n_train, temperature, noise, kernel=gram, targets=labels, **fields)
+        return cls(
+            Spectrum.from_pool(gram, labels),
+            n_train,
+            temperature,
+            noise,
+            kernel=gram,
+            targets=labels,
+            **fields,
+        )
 
     @property
     def pool_size(self) -> int:
@@ -85,11 +107,20 @@ class PoolRegression(KernelRegression):
 
 
 class NetworkRegression(PoolRegression):
-    """A pool together with a finite network that learns it; the kernel is that of the network at infinite width."""
+    """A pool together with a finite network that learns it; the kernel is that of the network at
+    infinite width.
+    """
 
     inputs: Float[Array, "pool *input"] = parameter("the inputs of the pool", kw_only=True)
-    architecture: Architecture = part("of the network; where it leaves widths open, `width` fills them", kw_only=True)
-    width: int = parameter("width of all hidden layers that the architecture leaves open", minimum=1, integer=True, default=512)
+    architecture: Architecture = part(
+        "of the network; where it leaves widths open, `width` fills them", kw_only=True
+    )
+    width: int = parameter(
+        "width of all hidden layers that the architecture leaves open",
+        minimum=1,
+        integer=True,
+        default=512,
+    )
 
     @classmethod
     def from_architecture(
@@ -102,14 +133,23 @@ class NetworkRegression(PoolRegression):
         noise: Any = 0.0,
         width: int = 512,
     ) -> Self:
-        """The pool with the kernel of the infinitely wide network; one kernel matrix and one eigendecomposition."""
+        """The pool with the kernel of the infinitely wide network; one kernel matrix and one
+        eigendecomposition.
+        """
         kernel = architecture.kernel(jnp.asarray(inputs)).nngp
         return cls.from_kernel(
-            kernel, targets, n_train, temperature, noise, inputs=inputs, architecture=architecture, width=width
+            kernel,
+            targets,
+            n_train,
+            temperature,
+            noise,
+            inputs=inputs,
+            architecture=architecture,
+            width=width,
         )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Real images as a pool to learn from, preprocessed as is usual for kernel learning curves.
 
 
@@ -124,10 +164,11 @@ def image_pool(
     temperature: float = 0.1,
     width: int = 512,
 ) -> NetworkRegression:
-    """Images of a standard data set with ±1 (or one-hot) targets, and the kernel of a fully connected network on them.
+    """Images of a standard data set with ±1 (or one-hot) targets, and the kernel of a fully
+    connected network on them.
 
-    Preprocessed by `orderparam.data.images.image_task`. The kernel is that of `depth` hidden layers with weight variance 1 and no
-    biases (read-out variance 1).
+    Preprocessed by `orderparam.data.images.image_task`. The kernel is that of `depth` hidden layers
+    with weight variance 1 and no biases (read-out variance 1).
     """
     inputs, targets = image_task(dataset, task, pool)
     architecture = fully_connected(depth, None, activation)

@@ -64,7 +64,9 @@ def digits_learning_curve(
     network_n_train: tuple[int, ...] = (8, 32),
     network_seeds: int = 6,
 ) -> Iterator[Curve]:
-    pool = image_pool(dataset, task, activation, depth, images, temperature=temperature, width=width)
+    pool = image_pool(
+        dataset, task, activation, depth, images, temperature=temperature, width=width
+    )
     grid, measured = {"n_train": np.geomspace(5, max(n_train), 40)}, {"n_train": n_train}
     yield Curve("effective ridge", self_consistent_on_pool, pool, grid)
     yield Curve("equivalent kernel", equivalent_kernel, pool, grid)
@@ -98,7 +100,12 @@ def digits_learning_curve(
     full={"pool": 10_000, "n_train": (10, 30, 100, 300, 1000, 3000), "seeds": 20},
 )
 def gpr_binary_images(
-    tasks: tuple[str, ...] = ("mnist:3-vs-8", "mnist:4-vs-9", "cifar10:cat-vs-dog", "cifar10:airplane-vs-ship"),
+    tasks: tuple[str, ...] = (
+        "mnist:3-vs-8",
+        "mnist:4-vs-9",
+        "cifar10:cat-vs-dog",
+        "cifar10:airplane-vs-ship",
+    ),
     activation: str = "erf",
     depth: int = 1,
     pool: int = 1200,
@@ -120,12 +127,22 @@ def gpr_binary_images(
         yield Curve("effective ridge", self_consistent_on_pool, system, grid, facets=facets)
         yield Curve("RG decimation", group, system, grid, facets=facets)
         yield Curve("equivalent kernel", equivalent_kernel, system, grid, facets=facets)
-        yield Curve("measured", gp_regression, system, measured, seeds, paired=("temperature",), facets=facets)
+        yield Curve(
+            "measured",
+            gp_regression,
+            system,
+            measured,
+            seeds,
+            paired=("temperature",),
+            facets=facets,
+        )
 
 
 def _fitting(n_train: tuple[int, ...], images: int, task: str) -> tuple[int, ...]:
     """The sizes that leave images of the pool to test on; says which do not."""
     fitting = tuple(n for n in n_train if n < images)
     if left_out := sorted(set(n_train) - set(fitting)):
-        warnings.warn(f"{task}: {images} images are here; left out: n_train = {left_out}", stacklevel=2)
+        warnings.warn(
+            f"{task}: {images} images are here; left out: n_train = {left_out}", stacklevel=2
+        )
     return fitting

@@ -1,4 +1,6 @@
-"""Theories of training sets that are drawn from a pool: all points alike, the equivalent kernel, and point by point."""
+"""Theories of training sets that are drawn from a pool: all points alike, the equivalent kernel,
+and point by point.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -11,28 +13,40 @@ from orderparam.kernels.effective_ridge import effective_ridge, learnability, ra
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.kernel_regression.learning_curve import LearningCurve, clean_train_error, held_out
+from orderparam.systems.kernel_regression.learning_curve import (
+    LearningCurve,
+    clean_train_error,
+    held_out,
+)
 from orderparam.systems.kernel_regression.pool.model import PoolRegression
 from orderparam.systems.kernel_regression.spectrum.theory import VALID, EquivalentKernelCurve
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The self-consistent theory for subsets of a finite pool, with all its points alike. Derived for this package.
 
 
 @theory
 def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
-    """The self-consistent theory for subsets of a pool drawn without replacement, with all points alike.
+    """The self-consistent theory for subsets of a pool drawn without replacement, with all points
+    alike.
 
-    With p = P/M, D = sum_k m_k L_k, L_k = lambda_k / (lambda_k + kappa) and gamma = (1/P) sum_k m_k L_k^2,
+    With p = P/M, D = sum_k m_k L_k, L_k = lambda_k / (lambda_k + kappa) and gamma = (1/P) sum_k m_k
+    L_k^2,
 
         P = P T/R + D,   kappa = (p T + (1-p) R) / P,   z = 1 - p D/P,   q = (1-p) (gamma - p (D/P)^2) / z^2
         test_error e = [B / z^2 + s2 q/(1-p)] / (1 - q),   train_error = (T/R)^2 (e + s2)
 
-    where R = T + V is the effective ridge and V the posterior variance outside the training set. It is the average of `cavity`
-    over a pool whose points are all equivalent, at the cost of `self_consistent`, to which it reduces for p -> 0, and with
-    which it agrees for any p at T = 0. Derived for this package, not in the cited papers.
+    where R = T + V is the effective ridge and V the posterior variance outside the training set. It
+    is the average of `cavity` over a pool whose points are all equivalent, at the cost of
+    `self_consistent`, to which it reduces for p -> 0, and with which it agrees for any p at T = 0.
+    Derived for this package, not in the cited papers.
     """
-    spectrum, n_train, temperature, noise = system.spectrum, system.n_train, system.temperature, system.noise
+    spectrum, n_train, temperature, noise = (
+        system.spectrum,
+        system.n_train,
+        system.temperature,
+        system.noise,
+    )
     fraction = system.sampled_fraction
     infinite = effective_ridge(spectrum, n_train, temperature)
     determined = infinite.threshold <= 0  # no ridge, and the data fix every mode: R = 0
@@ -41,13 +55,21 @@ def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
         spectrum, n_train, temperature, fraction = args
         ridge = jnp.exp(log_ridge)
         threshold = (fraction * temperature + (1 - fraction) * ridge) / n_train
-        dimension = spectrum.multiplicities @ learnability(spectrum.eigenvalues, threshold) + spectrum.tail / threshold
+        dimension = (
+            spectrum.multiplicities @ learnability(spectrum.eigenvalues, threshold)
+            + spectrum.tail / threshold
+        )
         return jnp.log(temperature * jnp.exp(-log_ridge) + dimension / n_train)
 
     # P kappa of the infinite population bounds R from below, and (p T + (1-p) R) from above.
     lower = jnp.where(determined, 1.0, n_train * infinite.threshold)
     upper = jnp.where(determined, 1.0, (lower - fraction * temperature) / (1 - fraction))
-    root = decreasing_root(excess, jnp.log(lower) - 1e-6, jnp.log(upper) + 1e-6, (spectrum, n_train, temperature, fraction))
+    root = decreasing_root(
+        excess,
+        jnp.log(lower) - 1e-6,
+        jnp.log(upper) + 1e-6,
+        (spectrum, n_train, temperature, fraction),
+    )
     ridge = jnp.where(determined, 0.0, jnp.exp(root.value))
 
     threshold = (fraction * temperature + (1 - fraction) * ridge) / n_train
@@ -77,20 +99,26 @@ def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
 
 
 def held_in(
-    error: Float[Array, "*pool"], shrinkage: Float[Array, "*pool"], noise: float | Float[Array, ""], fraction: Float[Array, ""]
+    error: Float[Array, "*pool"],
+    shrinkage: Float[Array, "*pool"],
+    noise: float | Float[Array, ""],
+    fraction: Float[Array, ""],
 ) -> Float[Array, "*pool"]:
-    """Error over all points, from that outside the training set, to which a share p of the points belongs."""
+    """Error over all points, from that outside the training set, to which a share p of the points
+    belongs.
+    """
     return (1 - fraction) * error + fraction * clean_train_error(shrinkage, error, noise)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The first correction to the equivalent kernel with its exact dependence on position, on a pool.
 
 
 class PoolEquivalentKernelCurve(EquivalentKernelCurve):
     """The same on a pool, with the dependence on position.
 
-    point_error: (pool,) squared error at every point, over all training sets (those that contain the point included). Where the
+    point_error: (pool,) squared error at every point, over all training sets (those that contain
+    the point included). Where the
                  expansion falls below zero it is given as 0, and the curve is not `valid`.
     """
 
@@ -99,21 +127,30 @@ class PoolEquivalentKernelCurve(EquivalentKernelCurve):
 
 def _needs_a_ridge(system: PoolRegression) -> None:
     if np.any(np.asarray(system.temperature) <= 0):
-        raise ValueError(f"PoolRegression.temperature = {system.temperature}: an expansion in 1/T needs a temperature > 0")
+        raise ValueError(
+            f"PoolRegression.temperature = {system.temperature}: an expansion in 1/T needs a temperature > 0"
+        )
 
 
 @theory(check=_needs_a_ridge)
 def equivalent_kernel_on_pool(system: PoolRegression) -> PoolEquivalentKernelCurve:
-    """First order in v/T with the exact dependence on position, for any distribution of the features, on a pool.
+    """First order in v/T with the exact dependence on position, for any distribution of the
+    features, on a pool.
 
         C = (K^-1 + (P/T) mu)^-1,   v(x) = C(x, x),   D = f_0 - y,   f_0 the equivalent-kernel predictor, mu the pool's measure
         E f(x) = f_0(x) + (P/T^2) E_x' C(x, x') v(x') D(x'),   Var f(x) = (P/T^2) E_x' C(x, x')^2 (D(x')^2 + s2)
 
-    (Cohen, Malka and Ringel 2021, to order 1/T^2 for a Poisson number of samples with mean P; derived for this package in this
-    form.) Train error and learnability are those of the ridge T + v(x), to the same order. Cost: two Cholesky factorisations of
-    the pool's kernel. Raises `ValueError` at T = 0.
+    (Cohen, Malka and Ringel 2021, to order 1/T^2 for a Poisson number of samples with mean P;
+    derived for this package in this form.) Train error and learnability are those of the ridge T +
+    v(x), to the same order. Cost: two Cholesky factorisations of the pool's kernel. Raises
+    `ValueError` at T = 0.
     """
-    size, n_train, temperature, noise = system.pool_size, system.n_train, system.temperature, system.noise
+    size, n_train, temperature, noise = (
+        system.pool_size,
+        system.n_train,
+        system.temperature,
+        system.noise,
+    )
     targets = system.columns
     level = size * temperature / n_train
     factor = jax.scipy.linalg.cho_factor(system.kernel + level * jnp.eye(size))
@@ -134,7 +171,9 @@ def equivalent_kernel_on_pool(system: PoolRegression) -> PoolEquivalentKernelCur
     small = jnp.mean(local)
     dimension = n_train * small
     return PoolEquivalentKernelCurve(
-        test_error=held_out(error, jnp.mean(clean_train_error(shrinkage, kept, noise)), system.sampled_fraction),
+        test_error=held_out(
+            error, jnp.mean(clean_train_error(shrinkage, kept, noise)), system.sampled_fraction
+        ),
         population_error=error,
         train_error=jnp.mean(shrinkage**2 * (kept + noise)),
         bias=error - jnp.mean(variance),
@@ -152,12 +191,13 @@ def equivalent_kernel_on_pool(system: PoolRegression) -> PoolEquivalentKernelCur
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Kernel regression on random subsets of a finite pool of real data: which points will be predicted wrongly.
 #
-# Every pool point is in the training set with probability p = P/M. Taking one point out (the cavity) leaves a Gaussian
-# for the prediction there, whose variance and bias depend on the point. Derived for this package in the spirit of
-# Malzahn and Opper (2001); not in the cited papers in this form.
+# Every pool point is in the training set with probability p = P/M. Taking one point out (the
+# cavity) leaves a Gaussian for the prediction there, whose variance and bias depend on the point.
+# Derived for this package in the spirit of Malzahn and Opper (2001); not in the cited papers in
+# this form.
 
 
 class CavityCurve(LearningCurve):
@@ -184,12 +224,15 @@ def cavity(system: PoolRegression) -> CavityCurve:
         z_x = 1 - p V_x / (T + V_x),   h = (C Lambda y - y) / z,   A_xx' = (1 - delta_xx') C_xx'^2 / (z_x^2 z_x'^2 (T + V_x')^2)
         e = h^2 + p (1-p) A e + p s2 A 1
 
-    test_error is the mean of e, train_error the mean of (T/(T+V_x))^2 (e_x + s2). For small p and a kernel that is the same
-    everywhere this is the self-consistent theory. Still a few per cent low at small T and P. Cost: one Cholesky factorisation of
-    the pool's kernel per iteration, some tens of iterations. `converged` is False, too, where the linear system has no solution
-    e >= 0: the error grows without bound.
+    test_error is the mean of e, train_error the mean of (T/(T+V_x))^2 (e_x + s2). For small p and a
+    kernel that is the same everywhere this is the self-consistent theory. Still a few per cent low
+    at small T and P. Cost: one Cholesky factorisation of the pool's kernel per iteration, some tens
+    of iterations. `converged` is False, too, where the linear system has no solution e >= 0: the
+    error grows without bound.
     """
-    return site_dependent_cavity(system, system.spectrum, system.kernel, jnp.zeros(system.pool_size))
+    return site_dependent_cavity(
+        system, system.spectrum, system.kernel, jnp.zeros(system.pool_size)
+    )
 
 
 def site_dependent_cavity(
@@ -198,10 +241,12 @@ def site_dependent_cavity(
     kernel: Float[Array, "pool pool"],
     local: Float[Array, "pool"],
 ) -> CavityCurve:
-    """`cavity` for a kernel matrix plus a diagonal one, `local`: variance that no other point tells anything about.
+    """`cavity` for a kernel matrix plus a diagonal one, `local`: variance that no other point tells
+    anything about.
 
-    The diagonal part is a ridge that depends on the point, T(x) = T + local(x), in the equations of the kernel that is left; the
-    prediction error and variance of a point include it. `spectrum`: of `kernel`, from which the iteration starts.
+    The diagonal part is a ridge that depends on the point, T(x) = T + local(x), in the equations of
+    the kernel that is left; the prediction error and variance of a point include it. `spectrum`: of
+    `kernel`, from which the iteration starts.
     """
     size, temperature, noise = system.pool_size, system.temperature, system.noise
     fraction = system.sampled_fraction
@@ -219,7 +264,8 @@ def site_dependent_cavity(
         return root.T @ root  # G = (K + 1/Lambda)^-1
 
     def step(log_variance: Float[Array, "pool"], args: tuple) -> Float[Array, "pool"]:
-        # C = 1/Lambda - G/Lambda^2 turns 1/(1/C_xx - Lambda_x) into (K G)_xx / G_xx: nothing cancels at small or large T.
+        # C = 1/Lambda - G/Lambda^2 turns 1/(1/C_xx - Lambda_x) into (K G)_xx / G_xx: nothing
+        # cancels at small or large T.
         g = inverse(jnp.exp(log_variance), args)
         return jnp.log(jnp.sum(args[0] * g, axis=1) / jnp.diag(g))
 
@@ -236,7 +282,8 @@ def site_dependent_cavity(
     total = temperature + variance
     shrinkage = temperature / total
     z = 1 - fraction * learnable / total
-    outside = -(scale / z)[:, None] * (g @ targets)  # mean of f - y over the training sets without the point
+    # mean of f - y over the training sets without the point
+    outside = -(scale / z)[:, None] * (g @ targets)
     coupling = (g * scale[:, None] * scale / (z[:, None] * z * total)) ** 2
     coupling = coupling - jnp.diag(jnp.diag(coupling))
     error = jnp.linalg.solve(

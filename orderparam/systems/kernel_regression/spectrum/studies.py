@@ -1,4 +1,6 @@
-"""Figures of learning curves from a spectrum: overfitting, power laws, degrees on the sphere, a ridge that is not uniform."""
+"""Figures of learning curves from a spectrum: overfitting, power laws, degrees on the sphere, a
+ridge that is not uniform.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -15,8 +17,16 @@ from orderparam.kernels import Spectrum, finite_rank, power_law
 from orderparam.networks.fully_connected import fully_connected
 from orderparam.plotting import Panel, curve, horizontal, vertical
 from orderparam.systems.kernel_regression.learning_curve import LearningCurve, MeasuredLearningCurve
-from orderparam.systems.kernel_regression.spectrum.experiment import gaussian_design, heteroscedastic_design, sphere_regression
-from orderparam.systems.kernel_regression.spectrum.model import HeteroscedasticRegression, KernelRegression, SphereRegression
+from orderparam.systems.kernel_regression.spectrum.experiment import (
+    gaussian_design,
+    heteroscedastic_design,
+    sphere_regression,
+)
+from orderparam.systems.kernel_regression.spectrum.model import (
+    HeteroscedasticRegression,
+    KernelRegression,
+    SphereRegression,
+)
 from orderparam.systems.kernel_regression.spectrum.theory import (
     ScalingRegime,
     heteroscedastic,
@@ -26,7 +36,7 @@ from orderparam.systems.kernel_regression.spectrum.theory import (
     self_consistent_by_degree,
 )
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Figures of overfitting, of the tails of a spectrum that make it harmless, and of the exponents of learning curves.
 
 
@@ -35,7 +45,13 @@ from orderparam.systems.kernel_regression.spectrum.theory import (
     title="Overfitting at the interpolation threshold of a finite-rank kernel, and the ridge that removes it",
     source="Canatar, Bordelon, Pehlevan 2021",
     panels=lambda p: [
-        Panel("n_train", "test_error", facet="temperature", log="xy", reference=[vertical(p["rank"], "rank")]),
+        Panel(
+            "n_train",
+            "test_error",
+            facet="temperature",
+            log="xy",
+            reference=[vertical(p["rank"], "rank")],
+        ),
     ],
     caption="{rank} modes of eigenvalue 1/{rank}, target power 1, label noise {noise}, measured on Gaussian features. The ridge "
     "$T$ = {noise} is the best one at every $n$.",
@@ -54,16 +70,47 @@ def double_descent_finite_rank(
         system = KernelRegression(finite_rank(rank, 1 / rank), 10, temperature, noise)
         grid, facets = {"n_train": np.geomspace(5, max(n_train), 80)}, {"temperature": temperature}
         yield Curve("self-consistent", self_consistent, system, grid, facets=facets)
-        yield Curve("measured", gaussian_design, system, {"n_train": n_train}, seeds, batch_seeds=True, facets=facets)
+        yield Curve(
+            "measured",
+            gaussian_design,
+            system,
+            {"n_train": n_train},
+            seeds,
+            batch_seeds=True,
+            facets=facets,
+        )
 
 
 def _tail_panels(p: Mapping[str, Any]) -> list[Panel]:
-    words = {weight: f"tail of weight $c$ = {weight:g}" if weight else "no tail" for weight in p["weights"]}
-    words |= {"tail": "many tiny modes of total weight $c$", "ridge": "a ridge $T = c$ in their place"}
+    words = {
+        weight: f"tail of weight $c$ = {weight:g}" if weight else "no tail"
+        for weight in p["weights"]
+    }
+    words |= {
+        "tail": "many tiny modes of total weight $c$",
+        "ridge": "a ridge $T = c$ in their place",
+    }
     rank = [vertical(p["rank"], "rank")]
     return [
-        Panel("n_train", "test_error", facet="weight", by="with", log="xy", reference=rank, text=words, ylim=(0.06, 40)),
-        Panel("n_train", "train_error", facet="weight", by="with", log="xy", reference=rank, text=words),
+        Panel(
+            "n_train",
+            "test_error",
+            facet="weight",
+            by="with",
+            log="xy",
+            reference=rank,
+            text=words,
+            ylim=(0.06, 40),
+        ),
+        Panel(
+            "n_train",
+            "train_error",
+            facet="weight",
+            by="with",
+            log="xy",
+            reference=rank,
+            text=words,
+        ),
     ]
 
 
@@ -110,25 +157,39 @@ def predicted(system: KernelRegression, *, exponent: float | None) -> LearningCu
     return self_consistent(_at_ridge(system, exponent))
 
 
-def measured(system: KernelRegression, key: PRNGKeyArray, *, exponent: float | None) -> MeasuredLearningCurve:
+def measured(
+    system: KernelRegression, key: PRNGKeyArray, *, exponent: float | None
+) -> MeasuredLearningCurve:
     return gaussian_design(_at_ridge(system, exponent), key)
 
 
 def _at_ridge(system: KernelRegression, exponent: float | None) -> KernelRegression:
-    """T = n n^-exponent, 0 for an infinite exponent; None: the T that minimises the self-consistent test error."""
+    """T = n n^-exponent, 0 for an infinite exponent; None: the T that minimises the self-consistent
+    test error.
+    """
     if exponent is None:
         return system.with_(temperature=optimal_temperature(system).temperature)
-    return system.with_(temperature=0.0 * system.n_train if math.isinf(exponent) else system.n_train ** (1 - exponent))
+    return system.with_(
+        temperature=0.0 * system.n_train
+        if math.isinf(exponent)
+        else system.n_train ** (1 - exponent)
+    )
 
 
 def _regimes(p: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """Regime -> ridge exponent and noise."""
     levels = {"no noise": 0.0, "noise": p["noise"]}
-    return {f"ridge $l$ = {l:g}, {name}": (l, noise) for l in p["ridge_exponents"] for name, noise in levels.items()}
+    return {
+        f"ridge $l$ = {l:g}, {name}": (l, noise)
+        for l in p["ridge_exponents"]
+        for name, noise in levels.items()
+    }
 
 
 def _local_slope(data: xr.Dataset) -> xr.DataArray:
-    return data["test_error"].copy(data=np.gradient(np.log(data["test_error"]), np.log(data["n_train"])))
+    return data["test_error"].copy(
+        data=np.gradient(np.log(data["test_error"]), np.log(data["n_train"]))
+    )
 
 
 def _test_error(law: Callable[..., ScalingRegime], n: np.ndarray) -> Any:
@@ -138,7 +199,13 @@ def _test_error(law: Callable[..., ScalingRegime], n: np.ndarray) -> Any:
 def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
     panels = []
     for regime, (exponent, noise) in _regimes(p).items():
-        law = partial(scaling_law, capacity=p["capacity"], source=p["source"], noise=noise, ridge_exponent=exponent)
+        law = partial(
+            scaling_law,
+            capacity=p["capacity"],
+            source=p["source"],
+            noise=noise,
+            ridge_exponent=exponent,
+        )
         end = law(np.array([p["largest"]]))
         level = float(end.test_error[0])
         power = f"$n^{{{-float(end.exponent):.3g}}}$" if end.exponent > 0 else f"{level:.3g}"
@@ -195,30 +262,48 @@ def kernel_scaling_regimes(
 ) -> Iterator[Curve]:
     small, large = ridge_exponents
     if not 0 < small < capacity < large:
-        raise ValueError(f"ridge_exponents = {ridge_exponents}: one must be below and one above the capacity, {capacity}")
+        raise ValueError(
+            f"ridge_exponents = {ridge_exponents}: one must be below and one above the capacity, {capacity}"
+        )
     infinite = power_law(capacity, source)
     rest, k = power_law(capacity, source, modes), np.arange(1.0, modes + 1)
-    resolved = Spectrum(k**-capacity, k ** (-1 - 2 * source * capacity), tail=rest.tail, tail_power=rest.tail_power)
+    resolved = Spectrum(
+        k**-capacity, k ** (-1 - 2 * source * capacity), tail=rest.tail, tail_power=rest.tail_power
+    )
     grid = {"n_train": np.geomspace(min(n_train), largest, 60)}
 
     regimes = _regimes({"ridge_exponents": ridge_exponents, "noise": noise})
     for regime, (exponent, level) in {BEST: (None, small_noise), **regimes}.items():
-        smooth, design = KernelRegression(infinite, 10, 0.0, level), KernelRegression(resolved, 10, 0.0, level)
+        smooth, design = (
+            KernelRegression(infinite, 10, 0.0, level),
+            KernelRegression(resolved, 10, 0.0, level),
+        )
         theory, experiment = (partial(verb, exponent=exponent) for verb in (predicted, measured))
         yield Curve("self-consistent", theory, smooth, grid, facets={"regime": regime})
-        yield Curve("measured", experiment, design, {"n_train": n_train}, seeds, facets={"regime": regime})
+        yield Curve(
+            "measured", experiment, design, {"n_train": n_train}, seeds, facets={"regime": regime}
+        )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Figure of a kernel on the sphere, which learns one polynomial degree after the other.
 
 DEGREES = {1: "linear harmonics", 3: "cubic harmonics"}
 
 
 def _panels(p: Mapping[str, Any]) -> list[Panel]:
-    sizes = [vertical(lambda dim: dim, "$d$"), vertical(lambda dim: dim * (dim - 1) * (dim + 4) / 6, "$N_3$")]
+    sizes = [
+        vertical(lambda dim: dim, "$d$"),
+        vertical(lambda dim: dim * (dim - 1) * (dim + 4) / 6, "$N_3$"),
+    ]
     return [
-        Panel("n_train", "test_error", facet="input_dim", log="xy", reference=[*sizes, horizontal(p["cubic_power"])]),
+        Panel(
+            "n_train",
+            "test_error",
+            facet="input_dim",
+            log="xy",
+            reference=[*sizes, horizontal(p["cubic_power"])],
+        ),
         Panel(
             "n_train",
             "learnability",
@@ -262,13 +347,17 @@ def staircase_gp(
     power = np.array([0, 1 - cubic_power, 0, cubic_power])
     grid = {"n_train": np.geomspace(min(n_train), 2 * max(n_train), 80)}
     for dim in input_dims:
-        system = SphereRegression.from_architecture(architecture, dim, power, 10, temperature, max_degree=max_degree)
+        system = SphereRegression.from_architecture(
+            architecture, dim, power, 10, temperature, max_degree=max_degree
+        )
         facets = {"input_dim": dim}
         yield Curve("self-consistent", self_consistent_by_degree, system, grid, facets=facets)
-        yield Curve("measured", sphere_regression, system, {"n_train": n_train}, seeds, facets=facets)
+        yield Curve(
+            "measured", sphere_regression, system, {"n_train": n_train}, seeds, facets=facets
+        )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Figure of a ridge that depends on the input: its uniform mean predicts another curve.
 
 _LOCAL = "ridge $T(x)$"
@@ -309,22 +398,41 @@ def patchy_ridge(
     n_train: tuple[int, ...] = (10, 20, 40, 80, 160),
     seeds: int = 1000,
 ) -> Iterator[Curve]:
-    """n_train: examples per copy. seeds: of the smallest system; larger ones fluctuate less and get as many fewer."""
+    """n_train: examples per copy. seeds: of the smallest system; larger ones fluctuate less and get
+    as many fewer.
+    """
     halves, extra = jnp.array([0.5, 0.5]), jnp.array([0.0, high - low])
     line = sorted({*np.geomspace(min(n_train), max(n_train), 60), *map(float, n_train)})
 
     def spectrum(m: int) -> Spectrum:
-        return Spectrum(1 / (m * np.arange(1.0, rank + 1)), np.full(rank, 1 / rank), np.full(rank, float(m)))
+        return Spectrum(
+            1 / (m * np.arange(1.0, rank + 1)), np.full(rank, 1 / rank), np.full(rank, float(m))
+        )
 
     for m in copies:
         patchy = HeteroscedasticRegression(
-            spectrum(m), 10.0, low, weights=halves, extra_temperature=extra, extra_noise=jnp.zeros(2)
+            spectrum(m),
+            10.0,
+            low,
+            weights=halves,
+            extra_temperature=extra,
+            extra_noise=jnp.zeros(2),
         )
         grid, measured = {"n_train": [m * n for n in line]}, {"n_train": [m * n for n in n_train]}
         facets = {"copies": m}
         yield Curve(_LOCAL, heteroscedastic, patchy, grid, facets=facets)
-        yield Curve("measured", heteroscedastic_design, patchy, measured, max(4, seeds // m), batch_seeds=True, facets=facets)
+        yield Curve(
+            "measured",
+            heteroscedastic_design,
+            patchy,
+            measured,
+            max(4, seeds // m),
+            batch_seeds=True,
+            facets=facets,
+        )
     uniform = KernelRegression(spectrum(copies[0]), 10.0, (low + high) / 2)
     mean = {"n_train": [copies[0] * n for n in line]}
     facets = {"copies": copies[0]}
-    yield Curve("its mean as a uniform ridge", self_consistent, uniform, mean, facets=facets, baseline=True)
+    yield Curve(
+        "its mean as a uniform ridge", self_consistent, uniform, mean, facets=facets, baseline=True
+    )

@@ -1,4 +1,6 @@
-"""Theories of a learning curve from the spectrum of a kernel: self-consistent, equivalent kernel, best ridge, power laws."""
+"""Theories of a learning curve from the spectrum of a kernel: self-consistent, equivalent kernel,
+best ridge, power laws.
+"""
 
 import math
 
@@ -11,20 +13,35 @@ from scipy.special import zeta
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
-from orderparam.kernels.effective_ridge import EffectiveRidge, at_threshold, effective_ridge, learnability, ratio
+from orderparam.kernels.effective_ridge import (
+    EffectiveRidge,
+    at_threshold,
+    effective_ridge,
+    learnability,
+    ratio,
+)
 from orderparam.kernels.spectra import check_above
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.kernel_regression.learning_curve import LearningCurve, clean_train_error, held_out, shrunk
-from orderparam.systems.kernel_regression.spectrum.model import HeteroscedasticRegression, KernelRegression, SphereRegression
+from orderparam.systems.kernel_regression.learning_curve import (
+    LearningCurve,
+    clean_train_error,
+    held_out,
+    shrunk,
+)
+from orderparam.systems.kernel_regression.spectrum.model import (
+    HeteroscedasticRegression,
+    KernelRegression,
+    SphereRegression,
+)
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The self-consistent theory of kernel regression: discrepancies at the training points are independent Gaussians.
 #
-# The same equations were found as Gaussian-process learning curves (Sollich 1999), by replicas (Bordelon, Canatar and
-# Pehlevan 2020; Canatar, Bordelon and Pehlevan 2021), from random matrices (Jacot et al. 2020), and as "eigenlearning"
-# (Simon et al. 2021).
+# The same equations were found as Gaussian-process learning curves (Sollich 1999), by replicas
+# (Bordelon, Canatar and Pehlevan 2020; Canatar, Bordelon and Pehlevan 2021), from random matrices
+# (Jacot et al. 2020), and as "eigenlearning" (Simon et al. 2021).
 
 
 @theory
@@ -35,26 +52,35 @@ def self_consistent(system: KernelRegression) -> LearningCurve:
         bias B = sum_k (1 - L_k)^2 Y_k,   E_noisy = (B + s2) / (1 - gamma),   population_error = E_noisy - s2
         train_error = (T / (P kappa))^2 E_noisy,   posterior_variance = P kappa - T
 
-    (Simon et al. 2021, section 4.) The features phi_k(x) of a random x are treated as independent Gaussians. On a pool the
-    population error covers all its points; `test_error` covers those outside the training set.
+    (Simon et al. 2021, section 4.) The features phi_k(x) of a random x are treated as independent
+    Gaussians. On a pool the population error covers all its points; `test_error` covers those
+    outside the training set.
     """
     return from_ridge(system, effective_ridge(system.spectrum, system.n_train, system.temperature))
 
 
 def from_ridge(system: KernelRegression, ridge: EffectiveRidge) -> LearningCurve:
-    """The learning curve that belongs to a solved effective ridge; the temperature enters through `ridge` alone."""
+    """The learning curve that belongs to a solved effective ridge; the temperature enters through
+    `ridge` alone.
+    """
     spectrum, n_train, noise = system.spectrum, system.n_train, system.noise
     bias = _bias(spectrum, ridge)
     noisy = ratio(bias + noise, ridge.complement)
-    # Of the samples the ridge takes, T/kappa + tail/kappa, only the first part shrinks the training error.
+    # Of the samples the ridge takes, T/kappa + tail/kappa, only the first part shrinks the training
+    # error.
     tail = ratio(spectrum.tail, ridge.threshold)
     shrinkage = (ridge.unused - tail) / n_train
     dimension = spectrum.multiplicities @ ridge.learnability
-    # E_noisy / kappa^2, with the bias divided mode by mode: it stays finite where kappa and the bias vanish together.
+    # E_noisy / kappa^2, with the bias divided mode by mode: it stays finite where kappa and the
+    # bias vanish together.
     divided = ratio(spectrum.target_power, (spectrum.eigenvalues + ridge.threshold) ** 2)
     discrepancy = jnp.sum(divided) + ratio(spectrum.tail_power + noise, ridge.threshold**2)
     return LearningCurve(
-        test_error=held_out(noisy - noise, clean_train_error(shrinkage, noisy - noise, noise), system.sampled_fraction),
+        test_error=held_out(
+            noisy - noise,
+            clean_train_error(shrinkage, noisy - noise, noise),
+            system.sampled_fraction,
+        ),
         population_error=noisy - noise,
         train_error=shrunk(shrinkage, noisy),
         bias=bias,
@@ -74,7 +100,8 @@ def _bias(spectrum: Spectrum, ridge: EffectiveRidge) -> Float[Array, ""]:
 
 
 class ModeDecomposition(Result):
-    """How the population error of the self-consistent theory is spread over the levels of the spectrum.
+    """How the population error of the self-consistent theory is spread over the levels of the
+    spectrum.
 
     learnability: (level,) L, the projection of the mean predictor on a mode relative to the target's.
     bias:         (level,) (1 - L)^2 Y.
@@ -91,7 +118,9 @@ class ModeDecomposition(Result):
 
 @theory
 def mode_decomposition(system: KernelRegression) -> ModeDecomposition:
-    """Learnability, bias and variance of every level (Simon et al. 2021; Canatar, Bordelon and Pehlevan 2021)."""
+    """Learnability, bias and variance of every level (Simon et al. 2021; Canatar, Bordelon and
+    Pehlevan 2021).
+    """
     spectrum = system.spectrum
     ridge = effective_ridge(spectrum, system.n_train, system.temperature)
     noisy = ratio(_bias(spectrum, ridge) + system.noise, ridge.complement)
@@ -106,17 +135,25 @@ def mode_decomposition(system: KernelRegression) -> ModeDecomposition:
 
 @theory
 def annealed(system: KernelRegression) -> LearningCurve:
-    """Mean-field theory without replicas: the ridge is enlarged by the whole squared discrepancy instead of its thermal part.
+    """Mean-field theory without replicas: the ridge is enlarged by the whole squared discrepancy
+    instead of its thermal part.
 
         T_eff = T + (posterior variance) + E_0 + s2,   E_0 = sum_k (1 - L_k)^2 Y_k,   L_k = lambda_k / (lambda_k + T_eff / P)
 
-    with E_0 reported as the error. For comparison only: averaging the partition function over data sets overestimates the
-    ridge, and the variance over data sets is missing (`variance` is 0). Of several solutions the one with the largest T_eff is
-    returned.
+    with E_0 reported as the error. For comparison only: averaging the partition function over data
+    sets overestimates the ridge, and the variance over data sets is missing (`variance` is 0). Of
+    several solutions the one with the largest T_eff is returned.
     """
-    spectrum, n_train, noise, temperature = system.spectrum, system.n_train, system.noise, system.temperature
+    spectrum, n_train, noise, temperature = (
+        system.spectrum,
+        system.n_train,
+        system.noise,
+        system.temperature,
+    )
 
-    def errors(ridge: Float[Array, ""], spectrum: Spectrum, n_train: Array | float) -> tuple[Array, Array, Array]:
+    def errors(
+        ridge: Float[Array, ""], spectrum: Spectrum, n_train: Array | float
+    ) -> tuple[Array, Array, Array]:
         learned = learnability(spectrum.eigenvalues, ridge / n_train)
         bias = (1 - learned) ** 2 @ spectrum.target_power + spectrum.tail_power
         return learned, bias, ridge / n_train * (spectrum.multiplicities @ learned) + spectrum.tail
@@ -126,9 +163,12 @@ def annealed(system: KernelRegression) -> LearningCurve:
         _, bias, posterior_variance = errors(jnp.exp(log_ridge), spectrum, n_train)
         return jnp.log(temperature + posterior_variance + bias + noise)
 
-    # The right-hand side increases with T_eff: from above, the iteration descends to the largest solution.
+    # The right-hand side increases with T_eff: from above, the iteration descends to the largest
+    # solution.
     start = jnp.log(temperature + spectrum.total + spectrum.total_power + noise)
-    solution = fixed_point(enlarge, start, (spectrum, n_train, temperature, noise), tolerance=1e-13, max_steps=10_000)
+    solution = fixed_point(
+        enlarge, start, (spectrum, n_train, temperature, noise), tolerance=1e-13, max_steps=10_000
+    )
     ridge = jnp.exp(solution.value)
     learned, bias, posterior_variance = errors(ridge, spectrum, n_train)
     return LearningCurve(
@@ -147,12 +187,12 @@ def annealed(system: KernelRegression) -> LearningCurve:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The equivalent kernel and the first correction to it: kernel regression when the ridge is large.
 #
-# At high temperature the data act as a continuum, and the sum over samples becomes P times the integral over the input
-# measure. The corrections due to finite and random data form a series in v/T, where v is the posterior variance at a
-# point.
+# At high temperature the data act as a continuum, and the sum over samples becomes P times the
+# integral over the input measure. The corrections due to finite and random data form a series in
+# v/T, where v is the posterior variance at a point.
 
 VALID = 0.1  # the first neglected order, in relative size, up to which a curve counts as valid
 
@@ -170,24 +210,28 @@ class EquivalentKernelCurve(LearningCurve):
 
 @theory
 def equivalent_kernel(system: KernelRegression) -> EquivalentKernelCurve:
-    """Zeroth order: L_k = lambda_k / (lambda_k + T/P), error sum_k (1 - L_k)^2 Y_k, posterior variance (T/P) sum_k m_k L_k.
+    """Zeroth order: L_k = lambda_k / (lambda_k + T/P), error sum_k (1 - L_k)^2 Y_k, posterior
+    variance (T/P) sum_k m_k L_k.
 
-    (Silverman 1984; Sollich and Williams 2005.) Differences between data sets are neglected, and so is label noise in the
-    predictor. The unresolved tail of the spectrum is added to the ridge T. Useless at small T: see `fluctuation_ratio`.
+    (Silverman 1984; Sollich and Williams 2005.) Differences between data sets are neglected, and so
+    is label noise in the predictor. The unresolved tail of the spectrum is added to the ridge T.
+    Useless at small T: see `fluctuation_ratio`.
     """
     return _homogeneous(system, order=0)
 
 
 @theory
 def equivalent_kernel_corrected(system: KernelRegression) -> EquivalentKernelCurve:
-    """First order in v/T, averaged over position: the equivalent kernel and the fluctuations between data sets.
+    """First order in v/T, averaged over position: the equivalent kernel and the fluctuations
+    between data sets.
 
         v = (T/P) sum_k m_k L_k,   E = E_0 + 2 (v/T) sum_k L_k (1 - L_k)^2 Y_k + (1/P) sum_k m_k L_k^2 (E_0 + s2)
         train_error = (T / (T + v))^2 (E + s2),   target_learnability that of the ridge T + v
 
-    with E_0 and L_k of the equivalent kernel (Cohen, Malka and Ringel 2021, to order 1/T^2, with features of constant square). It
-    is the expansion of the self-consistent theory in (P kappa - T)/T and overshoots where that is not small. Train error and
-    learnability are written so that they have a sign, whatever v/T; to the same order they are the expanded ones.
+    with E_0 and L_k of the equivalent kernel (Cohen, Malka and Ringel 2021, to order 1/T^2, with
+    features of constant square). It is the expansion of the self-consistent theory in (P kappa -
+    T)/T and overshoots where that is not small. Train error and learnability are written so that
+    they have a sign, whatever v/T; to the same order they are the expanded ones.
     """
     return _homogeneous(system, order=1)
 
@@ -208,7 +252,9 @@ def _homogeneous(system: KernelRegression, order: int) -> EquivalentKernelCurve:
     shrinkage = jnp.where(ridge > 0, ratio(system.temperature, ridge), 1.0) / (1 + small)
     raised = learned / (1 + small * (1 - learned))  # lambda / (lambda + (T + v)/P)
     return EquivalentKernelCurve(
-        test_error=held_out(error, clean_train_error(shrinkage, error, noise), system.sampled_fraction),
+        test_error=held_out(
+            error, clean_train_error(shrinkage, error, noise), system.sampled_fraction
+        ),
         population_error=error,
         train_error=shrunk(shrinkage, error + noise),
         bias=zeroth + 2 * mean_shift,
@@ -225,15 +271,17 @@ def _homogeneous(system: KernelRegression, order: int) -> EquivalentKernelCurve:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The temperature (ridge) at which kernel regression generalises best.
 
-# Points at which the error is looked up before the best is refined: it may have several minima in T.
+# Points at which the error is looked up before the best is refined: it may have several minima in
+# T.
 _SCAN = 256
 
 
 class OptimalTemperature(Result):
-    """The best temperature, the test error there, and |d test_error / d log kappa| as the residual."""
+    """The best temperature, the test error there, and |d test_error / d log kappa| as the
+    residual."""
 
     temperature: Float[Array, ""]
     test_error: Float[Array, ""]
@@ -243,19 +291,22 @@ class OptimalTemperature(Result):
 
 @theory
 def optimal_temperature(system: KernelRegression) -> OptimalTemperature:
-    """argmin of the self-consistent test error over T >= 0; the temperature of `system` is not used.
+    """argmin of the self-consistent test error over T >= 0; the temperature of `system` is not
+    used.
 
-    The ridge enters only through kappa, and T = kappa (P - sum_k m_k L_k) - tail is the ridge that leads to a kappa. The error
-    is therefore minimised over log kappa, where it is explicit: a scan from kappa(T = 0) upwards, then Newton's method on
-    its derivative. T = 0 when the error increases from there. `converged` is False when the error decreases without bound in T (a
-    target that cannot be learned). Derivatives of the optimum follow from the implicit function theorem.
+    The ridge enters only through kappa, and T = kappa (P - sum_k m_k L_k) - tail is the ridge that
+    leads to a kappa. The error is therefore minimised over log kappa, where it is explicit: a scan
+    from kappa(T = 0) upwards, then Newton's method on its derivative. T = 0 when the error
+    increases from there. `converged` is False when the error decreases without bound in T (a target
+    that cannot be learned). Derivatives of the optimum follow from the implicit function theorem.
     """
     spectrum, n_train = system.spectrum, system.n_train
     eigenvalues, multiplicities = spectrum.eigenvalues, spectrum.multiplicities
     smallest = jnp.min(jnp.where(eigenvalues > 0, eigenvalues, jnp.inf))
     largest = jnp.max(eigenvalues)
     ridgeless = effective_ridge(spectrum, n_train, 0.0).threshold
-    # For kappa far above all eigenvalues E = (Y + s2)(1 + a/kappa^2) - 2 b/kappa is smallest at kappa = (Y + s2) a/b.
+    # For kappa far above all eigenvalues E = (Y + s2)(1 + a/kappa^2) - 2 b/kappa is smallest at
+    # kappa = (Y + s2) a/b.
     variance = (spectrum.total_power + system.noise) * (multiplicities @ eigenvalues**2) / n_train
     signal = eigenvalues @ spectrum.target_power
     far = jnp.where(signal > 0, variance / jnp.where(signal > 0, signal, 1.0), 0.0)
@@ -264,7 +315,9 @@ def optimal_temperature(system: KernelRegression) -> OptimalTemperature:
     grid = jax.lax.stop_gradient(jnp.linspace(lower, upper, _SCAN))
 
     def error(log_threshold: Float[Array, ""], system: KernelRegression) -> Float[Array, ""]:
-        return from_ridge(system, at_threshold(system.spectrum, system.n_train, jnp.exp(log_threshold))).test_error
+        return from_ridge(
+            system, at_threshold(system.spectrum, system.n_train, jnp.exp(log_threshold))
+        ).test_error
 
     def downhill(log_threshold: Float[Array, ""], system: KernelRegression) -> Float[Array, ""]:
         return -jax.grad(error)(log_threshold, system)
@@ -276,7 +329,9 @@ def optimal_temperature(system: KernelRegression) -> OptimalTemperature:
 
     threshold = jnp.where(at_zero, ridgeless, jnp.exp(root.value))
     solved = at_threshold(spectrum, n_train, threshold)
-    temperature = jnp.where(at_zero, 0.0, jnp.maximum(threshold * solved.unused - spectrum.tail, 0.0))
+    temperature = jnp.where(
+        at_zero, 0.0, jnp.maximum(threshold * solved.unused - spectrum.tail, 0.0)
+    )
     return OptimalTemperature(
         temperature=temperature,
         test_error=from_ridge(system, effective_ridge(spectrum, n_train, temperature)).test_error,
@@ -285,7 +340,7 @@ def optimal_temperature(system: KernelRegression) -> OptimalTemperature:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Exponents and prefactors of the learning curve when spectrum and target are power laws: the four regimes.
 
 
@@ -313,25 +368,33 @@ def scaling_law(
     ridge_exponent: float = math.inf,
     ridge_scale: float = 1.0,
 ) -> ScalingRegime:
-    """lambda_k = k^-alpha, y_k^2 = k^(-1 - 2 r alpha), label noise s2 and ridge T = n ridge_scale n^-l, for n -> infinity.
+    """lambda_k = k^-alpha, y_k^2 = k^(-1 - 2 r alpha), label noise s2 and ridge T = n ridge_scale
+    n^-l, for n -> infinity.
 
         l < alpha:  kappa = ridge_scale n^-l,   bias = B(kappa),         variance = s2 (1 - 1/alpha) I kappa^(-1/alpha) / n
         l > alpha:  kappa = (I/n)^alpha,        bias = alpha B(kappa),   variance = s2 (alpha - 1)
         B(kappa) = kappa^2r pi (1 - 2r) / (alpha sin 2 pi r)  for r < 1,   kappa^2 zeta(1 + 2 alpha (r - 1))  for r > 1
 
-    with I = (pi/alpha) / sin(pi/alpha). capacity: alpha > 1; source: r > 0, not 1 (a logarithm there); ridge_exponent: l > 0, not
-    alpha. The exponents, bias 2 min(l, alpha) min(r, 1) and variance 1 - min(l, alpha)/alpha, are those of Caponnetto and De Vito
-    (2007) and of the four regimes of Cui, Loureiro, Krzakala and Zdeborova (2021); without noise also of Spigler, Geiger and
-    Wyart (2020). The prefactors were derived for this package from the self-consistent theory.
+    with I = (pi/alpha) / sin(pi/alpha). capacity: alpha > 1; source: r > 0, not 1 (a logarithm
+    there); ridge_exponent: l > 0, not alpha. The exponents, bias 2 min(l, alpha) min(r, 1) and
+    variance 1 - min(l, alpha)/alpha, are those of Caponnetto and De Vito (2007) and of the four
+    regimes of Cui, Loureiro, Krzakala and Zdeborova (2021); without noise also of Spigler, Geiger
+    and Wyart (2020). The prefactors were derived for this package from the self-consistent theory.
     """
-    for name, value, least in (("capacity", capacity, 1), ("source", source, 0), ("ridge_scale", ridge_scale, 0)):
+    for name, value, least in (
+        ("capacity", capacity, 1),
+        ("source", source, 0),
+        ("ridge_scale", ridge_scale, 0),
+    ):
         check_above(name, value, least)
     if not (math.isfinite(noise) and noise >= 0):
         raise ValueError(f"noise = {noise!r}: must be finite and >= 0")
     if source == 1:
         raise ValueError("source = 1: the law has a logarithm there; take a value on either side")
     if not ridge_exponent > 0 or ridge_exponent == capacity:
-        raise ValueError(f"ridge_exponent = {ridge_exponent!r}: must be > 0 and differ from the capacity, {capacity}")
+        raise ValueError(
+            f"ridge_exponent = {ridge_exponent!r}: must be > 0 and differ from the capacity, {capacity}"
+        )
     n = jnp.asarray(n_train, float)
     ridgeless = ridge_exponent > capacity
     integral = 1 / np.sinc(1 / capacity)  # I: np.sinc(x) is sin(pi x)/(pi x)
@@ -357,12 +420,14 @@ def scaling_law(
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The self-consistent theory on the sphere, degree by degree.
 
 
 class SphereCurve(LearningCurve):
-    """Learning curve with learnability: (degree,) L_l, the mean share of a harmonic of degree l that is learned."""
+    """Learning curve with learnability: (degree,) L_l, the mean share of a harmonic of degree l
+    that is learned.
+    """
 
     learnability: Float[Array, "degree"]
 
@@ -372,23 +437,27 @@ def self_consistent_by_degree(system: SphereRegression) -> SphereCurve:
     """The self-consistent theory, with L_l = lambda_l / (lambda_l + kappa) of every degree."""
     ridge = effective_ridge(system.spectrum, system.n_train, system.temperature)
     curve = from_ridge(system, ridge)
-    return SphereCurve(**{name: getattr(curve, name) for name in LearningCurve.dims()}, learnability=ridge.learnability)
+    return SphereCurve(
+        **{name: getattr(curve, name) for name in LearningCurve.dims()},
+        learnability=ridge.learnability,
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The self-consistent theory of a ridge and a label noise that depend on the input. Derived for this package.
 
 
 @theory
 def heteroscedastic(system: HeteroscedasticRegression) -> LearningCurve:
-    """Self-consistent theory with ridge T(x) and label noise s2(x) that are independent of the learnable features.
+    """Self-consistent theory with ridge T(x) and label noise s2(x) that are independent of the
+    learnable features.
 
         1/kappa = P E_x[1 / (T(x) + V)],   V = kappa sum_k m_k L_k,   L_k = lambda_k / (lambda_k + kappa)
         A = kappa^2 sum_k m_k L_k^2,   S = P E_x[1 / (T(x) + V)^2],   S_n = P E_x[s2(x) / (T(x) + V)^2]
         population_error = (B + A S_n) / (1 - A S),   train_error = E_x[(T(x) / (T(x) + V))^2 (population_error + s2(x))]
 
-    with B = sum_k (1 - L_k)^2 Y_k; for a constant T(x) this is `self_consistent`. `effective_ridge` is P kappa, the harmonic
-    mean of T(x) + V. Derived for this package, not in the cited papers.
+    with B = sum_k (1 - L_k)^2 Y_k; for a constant T(x) this is `self_consistent`. `effective_ridge`
+    is P kappa, the harmonic mean of T(x) + V. Derived for this package, not in the cited papers.
     """
     spectrum, n_train = system.spectrum, system.n_train
     weights = system.weights
@@ -408,14 +477,18 @@ def heteroscedastic(system: HeteroscedasticRegression) -> LearningCurve:
         dimension = spectrum.multiplicities @ learnability(spectrum.eigenvalues, threshold)
         return -jnp.log(weights @ (n_train / (ridge * jnp.exp(-log_threshold) + dimension)))
 
-    # At the lower end the samples with a ridge and the spread of the eigenvalues each take at most half of the room that the
-    # samples without a ridge leave in 1 = P E[1 / (T/kappa + sum m L)].
+    # At the lower end the samples with a ridge and the spread of the eigenvalues each take at most
+    # half of the room that the samples without a ridge leave in 1 = P E[1 / (T/kappa + sum m L)].
     taken = jnp.where(determined, 0.0, ratio(free, rank))
     smallest = jnp.min(jnp.where(spectrum.eigenvalues > 0, spectrum.eigenvalues, jnp.inf))
-    inverse = n_train * jnp.sum(jnp.where(solved_ridge > 0, weights / jnp.where(solved_ridge > 0, solved_ridge, 1.0), 0.0))
+    inverse = n_train * jnp.sum(
+        jnp.where(solved_ridge > 0, weights / jnp.where(solved_ridge > 0, solved_ridge, 1.0), 0.0)
+    )
     lower = 0.5 * (1 - taken) * jnp.minimum(ratio(1.0, inverse), ratio(smallest, taken))
     upper = (spectrum.eigenvalues @ spectrum.multiplicities + jnp.max(solved_ridge)) / n_train
-    root = decreasing_root(excess, jnp.log(lower), jnp.log(upper) + 1e-6, (spectrum, solved_ridge, weights, n_train))
+    root = decreasing_root(
+        excess, jnp.log(lower), jnp.log(upper) + 1e-6, (spectrum, solved_ridge, weights, n_train)
+    )
 
     threshold = jnp.where(determined, 0.0, jnp.exp(root.value))
     safe_threshold = jnp.where(determined, 1.0, threshold)
@@ -434,11 +507,14 @@ def heteroscedastic(system: HeteroscedasticRegression) -> LearningCurve:
     complement = n_train * (weights @ (share * jnp.where(ridged, 1.0, left_over * share)))
     heard = weights @ (noise * share**2)
     error = ratio(bias + enlarging * n_train * heard, complement)
-    # E_x (error + s2) / (T + V)^2, the error divided by kappa^2 mode by mode: both may vanish together.
-    divided = jnp.sum(ratio(spectrum.target_power, (spectrum.eigenvalues + threshold) ** 2)) + ratio(
-        spectrum.tail_power, threshold**2
+    # E_x (error + s2) / (T + V)^2, the error divided by kappa^2 mode by mode: both may vanish
+    # together.
+    divided = jnp.sum(
+        ratio(spectrum.target_power, (spectrum.eigenvalues + threshold) ** 2)
+    ) + ratio(spectrum.tail_power, threshold**2)
+    discrepancy = ratio(divided + enlarging * n_train * ratio(heard, threshold**2), complement) * (
+        weights @ share**2
     )
-    discrepancy = ratio(divided + enlarging * n_train * ratio(heard, threshold**2), complement) * (weights @ share**2)
     held = jnp.where(ridged, (error + noise) / jnp.where(ridged, ridge, 1.0) ** 2, 0.0)
     tail = ratio(spectrum.tail, threshold)
     return LearningCurve(

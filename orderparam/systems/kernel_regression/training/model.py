@@ -1,10 +1,13 @@
-"""Noisy training of a finite network on one fixed training set, and the Gaussian process that it samples at infinite width.
+"""Noisy training of a finite network on one fixed training set, and the Gaussian process that it
+samples at infinite width.
 
-Langevin training at temperature T with weight decay T / (prior variance) on the loss L = 1/2 sum_mu (f(x_mu) - y_mu)^2,
+Langevin training at temperature T with weight decay T / (prior variance) on the loss L = 1/2 sum_mu
+(f(x_mu) - y_mu)^2,
 
     d theta = -(gamma theta + dL/d theta) dt + sqrt(2T) dB,
 
-has the stationary density exp(-L/T) times the prior of the weights: the Bayesian posterior at noise variance T.
+has the stationary density exp(-L/T) times the prior of the weights: the Bayesian posterior at noise
+variance T.
 """
 
 from typing import Any
@@ -19,14 +22,25 @@ from orderparam.networks.dense import Dense
 
 
 class NetworkTraining(System):
-    """One training set, a network that learns it at a temperature, and the test points at which its output is recorded."""
+    """One training set, a network that learns it at a temperature, and the test points at which its
+    output is recorded.
+    """
 
     inputs: Float[Array, "train input"] = parameter("training inputs")
     targets: Float[Array, "train"] = parameter("their targets")
     test_inputs: Float[Array, "test input"] = parameter("inputs at which the output is recorded")
-    architecture: Architecture = part("one output, ntk scaling; where it leaves widths open, `width` fills them")
-    temperature: float = parameter("Langevin temperature T, the noise variance of the posterior", above=0)
-    width: int = parameter("width of all hidden layers that the architecture leaves open", minimum=1, integer=True, default=100)
+    architecture: Architecture = part(
+        "one output, ntk scaling; where it leaves widths open, `width` fills them"
+    )
+    temperature: float = parameter(
+        "Langevin temperature T, the noise variance of the posterior", above=0
+    )
+    width: int = parameter(
+        "width of all hidden layers that the architecture leaves open",
+        minimum=1,
+        integer=True,
+        default=100,
+    )
     curvature_step: float = parameter(
         "Langevin step dt times the largest curvature, 1 + (largest eigenvalue of the tangent kernel)/T",
         above=0,
@@ -36,7 +50,8 @@ class NetworkTraining(System):
 
 
 class FunctionPosterior(Result):
-    """Posterior of the network's output f at the test points: its mean, its variance and its covariance.
+    """Posterior of the network's output f at the test points: its mean, its variance and its
+    covariance.
 
     converged: whether K + T could be factorised, or the chains mixed.
     """
@@ -47,7 +62,7 @@ class FunctionPosterior(Result):
     converged: Bool[Array, ""]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Finite networks of a chosen width.
 
 
@@ -55,6 +70,8 @@ def of_width(architecture: Architecture, width: int) -> Architecture:
     """The architecture with its open widths filled in."""
 
     def fill(layer: Any) -> Any:
-        return layer.with_(width=width) if isinstance(layer, Dense) and layer.width is None else layer
+        return (
+            layer.with_(width=width) if isinstance(layer, Dense) and layer.width is None else layer
+        )
 
     return jax.tree.map(fill, architecture, is_leaf=lambda layer: isinstance(layer, Dense))

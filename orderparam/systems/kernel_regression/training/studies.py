@@ -1,4 +1,6 @@
-"""Figure of noisy training at equilibrium: finite networks sample the posterior of a Gaussian process."""
+"""Figure of noisy training at equilibrium: finite networks sample the posterior of a Gaussian
+process.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -22,7 +24,15 @@ POINT = {i: f"test point {i + 1}" for i in range(20)}
     source="Neal 1996; Naveh, Ben-David, Sompolinsky, Ringel 2021; Ringel et al. 2025",
     panels=[
         *(
-            Panel("width", y, by="test", where={"part": "width"}, log="x", ylabel=f"posterior {y} of $f(x)$", text=POINT)
+            Panel(
+                "width",
+                y,
+                by="test",
+                where={"part": "width"},
+                log="x",
+                ylabel=f"posterior {y} of $f(x)$",
+                text=POINT,
+            )
             for y in ("mean", "variance")
         ),
         Panel(
@@ -41,7 +51,12 @@ POINT = {i: f"test point {i + 1}" for i in range(20)}
     seconds=(85, 900),
     observables=("mean", "variance"),
     explained="Networks of width 4 and 20 are no Gaussian processes, and a Langevin step of finite size inflates variances.",
-    full={"widths": (3, 10, 30, 100, 300, 1000), "steps": (0.1, 0.2, 0.4, 0.6, 0.8, 1.0), "seeds": 16, "chains": 4},
+    full={
+        "widths": (3, 10, 30, 100, 300, 1000),
+        "steps": (0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
+        "seeds": 16,
+        "chains": 4,
+    },
 )
 def langevin_vs_gp(
     input_dim: int = 3,
@@ -69,7 +84,19 @@ def langevin_vs_gp(
     noisy, exact = partial(langevin, chains=chains), partial(hamiltonian, chains=chains)
     across, at_steps = {"width": widths}, {"curvature_step": steps}
     yield Curve("Gaussian process", gaussian_process, system, across, facets={"part": "width"})
-    yield Curve("Langevin", noisy, system, across, seeds, batch_seeds=True, facets={"part": "width"})
-    yield Curve("Hamiltonian Monte Carlo", exact, system, across, seeds, batch_seeds=True, facets={"part": "width"})
+    yield Curve(
+        "Langevin", noisy, system, across, seeds, batch_seeds=True, facets={"part": "width"}
+    )
+    yield Curve(
+        "Hamiltonian Monte Carlo",
+        exact,
+        system,
+        across,
+        seeds,
+        batch_seeds=True,
+        facets={"part": "width"},
+    )
     yield Curve("Gaussian process", gaussian_process, system, at_steps, facets={"part": "step"})
-    yield Curve("Langevin", noisy, system, at_steps, seeds, batch_seeds=True, facets={"part": "step"})
+    yield Curve(
+        "Langevin", noisy, system, at_steps, seeds, batch_seeds=True, facets={"part": "step"}
+    )

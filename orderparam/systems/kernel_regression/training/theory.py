@@ -1,4 +1,6 @@
-"""The Gaussian process that noisy training samples at infinite width, and how stiff its posterior is."""
+"""The Gaussian process that noisy training samples at infinite width, and how stiff its posterior
+is.
+"""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -10,7 +12,9 @@ from orderparam.systems.kernel_regression.training.model import FunctionPosterio
 
 @theory
 def gaussian_process(system: NetworkTraining) -> FunctionPosterior:
-    """Infinite width: mean k^T (K + T)^-1 y, covariance K(x, x') - k(x)^T (K + T)^-1 k(x') (Neal 1996; Williams 1997)."""
+    """Infinite width: mean k^T (K + T)^-1 y, covariance K(x, x') - k(x)^T (K + T)^-1 k(x') (Neal
+    1996; Williams 1997).
+    """
     kernel = system.architecture.nngp
     conditioned = condition(kernel(system.inputs), system.targets, system.temperature)
     cross = kernel(system.test_inputs, system.inputs)
@@ -20,10 +24,11 @@ def gaussian_process(system: NetworkTraining) -> FunctionPosterior:
 
 
 def largest_curvature(system: NetworkTraining) -> Float[Array, ""]:
-    """Of the potential L/T + |u|^2/2 in weights u of unit prior, all layers sampled: 1 + (largest eigenvalue of Theta)/T.
+    """Of the potential L/T + |u|^2/2 in weights u of unit prior, all layers sampled: 1 + (largest
+    eigenvalue of Theta)/T.
 
-    Theta is the tangent kernel of the infinitely wide network on the training set. Sampling the read-out alone, K would stand in
-    its place and the step could be longer.
+    Theta is the tangent kernel of the infinitely wide network on the training set. Sampling the
+    read-out alone, K would stand in its place and the step could be longer.
     """
     tangent = system.architecture.kernel(system.inputs).ntk
     return 1 + jnp.linalg.eigvalsh(tangent)[-1] / system.temperature

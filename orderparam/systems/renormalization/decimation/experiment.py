@@ -1,4 +1,6 @@
-"""Kernel regression really done on random training sets, with all modes or with those that a decimation leaves."""
+"""Kernel regression really done on random training sets, with all modes or with those that a
+decimation leaves.
+"""
 
 from typing import Literal
 
@@ -15,11 +17,13 @@ from orderparam.systems.renormalization.spectra import kept_levels, single_modes
 
 
 class MeasuredRegression(Result):
-    """One training set. test_error: mean of (f - y)^2 against targets without noise over the input measure (a pool: all of it).
+    """One training set. test_error: mean of (f - y)^2 against targets without noise over the input
+    measure (a pool: all of it).
 
-    target_learnability: <f, y> / <y, y>. ridge: mean ridge of the training points. ridge_variation: its standard deviation over
-    the mean. learnability: (mode,) f_k / y_k, 0 where there is no target.
-    converged: K + T was positive definite to working precision; the observables are NaN where it was not.
+    target_learnability: <f, y> / <y, y>. ridge: mean ridge of the training points. ridge_variation:
+    its standard deviation over the mean. learnability: (mode,) f_k / y_k, 0 where there is no
+    target. converged: K + T was positive definite to working precision; the observables are NaN
+    where it was not.
     """
 
     test_error: Float[Array, ""]
@@ -32,13 +36,18 @@ class MeasuredRegression(Result):
 
 @experiment(check=single_modes)
 def regression(
-    system: DecimatedRegression, key: PRNGKeyArray, *, keep: Literal["all", "local ridge", "uniform ridge"] = "all"
+    system: DecimatedRegression,
+    key: PRNGKeyArray,
+    *,
+    keep: Literal["all", "local ridge", "uniform ridge"] = "all",
 ) -> MeasuredRegression:
-    """f = K_<(., X) [K_<(X, X) + diag(ridge)]^-1 y on n_train points: Gaussian features, or points of a pool without replacement.
+    """f = K_<(., X) [K_<(X, X) + diag(ridge)]^-1 y on n_train points: Gaussian features, or points
+    of a pool without replacement.
 
-    keep: "all" modes, with ridge T; or the system's `cut` largest, K_<, with the ridge T(x) = T + K_>(x, x) that the others leave
-    where they act (Howard et al. 2024; what is off the diagonal of K_>, small at large input dimension, is dropped), or with its
-    mean over the inputs. The training sets of a key are the same whatever is kept.
+    keep: "all" modes, with ridge T; or the system's `cut` largest, K_<, with the ridge T(x) = T +
+    K_>(x, x) that the others leave where they act (Howard et al. 2024; what is off the diagonal of
+    K_>, small at large input dimension, is dropped), or with its mean over the inputs. The training
+    sets of a key are the same whatever is kept.
     """
     count, spectrum = system.size("n_train"), system.spectrum
     draw_key, noise_key = jax.random.split(key)
@@ -50,12 +59,23 @@ def regression(
         target = jnp.sqrt(spectrum.target_power)
         feature_key, rest_key = jax.random.split(draw_key)
         features = jax.random.normal(feature_key, (count, target.size))
-        labels = features @ target + jnp.sqrt(spectrum.tail_power) * jax.random.normal(rest_key, (count,))
+        labels = features @ target + jnp.sqrt(spectrum.tail_power) * jax.random.normal(
+            rest_key, (count,)
+        )
     labels = labels + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (count,))
     kept = np.ones(target.size, bool) if keep == "all" else np.asarray(kept_levels(system))
     local = jnp.asarray(keep != "uniform ridge")
     ridge = system.temperature + spectrum.tail
-    return _regress(spectrum.eigenvalues, target, spectrum.tail_power, features, labels, jnp.asarray(kept), local, ridge)
+    return _regress(
+        spectrum.eigenvalues,
+        target,
+        spectrum.tail_power,
+        features,
+        labels,
+        jnp.asarray(kept),
+        local,
+        ridge,
+    )
 
 
 @jax.jit

@@ -1,4 +1,6 @@
-"""Figures of the decimation: the flow of its couplings, closures against the cut, four tasks of images, local ridges."""
+"""Figures of the decimation: the flow of its couplings, closures against the cut, four tasks of
+images, local ridges.
+"""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -12,20 +14,40 @@ from orderparam.kernels.spectrum import Spectrum
 from orderparam.plotting import Freehand, Panel, vertical
 from orderparam.plotting.style import COLOURS, DASHES, GREY
 from orderparam.systems.renormalization.decimation.experiment import regression
-from orderparam.systems.renormalization.decimation.model import DecimatedRegression, decimated_circle, decimated_images
-from orderparam.systems.renormalization.decimation.theory import decimated, decimation_flow, running_ridge
+from orderparam.systems.renormalization.decimation.model import (
+    DecimatedRegression,
+    decimated_circle,
+    decimated_images,
+)
+from orderparam.systems.renormalization.decimation.theory import (
+    decimated,
+    decimation_flow,
+    running_ridge,
+)
 
 
 def _draw_ridges(axes: Any, comparison: Any) -> None:
-    """T of the modes that are left, by leading order, exactly, and by the sweep, for every temperature."""
-    looks = (("flow", "ridge", "leading order", 1), ("flow", "exact_ridge", "exact", 0), ("sweep", "ridge", "one sweep", 3))
+    """T of the modes that are left, by leading order, exactly, and by the sweep, for every
+    temperature.
+    """
+    looks = (
+        ("flow", "ridge", "leading order", 1),
+        ("flow", "exact_ridge", "exact", 0),
+        ("sweep", "ridge", "one sweep", 3),
+    )
     for closure, name, text, dash in looks:
         (data,) = comparison.theories(closure=closure).values()
         for number, temperature in enumerate(data["temperature"].values):
             one = data.sel(temperature=temperature)
             axes.plot(one["mode_count"], one[name], color=COLOURS[number], linestyle=DASHES[dash])
         axes.plot([], [], color=GREY, linestyle=DASHES[dash], label=text)
-    axes.set(xscale="log", yscale="log", xlabel=r"modes left $\Lambda$", ylabel=r"ridge $T(\Lambda)$", ylim=(1e-3, None))
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel=r"modes left $\Lambda$",
+        ylabel=r"ridge $T(\Lambda)$",
+        ylim=(1e-3, None),
+    )
 
 
 _WORDS = {
@@ -45,8 +67,17 @@ _WORDS = {
     columns=3,
     panels=lambda p: [
         Freehand(_draw_ridges),
-        Panel("mode_count", "non_gaussianity", by="temperature", log="xy", where={"closure": "flow"}),
-        Panel("cut", "test_error", by="closure", log="xy", where={"temperature": p["measured_at"]}, text=_WORDS),
+        Panel(
+            "mode_count", "non_gaussianity", by="temperature", log="xy", where={"closure": "flow"}
+        ),
+        Panel(
+            "cut",
+            "test_error",
+            by="closure",
+            log="xy",
+            where={"temperature": p["measured_at"]},
+            text=_WORDS,
+        ),
     ],
     caption=r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $P$ = {n_train}; right: $T$ = {measured_at}, measured with all "
     "modes and with those of the cut and a uniform ridge, on Gaussian features. Exact flow, non-Gaussianity and "
@@ -65,13 +96,31 @@ def decimation_flow_figure(
     system = DecimatedRegression(Spectrum(k**-decay, k**-decay), n_train, measured_at)
     fine = {"temperature": (measured_at,), "cut": np.unique(np.geomspace(5, modes, 40).round())}
     measured = {"temperature": (measured_at,), "cut": tuple(float(cut) for cut in cuts)}
-    yield Curve("theory", decimation_flow, system, {"temperature": temperatures}, facets={"closure": "flow"})
-    yield Curve("one sweep", running_ridge, system, {"temperature": temperatures}, facets={"closure": "sweep"})
+    yield Curve(
+        "theory", decimation_flow, system, {"temperature": temperatures}, facets={"closure": "flow"}
+    )
+    yield Curve(
+        "one sweep",
+        running_ridge,
+        system,
+        {"temperature": temperatures},
+        facets={"closure": "sweep"},
+    )
     yield from [
-        Curve("theory", partial(decimated, closure=closure), system, fine, facets={"closure": closure})
+        Curve(
+            "theory", partial(decimated, closure=closure), system, fine, facets={"closure": closure}
+        )
         for closure in ("exact", "effective ridge", "equivalent kernel")
     ]
-    yield Curve("all modes", regression, system, measured, seeds, paired=("cut",), facets={"closure": "exact"})
+    yield Curve(
+        "all modes",
+        regression,
+        system,
+        measured,
+        seeds,
+        paired=("cut",),
+        facets={"closure": "exact"},
+    )
     yield Curve(
         "decimated",
         partial(regression, keep="uniform ridge"),
@@ -85,7 +134,14 @@ def decimation_flow_figure(
 
 def _image_panels(p: Mapping[str, Any]) -> list[Panel]:
     return [
-        Panel("n_train", "test_error", facet="task", log="xy", where={"part": "curve"}, ylim=(0.05, 1.5)),
+        Panel(
+            "n_train",
+            "test_error",
+            facet="task",
+            log="xy",
+            where={"part": "curve"},
+            ylim=(0.05, 1.5),
+        ),
         Panel(
             (r"modes left $\Lambda$", lambda data: data["mode_count"]),
             (r"$T(\Lambda)/T_\mathrm{eff}$", lambda data: data["ridge"] / data["effective_ridge"]),
@@ -113,7 +169,12 @@ def _image_panels(p: Mapping[str, Any]) -> list[Panel]:
     "as a quadratic theory; where no mode is below $x$ none is integrated out. Below: leading-order ridge along the flow.",
 )
 def decimation_images(
-    tasks: tuple[str, ...] = ("mnist:3-vs-8", "mnist:4-vs-9", "cifar10:cat-vs-dog", "cifar10:airplane-vs-ship"),
+    tasks: tuple[str, ...] = (
+        "mnist:3-vs-8",
+        "mnist:4-vs-9",
+        "cifar10:cat-vs-dog",
+        "cifar10:airplane-vs-ship",
+    ),
     activation: str = "erf",
     pool: int = 800,
     temperature: float = 1e-8,
@@ -130,11 +191,16 @@ def decimation_images(
         images = system.targets.size
         sizes = tuple(n for n in n_train if n < images)
         if len(sizes) < len(n_train):
-            warnings.warn(f"{text}: {images} images are here; larger n_train are left out", stacklevel=2)
+            warnings.warn(
+                f"{text}: {images} images are here; larger n_train are left out", stacklevel=2
+            )
         grid = {"n_train": np.geomspace(min(sizes), max(sizes), 25)}
         facets = {"task": f"{dataset.upper()} {task.replace('-vs-', '/')}", "part": "curve"}
         yield Curve("effective ridge", decimated, system, grid, facets=facets)
-        yield from (Curve(f"RG, $x$ = {x:g}", partial(decimated, threshold=x), system, grid, facets=facets) for x in thresholds)
+        yield from (
+            Curve(f"RG, $x$ = {x:g}", partial(decimated, threshold=x), system, grid, facets=facets)
+            for x in thresholds
+        )
         yield Curve(
             f"RG + EK, $x$ = {thresholds[0]:g}",
             partial(decimated, threshold=thresholds[0], closure="equivalent kernel"),
@@ -144,7 +210,9 @@ def decimation_images(
             baseline=True,
         )
         yield Curve("measured", regression, system, {"n_train": sizes}, seeds, facets=facets)
-        yield Curve("flow", decimation_flow, system, {"n_train": flows}, facets={**facets, "part": "flow"})
+        yield Curve(
+            "flow", decimation_flow, system, {"n_train": flows}, facets={**facets, "part": "flow"}
+        )
 
 
 @study(
@@ -187,9 +255,19 @@ def decimation_local_ridge(
     for inputs, system in systems.items():
         over = {"cut": tuple(float(cut) for cut in cuts)}
         fine = {"cut": np.unique(np.geomspace(min(cuts), max(cuts), 25).round())}
-        yield Curve("theory", decimated, system, fine, facets={"inputs": inputs, "with": "uniform ridge"})
+        yield Curve(
+            "theory", decimated, system, fine, facets={"inputs": inputs, "with": "uniform ridge"}
+        )
         yield from [
-            Curve("measured", partial(regression, keep=keep), system, over, seeds, paired=("cut",), facets=facets)
+            Curve(
+                "measured",
+                partial(regression, keep=keep),
+                system,
+                over,
+                seeds,
+                paired=("cut",),
+                facets=facets,
+            )
             for keep, facets in (
                 ("all", {"inputs": inputs, "with": "all modes"}),
                 ("local ridge", {"inputs": inputs, "with": "local ridge"}),

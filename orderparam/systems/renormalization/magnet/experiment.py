@@ -1,5 +1,5 @@
-"""Spins put in blocks, really: Swendsen-Wang on the square lattice, majorities of two by two spins, and the couplings of what
-is left, measured."""
+"""Spins put in blocks, really: Swendsen-Wang on the square lattice, majorities of two by two spins,
+and the couplings of what is left, measured."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,24 +13,32 @@ from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.sampling import estimate
 from orderparam.sampling.jackknife import blocked_jackknife, jackknife
-from orderparam.sampling.lattice.clusters import Spins, cluster_labels, random_bonds, swendsen_wang_flip
+from orderparam.sampling.lattice.clusters import (
+    Spins,
+    cluster_labels,
+    random_bonds,
+    swendsen_wang_flip,
+)
 from orderparam.sampling.lattice.labels import cluster_sizes
 from orderparam.sampling.lattice.random_words import Counter, first_word, random_words
 from orderparam.systems.renormalization.magnet.model import SpinBlocks
 
-_OPERATORS = 3  # pairs of neighbours, pairs across the diagonal of a square, the four spins of a square
+# pairs of neighbours, pairs across the diagonal of a square, the four spins of a square
+_OPERATORS = 3
 _FIELDS = 5  # values -4, -2, 0, 2, 4 of each of the three sums around a site
 _NEWTON = 12
 
 
 class MeasuredBlocks(Result):
-    """After 0, 1, ... levels of blocks: the couplings that make the conditional law of every spin, given the others, most
-    probable (pseudo-likelihood; Besag 1975), K_1 of neighbours, K_2 across the diagonal, K_3 of the four spins of a square.
+    """After 0, 1, ... levels of blocks: the couplings that make the conditional law of every spin,
+    given the others, most probable (pseudo-likelihood; Besag 1975), K_1 of neighbours, K_2 across
+    the diagonal, K_3 of the four spins of a square.
 
-    neighbour_coupling: (level,) K_1; diagonal_coupling: K_2; square_coupling: K_3. X_error: standard error of X, by a jackknife.
-    absolute_magnetisation: <|m|>; squared_magnetisation: <m^2> by its improved estimator, both before any block.
-    thermal_exponent: y_t = 1/nu from the linear response of the last level's sums to those of the level before (Swendsen 1979).
-    converged: R-hat < 1.05 and 100 effective samples of |m|.
+    neighbour_coupling: (level,) K_1; diagonal_coupling: K_2; square_coupling: K_3. X_error:
+    standard error of X, by a jackknife. absolute_magnetisation: <|m|>; squared_magnetisation: <m^2>
+    by its improved estimator, both before any block. thermal_exponent: y_t = 1/nu from the linear
+    response of the last level's sums to those of the level before (Swendsen 1979). converged: R-hat
+    < 1.05 and 100 effective samples of |m|.
     """
 
     neighbour_coupling: Float[Array, "block_level"]
@@ -49,7 +57,9 @@ class MeasuredBlocks(Result):
 
 
 class _Run(NamedTuple):
-    """counts: how often a spin was up or down among which neighbours. sums: of the operators per site, after each sweep."""
+    """counts: how often a spin was up or down among which neighbours. sums: of the operators per
+    site, after each sweep.
+    """
 
     counts: Float[Array, "replica level table"]
     sums: Float[Array, "replica sweep level operator"]
@@ -59,22 +69,39 @@ class _Run(NamedTuple):
 
 @experiment
 def block_spins(
-    system: SpinBlocks, key: PRNGKeyArray, *, replicas: int = 16, warmup: int = 50, sweeps: int = 300
+    system: SpinBlocks,
+    key: PRNGKeyArray,
+    *,
+    replicas: int = 16,
+    warmup: int = 50,
+    sweeps: int = 300,
 ) -> MeasuredBlocks:
-    """Independent replicas from all spins up; a tie of a block is decided by a coin. Needs at least 8 sweeps and two replicas."""
+    """Independent replicas from all spins up; a tie of a block is decided by a coin. Needs at least
+    8 sweeps and two replicas.
+    """
     run = _run(system.temperature, key, system.length, system.levels, replicas, warmup, sweeps)
     value, error = _couplings(run.counts)
     thermal, thermal_error = _thermal(run.sums[:, :, -2:])
     absolute, squared = estimate(run.absolute), estimate(run.squared)
-    couplings = [part for operator in range(_OPERATORS) for part in (value[:, operator], error[:, operator])]
-    moments = [part for moment in (absolute, squared) for part in (moment.mean, moment.standard_error)]
+    couplings = [
+        part for operator in range(_OPERATORS) for part in (value[:, operator], error[:, operator])
+    ]
+    moments = [
+        part for moment in (absolute, squared) for part in (moment.mean, moment.standard_error)
+    ]
     numbers = [*couplings, thermal, thermal_error, *moments, absolute.reliable | absolute.constant]
     return MeasuredBlocks(*numbers)
 
 
 @partial(jax.jit, static_argnames=("length", "levels", "replicas", "warmup", "sweeps"))
 def _run(
-    temperature: Float[Array, ""], key: PRNGKeyArray, length: int, levels: int, replicas: int, warmup: int, sweeps: int
+    temperature: Float[Array, ""],
+    key: PRNGKeyArray,
+    length: int,
+    levels: int,
+    replicas: int,
+    warmup: int,
+    sweeps: int,
 ) -> _Run:
     def turned(spins: Spins, words: Counter) -> tuple[Spins, Counter, Array]:
         words, bonds = random_bonds(words, spins, temperature)
@@ -94,7 +121,11 @@ def _run(
             tables.append(_table(blocks, around))
             sums.append(_operators(blocks, around))
         absolute = jnp.abs(jnp.mean(spins.astype(float), axis=(1, 2)))
-        return (spins, words, counts + jnp.stack(tables, 1)), (jnp.stack(sums, 1), absolute, squared)
+        return (spins, words, counts + jnp.stack(tables, 1)), (
+            jnp.stack(sums, 1),
+            absolute,
+            squared,
+        )
 
     spins, words = jnp.ones((replicas, length, length), jnp.int8), first_word(key)
     spins, words = jax.lax.fori_loop(0, warmup, lambda _, now: turned(*now)[:2], (spins, words))
@@ -104,16 +135,22 @@ def _run(
 
 
 def majority(spins: Spins, words: Counter) -> tuple[Int8[Array, "replica row column"], Counter]:
-    """The sign of the sum of every block of two by two spins, that of a coin where it is zero, and where random words go on."""
+    """The sign of the sum of every block of two by two spins, that of a coin where it is zero, and
+    where random words go on.
+    """
     replicas, length, _ = spins.shape
-    total = jnp.sum(spins.reshape(replicas, length // 2, 2, length // 2, 2), axis=(2, 4), dtype=jnp.int32)
+    total = jnp.sum(
+        spins.reshape(replicas, length // 2, 2, length // 2, 2), axis=(2, 4), dtype=jnp.int32
+    )
     words, drawn = random_words(words, total.size)
     coin = jnp.where((drawn >> np.uint64(63)).reshape(total.shape) > 0, 1, -1)
     return jnp.where(total == 0, coin, jnp.sign(total)).astype(jnp.int8), words
 
 
 def sums_around(spins: Spins) -> Float[Array, "operator replica row column"]:
-    """The sums that each spin meets: its neighbours, those across the diagonal, the products of three of the squares it is in."""
+    """The sums that each spin meets: its neighbours, those across the diagonal, the products of
+    three of the squares it is in.
+    """
     right, left, down, up = (jnp.roll(spins, step, axis) for axis in (2, 1) for step in (-1, 1))
     corners = {(a, b): jnp.roll(spins, (a, b), (1, 2)) for a in (-1, 1) for b in (-1, 1)}
     vertical, horizontal = {-1: down, 1: up}, {-1: right, 1: left}
@@ -121,21 +158,31 @@ def sums_around(spins: Spins) -> Float[Array, "operator replica row column"]:
     return jnp.stack([right + left + down + up, sum(corners.values()), squares])
 
 
-def _operators(spins: Spins, around: Float[Array, "operator replica row column"]) -> Float[Array, "replica operator"]:
+def _operators(
+    spins: Spins, around: Float[Array, "operator replica row column"]
+) -> Float[Array, "replica operator"]:
     """Sums over pairs and squares, each counted once."""
     share = jnp.array([2.0, 2.0, 4.0])
     return jnp.sum((spins * around).astype(float), axis=(2, 3)).T / share
 
 
-def _table(spins: Spins, around: Float[Array, "operator replica row column"]) -> Float[Array, "replica table"]:
+def _table(
+    spins: Spins, around: Float[Array, "operator replica row column"]
+) -> Float[Array, "replica table"]:
     """How many spins of each replica are of which sign among which sums."""
     digits = (around.astype(jnp.int32) + 4) // 2
-    place = ((spins.astype(jnp.int32) + 1) // 2 * _FIELDS + digits[0]) * _FIELDS**2 + digits[1] * _FIELDS + digits[2]
+    place = (
+        ((spins.astype(jnp.int32) + 1) // 2 * _FIELDS + digits[0]) * _FIELDS**2
+        + digits[1] * _FIELDS
+        + digits[2]
+    )
     flat, size = place.reshape(len(spins), -1), 2 * _FIELDS**_OPERATORS
     return jax.vmap(lambda row: jnp.zeros(size).at[row].add(1.0))(flat)
 
 
-_SIGN, *_SUMS = np.stack(np.meshgrid([-1, 1], *3 * [np.arange(-4.0, 5.0, 2.0)], indexing="ij")).reshape(4, -1)
+_SIGN, *_SUMS = np.stack(
+    np.meshgrid([-1, 1], *3 * [np.arange(-4.0, 5.0, 2.0)], indexing="ij")
+).reshape(4, -1)
 _FEATURES = 2 * _SIGN * np.stack(_SUMS)  # P(s | around) = 1/(1 + exp(-K . features))
 
 
@@ -144,7 +191,9 @@ def _couplings(
     counts: Float[Array, "replica level table"],
 ) -> tuple[Float[Array, "level operator"], Float[Array, "level operator"]]:
     def fitted(table: Float[Array, "table"]) -> Float[Array, "operator"]:
-        """The logistic regression of a spin on what it meets, by Newton's method from no coupling (it is concave)."""
+        """The logistic regression of a spin on what it meets, by Newton's method from no coupling
+        (it is concave).
+        """
         weight = table / jnp.sum(table)
 
         def step(_: int, couplings: Float[Array, "operator"]) -> Float[Array, "operator"]:
@@ -159,7 +208,9 @@ def _couplings(
 
 
 @jax.jit
-def _thermal(sums: Float[Array, "replica sweep 2 operator"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+def _thermal(
+    sums: Float[Array, "replica sweep 2 operator"],
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """ln(largest eigenvalue)/ln 2 of dK'/dK = <S' S'>_c^-1 <S' S>_c (S' after the block)."""
     sums = sums - jnp.mean(sums, axis=(0, 1))
     before, after = sums[:, :, 0], sums[:, :, 1]
@@ -167,7 +218,10 @@ def _thermal(sums: Float[Array, "replica sweep 2 operator"]) -> tuple[Float[Arra
     moments = jnp.concatenate([after, before, pairs.reshape(*pairs.shape[:2], -1)], axis=-1)
 
     def exponent(means: Float[Array, "moment"]) -> Float[Array, "1"]:
-        both, products = means[: 2 * _OPERATORS], means[2 * _OPERATORS :].reshape(_OPERATORS, 2 * _OPERATORS)
+        both, products = (
+            means[: 2 * _OPERATORS],
+            means[2 * _OPERATORS :].reshape(_OPERATORS, 2 * _OPERATORS),
+        )
         connected = products - both[:_OPERATORS, None] * both
         response = jnp.linalg.solve(connected[:, :_OPERATORS], connected[:, _OPERATORS:])
 
@@ -176,7 +230,9 @@ def _thermal(sums: Float[Array, "replica sweep 2 operator"]) -> tuple[Float[Arra
             size = jnp.linalg.norm(vector)
             return vector / size, size
 
-        return jnp.log(jax.lax.fori_loop(0, 60, power, (jnp.ones(_OPERATORS), jnp.ones(())))[1])[None] / jnp.log(2.0)
+        return jnp.log(jax.lax.fori_loop(0, 60, power, (jnp.ones(_OPERATORS), jnp.ones(())))[1])[
+            None
+        ] / jnp.log(2.0)
 
     value, error = blocked_jackknife(exponent, moments)
     return value[0], error[0]

@@ -1,4 +1,6 @@
-"""Magnets near their transition: a field of several components in any dimension, bonds between spins, spins in blocks."""
+"""Magnets near their transition: a field of several components in any dimension, bonds between
+spins, spins in blocks.
+"""
 
 import math
 from typing import Any
@@ -11,12 +13,14 @@ class VectorMagnet(System):
 
         S = int [(1/2) phi (-d^2)^(sigma/2) phi + (r/2) phi^2 + (u/4!) (phi^2)^2].
 
-    Elsewhere u phi^4 without 4!: u/24; k^2 + m^2 without 1/2: half of it. sigma < 2: couplings that fall with
-    distance to the power -(d + sigma).
+    Elsewhere u phi^4 without 4!: u/24; k^2 + m^2 without 1/2: half of it. sigma < 2: couplings that
+    fall with distance to the power -(d + sigma).
     """
 
     dim: float = parameter("dimension d of space", above=0, maximum=6, default=3.0)
-    components: float = parameter("number n of components of the field", above=-2, maximum=1e6, default=1.0)
+    components: float = parameter(
+        "number n of components of the field", above=-2, maximum=1e6, default=1.0
+    )
     kinetic: float = parameter("power sigma of the kinetic term", above=0, maximum=2, default=2.0)
 
     @property
@@ -26,15 +30,21 @@ class VectorMagnet(System):
 
 
 class Bonds(System):
-    """Ising spins on a hypercubic lattice with one coupling K = J/T between neighbours, scaled by b in each step."""
+    """Ising spins on a hypercubic lattice with one coupling K = J/T between neighbours, scaled by b
+    in each step.
+    """
 
     coupling: float = parameter("coupling K = J/T", above=0)
     dim: float = parameter("dimension d of the lattice", minimum=1, maximum=6, default=2.0)
-    scale: float = parameter("length b that becomes one in a step", above=1, maximum=16, default=2.0)
+    scale: float = parameter(
+        "length b that becomes one in a step", above=1, maximum=16, default=2.0
+    )
 
 
 class SpinBlocks(System):
-    """Ising spins on a periodic square of `length` x `length` sites, put in blocks of two by two `levels` times by majority."""
+    """Ising spins on a periodic square of `length` x `length` sites, put in blocks of two by two
+    `levels` times by majority.
+    """
 
     temperature: float = parameter("temperature T in units of the coupling", above=0)
     length: int = structure("sites along a side", minimum=8, maximum=4096, default=32)
@@ -53,4 +63,5 @@ class SpinBlocks(System):
         return 1 / self.temperature
 
 
-EXACT_COUPLING = math.log(1 + math.sqrt(2)) / 2  # K_c of the square lattice (Kramers, Wannier 1941; Onsager 1944)
+# K_c of the square lattice (Kramers, Wannier 1941; Onsager 1944)
+EXACT_COUPLING = math.log(1 + math.sqrt(2)) / 2

@@ -1,4 +1,6 @@
-"""Figures of the magnet: exponents of every approximation, and the couplings of spins put in blocks, measured."""
+"""Figures of the magnet: exponents of every approximation, and the couplings of spins put in
+blocks, measured.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,8 +13,18 @@ from orderparam.core.study import Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.plotting.style import COLOURS, ink
 from orderparam.systems.renormalization.magnet.experiment import block_spins
-from orderparam.systems.renormalization.magnet.model import EXACT_COUPLING, Bonds, SpinBlocks, VectorMagnet
-from orderparam.systems.renormalization.magnet.theory import bond_flow, epsilon_expansion, local_potential, one_loop_point
+from orderparam.systems.renormalization.magnet.model import (
+    EXACT_COUPLING,
+    Bonds,
+    SpinBlocks,
+    VectorMagnet,
+)
+from orderparam.systems.renormalization.magnet.theory import (
+    bond_flow,
+    epsilon_expansion,
+    local_potential,
+    one_loop_point,
+)
 
 ISING_NU = 0.629971  # in three dimensions (Kos, Poland, Simmons-Duffin, Vichi 2016)
 
@@ -25,7 +37,14 @@ ISING_NU = 0.629971  # in three dimensions (Kos, Poland, Simmons-Duffin, Vichi 2
     observables=(),
     columns=2,
     panels=[
-        Panel("components", "nu", where={"part": "components"}, log="x", ylim=(0.48, 1.05), title="$d$ = 3"),
+        Panel(
+            "components",
+            "nu",
+            where={"part": "components"},
+            log="x",
+            ylim=(0.48, 1.05),
+            title="$d$ = 3",
+        ),
         Panel(
             "dim",
             "nu",
@@ -34,7 +53,14 @@ ISING_NU = 0.629971  # in three dimensions (Kos, Poland, Simmons-Duffin, Vichi 2
             title="$n$ = 1",
             reference=[horizontal(ISING_NU, "exact, $d$ = 3")],
         ),
-        Panel("components", "omega", where={"part": "components"}, log="x", ylim=(0, 1.4), title="$d$ = 3"),
+        Panel(
+            "components",
+            "omega",
+            where={"part": "components"},
+            log="x",
+            ylim=(0, 1.4),
+            title="$d$ = 3",
+        ),
         Panel("dim", "omega", where={"part": "dim"}, ylim=(0, 1.4), title="$n$ = 1"),
     ],
     caption=r"$\epsilon$ expansion: $\nu$ to second, $\omega$ to first order. The one-loop flow with its denominators "
@@ -68,12 +94,20 @@ def _draw_plane(axes: Any, comparison: Any) -> None:
         start = data.attrs["facets"]["starting_coupling"]
         one = data.squeeze()
         means = [one[name].mean("seed") for name in ("neighbour_coupling", "diagonal_coupling")]
-        errors = [one[name].std("seed") / np.sqrt(one.sizes["seed"]) for name in ("neighbour_coupling", "diagonal_coupling")]
+        errors = [
+            one[name].std("seed") / np.sqrt(one.sizes["seed"])
+            for name in ("neighbour_coupling", "diagonal_coupling")
+        ]
         colour = COLOURS[number % len(COLOURS)]
         axes.errorbar(*means, yerr=errors[1], xerr=errors[0], fmt="o", color=colour)
         for before, after in zip(range(means[0].size - 1), range(1, means[0].size)):
             places = [(float(means[0][k]), float(means[1][k])) for k in (before, after)]
-            axes.annotate("", places[1], places[0], arrowprops={"arrowstyle": "->", "color": colour, "linewidth": 0.8})
+            axes.annotate(
+                "",
+                places[1],
+                places[0],
+                arrowprops={"arrowstyle": "->", "color": colour, "linewidth": 0.8},
+            )
         axes.plot([], [], "o", color=colour, label=f"$K$ = {start:.4g}")
     axes.set(xlabel="coupling of neighbours $K_1$", ylabel="coupling across the diagonal $K_2$")
 
@@ -81,12 +115,18 @@ def _draw_plane(axes: Any, comparison: Any) -> None:
 def _draw_thermal(axes: Any, comparison: Any) -> None:
     """y_t at the critical coupling, for every length."""
     runs = {
-        data.attrs["facets"]["length"]: data for data in comparison.experiments().values() if "length" in data.attrs["facets"]
+        data.attrs["facets"]["length"]: data
+        for data in comparison.experiments().values()
+        if "length" in data.attrs["facets"]
     }
     for length, data in runs.items():
         values = data["thermal_exponent"].squeeze()
         axes.errorbar(
-            length, float(values.mean()), float(values.std("seed") / np.sqrt(values.sizes["seed"])), fmt="o", color=ink()
+            length,
+            float(values.mean()),
+            float(values.std("seed") / np.sqrt(values.sizes["seed"])),
+            fmt="o",
+            color=ink(),
         )
     axes.axhline(1.0, color="0.55", linewidth=0.8, linestyle=":")
     axes.set(xlabel="length $L$", ylabel=r"$y_t$ at $K_c$", xscale="log", ylim=(0.5, 1.2))
@@ -103,7 +143,11 @@ def _draw_thermal(axes: Any, comparison: Any) -> None:
     panels=[
         Freehand(_draw_plane),
         Panel(
-            ("times put in blocks", _levels), "neighbour_coupling", by="starting_coupling", where={"part": "flow"}, ylim=(0, 0.8)
+            ("times put in blocks", _levels),
+            "neighbour_coupling",
+            by="starting_coupling",
+            where={"part": "flow"},
+            ylim=(0, 0.8),
         ),
         Freehand(_draw_thermal),
     ],
@@ -125,8 +169,21 @@ def block_spins_figure(
     measured = partial(block_spins, sweeps=sweeps, replicas=replicas)
     for coupling in couplings:
         facets = {"starting_coupling": coupling, "part": "flow"}
-        yield Curve("bonds moved", partial(bond_flow, steps=levels), Bonds(coupling), {"coupling": (coupling,)}, facets=facets)
-        yield Curve("measured", measured, SpinBlocks(1.0, length, levels), {"temperature": (1 / coupling,)}, seeds, facets=facets)
+        yield Curve(
+            "bonds moved",
+            partial(bond_flow, steps=levels),
+            Bonds(coupling),
+            {"coupling": (coupling,)},
+            facets=facets,
+        )
+        yield Curve(
+            "measured",
+            measured,
+            SpinBlocks(1.0, length, levels),
+            {"temperature": (1 / coupling,)},
+            seeds,
+            facets=facets,
+        )
     critical = {"temperature": (1 / EXACT_COUPLING,)}
     yield from (
         Curve(

@@ -1,1 +1,3 @@
-"""Renormalization with rescaling, of a regression whose loss is not quadratic: functional flow, couplings, sampled posteriors."""
+"""Renormalization with rescaling, of a regression whose loss is not quadratic: functional flow,
+couplings, sampled posteriors.
+"""

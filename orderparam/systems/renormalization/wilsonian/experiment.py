@@ -1,4 +1,6 @@
-"""Bayesian regression with a loss that is not quadratic, really sampled: its modes at large ridge, and on drawn training sets."""
+"""Bayesian regression with a loss that is not quadratic, really sampled: its modes at large ridge,
+and on drawn training sets.
+"""
 
 from typing import Any
 
@@ -11,16 +13,21 @@ from orderparam.sampling import sample
 from orderparam.sampling.result import FromChains, of_chains
 from orderparam.sampling.samples import Samples
 from orderparam.systems.renormalization.spectra import single_modes
-from orderparam.systems.renormalization.wilsonian.model import EvenLoss, InteractingPool, InteractingRegression
+from orderparam.systems.renormalization.wilsonian.model import (
+    EvenLoss,
+    InteractingPool,
+    InteractingRegression,
+)
 from orderparam.systems.renormalization.wilsonian.theory import bare_mass, gap_equation
 
 _QUARTER = 1.6  # of a period, in which a mode of unit width forgets where it was
 
 
 class SampledModes(FromChains):
-    """One posterior, sampled. squared_deviation: <Q>, Q = sum_k (f_k - y_k)^2 and what no mode can learn; test_error: that of the
-    posterior mean; fluctuation: their difference. mode_mean: (level,) <f_k> in the direction of y_k; mode_variance: Var f_k.
-    learnability: (level,) <f_k> / y_k (0 where there is no target). shift: m_bare(<Q>) / rho - 1, by which the interaction raises
+    """One posterior, sampled. squared_deviation: <Q>, Q = sum_k (f_k - y_k)^2 and what no mode can
+    learn; test_error: that of the posterior mean; fluctuation: their difference. mode_mean:
+    (level,) <f_k> in the direction of y_k; mode_variance: Var f_k. learnability: (level,) <f_k> /
+    y_k (0 where there is no target). shift: m_bare(<Q>) / rho - 1, by which the interaction raises
     the mass."""
 
     squared_deviation: Float[Array, ""]
@@ -34,17 +41,32 @@ class SampledModes(FromChains):
 
 @experiment(check=single_modes)
 def sampled_modes(
-    system: InteractingRegression, key: PRNGKeyArray, *, chains: int = 16, warmup: int = 200, samples: int = 500
+    system: InteractingRegression,
+    key: PRNGKeyArray,
+    *,
+    chains: int = 16,
+    warmup: int = 200,
+    samples: int = 500,
 ) -> SampledModes:
-    """The action of the modes itself, S[f] of `InteractingRegression`, by Hamiltonian Monte Carlo: what the flow integrates out.
+    """The action of the modes itself, S[f] of `InteractingRegression`, by Hamiltonian Monte Carlo:
+    what the flow integrates out.
 
-    Unresolved modes are too many to fluctuate together and too small to be learned: they add a constant to Q.
-    Differs from the gap equation by one over the number of modes that fluctuate together.
+    Unresolved modes are too many to fluctuate together and too small to be learned: they add a
+    constant to Q. Differs from the gap equation by one over the number of modes that fluctuate
+    together.
     """
     target = jnp.sqrt(system.spectrum.target_power)
     rest = system.spectrum.tail_power + system.spectrum.tail
     numbers = (target, system.spectrum.eigenvalues, system.density, system.quartic, rest)
-    return _sampled(system, key, jax.tree_util.Partial(_ModeAction(system.loss), numbers), target, chains, warmup, samples)
+    return _sampled(
+        system,
+        key,
+        jax.tree_util.Partial(_ModeAction(system.loss), numbers),
+        target,
+        chains,
+        warmup,
+        samples,
+    )
 
 
 def _resolved(system: InteractingRegression, **_: Any) -> None:
@@ -57,13 +79,20 @@ def _resolved(system: InteractingRegression, **_: Any) -> None:
 
 @experiment(check=_resolved)
 def sampled_regression(
-    system: InteractingRegression, key: PRNGKeyArray, *, chains: int = 8, warmup: int = 200, samples: int = 300
+    system: InteractingRegression,
+    key: PRNGKeyArray,
+    *,
+    chains: int = 8,
+    warmup: int = 200,
+    samples: int = 300,
 ) -> SampledModes:
-    """The posterior of n_train samples, sum f_k^2/(2 lambda_k) + sum_mu [l(d_mu) + u d_mu^4]/(2 T), by Hamiltonian Monte Carlo.
+    """The posterior of n_train samples, sum f_k^2/(2 lambda_k) + sum_mu [l(d_mu) + u d_mu^4]/(2 T),
+    by Hamiltonian Monte Carlo.
 
-    The features of a sample are independent standard Gaussians; of a pool they are those of points drawn without replacement, and
-    errors are those over the whole pool. Averages over the posterior of one training set. Differs from the theory of large ridge
-    by the error over the ridge, Q*/T, to leading order.
+    The features of a sample are independent standard Gaussians; of a pool they are those of points
+    drawn without replacement, and errors are those over the whole pool. Averages over the posterior
+    of one training set. Differs from the theory of large ridge by the error over the ridge, Q*/T,
+    to leading order.
     """
     spectrum, count = system.spectrum, system.size("n_train")
     if isinstance(system, InteractingPool):
@@ -74,13 +103,25 @@ def sampled_regression(
         target = jnp.sqrt(spectrum.target_power)
         feature_key, rest_key = jax.random.split(jax.random.fold_in(key, 1))
         features = jax.random.normal(feature_key, (count, target.size))
-        labels = features @ target + jnp.sqrt(spectrum.tail_power) * jax.random.normal(rest_key, (count,))
+        labels = features @ target + jnp.sqrt(spectrum.tail_power) * jax.random.normal(
+            rest_key, (count,)
+        )
     numbers = (features, labels, spectrum.eigenvalues, system.temperature, system.quartic)
-    return _sampled(system, key, jax.tree_util.Partial(_SampleAction(system.loss), numbers), target, chains, warmup, samples)
+    return _sampled(
+        system,
+        key,
+        jax.tree_util.Partial(_SampleAction(system.loss), numbers),
+        target,
+        chains,
+        warmup,
+        samples,
+    )
 
 
 class _Action:
-    """-S[f] as a function of (numbers, f), equal to others of the same loss so that they share one compiled program."""
+    """-S[f] as a function of (numbers, f), equal to others of the same loss so that they share one
+    compiled program.
+    """
 
     def __init__(self, loss: EvenLoss) -> None:
         self.loss = loss
@@ -97,7 +138,9 @@ class _ModeAction(_Action):
         target, eigenvalues, density, quartic, rest = numbers
         square = jnp.sum((modes - target) ** 2) + rest
         potential = square if self.loss == EvenLoss("z**2") else self.loss.average(square)
-        return -jnp.sum(modes**2 / eigenvalues) / 2 - density / 2 * (potential + 3 * quartic * square**2)
+        return -jnp.sum(modes**2 / eigenvalues) / 2 - density / 2 * (
+            potential + 3 * quartic * square**2
+        )
 
 
 class _SampleAction(_Action):
@@ -121,9 +164,12 @@ def _sampled(
     warmup: int,
     samples: int,
 ) -> SampledModes:
-    """Chains begin in the Gaussian law of the theory, and move in its widths; neither changes where they end."""
+    """Chains begin in the Gaussian law of the theory, and move in its widths; neither changes where
+    they end.
+    """
     theory = gap_equation(system)
-    step = jnp.asarray(target.size, float) ** -0.25  # in the widths of the theory curvatures are of order one
+    # in the widths of the theory curvatures are of order one
+    step = jnp.asarray(target.size, float) ** -0.25
     width, begin = jnp.sqrt(theory.mode_variance), theory.learnability * target
     start_key, run_key = jax.random.split(jax.random.fold_in(key, 2))
     initial = begin + width * jax.random.normal(start_key, (chains, target.size))
@@ -140,7 +186,8 @@ def _sampled(
     )
     mean = run.mean
     spread = jnp.mean((run.observables - mean) ** 2, axis=(0, 1))
-    scatter = jnp.sum(run.standard_error**2)  # of the means, which would count as error of the predictor
+    # of the means, which would count as error of the predictor
+    scatter = jnp.sum(run.standard_error**2)
     bias = jnp.sum((mean - target) ** 2) - scatter + system.spectrum.tail_power
     fluctuation = jnp.sum(spread) + scatter + system.spectrum.tail
     return SampledModes(

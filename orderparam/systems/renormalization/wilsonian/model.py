@@ -1,4 +1,6 @@
-"""Regression at large ridge with a loss that is not quadratic: given spectra, real kernels, and power laws."""
+"""Regression at large ridge with a loss that is not quadratic: given spectra, real kernels, and
+power laws.
+"""
 
 import ast
 import math
@@ -18,7 +20,7 @@ from orderparam.kernels.spectra import power_law_levels
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.systems.renormalization.spectra import check_pool, check_positive, pool_modes
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Even losses of the deviation d = f - y, as formulas, and their averages over Gaussian deviations.
 
 _SMALLEST = 1e-300  # a squared deviation whose root has a slope: an even law has one at zero
@@ -27,7 +29,9 @@ _PROBES = np.linspace(0.0, 6.0, 121)  # where a loss is looked at, in deviations
 
 @dataclass(frozen=True)
 class EvenLoss:
-    """A smooth even loss, a formula in z = f - y: "z**2", "2*log(exp(z) + exp(-z))", "2 - 2*exp(-z**2/2)"."""
+    """A smooth even loss, a formula in z = f - y: "z**2", "2*log(exp(z) + exp(-z))", "2 -
+    2*exp(-z**2/2)".
+    """
 
     formula: str
 
@@ -35,9 +39,12 @@ class EvenLoss:
         return value(parse(self.formula), jnp.asarray(deviation)[..., None], jnp)
 
     def stiffness(self, squared_deviation: Float[Array, ""]) -> Float[Array, ""]:
-        """d/dQ E l(sqrt(Q) z) = (1/2) E l''(sqrt(Q) z) for z ~ N(0, 1): 1 for the square loss z^2."""
+        """d/dQ E l(sqrt(Q) z) = (1/2) E l''(sqrt(Q) z) for z ~ N(0, 1): 1 for the square loss
+        z^2."""
         nodes, weights = standard_normal_rule()
-        return weights @ self.second(jnp.sqrt(jnp.maximum(squared_deviation, _SMALLEST)) * nodes) / 2
+        return (
+            weights @ self.second(jnp.sqrt(jnp.maximum(squared_deviation, _SMALLEST)) * nodes) / 2
+        )
 
     def average(self, squared_deviation: Float[Array, ""]) -> Float[Array, ""]:
         """E l(sqrt(Q) z) for z ~ N(0, 1), Q > 0."""
@@ -46,14 +53,18 @@ class EvenLoss:
 
     def second(self, deviation: Float[Array, "point"]) -> Float[Array, "point"]:
         """l''(d)."""
-        return jax.vmap(jax.grad(jax.grad(lambda d: jnp.asarray(self(d), float))))(jnp.asarray(deviation))
+        return jax.vmap(jax.grad(jax.grad(lambda d: jnp.asarray(self(d), float))))(
+            jnp.asarray(deviation)
+        )
 
     def __repr__(self) -> str:
         return self.formula
 
 
 def even_loss(what: str | EvenLoss) -> EvenLoss:
-    """The loss of that formula. Raises `ValueError` for what is no formula in z alone, not smooth, or not even."""
+    """The loss of that formula. Raises `ValueError` for what is no formula in z alone, not smooth,
+    or not even.
+    """
     if isinstance(what, EvenLoss):
         return what
     if not isinstance(what, str):
@@ -62,30 +73,45 @@ def even_loss(what: str | EvenLoss) -> EvenLoss:
     if any(isinstance(node, ast.Name) and (index(node.id) or 0) > 0 for node in ast.walk(tree)):
         raise ValueError("must be a formula in z alone")
     loss = EvenLoss(what)
-    if any(True for _ in switches(tree)) or not bool(jnp.all(jnp.isfinite(loss.second(jnp.asarray(_PROBES))))):
+    if any(True for _ in switches(tree)) or not bool(
+        jnp.all(jnp.isfinite(loss.second(jnp.asarray(_PROBES))))
+    ):
         raise ValueError("must be smooth: no abs, sign, relu, step, and no pole")
-    if not np.allclose(loss(jnp.asarray(_PROBES)), loss(jnp.asarray(-_PROBES)), rtol=1e-12, atol=1e-300):
+    if not np.allclose(
+        loss(jnp.asarray(_PROBES)), loss(jnp.asarray(-_PROBES)), rtol=1e-12, atol=1e-300
+    ):
         raise ValueError("must be even, l(-z) = l(z)")
     return loss
 
 
 class InteractingRegression(System):
-    """Bayesian regression with the loss [l(d) + u d^4] / (2 T) per sample, d = f - y, and prior f_k ~ N(0, lambda_k).
+    """Bayesian regression with the loss [l(d) + u d^4] / (2 T) per sample, d = f - y, and prior f_k
+    ~ N(0, lambda_k).
 
-    At large ridge the P samples act as their average, and with Gaussian features a loss depends on Q = sum_k (f_k - y_k)^2 alone:
+    At large ridge the P samples act as their average, and with Gaussian features a loss depends on
+    Q = sum_k (f_k - y_k)^2 alone:
 
         S[f] = sum_k f_k^2 / (2 lambda_k) + (rho/2) [E_z l(sqrt(Q) z) + 3 u Q^2],      rho = P / T,   z ~ N(0, 1)
 
-    The square loss is l(d) = d^2. Raises `ValueError` for eigenvalues that are not positive, cuts outside of the spectrum, and
-    losses that are not even or not smooth.
+    The square loss is l(d) = d^2. Raises `ValueError` for eigenvalues that are not positive, cuts
+    outside of the spectrum, and losses that are not even or not smooth.
     """
 
-    spectrum: Spectrum = part("spectrum of the kernel over the inputs, with the target's power on it")
+    spectrum: Spectrum = part(
+        "spectrum of the kernel over the inputs, with the target's power on it"
+    )
     n_train: float = parameter("number of training samples P", above=0)
     temperature: float = parameter("temperature T", above=0)
     quartic: float = parameter("weight u of the quartic term of the loss", minimum=0, default=0.0)
-    cut: float = parameter("number of modes that are kept by a flow; inf for all", minimum=1, infinite=True, default=math.inf)
-    loss: EvenLoss = structure("the rest of the loss, an even formula in z = f - y", convert=even_loss, default="z**2")
+    cut: float = parameter(
+        "number of modes that are kept by a flow; inf for all",
+        minimum=1,
+        infinite=True,
+        default=math.inf,
+    )
+    loss: EvenLoss = structure(
+        "the rest of the loss, an even formula in z = f - y", convert=even_loss, default="z**2"
+    )
 
     def __check_init__(self) -> None:
         check_positive(self)
@@ -97,12 +123,16 @@ class InteractingRegression(System):
 
 
 class InteractingPool(InteractingRegression):
-    """The same for training sets drawn without replacement from a pool of real inputs, and some modes of a real kernel.
+    """The same for training sets drawn without replacement from a pool of real inputs, and some
+    modes of a real kernel.
 
-    features: phi_k(x_i), normalised over the pool, in the order of the spectrum. Theories take them for Gaussian.
+    features: phi_k(x_i), normalised over the pool, in the order of the spectrum. Theories take them
+    for Gaussian.
     """
 
-    features: Float[Array, "pool mode"] = parameter("values of the modes at all inputs", kw_only=True)
+    features: Float[Array, "pool mode"] = parameter(
+        "values of the modes at all inputs", kw_only=True
+    )
     targets: Float[Array, "pool"] = parameter("targets of all inputs", kw_only=True)
 
     def __check_init__(self) -> None:
@@ -119,19 +149,26 @@ class InteractingPool(InteractingRegression):
         modes: int | None = None,
         **fields: Any,
     ) -> Self:
-        """A prior on the largest `modes` (None: all) of this kernel matrix; the target outside of them cannot be learned."""
+        """A prior on the largest `modes` (None: all) of this kernel matrix; the target outside of
+        them cannot be learned.
+        """
         spectrum, features = pool_modes(kernel, targets, modes)
         return cls(spectrum, n_train, temperature, features=features, targets=targets, **fields)
 
 
 class ScaleFreeRegression(System):
-    """`InteractingRegression` with lambda_k = k^-(1 + alpha), y_k^2 = k^-(1 + beta), k = 1 ... modes, and l(d) = d^2.
+    """`InteractingRegression` with lambda_k = k^-(1 + alpha), y_k^2 = k^-(1 + beta), k = 1 ...
+    modes, and l(d) = d^2.
 
     Elsewhere: capacity a = 1 + alpha; source r = beta / (2 a) (Caponnetto, De Vito 2007).
     """
 
-    kernel_decay: float = parameter("alpha: eigenvalues fall as k^-(1 + alpha)", above=0, maximum=20)
-    target_decay: float = parameter("beta: target powers fall as k^-(1 + beta)", above=0, maximum=40)
+    kernel_decay: float = parameter(
+        "alpha: eigenvalues fall as k^-(1 + alpha)", above=0, maximum=20
+    )
+    target_decay: float = parameter(
+        "beta: target powers fall as k^-(1 + beta)", above=0, maximum=40
+    )
     n_train: float = parameter("number of training samples P", above=0)
     temperature: float = parameter("temperature T", above=0)
     quartic: float = parameter("weight u of the quartic term of the loss", minimum=0, default=0.0)
@@ -144,7 +181,9 @@ class ScaleFreeRegression(System):
 
     @property
     def spectrum(self) -> Spectrum:
-        """In 512 levels whose sums are those over all modes (see `orderparam.kernels.spectra.power_law_levels`)."""
+        """In 512 levels whose sums are those over all modes (see
+        `orderparam.kernels.spectra.power_law_levels`).
+        """
         return power_law_levels(1 + self.kernel_decay, 1 + self.target_decay, self.modes)
 
     @property

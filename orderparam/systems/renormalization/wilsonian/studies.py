@@ -1,4 +1,6 @@
-"""Figures of the loss that is not quadratic: its flow, what is measured, and how the interaction vanishes at large P."""
+"""Figures of the loss that is not quadratic: its flow, what is measured, and how the interaction
+vanishes at large P.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -15,8 +17,15 @@ from orderparam.systems.renormalization.decimation.model import image_kernel
 from orderparam.systems.renormalization.magnet.model import VectorMagnet
 from orderparam.systems.renormalization.magnet.theory import magnet_loop, one_loop_point
 from orderparam.systems.renormalization.one_loop import OneLoop, beta
-from orderparam.systems.renormalization.wilsonian.experiment import sampled_modes, sampled_regression
-from orderparam.systems.renormalization.wilsonian.model import InteractingPool, InteractingRegression, ScaleFreeRegression
+from orderparam.systems.renormalization.wilsonian.experiment import (
+    sampled_modes,
+    sampled_regression,
+)
+from orderparam.systems.renormalization.wilsonian.model import (
+    InteractingPool,
+    InteractingRegression,
+    ScaleFreeRegression,
+)
 from orderparam.systems.renormalization.wilsonian.theory import (
     characteristic_flow,
     coupling_flow,
@@ -66,9 +75,18 @@ def functional_flow(
     left, each = {"cut": tuple(float(min(cut, modes)) for cut in cuts)}, {"quartic": quartics}
     fine = {"quartic": np.unique([*quartics, *np.geomspace(min(quartics), max(quartics), 17)])}
     yield Curve("characteristics", characteristic_flow, system, left, facets={"part": "flow"})
-    yield Curve("recursion", partial(recursive_flow, points=9), system, left, facets={"part": "flow"})
+    yield Curve(
+        "recursion", partial(recursive_flow, points=9), system, left, facets={"part": "flow"}
+    )
     yield Curve("gap equation", gap_equation, system, fine, facets={"part": "modes"})
-    yield Curve("sampled modes", partial(sampled_modes, samples=samples), system, each, seeds, facets={"part": "modes"})
+    yield Curve(
+        "sampled modes",
+        partial(sampled_modes, samples=samples),
+        system,
+        each,
+        seeds,
+        facets={"part": "modes"},
+    )
 
 
 @study(
@@ -143,7 +161,10 @@ def _law(alpha: float, target: float, quartic: float, name: str, rho: np.ndarray
             title=_spelled(alpha, beta),
             xlabel=r"$\rho=P/T$",
             reference=[
-                curve(partial(_law, alpha, beta, p["quartic"], f"{part}_shift"), rf"$\rho^{{-{power / (1 + alpha):.3g}}}$")
+                curve(
+                    partial(_law, alpha, beta, p["quartic"], f"{part}_shift"),
+                    rf"$\rho^{{-{power / (1 + alpha):.3g}}}$",
+                )
                 for part, power in (("fluctuation", alpha), ("background", beta))
             ],
         )
@@ -163,24 +184,56 @@ def interaction_vanishes(
 ) -> Iterator[Curve]:
     fine = {"n_train": np.geomspace(10, 1e6, 26)}
     for alpha, beta_ in zip(kernel_decays, target_decays):
-        system, facets = ScaleFreeRegression(alpha, beta_, 1.0, 1.0, quartic), {"exponents": _spelled(alpha, beta_)}
+        system, facets = (
+            ScaleFreeRegression(alpha, beta_, 1.0, 1.0, quartic),
+            {"exponents": _spelled(alpha, beta_)},
+        )
         k = np.arange(1.0, modes + 1)
         rest = system.spectrum
-        beyond = float(rest.total) - np.sum(k ** (-1 - alpha)), float(rest.total_power) - np.sum(k ** (-1 - beta_))
-        resolved = Spectrum(k ** (-1 - alpha), k ** (-1 - beta_), tail=beyond[0], tail_power=beyond[1])
+        beyond = (
+            float(rest.total) - np.sum(k ** (-1 - alpha)),
+            float(rest.total_power) - np.sum(k ** (-1 - beta_)),
+        )
+        resolved = Spectrum(
+            k ** (-1 - alpha), k ** (-1 - beta_), tail=beyond[0], tail_power=beyond[1]
+        )
         finite = InteractingRegression(resolved, 1.0, 1.0, quartic)
         yield Curve("gap equation", gap_equation, system, fine, facets=facets)
         yield Curve("rescaled couplings", coupling_flow, system, fine, facets=facets)
-        yield Curve("sampled modes", partial(sampled_modes, samples=samples), finite, {"n_train": density}, seeds, facets=facets)
+        yield Curve(
+            "sampled modes",
+            partial(sampled_modes, samples=samples),
+            finite,
+            {"n_train": density},
+            seeds,
+            facets=facets,
+        )
 
 
 def _portrait(
-    loop: OneLoop, background: float, scale: float, mass: tuple[float, float], axes: Any, points: list, trajectories: list
+    loop: OneLoop,
+    background: float,
+    scale: float,
+    mass: tuple[float, float],
+    axes: Any,
+    points: list,
+    trajectories: list,
 ) -> None:
-    """Arrows towards large scales (of magnets) and large modes (of learning); quartic couplings in units of `scale`."""
+    """Arrows towards large scales (of magnets) and large modes (of learning); quartic couplings in
+    units of `scale`.
+    """
     r, g = np.meshgrid(np.linspace(*mass, 80), np.linspace(0, 2, 80))
     dr, dg = beta(jnp.asarray(r), jnp.asarray(g * scale), loop, background)
-    axes.streamplot(r, g, np.asarray(dr), np.asarray(dg) / scale, color=GREY, density=0.8, linewidth=0.6, arrowsize=0.7)
+    axes.streamplot(
+        r,
+        g,
+        np.asarray(dr),
+        np.asarray(dg) / scale,
+        color=GREY,
+        density=0.8,
+        linewidth=0.6,
+        arrowsize=0.7,
+    )
     for one in trajectories:
         axes.plot(*one, color=COLOURS[1])
     axes.plot([0], [0], "o", color=ink())
@@ -191,18 +244,32 @@ def _portrait(
 
 def _draw_portrait(name: str, axes: Any, comparison: Any) -> None:
     p = comparison.parameters
-    found = {data.attrs["facets"]["field"]: data for data in comparison.theories().values() if "field" in data.attrs["facets"]}
+    found = {
+        data.attrs["facets"]["field"]: data
+        for data in comparison.theories().values()
+        if "field" in data.attrs["facets"]
+    }
     learning = ScaleFreeRegression(p["kernel_decay"], p["target_decay"], 1.0, 1.0)
     one = found[name if name in found else "learning"].squeeze()
     mass_name, quartic_name = (
-        ("mass", "quartic") if name in found and name != "learning" else ("mass_coupling", "quartic_coupling")
+        ("mass", "quartic")
+        if name in found and name != "learning"
+        else ("mass_coupling", "quartic_coupling")
     )
     r, g = float(one[mass_name]), float(one[quartic_name])
     background = p["background"] if name == "learning with a target" else 0.0
-    loop = learning_loop(learning) if name.startswith("learning") else magnet_loop(_magnets(p["kernel_decay"])[name])
+    loop = (
+        learning_loop(learning)
+        if name.startswith("learning")
+        else magnet_loop(_magnets(p["kernel_decay"])[name])
+    )
     trajectories = []
     if name.startswith("learning"):
-        runs = [data for data in comparison.theories().values() if data.attrs["label"] == "flow of learning"]
+        runs = [
+            data
+            for data in comparison.theories().values()
+            if data.attrs["label"] == "flow of learning"
+        ]
         for data in runs:
             for quartic in data["quartic"].values if name == "learning" else ():
                 run = data.sel(quartic=quartic).squeeze()
@@ -212,7 +279,10 @@ def _draw_portrait(name: str, axes: Any, comparison: Any) -> None:
 
 
 def _magnets(alpha: float) -> dict[str, VectorMagnet]:
-    return {"magnet, d = 3": VectorMagnet(3.0, 1.0), "long-range magnet": VectorMagnet(1.0, 1.0, min(1 + alpha, 2.0))}
+    return {
+        "magnet, d = 3": VectorMagnet(3.0, 1.0),
+        "long-range magnet": VectorMagnet(1.0, 1.0, min(1 + alpha, 2.0)),
+    }
 
 
 @study(
@@ -224,8 +294,13 @@ def _magnets(alpha: float) -> dict[str, VectorMagnet]:
     columns=2,
     panels=[
         Freehand(partial(_draw_portrait, "magnet, d = 3"), "magnet, $d$ = 3, $n$ = 1"),
-        Freehand(partial(_draw_portrait, "long-range magnet"), r"long-range magnet, $d$ = 1, $\sigma=1+\alpha$, $n$ = 1"),
-        Freehand(partial(_draw_portrait, "learning"), r"learning, $d$ = 1, $\sigma=1+\alpha$, no target"),
+        Freehand(
+            partial(_draw_portrait, "long-range magnet"),
+            r"long-range magnet, $d$ = 1, $\sigma=1+\alpha$, $n$ = 1",
+        ),
+        Freehand(
+            partial(_draw_portrait, "learning"), r"learning, $d$ = 1, $\sigma=1+\alpha$, no target"
+        ),
         Freehand(partial(_draw_portrait, "learning with a target"), "learning with a target"),
     ],
     caption=r"One loop. Circle: Gaussian fixed point; square: the other one. Orange: learning with $\rho$ = {density}, $\alpha$ "
@@ -242,8 +317,16 @@ def two_portraits(
 ) -> Iterator[Curve]:
     learning = ScaleFreeRegression(kernel_decay, target_decay, density, 1.0, modes=1e5)
     yield from (
-        Curve("fixed point", one_loop_point, system, {"components": (system.components,)}, facets={"field": name})
+        Curve(
+            "fixed point",
+            one_loop_point,
+            system,
+            {"components": (system.components,)},
+            facets={"field": name},
+        )
         for name, system in _magnets(kernel_decay).items()
     )
-    yield Curve("fixed point", spherical_point, learning, {"quartic": (1.0,)}, facets={"field": "learning"})
+    yield Curve(
+        "fixed point", spherical_point, learning, {"quartic": (1.0,)}, facets={"field": "learning"}
+    )
     yield Curve("flow of learning", coupling_flow, learning, {"quartic": quartics})

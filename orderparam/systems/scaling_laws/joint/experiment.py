@@ -22,13 +22,21 @@ class MeasuredError(Result):
 
 def _drawable(system: ScaleFree, **_: object) -> None:
     if not float(system.modes) <= _LARGEST:
-        raise ValueError(f"{type(system).__name__}.modes = {float(system.modes):g}: an experiment takes at most {_LARGEST}")
+        raise ValueError(
+            f"{type(system).__name__}.modes = {float(system.modes):g}: an experiment takes at most {_LARGEST}"
+        )
 
 
 @experiment(check=_drawable)
-def drawn_regression(system: ScaleFree, key: PRNGKeyArray, *, penalty: Literal["given", "best"] = "given") -> MeasuredError:
-    """Gaussian inputs and features, drawn once. penalty: the ridge of the system, or that of `optimal_ridge`."""
+def drawn_regression(
+    system: ScaleFree, key: PRNGKeyArray, *, penalty: Literal["given", "best"] = "given"
+) -> MeasuredError:
+    """Gaussian inputs and features, drawn once. penalty: the ridge of the system, or that of
+    `optimal_ridge`.
+    """
     k = jnp.arange(1.0, system.size("modes") + 1)
     eigenvalues, power = k**-system.spectral_decay, k**-system.target_decay
     ridge = system.ridge if penalty == "given" else optimal_ridge(system).ridge
-    return MeasuredError(gaussian_features(eigenvalues, power, *system.drawn_sizes, ridge, system.noise, key)[0])
+    return MeasuredError(
+        gaussian_features(eigenvalues, power, *system.drawn_sizes, ridge, system.noise, key)[0]
+    )

@@ -1,7 +1,8 @@
 """Ridge regression on random features of a scale-free problem: the parameters.
 
-Features and target as in `orderparam.kernels.feature_equivalent`: eigenvalues k^-a, target power k^-b, k = 1 ... M, P examples
-(n_train), N features (width), and the penalty ridge |weights|^2 beside the summed squared error.
+Features and target as in `orderparam.kernels.feature_equivalent`: eigenvalues k^-a, target power
+k^-b, k = 1 ... M, P examples (n_train), N features (width), and the penalty ridge |weights|^2
+beside the summed squared error.
 """
 
 import abc
@@ -20,10 +21,16 @@ class ScaleFree(System):
     """lambda_k = k^-a and y_k^2 = k^-b with a > 1, b > 1; M may be infinite for a theory."""
 
     spectral_decay: float = parameter("a: eigenvalue k is k^-a", above=1, default=2.0, kw_only=True)
-    target_decay: float = parameter("b: the target's power on mode k is k^-b", above=1, default=2.0, kw_only=True)
-    ridge: float = parameter("penalty beside the summed squared error", above=0, default=1e-6, kw_only=True)
+    target_decay: float = parameter(
+        "b: the target's power on mode k is k^-b", above=1, default=2.0, kw_only=True
+    )
+    ridge: float = parameter(
+        "penalty beside the summed squared error", above=0, default=1e-6, kw_only=True
+    )
     noise: float = parameter("variance of the label noise", minimum=0, default=0.0, kw_only=True)
-    modes: float = parameter("number M of modes", minimum=1, infinite=True, default=jnp.inf, kw_only=True)
+    modes: float = parameter(
+        "number M of modes", minimum=1, infinite=True, default=jnp.inf, kw_only=True
+    )
 
     def __check_init__(self) -> None:
         given: Any = self.modes
@@ -31,7 +38,9 @@ class ScaleFree(System):
             return
         modes = np.asarray(given)
         if np.any(np.isfinite(modes) & (modes != np.floor(modes))):
-            raise ValueError(f"{type(self).__name__}.modes = {modes}: must be a whole number or infinite")
+            raise ValueError(
+                f"{type(self).__name__}.modes = {modes}: must be a whole number or infinite"
+            )
 
     @property
     def spectrum(self) -> Spectrum:
@@ -55,7 +64,9 @@ class ScaleFreeFeatures(ScaleFree):
     """
 
     n_train: float = parameter("number of training examples P", above=0)
-    width: float = parameter("number of features N; infinite: the kernel itself", above=0, infinite=True)
+    width: float = parameter(
+        "number of features N; infinite: the kernel itself", above=0, infinite=True
+    )
 
     @property
     def sizes(self) -> tuple[Any, Any]:
@@ -67,18 +78,33 @@ class ScaleFreeFeatures(ScaleFree):
 
     @classmethod
     def bordelon(cls, a: float, b: float, n_train: Any, width: Any, **fields: Any) -> Self:
-        """Bordelon, Atanasov, Pehlevan 2024 (arXiv:2402.01092): lambda_k = k^-b, lambda_k w_k^2 = k^-a."""
+        """Bordelon, Atanasov, Pehlevan 2024 (arXiv:2402.01092): lambda_k = k^-b, lambda_k w_k^2 =
+        k^-a.
+        """
         return cls(n_train, width, spectral_decay=b, target_decay=a, **fields)
 
     @classmethod
     def paquette(cls, alpha: float, beta: float, n_train: Any, width: Any, **fields: Any) -> Self:
-        """Paquette et al. 2024 (arXiv:2405.15074): lambda_k = k^(-2 alpha), coefficient k^-beta of sqrt(lambda_k) z_k."""
-        return cls(n_train, width, spectral_decay=2 * alpha, target_decay=2 * (alpha + beta), **fields)
+        """Paquette et al. 2024 (arXiv:2405.15074): lambda_k = k^(-2 alpha), coefficient k^-beta of
+        sqrt(lambda_k) z_k.
+        """
+        return cls(
+            n_train, width, spectral_decay=2 * alpha, target_decay=2 * (alpha + beta), **fields
+        )
 
     @classmethod
-    def caponnetto(cls, capacity: float, source: float, n_train: Any, width: Any, **fields: Any) -> Self:
-        """Caponnetto and De Vito 2007: lambda_k = k^-capacity, y_k^2 = k^(-1 - 2 source capacity)."""
-        return cls(n_train, width, spectral_decay=capacity, target_decay=1 + 2 * source * capacity, **fields)
+    def caponnetto(
+        cls, capacity: float, source: float, n_train: Any, width: Any, **fields: Any
+    ) -> Self:
+        """Caponnetto and De Vito 2007: lambda_k = k^-capacity, y_k^2 = k^(-1 - 2 source
+        capacity)."""
+        return cls(
+            n_train,
+            width,
+            spectral_decay=capacity,
+            target_decay=1 + 2 * source * capacity,
+            **fields,
+        )
 
 
 class ParameterBudget(ScaleFree):

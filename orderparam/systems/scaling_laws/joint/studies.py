@@ -9,7 +9,12 @@ from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel, horizontal, slope
 from orderparam.systems.scaling_laws.joint.experiment import drawn_regression
 from orderparam.systems.scaling_laws.joint.model import ParameterBudget, ScaleFreeFeatures
-from orderparam.systems.scaling_laws.joint.theory import best_split, joint_law, limit_exponents, optimal_ridge
+from orderparam.systems.scaling_laws.joint.theory import (
+    best_split,
+    joint_law,
+    limit_exponents,
+    optimal_ridge,
+)
 
 
 @study(
@@ -23,7 +28,12 @@ from orderparam.systems.scaling_laws.joint.theory import best_split, joint_law, 
             by="width",
             where={"part": "data"},
             log="xy",
-            reference=[slope(-limit_exponents(p["spectral_decay"], p["target_decay"]).data, r"$n^{-\min(b-1,2a)}$")],
+            reference=[
+                slope(
+                    -limit_exponents(p["spectral_decay"], p["target_decay"]).data,
+                    r"$n^{-\min(b-1,2a)}$",
+                )
+            ],
         ),
         Panel(
             "width",
@@ -31,7 +41,12 @@ from orderparam.systems.scaling_laws.joint.theory import best_split, joint_law, 
             by="n_train",
             where={"part": "width"},
             log="xy",
-            reference=[slope(-limit_exponents(p["spectral_decay"], p["target_decay"]).width, r"$N^{-\min(b-1,a)}$")],
+            reference=[
+                slope(
+                    -limit_exponents(p["spectral_decay"], p["target_decay"]).width,
+                    r"$N^{-\min(b-1,a)}$",
+                )
+            ],
         ),
         Panel(
             "width",
@@ -58,7 +73,12 @@ from orderparam.systems.scaling_laws.joint.theory import best_split, joint_law, 
     """,
     observables=("test_error",),
     seconds=(40, 900),
-    full={"modes": 20_000, "sizes": (30, 300, 3000), "measured": (30, 100, 250, 1000, 2500), "seeds": 16},
+    full={
+        "modes": 20_000,
+        "sizes": (30, 300, 3000),
+        "measured": (30, 100, 250, 1000, 2500),
+        "seeds": 16,
+    },
     columns=2,
 )
 def joint_scaling_regimes(
@@ -75,12 +95,23 @@ def joint_scaling_regimes(
         for part, fixed, moving in (("data", "width", "n_train"), ("width", "n_train", "width")):
             numbers = {fixed: float(size), moving: float(size)}
             system = ScaleFreeFeatures(
-                **numbers, spectral_decay=spectral_decay, target_decay=target_decay, ridge=ridge, modes=modes
+                **numbers,
+                spectral_decay=spectral_decay,
+                target_decay=target_decay,
+                ridge=ridge,
+                modes=modes,
             )
             facets = {"part": part, fixed: size}
             curves += [
                 Curve("theory", joint_law, system, {moving: fine}, facets=facets),
-                Curve("drawn features", drawn_regression, system, {moving: measured}, seeds, facets=facets),
+                Curve(
+                    "drawn features",
+                    drawn_regression,
+                    system,
+                    {moving: measured},
+                    seeds,
+                    facets=facets,
+                ),
             ]
     return curves
 
@@ -96,7 +127,12 @@ def joint_scaling_regimes(
             by="penalty",
             where={"part": "together"},
             log="xy",
-            reference=[slope(-limit_exponents(p["spectral_decay"], p["target_decay"]).together, r"$n^{-\min(b-1,a)}$")],
+            reference=[
+                slope(
+                    -limit_exponents(p["spectral_decay"], p["target_decay"]).together,
+                    r"$n^{-\min(b-1,a)}$",
+                )
+            ],
         ),
         Panel(
             "data_share",
@@ -132,12 +168,20 @@ def joint_scaling_optimum(
     shares: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75, 0.9),
     seeds: int = 8,
 ) -> Iterator[Curve]:
-    numbers = {"spectral_decay": spectral_decay, "target_decay": target_decay, "ridge": tiny, "modes": modes}
+    numbers = {
+        "spectral_decay": spectral_decay,
+        "target_decay": target_decay,
+        "ridge": tiny,
+        "modes": modes,
+    }
     fine = tuple(np.geomspace(2 * min(sizes), 2 * max(sizes), 25).tolist())
     drawn = {"total": tuple(2 * size for size in sizes)}
     best = partial(drawn_regression, penalty="best")
     together, system = {"part": "together"}, ParameterBudget(2.0 * sizes[0], **numbers)
-    for penalty, solved, run in (("best ridge", optimal_ridge, best), ("hardly any ridge", joint_law, drawn_regression)):
+    for penalty, solved, run in (
+        ("best ridge", optimal_ridge, best),
+        ("hardly any ridge", joint_law, drawn_regression),
+    ):
         facets = together | {"penalty": penalty}
         yield Curve("theory", solved, system, {"total": fine}, facets=facets)
         yield Curve("drawn features", run, system, drawn, seeds, facets=facets)

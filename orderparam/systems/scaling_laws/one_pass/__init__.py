@@ -1,1 +1,3 @@
-"""One-pass SGD with power-law random features: risk, best width at a given compute, momentum and schedules."""
+"""One-pass SGD with power-law random features: risk, best width at a given compute, momentum and
+schedules.
+"""

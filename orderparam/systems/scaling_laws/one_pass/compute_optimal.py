@@ -1,4 +1,6 @@
-"""The width at which a given number of multiplications brings the lowest risk, and how both grow with compute."""
+"""The width at which a given number of multiplications brings the lowest risk, and how both grow
+with compute.
+"""
 
 from typing import NamedTuple
 
@@ -15,7 +17,7 @@ from orderparam.systems.scaling_laws.one_pass.experiment import drawn_features
 from orderparam.systems.scaling_laws.one_pass.model import PowerLawFeatures
 from orderparam.systems.scaling_laws.one_pass.theory import EARLY, late_risk, limits
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # Exponents of the lowest risk at a given compute everywhere in the plane (alpha, beta), from the deterministic risk itself.
 
 _NARROWEST = 6.0
@@ -25,17 +27,23 @@ _FINER = np.array([1.0, 0.25, 0.0625])  # how far the five widths reach, in step
 
 
 class ComputeFrontier(System):
-    """f = d t multiplications, one sample a step, for features of v = inputs_per_feature d inputs, and the learning rate
-    share / sum_j lambda_j, which falls as d^(2 alpha - 1) where alpha < 1/2.
+    """f = d t multiplications, one sample a step, for features of v = inputs_per_feature d inputs,
+    and the learning rate share / sum_j lambda_j, which falls as d^(2 alpha - 1) where alpha < 1/2.
 
     Raises `ValueError` unless 2 (alpha + beta) > 1: the risk is no power law there.
     """
 
     compute: float = parameter("number f of multiplications by features", minimum=1e4)
-    spectral_exponent: float = parameter("alpha: eigenvalue j of the inputs is j^(-2 alpha)", above=0, default=1.0)
-    target_exponent: float = parameter("beta: coefficient j of the target is j^(-beta)", default=0.3)
+    spectral_exponent: float = parameter(
+        "alpha: eigenvalue j of the inputs is j^(-2 alpha)", above=0, default=1.0
+    )
+    target_exponent: float = parameter(
+        "beta: coefficient j of the target is j^(-beta)", default=0.3
+    )
     inputs_per_feature: float = parameter("inputs over features v/d", minimum=1, default=4.0)
-    share: float = parameter("learning rate times the summed eigenvalues of the inputs", above=0, default=0.5)
+    share: float = parameter(
+        "learning rate times the summed eigenvalues of the inputs", above=0, default=0.5
+    )
 
     def __check_init__(self) -> None:
         numbers = (self.spectral_exponent, self.target_exponent)
@@ -43,12 +51,15 @@ class ComputeFrontier(System):
             return
         alpha, beta = (np.asarray(number) for number in numbers)
         if np.any(2 * (alpha + beta) <= 1):
-            raise ValueError(f"ComputeFrontier.target_exponent = {beta}: must be > 1/2 - spectral_exponent")
+            raise ValueError(
+                f"ComputeFrontier.target_exponent = {beta}: must be > 1/2 - spectral_exponent"
+            )
 
 
 class FrontierExponents(Result):
-    """width, risk: the optimum at compute f. width_exponent = d ln d* / d ln f and risk_exponent = -d ln R* / d ln f over the
-    decade around f. converged: the minima lie inside the widths that were tried, all of them stable."""
+    """width, risk: the optimum at compute f. width_exponent = d ln d* / d ln f and risk_exponent =
+    -d ln R* / d ln f over the decade around f. converged: the minima lie inside the widths that
+    were tried, all of them stable."""
 
     width: Float[Array, ""]
     risk: Float[Array, ""]
@@ -59,12 +70,14 @@ class FrontierExponents(Result):
 
 @theory(differentiable=False)
 def frontier_exponents(system: ComputeFrontier) -> FrontierExponents:
-    """min over d of the deterministic R(t = f/d; d) at 10^(-1/2) f, f and 10^(1/2) f: a scan over the widths with at least 30
-    steps, then three times the minimum of the quartic through log R at five values of log d around the lowest, each time four
-    times as near. Against one round more: width and its exponent to 1e-4, risk to 1e-6.
+    """min over d of the deterministic R(t = f/d; d) at 10^(-1/2) f, f and 10^(1/2) f: a scan over
+    the widths with at least 30 steps, then three times the minimum of the quartic through log R at
+    five values of log d around the lowest, each time four times as near. Against one round more:
+    width and its exponent to 1e-4, risk to 1e-6.
 
-    v = inputs_per_feature d is a real number here: sums over the inputs are continued between whole numbers. `compute_optimal`
-    is the same for infinitely many inputs and a given learning rate, which alpha > 1/2 allows.
+    v = inputs_per_feature d is a real number here: sums over the inputs are continued between whole
+    numbers. `compute_optimal` is the same for infinitely many inputs and a given learning rate,
+    which alpha > 1/2 allows.
     """
     alpha, power = system.spectral_exponent, 2 * (system.spectral_exponent + system.target_exponent)
 
@@ -75,12 +88,16 @@ def frontier_exponents(system: ComputeFrontier) -> FrontierExponents:
         risk = late_risk(spectrum, width, rate, 1.0, compute / width)
         return jnp.where(limits(spectrum, width, rate, 1.0)[2], jnp.log(risk), jnp.inf)
 
-    def lowest(compute: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""], Bool[Array, ""]]:
+    def lowest(
+        compute: Float[Array, ""],
+    ) -> tuple[Float[Array, ""], Float[Array, ""], Bool[Array, ""]]:
         widths = jnp.linspace(jnp.log(_NARROWEST), jnp.log(compute / EARLY), _SCAN)
         best = jnp.argmin(jax.lax.map(lambda u: log_risk(u, compute), widths))
         inside = (best > 0) & (best < _SCAN - 1)
 
-        def nearer(centre: Float[Array, ""], reach: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        def nearer(
+            centre: Float[Array, ""], reach: Float[Array, ""]
+        ) -> tuple[Float[Array, ""], Float[Array, ""]]:
             values = jax.lax.map(lambda u: log_risk(u, compute), centre + reach * _NEAR)
             quartic = jnp.linalg.solve(jnp.vander(jnp.asarray(_NEAR)), values)
             turning = jnp.roots(jnp.polyder(quartic), strip_zeros=False).real
@@ -109,7 +126,9 @@ _NARROWEST_COMPUTE_OPTIMAL = 2.0
 
 
 class ComputeExponents(NamedTuple):
-    """Optimal width d* ~ f^width and risk ~ f^-risk at compute f; phase: of the plane (alpha, beta)."""
+    """Optimal width d* ~ f^width and risk ~ f^-risk at compute f; phase: of the plane (alpha,
+    beta).
+    """
 
     phase: str
     width: float
@@ -117,13 +136,15 @@ class ComputeExponents(NamedTuple):
 
 
 def compute_exponents(spectral_exponent: float, target_exponent: float) -> ComputeExponents:
-    """The phases of Paquette, Paquette, Xiao, Pennington 2024 (arXiv:2405.15074), table 2, in (alpha, beta).
+    """The phases of Paquette, Paquette, Xiao, Pennington 2024 (arXiv:2405.15074), table 2, in
+    (alpha, beta).
 
-    They follow from balancing the terms of the risk at r = t steps: what d features cannot represent,
-    d^(-2 alpha + max(0, 1 - 2 beta)); the target not yet learned, (gamma B r)^(-(2 alpha + 2 beta - 1) / (2 alpha)); its
-    distortion by the features, d^-1 (gamma B r)^(-1 + 1/(2 alpha)); and the noise of SGD, gamma (gamma B r)^(-2 + 1/(2 alpha)).
-    For alpha < 1/2 the learning rate falls as d^(2 alpha - 1), with v/d fixed. Raises `ValueError` where there is no power law,
-    2 (alpha + beta) <= 1.
+    They follow from balancing the terms of the risk at r = t steps: what d features cannot
+    represent, d^(-2 alpha + max(0, 1 - 2 beta)); the target not yet learned, (gamma B r)^(-(2 alpha
+    + 2 beta - 1) / (2 alpha)); its distortion by the features, d^-1 (gamma B r)^(-1 + 1/(2 alpha));
+    and the noise of SGD, gamma (gamma B r)^(-2 + 1/(2 alpha)). For alpha < 1/2 the learning rate
+    falls as d^(2 alpha - 1), with v/d fixed. Raises `ValueError` where there is no power law, 2
+    (alpha + beta) <= 1.
     """
     a, b = spectral_exponent, target_exponent
     if not (a > 0 and 2 * (a + b) > 1):
@@ -142,27 +163,37 @@ def compute_exponents(spectral_exponent: float, target_exponent: float) -> Compu
         return ComputeExponents("IVa", 0.5, a)
     if a > 0.25:
         denominator = 2 * a * b + a - 2 * b
-        return ComputeExponents("IVb", (a - b) / denominator, abs((1 - 2 * a) * (2 * a + 2 * b - 1) / (2 * denominator)))
+        return ComputeExponents(
+            "IVb", (a - b) / denominator, abs((1 - 2 * a) * (2 * a + 2 * b - 1) / (2 * denominator))
+        )
     # Ic: the unlearned target meets what the features cannot represent at r = d^growth.
     growth = 4 * a**2 / (2 * a + 2 * b - 1) + 1 - 2 * a
     return ComputeExponents("Ic", 1 / (1 + growth), 2 * a / (1 + growth))
 
 
 class ComputeBudget(System):
-    """f = d B t multiplications for random features of infinitely many inputs (`PowerLawFeatures`, alpha > 1/2)."""
+    """f = d B t multiplications for random features of infinitely many inputs (`PowerLawFeatures`,
+    alpha > 1/2).
+    """
 
     compute: float = parameter("number f of multiplications by features", minimum=1e3)
-    spectral_exponent: float = parameter("alpha: eigenvalue j of the inputs is j^(-2 alpha)", above=0.5, default=1.0)
-    target_exponent: float = parameter("beta: coefficient j of the target is j^(-beta)", above=0, default=0.3)
-    learning_rate: float = parameter("learning rate gamma beside the summed gradient of a batch", above=0, default=0.3)
+    spectral_exponent: float = parameter(
+        "alpha: eigenvalue j of the inputs is j^(-2 alpha)", above=0.5, default=1.0
+    )
+    target_exponent: float = parameter(
+        "beta: coefficient j of the target is j^(-beta)", above=0, default=0.3
+    )
+    learning_rate: float = parameter(
+        "learning rate gamma beside the summed gradient of a batch", above=0, default=0.3
+    )
     batch_size: float = parameter("samples B of a step", minimum=1, integer=True, default=1)
 
 
 class ComputeOptimal(Result):
     """width, steps, risk: the optimum, sizes as real numbers.
 
-    width_exponent = d ln d* / d ln f, risk_exponent = -d ln R* / d ln f, the slopes at this compute.
-    converged: a minimum lies between two features and 30 steps, at a stable learning rate.
+    width_exponent = d ln d* / d ln f, risk_exponent = -d ln R* / d ln f, the slopes at this
+    compute. converged: a minimum lies between two features and 30 steps, at a stable learning rate.
     """
 
     width: Float[Array, ""]
@@ -176,9 +207,10 @@ class ComputeOptimal(Result):
 
 @theory(differentiable=False)
 def compute_optimal(system: ComputeBudget) -> ComputeOptimal:
-    """min over d of the deterministic R(t = f / (d B); d): a scan, then the root of d ln R / d ln d by false position, twelve
-    steps of the Illinois rule; residual: the derivative there, whose rounding is 1e-9, at f > 1e8 up to 1e-6. The width is good
-    to 1e-7 and the exponents, by implicit differentiation, to 1e-6."""
+    """min over d of the deterministic R(t = f / (d B); d): a scan, then the root of d ln R / d ln d
+    by false position, twelve steps of the Illinois rule; residual: the derivative there, whose
+    rounding is 1e-9, at f > 1e8 up to 1e-6. The width is good to 1e-7 and the exponents, by
+    implicit differentiation, to 1e-6."""
     alpha, rate, batch = system.spectral_exponent, system.learning_rate, system.batch_size
     spectrum = power_law_levels(2 * alpha, 2 * (alpha + system.target_exponent), jnp.inf)
     budget = jnp.log(system.compute)
@@ -192,10 +224,16 @@ def compute_optimal(system: ComputeBudget) -> ComputeOptimal:
 
     def masked(log_width: Float[Array, ""]) -> Float[Array, ""]:
         value = log_risk(log_width, budget)
-        return jnp.where(limits(spectrum, jnp.exp(log_width), rate, batch)[2] & jnp.isfinite(value), value, jnp.inf)
+        return jnp.where(
+            limits(spectrum, jnp.exp(log_width), rate, batch)[2] & jnp.isfinite(value),
+            value,
+            jnp.inf,
+        )
 
     def nearer(_: Array, state: tuple) -> tuple:
-        """Two ends, the slopes there, and the newest place; an end that stays a second time weighs half."""
+        """Two ends, the slopes there, and the newest place; an end that stays a second time weighs
+        half.
+        """
         ends, slopes, newest = state
         chord = slopes[1] - slopes[0]
         place = jnp.where(chord > 0, (ends[0] * slopes[1] - ends[1] * slopes[0]) / chord, newest)
@@ -208,17 +246,26 @@ def compute_optimal(system: ComputeBudget) -> ComputeOptimal:
     grid = jnp.linspace(jnp.log(_NARROWEST_COMPUTE_OPTIMAL), widest, _SCAN_COMPUTE_OPTIMAL)
     values = jax.lax.map(masked, grid)
     best = jnp.argmin(values)
-    inside = (best > 0) & (best < _SCAN_COMPUTE_OPTIMAL - 1) & jnp.isfinite(values[jnp.maximum(best - 1, 0)])
+    inside = (
+        (best > 0)
+        & (best < _SCAN_COMPUTE_OPTIMAL - 1)
+        & jnp.isfinite(values[jnp.maximum(best - 1, 0)])
+    )
     ends = grid[jnp.clip(jnp.stack([best - 1, best + 1]), 0, _SCAN_COMPUTE_OPTIMAL - 1)]
-    first = ends, jnp.array([-1.0, 1.0]), grid[best]  # the slopes at the ends are not needed: it begins in the middle
+    # the slopes at the ends are not needed: it begins in the middle
+    first = ends, jnp.array([-1.0, 1.0]), grid[best]
     place = jnp.where(inside, jax.lax.fori_loop(0, _STEPS, nearer, first)[2], grid[best])
 
-    def derivatives(log_width: Float[Array, ""], log_compute: Float[Array, ""]) -> tuple[Array, tuple[Array, Array, Array]]:
+    def derivatives(
+        log_width: Float[Array, ""], log_compute: Float[Array, ""]
+    ) -> tuple[Array, tuple[Array, Array, Array]]:
         value, fall = jax.jvp(lambda f: log_risk(log_width, f), (log_compute,), (jnp.ones(()),))
         bend = slope(log_width, log_compute)
         return bend, (value, fall, bend)
 
-    (along_width, along_compute), (value, fall, bend) = jax.jacfwd(derivatives, (0, 1), has_aux=True)(place, budget)
+    (along_width, along_compute), (value, fall, bend) = jax.jacfwd(
+        derivatives, (0, 1), has_aux=True
+    )(place, budget)
     width = jnp.exp(place)
     return ComputeOptimal(
         width=width,
@@ -241,12 +288,20 @@ class MeasuredOptimum(Result):
 
 @experiment
 def measured_optimum(
-    system: ComputeBudget, key: PRNGKeyArray, *, widths: int = 5, span: float = 2.5, draws: int = 4, inputs: int = 8
+    system: ComputeBudget,
+    key: PRNGKeyArray,
+    *,
+    widths: int = 5,
+    span: float = 2.5,
+    draws: int = 4,
+    inputs: int = 8,
 ) -> MeasuredOptimum:
-    """The width with the lowest risk among `widths` from 1/span to span times the theory's, by a cubic through log R over log d.
+    """The width with the lowest risk among `widths` from 1/span to span times the theory's, by a
+    cubic through log R over log d.
 
-    Every risk is the mean of `draws` drawn features of `inputs` times d inputs, exact over samples, at the whole number of steps
-    next to f / (d B). One draw alone misleads: the minimum jumps between lucky draws.
+    Every risk is the mean of `draws` drawn features of `inputs` times d inputs, exact over samples,
+    at the whole number of steps next to f / (d B). One draw alone misleads: the minimum jumps
+    between lucky draws.
     """
     centre = float(compute_optimal(system).width)
     tried = np.unique(np.round(centre * np.geomspace(1 / span, span, widths))).astype(int)
@@ -264,11 +319,19 @@ def measured_optimum(
             records=1,
         )
         keys = jax.random.split(jax.random.fold_in(key, number), draws)
-        log_risk.append(np.log(np.mean([float(drawn_features(features, one).risk[0]) for one in keys])))
+        log_risk.append(
+            np.log(np.mean([float(drawn_features(features, one).risk[0]) for one in keys]))
+        )
     x = np.log(tried / centre)
     cubic = np.polynomial.Polynomial.fit(x, log_risk, 3)
-    turning = [float(root.real) for root in cubic.deriv().roots() if abs(root.imag) < 1e-9 and x[0] <= root.real <= x[-1]]
+    turning = [
+        float(root.real)
+        for root in cubic.deriv().roots()
+        if abs(root.imag) < 1e-9 and x[0] <= root.real <= x[-1]
+    ]
     lowest = min([*turning, float(x[0]), float(x[-1])], key=lambda place: float(cubic(place)))
     width = centre * np.exp(lowest)
     steps = float(system.compute) / (width * float(system.batch_size))
-    return MeasuredOptimum(jnp.asarray(width), jnp.asarray(steps), jnp.asarray(np.exp(cubic(lowest))))
+    return MeasuredOptimum(
+        jnp.asarray(width), jnp.asarray(steps), jnp.asarray(np.exp(cubic(lowest)))
+    )

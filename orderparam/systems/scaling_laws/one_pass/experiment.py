@@ -1,4 +1,5 @@
-"""One-pass SGD with features that are drawn: the exact mean over samples, and the algorithm itself."""
+"""One-pass SGD with features that are drawn: the exact mean over samples, and the algorithm
+itself."""
 
 from collections.abc import Callable
 from functools import partial
@@ -33,7 +34,9 @@ class Features:
         eigenvalues, power = system.modes()
         width = system.size("width")
         if eigenvalues.size * width > _LARGEST:
-            raise ValueError(f"width = {width} with {eigenvalues.size} inputs: at most {_LARGEST} weights are drawn")
+            raise ValueError(
+                f"width = {width} with {eigenvalues.size} inputs: at most {_LARGEST} weights are drawn"
+            )
         self.eigenvalues, self.best, self.irreducible = _diagonalised(
             eigenvalues, power, jax.random.normal(key, (eigenvalues.size, width))
         )
@@ -41,7 +44,9 @@ class Features:
 
 @jax.jit
 def _diagonalised(eigenvalues: Array, power: Array, normal: Array) -> tuple[Array, Array, Array]:
-    """(s, theta*, R_0) of K: the target is projected on the features, and R_0 is what is left of its power."""
+    """(s, theta*, R_0) of K: the target is projected on the features, and R_0 is what is left of
+    its power.
+    """
     scaled = jnp.sqrt(eigenvalues)[:, None] * normal / jnp.sqrt(normal.shape[1])
     s, vectors = jnp.linalg.eigh(scaled.T @ scaled)
     found = s > 1e-13 * s[-1]
@@ -53,20 +58,31 @@ def _diagonalised(eigenvalues: Array, power: Array, normal: Array) -> tuple[Arra
 
 @experiment
 def drawn_features(system: OnePassFeatures, key: PRNGKeyArray) -> DrawnRisk:
-    """The mean of R(t) over all streams of samples for one draw of W, exact at every t from one diagonalisation.
+    """The mean of R(t) over all streams of samples for one draw of W, exact at every t from one
+    diagonalisation.
 
-    c(t+1) = c(t) - N c(t) + gamma^2 B R_0 s with N = diag(2 gamma B s - gamma^2 B (B + 1) s^2) - gamma^2 B s s^T symmetric.
-    A learning rate that is unstable for this draw gives a risk that grows without bound.
+    c(t+1) = c(t) - N c(t) + gamma^2 B R_0 s with N = diag(2 gamma B s - gamma^2 B (B + 1) s^2) -
+    gamma^2 B s s^T symmetric. A learning rate that is unstable for this draw gives a risk that
+    grows without bound.
     """
     features = Features(system, key)
     risk = _mean_risk(
-        features.eigenvalues, features.best, features.irreducible, system.learning_rate, system.batch_size, system.steps
+        features.eigenvalues,
+        features.best,
+        features.irreducible,
+        system.learning_rate,
+        system.batch_size,
+        system.steps,
     )
-    return DrawnRisk(system.steps, risk, system.width * system.batch_size * system.steps, features.irreducible)
+    return DrawnRisk(
+        system.steps, risk, system.width * system.batch_size * system.steps, features.irreducible
+    )
 
 
 @jax.jit
-def _mean_risk(s: Array, best: Array, irreducible: Array, rate: Any, batch: Any, steps: Array) -> Float[Array, "time"]:
+def _mean_risk(
+    s: Array, best: Array, irreducible: Array, rate: Any, batch: Any, steps: Array
+) -> Float[Array, "time"]:
     drift = 2 * rate * batch * s - rate**2 * batch * (batch + 1) * s**2
     values, vectors = jnp.linalg.eigh(jnp.diag(drift) - rate**2 * batch * jnp.outer(s, s))
     start = vectors.T @ best**2
@@ -80,22 +96,40 @@ def _mean_risk(s: Array, best: Array, irreducible: Array, rate: Any, batch: Any,
 
 @experiment
 def one_pass_sgd(system: OnePassFeatures, key: PRNGKeyArray) -> DrawnRisk:
-    """SGD on one stream of fresh samples with one draw of W; the risk is that of the population, exact for the weights reached.
+    """SGD on one stream of fresh samples with one draw of W; the risk is that of the population,
+    exact for the weights reached.
 
-    In the eigenbasis of K a sample's features are sqrt(s) xi and its label theta*.phi + sqrt(R_0) eps with independent normal xi,
-    eps: the same law as x itself, at the cost of d numbers a sample.
+    In the eigenbasis of K a sample's features are sqrt(s) xi and its label theta*.phi + sqrt(R_0)
+    eps with independent normal xi, eps: the same law as x itself, at the cost of d numbers a
+    sample.
     """
     draw, stream = jax.random.split(key)
     features = Features(system, draw)
     batch = system.size("batch_size")
     risk = _stream(
-        features.eigenvalues, features.best, features.irreducible, system.learning_rate, system.steps.astype(int), stream, batch
+        features.eigenvalues,
+        features.best,
+        features.irreducible,
+        system.learning_rate,
+        system.steps.astype(int),
+        stream,
+        batch,
     )
-    return DrawnRisk(system.steps, risk, system.width * system.batch_size * system.steps, features.irreducible)
+    return DrawnRisk(
+        system.steps, risk, system.width * system.batch_size * system.steps, features.irreducible
+    )
 
 
 @partial(jax.jit, static_argnames="batch")
-def _stream(s: Array, best: Array, irreducible: Array, rate: Any, steps: Array, key: PRNGKeyArray, batch: int) -> Array:
+def _stream(
+    s: Array,
+    best: Array,
+    irreducible: Array,
+    rate: Any,
+    steps: Array,
+    key: PRNGKeyArray,
+    batch: int,
+) -> Array:
     def step(number: Array, off: Array) -> Array:
         """One step of theta - theta*."""
         return off - rate * batch_slope(s, irreducible, off, jax.random.fold_in(key, number), batch)
@@ -103,14 +137,18 @@ def _stream(s: Array, best: Array, irreducible: Array, rate: Any, steps: Array, 
     return recorded(step, -best, steps, lambda off: irreducible + s @ off**2)
 
 
-def batch_slope(s: Array, irreducible: Array, off: Array, key: PRNGKeyArray, batch: int) -> Float[Array, "mode"]:
+def batch_slope(
+    s: Array, irreducible: Array, off: Array, key: PRNGKeyArray, batch: int
+) -> Float[Array, "mode"]:
     """sum_(i <= B) phi_i (phi_i.theta - y_i) of fresh samples, for off = theta - theta*."""
     normal = jax.random.normal(key, (batch, s.size + 1))
     phi = jnp.sqrt(s) * normal[:, :-1]
     return (phi @ off - jnp.sqrt(irreducible) * normal[:, -1]) @ phi
 
 
-def recorded(step: Callable, start: Any, steps: Array, risk: Callable[[Any], Array]) -> Float[Array, "time"]:
+def recorded(
+    step: Callable, start: Any, steps: Array, risk: Callable[[Any], Array]
+) -> Float[Array, "time"]:
     """The risk at the recorded steps of state <- step(number of the step, state)."""
 
     def record(state: tuple[Array, Any], until: Array) -> tuple[tuple[Array, Any], Array]:
@@ -121,21 +159,21 @@ def recorded(step: Callable, start: Any, steps: Array, risk: Callable[[Any], Arr
     return lax.scan(record, (jnp.zeros((), steps.dtype), start), steps)[1]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # One-pass SGD with momentum and a learning rate that changes: exact in the mean over samples, and simulated.
 #
 #     v <- momentum v - gamma_t sum_(i <= B) phi_i (phi_i.theta - y_i),      theta <- theta + v
 #
-# In the eigenbasis of K the second moments of x = theta - theta* and v close, mode by mode, for Gaussian inputs and any
-# gamma_t:
+# In the eigenbasis of K the second moments of x = theta - theta* and v close, mode by mode, for
+# Gaussian inputs and any gamma_t:
 #
 #     E v'^2 = mu^2 V - 2 mu gamma B s Y + gamma^2 [B s R + B (B + 1) s^2 X],   E x v' = mu Y - gamma B s X,
 #     X' = X + 2 E x v' + E v'^2,   Y' = E x v' + E v'^2,   V' = E v'^2,   R = R_0 + sum s X
 #
-# with X = E x^2, Y = E x v, V = E v^2 (derived for this package; momentum 0 is the recursion of Paquette et al. 2024).
-# Nothing is closed in t: a curve costs as many steps as SGD makes, of d numbers each. Features are drawn; there is no
-# theory without a draw here, but `deterministic_risk` for a constant rate, which is also the limit of momentum for
-# small ones, at gamma/(1 - mu).
+# with X = E x^2, Y = E x v, V = E v^2 (derived for this package; momentum 0 is the recursion of
+# Paquette et al. 2024). Nothing is closed in t: a curve costs as many steps as SGD makes, of d
+# numbers each. Features are drawn; there is no theory without a draw here, but `deterministic_risk`
+# for a constant rate, which is also the limit of momentum for small ones, at gamma/(1 - mu).
 
 Schedule = Literal["constant", "power", "linear", "cosine"]
 
@@ -143,7 +181,8 @@ Schedule = Literal["constant", "power", "linear", "cosine"]
 class ScheduledSGD(System):
     """The learning rate of `features` times a factor of t = 0, 1, ..., T, T their horizon:
 
-    constant: 1. power: (1 + t/period)^-decay. linear: 1 - t/T. cosine: (1 + cos(pi t/T))/2. Each times min(1, (t + 1)/warmup).
+    constant: 1. power: (1 + t/period)^-decay. linear: 1 - t/T. cosine: (1 + cos(pi t/T))/2. Each
+    times min(1, (t + 1)/warmup).
     """
 
     features: OnePassFeatures = part("the features, the target, and SGD without what stands below")
@@ -167,7 +206,8 @@ class ScheduledSGD(System):
 
 @experiment
 def scheduled_mean(system: ScheduledSGD, key: PRNGKeyArray) -> DrawnRisk:
-    """The mean of R(t) over all streams of samples for one draw of the features, by the recursion."""
+    """The mean of R(t) over all streams of samples for one draw of the features, by the
+    recursion."""
     features, drawn = system.features, Features(system.features, key)
     steps = features.steps
     risk = _mean(system, drawn.eigenvalues, drawn.best, drawn.irreducible, steps.astype(int))
@@ -181,12 +221,16 @@ def scheduled_sgd(system: ScheduledSGD, key: PRNGKeyArray) -> DrawnRisk:
     features, drawn = system.features, Features(system.features, draw)
     steps = features.steps
     batch = features.size("batch_size")
-    risk = _stream_schedules(system, drawn.eigenvalues, drawn.best, drawn.irreducible, steps.astype(int), stream, batch)
+    risk = _stream_schedules(
+        system, drawn.eigenvalues, drawn.best, drawn.irreducible, steps.astype(int), stream, batch
+    )
     return DrawnRisk(steps, risk, features.width * features.batch_size * steps, drawn.irreducible)
 
 
 @jax.jit
-def _mean(system: ScheduledSGD, s: Array, best: Array, irreducible: Array, steps: Array) -> Float[Array, "time"]:
+def _mean(
+    system: ScheduledSGD, s: Array, best: Array, irreducible: Array, steps: Array
+) -> Float[Array, "time"]:
     mu, batch = system.momentum, system.features.batch_size
 
     def step(number: Array, moments: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
@@ -194,7 +238,11 @@ def _mean(system: ScheduledSGD, s: Array, best: Array, irreducible: Array, steps
         rate = system.rate(number.astype(float))
         risk = irreducible + s @ x
         turned = mu * y - rate * batch * s * x
-        moved = mu**2 * v - 2 * mu * rate * batch * s * y + rate**2 * batch * s * (risk + (batch + 1) * s * x)
+        moved = (
+            mu**2 * v
+            - 2 * mu * rate * batch * s * y
+            + rate**2 * batch * s * (risk + (batch + 1) * s * x)
+        )
         return x + 2 * turned + moved, turned + moved, moved
 
     start = best**2, jnp.zeros_like(best), jnp.zeros_like(best)
@@ -203,7 +251,13 @@ def _mean(system: ScheduledSGD, s: Array, best: Array, irreducible: Array, steps
 
 @partial(jax.jit, static_argnames="batch")
 def _stream_schedules(
-    system: ScheduledSGD, s: Array, best: Array, irreducible: Array, steps: Array, key: PRNGKeyArray, batch: int
+    system: ScheduledSGD,
+    s: Array,
+    best: Array,
+    irreducible: Array,
+    steps: Array,
+    key: PRNGKeyArray,
+    batch: int,
 ) -> Float[Array, "time"]:
     def step(number: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         off, velocity = state
@@ -211,4 +265,6 @@ def _stream_schedules(
         velocity = system.momentum * velocity - system.rate(number.astype(float)) * slope
         return off + velocity, velocity
 
-    return recorded(step, (-best, jnp.zeros_like(best)), steps, lambda state: irreducible + s @ state[0] ** 2)
+    return recorded(
+        step, (-best, jnp.zeros_like(best)), steps, lambda state: irreducible + s @ state[0] ** 2
+    )

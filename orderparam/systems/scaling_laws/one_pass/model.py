@@ -1,12 +1,13 @@
 """Least squares with power-law random features, every sample seen once: the parameters.
 
-Inputs x of v coordinates x_j = sqrt(lambda_j) z_j, z standard normal, target y = sum_j b_j x_j, features phi = W^T x with W of
-shape (v, d) and independent entries N(0, 1/d). From theta = 0, each step takes B fresh samples,
+Inputs x of v coordinates x_j = sqrt(lambda_j) z_j, z standard normal, target y = sum_j b_j x_j,
+features phi = W^T x with W of shape (v, d) and independent entries N(0, 1/d). From theta = 0, each
+step takes B fresh samples,
 
     theta <- theta - learning_rate sum_(i <= B) phi_i (phi_i.theta - y_i),        risk R = E (phi.theta - y)^2  (no 1/2).
 
-The power-law model of Paquette, Paquette, Xiao, Pennington 2024 (arXiv:2405.15074): lambda_j = j^(-2 alpha), b_j = j^(-beta),
-learning_rate = gamma. Their code reports R/2 in places.
+The power-law model of Paquette, Paquette, Xiao, Pennington 2024 (arXiv:2405.15074): lambda_j =
+j^(-2 alpha), b_j = j^(-beta), learning_rate = gamma. Their code reports R/2 in places.
 """
 
 import abc
@@ -25,42 +26,68 @@ _LARGEST = 20000  # modes of an experiment
 
 
 class OnePassFeatures(System):
-    """What the spectrum of the inputs does not say: width d, learning rate, batch size, and when the risk is looked at."""
+    """What the spectrum of the inputs does not say: width d, learning rate, batch size, and when
+    the risk is looked at.
+    """
 
     width: float = parameter("number of features d", minimum=1, kw_only=True)
-    learning_rate: float = parameter("learning rate gamma beside the summed gradient of a batch", above=0, kw_only=True)
-    batch_size: float = parameter("samples B of a step", minimum=1, integer=True, default=1, kw_only=True)
+    learning_rate: float = parameter(
+        "learning rate gamma beside the summed gradient of a batch", above=0, kw_only=True
+    )
+    batch_size: float = parameter(
+        "samples B of a step", minimum=1, integer=True, default=1, kw_only=True
+    )
     horizon: float = parameter("number of the last step", minimum=1, default=1e4, kw_only=True)
-    records: int = structure("recorded steps, evenly spaced in log t from the first on", minimum=1, default=25, kw_only=True)
+    records: int = structure(
+        "recorded steps, evenly spaced in log t from the first on",
+        minimum=1,
+        default=25,
+        kw_only=True,
+    )
 
     @property
     @abc.abstractmethod
     def spectrum(self) -> Spectrum:
-        """Eigenvalues lambda of the inputs' covariance, and the target's power lambda b^2 on each."""
+        """Eigenvalues lambda of the inputs' covariance, and the target's power lambda b^2 on
+        each."""
 
     @property
     def steps(self) -> Float[Array, "time"]:
         """The recorded steps: whole numbers from 1 to the horizon, geometric."""
         last = jnp.floor(jnp.asarray(self.horizon, jnp.float64))
-        return jnp.round(last ** jnp.linspace(0.0, 1.0, self.records)) if self.records > 1 else last[None]
+        return (
+            jnp.round(last ** jnp.linspace(0.0, 1.0, self.records))
+            if self.records > 1
+            else last[None]
+        )
 
     def modes(self) -> tuple[Float[Array, "mode"], Float[Array, "mode"]]:
-        """(lambda, lambda b^2) of every mode, for an experiment. Raises `ValueError` where they are not known or too many."""
+        """(lambda, lambda b^2) of every mode, for an experiment. Raises `ValueError` where they are
+        not known or too many.
+        """
         spectrum = self.spectrum
         if np.any(np.asarray(spectrum.multiplicities) != 1) or float(spectrum.tail) != 0:
-            raise ValueError(f"{type(self).__name__}: an experiment needs a spectrum of single modes without a tail")
+            raise ValueError(
+                f"{type(self).__name__}: an experiment needs a spectrum of single modes without a tail"
+            )
         return spectrum.eigenvalues, spectrum.target_power
 
 
 class PowerLawFeatures(OnePassFeatures):
-    """lambda_j = j^(-2 alpha), b_j = j^(-beta), j = 1 ... v; v may be infinite for a theory where alpha > 1/2.
+    """lambda_j = j^(-2 alpha), b_j = j^(-beta), j = 1 ... v; v may be infinite for a theory where
+    alpha > 1/2.
 
-    Raises `ValueError` unless 2 (alpha + beta) > 1, so that the target's power is finite for v to infinity.
+    Raises `ValueError` unless 2 (alpha + beta) > 1, so that the target's power is finite for v to
+    infinity.
     """
 
-    spectral_exponent: float = parameter("alpha: eigenvalue j of the inputs is j^(-2 alpha)", above=0)
+    spectral_exponent: float = parameter(
+        "alpha: eigenvalue j of the inputs is j^(-2 alpha)", above=0
+    )
     target_exponent: float = parameter("beta: coefficient j of the target is j^(-beta)")
-    input_dim: float = parameter("number of input coordinates v", minimum=1, infinite=True, default=jnp.inf)
+    input_dim: float = parameter(
+        "number of input coordinates v", minimum=1, infinite=True, default=jnp.inf
+    )
 
     def __check_init__(self) -> None:
         numbers = (self.spectral_exponent, self.target_exponent, self.input_dim)
@@ -68,30 +95,49 @@ class PowerLawFeatures(OnePassFeatures):
             return
         alpha, beta, dim = (np.asarray(number) for number in numbers)
         if np.any(2 * (alpha + beta) <= 1):
-            raise ValueError(f"PowerLawFeatures.target_exponent = {beta}: must be > 1/2 - spectral_exponent")
+            raise ValueError(
+                f"PowerLawFeatures.target_exponent = {beta}: must be > 1/2 - spectral_exponent"
+            )
         if np.any(np.isinf(dim) & (alpha <= 0.5)):
-            raise ValueError(f"PowerLawFeatures.input_dim = {dim}: must be finite where spectral_exponent <= 1/2")
+            raise ValueError(
+                f"PowerLawFeatures.input_dim = {dim}: must be finite where spectral_exponent <= 1/2"
+            )
         if np.any(np.isfinite(dim) & (dim != np.floor(dim))):
-            raise ValueError(f"PowerLawFeatures.input_dim = {dim}: must be a whole number or infinite")
+            raise ValueError(
+                f"PowerLawFeatures.input_dim = {dim}: must be a whole number or infinite"
+            )
 
     @property
     def spectrum(self) -> Spectrum:
-        return power_law_levels(2 * self.spectral_exponent, 2 * (self.spectral_exponent + self.target_exponent), self.input_dim)
+        return power_law_levels(
+            2 * self.spectral_exponent,
+            2 * (self.spectral_exponent + self.target_exponent),
+            self.input_dim,
+        )
 
     def modes(self) -> tuple[Float[Array, "mode"], Float[Array, "mode"]]:
         if not np.isfinite(float(self.input_dim)):
-            raise ValueError("PowerLawFeatures.input_dim = inf: an experiment needs a finite number of inputs")
+            raise ValueError(
+                "PowerLawFeatures.input_dim = inf: an experiment needs a finite number of inputs"
+            )
         count = self.size("input_dim")
         if count > _LARGEST:
-            raise ValueError(f"PowerLawFeatures.input_dim = {count}: an experiment takes at most {_LARGEST}")
+            raise ValueError(
+                f"PowerLawFeatures.input_dim = {count}: an experiment takes at most {_LARGEST}"
+            )
         j: Any = jnp.arange(1.0, count + 1)
-        return j ** (-2 * self.spectral_exponent), j ** (-2 * (self.spectral_exponent + self.target_exponent))
+        return j ** (-2 * self.spectral_exponent), j ** (
+            -2 * (self.spectral_exponent + self.target_exponent)
+        )
 
 
 class SpectralStream(OnePassFeatures):
-    """Any spectrum, of real inputs for example: `Spectrum.from_pool(inputs @ inputs.T, targets)`."""
+    """Any spectrum, of real inputs for example: `Spectrum.from_pool(inputs @ inputs.T,
+    targets)`."""
 
-    input_spectrum: Spectrum = part("eigenvalues of the inputs' covariance and the target's power on each")
+    input_spectrum: Spectrum = part(
+        "eigenvalues of the inputs' covariance and the target's power on each"
+    )
 
     @property
     def spectrum(self) -> Spectrum:

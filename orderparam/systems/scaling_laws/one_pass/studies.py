@@ -36,14 +36,29 @@ _PHASES = ("Ia", "II", "III", "Ib", "IVa", "IVb", "Ic")
 _HEIGHTS = {"IVb": 0.7, "IVa": 1.15}
 
 # phase -> (alpha, beta) in it
-PLACES = {"Ia": (1.0, 0.3), "II": (0.8, 0.65), "III": (0.8, 1.2), "Ib": (0.4, 0.3), "IVa": (0.4, 1.0)}
+PLACES = {
+    "Ia": (1.0, 0.3),
+    "II": (0.8, 0.65),
+    "III": (0.8, 1.2),
+    "Ib": (0.4, 0.3),
+    "IVa": (0.4, 1.0),
+}
 
 
-def _features(place: tuple[float, float], width: int, share: float, horizon: float) -> PowerLawFeatures:
-    """v = 4 d inputs, and a learning rate that is `share` of the reciprocal power of the inputs, whatever the width."""
+def _features(
+    place: tuple[float, float], width: int, share: float, horizon: float
+) -> PowerLawFeatures:
+    """v = 4 d inputs, and a learning rate that is `share` of the reciprocal power of the inputs,
+    whatever the width.
+    """
     alpha, beta = place
     power = float(np.sum(np.arange(1.0, 4 * width + 1) ** (-2 * alpha)))
-    numbers: dict[str, Any] = {"width": width, "learning_rate": share / power, "horizon": horizon, "records": 19}
+    numbers: dict[str, Any] = {
+        "width": width,
+        "learning_rate": share / power,
+        "horizon": horizon,
+        "records": 19,
+    }
     return PowerLawFeatures(alpha, beta, 4 * width, **numbers)
 
 
@@ -55,7 +70,10 @@ def _draw_boundaries(axes: Any) -> list[tuple[str, float, float]]:
     alpha, beta = np.meshgrid(np.linspace(0.02, 1.2, 119), np.linspace(0.01, 1.4, 140))
     phase = np.full(alpha.shape, -1)
     exists = 2 * (alpha + beta) > 1
-    phase[exists] = [_PHASES.index(compute_exponents(a, b).phase) for a, b in zip(alpha[exists], beta[exists], strict=True)]
+    phase[exists] = [
+        _PHASES.index(compute_exponents(a, b).phase)
+        for a, b in zip(alpha[exists], beta[exists], strict=True)
+    ]
     names = []
     for index, name in enumerate(_PHASES):
         inside = phase == index
@@ -82,14 +100,21 @@ def _draw_difference(name: str, axes: Any, comparison: Comparison) -> None:
     """Exponent at the given compute less that of the phase, at every place of the plane."""
     field = name.removesuffix("_exponent")
     found = [
-        (a, b, float(data[name].sel(spectral_exponent=a, target_exponent=b)) - getattr(compute_exponents(a, b), field))
+        (
+            a,
+            b,
+            float(data[name].sel(spectral_exponent=a, target_exponent=b))
+            - getattr(compute_exponents(a, b), field),
+        )
         for data in comparison.theories().values()
         for b in data["target_exponent"].values
         for a in data["spectral_exponent"].values
     ]
     alpha, beta, difference = np.array(found).T
     largest = np.nanmax(np.abs(difference))
-    places = axes.scatter(alpha, beta, 36, difference, marker="s", cmap="RdBu_r", vmin=-largest, vmax=largest)
+    places = axes.scatter(
+        alpha, beta, 36, difference, marker="s", cmap="RdBu_r", vmin=-largest, vmax=largest
+    )
     _draw_boundaries(axes)
     axes.figure.colorbar(places, ax=axes, label="above its limit")
 
@@ -129,7 +154,11 @@ def sgd_compute_frontier(
 ) -> Iterator[Curve]:
     for phase, place in PLACES.items():
         for width in widths:
-            system, facets, over = _features(place, width, share, horizon), {"phase": phase, "width": width}, {"width": (width,)}
+            system, facets, over = (
+                _features(place, width, share, horizon),
+                {"phase": phase, "width": width},
+                {"width": (width,)},
+            )
             yield Curve("large width", deterministic_risk, system, over, facets=facets)
             yield Curve("drawn features", drawn_features, system, over, seeds, facets=facets)
             if width == sgd_width:
@@ -149,7 +178,9 @@ def sgd_compute_frontier(
             log="x",
             where={"part": "slope"},
             text=_AXES,
-            reference=[horizontal(lambda phase: compute_exponents(*PLACES[phase]).risk, "balance of terms")],
+            reference=[
+                horizontal(lambda phase: compute_exponents(*PLACES[phase]).risk, "balance of terms")
+            ],
         ),
     ],
     caption=r"""
@@ -162,18 +193,31 @@ def sgd_compute_frontier(
     full={"computes": (1e4, 1e5, 1e6), "draws": 20, "seeds": 8},
 )
 def sgd_compute_exponents(
-    computes: tuple[float, ...] = (3e3, 1.2e4), learning_rate: float = 0.3, draws: int = 6, seeds: int = 4
+    computes: tuple[float, ...] = (3e3, 1.2e4),
+    learning_rate: float = 0.3,
+    draws: int = 6,
+    seeds: int = 4,
 ) -> Iterator[Curve]:
     for phase, (alpha, beta) in PLACES.items():
         if alpha > 0.5:
-            system, facets = ComputeBudget(1e4, alpha, beta, learning_rate), {"phase": phase, "part": "optimum"}
+            system, facets = (
+                ComputeBudget(1e4, alpha, beta, learning_rate),
+                {"phase": phase, "part": "optimum"},
+            )
             over = {"compute": tuple(np.geomspace(3e3, 1e7, 6).tolist())}
             far = {"compute": tuple(np.geomspace(1e4, 1e10, 9).tolist())}
             yield Curve("large width", compute_optimal, system, over, facets=facets)
             yield Curve(
-                "drawn features", partial(measured_optimum, draws=draws), system, {"compute": computes}, seeds, facets=facets
+                "drawn features",
+                partial(measured_optimum, draws=draws),
+                system,
+                {"compute": computes},
+                seeds,
+                facets=facets,
             )
-            yield Curve("large width", compute_optimal, system, far, facets=facets | {"part": "slope"})
+            yield Curve(
+                "large width", compute_optimal, system, far, facets=facets | {"part": "slope"}
+            )
 
 
 @study(
@@ -204,9 +248,14 @@ def sgd_compute_plane(
     share: float = 0.5,
 ) -> Iterator[Curve]:
     for beta in betas:
-        over = {"spectral_exponent": tuple(a for a in alphas if 2 * (a + beta) > 1.2), "target_exponent": (beta,)}
+        over = {
+            "spectral_exponent": tuple(a for a in alphas if 2 * (a + beta) > 1.2),
+            "target_exponent": (beta,),
+        }
         system = ComputeFrontier(compute, over["spectral_exponent"][-1], beta, share=share)
-        yield Curve("large width", frontier_exponents, system, over, facets={"target_exponent": beta})
+        yield Curve(
+            "large width", frontier_exponents, system, over, facets={"target_exponent": beta}
+        )
 
 
 # arm -> momentum, schedule; momentum multiplies what a gradient does in the end by 1/(1 - mu)
@@ -255,6 +304,10 @@ def sgd_schedules(
             system = ScheduledSGD(slower, momentum=momentum, schedule=schedule)
             facets = {"phase": phase, "arm": arm}
             if schedule == "constant":
-                yield Curve("large width", deterministic_risk, features, {"width": (width,)}, facets=facets)
-            yield Curve("exact for drawn features", scheduled_mean, system, one, seeds, facets=facets)
+                yield Curve(
+                    "large width", deterministic_risk, features, {"width": (width,)}, facets=facets
+                )
+            yield Curve(
+                "exact for drawn features", scheduled_mean, system, one, seeds, facets=facets
+            )
             yield Curve("SGD", scheduled_sgd, system, one, seeds, facets=facets)

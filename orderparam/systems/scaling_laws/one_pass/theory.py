@@ -1,10 +1,12 @@
-"""The risk of one-pass SGD with random features for large width, at any step, without drawing features or samples.
+"""The risk of one-pass SGD with random features for large width, at any step, without drawing
+features or samples.
 
-The mean over samples for given features obeys c_j(t+1) = h_j c_j(t) + gamma^2 B s_j R(t) with s_j the eigenvalues of
-K = W^T D W, h = 1 - 2 gamma B s + gamma^2 B (B + 1) s^2 and R = R_0 + sum_j s_j c_j. Its generating function
-sum_t R(t) e^(-p t) depends on the features through two resolvents of K alone, at the two roots s_1, s_2 of e^p = h(s). They
-concentrate for large width; the inversion gives R(t). (The recursion: Paquette, Paquette, Xiao, Pennington 2024,
-arXiv:2405.15074; the closed generating function and its inversion are derived for this package.)
+The mean over samples for given features obeys c_j(t+1) = h_j c_j(t) + gamma^2 B s_j R(t) with s_j
+the eigenvalues of K = W^T D W, h = 1 - 2 gamma B s + gamma^2 B (B + 1) s^2 and R = R_0 + sum_j s_j
+c_j. Its generating function sum_t R(t) e^(-p t) depends on the features through two resolvents of K
+alone, at the two roots s_1, s_2 of e^p = h(s). They concentrate for large width; the inversion
+gives R(t). (The recursion: Paquette, Paquette, Xiao, Pennington 2024, arXiv:2405.15074; the closed
+generating function and its inversion are derived for this package.)
 """
 
 import jax
@@ -20,10 +22,11 @@ from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The covariance of random features without the features: its resolvent for large width, from the spectrum of the inputs.
 #
-# K = W^T D W with D = diag(lambda) and W of shape (v, d) with entries N(0, 1/d). With w in the place of z,
+# K = W^T D W with D = diag(lambda) and W of shape (v, d) with entries N(0, 1/d). With w in the
+# place of z,
 #
 #     z(w) = w m(w),    m(w) = 1 - (1/d) sum_j lambda_j / (lambda_j - w)
 #
@@ -42,20 +45,33 @@ Number = Complex[Array, ""] | Float[Array, ""]
 
 def ratio(spectrum: Spectrum, width: Float[Array, ""] | float, w: Number) -> Number:
     """m(w) = z(w) / w."""
-    learned = jnp.sum(spectrum.multiplicities * spectrum.eigenvalues / (spectrum.eigenvalues - w)) - spectrum.tail / w
+    learned = (
+        jnp.sum(spectrum.multiplicities * spectrum.eigenvalues / (spectrum.eigenvalues - w))
+        - spectrum.tail / w
+    )
     return 1 - learned / width
 
 
 def target_resolvent(spectrum: Spectrum, w: Number, m: Number) -> Number:
     """sum_j lambda_j b_j^2 / (lambda_j m - z): the resolvent between the target's coefficients."""
-    return (jnp.sum(spectrum.target_power / (spectrum.eigenvalues - w)) - spectrum.tail_power / w) / m
+    return (
+        jnp.sum(spectrum.target_power / (spectrum.eigenvalues - w)) - spectrum.tail_power / w
+    ) / m
 
 
-def companion(spectrum: Spectrum, width: Float[Array, ""] | float, z: Complex[Array, ""]) -> Complex[Array, ""]:
+def companion(
+    spectrum: Spectrum, width: Float[Array, ""] | float, z: Complex[Array, ""]
+) -> Complex[Array, ""]:
     """The w of a complex z, followed from infinity along the ray to z by Newton's method."""
 
     def slope(w: Number) -> Number:
-        return 1 - jnp.sum(spectrum.multiplicities * (spectrum.eigenvalues / (spectrum.eigenvalues - w)) ** 2) / width
+        return (
+            1
+            - jnp.sum(
+                spectrum.multiplicities * (spectrum.eigenvalues / (spectrum.eigenvalues - w)) ** 2
+            )
+            / width
+        )
 
     def newton(w: Number, z: Number) -> Number:
         return w - (w * ratio(spectrum, width, w) - z) / slope(w)
@@ -64,8 +80,11 @@ def companion(spectrum: Spectrum, width: Float[Array, ""] | float, z: Complex[Ar
     start = jnp.log(jnp.maximum(_FAR * fixed[1] / jnp.abs(fixed[0]), 1.0))
 
     def nearer(stage: Array, w: Number) -> Number:
-        before, here = (fixed[0] * jnp.exp(start * (1 - (stage + moved) / _STAGES)) for moved in (0, 1))
-        w = w * jnp.exp(-start / _STAGES * before / (w * slope(w)))  # along the tangent of log w over log z
+        before, here = (
+            fixed[0] * jnp.exp(start * (1 - (stage + moved) / _STAGES)) for moved in (0, 1)
+        )
+        # along the tangent of log w over log z
+        w = w * jnp.exp(-start / _STAGES * before / (w * slope(w)))
         return lax.fori_loop(0, _NEWTON, lambda _, w: newton(w, here), w)
 
     w = lax.stop_gradient(lax.fori_loop(0, _STAGES, nearer, fixed[0] * jnp.exp(start)))
@@ -74,24 +93,43 @@ def companion(spectrum: Spectrum, width: Float[Array, ""] | float, z: Complex[Ar
     return w
 
 
-def upper_edge(spectrum: Spectrum, width: Float[Array, ""] | float) -> tuple[Float[Array, ""], Float[Array, ""], Bool[Array, ""]]:
-    """(w, z, solved) at the upper edge of the spectrum of K: the minimum of z(w) above the largest eigenvalue."""
+def upper_edge(
+    spectrum: Spectrum, width: Float[Array, ""] | float
+) -> tuple[Float[Array, ""], Float[Array, ""], Bool[Array, ""]]:
+    """(w, z, solved) at the upper edge of the spectrum of K: the minimum of z(w) above the largest
+    eigenvalue.
+    """
     largest = jnp.max(spectrum.eigenvalues)
 
     def excess(log_gap: Float[Array, ""], args: tuple) -> Float[Array, ""]:
         spectrum, width = args
         w = jnp.max(spectrum.eigenvalues) + jnp.exp(log_gap)
-        return jnp.sum(spectrum.multiplicities * (spectrum.eigenvalues / (w - spectrum.eigenvalues)) ** 2) / width - 1
+        return (
+            jnp.sum(
+                spectrum.multiplicities * (spectrum.eigenvalues / (w - spectrum.eigenvalues)) ** 2
+            )
+            / width
+            - 1
+        )
 
     square = jnp.sum(spectrum.multiplicities * spectrum.eigenvalues**2) / width
-    at_top = jnp.sum(jnp.where(spectrum.eigenvalues == largest, spectrum.multiplicities, 0.0)) * largest**2 / width
-    root = decreasing_root(excess, jnp.log(at_top) / 2 - 1e-6, jnp.log(square) / 2 + 1e-6, (spectrum, width))
+    at_top = (
+        jnp.sum(jnp.where(spectrum.eigenvalues == largest, spectrum.multiplicities, 0.0))
+        * largest**2
+        / width
+    )
+    root = decreasing_root(
+        excess, jnp.log(at_top) / 2 - 1e-6, jnp.log(square) / 2 + 1e-6, (spectrum, width)
+    )
     w = largest + jnp.exp(root.value)
     return w, w * ratio(spectrum, width, w), root.converged
 
 
 def above_edge(
-    spectrum: Spectrum, width: Float[Array, ""] | float, z: Float[Array, ""] | float, edge: Float[Array, ""]
+    spectrum: Spectrum,
+    width: Float[Array, ""] | float,
+    z: Float[Array, ""] | float,
+    edge: Float[Array, ""],
 ) -> Float[Array, ""]:
     """The w > edge of a real z above the spectrum; at the edge where there is none."""
 
@@ -107,7 +145,8 @@ def above_edge(
 
 Scalar = Float[Array, ""] | float
 
-# Early steps are coefficients of the power series, by the trapezoidal rule on a circle: for t < EARLY exact to 1e-12.
+# Early steps are coefficients of the power series, by the trapezoidal rule on a circle: for t <
+# EARLY exact to 1e-12.
 EARLY = 30.0
 _CIRCLE = 256
 _SHRINK = 1e-13  # radius^_CIRCLE: what the rule adds of R(t + _CIRCLE)
@@ -139,7 +178,9 @@ class OnePassRisk(Result):
 
 @theory
 def deterministic_risk(system: OnePassFeatures) -> OnePassRisk:
-    """R(t) for large d: the mean over samples and features up to O(1/d), relative error of the inversion below 1e-8."""
+    """R(t) for large d: the mean over samples and features up to O(1/d), relative error of the
+    inversion below 1e-8.
+    """
     steps = system.steps
     features = (system.spectrum, system.width, system.learning_rate, system.batch_size)
     irreducible, noise, stable = limits(*features)
@@ -155,7 +196,9 @@ def deterministic_risk(system: OnePassFeatures) -> OnePassRisk:
     )
 
 
-def limits(spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar) -> tuple[Array, Array, Bool[Array, ""]]:
+def limits(
+    spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar
+) -> tuple[Array, Array, Bool[Array, ""]]:
     """Irreducible risk, amplification by noise, and whether the learning rate is stable."""
     solved = effective_ridge(spectrum, width, 0.0)
     unlearned = spectrum.target_power @ (1 - solved.learnability) + spectrum.tail_power
@@ -167,30 +210,49 @@ def limits(spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar) -> tu
     return unlearned, noise, below & (noise < 1) & solved.converged
 
 
-def risk_at(spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar, step: Scalar) -> Float[Array, ""]:
+def risk_at(
+    spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar, step: Scalar
+) -> Float[Array, ""]:
     """R at one step t = 0, 1, ..."""
     early = step < EARLY
     # Half of the circle: the other half is its complex conjugate.
-    points = _SHRINK ** (1 / _CIRCLE) * np.exp(2j * np.pi * (np.arange(_CIRCLE // 2) + 0.5) / _CIRCLE)
-    series = jax.vmap(lambda growth: _transformed(spectrum, width, rate, batch, growth))(1 / points - 1)
+    points = _SHRINK ** (1 / _CIRCLE) * np.exp(
+        2j * np.pi * (np.arange(_CIRCLE // 2) + 0.5) / _CIRCLE
+    )
+    series = jax.vmap(lambda growth: _transformed(spectrum, width, rate, batch, growth))(
+        1 / points - 1
+    )
     first = 2 / _CIRCLE * jnp.real(jnp.sum(series * points ** (-jnp.where(early, step, 0.0))))
-    return jnp.where(early, first, late_risk(spectrum, width, rate, batch, jnp.where(early, EARLY, step)))
+    return jnp.where(
+        early, first, late_risk(spectrum, width, rate, batch, jnp.where(early, EARLY, step))
+    )
 
 
-def late_risk(spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar, step: Scalar) -> Float[Array, ""]:
+def late_risk(
+    spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar, step: Scalar
+) -> Float[Array, ""]:
     """R at t >= 30, a smooth function of t.
 
-    -d/dp of the transform is that of t R(t), which falls slower than 1/t. Of R itself, where R falls faster, sum_t R(t) is what
-    the transform is at small p, and R(t) at large t would be its rounding error.
+    -d/dp of the transform is that of t R(t), which falls slower than 1/t. Of R itself, where R
+    falls faster, sum_t R(t) is what the transform is at small p, and R(t) at large t would be its
+    rounding error.
     """
     # Half of the contour, as above.
     theta = np.pi * (2 * np.arange(_TALBOT // 2) + 1) / _TALBOT
     contour = _TALBOT * (-0.4814 + 0.6122 * theta / np.tan(0.6407 * theta) + 0.2645j * theta)
-    slope = _TALBOT * (0.6122 / np.tan(0.6407 * theta) - 0.6122 * 0.6407 * theta / np.sin(0.6407 * theta) ** 2 + 0.2645j)
+    slope = _TALBOT * (
+        0.6122 / np.tan(0.6407 * theta)
+        - 0.6122 * 0.6407 * theta / np.sin(0.6407 * theta) ** 2
+        + 0.2645j
+    )
 
     def derivative(p: Complex[Array, ""]) -> Complex[Array, ""]:
         growth = jnp.expm1(p)
-        return jax.jvp(lambda growth: _transformed(spectrum, width, rate, batch, growth), (growth,), (1 + growth,))[1]
+        return jax.jvp(
+            lambda growth: _transformed(spectrum, width, rate, batch, growth),
+            (growth,),
+            (1 + growth,),
+        )[1]
 
     values = jax.vmap(derivative)(jnp.asarray(contour) / step)
     return -2 / (_TALBOT * step**2) * jnp.real(jnp.sum(np.exp(contour) * slope / 1j * values))
@@ -209,4 +271,9 @@ def _transformed(
     f = jax.vmap(lambda w, m: target_resolvent(spectrum, w, m))(w, m)
     k = roots * width * (1 - m)
     difference = (roots[0] - roots[1]) * curvature
-    return -(f[0] - f[1]) / difference * (1 + growth) / (1 + rate**2 * batch * (k[0] - k[1]) / difference)
+    return (
+        -(f[0] - f[1])
+        / difference
+        * (1 + growth)
+        / (1 + rate**2 * batch * (k[0] - k[1]) / difference)
+    )

@@ -15,11 +15,15 @@ from orderparam.networks.fully_connected import fully_connected
 
 
 class ScaleFreeData(System):
-    """M examples by the matrix of their kernel, and their targets y. P = n_train of them are learned by kernel regression."""
+    """M examples by the matrix of their kernel, and their targets y. P = n_train of them are
+    learned by kernel regression.
+    """
 
     gram: Float[Array, "pool pool"] = parameter("kernel matrix K of the pool")
     targets: Float[Array, "pool"] = parameter("targets of the pool")
-    n_train: float = parameter("number of training examples P, drawn from the pool", minimum=1, default=100)
+    n_train: float = parameter(
+        "number of training examples P, drawn from the pool", minimum=1, default=100
+    )
     ridge: float = parameter("added to the diagonal of the kernel matrix", minimum=0, default=1e-6)
 
     def __check_init__(self) -> None:
@@ -34,21 +38,33 @@ class ScaleFreeData(System):
 
     @classmethod
     def of(
-        cls, data: str, pool: int, task: str = "even-odd", kernel: Literal["linear", "erf", "relu"] = "relu", **fields: Any
+        cls,
+        data: str,
+        pool: int,
+        task: str = "even-odd",
+        kernel: Literal["linear", "erf", "relu"] = "relu",
+        **fields: Any,
     ) -> Self:
-        """A random part of a data set, or of a file that `orderparam.data.load` reads: each column less its mean, every row of
-        length sqrt(d). task: as `orderparam.data.apply_task` has it. kernel: x.x'/d, or that of one infinitely wide hidden layer
-        with weights of variance one and no biases."""
+        """A random part of a data set, or of a file that `orderparam.data.load` reads: each column
+        less its mean, every row of length sqrt(d). task: as `orderparam.data.apply_task` has it.
+        kernel: x.x'/d, or that of one infinitely wide hidden layer with weights of variance one and
+        no biases."""
         chosen, _ = apply_task(load(data), task)
         few, targets = apply_task(subsample(chosen, min(pool, chosen.examples)), task)
         inputs = jnp.asarray(normalise(centre(few)).inputs)
         linear = kernel == "linear"
-        gram = inputs @ inputs.T / inputs.shape[1] if linear else fully_connected(1, None, kernel).kernel(inputs).nngp
+        gram = (
+            inputs @ inputs.T / inputs.shape[1]
+            if linear
+            else fully_connected(1, None, kernel).kernel(inputs).nngp
+        )
         return cls(gram, targets.values, **fields)
 
     @property
     def spectrum(self) -> Spectrum:
-        """Eigenvalues of K/M and the target's power on each, in increasing order, the pool standing for the population."""
+        """Eigenvalues of K/M and the target's power on each, in increasing order, the pool standing
+        for the population.
+        """
         size = len(self.gram)
         eigenvalues, vectors = jnp.linalg.eigh(self.gram / size)
         return Spectrum(jnp.maximum(eigenvalues, 0.0), (vectors.T @ self.targets) ** 2 / size)

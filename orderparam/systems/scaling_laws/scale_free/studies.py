@@ -1,4 +1,6 @@
-"""The named figure of scale-free data: spectra and targets of real images, and the exponents of their learning curves."""
+"""The named figure of scale-free data: spectra and targets of real images, and the exponents of
+their learning curves.
+"""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -18,14 +20,23 @@ _MARKS = {"full spectrum": "+", "real data": "o", "Gaussian clone": "s"}
 
 
 def draw_exponents(axes: Any, comparison: Comparison) -> None:
-    """One row for each data set: the exponent that the power laws predict, and those of the three learning curves."""
+    """One row for each data set: the exponent that the power laws predict, and those of the three
+    learning curves.
+    """
     rows: list[str] = []
     for fit in comparison.theories(part="spectrum").values():
         name = fit.attrs["facets"]["data"]
         place, colour = len(rows), COLOURS[len(rows)]
         rows.append(name)
         error = 1.96 * float(fit["learning_exponent_error"])
-        axes.errorbar(float(fit["learning_exponent"]), place + 0.3, xerr=error, fmt="D", color=colour, markersize=4)
+        axes.errorbar(
+            float(fit["learning_exponent"]),
+            place + 0.3,
+            xerr=error,
+            fmt="D",
+            color=colour,
+            markersize=4,
+        )
         for lower, data in enumerate(comparison.curves(part="error", data=name).values()):
             x = np.asarray(data["n_train"].values, float)
             y = data["test_error" if "test_error" in data else "population_error"]
@@ -34,8 +45,21 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
             else:
                 slope, error = straight_line(np.log(x), np.log(y.values)).slope, 0.0
             marker = _MARKS[data.attrs["label"]]
-            axes.errorbar(-slope, place + 0.1 - 0.2 * lower, xerr=error, fmt=marker, color=colour, mfc="white", markersize=5)
-    axes.set(xlabel="exponent of the error", yticks=range(len(rows)), yticklabels=rows, ylim=(-0.7, len(rows) - 0.3))
+            axes.errorbar(
+                -slope,
+                place + 0.1 - 0.2 * lower,
+                xerr=error,
+                fmt=marker,
+                color=colour,
+                mfc="white",
+                markersize=5,
+            )
+    axes.set(
+        xlabel="exponent of the error",
+        yticks=range(len(rows)),
+        yticklabels=rows,
+        ylim=(-0.7, len(rows) - 0.3),
+    )
 
 
 @study(
@@ -68,8 +92,15 @@ def scale_free_data(
 ) -> Iterator[Curve]:
     fine = {"n_train": tuple(np.geomspace(min(sizes), max(sizes), 13).tolist())}
     for name in data:
-        system, facets = ScaleFreeData.of(name, pool, kernel=kernel), {"part": "error", "data": name}
-        yield Curve("power laws", scale_free_fit, system, {}, facets={"part": "spectrum", "data": name})
+        system, facets = (
+            ScaleFreeData.of(name, pool, kernel=kernel),
+            {"part": "error", "data": name},
+        )
+        yield Curve(
+            "power laws", scale_free_fit, system, {}, facets={"part": "spectrum", "data": name}
+        )
         yield Curve("full spectrum", spectral_curve, system, fine, facets=facets)
         yield Curve("real data", learned_pool, system, {"n_train": sizes}, seeds, facets=facets)
-        yield Curve("Gaussian clone", gaussian_clone, system, {"n_train": sizes}, seeds, facets=facets)
+        yield Curve(
+            "Gaussian clone", gaussian_clone, system, {"n_train": sizes}, seeds, facets=facets
+        )

@@ -1,4 +1,6 @@
-"""Exponents of a pool's spectrum and target, the learning exponent that follows, and the learning curve of the full spectrum."""
+"""Exponents of a pool's spectrum and target, the learning exponent that follows, and the learning
+curve of the full spectrum.
+"""
 
 from dataclasses import dataclass
 
@@ -14,23 +16,26 @@ from orderparam.core.verb import theory
 from orderparam.kernels.effective_ridge import effective_ridge
 from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The exponent of a spectrum that is known from n examples only.
 #
-# The small eigenvalues of a covariance or kernel matrix of n examples are not those of the population. For Gaussian
-# features whose population eigenvalues are k^-a, k = 1, 2, ... without end, the Marchenko-Pastur equation is z = -s +
-# (I/n) s^(1 - 1/a) with I = (pi/a)/sin(pi/a), and is solved by a curve: with s = r e^(i t), 0 < t < pi, c = 1 - 1/a,
+# The small eigenvalues of a covariance or kernel matrix of n examples are not those of the
+# population. For Gaussian features whose population eigenvalues are k^-a, k = 1, 2, ... without
+# end, the Marchenko-Pastur equation is z = -s + (I/n) s^(1 - 1/a) with I = (pi/a)/sin(pi/a), and is
+# solved by a curve: with s = r e^(i t), 0 < t < pi, c = 1 - 1/a,
 #
 #     r = [(I/n) sin(c t)/sin t]^a,    sample eigenvalue r sin(t/a)/sin(c t),
 #     its rank k/n = 1 - [t - (a - 1) sin t sin(t/a)/sin(c t)]/pi.
 #
-# Their ratio to k^-a depends on k/n alone: it is near one up to k ~ n/5, and where it goes from there is known (derived
-# for this package). Eigenvalues are divided by it before any exponent is fitted. Errors come from half-samples of the
-# examples, because neighbouring eigenvalues are not independent, and residuals of a fit through them tell nothing.
+# Their ratio to k^-a depends on k/n alone: it is near one up to k ~ n/5, and where it goes from
+# there is known (derived for this package). Eigenvalues are divided by it before any exponent is
+# fitted. Errors come from half-samples of the examples, because neighbouring eigenvalues are not
+# independent, and residuals of a fit through them tell nothing.
 
 Spectral = Float[np.ndarray, "mode"]
 
-_CURVE = np.pi - np.geomspace(np.pi * (1 - 1e-9), 1e-9, 2000)  # of t, dense towards pi, where k is small
+# of t, dense towards pi, where k is small
+_CURVE = np.pi - np.geomspace(np.pi * (1 - 1e-9), 1e-9, 2000)
 _PER_OCTAVE = 6  # ranks that a fit uses
 _OCTAVES = 1.0  # half a running window, for local slopes
 _SHORTEST = 2.0  # octaves of a power law's window
@@ -39,7 +44,9 @@ _ROUNDS = 12
 
 
 def sample_ratio(share: Float[np.ndarray, "mode"], exponent: float) -> Float[np.ndarray, "mode"]:
-    """Sample over population eigenvalue at rank k = share n, 0 < share <= 1, of a spectrum k^-exponent, exponent > 1."""
+    """Sample over population eigenvalue at rank k = share n, 0 < share <= 1, of a spectrum
+    k^-exponent, exponent > 1.
+    """
     a, t = exponent, _CURVE
     inner = np.sin((1 - 1 / a) * t)
     rank = np.maximum(1 - (t - (a - 1) * np.sin(t) * np.sin(t / a) / inner) / np.pi, 1e-12)
@@ -65,8 +72,9 @@ def local_exponents(log_rank: np.ndarray, log_value: np.ndarray) -> np.ndarray:
 
 
 def corrected(rank: np.ndarray, values: np.ndarray, examples: int | None) -> np.ndarray:
-    """Population eigenvalues at these ranks, from those of the sample: divided by `sample_ratio` at the local exponent, which is
-    that of a parabola through the logarithms of the result (slopes between neighbours would feed back on themselves).
+    """Population eigenvalues at these ranks, from those of the sample: divided by `sample_ratio` at
+    the local exponent, which is that of a parabola through the logarithms of the result (slopes
+    between neighbours would feed back on themselves).
 
     examples: n, or None where the features are fewer than the examples, and nothing is corrected.
     """
@@ -75,14 +83,18 @@ def corrected(rank: np.ndarray, values: np.ndarray, examples: int | None) -> np.
     table = np.stack([sample_ratio(rank / examples, a) for a in _EXPONENTS])
     found = values
     for _ in range(_ROUNDS):
-        exponents = -np.polyval(np.polyder(np.polyfit(np.log(rank), np.log(found), 2)), np.log(rank))
+        exponents = -np.polyval(
+            np.polyder(np.polyfit(np.log(rank), np.log(found), 2)), np.log(rank)
+        )
         found = values / [np.interp(a, _EXPONENTS, ratios) for a, ratios in zip(exponents, table.T)]
     return found
 
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """value = amplitude rank^-exponent from rank window[0] to window[1]; deviation: root mean square of ln value from it."""
+    """value = amplitude rank^-exponent from rank window[0] to window[1]; deviation: root mean
+    square of ln value from it.
+    """
 
     exponent: float
     amplitude: float
@@ -95,12 +107,14 @@ def fitted(rank: np.ndarray, values: np.ndarray, window: tuple[int, int]) -> Pow
     inside = (rank >= window[0]) & (rank <= window[1])
     x, y = np.log(rank[inside]), np.log(values[inside])
     line = straight_line(x, y)
-    return PowerLaw(-line.slope, float(np.exp(line.constant)), window, float(np.sqrt(line.chi_squared / len(x))))
+    return PowerLaw(
+        -line.slope, float(np.exp(line.constant)), window, float(np.sqrt(line.chi_squared / len(x)))
+    )
 
 
 def widest(rank: np.ndarray, values: np.ndarray, tolerance: float) -> PowerLaw:
-    """In the widest window, of two octaves at least, in which the deviation is below `tolerance`; that with the smallest
-    deviation of two octaves where there is none."""
+    """In the widest window, of two octaves at least, in which the deviation is below `tolerance`;
+    that with the smallest deviation of two octaves where there is none."""
     pairs = [(int(a), int(b)) for a in rank for b in rank if b >= a * 2**_SHORTEST]
     laws = [fitted(rank, values, pair) for pair in pairs]
     good = [law for law in laws if law.deviation < tolerance]
@@ -111,9 +125,11 @@ def widest(rank: np.ndarray, values: np.ndarray, tolerance: float) -> PowerLaw:
 
 @dataclass(frozen=True)
 class Shapes:
-    """Root mean square deviations of ln value, over all ranks, of three shapes with their best numbers.
+    """Root mean square deviations of ln value, over all ranks, of three shapes with their best
+    numbers.
 
-    power: A k^-a. cutoff: A k^-a e^(-k/c). lognormal: the values are quantiles of a log-normal law of `modes` members.
+    power: A k^-a. cutoff: A k^-a e^(-k/c). lognormal: the values are quantiles of a log-normal law
+    of `modes` members.
     """
 
     power: float
@@ -140,19 +156,23 @@ def shapes(rank: np.ndarray, values: np.ndarray, modes: int) -> Shapes:
 
 _FIRST = 2  # rank from which on laws are fitted
 _SHARE = 4  # the last rank is M / 4, so that it is below half of a half-sample
-_TARGET_SHARE = 10  # of target powers M / 10: what small modes of a pool carry is not what those of the population do
+# of target powers M / 10: what small modes of a pool carry is not what those of the population do
+_TARGET_SHARE = 10
 _RESOLVED = 1e-12  # of the largest eigenvalue
 
 
 class ScaleFreeFit(Result):
-    """Eigenvalues at some ranks, those of the population that they tell of, and the target's power from each rank on.
+    """Eigenvalues at some ranks, those of the population that they tell of, and the target's power
+    from each rank on.
 
-    spectral_exponent: a of k^-a in the widest window, from rank `first` to `last`, in which ln lambda deviates by less than the
-    tolerance (`power_law`: there is one). target_exponent: b - 1 of sum_(j >= k) y_j^2 ~ (k - 1/2)^(1-b) up to rank M/10.
-    learning_exponent: min(b - 1, 2a), that of the test error without a ridge and without noise. X_error: root mean square
-    difference from half-samples of the pool, which differ by chance and where the correction for its size is not the right one.
-    power_deviation, cutoff_deviation, lognormal_deviation: root mean square deviation of ln lambda over all ranks from A k^-a,
-    from A k^-a e^(-k/c), and from the quantiles of a log-normal law.
+    spectral_exponent: a of k^-a in the widest window, from rank `first` to `last`, in which ln
+    lambda deviates by less than the tolerance (`power_law`: there is one). target_exponent: b - 1
+    of sum_(j >= k) y_j^2 ~ (k - 1/2)^(1-b) up to rank M/10. learning_exponent: min(b - 1, 2a), that
+    of the test error without a ridge and without noise. X_error: root mean square difference from
+    half-samples of the pool, which differ by chance and where the correction for its size is not
+    the right one. power_deviation, cutoff_deviation, lognormal_deviation: root mean square
+    deviation of ln lambda over all ranks from A k^-a, from A k^-a e^(-k/c), and from the quantiles
+    of a log-normal law.
     """
 
     rank: Float[Array, "rank"]
@@ -176,13 +196,17 @@ class ScaleFreeFit(Result):
 
 def _large_enough(system: ScaleFreeData, **_: object) -> None:
     if len(system.gram) < 100:
-        raise ValueError(f"ScaleFreeData.gram has {len(system.gram)} examples: a spectrum's exponent needs at least 100")
+        raise ValueError(
+            f"ScaleFreeData.gram has {len(system.gram)} examples: a spectrum's exponent needs at least 100"
+        )
 
 
 @theory(traced=False, check=_large_enough)
-def scale_free_fit(system: ScaleFreeData, *, tolerance: float = 0.05, half_samples: int = 16) -> ScaleFreeFit:
-    """Eigenvalues are corrected for the size of the pool, where the kernel has more modes than the pool has
-    examples, before anything is fitted. The same half-samples for the same pool."""
+def scale_free_fit(
+    system: ScaleFreeData, *, tolerance: float = 0.05, half_samples: int = 16
+) -> ScaleFreeFit:
+    """Eigenvalues are corrected for the size of the pool, where the kernel has more modes than the
+    pool has examples, before anything is fitted. The same half-samples for the same pool."""
     gram, targets = np.asarray(system.gram), np.asarray(system.targets)
     pool = len(gram)
     values = _modes(gram, targets)[0]
@@ -193,7 +217,11 @@ def scale_free_fit(system: ScaleFreeData, *, tolerance: float = 0.05, half_sampl
     def laws(gram: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         values, power = _modes(gram, targets)
         beyond = np.cumsum(power[::-1])[::-1]
-        return values[rank - 1], corrected(rank, values[rank - 1], None if finite else len(gram)), beyond[rank - 1]
+        return (
+            values[rank - 1],
+            corrected(rank, values[rank - 1], None if finite else len(gram)),
+            beyond[rank - 1],
+        )
 
     raw, population, beyond = laws(gram, targets)
     law = widest(rank, population, tolerance)
@@ -231,8 +259,8 @@ def scale_free_fit(system: ScaleFreeData, *, tolerance: float = 0.05, half_sampl
 
 
 def _of_sums(rank: np.ndarray, sums: np.ndarray, window: tuple[int, int]) -> float:
-    """The exponent b - 1 of sum_(j >= k) j^-b, which goes as (k - 1/2)^(1-b): the sum over whole numbers from k is the integral
-    from k - 1/2, up to a relative error of order k^-2."""
+    """The exponent b - 1 of sum_(j >= k) j^-b, which goes as (k - 1/2)^(1-b): the sum over whole
+    numbers from k is the integral from k - 1/2, up to a relative error of order k^-2."""
     inside = (rank >= window[0]) & (rank <= window[1])
     return -straight_line(np.log(rank[inside] - 0.5), np.log(sums[inside])).slope
 
@@ -244,7 +272,8 @@ def _modes(gram: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 class SpectralLearningCurve(Result):
-    """Mean square errors without 1/2: population_error over the whole pool, test_error over what was not learned.
+    """Mean square errors without 1/2: population_error over the whole pool, test_error over what
+    was not learned.
 
     effective_dimension: sum lambda/(lambda + kappa).
     """
@@ -258,11 +287,13 @@ class SpectralLearningCurve(Result):
 
 @theory
 def spectral_curve(system: ScaleFreeData) -> SpectralLearningCurve:
-    """The error of kernel regression from all eigenvalues and target powers of the pool, no law fitted to them: it bends where
-    they do (`orderparam.kernels.effective_ridge`). test_error is population_error/(1 - P/M): what is learned has no error,
-    exactly so without a ridge."""
+    """The error of kernel regression from all eigenvalues and target powers of the pool, no law
+    fitted to them: it bends where they do (`orderparam.kernels.effective_ridge`). test_error is
+    population_error/(1 - P/M): what is learned has no error, exactly so without a ridge."""
     spectrum = system.spectrum
     solved = effective_ridge(spectrum, system.n_train, system.ridge)
     error = spectrum.target_power @ (1 - solved.learnability) ** 2 / solved.complement
     rest = 1 - system.n_train / len(system.gram)
-    return SpectralLearningCurve(error / rest, error, jnp.sum(solved.learnability), solved.residual, solved.converged)
+    return SpectralLearningCurve(
+        error / rest, error, jnp.sum(solved.learnability), solved.residual, solved.converged
+    )

@@ -18,23 +18,40 @@ from orderparam.systems.spins.measurement import MeasuredSpins, Series, measured
 def _feasible(system: RegularPotts, **_: object) -> None:
     if system.size("sites") * system.degree % 2 or system.degree >= system.size("sites"):
         allowed = "such that sites * degree is even, and smaller than sites"
-        raise ValueError(f"RegularPotts.degree = {system.degree} for {system.size('sites')} sites: must be {allowed}")
+        raise ValueError(
+            f"RegularPotts.degree = {system.degree} for {system.size('sites')} sites: must be {allowed}"
+        )
 
 
 @experiment
 def graph_clusters(
     system: PottsGraph, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 50, sweeps: int = 500
 ) -> MeasuredSpins:
-    """Every cluster of Swendsen and Wang takes a random state in every sweep, from all spins in state 0.
+    """Every cluster of Swendsen and Wang takes a random state in every sweep, from all spins in
+    state 0.
 
-    An edge joins equal spins with probability 1 - exp(-1/T). Magnetisations as `order_parameters` has them.
+    An edge joins equal spins with probability 1 - exp(-1/T). Magnetisations as `order_parameters`
+    has them.
     """
-    return _measured(np.asarray(system.edges, int), system.temperature, system.states, key, replicas, warmup, sweeps)
+    return _measured(
+        np.asarray(system.edges, int),
+        system.temperature,
+        system.states,
+        key,
+        replicas,
+        warmup,
+        sweeps,
+    )
 
 
 @experiment(check=_feasible)
 def regular_graph_clusters(
-    system: RegularPotts, key: PRNGKeyArray, *, replicas: int = 4, warmup: int = 50, sweeps: int = 500
+    system: RegularPotts,
+    key: PRNGKeyArray,
+    *,
+    replicas: int = 4,
+    warmup: int = 50,
+    sweeps: int = 500,
 ) -> MeasuredSpins:
     """`graph_clusters` on one random graph, drawn with the key."""
     graph_key, run_key = jax.random.split(key)
@@ -54,7 +71,9 @@ def _measured(
 ) -> MeasuredSpins:
     sites = int(edges.max()) + 1
     temperature = jnp.asarray(temperature)
-    series = potts_series(temperature, jnp.asarray(edges), key, sites, states, replicas, warmup, sweeps)
+    series = potts_series(
+        temperature, jnp.asarray(edges), key, sites, states, replicas, warmup, sweeps
+    )
     return measured(series, temperature, jnp.asarray(float(sites)))
 
 
@@ -76,7 +95,8 @@ def potts_series(
         spins, words = carry
         words, drawn = random_words(words, one.size)
         bond = (spins[one] == spins[two]) & below(drawn, -jnp.expm1(-1 / temperature))
-        here, there = jnp.where(bond, one, 0), jnp.where(bond, two, 0)  # of no effect where there is no bond
+        # of no effect where there is no bond
+        here, there = jnp.where(bond, one, 0), jnp.where(bond, two, 0)
 
         def seen(labels: Array) -> Array:
             return labels.at[here].min(labels[there]).at[there].min(labels[here])
@@ -85,7 +105,10 @@ def potts_series(
         words, drawn = random_words(words, spins.size)
         spins = (drawn % np.uint64(states)).astype(jnp.int32)[labels]
         energy = -jnp.sum((spins[one] == spins[two]).reshape(replicas, -1), axis=1) / sites
-        shares = jnp.stack([jnp.mean((spins == state).reshape(replicas, -1), axis=1) for state in range(states)], axis=-1)
+        shares = jnp.stack(
+            [jnp.mean((spins == state).reshape(replicas, -1), axis=1) for state in range(states)],
+            axis=-1,
+        )
         return (spins, words), jnp.stack([energy, *order_parameters(shares, states)])
 
     start = jnp.zeros(replicas * sites, jnp.int32)

@@ -19,7 +19,9 @@ from orderparam.systems.spins.graph.theory import cavity
     seconds=(45, 1800),
     observables=("energy", "absolute_magnetisation"),
     full={"sites": 20_000, "sweeps": 2000, "seeds": 8},
-    panels=[Panel("temperature", name, facet="states") for name in ("energy", "absolute_magnetisation")],
+    panels=[
+        Panel("temperature", name, facet="states") for name in ("energy", "absolute_magnetisation")
+    ],
     caption="{sites} sites of {degree} neighbours each, a new graph in each run; {replicas} replicas of {sweeps} sweeps.",
     explained=(
         "The cavity method is that of infinite graphs: with N sites the energy of the disordered phase is off by a "
@@ -39,7 +41,18 @@ def potts_regular_graph(
         system, facets = RegularPotts(1.0, sites, degree, q), {"states": q}
         end = float(1 / np.log1p(q / (degree - 2)))  # where disorder becomes unstable
         fine = {"temperature": tuple(np.linspace(0.6 * end, 1.3 * end, 141).tolist())}
-        points = {"temperature": tuple((end * np.array([0.65, 0.8, 0.9, 0.97, 1.05, 1.12, 1.25])).tolist())}
+        points = {
+            "temperature": tuple(
+                (end * np.array([0.65, 0.8, 0.9, 0.97, 1.05, 1.12, 1.25])).tolist()
+            )
+        }
         yield Curve("ordered", partial(cavity, branch="ordered"), system, fine, facets=facets)
-        yield Curve("disordered", partial(cavity, branch="disordered"), system, fine, facets=facets, baseline=True)
+        yield Curve(
+            "disordered",
+            partial(cavity, branch="disordered"),
+            system,
+            fine,
+            facets=facets,
+            baseline=True,
+        )
         yield Curve("Swendsen-Wang", measured, system, points, seeds, facets=facets)

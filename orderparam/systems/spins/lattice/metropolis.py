@@ -1,7 +1,9 @@
-"""Metropolis updates of 64 replicas at once: every bit of a word is the spin of another replica (multi-spin coding).
+"""Metropolis updates of 64 replicas at once: every bit of a word is the spin of another replica
+(multi-spin coding).
 
-Sites of one colour of the checkerboard are independent given the other, and are updated together. Sums over neighbours and
-decisions are logical operations on words; every replica draws random bits of its own, so that replicas are independent.
+Sites of one colour of the checkerboard are independent given the other, and are updated together.
+Sums over neighbours and decisions are logical operations on words; every replica draws random bits
+of its own, so that replicas are independent.
 """
 
 from functools import partial
@@ -26,12 +28,15 @@ REPLICAS = 64  # in a word
 
 _ONES = np.uint64(2**64 - 1)
 
-# The two colours are stored apart, with half as many columns: site (x, j) of colour c is in column 2 j + (sum x + c) % 2.
+# The two colours are stored apart, with half as many columns: site (x, j) of colour c is in column
+# 2 j + (sum x + c) % 2.
 Half = UInt64[Array, "word *half"]
 
 
 class State(NamedTuple):
-    """Spins of both colours (a one is up), where the next random words start, and the bits that decide on the next sweep."""
+    """Spins of both colours (a one is up), where the next random words start, and the bits that
+    decide on the next sweep.
+    """
 
     even: Half
     odd: Half
@@ -40,11 +45,13 @@ class State(NamedTuple):
 
 
 class Updates(NamedTuple):
-    """Metropolis updates of one lattice; all but the first two are static: tilted says whether there is a field, coins whether
-    flips that cost nothing are left to a coin. All lengths must be even.
+    """Metropolis updates of one lattice; all but the first two are static: tilted says whether
+    there is a field, coins whether flips that cost nothing are left to a coin. All lengths must be
+    even.
 
-    A flip is accepted with probability min(1, exp(-dE/T)) for the bonds and, where there is a field, independently with
-    min(1, exp(-dE/T)) for the field: detailed balance holds for each factor (Michel, Kapfer, Krauth 2014).
+    A flip is accepted with probability min(1, exp(-dE/T)) for the bonds and, where there is a
+    field, independently with min(1, exp(-dE/T)) for the field: detailed balance holds for each
+    factor (Michel, Kapfer, Krauth 2014).
     """
 
     temperature: Float[Array, ""]
@@ -68,9 +75,11 @@ class Updates(NamedTuple):
         return State(even, odd, *self._draw(counter))
 
     def sweep(self, state: State) -> tuple[State, list[Half]]:
-        """Both colours once; and the number of unequal neighbours of the second colour's spins, as binary digits.
+        """Both colours once; and the number of unequal neighbours of the second colour's spins, as
+        binary digits.
 
-        Bits are drawn a sweep ahead: in one loop with what shifts arrays the compiler would not vectorise them.
+        Bits are drawn a sweep ahead: in one loop with what shifts arrays the compiler would not
+        vectorise them.
         """
         counter, drawn = self._draw(state.counter)
         accepted = state.accepted.reshape(-1, 2, *self.half)
@@ -80,9 +89,13 @@ class Updates(NamedTuple):
         return State(even, odd, counter, drawn), added([odd ^ neighbour for neighbour in around])
 
     def _draw(self, counter: Counter) -> tuple[Counter, Words]:
-        """What bonds (a word for each neighbour beyond half of them), the field and the coins accept, for both colours."""
+        """What bonds (a word for each neighbour beyond half of them), the field and the coins
+        accept, for both colours.
+        """
         size = 2 * int(np.prod(self.half))
-        counter, accepted = random_bits(counter, len(self.shape) * size, binary_digits(jnp.exp(-4 / self.temperature)))
+        counter, accepted = random_bits(
+            counter, len(self.shape) * size, binary_digits(jnp.exp(-4 / self.temperature))
+        )
         drawn = [accepted]
         if self.tilted:
             pull = binary_digits(jnp.exp(-2 * jnp.abs(self.field) / self.temperature))
@@ -95,17 +108,21 @@ class Updates(NamedTuple):
 
     def neighbours(self, other: Half, shifted: np.ndarray) -> list[Half]:
         """They are all of the other colour; in rows that are `shifted` the own columns are odd."""
-        rows = [jnp.roll(other, step, axis) for axis in range(1, len(self.shape)) for step in (1, -1)]
+        rows = [
+            jnp.roll(other, step, axis) for axis in range(1, len(self.shape)) for step in (1, -1)
+        ]
         return [*rows, other, jnp.where(shifted, jnp.roll(other, -1, -1), jnp.roll(other, 1, -1))]
 
     def _update(self, spins: Half, around: list[Half], accepted: Words) -> Half:
         directions = len(self.shape)
         parallel = added([~(spins ^ other) for other in around])
         flip = jnp.full_like(spins, _ONES)
-        for excess in range(1, directions + 1):  # each parallel neighbour beyond half of them costs 4
+        # each parallel neighbour beyond half of them costs 4
+        for excess in range(1, directions + 1):
             flip = flip & (accepted[excess - 1] | ~at_least(parallel, directions + excess))
         if self.tilted:
-            against = spins ^ jnp.where(self.field > 0, _ONES, np.uint64(0))  # ones where the spin is against the field
+            # ones where the spin is against the field
+            against = spins ^ jnp.where(self.field > 0, _ONES, np.uint64(0))
             flip = flip & (accepted[directions] | against)
         if self.coins:
             tie = at_least(parallel, directions) & ~at_least(parallel, directions + 1)
@@ -125,8 +142,14 @@ def metropolis_series(
     tilted: bool,
     every: int = 1,
 ) -> Series:
-    """Series of independent replicas that start with all spins up, looked at after every so many sweeps."""
-    updates, n, directions = Updates(temperature, field, shape, replicas, tilted), int(np.prod(shape)), len(shape)
+    """Series of independent replicas that start with all spins up, looked at after every so many
+    sweeps.
+    """
+    updates, n, directions = (
+        Updates(temperature, field, shape, replicas, tilted),
+        int(np.prod(shape)),
+        len(shape),
+    )
 
     def unseen(_: int, state: State) -> State:
         return updates.sweep(state)[0]
@@ -140,15 +163,21 @@ def metropolis_series(
     begin = jax.lax.fori_loop(0, warmup, unseen, updates.begin(up, up, first_word(key)))
     _, kept = jax.lax.scan(look, begin, length=sweeps // every)
     broken, ones = jnp.moveaxis(kept, (0, 1, 2), (2, 0, 1))
-    bonds, m = directions - 2 * broken / n, 2 * ones / n - 1  # every bond has one end of either colour
+    # every bond has one end of either colour
+    bonds, m = directions - 2 * broken / n, 2 * ones / n - 1
     return Series(-bonds - field * m, m, jnp.abs(m), m**2, m**4)
 
 
 @partial(jax.jit, static_argnames=("shape",))
 def quenched_series(
-    temperature: Float[Array, ""], key: PRNGKeyArray, shape: tuple[int, ...], times: Int[Array, "time"]
+    temperature: Float[Array, ""],
+    key: PRNGKeyArray,
+    shape: tuple[int, ...],
+    times: Int[Array, "time"],
 ) -> tuple[Float[Array, "time replica"], Int8[Array, "time *shape"]]:
-    """Energies per spin of 64 replicas after these numbers of sweeps from random spins, and the spins of the first of them."""
+    """Energies per spin of 64 replicas after these numbers of sweeps from random spins, and the
+    spins of the first of them.
+    """
     updates = Updates(temperature, jnp.zeros(()), shape, REPLICAS, tilted=False, coins=True)
     counter, words = random_words(first_word(key), int(np.prod(shape)))
     even, odd = words.reshape(2, *updates.half)
@@ -158,7 +187,10 @@ def quenched_series(
         around = updates.neighbours(state.even, ~updates.shifted)
         digits = replica_totals(jnp.stack(added([state.odd ^ neighbour for neighbour in around])))
         broken = sum(2**k * digit for k, digit in enumerate(digits))
-        return state, (2 * broken / np.prod(shape) - len(shape), jnp.stack([state.even[0], state.odd[0]]) & 1)
+        return state, (
+            2 * broken / np.prod(shape) - len(shape),
+            jnp.stack([state.even[0], state.odd[0]]) & 1,
+        )
 
     gaps = jnp.diff(times, prepend=0)
     _, (energies, halves) = jax.lax.scan(wait, updates.begin(even, odd, counter), gaps)
@@ -187,7 +219,9 @@ def at_least(digits: list[Half], threshold: int) -> Half:
 
 
 def replica_totals(words: UInt64[Array, "kind word *half"]) -> Int[Array, "kind replica"]:
-    """How many of the sites of each replica have a one: words are added in pairs as long as that is cheaper than unpacking."""
+    """How many of the sites of each replica have a one: words are added in pairs as long as that is
+    cheaper than unpacking.
+    """
     rows = words.reshape(*words.shape[:2], -1)
     rounds = min(4, rows.shape[-1].bit_length() - 1)
     digits = [jnp.pad(rows, ((0, 0), (0, 0), (0, -rows.shape[-1] % 2**rounds)))]
@@ -199,5 +233,7 @@ def replica_totals(words: UInt64[Array, "kind word *half"]) -> Int[Array, "kind 
             digits[k], carry = one ^ two ^ carry, (one & two) | (carry & (one | two))
         digits.append(carry)
     places = jnp.arange(REPLICAS, dtype=jnp.uint64)
-    columns = [jnp.sum((digit[..., None] >> places) & 1, axis=2, dtype=jnp.int32) for digit in digits]
+    columns = [
+        jnp.sum((digit[..., None] >> places) & 1, axis=2, dtype=jnp.int32) for digit in digits
+    ]
     return sum(2**k * column for k, column in enumerate(columns)).reshape(len(words), -1)

@@ -1,4 +1,6 @@
-"""The named figures of the Ising model: the square lattice against its exact solutions, crossings of ratios, pictures."""
+"""The named figures of the Ising model: the square lattice against its exact solutions, crossings
+of ratios, pictures.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -13,7 +15,13 @@ from orderparam.analysis import Collapse, exponent
 from orderparam.core.study import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, canvas, finish, horizontal, vertical
 from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
-from orderparam.systems.spins.lattice.experiment import Quench, configuration, correlations, quench, swendsen_wang
+from orderparam.systems.spins.lattice.experiment import (
+    Quench,
+    configuration,
+    correlations,
+    quench,
+    swendsen_wang,
+)
 from orderparam.systems.spins.lattice.model import CRITICAL_TEMPERATURE, IsingLattice
 from orderparam.systems.spins.lattice.theory import (
     critical_correlation,
@@ -24,19 +32,27 @@ from orderparam.systems.spins.lattice.theory import (
     torus_correlation,
 )
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the studies of the Ising model draw by hand: configurations, crossings of Binder's ratios, collapsed curves, a quench.
 
 
 def draw_configuration(temperature: float, axes: Any, comparison: Comparison) -> None:
     """The configuration of the first seed: black is up."""
     (runs,) = comparison.experiments().values()
-    axes.imshow(runs["spin"].sel(temperature=temperature).isel(seed=0), cmap="binary", vmin=-1, vmax=1, interpolation="nearest")
+    axes.imshow(
+        runs["spin"].sel(temperature=temperature).isel(seed=0),
+        cmap="binary",
+        vmin=-1,
+        vmax=1,
+        interpolation="nearest",
+    )
     axes.set(xticks=[], yticks=[])
 
 
 def draw_crossings(axes: Any, comparison: Comparison) -> None:
-    """The temperature where Binder's ratios of two successive sizes cross, against the larger one's inverse."""
+    """The temperature where Binder's ratios of two successive sizes cross, against the larger one's
+    inverse.
+    """
     runs = {data.attrs["facets"]["length"]: data for data in comparison.experiments().values()}
     lengths = sorted(runs)
     for smaller, larger in itertools.pairwise(lengths):
@@ -46,19 +62,32 @@ def draw_crossings(axes: Any, comparison: Comparison) -> None:
             axes.errorbar(*place, np.std(found, ddof=1) / np.sqrt(len(found)), fmt="o", color=ink())
             axes.annotate(f"{smaller}, {larger}", place, (5, 5), textcoords="offset points")
     axes.axhline(CRITICAL_TEMPERATURE, color=GREY, linewidth=0.8, linestyle=":")
-    axes.annotate("$T_c$", (0, CRITICAL_TEMPERATURE), (2, 3), textcoords="offset points", color=GREY)
-    axes.set(xlabel=r"$1/L$ of the larger size", ylabel="crossing temperature", xlim=(0, 1.3 / lengths[1]))
+    axes.annotate(
+        "$T_c$", (0, CRITICAL_TEMPERATURE), (2, 3), textcoords="offset points", color=GREY
+    )
+    axes.set(
+        xlabel=r"$1/L$ of the larger size",
+        ylabel="crossing temperature",
+        xlim=(0, 1.3 / lengths[1]),
+    )
 
 
 def crossing(smaller: xr.Dataset, larger: xr.Dataset) -> np.ndarray:
-    """The temperature of each seed at which the difference of the two ratios, a parabola fitted to all temperatures, vanishes.
+    """The temperature of each seed at which the difference of the two ratios, a parabola fitted to
+    all temperatures, vanishes.
 
-    Of two zeros the one nearer the middle of the range; seeds without one in the range are left out.
+    Of two zeros the one nearer the middle of the range; seeds without one in the range are left
+    out.
     """
     temperatures = smaller["temperature"].values
-    middle, half = (temperatures.max() + temperatures.min()) / 2, (temperatures.max() - temperatures.min()) / 2
+    middle, half = (
+        (temperatures.max() + temperatures.min()) / 2,
+        (temperatures.max() - temperatures.min()) / 2,
+    )
     found = []
-    for difference in (larger["binder"] - smaller["binder"]).transpose("seed", "temperature").values:
+    for difference in (
+        (larger["binder"] - smaller["binder"]).transpose("seed", "temperature").values
+    ):
         known = np.isfinite(difference)
         if known.sum() < 3:
             continue
@@ -73,11 +102,17 @@ def crossing(smaller: xr.Dataset, larger: xr.Dataset) -> np.ndarray:
 def by_length(comparison: Comparison, kind: str) -> xr.Dataset:
     """The curves of a kind that carry a length, joined along it."""
     runs = {data.attrs["facets"]["length"]: data for data in comparison.curves(kind).values()}
-    return xr.concat([runs[length].expand_dims(length=[length]) for length in sorted(runs)], "length", join="outer")
+    return xr.concat(
+        [runs[length].expand_dims(length=[length]) for length in sorted(runs)],
+        "length",
+        join="outer",
+    )
 
 
 def draw_scaling(comparison: Comparison) -> Any:
-    """Binder's ratio, magnetisation and susceptibility of all sizes on one curve each, and what the fits say."""
+    """Binder's ratio, magnetisation and susceptibility of all sizes on one curve each, and what the
+    fits say.
+    """
     figure, axes = canvas(1, 3)
     try:
         found = finite_size_scaling(by_length(comparison, "experiment"))
@@ -93,12 +128,26 @@ def draw_scaling(comparison: Comparison) -> Any:
     for ax, (text, fit) in zip(axes[0], fits.items()):
         handles |= _draw_collapse(ax, fit)
         ax.set(xlabel=r"$(T-T_c)\,L^{1/\nu}$", ylabel=text)
-    names = {"T_c": "$T_c$", "1/nu": r"$1/\nu$", "beta/nu": r"$\beta/\nu$", "gamma/nu": r"$\gamma/\nu$"}
-    told = ", ".join(f"{names[name]} = {value:.4f} ± {error:.4f}" for name, (value, error) in found.exponents.items())
-    quality = ", ".join(f"{fit.chi_squared:.0f}/{fit.freedom} from $L$ = {fit.sizes[0]:g} on" for fit in fits.values())
+    names = {
+        "T_c": "$T_c$",
+        "1/nu": r"$1/\nu$",
+        "beta/nu": r"$\beta/\nu$",
+        "gamma/nu": r"$\gamma/\nu$",
+    }
+    told = ", ".join(
+        f"{names[name]} = {value:.4f} ± {error:.4f}"
+        for name, (value, error) in found.exponents.items()
+    )
+    quality = ", ".join(
+        f"{fit.chi_squared:.0f}/{fit.freedom} from $L$ = {fit.sizes[0]:g} on"
+        for fit in fits.values()
+    )
     exact = f"(exact: {CRITICAL_TEMPERATURE:.4f}, 1, 1/8, 7/4)"
     finish(
-        figure, comparison.study.title, handles, f"{told} {exact}. Lines: fitted polynomials, $\\chi^2$ per freedom {quality}."
+        figure,
+        comparison.study.title,
+        handles,
+        f"{told} {exact}. Lines: fitted polynomials, $\\chi^2$ per freedom {quality}.",
     )
     return figure
 
@@ -107,8 +156,14 @@ def _draw_collapse(axes: Any, fit: Collapse) -> dict[str, Any]:
     handles = {}
     for number, size in enumerate(fit.sizes):
         own = fit.scaled_size == size
-        look = {"color": COLOURS[number % len(COLOURS)], "fmt": MARKERS[number % len(MARKERS)], "markerfacecolor": "white"}
-        handles[f"$L$ = {size:g}"] = axes.errorbar(fit.scaled_x[own], fit.scaled_y[own], fit.scaled_error[own], **look)
+        look = {
+            "color": COLOURS[number % len(COLOURS)],
+            "fmt": MARKERS[number % len(MARKERS)],
+            "markerfacecolor": "white",
+        }
+        handles[f"$L$ = {size:g}"] = axes.errorbar(
+            fit.scaled_x[own], fit.scaled_y[own], fit.scaled_error[own], **look
+        )
     u = np.linspace(fit.scaled_x.min(), fit.scaled_x.max(), 200)
     axes.plot(u, fit.curve(u), color=ink(), linewidth=0.8, zorder=1)
     return handles
@@ -118,10 +173,21 @@ def draw_opposite(axes: Any, comparison: Comparison) -> None:
     """The correlation of opposite sites against the size, and its exponent."""
     runs = {data.attrs["facets"]["length"]: data for data in comparison.experiments().values()}
     names = ["correlation", "correlation_error"]
-    last = [runs[length][names].isel(step=-1, temperature=0).expand_dims(length=[length]) for length in sorted(runs)]
+    last = [
+        runs[length][names].isel(step=-1, temperature=0).expand_dims(length=[length])
+        for length in sorted(runs)
+    ]
     far = xr.concat(last, "length")
-    axes.errorbar(far["length"], far["correlation"].mean("seed"), far["correlation_error"].mean("seed") / 2, fmt="o", color=ink())
-    axes.set(xscale="log", yscale="log", xlabel="length $L$", ylabel="correlation of opposite sites")
+    axes.errorbar(
+        far["length"],
+        far["correlation"].mean("seed"),
+        far["correlation_error"].mean("seed") / 2,
+        fmt="o",
+        color=ink(),
+    )
+    axes.set(
+        xscale="log", yscale="log", xlabel="length $L$", ylabel="correlation of opposite sites"
+    )
     try:
         found = exponent(far, "length", "correlation")
     except ValueError as error:  # too few sizes
@@ -137,21 +203,43 @@ def draw_walls(axes: Any, comparison: Comparison) -> None:
     (runs,) = comparison.experiments().values()
     for number, temperature in enumerate(runs["temperature"].values):
         own = runs.sel(temperature=temperature)
-        excess = own["energy"].mean("seed") - float(onsager(IsingLattice(float(temperature))).energy)
-        look = {"color": COLOURS[number], "marker": MARKERS[number], "linestyle": "none", "label": f"$T$ = {temperature:g}"}
+        excess = own["energy"].mean("seed") - float(
+            onsager(IsingLattice(float(temperature))).energy
+        )
+        look = {
+            "color": COLOURS[number],
+            "marker": MARKERS[number],
+            "linestyle": "none",
+            "label": f"$T$ = {temperature:g}",
+        }
         time = own["sweep"].isel(seed=0)
         later = time > 0
         axes.plot(time[later], excess[later], **look)
     guide = np.array([3.0, 1000.0])
     axes.plot(guide, 1.2 * guide**-0.5, color=GREY, linewidth=0.8)
-    axes.annotate("$t^{-1/2}$", (guide[1], 1.2 * guide[1] ** -0.5), (0, 4), textcoords="offset points", color=GREY, ha="right")
+    axes.annotate(
+        "$t^{-1/2}$",
+        (guide[1], 1.2 * guide[1] ** -0.5),
+        (0, 4),
+        textcoords="offset points",
+        color=GREY,
+        ha="right",
+    )
     axes.set(xscale="log", yscale="log", xlabel="sweeps $t$", ylabel="energy above equilibrium")
 
 
 def draw_quenched(time: int, axes: Any, comparison: Comparison) -> None:
-    """The lattice of the first seed at the lowest temperature, `time` being the place in the list of times."""
+    """The lattice of the first seed at the lowest temperature, `time` being the place in the list
+    of times.
+    """
     (runs,) = comparison.experiments().values()
-    axes.imshow(runs["spin"].isel(temperature=0, seed=0, time=time), cmap="binary", vmin=-1, vmax=1, interpolation="nearest")
+    axes.imshow(
+        runs["spin"].isel(temperature=0, seed=0, time=time),
+        cmap="binary",
+        vmin=-1,
+        vmax=1,
+        interpolation="nearest",
+    )
     axes.set(xticks=[], yticks=[])
 
 
@@ -159,9 +247,17 @@ def animate(quench: Quench, path: str | Path, frames_per_second: int = 10) -> No
     """Writes the pictures of a quench as an animated GIF, one frame for each of its times."""
     from PIL import Image
 
-    frames = [Image.fromarray(np.where(np.asarray(spin) > 0, 0, 255).astype(np.uint8)) for spin in quench.spin]
-    frames = [frame.resize((3 * frame.width, 3 * frame.height), Image.Resampling.NEAREST).convert("1") for frame in frames]
-    frames[0].save(path, save_all=True, append_images=frames[1:], duration=1000 // frames_per_second, loop=0)
+    frames = [
+        Image.fromarray(np.where(np.asarray(spin) > 0, 0, 255).astype(np.uint8))
+        for spin in quench.spin
+    ]
+    frames = [
+        frame.resize((3 * frame.width, 3 * frame.height), Image.Resampling.NEAREST).convert("1")
+        for frame in frames
+    ]
+    frames[0].save(
+        path, save_all=True, append_images=frames[1:], duration=1000 // frames_per_second, loop=0
+    )
 
 
 UNIVERSAL_RATIO = 0.61069  # Binder's ratio of large square tori at T_c (Kamieniarz, Blöte 1993)
@@ -197,7 +293,15 @@ def ising_square(
     for length in lengths:
         system, facets = IsingLattice(2.0, (length, length)), {"length": length}
         yield Curve("exact", kaufman, system, fine, facets=facets)
-        yield Curve("Swendsen-Wang", measured, system, {"temperature": temperatures}, seeds, True, facets=facets)
+        yield Curve(
+            "Swendsen-Wang",
+            measured,
+            system,
+            {"temperature": temperatures},
+            seeds,
+            True,
+            facets=facets,
+        )
 
 
 @study(
@@ -213,7 +317,10 @@ def ising_square(
             "temperature",
             "binder",
             by="length",
-            reference=[vertical(CRITICAL_TEMPERATURE, "$T_c$"), horizontal(UNIVERSAL_RATIO, "large $L$, $T_c$")],
+            reference=[
+                vertical(CRITICAL_TEMPERATURE, "$T_c$"),
+                horizontal(UNIVERSAL_RATIO, "large $L$, $T_c$"),
+            ],
         ),
         Freehand(draw_crossings),
     ],
@@ -235,7 +342,16 @@ def ising_binder(
     fine = {"temperature": tuple(np.linspace(min(temperatures), max(temperatures), 57).tolist())}
     yield Curve("exact", enumerated, small, fine, facets={"length": 4})
     yield from (
-        Curve("Swendsen-Wang", measured, small.with_(shape=(n, n)), over, seeds, True, facets={"length": n}) for n in lengths
+        Curve(
+            "Swendsen-Wang",
+            measured,
+            small.with_(shape=(n, n)),
+            over,
+            seeds,
+            True,
+            facets={"length": n},
+        )
+        for n in lengths
     )
 
 
@@ -282,15 +398,26 @@ def ising_scaling(
     ),
 )
 def ising_correlations(
-    lengths: tuple[int, ...] = (8, 16, 32, 64), replicas: int = 4, sweeps: int = 2000, seeds: int = 4
+    lengths: tuple[int, ...] = (8, 16, 32, 64),
+    replicas: int = 4,
+    sweeps: int = 2000,
+    seeds: int = 4,
 ) -> Iterator[Curve]:
     over = {"temperature": (CRITICAL_TEMPERATURE,)}
     largest = IsingLattice(CRITICAL_TEMPERATURE, (max(lengths), max(lengths)))
-    yield Curve("infinite lattice", partial(critical_correlation, reach=max(lengths) // 2), largest, over, baseline=True)
+    yield Curve(
+        "infinite lattice",
+        partial(critical_correlation, reach=max(lengths) // 2),
+        largest,
+        over,
+        baseline=True,
+    )
     for length in lengths:
         system, facets = largest.with_(shape=(length, length)), {"length": length}
         measured = partial(correlations, replicas=replicas, sweeps=sweeps)
-        yield Curve("torus", partial(torus_correlation, reach=length // 2), system, over, facets=facets)
+        yield Curve(
+            "torus", partial(torus_correlation, reach=length // 2), system, over, facets=facets
+        )
         yield Curve("Swendsen-Wang", measured, system, over, seeds, True, facets=facets)
 
 
@@ -304,7 +431,10 @@ def ising_correlations(
     columns=4,
     panels=lambda p: [
         Freehand(draw_walls),
-        *(Freehand(partial(draw_quenched, k), f"$t$ = {p['times'][k]}") for k in _shown(p["times"])),
+        *(
+            Freehand(partial(draw_quenched, k), f"$t$ = {p['times'][k]}")
+            for k in _shown(p["times"])
+        ),
     ],
     caption=r"$L\times L$ torus, $L$ = {length}, Metropolis updates from random spins. Pictures: $T$ = {temperatures[0]:g}.",
 )
@@ -333,7 +463,10 @@ def _shown(times: tuple[int, ...]) -> list[int]:
     full={"length": 512, "sweeps": 500, "seeds": 8},
     columns=3,
     panels=lambda p: [
-        Freehand(partial(draw_configuration, temperature), f"$T/T_c$ = {temperature / CRITICAL_TEMPERATURE:.3g}")
+        Freehand(
+            partial(draw_configuration, temperature),
+            f"$T/T_c$ = {temperature / CRITICAL_TEMPERATURE:.3g}",
+        )
         for temperature in p["temperatures"]
     ],
     caption=r"$L\times L$ torus, $L$ = {length}, after {sweeps} sweeps of Swendsen and Wang from random spins. Black: up.",

@@ -1,1 +1,3 @@
-"""Every spin coupled to every other (Curie-Weiss): exact at any size, with its limit, its metastable states and their end."""
+"""Every spin coupled to every other (Curie-Weiss): exact at any size, with its limit, its
+metastable states and their end.
+"""

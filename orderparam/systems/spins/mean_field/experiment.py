@@ -22,10 +22,12 @@ def glauber(
     warmup: int = 200,
     sweeps: int = 1000,
 ) -> MeasuredSpins:
-    """A random spin is drawn anew from its conditional law, N times a sweep (Glauber 1963); `replicas` independent runs.
+    """A random spin is drawn anew from its conditional law, N times a sweep (Glauber 1963);
+    `replicas` independent runs.
 
-    start: all spins along the field (up in zero field), or against it, from where a metastable state is reached that lives for a
-    time exponential in N. The number of spins that are up is a Markov chain of its own, and is all that is kept.
+    start: all spins along the field (up in zero field), or against it, from where a metastable
+    state is reached that lives for a time exponential in N. The number of spins that are up is a
+    Markov chain of its own, and is all that is kept.
     """
     n = system.spins
     first = n if (system.field >= 0) == (start == "along") else 0
@@ -48,7 +50,8 @@ def _run(
     """The number of spins that are up, after each sweep of the warmed-up chains."""
     up = jnp.arange(n + 1.0)
     total = 2 * up - n
-    rise = (1 - up / n) * jax.nn.sigmoid(2 * ((total + 1) / n + field) / temperature)  # a spin that is down turns up
+    # a spin that is down turns up
+    rise = (1 - up / n) * jax.nn.sigmoid(2 * ((total + 1) / n + field) / temperature)
     fall = up / n * jax.nn.sigmoid(-2 * ((total - 1) / n + field) / temperature)
 
     def update(up: Array, uniform: Array) -> tuple[Array, None]:

@@ -1,4 +1,6 @@
-"""The named figure of the mean-field magnet: order, fluctuations, the Landau function and hysteresis."""
+"""The named figure of the mean-field magnet: order, fluctuations, the Landau function and
+hysteresis.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -9,7 +11,13 @@ from orderparam.core.study import Curve, study
 from orderparam.plotting import Panel, horizontal
 from orderparam.systems.spins.mean_field.experiment import glauber
 from orderparam.systems.spins.mean_field.model import MeanFieldMagnet
-from orderparam.systems.spins.mean_field.theory import CRITICAL_BINDER, exact_magnet, landau, mean_field, spinodal
+from orderparam.systems.spins.mean_field.theory import (
+    CRITICAL_BINDER,
+    exact_magnet,
+    landau,
+    mean_field,
+    spinodal,
+)
 
 BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the dynamics starts
 
@@ -33,7 +41,10 @@ BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the d
         ),
         Panel(
             "order_parameter",
-            ("Landau function $f(m) - f(0)$", lambda data: data["landau_function"] - data["landau_function"].isel(point=100)),
+            (
+                "Landau function $f(m) - f(0)$",
+                lambda data: data["landau_function"] - data["landau_function"].isel(point=100),
+            ),
             by="temperature",
             where={"part": "landau"},
             xlabel="$m$",
@@ -59,20 +70,40 @@ def mean_field_magnet(
 ) -> Iterator[Curve]:
     fine = {"temperature": tuple(np.linspace(0.3, 1.7, 113).tolist())}
     dynamics = partial(glauber, replicas=replicas, sweeps=sweeps)
-    yield Curve("infinite", mean_field, MeanFieldMagnet(1.0), fine, facets={"part": "order"}, baseline=True)
+    yield Curve(
+        "infinite", mean_field, MeanFieldMagnet(1.0), fine, facets={"part": "order"}, baseline=True
+    )
     for count in spins:
         system, facets = MeanFieldMagnet(1.0, spins=count), {"part": "order", "spins": count}
         yield Curve("theory", exact_magnet, system, fine, facets=facets)
-        yield Curve("heat bath", dynamics, system, {"temperature": temperatures}, seeds, True, facets=facets)
+        yield Curve(
+            "heat bath", dynamics, system, {"temperature": temperatures}, seeds, True, facets=facets
+        )
     over = {"temperature": landau_temperatures}
     yield Curve("theory", landau, MeanFieldMagnet(1.0, tilt), over, facets={"part": "landau"})
     system = MeanFieldMagnet(cold, spins=large)
-    end = (1 - 1e-6) * float(spinodal(system).spinodal_field)  # at the spinodal itself the root is double
+    # at the spinodal itself the root is double
+    end = (1 - 1e-6) * float(spinodal(system).spinodal_field)
     for branch, start in BRANCHES.items():
-        facets, last = {"part": "hysteresis", "branch": branch}, max(fields) if branch == "stable" else end
+        facets, last = (
+            {"part": "hysteresis", "branch": branch},
+            max(fields) if branch == "stable" else end,
+        )
         every = {"field": tuple(np.linspace(0, last, 121).tolist())}
-        kept = tuple(field for field in fields if field < (1 if branch == "stable" else 0.6) * last or field == last)
+        kept = tuple(
+            field
+            for field in fields
+            if field < (1 if branch == "stable" else 0.6) * last or field == last
+        )
         yield Curve("theory", partial(mean_field, branch=branch), system, every, facets=facets)
-        yield Curve("heat bath", partial(dynamics, start=start), system, {"field": kept}, seeds, True, facets=facets)
+        yield Curve(
+            "heat bath",
+            partial(dynamics, start=start),
+            system,
+            {"field": kept},
+            seeds,
+            True,
+            facets=facets,
+        )
     facets = {"part": "hysteresis", "branch": "unstable"}
     yield Curve("theory", partial(mean_field, branch="unstable"), system, every, facets=facets)

@@ -1,4 +1,5 @@
-"""The mean-field magnet: exactly at any size, and in the limit of many spins with all its branches."""
+"""The mean-field magnet: exactly at any size, and in the limit of many spins with all its
+branches."""
 
 import math
 from typing import Literal
@@ -20,8 +21,9 @@ CRITICAL_BINDER = 1 - math.gamma(1 / 4) * math.gamma(5 / 4) / (3 * math.gamma(3 
 class Branch(Result):
     """One solution of m = tanh((m + h)/T), per spin.
 
-    free_energy m^2/2 - T ln 2cosh((m + h)/T), energy -m^2/2 - h m, heat_capacity its derivative in T, susceptibility dm/dh.
-    valid: the solution exists; all numbers are NaN where it does not. residual, converged: of the equation.
+    free_energy m^2/2 - T ln 2cosh((m + h)/T), energy -m^2/2 - h m, heat_capacity its derivative in
+    T, susceptibility dm/dh. valid: the solution exists; all numbers are NaN where it does not.
+    residual, converged: of the equation.
     """
 
     magnetisation: Float[Array, ""]
@@ -36,7 +38,8 @@ class Branch(Result):
 
 
 class Spinodal(Result):
-    """spinodal_field: the largest field against which a magnetisation can stand; magnetisation: its modulus there.
+    """spinodal_field: the largest field against which a magnetisation can stand; magnetisation: its
+    modulus there.
 
     valid: T < 1, below which there is a metastable state at all.
     """
@@ -47,7 +50,9 @@ class Spinodal(Result):
 
 
 class Landau(Result):
-    """The Landau function f(m) per spin, and its expansion to order m^4, at equally spaced m from -1 to 1."""
+    """The Landau function f(m) per spin, and its expansion to order m^4, at equally spaced m from
+    -1 to 1.
+    """
 
     order_parameter: Float[Array, "point"]
     landau_function: Float[Array, "point"]
@@ -56,7 +61,9 @@ class Landau(Result):
 
 @theory
 def exact_magnet(system: MeanFieldMagnet) -> Thermodynamics:
-    """Exact at every N: Z = sum_k C(N, k) exp(-E_k/T) over the N + 1 magnetisations m = 2k/N - 1, added in logarithms."""
+    """Exact at every N: Z = sum_k C(N, k) exp(-E_k/T) over the N + 1 magnetisations m = 2k/N - 1,
+    added in logarithms.
+    """
     n = system.spins
     up = jnp.arange(n + 1.0)
     log_count = gammaln(n + 1.0) - gammaln(up + 1) - gammaln(n - up + 1)
@@ -65,11 +72,15 @@ def exact_magnet(system: MeanFieldMagnet) -> Thermodynamics:
 
 
 @theory
-def mean_field(system: MeanFieldMagnet, *, branch: Literal["stable", "metastable", "unstable"] = "stable") -> Branch:
-    """m = tanh((m + h)/T), exact as N grows (Weiss 1907): the stable solution, the metastable one against the field, or the
-    barrier between them. In zero field the stable one is that with m >= 0, and the metastable one its mirror image.
+def mean_field(
+    system: MeanFieldMagnet, *, branch: Literal["stable", "metastable", "unstable"] = "stable"
+) -> Branch:
+    """m = tanh((m + h)/T), exact as N grows (Weiss 1907): the stable solution, the metastable one
+    against the field, or the barrier between them. In zero field the stable one is that with m >=
+    0, and the metastable one its mirror image.
 
-    The latter two exist for T < 1 and |h| up to the spinodal field. The unknown is x = (|m| -+ |h|)/T.
+    The latter two exist for T < 1 and |h| up to the spinodal field. The unknown is x = (|m| -+
+    |h|)/T.
     """
     temperature, strength = system.temperature, jnp.abs(system.field)
     along = jnp.where(system.field < 0, -1.0, 1.0)
@@ -85,7 +96,11 @@ def mean_field(system: MeanFieldMagnet, *, branch: Literal["stable", "metastable
     root = decreasing_root(equation, low, high, (temperature, strength))
     paramagnet = (strength == 0) & (temperature >= 1)
     x = jnp.where(paramagnet, 0.0, root.value)
-    valid = jnp.asarray(True) if branch == "stable" else (temperature < 1) & (strength <= _spinodal_field(temperature))
+    valid = (
+        jnp.asarray(True)
+        if branch == "stable"
+        else (temperature < 1) & (strength <= _spinodal_field(temperature))
+    )
 
     m = sign * jnp.tanh(x)  # along the field, as everything below
     fade = jnp.exp(-2 * x)
@@ -107,7 +122,9 @@ def mean_field(system: MeanFieldMagnet, *, branch: Literal["stable", "metastable
 
 @theory
 def spinodal(system: MeanFieldMagnet) -> Spinodal:
-    """Where metastable and unstable solutions meet: m_s = sqrt(1 - T), h_s = m_s - T artanh m_s, whatever the field is."""
+    """Where metastable and unstable solutions meet: m_s = sqrt(1 - T), h_s = m_s - T artanh m_s,
+    whatever the field is.
+    """
     temperature = jnp.asarray(system.temperature)
     valid = temperature < 1
     m = jnp.sqrt(jnp.where(valid, 1 - temperature, 1.0))
@@ -117,12 +134,17 @@ def spinodal(system: MeanFieldMagnet) -> Spinodal:
 
 @theory
 def landau(system: MeanFieldMagnet, *, points: int = 201) -> Landau:
-    """f(m) = -m^2/2 - h m - T S(m), S(m) = -sum_+- (1 +- m)/2 ln((1 +- m)/2), whose minima are the solutions of `mean_field`, and
-    -T ln 2 - h m + (T - 1) m^2/2 + T m^4/12, its expansion."""
+    """f(m) = -m^2/2 - h m - T S(m), S(m) = -sum_+- (1 +- m)/2 ln((1 +- m)/2), whose minima are the
+    solutions of `mean_field`, and -T ln 2 - h m + (T - 1) m^2/2 + T m^4/12, its expansion."""
     m, temperature = jnp.linspace(-1, 1, points), system.temperature
     entropy = -sum(xlogy(share, share) for share in ((1 + m) / 2, (1 - m) / 2))
     exact = -(m**2) / 2 - system.field * m - temperature * entropy
-    expansion = -temperature * jnp.log(2.0) - system.field * m + (temperature - 1) * m**2 / 2 + temperature * m**4 / 12
+    expansion = (
+        -temperature * jnp.log(2.0)
+        - system.field * m
+        + (temperature - 1) * m**2 / 2
+        + temperature * m**4 / 12
+    )
     return Landau(m, exact, expansion)
 
 

@@ -1,4 +1,6 @@
-"""The scalar field simulated: local Metropolis updates, and clusters of equal sign turned as a whole."""
+"""The scalar field simulated: local Metropolis updates, and clusters of equal sign turned as a
+whole.
+"""
 
 from functools import partial
 
@@ -19,8 +21,9 @@ _WIDTH = 1.2  # of a step, in units of the width of a single site's density
 
 
 class MeasuredField(Result):
-    """squared_field <phi^2>, fourth_field <phi^4>, absolute_magnetisation <|m|>, m the mean field of the lattice, and binder
-    1 - <m^4>/(3 <m^2>^2), with standard errors. converged: R-hat of phi^2 below 1.05 and at least 100 effective samples."""
+    """squared_field <phi^2>, fourth_field <phi^4>, absolute_magnetisation <|m|>, m the mean field
+    of the lattice, and binder 1 - <m^4>/(3 <m^2>^2), with standard errors. converged: R-hat of
+    phi^2 below 1.05 and at least 100 effective samples."""
 
     squared_field: Float[Array, ""]
     squared_field_error: Float[Array, ""]
@@ -36,16 +39,26 @@ class MeasuredField(Result):
 
 def _even(system: ScalarField, **_: object) -> None:
     if any(length % 2 for length in system.shape):
-        raise ValueError(f"ScalarField.shape = {system.shape}: must be even (colours of a checkerboard are updated in turn)")
+        raise ValueError(
+            f"ScalarField.shape = {system.shape}: must be even (colours of a checkerboard are updated in turn)"
+        )
 
 
 @experiment(check=_even)
 def field_clusters(
-    system: ScalarField, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 100, sweeps: int = 1000
+    system: ScalarField,
+    key: PRNGKeyArray,
+    *,
+    replicas: int = 8,
+    warmup: int = 100,
+    sweeps: int = 1000,
 ) -> MeasuredField:
-    """In every sweep each site is offered a new value once, and then clusters of neighbours of one sign, joined with probability
-    1 - exp(-2 phi phi'), take a random sign each (Brower, Tamayo 1989)."""
-    moments, accepted = field_series(system.mass, system.coupling, key, system.shape, replicas, warmup, sweeps)
+    """In every sweep each site is offered a new value once, and then clusters of neighbours of one
+    sign, joined with probability 1 - exp(-2 phi phi'), take a random sign each (Brower, Tamayo
+    1989)."""
+    moments, accepted = field_series(
+        system.mass, system.coupling, key, system.shape, replicas, warmup, sweeps
+    )
 
     def derived(means: Float[Array, "moment"]) -> Float[Array, "observable"]:
         squared, fourth, absolute, second, power = means
@@ -70,13 +83,23 @@ def field_series(
     """phi^2, phi^4, |m|, m^2, m^4 after each sweep, and the share of accepted changes."""
     axes, stiffness = tuple(range(1, 1 + len(shape))), mass + 2 * len(shape)
     colour = np.sum(np.indices(shape), axis=0) % 2
-    step = 2 * _WIDTH / jnp.sqrt(jnp.maximum(stiffness, 0) + 2 * jnp.abs(jnp.minimum(stiffness, 0)) + 3 * jnp.sqrt(coupling))
+    step = (
+        2
+        * _WIDTH
+        / jnp.sqrt(
+            jnp.maximum(stiffness, 0)
+            + 2 * jnp.abs(jnp.minimum(stiffness, 0))
+            + 3 * jnp.sqrt(coupling)
+        )
+    )
 
     def uniform(words: Counter) -> tuple[Counter, Array]:
         words, drawn = random_words(words, replicas * int(np.prod(shape)))
         return words, ((drawn >> np.uint64(11)).astype(float) * 2.0**-53).reshape(replicas, *shape)
 
-    def sweep(carry: tuple[Array, Counter], _: None) -> tuple[tuple[Array, Counter], tuple[Array, Array]]:
+    def sweep(
+        carry: tuple[Array, Counter], _: None
+    ) -> tuple[tuple[Array, Counter], tuple[Array, Array]]:
         field, words = carry
         accepted = jnp.zeros(())
         for own in (0, 1):
@@ -84,7 +107,11 @@ def field_series(
             words, change = uniform(words)
             words, chance = uniform(words)
             new = field + step * (2 * change - 1)
-            rise = stiffness / 2 * (new**2 - field**2) + coupling * (new**4 - field**4) - around * (new - field)
+            rise = (
+                stiffness / 2 * (new**2 - field**2)
+                + coupling * (new**4 - field**4)
+                - around * (new - field)
+            )
             taken = (chance < jnp.exp(-rise)) & (colour == own)
             field, accepted = jnp.where(taken, new, field), accepted + jnp.mean(taken)
         joined = jnp.stack([field * jnp.roll(field, -1, axis) for axis in axes])
@@ -93,8 +120,13 @@ def field_series(
         words, drawn = random_words(words, field.size)
         field = jnp.where((drawn & 1).astype(bool)[cluster_labels(bonds)], field, -field)
         m = jnp.mean(field, axis=axes)
-        kept = jnp.stack([jnp.mean(field**2, axis=axes), jnp.mean(field**4, axis=axes), jnp.abs(m), m**2, m**4], axis=-1)
+        kept = jnp.stack(
+            [jnp.mean(field**2, axis=axes), jnp.mean(field**4, axis=axes), jnp.abs(m), m**2, m**4],
+            axis=-1,
+        )
         return (field, words), (kept, accepted)
 
-    _, (kept, accepted) = jax.lax.scan(sweep, (jnp.zeros((replicas, *shape)), first_word(key)), length=warmup + sweeps)
+    _, (kept, accepted) = jax.lax.scan(
+        sweep, (jnp.zeros((replicas, *shape)), first_word(key)), length=warmup + sweeps
+    )
     return jnp.swapaxes(kept[warmup:], 0, 1), jnp.mean(accepted[warmup:])

@@ -1,4 +1,6 @@
-"""The named figure of the scalar field: the ring exactly, and the plane beside the best Gaussian field."""
+"""The named figure of the scalar field: the ring exactly, and the plane beside the best Gaussian
+field.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -41,7 +43,9 @@ def scalar_field(
     over = {"mass": masses}
     for part, shape in (("ring", (ring,)), ("plane", (length, length))):
         system, facets = ScalarField(0.0, coupling, shape), {"part": part}
-        yield Curve("Gaussian field", best_gaussian_field, system, fine, facets=facets, baseline=True)
+        yield Curve(
+            "Gaussian field", best_gaussian_field, system, fine, facets=facets, baseline=True
+        )
         if part == "ring":
             yield Curve("transfer matrix", transfer_matrix, system, fine, facets=facets)
         yield Curve("clusters", measured, system, over, seeds, True, facets=facets)

@@ -2,6 +2,7 @@
 that a study sweeps.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Sequence
@@ -68,6 +69,8 @@ def knobs(system: str, start: str) -> dict[str, Knob]:
     for name, declaration, value in numbers_of(opening.system):
         axis, whole = _axis(name, declaration, value, swept.get(name, ())), is_whole(declaration)
         if axis is not None and _stands(opening.system, axis, whole):
+            if not whole:
+                axis = _inside(opening.system, axis)
             found[name] = Knob(name, declaration.meaning, declaration.allowed, axis, whole)
     return dict(sorted(found.items(), key=lambda item: (item[0] not in swept, "." in item[0])))
 
@@ -96,6 +99,24 @@ def _stands(system: System, axis: Axis, whole: bool) -> bool:
             continue
         return True
     return False
+
+
+def _inside(system: System, axis: Axis) -> Axis:
+    """The range without an end at which the system is refused because of its other fields, as a
+    ridge of 0 is beside a lasso of 0: such an end moves inwards by a thousandth of the range.
+    """
+    step = (axis.high - axis.low) / 1000
+
+    def taken(value: float) -> bool:
+        try:
+            replace(system, {axis.name: value})
+        except ValueError:
+            return False
+        return True
+
+    low = axis.low if taken(axis.low) else axis.low + step
+    high = axis.high if taken(axis.high) else axis.high - step
+    return dataclasses.replace(axis, low=low, high=high)
 
 
 def _axis(name: str, declaration: Declaration, value: float, swept: Sequence[float]) -> Axis | None:

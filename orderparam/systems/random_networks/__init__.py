@@ -1,13 +1,16 @@
-"""Random networks as random functions, before any training: exact at every width, with the
-corrections that depth brings.
+"""Random networks as random functions, before any training: their exact law at every width of one
+hidden layer, and the corrections that depth brings.
 
-import orderparam as op from orderparam.systems.random_networks import RandomNetwork, cumulants,
-sampled_marginals, marginals
+    import jax.numpy as jnp
+    import orderparam as op
+    from orderparam.systems.random_networks import (
+        RandomNetwork, cumulants, marginals, sampled_marginals,
+    )
 
-system = RandomNetwork(jnp.array([[1.0, 0.5], [-0.3, 2.0]]), width=5)
-cumulants(system).fourth_cumulant
-op.sweep(marginals, system, {"width": [1, 5, 500]})
-op.sweep(sampled_marginals, system, {"width": [1, 5]}, seeds=4)
+    system = RandomNetwork(jnp.array([[1.0, 0.5], [-0.3, 2.0]]), width=5)
+    cumulants(system).fourth_cumulant
+    op.sweep(marginals, system, {"width": [1, 5, 500]})
+    op.sweep(sampled_marginals, system, {"width": [1, 5]}, seeds=4)
 """
 
 from orderparam.systems.random_networks.experiment import (

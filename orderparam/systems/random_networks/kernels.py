@@ -1,10 +1,12 @@
-"""Kernels of infinitely wide networks against the angle between inputs and the depth; order, chaos,
-and what a finite width adds.
+"""Kernels of infinitely wide networks against the angle between inputs and the depth; order and
+chaos; the corrections of finite width.
 
-    K^l(x, x') = bias_variance + weight_variance F(K^(l-1)),    Theta^l = K^l + weight_variance F'(K^(l-1)) Theta^(l-1)
+    K^l(x, x') = bias_variance + weight_variance F(K^(l-1)),
+    Theta^l    = K^l + weight_variance F'(K^(l-1)) Theta^(l-1),
 
-(Neal 1996; Lee et al. 2018; Jacot et al. 2018; Poole et al. 2016). All of it comes from the
-architectures of `orderparam.networks`; here are the observables.
+with F the two-point function E phi(u) phi(v) of the activation and F' that of its derivative (Neal
+1996; Lee et al. 2018; Jacot et al. 2018; Poole et al. 2016). The recursions are those of the
+architectures of `orderparam.networks`; this file holds the observables.
 """
 
 import jax
@@ -35,11 +37,18 @@ from orderparam.systems.random_networks.model import AngledPair, DeepNetwork, Ne
 
 
 class DeepCumulants(Result):
-    """After l = 1 .. depth hidden layers.
+    """Moments of a deep random network at one input, after l = 1 .. depth hidden layers.
 
-    layers: l. kernel: K_l at infinite width. vertex: V_l = n Var Khat_l. kernel_shift: n (E Khat_l
-    - K_l). mean_kernel: E Khat_l. kurtosis: excess kurtosis of a pre-activation. width_kurtosis: n
-    times that. valid: whether the theory holds for this network.
+    Fields:
+        layers: number l of hidden layers.
+        kernel: variance K_l of a pre-activation at infinite width.
+        vertex: V_l = n Var Khat_l, with Khat_l the random variance of `DeepNetwork` and n the
+            width.
+        kernel_shift: n (E Khat_l - K_l).
+        mean_kernel: E Khat_l at the given width.
+        kurtosis: excess kurtosis of a pre-activation, 3 Var Khat_l / (E Khat_l)^2.
+        width_kurtosis: n times `kurtosis`.
+        valid: whether the assumptions of the theory hold for this network.
     """
 
     layers: Float[Array, "layer"]
@@ -54,7 +63,27 @@ class DeepCumulants(Result):
 
 @theory
 def deep_cumulants(system: DeepNetwork) -> DeepCumulants:
-    """The recursion above to first order in 1 / width; exact for one hidden layer."""
+    r"""Kernel, vertex and kurtosis of a deep random network to first order in 1/width.
+
+    The random variance $\hat K_l$ of `DeepNetwork` has mean $K_l + K^{(1)}_l / n$ and variance $V_l
+    / n$ (n is `width`). With $\langle \cdot \rangle$ the average over $z \sim N(0, K)$ and $m(K) =
+    \sigma_b^2 + \sigma_w^2 \langle \varphi^2 \rangle$, each layer maps
+
+    $$ V \leftarrow m'(K)^2\, V
+       + \sigma_w^4 (\langle \varphi^4 \rangle - \langle \varphi^2 \rangle^2), \qquad
+       K^{(1)} \leftarrow m'(K)\, K^{(1)} + \tfrac12 m''(K)\, V, \qquad K \leftarrow m(K) $$
+
+    from $K_0$ = `first_variance`, $V_0 = K^{(1)}_0 = 0$. `kernel` is K, `vertex` is V,
+    `kernel_shift` is $K^{(1)}$, and `kurtosis` is $3V/(nK^2)$.
+
+    Accuracy: exact for one hidden layer; beyond, the neglected terms are of order (depth/width)^2.
+
+    Source: Yaida (2020); Roberts, Yaida, Hanin (2021), chapter 4.
+
+    >>> from orderparam.systems.random_networks import DeepNetwork
+    >>> np.asarray(deep_cumulants(DeepNetwork(width=100, depth=2)).width_kurtosis).round(6).tolist()
+    [15.0, 30.0]
+    """
 
     def mean(kernel: Array) -> Array:
         return system.bias_variance + system.weight_variance * system.activation.moment(2, kernel)
@@ -67,6 +96,7 @@ def deep_cumulants(system: DeepNetwork) -> DeepCumulants:
     ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
         kernel, vertex, shift = carry
         second, fourth = (system.activation.moment(power, kernel) for power in (2, 4))
+        # A fluctuation of one layer's variance is passed on by m', and the new layer adds its own.
         response = slope(kernel)
         following = (
             mean(kernel),
@@ -77,6 +107,7 @@ def deep_cumulants(system: DeepNetwork) -> DeepCumulants:
 
     start = (jnp.asarray(system.first_variance, jnp.float64), jnp.zeros(()), jnp.zeros(()))
     _, (kernel, vertex, shift) = jax.lax.scan(layer, start, None, length=system.depth)
+    # Given Khat the pre-activation is Gaussian, so that its excess kurtosis is 3 Var Khat / K^2.
     kurtosis = 3 * vertex / kernel**2
     number = jnp.arange(1.0, system.depth + 1)
     mean_kernel = kernel + shift / system.width
@@ -94,13 +125,26 @@ def deep_cumulants(system: DeepNetwork) -> DeepCumulants:
 
 @theory
 def homogeneous_cumulants(system: DeepNetwork) -> DeepCumulants:
-    """Exact at every width, for phi(cz) = c phi(z), c > 0, such as relu, and no biases (Hanin and
-    Nica 2020 for relu).
+    r"""Kernel, vertex and kurtosis at every width, for a homogeneous activation without biases.
 
-    Every layer multiplies Khat by an independent factor weight_variance (1/n) sum_i phi(g_i)^2, g_i
-    ~ N(0, 1), so that E Khat_l^2 / (E Khat_l)^2 = {1 + (<phi^4>/<phi^2>^2 - 1) / n}^l: for relu (1
-    + 5/n)^l, and exp(5 l / n) when both are large. For other activations or with biases the answer
-    is NaN, and not valid.
+    For $\varphi(cz) = c\, \varphi(z)$, c > 0, such as relu, each layer multiplies $\hat K$ by an
+    independent factor $\sigma_w^2 \frac1n \sum_i \varphi(g_i)^2$, $g_i \sim N(0, 1)$, so that
+
+    $$ \frac{E \hat K_l^2}{(E \hat K_l)^2} = \Big[ 1 + \frac1n
+       \Big( \frac{\langle \varphi^4 \rangle}{\langle \varphi^2 \rangle^2} - 1 \Big) \Big]^l $$
+
+    with n the `width`: for relu $(1 + 5/n)^l$, which is $e^{5l/n}$ when n and l are both large.
+    `kurtosis` is 3 times this ratio less one. `kernel_shift` is 0.
+
+    Returns:
+        `DeepCumulants`. For another activation or with biases `valid` is False and `vertex`,
+        `kurtosis` and `width_kurtosis` are NaN.
+
+    Source: Hanin, Nica (2020) for relu; derived here for other homogeneous activations.
+
+    >>> from orderparam.systems.random_networks import DeepNetwork
+    >>> np.asarray(homogeneous_cumulants(DeepNetwork(width=100, depth=2)).width_kurtosis).round(6).tolist()
+    [15.0, 30.75]
     """
     second, fourth = (system.activation.moment(power, 1.0) for power in (2, 4))
     number = jnp.arange(1.0, system.depth + 1)
@@ -127,8 +171,11 @@ def homogeneous_cumulants(system: DeepNetwork) -> DeepCumulants:
 
 
 class AngleKernel(Result):
-    """Of two inputs of equal length: K(x, x') / K(x, x) and Theta(x, x') / Theta(x, x) of the
-    output after all hidden layers.
+    """Correlations of the output for two inputs of equal length, after all hidden layers.
+
+    Fields:
+        nngp_correlation: K(x, x') / K(x, x) of the NNGP kernel.
+        ntk_correlation: Theta(x, x') / Theta(x, x) of the neural tangent kernel.
     """
 
     nngp_correlation: Float[Array, ""]
@@ -136,27 +183,41 @@ class AngleKernel(Result):
 
 
 class CorrelationChain(Result):
-    """correlation: K^l(x, x') / K^l(x, x) after l = 1 .. depth hidden layers. layers: l."""
+    """Correlation of the pre-activations at two inputs, layer by layer.
+
+    Fields:
+        layers: number l = 1 .. depth of hidden layers.
+        correlation: K^l(x, x') / sqrt(K^l(x, x) K^l(x', x')).
+    """
 
     layers: Float[Array, "layer"]
     correlation: Float[Array, "layer"]
 
 
 class DeepCorrelation(Result):
-    """correlation: K(x, x') / sqrt(K(x, x) K(x', x')) after all hidden layers."""
+    """Correlation of the pre-activations at two inputs after all hidden layers.
+
+    Fields:
+        correlation: K(x, x') / sqrt(K(x, x) K(x', x')).
+    """
 
     correlation: Float[Array, ""]
 
 
 class OrderChaos(Result):
-    """Fixed points of the map of variances and of correlations, and which phase that is.
+    """Fixed points of the variance map and of the correlation map, and the phase of the network.
 
-    variance: q* = bias_variance + weight_variance E phi(z)^2, z ~ N(0, q*). slope: chi_1 =
-    weight_variance E phi'(z)^2, by which the distance of nearby inputs grows in a layer:
-        above 1 chaos, 1 its edge.
-    correlation: c*, to which correlations of different inputs tend: 1 in the ordered phase, below 1
-    in the chaotic one. correlation_slope: dc_(l+1)/dc_l at c*; correlations approach c* as its l-th
-    power.
+    Fields:
+        variance: fixed point q* = bias_variance + weight_variance E phi(z)^2, z ~ N(0, q*).
+        slope: chi_1 = weight_variance E phi'(z)^2, the factor by which the squared distance of
+            nearby inputs grows in a layer: below 1 the network is ordered, above 1 chaotic, at 1 on
+            the edge.
+        correlation: c*, the limit of the correlation of two different inputs with depth: 1 in the
+            ordered phase, below 1 in the chaotic phase.
+        correlation_slope: derivative of the correlation map at c*; correlations approach c* as its
+            l-th power.
+        converged: whether both fixed points were found.
+        residual: of the equation for the variance.
     """
 
     variance: Float[Array, ""]
@@ -168,12 +229,17 @@ class OrderChaos(Result):
 
 
 class KernelSpread(Result):
-    """Kernels of finite networks against those of infinite width, over all pairs of the given
+    """Kernels of networks of finite width compared with their limit, over all pairs of the given
     inputs.
 
-    *_bias: sum_ij (E Khat_ij - K_ij) K_ij / sum_ij K_ij^2. *_fluctuation: sqrt(sum_ij Var Khat_ij /
-    sum_ij K_ij^2). Khat is the NNGP kernel given the hidden layers, that is with the read-out
-    averaged over its law; Theta likewise the tangent kernel of one network, read-out drawn.
+    The NNGP kernel Khat is that of one network given its hidden layers, with the read-out averaged
+    over its law. The tangent kernel is that of one network with its read-out drawn.
+
+    Fields:
+        nngp_bias: sum_ij (E Khat_ij - K_ij) K_ij / sum_ij K_ij^2.
+        nngp_fluctuation: sqrt(sum_ij Var Khat_ij / sum_ij K_ij^2).
+        ntk_bias: `nngp_bias` with the tangent kernel in place of the NNGP kernel.
+        ntk_fluctuation: `nngp_fluctuation` with the tangent kernel in place of the NNGP kernel.
     """
 
     nngp_bias: Float[Array, ""]
@@ -184,10 +250,26 @@ class KernelSpread(Result):
 
 @theory
 def angle_kernel(system: AngledPair) -> AngleKernel:
-    """The two correlations at infinite width."""
+    r"""Correlations of the NNGP kernel and of the tangent kernel at infinite width for two inputs
+    at an angle.
+
+    $$ K^l = \sigma_b^2 + \sigma_w^2 F(K^{l-1}), \qquad
+       \Theta^l = K^l + \sigma_w^2 F'(K^{l-1})\, \Theta^{l-1} $$
+
+    with $F = E\, \varphi(u) \varphi(v)$ over Gaussian (u, v) of covariance K and F' the same
+    average of $\varphi'$; `nngp_correlation` is K(x, x')/K(x, x) and `ntk_correlation` is
+    $\Theta(x, x')/\Theta(x, x)$ after `depth` hidden layers.
+
+    Source: Neal (1996); Lee et al. (2018) for K; Jacot, Gabriel, Hongler (2018) for Theta.
+
+    >>> from orderparam.systems.random_networks import AngledPair
+    >>> round(float(angle_kernel(AngledPair(angle=np.pi / 2, depth=1)).nngp_correlation), 6)  # 1/pi
+    0.31831
+    """
     network = fully_connected(
         system.depth, None, system.activation, system.weight_variance, system.bias_variance
     )
+    # Both inputs have the same length, so that one diagonal entry normalises the whole matrix.
     kernels = network.kernel(system.inputs)
     return AngleKernel(
         kernels.nngp[0, 1] / kernels.nngp[0, 0], kernels.ntk[0, 1] / kernels.ntk[0, 0]
@@ -196,13 +278,27 @@ def angle_kernel(system: AngledPair) -> AngleKernel:
 
 @theory
 def correlation_chain(system: AngledPair) -> CorrelationChain:
-    """The correlation after every layer, K^l(x, x') / K^l(x, x)."""
+    r"""Correlation of the pre-activations at two inputs after every hidden layer, at infinite
+    width.
+
+    $$ c_l = K^l(x, x') / K^l(x, x), \qquad
+       K^l = \sigma_b^2 + \sigma_w^2 F(K^{l-1}), \qquad l = 1 \dots \mathrm{depth} $$
+
+    with F the two-point function of the activation; `correlation` is c and `layers` is l.
+
+    Source: Poole et al. (2016).
+
+    >>> from orderparam.systems.random_networks import AngledPair
+    >>> np.asarray(correlation_chain(AngledPair(angle=np.pi / 2, depth=2)).correlation).round(6).tolist()
+    [0.31831, 0.493731]
+    """
 
     def layer(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:
         following = _layer(system, *carry)
         return following, following[1] / following[0]
 
     overlap = jnp.cos(system.angle)
+    # Inputs of length sqrt(d) have x.x/d = 1, and x.x'/d is the cosine of their angle.
     first, second = (
         system.bias_variance + system.weight_variance * cosine for cosine in (jnp.ones(()), overlap)
     )
@@ -212,12 +308,28 @@ def correlation_chain(system: AngledPair) -> CorrelationChain:
 
 @theory
 def order_chaos(system: AngledPair) -> OrderChaos:
-    """q*, chi_1 and c* of Poole et al. (2016), for an activation whose variance map has an
-    attracting fixed point.
+    r"""Fixed points q* and c* of the variance and of the correlation, with the slope chi_1 that
+    separates order from chaos.
 
-    `angle` and `depth` play no part. For relu at weight_variance 2 without biases every variance is
-    a fixed point: the one found is that of the first layer. At the edge of chaos the variance may
-    converge slowly: see `converged`.
+    $$ q^* = \sigma_b^2 + \sigma_w^2 E\, \varphi(z)^2, \qquad
+       \chi_1 = \sigma_w^2 E\, \varphi'(z)^2, \qquad z \sim N(0, q^*) $$
+
+    $$ c^* = \big[ \sigma_b^2 + \sigma_w^2 F(q^*, c^* q^*, q^*) \big] / q^* $$
+
+    with F the two-point function of the activation, `variance` q*, `slope` $\chi_1$ and
+    `correlation` c*. For $\chi_1 \le 1$ the stable solution is c* = 1. `angle`, `depth` and `width`
+    are not used.
+
+    Accuracy: at the edge of chaos the variance may converge slowly; `converged` is then False. For
+    relu with `weight_variance` 2 and no biases every variance is a fixed point, and the variance of
+    the first layer is returned.
+
+    Source: Poole et al. (2016).
+
+    >>> from orderparam.systems.random_networks import AngledPair
+    >>> phase = order_chaos(AngledPair(activation="erf", weight_variance=4.0, bias_variance=0.05))
+    >>> round(float(phase.slope), 4), round(float(phase.correlation), 4)
+    (1.5142, 0.1131)
     """
     phi = system.activation
     numbers = (system.weight_variance, system.bias_variance)
@@ -225,14 +337,17 @@ def order_chaos(system: AngledPair) -> OrderChaos:
     def next_variance(q: Array, numbers: tuple[Array, Array]) -> Array:
         return numbers[1] + numbers[0] * phi.two_point(q, q, q)
 
+    # The variance of the first layer, from which a network would reach its fixed point.
     start = system.bias_variance + system.weight_variance
     found = fixed_point(next_variance, start, numbers, max_steps=20_000)
     q = found.value
+    # chi_1 is the derivative of the correlation map at c = 1, where equal inputs stay equal.
     slope = system.weight_variance * phi.two_point_derivative(q, q, q)
 
     def excess(c: Array, q: Array) -> Array:
         return (system.bias_variance + system.weight_variance * phi.two_point(q, c * q, q)) / q - c
 
+    # Beyond chi_1 = 1 the fixed point c = 1 is unstable and another one appears below it.
     root = decreasing_root(excess, jnp.asarray(0.0), jnp.asarray(1 - 1e-6), q)
     chaotic = (slope > 1) & (excess(jnp.asarray(1 - 1e-6), q) < 0)
     at_zero = jnp.abs(excess(jnp.asarray(0.0), q)) < 1e-14  # an odd activation without biases
@@ -251,14 +366,27 @@ def _one_hidden_layer(system: NetworkKernels) -> None:
 
 @theory(check=_one_hidden_layer)
 def one_hidden_layer_spread(system: NetworkKernels) -> KernelSpread:
-    """Exact at every width for fully connected networks with one hidden layer, whose units are
-    independent: no bias, and
+    r"""Fluctuations of the kernels of a fully connected network with one hidden layer, exact at
+    every width.
 
-        Khat_ij  = bias_variance + weight_variance mean_c phi_i phi_j
-        Theta_ij = Khat_ij + weight_variance mean_c alpha^2 phi'_i phi'_j q_ij,
+    The hidden units are independent, so that neither kernel has a bias and the variances of
 
-    alpha ~ N(0, 1), q_ij = bias_variance + weight_variance x_i.x_j/d. Raises `ValueError` for other
-    architectures.
+    $$ \hat K_{ij} = \sigma_b^2 + \sigma_w^2 \frac1N \sum_c \varphi_i \varphi_j, \qquad
+       \hat \Theta_{ij} = \hat K_{ij} + \sigma_w^2 \frac1N \sum_c \alpha_c^2 \varphi'_i \varphi'_j
+       q_{ij} $$
+
+    are those of one unit over N (`width`), with $\alpha_c \sim N(0, 1)$ the read-out weights and
+    $q_{ij} = \sigma_b^2 + \sigma_w^2\, x_i \cdot x_j / d$.
+
+    Raises:
+        ValueError: for convolutions, and for more than one hidden layer.
+
+    Source: derived here.
+
+    >>> from orderparam.systems.random_networks import NetworkKernels
+    >>> spread = one_hidden_layer_spread(NetworkKernels([[1.0, 0.5], [0.0, 1.0]], width=50))
+    >>> round(float(spread.nngp_fluctuation), 6), round(float(spread.ntk_fluctuation), 6)
+    (0.329894, 0.256441)
     """
     x = system.inputs
     q = system.bias_variance + system.weight_variance * x @ x.T / x.shape[1]
@@ -271,6 +399,8 @@ def one_hidden_layer_spread(system: NetworkKernels) -> KernelSpread:
 
     a, b = jnp.broadcast_arrays(diagonal[:, None], diagonal)
     one, slope, square, mixed, slopes = expectation_2d(products, a, q, b, (phi.kinks, phi.kinks))
+    # The units are independent: the variance of the mean over units is that of one unit over N. In
+    # the tangent kernel the read-out weight contributes E alpha^4 = 3.
     variance = square - one**2
     tangent = variance + 2 * q * (mixed - one * slope) + q**2 * (3 * slopes - slope**2)
     nngp = system.bias_variance + system.weight_variance * one
@@ -294,9 +424,25 @@ def _one_input(system: NetworkKernels) -> None:
 
 @theory(check=_one_input)
 def one_input_spread(system: NetworkKernels) -> KernelSpread:
-    """To first order in 1 / width for fully connected networks of any depth and a single input:
-    bias K1 / (n K) and fluctuation sqrt(V / n) / K of the NNGP kernel, see `depth`. NaN for the
-    tangent kernel. Raises `ValueError` for anything else.
+    r"""Bias and fluctuation of the NNGP kernel at one input for any depth, to first order in
+    1/width.
+
+    `nngp_bias` is $K^{(1)}/(nK)$ and `nngp_fluctuation` is $\sqrt{V/n}/K$ of the last layer, with n
+    the `width` and $K$, $V$, $K^{(1)}$ as in `deep_cumulants`.
+
+    Returns:
+        `KernelSpread`, with NaN for the tangent kernel.
+
+    Raises:
+        ValueError: for convolutions, and for more than one input.
+
+    Accuracy: relative error of order depth/width.
+
+    Source: Yaida (2020); Roberts, Yaida, Hanin (2021), chapter 4.
+
+    >>> from orderparam.systems.random_networks import NetworkKernels
+    >>> round(float(one_input_spread(NetworkKernels([[1.0, 1.0]], width=50)).nngp_fluctuation), 6)
+    0.316228
     """
     first = system.bias_variance + system.weight_variance * jnp.mean(system.inputs**2)
     one = DeepNetwork(
@@ -317,7 +463,7 @@ def one_input_spread(system: NetworkKernels) -> KernelSpread:
 
 
 def _layer(system: AngledPair, variance: Array, covariance: Array) -> tuple[Array, Array]:
-    """K(x, x) and K(x, x') one layer further, for inputs of equal length."""
+    """K(x, x) and K(x, x') after one more layer, for inputs of equal length."""
     rule = system.activation.two_point
     return (
         system.bias_variance + system.weight_variance * rule(variance, variance, variance),

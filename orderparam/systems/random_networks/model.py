@@ -1,9 +1,10 @@
-"""Networks with random weights, before any training: what is drawn, and where the random function
-is looked at.
+"""Networks with random weights, before any training: the law of the weights, and the inputs at
+which the random function is observed.
 
-The prior over weights is a prior over functions (Neal 1996). Three ways to look at it: the values
-of a network with one hidden layer at some inputs (`RandomNetwork`), a deep network at one input
-(`DeepNetwork`), and the kernels of networks of finite width (`NetworkKernels`).
+A prior over weights is a prior over functions (Neal 1996). Three systems describe it: the values of
+a network with one hidden layer at some inputs (`RandomNetwork`), a deep network at one input
+(`DeepNetwork`), and the kernels of networks of finite width (`NetworkKernels`). `AngledPair` is a
+pair of inputs that a deep network sees.
 """
 
 from typing import Literal
@@ -22,14 +23,23 @@ Family = Literal["fully connected", "convolutional"]
 
 
 class RandomNetwork(System):
-    """z(x) = sum_c a_c phi(w_c . x), c = 1 .. width, with independent weights of zero mean and
+    r"""A network with one hidden layer of independent random weights, observed at some inputs.
 
-        Var w_ci = weight_variance / input_dim,    Var a_c = readout_variance / width.
+    $$ z(x) = \sum_{c=1}^{N} a_c\, \varphi(w_c \cdot x), \qquad
+       \mathrm{Var}\, w_{ci} = \sigma_w^2 / d, \qquad \mathrm{Var}\, a_c = \sigma_a^2 / N $$
 
-    `prior` is the law of the w_ci and `readout_prior` that of the a_c (None: the same). The
-    defaults are w_ci ~ Uniform[-d^(-1/2), d^(-1/2)] and a_c ~ Uniform[-N^(-1/2), N^(-1/2)], whose
-    variances are 1/(3d) and 1/(3N). Values of the random function at `inputs` are what is observed;
-    densities are averaged over `bins` equal bins of [-half_range, half_range].
+    with N the `width`, d the input dimension, $\varphi$ the `activation`, $\sigma_w^2$ the
+    `weight_variance`, $\sigma_a^2$ the `readout_variance`; all weights have mean zero and there are
+    no biases. `prior` is the law of the hidden weights and `readout_prior` that of the read-out
+    weights; None means the law of the hidden weights. The defaults are uniform weights on $\pm
+    d^{-1/2}$ and $\pm N^{-1/2}$, whose variances are 1/(3d) and 1/(3N). A density is averaged over
+    each of `bins` equal bins of [-`half_range`, `half_range`].
+
+    Source: Neal (1996).
+
+    >>> system = RandomNetwork([[1.0, 0.5]], width=5, bins=4)
+    >>> system.readout_law, system.edges.tolist()
+    ('uniform', [-1.0, -0.5, 0.0, 0.5, 1.0])
     """
 
     inputs: Float[Array, "point dim"] = parameter("inputs x, one in each row")
@@ -52,24 +62,32 @@ class RandomNetwork(System):
 
     @property
     def readout_law(self) -> ReadoutPrior:
-        """The law of the read-out weights."""
+        """The law of the read-out weights: `readout_prior`, or `prior` where that is None."""
         return self.prior if self.readout_prior is None else self.readout_prior
 
     @property
     def edges(self) -> Float[Array, "edge"]:
-        """The edges of the bins."""
+        """The edges of the bins of a density, in increasing order."""
         return self.half_range * jnp.linspace(-1, 1, self.bins + 1)
 
 
 class DeepNetwork(System):
-    """A deep network at one input: Gaussian weights of variance weight_variance / fan-in, biases of
-    variance bias_variance.
+    r"""A deep network with Gaussian weights and biases, observed at one input.
 
-    first_variance is the variance K_0 = bias_variance + weight_variance |x|^2 / d of the first
-    pre-activations. After l hidden layers of `width` units, z^(l) is Gaussian given the layer
-    before, with the random variance
+    Weights have variance `weight_variance` / fan-in ($\sigma_w^2$) and biases have variance
+    `bias_variance` ($\sigma_b^2$). After l hidden layers of n units (`width`) the pre-activation
+    $z^{(l)}$ is Gaussian given the layer before, with the random variance
 
-        Khat_l = bias_variance + weight_variance (1/width) sum_i phi(z_i^(l-1))^2,   l = 1 .. depth.
+    $$ \hat K_l = \sigma_b^2 + \sigma_w^2 \frac1n \sum_{i=1}^{n} \varphi(z_i^{(l-1)})^2,
+       \qquad l = 1 \dots \mathrm{depth} $$
+
+    The pre-activations of the first layer have the variance `first_variance`, $K_0 = \sigma_b^2 +
+    \sigma_w^2 |x|^2 / d$, so that the input itself is not needed.
+
+    Source: Yaida (2020); Roberts, Yaida, Hanin (2021), chapter 4.
+
+    >>> DeepNetwork(width=50, depth=2).activation.name
+    'relu'
     """
 
     width: int = parameter(
@@ -87,12 +105,22 @@ class DeepNetwork(System):
 
 
 class NetworkKernels(System):
-    """The kernels of random networks of finite width at the given inputs, Gaussian weights in the
-    "ntk" scaling.
+    r"""The kernels of random networks of finite width at given inputs.
 
-    family "fully connected": inputs (point, dim); "convolutional": inputs (point, *grid, channel),
-    windows of `window` pixels with circular padding, the mean over pixels read out, and `width`
-    channels. weight_variance is also the read-out's.
+    Weights are Gaussian, in the "ntk" parametrisation (unit variance, with a factor
+    $\sqrt{\sigma_w^2 / \mathrm{fan\,in}}$ beside them); the read-out has the same
+    `weight_variance`. With `family` "fully connected" the inputs have the shape (point, dim). With
+    "convolutional" they have the shape (point, \*grid, channel); a unit sees a window of `window`
+    pixels with circular padding, a hidden layer has `width` channels, and the mean over pixels is
+    read out.
+
+    Raises:
+        ValueError: for inputs of another shape.
+
+    Source: Lee et al. (2018); Jacot, Gabriel, Hongler (2018); Novak et al. (2019).
+
+    >>> NetworkKernels([[1.0, 0.5]], width=8).architecture(finite=False).kernel([[1.0, 0.5]]).nngp.shape
+    (1, 1)
     """
 
     inputs: Float[Array, "point *shape"] = parameter("inputs x, one in each row")
@@ -121,7 +149,11 @@ class NetworkKernels(System):
             )
 
     def architecture(self, finite: bool = True) -> Architecture:
-        """The network itself; `finite` False leaves the width open."""
+        """The architecture of the network, with the hidden layers `width` units wide.
+
+        Args:
+            finite: False leaves the width open, as kernels of infinite width need it.
+        """
         width = self.size("width") if finite else None
         if self.family == "fully connected":
             return fully_connected(
@@ -140,10 +172,16 @@ class NetworkKernels(System):
 
 
 class AngledPair(System):
-    """Two inputs of length sqrt(d) at an angle, seen by a deep fully connected network.
+    r"""Two inputs of length sqrt(d) at an angle, seen by a deep fully connected network.
 
-    K_0 = bias_variance + weight_variance x.x'/d at the first layer; `width` and `input_dim` matter
-    to finite networks only.
+    The kernel of the first layer is $K_0 = \sigma_b^2 + \sigma_w^2\, x \cdot x' / d$, with
+    $\sigma_b^2$ the `bias_variance`, $\sigma_w^2$ the `weight_variance` and $x \cdot x' / d$ the
+    cosine of `angle`. `width` matters to experiments only.
+
+    Source: Poole et al. (2016).
+
+    >>> AngledPair(angle=0.0).inputs.shape
+    (2, 2)
     """
 
     angle: float = parameter(
@@ -161,5 +199,5 @@ class AngledPair(System):
 
     @property
     def inputs(self) -> Float[Array, "point dim"]:
-        """The two inputs, in two dimensions."""
+        """The two inputs, one in each row, in two dimensions."""
         return np.sqrt(2.0) * jnp.array([[1.0, 0.0], [jnp.cos(self.angle), jnp.sin(self.angle)]])

@@ -1,5 +1,5 @@
-"""The named figures of random networks: functions and their law, depth, kernels against depth, and
-how wide is wide.
+"""The studies of random networks: sample functions and their law, depth, kernels against depth, and
+convergence with the width.
 """
 
 from collections.abc import Iterator
@@ -48,8 +48,9 @@ from orderparam.systems.random_networks.theory import covariance, density, exact
 
 
 def draw_sample(width: int, axes: Any, comparison: Comparison) -> None:
-    """One network of that width as a function of its two inputs; all widths have one colour
-    scale."""
+    """Draw one network of the given width as a function of its two inputs; all widths share one
+    colour scale.
+    """
     p = comparison.parameters
     (data,) = comparison.curves(part="samples").values()
     values = data["value"].isel(seed=0)
@@ -65,8 +66,8 @@ def draw_sample(width: int, axes: Any, comparison: Comparison) -> None:
 
 
 def draw_order_and_chaos(axes: Any, comparison: Comparison) -> None:
-    """The fixed point of the correlation of two inputs and the slope of its map there, which is 1
-    at the edge of chaos.
+    """Draw the fixed point of the correlation of two inputs and the slope of the correlation map at
+    1; the slope is 1 at the edge of chaos.
     """
     (theory,), (runs,) = (
         comparison.curves(kind, part="fixed point").values() for kind in ("theory", "experiment")
@@ -145,11 +146,12 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
         ),
     ],
     caption=r"""
-        $z(x) = \sum_c a_c\,\mathrm{{erf}}(w_c\cdot x)$, two inputs; $w_{{ci}}$ uniform in $[-1/\sqrt{{2}},
-        1/\sqrt{{2}}]$, $a_c$ in $[-1/\sqrt{{N}}, 1/\sqrt{{N}}]$, or Gaussian with the same variances. Above: one network
-        each, one colour scale. Densities are divided by 8 from one width to the next. Kurtosis: everything drawn
-        ({networks} networks a seed), or {hidden_layers} hidden layers a seed with the read-out averaged exactly. Kernel
-        at $x$ = (1, 0.5), the same at every width.
+        $z(x) = \sum_c a_c\,\mathrm{{erf}}(w_c\cdot x)$ in two input dimensions. The weights are uniform, $w_{{ci}}$ in
+        $[-1/\sqrt{{2}}, 1/\sqrt{{2}}]$ and $a_c$ in $[-1/\sqrt{{N}}, 1/\sqrt{{N}}]$, or Gaussian with the same
+        variances. Top row: one network of each width, on one colour scale. Densities are divided by 8 from one width
+        to the next. Kurtosis: from {networks} networks for each seed with all weights drawn, or from {hidden_layers}
+        hidden layers for each seed with the read-out averaged exactly. The kernel at $x$ = (1, 0.5) is the same at
+        every width.
     """,
 )
 def function_space_priors(
@@ -214,7 +216,8 @@ def function_space_priors(
     full={"networks": 400_000, "seeds": 32, "widths": (16, 32, 64, 128, 256, 512, 1024)},
     seconds=(25, 3600),
     observables=("width_kurtosis", "mean_kernel"),
-    explained="For erf the theory is of first order in 1/N; the next, of order (l/N)^2, shows in deep layers of 16 and 32 units.",
+    explained="For erf the theory is of first order in 1/N; the neglected terms, of order (l/N)^2, are seen "
+    "in deep layers of 16 and 32 units.",
     panels=[
         *(
             Panel(
@@ -241,9 +244,10 @@ def function_space_priors(
         ),
     ],
     caption=r"""
-        One input; pre-activations after $l$ hidden layers of $N$ units. relu: weight variance 2, no biases; erf: 1.5 and
-        bias variance 0.05, first variance 1. {networks} networks a run. Exact for relu: $3N[(1+5/N)^l-1]$. Right,
-        straight: $15\,l/N$.
+        Excess kurtosis of the pre-activations at one input after $l$ hidden layers of $N$ units. relu has weight
+        variance 2 and no biases; erf has weight variance 1.5, bias variance 0.05 and first variance 1. Each run draws
+        {networks} networks. The exact result for relu is $3N[(1+5/N)^l-1]$. Right panel, straight line: the first
+        order, $15\,l/N$.
     """,
 )
 def deep_kurtosis(
@@ -287,10 +291,11 @@ def deep_kurtosis(
         Freehand(draw_order_and_chaos, "erf, biases 0.05"),
     ],
     caption=r"""
-        Two inputs of length $\sqrt{{d}}$, $d$ = 2. Theory: infinite width. Weight and bias variance: relu 2, 0; ordered
-        0.8, 0.05; chaotic 4, 0.05. Left: {networks} networks of width {width} a run, tangent kernels by differentiation.
-        Last column: {pairs} networks of width {pair_width} a run; near the edge correlations reach their fixed point ever
-        more slowly, and {layers} layers are too few.
+        Two inputs of length $\sqrt{{d}}$ with $d$ = 2. Lines: infinite width. Weight and bias variance: 2 and 0 for relu,
+        0.8 and 0.05 for ordered erf, 4 and 0.05 for chaotic erf. First three columns: {networks} networks of width {width}
+        in each run, with tangent kernels by differentiation. Last column: {pairs} networks of width {pair_width} in each
+        run. Near the edge of chaos correlations reach their fixed point ever more slowly, and {layers} layers are too
+        few.
     """,
     explained=(
         "Near the edge of chaos 40 layers are fewer than correlations need to reach their fixed point; the chaotic "
@@ -370,9 +375,10 @@ def kernel_depth(
         ),
     ],
     caption="""
-        erf, weight variance {weight_variance}, bias variance 0.05, $N$ units or channels. 1 layer and convolutional (2
-        layers, windows of 3 on 8 pixels, 2 input channels, global average): all pairs of 4 inputs; 3 layers: one input.
-        {units}$/N$ networks a run ({convolutional_units}$/N$ convolutional ones).
+        Networks with erf, weight variance {weight_variance} and bias variance 0.05; $N$ is the number of units or channels.
+        One hidden layer and the convolutional network (2 layers, windows of 3 on 8 pixels, 2 input channels, global
+        average) are measured on all pairs of 4 inputs, three hidden layers on one input. Each run draws {units}$/N$
+        networks ({convolutional_units}$/N$ convolutional ones).
     """,
 )
 def wide_network_convergence(
@@ -404,7 +410,7 @@ def wide_network_convergence(
 
 
 def _between(widths: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    """About thirty widths, for a line."""
+    """About thirty widths between the smallest and the largest, for a line."""
     return {
         "width": tuple(
             np.unique(np.round(np.geomspace(min(widths), max(widths), 30)).astype(int)).tolist()

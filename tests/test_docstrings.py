@@ -36,7 +36,11 @@ from orderparam.core.registry import room_of
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 docstrings = importlib.import_module("_site.docstrings")
 
-WRITTEN = ("random_networks", "several_steps")
+WRITTEN = (
+    "random_networks",
+    "several_steps",
+    "renormalization",
+)
 UNPLAIN = (
     "Of ",
     "The same",

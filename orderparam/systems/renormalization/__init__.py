@@ -1,11 +1,12 @@
-"""Renormalization: flows that are run, drawn and checked against data.
+"""Renormalization: flows that are solved, drawn and compared with measurements.
 
 In the order of reading:
 
-    decimation/   kernel regression, its modes integrated out one by one: ridge, noise, what is left
-    wilsonian/    regression with a loss that is not quadratic: functional flow, rescaled couplings, sampled posteriors
-    magnet/       beside it the magnet: epsilon expansion, flow of the potential, bonds moved, spins in blocks
-    finite_size/  the number of samples as the size of a system: one collapse for learning and for the magnet
+    decimation/   kernel regression with its modes integrated out one by one: ridge, noise, error
+    wilsonian/    regression with a loss that is not quadratic: functional flow, rescaled couplings,
+                  sampled posteriors
+    magnet/       the magnet: epsilon expansion, flow of the potential, moved bonds, block spins
+    studies.py    the number of samples as a finite size: learning and the magnet collapse alike
 """
 
 from orderparam.systems.renormalization.decimation.experiment import MeasuredRegression, regression

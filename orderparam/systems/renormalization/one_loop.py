@@ -1,11 +1,12 @@
-"""The one-loop flow of a mass and a quartic coupling, of the magnet and of learning alike.
+"""The one-loop flow of a mass r and a quartic coupling g, shared by the magnet and by learning.
 
     dr/dl = sigma r + a g [1/(1 + r) + w/(1 + r)^2]
     dg/dl = eps g - b g^2 [1/(1 + r)^2 + 2 w/(1 + r)^3]
 
-sigma: power of the kinetic term, k^sigma; eps: 2 sigma minus the dimension; a, b: weights of the
-tadpole and of the bubble; w: background (squared mean over variance of the modes at the cutoff;
-none in the magnet without a field).
+The scale l grows towards large lengths (magnet) or large modes (learning). sigma is the power of
+the kinetic term, k^sigma; eps is 2 sigma minus the dimension; a and b are the weights of the
+tadpole and of the bubble diagram; w is the background, the squared mean over the variance of the
+modes at the cutoff, which is zero for a magnet without a field.
 """
 
 from typing import NamedTuple
@@ -17,7 +18,14 @@ Number = Float[Array, "*batch"] | float
 
 
 class OneLoop(NamedTuple):
-    """The numbers of a flow: see above."""
+    """The constants of a one-loop flow.
+
+    Fields:
+        sigma: power of the kinetic term.
+        epsilon: 2 sigma minus the dimension.
+        tadpole: weight a of the tadpole diagram.
+        bubble: weight b of the bubble diagram.
+    """
 
     sigma: Number
     epsilon: Number
@@ -26,8 +34,13 @@ class OneLoop(NamedTuple):
 
 
 class OneLoopFixedPoint(NamedTuple):
-    """Where both couplings stand still, g != 0, and the eigenvalues of the flow about it: y_t > 0 >
-    -omega for eps > 0.
+    """The fixed point with g != 0, and the eigenvalues of the flow linearised about it.
+
+    Fields:
+        mass: r*.
+        quartic: g*.
+        relevant: the larger eigenvalue y_t, positive for eps > 0.
+        irrelevant: the smaller eigenvalue -omega, negative for eps > 0.
     """
 
     mass: Number
@@ -39,7 +52,7 @@ class OneLoopFixedPoint(NamedTuple):
 def beta(
     mass: Number, quartic: Number, loop: OneLoop, background: Number = 0.0
 ) -> tuple[Number, Number]:
-    """(dr/dl, dg/dl)."""
+    """Right-hand sides (dr/dl, dg/dl) of the one-loop flow, for arrays of one shape."""
     gap = 1 + mass
     drift = loop.sigma * mass + loop.tadpole * quartic * (1 / gap + background / gap**2)
     return drift, loop.epsilon * quartic - loop.bubble * quartic**2 * (
@@ -48,11 +61,14 @@ def beta(
 
 
 def fixed_point(loop: OneLoop) -> OneLoopFixedPoint:
-    """r* = -a eps / (b sigma + a eps), g* = eps (1 + r*)^2 / b, without background. For eps > 0."""
+    """Fixed point without background, for eps > 0, with the eigenvalues of the flow about it:
+    r* = -a eps / (b sigma + a eps), g* = eps (1 + r*)^2 / b.
+    """
     sigma, epsilon, tadpole, bubble = loop
     mass = -tadpole * epsilon / (bubble * sigma + tadpole * epsilon)
     quartic = epsilon * (1 + mass) ** 2 / bubble
-    # rows (dr/dr, dr/dg), (dg/dr, dg/dg); the product of the mixed ones is 2 (a/b) eps^2
+    # The matrix of slopes has the rows (dr/dr, dr/dg) and (dg/dr, dg/dg). Its eigenvalues need its
+    # diagonal and the product of the other two entries, which is 2 (a/b) eps^2.
     first, last, mixed = (
         sigma - tadpole / bubble * epsilon,
         -epsilon,

@@ -1,4 +1,4 @@
-"""What all flows ask of a spectrum of modes."""
+"""Checks of a system's spectrum, and the modes of a kernel over a pool, for all flows."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ from orderparam.kernels.spectrum import Spectrum
 
 
 def check_positive(system: Any) -> None:
-    """`ValueError` unless all modes of the system's spectrum are there (positive eigenvalues) and
-    its cut lies among them.
+    """Raise `ValueError` unless all eigenvalues of the system's spectrum are positive and its cut
+    is at most the number of modes.
     """
     spectrum, name = system.spectrum, type(system).__name__
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((spectrum, system.cut))):
@@ -37,19 +37,19 @@ def check_positive(system: Any) -> None:
 
 
 def kept_levels(system: Any) -> Bool[Array, "level"]:
-    """The levels of a system's spectrum that its cut keeps."""
+    """Mask of the levels of a system's spectrum that its cut keeps."""
     return jnp.isinf(system.cut) | largest(system.spectrum, system.cut)
 
 
 def pool_modes(
     kernel: Num[ArrayLike, "pool pool"], targets: Num[ArrayLike, "pool"], modes: int | None = None
 ) -> tuple[Spectrum, Float[Array, "pool mode"]]:
-    """The largest `modes` (None: all) of a kernel over a pool, K / N = U diag(lambda) U^T, and
-    phi_k(x_i) = sqrt(N) U_ik.
+    """Spectrum and modes of a kernel over a pool of N points, its largest `modes` (None: all).
 
-    Eigenvalues below rounding (1e-14 of the largest) are no modes; the target outside of those that
-    are left is `tail_power`. Raises `ValueError` for a matrix that is no kernel, or targets that do
-    not fit it.
+    K / N = U diag(lambda) U^T, and the modes are phi_k(x_i) = sqrt(N) U_ik. Eigenvalues below
+    rounding (1e-14 of the largest) are dropped. The target's power outside of the modes that are
+    left becomes `tail_power`. Raises `ValueError` for a matrix that is not positive semi-definite,
+    and for targets that do not fit it.
     """
     gram, labels = checked_gram(kernel, targets)
     size = gram.shape[0]
@@ -66,7 +66,7 @@ def pool_modes(
 
 
 def single_modes(system: Any, **_: Any) -> None:
-    """`ValueError` unless every level is one mode, as what is sampled must be."""
+    """Raise `ValueError` unless every level is one mode: an experiment draws modes one by one."""
     if np.any(np.asarray(system.spectrum.multiplicities) != 1):
         raise ValueError(
             f"{type(system).__name__}.spectrum.multiplicities: must be 1 in every entry (modes are drawn one by one)"
@@ -74,7 +74,9 @@ def single_modes(system: Any, **_: Any) -> None:
 
 
 def check_pool(system: Any) -> None:
-    """`ValueError` unless a pool's features belong to its spectrum, and it has n_train points."""
+    """Raise `ValueError` unless the pool has one feature for each mode and at least n_train
+    points.
+    """
     name, modes, pool = (
         type(system).__name__,
         system.spectrum.eigenvalues.shape[-1],

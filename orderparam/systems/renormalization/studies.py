@@ -1,4 +1,4 @@
-"""The figure of finite sizes: the number of samples beside the length of a magnet."""
+"""Study of finite-size scaling: the number of samples beside the length of a magnet."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -19,15 +19,15 @@ from orderparam.systems.renormalization.magnet.experiment import block_spins
 from orderparam.systems.renormalization.magnet.model import SpinBlocks
 
 # ------------------------------------------------------------------------------------------------
-# Collapses of learnabilities, of learning curves and of the magnet, all by `orderparam.analysis.collapse`.
+# Collapses of learnabilities, of learning curves and of the magnet, all by
+# `orderparam.analysis.collapse`.
 
 
 def learnabilities(runs: xr.Dataset, reach: float = 2.0, groups: int = 24) -> Collapse:
-    """L_k = F(k P^inverse_nu): modes below `reach` times the frozen ones, k_h ~ P without a ridge
-    (inverse_nu = -1).
+    """Collapse L_k = F(k P^inverse_nu) of learnabilities; without a ridge inverse_nu = -1.
 
-    Neighbouring modes are averaged, in `groups` of equal width in k up to `reach` times the largest
-    P.
+    Modes k up to `reach` times the largest P are used, averaged in `groups` of equal width in k.
+    The fit takes modes below `reach` times the number of frozen ones, k_h ~ P.
     """
     largest = reach * float(runs["n_train"].max())
     count = min(runs.sizes["mode"], int(largest))
@@ -50,15 +50,15 @@ def learnabilities(runs: xr.Dataset, reach: float = 2.0, groups: int = 24) -> Co
 
 
 def learning_curves(runs: xr.Dataset) -> Collapse:
-    """E = P^power F(T P^inverse_nu): power = -alpha and inverse_nu = alpha for matched exponents
-    and no noise.
+    """Collapse E = P^power F(T P^inverse_nu) of learning curves: power = -alpha and inverse_nu =
+    alpha for alpha = beta and no noise.
     """
     return collapse(runs, x="temperature", y="test_error", size="n_train", critical=0.0, order=3)
 
 
 def magnetisations(runs: xr.Dataset) -> Collapse:
-    """<m^2> = L^power F((T - T_c) L^inverse_nu): power = -2 beta/nu = -1/4, inverse_nu = 1 and T_c
-    = 2.2692 in two dimensions.
+    """Collapse <m^2> = L^power F((T - T_c) L^inverse_nu) of magnets: in two dimensions power = -2
+    beta/nu = -1/4, inverse_nu = 1 and T_c = 2.2692.
     """
     return collapse(
         runs, x="temperature", y="squared_magnetisation", size="length", order=4, window=3.0
@@ -72,11 +72,11 @@ def draw_collapse(
     axes: Any,
     comparison: Any,
 ) -> None:
-    """The points on their common curve, each size in its colour, and the exponents with their
+    """Draw the points on their common curve, each size in its colour, and the exponents with their
     errors.
 
-    labels: "x" and "y" of the axes, "size" the symbol of the sizes, and the symbols of what is
-    fitted, by its name; one with a minus is shown with the other sign.
+    labels: "x" and "y" of the axes, "size" the symbol of the sizes, and the symbol of each fitted
+    number under its name; a symbol with a minus is shown with the other sign.
     """
     axes.set(xlabel=labels["x"], ylabel=labels["y"])
     try:
@@ -114,7 +114,7 @@ def draw_collapse(
 
 
 def _of(part: str, comparison: Any) -> xr.Dataset:
-    """The measured curve of a part."""
+    """The measured curve of a part of the figure."""
     (data,) = (
         data for data in comparison.experiments().values() if data.attrs["facets"]["part"] == part
     )
@@ -122,7 +122,7 @@ def _of(part: str, comparison: Any) -> xr.Dataset:
 
 
 def _magnets(comparison: Any) -> xr.Dataset:
-    """All lengths joined."""
+    """Moments of the magnets of all lengths in one data set."""
     runs = {
         data.attrs["facets"]["length"]: data
         for data in comparison.experiments().values()
@@ -136,7 +136,9 @@ def _magnets(comparison: Any) -> xr.Dataset:
 
 @study(
     "finite-size",
-    title="Finite size: samples limit learning as a length limits a magnet, and one tool collapses both",
+    title=(
+        "Finite-size scaling: the number of samples limits learning as the length limits a magnet"
+    ),
     source="Fisher, Barber 1972; Ringel et al. 2025 (finite-size effects)",
     seconds=(60, 900),
     observables=("test_error",),
@@ -186,10 +188,12 @@ def _magnets(comparison: Any) -> xr.Dataset:
             ),
         ),
     ],
-    caption=r"Left, middle: Gaussian features, $\lambda_k=y_k^2=k^{{-1-\alpha}}$, $\alpha$ = {alpha}, {modes} modes; "
-    r"theory at large $P$: "
-    r"$x$ = 1 on the left ($T$ = {cold:g}), $x=y=\alpha$ in the middle. Right: Ising model, exact $T_c$ = 2.2692, $1/\nu$ = 1, "
-    r"$2\beta/\nu$ = 0.25. Lines: fitted polynomials.",
+    caption=(
+        r"Left and middle: Gaussian features, $\lambda_k=y_k^2=k^{{-1-\alpha}}$, $\alpha$ = "
+        r"{alpha}, {modes} modes. The theory at large $P$ predicts $x$ = 1 on the left ($T$ = "
+        r"{cold:g}) and $x=y=\alpha$ in the middle. Right: Ising model, where exactly $T_c$ = "
+        r"2.2692, $1/\nu$ = 1 and $2\beta/\nu$ = 0.25. Lines: fitted polynomials."
+    ),
 )
 def finite_size(
     alpha: float = 1.0,

@@ -1,3 +1,1 @@
-"""Modes integrated out of kernel regression one by one, without rescaling: ridge, noise and
-non-Gaussianity along the flow.
-"""
+"""Kernel regression with modes integrated out one by one, without rescaling."""

@@ -1,5 +1,5 @@
-"""Kernel regression really done on random training sets, with all modes or with those that a
-decimation leaves.
+"""Kernel regression on random training sets, with all modes or with those that a decimation
+leaves.
 """
 
 from typing import Literal
@@ -17,13 +17,18 @@ from orderparam.systems.renormalization.spectra import kept_levels, single_modes
 
 
 class MeasuredRegression(Result):
-    """One training set. test_error: mean of (f - y)^2 against targets without noise over the input
-    measure (a pool: all of it).
+    """Observables of kernel regression on one training set.
 
-    target_learnability: <f, y> / <y, y>. ridge: mean ridge of the training points. ridge_variation:
-    its standard deviation over the mean. learnability: (mode,) f_k / y_k, 0 where there is no
-    target. converged: K + T was positive definite to working precision; the observables are NaN
-    where it was not.
+    Fields:
+        test_error: mean of (f - y)^2 over the input measure (the whole pool, for a pool), against
+            targets without noise (no factor 1/2).
+        target_learnability: <f, y> / <y, y>, averages over the input measure.
+        ridge: mean ridge of the training points.
+        ridge_variation: standard deviation of the ridge over the training points, divided by its
+            mean.
+        learnability: f_k / y_k of every mode; 0 where the mode carries no target.
+        converged: whether K plus the ridge was positive definite to working precision; the
+            observables are NaN where it was not.
     """
 
     test_error: Float[Array, ""]
@@ -41,17 +46,41 @@ def regression(
     *,
     keep: Literal["all", "local ridge", "uniform ridge"] = "all",
 ) -> MeasuredRegression:
-    """f = K_<(., X) [K_<(X, X) + diag(ridge)]^-1 y on n_train points: Gaussian features, or points
-    of a pool without replacement.
+    r"""Kernel regression on `n_train` points: Gaussian features, or points drawn from a pool.
 
-    keep: "all" modes, with ridge T; or the system's `cut` largest, K_<, with the ridge T(x) = T +
-    K_>(x, x) that the others leave where they act (Howard et al. 2024; what is off the diagonal of
-    K_>, small at large input dimension, is dropped), or with its mean over the inputs. The training
-    sets of a key are the same whatever is kept.
+    $$ f = K_<(\cdot, X)\, [K_<(X, X) + \mathrm{diag}(r)]^{-1} y $$
+
+    with $K_<$ the kernel of the modes that are kept and $r$ the ridges of the training points. The
+    features of a `DecimatedRegression` are independent standard Gaussians; points of a
+    `DecimatedPool` are drawn without replacement. A key gives the same training set for every
+    `keep`.
+
+    Args:
+        keep: "all" (the default) keeps all modes, with ridge T. "local ridge" keeps the `cut`
+            largest, with the ridge T + K_>(x, x) at the point x that the others leave there;
+            "uniform ridge" keeps the same modes with the mean of that ridge over inputs.
+
+    Raises:
+        ValueError: for a spectrum with several modes in a level.
+
+    Accuracy: "local ridge" drops the entries of K_> off the diagonal, which are small at large
+    input dimension.
+
+    Cost: O(`n_train`^3).
+
+    Source: Howard, Jefferson, Maiti, Ringel (2024).
+
+    >>> from orderparam.kernels import Spectrum
+    >>> k = np.arange(1.0, 101)
+    >>> system = DecimatedRegression(Spectrum(k**-1.5, k**-1.5), n_train=50, temperature=0.05)
+    >>> measured = regression(system, jax.random.key(0))
+    >>> measured.learnability.shape, bool(measured.converged)
+    ((100,), True)
     """
     count, spectrum = system.size("n_train"), system.spectrum
     draw_key, noise_key = jax.random.split(key)
     if isinstance(system, DecimatedPool):
+        # coefficients of the target in the pool's modes
         target = system.features.T @ system.targets / system.targets.size
         chosen = jax.random.permutation(draw_key, system.targets.size)[:count]
         features, labels = system.features[chosen], system.targets[chosen]
@@ -59,6 +88,7 @@ def regression(
         target = jnp.sqrt(spectrum.target_power)
         feature_key, rest_key = jax.random.split(draw_key)
         features = jax.random.normal(feature_key, (count, target.size))
+        # The target outside of the resolved modes is never learned: it acts as label noise.
         labels = features @ target + jnp.sqrt(spectrum.tail_power) * jax.random.normal(
             rest_key, (count,)
         )
@@ -90,9 +120,11 @@ def _regress(
     ridge: Float[Array, ""],
 ) -> MeasuredRegression:
     lost = jnp.where(kept, 0.0, eigenvalues)
+    # K_>(x, x), or its mean over inputs, joins the ridge.
     ridges = ridge + jnp.where(local, features**2 @ lost, jnp.sum(lost))
     weights = jnp.where(kept, eigenvalues, 0.0)
     conditioned = condition((features * weights) @ features.T + jnp.diag(ridges), labels, 0.0)
+    # coefficients f_k of the predictor
     found = weights * (features.T @ conditioned.discrepancy)
     present = target != 0
     return MeasuredRegression(

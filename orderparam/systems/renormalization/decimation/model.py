@@ -17,14 +17,20 @@ from orderparam.systems.renormalization.spectra import check_pool, check_positiv
 
 
 class DecimatedRegression(System):
-    """Posterior mean of kernel regression, f = k_x^T (K + T)^-1 y, on n_train random inputs,
-    written as a field theory of modes,
+    r"""Kernel regression f = k_x^T (K + T)^-1 y on P random inputs, as a field theory of modes.
 
-        S[f] = sum_{k <= cut} f_k^2 / (2 lambda_k) - P int dmu_x exp(-(f - y)^2 / (2 T))      (replica indices left out)
+    The posterior mean is that of the action (replica indices left out)
 
-    with lambda_k and y_k^2 of the spectrum, K = sum_k lambda_k phi_k phi_k'. Raises `ValueError`
-    for a spectrum with an eigenvalue that is not positive (such a mode is no part of the theory:
-    its target belongs to `tail_power`), and for a cut outside of it.
+    $$ S[f] = \sum_{k \le \Lambda} \frac{f_k^2}{2 \lambda_k}
+       - P \int d\mu_x\, e^{-(f(x) - y(x))^2 / 2T} $$
+
+    with eigenvalues $\lambda_k$ and target powers $y_k^2$ of `spectrum`, kernel $K = \sum_k
+    \lambda_k \phi_k \phi_k'$, $P$ = `n_train`, $T$ = `temperature` and $\Lambda$ = `cut`.
+
+    Raises:
+        ValueError: for an eigenvalue that is not positive (such a mode has no fluctuations to be
+            integrated out: its target belongs into `tail_power`), and for a cut beyond the number
+            of modes.
     """
 
     spectrum: Spectrum = part(
@@ -44,11 +50,10 @@ class DecimatedRegression(System):
 
 
 class DecimatedPool(DecimatedRegression):
-    """Training sets drawn without replacement from a pool of real inputs, all of which have a
-    target.
+    """`DecimatedRegression` on training sets drawn without replacement from a pool of real inputs.
 
-    features: phi_k(x_i), normalised over the pool, in the order of the spectrum.
-    `DecimatedPool.from_kernel` makes them.
+    Every input of the pool has a target. `features` are the modes phi_k(x_i), normalised over the
+    pool, in the order of the spectrum; `DecimatedPool.from_kernel` computes them.
     """
 
     features: Float[Array, "pool mode"] = parameter(
@@ -69,7 +74,7 @@ class DecimatedPool(DecimatedRegression):
         temperature: Any,
         **fields: Any,
     ) -> Self:
-        """The pool with this kernel matrix and these targets; one eigendecomposition (see
+        """The pool with a given kernel matrix and given targets, by one eigendecomposition (see
         `spectra.pool_modes`).
         """
         spectrum, features = pool_modes(kernel, targets)
@@ -84,8 +89,10 @@ class DecimatedPool(DecimatedRegression):
 def image_kernel(
     dataset: str, task: str, activation: str = "relu", pool: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Kernel of one hidden layer at infinite width on images of two classes, scaled to trace 1 over
-    the pool, and ±1 targets.
+    """Kernel matrix of a pool of images of two classes, scaled to mean diagonal 1, and ±1 targets.
+
+    The kernel is that of one hidden layer of infinite width with the given activation. `pool`:
+    number of images, 0 for all.
     """
     inputs, targets = image_task(dataset, task, pool)
     kernel = np.asarray(fully_connected(1, None, activation).kernel(jnp.asarray(inputs)).nngp)
@@ -101,7 +108,7 @@ def decimated_images(
     n_train: float = 50,
     temperature: float = 1e-8,
 ) -> DecimatedPool:
-    """Images under the kernel of `image_kernel`, all modes kept."""
+    """Pool of images under the kernel of `image_kernel`, with all modes kept."""
     return DecimatedPool.from_kernel(
         *image_kernel(dataset, task, activation, pool), n_train, temperature
     )
@@ -110,11 +117,12 @@ def decimated_images(
 def decimated_circle(
     points: int, decay: float, n_train: float = 50, temperature: float = 1e-8
 ) -> DecimatedPool:
-    """Points on a circle under a kernel of their distance alone, with eigenvalues k^-decay of cos k
-    x and sin k x, trace 1.
+    """Points on a circle under a kernel of their distance, with eigenvalues k^-decay of cos kx and
+    sin kx and trace 1.
 
-    K_>(x, x) is the same everywhere, and K_>(x, x') is not small: the counter-example of small
-    input dimension. The target is the sign of sin x + 0.6 sin(3 x + 1).
+    The part K_>(x, x) of the kernel that a cut removes is the same at all points, and K_>(x, x') is
+    not small: a counter-example, of low input dimension, to the local ridge. The target is the sign
+    of sin x + 0.6 sin(3 x + 1).
     """
     x = 2 * np.pi * np.arange(points) / points
     k = np.arange(1, points // 2)

@@ -1,6 +1,4 @@
-"""Figures of the decimation: the flow of its couplings, closures against the cut, four tasks of
-images, local ridges.
-"""
+"""Studies of the decimation: flow of the couplings, closures, images, and local ridges."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -27,9 +25,7 @@ from orderparam.systems.renormalization.decimation.theory import (
 
 
 def _draw_ridges(axes: Any, comparison: Any) -> None:
-    """T of the modes that are left, by leading order, exactly, and by the sweep, for every
-    temperature.
-    """
+    """Draw the ridge of the modes that are left: leading order, exact, and by one sweep."""
     looks = (
         ("flow", "ridge", "leading order", 1),
         ("flow", "exact_ridge", "exact", 0),
@@ -59,7 +55,10 @@ _WORDS = {
 
 @study(
     "decimation-flow",
-    title="Modes integrated out of kernel regression: their ridge, what is left of non-Gaussianity, and the error by closure",
+    title=(
+        "Modes integrated out of kernel regression: ridge, non-Gaussianity, and test error by "
+        "closure"
+    ),
     source="Howard, Maiti, Jefferson, Ringel 2024; Ringel et al. 2025 (decimation-only RG)",
     seconds=(30, 300),
     observables=("test_error",),
@@ -79,9 +78,12 @@ _WORDS = {
             text=_WORDS,
         ),
     ],
-    caption=r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $P$ = {n_train}; right: $T$ = {measured_at}, measured with all "
-    "modes and with those of the cut and a uniform ridge, on Gaussian features. Exact flow, non-Gaussianity and "
-    "sweep: derived here.",
+    caption=(
+        r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $P$ = {n_train}, Gaussian features. "
+        r"Right: $T$ = {measured_at}, measured with all modes, and with the modes within the cut "
+        r"and a uniform ridge. The exact flow, the non-Gaussianity and the single sweep are "
+        r"derived here."
+    ),
 )
 def decimation_flow_figure(
     decay: float = 1.3,
@@ -156,17 +158,26 @@ def _image_panels(p: Mapping[str, Any]) -> list[Panel]:
 
 @study(
     "decimation-images",
-    title="Four tasks of real images: RG follows the measured error where what is left is closed self-consistently",
+    title=(
+        "Decimation on four tasks of real images: the self-consistent closure follows the "
+        "measured error"
+    ),
     source="Howard, Maiti, Jefferson, Ringel 2024; Ringel et al. 2025, Fig. 2.1",
     seconds=(50, 3600),
     observables=("test_error",),
-    explained="The features of images are not Gaussian, and a pool of finite size is not its own limit: a few percent.",
+    explained=(
+        "The features of images are not Gaussian, and a pool of finite size differs from its "
+        "limit: together a few percent."
+    ),
     full={"pool": 6000, "n_train": (10, 30, 100, 300, 1000), "seeds": 20},
     panels=_image_panels,
-    caption="{activation} kernel on pools of up to {pool} images of two classes, $y$ = ±1, $T$ = {temperature}; errors over the "
-    r"whole pool. RG: modes of learnability below $x$ integrated out to leading order, the rest closed by its "
-    r"effective ridge, or (EK) "
-    "as a quadratic theory; where no mode is below $x$ none is integrated out. Below: leading-order ridge along the flow.",
+    caption=(
+        "{activation} kernel on pools of up to {pool} images of two classes, $y$ = ±1, $T$ = "
+        "{temperature}; errors over the whole pool. RG: modes of learnability below $x$ are "
+        "integrated out to leading order, and the modes that are left are closed by their "
+        "effective ridge or, for EK, as a quadratic theory (equivalent kernel). Where no mode is "
+        "below $x$, none is integrated out. Below: the ridge to leading order along the flow."
+    ),
 )
 def decimation_images(
     tasks: tuple[str, ...] = (
@@ -217,11 +228,14 @@ def decimation_images(
 
 @study(
     "decimation-local-ridge",
-    title="A ridge where the decimated modes act: closer on images, useless on a circle, where they act together",
+    title="A local ridge of the decimated modes: closer on images, but useless on a circle",
     source="Howard, Maiti, Jefferson, Ringel 2024",
     seconds=(40, 600),
     observables=("test_error",),
-    explained="The theory takes the features for Gaussian, and decimated predictors are approximations that a cut makes worse.",
+    explained=(
+        "The theory takes the features for Gaussian, and a decimated predictor is an "
+        "approximation that a smaller cut makes worse."
+    ),
     full={"pool": 0, "seeds": 100},
     panels=lambda p: [
         Panel("cut", "test_error", facet="inputs", by="with", log="x", share_y=False),
@@ -235,8 +249,11 @@ def decimation_images(
             reference=[vertical(p["n_train"], "$P$")],
         ),
     ],
-    caption="$P$ = {n_train}, $T$ = {temperature}. Digits, even against odd, {activation} kernel; {points} points on a circle, "
-    r"$\lambda_k\sim k^{{-{decay}}}$. The same training sets whatever is kept; errors over the whole pool.",
+    caption=(
+        r"$P$ = {n_train}, $T$ = {temperature}. Digits: even against odd, {activation} kernel. "
+        r"Circle: {points} points, $\lambda_k\sim k^{{-{decay}}}$; there the decimated modes act "
+        r"together. All curves use the same training sets; errors over the whole pool."
+    ),
 )
 def decimation_local_ridge(
     n_train: int = 50,

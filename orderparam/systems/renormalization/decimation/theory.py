@@ -1,11 +1,13 @@
-"""The flow of ridge, noise and non-Gaussianity along the decimation, and the learning curve of what
+"""Ridge, noise and non-Gaussianity along the decimation, and the learning curve of the theory that
 is left.
 
-Closures of the theory that is left differ, and are named:
+The modes that are left can be treated in three ways, the closures of `decimated`:
 
-    "effective ridge"    self-consistent equations of the modes that are left, with ridge T' and noise s2' of leading order
-    "equivalent kernel"  L_k = P lambda_k / (P lambda_k + T'), error sum (1 - L)^2 Y: what a quadratic theory gives
-    "exact"              self-consistent equations with the exact couplings T*, s2*: the same for every cut
+    "effective ridge"    self-consistent equations with ridge T' and noise s2' of leading order
+    "equivalent kernel"  L_k = P lambda_k / (P lambda_k + T'), error sum_k (1 - L_k)^2 y_k^2, as if
+                         their theory were quadratic
+    "exact"              self-consistent equations with the exact couplings T*, s2*; the result is
+                         the same for every cut
 """
 
 from typing import Any, Literal
@@ -27,18 +29,26 @@ Closure = Literal["effective ridge", "equivalent kernel", "exact"]
 
 
 class DecimationFlow(Result):
-    """Couplings along the flow, levels in decreasing order of eigenvalue: entry n is after
-    integrating out all levels after n.
+    """Couplings along the flow. Levels are in decreasing order of eigenvalue; entry n of an array
+    is the coupling after integrating out all levels after n.
 
-    mode_count, eigenvalue, ridge, renormalized_noise, exact_ridge, exact_noise: see
-    `orderparam.kernels.decimation.Couplings`. non_gaussianity: g(n) = q(n) / T*(n), q the posterior
-    variance of the modes that are left. The quartic term of the expanded
-        exponential is (3/4) g times the quadratic one: the fewer modes are left, the more Gaussian
-        is their theory. Without temperature it is infinite where nothing is integrated out.
-    learnability: L = lambda / (lambda + kappa), of all modes together. bare_learnability: P
-    lambda_n / (P lambda_n + T'), T' the ridge after level n is integrated out: what the cut is
-    chosen by. effective_ridge: P kappa, the end of the exact flow; threshold: kappa. frozen: number
-    of modes with L > 1/2.
+    Fields:
+        mode_count: number of modes that are left.
+        eigenvalue: eigenvalue of level n.
+        ridge: T'(n), the ridge to leading order.
+        renormalized_noise: s2'(n), the noise variance to leading order.
+        exact_ridge: T*(n), exact within the self-consistent theory.
+        exact_noise: s2*(n), exact within the self-consistent theory.
+        non_gaussianity: g(n), the posterior variance of the modes that are left over T*(n);
+            infinite where T*(n) = 0.
+        learnability: L_n = lambda_n / (lambda_n + kappa), when no mode is integrated out.
+        bare_learnability: P lambda_n / (P lambda_n + T'), with T' after level n too is integrated
+            out; `decimated` chooses its cut by it.
+        effective_ridge: P kappa, at which the exact ridge ends.
+        threshold: kappa.
+        frozen: number of modes with L > 1/2.
+        residual: residual of the equation for kappa.
+        converged: whether that equation was solved.
     """
 
     mode_count: Float[Array, "level"]
@@ -58,8 +68,13 @@ class DecimationFlow(Result):
 
 
 class RunningRidge(Result):
-    """An approximation in one sweep: see `running_ridge`. ridge: (level,) entry n is after
-    integrating out all levels after n; end: after all. mode_count as in `DecimationFlow`."""
+    """Ridge along the decimation by the recursion of `running_ridge`.
+
+    Fields:
+        mode_count: number of modes that are left, as in `DecimationFlow`.
+        ridge: entry n is the ridge after integrating out all levels after n.
+        end: ridge after integrating out all levels.
+    """
 
     mode_count: Float[Array, "level"]
     ridge: Float[Array, "level"]
@@ -67,13 +82,21 @@ class RunningRidge(Result):
 
 
 class DecimatedCurve(Result):
-    """The learning curve of the theory that is left after decimation.
+    """Learning curve of the theory that is left after decimation.
 
-    mode_count: number of modes kept. ridge, renormalized_noise: theirs, T' and s2', by the chosen
-    closure. threshold: kappa; effective_ridge: P kappa. test_error: E (f - y)^2 of the posterior
-    mean against targets without noise, over the input measure; of the equivalent kernel it is that
-    of the mean predictor (`bias`), which leaves out the scatter over data sets. bias: E_x (E_D f -
-    y)^2. found_cutoff: whether anything was integrated out.
+    Fields:
+        mode_count: number of modes that are kept.
+        ridge: ridge that these modes see: T', or T* for the closure "exact".
+        renormalized_noise: noise variance that they see: s2', or s2* for the closure "exact".
+        threshold: kappa of these modes; ridge / P for the closure "equivalent kernel".
+        effective_ridge: P kappa.
+        test_error: mean of (f - y)^2 over inputs, for the posterior mean f and targets y without
+            noise (no factor 1/2). The closure "equivalent kernel" leaves out the scatter of f over
+            training sets.
+        bias: mean over inputs of (E f - y)^2, with E the average over training sets.
+        found_cutoff: whether any mode was integrated out.
+        residual: residual of the equation for kappa.
+        converged: whether that equation was solved.
     """
 
     mode_count: Float[Array, ""]
@@ -90,13 +113,35 @@ class DecimatedCurve(Result):
 
 @theory
 def decimation_flow(system: DecimatedRegression) -> DecimationFlow:
-    """Ridge, noise and non-Gaussianity mode by mode: to leading order, and exactly within the
-    self-consistent theory.
+    r"""Ridge, noise and non-Gaussianity mode by mode, to leading order and exactly.
 
-    The leading order is that of Howard, Jefferson, Maiti, Ringel (2024, arXiv:2405.06008). Derived
-    here: the exact flow, and the ratio that tells how Gaussian what is left is. The whole flow is
-    shown, whatever the system's cut.
+    With all modes, the self-consistent theory of kernel regression has the threshold $\kappa$ and
+    learnabilities $L_k = \lambda_k / (\lambda_k + \kappa)$, where $P = T/\kappa + \sum_k L_k$. A
+    mode that is integrated out to leading order adds its variance to the ridge and its target to
+    the noise,
+
+    $$ T'(n) = T + \sum_{k > n} \lambda_k , \qquad \sigma'^2(n) = \sigma^2 + \sum_{k > n} y_k^2 , $$
+
+    and exactly, with $E_\sigma$ the test error against noisy labels,
+
+    $$ T^*(n) = T + \kappa \sum_{k > n} L_k , \qquad \sigma^{*2}(n) = \sigma^2 + \sum_{k > n} \Big[
+       (1 - L_k)^2 y_k^2 + \frac{L_k^2}{P} E_\sigma \Big] . $$
+
+    The quartic term of the expanded likelihood is 3/4 of `non_gaussianity` times the quadratic one,
+
+    $$ g(n) = \frac{\kappa \sum_{k \le n} L_k}{T^*(n)} . $$
+
+    The flow over all levels is returned; `cut` is not used.
+
+    Source: Howard, Jefferson, Maiti, Ringel (2024) for the leading order; the exact flow and g are
+    derived here.
+
+    >>> spectrum = Spectrum([1.0, 0.25, 0.1], [1.0, 0.5, 0.1])
+    >>> flow = decimation_flow(DecimatedRegression(spectrum, n_train=10, temperature=0.1))
+    >>> np.round(flow.ridge, 4), round(float(flow.effective_ridge), 4)
+    (Array([0.45, 0.2 , 0.1 ], dtype=float64), 0.1391)
     """
+    # The exact flow needs kappa and the errors at its end, with no mode integrated out.
     left = traces(system.spectrum, system.n_train, system.temperature, system.noise)
     found, solved = couplings(system.spectrum, left, system.temperature, system.noise), left.solved
     order = jnp.argsort(-system.spectrum.eigenvalues)
@@ -121,12 +166,23 @@ def decimation_flow(system: DecimatedRegression) -> DecimationFlow:
 
 @theory
 def running_ridge(system: DecimatedRegression) -> RunningRidge:
-    """T <- T + lambda T / (T + P lambda), mode by mode from the smallest eigenvalue: one sweep and
-    no equation to be solved.
+    r"""Ridge along the decimation by one sweep from the smallest eigenvalue, without an equation to
+    solve.
 
-    Derived here, as an approximation: every mode is damped by the ridge that it meets and not by
-    that at the end of the flow. It stays below the exact ridge, and fails where T is small. Where
-    modes are integrated out that the data do not see, it is exact.
+    Every mode that is integrated out changes the ridge by
+
+    $$ T \leftarrow T + \frac{\lambda_k T}{T + P \lambda_k} . $$
+
+    Accuracy: an approximation, because every mode is damped by the ridge that it meets and not by
+    the one at the end of the flow. The ridge stays below the exact one and is wrong at small T; it
+    is exact where the modes integrated out are not seen by the data ($P \lambda_k \ll T$).
+
+    Source: derived here.
+
+    >>> spectrum = Spectrum([1.0, 0.25, 0.1], [1.0, 0.5, 0.1])
+    >>> sweep = running_ridge(DecimatedRegression(spectrum, n_train=10, temperature=0.1))
+    >>> np.round(sweep.ridge, 4), round(float(sweep.end), 4)
+    (Array([0.1195, 0.1091, 0.1   ], dtype=float64), 0.1314)
     """
     spectrum, order = system.spectrum, jnp.argsort(-system.spectrum.eigenvalues)
     levels = (spectrum.eigenvalues[order], spectrum.multiplicities[order])
@@ -157,13 +213,40 @@ def decimated(
     threshold: float | None = None,
     closure: Closure = "effective ridge",
 ) -> DecimatedCurve:
-    """All modes beyond the cut are integrated out, the theory that is left is closed as `closure`
-    says.
+    r"""Learning curve of the modes that are left when all modes beyond a cut are integrated out.
 
-    threshold: None keeps the system's `cut` largest modes; a number those of bare learnability
-    above it (Howard et al. 2024: see `orderparam.kernels.decimation.learnable`). With the closure
-    "effective ridge" the error depends on the cut by terms of the order of the threshold. The
-    equivalent kernel is good only where the spectrum has a gap that T' fills.
+    The modes integrated out change the ridge and the noise as in `decimation_flow`. For the
+    closures "effective ridge" and "exact" the modes that are left obey, with ridge $T'$ and noise
+    $\sigma'^2$ (or $T^*$ and $\sigma^{*2}$),
+
+    $$ P = \frac{T'}{\kappa} + \sum_{k \le \Lambda} L_k , \qquad E = \frac{\sigma'^2 + \sum_{k \le
+       \Lambda} (1 - L_k)^2 y_k^2}{1 - \sum_{k \le \Lambda} L_k^2 / P} - \sigma^2 , \qquad
+       L_k = \frac{\lambda_k}{\lambda_k + \kappa} , $$
+
+    with $E$ = `test_error` and $\kappa$ = `threshold`. The closure "equivalent kernel" sets $\kappa
+    = T'/P$ and leaves out the denominator of $E$.
+
+    Args:
+        threshold: number between 0 and 1. Modes are kept whose bare learnability is above it,
+            looked for from the large modes. None (the default) keeps the `cut` largest modes of the
+            system.
+        closure: how the modes that are left are treated, see above; "effective ridge" by default.
+
+    Raises:
+        ValueError: for a threshold that is not between 0 and 1.
+
+    Accuracy: "effective ridge" depends on the cut by terms of the order of the largest learnability
+    that is integrated out; "equivalent kernel" is good only where T' lies in a gap of the spectrum;
+    "exact" gives the same error for every cut.
+
+    Source: Howard, Jefferson, Maiti, Ringel (2024) for the cut and the leading order; the exact
+    couplings are derived here.
+
+    >>> k = np.arange(1.0, 1001)
+    >>> system = DecimatedRegression(Spectrum(k**-1.5, k**-1.5), n_train=100, temperature=0.05)
+    >>> left = decimated(system, threshold=0.1)
+    >>> int(left.mode_count), round(float(left.test_error), 5)
+    (530, 0.27828)
     """
     spectrum, n_train = system.spectrum, system.n_train
     kept = (
@@ -172,6 +255,7 @@ def decimated(
         else learnable(spectrum, n_train, system.temperature, threshold)
     )
     gone = jnp.where(kept, 0.0, 1.0)
+    # What a mode leaves to the others: a share of the ridge and a share of the noise.
     if closure == "exact":
         left = traces(spectrum, n_train, system.temperature, system.noise)
         ridge = system.temperature + spectrum.tail + gone @ left.ridge
@@ -183,6 +267,7 @@ def decimated(
             + gone @ (spectrum.multiplicities * spectrum.eigenvalues)
         )
         noise = system.noise + spectrum.tail_power + gone @ spectrum.target_power
+    # The modes that are left, alone, under the ridge and the noise of the others.
     alone = Spectrum(
         jnp.where(kept, spectrum.eigenvalues, 0.0),
         jnp.where(kept, spectrum.target_power, 0.0),
@@ -193,6 +278,7 @@ def decimated(
     kappa = ridge / n_train if classical else solved.threshold
     lost = (1 - learnability(alone.eigenvalues, kappa)) ** 2 @ alone.target_power
     noisy = lost + noise if classical else ratio(lost + noise, solved.complement)
+    # Only exact couplings still tell what the modes that are integrated out have learned.
     learned = jnp.where(kept | (closure == "exact"), learnability(spectrum.eigenvalues, kappa), 0.0)
     return DecimatedCurve(
         mode_count=jnp.sum(jnp.where(kept, spectrum.multiplicities, 0.0)),

@@ -1,3 +1,1 @@
-"""The magnet beside the learning: expansions about four dimensions, a flow of local potentials,
-spins in blocks.
-"""
+"""The magnet: epsilon expansion, moved bonds, flow of the potential, block spins."""

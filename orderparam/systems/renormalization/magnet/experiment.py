@@ -1,5 +1,6 @@
-"""Spins put in blocks, really: Swendsen-Wang on the square lattice, majorities of two by two spins,
-and the couplings of what is left, measured."""
+"""Block spins: Swendsen-Wang on the square lattice, majorities of two by two spins, and the
+couplings between the majorities, measured.
+"""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,20 +26,33 @@ from orderparam.systems.renormalization.magnet.model import SpinBlocks
 
 # pairs of neighbours, pairs across the diagonal of a square, the four spins of a square
 _OPERATORS = 3
-_FIELDS = 5  # values -4, -2, 0, 2, 4 of each of the three sums around a site
+_FIELDS = 5  # each of the three sums around a site is -4, -2, 0, 2 or 4
 _NEWTON = 12
 
 
 class MeasuredBlocks(Result):
-    """After 0, 1, ... levels of blocks: the couplings that make the conditional law of every spin,
-    given the others, most probable (pseudo-likelihood; Besag 1975), K_1 of neighbours, K_2 across
-    the diagonal, K_3 of the four spins of a square.
+    """Couplings after 0, 1, ... levels of blocks, and moments of the magnetisation before any
+    block.
 
-    neighbour_coupling: (level,) K_1; diagonal_coupling: K_2; square_coupling: K_3. X_error:
-    standard error of X, by a jackknife. absolute_magnetisation: <|m|>; squared_magnetisation: <m^2>
-    by its improved estimator, both before any block. thermal_exponent: y_t = 1/nu from the linear
-    response of the last level's sums to those of the level before (Swendsen 1979). converged: R-hat
-    < 1.05 and 100 effective samples of |m|.
+    The couplings maximise the conditional probability of every spin given the others
+    (pseudo-likelihood; Besag 1975). Errors are standard errors: a jackknife over replicas for the
+    couplings.
+
+    Fields:
+        neighbour_coupling: K_1 of neighbours.
+        neighbour_coupling_error: its standard error.
+        diagonal_coupling: K_2 across the diagonal of a square.
+        diagonal_coupling_error: its standard error.
+        square_coupling: K_3 of the four spins of a square.
+        square_coupling_error: its standard error.
+        thermal_exponent: y_t = 1/nu, from the linear response of the last level to the level
+            before.
+        thermal_exponent_error: its standard error.
+        absolute_magnetisation: <|m|> per site.
+        absolute_magnetisation_error: its standard error.
+        squared_magnetisation: <m^2>, by the improved estimator of clusters.
+        squared_magnetisation_error: its standard error.
+        converged: whether R-hat < 1.05 and at least 100 effective samples of |m| are there.
     """
 
     neighbour_coupling: Float[Array, "block_level"]
@@ -57,8 +71,13 @@ class MeasuredBlocks(Result):
 
 
 class _Run(NamedTuple):
-    """counts: how often a spin was up or down among which neighbours. sums: of the operators per
-    site, after each sweep.
+    """Record of a run.
+
+    Fields:
+        counts: how often a spin was up or down for each value of the sums around it.
+        sums: sums of the operators after each sweep.
+        absolute: |m| after each sweep.
+        squared: m^2 after each sweep, by the improved estimator.
     """
 
     counts: Float[Array, "replica level table"]
@@ -76,8 +95,34 @@ def block_spins(
     warmup: int = 50,
     sweeps: int = 300,
 ) -> MeasuredBlocks:
-    """Independent replicas from all spins up; a tie of a block is decided by a coin. Needs at least
-    8 sweeps and two replicas.
+    r"""Couplings of an Ising magnet after each level of block spins, and its thermal exponent.
+
+    Spins are sampled at `temperature` by Swendsen-Wang sweeps, from all spins up. Each level
+    replaces blocks of two by two spins by their majority, a tie by a random sign. The couplings of
+    every level maximise the pseudo-likelihood
+
+    $$ \sum_i \ln \frac{1}{1 + e^{-2 s_i \sum_a K_a S_{a,i}}} , $$
+
+    with $S_{a,i}$ the sum of neighbours ($a = 1$), of diagonal neighbours (2) and of products of
+    the three others of each square (3). With $S_a$ and $S'_a$ the sums before and after the last
+    level, the exponent is the largest eigenvalue of the linearised flow,
+
+    $$ y_t = \log_2 \Lambda_{\max} , \qquad
+       \Lambda = \langle S' S'^T \rangle_c^{-1} \langle S' S^T \rangle_c . $$
+
+    Args:
+        replicas: number of independent magnets, at least 2; 16 by default.
+        warmup: sweeps before anything is recorded; 50 by default.
+        sweeps: recorded sweeps, at least 8; 300 by default.
+
+    Cost: proportional to `length`^2 * `replicas` * (`warmup` + `sweeps`).
+
+    Source: Swendsen (1979) for the exponent; Besag (1975) for the couplings; Swendsen, Wang (1987)
+    for the sweeps.
+
+    >>> run = block_spins(SpinBlocks(2.27, 8, 1), jax.random.key(0), replicas=2, warmup=5, sweeps=8)
+    >>> run.neighbour_coupling.shape
+    (2,)
     """
     run = _run(system.temperature, key, system.length, system.levels, replicas, warmup, sweeps)
     value, error = _couplings(run.counts)
@@ -135,8 +180,8 @@ def _run(
 
 
 def majority(spins: Spins, words: Counter) -> tuple[Int8[Array, "replica row column"], Counter]:
-    """The sign of the sum of every block of two by two spins, that of a coin where it is zero, and
-    where random words go on.
+    """Majorities of blocks of two by two spins, with a random sign for a tie, and the counter of
+    random words after it.
     """
     replicas, length, _ = spins.shape
     total = jnp.sum(
@@ -148,8 +193,8 @@ def majority(spins: Spins, words: Counter) -> tuple[Int8[Array, "replica row col
 
 
 def sums_around(spins: Spins) -> Float[Array, "operator replica row column"]:
-    """The sums that each spin meets: its neighbours, those across the diagonal, the products of
-    three of the squares it is in.
+    """Sums that couple to each spin: of its neighbours, of those across the diagonal, and of the
+    products of the three others of each square it belongs to.
     """
     right, left, down, up = (jnp.roll(spins, step, axis) for axis in (2, 1) for step in (-1, 1))
     corners = {(a, b): jnp.roll(spins, (a, b), (1, 2)) for a in (-1, 1) for b in (-1, 1)}
@@ -169,7 +214,7 @@ def _operators(
 def _table(
     spins: Spins, around: Float[Array, "operator replica row column"]
 ) -> Float[Array, "replica table"]:
-    """How many spins of each replica are of which sign among which sums."""
+    """Histogram of each replica's spins by sign and by the values of the three sums around them."""
     digits = (around.astype(jnp.int32) + 4) // 2
     place = (
         ((spins.astype(jnp.int32) + 1) // 2 * _FIELDS + digits[0]) * _FIELDS**2
@@ -190,9 +235,11 @@ _FEATURES = 2 * _SIGN * np.stack(_SUMS)  # P(s | around) = 1/(1 + exp(-K . featu
 def _couplings(
     counts: Float[Array, "replica level table"],
 ) -> tuple[Float[Array, "level operator"], Float[Array, "level operator"]]:
+    """Couplings of each level with their standard errors, by a jackknife over replicas."""
+
     def fitted(table: Float[Array, "table"]) -> Float[Array, "operator"]:
-        """The logistic regression of a spin on what it meets, by Newton's method from no coupling
-        (it is concave).
+        """Logistic regression of a spin on the sums around it, by Newton's method from zero
+        couplings (the likelihood is concave).
         """
         weight = table / jnp.sum(table)
 
@@ -211,7 +258,9 @@ def _couplings(
 def _thermal(
     sums: Float[Array, "replica sweep 2 operator"],
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """ln(largest eigenvalue)/ln 2 of dK'/dK = <S' S'>_c^-1 <S' S>_c (S' after the block)."""
+    """y_t = log2 of the largest eigenvalue of dK'/dK = <S' S'>_c^-1 <S' S>_c, with S' after the
+    block, and its standard error.
+    """
     sums = sums - jnp.mean(sums, axis=(0, 1))
     before, after = sums[:, :, 0], sums[:, :, 1]
     pairs = after[..., :, None] * jnp.concatenate([after, before], -1)[..., None, :]

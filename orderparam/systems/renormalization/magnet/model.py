@@ -1,5 +1,5 @@
 """Magnets near their transition: a field of several components in any dimension, bonds between
-spins, spins in blocks.
+spins, and spins in blocks.
 """
 
 import math
@@ -9,12 +9,14 @@ from orderparam.core.system import System, parameter, structure
 
 
 class VectorMagnet(System):
-    """phi^4 theory of n components in d dimensions, cutoff 1,
+    r"""The $\phi^4$ theory of n components in d dimensions, with cutoff 1.
 
-        S = int [(1/2) phi (-d^2)^(sigma/2) phi + (r/2) phi^2 + (u/4!) (phi^2)^2].
+    $$ S = \int \Big[ \tfrac12 \phi\, (-\partial^2)^{\sigma/2} \phi + \tfrac r2 \phi^2
+       + \tfrac{u}{4!} (\phi^2)^2 \Big] $$
 
-    Elsewhere u phi^4 without 4!: u/24; k^2 + m^2 without 1/2: half of it. sigma < 2: couplings that
-    fall with distance to the power -(d + sigma).
+    with $d$ = `dim`, $n$ = `components` and $\sigma$ = `kinetic`. $\sigma < 2$ stands for couplings
+    that fall with distance to the power $-(d + \sigma)$. Some sources write $u \phi^4$ without
+    $4!$: their u is u/24.
     """
 
     dim: float = parameter("dimension d of space", above=0, maximum=6, default=3.0)
@@ -30,8 +32,8 @@ class VectorMagnet(System):
 
 
 class Bonds(System):
-    """Ising spins on a hypercubic lattice with one coupling K = J/T between neighbours, scaled by b
-    in each step.
+    """Ising spins on a hypercubic lattice with coupling K = J/T between neighbours; the length b of
+    a step is `scale`.
     """
 
     coupling: float = parameter("coupling K = J/T", above=0)
@@ -42,8 +44,11 @@ class Bonds(System):
 
 
 class SpinBlocks(System):
-    """Ising spins on a periodic square of `length` x `length` sites, put in blocks of two by two
-    `levels` times by majority.
+    """Ising spins on a periodic square of `length` x `length` sites, replaced `levels` times by the
+    majorities of blocks of two by two.
+
+    Raises:
+        ValueError: unless `length` is a multiple of 2^`levels` that leaves at least 4 x 4 blocks.
     """
 
     temperature: float = parameter("temperature T in units of the coupling", above=0)
@@ -60,6 +65,7 @@ class SpinBlocks(System):
 
     @property
     def coupling(self) -> Any:
+        """K = J/T, with J = 1."""
         return 1 / self.temperature
 
 

@@ -1,5 +1,5 @@
-"""Figures of the magnet: exponents of every approximation, and the couplings of spins put in
-blocks, measured.
+"""Studies of the magnet: exponents of every approximation, and block spins with measured
+couplings.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,10 @@ ISING_NU = 0.629971  # in three dimensions (Kos, Poland, Simmons-Duffin, Vichi 2
 
 @study(
     "magnet-exponents",
-    title="Exponents of the magnet by the expansion in epsilon, by its one-loop flow, and by the flow of the potential",
+    title=(
+        "Exponents of the magnet by the epsilon expansion, the one-loop flow and the flow of the "
+        "potential"
+    ),
     source="Wilson, Fisher 1972; Litim 2001, 2002",
     seconds=(30, 60),
     observables=(),
@@ -63,9 +66,11 @@ ISING_NU = 0.629971  # in three dimensions (Kos, Poland, Simmons-Duffin, Vichi 2
         ),
         Panel("dim", "omega", where={"part": "dim"}, ylim=(0, 1.4), title="$n$ = 1"),
     ],
-    caption=r"$\epsilon$ expansion: $\nu$ to second, $\omega$ to first order. The one-loop flow with its denominators "
-    r"is worse than "
-    r"the series it contains. Flow of the potential: $\eta$ = 0, optimised regulator; $\nu=\omega=1$ for $d$ = 3, $n\to\infty$.",
+    caption=(
+        r"$\epsilon$ expansion: $\nu$ to second and $\omega$ to first order. The one-loop flow "
+        r"with its denominators is worse than the series that it contains. Flow of the potential: "
+        r"$\eta$ = 0, optimised regulator; $\nu=\omega=1$ for $d$ = 3, $n\to\infty$."
+    ),
 )
 def magnet_exponents(
     components: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 40.0, 100.0),
@@ -83,13 +88,13 @@ def magnet_exponents(
 
 
 def _levels(data: xr.Dataset) -> xr.DataArray:
-    """How many times two by two spins have become one."""
+    """Number of times that blocks of two by two spins were replaced by one."""
     (dim,) = (name for name in ("step", "block_level") if name in data["neighbour_coupling"].dims)
     return xr.DataArray(np.arange(data.sizes[dim]), dims=dim)
 
 
 def _draw_plane(axes: Any, comparison: Any) -> None:
-    """Couplings of neighbours and across the diagonal, joined from level to level."""
+    """Draw the couplings of neighbours and across the diagonal, joined from level to level."""
     for number, data in enumerate(comparison.experiments(part="flow").values()):
         start = data.attrs["facets"]["starting_coupling"]
         one = data.squeeze()
@@ -113,7 +118,7 @@ def _draw_plane(axes: Any, comparison: Any) -> None:
 
 
 def _draw_thermal(axes: Any, comparison: Any) -> None:
-    """y_t at the critical coupling, for every length."""
+    """Draw y_t at the critical coupling for every length."""
     runs = {
         data.attrs["facets"]["length"]: data
         for data in comparison.experiments().values()
@@ -134,7 +139,7 @@ def _draw_thermal(axes: Any, comparison: Any) -> None:
 
 @study(
     "block-spins",
-    title="Spins put in blocks, and their couplings measured: a flow to order, to disorder, and to a fixed point",
+    title="Block spins with measured couplings: a flow to order, to disorder, and to a fixed point",
     source="Kadanoff 1966; Migdal 1975; Swendsen 1979; Besag 1975",
     seconds=(60, 1200),
     observables=("thermal_exponent",),
@@ -151,11 +156,12 @@ def _draw_thermal(axes: Any, comparison: Any) -> None:
         ),
         Freehand(_draw_thermal),
     ],
-    caption="{length} x {length} torus, Swendsen-Wang, majority of 2 x 2 spins; couplings by pseudo-likelihood. "
-    "Lines: bonds moved "
-    r"(Migdal-Kadanoff), whose fixed point is $K$ = 0.3047, $\nu$ = 1.338; exact: $K_c$ = 0.4407, $y_t$ = 1. Right: "
-    r"$y_t$ from the "
-    "response of three sums after one level of blocks.",
+    caption=(
+        r"{length} x {length} torus, Swendsen-Wang sweeps, majorities of 2 x 2 spins; couplings by "
+        r"pseudo-likelihood. Lines: moved bonds (Migdal-Kadanoff), with the fixed point $K$ = "
+        r"0.3047, $\nu$ = 1.338; exact values: $K_c$ = 0.4407, $y_t$ = 1. Right: $y_t$ from the "
+        r"response of the three sums after one level of blocks."
+    ),
 )
 def block_spins_figure(
     length: int = 32,

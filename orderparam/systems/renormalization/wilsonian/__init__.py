@@ -1,3 +1,1 @@
-"""Renormalization with rescaling, of a regression whose loss is not quadratic: functional flow,
-couplings, sampled posteriors.
-"""
+"""Regression with a loss that is not quadratic: functional flow, couplings, samples."""

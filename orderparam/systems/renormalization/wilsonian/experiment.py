@@ -1,5 +1,5 @@
-"""Bayesian regression with a loss that is not quadratic, really sampled: its modes at large ridge,
-and on drawn training sets.
+"""Sampled posteriors of regression with a loss that is not quadratic: of the modes at large ridge,
+and of drawn training sets.
 """
 
 from typing import Any
@@ -20,15 +20,21 @@ from orderparam.systems.renormalization.wilsonian.model import (
 )
 from orderparam.systems.renormalization.wilsonian.theory import bare_mass, gap_equation
 
-_QUARTER = 1.6  # of a period, in which a mode of unit width forgets where it was
+_QUARTER = 1.6  # a quarter of a period, after which a mode of unit width has forgotten its start
 
 
 class SampledModes(FromChains):
-    """One posterior, sampled. squared_deviation: <Q>, Q = sum_k (f_k - y_k)^2 and what no mode can
-    learn; test_error: that of the posterior mean; fluctuation: their difference. mode_mean:
-    (level,) <f_k> in the direction of y_k; mode_variance: Var f_k. learnability: (level,) <f_k> /
-    y_k (0 where there is no target). shift: m_bare(<Q>) / rho - 1, by which the interaction raises
-    the mass."""
+    """Observables of one sampled posterior.
+
+    Fields:
+        squared_deviation: <Q>, with Q = sum_k (f_k - y_k)^2 and the target that no mode can learn.
+        test_error: squared error of the posterior mean, without label noise (no factor 1/2).
+        fluctuation: posterior variance, the difference of the two.
+        shift: m_0(<Q>) / rho - 1, the relative change of the mass by the interaction.
+        learnability: <f_k> / y_k of every mode; 0 where there is no target.
+        mode_mean: <f_k> in the direction of y_k.
+        mode_variance: Var f_k of every mode.
+    """
 
     squared_deviation: Float[Array, ""]
     test_error: Float[Array, ""]
@@ -48,12 +54,33 @@ def sampled_modes(
     warmup: int = 200,
     samples: int = 500,
 ) -> SampledModes:
-    """The action of the modes itself, S[f] of `InteractingRegression`, by Hamiltonian Monte Carlo:
-    what the flow integrates out.
+    r"""Posterior of the modes at large ridge, sampled from the action by Hamiltonian Monte Carlo.
 
-    Unresolved modes are too many to fluctuate together and too small to be learned: they add a
-    constant to Q. Differs from the gap equation by one over the number of modes that fluctuate
-    together.
+    $$ S[f] = \sum_k \frac{f_k^2}{2 \lambda_k}
+       + \frac{\rho}{2} \Big[ E_z\, \ell(\sqrt Q z) + 3 u Q^2 \Big] , \qquad
+       Q = \sum_k (f_k - y_k)^2 + \text{const.} $$
+
+    This is the action whose modes the flow integrates out. The modes of the spectrum's tail are too
+    many to fluctuate together and too small to be learned: they add a constant to $Q$.
+
+    Args:
+        chains: number of Markov chains; 16 by default.
+        warmup: steps of each chain before it is recorded; 200 by default.
+        samples: recorded steps of each chain; 500 by default.
+
+    Raises:
+        ValueError: for a spectrum with several modes in a level.
+
+    Accuracy: differs from `gap_equation` by one over the number of modes that fluctuate together.
+
+    Source: derived here, in the setting of Coppola, Helias, Ringel (2025).
+
+    >>> from orderparam.kernels import Spectrum
+    >>> k = np.arange(1.0, 11)
+    >>> system = InteractingRegression(Spectrum(k**-2, k**-2), 100, 1.0, quartic=0.5)
+    >>> run = sampled_modes(system, jax.random.key(0), chains=2, warmup=20, samples=20)
+    >>> run.mode_mean.shape
+    (10,)
     """
     target = jnp.sqrt(system.spectrum.target_power)
     rest = system.spectrum.tail_power + system.spectrum.tail
@@ -86,13 +113,33 @@ def sampled_regression(
     warmup: int = 200,
     samples: int = 300,
 ) -> SampledModes:
-    """The posterior of n_train samples, sum f_k^2/(2 lambda_k) + sum_mu [l(d_mu) + u d_mu^4]/(2 T),
-    by Hamiltonian Monte Carlo.
+    r"""Posterior of one training set of `n_train` samples, by Hamiltonian Monte Carlo.
 
-    The features of a sample are independent standard Gaussians; of a pool they are those of points
-    drawn without replacement, and errors are those over the whole pool. Averages over the posterior
-    of one training set. Differs from the theory of large ridge by the error over the ridge, Q*/T,
-    to leading order.
+    $$ S[f] = \sum_k \frac{f_k^2}{2 \lambda_k}
+       + \frac{1}{2T} \sum_{\mu=1}^P \big[ \ell(d_\mu) + u\, d_\mu^4 \big] , \qquad
+       d_\mu = f(x_\mu) - y_\mu $$
+
+    The features of a sample are independent standard Gaussians; those of an `InteractingPool`
+    belong to points drawn without replacement, and errors are then those over the whole pool.
+
+    Args:
+        chains: number of Markov chains; 8 by default.
+        warmup: steps of each chain before it is recorded; 200 by default.
+        samples: recorded steps of each chain; 300 by default.
+
+    Raises:
+        ValueError: for a spectrum with several modes in a level, or with a tail.
+
+    Accuracy: differs from the theory of large ridge by a relative amount of order Q*/T.
+
+    Source: derived here, in the setting of Coppola, Helias, Ringel (2025).
+
+    >>> from orderparam.kernels import Spectrum
+    >>> k = np.arange(1.0, 11)
+    >>> system = InteractingRegression(Spectrum(k**-2, k**-2), 20, 1.0, quartic=0.5)
+    >>> run = sampled_regression(system, jax.random.key(0), chains=2, warmup=20, samples=20)
+    >>> run.mode_mean.shape
+    (10,)
     """
     spectrum, count = system.spectrum, system.size("n_train")
     if isinstance(system, InteractingPool):
@@ -119,8 +166,8 @@ def sampled_regression(
 
 
 class _Action:
-    """-S[f] as a function of (numbers, f), equal to others of the same loss so that they share one
-    compiled program.
+    """-S[f] as a function of (numbers, f). Two actions with equal losses are equal, so that they
+    share one compiled program.
     """
 
     def __init__(self, loss: EvenLoss) -> None:
@@ -164,11 +211,12 @@ def _sampled(
     warmup: int,
     samples: int,
 ) -> SampledModes:
-    """Chains begin in the Gaussian law of the theory, and move in its widths; neither changes where
-    they end.
+    """Observables of chains that start in the Gaussian posterior of the theory.
+
+    The widths of that posterior also scale the proposals; neither changes the law that is sampled.
     """
     theory = gap_equation(system)
-    # in the widths of the theory curvatures are of order one
+    # In units of the widths of the theory all curvatures are of order one.
     step = jnp.asarray(target.size, float) ** -0.25
     width, begin = jnp.sqrt(theory.mode_variance), theory.learnability * target
     start_key, run_key = jax.random.split(jax.random.fold_in(key, 2))
@@ -186,7 +234,7 @@ def _sampled(
     )
     mean = run.mean
     spread = jnp.mean((run.observables - mean) ** 2, axis=(0, 1))
-    # of the means, which would count as error of the predictor
+    # The sampling error of the means would count as error of the predictor: it is taken out.
     scatter = jnp.sum(run.standard_error**2)
     bias = jnp.sum((mean - target) ** 2) - scatter + system.spectrum.tail_power
     fluctuation = jnp.sum(spread) + scatter + system.spectrum.tail

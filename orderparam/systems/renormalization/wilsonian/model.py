@@ -1,5 +1,5 @@
-"""Regression at large ridge with a loss that is not quadratic: given spectra, real kernels, and
-power laws.
+"""Bayesian regression at large ridge with a loss that is not quadratic, for given spectra, real
+kernels, and power laws.
 """
 
 import ast
@@ -29,8 +29,9 @@ _PROBES = np.linspace(0.0, 6.0, 121)  # where a loss is looked at, in deviations
 
 @dataclass(frozen=True)
 class EvenLoss:
-    """A smooth even loss, a formula in z = f - y: "z**2", "2*log(exp(z) + exp(-z))", "2 -
-    2*exp(-z**2/2)".
+    """A smooth even loss l(z) of the deviation z = f - y, given as a formula in z.
+
+    Examples: "z**2", "2*log(exp(z) + exp(-z))", "2 - 2*exp(-z**2/2)".
     """
 
     formula: str
@@ -39,20 +40,21 @@ class EvenLoss:
         return value(parse(self.formula), jnp.asarray(deviation)[..., None], jnp)
 
     def stiffness(self, squared_deviation: Float[Array, ""]) -> Float[Array, ""]:
-        """d/dQ E l(sqrt(Q) z) = (1/2) E l''(sqrt(Q) z) for z ~ N(0, 1): 1 for the square loss
-        z^2."""
+        """d/dQ E l(sqrt(Q) z) = (1/2) E l''(sqrt(Q) z) for z ~ N(0, 1); it is 1 for the square loss
+        z^2.
+        """
         nodes, weights = standard_normal_rule()
         return (
             weights @ self.second(jnp.sqrt(jnp.maximum(squared_deviation, _SMALLEST)) * nodes) / 2
         )
 
     def average(self, squared_deviation: Float[Array, ""]) -> Float[Array, ""]:
-        """E l(sqrt(Q) z) for z ~ N(0, 1), Q > 0."""
+        """E l(sqrt(Q) z) for z ~ N(0, 1) and Q > 0."""
         nodes, weights = standard_normal_rule()
         return weights @ self(jnp.sqrt(squared_deviation) * nodes)
 
     def second(self, deviation: Float[Array, "point"]) -> Float[Array, "point"]:
-        """l''(d)."""
+        """Second derivative l''(d) at every deviation d."""
         return jax.vmap(jax.grad(jax.grad(lambda d: jnp.asarray(self(d), float))))(
             jnp.asarray(deviation)
         )
@@ -62,8 +64,9 @@ class EvenLoss:
 
 
 def even_loss(what: str | EvenLoss) -> EvenLoss:
-    """The loss of that formula. Raises `ValueError` for what is no formula in z alone, not smooth,
-    or not even.
+    """The loss with a given formula.
+
+    Raises `ValueError` unless the formula contains z alone, is smooth and is even.
     """
     if isinstance(what, EvenLoss):
         return what
@@ -85,16 +88,22 @@ def even_loss(what: str | EvenLoss) -> EvenLoss:
 
 
 class InteractingRegression(System):
-    """Bayesian regression with the loss [l(d) + u d^4] / (2 T) per sample, d = f - y, and prior f_k
-    ~ N(0, lambda_k).
+    r"""Bayesian regression with the loss $[\ell(d) + u d^4] / (2T)$ of a sample, $d = f - y$.
 
-    At large ridge the P samples act as their average, and with Gaussian features a loss depends on
-    Q = sum_k (f_k - y_k)^2 alone:
+    The prior is $f_k \sim N(0, \lambda_k)$. At large ridge the $P$ samples act as their average,
+    and for Gaussian features an averaged loss depends on $Q = \sum_k (f_k - y_k)^2$ alone, so that
+    the action is
 
-        S[f] = sum_k f_k^2 / (2 lambda_k) + (rho/2) [E_z l(sqrt(Q) z) + 3 u Q^2],      rho = P / T,   z ~ N(0, 1)
+    $$ S[f] = \sum_k \frac{f_k^2}{2 \lambda_k}
+       + \frac{\rho}{2} \Big[ E_z\, \ell(\sqrt Q z) + 3 u Q^2 \Big] ,
+       \qquad \rho = \frac P T , \quad z \sim N(0, 1) $$
 
-    The square loss is l(d) = d^2. Raises `ValueError` for eigenvalues that are not positive, cuts
-    outside of the spectrum, and losses that are not even or not smooth.
+    with $\lambda_k$ and $y_k^2$ of `spectrum`, $P$ = `n_train`, $T$ = `temperature`, $u$ =
+    `quartic` and $\ell$ = `loss`; the square loss is $\ell(d) = d^2$.
+
+    Raises:
+        ValueError: for eigenvalues that are not positive, a cut beyond the number of modes, and
+            losses that are not even or not smooth.
     """
 
     spectrum: Spectrum = part(
@@ -123,11 +132,11 @@ class InteractingRegression(System):
 
 
 class InteractingPool(InteractingRegression):
-    """The same for training sets drawn without replacement from a pool of real inputs, and some
-    modes of a real kernel.
+    """`InteractingRegression` on training sets drawn without replacement from a pool of real
+    inputs.
 
-    features: phi_k(x_i), normalised over the pool, in the order of the spectrum. Theories take them
-    for Gaussian.
+    `features` are the modes phi_k(x_i) of a real kernel, normalised over the pool, in the order of
+    the spectrum. Theories take them for independent Gaussians.
     """
 
     features: Float[Array, "pool mode"] = parameter(
@@ -149,18 +158,20 @@ class InteractingPool(InteractingRegression):
         modes: int | None = None,
         **fields: Any,
     ) -> Self:
-        """A prior on the largest `modes` (None: all) of this kernel matrix; the target outside of
-        them cannot be learned.
+        """The pool with a given kernel matrix, targets, and a prior on the largest `modes` (None:
+        all) of the kernel. The target outside of these modes cannot be learned.
         """
         spectrum, features = pool_modes(kernel, targets, modes)
         return cls(spectrum, n_train, temperature, features=features, targets=targets, **fields)
 
 
 class ScaleFreeRegression(System):
-    """`InteractingRegression` with lambda_k = k^-(1 + alpha), y_k^2 = k^-(1 + beta), k = 1 ...
-    modes, and l(d) = d^2.
+    r"""`InteractingRegression` with power laws and the square loss.
 
-    Elsewhere: capacity a = 1 + alpha; source r = beta / (2 a) (Caponnetto, De Vito 2007).
+    $$ \lambda_k = k^{-(1 + \alpha)} , \qquad y_k^2 = k^{-(1 + \beta)} , \qquad k = 1 \dots n $$
+
+    with $\alpha$ = `kernel_decay`, $\beta$ = `target_decay` and $n$ = `modes`. In the notation of
+    Caponnetto, De Vito (2007) the capacity is $a = 1 + \alpha$ and the source $r = \beta / (2a)$.
     """
 
     kernel_decay: float = parameter(
@@ -181,7 +192,7 @@ class ScaleFreeRegression(System):
 
     @property
     def spectrum(self) -> Spectrum:
-        """In 512 levels whose sums are those over all modes (see
+        """The spectrum in 512 levels whose sums are those over all modes (see
         `orderparam.kernels.spectra.power_law_levels`).
         """
         return power_law_levels(1 + self.kernel_decay, 1 + self.target_decay, self.modes)

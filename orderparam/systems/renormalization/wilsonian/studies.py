@@ -1,6 +1,4 @@
-"""Figures of the loss that is not quadratic: its flow, what is measured, and how the interaction
-vanishes at large P.
-"""
+"""Studies of the loss that is not quadratic: its flow, sampled posteriors, and large P."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -39,11 +37,17 @@ from orderparam.systems.renormalization.wilsonian.theory import (
 
 @study(
     "functional-flow",
-    title="The loss that is left when modes are integrated out: characteristics, recursion, and the modes that it teaches",
+    title=(
+        "The loss that is left when modes are integrated out, by characteristics, by recursion "
+        "and sampled"
+    ),
     source="Coppola, Helias, Ringel 2025 (their setting; equations derived here)",
     seconds=(60, 900),
     observables=("learnability", "squared_deviation"),
-    explained="The gap equation is exact for many modes: the measured deviation lies 0.2 to 0.6 % below it at some tens of them.",
+    explained=(
+        "The gap equation is exact for many modes: with some tens of them the measured deviation "
+        "lies 0.2 to 0.6 % below it."
+    ),
     full={"modes": 1000, "samples": 4000, "seeds": 8},
     columns=3,
     panels=lambda p: [
@@ -57,8 +61,11 @@ from orderparam.systems.renormalization.wilsonian.theory import (
         ),
         Panel("quartic", "squared_deviation", where={"part": "modes"}, log="x"),
     ],
-    caption=r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $\rho=P/T$ = {density}. Left: $u$ = {flow_quartic}; both ways "
-    "of running the flow agree to 1e-8. Middle and right: Hamiltonian Monte Carlo of the action of the modes.",
+    caption=(
+        r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $\rho=P/T$ = {density}. Left: $u$ = "
+        r"{flow_quartic}; characteristics and recursion agree to 1e-8. Middle and right: "
+        r"Hamiltonian Monte Carlo of the action of the modes."
+    ),
 )
 def functional_flow(
     decay: float = 2.0,
@@ -91,12 +98,18 @@ def functional_flow(
 
 @study(
     "quartic-regression",
-    title="Bayesian regression with a quartic loss on Gaussian features and on the modes of a real kernel, against the flow",
+    title=(
+        "Bayesian regression with a quartic loss, on Gaussian features and on a real kernel, "
+        "against the gap equation"
+    ),
     source="Coppola, Helias, Ringel 2025 (their setting; equations derived here)",
     seconds=(60, 900),
     observables=("squared_deviation", "test_error", "fluctuation"),
-    explained="Large ridge neglects the scatter over training sets, of the order of the error over T, and features of images are "
-    "not Gaussian: the quartic loss sees their fourth moments.",
+    explained=(
+        "The theory of large ridge neglects the scatter over training sets, which is of the order "
+        "of the error over T. Features of images are not Gaussian, and the quartic loss depends "
+        "on their fourth moments."
+    ),
     full={"n_train": (100, 200, 500, 1000), "seeds": 12, "samples": 2000},
     columns=2,
     panels=[
@@ -146,11 +159,14 @@ def _law(alpha: float, target: float, quartic: float, name: str, rho: np.ndarray
 
 @study(
     "interaction-vanishes",
-    title="A relevant interaction that vanishes at large P, because the data end its flow",
+    title="A relevant interaction vanishes at large P, because the data end its flow",
     source="Coppola, Helias, Ringel 2025 (their statements; equations derived here)",
     seconds=(40, 600),
     observables=("shift",),
-    explained="The gap equation is exact for many modes that fluctuate together; few of them do at the smallest P/T.",
+    explained=(
+        "The gap equation is exact for many modes that fluctuate together; at the smallest P/T "
+        "only few do."
+    ),
     full={"density": (10, 100, 1000), "modes": 1500, "seeds": 8, "samples": 4000},
     panels=lambda p: [
         Panel(
@@ -170,8 +186,11 @@ def _law(alpha: float, target: float, quartic: float, name: str, rho: np.ndarray
         )
         for alpha, beta in zip(p["kernel_decays"], p["target_decays"])
     ],
-    caption=r"$m/\rho-1$ for $u$ = {quartic}, $\lambda_k=k^{{-1-\alpha}}$, $y_k^2=k^{{-1-\beta}}$. Dotted: fluctuations and mean "
-    "alone, to first order, with the ends of the scaling interval as exponents. Sampled: {modes} modes.",
+    caption=(
+        r"$m/\rho-1$ for $u$ = {quartic}, $\lambda_k=k^{{-1-\alpha}}$, $y_k^2=k^{{-1-\beta}}$. "
+        r"Dotted: the contributions of fluctuations alone and of the mean alone, to first order, "
+        r"whose exponents are the ends of the scaling interval. Sampled: {modes} modes."
+    ),
 )
 def interaction_vanishes(
     quartic: float = 0.05,
@@ -219,8 +238,8 @@ def _portrait(
     points: list,
     trajectories: list,
 ) -> None:
-    """Arrows towards large scales (of magnets) and large modes (of learning); quartic couplings in
-    units of `scale`.
+    """Draw arrows towards large scales (magnet) or large modes (learning), with quartic couplings
+    in units of `scale`.
     """
     r, g = np.meshgrid(np.linspace(*mass, 80), np.linspace(0, 2, 80))
     dr, dg = beta(jnp.asarray(r), jnp.asarray(g * scale), loop, background)
@@ -287,7 +306,7 @@ def _magnets(alpha: float) -> dict[str, VectorMagnet]:
 
 @study(
     "two-portraits",
-    title="The same picture twice: couplings of a magnet, and of learning as a long-range magnet in one dimension",
+    title="One-loop flow of a magnet, and of learning as a long-range magnet in one dimension",
     source="Wilson, Fisher 1972; Ringel et al. 2025 (S_GPR against S_Ising); learning derived here",
     seconds=(20, 40),
     observables=(),
@@ -303,10 +322,13 @@ def _magnets(alpha: float) -> dict[str, VectorMagnet]:
         ),
         Freehand(partial(_draw_portrait, "learning with a target"), "learning with a target"),
     ],
-    caption=r"One loop. Circle: Gaussian fixed point; square: the other one. Orange: learning with $\rho$ = {density}, $\alpha$ "
-    r"= {kernel_decay}, $u$ = {quartics}: it starts at $r>0$ and leaves to the right, where all is learned. Target: $w$ = "
-    "{background} throughout. Modes are discrete, $y(x)$ breaks the symmetry, and nothing is translation invariant: the pictures "
-    "share their equations only.",
+    caption=(
+        r"Circle: Gaussian fixed point; square: the other fixed point. Orange: learning with "
+        r"$\rho$ = {density}, $\alpha$ = {kernel_decay}, $u$ = {quartics}; it starts at $r>0$ and "
+        r"leaves to the right, where all modes are learned. With a target, $w$ = {background} "
+        r"throughout. The analogy ends with the equations: modes are discrete, $y(x)$ breaks the "
+        r"symmetry, and there is no translation invariance."
+    ),
 )
 def two_portraits(
     kernel_decay: float = 0.5,
